@@ -1,0 +1,355 @@
+/*
+ * invar.h - the whole public surface of libinvar.
+ *
+ * invar makes a frozen vision encoder F invariant to rotation, noise, crops
+ * and the like after its training: it trains a small adapter E on features so
+ * that E(F(t(x))) is close to F(x) for every augmentation t.
+ *
+ * Most programs need three calls:
+ *
+ *     invar_context *ctx;
+ *     invar_adapter *e;
+ *     invar_context_new(0, NULL, &ctx);
+ *     invar_adapter_open(ctx, "adapter.safetensors", &e);
+ *     invar_adapter_apply(e, z, rows, out);
+ *
+ * Divisions of this header:
+ *     1. status, errors, versions       5. banks
+ *     2. context and hooks              6. training
+ *     3. option structs and fields      7. losses on given arrays
+ *     4. arrays, files and adapters     8. measurements
+ *
+ * Rules that hold everywhere:
+ *   - every call that can fail returns an invar_status; the sentence that says
+ *     what went wrong is invar_last_error(), kept per thread;
+ *   - an out-pointer is set to NULL before anything else happens;
+ *   - const pointers are borrowed for the call; what a call gives is freed by
+ *     the function named beside it, and every such function accepts NULL;
+ *   - the library never prints, never exits and keeps no global state;
+ *     distinct objects may be used from distinct threads, and one adapter may
+ *     be applied by many threads at once;
+ *   - matrices are row-major, features are float32, labels are int64.
+ */
+#ifndef INVAR_H
+#define INVAR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INVAR_API __attribute__((visibility("default")))
+
+/* ---- 1. Status, errors, versions ---------------------------------------- */
+
+#define INVAR_VERSION "0.1.0" /* what the caller was compiled against */
+
+INVAR_API const char *invar_version(void); /* what the caller is linked to */
+
+typedef enum invar_status {
+	INVAR_OK,
+	INVAR_E_USE,      /* an option or argument makes no sense */
+	INVAR_E_IO,       /* a file could not be read or written */
+	INVAR_E_FORMAT,   /* a file is not what it claims to be */
+	INVAR_E_MISMATCH, /* two things that must agree do not */
+	INVAR_E_NUMERIC,  /* NaN, Inf, or a problem without a solution */
+	INVAR_E_NOMEM,
+	INVAR_E_CANCELLED /* a hook asked to stop; state was saved */
+} invar_status;
+
+/* This thread's last sentence; "" before the first failure, never NULL. */
+INVAR_API const char *invar_last_error(void);
+
+/* ---- 2. Context and hooks ------------------------------------------------ */
+
+typedef struct invar_context invar_context;
+
+enum { INVAR_LOG_WARNING, INVAR_LOG_INFO, INVAR_LOG_DETAIL };
+
+/*
+ * What the library tells the program while it works. All calls come from the
+ * thread that called the library. `progress` returns non-zero to stop: the
+ * library saves what can be resumed and returns INVAR_E_CANCELLED.
+ */
+typedef struct invar_hooks {
+	size_t size;
+	void *user;
+	void (*log)(void *user, int level, const char *line);
+	int (*progress)(void *user, const char *stage, uint64_t done, uint64_t total);
+} invar_hooks;
+
+/*
+ * threads = 0 takes the machine's cores. hooks may be NULL. The environment
+ * variable INVAR_CPU (ref, avx2) caps the kernels that are chosen.
+ */
+INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
+                                         invar_context **out);
+INVAR_API void invar_context_free(invar_context *ctx);
+INVAR_API unsigned invar_context_threads(const invar_context *ctx);
+INVAR_API const char *invar_context_cpu(const invar_context *ctx); /* "ref", "avx2" */
+
+/* Frees memory that a call gave as a plain pointer. */
+INVAR_API void invar_free(void *memory);
+
+/* ---- 3. Option structs and their fields ----------------------------------- */
+
+/*
+ * Options are structs with a leading `size` and a defaults call. Each has a
+ * table of fields, so that a program can offer them by name (the command line,
+ * run.json and the documentation are all made from these tables).
+ */
+typedef enum invar_field_type {
+	INVAR_FIELD_FLAG,   /* int, 0 or 1 */
+	INVAR_FIELD_COUNT,  /* uint64_t */
+	INVAR_FIELD_NUMBER, /* double */
+	INVAR_FIELD_TEXT    /* const char *, borrowed; NULL where not given */
+} invar_field_type;
+
+enum {
+	INVAR_FIELD_RESULT = 1, /* its value changes the result; kept in the adapter */
+	INVAR_FIELD_ABOVE = 2   /* the minimum itself is not allowed */
+};
+
+typedef struct invar_field {
+	const char *name; /* as on the command line, without the dashes */
+	invar_field_type type;
+	size_t offset;   /* of the member in its struct */
+	double min, max; /* bounds of counts and numbers */
+	unsigned flags;
+	const char *choices; /* words separated by |, or NULL for any text */
+	const char *meta;    /* what stands for the value in the help: N, F, WORD */
+	const char *group;   /* heading in the help */
+	const char *help;    /* half a sentence, no full stop */
+} invar_field;
+
+/* ---- 4. Arrays, files and adapters ---------------------------------------- */
+
+typedef enum invar_dtype { INVAR_FLOAT32, INVAR_FLOAT16 } invar_dtype;
+
+/*
+ * A NumPy file of numbers, memory-mapped where its layout allows. Reading
+ * converts to float; elements count in C order whatever the file's order is.
+ */
+typedef struct invar_array invar_array;
+
+INVAR_API invar_status invar_array_open(invar_context *ctx, const char *path,
+                                        invar_array **out);
+INVAR_API unsigned invar_array_rank(const invar_array *a);
+INVAR_API const uint64_t *invar_array_shape(const invar_array *a); /* views */
+INVAR_API uint64_t invar_array_size(const invar_array *a);         /* elements */
+INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
+                                        uint64_t count, float *out);
+INVAR_API void invar_array_close(invar_array *a);
+
+/* Writes atomically: the file appears complete or not at all. */
+INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
+                                         const float *data, unsigned rank,
+                                         const uint64_t *shape, invar_dtype dtype);
+INVAR_API invar_status invar_file_write(invar_context *ctx, const char *path,
+                                        const void *data, size_t bytes);
+
+/* E: a one-hidden-layer MLP (d, hidden, w) with ReLU, read from safetensors. */
+typedef struct invar_adapter invar_adapter;
+
+/* path is an adapter file, or a run folder that holds one. */
+INVAR_API invar_status invar_adapter_open(invar_context *ctx, const char *path,
+                                          invar_adapter **out);
+INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
+INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
+INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
+INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
+/* A metadata string such as "invar.loss", or NULL; views. */
+INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
+/* z is [rows, d], out [rows, w]; they must not overlap. */
+INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
+                                           uint64_t rows, float *out);
+INVAR_API void invar_adapter_close(invar_adapter *e);
+
+/*
+ * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks,
+ * so files larger than memory pass through. "-" is standard input or output.
+ */
+INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
+                                                const char *out, invar_dtype dtype);
+
+/* ---- 5. Banks --------------------------------------------------------------- */
+
+/* A folder of features: clean rows, augmented copies, labels, by split. */
+typedef struct invar_bank invar_bank;
+
+enum { INVAR_CLEAN = -1 }; /* the copy number of the clean rows */
+
+INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
+                                       invar_bank **out);
+INVAR_API uint32_t invar_bank_dim(const invar_bank *b);
+INVAR_API size_t invar_bank_splits(const invar_bank *b);
+INVAR_API const char *invar_bank_split(const invar_bank *b, size_t i); /* views */
+INVAR_API int invar_bank_has_split(const invar_bank *b, const char *split);
+INVAR_API uint64_t invar_bank_rows(const invar_bank *b, const char *split);
+INVAR_API uint32_t invar_bank_copies(const invar_bank *b, const char *split);
+INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
+/* A text field of bank.json such as "encoder" or "augment", or NULL; views. */
+INVAR_API const char *invar_bank_field(const invar_bank *b, const char *name);
+INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
+                                       uint64_t first, uint64_t rows, float *out);
+INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
+                                         int64_t *out);
+INVAR_API void invar_bank_close(invar_bank *b);
+
+/*
+ * A bank of made-up features, for trying things out: clustered clean rows, and
+ * copies displaced coherently (a few directions that every image shares, each
+ * copy with its own amount) plus a little noise.
+ */
+typedef struct invar_synthetic_opts {
+	size_t size;
+	uint64_t rows;      /* of train; 2000 */
+	uint64_t test_rows; /* of test; 1000 */
+	uint64_t dim;       /* 64 */
+	uint64_t classes;   /* 10 */
+	uint64_t copies;    /* of train and of test; 5 */
+	double spread;      /* of a class around its centre; centres are N(0, 1); 0.6 */
+	double shift;       /* size of the displacement of a copy; 2 */
+	int half;           /* write float16 */
+	uint64_t seed;      /* 0 */
+} invar_synthetic_opts;
+
+INVAR_API void invar_synthetic_defaults(invar_synthetic_opts *o);
+INVAR_API const invar_field *invar_synthetic_fields(size_t *count);
+/* path must not exist yet. */
+INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
+                                             const invar_synthetic_opts *o,
+                                             const char *path);
+
+/* ---- 6. Training -------------------------------------------------------------- */
+
+/* Fill with invar_train_defaults(&o), change what matters, pass by pointer. */
+typedef struct invar_train_opts {
+	size_t size;               /* set by the defaults call; lets the struct grow */
+	const char *loss;          /* "mawa" */
+	const char *split;         /* rows that train; "train" */
+	uint64_t epochs;           /* 100 */
+	uint64_t batch;            /* N, images a step; 256 */
+	uint64_t samples;          /* s in Eq. 21, copies of an image a step draws; 3 */
+	uint64_t copies;           /* use the first so many copies of the bank; 0 = all */
+	uint64_t hidden;           /* 4096 */
+	uint64_t width;            /* w, width of a code; 0 = d */
+	int residual;              /* E(z) = z + MLP(z), begins at the identity; 0 */
+	double lr;                 /* AdamW start; 1e-3, cosine down to lr_min */
+	double lr_min;             /* 4e-4 */
+	double weight_decay;       /* 1e-4, biases too */
+	double anchor;             /* weight of MaWa's clean term; 1, as in the paper */
+	int no_identity;           /* drop the clean term; 0 */
+	double validation;         /* share of images held out; 0, as in the paper */
+	const char *keep;          /* "last" or "best" (by validation loss) */
+	double checkpoint_seconds; /* at most one checkpoint in so many seconds; 60 */
+	uint64_t seed;             /* key of every random draw; 0 */
+	int resume;                /* go on with the run that is there; 0 */
+	int force;                 /* replace the run that is there; 0 */
+} invar_train_opts;
+
+INVAR_API void invar_train_defaults(invar_train_opts *o);
+INVAR_API const invar_field *invar_train_fields(size_t *count);
+
+/*
+ * Trains an adapter on a bank and fills the folder `run`: adapter.safetensors,
+ * run.json, log.jsonl, checkpoint.safetensors. With `resume`, the members named
+ * in `given` (NULL-terminated field names, may be NULL) must agree with the
+ * run's own; all others are taken from it.
+ */
+INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
+                                   const invar_train_opts *o, const char *const *given,
+                                   const char *run);
+
+/* ---- 7. Losses on given arrays --------------------------------------------------- */
+
+typedef struct invar_loss_input {
+	size_t size;
+	const invar_adapter *adapter;
+	const float *clean; /* [images, dim] */
+	const float *aug;   /* [images, samples, dim]; NULL with samples 0 */
+	uint64_t images;
+	uint32_t dim;
+	uint32_t samples;
+} invar_loss_input;
+
+typedef struct invar_loss_opts {
+	size_t size;
+	const char *kind; /* "mawa" */
+	double anchor;    /* as in invar_train_opts */
+	int no_identity;
+	int residual; /* read the adapter as residual whatever its file says */
+} invar_loss_opts;
+
+typedef struct invar_named_value {
+	const char *name;
+	double value;
+} invar_named_value;
+
+typedef struct invar_named_array {
+	const char *name; /* "0_weight", "codes" */
+	unsigned rank;
+	uint64_t shape[4];
+	float *data;
+} invar_named_array;
+
+/* Free the contents with invar_loss_result_clear. */
+typedef struct invar_loss_result {
+	size_t size;
+	double value;
+	size_t term_count, grad_count;
+	invar_named_value *terms;
+	invar_named_array *grads;
+} invar_loss_result;
+
+INVAR_API void invar_loss_defaults(invar_loss_opts *o);
+INVAR_API const invar_field *invar_loss_fields(size_t *count);
+/* The kinds of loss there are, "mawa|…", as in a field's choices. */
+INVAR_API const char *invar_loss_kinds(void);
+INVAR_API invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
+                                  const invar_loss_opts *o, invar_loss_result *out);
+INVAR_API void invar_loss_result_clear(invar_loss_result *r);
+
+/* ---- 8. Measurements --------------------------------------------------------------- */
+
+/* How close E is to an isometry, Eq. 34 to 39; pairs at distance 0 are left out. */
+typedef struct invar_structure_result {
+	size_t size;
+	uint64_t pairs; /* counted, without the zero ones */
+	uint64_t zero_pairs;
+	double l1, l2;   /* min and max of e/d */
+	double m, b, r2; /* least squares line e = m d + b */
+	double rmsd, nrmsd, cvrmsd;
+} invar_structure_result;
+
+/* x is [n, d], e is [n, w]: the same points before and after E. */
+INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
+                                       const float *e, uint32_t w, uint64_t n,
+                                       invar_structure_result *out);
+
+typedef struct invar_eval_opts {
+	size_t size;
+	const char *only;  /* measurements, separated by commas; NULL = all */
+	const char *split; /* "test" */
+	uint64_t points;   /* take rows floor(i n / points); 0 = all */
+	uint64_t seed;     /* 0 */
+} invar_eval_opts;
+
+INVAR_API void invar_eval_defaults(invar_eval_opts *o);
+INVAR_API const invar_field *invar_eval_fields(size_t *count);
+
+/*
+ * Measures F and each adapter on a bank. Gives one JSON document; free it with
+ * invar_free. names[i] is the column title of adapter i.
+ */
+INVAR_API invar_status invar_eval(const invar_bank *bank,
+                                  const invar_adapter *const *adapters,
+                                  const char *const *names, size_t count,
+                                  const invar_eval_opts *o, char **json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* INVAR_H */

@@ -1,0 +1,97 @@
+/* context.c - making a context, choosing the CPU level, calling the hooks. */
+#include "base/context.h"
+
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { MOST_THREADS = 1024, LINE = 1024 };
+
+static unsigned detect_cpu(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+	    __builtin_cpu_supports("f16c"))
+		return INV_CPU_AVX2;
+#endif
+	return 0;
+}
+
+static invar_status cap_cpu(unsigned *cpu)
+{
+	const char *cap = getenv("INVAR_CPU");
+
+	*cpu = detect_cpu();
+	if (!cap || !*cap || strcmp(cap, "avx2") == 0)
+		return INVAR_OK;
+	if (strcmp(cap, "ref") == 0) {
+		*cpu = 0;
+		return INVAR_OK;
+	}
+	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be ref or avx2", cap);
+}
+
+invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
+                               invar_context **out)
+{
+	invar_context *ctx;
+	invar_status st;
+	unsigned cpu;
+
+	*out = NULL;
+	if (threads > MOST_THREADS)
+		return inv_fail(INVAR_E_USE, "%u threads are more than the %d allowed", threads,
+		                MOST_THREADS);
+	if ((st = cap_cpu(&cpu)) != INVAR_OK)
+		return st;
+	ctx = inv_calloc(1, sizeof *ctx);
+	if (!ctx)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a context");
+	ctx->threads = threads ? threads : (unsigned)omp_get_num_procs();
+	ctx->cpu = cpu;
+	if (hooks)
+		memcpy(&ctx->hooks, hooks,
+		       hooks->size < sizeof *hooks ? hooks->size : sizeof *hooks);
+	*out = ctx;
+	return INVAR_OK;
+}
+
+void invar_context_free(invar_context *ctx)
+{
+	inv_free(ctx);
+}
+
+unsigned invar_context_threads(const invar_context *ctx)
+{
+	return ctx->threads;
+}
+
+const char *invar_context_cpu(const invar_context *ctx)
+{
+	return ctx->cpu & INV_CPU_AVX2 ? "avx2" : "ref";
+}
+
+void inv_log(const invar_context *ctx, int level, const char *format, ...)
+{
+	char line[LINE];
+	va_list args;
+
+	if (!ctx->hooks.log)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	ctx->hooks.log(ctx->hooks.user, level, line);
+}
+
+invar_status inv_progress(const invar_context *ctx, const char *stage, uint64_t done,
+                          uint64_t total)
+{
+	if (ctx->hooks.progress && ctx->hooks.progress(ctx->hooks.user, stage, done, total))
+		return inv_fail(INVAR_E_CANCELLED, "interrupted");
+	return INVAR_OK;
+}

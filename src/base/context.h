@@ -1,0 +1,24 @@
+/* context.h - what hangs from the context a caller made: threads, hooks, CPU. */
+#ifndef INV_CONTEXT_H
+#define INV_CONTEXT_H
+
+#include <stdbool.h>
+
+#include "base/status.h"
+
+enum { INV_CPU_AVX2 = 1 }; /* AVX2, FMA and F16C together */
+
+struct invar_context {
+	unsigned threads;
+	unsigned cpu;
+	invar_hooks hooks;
+};
+
+void inv_log(const invar_context *ctx, int level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* INVAR_E_CANCELLED once the caller wants to stop. */
+invar_status inv_progress(const invar_context *ctx, const char *stage, uint64_t done,
+                          uint64_t total);
+
+#endif

@@ -1,0 +1,190 @@
+/* fields.c - checking, saving and restoring options by their table. */
+#include "base/fields.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const void *member(const invar_field *f, const void *opts)
+{
+	return (const char *)opts + f->offset;
+}
+
+static const char *text_of(const invar_field *f, const void *opts)
+{
+	return *(const char *const *)member(f, opts);
+}
+
+static invar_status check_number(const invar_field *f, double value)
+{
+	if (value >= f->min && value <= f->max &&
+	    !(f->flags & INVAR_FIELD_ABOVE && value == f->min))
+		return INVAR_OK;
+	if (f->max == INFINITY)
+		return inv_fail(INVAR_E_USE, "--%s is %.15g but must be %s %.15g", f->name, value,
+		                f->flags & INVAR_FIELD_ABOVE ? "above" : "at least", f->min);
+	return inv_fail(INVAR_E_USE, "--%s is %.15g but must be %s %.15g and at most %.15g",
+	                f->name, value, f->flags & INVAR_FIELD_ABOVE ? "above" : "at least",
+	                f->min, f->max);
+}
+
+static bool is_choice(const char *choices, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+		if (length && strncmp(at, word, length) == 0 &&
+		    (at[length] == '|' || at[length] == '\0'))
+			return true;
+	return false;
+}
+
+static invar_status check_field(const invar_field *f, const void *opts)
+{
+	const char *text;
+
+	switch (f->type) {
+	case INVAR_FIELD_FLAG:
+		return INVAR_OK;
+	case INVAR_FIELD_COUNT:
+		return check_number(f, (double)*(const uint64_t *)member(f, opts));
+	case INVAR_FIELD_NUMBER:
+		return check_number(f, *(const double *)member(f, opts));
+	case INVAR_FIELD_TEXT:
+		text = text_of(f, opts);
+		if (text && f->choices && !is_choice(f->choices, text))
+			return inv_fail(INVAR_E_USE, "--%s is '%s' but must be one of %s", f->name,
+			                text, f->choices);
+		return INVAR_OK;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_fields_check(inv_fields f, const void *opts)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < f.count && st == INVAR_OK; i++)
+		st = check_field(&f.field[i], opts);
+	return st;
+}
+
+static json_t *field_json(const invar_field *f, const void *opts)
+{
+	switch (f->type) {
+	case INVAR_FIELD_FLAG:
+		return json_boolean(*(const int *)member(f, opts));
+	case INVAR_FIELD_COUNT:
+		return json_integer((json_int_t) * (const uint64_t *)member(f, opts));
+	case INVAR_FIELD_NUMBER:
+		return inv_json_number(*(const double *)member(f, opts));
+	case INVAR_FIELD_TEXT:
+		return text_of(f, opts) ? json_string(text_of(f, opts)) : json_null();
+	}
+	return NULL;
+}
+
+json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < f.count; i++)
+		if ((f.field[i].flags & flags) == flags)
+			json_object_set_new(object, f.field[i].name, field_json(&f.field[i], opts));
+	return object;
+}
+
+static bool is_named(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (strcmp(*names, name) == 0)
+			return true;
+	return false;
+}
+
+static bool fits(const invar_field *f, const json_t *value)
+{
+	switch (f->type) {
+	case INVAR_FIELD_FLAG:
+		return json_is_boolean(value);
+	case INVAR_FIELD_COUNT:
+		return json_is_integer(value) && json_integer_value(value) >= 0;
+	case INVAR_FIELD_NUMBER:
+		return json_is_number(value);
+	case INVAR_FIELD_TEXT:
+		return json_is_string(value) || json_is_null(value);
+	}
+	return false;
+}
+
+static void take(const invar_field *f, const json_t *value, void *opts)
+{
+	void *at = (char *)opts + f->offset;
+
+	switch (f->type) {
+	case INVAR_FIELD_FLAG:
+		*(int *)at = json_is_true(value);
+		break;
+	case INVAR_FIELD_COUNT:
+		*(uint64_t *)at = (uint64_t)json_integer_value(value);
+		break;
+	case INVAR_FIELD_NUMBER:
+		*(double *)at = json_number_value(value);
+		break;
+	case INVAR_FIELD_TEXT:
+		*(const char **)at = json_string_value(value);
+		break;
+	}
+}
+
+static invar_status refuse_other(const invar_field *f, const json_t *saved, json_t *mine,
+                                 const char *where)
+{
+	char a[64] = "", b[64] = "";
+	size_t na =
+		json_dumpb(saved, a, sizeof a - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+	size_t nb = json_dumpb(mine, b, sizeof b - 1, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+
+	a[na < sizeof a ? na : 0] = b[nb < sizeof b ? nb : 0] = '\0';
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: was begun with --%s %s, so it cannot go on with %s", where,
+	                f->name, a, b);
+}
+
+static invar_status resume_field(const invar_field *f, const json_t *saved, bool given,
+                                 const char *where, void *opts)
+{
+	json_t *mine;
+	invar_status st = INVAR_OK;
+
+	if (!fits(f, saved))
+		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" makes no sense", where,
+		                f->name);
+	if (!given) {
+		take(f, saved, opts);
+		return INVAR_OK;
+	}
+	mine = field_json(f, opts);
+	if (json_is_number(saved) ? json_number_value(saved) != json_number_value(mine)
+	                          : !json_equal(saved, mine))
+		st = refuse_other(f, saved, mine, where);
+	json_decref(mine);
+	return st;
+}
+
+invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
+                               const char *where, void *opts)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < f.count && st == INVAR_OK; i++) {
+		const json_t *value = json_object_get(saved, f.field[i].name);
+
+		if (value)
+			st = resume_field(&f.field[i], value, is_named(given, f.field[i].name), where,
+			                  opts);
+	}
+	return st;
+}

@@ -1,0 +1,31 @@
+/*
+ * fields.h - option structs seen through their table of fields.
+ *
+ * One table serves the command line, run.json, the adapter's metadata and the
+ * check on --resume; nothing about an option is written down twice.
+ */
+#ifndef INV_FIELDS_H
+#define INV_FIELDS_H
+
+#include "base/json.h"
+#include "base/status.h"
+
+typedef struct inv_fields {
+	const invar_field *field;
+	size_t count;
+} inv_fields;
+
+/* Numbers within their bounds, words among their choices. */
+invar_status inv_fields_check(inv_fields f, const void *opts);
+
+/* { name: value, … } of the fields that have all of `flags`; absent text is null. */
+json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags);
+
+/*
+ * Takes every field that `saved` holds into opts, except that the ones named
+ * in `given` must have the same value already. Text stays borrowed from saved.
+ */
+invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
+                               const char *where, void *opts);
+
+#endif

@@ -1,0 +1,313 @@
+/* file.c - atomic saving and mapped reading, see file.h for the invariants. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+struct inv_writer {
+	int fd;
+	char *path, *part;
+	size_t fill;
+	char buffer[1 << 16];
+};
+
+char *inv_join(const char *folder, const char *name)
+{
+	size_t a = strlen(folder), b = strlen(name);
+	char *path = inv_alloc(a + b + 2);
+
+	if (path)
+		snprintf(path, a + b + 2, "%s%s%s", folder, a && folder[a - 1] == '/' ? "" : "/",
+		         name);
+	return path;
+}
+
+bool inv_is_folder(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool inv_exists(const char *path)
+{
+	struct stat info;
+
+	return lstat(path, &info) == 0;
+}
+
+invar_status inv_make_folder(const char *path)
+{
+	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_is_folder(path)))
+		return INVAR_OK;
+	return inv_fail_errno(path, "cannot make the folder");
+}
+
+invar_status inv_sync_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int bad;
+
+	if (fd < 0)
+		return inv_fail_errno(path, "cannot open the folder");
+	/* Some file systems have nothing to flush for a folder. */
+	bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+	close(fd);
+	return bad ? inv_fail_errno(path, "cannot flush the folder") : INVAR_OK;
+}
+
+static invar_status sync_parent(const char *path)
+{
+	char *folder = inv_strdup(path);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+	invar_status st;
+
+	if (!folder)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its folder's name", path);
+	if (slash)
+		slash[slash == folder] = '\0';
+	st = inv_sync_folder(slash ? folder : ".");
+	inv_free(folder);
+	return st;
+}
+
+static void free_writer(inv_writer *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	inv_free(w->path);
+	inv_free(w->part);
+	inv_free(w);
+}
+
+void inv_writer_abort(inv_writer *w)
+{
+	if (!w)
+		return;
+	if (w->fd >= 0)
+		unlink(w->part);
+	free_writer(w);
+}
+
+/* Finds out now, not after an hour of work, that the disk is too small. */
+static invar_status reserve(inv_writer *w, uint64_t bytes)
+{
+	int error;
+
+	if (!bytes)
+		return INVAR_OK;
+	error = bytes > INT64_MAX ? EFBIG : posix_fallocate(w->fd, 0, (off_t)bytes);
+	if (!error || error == EOPNOTSUPP || error == EINVAL)
+		return INVAR_OK;
+	errno = error;
+	return inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
+}
+
+invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
+{
+	inv_writer *w = inv_calloc(1, sizeof *w);
+	size_t length = strlen(path);
+	invar_status st;
+
+	*out = NULL;
+	if (!w)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+	w->fd = -1;
+	w->path = inv_strdup(path);
+	w->part = inv_alloc(length + 6);
+	if (!w->path || !w->part) {
+		free_writer(w);
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+	}
+	snprintf(w->part, length + 6, "%s.part", path);
+	if (inv_is_folder(path)) {
+		free_writer(w);
+		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
+	}
+	w->fd = open(w->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	st = w->fd < 0 ? inv_fail_errno(path, "cannot write") : reserve(w, bytes);
+	if (st != INVAR_OK) {
+		inv_writer_abort(w);
+		return st;
+	}
+	*out = w;
+	return INVAR_OK;
+}
+
+static invar_status write_all(inv_writer *w, const char *data, size_t bytes)
+{
+	while (bytes) {
+		ssize_t done = write(w->fd, data, bytes);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return inv_fail_errno(w->path, "cannot write");
+		data += done;
+		bytes -= (size_t)done;
+	}
+	return INVAR_OK;
+}
+
+static invar_status flush_buffer(inv_writer *w)
+{
+	size_t fill = w->fill;
+
+	w->fill = 0;
+	return write_all(w, w->buffer, fill);
+}
+
+invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes)
+{
+	invar_status st;
+
+	if (w->fill + bytes > sizeof w->buffer && (st = flush_buffer(w)) != INVAR_OK)
+		return st;
+	if (bytes > sizeof w->buffer)
+		return write_all(w, data, bytes);
+	memcpy(w->buffer + w->fill, data, bytes);
+	w->fill += bytes;
+	return INVAR_OK;
+}
+
+static invar_status publish(inv_writer *w)
+{
+	invar_status st = flush_buffer(w);
+
+	if (st != INVAR_OK)
+		return st;
+	if (fsync(w->fd) != 0)
+		return inv_fail_errno(w->path, "cannot flush to disk");
+	if (rename(w->part, w->path) != 0)
+		return inv_fail_errno(w->path, "cannot rename its .part file to it");
+	return sync_parent(w->path);
+}
+
+invar_status inv_writer_commit(inv_writer *w)
+{
+	invar_status st = publish(w);
+
+	if (st != INVAR_OK)
+		unlink(w->part);
+	free_writer(w);
+	return st;
+}
+
+invar_status inv_file_save(const char *path, const void *data, size_t bytes)
+{
+	inv_writer *w;
+	invar_status st = inv_writer_open(path, 0, &w);
+
+	if (st != INVAR_OK)
+		return st;
+	if ((st = inv_writer_put(w, data, bytes)) != INVAR_OK) {
+		inv_writer_abort(w);
+		return st;
+	}
+	return inv_writer_commit(w);
+}
+
+invar_status invar_file_write(invar_context *ctx, const char *path, const void *data,
+                              size_t bytes)
+{
+	(void)ctx;
+	return inv_file_save(path, data, bytes);
+}
+
+/* Opens a regular file for reading; anything else could block or never end. */
+static invar_status open_regular(const char *path, int *fd, uint64_t *size)
+{
+	struct stat info;
+
+	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (*fd < 0)
+		return inv_fail_errno(path, "cannot open");
+	if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) {
+		*size = (uint64_t)info.st_size;
+		return INVAR_OK;
+	}
+	close(*fd);
+	return inv_fail(INVAR_E_IO, "%s: is %s, a file was expected", path,
+	                S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
+}
+
+invar_status inv_map_open(const char *path, inv_map *out)
+{
+	invar_status st;
+	uint64_t size;
+	void *data;
+	int fd;
+
+	*out = (inv_map){0};
+	if ((st = open_regular(path, &fd, &size)) != INVAR_OK || size == 0) {
+		if (st == INVAR_OK)
+			close(fd);
+		return st;
+	}
+	data = size > SIZE_MAX ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	st = data == MAP_FAILED ? inv_fail_errno(path, "cannot map") : INVAR_OK;
+	close(fd);
+	if (st == INVAR_OK)
+		*out = (inv_map){.data = data, .size = size};
+	return st;
+}
+
+void inv_map_close(inv_map *m)
+{
+	if (m->data)
+		munmap((void *)(uintptr_t)m->data, m->size);
+	*m = (inv_map){0};
+}
+
+static invar_status read_all(int fd, const char *path, char *text, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t got = read(fd, text + done, size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return inv_fail_errno(path, "cannot read");
+		if (got == 0)
+			return inv_fail(INVAR_E_IO, "%s: became shorter while it was read", path);
+		done += (size_t)got;
+	}
+	text[size] = '\0';
+	return INVAR_OK;
+}
+
+invar_status inv_file_load(const char *path, size_t most, char **text, size_t *bytes)
+{
+	invar_status st;
+	uint64_t size;
+	int fd;
+
+	*text = NULL;
+	if ((st = open_regular(path, &fd, &size)) != INVAR_OK)
+		return st;
+	if (size > most)
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, at most %zu were expected", path,
+		              (unsigned long long)size, most);
+	else if (!(*text = inv_alloc(size + 1)))
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory to read it", path);
+	else
+		st = read_all(fd, path, *text, size);
+	close(fd);
+	if (st != INVAR_OK) {
+		inv_free(*text);
+		*text = NULL;
+		return st;
+	}
+	*bytes = size;
+	return INVAR_OK;
+}

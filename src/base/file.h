@@ -1,0 +1,51 @@
+/*
+ * file.h - files that appear complete or not at all, and mapped reading.
+ *
+ * Invariants of a saved file:
+ *   1. Everything is written to PATH.part in the same folder, flushed to disk,
+ *      renamed to PATH, and the folder is flushed.
+ *   2. A killed program leaves the old PATH or the new one, and perhaps a
+ *      PATH.part that the next save replaces.
+ *   3. A failed save removes its PATH.part and leaves PATH as it was.
+ */
+#ifndef INV_FILE_H
+#define INV_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct inv_writer inv_writer;
+
+/* bytes > 0 is a promise of the size: the disk must have room for it now. */
+invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out);
+invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes);
+/* Both free the writer; commit removes the part file if it fails. */
+invar_status inv_writer_commit(inv_writer *w);
+void inv_writer_abort(inv_writer *w);
+
+invar_status inv_file_save(const char *path, const void *data, size_t bytes);
+
+/* A whole file, mapped read-only. Empty files give data NULL, size 0. */
+typedef struct inv_map {
+	const unsigned char *data;
+	uint64_t size;
+} inv_map;
+
+invar_status inv_map_open(const char *path, inv_map *out);
+void inv_map_close(inv_map *m);
+
+/* A whole small file as a string; refuses more than `most` bytes. Gives; inv_free. */
+invar_status inv_file_load(const char *path, size_t most, char **text, size_t *bytes);
+
+bool inv_is_folder(const char *path);
+bool inv_exists(const char *path);
+invar_status inv_make_folder(const char *path); /* fine if it is there */
+invar_status inv_sync_folder(const char *path);
+
+/* "a/b", gives; inv_free. NULL if no memory. */
+char *inv_join(const char *folder, const char *name);
+
+#endif

@@ -1,0 +1,65 @@
+/* json.c - the glue around jansson. */
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { MOST_BYTES = 16 << 20 };
+
+invar_status inv_json_load(const char *path, json_t **out)
+{
+	json_error_t error;
+	char *text;
+	size_t bytes;
+	invar_status st;
+
+	*out = NULL;
+	if ((st = inv_file_load(path, MOST_BYTES, &text, &bytes)) != INVAR_OK)
+		return st;
+	*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+	inv_free(text);
+	if (!*out)
+		return inv_fail(INVAR_E_FORMAT, "%s: line %d: %s", path, error.line, error.text);
+	if (!json_is_object(*out)) {
+		json_decref(*out);
+		*out = NULL;
+		return inv_fail(INVAR_E_FORMAT, "%s: a JSON object was expected", path);
+	}
+	return INVAR_OK;
+}
+
+char *inv_json_text(const json_t *value, int indent)
+{
+	size_t flags = JSON_INDENT(indent) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
+	char *dump = json_dumps(value, flags);
+	size_t bytes = dump ? strlen(dump) : 0;
+	char *text = dump ? inv_alloc(bytes + 2) : NULL;
+
+	if (text) {
+		memcpy(text, dump, bytes);
+		memcpy(text + bytes, indent ? "\n" : "", 2 - !indent);
+	}
+	free(dump);
+	return text;
+}
+
+invar_status inv_json_save(const char *path, const json_t *value)
+{
+	char *text = inv_json_text(value, 1);
+	invar_status st;
+
+	if (!text)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its text", path);
+	st = inv_file_save(path, text, strlen(text));
+	inv_free(text);
+	return st;
+}
+
+json_t *inv_json_number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}

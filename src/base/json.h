@@ -1,0 +1,23 @@
+/* json.h - jansson with our rules: no duplicate keys, bounded size, stable text. */
+#ifndef INV_JSON_H
+#define INV_JSON_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+
+/* Reads a JSON object; refuses duplicate keys and files over 16 MB. */
+invar_status inv_json_load(const char *path, json_t **out);
+
+/*
+ * The same document always gives the same text: one line for indent 0, else
+ * indented and ended by a newline. Gives; inv_free.
+ */
+char *inv_json_text(const json_t *value, int indent);
+
+invar_status inv_json_save(const char *path, const json_t *value);
+
+/* A real for finite numbers, null for the others: JSON knows no NaN. */
+json_t *inv_json_number(double value);
+
+#endif

@@ -1,0 +1,85 @@
+/* memory.c - aligned allocation and the planned arena. */
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t round_up(size_t bytes)
+{
+	return (bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+}
+
+void *inv_alloc(size_t bytes)
+{
+	if (bytes > PTRDIFF_MAX - INV_ALIGN)
+		return NULL;
+	return aligned_alloc(INV_ALIGN, bytes ? round_up(bytes) : INV_ALIGN);
+}
+
+void *inv_calloc(size_t count, size_t bytes)
+{
+	uint64_t total;
+	void *memory;
+
+	if (inv_mul_overflow(count, bytes, &total))
+		return NULL;
+	memory = inv_alloc(total);
+	if (memory)
+		memset(memory, 0, total);
+	return memory;
+}
+
+char *inv_strdup(const char *text)
+{
+	size_t bytes = strlen(text) + 1;
+	char *copy = inv_alloc(bytes);
+
+	if (copy)
+		memcpy(copy, text, bytes);
+	return copy;
+}
+
+void inv_free(void *memory)
+{
+	free(memory);
+}
+
+void invar_free(void *memory)
+{
+	inv_free(memory);
+}
+
+void *inv_arena_take(inv_arena *a, uint64_t count, size_t bytes)
+{
+	uint64_t want;
+	void *piece;
+
+	if (inv_mul_overflow(count, bytes, &want) || want > PTRDIFF_MAX / 2) {
+		a->used = PTRDIFF_MAX; /* the commit will fail */
+		return NULL;
+	}
+	piece = a->base ? a->base + a->used : NULL;
+	if (a->used < PTRDIFF_MAX / 2)
+		a->used += round_up(want);
+	assert(!a->base || a->used <= a->size);
+	return piece;
+}
+
+invar_status inv_arena_commit(inv_arena *a)
+{
+	assert(!a->base);
+	a->size = a->used;
+	a->base = inv_alloc(a->size);
+	if (!a->base)
+		return inv_fail(INVAR_E_NOMEM, "no memory for %zu MB of working space",
+		                a->size >> 20);
+	a->used = 0;
+	return INVAR_OK;
+}
+
+void inv_arena_free(inv_arena *a)
+{
+	inv_free(a->base);
+	*a = (inv_arena){0};
+}

@@ -1,0 +1,31 @@
+/* sha256.c - SHA-256 by libcrypto. */
+#include "base/sha256.h"
+
+#include <openssl/evp.h>
+#include <stdio.h>
+
+#include "base/file.h"
+
+invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned length = 0;
+
+	if (!EVP_Digest(data, bytes, digest, &length, EVP_sha256(), NULL) || length != 32)
+		return inv_fail(INVAR_E_NOMEM, "libcrypto could not compute a SHA-256");
+	for (unsigned i = 0; i < length; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	return INVAR_OK;
+}
+
+invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])
+{
+	inv_map map;
+	invar_status st = inv_map_open(path, &map);
+
+	if (st != INVAR_OK)
+		return st;
+	st = inv_sha256(map.data ? map.data : (const void *)"", map.size, hex);
+	inv_map_close(&map);
+	return st;
+}

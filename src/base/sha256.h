@@ -1,0 +1,14 @@
+/* sha256.h - what a file or a buffer is, by its SHA-256. */
+#ifndef INV_SHA256_H
+#define INV_SHA256_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+
+enum { INV_SHA256_HEX = 65 }; /* 64 digits and a NUL */
+
+invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX]);
+invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX]);
+
+#endif

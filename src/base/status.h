@@ -1,0 +1,21 @@
+/* status.h - a code, a sentence, one way out. */
+#ifndef INV_STATUS_H
+#define INV_STATUS_H
+
+#include "invar.h"
+
+/*
+ * Writes this thread's sentence and returns the code, so that the place that
+ * discovers a fault says `return inv_fail(...)`.
+ */
+invar_status inv_fail(invar_status code, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Puts "where: " before this thread's sentence; for callers that know more. */
+invar_status inv_context(invar_status code, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* "/a/b: No such file or directory", from errno. */
+invar_status inv_fail_errno(const char *path, const char *what);
+
+#endif

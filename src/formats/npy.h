@@ -1,0 +1,80 @@
+/*
+ * npy.h - NumPy files: strict reading, mapped or streamed, and atomic writing.
+ *
+ * Invariants of what is accepted (NumPy format versions 1, 2 and 3):
+ *   1. The header is at most 64 KiB, a dict literal with exactly the keys descr,
+ *      fortran_order and shape, each once, ended by a newline.
+ *   2. descr is one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 with a byte order;
+ *      structured, object, text and complex arrays are refused by name.
+ *   3. rank <= 8, and the product of the shape times the item size neither
+ *      overflows nor differs from the bytes that follow the header.
+ *   4. Nothing is allocated from a number in the file before it is checked.
+ */
+#ifndef INV_NPY_H
+#define INV_NPY_H
+
+#include "base/file.h"
+#include "formats/dtype.h"
+
+enum { INV_NPY_RANK = 8 };
+
+typedef struct inv_npy_header {
+	inv_dtype dtype;
+	bool swap;    /* stored in the other byte order than this machine's */
+	bool fortran; /* column-major, rank >= 2 */
+	unsigned rank;
+	uint64_t shape[INV_NPY_RANK];
+	uint64_t cells;     /* product of the shape; 1 for rank 0 */
+	uint64_t data_from; /* bytes before the data */
+} inv_npy_header;
+
+/* Parses a header from the first `size` bytes of `name`; checks 1, 2 and overflow. */
+invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char *name,
+                           inv_npy_header *out);
+
+typedef struct invar_array inv_npy; /* the public invar_array is the same object */
+
+struct invar_array {
+	char *path;
+	inv_map map;
+	inv_npy_header h;
+	const unsigned char *data; /* views the map */
+};
+
+invar_status inv_npy_open(const char *path, inv_npy **out);
+void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
+
+/* Elements first … first+count-1 in C order, as float. */
+invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out);
+/* The same as int64; refuses arrays that are not of integers. */
+invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
+                              int64_t *out);
+
+/* A C-ordered array that comes through a pipe: header first, then rows. */
+typedef struct inv_npy_stream {
+	int fd;
+	const char *name; /* borrowed, for messages */
+	inv_npy_header h;
+	uint64_t left; /* elements not read yet */
+} inv_npy_stream;
+
+invar_status inv_npy_stream_open(int fd, const char *name, inv_npy_stream *out);
+invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out);
+invar_status inv_npy_stream_end(inv_npy_stream *s); /* fails if anything follows */
+
+/* Writing: version 1, little-endian, C order; float32, float16 or int64 (INV_I64). */
+typedef struct inv_npy_writer inv_npy_writer;
+
+/* An atomic file, its room reserved at once. */
+invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
+                            const uint64_t *shape, inv_npy_writer **out);
+/* The same through an open descriptor that the caller keeps (a pipe). */
+invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned rank,
+                                   const uint64_t *shape, inv_npy_writer **out);
+invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count);
+invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t count);
+/* Fails if fewer or more elements were put than the shape says. Frees w. */
+invar_status inv_npy_commit(inv_npy_writer *w);
+void inv_npy_abort(inv_npy_writer *w);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * safetensors.h - named tensors in one file: strict reader, atomic writer.
+ *
+ * Invariants of what is accepted:
+ *   1. 8 bytes of header length, at most 100,000,000 and within the file; the
+ *      header is UTF-8 JSON, begins with '{', has no duplicate keys and may be
+ *      padded with trailing spaces.
+ *   2. Sorted by offset, the tensors cover the data exactly: no gap, no overlap,
+ *      no byte left over.
+ *   3. Each tensor's bytes are the product of its shape times its item size,
+ *      computed without overflow.
+ *   4. __metadata__, where present, maps strings to strings.
+ * F16, BF16, F32 and F64 are read; other dtypes are refused by name when the
+ * tensor is asked for as floats, unknown ones when the file is opened.
+ */
+#ifndef INV_SAFETENSORS_H
+#define INV_SAFETENSORS_H
+
+#include "base/status.h"
+#include "formats/dtype.h"
+
+enum { INV_TENSOR_RANK = 8 };
+
+typedef struct inv_tensor {
+	const char *name; /* views the file */
+	const char *type; /* as in the file: "F32", "I64" */
+	unsigned rank;
+	uint64_t shape[INV_TENSOR_RANK];
+	uint64_t cells;
+	const unsigned char *data; /* any alignment */
+} inv_tensor;
+
+typedef struct inv_safetensors inv_safetensors;
+
+invar_status inv_safetensors_open(const char *path, inv_safetensors **out);
+size_t inv_safetensors_count(const inv_safetensors *f);
+const inv_tensor *inv_safetensors_at(const inv_safetensors *f,
+                                     size_t i); /* by name order */
+const inv_tensor *inv_safetensors_find(const inv_safetensors *f, const char *name);
+const char *inv_safetensors_metadata(const inv_safetensors *f, const char *key);
+/* Refuses NaN and Inf, naming file, tensor and element. */
+invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t,
+                                  float *out);
+void inv_safetensors_close(inv_safetensors *f);
+
+/* What is written: F32 tensors by name order, metadata by key order, header padded to 8. */
+typedef struct inv_tensor_out {
+	const char *name;
+	unsigned rank;
+	uint64_t shape[INV_TENSOR_RANK];
+	const float *data;
+} inv_tensor_out;
+
+typedef struct inv_metadata {
+	const char *key, *value;
+} inv_metadata;
+
+/* Equal tensors and metadata give equal bytes. */
+invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
+                                  size_t count, const inv_metadata *metadata,
+                                  size_t metadata_count);
+
+#endif
