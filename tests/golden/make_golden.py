@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+"""make_golden.py - the reference values that the C tests are held against.
+
+    python3 make_golden.py [FOLDER]        default: the folder of this script
+
+Everything is synthetic and small, with odd sizes on purpose: a kernel that works
+in eights has a rest to deal with in every dimension. Inputs are float32. Outputs
+are computed from them in float64 by PyTorch (losses, gradients by autograd,
+optimisers, schedule), SciPy (pairwise distances) and scikit-learn (the line
+through them), never by formulas of our own where one of those has them.
+
+Needs numpy, torch, scipy, scikit-learn (bench/requirements.txt); takes a few
+seconds. Equal library versions give equal bytes; others may differ in the last
+digits, far below the tolerances in manifest.json.
+"""
+
+import json
+import os
+import struct
+import sys
+
+import numpy as np
+import torch
+from scipy.spatial.distance import pdist
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score, root_mean_squared_error
+
+CONVENTIONS = {
+    "files": "Paths are relative to the folder of this manifest. Inputs are float32, outputs float64 "
+             "computed from them; little-endian, C order.",
+    "scalars": "values.json of a case is flat: its parameters and its scalar results, which are also "
+               "here under 'parameters' and 'values'.",
+    "linear_layers": "y = W x + b, W [out, in] row-major. An adapter is layer 2 of relu of layer 0: "
+                     "0_weight [hidden, d], 0_bias, 2_weight [d, hidden], 2_bias; relu'(0) = 0.",
+    "rows": "aug.npy is [N, s, d]: copy k of image i at [i, k].",
+    "tolerance": "For a float32 implementation. A scalar: |v - ref| <= abs + rel*|ref|. An array: "
+                 "max|a - ref| <= abs + rel*max|ref|; with \"elementwise\": true, the scalar's rule for "
+                 "each element. Integers must be equal. A key that names an output (a file without "
+                 ".npy, or a value) overrides the case's own.",
+}
+BLOCKS = ("0.weight", "0.bias", "2.weight", "2.bias")
+MAWA = ("MaWa loss: mean over i of 1/(s+1) * (|E(F(x_i)) - F(x_i)|^2 + sum over k of "
+        "|E(F(t_k x_i)) - F(x_i)|^2), squared norms summed over dimensions; ")
+
+
+class Case:
+    """One case folder, and its entry in the manifest."""
+
+    def __init__(self, root, cases, name, folder, definition, tolerance):
+        self.root, self.folder = root, folder
+        self.entry = {"name": name, "folder": folder, "definition": definition, "inputs": [],
+                      "parameters": {}, "outputs": [], "values": {}, "tolerance": tolerance}
+        cases.append(self.entry)
+        os.makedirs(os.path.join(root, folder), exist_ok=True)
+
+    def array(self, kind, name, data, dtype, meaning):
+        data = np.ascontiguousarray(data, dtype=dtype)
+        file = "%s/%s.npy" % (self.folder, name)
+        np.save(os.path.join(self.root, file), data)
+        self.entry[kind].append({"file": file, "shape": list(data.shape), "dtype": str(data.dtype),
+                                 "meaning": meaning})
+
+    def input(self, name, data, meaning):
+        self.array("inputs", name, data, "<f4", meaning)
+
+    def output(self, name, data, meaning):
+        self.array("outputs", name, data, "<f8", meaning)
+
+    def save(self, parameters=None, values=None):
+        self.entry["parameters"] = parameters or {}
+        self.entry["values"] = values or {}
+        flat = dict(self.entry["parameters"], **self.entry["values"])
+        with open(os.path.join(self.root, self.folder, "values.json"), "w") as f:
+            f.write(json.dumps(flat, indent=1) + "\n")
+
+
+def save_safetensors(path, tensors):
+    header, at = {"__metadata__": {"format": "pt"}}, 0
+    for name, data in sorted(tensors.items()):
+        header[name] = {"dtype": "F32", "shape": list(data.shape), "data_offsets": [at, at + data.nbytes]}
+        at += data.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for _, data in sorted(tensors.items()):
+            f.write(data.astype("<f4").tobytes())
+
+
+# ---- MaWa --------------------------------------------------------------------
+
+def make_features(rng, N, s, d):
+    """Clustered clean rows, and copies displaced along directions that all share."""
+    clean = rng.normal(size=(5, d))[rng.integers(5, size=N)] + 0.5 * rng.normal(size=(N, d))
+    shared = rng.normal(size=(3, d))
+    aug = clean[:, None] + rng.normal(size=(N, s, 3)) @ shared + 0.2 * rng.normal(size=(N, s, d))
+    return clean.astype("f4"), aug.astype("f4")
+
+
+def make_weights(rng, d, hidden):
+    """PyTorch's initial distribution, drawn by NumPy."""
+    draw = lambda shape, fan: rng.uniform(-fan ** -0.5, fan ** -0.5, shape).astype("f4")
+    return {"0.weight": draw((hidden, d), d), "0.bias": draw(hidden, d),
+            "2.weight": draw((d, hidden), hidden), "2.bias": draw(d, hidden)}
+
+
+def make_adapter(weights):
+    hidden, d = weights["0.weight"].shape
+    adapter = torch.nn.Sequential(torch.nn.Linear(d, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, d))
+    adapter.double().load_state_dict({k: torch.from_numpy(v).double() for k, v in weights.items()})
+    return adapter
+
+
+def mawa(adapter, clean, aug, residual):
+    """The loss and the codes, rows [N, s + 1, d] with the clean one first."""
+    rows = torch.cat([clean[:, None], aug], dim=1)
+    codes = adapter(rows) + (rows if residual else 0)
+    return (codes - clean[:, None]).square().sum(dim=2).mean(dim=1).mean(), codes
+
+
+def refuse_kinks(adapter, rows):
+    """A unit near its kink could fall on either side in float32."""
+    nearest = adapter[0](rows).detach().abs().min().item()
+    if nearest < 1e-5:
+        sys.exit("a unit is %.1e from its kink; choose another seed" % nearest)
+
+
+def case_mawa(root, cases, name, seed, N, s, d, hidden, residual):
+    rng = np.random.default_rng(seed)
+    clean, aug = make_features(rng, N, s, d)
+    weights = make_weights(rng, d, hidden)
+    adapter = make_adapter(weights)
+    form = "E(z) = z + MLP(z)." if residual else "E(z) = MLP(z)."
+    case = Case(root, cases, name, "losses/" + name, MAWA + form, {"rel": 2e-5, "abs": 1e-7})
+    case.input("clean", clean, "F(x_i), [N, d]")
+    case.input("aug", aug, "F(t_k x_i), [N, s, d]")
+    for block in BLOCKS:
+        case.input(block.replace(".", "_"), weights[block], block)
+    save_safetensors(os.path.join(root, case.folder, "adapter.safetensors"), weights)
+
+    X, A = torch.from_numpy(clean).double(), torch.from_numpy(aug).double()
+    refuse_kinks(adapter, torch.cat([X[:, None], A], dim=1))
+    loss, codes = mawa(adapter, X, A, residual)
+    loss.backward()
+    codes = codes.detach().numpy()
+    case.output("codes_clean", codes[:, 0], "E(F(x_i)), [N, d]")
+    case.output("codes_aug", codes[:, 1:], "E(F(t_k x_i)), [N, s, d]")
+    for block, parameter in adapter.named_parameters():
+        case.output("grad_" + block.replace(".", "_"), parameter.grad.numpy(), "gradient of " + block)
+    case.save({"N": N, "s": s, "d": d, "hidden": hidden}, {"loss": loss.item()})
+    return clean, aug, weights
+
+
+# ---- optimisers ----------------------------------------------------------------
+
+def case_adam(root, cases, name, optimiser, decay, start, grads):
+    settings = {"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": decay}
+    moment = {"rel": 1e-5, "abs": 1e-30, "elementwise": True}
+    case = Case(root, cases, name, "optim/" + name,
+                "%s, one step for each row of grads: p *= 1 - lr*wd; m = b1 m + (1-b1) g; "
+                "v = b2 v + (1-b2) g^2; p -= lr * (m/(1-b1^t)) / (sqrt(v/(1-b2^t)) + eps)." % name,
+                {"rel": 2e-6, "abs": 1e-6, "elementwise": True, "m": moment, "v": moment})
+    case.input("start", start, "parameters before the first step")
+    case.input("grads", grads, "gradients, one row a step")
+    p = torch.nn.Parameter(torch.from_numpy(start).double())
+    opt, path = optimiser([p], **settings), []
+    for row in grads:
+        p.grad = torch.from_numpy(row).double()
+        opt.step()
+        path.append(p.detach().numpy().copy())
+    case.output("path", path, "parameters after each step")
+    case.output("m", opt.state[p]["exp_avg"].numpy(), "first moment at the end, not corrected")
+    case.output("v", opt.state[p]["exp_avg_sq"].numpy(), "second moment at the end, not corrected")
+    case.save({"lr": settings["lr"], "weight_decay": decay, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8,
+               "steps": len(grads)})
+
+
+def case_adams(root, cases):
+    """Gradients of every size, one that is always zero, one that is mostly zero."""
+    rng = np.random.default_rng(404)
+    start = rng.normal(size=19).astype("f4")
+    grads = (rng.normal(size=(7, 19)) * 10.0 ** rng.integers(-6, 4, size=19)).astype("f4")
+    grads[:, 3] = 0
+    grads[:-1, 5] = 0
+    case_adam(root, cases, "adam", torch.optim.Adam, 0.0, start, grads)
+    case_adam(root, cases, "adamw", torch.optim.AdamW, 1e-4, start, grads)
+    case_adam(root, cases, "adamw_strong_decay", torch.optim.AdamW, 0.5, start, grads)
+
+
+def case_schedule(root, cases):
+    lr, low, T = 3e-3, 2e-4, 37
+    case = Case(root, cases, "cosine_schedule", "optim/cosine_schedule",
+                "Rate of epoch t = 0..T_max: eta_min + (lr - eta_min) * (1 + cos(pi t/T_max)) / 2.",
+                {"rel": 1e-6, "abs": 0})
+    opt = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=lr)
+    schedule, rates = torch.optim.lr_scheduler.CosineAnnealingLR(opt, T_max=T, eta_min=low), []
+    for _ in range(T + 1):
+        rates.append(schedule.get_last_lr()[0])
+        opt.step()
+        schedule.step()
+    case.output("rates", rates, "the T_max + 1 rates")
+    case.save({"lr": lr, "eta_min": low, "T_max": T})
+
+
+def case_train(root, cases, clean, aug, weights):
+    steps, settings = 15, {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-4}
+    wide = {"rel": 0, "abs": 1e-4}
+    tolerance = {"rel": 1e-4, "abs": 1e-6}
+    tolerance.update({"final_" + b.replace(".", "_"): wide for b in BLOCKS})
+    case = Case(root, cases, "train_mawa", "optim/train_mawa",
+                "%d AdamW steps on all rows of case mawa, constant rate, decay on all four blocks. "
+                "losses[t] is the loss before step t + 1, the last one that after the last step." % steps,
+                tolerance)
+    source = {os.path.basename(i["file"]): i for i in cases[0]["inputs"]}
+    case.entry["inputs"] = [dict(i, meaning="as in case mawa") for i in source.values()]
+    adapter = make_adapter(weights)
+    opt, losses = torch.optim.AdamW(adapter.parameters(), **settings), []
+    X, A = torch.from_numpy(clean).double(), torch.from_numpy(aug).double()
+    for _ in range(steps):
+        opt.zero_grad()
+        loss, _ = mawa(adapter, X, A, False)
+        loss.backward()
+        losses.append(loss.item())
+        opt.step()
+    losses.append(mawa(adapter, X, A, False)[0].item())
+    case.output("losses", losses, "the loss before each step and after the last")
+    for block, parameter in adapter.named_parameters():
+        case.output("final_" + block.replace(".", "_"), parameter.detach().numpy(), "final " + block)
+    case.save({"steps": steps, "lr": settings["lr"], "weight_decay": settings["weight_decay"],
+               "beta1": 0.9, "beta2": 0.999, "eps": 1e-8})
+
+
+# ---- structure -------------------------------------------------------------------
+
+STRUCTURE = ("Over the unordered pairs of rows, d = |x-y|, e = |E(x)-E(y)|: L1 = min e/d, L2 = max e/d; "
+             "m, b, R2 of the least-squares line e = m d + b; RMSD = sqrt(mean (e-d)^2), "
+             "NRMSD = RMSD/(max d - min d), CVRMSD = RMSD/mean d.")
+
+
+def structure(x, e, drop):
+    d, e = pdist(x.astype("f8")), pdist(e.astype("f8"))
+    apart = d > 0
+    ratio = e[apart] / d[apart]
+    zero = int((~apart).sum())
+    if drop:
+        d, e = d[apart], e[apart]
+    line = LinearRegression().fit(d[:, None], e)
+    rmsd = root_mean_squared_error(d, e)
+    return {"pairs": len(d), "zero_pairs": zero, "L1": ratio.min(), "L2": ratio.max(),
+            "m": float(line.coef_[0]), "b": float(line.intercept_),
+            "R2": r2_score(e, line.predict(d[:, None])), "RMSD": rmsd,
+            "NRMSD": rmsd / (d.max() - d.min()), "CVRMSD": rmsd / d.mean()}
+
+
+def nearly_isometric(rng, x, width):
+    """A turned copy of the points, bent a little; `width` of its dimensions."""
+    turn = np.linalg.qr(rng.normal(size=(x.shape[1], x.shape[1])))[0]
+    return (0.9 * x @ turn + 0.1 * np.tanh(x)).astype("f4")[:, :width]
+
+
+def case_structures(root, cases):
+    rng = np.random.default_rng(777)
+    wide, tolerance = {"rel": 0, "abs": 2e-5}, {"rel": 2e-5, "abs": 1e-6}
+    x = (2 * rng.normal(size=(4, 19))[rng.integers(4, size=131)] + rng.normal(size=(131, 19))).astype("f4")
+
+    case = Case(root, cases, "structure", "metrics/structure", STRUCTURE, dict(tolerance, b=wide))
+    e = nearly_isometric(rng, x, 13)
+    case.input("x", x, "points")
+    case.input("e", e, "their codes, of another width")
+    case.save(None, structure(x, e, True))
+
+    case = Case(root, cases, "structure_duplicates", "metrics/structure_duplicates",
+                STRUCTURE + " Some rows occur two or three times. Pairs with d = 0 are counted in "
+                "zero_pairs and have no part in L1 and L2; _keep keeps them in the rest, _drop leaves "
+                "them out everywhere.", dict(tolerance, b_keep=wide, b_drop=wide))
+    x[-9:] = x[[0, 0, 7, 11, 11, 50, 99, 100, 121]]
+    e = nearly_isometric(rng, x, 19)
+    case.input("x", x, "points, the last 9 repeat others")
+    case.input("e", e, "their codes")
+    values = {}
+    for tag, drop in (("keep", False), ("drop", True)):
+        values.update({"%s_%s" % (k, tag): v for k, v in structure(x, e, drop).items()})
+    case.save(None, values)
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
+    torch.set_num_threads(1)
+    cases = []
+    mawa_data = case_mawa(root, cases, "mawa", 101, N=23, s=2, d=17, hidden=37, residual=False)
+    case_mawa(root, cases, "mawa_residual", 202, N=19, s=3, d=21, hidden=45, residual=True)
+    case_adams(root, cases)
+    case_schedule(root, cases)
+    case_train(root, cases, *mawa_data)
+    case_structures(root, cases)
+    with open(os.path.join(root, "manifest.json"), "w") as f:
+        f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
