@@ -28,9 +28,19 @@ typedef struct inv_npy_header {
 	uint64_t data_from; /* bytes before the data */
 } inv_npy_header;
 
+enum { INV_NPY_PRELUDE = 12, INV_SHAPE_TEXT = 192 };
+
+/* From the first 12 bytes of a file: whether it is one, and where its data begin. */
+invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const char *name,
+                             uint64_t *data_from);
 /* Parses a header from the first `size` bytes of `name`; checks 1, 2 and overflow. */
 invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char *name,
                            inv_npy_header *out);
+
+/* "(3, 2)", as Python writes a tuple; returns text. */
+const char *inv_shape_text(unsigned rank, const uint64_t *shape, char text[INV_SHAPE_TEXT]);
+/* The product of a shape; false if it has more than INT64_MAX bytes at `item` each. */
+bool inv_shape_cells(unsigned rank, const uint64_t *shape, size_t item, uint64_t *cells);
 
 typedef struct invar_array inv_npy; /* the public invar_array is the same object */
 
@@ -38,10 +48,13 @@ struct invar_array {
 	char *path;
 	inv_map map;
 	inv_npy_header h;
-	const unsigned char *data; /* views the map */
+	const unsigned char *data; /* views the map, or what inv_npy_view was given */
 };
 
 invar_status inv_npy_open(const char *path, inv_npy **out);
+/* The same from memory, which must outlive the array. */
+invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
+                          inv_npy **out);
 void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
 
 /* Elements first … first+count-1 in C order, as float. */

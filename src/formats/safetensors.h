@@ -33,6 +33,9 @@ typedef struct inv_tensor {
 typedef struct inv_safetensors inv_safetensors;
 
 invar_status inv_safetensors_open(const char *path, inv_safetensors **out);
+/* The same from memory, which must outlive the file. */
+invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
+                                  const char *name, inv_safetensors **out);
 size_t inv_safetensors_count(const inv_safetensors *f);
 const inv_tensor *inv_safetensors_at(const inv_safetensors *f,
                                      size_t i); /* by name order */

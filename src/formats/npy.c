@@ -1,0 +1,242 @@
+/*
+ * npy.c - NumPy files mapped into memory, read in any range of C order.
+ *
+ * A C-ordered range is one run of bytes and is widened where it lies. In
+ * Fortran order neighbours are a column apart, so a range is gathered into a
+ * small block first; the block then takes the same road.
+ */
+#include "formats/npy.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { BLOCK = 512, WIDEST = 8 }; /* elements a gather, bytes of one */
+
+static invar_status check_bytes(const inv_npy *a, uint64_t size)
+{
+	uint64_t have = size - a->h.data_from;
+	uint64_t want = a->h.cells * inv_dtype_size(a->h.dtype); /* the parser saw it fit */
+	char text[INV_SHAPE_TEXT];
+
+	if (have == want)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: has %" PRIu64 " bytes of data, %" PRIu64
+	                " were expected for shape %s of %s",
+	                a->path, have, want, inv_shape_text(a->h.rank, a->h.shape, text),
+	                inv_dtype_name(a->h.dtype));
+}
+
+static invar_status view(inv_npy *a, const unsigned char *bytes, uint64_t size)
+{
+	invar_status st = inv_npy_parse(bytes, size, a->path, &a->h);
+
+	if (st != INVAR_OK)
+		return st;
+	a->data = bytes + a->h.data_from;
+	return check_bytes(a, size);
+}
+
+static inv_npy *new_array(const char *path)
+{
+	inv_npy *a = inv_calloc(1, sizeof *a);
+
+	if (a && !(a->path = inv_strdup(path))) {
+		inv_free(a);
+		a = NULL;
+	}
+	if (!a)
+		inv_fail(INVAR_E_NOMEM, "%s: no memory for an array", path);
+	return a;
+}
+
+invar_status inv_npy_open(const char *path, inv_npy **out)
+{
+	inv_npy *a = new_array(path);
+	invar_status st;
+
+	*out = NULL;
+	if (!a)
+		return INVAR_E_NOMEM;
+	if ((st = inv_map_open(path, &a->map)) != INVAR_OK ||
+	    (st = view(a, a->map.data, a->map.size)) != INVAR_OK) {
+		inv_npy_close(a);
+		return st;
+	}
+	*out = a;
+	return INVAR_OK;
+}
+
+invar_status inv_npy_view(const unsigned char *bytes, uint64_t size, const char *name,
+                          inv_npy **out)
+{
+	inv_npy *a = new_array(name);
+	invar_status st;
+
+	*out = NULL;
+	if (!a)
+		return INVAR_E_NOMEM;
+	if ((st = view(a, bytes, size)) != INVAR_OK) {
+		inv_npy_close(a);
+		return st;
+	}
+	*out = a;
+	return INVAR_OK;
+}
+
+void inv_npy_close(inv_npy *a)
+{
+	if (!a)
+		return;
+	inv_map_close(&a->map);
+	inv_free(a->path);
+	inv_free(a);
+}
+
+static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count)
+{
+	if (first <= a->h.cells && count <= a->h.cells - first)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "%s: %" PRIu64 " elements from number %" PRIu64
+	                " on were asked for, it has %" PRIu64,
+	                a->path, count, first, a->h.cells);
+}
+
+/* Where we are in an array of Fortran order while we walk it in C order. */
+typedef struct walk {
+	uint64_t index[INV_NPY_RANK];
+	uint64_t stride[INV_NPY_RANK]; /* in elements; the first axis is the dense one */
+	uint64_t at;                   /* sum of index times stride */
+} walk;
+
+static walk walk_from(const inv_npy_header *h, uint64_t first)
+{
+	walk w = {.at = 0};
+
+	for (unsigned k = 0; k < h->rank; k++)
+		w.stride[k] = k ? w.stride[k - 1] * h->shape[k - 1] : 1;
+	for (unsigned k = h->rank; k-- > 0;) {
+		w.index[k] = first % h->shape[k];
+		w.at += w.index[k] * w.stride[k];
+		first /= h->shape[k];
+	}
+	return w;
+}
+
+/* Counts up like an odometer: the last axis turns fastest. */
+static void step(const inv_npy_header *h, walk *w)
+{
+	for (unsigned k = h->rank; k-- > 0;) {
+		w->at += w->stride[k];
+		if (++w->index[k] < h->shape[k])
+			return;
+		w->at -= w->stride[k] * h->shape[k];
+		w->index[k] = 0;
+	}
+}
+
+static void gather(const inv_npy *a, walk *w, size_t count, unsigned char *block)
+{
+	size_t size = inv_dtype_size(a->h.dtype);
+
+	for (size_t i = 0; i < count; i++) {
+		memcpy(block + i * size, a->data + w->at * size, size);
+		step(&a->h, w);
+	}
+}
+
+static const unsigned char *element(const inv_npy *a, uint64_t first)
+{
+	return a->data + first * inv_dtype_size(a->h.dtype);
+}
+
+invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out)
+{
+	unsigned char block[BLOCK * WIDEST];
+	invar_status st = check_range(a, first, count);
+	walk w;
+
+	if (st != INVAR_OK || count == 0)
+		return st;
+	if (!a->h.fortran) {
+		inv_widen(a->h.dtype, a->h.swap, element(a, first), count, out);
+		return INVAR_OK;
+	}
+	w = walk_from(&a->h, first);
+	for (uint64_t done = 0, n; done < count; done += n) {
+		n = count - done < BLOCK ? count - done : BLOCK;
+		gather(a, &w, n, block);
+		inv_widen(a->h.dtype, a->h.swap, block, n, out + done);
+	}
+	return INVAR_OK;
+}
+
+static invar_status refuse_as_int(const inv_npy *a)
+{
+	if (!inv_dtype_is_integer(a->h.dtype))
+		return inv_fail(INVAR_E_FORMAT, "%s: holds %s, integers were expected", a->path,
+		                inv_dtype_name(a->h.dtype));
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: holds a uint64 above %" PRId64 ", the most that is read", a->path,
+	                INT64_MAX);
+}
+
+invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
+                              int64_t *out)
+{
+	unsigned char block[BLOCK * WIDEST];
+	invar_status st = check_range(a, first, count);
+	bool fine = inv_dtype_is_integer(a->h.dtype);
+	walk w;
+
+	if (st != INVAR_OK || (fine && count == 0))
+		return st;
+	if (fine && !a->h.fortran) {
+		fine = inv_widen_int(a->h.dtype, a->h.swap, element(a, first), count, out);
+	} else if (fine) {
+		w = walk_from(&a->h, first);
+		for (uint64_t done = 0, n; fine && done < count; done += n) {
+			n = count - done < BLOCK ? count - done : BLOCK;
+			gather(a, &w, n, block);
+			fine = inv_widen_int(a->h.dtype, a->h.swap, block, n, out + done);
+		}
+	}
+	return fine ? INVAR_OK : refuse_as_int(a);
+}
+
+/* ---- The public face ---- */
+
+invar_status invar_array_open(invar_context *ctx, const char *path, invar_array **out)
+{
+	(void)ctx;
+	return inv_npy_open(path, out);
+}
+
+unsigned invar_array_rank(const invar_array *a)
+{
+	return a->h.rank;
+}
+
+const uint64_t *invar_array_shape(const invar_array *a)
+{
+	return a->h.shape;
+}
+
+uint64_t invar_array_size(const invar_array *a)
+{
+	return a->h.cells;
+}
+
+invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t count,
+                              float *out)
+{
+	return inv_npy_read(a, first, count, out);
+}
+
+void invar_array_close(invar_array *a)
+{
+	inv_npy_close(a);
+}

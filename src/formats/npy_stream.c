@@ -1,0 +1,129 @@
+/*
+ * npy_stream.c - a NumPy array that comes through a pipe.
+ *
+ * A pipe gives what it has, may be interrupted, and cannot be asked for its
+ * size: the header is read by its own length, the data as they are wanted, and
+ * the end is checked by trying to read one byte more.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "formats/npy.h"
+
+enum { BLOCK_BYTES = 1 << 14 };
+
+/* Fills `to` unless the pipe ends before; *got says how far it came. */
+static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, size_t *got)
+{
+	*got = 0;
+	while (*got < bytes) {
+		ssize_t n = read(s->fd, (char *)to + *got, bytes - *got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return inv_fail_errno(s->name, "cannot read");
+		if (n == 0)
+			break;
+		*got += (size_t)n;
+	}
+	return INVAR_OK;
+}
+
+static invar_status read_header(inv_npy_stream *s)
+{
+	unsigned char first[INV_NPY_PRELUDE], *bytes;
+	uint64_t total;
+	size_t got;
+	invar_status st;
+
+	if ((st = read_bytes(s, first, sizeof first, &got)) != INVAR_OK ||
+	    (st = inv_npy_prelude(first, got, s->name, &total)) != INVAR_OK)
+		return st;
+	bytes = inv_alloc(total); /* the prelude bounds it */
+	if (!bytes)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", s->name);
+	memcpy(bytes, first, sizeof first);
+	st = read_bytes(s, bytes + sizeof first, total - sizeof first, &got);
+	if (st == INVAR_OK)
+		st = inv_npy_parse(bytes, sizeof first + got, s->name, &s->h);
+	inv_free(bytes);
+	return st;
+}
+
+invar_status inv_npy_stream_open(int fd, const char *name, inv_npy_stream *out)
+{
+	invar_status st;
+
+	*out = (inv_npy_stream){.fd = fd, .name = name};
+	if ((st = read_header(out)) != INVAR_OK)
+		return st;
+	if (out->h.fortran)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is in Fortran order, which a pipe cannot give by rows; save it in "
+			"C order (np.ascontiguousarray)",
+			name);
+	out->left = out->h.cells;
+	return INVAR_OK;
+}
+
+static invar_status ended_early(const inv_npy_stream *s, uint64_t missing)
+{
+	char text[INV_SHAPE_TEXT];
+
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: ends after %" PRIu64 " elements, %" PRIu64
+	                " were expected for shape %s",
+	                s->name, s->h.cells - missing, s->h.cells,
+	                inv_shape_text(s->h.rank, s->h.shape, text));
+}
+
+invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
+{
+	unsigned char block[BLOCK_BYTES];
+	size_t size = inv_dtype_size(s->h.dtype), got;
+	invar_status st;
+
+	if (count > s->left)
+		return inv_fail(INVAR_E_USE,
+		                "%s: %" PRIu64 " elements were asked for, %" PRIu64 " are left",
+		                s->name, count, s->left);
+	while (count) {
+		size_t n = count < BLOCK_BYTES / size ? count : BLOCK_BYTES / size;
+
+		if ((st = read_bytes(s, block, n * size, &got)) != INVAR_OK)
+			return st;
+		if (got < n * size)
+			return ended_early(s, s->left - got / size);
+		inv_widen(s->h.dtype, s->h.swap, block, n, out);
+		out += n;
+		count -= n;
+		s->left -= n;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_npy_stream_end(inv_npy_stream *s)
+{
+	char text[INV_SHAPE_TEXT];
+	char more;
+	size_t got;
+	invar_status st;
+
+	if (s->left)
+		return inv_fail(INVAR_E_USE,
+		                "%s: %" PRIu64 " elements were not read, 0 were expected", s->name,
+		                s->left);
+	if ((st = read_bytes(s, &more, 1, &got)) != INVAR_OK)
+		return st;
+	if (got)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: goes on after the %" PRIu64
+		                " elements of shape %s, its end was expected",
+		                s->name, s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
+	return INVAR_OK;
+}

@@ -1,0 +1,251 @@
+/*
+ * npy_write.c - NumPy files, version 1, little-endian, C order.
+ *
+ * The header is byte for byte what np.save writes, so that a file from here
+ * and one from NumPy have the same hash. Data pass in pieces of any size to an
+ * atomic file or to a pipe; the number of elements is checked at the end.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "formats/npy.h"
+
+enum { BLOCK = 8192, HEADER = 512, ALIGN = 64 };
+
+struct inv_npy_writer {
+	inv_writer *file; /* NULL where fd is written */
+	int fd;
+	char *name;
+	inv_dtype dtype;
+	uint64_t cells, done;
+	uint16_t half[BLOCK];
+};
+
+static void free_npy_writer(inv_npy_writer *w)
+{
+	inv_free(w->name);
+	inv_free(w);
+}
+
+void inv_npy_abort(inv_npy_writer *w)
+{
+	if (!w)
+		return;
+	inv_writer_abort(w->file);
+	free_npy_writer(w);
+}
+
+static const char *descr_of(inv_dtype t)
+{
+	switch (t) {
+	case INV_F16:
+		return "<f2";
+	case INV_F32:
+		return "<f4";
+	case INV_I64:
+		return "<i8";
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * NumPy leaves room for the first count to grow to 21 digits (it appends to
+ * files in place), then pads with spaces and a newline to the next multiple of
+ * 64, a whole 64 where it stood on one already.
+ */
+static size_t make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
+                          char header[HEADER])
+{
+	char text[INV_SHAPE_TEXT], first[32];
+	int digits = rank ? snprintf(first, sizeof first, "%" PRIu64, shape[0]) : 21;
+	int n = snprintf(header + 10, HEADER - 10,
+	                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr_of(t),
+	                 inv_shape_text(rank, shape, text));
+	size_t used = 10 + (size_t)n, total;
+
+	total = ((used + (size_t)(21 - digits) + 1) / ALIGN + 1) * ALIGN;
+	memset(header + used, ' ', total - used);
+	header[total - 1] = '\n';
+	memcpy(header, "\x93NUMPY\x01\x00", 8);
+	header[8] = (char)((total - 10) & 0xff);
+	header[9] = (char)((total - 10) >> 8);
+	return total;
+}
+
+static invar_status write_bytes(inv_npy_writer *w, const void *data, size_t bytes)
+{
+	const char *at = data;
+
+	if (w->file)
+		return inv_writer_put(w->file, data, bytes);
+	while (bytes) {
+		ssize_t n = write(w->fd, at, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return inv_fail_errno(w->name, "cannot write");
+		at += n;
+		bytes -= (size_t)n;
+	}
+	return INVAR_OK;
+}
+
+static invar_status check_what(const char *name, inv_dtype dtype, unsigned rank,
+                               const uint64_t *shape, uint64_t *cells)
+{
+	if (!descr_of(dtype))
+		return inv_fail(
+			INVAR_E_USE,
+			"%s: cannot be written as %s; float32, float16 or int64 was expected", name,
+			inv_dtype_name(dtype));
+	if (rank > INV_NPY_RANK)
+		return inv_fail(INVAR_E_USE, "%s: has %u dimensions, at most %d were expected",
+		                name, rank, INV_NPY_RANK);
+	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), cells))
+		return inv_fail(
+			INVAR_E_USE,
+			"%s: its shape has more bytes than 2^63 - 1, the most a file can hold", name);
+	return INVAR_OK;
+}
+
+/* path or fd, the other one is NULL or -1. */
+static invar_status create(const char *path, int fd, const char *name, inv_dtype dtype,
+                           unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+{
+	char header[HEADER];
+	inv_npy_writer *w;
+	uint64_t cells;
+	size_t bytes;
+	invar_status st;
+
+	*out = NULL;
+	if ((st = check_what(name, dtype, rank, shape, &cells)) != INVAR_OK)
+		return st;
+	w = inv_calloc(1, sizeof *w);
+	if (!w || !(w->name = inv_strdup(name))) {
+		inv_free(w);
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", name);
+	}
+	w->fd = fd;
+	w->dtype = dtype;
+	w->cells = cells;
+	bytes = make_header(dtype, rank, shape, header);
+	if (path)
+		st = inv_writer_open(path, bytes + cells * inv_dtype_size(dtype), &w->file);
+	if (st == INVAR_OK)
+		st = write_bytes(w, header, bytes);
+	if (st != INVAR_OK) {
+		inv_npy_abort(w);
+		return st;
+	}
+	*out = w;
+	return INVAR_OK;
+}
+
+invar_status inv_npy_create(const char *path, inv_dtype dtype, unsigned rank,
+                            const uint64_t *shape, inv_npy_writer **out)
+{
+	return create(path, -1, path, dtype, rank, shape, out);
+}
+
+invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, unsigned rank,
+                                   const uint64_t *shape, inv_npy_writer **out)
+{
+	return create(NULL, fd, name, dtype, rank, shape, out);
+}
+
+static invar_status check_put(const inv_npy_writer *w, bool integers, size_t count)
+{
+	if (integers != inv_dtype_is_integer(w->dtype))
+		return inv_fail(INVAR_E_USE, "%s: was begun as %s but got %s", w->name,
+		                inv_dtype_name(w->dtype), integers ? "integers" : "floats");
+	if (count > w->cells - w->done)
+		return inv_fail(INVAR_E_USE,
+		                "%s: got more than the %" PRIu64 " elements that its shape holds",
+		                w->name, w->cells);
+	return INVAR_OK;
+}
+
+/* A finite number that float16 cannot hold would silently become Inf. */
+static invar_status put_half(inv_npy_writer *w, const float *data, size_t count)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t done = 0, n; done < count && st == INVAR_OK; done += n) {
+		n = count - done < BLOCK ? count - done : BLOCK;
+		for (size_t i = 0; i < n; i++) {
+			float x = data[done + i];
+
+			w->half[i] = inv_float_to_half(x);
+			if ((w->half[i] & 0x7fff) == 0x7c00 && !isinf(x))
+				return inv_fail(INVAR_E_NUMERIC,
+				                "%s: element %" PRIu64
+				                " is %.9g, float16 holds at most 65504",
+				                w->name, w->done + done + i, (double)x);
+		}
+		st = write_bytes(w, w->half, n * sizeof *w->half);
+	}
+	return st;
+}
+
+invar_status inv_npy_put(inv_npy_writer *w, const float *data, size_t count)
+{
+	invar_status st = check_put(w, false, count);
+
+	if (st != INVAR_OK || count == 0)
+		return st;
+	st = w->dtype == INV_F16 ? put_half(w, data, count)
+	                         : write_bytes(w, data, count * sizeof *data);
+	w->done += count;
+	return st;
+}
+
+invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t count)
+{
+	invar_status st = check_put(w, true, count);
+
+	if (st != INVAR_OK || count == 0)
+		return st;
+	w->done += count;
+	return write_bytes(w, data, count * sizeof *data);
+}
+
+invar_status inv_npy_commit(inv_npy_writer *w)
+{
+	invar_status st = INVAR_OK;
+
+	if (w->done != w->cells) {
+		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " elements, its shape needs %" PRIu64,
+		              w->name, w->done, w->cells);
+		inv_npy_abort(w);
+		return st;
+	}
+	if (w->file)
+		st = inv_writer_commit(w->file);
+	free_npy_writer(w);
+	return st;
+}
+
+invar_status invar_array_write(invar_context *ctx, const char *path, const float *data,
+                               unsigned rank, const uint64_t *shape, invar_dtype dtype)
+{
+	inv_npy_writer *w;
+	invar_status st;
+
+	(void)ctx;
+	st = inv_npy_create(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, rank, shape, &w);
+	if (st != INVAR_OK)
+		return st;
+	if ((st = inv_npy_put(w, data, w->cells)) != INVAR_OK) {
+		inv_npy_abort(w);
+		return st;
+	}
+	return inv_npy_commit(w);
+}

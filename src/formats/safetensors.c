@@ -1,0 +1,419 @@
+/*
+ * safetensors.c - the strict reader, see safetensors.h for the invariants.
+ *
+ * jansson reads the header: it refuses what is not UTF-8, duplicate keys, NUL
+ * in strings, integers beyond 64 bits and nesting beyond its limit. What is
+ * left to us: that the entries mean something, and that together they cover
+ * the data exactly. Tensors stay where the file is mapped until they are read.
+ */
+#include "formats/safetensors.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000 };
+
+typedef struct entry {
+	inv_tensor tensor;
+	uint64_t begin, end; /* bytes of the data */
+} entry;
+
+struct inv_safetensors {
+	char *path;
+	inv_map map;
+	const unsigned char *data; /* views the map, or what _view was given */
+	uint64_t data_bytes;
+	json_t *header;
+	const json_t *metadata; /* views header; NULL if none */
+	size_t count;
+	entry *entries; /* by name order */
+};
+
+static const struct {
+	const char *name;
+	unsigned bits;
+} known[] = {
+	{"BOOL", 8},        {"U8", 8},          {"I8", 8},      {"F8_E5M2", 8}, {"F8_E4M3", 8},
+	{"F8_E5M2FNUZ", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E8M0", 8}, {"F4", 4},      {"F6_E2M3", 6},
+	{"F6_E3M2", 6},     {"I16", 16},        {"U16", 16},    {"F16", 16},    {"BF16", 16},
+	{"I32", 32},        {"U32", 32},        {"F32", 32},    {"C64", 64},    {"F64", 64},
+	{"I64", 64},        {"U64", 64},
+};
+
+static unsigned bits_of(const char *type)
+{
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strcmp(type, known[i].name) == 0)
+			return known[i].bits;
+	return 0;
+}
+
+/* ---- The header as JSON ---- */
+
+static invar_status check_length(const unsigned char *bytes, uint64_t size,
+                                 const char *path, uint64_t *length)
+{
+	if (size < LENGTH_BYTES)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %" PRIu64 " bytes, a safetensors file has at least %d",
+		                path, size, LENGTH_BYTES);
+	memcpy(length, bytes, sizeof *length);
+	if (*length > MOST_HEADER || *length > size - LENGTH_BYTES)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is not a safetensors file, or cut: it claims a header of %" PRIu64
+			" bytes, at most %" PRIu64 " were expected",
+			path, *length,
+			size - LENGTH_BYTES < MOST_HEADER ? size - LENGTH_BYTES
+											  : (uint64_t)MOST_HEADER);
+	if (*length == 0 || bytes[LENGTH_BYTES] != '{')
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is not a safetensors file (its header does not begin with '{')", path);
+	return INVAR_OK;
+}
+
+static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
+                                 uint64_t size)
+{
+	json_error_t error;
+	uint64_t length;
+	invar_status st = check_length(bytes, size, f->path, &length);
+
+	if (st != INVAR_OK)
+		return st;
+	f->header = json_loadb((const char *)bytes + LENGTH_BYTES, length,
+	                       JSON_REJECT_DUPLICATES, &error);
+	if (!f->header && json_error_code(&error) == json_error_out_of_memory)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", f->path);
+	if (!f->header)
+		return inv_fail(INVAR_E_FORMAT, "%s: its header is not JSON: position %d: %s",
+		                f->path, error.position, error.text);
+	f->data = bytes + LENGTH_BYTES + length;
+	f->data_bytes = size - LENGTH_BYTES - length;
+	return INVAR_OK;
+}
+
+static invar_status check_metadata(inv_safetensors *f)
+{
+	const char *key;
+	json_t *value;
+
+	f->metadata = json_object_get(f->header, "__metadata__");
+	if (!f->metadata)
+		return INVAR_OK;
+	if (!json_is_object(f->metadata))
+		return inv_fail(INVAR_E_FORMAT, "%s: its __metadata__ is not an object of strings",
+		                f->path);
+	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value) {
+		if (!json_is_string(value))
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: the value of '%.200s' in its __metadata__ is not a string",
+			                f->path, key);
+	}
+	return INVAR_OK;
+}
+
+/* ---- One tensor ---- */
+
+static invar_status bad_entry(const inv_safetensors *f, const entry *e, const char *what)
+{
+	return inv_fail(INVAR_E_FORMAT, "%s: tensor '%.200s': %s", f->path, e->tensor.name,
+	                what);
+}
+
+/* jansson keeps 2.0 and 1e0 apart from integers and refuses 02, so this is strict. */
+static bool take_count(const json_t *value, uint64_t *out)
+{
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return false;
+	*out = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static invar_status take_type(const inv_safetensors *f, const json_t *info, entry *e)
+{
+	e->tensor.type = json_string_value(json_object_get(info, "dtype"));
+	if (!e->tensor.type)
+		return bad_entry(f, e, "has no dtype, a string was expected");
+	if (!bits_of(e->tensor.type))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': its dtype is '%.40s', F32 or another of the "
+		                "format's was expected",
+		                f->path, e->tensor.name, e->tensor.type);
+	return INVAR_OK;
+}
+
+static invar_status take_shape(const inv_safetensors *f, const json_t *info, entry *e)
+{
+	const json_t *shape = json_object_get(info, "shape");
+	size_t rank = json_array_size(shape);
+
+	if (!json_is_array(shape))
+		return bad_entry(f, e, "has no shape, a list of counts was expected");
+	if (rank > INV_TENSOR_RANK)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': has %zu dimensions, at most %d were expected",
+		                f->path, e->tensor.name, rank, INV_TENSOR_RANK);
+	e->tensor.rank = (unsigned)rank;
+	for (size_t i = 0; i < rank; i++)
+		if (!take_count(json_array_get(shape, i), &e->tensor.shape[i]))
+			return bad_entry(f, e, "its shape is not a list of counts");
+	return INVAR_OK;
+}
+
+static invar_status take_offsets(const inv_safetensors *f, const json_t *info, entry *e)
+{
+	const json_t *offsets = json_object_get(info, "data_offsets");
+
+	if (json_array_size(offsets) != 2 ||
+	    !take_count(json_array_get(offsets, 0), &e->begin) ||
+	    !take_count(json_array_get(offsets, 1), &e->end))
+		return bad_entry(f, e, "has no data_offsets, a list of two counts was expected");
+	if (e->begin > e->end || e->end > f->data_bytes)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': its bytes are %" PRIu64 " to %" PRIu64
+		                " but the file has %" PRIu64 " of data",
+		                f->path, e->tensor.name, e->begin, e->end, f->data_bytes);
+	return INVAR_OK;
+}
+
+/*
+ * Some types have 4 or 6 bits an item, so we count bits; zeros count as ones
+ * for the overflow, to judge a shape the same wherever its zero stands.
+ */
+static invar_status check_size(const inv_safetensors *f, entry *e)
+{
+	uint64_t bits = bits_of(e->tensor.type);
+	uint64_t item = bits, have = e->end - e->begin;
+	bool empty = false;
+
+	for (unsigned i = 0; i < e->tensor.rank; i++) {
+		uint64_t n = e->tensor.shape[i];
+
+		empty |= n == 0;
+		if (inv_mul_overflow(bits, n ? n : 1, &bits))
+			return bad_entry(f, e, "its shape has more than 2^64 bits");
+	}
+	e->tensor.cells = empty ? 0 : bits / item;
+	bits = empty ? 0 : bits;
+	if (bits % 8)
+		return bad_entry(f, e, "its elements do not fill whole bytes, as the format asks");
+	if (bits / 8 != have)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': has %" PRIu64 " bytes, %" PRIu64
+		                " were expected for %" PRIu64 " elements of %s",
+		                f->path, e->tensor.name, have, bits / 8, e->tensor.cells,
+		                e->tensor.type);
+	e->tensor.data = f->data + e->begin;
+	return INVAR_OK;
+}
+
+static invar_status take_entry(const inv_safetensors *f, const char *name,
+                               const json_t *info, entry *e)
+{
+	invar_status st;
+
+	e->tensor.name = name;
+	if (!json_is_object(info))
+		return bad_entry(f, e, "is not an object of dtype, shape and data_offsets");
+	if ((st = take_type(f, info, e)) != INVAR_OK ||
+	    (st = take_shape(f, info, e)) != INVAR_OK ||
+	    (st = take_offsets(f, info, e)) != INVAR_OK)
+		return st;
+	return check_size(f, e);
+}
+
+/* ---- All tensors together ---- */
+
+static invar_status take_entries(inv_safetensors *f)
+{
+	invar_status st = INVAR_OK;
+	const char *name;
+	json_t *info;
+
+	f->entries = inv_calloc(json_object_size(f->header), sizeof *f->entries);
+	if (!f->entries)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors",
+		                f->path);
+	json_object_foreach (f->header, name, info) {
+		if (strcmp(name, "__metadata__") == 0)
+			continue;
+		st = take_entry(f, name, info, &f->entries[f->count++]);
+		if (st != INVAR_OK)
+			break;
+	}
+	return st;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const entry *)a)->tensor.name, ((const entry *)b)->tensor.name);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const entry *x = a, *y = b;
+
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->end > y->end) - (x->end < y->end); /* empty ones first */
+}
+
+static invar_status check_cover(const inv_safetensors *f)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < f->count; i++) {
+		const entry *e = &f->entries[i];
+
+		if (e->begin != at)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: tensor '%.200s': begins at byte %" PRIu64 ", %" PRIu64
+			                " was expected (no gap, no overlap)",
+			                f->path, e->tensor.name, e->begin, at);
+		at = e->end;
+	}
+	if (at != f->data_bytes)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %" PRIu64 " bytes of data, its tensors need %" PRIu64,
+		                f->path, f->data_bytes, at);
+	return INVAR_OK;
+}
+
+static invar_status view(inv_safetensors *f, const unsigned char *bytes, uint64_t size)
+{
+	invar_status st;
+
+	if ((st = parse_header(f, bytes, size)) != INVAR_OK ||
+	    (st = check_metadata(f)) != INVAR_OK || (st = take_entries(f)) != INVAR_OK)
+		return st;
+	qsort(f->entries, f->count, sizeof *f->entries, by_place);
+	if ((st = check_cover(f)) != INVAR_OK)
+		return st;
+	qsort(f->entries, f->count, sizeof *f->entries, by_name);
+	return INVAR_OK;
+}
+
+static inv_safetensors *new_file(const char *path)
+{
+	inv_safetensors *f = inv_calloc(1, sizeof *f);
+
+	if (f && !(f->path = inv_strdup(path))) {
+		inv_free(f);
+		f = NULL;
+	}
+	if (!f)
+		inv_fail(INVAR_E_NOMEM, "%s: no memory to open it", path);
+	return f;
+}
+
+invar_status inv_safetensors_open(const char *path, inv_safetensors **out)
+{
+	inv_safetensors *f = new_file(path);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return INVAR_E_NOMEM;
+	if ((st = inv_map_open(path, &f->map)) != INVAR_OK ||
+	    (st = view(f, f->map.data, f->map.size)) != INVAR_OK) {
+		inv_safetensors_close(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
+                                  const char *name, inv_safetensors **out)
+{
+	inv_safetensors *f = new_file(name);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return INVAR_E_NOMEM;
+	if ((st = view(f, bytes, size)) != INVAR_OK) {
+		inv_safetensors_close(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+void inv_safetensors_close(inv_safetensors *f)
+{
+	if (!f)
+		return;
+	json_decref(f->header);
+	inv_map_close(&f->map);
+	inv_free(f->entries);
+	inv_free(f->path);
+	inv_free(f);
+}
+
+/* ---- Questions ---- */
+
+size_t inv_safetensors_count(const inv_safetensors *f)
+{
+	return f->count;
+}
+
+const inv_tensor *inv_safetensors_at(const inv_safetensors *f, size_t i)
+{
+	return i < f->count ? &f->entries[i].tensor : NULL;
+}
+
+const inv_tensor *inv_safetensors_find(const inv_safetensors *f, const char *name)
+{
+	entry key = {.tensor = {.name = name}};
+	const entry *e = bsearch(&key, f->entries, f->count, sizeof key, by_name);
+
+	return e ? &e->tensor : NULL;
+}
+
+const char *inv_safetensors_metadata(const inv_safetensors *f, const char *key)
+{
+	return json_string_value(json_object_get(f->metadata, key));
+}
+
+static bool float_type(const char *type, inv_dtype *out)
+{
+	static const struct {
+		const char *name;
+		inv_dtype dtype;
+	} floats[] = {{"F16", INV_F16}, {"BF16", INV_BF16}, {"F32", INV_F32}, {"F64", INV_F64}};
+
+	for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+		*out = floats[i].dtype;
+		if (strcmp(type, floats[i].name) == 0)
+			return true;
+	}
+	return false;
+}
+
+invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t, float *out)
+{
+	inv_dtype dtype;
+
+	if (!float_type(t->type, &dtype))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s': holds %s, one of F16, BF16, F32 and F64 was "
+		                "expected",
+		                f->path, t->name, t->type);
+	inv_widen(dtype, false, t->data, t->cells, out);
+	for (uint64_t i = 0; i < t->cells; i++)
+		if (!isfinite(out[i]))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "%s: tensor '%.200s': element %" PRIu64
+			                " is %g, a finite number was expected",
+			                f->path, t->name, i, (double)out[i]);
+	return INVAR_OK;
+}

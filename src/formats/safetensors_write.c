@@ -1,0 +1,189 @@
+/*
+ * safetensors_write.c - the writer: F32 tensors and metadata, in a fixed order.
+ *
+ * Names are sorted and the header is padded with spaces to a multiple of 8, so
+ * equal contents give equal bytes and floats lie aligned in a mapped file.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+
+enum { LENGTH_BYTES = 8, PAD = 8 };
+
+/* Takes value, also where it fails. */
+static invar_status put(json_t *object, const char *key, json_t *value, const char *path)
+{
+	if (!value)
+		return inv_fail(INVAR_E_USE, "%s: the value of '%.200s' is not UTF-8 text", path,
+		                key);
+	if (json_object_get(object, key)) {
+		json_decref(value);
+		return inv_fail(INVAR_E_USE,
+		                "%s: the name '%.200s' is given twice, once was expected", path,
+		                key);
+	}
+	if (json_object_set_new(object, key, value) != 0)
+		return inv_fail(INVAR_E_USE, "%s: the name '%.200s' is not UTF-8 text", path, key);
+	return INVAR_OK;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const inv_metadata *)a)->key, ((const inv_metadata *)b)->key);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const inv_tensor_out *)a)->name, ((const inv_tensor_out *)b)->name);
+}
+
+/* Sorted copies: the caller's lists stay as they are. */
+static void *sorted(const void *list, size_t count, size_t size,
+                    int (*order)(const void *, const void *))
+{
+	void *copy = inv_calloc(count, size);
+
+	if (copy && count) {
+		memcpy(copy, list, count * size);
+		qsort(copy, count, size, order);
+	}
+	return copy;
+}
+
+static invar_status put_metadata(json_t *header, const inv_metadata *list, size_t count,
+                                 const char *path)
+{
+	json_t *object = json_object();
+	inv_metadata *m = sorted(list, count, sizeof *m, by_key);
+	invar_status st = INVAR_OK;
+
+	if (!object || !m)
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its metadata", path);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		st = put(object, m[i].key, json_string(m[i].value), path);
+	inv_free(m);
+	if (st == INVAR_OK)
+		return put(header, "__metadata__", object, path);
+	json_decref(object);
+	return st;
+}
+
+static json_t *describe(const inv_tensor_out *t, uint64_t begin, uint64_t end)
+{
+	json_t *shape = json_array();
+
+	for (unsigned i = 0; i < t->rank; i++)
+		json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
+	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
+	                 (json_int_t)begin, (json_int_t)end);
+}
+
+static invar_status put_tensor(json_t *header, const inv_tensor_out *t, const char *path,
+                               uint64_t *at)
+{
+	uint64_t cells, begin = *at;
+
+	if (t->rank > INV_TENSOR_RANK)
+		return inv_fail(INVAR_E_USE,
+		                "%s: tensor '%.200s' has %u dimensions, at most %d were expected",
+		                path, t->name, t->rank, INV_TENSOR_RANK);
+	if (!inv_shape_cells(t->rank, t->shape, sizeof *t->data, &cells) ||
+	    inv_add_overflow(begin, cells * sizeof *t->data, at) || *at > INT64_MAX)
+		return inv_fail(INVAR_E_USE,
+		                "%s: tensor '%.200s' makes the file larger than 2^63 - 1 bytes",
+		                path, t->name);
+	return put(header, t->name, describe(t, begin, *at), path);
+}
+
+/* Gives the length, the JSON and its padding as one block; inv_free. */
+static invar_status finish_header(json_t *header, const char *path, unsigned char **out,
+                                  size_t *bytes)
+{
+	size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
+	size_t padded = (length + PAD - 1) / PAD * PAD;
+	uint64_t claim = padded;
+
+	*out = length ? inv_alloc(LENGTH_BYTES + padded) : NULL;
+	if (!*out)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+	memcpy(*out, &claim, LENGTH_BYTES);
+	memset(*out + LENGTH_BYTES, ' ', padded);
+	json_dumpb(header, (char *)*out + LENGTH_BYTES, length, JSON_COMPACT);
+	*bytes = LENGTH_BYTES + padded;
+	return INVAR_OK;
+}
+
+static invar_status make_header(const inv_tensor_out *tensors, size_t count,
+                                const inv_metadata *metadata, size_t metadata_count,
+                                const char *path, unsigned char **out, size_t *bytes,
+                                uint64_t *data_bytes)
+{
+	json_t *header = json_object();
+	invar_status st = INVAR_OK;
+
+	*data_bytes = 0;
+	if (!header)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+	if (metadata_count)
+		st = put_metadata(header, metadata, metadata_count, path);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		if (strcmp(tensors[i].name, "__metadata__") == 0)
+			st = inv_fail(INVAR_E_USE, "%s: a tensor cannot be called __metadata__", path);
+		else
+			st = put_tensor(header, &tensors[i], path, data_bytes);
+	}
+	if (st == INVAR_OK)
+		st = finish_header(header, path, out, bytes);
+	json_decref(header);
+	return st;
+}
+
+static invar_status write_file(const char *path, const unsigned char *header, size_t bytes,
+                               const inv_tensor_out *tensors, size_t count,
+                               uint64_t data_bytes)
+{
+	inv_writer *w;
+	invar_status st = inv_writer_open(path, bytes + data_bytes, &w);
+
+	if (st != INVAR_OK)
+		return st;
+	st = inv_writer_put(w, header, bytes);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		uint64_t cells;
+
+		if (inv_shape_cells(tensors[i].rank, tensors[i].shape, sizeof(float), &cells) &&
+		    cells)
+			st = inv_writer_put(w, tensors[i].data, cells * sizeof(float));
+	}
+	if (st == INVAR_OK)
+		return inv_writer_commit(w);
+	inv_writer_abort(w);
+	return st;
+}
+
+invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
+                                  size_t count, const inv_metadata *metadata,
+                                  size_t metadata_count)
+{
+	inv_tensor_out *t = sorted(tensors, count, sizeof *t, by_name);
+	unsigned char *header = NULL;
+	size_t bytes = 0;
+	uint64_t data_bytes;
+	invar_status st;
+
+	if (!t)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+	st =
+		make_header(t, count, metadata, metadata_count, path, &header, &bytes, &data_bytes);
+	if (st == INVAR_OK)
+		st = write_file(path, header, bytes, t, count, data_bytes);
+	inv_free(header);
+	inv_free(t);
+	return st;
+}
