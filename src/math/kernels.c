@@ -1,0 +1,15 @@
+/* kernels.c - choosing the kernels, lowest flavour to highest. */
+#include "math/kernels.h"
+
+#include "base/context.h"
+
+void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
+{
+	inv_kernels_ref(k); /* complete, portable, obviously right */
+#if defined(__x86_64__)
+	if (cpu & INV_CPU_AVX2)
+		inv_kernels_avx2(k); /* overrides what it improves */
+#else
+	(void)cpu;
+#endif
+}

@@ -1,0 +1,71 @@
+/*
+ * kernels.h - the elementwise work, by table.
+ *
+ * The table starts complete with the plain C of kernels_ref.c; each instruction
+ * set then overrides what it improves. Every fast kernel is compared with its
+ * plain one over odd sizes in tests/math/test_kernels.c. Kernels work on one
+ * thread; callers cut the work into blocks that do not depend on the threads.
+ */
+#ifndef INV_KERNELS_H
+#define INV_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16 };
+
+typedef struct inv_adamw_rates {
+	float keep; /* 1 - lr * weight_decay */
+	float beta1, beta2;
+	float step; /* lr / (1 - beta1^t) */
+	float root; /* sqrt(1 - beta2^t) */
+	float eps;
+} inv_adamw_rates;
+
+/* Running sums over pairs of distances (d, e), both shifted for accuracy. */
+typedef struct inv_pair_sums {
+	uint64_t pairs, zero_pairs;
+	double d, e, dd, ee, de; /* of d - shift_d and e - shift_e */
+	double gap;              /* of (e - d)^2 */
+	double d_min, d_max, ratio_min, ratio_max;
+} inv_pair_sums;
+
+struct inv_kernels {
+	/* True where all are finite. */
+	bool (*all_finite)(const float *x, size_t count);
+	void (*widen_half)(const uint16_t *half, size_t count, float *out);
+	void (*narrow_half)(const float *x, size_t count, uint16_t *half);
+
+	/* y += x */
+	void (*add)(const float *x, size_t count, float *y);
+	/* sums[j] += sum over rows of x[i, j], rows in order */
+	void (*column_sums)(const float *x, size_t rows, size_t width, float *sums);
+	/* dh[i, j] = 0 where h[i, j] <= 0; then column sums of what is left. */
+	void (*relu_backward)(const float *h, size_t rows, size_t width, float *dh,
+	                      float *sums);
+	/* grad = scale (y - target); returns sum of (y - target)^2 */
+	double (*squared_error)(const float *y, const float *target, size_t count, float scale,
+	                        float *grad);
+	/* One AdamW step, in PyTorch's order of operations. */
+	void (*adamw)(const inv_adamw_rates *r, const float *grad, size_t count, float *p,
+	              float *m, float *v);
+
+	/*
+	 * Squared distances of INV_PAIR_ROWS rows of x (stride d) to the
+	 * INV_PAIR_COLS points packed as [d][INV_PAIR_COLS], by differences.
+	 */
+	void (*pair_distances)(const float *x, const float *packed, size_t d, size_t stride,
+	                       float *out);
+	/* Adds pairs of squared distances to the sums; pairs with d2 = 0 are counted apart. */
+	void (*pair_sums)(const float *d2, const float *e2, size_t count, double shift_d,
+	                  double shift_e, inv_pair_sums *s);
+};
+
+/* cpu: the context's INV_CPU_* flags. */
+void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
+
+void inv_kernels_ref(struct inv_kernels *k);
+void inv_kernels_avx2(struct inv_kernels *k);
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * kernels_avx2.c - the kernels for AVX2, FMA and F16C.
+ *
+ * This file alone is compiled with those flags. Tails shorter than a vector
+ * run the same arithmetic one by one, so a value does not depend on where its
+ * array ends.
+ */
+#include <immintrin.h>
+#include <math.h>
+
+#include "math/kernels.h"
+
+enum { LANES = 8 };
+
+static bool all_finite_avx2(const float *x, size_t count)
+{
+	const __m256i exponent = _mm256_set1_epi32(0x7f800000);
+	__m256i bad = _mm256_setzero_si256();
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256i bits = _mm256_loadu_si256((const __m256i *)(x + i));
+
+		bits = _mm256_and_si256(bits, exponent);
+		bad = _mm256_or_si256(bad, _mm256_cmpeq_epi32(bits, exponent));
+	}
+	for (; i < count; i++)
+		if (!isfinite(x[i]))
+			return false;
+	return _mm256_testz_si256(bad, bad);
+}
+
+static void widen_half_avx2(const uint16_t *half, size_t count, float *out)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		_mm256_storeu_ps(out + i,
+		                 _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(half + i))));
+	for (; i < count; i++)
+		out[i] = _cvtsh_ss(half[i]);
+}
+
+static void narrow_half_avx2(const float *x, size_t count, uint16_t *half)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		_mm_storeu_si128((__m128i *)(half + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i),
+		                                                        _MM_FROUND_TO_NEAREST_INT));
+	for (; i < count; i++)
+		half[i] = _cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT);
+}
+
+static void add_avx2(const float *x, size_t count, float *y)
+{
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES)
+		_mm256_storeu_ps(y + i,
+		                 _mm256_add_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(x + i)));
+	for (; i < count; i++)
+		y[i] += x[i];
+}
+
+static void column_sums_avx2(const float *x, size_t rows, size_t width, float *sums)
+{
+	for (size_t i = 0; i < rows; i++)
+		add_avx2(x + i * width, width, sums);
+}
+
+static void relu_backward_row(const float *h, size_t width, float *dh, float *sums)
+{
+	const __m256 zero = _mm256_setzero_ps();
+	size_t j = 0;
+
+	for (; j + LANES <= width; j += LANES) {
+		__m256 on = _mm256_cmp_ps(_mm256_loadu_ps(h + j), zero, _CMP_GT_OQ);
+		__m256 g = _mm256_and_ps(_mm256_loadu_ps(dh + j), on);
+
+		_mm256_storeu_ps(dh + j, g);
+		_mm256_storeu_ps(sums + j, _mm256_add_ps(_mm256_loadu_ps(sums + j), g));
+	}
+	for (; j < width; j++) {
+		dh[j] = h[j] > 0 ? dh[j] : 0;
+		sums[j] += dh[j];
+	}
+}
+
+static void relu_backward_avx2(const float *h, size_t rows, size_t width, float *dh,
+                               float *sums)
+{
+	for (size_t i = 0; i < rows; i++)
+		relu_backward_row(h + i * width, width, dh + i * width, sums);
+}
+
+static double sum_lanes(__m256d a)
+{
+	double lane[4];
+
+	_mm256_storeu_pd(lane, a);
+	return (lane[0] + lane[1]) + (lane[2] + lane[3]);
+}
+
+static double squared_error_avx2(const float *y, const float *target, size_t count,
+                                 float scale, float *grad)
+{
+	const __m256 by = _mm256_set1_ps(scale);
+	__m256d low = _mm256_setzero_pd(), high = low;
+	double sum;
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256 error = _mm256_sub_ps(_mm256_loadu_ps(y + i), _mm256_loadu_ps(target + i));
+		__m256d a = _mm256_cvtps_pd(_mm256_castps256_ps128(error));
+		__m256d b = _mm256_cvtps_pd(_mm256_extractf128_ps(error, 1));
+
+		low = _mm256_fmadd_pd(a, a, low);
+		high = _mm256_fmadd_pd(b, b, high);
+		_mm256_storeu_ps(grad + i, _mm256_mul_ps(by, error));
+	}
+	sum = sum_lanes(_mm256_add_pd(low, high));
+	for (; i < count; i++) {
+		float error = y[i] - target[i];
+
+		sum += (double)error * error;
+		grad[i] = scale * error;
+	}
+	return sum;
+}
+
+static void adamw_one(const inv_adamw_rates *r, float g, float *p, float *m, float *v)
+{
+	*m = fmaf(r->beta1, *m, (1 - r->beta1) * g);
+	*v = fmaf(r->beta2, *v, (1 - r->beta2) * g * g);
+	*p = fmaf(*p, r->keep, -(r->step * *m / (sqrtf(*v) / r->root + r->eps)));
+}
+
+static void adamw_avx2(const inv_adamw_rates *r, const float *grad, size_t count, float *p,
+                       float *m, float *v)
+{
+	const __m256 b1 = _mm256_set1_ps(r->beta1), c1 = _mm256_set1_ps(1 - r->beta1);
+	const __m256 b2 = _mm256_set1_ps(r->beta2), c2 = _mm256_set1_ps(1 - r->beta2);
+	const __m256 keep = _mm256_set1_ps(r->keep), step = _mm256_set1_ps(r->step);
+	const __m256 root = _mm256_set1_ps(r->root), eps = _mm256_set1_ps(r->eps);
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256 g = _mm256_loadu_ps(grad + i);
+		__m256 mi = _mm256_fmadd_ps(b1, _mm256_loadu_ps(m + i), _mm256_mul_ps(c1, g));
+		__m256 vi = _mm256_fmadd_ps(b2, _mm256_loadu_ps(v + i),
+		                            _mm256_mul_ps(_mm256_mul_ps(c2, g), g));
+		__m256 below = _mm256_add_ps(_mm256_div_ps(_mm256_sqrt_ps(vi), root), eps);
+		__m256 move = _mm256_div_ps(_mm256_mul_ps(step, mi), below);
+
+		_mm256_storeu_ps(m + i, mi);
+		_mm256_storeu_ps(v + i, vi);
+		_mm256_storeu_ps(p + i, _mm256_fmsub_ps(_mm256_loadu_ps(p + i), keep, move));
+	}
+	for (; i < count; i++)
+		adamw_one(r, grad[i], p + i, m + i, v + i);
+}
+
+/* 6 x 16 distances in 12 accumulators; subtraction and FMA share no port on Zen. */
+static void pair_distances_avx2(const float *x, const float *packed, size_t d,
+                                size_t stride, float *out)
+{
+	__m256 left[INV_PAIR_ROWS], right[INV_PAIR_ROWS];
+
+	for (int i = 0; i < INV_PAIR_ROWS; i++)
+		left[i] = right[i] = _mm256_setzero_ps();
+	for (size_t k = 0; k < d; k++) {
+		__m256 a = _mm256_loadu_ps(packed + k * INV_PAIR_COLS);
+		__m256 b = _mm256_loadu_ps(packed + k * INV_PAIR_COLS + LANES);
+
+#pragma GCC unroll 6
+		for (int i = 0; i < INV_PAIR_ROWS; i++) {
+			__m256 xi = _mm256_broadcast_ss(x + (size_t)i * stride + k);
+			__m256 gap_a = _mm256_sub_ps(xi, a), gap_b = _mm256_sub_ps(xi, b);
+
+			left[i] = _mm256_fmadd_ps(gap_a, gap_a, left[i]);
+			right[i] = _mm256_fmadd_ps(gap_b, gap_b, right[i]);
+		}
+	}
+	for (int i = 0; i < INV_PAIR_ROWS; i++) {
+		_mm256_storeu_ps(out + i * INV_PAIR_COLS, left[i]);
+		_mm256_storeu_ps(out + i * INV_PAIR_COLS + LANES, right[i]);
+	}
+}
+
+/* Four pairs at a time in double; a pair with d = 0 is masked out of every sum. */
+typedef struct lanes {
+	__m256d d, e, dd, ee, de, gap, d_min, d_max, ratio_min, ratio_max;
+} lanes;
+
+static lanes lanes_start(const inv_pair_sums *s)
+{
+	__m256d zero = _mm256_setzero_pd();
+
+	return (lanes){zero,
+	               zero,
+	               zero,
+	               zero,
+	               zero,
+	               zero,
+	               _mm256_set1_pd(s->d_min),
+	               _mm256_set1_pd(s->d_max),
+	               _mm256_set1_pd(s->ratio_min),
+	               _mm256_set1_pd(s->ratio_max)};
+}
+
+static inline unsigned lanes_add(lanes *l, __m128 d2, __m128 e2, __m256d shift_d,
+                                 __m256d shift_e)
+{
+	const __m256d inf = _mm256_set1_pd(INFINITY);
+	__m256d d = _mm256_sqrt_pd(_mm256_cvtps_pd(d2));
+	__m256d e = _mm256_sqrt_pd(_mm256_cvtps_pd(e2));
+	__m256d on = _mm256_cmp_pd(d, _mm256_setzero_pd(), _CMP_NEQ_UQ);
+	__m256d ratio = _mm256_div_pd(e, d);
+	__m256d gap = _mm256_and_pd(on, _mm256_sub_pd(e, d));
+
+	l->d_min = _mm256_min_pd(l->d_min, _mm256_blendv_pd(inf, d, on));
+	l->d_max = _mm256_max_pd(l->d_max, d);
+	l->ratio_min = _mm256_min_pd(l->ratio_min, _mm256_blendv_pd(inf, ratio, on));
+	l->ratio_max = _mm256_max_pd(l->ratio_max, _mm256_and_pd(on, ratio));
+	l->gap = _mm256_fmadd_pd(gap, gap, l->gap);
+	d = _mm256_and_pd(on, _mm256_sub_pd(d, shift_d));
+	e = _mm256_and_pd(on, _mm256_sub_pd(e, shift_e));
+	l->d = _mm256_add_pd(l->d, d);
+	l->e = _mm256_add_pd(l->e, e);
+	l->dd = _mm256_fmadd_pd(d, d, l->dd);
+	l->ee = _mm256_fmadd_pd(e, e, l->ee);
+	l->de = _mm256_fmadd_pd(d, e, l->de);
+	return (unsigned)__builtin_popcount((unsigned)_mm256_movemask_pd(on));
+}
+
+static void lanes_fold(const lanes *l, inv_pair_sums *s)
+{
+	double low[4], high[4], small[4], large[4];
+
+	s->d += sum_lanes(l->d);
+	s->e += sum_lanes(l->e);
+	s->dd += sum_lanes(l->dd);
+	s->ee += sum_lanes(l->ee);
+	s->de += sum_lanes(l->de);
+	s->gap += sum_lanes(l->gap);
+	_mm256_storeu_pd(low, l->d_min);
+	_mm256_storeu_pd(high, l->d_max);
+	_mm256_storeu_pd(small, l->ratio_min);
+	_mm256_storeu_pd(large, l->ratio_max);
+	for (int i = 0; i < 4; i++) {
+		s->d_min = fmin(s->d_min, low[i]);
+		s->d_max = fmax(s->d_max, high[i]);
+		s->ratio_min = fmin(s->ratio_min, small[i]);
+		s->ratio_max = fmax(s->ratio_max, large[i]);
+	}
+}
+
+static void pair_sums_avx2(const float *d2, const float *e2, size_t count, double shift_d,
+                           double shift_e, inv_pair_sums *s)
+{
+	const __m256d sd = _mm256_set1_pd(shift_d), se = _mm256_set1_pd(shift_e);
+	float tail_d[4] = {0}, tail_e[4] = {0};
+	lanes l = lanes_start(s);
+	uint64_t on = 0;
+	size_t i = 0;
+
+	for (; i + 4 <= count; i += 4)
+		on += lanes_add(&l, _mm_loadu_ps(d2 + i), _mm_loadu_ps(e2 + i), sd, se);
+	if (i < count) {
+		for (size_t j = i; j < count; j++) {
+			tail_d[j - i] = d2[j];
+			tail_e[j - i] = e2[j];
+		}
+		on += lanes_add(&l, _mm_loadu_ps(tail_d), _mm_loadu_ps(tail_e), sd, se);
+	}
+	lanes_fold(&l, s);
+	s->pairs += on;
+	s->zero_pairs += count - on;
+}
+
+void inv_kernels_avx2(struct inv_kernels *k)
+{
+	k->all_finite = all_finite_avx2;
+	k->widen_half = widen_half_avx2;
+	k->narrow_half = narrow_half_avx2;
+	k->add = add_avx2;
+	k->column_sums = column_sums_avx2;
+	k->relu_backward = relu_backward_avx2;
+	k->squared_error = squared_error_avx2;
+	k->adamw = adamw_avx2;
+	k->pair_distances = pair_distances_avx2;
+	k->pair_sums = pair_sums_avx2;
+}
