@@ -1,0 +1,60 @@
+/*
+ * bank.h - a folder of features: clean rows, augmented copies, labels, by split.
+ *
+ * Invariants of an open bank:
+ *   1. Every split has clean rows [n, d]; n < 2^32, d is the same in all splits.
+ *   2. Its copies are aug/000.npy, 001.npy … without a gap, each [n, d], or one
+ *      aug.npy [n, c, d]; not both.
+ *   3. Labels, where present, are n integers >= 0.
+ *   4. bank.json is optional; where present it is a JSON object whose format is
+ *      "invar-bank" and whose version is 1.
+ *   5. Files are mapped, never loaded: a bank may be larger than memory.
+ */
+#ifndef INV_BANK_H
+#define INV_BANK_H
+
+#include "base/context.h"
+#include "base/json.h"
+#include "formats/npy.h"
+#include "math/kernels.h"
+
+typedef struct inv_split {
+	char *name;
+	uint64_t rows;
+	uint32_t copies;
+	inv_npy *clean;
+	inv_npy **aug; /* one per copy, or a single [n, c, d] array */
+	size_t aug_files;
+	inv_npy *labels; /* NULL where there are none */
+} inv_split;
+
+struct invar_bank {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	char *path;
+	uint32_t dim;
+	size_t split_count;
+	inv_split *splits; /* by name */
+	json_t *json;      /* bank.json, or NULL */
+};
+
+/* NULL where there is no such split; sets the error sentence. */
+const inv_split *inv_bank_split(const invar_bank *b, const char *name);
+
+/* One row as float; refuses NaN and Inf, naming file and row. Thread-safe. */
+invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
+                          uint64_t row, float *out);
+
+/* Tells the system that a row will be read soon. */
+void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy,
+                        uint64_t row);
+
+/* Rows will be read here and there, not one after the other. */
+void inv_bank_expect_random(const inv_split *s);
+
+/* What the rows of a split are, for run.json: file names, sizes, SHA-256. */
+invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
+
+invar_status inv_bank_no_memory(const char *path);
+
+#endif

@@ -1,0 +1,261 @@
+/* batches.c - drawing, gathering and reading ahead; see batches.h. */
+#include "bank/batches.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum {
+	RING = 3,            /* gathered batches */
+	AHEAD = 6,           /* batches between telling the system and gathering */
+	RESIDENT = 64 << 20, /* a split below so many bytes is left to the system */
+	PURPOSE = 64
+};
+
+struct inv_batches {
+	inv_batch_plan plan;
+	uint32_t steps;
+	bool advise;
+	inv_stream copies_of[2]; /* by parity of the epoch, like order */
+	uint32_t *order[2];
+	uint32_t order_epoch[2];
+	uint32_t *drawn; /* [s] */
+	float *ring[RING];
+	size_t rows; /* (s + 1) N */
+
+	pthread_t thread;
+	bool running;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	uint64_t first, filled, taken; /* batch numbers, counted over all epochs */
+	bool holding;                  /* the consumer has batch `taken` in its hands */
+	bool stop;
+	invar_status status; /* of the reader, with its sentence */
+	char sentence[1024];
+};
+
+uint32_t inv_batches_steps(const inv_batches *b)
+{
+	return b->steps;
+}
+
+size_t inv_batches_memory(const inv_batches *b)
+{
+	return RING * b->rows * b->plan.bank->dim * sizeof(float);
+}
+
+/* ---- What a batch holds ------------------------------------------------------ */
+
+static void name_stream(const inv_batch_plan *p, const char *what, char name[PURPOSE])
+{
+	snprintf(name, PURPOSE, "%s/%s/%s", what, p->purpose, p->split->name);
+}
+
+/* The order and the draws of two neighbouring epochs are at hand at a time. */
+static void prepare_epoch(inv_batches *b, uint32_t epoch)
+{
+	unsigned slot = epoch & 1;
+	uint32_t key = b->plan.every_epoch_alike ? 0 : epoch;
+	char name[PURPOSE];
+	inv_stream stream;
+
+	if (b->order_epoch[slot] == epoch)
+		return;
+	name_stream(&b->plan, "order", name);
+	stream = inv_stream_of(b->plan.seed, name, key);
+	inv_permutation(&stream, 0, b->order[slot], b->plan.image_count);
+	name_stream(&b->plan, "copies", name);
+	b->copies_of[slot] = inv_stream_of(b->plan.seed, name, key);
+	b->order_epoch[slot] = epoch;
+}
+
+typedef invar_status row_fn(inv_batches *b, int32_t copy, uint32_t image, float *to);
+
+static invar_status advise_row(inv_batches *b, int32_t copy, uint32_t image, float *to)
+{
+	(void)to;
+	inv_bank_will_need(b->plan.bank, b->plan.split, copy, image);
+	return INVAR_OK;
+}
+
+static invar_status gather_row(inv_batches *b, int32_t copy, uint32_t image, float *to)
+{
+	return inv_bank_row(b->plan.bank, b->plan.split, copy, image, to);
+}
+
+static invar_status for_each_row(inv_batches *b, uint64_t batch, row_fn *fn, float *to)
+{
+	const inv_batch_plan *p = &b->plan;
+	uint32_t epoch = (uint32_t)(batch / b->steps), step = (uint32_t)(batch % b->steps);
+	size_t d = p->bank->dim;
+	invar_status st = INVAR_OK;
+
+	prepare_epoch(b, epoch);
+	for (uint32_t i = 0; i < p->N && st == INVAR_OK; i++) {
+		uint32_t image = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
+
+		st = fn(b, INVAR_CLEAN, image, to + i * d);
+		inv_choose(&b->copies_of[epoch & 1], image, p->copies, b->drawn, p->s);
+		for (uint32_t k = 0; k < p->s && st == INVAR_OK; k++)
+			st = fn(b, (int32_t)b->drawn[k], image, to + ((size_t)(k + 1) * p->N + i) * d);
+	}
+	return st;
+}
+
+/* ---- The reader -------------------------------------------------------------------- */
+
+static uint64_t last_batch(const inv_batches *b)
+{
+	return (uint64_t)b->plan.epochs * b->steps;
+}
+
+static void advise(inv_batches *b, uint64_t batch)
+{
+	if (b->advise && batch < last_batch(b))
+		for_each_row(b, batch, advise_row, b->ring[0]);
+}
+
+/* Waits for a free buffer; false when told to stop. */
+static bool wait_for_room(inv_batches *b)
+{
+	bool go;
+
+	pthread_mutex_lock(&b->lock);
+	while (!b->stop && b->filled - b->taken >= RING)
+		pthread_cond_wait(&b->changed, &b->lock);
+	go = !b->stop;
+	pthread_mutex_unlock(&b->lock);
+	return go;
+}
+
+static void publish(inv_batches *b, invar_status st)
+{
+	pthread_mutex_lock(&b->lock);
+	b->status = st;
+	if (st == INVAR_OK)
+		b->filled++;
+	else
+		snprintf(b->sentence, sizeof b->sentence, "%s", invar_last_error());
+	pthread_cond_signal(&b->changed);
+	pthread_mutex_unlock(&b->lock);
+}
+
+static void *read_ahead(void *user)
+{
+	inv_batches *b = user;
+	uint64_t batch = b->first;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t i = 0; i < AHEAD; i++)
+		advise(b, batch + i);
+	for (; batch < last_batch(b) && st == INVAR_OK && wait_for_room(b); batch++) {
+		advise(b, batch + AHEAD);
+		st = for_each_row(b, batch, gather_row, b->ring[batch % RING]);
+		publish(b, st);
+	}
+	return NULL;
+}
+
+invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
+{
+	b->first = b->filled = b->taken = (uint64_t)epoch * b->steps + step;
+	if (pthread_create(&b->thread, NULL, read_ahead, b) != 0)
+		return inv_fail(INVAR_E_NOMEM, "the thread that reads ahead could not be started");
+	b->running = true;
+	return INVAR_OK;
+}
+
+/* A buffer is taken until the call after; then its room is given back. */
+invar_status inv_batches_next(inv_batches *b, const float **rows)
+{
+	invar_status st = INVAR_OK;
+
+	pthread_mutex_lock(&b->lock);
+	b->taken += b->holding;
+	b->holding = false;
+	pthread_cond_signal(&b->changed);
+	while (b->status == INVAR_OK && b->filled == b->taken)
+		pthread_cond_wait(&b->changed, &b->lock);
+	b->holding = b->filled != b->taken;
+	if (!b->holding)
+		st = inv_fail(b->status, "%s", b->sentence);
+	*rows = b->ring[b->taken % RING];
+	pthread_mutex_unlock(&b->lock);
+	return st;
+}
+
+/* ---- Making and freeing -------------------------------------------------------------- */
+
+static uint64_t split_bytes(const inv_split *s)
+{
+	uint64_t bytes = s->clean->map.size;
+
+	for (size_t i = 0; i < s->aug_files; i++)
+		bytes += s->aug[i]->map.size;
+	return bytes;
+}
+
+static bool allocate(inv_batches *b)
+{
+	bool ok = true;
+
+	for (int i = 0; i < 2; i++) {
+		b->order[i] = inv_calloc(b->plan.image_count, sizeof *b->order[i]);
+		b->order_epoch[i] = UINT32_MAX;
+		ok = ok && b->order[i];
+	}
+	b->drawn = inv_calloc(b->plan.s + 1, sizeof *b->drawn);
+	for (int i = 0; i < RING; i++) {
+		b->ring[i] = inv_calloc(b->rows * b->plan.bank->dim, sizeof(float));
+		ok = ok && b->ring[i];
+	}
+	return ok && b->drawn;
+}
+
+invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
+{
+	inv_batches *b = inv_calloc(1, sizeof *b);
+
+	*out = NULL;
+	if (!b)
+		return inv_fail(INVAR_E_NOMEM, "no memory for batches");
+	b->plan = *plan;
+	b->steps = plan->image_count / plan->N;
+	b->rows = (size_t)(plan->s + 1) * plan->N;
+	b->advise = split_bytes(plan->split) > RESIDENT;
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->changed, NULL);
+	if (!allocate(b)) {
+		inv_fail(INVAR_E_NOMEM, "no memory for batches of %zu rows", b->rows);
+		inv_batches_free(b);
+		return INVAR_E_NOMEM;
+	}
+	if (b->advise)
+		inv_bank_expect_random(plan->split);
+	*out = b;
+	return INVAR_OK;
+}
+
+void inv_batches_free(inv_batches *b)
+{
+	if (!b)
+		return;
+	if (b->running) {
+		pthread_mutex_lock(&b->lock);
+		b->stop = true;
+		pthread_cond_signal(&b->changed);
+		pthread_mutex_unlock(&b->lock);
+		pthread_join(b->thread, NULL);
+	}
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->lock);
+	for (int i = 0; i < 2; i++)
+		inv_free(b->order[i]);
+	for (int i = 0; i < RING; i++)
+		inv_free(b->ring[i]);
+	inv_free(b->drawn);
+	inv_free(b);
+}

@@ -1,0 +1,249 @@
+/*
+ * read.c - asking a bank what it holds, and reading its rows.
+ *
+ * Rows are widened to float on the way out and looked at once: a NaN or an
+ * infinity stops here, with the file and the row, before it spoils a training.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bank/bank.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+
+/* ---- Asking -------------------------------------------------------------------- */
+
+static const inv_split *find_split(const invar_bank *b, const char *name)
+{
+	for (size_t i = 0; i < b->split_count; i++)
+		if (strcmp(b->splits[i].name, name) == 0)
+			return &b->splits[i];
+	return NULL;
+}
+
+const inv_split *inv_bank_split(const invar_bank *b, const char *name)
+{
+	const inv_split *s = find_split(b, name);
+	char have[300] = "";
+	size_t at = 0;
+
+	if (s)
+		return s;
+	for (size_t i = 0; i < b->split_count && at < sizeof have; i++)
+		at += (size_t)snprintf(have + at, sizeof have - at, "%s%s", i ? ", " : "",
+		                       b->splits[i].name);
+	inv_fail(INVAR_E_MISMATCH, "%s: has no split %s, only %s", b->path, name, have);
+	return NULL;
+}
+
+uint32_t invar_bank_dim(const invar_bank *b)
+{
+	return b->dim;
+}
+
+size_t invar_bank_splits(const invar_bank *b)
+{
+	return b->split_count;
+}
+
+const char *invar_bank_split(const invar_bank *b, size_t i)
+{
+	return i < b->split_count ? b->splits[i].name : NULL;
+}
+
+int invar_bank_has_split(const invar_bank *b, const char *split)
+{
+	return find_split(b, split) != NULL;
+}
+
+uint64_t invar_bank_rows(const invar_bank *b, const char *split)
+{
+	const inv_split *s = find_split(b, split);
+
+	return s ? s->rows : 0;
+}
+
+uint32_t invar_bank_copies(const invar_bank *b, const char *split)
+{
+	const inv_split *s = find_split(b, split);
+
+	return s ? s->copies : 0;
+}
+
+int invar_bank_has_labels(const invar_bank *b, const char *split)
+{
+	const inv_split *s = find_split(b, split);
+
+	return s && s->labels;
+}
+
+const char *invar_bank_field(const invar_bank *b, const char *name)
+{
+	return json_string_value(json_object_get(b->json, name));
+}
+
+/* ---- Reading --------------------------------------------------------------------- */
+
+/* The file that holds a row, and the row's first element in it. */
+static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t copy,
+                             uint64_t row, uint64_t *first)
+{
+	bool stacked = copy >= 0 && s->aug_files < s->copies;
+
+	*first = row * b->dim;
+	if (copy < 0)
+		return s->clean;
+	if (stacked)
+		*first = (row * s->copies + (uint64_t)copy) * b->dim;
+	return s->aug[stacked ? 0 : copy];
+}
+
+static invar_status refuse_not_finite(const inv_npy *a, uint64_t first, const float *row,
+                                      uint32_t dim)
+{
+	uint32_t j = 0;
+
+	while (isfinite(row[j]) && j + 1 < dim)
+		j++;
+	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 ", column %" PRIu32 " is %s",
+	                a->path, first / dim, j, isnan(row[j]) ? "NaN" : "infinite");
+}
+
+invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
+                          uint64_t row, float *out)
+{
+	uint64_t first;
+	const inv_npy *a = locate(b, s, copy, row, &first);
+	const unsigned char *from = a->data + first * inv_dtype_size(a->h.dtype);
+	bool direct = !a->h.swap && !a->h.fortran;
+	invar_status st;
+
+	if (direct && a->h.dtype == INV_F32)
+		memcpy(out, from, b->dim * sizeof *out);
+	else if (direct && a->h.dtype == INV_F16 && (uintptr_t)from % 2 == 0)
+		b->kernels.widen_half((const uint16_t *)(const void *)from, b->dim, out);
+	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
+		return st;
+	return b->kernels.all_finite(out, b->dim) ? INVAR_OK
+	                                          : refuse_not_finite(a, first, out, b->dim);
+}
+
+invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
+                             uint64_t first, uint64_t rows, float *out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	invar_status st = INVAR_OK;
+
+	if (!s)
+		return INVAR_E_MISMATCH;
+	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu32 " copies, there is no copy %" PRId32, b->path,
+		                split, s->copies, copy);
+	if (first > s->rows || rows > s->rows - first)
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu64 " rows, not %" PRIu64 " from %" PRIu64,
+		                b->path, split, s->rows, rows, first);
+	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
+		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
+	return st;
+}
+
+invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	invar_status st;
+
+	if (!s)
+		return INVAR_E_MISMATCH;
+	if (!s->labels)
+		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
+	if ((st = inv_npy_read_int(s->labels, 0, s->rows, out)) != INVAR_OK)
+		return st;
+	for (uint64_t i = 0; i < s->rows; i++)
+		if (out[i] < 0)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: the label of row %" PRIu64 " is %" PRId64
+			                ", labels count from 0",
+			                s->labels->path, i, out[i]);
+	return INVAR_OK;
+}
+
+/* ---- Banks larger than memory -------------------------------------------------------- */
+
+void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy, uint64_t row)
+{
+	uint64_t first;
+	const inv_npy *a = locate(b, s, copy, row, &first);
+	size_t item = inv_dtype_size(a->h.dtype), page = (size_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t)(a->data + first * item);
+	uintptr_t start = from / page * page;
+
+	if (!a->h.fortran)
+		madvise((void *)start, from + b->dim * item - start, MADV_WILLNEED);
+}
+
+static void advise_random(const inv_npy *a)
+{
+	if (a->map.data)
+		madvise((void *)(uintptr_t)a->map.data, a->map.size, MADV_RANDOM);
+}
+
+void inv_bank_expect_random(const inv_split *s)
+{
+	advise_random(s->clean);
+	for (size_t i = 0; i < s->aug_files; i++)
+		advise_random(s->aug[i]);
+}
+
+/* ---- Provenance ------------------------------------------------------------------------
+ */
+
+/*
+ * A small file is hashed whole. Of a large one, the size and both ends are
+ * hashed, and the key says so: reading a bank larger than memory twice is too
+ * high a price for a note in run.json.
+ */
+static invar_status fingerprint_file(const inv_npy *a, json_t *list)
+{
+	const uint64_t whole = 1u << 30, end = 1u << 20;
+	char hex[INV_SHA256_HEX], tail[INV_SHA256_HEX] = "";
+	bool ends = a->map.size > whole;
+	invar_status st = inv_sha256(a->map.data, ends ? end : a->map.size, hex);
+	json_t *entry;
+
+	if (st == INVAR_OK && ends)
+		st = inv_sha256(a->map.data + a->map.size - end, end, tail);
+	if (st != INVAR_OK)
+		return st;
+	entry = json_pack("{s:s, s:I}", "file", strrchr(a->path, '/') + 1, "bytes",
+	                  (json_int_t)a->map.size);
+	if (ends) {
+		json_object_set_new(entry, "sha256_first_mb", json_string(hex));
+		json_object_set_new(entry, "sha256_last_mb", json_string(tail));
+	} else {
+		json_object_set_new(entry, "sha256", json_string(hex));
+	}
+	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_bank_no_memory(a->path);
+}
+
+invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out)
+{
+	invar_status st;
+
+	*out = json_array();
+	if (!*out)
+		return inv_bank_no_memory(b->path);
+	st = fingerprint_file(s->clean, *out);
+	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
+		st = fingerprint_file(s->aug[i], *out);
+	if (st != INVAR_OK) {
+		json_decref(*out);
+		*out = NULL;
+	}
+	return st;
+}

@@ -1,0 +1,248 @@
+/*
+ * synthetic.c - a bank of made-up features, for demonstrations and tests.
+ *
+ * Class centres are N(0, 1); an image is its centre plus N(0, spread^2). A copy
+ * is displaced along DIRECTIONS fixed unit vectors by amounts of its own, the
+ * way a turned image moves coherently through a feature space, plus a little
+ * noise. Rows are drawn by (seed, split, copy, image), so a bank of any size
+ * can be written in one pass and its first rows do not depend on its length.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "bank/bank.h"
+#include "base/fields.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum { DIRECTIONS = 4, NAME = 64 };
+
+static const double noise = 0.05;
+
+#define FIELD(member) offsetof(invar_synthetic_opts, member)
+
+static const invar_field fields[] = {
+	{"rows", INVAR_FIELD_COUNT, FIELD(rows), 2, 4e9, 0, NULL, "N", "Made-up bank",
+     "images of the train split"},
+	{"test-rows", INVAR_FIELD_COUNT, FIELD(test_rows), 0, 4e9, 0, NULL, "N", "Made-up bank",
+     "images of the test split; 0 makes none"},
+	{"dim", INVAR_FIELD_COUNT, FIELD(dim), 1, 1 << 24, 0, NULL, "D", "Made-up bank",
+     "width of a feature"},
+	{"classes", INVAR_FIELD_COUNT, FIELD(classes), 1, 1e6, 0, NULL, "N", "Made-up bank",
+     "clusters, and labels"},
+	{"copies", INVAR_FIELD_COUNT, FIELD(copies), 0, 1000, 0, NULL, "N", "Made-up bank",
+     "displaced copies of every image"},
+	{"spread", INVAR_FIELD_NUMBER, FIELD(spread), 0, 1e6, 0, NULL, "F", "Made-up bank",
+     "size of a cluster; their centres are N(0, 1)"},
+	{"shift", INVAR_FIELD_NUMBER, FIELD(shift), 0, 1e6, 0, NULL, "F", "Made-up bank",
+     "how far a copy is displaced"},
+	{"half", INVAR_FIELD_FLAG, FIELD(half), 0, 1, 0, NULL, NULL, "Made-up bank",
+     "write float16"},
+	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
+     "key of every random draw"},
+};
+
+void invar_synthetic_defaults(invar_synthetic_opts *o)
+{
+	*o = (invar_synthetic_opts){.size = sizeof *o,
+	                            .rows = 2000,
+	                            .test_rows = 1000,
+	                            .dim = 64,
+	                            .classes = 10,
+	                            .copies = 5,
+	                            .spread = 0.6,
+	                            .shift = 2};
+}
+
+const invar_field *invar_synthetic_fields(size_t *count)
+{
+	*count = sizeof fields / sizeof *fields;
+	return fields;
+}
+
+typedef struct maker {
+	const invar_synthetic_opts *o;
+	const char *split;
+	inv_stream centre, image, place, jitter;
+	float *direction; /* [DIRECTIONS, d], unit */
+	float *row, *draw;
+} maker;
+
+static inv_stream stream_of(const maker *k, const char *what, uint32_t epoch)
+{
+	char name[NAME];
+
+	snprintf(name, sizeof name, "synthetic/%s/%s", what, k->split);
+	return inv_stream_of(k->o->seed, name, epoch);
+}
+
+static void draw_directions(maker *k)
+{
+	inv_stream s = inv_stream_of(k->o->seed, "synthetic/direction", 0);
+	size_t d = k->o->dim;
+
+	for (uint32_t a = 0; a < DIRECTIONS; a++) {
+		float *v = k->direction + a * d;
+		double norm = 0;
+
+		inv_fill_normal(&s, a, v, d);
+		for (size_t j = 0; j < d; j++)
+			norm += (double)v[j] * v[j];
+		for (size_t j = 0; j < d; j++)
+			v[j] = (float)(v[j] / sqrt(norm));
+	}
+}
+
+static uint32_t label_of(const maker *k, uint32_t image)
+{
+	return (uint32_t)(image % k->o->classes);
+}
+
+static void make_clean(maker *k, uint32_t image)
+{
+	size_t d = k->o->dim;
+
+	inv_fill_normal(&k->centre, label_of(k, image), k->row, d);
+	inv_fill_normal(&k->image, image, k->draw, d);
+	for (size_t j = 0; j < d; j++)
+		k->row[j] += (float)k->o->spread * k->draw[j];
+}
+
+/*
+ * Every direction moves by an amount that depends on one hidden angle, as a
+ * rotation of the image would have it: a closed curve through feature space.
+ */
+static void displace(maker *k, uint32_t image)
+{
+	size_t d = k->o->dim;
+	inv_cursor c = inv_cursor_of(&k->place, image);
+	double angle = 2 * M_PI * inv_next_uniform(&c);
+	double scale = k->o->shift * sqrt((double)d) / 8;
+	double amount[DIRECTIONS] = {1 - cos(angle), sin(angle), 0.5 * sin(2 * angle),
+	                             0.5 * (1 - cos(2 * angle))};
+
+	inv_fill_normal(&k->jitter, image, k->draw, d);
+	for (size_t j = 0; j < d; j++) {
+		double move = noise * k->draw[j];
+
+		for (int a = 0; a < DIRECTIONS; a++)
+			move += scale * amount[a] * k->direction[(size_t)a * d + j];
+		k->row[j] += (float)move;
+	}
+}
+
+static invar_status write_rows(maker *k, const char *folder, const char *file, int32_t copy,
+                               uint64_t rows)
+{
+	uint64_t shape[2] = {rows, k->o->dim};
+	char *path = inv_join(folder, file);
+	inv_npy_writer *w = NULL;
+	invar_status st =
+		path ? inv_npy_create(path, k->o->half ? INV_F16 : INV_F32, 2, shape, &w)
+			 : inv_bank_no_memory(folder);
+
+	inv_free(path);
+	k->place = stream_of(k, "place", (uint32_t)copy);
+	k->jitter = stream_of(k, "jitter", (uint32_t)copy);
+	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
+		make_clean(k, (uint32_t)i);
+		if (copy >= 0)
+			displace(k, (uint32_t)i);
+		st = inv_npy_put(w, k->row, k->o->dim);
+	}
+	if (st == INVAR_OK)
+		return inv_npy_commit(w);
+	inv_npy_abort(w);
+	return st;
+}
+
+static invar_status write_labels(const maker *k, const char *folder, uint64_t rows)
+{
+	char *path = inv_join(folder, "labels.npy");
+	inv_npy_writer *w = NULL;
+	invar_status st =
+		path ? inv_npy_create(path, INV_I64, 1, &rows, &w) : inv_bank_no_memory(folder);
+
+	inv_free(path);
+	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
+		int64_t label = label_of(k, (uint32_t)i);
+
+		st = inv_npy_put_int(w, &label, 1);
+	}
+	if (st == INVAR_OK)
+		return inv_npy_commit(w);
+	inv_npy_abort(w);
+	return st;
+}
+
+static invar_status write_split(maker *k, const char *bank, uint64_t rows)
+{
+	char *folder = inv_join(bank, k->split);
+	char *aug = folder ? inv_join(folder, "aug") : NULL;
+	invar_status st = aug ? inv_make_folder(folder) : inv_bank_no_memory(bank);
+
+	k->image = stream_of(k, "image", 0);
+	if (st == INVAR_OK)
+		st = write_rows(k, folder, "clean.npy", INVAR_CLEAN, rows);
+	if (st == INVAR_OK)
+		st = write_labels(k, folder, rows);
+	if (st == INVAR_OK && k->o->copies)
+		st = inv_make_folder(aug);
+	for (uint64_t c = 0; c < k->o->copies && st == INVAR_OK; c++) {
+		char file[NAME];
+
+		snprintf(file, sizeof file, "%03" PRIu64 ".npy", c);
+		st = write_rows(k, aug, file, (int32_t)c, rows);
+	}
+	inv_free(aug);
+	inv_free(folder);
+	return st;
+}
+
+static invar_status write_json(const invar_synthetic_opts *o, const char *bank)
+{
+	json_t *json =
+		json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "format", "invar-bank", "version", 1,
+	              "encoder", "synthetic", "augment", "coherent displacement", "seed",
+	              (json_int_t)o->seed, "source", "made-up features");
+	char *path = inv_join(bank, "bank.json");
+	invar_status st = json && path ? inv_json_save(path, json) : inv_bank_no_memory(bank);
+
+	inv_free(path);
+	json_decref(json);
+	return st;
+}
+
+invar_status invar_bank_synthesize(invar_context *ctx, const invar_synthetic_opts *o,
+                                   const char *path)
+{
+	inv_fields table = {fields, sizeof fields / sizeof *fields};
+	maker k = {.o = o};
+	invar_status st = inv_fields_check(table, o);
+
+	(void)ctx;
+	if (st != INVAR_OK)
+		return st;
+	if (inv_exists(path))
+		return inv_fail(INVAR_E_IO, "%s: is there already; give the new bank another name",
+		                path);
+	k.direction = inv_calloc((DIRECTIONS + 2) * o->dim, sizeof(float));
+	if (!k.direction)
+		return inv_bank_no_memory(path);
+	k.row = k.direction + DIRECTIONS * o->dim;
+	k.draw = k.row + o->dim;
+	k.centre = inv_stream_of(o->seed, "synthetic/centre", 0);
+	draw_directions(&k);
+	if ((st = inv_make_folder(path)) == INVAR_OK)
+		st = write_json(o, path);
+	k.split = "train";
+	if (st == INVAR_OK)
+		st = write_split(&k, path, o->rows);
+	k.split = "test";
+	if (st == INVAR_OK && o->test_rows)
+		st = write_split(&k, path, o->test_rows);
+	inv_free(k.direction);
+	return st;
+}
