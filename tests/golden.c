@@ -54,9 +54,11 @@ const char *golden_source(void)
 
 const char *golden_shared(void)
 {
+	static char beside[PATH_SIZE / 4];
 	const char *path = getenv("INVAR_SHARED");
 
-	return path && *path ? path : "../shared";
+	snprintf(beside, sizeof beside, "%s/../shared", golden_source());
+	return path && *path ? path : beside;
 }
 
 const char *const *golden_roots(void)

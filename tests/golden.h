@@ -29,7 +29,7 @@ enum { GOLDEN_RANK = 8 };
 
 /* The trees that are there, NULL at the end: our own first, then the shared one. */
 const char *const *golden_roots(void);
-/* $INVAR_SOURCE, else "."; $INVAR_SHARED, else "../shared". */
+/* $INVAR_SOURCE, else "."; $INVAR_SHARED, else ../shared beside the source. */
 const char *golden_source(void);
 const char *golden_shared(void);
 

@@ -1,0 +1,131 @@
+"""common.py - what the benchmarks share: driving programs by lines, and results.
+
+Peers and invar are separate processes that wait on their standard input, so that
+neither disturbs the other's threads and allocator, and a driver can let them work
+in turn: one round is a measurement of each, and medians over the rounds are
+compared. Only ratios of one run count; the seconds are there to be checked.
+"""
+
+import argparse
+import datetime
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RESULTS = os.path.join(HERE, "RESULTS.md")
+
+
+def arguments(description, **more):
+    """The options of every benchmark; `more` adds name=default pairs of its own."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--build", default="build-bench", help="folder of the benchmark build")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
+    for name, default in more.items():
+        parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
+    return parser.parse_args()
+
+
+class LineProgram:
+    """A process that says `ready`, then answers each line with one line."""
+
+    def __init__(self, command, environment=None):
+        self.command = command
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=dict(os.environ, **(environment or {})))
+        self.expect("ready")
+
+    def line(self):
+        text = self.process.stdout.readline().strip()
+        if not text:
+            sys.exit("%s ended without an answer" % os.path.basename(self.command[-1]))
+        return text
+
+    def expect(self, word):
+        text = self.line()
+        if text != word:
+            sys.exit("%s said '%s', not '%s'" % (self.command[0], text, word))
+
+    def ask(self, line):
+        """Seconds."""
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return float(self.line())
+
+    def peak_megabytes(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) / 1024
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def invar_program(options):
+    return LineProgram([os.path.join(options.build, "bench", "invar_bench"), "--threads",
+                        str(options.threads)])
+
+
+def peer_program(options, script, environment=None):
+    return LineProgram([sys.executable, os.path.join(HERE, "peers", script), "--threads",
+                        str(options.threads)], environment)
+
+
+def measure_peak(options):
+    """GFLOP/s of the machine now."""
+    return float(subprocess.check_output([os.path.join(options.build, "bench", "peak"), "--threads",
+                                          str(options.threads)]))
+
+
+def in_turn(rounds, sides):
+    """{name: median} of what each side's function returns, all of them once a round."""
+    seen = {name: [] for name in sides}
+    for number in range(rounds):
+        order = list(sides) if number % 2 == 0 else list(sides)[::-1]
+        for name in order:
+            seen[name].append(sides[name]())
+    return {name: statistics.median(values) for name, values in seen.items()}
+
+
+# ---- results -------------------------------------------------------------------
+
+def cpu_name():
+    with open("/proc/cpuinfo") as f:
+        found = re.search(r"model name\s*:\s*(.*)", f.read())
+    return found.group(1).strip() if found else platform.processor()
+
+
+def machine(options):
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return "%s, %d threads of %d, %.0f GB, %s" % (cpu_name(), options.threads, os.cpu_count(), memory,
+                                                 platform.system())
+
+
+def versions(*modules):
+    return ", ".join("%s %s" % (m.__name__, m.__version__.split("+")[0]) for m in modules)
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def report(options, name, title, body):
+    """Prints a section, and replaces it in RESULTS.md where that was asked for."""
+    section = "## %s\n\n%s; %s.\n\n%s\n" % (title, datetime.date.today().isoformat(), machine(options), body)
+    print(section)
+    if not options.write:
+        return
+    begin, end = "<!-- begin %s -->\n" % name, "<!-- end %s -->\n" % name
+    with open(RESULTS) as f:
+        text = f.read()
+    if begin not in text:
+        text = text.rstrip("\n") + "\n\n" + begin + end
+    before, rest = text.split(begin)
+    with open(RESULTS, "w") as f:
+        f.write(before + begin + section + end + rest.split(end)[1])
