@@ -1,0 +1,61 @@
+/* cmd_docs.c - invar docs: the generated pages, from the same tables as --help. */
+#include <string.h>
+
+#include "cli/help.h"
+
+static const inv_example examples[] = {
+	{"invar docs markdown > docs/CLI.md", "the reference of all commands"},
+	{"invar docs man train > invar-train.1", "the man page of one command"},
+	{"invar docs bash > /etc/bash_completion.d/invar", "completion for bash"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"KIND", "markdown, man, bash, or commands for a plain list of their names", 1, 1},
+	{"COMMAND", "whose man page; that of invar itself if it is not given", 0, 1},
+	{0},
+};
+
+static invar_status print_man(inv_session *s)
+{
+	const inv_command *c = NULL;
+
+	if (s->arguments > 1 && !(c = inv_command_find(s->argument[1])))
+		return inv_help_unknown(s, s->argument[1]);
+	inv_docs_man(c, stdout);
+	return INVAR_OK;
+}
+
+static invar_status run(inv_session *s, void *values)
+{
+	const char *kind = s->argument[0];
+	invar_status st = inv_check_word(s, "KIND", "markdown|man|bash|commands", kind);
+
+	(void)values;
+	if (st != INVAR_OK)
+		return st;
+	if (strcmp(kind, "man") == 0)
+		return print_man(s);
+	if (s->arguments > 1)
+		return inv_fault(s, INVAR_E_USE,
+		                 "'%s' is an argument too many: only man takes a COMMAND",
+		                 s->argument[1]);
+	if (strcmp(kind, "markdown") == 0)
+		inv_docs_markdown(stdout);
+	else if (strcmp(kind, "bash") == 0)
+		inv_docs_bash(stdout);
+	else
+		for (const inv_command *const *c = inv_commands(); *c; c++)
+			puts((*c)->name);
+	return INVAR_OK;
+}
+
+const inv_command inv_cmd_docs = {
+	.name = "docs",
+	.purpose = "prints the reference, a man page or the bash completion",
+	.usage = "KIND [COMMAND]",
+	.examples = examples,
+	.arguments = arguments,
+	.values = sizeof(inv_common),
+	.run = run,
+};

@@ -1,0 +1,329 @@
+/*
+ * cmd_eval.c - invar eval: F and every adapter side by side.
+ *
+ * The library measures and gives a JSON document; this file names the columns,
+ * shows the table and puts each run's own numbers into its metrics.json.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "report/table.h"
+
+typedef struct eval_values {
+	inv_common common;
+	const char *output, *format;
+	invar_eval_opts eval;
+} eval_values;
+
+static const inv_example examples[] = {
+	{"invar eval bank run", "what the adapter of a run does to the feature space"},
+	{"invar eval bank run-a run-b other.safetensors --points 1000",
+     "several adapters side by side, on 1000 points"},
+	{"invar eval bank run --json -o results.json", "for programs, and kept in a file"},
+	{"invar eval bank run --format latex", "for a paper"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"BANK", "folder of features: test/clean.npy and what the measurements need", 1, 1},
+	{"ADAPTER…", "safetensors files, or run folders that hold one", 1, INV_MANY},
+	{0},
+};
+
+static const invar_field own_table[] = {
+	{"output", INVAR_FIELD_TEXT, offsetof(eval_values, output), 0, 0, 0, NULL, "FILE",
+     "Result", "write the whole JSON document to this file too"},
+	{"format", INVAR_FIELD_TEXT, offsetof(eval_values, format), 0, 0, 0, INV_TABLE_FORMATS,
+     "WORD", "Result", "how the table is written"},
+};
+INV_FIELDS_FUNCTION(own_fields, own_table)
+
+static const inv_option_table tables[] = {
+	{invar_eval_fields, offsetof(eval_values, eval)},
+	{own_fields, 0},
+	{0},
+};
+
+static void defaults(void *values)
+{
+	eval_values *v = values;
+
+	v->format = "text";
+	invar_eval_defaults(&v->eval);
+}
+
+/* ---- Columns ----------------------------------------------------------------- */
+
+/* One adapter: its file, its title, and where its numbers are kept. */
+typedef struct columns {
+	size_t count;
+	invar_adapter **adapter;
+	char **name;
+	char **metrics_path; /* NULL for an adapter that is not in a run folder */
+	json_t **metrics;    /* what was in the file before, NULL if it is new */
+} columns;
+
+static bool allocate_columns(columns *c, size_t count)
+{
+	c->count = count;
+	c->adapter = calloc(count, sizeof *c->adapter);
+	c->name = calloc(count, sizeof *c->name);
+	c->metrics_path = calloc(count, sizeof *c->metrics_path);
+	c->metrics = calloc(count, sizeof *c->metrics);
+	return c->adapter && c->name && c->metrics_path && c->metrics;
+}
+
+static void free_columns(columns *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->adapter)
+			invar_adapter_close(c->adapter[i]);
+		if (c->name)
+			free(c->name[i]);
+		if (c->metrics_path)
+			free(c->metrics_path[i]);
+		if (c->metrics)
+			json_decref(c->metrics[i]);
+	}
+	free(c->adapter);
+	free(c->name);
+	free(c->metrics_path);
+	free(c->metrics);
+}
+
+static bool is_taken(const columns *c, size_t before, const char *name)
+{
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(c->name[i], name) == 0)
+			return true;
+	return strcmp(name, "F") == 0;
+}
+
+/* The last part of a path, without .safetensors; NULL if there is no memory. */
+static char *plain_title(const char *path)
+{
+	const char *const ending = ".safetensors";
+	size_t end = strlen(path), start;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/'; start--)
+		;
+	if (end - start > strlen(ending) &&
+	    strncmp(path + end - strlen(ending), ending, strlen(ending)) == 0)
+		end -= strlen(ending);
+	return strndup(path + start, end - start);
+}
+
+/* A second "run" is called "run#2"; F is the name of the encoder's own column. */
+static char *unique_title(const columns *c, size_t i, const char *path)
+{
+	char *plain = plain_title(path);
+	char *name = plain;
+
+	for (unsigned n = 2; name && is_taken(c, i, name); n++) {
+		if (name != plain)
+			free(name);
+		if (asprintf(&name, "%s#%u", plain, n) < 0)
+			name = NULL;
+	}
+	if (name != plain)
+		free(plain);
+	return name;
+}
+
+static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
+{
+	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
+
+	if (st != INVAR_OK)
+		return st;
+	if (!(c->name[i] = unique_title(c, i, path)))
+		return inv_no_memory(s);
+	if (!inv_path_is_folder(path))
+		return INVAR_OK;
+	if (!(c->metrics_path[i] = inv_path(path, "metrics.json")))
+		return inv_no_memory(s);
+	return inv_load_json(s, c->metrics_path[i], &c->metrics[i]);
+}
+
+/* ---- Results ------------------------------------------------------------------ */
+
+static double number_of(const json_t *value)
+{
+	return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static void put_rows(inv_table *t, const json_t *names, const json_t *measurement)
+{
+	json_t *first =
+		json_object_get(measurement, json_string_value(json_array_get(names, 0)));
+	const char *statistic;
+	json_t *value, *name;
+	size_t i;
+
+	json_object_foreach (first, statistic, value) {
+		inv_table_cell(t, "%s", statistic);
+		json_array_foreach (names, i, name) {
+			json_t *column = json_object_get(measurement, json_string_value(name));
+			json_t *cell = json_object_get(column, statistic);
+
+			if (json_is_integer(cell))
+				inv_table_count(t, (unsigned long long)json_integer_value(cell));
+			else
+				inv_table_number(t, number_of(cell));
+		}
+	}
+}
+
+static invar_status print_table(inv_session *s, const eval_values *v,
+                                const json_t *document)
+{
+	const json_t *names = json_object_get(document, "columns");
+	inv_table *t = inv_table_new(1 + json_array_size(names));
+	const char *key;
+	json_t *value;
+	size_t i;
+	bool written;
+
+	if (!t)
+		return inv_no_memory(s);
+	inv_table_cell(t, "%s", "");
+	json_array_foreach (names, i, value)
+		inv_table_cell(t, "%s", json_string_value(value));
+	json_object_foreach (json_object_get(document, "measurements"), key, value)
+		put_rows(t, names, value);
+	if (strcmp(v->format, "text") == 0)
+		printf("%lld points of the split %s, width %lld\n\n",
+		       (long long)json_integer_value(json_object_get(document, "points")),
+		       json_string_value(json_object_get(document, "split")),
+		       (long long)json_integer_value(json_object_get(document, "dim")));
+	written = inv_table_write(t, v->format, stdout);
+	inv_table_free(t);
+	return written ? INVAR_OK : inv_no_memory(s);
+}
+
+/* Everything a reader needs to know about one measurement of one run. */
+static json_t *own_part(const json_t *document, const char *bank, const char *title,
+                        const json_t *measurement)
+{
+	return json_pack(
+		"{s:s, s:O, s:O, s:O, s:O, s:O}", "bank", bank, "split",
+		json_object_get(document, "split"), "points", json_object_get(document, "points"),
+		"dim", json_object_get(document, "dim"), "F", json_object_get(measurement, "F"),
+		"E", json_object_get(measurement, title));
+}
+
+/* A new measurement replaces the old one of its name; the others stay. */
+static invar_status merge_metrics(inv_session *s, const json_t *document, columns *c,
+                                  size_t i)
+{
+	json_t *all, *measurement;
+	const char *name;
+
+	if (!c->metrics[i])
+		c->metrics[i] = json_object();
+	all = json_object_get(c->metrics[i], "measurements");
+	if (!json_is_object(all)) {
+		all = json_object();
+		json_object_set_new(c->metrics[i], "measurements", all);
+	}
+	json_object_foreach (json_object_get(document, "measurements"), name, measurement)
+		if (json_object_set_new(
+				all, name, own_part(document, s->argument[0], c->name[i], measurement)) !=
+		    0)
+			return inv_no_memory(s);
+	return inv_save_json(s, c->metrics_path[i], c->metrics[i]);
+}
+
+static invar_status keep_results(inv_session *s, const eval_values *v,
+                                 const json_t *document, columns *c)
+{
+	invar_status st = INVAR_OK;
+
+	if (v->output)
+		st = inv_save_json(s, v->output, document);
+	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
+		if (c->metrics_path[i])
+			st = merge_metrics(s, document, c, i);
+	return st;
+}
+
+/* ---- The command ---------------------------------------------------------------- */
+
+static invar_status measure(inv_session *s, const eval_values *v, const columns *c,
+                            json_t **out)
+{
+	invar_bank *bank = NULL;
+	char *text = NULL;
+	invar_status st = invar_bank_open(s->ctx, s->argument[0], &bank);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
+		                (const char *const *)c->name, c->count, &v->eval, &text);
+	invar_bank_close(bank);
+	if (st != INVAR_OK)
+		return st;
+	*out = json_loads(text, 0, NULL);
+	invar_free(text);
+	return *out ? INVAR_OK : inv_no_memory(s);
+}
+
+static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
+{
+	json_t *document = NULL;
+	invar_status st = v->output ? inv_check_writable(s, v->output) : INVAR_OK;
+
+	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
+		st = open_column(s, c, i, s->argument[1 + i]);
+	if (st == INVAR_OK)
+		st = measure(s, v, c, &document);
+	if (st == INVAR_OK)
+		st = s->common->json ? inv_print_json(s, json_incref(document))
+		                     : print_table(s, v, document);
+	if (st == INVAR_OK)
+		st = keep_results(s, v, document, c);
+	json_decref(document);
+	return st;
+}
+
+static invar_status run(inv_session *s, void *values)
+{
+	columns c = {0};
+	invar_status st = inv_session_start(s);
+
+	if (st != INVAR_OK)
+		return st;
+	st =
+		allocate_columns(&c, s->arguments - 1) ? evaluate(s, values, &c) : inv_no_memory(s);
+	free_columns(&c);
+	if (st == INVAR_OK)
+		inv_term_close(s->term);
+	return st;
+}
+
+const inv_command inv_cmd_eval = {
+	.name = "eval",
+	.purpose = "measures what adapters do to a bank's features",
+	.usage = "BANK ADAPTER… [options]",
+	.about =
+		"F, the features as they are, is always the first column. structure tells how "
+		"close "
+		"an adapter is to an isometry on clean features: L1 and L2, the least and the "
+		"greatest ratio of a distance after E to the one before; m, b and R2 of the line "
+		"through them; RMSD, NRMSD and CVRMSD, the deviation from equality. The numbers of "
+		"a run are merged into its metrics.json.",
+	.examples = examples,
+	.arguments = arguments,
+	.tables = tables,
+	.values = sizeof(eval_values),
+	.defaults = defaults,
+	.run = run,
+};

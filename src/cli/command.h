@@ -1,0 +1,68 @@
+/*
+ * command.h - what a command is: words for people, option tables, one function.
+ *
+ * Parsing, --help, docs/CLI.md, the man pages and the bash completion are all
+ * made from the structs below; nothing about a command is written down twice.
+ * A new command is one file cmd_NAME.c and one line in commands.c.
+ */
+#ifndef INV_COMMAND_H
+#define INV_COMMAND_H
+
+#include "cli/session.h"
+#include "invar.h"
+
+enum { INV_MANY = 1 << 20 }; /* arguments without a limit of our own */
+
+typedef struct inv_argument {
+	const char *name; /* BANK */
+	const char *help; /* half a sentence, no full stop */
+	size_t least, most;
+} inv_argument;
+
+typedef struct inv_example {
+	const char *line; /* as typed */
+	const char *does; /* half a sentence, no full stop */
+} inv_example;
+
+/* Options that live in one struct, which sits at `offset` of the command's values. */
+typedef struct inv_option_table {
+	const invar_field *(*fields)(size_t *count);
+	size_t offset;
+} inv_option_table;
+
+/*
+ * Values of the options every command has. A command's values are a struct
+ * whose first member is this one; the tables of the library's own structs
+ * follow, so that run() finds them filled.
+ */
+typedef struct inv_common {
+	int help, version, json, quiet, verbose;
+	uint64_t threads, seed;
+} inv_common;
+
+typedef struct inv_command {
+	const char *name;
+	const char *purpose;            /* one line for the list of commands */
+	const char *usage;              /* what follows "invar NAME" */
+	const char *about;              /* a paragraph for --help and the man page */
+	const inv_example *examples;    /* ended by a NULL line */
+	const inv_argument *arguments;  /* ended by a NULL name */
+	const inv_option_table *tables; /* ended by NULL fields; the common ones are implied */
+	size_t values;                  /* bytes of the struct that starts with inv_common */
+	void (*defaults)(void *values);
+	invar_status (*run)(inv_session *s, void *values);
+} inv_command;
+
+/* All commands, ended by NULL, in the order of the list a user sees. */
+const inv_command *const *inv_commands(void);
+const inv_command *inv_command_find(const char *name); /* NULL if there is none */
+
+/* Options written by hand in a command's file. */
+#define INV_FIELDS_FUNCTION(function, table)          \
+	static const invar_field *function(size_t *count) \
+	{                                                 \
+		*count = sizeof(table) / sizeof *(table);     \
+		return table;                                 \
+	}
+
+#endif

@@ -1,0 +1,296 @@
+/*
+ * docs.c - docs/CLI.md, the man pages and the bash completion.
+ *
+ * They hold no date and no width of a terminal, so that the same tables always
+ * give the same bytes and a test can tell when a file in the tree is stale.
+ */
+#include <string.h>
+
+#include "cli/help.h"
+
+enum { SOME = 512 };
+
+static const char exit_codes[][2][96] = {
+	{"0", "done"},
+	{"1", "it failed; one sentence on standard error says why"},
+	{"2", "wrong use; the sentence names the nearest right name"},
+	{"130", "interrupted by SIGINT or SIGTERM; what can be resumed was saved"},
+};
+
+enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
+
+/* ---- Markdown -------------------------------------------------------------- */
+
+static void markdown_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("|<>*_\\", *text))
+			putc('\\', out);
+		putc(*text, out);
+	}
+}
+
+static void markdown_options(const inv_described *d, const char *group, FILE *out)
+{
+	char label[SOME], note[SOME];
+
+	fprintf(out, "\n**%s**\n\n| option | meaning | default |\n|---|---|---|\n", group);
+	for (size_t i = 0; i < d->options; i++) {
+		if (strcmp(d->option[i].group, group) != 0)
+			continue;
+		inv_spell_option(&d->option[i], label, sizeof label);
+		inv_spell_default(d, &d->option[i], note, sizeof note);
+		fprintf(out, "| `%s` | ", label);
+		markdown_text(out, d->option[i].field->help);
+		fputs(" | ", out);
+		markdown_text(out, strncmp(note, "default ", 8) == 0 ? note + 8 : note);
+		fputs(" |\n", out);
+	}
+}
+
+static void markdown_command(const inv_command *c, FILE *out)
+{
+	inv_described d;
+
+	fprintf(out, "\n## invar %s\n\n%s.\n\n```\ninvar %s %s\n```\n\nExamples:\n\n```\n",
+	        c->name, c->purpose, c->name, c->usage);
+	for (const inv_example *e = c->examples; e && e->line; e++)
+		fprintf(out, "# %s\n%s\n", e->does, e->line);
+	fputs("```\n", out);
+	if (c->about) {
+		putc('\n', out);
+		markdown_text(out, c->about);
+		putc('\n', out);
+	}
+	if (c->arguments && c->arguments->name)
+		fputs("\n| argument | meaning |\n|---|---|\n", out);
+	for (const inv_argument *a = c->arguments; a && a->name; a++) {
+		fprintf(out, "| `%s` | ", a->name);
+		markdown_text(out, a->help);
+		fputs(" |\n", out);
+	}
+	inv_describe(&d, c);
+	for (size_t g = 0; g < d.groups; g++)
+		markdown_options(&d, d.group[g], out);
+	inv_described_clear(&d);
+}
+
+void inv_docs_markdown(FILE *out)
+{
+	fputs("# The command line of invar\n\n"
+	      "Made by `invar docs markdown` from the tables that the program itself reads;\n"
+	      "edit those and run `man/generate`.\n\n| command | |\n|---|---|\n",
+	      out);
+	for (const inv_command *const *c = inv_commands(); *c; c++)
+		fprintf(out, "| [`invar %s`](#invar-%s) | %s |\n", (*c)->name, (*c)->name,
+		        (*c)->purpose);
+	fputs("\nResults go to standard output, messages and progress to standard error.\n"
+	      "`--name value` and `--name=value` mean the same, `--` ends the options.\n\n"
+	      "| exit code | |\n|---|---|\n",
+	      out);
+	for (size_t i = 0; i < EXIT_CODES; i++)
+		fprintf(out, "| %s | %s |\n", exit_codes[i][0], exit_codes[i][1]);
+	for (const inv_command *const *c = inv_commands(); *c; c++)
+		markdown_command(*c, out);
+}
+
+/* ---- Man pages -------------------------------------------------------------- */
+
+/*
+ * A dash that is typed must stay a dash, a line must not begin like a request,
+ * and three dots are safer than the one sign for them.
+ */
+static void roff_text(FILE *out, const char *text)
+{
+	static const char dots[] = "…";
+
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", out);
+	for (; *text; text++)
+		if (*text == '-')
+			fputs("\\-", out);
+		else if (*text == '\\')
+			fputs("\\e", out);
+		else if (strncmp(text, dots, strlen(dots)) == 0) {
+			fputs("...", out);
+			text += strlen(dots) - 1;
+		} else
+			putc(*text, out);
+}
+
+static void roff_option(const inv_described *d, const inv_option *o, FILE *out)
+{
+	char label[SOME], note[SOME];
+
+	inv_spell_option(o, label, sizeof label);
+	inv_spell_default(d, o, note, sizeof note);
+	fputs(".TP\n.B ", out);
+	roff_text(out, label);
+	putc('\n', out);
+	roff_text(out, o->field->help);
+	if (*note) {
+		fputs(" (", out);
+		roff_text(out, note);
+		putc(')', out);
+	}
+	fputs(".\n", out);
+}
+
+static void roff_options(const inv_command *c, FILE *out)
+{
+	inv_described d;
+
+	inv_describe(&d, c);
+	fputs(".SH OPTIONS\n", out);
+	for (size_t g = 0; g < d.groups; g++) {
+		fprintf(out, ".SS %s\n", d.group[g]);
+		for (size_t i = 0; i < d.options; i++)
+			if (strcmp(d.option[i].group, d.group[g]) == 0)
+				roff_option(&d, &d.option[i], out);
+	}
+	inv_described_clear(&d);
+}
+
+static void roff_exit_status(FILE *out)
+{
+	fputs(".SH EXIT STATUS\n", out);
+	for (size_t i = 0; i < EXIT_CODES; i++)
+		fprintf(out, ".TP\n.B %s\n%s.\n", exit_codes[i][0], exit_codes[i][1]);
+}
+
+static void roff_command(const inv_command *c, FILE *out)
+{
+	fputs(".SH SYNOPSIS\n.B invar ", out);
+	roff_text(out, c->name);
+	putc('\n', out);
+	roff_text(out, c->usage);
+	fputs("\n.SH EXAMPLES\n", out);
+	for (const inv_example *e = c->examples; e && e->line; e++) {
+		fputs(".TP\n.B ", out);
+		roff_text(out, e->line);
+		putc('\n', out);
+		roff_text(out, e->does);
+		fputs(".\n", out);
+	}
+	fputs(".SH DESCRIPTION\n", out);
+	roff_text(out, c->about ? c->about : c->purpose);
+	fputs(c->about ? "\n" : ".\n", out);
+	for (const inv_argument *a = c->arguments; a && a->name; a++) {
+		fprintf(out, ".TP\n.I %s\n", a->name);
+		roff_text(out, a->help);
+		fputs(".\n", out);
+	}
+	roff_options(c, out);
+}
+
+static void roff_overview(FILE *out)
+{
+	fputs(".SH SYNOPSIS\n.B invar\n.I COMMAND\n[arguments] [options]\n"
+	      ".SH DESCRIPTION\n"
+	      "invar adds invariance to a vision encoder that is already trained, without\n"
+	      "touching its weights: it trains a small adapter on features of clean and of\n"
+	      "augmented images and measures what the adapter keeps.\n"
+	      ".SH COMMANDS\n",
+	      out);
+	for (const inv_command *const *c = inv_commands(); *c; c++) {
+		fprintf(out, ".TP\n.BR invar\\-%s (1)\n", (*c)->name);
+		roff_text(out, (*c)->purpose);
+		fputs(".\n", out);
+	}
+	fputs(".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\n"
+	      "Caps the instruction set that is used: ref or avx2.\n"
+	      ".TP\n.B TMPDIR\nWhere the demo keeps its temporary folder.\n",
+	      out);
+}
+
+void inv_docs_man(const inv_command *c, FILE *out)
+{
+	fprintf(out,
+	        ".\\\" Made by 'invar docs man'; edit the option tables instead.\n"
+	        ".TH INVAR%s%s 1 \"\" \"invar %s\" \"invar\"\n.SH NAME\ninvar%s%s \\- ",
+	        c ? "\\-" : "", c ? c->name : "", INVAR_VERSION, c ? "\\-" : "",
+	        c ? c->name : "");
+	roff_text(out,
+	          c ? c->purpose : "makes a frozen vision encoder invariant to augmentations");
+	putc('\n', out);
+	if (c)
+		roff_command(c, out);
+	else
+		roff_overview(out);
+	roff_exit_status(out);
+	fputs(".SH SEE ALSO\n.BR invar (1)", out);
+	for (const inv_command *const *other = inv_commands(); *other; other++)
+		if (*other != c)
+			fprintf(out, ",\n.BR invar\\-%s (1)", (*other)->name);
+	putc('\n', out);
+}
+
+/* ---- Bash completion ---------------------------------------------------------- */
+
+static void bash_words(const inv_command *c, FILE *out)
+{
+	inv_option option[INV_MOST_OPTIONS];
+	size_t options = inv_options(c, option);
+
+	fprintf(out, "\t%s) words=\"", c->name);
+	for (size_t i = 0; i < options; i++)
+		fprintf(out, "%s--%s", i ? " " : "", option[i].field->name);
+	fputs("\" ;;\n", out);
+}
+
+/* What may follow an option: its choices, folders, files, or a number of one's own. */
+static void bash_values(const inv_command *c, FILE *out)
+{
+	inv_option option[INV_MOST_OPTIONS];
+	size_t options = inv_options(c, option);
+
+	for (size_t i = 0; i < options; i++) {
+		const invar_field *f = option[i].field;
+
+		if (f->type == INVAR_FIELD_FLAG)
+			continue;
+		fprintf(out, "\t%s:--%s", c->name, f->name);
+		if (option[i].letter)
+			fprintf(out, "|%s:-%c", c->name, option[i].letter);
+		fputs(") ", out);
+		if (f->choices) {
+			fputs("COMPREPLY=($(compgen -W \"", out);
+			for (const char *at = f->choices; *at; at++)
+				putc(*at == '|' ? ' ' : *at, out);
+			fputs("\" -- \"$current\"))", out);
+		} else if (f->type == INVAR_FIELD_TEXT) {
+			fputs("COMPREPLY=($(compgen -f -- \"$current\"))", out);
+		} else {
+			putc(':', out);
+		}
+		fputs("; return ;;\n", out);
+	}
+}
+
+void inv_docs_bash(FILE *out)
+{
+	fputs("# bash completion for invar; made by 'invar docs bash' from the option tables.\n"
+	      "_invar()\n{\n"
+	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
+	      "\tlocal command=${COMP_WORDS[1]} words=\n\n"
+	      "\tif ((COMP_CWORD == 1)) || [[ $command == help && $COMP_CWORD -eq 2 ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"",
+	      out);
+	for (const inv_command *const *c = inv_commands(); *c; c++)
+		fprintf(out, "%s ", (*c)->name);
+	fputs("--help --version\" -- \"$current\"))\n\t\treturn\n\tfi\n"
+	      "\tcase $command:$before in\n",
+	      out);
+	for (const inv_command *const *c = inv_commands(); *c; c++)
+		bash_values(*c, out);
+	fputs("\tesac\n\tcase $command in\n", out);
+	for (const inv_command *const *c = inv_commands(); *c; c++)
+		bash_words(*c, out);
+	fputs("\tesac\n"
+	      "\tif [[ $current == -* ]]; then\n"
+	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+	      "\telse\n"
+	      "\t\tCOMPREPLY=($(compgen -f -- \"$current\"))\n"
+	      "\tfi\n}\ncomplete -o filenames -F _invar invar\n",
+	      out);
+}

@@ -1,0 +1,122 @@
+/* files.c - names and folders, as the commands need them. */
+#include "cli/files.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MOST_OPEN = 16 };
+
+char *inv_path(const char *folder, const char *name)
+{
+	size_t length = strlen(folder);
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", folder, length && folder[length - 1] == '/' ? "" : "/",
+	             name) < 0)
+		return NULL;
+	return path;
+}
+
+bool inv_path_is_folder(const char *path)
+{
+	struct stat info;
+
+	return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+invar_status inv_folder_make(inv_session *s, const char *path)
+{
+	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_path_is_folder(path)))
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_IO, "%s: cannot make the folder: %s", path,
+	                 strerror(errno));
+}
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+	(void)info;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+void inv_folder_remove(const char *path)
+{
+	nftw(path, remove_one, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
+}
+
+invar_status inv_check_writable(inv_session *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder =
+		slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	invar_status st = INVAR_OK;
+
+	if (!folder)
+		return inv_no_memory(s);
+	if (inv_path_is_folder(path))
+		st = inv_fault(s, INVAR_E_IO, "%s: is a folder, a file was expected", path);
+	else if (access(folder, W_OK | X_OK) != 0)
+		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
+	free(folder);
+	return st;
+}
+
+invar_status inv_load_json(inv_session *s, const char *path, json_t **out)
+{
+	json_error_t error;
+
+	*out = NULL;
+	if (access(path, F_OK) != 0 && errno == ENOENT)
+		return INVAR_OK;
+	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!*out)
+		return inv_fault(s, INVAR_E_FORMAT, "%s: cannot read its JSON: %s (line %d)", path,
+		                 error.text, error.line);
+	if (json_is_object(*out))
+		return INVAR_OK;
+	json_decref(*out);
+	*out = NULL;
+	return inv_fault(s, INVAR_E_FORMAT, "%s: should hold a JSON object", path);
+}
+
+invar_status inv_save_json(inv_session *s, const char *path, const json_t *document)
+{
+	char *text = json_dumps(document, JSON_INDENT(2));
+	invar_status st;
+	size_t length;
+
+	if (!text)
+		return inv_no_memory(s);
+	length = strlen(text);
+	text[length] = '\n'; /* in place of the final 0, which the file does not need */
+	st = invar_file_write(s->ctx, path, text, length + 1);
+	free(text);
+	return st;
+}
+
+json_t *inv_last_json_line(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *line = NULL;
+	size_t room = 0;
+	json_t *last = NULL;
+
+	while (file && getline(&line, &room, file) > 0) {
+		json_t *now = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+
+		if (now) {
+			json_decref(last);
+			last = now;
+		}
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return last;
+}

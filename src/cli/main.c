@@ -1,0 +1,168 @@
+/*
+ * main.c - from argv to a command, from a status to an exit code.
+ *
+ * 0 done, 1 failed, 2 wrong use, 130 interrupted. A failure is one sentence on
+ * standard error: "invar: ..." where something failed, "invar COMMAND: ..."
+ * where the command was used wrongly.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/options.h"
+#include "cli/term.h"
+
+enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
+
+/* File names may hold anything; a sentence stays on one line. */
+static void keep_on_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
+invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->fault, sizeof s->fault, format, args);
+	va_end(args);
+	keep_on_one_line(s->fault);
+	return code;
+}
+
+invar_status inv_no_memory(inv_session *s)
+{
+	return inv_fault(s, INVAR_E_NOMEM, "there is not enough memory");
+}
+
+invar_status inv_session_start(inv_session *s)
+{
+	invar_hooks hooks = inv_term_hooks(s->term);
+
+	return invar_context_new((unsigned)s->common->threads, &hooks, &s->ctx);
+}
+
+invar_status inv_print_json(inv_session *s, json_t *document)
+{
+	int bad = !document || json_dumpf(document, stdout, JSON_INDENT(2)) != 0;
+
+	json_decref(document);
+	/* A failed write is found again, with its reason, when stdout is closed. */
+	if (bad && !ferror(stdout))
+		return inv_no_memory(s);
+	putchar('\n');
+	return INVAR_OK;
+}
+
+static int exit_code(inv_session *s, invar_status st)
+{
+	const char *sentence = *s->fault ? s->fault : invar_last_error();
+
+	inv_term_clear(s->term);
+	if (st == INVAR_OK)
+		return EXIT_SUCCESS;
+	if (inv_pipe_closed())
+		return EXIT_FAILED;
+	if (st == INVAR_E_USE && s->command)
+		fprintf(stderr, "invar %s: %s\n", s->command->name, sentence);
+	else
+		fprintf(stderr, "invar: %s\n", sentence);
+	return st == INVAR_E_USE         ? EXIT_USE
+	       : st == INVAR_E_CANCELLED ? EXIT_INTERRUPTED
+	                                 : EXIT_FAILED;
+}
+
+static invar_status run_command(inv_session *s, char **word, size_t words, void *values)
+{
+	inv_common *common = values;
+	invar_status st;
+
+	if (s->command->defaults)
+		s->command->defaults(values);
+	st = inv_parse(s, word, words, values);
+	if (st == INVAR_OK && common->help) {
+		inv_help_command(s->command, stdout, inv_term_columns());
+		return INVAR_OK;
+	}
+	if (st == INVAR_OK && common->version) {
+		printf("invar %s\n", invar_version());
+		return INVAR_OK;
+	}
+	if (st != INVAR_OK || (st = inv_check_arguments(s)) != INVAR_OK)
+		return st;
+	inv_term_start(s->term, common->quiet, common->verbose);
+	s->common = common;
+	return s->command->run(s, values);
+}
+
+static invar_status find_and_run(inv_session *s, char **word, size_t words)
+{
+	invar_status st;
+	void *values;
+
+	s->command = inv_command_find(word[0]);
+	if (!s->command)
+		return inv_help_unknown(s, word[0]);
+	values = calloc(1, s->command->values);
+	if (!values)
+		return inv_no_memory(s);
+	st = run_command(s, word + 1, words - 1, values);
+	invar_context_free(s->ctx);
+	free(s->argument);
+	free(s->given);
+	free(values);
+	return st;
+}
+
+/*
+ * A program that was started with a standard stream closed would give its
+ * number to the first file it opens. The stand-in faces the wrong way, so
+ * using it still fails.
+ */
+static void occupy_streams(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+}
+
+/* A full disk shows when the last bytes are flushed; that is a failure too. */
+static int close_output(int code)
+{
+	int error = 0;
+
+	if (fflush(stdout) != 0)
+		error = errno;
+	else if (ferror(stdout))
+		error = EIO;
+	if (!error || inv_pipe_closed() || code != EXIT_SUCCESS)
+		return error && code == EXIT_SUCCESS ? EXIT_FAILED : code;
+	fprintf(stderr, "invar: cannot write to standard output: %s\n", strerror(error));
+	return EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	inv_term term = {0};
+	inv_session s = {.term = &term};
+	invar_status st = INVAR_OK;
+
+	occupy_streams();
+	inv_signals_catch();
+	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		inv_help_overview(stdout, inv_term_columns());
+	else if (strcmp(argv[1], "--version") == 0)
+		printf("invar %s\n", invar_version());
+	else
+		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
+	return close_output(exit_code(&s, st));
+}

@@ -1,0 +1,37 @@
+/*
+ * session.h - one call of the program: its words, its terminal, its fault.
+ */
+#ifndef INV_SESSION_H
+#define INV_SESSION_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "invar.h"
+
+struct inv_command;
+struct inv_common;
+
+typedef struct inv_session {
+	const struct inv_command *command;
+	const struct inv_common *common;
+	char **argument; /* what is left of argv once the options are taken; views */
+	size_t arguments;
+	const char **given; /* names of the options that were typed, ended by NULL */
+	invar_context *ctx;
+	struct inv_term *term;
+	char fault[1024]; /* our own sentence; empty where the library has one */
+} inv_session;
+
+/* Keeps the sentence for main to print and returns the code. */
+invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+invar_status inv_no_memory(inv_session *s);
+
+/* Makes s->ctx, with the hooks that lead to the terminal. */
+invar_status inv_session_start(inv_session *s);
+
+/* One document on standard output; takes `document`. */
+invar_status inv_print_json(inv_session *s, json_t *document);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * term.c - progress, log lines, signals.
+ *
+ * Progress is one line on standard error that is redrawn at most five times a
+ * second and wiped before anything else is written there. Where standard
+ * error is no terminal there is none.
+ */
+#include "cli/term.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REDRAW 0.2 /* seconds between two drawings */
+
+/*
+ * The only global state of the program: a signal handler has no argument, so
+ * what it learns can be left nowhere else.
+ */
+static volatile sig_atomic_t interrupted;
+static volatile sig_atomic_t pipe_closed;
+
+static void note_signal(int number)
+{
+	if (number == SIGPIPE)
+		pipe_closed = 1;
+	else
+		interrupted = 1;
+}
+
+void inv_signals_catch(void)
+{
+	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
+	struct sigaction always = {.sa_handler = note_signal};
+
+	sigaction(SIGINT, &once, NULL);
+	sigaction(SIGTERM, &once, NULL);
+	sigaction(SIGPIPE, &always, NULL);
+}
+
+bool inv_interrupted(void)
+{
+	return interrupted;
+}
+
+bool inv_pipe_closed(void)
+{
+	return pipe_closed;
+}
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void inv_term_start(inv_term *t, bool quiet, bool verbose)
+{
+	*t = (inv_term){
+		.live = isatty(STDERR_FILENO) && !quiet,
+		.level = quiet     ? INVAR_LOG_WARNING
+	             : verbose ? INVAR_LOG_DETAIL
+	                       : INVAR_LOG_INFO,
+		.began = seconds_now(),
+	};
+}
+
+void inv_term_clear(inv_term *t)
+{
+	if (t->drawn)
+		fputs("\r\033[K", stderr);
+	t->drawn = false;
+}
+
+static void write_line(void *user, int level, const char *line)
+{
+	inv_term *t = user;
+
+	if (level > t->level)
+		return;
+	inv_term_clear(t);
+	fprintf(stderr, "%s%s\n", level == INVAR_LOG_WARNING ? "warning: " : "", line);
+}
+
+void inv_term_say(inv_term *t, const char *format, ...)
+{
+	va_list args;
+
+	if (t->level < INVAR_LOG_INFO)
+		return;
+	inv_term_clear(t);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	putc('\n', stderr);
+}
+
+static void begin_stage(inv_term *t, const char *stage, uint64_t done, double now)
+{
+	snprintf(t->stage, sizeof t->stage, "%s", stage);
+	t->first = done;
+	t->stage_began = now;
+	t->shown = 0;
+}
+
+static void spell_rate(double rate, char *out, size_t room)
+{
+	if (rate >= 1e6)
+		snprintf(out, room, "%.1fM/s", rate / 1e6);
+	else if (rate >= 1e4)
+		snprintf(out, room, "%.1fk/s", rate / 1e3);
+	else
+		snprintf(out, room, rate >= 10 ? "%.0f/s" : "%.2f/s", rate);
+}
+
+static void spell_time(double seconds, char *out, size_t room)
+{
+	unsigned long whole = (unsigned long)(seconds + 0.5);
+
+	if (whole >= 3600)
+		snprintf(out, room, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
+		         whole % 60);
+	else
+		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
+}
+
+static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
+{
+	char rate[32] = "", left[48] = "", line[256];
+	double speed = (double)(done - t->first) / (now - t->stage_began);
+	size_t columns = inv_term_columns();
+
+	if (speed > 0) {
+		spell_rate(speed, rate, sizeof rate);
+		if (total && (double)(total - done) / speed < 1e7)
+			spell_time((double)(total - done) / speed, left, sizeof left);
+	}
+	snprintf(line, sizeof line, "%s  %3.0f %%  %s  %s", t->stage,
+	         total ? 100 * (double)done / (double)total : 0.0, rate, left);
+	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, line);
+	fflush(stderr);
+	t->drawn = true;
+	t->shown = now;
+}
+
+static int heed_progress(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	inv_term *t = user;
+	double now;
+
+	if (!t->live)
+		return inv_interrupted();
+	now = seconds_now();
+	if (strncmp(stage, t->stage, sizeof t->stage - 1) != 0 || done < t->first)
+		begin_stage(t, stage, done, now);
+	if (now - t->shown >= REDRAW && now > t->stage_began && done <= total)
+		draw(t, done, total, now);
+	return inv_interrupted();
+}
+
+invar_hooks inv_term_hooks(inv_term *t)
+{
+	return (invar_hooks){.size = sizeof(invar_hooks),
+	                     .user = t,
+	                     .log = write_line,
+	                     .progress = heed_progress};
+}
+
+void inv_term_close(inv_term *t)
+{
+	struct rusage use;
+	double cpu;
+
+	inv_term_clear(t);
+	getrusage(RUSAGE_SELF, &use);
+	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+	inv_term_say(t, "done in %.1f s, %.1f s of CPU time, at most %.0f MB of memory",
+	             seconds_now() - t->began, cpu, (double)use.ru_maxrss / 1024);
+}
+
+size_t inv_term_columns(void)
+{
+	struct winsize size;
+	int fd = isatty(STDOUT_FILENO) ? STDOUT_FILENO : STDERR_FILENO;
+
+	if (!isatty(fd) || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+		return 80;
+	return size.ws_col < 40 ? 40 : size.ws_col > 100 ? 100 : size.ws_col;
+}

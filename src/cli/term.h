@@ -1,0 +1,40 @@
+/*
+ * term.h - what the person at the terminal sees and may press.
+ */
+#ifndef INV_TERM_H
+#define INV_TERM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "invar.h"
+
+typedef struct inv_term {
+	bool live;  /* standard error is a terminal: draw progress there */
+	bool drawn; /* a progress line is on the screen */
+	int level;  /* most detailed log level that is shown */
+	double began;
+	char stage[64];
+	uint64_t first; /* where the stage stood when it was first heard of */
+	double stage_began, shown;
+} inv_term;
+
+void inv_term_start(inv_term *t, bool quiet, bool verbose);
+/* The hooks borrow t. */
+invar_hooks inv_term_hooks(inv_term *t);
+/* A line on standard error, past the progress line; silent with -q. */
+void inv_term_say(inv_term *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void inv_term_clear(inv_term *t);
+/* Wall time, CPU time and peak memory of this process. */
+void inv_term_close(inv_term *t);
+
+/* SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. */
+void inv_signals_catch(void);
+bool inv_interrupted(void);
+bool inv_pipe_closed(void); /* nobody reads our output any more */
+
+/* Columns to wrap text at: the terminal's, between 40 and 100; 80 elsewhere. */
+size_t inv_term_columns(void);
+
+#endif

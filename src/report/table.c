@@ -1,0 +1,290 @@
+/*
+ * table.c - filling a table and writing it in several formats.
+ *
+ * Cells are kept row-major as strings. Widths count terminal columns, not
+ * bytes, because a column is often titled with the name of a folder and
+ * folders may be called anything.
+ */
+#include "report/table.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+struct inv_table {
+	size_t columns;
+	size_t count, room; /* cells */
+	char **cell;
+	bool failed;
+};
+
+enum { GAP = 2 };
+
+inv_table *inv_table_new(size_t columns)
+{
+	inv_table *t = calloc(1, sizeof *t);
+
+	if (t)
+		t->columns = columns;
+	return t;
+}
+
+void inv_table_free(inv_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		free(t->cell[i]);
+	free(t->cell);
+	free(t);
+}
+
+static bool make_room(inv_table *t)
+{
+	size_t room = t->room ? 2 * t->room : 64;
+	char **cell;
+
+	if (t->count < t->room)
+		return true;
+	cell = realloc(t->cell, room * sizeof *cell);
+	if (!cell)
+		return false;
+	t->cell = cell;
+	t->room = room;
+	return true;
+}
+
+/* A name with control characters must not move the cursor. */
+static void keep_printable(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			*text = '?';
+}
+
+void inv_table_cell(inv_table *t, const char *format, ...)
+{
+	char *text = NULL;
+	va_list args;
+	int length;
+
+	if (t->failed)
+		return;
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0 || !make_room(t)) {
+		if (length >= 0)
+			free(text);
+		t->failed = true;
+		return;
+	}
+	keep_printable(text);
+	t->cell[t->count++] = text;
+}
+
+void inv_table_number(inv_table *t, double value)
+{
+	double size = fabs(value);
+
+	if (isnan(value))
+		inv_table_cell(t, "-");
+	else if (size == 0 || (size >= 0.001 && size < 1e6))
+		inv_table_cell(t, "%.4f", value);
+	else
+		inv_table_cell(t, "%.3e", value);
+}
+
+void inv_table_count(inv_table *t, unsigned long long value)
+{
+	inv_table_cell(t, "%llu", value);
+}
+
+/* Without a UTF-8 locale every code point counts as one column. */
+static size_t count_code_points(const char *text)
+{
+	size_t points = 0;
+
+	for (; *text; text++)
+		points += ((unsigned char)*text & 0xc0) != 0x80;
+	return points;
+}
+
+static size_t measure(const char *text)
+{
+	mbstate_t state = {0};
+	size_t width = 0;
+
+	while (*text) {
+		wchar_t c;
+		size_t bytes = mbrtowc(&c, text, strlen(text), &state);
+
+		if (bytes == 0 || bytes > strlen(text))
+			return width + count_code_points(text);
+		width += wcwidth(c) > 0 ? (size_t)wcwidth(c) : 0;
+		text += bytes;
+	}
+	return width;
+}
+
+size_t inv_text_width(const char *text)
+{
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	locale_t before;
+	size_t width;
+
+	if (!utf8)
+		return count_code_points(text);
+	before = uselocale(utf8);
+	width = measure(text);
+	uselocale(before);
+	freelocale(utf8);
+	return width;
+}
+
+static size_t row_count(const inv_table *t)
+{
+	return t->count / t->columns;
+}
+
+static const char *cell_at(const inv_table *t, size_t row, size_t column)
+{
+	return t->cell[row * t->columns + column];
+}
+
+static size_t column_width(const inv_table *t, size_t column)
+{
+	size_t widest = 0;
+
+	for (size_t row = 0; row < row_count(t); row++) {
+		size_t width = inv_text_width(cell_at(t, row, column));
+
+		widest = width > widest ? width : widest;
+	}
+	return widest;
+}
+
+static void put_spaces(size_t count, FILE *out)
+{
+	while (count--)
+		putc(' ', out);
+}
+
+static void put_padded(const char *text, size_t width, bool left, bool last, FILE *out)
+{
+	size_t space = width - inv_text_width(text);
+
+	if (!left)
+		put_spaces(space, out);
+	fputs(text, out);
+	if (left && !last)
+		put_spaces(space, out);
+}
+
+static void write_text(const inv_table *t, const size_t *width, FILE *out)
+{
+	for (size_t row = 0; row < row_count(t); row++) {
+		for (size_t k = 0; k < t->columns; k++) {
+			put_spaces(k ? GAP : 0, out);
+			put_padded(cell_at(t, row, k), width[k], k == 0, k + 1 == t->columns, out);
+		}
+		putc('\n', out);
+	}
+}
+
+static void put_escaped(const char *text, const char *special, const char *before,
+                        FILE *out)
+{
+	for (; *text; text++) {
+		if (strchr(special, *text))
+			fputs(before, out);
+		putc(*text, out);
+	}
+}
+
+static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
+{
+	(void)width;
+	for (size_t row = 0; row < row_count(t); row++) {
+		for (size_t k = 0; k < t->columns; k++) {
+			fputs("| ", out);
+			put_escaped(cell_at(t, row, k), "|\\", "\\", out);
+			putc(' ', out);
+		}
+		fputs("|\n", out);
+		for (size_t k = 0; row == 0 && k < t->columns; k++)
+			fputs(k == 0 ? "|---" : k + 1 < t->columns ? "|---:" : "|---:|\n", out);
+	}
+}
+
+/* RFC 4180, with a quote doubled inside quotes. */
+static void write_csv(const inv_table *t, const size_t *width, FILE *out)
+{
+	(void)width;
+	for (size_t row = 0; row < row_count(t); row++)
+		for (size_t k = 0; k < t->columns; k++) {
+			const char *text = cell_at(t, row, k);
+			bool quoted = strpbrk(text, ",\"") != NULL;
+
+			fputs(quoted ? "\"" : "", out);
+			put_escaped(text, "\"", "\"", out);
+			fputs(quoted ? "\"" : "", out);
+			fputs(k + 1 < t->columns ? "," : "\r\n", out);
+		}
+}
+
+static void put_latex(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		if (*text == '\\')
+			fputs("\\textbackslash{}", out);
+		else if (*text == '~' || *text == '^')
+			fprintf(out, "\\%c{}", *text);
+		else
+			fprintf(out, "%s%c", strchr("#$%&_{}", *text) ? "\\" : "", *text);
+}
+
+static void write_latex(const inv_table *t, const size_t *width, FILE *out)
+{
+	(void)width;
+	fputs("\\begin{tabular}{l", out);
+	for (size_t k = 1; k < t->columns; k++)
+		putc('r', out);
+	fputs("}\n\\hline\n", out);
+	for (size_t row = 0; row < row_count(t); row++) {
+		for (size_t k = 0; k < t->columns; k++) {
+			fputs(k ? " & " : "", out);
+			put_latex(cell_at(t, row, k), out);
+		}
+		fputs(row == 0 ? " \\\\\n\\hline\n" : " \\\\\n", out);
+	}
+	fputs("\\hline\n\\end{tabular}\n", out);
+}
+
+static const struct {
+	const char *name;
+	void (*write)(const inv_table *t, const size_t *width, FILE *out);
+} formats[] = {
+	{"text", write_text},
+	{"markdown", write_markdown},
+	{"csv", write_csv},
+	{"latex", write_latex},
+};
+
+bool inv_table_write(const inv_table *t, const char *format, FILE *out)
+{
+	size_t *width;
+
+	if (t->failed || !(width = calloc(t->columns, sizeof *width)))
+		return false;
+	for (size_t k = 0; k < t->columns; k++)
+		width[k] = column_width(t, k);
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+		if (strcmp(formats[i].name, format) == 0)
+			formats[i].write(t, width, out);
+	free(width);
+	return true;
+}

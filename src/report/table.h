@@ -1,0 +1,35 @@
+/*
+ * table.h - a table of words and numbers, written for people or for papers.
+ *
+ * A table is filled cell by cell, row after row; the first row holds the
+ * headings. Every format is one function in table.c and one line in its list.
+ */
+#ifndef INV_TABLE_H
+#define INV_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define INV_TABLE_FORMATS "text|markdown|csv|latex"
+
+typedef struct inv_table inv_table;
+
+/* NULL if there is no memory. The first column is left-aligned, the others right. */
+inv_table *inv_table_new(size_t columns);
+void inv_table_free(inv_table *t);
+
+/* A failure to allocate is kept in the table and reported by inv_table_write. */
+void inv_table_cell(inv_table *t, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A number with four significant digits or decimals, a dash for NaN. */
+void inv_table_number(inv_table *t, double value);
+void inv_table_count(inv_table *t, unsigned long long value);
+
+/* format is one of INV_TABLE_FORMATS; false if memory ran out on the way. */
+bool inv_table_write(const inv_table *t, const char *format, FILE *out);
+
+/* Columns a UTF-8 text takes on a terminal. */
+size_t inv_text_width(const char *text);
+
+#endif
