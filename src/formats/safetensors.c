@@ -90,7 +90,8 @@ static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
 		return st;
 	f->header = json_loadb((const char *)bytes + LENGTH_BYTES, length,
 	                       JSON_REJECT_DUPLICATES, &error);
-	if (!f->header && json_error_code(&error) == json_error_out_of_memory)
+	/* jansson has a word for every fault except for a lack of memory. */
+	if (!f->header && !*error.text)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", f->path);
 	if (!f->header)
 		return inv_fail(INVAR_E_FORMAT, "%s: its header is not JSON: position %d: %s",

@@ -16,21 +16,58 @@
 
 enum { LENGTH_BYTES = 8, PAD = 8 };
 
+/*
+ * jansson answers text that is not UTF-8 and a lack of memory alike, and we owe
+ * a sentence for each. No overlong forms, no surrogates, nothing over U+10FFFF.
+ */
+static bool is_utf8(const char *text)
+{
+	static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		unsigned more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
+		uint32_t code = more ? *p & (0x3fu >> more) : *p;
+
+		if ((*p >= 0x80 && *p < 0xc2) || *p > 0xf4)
+			return false;
+		p++;
+		for (unsigned i = 0; i < more; i++, p++) {
+			if ((*p & 0xc0) != 0x80)
+				return false;
+			code = code << 6 | (*p & 0x3f);
+		}
+		if (code < least[more] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
+			return false;
+	}
+	return true;
+}
+
 /* Takes value, also where it fails. */
 static invar_status put(json_t *object, const char *key, json_t *value, const char *path)
 {
-	if (!value)
+	invar_status st = INVAR_OK;
+
+	if (!is_utf8(key))
+		st = inv_fail(INVAR_E_USE, "%s: the name '%.200s' is not UTF-8 text", path, key);
+	else if (json_object_get(object, key))
+		st = inv_fail(INVAR_E_USE,
+		              "%s: the name '%.200s' is given twice, once was expected", path, key);
+	if (st != INVAR_OK) {
+		json_decref(value);
+		return st;
+	}
+	if (!value || json_object_set_new(object, key, value) != 0)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+	return INVAR_OK;
+}
+
+static invar_status put_text(json_t *object, const char *key, const char *text,
+                             const char *path)
+{
+	if (!is_utf8(text))
 		return inv_fail(INVAR_E_USE, "%s: the value of '%.200s' is not UTF-8 text", path,
 		                key);
-	if (json_object_get(object, key)) {
-		json_decref(value);
-		return inv_fail(INVAR_E_USE,
-		                "%s: the name '%.200s' is given twice, once was expected", path,
-		                key);
-	}
-	if (json_object_set_new(object, key, value) != 0)
-		return inv_fail(INVAR_E_USE, "%s: the name '%.200s' is not UTF-8 text", path, key);
-	return INVAR_OK;
+	return put(object, key, json_string(text), path);
 }
 
 static int by_key(const void *a, const void *b)
@@ -66,7 +103,7 @@ static invar_status put_metadata(json_t *header, const inv_metadata *list, size_
 	if (!object || !m)
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its metadata", path);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		st = put(object, m[i].key, json_string(m[i].value), path);
+		st = put_text(object, m[i].key, m[i].value, path);
 	inv_free(m);
 	if (st == INVAR_OK)
 		return put(header, "__metadata__", object, path);
@@ -74,31 +111,50 @@ static invar_status put_metadata(json_t *header, const inv_metadata *list, size_
 	return st;
 }
 
-static json_t *describe(const inv_tensor_out *t, uint64_t begin, uint64_t end)
+static json_t *list_of(const uint64_t *counts, size_t n)
 {
-	json_t *shape = json_array();
+	json_t *list = json_array();
 
-	for (unsigned i = 0; i < t->rank; i++)
-		json_array_append_new(shape, json_integer((json_int_t)t->shape[i]));
-	return json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape, "data_offsets",
-	                 (json_int_t)begin, (json_int_t)end);
+	for (size_t i = 0; list && i < n; i++)
+		if (json_array_append_new(list, json_integer((json_int_t)counts[i])) != 0) {
+			json_decref(list);
+			list = NULL;
+		}
+	return list;
+}
+
+static invar_status put_tensor_info(json_t *header, const inv_tensor_out *t,
+                                    const uint64_t range[2], const char *path)
+{
+	json_t *info = json_object();
+	invar_status st;
+
+	if (!info)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+	if ((st = put_text(info, "dtype", "F32", path)) == INVAR_OK &&
+	    (st = put(info, "shape", list_of(t->shape, t->rank), path)) == INVAR_OK &&
+	    (st = put(info, "data_offsets", list_of(range, 2), path)) == INVAR_OK)
+		return put(header, t->name, info, path);
+	json_decref(info);
+	return st;
 }
 
 static invar_status put_tensor(json_t *header, const inv_tensor_out *t, const char *path,
                                uint64_t *at)
 {
-	uint64_t cells, begin = *at;
+	uint64_t cells, range[2] = {*at, *at};
 
 	if (t->rank > INV_TENSOR_RANK)
 		return inv_fail(INVAR_E_USE,
 		                "%s: tensor '%.200s' has %u dimensions, at most %d were expected",
 		                path, t->name, t->rank, INV_TENSOR_RANK);
 	if (!inv_shape_cells(t->rank, t->shape, sizeof *t->data, &cells) ||
-	    inv_add_overflow(begin, cells * sizeof *t->data, at) || *at > INT64_MAX)
+	    inv_add_overflow(*at, cells * sizeof *t->data, &range[1]) || range[1] > INT64_MAX)
 		return inv_fail(INVAR_E_USE,
 		                "%s: tensor '%.200s' makes the file larger than 2^63 - 1 bytes",
 		                path, t->name);
-	return put(header, t->name, describe(t, begin, *at), path);
+	*at = range[1];
+	return put_tensor_info(header, t, range, path);
 }
 
 /* Gives the length, the JSON and its padding as one block; inv_free. */
@@ -114,9 +170,12 @@ static invar_status finish_header(json_t *header, const char *path, unsigned cha
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
 	memcpy(*out, &claim, LENGTH_BYTES);
 	memset(*out + LENGTH_BYTES, ' ', padded);
-	json_dumpb(header, (char *)*out + LENGTH_BYTES, length, JSON_COMPACT);
 	*bytes = LENGTH_BYTES + padded;
-	return INVAR_OK;
+	if (json_dumpb(header, (char *)*out + LENGTH_BYTES, length, JSON_COMPACT) == length)
+		return INVAR_OK;
+	inv_free(*out);
+	*out = NULL;
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
 }
 
 static invar_status make_header(const inv_tensor_out *tensors, size_t count,

@@ -1,0 +1,109 @@
+/* test_no_memory.c - whichever allocation fails, a sentence comes back and no leak. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "failing.h"
+#include "formats/npy.h"
+#include "formats/safetensors.h"
+#include "support.h"
+
+static invar_status open_npy(void *user)
+{
+	inv_npy *a;
+	invar_status st = inv_npy_open(test_source("tests/formats/data/f4_le_c.npy"), &a);
+
+	(void)user;
+	assert_true((st == INVAR_OK) == (a != NULL));
+	inv_npy_close(a);
+	return st;
+}
+
+static invar_status stream_npy(void *user)
+{
+	int fd = open(test_source("tests/formats/data/f4_le_c.npy"), O_RDONLY);
+	inv_npy_stream s;
+	float out[12];
+	invar_status st = inv_npy_stream_open(fd, "-", &s);
+
+	(void)user;
+	if (st == INVAR_OK)
+		st = inv_npy_stream_read(&s, 12, out);
+	close(fd);
+	return st;
+}
+
+static invar_status write_npy(void *user)
+{
+	const uint64_t shape[1] = {3};
+	const float data[3] = {1, 2, 3};
+
+	(void)user;
+	return invar_array_write(NULL, test_path("a.npy"), data, 1, shape, INVAR_FLOAT16);
+}
+
+static invar_status open_safetensors(void *user)
+{
+	inv_safetensors *f;
+	invar_status st =
+		inv_safetensors_open(test_source("tests/formats/data/mixed.safetensors"), &f);
+
+	(void)user;
+	assert_true((st == INVAR_OK) == (f != NULL));
+	inv_safetensors_close(f);
+	return st;
+}
+
+static invar_status save_safetensors(void *user)
+{
+	const float w[4] = {1, 2, 3, 4};
+	const inv_tensor_out tensors[] = {{"w", 2, {2, 2}, w}, {"b", 1, {4}, w}};
+	const inv_metadata metadata[] = {{"format", "pt"}, {"a", "b"}};
+
+	(void)user;
+	return inv_safetensors_save(test_path("a.safetensors"), tensors, 2, metadata, 2);
+}
+
+static void opening_npy_survives(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(open_npy, NULL) >= 2);
+}
+
+static void streaming_npy_survives(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(stream_npy, NULL) >= 1);
+}
+
+static void writing_npy_survives(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(write_npy, NULL) >= 4);
+	assert_false(test_has_part(test_folder()));
+}
+
+static void opening_safetensors_survives(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(open_safetensors, NULL) >= 10);
+}
+
+static void saving_safetensors_survives(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(save_safetensors, NULL) >= 10);
+	assert_false(test_has_part(test_folder()));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opening_npy_survives),
+		cmocka_unit_test(streaming_npy_survives),
+		cmocka_unit_test(writing_npy_survives),
+		cmocka_unit_test(opening_safetensors_survives),
+		cmocka_unit_test(saving_safetensors_survives),
+	};
+
+	return cmocka_run_group_tests_name("no_memory", tests, NULL, NULL);
+}

@@ -1,0 +1,46 @@
+/*
+ * support.h - what every test may use: folders that vanish, bytes on disk, and
+ * where the sources and the shared data are. Include it instead of cmocka.h.
+ */
+#ifndef INV_SUPPORT_H
+#define INV_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/*
+ * A fresh empty folder of this program, removed with all it holds when the
+ * program exits. The text lives until then.
+ */
+const char *test_folder(void);
+
+/*
+ * The three below give one of a few rotating buffers: fine for a call or two,
+ * copy what you keep.
+ */
+const char *test_path(const char *format, ...) /* in the folder of this program */
+	__attribute__((format(printf, 1, 2)));
+const char *test_source(const char *format, ...) /* INVAR_SOURCE, else "." */
+	__attribute__((format(printf, 1, 2)));
+const char *test_shared(const char *format, ...) /* INVAR_SHARED, else ../shared */
+	__attribute__((format(printf, 1, 2)));
+
+bool test_exists(const char *path);
+void test_write(const char *path, const void *data, size_t bytes);
+/* The whole file, with a NUL behind it; free() it. bytes may be NULL. */
+void *test_read(const char *path, size_t *bytes);
+/* Whether any name in the folder ends in .part. */
+bool test_has_part(const char *folder);
+
+/* The last error is one sentence that holds `word`; prints it if not. */
+void test_assert_error(const char *word);
+
+/* Skips the test, saying so, where the shared file is not there. */
+const char *test_need_shared(const char *name);
+
+#endif
