@@ -15,7 +15,7 @@ typedef struct train_values {
 
 static const inv_example examples[] = {
 	{"invar train bank -o run", "MaWa with the paper's settings"},
-	{"invar train bank -o run --residual --lr 1e-4 --lr-min 1e-4",
+	{"invar train bank -o run --residual --lr 1e-4",
      "E(z) = z + MLP(z), which begins at the identity; safer on features of supervised "
      "networks"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
@@ -25,7 +25,7 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"BANK",
-     "folder of features: train/clean.npy and its copies train/aug/000.npy, 001.npy …", 1,
+     "folder of features: train/clean.npy and its copies train/aug/000.npy and so on", 1,
      1},
 	{0},
 };

@@ -259,7 +259,7 @@ static void bash_values(const inv_command *c, FILE *out)
 				putc(*at == '|' ? ' ' : *at, out);
 			fputs("\" -- \"$current\"))", out);
 		} else if (f->type == INVAR_FIELD_TEXT) {
-			fputs("COMPREPLY=($(compgen -f -- \"$current\"))", out);
+			fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$current\")", out);
 		} else {
 			putc(':', out);
 		}
@@ -290,7 +290,7 @@ void inv_docs_bash(FILE *out)
 	      "\tif [[ $current == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
 	      "\telse\n"
-	      "\t\tCOMPREPLY=($(compgen -f -- \"$current\"))\n"
+	      "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
 	      "\tfi\n}\ncomplete -o filenames -F _invar invar\n",
 	      out);
 }

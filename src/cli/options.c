@@ -20,16 +20,13 @@
 
 enum { SOME = 512 };
 
-/* Two to the 63rd and a bit less: what JSON readers keep as an integer. */
-#define MOST_SEED 9223372036854774784.0
-
 #define COMMON "Common"
 
 static const invar_field common_table[] = {
 	{"threads", INVAR_FIELD_COUNT, offsetof(inv_common, threads), 0, 1024, 0, NULL, "N",
      COMMON, "threads to compute with; 0 takes all cores"},
-	{"seed", INVAR_FIELD_COUNT, offsetof(inv_common, seed), 0, MOST_SEED, 0, NULL, "N",
-     COMMON, "key of every random draw"},
+	{"seed", INVAR_FIELD_COUNT, offsetof(inv_common, seed), 0, 0x1p53, 0, NULL, "N", COMMON,
+     "key of every random draw"},
 	{"json", INVAR_FIELD_FLAG, offsetof(inv_common, json), 0, 1, 0, NULL, NULL, COMMON,
      "print one JSON document on standard output and nothing else there"},
 	{"quiet", INVAR_FIELD_FLAG, offsetof(inv_common, quiet), 0, 1, 0, NULL, NULL, COMMON,
@@ -99,15 +96,25 @@ size_t inv_options(const inv_command *c, inv_option *out)
 
 /* ---- Values ---------------------------------------------------------------- */
 
+/* Whole bounds with all their digits, others as short as they were written. */
+static void spell_bound(double bound, char *out, size_t room)
+{
+	snprintf(out, room, bound == floor(bound) && fabs(bound) < 1e17 ? "%.0f" : "%.15g",
+	         bound);
+}
+
 static invar_status refuse_bounds(inv_session *s, const invar_field *f, const char *text)
 {
 	const char *above = f->flags & INVAR_FIELD_ABOVE ? "above" : "at least";
+	char min[64], max[64];
 
+	spell_bound(f->min, min, sizeof min);
+	spell_bound(f->max, max, sizeof max);
 	if (f->max == INFINITY)
-		return inv_fault(s, INVAR_E_USE, "--%s is %s but must be %s %.15g", f->name, text,
-		                 above, f->min);
-	return inv_fault(s, INVAR_E_USE, "--%s is %s but must be %s %.15g and at most %.15g",
-	                 f->name, text, above, f->min, f->max);
+		return inv_fault(s, INVAR_E_USE, "--%s is %s but must be %s %s", f->name, text,
+		                 above, min);
+	return inv_fault(s, INVAR_E_USE, "--%s is %s but must be %s %s and at most %s", f->name,
+	                 text, above, min, max);
 }
 
 static bool within(const invar_field *f, double value)
@@ -305,20 +312,29 @@ static bool looks_like_option(const char *word)
 	return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
 }
 
+/* The option as people know it: -o where it has a letter, else --name. */
+static void spell_name(const inv_option *o, char *out, size_t room)
+{
+	if (o->letter)
+		snprintf(out, room, "-%c", o->letter);
+	else
+		snprintf(out, room, "--%s", o->field->name);
+}
+
 /* The word after the option, unless it is an option itself or there is none. */
 static invar_status take_next(inv_parser *p, const inv_option *o, const char **value)
 {
-	const char *name = o->field->name, *meta = o->field->meta ? o->field->meta : "VALUE";
+	const char *meta = o->field->meta ? o->field->meta : "VALUE";
+	char name[SOME];
 
+	spell_name(o, name, sizeof name);
 	if (p->at + 1 >= p->words)
-		return inv_fault(p->s, INVAR_E_USE, "--%s needs a value: --%s %s", name, name,
-		                 meta);
+		return inv_fault(p->s, INVAR_E_USE, "%s needs a value: %s %s", name, name, meta);
 	*value = p->word[p->at + 1];
 	if (looks_like_option(*value))
-		return inv_fault(
-			p->s, INVAR_E_USE,
-			"--%s needs a value, but '%s' follows; write --%s=%s if that is it", name,
-			*value, name, *value);
+		return inv_fault(p->s, INVAR_E_USE,
+		                 "%s needs a value, but '%s' follows; write --%s=%s if that is it",
+		                 name, *value, o->field->name, *value);
 	p->at++;
 	return INVAR_OK;
 }
