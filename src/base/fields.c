@@ -34,6 +34,8 @@ static bool is_choice(const char *choices, const char *word)
 {
 	size_t length = strlen(word);
 
+	if (strchr(word, '|'))
+		return false;
 	for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
 		if (length && strncmp(at, word, length) == 0 &&
 		    (at[length] == '|' || at[length] == '\0'))

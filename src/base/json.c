@@ -2,7 +2,6 @@
 #include "base/json.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -32,18 +31,22 @@ invar_status inv_json_load(const char *path, json_t **out)
 	return INVAR_OK;
 }
 
+/*
+ * Dumped twice, for its size and for its text: jansson may leave out a key when
+ * it runs out of memory, and then the two sizes differ.
+ */
 char *inv_json_text(const json_t *value, int indent)
 {
 	size_t flags = JSON_INDENT(indent) | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15);
-	char *dump = json_dumps(value, flags);
-	size_t bytes = dump ? strlen(dump) : 0;
-	char *text = dump ? inv_alloc(bytes + 2) : NULL;
+	size_t bytes = json_dumpb(value, NULL, 0, flags);
+	char *text = bytes ? inv_alloc(bytes + 2) : NULL;
 
-	if (text) {
-		memcpy(text, dump, bytes);
-		memcpy(text + bytes, indent ? "\n" : "", 2 - !indent);
+	if (text && json_dumpb(value, text, bytes, flags) != bytes) {
+		inv_free(text);
+		return NULL;
 	}
-	free(dump);
+	if (text)
+		memcpy(text + bytes, indent ? "\n" : "", 2 - !indent);
 	return text;
 }
 

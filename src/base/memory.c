@@ -55,13 +55,13 @@ void *inv_arena_take(inv_arena *a, uint64_t count, size_t bytes)
 	uint64_t want;
 	void *piece;
 
-	if (inv_mul_overflow(count, bytes, &want) || want > PTRDIFF_MAX / 2) {
+	if (inv_mul_overflow(count, bytes, &want) || want > PTRDIFF_MAX / 2 ||
+	    a->used > PTRDIFF_MAX / 2) {
 		a->used = PTRDIFF_MAX; /* the commit will fail */
 		return NULL;
 	}
 	piece = a->base ? a->base + a->used : NULL;
-	if (a->used < PTRDIFF_MAX / 2)
-		a->used += round_up(want);
+	a->used += round_up(want);
 	assert(!a->base || a->used <= a->size);
 	return piece;
 }

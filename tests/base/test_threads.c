@@ -1,0 +1,167 @@
+/* test_threads.c - claims about contexts and parallel loops. */
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "support.h"
+
+enum { ITEMS = 100003, BLOCK = 1000 };
+
+typedef struct work {
+	unsigned threads;
+	double partial[(ITEMS + BLOCK - 1) / BLOCK];
+	atomic_uint visits[(ITEMS + BLOCK - 1) / BLOCK];
+	atomic_uint strangers; /* thread numbers that are out of range */
+} work;
+
+static void add_block(void *user, size_t block, unsigned thread)
+{
+	work *w = user;
+	size_t end = (block + 1) * BLOCK < ITEMS ? (block + 1) * BLOCK : ITEMS;
+	double sum = 0;
+
+	for (size_t i = block * BLOCK; i < end; i++)
+		sum += 1 / (1 + (double)i);
+	w->partial[block] = sum;
+	atomic_fetch_add(&w->visits[block], 1);
+	atomic_fetch_add(&w->strangers, thread >= w->threads);
+}
+
+static double sum_with(unsigned threads)
+{
+	work *w = calloc(1, sizeof *w);
+	invar_context *ctx;
+	double sum;
+
+	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+	w->threads = threads;
+	inv_parallel(ctx, inv_blocks(ITEMS, BLOCK), add_block, w);
+	for (size_t i = 0; i < inv_blocks(ITEMS, BLOCK); i++)
+		assert_int_equal(w->visits[i], 1);
+	assert_int_equal(w->strangers, 0);
+	sum = inv_sum_in_order(w->partial, inv_blocks(ITEMS, BLOCK));
+	invar_context_free(ctx);
+	free(w);
+	return sum;
+}
+
+static void one_to_four_threads_give_the_same_bits(void **state)
+{
+	double one = sum_with(1);
+
+	(void)state;
+	for (unsigned threads = 2; threads <= 4; threads++)
+		for (int again = 0; again < 5; again++)
+			assert_true(sum_with(threads) == one);
+	assert_true(fabs(one - (log(ITEMS) + 0.5772156649015329 + 0.5 / ITEMS)) < 1e-9);
+}
+
+static void no_blocks_call_nothing(void **state)
+{
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(3, NULL, &ctx), INVAR_OK);
+	inv_parallel(ctx, 0, add_block, NULL);
+	assert_int_equal(inv_blocks(0, 10), 0);
+	assert_int_equal(inv_blocks(1, 10), 1);
+	assert_int_equal(inv_blocks(10, 10), 1);
+	assert_int_equal(inv_blocks(11, 10), 2);
+	assert_true(inv_sum_in_order(NULL, 0) == 0);
+	invar_context_free(ctx);
+}
+
+static void a_context_has_the_threads_it_was_asked_for(void **state)
+{
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(3, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_context_threads(ctx), 3);
+	invar_context_free(ctx);
+	assert_int_equal(invar_context_new(0, NULL, &ctx), INVAR_OK);
+	assert_true(invar_context_threads(ctx) >= 1);
+	invar_context_free(ctx);
+	assert_int_equal(invar_context_new(100000, NULL, &ctx), INVAR_E_USE);
+	assert_null(ctx);
+	test_assert_error("100000 threads");
+	invar_context_free(NULL);
+}
+
+static void the_environment_caps_the_kernels(void **state)
+{
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(setenv("INVAR_CPU", "ref", 1), 0);
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_string_equal(invar_context_cpu(ctx), "ref");
+	invar_context_free(ctx);
+	assert_int_equal(setenv("INVAR_CPU", "vax", 1), 0);
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_E_USE);
+	test_assert_error("INVAR_CPU is 'vax' but must be ref or avx2");
+	assert_int_equal(unsetenv("INVAR_CPU"), 0);
+}
+
+typedef struct heard {
+	char line[64];
+	int level;
+	uint64_t done;
+	int answer;
+} heard;
+
+static void hear(void *user, int level, const char *line)
+{
+	heard *h = user;
+
+	h->level = level;
+	snprintf(h->line, sizeof h->line, "%s", line);
+}
+
+static int see(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	heard *h = user;
+
+	(void)stage;
+	(void)total;
+	h->done = done;
+	return h->answer;
+}
+
+static void hooks_hear_lines_and_may_stop_the_work(void **state)
+{
+	heard h = {.answer = 0};
+	const invar_hooks hooks = {sizeof hooks, &h, hear, see};
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, &hooks, &ctx), INVAR_OK);
+	inv_log(ctx, INVAR_LOG_INFO, "%d rows", 5);
+	assert_string_equal(h.line, "5 rows");
+	assert_int_equal(h.level, INVAR_LOG_INFO);
+	assert_int_equal(inv_progress(ctx, "train", 3, 10), INVAR_OK);
+	assert_int_equal(h.done, 3);
+	h.answer = 1;
+	assert_int_equal(inv_progress(ctx, "train", 4, 10), INVAR_E_CANCELLED);
+	invar_context_free(ctx);
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	inv_log(ctx, INVAR_LOG_INFO, "nobody listens");
+	assert_int_equal(inv_progress(ctx, "train", 4, 10), INVAR_OK);
+	invar_context_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_to_four_threads_give_the_same_bits),
+		cmocka_unit_test(no_blocks_call_nothing),
+		cmocka_unit_test(a_context_has_the_threads_it_was_asked_for),
+		cmocka_unit_test(the_environment_caps_the_kernels),
+		cmocka_unit_test(hooks_hear_lines_and_may_stop_the_work),
+	};
+
+	return cmocka_run_group_tests_name("threads", tests, NULL, NULL);
+}
