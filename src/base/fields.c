@@ -168,6 +168,8 @@ static invar_status resume_field(const invar_field *f, const json_t *saved, bool
 		take(f, saved, opts);
 		return INVAR_OK;
 	}
+	if (!(f->flags & INVAR_FIELD_RESULT))
+		return INVAR_OK; /* it may change, the result stays the same */
 	mine = field_json(f, opts);
 	if (json_is_number(saved) ? json_number_value(saved) != json_number_value(mine)
 	                          : !json_equal(saved, mine))

@@ -22,8 +22,9 @@ invar_status inv_fields_check(inv_fields f, const void *opts);
 json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags);
 
 /*
- * Takes every field that `saved` holds into opts, except that the ones named
- * in `given` must have the same value already. Text stays borrowed from saved.
+ * Takes every field that `saved` holds into opts, except the ones named in
+ * `given`; of those, the ones that change the result must have the same value
+ * already. Text stays borrowed from saved.
  */
 invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
                                const char *where, void *opts);

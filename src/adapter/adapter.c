@@ -1,0 +1,188 @@
+/* adapter.c - opening, applying and describing adapters. */
+#include "adapter/adapter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "formats/npy.h"
+
+enum { MOST_WIDTH = 1 << 24 };
+
+/* ---- Blocks and tensors --------------------------------------------------------- */
+
+void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
+                     char names[INV_MLP_BLOCKS][32], inv_tensor_out out[INV_MLP_BLOCKS])
+{
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+
+	inv_mlp_layout(s, blocks);
+	for (int i = 0; i < INV_MLP_BLOCKS; i++) {
+		snprintf(names[i], 32, "%s%s", prefix, blocks[i].name);
+		out[i] = (inv_tensor_out){.name = names[i],
+		                          .rank = blocks[i].rank,
+		                          .shape = {blocks[i].shape[0], blocks[i].shape[1]},
+		                          .data = params + blocks[i].offset};
+	}
+}
+
+static invar_status find_block(const inv_safetensors *f, const char *path, const char *name,
+                               const inv_tensor **out)
+{
+	*out = inv_safetensors_find(f, name);
+	if (*out)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: has no tensor %s, so it is not an adapter (Linear, ReLU, Linear)",
+	                path, name);
+}
+
+static invar_status check_block(const inv_tensor *t, const inv_mlp_block *want,
+                                const char *path)
+{
+	char have[INV_SHAPE_TEXT], need[INV_SHAPE_TEXT];
+
+	if (t->rank == want->rank && t->shape[0] == want->shape[0] &&
+	    (t->rank == 1 || t->shape[1] == want->shape[1]))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH, "%s: the shape of %s is %s but %s was expected", path,
+	                t->name, inv_shape_text(t->rank, t->shape, have),
+	                inv_shape_text(want->rank, want->shape, need));
+}
+
+invar_status inv_mlp_read(const inv_safetensors *f, const char *path, const char *prefix,
+                          inv_mlp_shape s, float *params)
+{
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+	invar_status st = INVAR_OK;
+
+	inv_mlp_layout(s, blocks);
+	memset(params, 0, inv_mlp_floats(s) * sizeof *params);
+	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
+		const inv_tensor *t;
+		char name[32];
+
+		snprintf(name, sizeof name, "%s%s", prefix, blocks[i].name);
+		if ((st = find_block(f, path, name, &t)) == INVAR_OK &&
+		    (st = check_block(t, &blocks[i], path)) == INVAR_OK)
+			st = inv_safetensors_read(f, t, params + blocks[i].offset);
+	}
+	return st;
+}
+
+invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
+                              inv_mlp_shape *out)
+{
+	const inv_tensor *first, *last;
+	invar_status st = find_block(f, path, "0.weight", &first);
+
+	if (st == INVAR_OK)
+		st = find_block(f, path, "2.weight", &last);
+	if (st != INVAR_OK)
+		return st;
+	if (first->rank != 2 || last->rank != 2 || !first->cells || !last->cells)
+		return inv_fail(INVAR_E_FORMAT, "%s: 0.weight and 2.weight must be matrices", path);
+	if (first->shape[1] > MOST_WIDTH || first->shape[0] > MOST_WIDTH ||
+	    last->shape[0] > MOST_WIDTH)
+		return inv_fail(INVAR_E_FORMAT, "%s: a layer is wider than %d", path, MOST_WIDTH);
+	*out = (inv_mlp_shape){.d = first->shape[1], .h = first->shape[0], .w = last->shape[0]};
+	return INVAR_OK;
+}
+
+/* ---- Opening ----------------------------------------------------------------------- */
+
+/* A run stands for the adapter in it. */
+static char *adapter_path(const char *path)
+{
+	return inv_is_folder(path) ? inv_join(path, "adapter.safetensors") : inv_strdup(path);
+}
+
+static invar_status load(invar_adapter *e)
+{
+	const char *residual;
+	invar_status st = inv_safetensors_open(e->path, &e->file);
+
+	if (st == INVAR_OK)
+		st = inv_mlp_shape_of(e->file, e->path, &e->s);
+	if (st != INVAR_OK)
+		return st;
+	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
+		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu tensors, an adapter holds %d",
+		                e->path, inv_safetensors_count(e->file), INV_MLP_BLOCKS);
+	residual = inv_safetensors_metadata(e->file, "invar.residual");
+	e->residual = residual && strcmp(residual, "1") == 0;
+	if (e->residual && e->s.d != e->s.w)
+		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu features",
+		                e->path, e->s.d, e->s.w);
+	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
+	if (!e->params)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", e->path);
+	return inv_mlp_read(e->file, e->path, "", e->s, e->params);
+}
+
+invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adapter **out)
+{
+	invar_adapter *e;
+	invar_status st;
+
+	*out = NULL;
+	e = inv_calloc(1, sizeof *e);
+	if (!e)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
+	e->ctx = ctx;
+	e->path = adapter_path(path);
+	if (!e->path)
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
+	else if (inv_is_folder(path) && !inv_exists(e->path))
+		st = inv_fail(INVAR_E_IO,
+		              "%s: holds no adapter.safetensors; is its training finished?", path);
+	else
+		st = load(e);
+	if (st != INVAR_OK) {
+		invar_adapter_close(e);
+		return st;
+	}
+	*out = e;
+	return INVAR_OK;
+}
+
+void invar_adapter_close(invar_adapter *e)
+{
+	if (!e)
+		return;
+	inv_safetensors_close(e->file);
+	inv_free(e->params);
+	inv_free(e->path);
+	inv_free(e);
+}
+
+uint32_t invar_adapter_input(const invar_adapter *e)
+{
+	return (uint32_t)e->s.d;
+}
+
+uint32_t invar_adapter_hidden(const invar_adapter *e)
+{
+	return (uint32_t)e->s.h;
+}
+
+uint32_t invar_adapter_output(const invar_adapter *e)
+{
+	return (uint32_t)e->s.w;
+}
+
+int invar_adapter_residual(const invar_adapter *e)
+{
+	return e->residual;
+}
+
+const char *invar_adapter_metadata(const invar_adapter *e, const char *key)
+{
+	return e->file ? inv_safetensors_metadata(e->file, key) : NULL;
+}
+
+invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,
+                                 float *out)
+{
+	return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
+}

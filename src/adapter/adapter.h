@@ -1,0 +1,41 @@
+/*
+ * adapter.h - an adapter in memory, read from and written to safetensors.
+ *
+ * Invariants of an adapter file:
+ *   1. It holds 0.weight [h, d], 0.bias [h], 2.weight [w, h], 2.bias [w], the
+ *      names of torch.nn.Sequential(Linear, ReLU, Linear), and no other tensor.
+ *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
+ *      invar.encoder, invar.encoder_sha256, invar.residual ("0", "1"),
+ *      invar.seed, invar.options. All are optional when reading: PyTorch alone
+ *      can make an adapter.
+ *   3. invar.options holds only options that change the result, so equal runs
+ *      give equal bytes.
+ */
+#ifndef INV_ADAPTER_H
+#define INV_ADAPTER_H
+
+#include "adapter/mlp.h"
+#include "formats/safetensors.h"
+
+struct invar_adapter {
+	const invar_context *ctx;
+	inv_mlp_shape s;
+	bool residual;
+	float *params;
+	inv_safetensors *file; /* kept open for its metadata; NULL if made in memory */
+	char *path;
+};
+
+/* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
+void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
+                     char names[INV_MLP_BLOCKS][32], inv_tensor_out out[INV_MLP_BLOCKS]);
+
+/* Reads the four blocks named with a prefix; their shapes must be those of s. */
+invar_status inv_mlp_read(const inv_safetensors *f, const char *path, const char *prefix,
+                          inv_mlp_shape s, float *params);
+
+/* The shape that the blocks of a file have; refuses a file that holds no MLP. */
+invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
+                              inv_mlp_shape *out);
+
+#endif

@@ -1,0 +1,146 @@
+/*
+ * apply.c - E over a NumPy file or a pipe, block by block.
+ *
+ * A block is a fixed number of rows counted from the first, so the same bytes
+ * come out of a file and of a pipe, and memory stays flat for any length.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter/adapter.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "formats/npy.h"
+
+enum { BLOCK_ROWS = 4096 };
+
+/* Either an array that is mapped or one that comes through standard input. */
+typedef struct source {
+	const char *name;
+	inv_npy *file;
+	inv_npy_stream stream;
+	const inv_npy_header *h;
+	uint64_t done; /* elements */
+} source;
+
+static bool is_pipe(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+static invar_status open_source(const char *path, source *in)
+{
+	invar_status st;
+
+	*in = (source){.name = is_pipe(path) ? "standard input" : path};
+	if (is_pipe(path)) {
+		st = inv_npy_stream_open(STDIN_FILENO, in->name, &in->stream);
+		in->h = &in->stream.h;
+		return st;
+	}
+	if ((st = inv_npy_open(path, &in->file)) == INVAR_OK)
+		in->h = &in->file->h;
+	return st;
+}
+
+static invar_status read_source(source *in, uint64_t count, float *out)
+{
+	uint64_t first = in->done;
+
+	in->done += count;
+	if (in->file)
+		return inv_npy_read(in->file, first, count, out);
+	return inv_npy_stream_read(&in->stream, count, out);
+}
+
+static invar_status check_shape(const invar_adapter *e, const source *in)
+{
+	char text[INV_SHAPE_TEXT];
+	unsigned rank = in->h->rank;
+
+	if ((rank == 2 || rank == 3) && in->h->shape[rank - 1] == e->s.d)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its shape is %s but %s takes (n, %zu) or (n, c, %zu)", in->name,
+	                inv_shape_text(rank, in->h->shape, text), e->path, e->s.d, e->s.d);
+}
+
+static invar_status open_target(const invar_adapter *e, const source *in, const char *path,
+                                invar_dtype dtype, inv_npy_writer **out)
+{
+	inv_dtype type = dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32;
+	uint64_t shape[INV_NPY_RANK];
+
+	memcpy(shape, in->h->shape, sizeof shape);
+	shape[in->h->rank - 1] = e->s.w;
+	if (is_pipe(path))
+		return inv_npy_create_stream(STDOUT_FILENO, "standard output", type, in->h->rank,
+		                             shape, out);
+	return inv_npy_create(path, type, in->h->rank, shape, out);
+}
+
+static invar_status check_finite(const float *x, uint64_t rows, size_t width,
+                                 uint64_t before, const char *name)
+{
+	for (uint64_t i = 0; i < rows * width; i++)
+		if (!isfinite(x[i]))
+			return inv_fail(
+				INVAR_E_NUMERIC, "%s: row %" PRIu64 ", column %" PRIu64 " is %s", name,
+				before + i / width, i % width, isnan(x[i]) ? "NaN" : "infinite");
+	return INVAR_OK;
+}
+
+static invar_status pump(const invar_adapter *e, source *in, inv_npy_writer *out, float *x,
+                         float *y)
+{
+	uint64_t rows = e->s.d ? in->h->cells / e->s.d : 0;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += BLOCK_ROWS) {
+		uint64_t now = rows - at < BLOCK_ROWS ? rows - at : BLOCK_ROWS;
+
+		if ((st = inv_progress(e->ctx, "apply", at, rows)) == INVAR_OK &&
+		    (st = read_source(in, now * e->s.d, x)) == INVAR_OK &&
+		    (st = check_finite(x, now, e->s.d, at, in->name)) == INVAR_OK &&
+		    (st = invar_adapter_apply(e, x, now, y)) == INVAR_OK)
+			st = inv_npy_put(out, y, now * e->s.w);
+	}
+	if (st == INVAR_OK && !in->file)
+		st = inv_npy_stream_end(&in->stream);
+	return st;
+}
+
+static invar_status apply_to(const invar_adapter *e, source *in, const char *path,
+                             invar_dtype dtype)
+{
+	inv_npy_writer *out = NULL;
+	float *x = inv_alloc(BLOCK_ROWS * e->s.d * sizeof *x);
+	float *y = inv_alloc(BLOCK_ROWS * e->s.w * sizeof *y);
+	invar_status st = x && y ? open_target(e, in, path, dtype, &out)
+	                         : inv_fail(INVAR_E_NOMEM, "no memory to apply %s", e->path);
+
+	if (st == INVAR_OK && (st = pump(e, in, out, x, y)) == INVAR_OK) {
+		st = inv_npy_commit(out);
+		out = NULL;
+	}
+	inv_npy_abort(out);
+	inv_free(x);
+	inv_free(y);
+	return st;
+}
+
+invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
+                                      const char *out, invar_dtype dtype)
+{
+	source from;
+	invar_status st = open_source(in, &from);
+
+	if (st == INVAR_OK)
+		st = check_shape(e, &from);
+	if (st == INVAR_OK)
+		st = apply_to(e, &from, out, dtype);
+	inv_npy_close(from.file);
+	return st;
+}

@@ -1,0 +1,27 @@
+/*
+ * checkpoint.h - a training between two steps, as a safetensors file.
+ *
+ * Tensors: 0.weight … 2.bias, the same with m. and v. for AdamW's moments, and
+ * with best. where the best epoch so far is kept. Metadata: counters as
+ * decimal text, sums and the best loss as hexadecimal floats, which are exact.
+ */
+#ifndef INV_CHECKPOINT_H
+#define INV_CHECKPOINT_H
+
+#include "adapter/step.h"
+
+typedef struct inv_progress_state {
+	uint64_t epoch, step; /* the next step to do */
+	uint64_t t;           /* steps done over all epochs */
+	double loss_sum;      /* over the steps of this epoch */
+	double term_sum[INV_LOSS_TERMS];
+	double best; /* validation loss of `best`; infinite before the first */
+} inv_progress_state;
+
+/* best may be NULL. */
+invar_status inv_checkpoint_save(const char *path, const inv_step *p, const float *best,
+                                 const inv_progress_state *at);
+invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
+                                 inv_progress_state *at);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * step.h - one training step: forward, loss, backward, AdamW.
+ *
+ * The object owns everything a step touches, sized once; running a step
+ * allocates nothing.
+ */
+#ifndef INV_STEP_H
+#define INV_STEP_H
+
+#include "adapter/losses/loss.h"
+#include "adapter/mlp.h"
+
+typedef struct inv_step_spec {
+	inv_mlp_shape shape;
+	const inv_loss *loss;
+	inv_loss_opts opts;
+	size_t N, s;
+	bool residual;
+	bool update; /* false: measure only, without gradients and moments */
+	double weight_decay;
+	uint64_t seed;
+} inv_step_spec;
+
+typedef struct inv_step {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	inv_step_spec spec;
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+	size_t floats; /* of each of the four vectors below */
+	float *params, *grads, *m, *v;
+	float *codes, *d_codes;
+	void *scratch;
+	uint64_t t; /* steps done */
+	inv_mlp_pass *pass;
+	inv_arena arena;
+} inv_step;
+
+/* Parameters are left for the caller to fill; the moments are zero. */
+invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
+                          inv_step **out);
+size_t inv_step_memory(const inv_step *p);
+
+/* rows [(s+1) N, d] as inv_batches_next gives them. */
+invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out);
+/* The loss of a batch under `params`, which stay as they are; key keys its draws. */
+invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,
+                              uint64_t key, inv_loss_value *out);
+/* Value and gradients under p->params, without a step: for `invar loss`. */
+invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out);
+void inv_step_free(inv_step *p);
+
+#endif

@@ -1,0 +1,160 @@
+/* train_options.c - the options of training: defaults, table, what they mean together. */
+#include "adapter/train_options.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#define FIELD(member) offsetof(invar_train_opts, member)
+#define RESULT INVAR_FIELD_RESULT
+#define ABOVE INVAR_FIELD_ABOVE
+
+static const invar_field fields[] = {
+	{"loss", INVAR_FIELD_TEXT, FIELD(loss), 0, 0, RESULT, INV_LOSS_KINDS, "WORD", "Method",
+     "what is minimised"},
+	{"residual", INVAR_FIELD_FLAG, FIELD(residual), 0, 1, RESULT, NULL, NULL, "Method",
+     "E(z) = z + MLP(z), which begins at the identity; try it with --lr 1e-4"},
+	{"anchor", INVAR_FIELD_NUMBER, FIELD(anchor), 0, 1e9, RESULT, NULL, "W", "Method",
+     "weight of MaWa's clean term"},
+	{"no-identity", INVAR_FIELD_FLAG, FIELD(no_identity), 0, 1, RESULT, NULL, NULL,
+     "Method", "drop the clean term"},
+	{"samples", INVAR_FIELD_COUNT, FIELD(samples), 0, 1000, RESULT, NULL, "N", "Method",
+     "copies of an image that a step draws"},
+	{"hidden", INVAR_FIELD_COUNT, FIELD(hidden), 1, 1 << 20, RESULT, NULL, "N", "Method",
+     "width of the hidden layer"},
+	{"width", INVAR_FIELD_COUNT, FIELD(width), 0, 1 << 20, RESULT, NULL, "N", "Method",
+     "width of a code; 0 is that of the features"},
+
+	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, RESULT, NULL, "NAME", "Data",
+     "the split of the bank that trains"},
+	{"copies", INVAR_FIELD_COUNT, FIELD(copies), 0, 1e6, RESULT, NULL, "N", "Data",
+     "use the first N copies of the bank; 0 is all"},
+	{"validation", INVAR_FIELD_NUMBER, FIELD(validation), 0, 0.9, RESULT, NULL, "F", "Data",
+     "share of the images held out and measured after each epoch"},
+	{"keep", INVAR_FIELD_TEXT, FIELD(keep), 0, 0, RESULT, "last|best", "WORD", "Data",
+     "which epoch becomes the adapter; best is by validation loss"},
+
+	{"epochs", INVAR_FIELD_COUNT, FIELD(epochs), 1, 1e6, RESULT, NULL, "N", "Optimiser",
+     "passes over the images"},
+	{"batch", INVAR_FIELD_COUNT, FIELD(batch), 1, 1 << 20, RESULT, NULL, "N", "Optimiser",
+     "images a step; the last incomplete batch is dropped"},
+	{"lr", INVAR_FIELD_NUMBER, FIELD(lr), 0, 1e3, RESULT | ABOVE, NULL, "F", "Optimiser",
+     "learning rate of the first epoch (AdamW)"},
+	{"lr-min", INVAR_FIELD_NUMBER, FIELD(lr_min), 0, 1e3, RESULT, NULL, "F", "Optimiser",
+     "where cosine annealing ends; never above --lr"},
+	{"weight-decay", INVAR_FIELD_NUMBER, FIELD(weight_decay), 0, 1e3, RESULT, NULL, "F",
+     "Optimiser", "decoupled decay, of biases too"},
+
+	{"checkpoint-seconds", INVAR_FIELD_NUMBER, FIELD(checkpoint_seconds), 0, 1e9, 0, NULL,
+     "F", "Run", "at most one checkpoint in so many seconds, at the end of an epoch"},
+	{"resume", INVAR_FIELD_FLAG, FIELD(resume), 0, 1, 0, NULL, NULL, "Run",
+     "go on with the run that is there, with its options"},
+	{"force", INVAR_FIELD_FLAG, FIELD(force), 0, 1, 0, NULL, NULL, "Run",
+     "replace the run that is there"},
+	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, RESULT, NULL, "N", "Common",
+     "key of every random draw"},
+};
+
+const inv_fields inv_train_table = {fields, sizeof fields / sizeof *fields};
+
+void invar_train_defaults(invar_train_opts *o)
+{
+	*o = (invar_train_opts){.size = sizeof *o,
+	                        .loss = "mawa",
+	                        .split = "train",
+	                        .epochs = 100,
+	                        .batch = 256,
+	                        .samples = 3,
+	                        .hidden = 4096,
+	                        .lr = 1e-3,
+	                        .lr_min = 4e-4,
+	                        .weight_decay = 1e-4,
+	                        .anchor = 1,
+	                        .keep = "last",
+	                        .checkpoint_seconds = 60};
+}
+
+const invar_field *invar_train_fields(size_t *count)
+{
+	*count = inv_train_table.count;
+	return fields;
+}
+
+/* The paper's schedule ends at 4e-4; a smaller --lr stays where it is, it never rises. */
+double inv_train_lr_min(const invar_train_opts *o)
+{
+	return o->lr_min < o->lr ? o->lr_min : o->lr;
+}
+
+static invar_status check_copies(const invar_train_opts *o, const invar_bank *b,
+                                 const inv_split *s, inv_train_plan *p)
+{
+	if (o->copies > s->copies)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: --copies is %" PRIu64 " but %s has %" PRIu32 " copies",
+		                b->path, o->copies, s->name, s->copies);
+	p->copies = o->copies ? (uint32_t)o->copies : s->copies;
+	if (o->samples && !p->copies)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: %s has no augmented copies (aug/000.npy …), so only --samples 0 "
+			"can train on it",
+			b->path, s->name);
+	p->s = o->samples < p->copies ? (uint32_t)o->samples : p->copies;
+	if (p->s < p->loss->fewest_samples || (!p->s && o->no_identity))
+		return inv_fail(INVAR_E_USE,
+		                "--loss %s needs augmented copies, --samples is %" PRIu64, o->loss,
+		                o->samples);
+	return INVAR_OK;
+}
+
+static invar_status check_width(const invar_train_opts *o, const inv_train_plan *p)
+{
+	if (p->shape.w == p->shape.d)
+		return INVAR_OK;
+	if (p->loss->same_width)
+		return inv_fail(INVAR_E_USE,
+		                "--loss %s needs codes as wide as the features: --width is "
+		                "%zu, the bank has %zu",
+		                o->loss, p->shape.w, p->shape.d);
+	if (o->residual)
+		return inv_fail(
+			INVAR_E_USE,
+			"--residual needs codes as wide as the features: --width is %zu, the "
+			"bank has %zu",
+			p->shape.w, p->shape.d);
+	return INVAR_OK;
+}
+
+static invar_status check_validation(const invar_train_opts *o, inv_train_plan *p)
+{
+	p->held_out = (uint32_t)(o->validation * (double)p->split->rows);
+	if (o->validation > 0 && !p->held_out)
+		return inv_fail(INVAR_E_USE, "--validation %g of %" PRIu64 " images holds out none",
+		                o->validation, p->split->rows);
+	if (strcmp(o->keep, "best") == 0 && !p->held_out)
+		return inv_fail(INVAR_E_USE, "--keep best needs a --validation share above 0");
+	p->images = (uint32_t)p->split->rows - p->held_out;
+	p->N = o->batch < p->images ? (uint32_t)o->batch : p->images;
+	p->held_out_N = p->N < p->held_out ? p->N : p->held_out;
+	return INVAR_OK;
+}
+
+invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
+                             inv_train_plan *out)
+{
+	invar_status st = inv_fields_check(inv_train_table, o);
+
+	if (st != INVAR_OK)
+		return st;
+	out->split = inv_bank_split(b, o->split);
+	if (!out->split)
+		return INVAR_E_MISMATCH;
+	out->loss = inv_loss_find(o->loss);
+	out->shape = (inv_mlp_shape){b->dim, o->hidden, o->width ? o->width : b->dim};
+	if ((st = check_copies(o, b, out->split, out)) != INVAR_OK ||
+	    (st = check_width(o, out)) != INVAR_OK)
+		return st;
+	return check_validation(o, out);
+}

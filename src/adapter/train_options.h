@@ -1,0 +1,31 @@
+/* train_options.h - what the options of a training come to on a given bank. */
+#ifndef INV_TRAIN_OPTIONS_H
+#define INV_TRAIN_OPTIONS_H
+
+#include "adapter/losses/loss.h"
+#include "adapter/mlp.h"
+#include "bank/bank.h"
+#include "base/fields.h"
+
+extern const inv_fields inv_train_table;
+
+typedef struct inv_train_plan {
+	const inv_split *split;
+	const inv_loss *loss;
+	inv_mlp_shape shape;
+	uint32_t copies;     /* draw among so many */
+	uint32_t s;          /* copies a step takes of each image */
+	uint32_t images;     /* that train */
+	uint32_t held_out;   /* that validate */
+	uint32_t N;          /* images a batch */
+	uint32_t held_out_N; /* images a validation batch */
+} inv_train_plan;
+
+/* Every rule that the options and the bank must keep together, one sentence each. */
+invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
+                             inv_train_plan *out);
+
+/* lr_min, but never above lr. */
+double inv_train_lr_min(const invar_train_opts *o);
+
+#endif

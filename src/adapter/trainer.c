@@ -1,0 +1,500 @@
+/*
+ * trainer.c - invar_train: epochs, the log, checkpoints, resuming.
+ *
+ * All randomness is keyed by (seed, epoch, image), so the state between two
+ * steps is the weights, the moments, three counters and the sums of the epoch
+ * so far. A checkpoint holds exactly that, which makes a resumed run the same
+ * run, byte for byte.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adapter/adamw.h"
+#include "adapter/adapter.h"
+#include "adapter/checkpoint.h"
+#include "adapter/run.h"
+#include "adapter/step.h"
+#include "adapter/train_options.h"
+#include "bank/batches.h"
+#include "base/file.h"
+#include "base/rng.h"
+
+typedef struct trainer {
+	const invar_context *ctx;
+	const invar_bank *bank;
+	invar_train_opts o;
+	inv_train_plan plan;
+	inv_run *run;
+	json_t *resumed;  /* the run's own options, which o borrows text from */
+	uint32_t *images; /* the rows that train, then the rows held out */
+	inv_step *step;
+	inv_step *judge; /* measures the held-out images; NULL without them */
+	inv_batches *batches, *held_out;
+	float *best; /* parameters; NULL unless --keep best */
+	inv_progress_state at;
+	double validation;                    /* of the last epoch; NaN without */
+	double started, epoch_started, saved; /* clock readings */
+} trainer;
+
+static double seconds_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- Setting up ------------------------------------------------------------------- */
+
+/* Held-out images are drawn once; both lists keep the order of the bank. */
+static invar_status choose_images(trainer *t)
+{
+	uint32_t rows = (uint32_t)t->plan.split->rows, train = 0, held = t->plan.images;
+	uint32_t *shuffled = inv_calloc(rows, sizeof *shuffled);
+	inv_stream stream = inv_stream_of(t->o.seed, "validation/images", 0);
+
+	t->images = inv_calloc(rows, sizeof *t->images);
+	if (!shuffled || !t->images) {
+		inv_free(shuffled);
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", rows);
+	}
+	inv_permutation(&stream, 0, shuffled, rows);
+	for (uint32_t i = 0; i < rows; i++)
+		if (shuffled[i] >= t->plan.held_out)
+			t->images[train++] = i;
+		else
+			t->images[held++] = i;
+	inv_free(shuffled);
+	return INVAR_OK;
+}
+
+static inv_step_spec step_spec(const trainer *t, bool update)
+{
+	return (inv_step_spec){
+		.shape = t->plan.shape,
+		.loss = t->plan.loss,
+		.opts = {.anchor = t->o.anchor, .no_identity = t->o.no_identity},
+		.N = update ? t->plan.N : t->plan.held_out_N,
+		.s = t->plan.s,
+		.residual = t->o.residual,
+		.update = update,
+		.weight_decay = t->o.weight_decay,
+		.seed = t->o.seed,
+	};
+}
+
+static inv_batch_plan batch_plan(const trainer *t, bool train)
+{
+	return (inv_batch_plan){
+		.bank = t->bank,
+		.split = t->plan.split,
+		.images = t->images + (train ? 0 : t->plan.images),
+		.image_count = train ? t->plan.images : t->plan.held_out,
+		.N = train ? t->plan.N : t->plan.held_out_N,
+		.s = t->plan.s,
+		.copies = t->plan.copies,
+		.seed = t->o.seed,
+		.purpose = train ? "train" : "validation",
+		.every_epoch_alike = !train,
+		.epochs = (uint32_t)t->o.epochs,
+	};
+}
+
+static invar_status build(trainer *t)
+{
+	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
+	invar_status st = choose_images(t);
+	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
+
+	if (st == INVAR_OK)
+		st = inv_step_new(t->ctx, &spec, &t->step);
+	if (st == INVAR_OK && t->plan.held_out)
+		st = inv_step_new(t->ctx, &judge, &t->judge);
+	if (st == INVAR_OK)
+		st = inv_batches_new(&batches, &t->batches);
+	if (st == INVAR_OK && t->plan.held_out)
+		st = inv_batches_new(&held_out, &t->held_out);
+	if (st != INVAR_OK)
+		return st;
+	if (strcmp(t->o.keep, "best") == 0 &&
+	    !(t->best = inv_calloc(t->step->floats, sizeof *t->best)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the best epoch");
+	inv_mlp_init(t->plan.shape, t->o.seed, t->o.residual, t->step->params);
+	t->at = (inv_progress_state){.best = INFINITY};
+	return INVAR_OK;
+}
+
+static void announce(const trainer *t)
+{
+	const inv_train_plan *p = &t->plan;
+	size_t memory = inv_step_memory(t->step) + inv_batches_memory(t->batches);
+
+	if (t->judge)
+		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
+	if (p->N < t->o.batch)
+		inv_log(t->ctx, INVAR_LOG_INFO, "batch of %" PRIu32 ": there are no more images",
+		        p->N);
+	if (p->s < t->o.samples)
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
+	inv_log(t->ctx, INVAR_LOG_INFO,
+	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s, %" PRIu32 " steps an epoch",
+	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
+	        t->o.residual ? " residual" : "", inv_batches_steps(t->batches));
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
+	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
+}
+
+/* ---- run.json ------------------------------------------------------------------------ */
+
+static json_t *machine_json(const trainer *t)
+{
+	struct utsname name = {0};
+
+	uname(&name);
+	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "system", name.sysname, "release",
+	                 name.release, "machine", name.machine, "cores",
+	                 (int)sysconf(_SC_NPROCESSORS_ONLN), "threads", (int)t->ctx->threads,
+	                 "kernels", invar_context_cpu(t->ctx));
+}
+
+static json_t *versions_json(void)
+{
+	char product[64];
+
+	inv_matmul_version(product, sizeof product);
+	return json_pack("{s:s, s:s, s:s}", "invar", INVAR_VERSION, "product", product,
+	                 "jansson", JANSSON_VERSION);
+}
+
+static invar_status check_inputs(const trainer *t, const json_t *now)
+{
+	const json_t *before = json_object_get(t->run->json, "inputs");
+
+	if (json_equal(before, now))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: was begun on other rows than %s/%s holds now, so it cannot go on",
+	                t->run->path, t->bank->path, t->plan.split->name);
+}
+
+static invar_status describe_run(trainer *t)
+{
+	json_t *inputs, *options, *json = t->run->json;
+	invar_status st = inv_bank_fingerprint(t->bank, t->plan.split, &inputs);
+
+	if (st != INVAR_OK)
+		return st;
+	if (t->o.resume && (st = check_inputs(t, inputs)) != INVAR_OK) {
+		json_decref(inputs);
+		return st;
+	}
+	options = inv_fields_json(inv_train_table, &t->o, 0);
+	json_object_del(options, "resume");
+	json_object_del(options, "force");
+	json_object_set_new(json, "format", json_string("invar-run"));
+	json_object_set_new(json, "version", json_integer(1));
+	json_object_set_new(json, "state", json_string("running"));
+	json_object_del(json, "error");
+	json_object_set_new(json, "options", options);
+	json_object_set_new(json, "bank", json_string(t->bank->path));
+	json_object_set_new(json, "inputs", inputs);
+	json_object_set_new(json, "versions", versions_json());
+	json_object_set_new(json, "machine", machine_json(t));
+	return inv_run_save(t->run);
+}
+
+static void add_number(json_t *json, const char *key, double value)
+{
+	json_object_set_new(json, key,
+	                    json_real(json_number_value(json_object_get(json, key)) + value));
+}
+
+/* Times add up over all the processes that worked on a run. */
+static invar_status close_run(trainer *t, const char *state)
+{
+	json_t *json = t->run->json;
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	add_number(json, "wall_seconds", seconds_now() - t->started);
+	add_number(json, "cpu_seconds",
+	           (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	               1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec));
+	json_object_set_new(json, "peak_memory_mb", json_integer(use.ru_maxrss / 1024));
+	json_object_set_new(json, "steps", json_integer((json_int_t)t->at.t));
+	json_object_set_new(json, "state", json_string(state));
+	return inv_run_save(t->run);
+}
+
+/* ---- Epochs -----------------------------------------------------------------------------
+ */
+
+static invar_status save_checkpoint(trainer *t)
+{
+	invar_status st = inv_run_sync_log(t->run);
+
+	t->saved = seconds_now();
+	if (st == INVAR_OK)
+		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at);
+	return st;
+}
+
+/* Interrupted between two steps: save, so that --resume goes on right here. */
+static invar_status stop_here(trainer *t)
+{
+	invar_status st = save_checkpoint(t);
+
+	if (st == INVAR_OK)
+		st = close_run(t, "interrupted");
+	if (st != INVAR_OK)
+		return st;
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with --resume",
+	                t->run->path);
+}
+
+static invar_status one_step(trainer *t, double lr)
+{
+	const float *rows;
+	inv_loss_value value;
+	invar_status st = inv_batches_next(t->batches, &rows);
+
+	if (st != INVAR_OK)
+		return st;
+	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
+		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64, t->at.epoch, t->at.step);
+	t->at.t = t->step->t;
+	t->at.step++;
+	t->at.loss_sum += value.value;
+	for (int i = 0; i < INV_LOSS_TERMS; i++)
+		t->at.term_sum[i] += value.term[i];
+	return INVAR_OK;
+}
+
+static void keep_if_best(trainer *t)
+{
+	if (!t->best || !(t->validation < t->at.best))
+		return;
+	t->at.best = t->validation;
+	memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
+}
+
+/* Mean loss over the full batches of held-out images, the same ones every epoch. */
+static invar_status validate(trainer *t)
+{
+	uint32_t steps = inv_batches_steps(t->held_out);
+	double sum = 0;
+	invar_status st = INVAR_OK;
+
+	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
+		inv_loss_value value = {0};
+		const float *rows;
+
+		if ((st = inv_batches_next(t->held_out, &rows)) == INVAR_OK)
+			st = inv_step_measure(t->judge, t->step->params, rows, i, &value);
+		sum += value.value;
+	}
+	if (st != INVAR_OK)
+		return inv_context(st, "validation after epoch %" PRIu64, t->at.epoch);
+	t->validation = sum / steps;
+	keep_if_best(t);
+	return INVAR_OK;
+}
+
+static invar_status log_epoch(trainer *t, double lr)
+{
+	double steps = (double)t->at.step, now = seconds_now();
+	json_t *line = json_object(), *terms = json_object();
+	const char *const *name = t->plan.loss->terms;
+	invar_status st;
+
+	for (int i = 0; name[i]; i++)
+		json_object_set_new(terms, name[i], inv_json_number(t->at.term_sum[i] / steps));
+	json_object_set_new(line, "epoch", json_integer((json_int_t)t->at.epoch));
+	json_object_set_new(line, "loss", inv_json_number(t->at.loss_sum / steps));
+	json_object_set_new(line, "terms", terms);
+	if (t->judge)
+		json_object_set_new(line, "validation", inv_json_number(t->validation));
+	json_object_set_new(line, "lr", inv_json_number(lr));
+	json_object_set_new(line, "seconds", inv_json_number(now - t->epoch_started));
+	st = inv_run_log(t->run, line);
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "epoch %" PRIu64 ": loss %.6g", t->at.epoch,
+	        t->at.loss_sum / steps);
+	json_decref(line);
+	t->epoch_started = now;
+	return st;
+}
+
+static invar_status end_epoch(trainer *t, double lr)
+{
+	invar_status st = t->judge ? validate(t) : INVAR_OK;
+
+	if (st == INVAR_OK)
+		st = log_epoch(t, lr);
+	t->at.epoch++;
+	t->at.step = 0;
+	t->at.loss_sum = 0;
+	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
+	if (st == INVAR_OK &&
+	    (t->at.epoch == t->o.epochs || seconds_now() - t->saved >= t->o.checkpoint_seconds))
+		st = save_checkpoint(t);
+	return st;
+}
+
+static invar_status train_epochs(trainer *t)
+{
+	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
+	invar_status st =
+		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
+
+	if (st == INVAR_OK && t->held_out)
+		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
+	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
+		double lr =
+			inv_cosine_rate(t->o.lr, inv_train_lr_min(&t->o), t->at.epoch, t->o.epochs);
+
+		st = one_step(t, lr);
+		if (st == INVAR_OK && t->at.step == steps)
+			st = end_epoch(t, lr);
+		if (st == INVAR_OK && inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK &&
+		    t->at.epoch < t->o.epochs)
+			return stop_here(t);
+	}
+	return st;
+}
+
+/* ---- The adapter ----------------------------------------------------------------------
+ */
+
+static const char *bank_field(const trainer *t, const char *name)
+{
+	const char *text = invar_bank_field(t->bank, name);
+
+	return text ? text : "";
+}
+
+static invar_status save_adapter(trainer *t)
+{
+	json_t *options = inv_fields_json(inv_train_table, &t->o, INVAR_FIELD_RESULT);
+	char *text = options ? inv_json_text(options, 0) : NULL;
+	char seed[24], names[INV_MLP_BLOCKS][32];
+	inv_tensor_out tensors[INV_MLP_BLOCKS];
+	inv_metadata metadata[] = {
+		{"format", "pt"},
+		{"invar.version", INVAR_VERSION},
+		{"invar.loss", t->o.loss},
+		{"invar.augment", bank_field(t, "augment")},
+		{"invar.encoder", bank_field(t, "encoder")},
+		{"invar.encoder_sha256", bank_field(t, "weights_sha256")},
+		{"invar.residual", t->o.residual ? "1" : "0"},
+		{"invar.seed", seed},
+		{"invar.options", text},
+	};
+	invar_status st;
+
+	snprintf(seed, sizeof seed, "%" PRIu64, t->o.seed);
+	inv_mlp_tensors(t->plan.shape, t->best ? t->best : t->step->params, "", names, tensors);
+	st = text ? inv_safetensors_save(t->run->adapter_path, tensors, INV_MLP_BLOCKS,
+	                                 metadata, sizeof metadata / sizeof *metadata)
+	          : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", t->run->path);
+	inv_free(text);
+	json_decref(options);
+	return st;
+}
+
+/* ---- The whole --------------------------------------------------------------------------
+ */
+
+static invar_status open_run(trainer *t, const char *const *given, const char *path)
+{
+	inv_run_mode mode = t->o.resume  ? INV_RUN_RESUME
+	                    : t->o.force ? INV_RUN_REPLACE
+	                                 : INV_RUN_FRESH;
+	invar_status st;
+
+	if (t->o.resume && t->o.force)
+		return inv_fail(INVAR_E_USE, "--resume and --force exclude each other");
+	/* What can be refused is refused before anything is made or removed. */
+	if (!t->o.resume && (st = inv_train_check(&t->o, t->bank, &t->plan)) != INVAR_OK)
+		return st;
+	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !t->o.resume)
+		return st;
+	t->resumed = json_incref(json_object_get(t->run->json, "options"));
+	st = inv_fields_resume(inv_train_table, t->resumed, given, path, &t->o);
+	return st == INVAR_OK ? inv_train_check(&t->o, t->bank, &t->plan) : st;
+}
+
+static invar_status restore(trainer *t)
+{
+	invar_status st = INVAR_OK;
+
+	if (t->o.resume && inv_exists(t->run->checkpoint_path))
+		st = inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at);
+	if (st == INVAR_OK &&
+	    (t->at.epoch > t->o.epochs || t->at.step >= inv_batches_steps(t->batches)))
+		st = inv_fail(INVAR_E_FORMAT, "%s: lies beyond the end of its run",
+		              t->run->checkpoint_path);
+	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
+}
+
+/* The sentence survives in run.json; the checkpoint stays as it was. */
+static invar_status note_failure(trainer *t, invar_status st)
+{
+	char sentence[1024];
+
+	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
+	json_object_set_new(t->run->json, "error", json_string(sentence));
+	close_run(t, "failed");
+	return inv_fail(st, "%s", sentence);
+}
+
+static invar_status run_training(trainer *t, const char *const *given, const char *path)
+{
+	invar_status st = open_run(t, given, path);
+
+	if (st == INVAR_OK)
+		st = build(t);
+	if (st == INVAR_OK)
+		st = describe_run(t);
+	if (st == INVAR_OK)
+		st = restore(t);
+	if (st != INVAR_OK)
+		return st;
+	announce(t);
+	t->epoch_started = t->saved = seconds_now();
+	st = train_epochs(t);
+	if (st == INVAR_OK)
+		st = save_adapter(t);
+	if (st == INVAR_OK)
+		return close_run(t, "finished");
+	return st == INVAR_E_CANCELLED ? st : note_failure(t, st);
+}
+
+invar_status invar_train(invar_bank *const *banks, size_t count, const invar_train_opts *o,
+                         const char *const *given, const char *run)
+{
+	trainer t = {.bank = banks[0], .ctx = banks[0]->ctx, .validation = NAN};
+	invar_status st;
+
+	if (count != 1)
+		return inv_fail(INVAR_E_USE, "--loss %s trains on one bank, %zu were given",
+		                o->loss, count);
+	memcpy(&t.o, o, o->size < sizeof t.o ? o->size : sizeof t.o);
+	t.started = seconds_now();
+	st = run_training(&t, given, run);
+	inv_batches_free(t.batches);
+	inv_batches_free(t.held_out);
+	inv_step_free(t.step);
+	inv_step_free(t.judge);
+	inv_run_close(t.run);
+	json_decref(t.resumed);
+	inv_free(t.images);
+	inv_free(t.best);
+	return st;
+}

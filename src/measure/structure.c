@@ -1,0 +1,250 @@
+/*
+ * structure.c - structure statistics over all distinct pairs, streaming.
+ *
+ * For n points there are n (n - 1) / 2 pairs (d, e) of distances before and
+ * after E; none is kept. Rows are cut into bands of BAND; a band meets every
+ * point behind it, INV_PAIR_ROWS rows against STRIP points at a time, packed so
+ * that a vector holds the same coordinate of several points. Distances come
+ * from differences, never from |x|^2 + |y|^2 - 2xy: equal rows must give an
+ * exact 0, and L1 and L2 live from the smallest distances.
+ *
+ * Sums are in double about a shift near the mean, one set per band, added in
+ * band order: the result does not depend on the threads.
+ */
+#include "measure/structure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/kernels.h"
+
+enum {
+	BAND = 96,   /* a multiple of INV_PAIR_ROWS */
+	STRIP = 128, /* points met at a time; a multiple of INV_PAIR_COLS */
+	PROBE = 64,  /* points whose mean distance is the shift */
+	TILE = INV_PAIR_ROWS * INV_PAIR_COLS
+};
+
+typedef struct space {
+	const float *rows;
+	size_t width;
+} space;
+
+typedef struct band_scratch {
+	float *packed[2]; /* [STRIP / COLS][width][COLS], clean and coded */
+	float *edge[2];   /* [ROWS, width]: the last rows, filled up with copies */
+	float squared[2][INV_PAIR_ROWS * STRIP];
+} band_scratch;
+
+typedef struct structure_job {
+	struct inv_kernels kernels;
+	space in[2]; /* clean features, codes */
+	uint64_t n;
+	double shift[2];
+	inv_pair_sums *sums;   /* [bands] */
+	band_scratch *scratch; /* [threads] */
+} structure_job;
+
+/* ---- Packing ------------------------------------------------------------------------ */
+
+/* Points first … first+STRIP-1; beyond the last one, the last one again. */
+static void pack_strip(const space *in, uint64_t n, uint64_t first, float *packed)
+{
+	for (size_t j = 0; j < STRIP; j++) {
+		uint64_t point = first + j < n ? first + j : n - 1;
+		const float *row = in->rows + point * in->width;
+		float *to =
+			packed + j / INV_PAIR_COLS * in->width * INV_PAIR_COLS + j % INV_PAIR_COLS;
+
+		for (size_t k = 0; k < in->width; k++)
+			to[k * INV_PAIR_COLS] = row[k];
+	}
+}
+
+/* ROWS rows from `first`; a short group at the very end is filled up in `edge`. */
+static const float *row_group(const space *in, uint64_t n, uint64_t first, float *edge)
+{
+	if (first + INV_PAIR_ROWS <= n)
+		return in->rows + first * in->width;
+	for (uint64_t i = 0; i < INV_PAIR_ROWS; i++)
+		memcpy(edge + i * in->width,
+		       in->rows + (first + i < n ? first + i : n - 1) * in->width,
+		       in->width * sizeof *edge);
+	return edge;
+}
+
+/* ---- One band --------------------------------------------------------------------------
+ */
+
+/* Squared distances of one group of rows to a strip, as [ROWS][STRIP]. */
+static void measure_group(const structure_job *j, band_scratch *s, int which, uint64_t row)
+{
+	const space *in = &j->in[which];
+	const float *rows = row_group(in, j->n, row, s->edge[which]);
+	float tile[TILE];
+
+	for (size_t c = 0; c < STRIP / INV_PAIR_COLS; c++) {
+		j->kernels.pair_distances(rows, s->packed[which] + c * in->width * INV_PAIR_COLS,
+		                          in->width, in->width, tile);
+		for (size_t i = 0; i < INV_PAIR_ROWS; i++)
+			memcpy(s->squared[which] + i * STRIP + c * INV_PAIR_COLS,
+			       tile + i * INV_PAIR_COLS, INV_PAIR_COLS * sizeof *tile);
+	}
+}
+
+/* Of a row, only the points behind it count, and only those that exist. */
+static void add_group(const structure_job *j, const band_scratch *s, uint64_t row,
+                      uint64_t strip, inv_pair_sums *sums)
+{
+	uint64_t end = j->n - strip < STRIP ? j->n - strip : STRIP;
+
+	for (uint64_t i = 0; i < INV_PAIR_ROWS && row + i < j->n; i++) {
+		uint64_t from = row + i + 1 > strip ? row + i + 1 - strip : 0;
+
+		if (from < end)
+			j->kernels.pair_sums(s->squared[0] + i * STRIP + from,
+			                     s->squared[1] + i * STRIP + from, end - from, j->shift[0],
+			                     j->shift[1], sums);
+	}
+}
+
+static void measure_band(void *user, size_t band, unsigned thread)
+{
+	const structure_job *j = user;
+	band_scratch *s = &j->scratch[thread];
+	uint64_t first = band * BAND;
+	uint64_t end = first + BAND < j->n ? first + BAND : j->n;
+	inv_pair_sums *sums = &j->sums[band];
+
+	*sums = (inv_pair_sums){.d_min = INFINITY, .ratio_min = INFINITY};
+	for (uint64_t strip = first; strip < j->n; strip += STRIP) {
+		for (int which = 0; which < 2; which++)
+			pack_strip(&j->in[which], j->n, strip, s->packed[which]);
+		for (uint64_t row = first; row < end; row += INV_PAIR_ROWS) {
+			measure_group(j, s, 0, row);
+			measure_group(j, s, 1, row);
+			add_group(j, s, row, strip, sums);
+		}
+	}
+}
+
+/* ---- Before and after
+ * --------------------------------------------------------------------- */
+
+/* Mean distance among a few points spread over the set; any value near it will do. */
+static double shift_of(const space *in, uint64_t n)
+{
+	uint64_t points = n < PROBE ? n : PROBE, pairs = 0;
+	double sum = 0;
+
+	for (uint64_t a = 0; a < points; a++)
+		for (uint64_t b = a + 1; b < points; b++, pairs++) {
+			const float *p = in->rows + a * n / points * in->width;
+			const float *q = in->rows + b * n / points * in->width;
+			double square = 0;
+
+			for (size_t k = 0; k < in->width; k++)
+				square += ((double)p[k] - q[k]) * ((double)p[k] - q[k]);
+			sum += sqrt(square);
+		}
+	return sum / (double)pairs;
+}
+
+static void add_sums(const inv_pair_sums *from, inv_pair_sums *to)
+{
+	to->pairs += from->pairs;
+	to->zero_pairs += from->zero_pairs;
+	to->d += from->d;
+	to->e += from->e;
+	to->dd += from->dd;
+	to->ee += from->ee;
+	to->de += from->de;
+	to->gap += from->gap;
+	to->d_min = fmin(to->d_min, from->d_min);
+	to->d_max = fmax(to->d_max, from->d_max);
+	to->ratio_min = fmin(to->ratio_min, from->ratio_min);
+	to->ratio_max = fmax(to->ratio_max, from->ratio_max);
+}
+
+static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
+                             invar_structure_result *out)
+{
+	double pairs = (double)s->pairs;
+	double d_mean = j->shift[0] + s->d / pairs, e_mean = j->shift[1] + s->e / pairs;
+	double dd = s->dd - s->d * s->d / pairs, ee = s->ee - s->e * s->e / pairs;
+	double de = s->de - s->d * s->e / pairs;
+
+	if (!s->pairs)
+		return inv_fail(INVAR_E_NUMERIC,
+		                "all %" PRIu64 " pairs of rows are at distance 0, so there is no "
+		                "structure to measure",
+		                s->zero_pairs);
+	*out = (invar_structure_result){.size = sizeof *out,
+	                                .pairs = s->pairs,
+	                                .zero_pairs = s->zero_pairs,
+	                                .l1 = s->ratio_min,
+	                                .l2 = s->ratio_max,
+	                                .m = de / dd,
+	                                .b = e_mean - de / dd * d_mean,
+	                                .r2 = de * de / (dd * ee),
+	                                .rmsd = sqrt(s->gap / pairs)};
+	out->nrmsd = out->rmsd / (s->d_max - s->d_min);
+	out->cvrmsd = out->rmsd / d_mean;
+	return INVAR_OK;
+}
+
+/* ---- The whole
+ * ------------------------------------------------------------------------------- */
+
+static invar_status allocate(structure_job *j, const invar_context *ctx, inv_arena *arena)
+{
+	size_t bands = inv_blocks(j->n, BAND);
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		j->sums = inv_arena_take(arena, bands, sizeof *j->sums);
+		j->scratch = inv_arena_take(arena, ctx->threads, sizeof *j->scratch);
+		for (unsigned t = 0; t < ctx->threads; t++)
+			for (int which = 0; which < 2; which++) {
+				size_t width = j->in[which].width;
+				float *packed = inv_arena_take(arena, STRIP * width, sizeof(float));
+				float *edge = inv_arena_take(arena, INV_PAIR_ROWS * width, sizeof(float));
+
+				if (round) {
+					j->scratch[t].packed[which] = packed;
+					j->scratch[t].edge[which] = edge;
+				}
+			}
+		if (!round && (st = inv_arena_commit(arena)) != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, const float *e,
+                             uint32_t w, uint64_t n, invar_structure_result *out)
+{
+	structure_job j = {.in = {{x, d}, {e, w}}, .n = n};
+	inv_pair_sums total = {.d_min = INFINITY, .ratio_min = INFINITY};
+	inv_arena arena = {0};
+	invar_status st;
+
+	*out = (invar_structure_result){.size = sizeof *out};
+	if (n < 2)
+		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, there are %" PRIu64,
+		                n);
+	if ((st = allocate(&j, ctx, &arena)) != INVAR_OK)
+		return st;
+	inv_kernels_init(&j.kernels, ctx->cpu);
+	for (int i = 0; i < 2; i++)
+		j.shift[i] = shift_of(&j.in[i], n);
+	inv_parallel(ctx, inv_blocks(n, BAND), measure_band, &j);
+	for (size_t band = 0; band < inv_blocks(n, BAND); band++)
+		add_sums(&j.sums[band], &total);
+	inv_arena_free(&arena);
+	return conclude(&j, &total, out);
+}

@@ -1,0 +1,7 @@
+/* table.c - the measurements there are. */
+#include "measure/measurement.h"
+
+const inv_measurement *const inv_measurements[] = {
+	&inv_measurement_structure,
+	NULL,
+};
