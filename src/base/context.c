@@ -7,15 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "base/memory.h"
 
 enum { MOST_THREADS = 1024, LINE = 1024 };
 
+#if defined(__x86_64__)
+/* __builtin_cpu_supports knows the word f16c in GCC but not in clang 14. */
+static bool has_f16c(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static unsigned detect_cpu(void)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-	    __builtin_cpu_supports("f16c"))
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
 		return INV_CPU_AVX2;
 #endif
 	return 0;
