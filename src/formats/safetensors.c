@@ -83,7 +83,7 @@ static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
                                  uint64_t size)
 {
 	json_error_t error;
-	uint64_t length;
+	uint64_t length = 0;
 	invar_status st = check_length(bytes, size, f->path, &length);
 
 	if (st != INVAR_OK)
