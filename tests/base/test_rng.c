@@ -57,10 +57,10 @@ static void purposes_are_distinct(void **state)
 {
 	static const char *purposes[] = {
 		"init",
-		"order/train",
-		"copies/train",
-		"order/validation",
-		"copies/validation",
+		"order/train/train",
+		"copies/train/train",
+		"order/validation/train",
+		"copies/validation/train",
 		"validation/images",
 		"order/train/unlabeled",
 		"copies/train/unlabeled",
