@@ -43,6 +43,12 @@ static const invar_field own_table[] = {
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
+/* Its matrices are so small that a second thread would mostly wait for the first. */
+static void defaults(void *values)
+{
+	((demo_values *)values)->common.threads = 1;
+}
+
 static const inv_option_table tables[] = {{own_fields, 0}, {0}};
 
 /* What the demo has in its hands while it works. */
@@ -110,6 +116,7 @@ static invar_status make_bank(demo *d)
 
 	invar_synthetic_defaults(&o);
 	o.seed = d->s->common->seed;
+	o.shift = 16; /* far enough that an index of old features errs */
 	inv_term_say(
 		d->s->term,
 		"Making a bank of %llu + %llu features of width %llu in %llu classes, with %llu "
@@ -131,7 +138,7 @@ static invar_status train_one(demo *d, size_t i)
 	invar_train_defaults(&o);
 	o.seed = d->s->common->seed;
 	o.hidden = 512;
-	o.epochs = 60;
+	o.epochs = 40;
 	o.residual = i == 1;
 	inv_term_say(d->s->term, "Training %s: %llu epochs, %llu hidden units.",
 	             column_title[1 + i], (unsigned long long)o.epochs,
@@ -408,6 +415,8 @@ static invar_status run(inv_session *s, void *values)
 		st = tour(&d, v->keep != NULL);
 		if (!v->keep)
 			inv_folder_remove(d.folder);
+		if (st == INVAR_E_CANCELLED)
+			inv_fault(s, st, "interrupted");
 	}
 	free_demo(&d);
 	if (st == INVAR_OK)
@@ -427,5 +436,6 @@ const inv_command inv_cmd_demo = {
 	.arguments = arguments,
 	.tables = tables,
 	.values = sizeof(demo_values),
+	.defaults = defaults,
 	.run = run,
 };

@@ -4,6 +4,7 @@
  * Meant for checking: another implementation computes the same loss on the same
  * arrays and the two are compared.
  */
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,8 @@ typedef struct loss_values {
 static const inv_example examples[] = {
 	{"invar loss mawa --adapter run --clean clean.npy --aug aug.npy",
      "the loss and its terms on these rows"},
-	{"invar loss mawa --adapter e.safetensors --clean x.npy --aug a.npy --json --grad "
-     "grads",
-     "for a program: JSON, and grads/0_weight.npy, grads/codes.npy … beside it"},
+	{"invar loss mawa --adapter run --clean x.npy --aug a.npy --json --grad g",
+     "for a program: JSON, and g/0_weight.npy, g/codes.npy … beside it"},
 	{0},
 };
 
@@ -95,9 +95,32 @@ static void close_array(given_array *g)
 	free(g->data);
 }
 
+/* Names the first NaN or Inf by its place, "[3, 0, 7]". */
+static invar_status check_finite(inv_session *s, const given_array *g, uint64_t count)
+{
+	const uint64_t *shape = invar_array_shape(g->array);
+	unsigned rank = invar_array_rank(g->array);
+	uint64_t at = 0, stride = count;
+	char place[128] = "";
+	size_t fill = 0;
+
+	while (at < count && isfinite(g->data[at]))
+		at++;
+	if (at == count)
+		return INVAR_OK;
+	for (unsigned i = 0; i < rank && fill < sizeof place; i++) {
+		stride /= shape[i];
+		fill += (size_t)snprintf(place + fill, sizeof place - fill, "%s%llu", i ? ", " : "",
+		                         (unsigned long long)(at / stride % shape[i]));
+	}
+	return inv_fault(s, INVAR_E_NUMERIC, "%s: its element [%s] is %s", g->path, place,
+	                 isnan(g->data[at]) ? "NaN" : "infinite");
+}
+
 static invar_status read_array(inv_session *s, given_array *g)
 {
 	uint64_t count;
+	invar_status st;
 
 	if (!g->array)
 		return INVAR_OK;
@@ -105,7 +128,8 @@ static invar_status read_array(inv_session *s, given_array *g)
 	if (count > SIZE_MAX / sizeof *g->data ||
 	    !(g->data = malloc(count ? (size_t)count * sizeof *g->data : 1)))
 		return inv_no_memory(s);
-	return invar_array_read(g->array, 0, count, g->data);
+	st = invar_array_read(g->array, 0, count, g->data);
+	return st == INVAR_OK ? check_finite(s, g, count) : st;
 }
 
 static invar_status check_clean(inv_session *s, const given_array *clean,

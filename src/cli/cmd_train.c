@@ -61,12 +61,17 @@ static invar_status explain_interrupt(inv_session *s, const char *bank, const ch
 	                 run);
 }
 
+/* The last line of the log, with the number of epochs for the index of the last one. */
 static invar_status print_summary(inv_session *s, const char *run, const char *adapter,
                                   const char *log)
 {
 	json_t *last = inv_last_json_line(log);
-	json_t *document = json_pack("{s:s, s:s}", "run", run, "adapter", adapter);
+	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
+	json_t *document = json_pack("{s:s, s:s, s:I}", "run", run, "adapter", adapter,
+	                             "epochs", last ? epoch + 1 : (json_int_t)0);
 
+	json_object_del(last, "epoch");
+	json_object_del(last, "seconds");
 	if (last && document)
 		json_object_update(document, last);
 	json_decref(last);

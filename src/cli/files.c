@@ -33,6 +33,8 @@ invar_status inv_folder_make(inv_session *s, const char *path)
 {
 	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_path_is_folder(path)))
 		return INVAR_OK;
+	if (errno == EEXIST)
+		return inv_fault(s, INVAR_E_IO, "%s: is a file, a folder was expected", path);
 	return inv_fault(s, INVAR_E_IO, "%s: cannot make the folder: %s", path,
 	                 strerror(errno));
 }
@@ -87,7 +89,7 @@ invar_status inv_load_json(inv_session *s, const char *path, json_t **out)
 
 invar_status inv_save_json(inv_session *s, const char *path, const json_t *document)
 {
-	char *text = json_dumps(document, JSON_INDENT(2));
+	char *text = json_dumps(document, INV_JSON_STYLE);
 	invar_status st;
 	size_t length;
 

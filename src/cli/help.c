@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/table.h"
+
 enum { INDENT = 2, MOST_LABEL = 28, SOME = 512 };
 
 void inv_describe(inv_described *d, const inv_command *c)
@@ -101,7 +103,7 @@ static void wrap(FILE *out, const char *text, size_t left, size_t columns, size_
 	while (*text) {
 		size_t length = strcspn(text, " ");
 
-		if (at > left && at + 1 + length > columns) {
+		if (at > left && at + 1 + length > columns) { /* bytes are at least columns */
 			fprintf(out, "\n%*s", (int)left, "");
 			at = left;
 		} else if (at > left) {
@@ -119,18 +121,19 @@ static void wrap(FILE *out, const char *text, size_t left, size_t columns, size_
 static void put_entry(FILE *out, const char *label, size_t width, const char *text,
                       size_t columns)
 {
-	size_t left = INDENT + width + 2;
+	size_t left = INDENT + width + 2, length = inv_text_width(label);
 
-	if (strlen(label) > width)
-		fprintf(out, "%*s%s\n%*s", INDENT, "", label, (int)left, "");
+	fprintf(out, "%*s%s", INDENT, "", label);
+	if (length > width)
+		fprintf(out, "\n%*s", (int)left, "");
 	else
-		fprintf(out, "%*s%-*s", INDENT, "", (int)(width + 2), label);
+		fprintf(out, "%*s", (int)(width + 2 - length), "");
 	wrap(out, text, left, columns, left);
 }
 
 static size_t wider(size_t width, const char *label)
 {
-	size_t length = strlen(label);
+	size_t length = inv_text_width(label);
 
 	return length > width && length <= MOST_LABEL ? length : width;
 }

@@ -53,7 +53,7 @@ invar_status inv_session_start(inv_session *s)
 
 invar_status inv_print_json(inv_session *s, json_t *document)
 {
-	int bad = !document || json_dumpf(document, stdout, JSON_INDENT(2)) != 0;
+	int bad = !document || json_dumpf(document, stdout, INV_JSON_STYLE) != 0;
 
 	json_decref(document);
 	/* A failed write is found again, with its reason, when stdout is closed. */

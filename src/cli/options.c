@@ -180,15 +180,17 @@ static const char *next_choice(const char *choices, char *word, size_t room)
 /* "a|b|c" as "a, b or c". */
 static void spell_choices(const char *choices, char *out, size_t room)
 {
-	char word[SOME];
 	size_t fill = 0;
 
-	for (const char *at = choices; at && fill < room;) {
-		const char *comma = at == choices ? "" : strchr(at, '|') ? ", " : " or ";
+	for (const char *at = choices; *at && fill + sizeof " or " < room; at++) {
+		const char *bar = strchr(at + 1, '|') ? ", " : " or ";
 
-		at = next_choice(at, word, sizeof word);
-		fill += (size_t)snprintf(out + fill, room - fill, "%s%s", comma, word);
+		if (*at == '|')
+			fill += (size_t)sprintf(out + fill, "%s", bar);
+		else
+			out[fill++] = *at;
 	}
+	out[fill] = '\0';
 }
 
 static invar_status refuse_word(inv_session *s, const char *what, const char *choices,

@@ -31,6 +31,9 @@ invar_status inv_no_memory(inv_session *s);
 /* Makes s->ctx, with the hooks that lead to the terminal. */
 invar_status inv_session_start(inv_session *s);
 
+/* The library writes its numbers with 15 digits too, so they come out as they went in. */
+enum { INV_JSON_STYLE = JSON_INDENT(2) | JSON_REAL_PRECISION(15) };
+
 /* One document on standard output; takes `document`. */
 invar_status inv_print_json(inv_session *s, json_t *document);
 

@@ -1,0 +1,183 @@
+Files that are missing, are something else, or do not fit together: one
+sentence that names them, exit 1, nothing half-written.
+
+$ make-input bank bank && make-input bank wide 64 12 && make-input npy x.npy 6 8
+$ invar train bank -o run --hidden 16 --epochs 2 -q
+
+$ invar train nowhere -o r
+! invar: nowhere: there is no such bank
+? 1
+$ invar train x.npy -o r
+! invar: x.npy: is a file, a bank is a folder
+? 1
+$ mkdir empty; invar train empty -o r
+! invar: empty: is not a bank: no sub-folder such as train/ holds a clean.npy
+? 1
+$ invar train bank -o run -q
+! invar: run: is there already; use --resume to go on with it, --force to replace it, or another name
+? 1
+$ invar train bank -o x.npy -q
+! invar: x.npy: is a file, a run is a folder
+? 1
+$ invar train bank -o no/such/folder -q
+! invar: no/such/folder: cannot make the folder: No such file or directory
+? 1
+$ invar train bank -o fresh --resume -q
+! invar: fresh: is not there, so there is nothing to resume; leave out --resume
+? 1
+$ invar train bank -o run --resume --hidden 32 -q
+! invar: run: was begun with --hidden 16, so it cannot go on with 32
+? 1
+$ invar train wide -o run --resume -q
+! invar: run: was begun on other rows than wide/train holds now, so it cannot go on
+? 1
+$ invar train bank -o r --split valid -q
+! invar: bank: has no split valid, only test, train
+? 1
+$ invar train bank -o r --width 4 -q
+! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
+? 2
+$ invar train bank -o r --residual --width 4 -q
+! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
+? 2
+
+$ invar apply nowhere x.npy -o out.npy -q
+! invar: nowhere: cannot open: No such file or directory
+? 1
+$ invar apply empty x.npy -o out.npy -q
+! invar: empty: holds no adapter.safetensors; is its training finished?
+? 1
+$ invar apply x.npy x.npy -o out.npy -q
+! invar: x.npy: is not a safetensors file, or cut: it claims a header of 379676406402707 bytes, at most 312 were expected
+? 1
+$ invar apply run nothing.npy -o out.npy -q
+! invar: nothing.npy: cannot open: No such file or directory
+? 1
+$ invar apply run bank -o out.npy -q
+! invar: bank: is a folder, a file was expected
+? 1
+$ echo hello > text.npy; invar apply run text.npy -o out.npy -q
+! invar: text.npy: is not a NumPy file (it does not begin with \x93NUMPY)
+? 1
+$ : > empty.npy; invar apply run empty.npy -o out.npy -q
+! invar: empty.npy: is empty, a NumPy file was expected
+? 1
+$ head -c 100 x.npy > short.npy; invar apply run short.npy -o out.npy -q
+! invar: short.npy: ends after 100 bytes, its header alone needs 128
+? 1
+$ make-input npy wide.npy 6 12; invar apply run wide.npy -o out.npy -q
+! invar: wide.npy: its shape is (6, 12) but run/adapter.safetensors takes (n, 8) or (n, c, 8)
+? 1
+$ make-input npy flat.npy 48; invar apply run flat.npy -o out.npy -q
+! invar: flat.npy: its shape is (48,) but run/adapter.safetensors takes (n, 8) or (n, c, 8)
+? 1
+$ make-input nan nan.npy 6 8; invar apply run nan.npy -o out.npy -q
+! invar: nan.npy: row 3, column 0 is NaN
+? 1
+$ invar apply run x.npy -o no/out.npy -q
+! invar: no/out.npy: cannot write: No such file or directory
+? 1
+$ invar apply run x.npy -o empty -q
+! invar: empty: is a folder, a file was expected
+? 1
+$ echo hello | invar apply run - -o out.npy -q
+! invar: standard input: is not a NumPy file (it does not begin with \x93NUMPY)
+? 1
+$ invar apply run - -o out.npy -q < /dev/null
+! invar: standard input: is empty, a NumPy file was expected
+? 1
+$ invar apply run x.npy -o - -q > /dev/full
+! invar: standard output: cannot write: No space left on device
+? 1
+
+$ invar eval nowhere run -q
+! invar: nowhere: there is no such bank
+? 1
+$ invar eval bank nowhere -q
+! invar: nowhere: cannot open: No such file or directory
+? 1
+$ invar eval wide run -q
+! invar: run takes features 8 wide, those of wide are 12
+? 1
+$ invar eval bank run --only strukture -q
+! invar eval: --only: there is no measurement 'strukture', only structure
+? 2
+$ invar eval bank run --split valid -q
+! invar: bank: has no split valid, only test, train
+? 1
+$ invar eval bank run -o empty -q
+! invar: empty: is a folder, a file was expected
+? 1
+$ invar eval bank run -o no/such.json -q
+! invar: no/such.json: cannot write: No such file or directory
+? 1
+$ invar eval bank run --json -q > /dev/full
+! invar: cannot write to standard output: No space left on device
+? 1
+$ cp -r run broken; echo '{"a": 1' > broken/metrics.json; invar eval bank broken -q
+! invar: broken/metrics.json: cannot read its JSON: '}' expected near end of file (line 2)
+? 1
+$ head -c 300 run/adapter.safetensors > cut.safetensors; invar eval bank cut.safetensors -q
+! invar: cut.safetensors: is not a safetensors file, or cut: it claims a header of 800 bytes, at most 292 were expected
+? 1
+
+$ make-input npy a.npy 6 2 8; make-input npy fewer.npy 5 2 8; make-input npy thin.npy 6 2 7
+$ invar loss mawa --adapter run --clean x.npy --aug fewer.npy -q
+! invar: fewer.npy has shape [5, 2, 8], but with x.npy of shape [6, 8] it must be [6, s, 8]
+? 1
+$ invar loss mawa --adapter run --clean x.npy --aug thin.npy -q
+! invar: thin.npy has shape [6, 2, 7], but with x.npy of shape [6, 8] it must be [6, s, 8]
+? 1
+$ invar loss mawa --adapter run --clean x.npy --aug x.npy -q
+! invar: x.npy has shape [6, 8], but with x.npy of shape [6, 8] it must be [6, s, 8]
+? 1
+$ invar loss mawa --adapter run --clean wide.npy --aug a.npy -q
+! invar: wide.npy has shape [6, 12], but the adapter run takes features of width 8
+? 1
+$ invar loss mawa --adapter run --clean a.npy --aug a.npy -q
+! invar: a.npy has shape [6, 2, 8], but [N, 8] is needed
+? 1
+$ invar loss mawa --adapter run --clean x.npy --aug a.npy --grad x.npy -q | wc -l
+> 0
+! invar: x.npy: is a file, a folder was expected
+$ invar loss mawa --adapter run --clean nan.npy --aug a.npy -q
+! invar: nan.npy: its element [3, 0] is NaN
+? 1
+
+$ invar demo --keep empty -q
+! invar: empty: is there already; --keep wants a new folder
+? 1
+$ TMPDIR=/nowhere invar demo -q 2>&1 | sed 's/demo-[^:]*/demo-X/'
+> invar: /nowhere/invar-demo-X: cannot make a temporary folder: No such file or directory
+
+$ ls -A
+> a.npy
+> bank
+> broken
+> cut.safetensors
+> empty
+> empty.npy
+> fewer.npy
+> flat.npy
+> nan.npy
+> run
+> short.npy
+> text.npy
+> thin.npy
+> wide
+> wide.npy
+> x.npy
+$ ls run broken
+> broken:
+> adapter.safetensors
+> checkpoint.safetensors
+> log.jsonl
+> metrics.json
+> run.json
+>
+> run:
+> adapter.safetensors
+> checkpoint.safetensors
+> log.jsonl
+> metrics.json
+> run.json

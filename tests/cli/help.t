@@ -1,0 +1,94 @@
+What a new user types first.
+
+$ invar
+> invar makes a frozen vision encoder invariant to augmentations.
+>
+> Usage: invar COMMAND [arguments] [options]
+>
+> Commands:
+>   demo   shows the whole method on features that it makes up
+>   train  trains an adapter on a bank of features
+>   apply  applies an adapter to features
+>   eval   measures what adapters do to a bank's features
+>   loss   computes a loss and its gradients on given arrays
+>   help   explains a command
+>   docs   prints the reference, a man page or the bash completion
+>
+> 'invar demo' shows the method; 'invar COMMAND --help' explains a command.
+$ invar --version
+> invar 0.1.0
+$ invar train --version
+> invar 0.1.0
+$ invar help help
+> invar help: explains a command
+>
+> Usage: invar help [COMMAND]
+>
+> Examples:
+>   invar help
+>       lists the commands
+>   invar help train
+>       the same as invar train --help
+>
+> Arguments:
+>   COMMAND  the command to explain
+>
+> Common:
+>   --threads N    threads to compute with; 0 takes all cores (default 0)
+>   --seed N       key of every random draw (default 0)
+>   --json         print one JSON document on standard output and nothing else
+>                  there
+>   -q, --quiet    say nothing but warnings and errors
+>   -v, --verbose  say more about what is being done
+>   -h, --help     show this help
+>   --version      show the version
+$ invar apply --help
+> invar apply: applies an adapter to features
+>
+> Usage: invar apply ADAPTER IN.npy -o OUT.npy [options]
+>
+> Examples:
+>   invar apply run features.npy -o adapted.npy
+>       E of every row, with the adapter of a run
+>   invar apply adapter.safetensors bank/test/aug.npy -o out.npy --dtype float16
+>       [n, c, d] in, half precision out
+>   make-features | invar apply run - -o - | use-features
+>       as a filter of NumPy files
+>
+> Works in blocks, so files larger than memory pass through. The last axis of
+> IN.npy is the feature and must be as wide as the adapter's input.
+>
+> Arguments:
+>   ADAPTER  a safetensors file, or a run folder that holds one
+>   IN.npy   features [n, d] or [n, c, d] as a NumPy file; - is standard input
+>
+> Result:
+>   -o, --output OUT.npy  NumPy file to write; - is standard output
+>   --dtype WORD          type of the numbers that are written (one of float32,
+>                         float16; default float32)
+>
+> Common:
+>   --threads N           threads to compute with; 0 takes all cores (default 0)
+>   --seed N              key of every random draw (default 0)
+>   --json                print one JSON document on standard output and nothing
+>                         else there
+>   -q, --quiet           say nothing but warnings and errors
+>   -v, --verbose         say more about what is being done
+>   -h, --help            show this help
+>   --version             show the version
+$ diff <(invar help train) <(invar train -h)
+$ diff <(invar) <(invar --help)
+$ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done
+$ invar docs bash | bash -n
+$ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort -u
+> Examples:
+
+The completion offers commands, options and the words an option may have.
+$ source <(invar docs bash); COMP_WORDS=(invar tr) COMP_CWORD=1; _invar; echo "${COMPREPLY[@]}"
+> train
+$ source <(invar docs bash); COMP_WORDS=(invar train --resi) COMP_CWORD=2; _invar; echo "${COMPREPLY[@]}"
+> --residual
+$ source <(invar docs bash); COMP_WORDS=(invar train --keep '') COMP_CWORD=3; _invar; echo "${COMPREPLY[@]}"
+> last best
+$ touch 'two words.npy'; source <(invar docs bash); COMP_WORDS=(invar apply tw) COMP_CWORD=2; _invar; echo "${COMPREPLY[0]}"
+> two words.npy

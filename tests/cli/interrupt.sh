@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# interrupt.sh INVAR MAKE - SIGINT and SIGTERM exit 130 and leave a run that goes
+# on to the very bytes of one that was never interrupted; the demo leaves nothing.
+set -u
+invar=$(realpath "$1") make=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q)
+"$make" bank bank 2000 32
+"$invar" train bank -o whole "${options[@]}" || exit 1
+for signal in INT TERM; do
+	"$invar" train bank -o run "${options[@]}" 2>message &
+	child=$!
+	while [ ! -s run/log.jsonl ] && kill -0 $child 2>/dev/null; do sleep 0.01; done
+	kill -$signal $child
+	wait $child
+	code=$?
+	cat message
+	[ $code = 130 ] || { echo "SIG$signal: exit $code, expected 130"; exit 1; }
+	grep -q -- '--resume' message || { echo "SIG$signal: no word about --resume"; exit 1; }
+	"$invar" train bank -o run --resume --threads 1 -q || exit 1
+	cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
+	[ "$(wc -l <run/log.jsonl)" = 60 ] || { echo "the log lost or gained epochs"; exit 1; }
+	rm -r run
+done
+
+# The demo cleans up behind itself when it is stopped.
+mkdir tmp
+TMPDIR=$PWD/tmp "$invar" demo -q >/dev/null 2>message &
+child=$!
+while [ -z "$(ls tmp)" ] && kill -0 $child 2>/dev/null; do sleep 0.01; done
+kill -INT $child
+wait $child
+code=$?
+cat message
+[ $code = 130 ] || { echo "demo: exit $code, expected 130"; exit 1; }
+[ -z "$(ls tmp)" ] || { echo "the demo left $(ls tmp)"; exit 1; }

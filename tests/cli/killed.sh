@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# killed.sh INVAR MAKE [KILLS] - kill -9 at random moments, resume each time: the
+# adapter is byte-identical to that of a run that was never killed.
+set -u
+invar=$(realpath "$1") make=$(realpath "$2") kills=${3:-5}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q)
+"$make" bank bank 2000 32
+start=$(date +%s%N)
+"$invar" train bank -o whole "${options[@]}" || exit 1
+took=$((($(date +%s%N) - start) / 1000000))
+RANDOM=1
+for ((i = 0; i < kills; i++)); do
+	if [ -e run/run.json ]; then again=(--resume); else again=(--force); fi
+	"$invar" train bank -o run "${options[@]}" "${again[@]}" 2>message &
+	child=$!
+	sleep "$(printf '0.%03d' $((RANDOM * took / 32768 / 2 % 1000)))"
+	kill -9 $child 2>/dev/null
+	wait $child 2>/dev/null
+	code=$?
+	[ $code = 137 ] || [ $code = 0 ] || { cat message; echo "exit $code after kill $i"; exit 1; }
+done
+if [ -e run/run.json ]; then again=(--resume); else again=(--force); fi
+"$invar" train bank -o run "${options[@]}" "${again[@]}" || exit 1
+cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
+ls run | grep '\.part$' && { echo "part files were left behind"; exit 1; }
+exit 0

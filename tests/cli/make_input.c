@@ -1,0 +1,109 @@
+/*
+ * make_input.c - small inputs for the transcripts, by the public API alone.
+ *
+ *     make-input bank FOLDER [ROWS [DIM]]     a bank of made-up features
+ *     make-input npy FILE.npy 4 3 8           an array of that shape
+ *     make-input nan FILE.npy 4 8             the same with a NaN in its middle
+ *     make-input compare A.npy B.npy 1e-5     fails unless max |A - B| <= 1e-5 max |A|
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "invar.h"
+
+static int fail(void)
+{
+	fprintf(stderr, "make-input: %s\n", invar_last_error());
+	return EXIT_FAILURE;
+}
+
+static int make_bank(invar_context *ctx, int argc, char **argv)
+{
+	invar_synthetic_opts o;
+
+	invar_synthetic_defaults(&o);
+	o.rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 64;
+	o.test_rows = 40;
+	o.dim = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
+	o.classes = 4;
+	o.copies = 3;
+	return invar_bank_synthesize(ctx, &o, argv[2]) == INVAR_OK ? EXIT_SUCCESS : fail();
+}
+
+static int make_array(invar_context *ctx, int argc, char **argv)
+{
+	uint64_t shape[4], cells = 1;
+	unsigned rank = 0;
+	float *data;
+	invar_status st;
+
+	for (int i = 3; i < argc && rank < 4; i++)
+		cells *= shape[rank++] = strtoull(argv[i], NULL, 10);
+	if (!(data = malloc((cells ? cells : 1) * sizeof *data)))
+		return EXIT_FAILURE;
+	for (uint64_t i = 0; i < cells; i++)
+		data[i] = (float)(i % 7) - 3;
+	if (strcmp(argv[1], "nan") == 0 && cells)
+		data[cells / 2] = NAN;
+	st = invar_array_write(ctx, argv[2], data, rank, shape, INVAR_FLOAT32);
+	free(data);
+	return st == INVAR_OK ? EXIT_SUCCESS : fail();
+}
+
+static float *load(invar_context *ctx, const char *path, uint64_t *count)
+{
+	invar_array *a;
+	float *data = NULL;
+
+	if (invar_array_open(ctx, path, &a) != INVAR_OK)
+		return NULL;
+	*count = invar_array_size(a);
+	data = malloc((*count ? *count : 1) * sizeof *data);
+	if (data && invar_array_read(a, 0, *count, data) != INVAR_OK) {
+		free(data);
+		data = NULL;
+	}
+	invar_array_close(a);
+	return data;
+}
+
+static int compare(invar_context *ctx, char **argv)
+{
+	uint64_t na = 0, nb = 0;
+	float *a = load(ctx, argv[2], &na), *b = load(ctx, argv[3], &nb);
+	double most = 0, gap = 0;
+	int code = EXIT_FAILURE;
+
+	if (!a || !b || na != nb) {
+		fail();
+	} else {
+		for (uint64_t i = 0; i < na; i++) {
+			most = fmax(most, fabs((double)a[i]));
+			gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
+		}
+		printf("largest gap %.3g of %.3g\n", gap, most);
+		code = gap <= strtod(argv[4], NULL) * most ? EXIT_SUCCESS : EXIT_FAILURE;
+	}
+	free(a);
+	free(b);
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	invar_context *ctx;
+	int code;
+
+	if (argc < 3 || invar_context_new(1, NULL, &ctx) != INVAR_OK)
+		return EXIT_FAILURE;
+	if (strcmp(argv[1], "bank") == 0)
+		code = make_bank(ctx, argc, argv);
+	else if (strcmp(argv[1], "compare") == 0 && argc == 5)
+		code = compare(ctx, argv);
+	else
+		code = make_array(ctx, argc, argv);
+	invar_context_free(ctx);
+	return code;
+}

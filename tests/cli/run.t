@@ -1,0 +1,128 @@
+The path a user walks: train, measure, apply, go on.
+
+$ make-input bank bank
+$ invar train bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
+> done in N s, N s of CPU time, at most N MB of memory
+$ invar train bank -o quiet --hidden 16 --epochs 4 -q
+$ ls run
+> adapter.safetensors
+> checkpoint.safetensors
+> log.jsonl
+> run.json
+$ wc -l < run/log.jsonl
+> 4
+$ cmp run/adapter.safetensors quiet/adapter.safetensors
+$ invar train bank -o summary --hidden 16 --epochs 4 --json -q | grep -c '"loss"'
+> 1
+$ invar train bank -o run --hidden 16 --epochs 4 --force -q
+$ cmp run/adapter.safetensors quiet/adapter.safetensors
+
+Another seed is another adapter; flags may come before the arguments.
+$ invar train -q --seed=1 --hidden=16 --epochs 4 --output other -- bank
+$ cmp -s run/adapter.safetensors other/adapter.safetensors
+? 1
+$ invar train bank -o residual --residual --lr 1e-4 --hidden 16 --epochs 4 -q
+
+A run that is finished has nothing left to do.
+$ invar train bank -o run --resume -q; cmp run/adapter.safetensors quiet/adapter.safetensors
+
+Structure: F against itself is an isometry. Names are made unique.
+$ invar eval bank run run/ ./run/adapter.safetensors -q | awk '{print $1, $2}'
+> 40 points
+>
+> F run
+> pairs 780
+> zero_pairs 0
+> L1 1.0000
+> L2 1.0000
+> m 1.0000
+> b 0.0000
+> R2 1.0000
+> RMSD 0.0000
+> NRMSD 0.0000
+> CVRMSD 0.0000
+$ invar eval bank run run/ ./run/adapter.safetensors -q | sed -n 3p
+>                  F     run   run#2  adapter
+$ invar eval bank run --points 10 -q | sed -n '1p; 4,5p'
+> 10 points of the split test, width 8
+> pairs           45       45
+> zero_pairs       0        0
+$ invar eval bank run --json -q | grep -c '"structure"'
+> 1
+$ invar eval bank run --json -q -o all.json > printed.json; cmp all.json printed.json
+$ grep -A4 '"structure"' run/metrics.json
+>     "structure": {
+>       "bank": "bank",
+>       "split": "test",
+>       "points": 40,
+>       "dim": 8,
+$ echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run -q > /dev/null; grep -o '"[a-z]*":' run/metrics.json | head -3
+> "measurements":
+> "other":
+> "structure":
+
+Every format, with names that need care.
+$ cp -r run $'a|b_c,"d"'; cp -r run '名前'
+$ invar eval bank $'a|b_c,"d"' '名前' --format text -q | sed -n '3,5p' | cut -c1-40
+>                  F  a|b_c,"d"    名前
+> pairs          780        780     780
+> zero_pairs       0          0       0
+$ invar eval bank $'a|b_c,"d"' '名前' --format markdown -q | head -3 
+> |  | F | a\|b_c,"d" | 名前 |
+> |---|---:|---:|---:|
+> | pairs | 780 | 780 | 780 |
+$ invar eval bank $'a|b_c,"d"' '名前' --format csv -q | head -2 | tr -d '\r'
+> ,F,"a|b_c,""d""",名前
+> pairs,780,780,780
+$ invar eval bank $'a|b_c,"d"' '名前' --format latex -q | head -4
+> \begin{tabular}{lrrr}
+> \hline
+>  & F & a|b\_c,"d" & 名前 \\
+> \hline
+$ invar eval bank $'a|b_c,"d"' '名前' --format latex -q | tail -2
+> \hline
+> \end{tabular}
+
+Applying: rows, copies of rows, half precision, streams.
+$ make-input npy x.npy 5 8; make-input npy xs.npy 5 3 8
+$ invar apply run x.npy -o y.npy -q; head -c 128 y.npy | tr -d '\0' | grep -ao "{.*}"
+> {'descr': '<f4', 'fortran_order': False, 'shape': (5, 8), }
+$ invar apply run xs.npy -o ys.npy -q; head -c 128 ys.npy | grep -ao "{.*}"
+> {'descr': '<f4', 'fortran_order': False, 'shape': (5, 3, 8), }
+$ invar apply run x.npy -o half.npy --dtype float16 -q; head -c 128 half.npy | grep -ao "{.*}"
+> {'descr': '<f2', 'fortran_order': False, 'shape': (5, 8), }
+$ invar apply run/adapter.safetensors - -o - < x.npy 2> /dev/null | cmp - y.npy
+$ cat x.npy | invar apply run - -o piped.npy -q; cmp piped.npy y.npy
+$ invar apply run x.npy -o y.npy --json -q
+> {
+>   "output": "y.npy",
+>   "dtype": "float32",
+>   "input_dim": 8,
+>   "output_dim": 8
+> }
+
+Losses: a document for programs, gradients beside it.
+$ invar loss mawa --adapter run --clean x.npy --aug xs.npy --json --grad grads -q | grep -o '"[a-z]*"' | head -2
+> "value"
+> "terms"
+$ ls grads
+> 0_bias.npy
+> 0_weight.npy
+> 2_bias.npy
+> 2_weight.npy
+> codes.npy
+$ for g in 0_weight 0_bias 2_weight 2_bias; do head -c 128 grads/$g.npy | grep -ao "'shape': ([^)]*)"; done
+> 'shape': (16, 8)
+> 'shape': (16,)
+> 'shape': (8, 16)
+> 'shape': (8,)
+$ invar loss mawa --adapter run --clean x.npy --aug xs.npy -q | awk '{print $1}' | head -1
+> value
+$ a=$(invar loss mawa --adapter residual --clean x.npy --aug xs.npy -q); b=$(invar loss mawa --residual --adapter residual --clean x.npy --aug xs.npy -q); [ "$a" = "$b" ]
+
+A reader that goes away is no reason to complain.
+$ invar docs markdown | head -1; echo "${PIPESTATUS[0]}"
+> # The command line of invar
+> 1
+$ make-input npy big.npy 100000 8; invar apply run big.npy -o - -q | head -c 10 > /dev/null; echo "${PIPESTATUS[0]}"
+> 1

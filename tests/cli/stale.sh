@@ -1,0 +1,17 @@
+#!/bin/sh
+# stale.sh INVAR SOURCE - fails when a generated page is not what the tables say.
+set -eu
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+"$2/man/generate" "$1" "$fresh"
+for file in docs/CLI.md completions/invar $(cd "$fresh" && ls man/*.1); do
+	if ! cmp -s "$fresh/$file" "$2/$file"; then
+		echo "$file is stale: run man/generate $1"
+		diff -u "$2/$file" "$fresh/$file" | head -20
+		exit 1
+	fi
+	grep -q "$file\|${file##*/}" "$2/man/meson.build" || [ "$file" = docs/CLI.md ] || {
+		echo "$file is not installed by man/meson.build"
+		exit 1
+	}
+done

@@ -1,0 +1,147 @@
+Wrong use: one sentence, exit 2, nothing written.
+
+$ invar trian
+! invar: there is no command 'trian'; did you mean 'train'?
+? 2
+$ invar frobnicate
+! invar: there is no command 'frobnicate'; 'invar help' lists the commands
+? 2
+$ invar --verbos
+! invar: there is no option '--verbos'; did you mean '--version'?
+? 2
+$ invar help evla
+! invar help: there is no command 'evla'; did you mean 'eval'?
+? 2
+$ invar docs manual
+! invar docs: KIND is 'manual' but must be markdown, man, bash or commands
+? 2
+$ invar docs markdown train
+! invar docs: 'train' is an argument too many: only man takes a COMMAND
+? 2
+$ invar train
+! invar train: BANK is missing; the usage is: invar train BANK -o RUN [options]
+? 2
+$ invar train bank
+! invar train: the folder for the run is missing: -o RUN
+? 2
+$ invar train bank extra -o run
+! invar train: 'extra' is an argument too many; the usage is: invar train BANK -o RUN [options]
+? 2
+$ invar train bank -o
+! invar train: -o needs a value: -o RUN
+? 2
+$ invar train bank -o --json
+! invar train: -o needs a value, but '--json' follows; write --output=--json if that is it
+? 2
+$ invar train bank -o run --epoch 3
+! invar train: there is no option --epoch; did you mean --epochs?
+? 2
+$ invar train bank -o run --xyzzy
+! invar train: there is no option --xyzzy; 'invar train --help' lists the options
+? 2
+$ invar train bank -o run --check
+! invar train: there is no option --check; did you mean --checkpoint-seconds?
+? 2
+$ invar train bank -o run -x
+! invar train: there is no option -x; 'invar train --help' lists the options
+? 2
+$ invar train bank -o run --hidden 0
+! invar train: --hidden is 0 but must be at least 1 and at most 1048576
+? 2
+$ invar train bank -o run --hidden -4
+! invar train: --hidden is -4 but must be at least 1 and at most 1048576
+? 2
+$ invar train bank -o run --hidden=12x
+! invar train: --hidden needs a whole number, not '12x'
+? 2
+$ invar train bank -o run --hidden 1e3
+! invar train: --hidden needs a whole number, not '1e3'
+? 2
+$ invar train bank -o run --hidden ''
+! invar train: --hidden needs a whole number, not ''
+? 2
+$ invar train bank -o run --hidden 99999999999999999999999
+! invar train: --hidden is 99999999999999999999999 but must be at least 1 and at most 1048576
+? 2
+$ invar train bank -o run --epochs
+! invar train: --epochs needs a value: --epochs N
+? 2
+$ invar train bank -o run --lr nan
+! invar train: --lr needs a number, not 'nan'
+? 2
+$ invar train bank -o run --lr inf
+! invar train: --lr needs a number, not 'inf'
+? 2
+$ invar train bank -o run --lr 0x10
+! invar train: --lr needs a number, not '0x10'
+? 2
+$ invar train bank -o run --lr ' 1'
+! invar train: --lr needs a number, not ' 1'
+? 2
+$ invar train bank -o run --lr 1e999
+! invar train: --lr is 1e999 but must be above 0 and at most 1000
+? 2
+$ invar train bank -o run --lr -1
+! invar train: --lr is -1 but must be above 0 and at most 1000
+? 2
+$ invar train bank -o run --validation 1.5
+! invar train: --validation is 1.5 but must be at least 0 and at most 0.9
+? 2
+$ invar train bank -o run --residual=yes
+! invar train: --residual takes no value, but has 'yes'
+? 2
+$ invar train bank -o run --loss mava
+! invar train: --loss is 'mava' but must be mawa
+? 2
+$ invar train bank -o run --keep lats
+! invar train: --keep is 'lats' but must be last or best; did you mean last?
+? 2
+$ invar train bank -o run --threads 5000
+! invar train: --threads is 5000 but must be at least 0 and at most 1024
+? 2
+$ invar train bank -o ''
+! invar train: --output needs a value, but has an empty one
+? 2
+$ invar apply adapter.safetensors
+! invar apply: IN.npy is missing; the usage is: invar apply ADAPTER IN.npy -o OUT.npy [options]
+? 2
+$ invar apply adapter.safetensors in.npy
+! invar apply: the file for the result is missing: -o OUT.npy
+? 2
+$ invar apply adapter.safetensors in.npy -o out.npy --dtype float64
+! invar apply: --dtype is 'float64' but must be float32 or float16; did you mean float32?
+? 2
+$ invar apply adapter.safetensors - -o - --json
+! invar apply: --json and '-o -' both want standard output; choose one
+? 2
+$ invar eval bank
+! invar eval: ADAPTER… is missing; the usage is: invar eval BANK ADAPTER… [options]
+? 2
+$ invar eval bank run --format html
+! invar eval: --format is 'html' but must be text, markdown, csv or latex
+? 2
+$ invar eval bank run --points -1
+! invar eval: --points is -1 but must be at least 0 and at most 4000000000
+? 2
+$ invar loss
+! invar loss: KIND is missing; the usage is: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
+? 2
+$ invar loss mava
+! invar loss: KIND is 'mava' but must be mawa
+? 2
+$ invar loss mawa
+! invar loss: the adapter is missing: --adapter FILE
+? 2
+$ invar loss mawa --adapter e.safetensors
+! invar loss: the clean features are missing: --clean X.npy
+? 2
+$ invar demo now
+! invar demo: 'now' is an argument too many; the usage is: invar demo [options]
+? 2
+$ invar train -- --help
+! invar train: the folder for the run is missing: -o RUN
+? 2
+$ INVAR_CPU=sse9 invar train bank -o run
+! invar train: INVAR_CPU is 'sse9' but must be ref or avx2
+? 2
+$ ls -A
