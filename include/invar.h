@@ -27,7 +27,8 @@
  *     the function named beside it, and every such function accepts NULL;
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
- *     be applied by many threads at once;
+ *     be applied by many threads at once; the one thing it changes outside is
+ *     that OpenBLAS computes on one thread a call, as the threads are ours;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H

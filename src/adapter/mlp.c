@@ -8,8 +8,7 @@
  *     dW0 = dH^T X, db0 = column sums of dH
  *
  * Five products of M d h multiplications each; the gradient of X is never
- * computed. Column sums are taken over fixed blocks of rows and added in block
- * order, so they do not depend on the threads.
+ * computed. Column sums run over the rows in order, whatever the threads.
  */
 #include "adapter/mlp.h"
 
@@ -19,7 +18,7 @@
 #include "base/rng.h"
 #include "base/threads.h"
 
-enum { PAD = 16, ROW_BLOCK = 32, APPLY_ROWS = 128 };
+enum { PAD = 16, APPLY_ROWS = 128 };
 
 struct inv_mlp_pass {
 	const invar_context *ctx;
@@ -29,8 +28,7 @@ struct inv_mlp_pass {
 	size_t M;
 	inv_matmul *hidden, *codes, *d_hidden, *d_last, *d_first;
 	inv_arena arena;
-	float *H, *dH;  /* [M, h] */
-	float *partial; /* [row blocks, max(h, w)] */
+	float *H, *dH; /* [M, h] */
 };
 
 /* ---- Parameters --------------------------------------------------------------- */
@@ -80,20 +78,11 @@ void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params)
 
 /* ---- Training pass ---------------------------------------------------------------- */
 
-static size_t row_blocks(const inv_mlp_pass *p)
-{
-	return inv_blocks(p->M, ROW_BLOCK);
-}
-
 static void plan_memory(inv_mlp_pass *p, bool backward)
 {
-	size_t widest = p->s.h > p->s.w ? p->s.h : p->s.w;
-
 	p->H = inv_arena_take(&p->arena, p->M * p->s.h, sizeof(float));
-	if (!backward)
-		return;
-	p->dH = inv_arena_take(&p->arena, p->M * p->s.h, sizeof(float));
-	p->partial = inv_arena_take(&p->arena, row_blocks(p) * widest, sizeof(float));
+	if (backward)
+		p->dH = inv_arena_take(&p->arena, p->M * p->s.h, sizeof(float));
 }
 
 static invar_status plan_products(inv_mlp_pass *p, bool backward)
@@ -178,58 +167,55 @@ invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *
 	return st;
 }
 
-/* Rows [block] of an [M, width] matrix, for the two kinds of column sums below. */
-typedef struct sum_job {
+/*
+ * dH of a tile is masked and summed while it is still in the cache. A tile that
+ * holds only some rows would leave partial sums, so those wait for the end.
+ */
+typedef struct mask_job {
 	inv_mlp_pass *p;
-	const float *x;
-	size_t width;
-	bool relu; /* x is ignored: mask dH by H, then sum */
-} sum_job;
+	float *sums; /* [h] */
+} mask_job;
 
-static void sum_block(void *user, size_t block, unsigned thread)
+static void mask_tile(void *user, size_t row, size_t rows, size_t col, size_t cols)
 {
-	const sum_job *j = user;
+	const mask_job *j = user;
 	inv_mlp_pass *p = j->p;
-	size_t from = block * ROW_BLOCK;
-	size_t rows = p->M - from < ROW_BLOCK ? p->M - from : ROW_BLOCK;
-	size_t at = from * j->width;
-	float *sums = p->partial + block * j->width;
 
-	(void)thread;
-	memset(sums, 0, j->width * sizeof *sums);
-	if (j->relu)
-		p->kernels.relu_backward(p->H + at, rows, j->width, p->dH + at, sums);
-	else
-		p->kernels.column_sums(j->x + at, rows, j->width, sums);
+	(void)row;
+	if (rows == p->M)
+		p->kernels.relu_backward(p->H + col, rows, cols, p->s.h, p->dH + col,
+		                         j->sums + col);
 }
 
-static void sum_columns(const sum_job *j, float *sums)
+static invar_status hidden_gradient(inv_mlp_pass *p, const float *weight, const float *dy,
+                                    float *sums)
 {
-	inv_mlp_pass *p = j->p;
+	mask_job j = {p, sums};
+	invar_status st;
 
-	inv_parallel(p->ctx, row_blocks(p), sum_block, (void *)(uintptr_t)j);
-	memset(sums, 0, j->width * sizeof *sums);
-	p->kernels.column_sums(p->partial, row_blocks(p), j->width, sums);
+	memset(sums, 0, p->s.h * sizeof *sums);
+	st = inv_matmul_run_then(p->d_hidden, dy, weight, NULL, p->dH, mask_tile, &j);
+	if (st == INVAR_OK && !inv_matmul_tiles_are_columns(p->d_hidden))
+		p->kernels.relu_backward(p->H, p->M, p->s.h, p->s.h, p->dH, sums);
+	return st;
 }
 
 invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
                                    float *grads)
 {
 	const inv_mlp_block *b = p->blocks;
-	invar_status st = inv_matmul_run(p->d_hidden, dy, params + b[2].offset, NULL, p->dH);
+	invar_status st = hidden_gradient(p, params + b[2].offset, dy, grads + b[1].offset);
 
 	if (st == INVAR_OK)
 		st = inv_matmul_run(p->d_last, dy, p->H, NULL, grads + b[2].offset);
-	sum_columns(&(sum_job){.p = p, .x = dy, .width = p->s.w}, grads + b[3].offset);
+	memset(grads + b[3].offset, 0, p->s.w * sizeof *grads);
+	p->kernels.column_sums(dy, p->M, p->s.w, grads + b[3].offset);
 	return st;
 }
 
 invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grads)
 {
-	const inv_mlp_block *b = p->blocks;
-
-	sum_columns(&(sum_job){.p = p, .width = p->s.h, .relu = true}, grads + b[1].offset);
-	return inv_matmul_run(p->d_first, p->dH, x, NULL, grads + b[0].offset);
+	return inv_matmul_run(p->d_first, p->dH, x, NULL, grads + p->blocks[0].offset);
 }
 
 /* ---- Applying --------------------------------------------------------------------- */
@@ -242,10 +228,8 @@ typedef struct apply_job {
 	float *y, *hidden; /* hidden: [threads, APPLY_ROWS, h] */
 	uint64_t rows;
 	bool residual;
-	invar_status *status; /* [threads] */
 } apply_job;
 
-/* A product inside a parallel loop runs on its own thread alone. */
 static void apply_block(void *user, size_t block, unsigned thread)
 {
 	const apply_job *j = user;
@@ -257,14 +241,9 @@ static void apply_block(void *user, size_t block, unsigned thread)
 	inv_matmul_spec last = {rows, w, h, .transpose_b = true, .bias = true};
 	const float *x = j->x + from * d;
 	float *y = j->y + from * w, *hidden = j->hidden + (size_t)thread * APPLY_ROWS * h;
-	invar_status st = inv_gemm(j->ctx, &first, x, j->params + b[0].offset,
-	                           j->params + b[1].offset, hidden);
 
-	if (st == INVAR_OK)
-		st = inv_gemm(j->ctx, &last, hidden, j->params + b[2].offset,
-		              j->params + b[3].offset, y);
-	if (st != INVAR_OK)
-		j->status[thread] = st;
+	inv_gemm(j->ctx, &first, x, j->params + b[0].offset, j->params + b[1].offset, hidden);
+	inv_gemm(j->ctx, &last, hidden, j->params + b[2].offset, j->params + b[3].offset, y);
 	for (size_t i = 0; j->residual && i < rows * d; i++)
 		y[i] += x[i];
 }
@@ -279,19 +258,12 @@ invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const floa
 	               .y = y,
 	               .rows = rows,
 	               .residual = residual};
-	invar_status st = INVAR_OK;
 
 	inv_mlp_layout(s, j.blocks);
-	j.hidden = inv_calloc((size_t)ctx->threads * APPLY_ROWS * s.h, sizeof(float));
-	j.status = inv_calloc(ctx->threads, sizeof *j.status);
-	if (!j.hidden || !j.status)
-		st = inv_fail(INVAR_E_NOMEM, "no memory to apply the adapter");
-	else
-		inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_block, &j);
-	for (unsigned i = 0; j.status && i < ctx->threads && st == INVAR_OK; i++)
-		if (j.status[i] != INVAR_OK)
-			st = inv_fail(j.status[i], "oneDNN could not apply the adapter");
+	j.hidden = inv_alloc((size_t)ctx->threads * APPLY_ROWS * s.h * sizeof(float));
+	if (!j.hidden)
+		return inv_fail(INVAR_E_NOMEM, "no memory to apply the adapter");
+	inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_block, &j);
 	inv_free(j.hidden);
-	inv_free(j.status);
-	return st;
+	return INVAR_OK;
 }

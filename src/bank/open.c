@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,13 @@ static invar_status open_in(const char *folder, const char *name, inv_npy **out)
 	return st;
 }
 
+/* On the stack: an answer of "no" must not mean "no memory". */
 static bool exists_in(const char *folder, const char *name)
 {
-	char *path = inv_join(folder, name);
-	bool yes = path && inv_exists(path);
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof path, "%s/%s", folder, name);
 
-	inv_free(path);
-	return yes;
+	return length > 0 && length < PATH_MAX && inv_exists(path);
 }
 
 static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
@@ -215,14 +216,13 @@ static invar_status open_split(invar_bank *b, const char *name)
 }
 
 /* A split is a sub-folder with clean.npy in it. */
-static int is_split(const char *bank, const char *name)
+static bool is_split(const char *bank, const char *name)
 {
-	char *folder = inv_join(bank, name);
-	bool yes =
-		name[0] != '.' && folder && inv_is_folder(folder) && exists_in(folder, "clean.npy");
+	char folder[PATH_MAX];
+	int length = snprintf(folder, sizeof folder, "%s/%s", bank, name);
 
-	inv_free(folder);
-	return yes;
+	return name[0] != '.' && length > 0 && length < PATH_MAX &&
+	       exists_in(folder, "clean.npy");
 }
 
 static invar_status open_splits(invar_bank *b)

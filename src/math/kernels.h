@@ -18,8 +18,9 @@ enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16 };
 typedef struct inv_adamw_rates {
 	float keep; /* 1 - lr * weight_decay */
 	float beta1, beta2;
-	float step; /* lr / (1 - beta1^t) */
-	float root; /* sqrt(1 - beta2^t) */
+	float rest1, rest2; /* 1 - beta, rounded once: 1 - 0.999f is off by 5e-5 */
+	float step;         /* lr / (1 - beta1^t) */
+	float root;         /* sqrt(1 - beta2^t) */
 	float eps;
 } inv_adamw_rates;
 
@@ -41,9 +42,12 @@ struct inv_kernels {
 	void (*add)(const float *x, size_t count, float *y);
 	/* sums[j] += sum over rows of x[i, j], rows in order */
 	void (*column_sums)(const float *x, size_t rows, size_t width, float *sums);
-	/* dh[i, j] = 0 where h[i, j] <= 0; then column sums of what is left. */
-	void (*relu_backward)(const float *h, size_t rows, size_t width, float *dh,
-	                      float *sums);
+	/*
+	 * dh[i, j] = 0 where h[i, j] <= 0, rows `stride` floats apart; the column
+	 * sums of what is left are added to sums, rows in order.
+	 */
+	void (*relu_backward)(const float *h, size_t rows, size_t width, size_t stride,
+	                      float *dh, float *sums);
 	/* grad = scale (y - target); returns sum of (y - target)^2 */
 	double (*squared_error)(const float *y, const float *target, size_t count, float scale,
 	                        float *grad);

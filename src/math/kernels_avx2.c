@@ -87,11 +87,11 @@ static void relu_backward_row(const float *h, size_t width, float *dh, float *su
 	}
 }
 
-static void relu_backward_avx2(const float *h, size_t rows, size_t width, float *dh,
-                               float *sums)
+static void relu_backward_avx2(const float *h, size_t rows, size_t width, size_t stride,
+                               float *dh, float *sums)
 {
 	for (size_t i = 0; i < rows; i++)
-		relu_backward_row(h + i * width, width, dh + i * width, sums);
+		relu_backward_row(h + i * stride, width, dh + i * stride, sums);
 }
 
 static double sum_lanes(__m256d a)
@@ -131,16 +131,16 @@ static double squared_error_avx2(const float *y, const float *target, size_t cou
 
 static void adamw_one(const inv_adamw_rates *r, float g, float *p, float *m, float *v)
 {
-	*m = fmaf(r->beta1, *m, (1 - r->beta1) * g);
-	*v = fmaf(r->beta2, *v, (1 - r->beta2) * g * g);
+	*m = fmaf(r->beta1, *m, r->rest1 * g);
+	*v = fmaf(r->beta2, *v, r->rest2 * g * g);
 	*p = fmaf(*p, r->keep, -(r->step * *m / (sqrtf(*v) / r->root + r->eps)));
 }
 
 static void adamw_avx2(const inv_adamw_rates *r, const float *grad, size_t count, float *p,
                        float *m, float *v)
 {
-	const __m256 b1 = _mm256_set1_ps(r->beta1), c1 = _mm256_set1_ps(1 - r->beta1);
-	const __m256 b2 = _mm256_set1_ps(r->beta2), c2 = _mm256_set1_ps(1 - r->beta2);
+	const __m256 b1 = _mm256_set1_ps(r->beta1), c1 = _mm256_set1_ps(r->rest1);
+	const __m256 b2 = _mm256_set1_ps(r->beta2), c2 = _mm256_set1_ps(r->rest2);
 	const __m256 keep = _mm256_set1_ps(r->keep), step = _mm256_set1_ps(r->step);
 	const __m256 root = _mm256_set1_ps(r->root), eps = _mm256_set1_ps(r->eps);
 	size_t i = 0;

@@ -37,12 +37,12 @@ static void column_sums_ref(const float *x, size_t rows, size_t width, float *su
 			sums[j] += x[i * width + j];
 }
 
-static void relu_backward_ref(const float *h, size_t rows, size_t width, float *dh,
-                              float *sums)
+static void relu_backward_ref(const float *h, size_t rows, size_t width, size_t stride,
+                              float *dh, float *sums)
 {
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < width; j++) {
-			size_t at = i * width + j;
+			size_t at = i * stride + j;
 
 			dh[at] = h[at] > 0 ? dh[at] : 0;
 			sums[j] += dh[at];
@@ -69,8 +69,8 @@ static void adamw_ref(const inv_adamw_rates *r, const float *grad, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		float g = grad[i];
 
-		m[i] = r->beta1 * m[i] + (1 - r->beta1) * g;
-		v[i] = r->beta2 * v[i] + (1 - r->beta2) * g * g;
+		m[i] = r->beta1 * m[i] + r->rest1 * g;
+		v[i] = r->beta2 * v[i] + r->rest2 * g * g;
 		p[i] = p[i] * r->keep - r->step * m[i] / (sqrtf(v[i]) / r->root + r->eps);
 	}
 }

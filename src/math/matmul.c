@@ -1,322 +1,249 @@
 /*
- * matmul.c - the wrapper around oneDNN.
+ * matmul.c - products cut into tiles, each computed by one thread.
  *
- * oneDNN 3 replaced operation descriptors by direct constructors and made
- * memory descriptors opaque; the four functions under "versions" hide that.
+ * The larger side of C is cut into about two tiles per core of the machine;
+ * a product too small to be worth a second thread is one tile. Rows of a tile
+ * are whole sums over k, so no partial results are ever added up in an order
+ * that threads could change.
  *
- * oneDNN takes its threads from the calling thread's OpenMP setting, so each
- * call sets that to the context's threads and puts it back afterwards.
+ * Which library computes a tile (measured on one core of a Zen 3, README):
+ * oneDNN is ahead where it fuses bias and ReLU and where k is short, but falls
+ * to half its speed on narrow tiles; OpenBLAS is ahead on long sums and has no
+ * such cliff.
  */
 #include "math/matmul.h"
 
+#include <cblas.h>
 #include <omp.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
+#include "math/onednn.h"
 
-enum { ARG_A, ARG_B, ARG_C, ARG_BIAS, ARGS };
-
-#if DNNL_VERSION_MAJOR >= 3
-typedef dnnl_memory_desc_t desc;
-#else
-typedef dnnl_memory_desc_t *desc;
-#endif
-
-struct inv_matmul {
-	inv_matmul_spec spec;
-	bool plain; /* INVAR_CPU=ref */
-	int threads;
-	dnnl_engine_t engine;
-	dnnl_stream_t stream;
-	dnnl_primitive_t primitive;
-	dnnl_memory_t memory[ARGS];
-	dnnl_exec_arg_t args[ARGS];
-	int arg_count;
+enum {
+	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
+	SHORT_SUM = 512, /* k below which oneDNN is ahead */
+	NARROW = 384,    /* the side from which on oneDNN keeps its speed */
+	MOST_TILES = 64
 };
 
-static invar_status fail_dnnl(dnnl_status_t code, const char *what)
+static const double tile_work = 5e7; /* multiplications worth a thread of their own */
+
+typedef struct tile {
+	size_t row, rows, col, cols;
+	inv_onednn *onednn; /* NULL: OpenBLAS */
+	invar_status status;
+} tile;
+
+struct inv_matmul {
+	const invar_context *ctx;
+	inv_matmul_spec spec;
+	size_t count;
+	tile tiles[MOST_TILES];
+	/* Of the run that is under way: */
+	const float *a, *b, *bias;
+	float *c;
+	inv_tile_fn *then;
+	void *user;
+};
+
+/*
+ * The threads are ours, so OpenBLAS must not start its own. It knows only a
+ * setting of the whole process; invar.h says so.
+ */
+static void keep_openblas_to_one_thread(void)
 {
-	return inv_fail(code == dnnl_out_of_memory ? INVAR_E_NOMEM : INVAR_E_NUMERIC,
-	                "oneDNN could not %s a matrix product (its status is %d)", what,
-	                (int)code);
+	if (openblas_get_num_threads() != 1)
+		openblas_set_num_threads(1);
 }
 
-static int enter_threads(int threads)
-{
-	int before = omp_get_max_threads();
+/* ---- Planning ----------------------------------------------------------------- */
 
-	if (before != threads)
-		omp_set_num_threads(threads);
-	return before;
+static size_t lda_of(const inv_matmul_spec *s)
+{
+	return s->transpose_a ? s->m : s->k;
 }
 
-static void leave_threads(int before)
+static size_t ldb_of(const inv_matmul_spec *s)
 {
-	if (omp_get_max_threads() != before)
-		omp_set_num_threads(before);
+	return s->transpose_b ? s->k : s->n;
 }
 
-/* ---- Versions ------------------------------------------------------------- */
-
-#if DNNL_VERSION_MAJOR >= 3
-
-static dnnl_status_t new_desc(desc *out, size_t rows, size_t cols, bool transposed)
+static size_t tile_count(const inv_matmul_spec *s)
 {
-	dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)cols};
+	double work = (double)s->m * (double)s->n * (double)s->k;
+	size_t wanted = 2 * (size_t)omp_get_num_procs(), worth = (size_t)(work / tile_work);
 
-	return dnnl_memory_desc_create_with_tag(out, 2, dims, dnnl_f32,
-	                                        transposed ? dnnl_ba : dnnl_ab);
+	if (wanted > MOST_TILES)
+		wanted = MOST_TILES;
+	return worth < 1 ? 1 : worth < wanted ? worth : wanted;
 }
 
-static void free_desc(desc d)
+static bool suits_onednn(const inv_matmul_spec *s)
 {
-	if (d)
-		dnnl_memory_desc_destroy(d);
+	size_t narrow = s->m < s->n ? s->m : s->n;
+
+	return s->relu || (s->k < SHORT_SUM && narrow >= NARROW);
 }
 
-static dnnl_status_t new_memory(dnnl_memory_t *out, desc d, dnnl_engine_t engine)
+static inv_matmul_spec spec_of_tile(const inv_matmul_spec *s, const tile *t)
 {
-	return dnnl_memory_create(out, d, engine, DNNL_MEMORY_NONE);
+	inv_matmul_spec part = *s;
+
+	part.m = t->rows;
+	part.n = t->cols;
+	return part;
 }
 
-static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[ARGS],
-                                        dnnl_primitive_attr_t attr, dnnl_engine_t engine)
-{
-	return dnnl_matmul_primitive_desc_create(out, engine, d[ARG_A], d[ARG_B], d[ARG_BIAS],
-	                                         d[ARG_C], attr);
-}
-
-static dnnl_status_t append_relu(dnnl_post_ops_t ops)
-{
-	return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
-}
-
-#else
-
-static dnnl_status_t new_desc(desc *out, size_t rows, size_t cols, bool transposed)
-{
-	dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)cols};
-
-	*out = inv_alloc(sizeof **out);
-	if (!*out)
-		return dnnl_out_of_memory;
-	return dnnl_memory_desc_init_by_tag(*out, 2, dims, dnnl_f32,
-	                                    transposed ? dnnl_ba : dnnl_ab);
-}
-
-static void free_desc(desc d)
-{
-	inv_free(d);
-}
-
-static dnnl_status_t new_memory(dnnl_memory_t *out, desc d, dnnl_engine_t engine)
-{
-	return dnnl_memory_create(out, d, engine, DNNL_MEMORY_NONE);
-}
-
-static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[ARGS],
-                                        dnnl_primitive_attr_t attr, dnnl_engine_t engine)
-{
-	dnnl_matmul_desc_t op;
-	dnnl_status_t code =
-		dnnl_matmul_desc_init(&op, d[ARG_A], d[ARG_B], d[ARG_BIAS], d[ARG_C]);
-
-	if (code != dnnl_success)
-		return code;
-	return dnnl_primitive_desc_create(out, &op, attr, engine, NULL);
-}
-
-static dnnl_status_t append_relu(dnnl_post_ops_t ops)
-{
-	return dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
-}
-
-#endif
-
-/* ---- Building a plan ---------------------------------------------------------- */
-
-static dnnl_status_t new_attr(bool relu, dnnl_primitive_attr_t *out)
-{
-	dnnl_post_ops_t ops;
-	dnnl_status_t code = dnnl_primitive_attr_create(out);
-
-	if (code != dnnl_success || !relu)
-		return code;
-	if ((code = dnnl_post_ops_create(&ops)) != dnnl_success)
-		return code;
-	if ((code = append_relu(ops)) == dnnl_success)
-		code = dnnl_primitive_attr_set_post_ops(*out, ops);
-	dnnl_post_ops_destroy(ops);
-	return code;
-}
-
-static dnnl_status_t build_primitive(inv_matmul *p, const desc d[ARGS])
-{
-	dnnl_primitive_attr_t attr = NULL;
-	dnnl_primitive_desc_t pd = NULL;
-	dnnl_status_t code = new_attr(p->spec.relu, &attr);
-
-	if (code == dnnl_success)
-		code = new_primitive_desc(&pd, d, attr, p->engine);
-	if (code == dnnl_success)
-		code = dnnl_primitive_create(&p->primitive, pd);
-	if (pd)
-		dnnl_primitive_desc_destroy(pd);
-	if (attr)
-		dnnl_primitive_attr_destroy(attr);
-	return code;
-}
-
-static dnnl_status_t build_arguments(inv_matmul *p, const desc d[ARGS])
-{
-	static const int names[ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
-	                                DNNL_ARG_BIAS};
-	dnnl_status_t code = dnnl_success;
-
-	for (int i = 0; i < ARGS && d[i] && code == dnnl_success; i++) {
-		code = new_memory(&p->memory[i], d[i], p->engine);
-		p->args[i] = (dnnl_exec_arg_t){names[i], p->memory[i]};
-		p->arg_count++;
-	}
-	return code;
-}
-
-static dnnl_status_t build(inv_matmul *p)
+static void cut(inv_matmul *p)
 {
 	const inv_matmul_spec *s = &p->spec;
-	desc d[ARGS] = {0};
-	dnnl_status_t code = dnnl_engine_create(&p->engine, dnnl_cpu, 0);
+	bool by_rows = s->m >= s->n;
+	size_t side = by_rows ? s->m : s->n, parts = tile_count(s);
+	size_t step = inv_blocks(inv_blocks(side, parts), TILE_STEP) * TILE_STEP;
 
-	if (code == dnnl_success)
-		code = dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags);
-	if (code == dnnl_success)
-		code = new_desc(&d[ARG_A], s->m, s->k, s->transpose_a);
-	if (code == dnnl_success)
-		code = new_desc(&d[ARG_B], s->k, s->n, s->transpose_b);
-	if (code == dnnl_success)
-		code = new_desc(&d[ARG_C], s->m, s->n, false);
-	if (code == dnnl_success && s->bias)
-		code = new_desc(&d[ARG_BIAS], 1, s->n, false);
-	if (code == dnnl_success)
-		code = build_primitive(p, d);
-	if (code == dnnl_success)
-		code = build_arguments(p, d);
-	for (int i = 0; i < ARGS; i++)
-		free_desc(d[i]);
-	return code;
+	for (size_t at = 0; at < side; at += step) {
+		size_t now = side - at < step ? side - at : step;
+
+		p->tiles[p->count++] = by_rows ? (tile){.row = at, .rows = now, .cols = s->n}
+		                               : (tile){.rows = s->m, .col = at, .cols = now};
+	}
 }
 
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out)
 {
 	inv_matmul *p = inv_calloc(1, sizeof *p);
-	dnnl_status_t code;
-	int before;
+	invar_status st = INVAR_OK;
 
 	*out = NULL;
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
+	keep_openblas_to_one_thread();
+	p->ctx = ctx;
 	p->spec = *spec;
-	p->plain = !ctx->cpu;
-	p->threads = (int)ctx->threads;
-	if (!p->plain) {
-		before = enter_threads(p->threads);
-		code = build(p);
-		leave_threads(before);
-		if (code != dnnl_success) {
-			inv_matmul_free(p);
-			return fail_dnnl(code, "plan");
-		}
+	cut(p);
+	for (size_t i = 0; i < p->count && ctx->cpu && st == INVAR_OK; i++) {
+		inv_matmul_spec part = spec_of_tile(spec, &p->tiles[i]);
+
+		if (suits_onednn(&part))
+			st = inv_onednn_new(&part, lda_of(spec), ldb_of(spec), spec->n,
+			                    &p->tiles[i].onednn);
+	}
+	if (st != INVAR_OK) {
+		inv_matmul_free(p);
+		return st;
 	}
 	*out = p;
 	return INVAR_OK;
 }
 
+bool inv_matmul_tiles_are_columns(const inv_matmul *p)
+{
+	return p->tiles[0].rows == p->spec.m;
+}
+
 void inv_matmul_free(inv_matmul *p)
 {
-	if (!p)
-		return;
-	for (int i = 0; i < ARGS; i++)
-		if (p->memory[i])
-			dnnl_memory_destroy(p->memory[i]);
-	if (p->primitive)
-		dnnl_primitive_destroy(p->primitive);
-	if (p->stream)
-		dnnl_stream_destroy(p->stream);
-	if (p->engine)
-		dnnl_engine_destroy(p->engine);
+	for (size_t i = 0; p && i < p->count; i++)
+		inv_onednn_free(p->tiles[i].onednn);
 	inv_free(p);
 }
 
 /* ---- Running -------------------------------------------------------------------- */
 
-static dnnl_status_t execute(inv_matmul *p, const void *const data[ARGS])
+static void add_bias_relu(const inv_matmul_spec *s, const float *bias, float *c, size_t ldc)
 {
-	dnnl_status_t code = dnnl_success;
+	for (size_t i = 0; i < s->m; i++) {
+		float *row = c + i * ldc;
 
-	for (int i = 0; i < p->arg_count && code == dnnl_success; i++)
-		code = dnnl_memory_set_data_handle(p->memory[i], (void *)(uintptr_t)data[i]);
-	if (code == dnnl_success)
-		code = dnnl_primitive_execute(p->primitive, p->stream, p->arg_count, p->args);
-	if (code == dnnl_success)
-		code = dnnl_stream_wait(p->stream);
-	return code;
+		for (size_t j = 0; s->bias && j < s->n; j++)
+			row[j] += bias[j];
+		for (size_t j = 0; s->relu && j < s->n; j++)
+			row[j] = row[j] > 0 ? row[j] : 0;
+	}
+}
+
+static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
+                         const float *b, size_t ldb, const float *bias, float *c,
+                         size_t ldc)
+{
+	cblas_sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
+	            s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k,
+	            1, a, (int)lda, b, (int)ldb, 0, c, (int)ldc);
+	add_bias_relu(s, bias, c, ldc);
+}
+
+static void run_tile(void *user, size_t index, unsigned thread)
+{
+	inv_matmul *p = user;
+	const inv_matmul_spec *s = &p->spec;
+	tile *t = &p->tiles[index];
+	inv_matmul_spec part = spec_of_tile(s, t);
+	const float *a = p->a + t->row * (s->transpose_a ? 1 : s->k);
+	const float *b = p->b + t->col * (s->transpose_b ? s->k : 1);
+	const float *bias = s->bias ? p->bias + t->col : NULL;
+	float *c = p->c + t->row * s->n + t->col;
+
+	(void)thread;
+	t->status = INVAR_OK;
+	if (t->onednn)
+		t->status = inv_onednn_run(t->onednn, a, b, bias, c);
+	else
+		run_openblas(&part, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
+	if (p->then && t->status == INVAR_OK)
+		p->then(p->user, t->row, t->rows, t->col, t->cols);
+}
+
+static invar_status run_plain(inv_matmul *p)
+{
+	inv_matmul_ref(&p->spec, p->a, p->b, p->bias, p->c);
+	for (size_t i = 0; i < p->count && p->then; i++)
+		p->then(p->user, p->tiles[i].row, p->tiles[i].rows, p->tiles[i].col,
+		        p->tiles[i].cols);
+	return INVAR_OK;
+}
+
+invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
+                                 const float *bias, float *c, inv_tile_fn *then, void *user)
+{
+	p->a = a;
+	p->b = b;
+	p->bias = bias;
+	p->c = c;
+	p->then = then;
+	p->user = user;
+	if (!p->ctx->cpu)
+		return run_plain(p);
+	inv_parallel(p->ctx, p->count, run_tile, p);
+	for (size_t i = 0; i < p->count; i++)
+		if (p->tiles[i].status != INVAR_OK) /* the sentence stayed with its thread */
+			return inv_fail(p->tiles[i].status, "oneDNN could not run a matrix product");
+	return INVAR_OK;
 }
 
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c)
 {
-	const void *const data[ARGS] = {a, b, c, bias};
-	dnnl_status_t code;
-	int before;
-
-	if (p->plain) {
-		inv_matmul_ref(&p->spec, a, b, bias, c);
-		return INVAR_OK;
-	}
-	before = enter_threads(p->threads);
-	code = execute(p, data);
-	leave_threads(before);
-	return code == dnnl_success ? INVAR_OK : fail_dnnl(code, "run");
+	return inv_matmul_run_then(p, a, b, bias, c, NULL, NULL);
 }
 
-static void add_bias_relu(const inv_matmul_spec *s, const float *bias, float *c)
+void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,
+              const float *b, const float *bias, float *c)
 {
-	for (size_t i = 0; i < s->m; i++)
-		for (size_t j = 0; j < s->n; j++) {
-			float y = c[i * s->n + j] + (s->bias ? bias[j] : 0);
-
-			c[i * s->n + j] = s->relu && y < 0 ? 0 : y;
-		}
-}
-
-invar_status inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,
-                      const float *b, const float *bias, float *c)
-{
-	dnnl_status_t code;
-	int before;
-
-	if (!ctx->cpu) {
+	keep_openblas_to_one_thread();
+	if (ctx->cpu)
+		run_openblas(s, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
+	else
 		inv_matmul_ref(s, a, b, bias, c);
-		return INVAR_OK;
-	}
-	before = enter_threads((int)ctx->threads);
-	code = dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N',
-	                  (dnnl_dim_t)s->m, (dnnl_dim_t)s->n, (dnnl_dim_t)s->k, 1, a,
-	                  (dnnl_dim_t)(s->transpose_a ? s->m : s->k), b,
-	                  (dnnl_dim_t)(s->transpose_b ? s->k : s->n), 0, c, (dnnl_dim_t)s->n);
-	leave_threads(before);
-	if (code != dnnl_success)
-		return fail_dnnl(code, "run");
-	if (s->bias || s->relu)
-		add_bias_relu(s, bias, c);
-	return INVAR_OK;
 }
 
 void inv_matmul_version(char *text, size_t bytes)
 {
-	const dnnl_version_t *v = dnnl_version();
+	int major, minor, patch;
 
-	snprintf(text, bytes, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+	inv_onednn_version(&major, &minor, &patch);
+	snprintf(text, bytes, "oneDNN %d.%d.%d, %.40s", major, minor, patch,
+	         openblas_get_config());
 }

@@ -1,11 +1,16 @@
 /*
- * matmul.h - C = op(A) op(B), with bias and ReLU fused, on oneDNN.
+ * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * This is the only place that knows oneDNN (2.6 and 3.x). A plan holds one
- * primitive for one shape and is run many times without allocating; a plan
- * belongs to one thread at a time. inv_gemm is the one-shot call, safe from
- * any thread. inv_matmul_ref is the plain triple loop that both are tested
- * against, and what runs under INVAR_CPU=ref.
+ * This is the only place that knows oneDNN (2.6 and 3.x) and OpenBLAS. A plan
+ * cuts the product into tiles by its shape and the machine's cores, never by
+ * the threads that happen to run, and computes each tile on one thread: the
+ * bits of a result do not depend on the number of threads. oneDNN or OpenBLAS
+ * computes a tile, whichever was measured to be faster for its shape (README).
+ *
+ * A plan is made once and run many times without allocating; it belongs to one
+ * thread at a time. inv_gemm is the one-shot call on the calling thread alone.
+ * inv_matmul_ref is the plain triple loop that both are tested against, and
+ * what runs under INVAR_CPU=ref.
  */
 #ifndef INV_MATMUL_H
 #define INV_MATMUL_H
@@ -31,15 +36,25 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 /* bias may be NULL where the spec has none. */
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c);
+
+/* Called for a tile of C as soon as it is computed, by the thread that did it. */
+typedef void inv_tile_fn(void *user, size_t row, size_t rows, size_t col, size_t cols);
+
+invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
+                                 const float *bias, float *c, inv_tile_fn *then,
+                                 void *user);
+/* Does every tile hold all rows of its columns? */
+bool inv_matmul_tiles_are_columns(const inv_matmul *p);
 void inv_matmul_free(inv_matmul *p);
 
-invar_status inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float *a,
-                      const float *b, const float *bias, float *c);
+/* On the calling thread alone; safe from any number of threads at once. */
+void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float *a,
+              const float *b, const float *bias, float *c);
 
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 
-/* "oneDNN 2.6.3", of the library that is linked; for run.json. */
+/* "oneDNN 2.6.3, OpenBLAS 0.3.21", as linked; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);
 
 #endif

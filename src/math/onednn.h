@@ -1,0 +1,24 @@
+/*
+ * onednn.h - one tile of a product as a oneDNN primitive, for matmul.c alone.
+ *
+ * oneDNN 3 replaced operation descriptors by direct constructors and made
+ * memory descriptors opaque; onednn.c hides that.
+ */
+#ifndef INV_ONEDNN_H
+#define INV_ONEDNN_H
+
+#include "math/matmul.h"
+
+typedef struct inv_onednn inv_onednn;
+
+/* A tile [s->m, s->n, s->k] of matrices whose rows are lda, ldb, ldc floats apart. */
+invar_status inv_onednn_new(const inv_matmul_spec *s, size_t lda, size_t ldb, size_t ldc,
+                            inv_onednn **out);
+/* On the calling thread, inside a parallel loop or not. Does not allocate. */
+invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
+                            const float *bias, float *c);
+void inv_onednn_free(inv_onednn *p);
+
+void inv_onednn_version(int *major, int *minor, int *patch);
+
+#endif

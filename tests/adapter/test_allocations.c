@@ -1,0 +1,95 @@
+/*
+ * test_allocations.c - after the first step, a training step allocates nothing.
+ *
+ * The linker puts counting functions in place of inv_alloc, inv_calloc and
+ * inv_strdup, which are all the ways our code takes memory.
+ */
+#include "support.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { STEPS = 8 };
+
+void *__real_inv_alloc(size_t bytes);
+void *__real_inv_calloc(size_t count, size_t bytes);
+char *__real_inv_strdup(const char *text);
+void *__wrap_inv_alloc(size_t bytes);
+void *__wrap_inv_calloc(size_t count, size_t bytes);
+char *__wrap_inv_strdup(const char *text);
+
+static unsigned long allocations; /* also by the thread that reads ahead */
+
+void *__wrap_inv_alloc(size_t bytes)
+{
+	__atomic_fetch_add(&allocations, 1, __ATOMIC_SEQ_CST);
+	return __real_inv_alloc(bytes);
+}
+
+void *__wrap_inv_calloc(size_t count, size_t bytes)
+{
+	__atomic_fetch_add(&allocations, 1, __ATOMIC_SEQ_CST);
+	return __real_inv_calloc(count, bytes);
+}
+
+char *__wrap_inv_strdup(const char *text)
+{
+	__atomic_fetch_add(&allocations, 1, __ATOMIC_SEQ_CST);
+	return __real_inv_strdup(text);
+}
+
+typedef struct watch {
+	unsigned long before;
+	unsigned steps;
+} watch;
+
+/* Called after each step; epochs have STEPS steps and write a line of log at their end. */
+static int look(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	watch *w = user;
+
+	(void)total;
+	if (strcmp(stage, "train") != 0)
+		return 0;
+	if (done % STEPS > 1) {
+		assert_int_equal(allocations, w->before);
+		w->steps++;
+	}
+	w->before = allocations;
+	return 0;
+}
+
+static void steps_allocate_nothing(void **state)
+{
+	watch w = {0};
+	invar_hooks hooks = {.size = sizeof hooks, .user = &w, .progress = look};
+	invar_synthetic_opts bank_opts;
+	invar_train_opts o;
+	invar_context *ctx;
+	invar_bank *bank;
+
+	(void)state;
+	assert_int_equal(invar_context_new(2, &hooks, &ctx), INVAR_OK);
+	invar_synthetic_defaults(&bank_opts);
+	bank_opts.rows = 16 * STEPS + 5;
+	bank_opts.test_rows = 0;
+	assert_int_equal(invar_bank_synthesize(ctx, &bank_opts, test_path("bank")), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
+	invar_train_defaults(&o);
+	o.batch = 16;
+	o.hidden = 64;
+	o.epochs = 3;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run")), INVAR_OK);
+	assert_int_equal(w.steps, 3 * (STEPS - 2));
+	assert_true(allocations > 10); /* the counting works */
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(steps_allocate_nothing)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

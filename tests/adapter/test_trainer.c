@@ -1,0 +1,266 @@
+/* test_trainer.c - runs: interrupted anywhere they end in the same bytes; wrong uses. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+
+enum { ROWS = 50, N = 16, STEPS = 2, EPOCHS = 4 };
+
+static uint64_t stop_at; /* stop once so many steps are done; 0 = never */
+
+static int maybe_stop(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	(void)user;
+	(void)total;
+	return stop_at && strcmp(stage, "train") == 0 && done >= stop_at;
+}
+
+static invar_context *ctx;
+static invar_bank *bank;
+
+static int open_bank(void **state)
+{
+	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
+	invar_synthetic_opts o;
+
+	(void)state;
+	invar_synthetic_defaults(&o);
+	o.rows = ROWS;
+	o.test_rows = 10;
+	o.dim = 8;
+	o.copies = 4;
+	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
+	       invar_bank_synthesize(ctx, &o, test_path("bank")) != INVAR_OK ||
+	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+}
+
+static int close_bank(void **state)
+{
+	(void)state;
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+	return 0;
+}
+
+static invar_train_opts options(void)
+{
+	invar_train_opts o;
+
+	invar_train_defaults(&o);
+	o.batch = N;
+	o.hidden = 24;
+	o.epochs = EPOCHS;
+	o.validation = 0.3;
+	o.keep = "best";
+	return o;
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+	size_t na, nb;
+	char *x = test_read(a, &na), *y = test_read(b, &nb);
+
+	assert_int_equal(na, nb);
+	assert_memory_equal(x, y, na);
+	free(x);
+	free(y);
+}
+
+static void runs_stopped_at_any_step_end_in_the_same_bytes(void **state)
+{
+	const char *const given[] = {"epochs", NULL};
+	invar_train_opts o = options(), again;
+
+	(void)state;
+	stop_at = 0;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("whole")), INVAR_OK);
+	for (uint64_t step = 1; step < STEPS * EPOCHS; step++) {
+		stop_at = step;
+		assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run%d", (int)step)),
+		                 INVAR_E_CANCELLED);
+		assert_false(test_exists(test_path("run%d/adapter.safetensors", (int)step)));
+		stop_at = 0;
+		invar_train_defaults(&again); /* what is not given comes from the run */
+		again.resume = 1;
+		again.epochs = EPOCHS;
+		assert_int_equal(
+			invar_train(&bank, 1, &again, given, test_path("run%d", (int)step)), INVAR_OK);
+		assert_same_file(test_path("whole/adapter.safetensors"),
+		                 test_path("run%d/adapter.safetensors", (int)step));
+		assert_same_file(test_path("whole/checkpoint.safetensors"),
+		                 test_path("run%d/checkpoint.safetensors", (int)step));
+	}
+}
+
+static double logged(const char *run, size_t line, const char *key)
+{
+	char *text = test_read(test_path("%s/log.jsonl", run), NULL), *at = text;
+	json_t *json;
+	double value;
+
+	for (size_t i = 0; i < line && at; i++)
+		at = strchr(at, '\n') + 1;
+	json = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+	assert_non_null(json);
+	assert_int_equal(json_integer_value(json_object_get(json, "epoch")), line);
+	value = json_number_value(json_object_get(json, key));
+	json_decref(json);
+	free(text);
+	return value;
+}
+
+static void the_log_has_a_line_an_epoch_and_the_loss_falls(void **state)
+{
+	(void)state;
+	for (size_t e = 0; e < EPOCHS; e++) {
+		assert_true(logged("whole", e, "loss") == logged("run5", e, "loss"));
+		assert_true(logged("whole", e, "validation") == logged("run5", e, "validation"));
+	}
+	assert_true(logged("whole", EPOCHS - 1, "loss") < logged("whole", 0, "loss"));
+	assert_true(fabs(logged("whole", 0, "lr") - 1e-3) < 1e-12);
+}
+
+static void resuming_refuses_other_values_and_other_rows(void **state)
+{
+	const char *const given[] = {"hidden", NULL};
+	invar_train_opts o = options();
+
+	(void)state;
+	o.resume = 1;
+	o.hidden = 25;
+	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("whole")),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("begun with --hidden 24, so it cannot go on with 25");
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("nowhere")), INVAR_E_IO);
+	test_assert_error("nothing to resume");
+	assert_false(test_exists(test_path("nowhere")));
+}
+
+static void an_existing_run_is_replaced_only_by_force(void **state)
+{
+	invar_train_opts o = options();
+
+	(void)state;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("whole")), INVAR_E_IO);
+	test_assert_error("--force");
+	o.force = 1;
+	o.seed = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run1")), INVAR_OK);
+}
+
+static void without_a_checkpoint_it_starts_over(void **state)
+{
+	invar_train_opts o = options();
+
+	(void)state;
+	unlink(test_path("run2/checkpoint.safetensors"));
+	unlink(test_path("run2/adapter.safetensors"));
+	o.resume = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run2")), INVAR_OK);
+	assert_same_file(test_path("whole/adapter.safetensors"),
+	                 test_path("run2/adapter.safetensors"));
+}
+
+static void refuse(const invar_train_opts *o, const char *word)
+{
+	assert_int_not_equal(invar_train(&bank, 1, o, NULL, test_path("wrong")), INVAR_OK);
+	test_assert_error(word);
+	assert_false(test_exists(test_path("wrong"))); /* nothing half-made */
+}
+
+static void wrong_options_make_no_run(void **state)
+{
+	invar_train_opts o = options();
+
+	(void)state;
+	o.hidden = 0;
+	refuse(&o, "--hidden is 0 but must be at least 1");
+	o = options();
+	o.lr = 0;
+	refuse(&o, "--lr is 0 but must be above 0");
+	o = options();
+	o.loss = "moose";
+	refuse(&o, "must be one of mawa");
+	o = options();
+	o.copies = 5;
+	refuse(&o, "--copies is 5 but train has 4 copies");
+	o = options();
+	o.width = 4;
+	refuse(&o, "--width is 4, the bank has 8");
+	o = options();
+	o.validation = 0;
+	refuse(&o, "--keep best needs");
+	o = options();
+	o.split = "tarin";
+	refuse(&o, "no split tarin");
+	o = options();
+	o.samples = 0;
+	o.no_identity = 1;
+	refuse(&o, "needs augmented copies");
+	o = options();
+	o.resume = o.force = 1;
+	refuse(&o, "exclude each other");
+}
+
+static void few_images_and_copies_are_enough(void **state)
+{
+	invar_train_opts o = options();
+
+	(void)state;
+	o.batch = 4096;
+	o.samples = 9;
+	o.epochs = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("few")), INVAR_OK);
+	o.samples = 0; /* an autoencoder: the clean rows alone */
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("clean")), INVAR_OK);
+	o.samples = 2;
+	o.no_identity = 1;
+	o.residual = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("noid")), INVAR_OK);
+}
+
+/* The residual form begins at E(z) = z: the first loss is that of F itself. */
+static void a_residual_run_begins_at_the_identity(void **state)
+{
+	invar_train_opts o = options();
+	float clean[ROWS * 8], copy[ROWS * 8];
+	double sum = 0;
+
+	(void)state;
+	o.residual = 1;
+	o.samples = 4; /* all copies, so that the first loss is no draw */
+	o.validation = 0;
+	o.keep = "last";
+	o.batch = ROWS;
+	o.epochs = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("residual")), INVAR_OK);
+	assert_int_equal(invar_bank_read(bank, "train", INVAR_CLEAN, 0, ROWS, clean), INVAR_OK);
+	for (int32_t c = 0; c < 4; c++) {
+		assert_int_equal(invar_bank_read(bank, "train", c, 0, ROWS, copy), INVAR_OK);
+		for (size_t i = 0; i < ROWS * 8; i++)
+			sum += ((double)copy[i] - clean[i]) * ((double)copy[i] - clean[i]);
+	}
+	sum /= 5 * ROWS;
+	assert_true(fabs(logged("residual", 0, "loss") - sum) < 1e-5 * sum);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_stopped_at_any_step_end_in_the_same_bytes),
+		cmocka_unit_test(the_log_has_a_line_an_epoch_and_the_loss_falls),
+		cmocka_unit_test(resuming_refuses_other_values_and_other_rows),
+		cmocka_unit_test(an_existing_run_is_replaced_only_by_force),
+		cmocka_unit_test(without_a_checkpoint_it_starts_over),
+		cmocka_unit_test(wrong_options_make_no_run),
+		cmocka_unit_test(few_images_and_copies_are_enough),
+		cmocka_unit_test(a_residual_run_begins_at_the_identity),
+	};
+
+	return cmocka_run_group_tests(tests, open_bank, close_bank);
+}

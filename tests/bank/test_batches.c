@@ -1,0 +1,167 @@
+/* test_batches.c - what a step sees: order, copies, reading ahead, resuming. */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bank/batches.h"
+#include "base/memory.h"
+
+enum { ROWS = 37, DIM = 2, COPIES = 4, N = 8, S = 3, EPOCHS = 3, M = (S + 1) * N };
+
+static invar_context *ctx;
+static invar_bank *bank;
+static uint32_t images[ROWS];
+
+/* Feature 0 is the image, feature 1 the copy (0 for clean). */
+static void write_copy(const char *path, int copy)
+{
+	uint64_t shape[2] = {ROWS, DIM};
+	float x[ROWS * DIM];
+
+	for (size_t i = 0; i < ROWS; i++) {
+		x[i * DIM] = (float)i;
+		x[i * DIM + 1] = (float)(copy + 1);
+	}
+	assert_int_equal(invar_array_write(ctx, path, x, 2, shape, INVAR_FLOAT32), INVAR_OK);
+}
+
+static int open_bank(void **state)
+{
+	(void)state;
+	if (invar_context_new(1, NULL, &ctx) != INVAR_OK)
+		return 1;
+	for (uint32_t i = 0; i < ROWS; i++)
+		images[i] = i;
+	assert_int_equal(inv_make_folder(test_path("b")), INVAR_OK);
+	assert_int_equal(inv_make_folder(test_path("b/train")), INVAR_OK);
+	assert_int_equal(inv_make_folder(test_path("b/train/aug")), INVAR_OK);
+	write_copy(test_path("b/train/clean.npy"), -1);
+	for (int c = 0; c < COPIES; c++)
+		write_copy(test_path("b/train/aug/%03d.npy", c), c);
+	return invar_bank_open(ctx, test_path("b"), &bank) != INVAR_OK;
+}
+
+static int close_bank(void **state)
+{
+	(void)state;
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+	return 0;
+}
+
+static inv_batches *batches(bool alike, uint32_t epoch, uint32_t step)
+{
+	inv_batch_plan plan = {.bank = bank,
+	                       .split = inv_bank_split(bank, "train"),
+	                       .images = images,
+	                       .image_count = ROWS,
+	                       .N = N,
+	                       .s = S,
+	                       .copies = COPIES,
+	                       .seed = 5,
+	                       .purpose = "train",
+	                       .every_epoch_alike = alike,
+	                       .epochs = EPOCHS};
+	inv_batches *b;
+
+	assert_int_equal(inv_batches_new(&plan, &b), INVAR_OK);
+	assert_int_equal(inv_batches_steps(b), ROWS / N);
+	assert_int_equal(inv_batches_start(b, epoch, step), INVAR_OK);
+	return b;
+}
+
+static void every_row_is_a_sample_of_its_image(void **state)
+{
+	inv_batches *b = batches(false, 0, 0);
+	const float *x;
+
+	(void)state;
+	for (int epoch = 0; epoch < EPOCHS; epoch++) {
+		bool seen[ROWS] = {false};
+
+		for (int step = 0; step < ROWS / N; step++) {
+			assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
+			for (size_t i = 0; i < N; i++) {
+				size_t image = (size_t)x[i * DIM];
+
+				assert_false(seen[image]);
+				seen[image] = true;
+				assert_true(x[i * DIM + 1] == 0);
+				for (size_t k = 1; k <= S; k++) {
+					const float *row = x + (k * N + i) * DIM;
+
+					assert_true(row[0] == x[i * DIM] && row[1] >= 1 && row[1] <= COPIES);
+					for (size_t other = 1; other < k; other++) /* distinct copies */
+						assert_true(row[1] != x[(other * N + i) * DIM + 1]);
+				}
+			}
+		}
+	}
+	inv_batches_free(b);
+}
+
+/* All batches of three epochs, then the same from every starting point. */
+static void starting_anywhere_gives_the_same_batches(void **state)
+{
+	enum { STEPS = ROWS / N, ALL = STEPS * EPOCHS };
+	static float want[ALL][M * DIM];
+	inv_batches *b = batches(false, 0, 0);
+	const float *x;
+
+	(void)state;
+	for (int i = 0; i < ALL; i++) {
+		assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
+		memcpy(want[i], x, sizeof want[i]);
+	}
+	inv_batches_free(b);
+	assert_memory_not_equal(want[0], want[STEPS], sizeof want[0]); /* epochs differ */
+	for (int from = 0; from < ALL; from++) {
+		b = batches(false, (uint32_t)from / STEPS, (uint32_t)from % STEPS);
+		for (int i = from; i < ALL; i++) {
+			assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
+			assert_memory_equal(want[i], x, sizeof want[i]);
+		}
+		inv_batches_free(b);
+	}
+}
+
+static void validation_sees_the_same_rows_every_epoch(void **state)
+{
+	inv_batches *b = batches(true, 0, 0);
+	float first[M * DIM];
+	const float *x;
+
+	(void)state;
+	for (int i = 0; i < ROWS / N * EPOCHS; i++) {
+		assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
+		if (i == 0)
+			memcpy(first, x, sizeof first);
+		if (i % (ROWS / N) == 0)
+			assert_memory_equal(first, x, sizeof first);
+	}
+	inv_batches_free(b);
+}
+
+static void stopping_early_is_quiet(void **state)
+{
+	inv_batches *b = batches(false, 0, 0);
+	const float *x;
+
+	(void)state;
+	assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
+	inv_batches_free(b); /* while the reader waits for room */
+	inv_batches_free(batches(false, 0, 0));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_row_is_a_sample_of_its_image),
+		cmocka_unit_test(starting_anywhere_gives_the_same_batches),
+		cmocka_unit_test(validation_sees_the_same_rows_every_epoch),
+		cmocka_unit_test(stopping_early_is_quiet),
+	};
+
+	return cmocka_run_group_tests(tests, open_bank, close_bank);
+}

@@ -1,0 +1,239 @@
+/* test_kernels.c - each fast kernel against its plain one, over odd sizes. */
+#include "support.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/rng.h"
+#include "math/kernels.h"
+
+enum { MOST = 515 };
+
+static const size_t sizes[] = {0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 33, 100, 255, 257, MOST};
+
+typedef struct flavours {
+	struct inv_kernels ref, fast;
+} flavours;
+
+static flavours both(void)
+{
+	flavours f;
+	invar_context *ctx;
+
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	inv_kernels_init(&f.ref, 0);
+	inv_kernels_init(&f.fast, ctx->cpu);
+	invar_context_free(ctx);
+	return f;
+}
+
+static void draw(const char *purpose, float *x, size_t count)
+{
+	inv_stream s = inv_stream_of(7, purpose, 0);
+
+	inv_fill_normal(&s, 0, x, count);
+}
+
+static void assert_near(const float *a, const float *b, size_t count, double rel)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!(fabs((double)a[i] - b[i]) <= rel * (fabs((double)b[i]) + 1e-6)))
+			fail_msg("element %zu of %zu: %.9g is not %.9g", i, count, a[i], b[i]);
+}
+
+static void finite_is_seen_at_every_place(void **state)
+{
+	const float bad[] = {NAN, INFINITY, -INFINITY};
+	float x[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("finite", x, MOST);
+	x[0] = FLT_MAX;
+	x[1] = -0.0f;
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		assert_true(f.fast.all_finite(x, sizes[n]));
+		for (size_t i = 0; i < sizes[n]; i++) {
+			float keep = x[i];
+
+			x[i] = bad[i % 3];
+			assert_false(f.fast.all_finite(x, sizes[n]));
+			assert_false(f.ref.all_finite(x, sizes[n]));
+			x[i] = keep;
+		}
+	}
+}
+
+static void every_half_widens_alike(void **state)
+{
+	uint16_t half[1 << 16];
+	float *a = malloc(sizeof(float) << 16), *b = malloc(sizeof(float) << 16);
+	flavours f = both();
+
+	(void)state;
+	for (unsigned i = 0; i < 1 << 16; i++)
+		half[i] = (uint16_t)i;
+	f.ref.widen_half(half, 1 << 16, a);
+	f.fast.widen_half(half, 1 << 16, b);
+	for (unsigned i = 0; i < 1 << 16; i++)
+		assert_true(a[i] == b[i] || (isnan(a[i]) && isnan(b[i])));
+	free(a);
+	free(b);
+}
+
+static void halves_round_alike(void **state)
+{
+	float x[MOST];
+	uint16_t a[MOST], b[MOST];
+	flavours f = both();
+
+	(void)state;
+	for (int power = -30; power < 20; power++) {
+		draw("round", x, MOST);
+		for (size_t i = 0; i < MOST; i++)
+			x[i] = ldexpf(x[i], power);
+		f.ref.narrow_half(x, MOST, a);
+		f.fast.narrow_half(x, MOST, b);
+		assert_memory_equal(a, b, sizeof a);
+	}
+}
+
+static void sums_and_masks_agree(void **state)
+{
+	enum { ROWS = 5 };
+	float h[ROWS * MOST], a[ROWS * MOST], b[ROWS * MOST], sa[MOST], sb[MOST];
+	flavours f = both();
+
+	(void)state;
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		size_t width = sizes[n];
+
+		draw("h", h, ROWS * width);
+		draw("dh", a, ROWS * width);
+		memcpy(b, a, sizeof a);
+		h[0] = 0; /* relu'(0) = 0 */
+		memset(sa, 0, sizeof sa);
+		memset(sb, 0, sizeof sb);
+		f.ref.relu_backward(h, ROWS, width, width, a, sa);
+		f.fast.relu_backward(h, ROWS, width, width, b, sb);
+		assert_memory_equal(a, b, ROWS * width * sizeof *a);
+		assert_memory_equal(sa, sb, width * sizeof *sa);
+		f.ref.column_sums(h, ROWS, width, sa);
+		f.fast.column_sums(h, ROWS, width, sb);
+		assert_memory_equal(sa, sb, width * sizeof *sa);
+		f.ref.add(h, ROWS * width, a);
+		f.fast.add(h, ROWS * width, b);
+		assert_memory_equal(a, b, ROWS * width * sizeof *a);
+	}
+}
+
+static void squared_errors_agree(void **state)
+{
+	float y[MOST], target[MOST], ga[MOST], gb[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("y", y, MOST);
+	draw("target", target, MOST);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		double a = f.ref.squared_error(y, target, sizes[n], 0.37f, ga);
+		double b = f.fast.squared_error(y, target, sizes[n], 0.37f, gb);
+
+		assert_true(fabs(a - b) <= 1e-13 * a);
+		assert_memory_equal(ga, gb, sizes[n] * sizeof *ga);
+	}
+}
+
+/* Fused multiply-adds round once where the plain kernel rounds twice. */
+static void adamw_agrees(void **state)
+{
+	const inv_adamw_rates r = {.keep = 0.9999f,
+	                           .beta1 = 0.9f,
+	                           .beta2 = 0.999f,
+	                           .rest1 = 0.1f,
+	                           .rest2 = 0.001f,
+	                           .step = 1e-3f,
+	                           .root = 0.5f,
+	                           .eps = 1e-8f};
+	float g[MOST], pa[MOST], pb[MOST], ma[MOST], mb[MOST], va[MOST], vb[MOST];
+	flavours f = both();
+
+	(void)state;
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		draw("g", g, MOST);
+		draw("p", pa, MOST);
+		draw("m", ma, MOST);
+		for (size_t i = 0; i < MOST; i++)
+			va[i] = ma[i] * ma[i];
+		memcpy(pb, pa, sizeof pa);
+		memcpy(mb, ma, sizeof ma);
+		memcpy(vb, va, sizeof va);
+		f.ref.adamw(&r, g, sizes[n], pa, ma, va);
+		f.fast.adamw(&r, g, sizes[n], pb, mb, vb);
+		assert_near(pb, pa, MOST, 1e-5);
+		assert_near(mb, ma, MOST, 1e-5);
+		assert_near(vb, va, MOST, 1e-5);
+	}
+}
+
+static void pair_distances_agree(void **state)
+{
+	static float x[INV_PAIR_ROWS * MOST], packed[INV_PAIR_COLS * MOST];
+	float a[INV_PAIR_ROWS * INV_PAIR_COLS], b[INV_PAIR_ROWS * INV_PAIR_COLS];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, INV_PAIR_ROWS * MOST);
+	draw("packed", packed, INV_PAIR_COLS * MOST);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		f.ref.pair_distances(x, packed, sizes[n], sizes[n], a);
+		f.fast.pair_distances(x, packed, sizes[n], sizes[n], b);
+		assert_memory_equal(a, b, sizeof a); /* the same fused sum, in the same order */
+	}
+}
+
+static void pair_sums_agree_and_leave_zeros_out(void **state)
+{
+	float d2[MOST], e2[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("d2", d2, MOST);
+	draw("e2", e2, MOST);
+	for (size_t i = 0; i < MOST; i++) {
+		d2[i] = i % 5 ? d2[i] * d2[i] : 0;
+		e2[i] = e2[i] * e2[i];
+	}
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		inv_pair_sums a = {.d_min = INFINITY, .ratio_min = INFINITY}, b = a;
+		const double *pa = &a.d, *pb = &b.d;
+
+		f.ref.pair_sums(d2, e2, sizes[n], 0.7, 0.9, &a);
+		f.fast.pair_sums(d2, e2, sizes[n], 0.7, 0.9, &b);
+		assert_int_equal(a.pairs, b.pairs);
+		assert_int_equal(a.zero_pairs, b.zero_pairs);
+		assert_int_equal(a.zero_pairs, (sizes[n] + 4) / 5);
+		for (size_t i = 0; i < 10; i++)
+			assert_true(pa[i] == pb[i] || fabs(pa[i] - pb[i]) <= 1e-12 * (1 + fabs(pa[i])));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finite_is_seen_at_every_place),
+		cmocka_unit_test(every_half_widens_alike),
+		cmocka_unit_test(halves_round_alike),
+		cmocka_unit_test(sums_and_masks_agree),
+		cmocka_unit_test(squared_errors_agree),
+		cmocka_unit_test(adamw_agrees),
+		cmocka_unit_test(pair_distances_agree),
+		cmocka_unit_test(pair_sums_agree_and_leave_zeros_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

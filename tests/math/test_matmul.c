@@ -1,0 +1,149 @@
+/* test_matmul.c - oneDNN's products against the triple loop, over odd sizes. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "math/matmul.h"
+
+static const size_t shapes[][3] = {
+	{1, 1, 1},   {1, 7, 3},     {5, 1, 9},      {3, 17, 64},
+	{33, 31, 1}, {64, 48, 129}, {100, 130, 70},
+};
+
+static float *draw(const char *purpose, size_t count)
+{
+	inv_stream s = inv_stream_of(3, purpose, 0);
+	float *x = inv_alloc(count * sizeof *x);
+
+	assert_non_null(x);
+	inv_fill_normal(&s, 0, x, count);
+	return x;
+}
+
+/* Sums of k products of N(0, 1), each rounded to float on the way. */
+static void assert_product(const float *got, const float *want, const inv_matmul_spec *s)
+{
+	double limit = 1e-6 + 1e-7 * (double)s->k;
+
+	for (size_t i = 0; i < s->m * s->n; i++)
+		if (!(fabs((double)got[i] - want[i]) <= limit + 3e-7 * fabs((double)want[i])))
+			fail_msg("m %zu n %zu k %zu ta %d tb %d: element %zu is %.9g, not %.9g", s->m,
+			         s->n, s->k, s->transpose_a, s->transpose_b, i, got[i], want[i]);
+}
+
+static void check_spec(invar_context *ctx, const inv_matmul_spec *s)
+{
+	float *a = draw("a", s->m * s->k), *b = draw("b", s->k * s->n), *bias = draw("c", s->n);
+	float *want = inv_calloc(s->m * s->n, sizeof(float));
+	float *got = inv_calloc(s->m * s->n, sizeof(float));
+	inv_matmul *plan;
+
+	inv_matmul_ref(s, a, b, bias, want);
+	assert_int_equal(inv_matmul_new(ctx, s, &plan), INVAR_OK);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(inv_matmul_run(plan, a, b, bias, got), INVAR_OK);
+		assert_product(got, want, s);
+	}
+	inv_matmul_free(plan);
+	memset(got, 0, s->m * s->n * sizeof *got);
+	inv_gemm(ctx, s, a, b, bias, got);
+	assert_product(got, want, s);
+	inv_free(a);
+	inv_free(b);
+	inv_free(bias);
+	inv_free(want);
+	inv_free(got);
+}
+
+static void plans_and_calls_equal_the_loop(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		invar_context *ctx;
+
+		assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+			for (unsigned bits = 0; bits < 16; bits++) {
+				inv_matmul_spec s = {shapes[i][0],    shapes[i][1],    shapes[i][2],
+				                     (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
+				                     (bits & 8) != 0};
+
+				check_spec(ctx, &s);
+			}
+		invar_context_free(ctx);
+	}
+}
+
+/* What lets a training on one thread equal that on two, at the shapes of MaWa. */
+static void the_bits_do_not_depend_on_the_threads(void **state)
+{
+	const inv_matmul_spec specs[] = {
+		{96, 512, 40, .transpose_b = true, .bias = true, .relu = true},
+		{96, 40, 512, .transpose_b = true, .bias = true},
+		{96, 512, 40, .transpose_a = false},
+		{40, 512, 96, .transpose_a = true},
+		{512, 40, 96, .transpose_a = true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+		const inv_matmul_spec *s = &specs[i];
+		float *a = draw("a", s->m * s->k), *b = draw("b", s->k * s->n);
+		float *bias = draw("c", s->n), *out[2];
+
+		for (unsigned t = 0; t < 2; t++) {
+			invar_context *ctx;
+			inv_matmul *plan;
+
+			out[t] = inv_calloc(s->m * s->n, sizeof(float));
+			assert_int_equal(invar_context_new(t + 1, NULL, &ctx), INVAR_OK);
+			assert_int_equal(inv_matmul_new(ctx, s, &plan), INVAR_OK);
+			assert_int_equal(inv_matmul_run(plan, a, b, bias, out[t]), INVAR_OK);
+			inv_matmul_free(plan);
+			invar_context_free(ctx);
+		}
+		assert_memory_equal(out[0], out[1], s->m * s->n * sizeof(float));
+		inv_free(a);
+		inv_free(b);
+		inv_free(bias);
+		inv_free(out[0]);
+		inv_free(out[1]);
+	}
+}
+
+static void invar_cpu_ref_takes_the_loop(void **state)
+{
+	const inv_matmul_spec s = {5, 6, 7, .transpose_b = true, .bias = true, .relu = true};
+	float *a = draw("a", 35), *b = draw("b", 42), *bias = draw("c", 6), want[30], got[30];
+	invar_context *ctx;
+	inv_matmul *plan;
+
+	(void)state;
+	setenv("INVAR_CPU", "ref", 1);
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	unsetenv("INVAR_CPU");
+	inv_matmul_ref(&s, a, b, bias, want);
+	assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+	assert_int_equal(inv_matmul_run(plan, a, b, bias, got), INVAR_OK);
+	assert_memory_equal(want, got, sizeof want);
+	inv_matmul_free(plan);
+	invar_context_free(ctx);
+	inv_free(a);
+	inv_free(b);
+	inv_free(bias);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(plans_and_calls_equal_the_loop),
+		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
+		cmocka_unit_test(invar_cpu_ref_takes_the_loop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* test_structure.c - structure against golden values, the plain loops and itself. */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "golden.h"
+#include "measure/structure.h"
+
+static invar_context *context(unsigned threads)
+{
+	invar_context *ctx;
+
+	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+	return ctx;
+}
+
+static void check_case(const char *root, const char *name, const char *suffix)
+{
+	static const char *const names[] = {"pairs", "zero_pairs", "L1",   "L2",    "m",
+	                                    "b",     "R2",         "RMSD", "NRMSD", "CVRMSD"};
+	golden *g = golden_open(root, name);
+	invar_context *ctx = context(2);
+	size_t shape[GOLDEN_RANK], wide[GOLDEN_RANK];
+	const float *x = golden_f32(g, "x", shape), *e = golden_f32(g, "e", wide);
+	invar_structure_result r;
+	double got[10];
+
+	assert_int_equal(
+		invar_structure(ctx, x, (uint32_t)shape[1], e, (uint32_t)wide[1], shape[0], &r),
+		INVAR_OK);
+	memcpy(got,
+	       (double[]){(double)r.pairs, (double)r.zero_pairs, r.l1, r.l2, r.m, r.b, r.r2,
+	                  r.rmsd, r.nrmsd, r.cvrmsd},
+	       sizeof got);
+	for (size_t i = 0; i < 10; i++) {
+		char full[40];
+
+		snprintf(full, sizeof full, "%s%s", names[i], suffix);
+		golden_check_value(g, full, got[i]);
+	}
+	invar_context_free(ctx);
+	golden_close(g);
+}
+
+static void golden_points(void **state)
+{
+	(void)state;
+	for (const char *const *root = golden_roots(); *root; root++) {
+		check_case(*root, "structure", "");
+		check_case(*root, "structure_duplicates", "_drop");
+	}
+}
+
+static float *draw(const char *purpose, size_t count)
+{
+	inv_stream s = inv_stream_of(11, purpose, 0);
+	float *x = inv_alloc(count * sizeof *x);
+
+	inv_fill_normal(&s, 0, x, count);
+	return x;
+}
+
+static void assert_alike(const invar_structure_result *a, const invar_structure_result *b)
+{
+	const double *pa = &a->l1, *pb = &b->l1;
+
+	assert_int_equal(a->pairs, b->pairs);
+	assert_int_equal(a->zero_pairs, b->zero_pairs);
+	for (int i = 0; i < 8; i++)
+		if (pa[i] != pb[i] && !(fabs(pa[i] - pb[i]) <= 1e-5 * (1 + fabs(pb[i]))) &&
+		    !(isnan(pa[i]) && isnan(pb[i])))
+			fail_msg("number %d is %.9g, not %.9g", i, pa[i], pb[i]);
+}
+
+/* Around the edges of bands (96), strips (128), groups (6) and vectors (16). */
+static void every_size_equals_the_loops(void **state)
+{
+	static const size_t rows[] = {2,  3,  5,   6,   7,   15,  17, 95,
+	                              96, 97, 127, 128, 129, 193, 260};
+	static const uint32_t widths[][2] = {{1, 1}, {3, 5}, {8, 2}, {17, 16}, {40, 33}};
+	invar_context *ctx = context(2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
+			uint32_t d = widths[k][0], w = widths[k][1];
+			float *x = draw("x", rows[i] * d), *e = draw("e", rows[i] * w);
+			invar_structure_result fast, ref;
+
+			if (rows[i] > 5) { /* equal points: left out and counted */
+				memcpy(x, x + 2 * d, d * sizeof *x);
+				memcpy(x + (rows[i] - 1) * d, x + 2 * d, d * sizeof *x);
+			}
+			assert_int_equal(invar_structure(ctx, x, d, e, w, rows[i], &fast), INVAR_OK);
+			inv_structure_ref(x, d, e, w, rows[i], &ref);
+			assert_alike(&fast, &ref);
+			inv_free(x);
+			inv_free(e);
+		}
+	invar_context_free(ctx);
+}
+
+static void one_and_many_threads_give_the_same_bits(void **state)
+{
+	enum { N = 700, D = 19 };
+	float *x = draw("x", N * D), *e = draw("e", N * D);
+	invar_structure_result first, r;
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		invar_context *ctx = context(threads);
+
+		assert_int_equal(invar_structure(ctx, x, D, e, D, N, &r), INVAR_OK);
+		if (threads == 1)
+			first = r;
+		assert_memory_equal(&first, &r, sizeof r);
+		invar_context_free(ctx);
+	}
+	inv_free(x);
+	inv_free(e);
+}
+
+static void an_isometry_is_seen_as_one(void **state)
+{
+	enum { N = 150, D = 12 };
+	float *x = draw("x", N * D), *e = inv_alloc(N * D * sizeof *e);
+	invar_context *ctx = context(2);
+	invar_structure_result r;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) /* a permutation of coordinates, mirrored and shifted */
+		for (size_t k = 0; k < D; k++)
+			e[i * D + k] = 3 - x[i * D + (k + 5) % D];
+	assert_int_equal(invar_structure(ctx, x, D, e, D, N, &r), INVAR_OK);
+	assert_true(fabs(r.l1 - 1) < 1e-5 && fabs(r.l2 - 1) < 1e-5 && fabs(r.r2 - 1) < 1e-6);
+	assert_true(r.rmsd < 1e-5);
+	inv_free(x);
+	inv_free(e);
+	invar_context_free(ctx);
+}
+
+static void what_cannot_be_measured_is_said(void **state)
+{
+	float x[6] = {1, 2, 1, 2, 1, 2};
+	invar_context *ctx = context(1);
+	invar_structure_result r;
+
+	(void)state;
+	assert_int_equal(invar_structure(ctx, x, 2, x, 2, 1, &r), INVAR_E_USE);
+	test_assert_error("at least 2 rows");
+	assert_int_equal(invar_structure(ctx, x, 2, x, 2, 3, &r), INVAR_E_NUMERIC);
+	test_assert_error("distance 0");
+	invar_context_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(golden_points),
+		cmocka_unit_test(every_size_equals_the_loops),
+		cmocka_unit_test(one_and_many_threads_give_the_same_bits),
+		cmocka_unit_test(an_isometry_is_seen_as_one),
+		cmocka_unit_test(what_cannot_be_measured_is_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
