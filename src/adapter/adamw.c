@@ -5,7 +5,7 @@
 
 #include "base/threads.h"
 
-enum { BLOCK = 1 << 14 };
+enum { BLOCK = 1 << 16 };
 
 typedef struct step_job {
 	const struct inv_kernels *kernels;

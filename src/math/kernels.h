@@ -55,6 +55,9 @@ struct inv_kernels {
 	void (*adamw)(const inv_adamw_rates *r, const float *grad, size_t count, float *p,
 	              float *m, float *v);
 
+	/* INV_PAIR_COLS points (rows of `width` floats) -> packed [width][INV_PAIR_COLS]. */
+	void (*pack_points)(const float *const points[INV_PAIR_COLS], size_t width,
+	                    float *packed);
 	/*
 	 * Squared distances of INV_PAIR_ROWS rows of x (stride d) to the
 	 * INV_PAIR_COLS points packed as [d][INV_PAIR_COLS], by differences.

@@ -161,12 +161,61 @@ static void adamw_avx2(const inv_adamw_rates *r, const float *grad, size_t count
 		adamw_one(r, grad[i], p + i, m + i, v + i);
 }
 
-/* 6 x 16 distances in 12 accumulators; subtraction and FMA share no port on Zen. */
+/* Eight points by eight coordinates, turned: pairs, then quads, then halves swap. */
+static void turn_eight(const float *const points[LANES], size_t k, float *packed)
+{
+	__m256 r[LANES], t[LANES];
+
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		r[i] = _mm256_loadu_ps(points[i] + k);
+#pragma GCC unroll 4
+	for (int i = 0; i < LANES; i += 2) {
+		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+		t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+	}
+#pragma GCC unroll 2
+	for (int i = 0; i < LANES; i += 4) {
+		r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+		r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+		r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+	}
+#pragma GCC unroll 4
+	for (int i = 0; i < 4; i++) {
+		float *low = packed + (k + (size_t)i) * INV_PAIR_COLS;
+
+		_mm256_storeu_ps(low, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
+		_mm256_storeu_ps(low + 4 * INV_PAIR_COLS,
+		                 _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+	}
+}
+
+static void pack_points_avx2(const float *const points[INV_PAIR_COLS], size_t width,
+                             float *packed)
+{
+	size_t k = 0;
+
+	for (; k + LANES <= width; k += LANES) {
+		turn_eight(points, k, packed);
+		turn_eight(points + LANES, k, packed + LANES);
+	}
+	for (; k < width; k++)
+		for (size_t j = 0; j < INV_PAIR_COLS; j++)
+			packed[k * INV_PAIR_COLS + j] = points[j][k];
+}
+
+/*
+ * 6 x 16 distances in 12 accumulators; subtraction and FMA share no port on
+ * Zen. All loops over the rows are unrolled, or the accumulators would live in
+ * memory.
+ */
 static void pair_distances_avx2(const float *x, const float *packed, size_t d,
                                 size_t stride, float *out)
 {
 	__m256 left[INV_PAIR_ROWS], right[INV_PAIR_ROWS];
 
+#pragma GCC unroll 6
 	for (int i = 0; i < INV_PAIR_ROWS; i++)
 		left[i] = right[i] = _mm256_setzero_ps();
 	for (size_t k = 0; k < d; k++) {
@@ -182,6 +231,7 @@ static void pair_distances_avx2(const float *x, const float *packed, size_t d,
 			right[i] = _mm256_fmadd_ps(gap_b, gap_b, right[i]);
 		}
 	}
+#pragma GCC unroll 6
 	for (int i = 0; i < INV_PAIR_ROWS; i++) {
 		_mm256_storeu_ps(out + i * INV_PAIR_COLS, left[i]);
 		_mm256_storeu_ps(out + i * INV_PAIR_COLS + LANES, right[i]);
@@ -289,6 +339,7 @@ void inv_kernels_avx2(struct inv_kernels *k)
 	k->relu_backward = relu_backward_avx2;
 	k->squared_error = squared_error_avx2;
 	k->adamw = adamw_avx2;
+	k->pack_points = pack_points_avx2;
 	k->pair_distances = pair_distances_avx2;
 	k->pair_sums = pair_sums_avx2;
 }

@@ -75,6 +75,14 @@ static void adamw_ref(const inv_adamw_rates *r, const float *grad, size_t count,
 	}
 }
 
+static void pack_points_ref(const float *const points[INV_PAIR_COLS], size_t width,
+                            float *packed)
+{
+	for (size_t k = 0; k < width; k++)
+		for (size_t j = 0; j < INV_PAIR_COLS; j++)
+			packed[k * INV_PAIR_COLS + j] = points[j][k];
+}
+
 static void pair_distances_ref(const float *x, const float *packed, size_t d, size_t stride,
                                float *out)
 {
@@ -128,6 +136,7 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.relu_backward = relu_backward_ref,
 		.squared_error = squared_error_ref,
 		.adamw = adamw_ref,
+		.pack_points = pack_points_ref,
 		.pair_distances = pair_distances_ref,
 		.pair_sums = pair_sums_ref,
 	};

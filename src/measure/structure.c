@@ -51,16 +51,19 @@ typedef struct structure_job {
 /* ---- Packing ------------------------------------------------------------------------ */
 
 /* Points first … first+STRIP-1; beyond the last one, the last one again. */
-static void pack_strip(const space *in, uint64_t n, uint64_t first, float *packed)
+static void pack_strip(const structure_job *j, int which, uint64_t first, float *packed)
 {
-	for (size_t j = 0; j < STRIP; j++) {
-		uint64_t point = first + j < n ? first + j : n - 1;
-		const float *row = in->rows + point * in->width;
-		float *to =
-			packed + j / INV_PAIR_COLS * in->width * INV_PAIR_COLS + j % INV_PAIR_COLS;
+	const space *in = &j->in[which];
 
-		for (size_t k = 0; k < in->width; k++)
-			to[k * INV_PAIR_COLS] = row[k];
+	for (size_t c = 0; c < STRIP; c += INV_PAIR_COLS) {
+		const float *points[INV_PAIR_COLS];
+
+		for (size_t i = 0; i < INV_PAIR_COLS; i++) {
+			uint64_t point = first + c + i < j->n ? first + c + i : j->n - 1;
+
+			points[i] = in->rows + point * in->width;
+		}
+		j->kernels.pack_points(points, in->width, packed + c * in->width);
 	}
 }
 
@@ -122,7 +125,7 @@ static void measure_band(void *user, size_t band, unsigned thread)
 	*sums = (inv_pair_sums){.d_min = INFINITY, .ratio_min = INFINITY};
 	for (uint64_t strip = first; strip < j->n; strip += STRIP) {
 		for (int which = 0; which < 2; which++)
-			pack_strip(&j->in[which], j->n, strip, s->packed[which]);
+			pack_strip(j, which, strip, s->packed[which]);
 		for (uint64_t row = first; row < end; row += INV_PAIR_ROWS) {
 			measure_group(j, s, 0, row);
 			measure_group(j, s, 1, row);

@@ -180,6 +180,23 @@ static void adamw_agrees(void **state)
 	}
 }
 
+static void packing_agrees(void **state)
+{
+	static float x[INV_PAIR_COLS * MOST], a[INV_PAIR_COLS * MOST], b[INV_PAIR_COLS * MOST];
+	const float *points[INV_PAIR_COLS];
+	flavours f = both();
+
+	(void)state;
+	draw("points", x, INV_PAIR_COLS * MOST);
+	for (size_t i = 0; i < INV_PAIR_COLS; i++)
+		points[i] = x + (INV_PAIR_COLS - 1 - i) * MOST;
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		f.ref.pack_points(points, sizes[n], a);
+		f.fast.pack_points(points, sizes[n], b);
+		assert_memory_equal(a, b, sizes[n] * INV_PAIR_COLS * sizeof *a);
+	}
+}
+
 static void pair_distances_agree(void **state)
 {
 	static float x[INV_PAIR_ROWS * MOST], packed[INV_PAIR_COLS * MOST];
@@ -231,6 +248,7 @@ int main(void)
 		cmocka_unit_test(sums_and_masks_agree),
 		cmocka_unit_test(squared_errors_agree),
 		cmocka_unit_test(adamw_agrees),
+		cmocka_unit_test(packing_agrees),
 		cmocka_unit_test(pair_distances_agree),
 		cmocka_unit_test(pair_sums_agree_and_leave_zeros_out),
 	};

@@ -15,11 +15,11 @@
 
 #include "base/threads.h"
 
-enum { BLOCK = 16, TERM_CLEAN = 0, TERM_AUGMENTED = 1 };
+enum { BLOCK_FLOATS = 1 << 15, TERM_CLEAN = 0, TERM_AUGMENTED = 1 };
 
 typedef struct mawa_job {
 	const inv_loss_batch *b;
-	size_t rows;
+	size_t rows, block; /* rows in all, and in a block of work */
 	float *grad;
 	double *error; /* [rows] weighted squared errors */
 } mawa_job;
@@ -50,11 +50,11 @@ static void error_block(void *user, size_t block, unsigned thread)
 {
 	const mawa_job *j = user;
 	const inv_loss_batch *b = j->b;
-	size_t end = (block + 1) * BLOCK < j->rows ? (block + 1) * BLOCK : j->rows;
-	size_t w = b->w;
+	size_t from = block * j->block, w = b->w;
+	size_t end = from + j->block < j->rows ? from + j->block : j->rows;
 
 	(void)thread;
-	for (size_t row = block * BLOCK; row < end; row++) {
+	for (size_t row = from; row < end; row++) {
 		double weight = row < clean_rows(b) ? b->opts->anchor : 1;
 		float scale = (float)(2 * weight / (double)j->rows);
 
@@ -67,9 +67,13 @@ static void error_block(void *user, size_t block, unsigned thread)
 static invar_status evaluate(const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	size_t rows = row_count(b->N, b->s, b->opts), clean = clean_rows(b);
-	mawa_job j = {.b = b, .rows = rows, .grad = grad, .error = b->scratch};
+	mawa_job j = {.b = b,
+	              .rows = rows,
+	              .block = inv_blocks(BLOCK_FLOATS, b->w),
+	              .grad = grad,
+	              .error = b->scratch};
 
-	inv_parallel(b->ctx, inv_blocks(rows, BLOCK), error_block, &j);
+	inv_parallel(b->ctx, inv_blocks(rows, j.block), error_block, &j);
 	out->term[TERM_CLEAN] = inv_sum_in_order(j.error, clean) / (double)rows;
 	out->term[TERM_AUGMENTED] =
 		inv_sum_in_order(j.error + clean, rows - clean) / (double)rows;
