@@ -332,10 +332,17 @@ INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint3
 
 typedef struct invar_eval_opts {
 	size_t size;
-	const char *only;  /* measurements, separated by commas; NULL = all */
-	const char *split; /* "test" */
-	uint64_t points;   /* take rows floor(i n / points); 0 = all */
-	uint64_t seed;     /* 0 */
+	const char *only;      /* measurements, separated by commas; NULL = all that can be */
+	const char *split;     /* rows that are measured; "test" */
+	const char *train;     /* rows that probes and galleries learn from; "train" */
+	uint64_t points;       /* structure, collision: rows floor(i n / points); 0 = all */
+	int leave_one_out;     /* collision: leave out the image's own clean feature; 0 */
+	uint64_t k;            /* neighbours of knn; 20 */
+	const char *index;     /* gallery of knn: "adapted", or "clean": F(train) as it was */
+	uint64_t probe_epochs; /* 50 */
+	uint64_t probe_hidden; /* 4096 */
+	uint64_t seeds;        /* probes are repeated with so many seeds; 1 */
+	uint64_t seed;         /* 0 */
 } invar_eval_opts;
 
 INVAR_API void invar_eval_defaults(invar_eval_opts *o);
@@ -343,7 +350,9 @@ INVAR_API const invar_field *invar_eval_fields(size_t *count);
 
 /*
  * Measures F and each adapter on a bank. Gives one JSON document; free it with
- * invar_free. names[i] is the column title of adapter i.
+ * invar_free. names[i] is the column title of adapter i. What the bank cannot
+ * answer (no labels, no copies) is skipped and listed under "skipped"; asked
+ * for by `only`, it is an error.
  */
 INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,

@@ -1,8 +1,9 @@
 /*
  * eval.c - invar_eval: each measurement, for F and for each adapter.
  *
- * Clean features of the points are read once; the codes of one adapter at a
- * time stand beside them.
+ * The document: the bank, its split and width, "columns" in order (F first),
+ * "measurements" {name: {column: …}}, and "skipped" {name: why} for what the
+ * bank cannot answer.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -29,7 +30,14 @@ static const inv_fields table = {fields, sizeof fields / sizeof *fields};
 
 void invar_eval_defaults(invar_eval_opts *o)
 {
-	*o = (invar_eval_opts){.size = sizeof *o, .split = "test"};
+	*o = (invar_eval_opts){.size = sizeof *o,
+	                       .split = "test",
+	                       .train = "train",
+	                       .k = 20,
+	                       .index = "adapted",
+	                       .probe_epochs = 50,
+	                       .probe_hidden = 4096,
+	                       .seeds = 1};
 }
 
 const invar_field *invar_eval_fields(size_t *count)
@@ -54,27 +62,45 @@ static bool lists(const char *list, const char *word, size_t length)
 	return false;
 }
 
-static bool is_wanted(const invar_eval_opts *o, const inv_measurement *m)
+static bool answers_to(const inv_measurement *m, const char *word, size_t length)
 {
-	return !o->only || lists(o->only, m->name, strlen(m->name));
+	return lists(m->name, word, length) || (m->group && lists(m->group, word, length));
 }
 
-static bool is_measurement(const char *word, size_t length)
+static bool is_wanted(const invar_eval_opts *o, const inv_measurement *m)
 {
-	for (size_t i = 0; inv_measurements[i]; i++)
-		if (lists(inv_measurements[i]->name, word, length))
+	for (const char *at = o->only; at && *at;) {
+		size_t length = strcspn(at, ",");
+
+		if (answers_to(m, at, length))
 			return true;
-	return false;
+		at += length + (at[length] == ',');
+	}
+	return !o->only;
+}
+
+static invar_status refuse_word(const char *word, size_t length)
+{
+	char have[300] = "";
+	size_t at = 0;
+
+	for (size_t i = 0; inv_measurements[i] && at < sizeof have; i++)
+		at += (size_t)snprintf(have + at, sizeof have - at, "%s%s", i ? ", " : "",
+		                       inv_measurements[i]->name);
+	return inv_fail(INVAR_E_USE, "--only: there is no measurement '%.*s', only %s",
+	                (int)length, word, have);
 }
 
 static invar_status check_only(const char *only)
 {
 	for (const char *at = only; at && *at;) {
 		size_t length = strcspn(at, ",");
+		bool known = false;
 
-		if (!is_measurement(at, length))
-			return inv_fail(INVAR_E_USE, "--only: there is no measurement '%.*s', only %s",
-			                (int)length, at, inv_measurements[0]->name);
+		for (size_t i = 0; inv_measurements[i]; i++)
+			known = known || answers_to(inv_measurements[i], at, length);
+		if (!known)
+			return refuse_word(at, length);
 		at += length + (at[length] == ',');
 	}
 	return INVAR_OK;
@@ -95,81 +121,84 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 	return st;
 }
 
-/* ---- Points -----------------------------------------------------------------------------
+/* ---- What a bank can answer -------------------------------------------------------------
  */
 
-static invar_status read_points(inv_measure_input *in, float **out)
+/* The sentence that says why not, or NULL. */
+static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,
+                        size_t bytes)
 {
-	uint64_t n = in->split->rows;
-	float *rows = inv_calloc(in->points * in->d, sizeof *rows);
-	invar_status st = INVAR_OK;
+	bool train = m->needs & INV_NEEDS_TRAIN, labels = m->needs & INV_NEEDS_LABELS;
 
-	*out = rows;
-	if (!rows)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows", in->points);
-	for (uint64_t i = 0; i < in->points && st == INVAR_OK; i++)
-		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i * n / in->points,
-		                  rows + i * in->d);
-	return st;
+	if (train && !in->train)
+		snprintf(text, bytes, "the bank has no split %s", in->opts->train);
+	else if (labels && !in->split->labels)
+		snprintf(text, bytes, "%s has no labels.npy", in->split->name);
+	else if (labels && train && !in->train->labels)
+		snprintf(text, bytes, "%s has no labels.npy", in->train->name);
+	else if (m->needs & INV_NEEDS_COPIES && !in->split->copies)
+		snprintf(text, bytes, "%s has no augmented copies", in->split->name);
+	else
+		return NULL;
+	return text;
 }
 
-static invar_status encode_points(inv_measure_input *in, float **codes)
+/* Asked for by name, a lack is an error; otherwise it is noted. */
+static invar_status note_lacks(const inv_measure_input *in, json_t *results,
+                               json_t *skipped)
 {
-	*codes = NULL;
-	in->codes = in->clean;
-	in->w = in->d;
-	if (!in->adapter)
-		return INVAR_OK;
-	in->w = (uint32_t)in->adapter->s.w;
-	*codes = inv_calloc(in->points * in->w, sizeof **codes);
-	in->codes = *codes;
-	if (!*codes)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " codes", in->points);
-	return invar_adapter_apply(in->adapter, in->clean, in->points, *codes);
+	for (size_t i = 0; inv_measurements[i]; i++) {
+		const inv_measurement *m = inv_measurements[i];
+		char text[200];
+
+		if (!is_wanted(in->opts, m))
+			continue;
+		if (!lack(in, m, text, sizeof text)) {
+			json_object_set_new(results, m->name, json_object());
+			continue;
+		}
+		if (in->opts->only)
+			return inv_fail(INVAR_E_MISMATCH, "%s: %s cannot be measured: %s",
+			                in->bank->path, m->name, text);
+		json_object_set_new(skipped, m->name, json_string(text));
+		inv_log(in->ctx, INVAR_LOG_INFO, "%s is skipped: %s", m->name, text);
+	}
+	return INVAR_OK;
 }
 
 /* ---- The document
  * -------------------------------------------------------------------------- */
 
-static invar_status measure_column(inv_measure_input *in, const char *name, json_t *results)
+static invar_status measure_column(const inv_measure_input *in, const char *name,
+                                   json_t *results)
 {
-	float *codes;
-	invar_status st = encode_points(in, &codes);
+	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++) {
 		const inv_measurement *m = inv_measurements[i];
-		json_t *value = NULL;
+		json_t *value = NULL, *row = json_object_get(results, m->name);
 
-		if (!is_wanted(in->opts, m))
+		if (!row || (in->adapter && m->needs & INV_ONLY_F))
 			continue;
-		if ((st = m->measure(in, &value)) != INVAR_OK)
+		if ((st = m->measure(in, &value)) == INVAR_OK)
+			json_object_set_new(row, name, value);
+		else if (st != INVAR_E_CANCELLED)
 			st = inv_context(st, "%s of %s", m->name, name);
-		else
-			json_object_set_new(json_object_get(results, m->name), name, value);
 	}
-	inv_free(codes);
 	return st;
-}
-
-static json_t *empty_results(const invar_eval_opts *o)
-{
-	json_t *results = json_object();
-
-	for (size_t i = 0; inv_measurements[i]; i++)
-		if (is_wanted(o, inv_measurements[i]))
-			json_object_set_new(results, inv_measurements[i]->name, json_object());
-	return results;
 }
 
 static invar_status measure_columns(inv_measure_input *in,
                                     const invar_adapter *const *adapters,
                                     const char *const *names, size_t count, json_t *doc)
 {
-	json_t *columns = json_array(), *results = empty_results(in->opts);
-	invar_status st = INVAR_OK;
+	json_t *columns = json_array(), *results = json_object(), *skipped = json_object();
+	invar_status st;
 
 	json_object_set_new(doc, "columns", columns);
 	json_object_set_new(doc, "measurements", results);
+	json_object_set_new(doc, "skipped", skipped);
+	st = note_lacks(in, results, skipped);
 	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
 		const char *name = i ? names[i - 1] : "F";
 
@@ -177,6 +206,7 @@ static invar_status measure_columns(inv_measure_input *in,
 			break;
 		json_array_append_new(columns, json_string(name));
 		in->adapter = i ? adapters[i - 1] : NULL;
+		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
 		st = measure_column(in, name, results);
 	}
 	return st;
@@ -187,9 +217,10 @@ static json_t *describe(const inv_measure_input *in)
 	const char *encoder = invar_bank_field(in->bank, "encoder");
 	const char *augment = invar_bank_field(in->bank, "augment");
 
-	return json_pack("{s:s, s:s*, s:s*, s:s, s:I, s:I}", "bank", in->bank->path, "encoder",
-	                 encoder, "augment", augment, "split", in->split->name, "points",
-	                 (json_int_t)in->points, "dim", (json_int_t)in->d);
+	return json_pack("{s:s, s:s*, s:s*, s:s, s:I, s:I, s:I}", "bank", in->bank->path,
+	                 "encoder", encoder, "augment", augment, "split", in->split->name,
+	                 "points", (json_int_t)inv_measure_points(in, in->split), "copies",
+	                 (json_int_t)in->split->copies, "dim", (json_int_t)in->d);
 }
 
 invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adapters,
@@ -198,7 +229,6 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 {
 	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .opts = o, .d = bank->dim};
 	invar_status st = check(bank, adapters, names, count, o);
-	float *clean = NULL;
 	json_t *doc;
 
 	*json = NULL;
@@ -206,15 +236,13 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 		return st;
 	if (!(in.split = inv_bank_split(bank, o->split)))
 		return INVAR_E_MISMATCH;
-	in.points = o->points && o->points < in.split->rows ? o->points : in.split->rows;
-	if ((st = read_points(&in, &clean)) == INVAR_OK) {
-		in.clean = clean;
-		doc = describe(&in);
-		st = measure_columns(&in, adapters, names, count, doc);
-		if (st == INVAR_OK && !(*json = inv_json_text(doc, 1)))
-			st = inv_fail(INVAR_E_NOMEM, "no memory for the results");
-		json_decref(doc);
-	}
-	inv_free(clean);
+	if (invar_bank_has_split(bank, o->train))
+		in.train = inv_bank_split(bank, o->train);
+	inv_kernels_init(&in.kernels, bank->ctx->cpu);
+	doc = describe(&in);
+	st = measure_columns(&in, adapters, names, count, doc);
+	if (st == INVAR_OK && !(*json = inv_json_text(doc, 1)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for the results");
+	json_decref(doc);
 	return st;
 }

@@ -1,9 +1,9 @@
 /*
  * measurement.h - what every measurement of `invar eval` looks like.
  *
- * A measurement sees the bank and one encoder of codes (F itself, or F then
- * E) and gives a JSON object for that column. A new measurement is one file
- * and one line in table.c.
+ * A measurement sees the bank and one column of codes (F itself, or F then E)
+ * and gives a JSON object for that column. A new measurement is one file and
+ * one line in table.c.
  */
 #ifndef INV_MEASUREMENT_H
 #define INV_MEASUREMENT_H
@@ -11,20 +11,44 @@
 #include "adapter/adapter.h"
 #include "bank/bank.h"
 
+/* What a bank must have for a measurement; the rest is skipped by name. */
+enum {
+	INV_NEEDS_LABELS = 1, /* of the measured split, and of train where that is needed */
+	INV_NEEDS_COPIES = 2, /* of the measured split */
+	INV_NEEDS_TRAIN = 4,
+	INV_ONLY_F = 8 /* depends on the bank alone: measured for the column F */
+};
+
 typedef struct inv_measure_input {
 	const invar_context *ctx;
+	struct inv_kernels kernels;
 	const invar_bank *bank;
-	const inv_split *split;
+	const inv_split *split; /* what is measured */
+	const inv_split *train; /* NULL where the bank has none */
 	const invar_eval_opts *opts;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
-	const float *clean;           /* [points, d] features of the points measured */
-	const float *codes;           /* [points, w] the same through E; clean for F */
-	uint64_t points;
-	uint32_t d, w;
+	uint32_t d, w;                /* width of features, of codes */
 } inv_measure_input;
 
+/*
+ * Rows of a split in this column: codes [count, w], or with `raw` features
+ * [count, d] as they are in the bank. Of `points` points spread over the split
+ * (all its rows: points = split->rows), those from `first` on: row i is
+ * floor((first + i) rows / points). Works in blocks; thread-safe.
+ */
+invar_status inv_measure_rows(const inv_measure_input *in, const inv_split *split,
+                              int32_t copy, bool raw, uint64_t points, uint64_t first,
+                              uint64_t count, float *out);
+/* How many points structure and collision use of a split: opts->points, or all. */
+uint64_t inv_measure_points(const inv_measure_input *in, const inv_split *split);
+/* The labels of those points, dense from 0; *classes is one more than the largest. */
+invar_status inv_measure_labels(const inv_measure_input *in, const inv_split *split,
+                                uint64_t points, uint32_t *labels, uint32_t *classes);
+
 typedef struct inv_measurement {
-	const char *name;
+	const char *name;  /* as in --only and in the JSON */
+	const char *group; /* another word for it in --only that several share, or NULL */
+	unsigned needs;
 	invar_status (*measure)(const inv_measure_input *in, json_t **out);
 } inv_measurement;
 

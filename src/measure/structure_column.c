@@ -1,15 +1,17 @@
 /* structure_column.c - structure as a measurement of `invar eval`. */
+#include <inttypes.h>
+
 #include "measure/measurement.h"
 
 static json_t *to_json(const invar_structure_result *r)
 {
-	json_t *json = json_object();
 	const struct {
 		const char *name;
 		double value;
 	} numbers[] = {{"L1", r->l1},       {"L2", r->l2},        {"m", r->m},
 	               {"b", r->b},         {"R2", r->r2},        {"RMSD", r->rmsd},
 	               {"NRMSD", r->nrmsd}, {"CVRMSD", r->cvrmsd}};
+	json_t *json = json_object();
 
 	json_object_set_new(json, "pairs", json_integer((json_int_t)r->pairs));
 	json_object_set_new(json, "zero_pairs", json_integer((json_int_t)r->zero_pairs));
@@ -20,13 +22,27 @@ static json_t *to_json(const invar_structure_result *r)
 
 static invar_status measure(const inv_measure_input *in, json_t **out)
 {
+	uint64_t points = inv_measure_points(in, in->split);
+	float *x = inv_calloc(points * in->d, sizeof *x);
+	float *e = in->adapter ? inv_calloc(points * in->w, sizeof *e) : x;
 	invar_structure_result r;
-	invar_status st = invar_structure((invar_context *)(uintptr_t)in->ctx, in->clean, in->d,
-	                                  in->codes, in->w, in->points, &r);
+	invar_status st =
+		x && e ? INVAR_OK
+			   : inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows", points);
 
 	if (st == INVAR_OK)
+		st = inv_measure_rows(in, in->split, INVAR_CLEAN, true, points, 0, points, x);
+	if (st == INVAR_OK && in->adapter)
+		st = invar_adapter_apply(in->adapter, x, points, e);
+	if (st == INVAR_OK)
+		st = invar_structure((invar_context *)(uintptr_t)in->ctx, x, in->d, e, in->w,
+		                     points, &r);
+	if (st == INVAR_OK)
 		*out = to_json(&r);
+	if (in->adapter)
+		inv_free(e);
+	inv_free(x);
 	return st;
 }
 
-const inv_measurement inv_measurement_structure = {"structure", measure};
+const inv_measurement inv_measurement_structure = {"structure", NULL, 0, measure};

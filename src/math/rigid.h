@@ -1,0 +1,45 @@
+/*
+ * rigid.h - sums over pairs of rows, and the maps that follow from them.
+ *
+ * Rows a (sources) and b (targets) are added block by block, in double, so that
+ * banks larger than memory can be fitted. From the sums follow the best rigid
+ * map (orthogonal, reflections allowed, plus translation: SVD of the
+ * cross-covariance) and the ridge regression of b on a with intercept.
+ */
+#ifndef INV_RIGID_H
+#define INV_RIGID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/context.h"
+
+typedef struct inv_pairs {
+	const invar_context *ctx;
+	size_t d;              /* width of a and of b */
+	uint64_t n;            /* pairs added */
+	double *sum_a, *sum_b; /* [d] */
+	double *aa;            /* [d, d] sum of a a^T; NULL where only rigid maps are wanted */
+	double *ab;            /* [d, d] sum of a b^T */
+	double *block;         /* working space */
+} inv_pairs;
+
+/* A map z -> z M + t for row vectors z: M is [d, d] row-major. */
+typedef struct inv_map_affine {
+	size_t d;
+	double *M, *t;
+} inv_map_affine;
+
+invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out);
+void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
+void inv_pairs_free(inv_pairs *p);
+
+invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out);
+/* lambda times the mean diagonal of the centred Gram matrix is added to it. */
+invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out);
+/* out may be z itself. Rows in parallel blocks, same bits on any threads. */
+void inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
+                  uint64_t rows, float *out);
+void inv_map_clear(inv_map_affine *m);
+
+#endif
