@@ -52,7 +52,7 @@ struct inv_matmul {
  * The threads are ours, so OpenBLAS must not start its own. It knows only a
  * setting of the whole process; invar.h says so.
  */
-static void keep_openblas_to_one_thread(void)
+void inv_openblas_on_one_thread(void)
 {
 	if (openblas_get_num_threads() != 1)
 		openblas_set_num_threads(1);
@@ -120,7 +120,7 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	*out = NULL;
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
-	keep_openblas_to_one_thread();
+	inv_openblas_on_one_thread();
 	p->ctx = ctx;
 	p->spec = *spec;
 	cut(p);
@@ -232,7 +232,7 @@ invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,
               const float *b, const float *bias, float *c)
 {
-	keep_openblas_to_one_thread();
+	inv_openblas_on_one_thread();
 	if (ctx->cpu)
 		run_openblas(s, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
 	else

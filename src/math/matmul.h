@@ -1,7 +1,8 @@
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * This is the only place that knows oneDNN (2.6 and 3.x) and OpenBLAS. A plan
+ * This is the only place that knows oneDNN (2.6 and 3.x), and beside linalg.h
+ * the only one that knows OpenBLAS. A plan
  * cuts the product into tiles by its shape and the machine's cores, never by
  * the threads that happen to run, and computes each tile on one thread: the
  * bits of a result do not depend on the number of threads. oneDNN or OpenBLAS
@@ -53,6 +54,9 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float
 
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
+
+/* Before any use of CBLAS or LAPACK: the threads are ours. */
+void inv_openblas_on_one_thread(void);
 
 /* "oneDNN 2.6.3, OpenBLAS 0.3.21", as linked; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);

@@ -5,23 +5,28 @@
  * banks larger than memory can be fitted. From the sums follow the best rigid
  * map (orthogonal, reflections allowed, plus translation: SVD of the
  * cross-covariance) and the ridge regression of b on a with intercept.
+ *
+ * The sums, and so the fits, are the same bits for any number of threads and for
+ * any way in which the rows are cut into calls.
  */
 #ifndef INV_RIGID_H
 #define INV_RIGID_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/context.h"
 
 typedef struct inv_pairs {
 	const invar_context *ctx;
-	size_t d;              /* width of a and of b */
-	uint64_t n;            /* pairs added */
-	double *sum_a, *sum_b; /* [d] */
+	size_t d;   /* width of a and of b */
+	uint64_t n; /* pairs added */
+	/* Of a - a_0 and b - b_0, seen from the first pair; full blocks of rows only: */
+	double *sum_a, *sum_b; /* [d]; of all rows */
 	double *aa;            /* [d, d] sum of a a^T; NULL where only rigid maps are wanted */
 	double *ab;            /* [d, d] sum of a b^T */
-	double *block;         /* working space */
+	double *block;         /* the first pair, and the rows that wait */
 } inv_pairs;
 
 /* A map z -> z M + t for row vectors z: M is [d, d] row-major. */
@@ -34,12 +39,23 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
 void inv_pairs_free(inv_pairs *p);
 
+/*
+ * At least one pair; fewer pairs than features will do. Where the pairs do not
+ * determine the rotation, it is one of those with the least residual. A fit
+ * fills out, free it with inv_map_clear; more pairs may be added afterwards.
+ */
 invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out);
-/* lambda times the mean diagonal of the centred Gram matrix is added to it. */
+/*
+ * lambda times the mean diagonal of the centred Gram matrix is added to it. Where
+ * that is 0, as all sources are the same row, M = 0 and t is the mean of b.
+ */
 invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out);
-/* out may be z itself. Rows in parallel blocks, same bits on any threads. */
-void inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
-                  uint64_t rows, float *out);
+/*
+ * out may be z itself. Products and sums are double, the result is rounded once.
+ * Rows in parallel blocks, same bits on any threads.
+ */
+invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
+                          uint64_t rows, float *out);
 void inv_map_clear(inv_map_affine *m);
 
 #endif

@@ -1,0 +1,51 @@
+/*
+ * linalg.h - small dense algebra in double: products, SVD, Cholesky.
+ *
+ * The work that fits and measurements do once per run, on matrices of d by d.
+ * CBLAS and LAPACKE compute, OpenBLAS being what Debian puts under both; each
+ * call runs on one thread, and what is worth several threads is cut into tiles
+ * by its shape alone, so no result depends on the threads. All matrices are
+ * row-major.
+ */
+#ifndef INV_LINALG_H
+#define INV_LINALG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/context.h"
+
+/* C = op(A) op(B), dense: C [m, n], op(A) [m, k], op(B) [k, n]. */
+typedef struct inv_dgemm_spec {
+	size_t m, n, k;
+	bool transpose_a; /* A is stored [k, m] */
+	bool transpose_b; /* B is stored [n, k] */
+	bool add;         /* C += instead of C = */
+	bool lower;       /* C is symmetric: at least its lower triangle is computed */
+} inv_dgemm_spec;
+
+/* On the calling thread alone; safe from any number of threads at once. */
+void inv_dgemm(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
+               const double *b, double *c);
+/* On the context's threads, in tiles of rows of C; same bits on any number of them. */
+void inv_dgemm_tiled(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
+                     const double *b, double *c);
+/* The triple loop; what runs under INVAR_CPU=ref. */
+void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, double *c);
+
+/*
+ * A = U diag(sigma) Vt with k = min(m, n): U [m, k], sigma [k] falling, Vt [k, n].
+ * A [m, n] is overwritten. Where singular values repeat or vanish, U and Vt are
+ * one choice among several.
+ */
+invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt);
+
+/*
+ * Solves G X = C for a symmetric positive definite G [n, n], of which the lower
+ * triangle is read; C [n, r] becomes X, G its factor. INVAR_E_NUMERIC where G is
+ * not positive definite to the last digits of a double.
+ */
+invar_status inv_cholesky_solve(const invar_context *ctx, size_t n, size_t r, double *g,
+                                double *c);
+
+#endif

@@ -1,0 +1,313 @@
+/* test_rigid.c - rigid and ridge maps against SciPy's and against what defines them. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "golden.h"
+#include "math/rigid.h"
+
+static invar_context *ctx;
+
+static int open_context(void **state)
+{
+	(void)state;
+	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
+}
+
+static int close_context(void **state)
+{
+	(void)state;
+	invar_context_free(ctx);
+	return 0;
+}
+
+static float *draw(const char *purpose, size_t count)
+{
+	inv_stream s = inv_stream_of(5, purpose, 0);
+	float *x = inv_alloc(count * sizeof *x);
+
+	assert_non_null(x);
+	inv_fill_normal(&s, 0, x, count);
+	return x;
+}
+
+static inv_pairs *pairs_of(const invar_context *c, const float *a, const float *b, size_t n,
+                           size_t d, bool ridge)
+{
+	inv_pairs *p;
+
+	assert_int_equal(inv_pairs_new(c, d, ridge, &p), INVAR_OK);
+	inv_pairs_add(p, a, b, n);
+	return p;
+}
+
+static double residual(const inv_map_affine *m, const float *a, const float *b, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < m->d; j++) {
+			double y = m->t[j];
+
+			for (size_t l = 0; l < m->d; l++)
+				y += a[i * m->d + l] * m->M[l * m->d + j];
+			sum += (y - b[i * m->d + j]) * (y - b[i * m->d + j]);
+		}
+	return sum;
+}
+
+static void assert_orthogonal(const inv_map_affine *m)
+{
+	size_t d = m->d;
+
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++) {
+			double dot = 0;
+
+			for (size_t l = 0; l < d; l++)
+				dot += m->M[i * d + l] * m->M[j * d + l];
+			assert_true(fabs(dot - (i == j)) < 1e-12);
+		}
+}
+
+/* ---- Rigid ------------------------------------------------------------------------ */
+
+/* X(i,j) = sin(1+i+2j), A(i,j) = cos(2+3i+j), 6 x 3: singular values 0.712, 0.195, 0. */
+static void a_cloud_of_lower_rank_has_the_known_residual(void **state)
+{
+	float x[18], a[18];
+	inv_map_affine m, identity = {.d = 3,
+	                              .M = (double[]){1, 0, 0, 0, 1, 0, 0, 0, 1},
+	                              .t = (double[]){0, 0, 0}};
+	inv_pairs *p;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		for (int j = 0; j < 3; j++) {
+			x[3 * i + j] = (float)sin(1 + i + 2 * j);
+			a[3 * i + j] = (float)cos(2 + 3 * i + j);
+		}
+	p = pairs_of(ctx, a, x, 6, 3, false);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	assert_orthogonal(&m);
+	/* The entries were rounded to float, 3e-8 each. */
+	assert_true(fabs(residual(&identity, a, x, 6) - 19.073179317461) < 2e-6);
+	assert_true(fabs(residual(&m, a, x, 6) - 16.366701709585) < 2e-6);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+}
+
+/* b = (a - 3) Q + t for a reflection Q: a rotation alone would not do. */
+static void a_moved_cloud_is_moved_back_exactly(void **state)
+{
+	enum { N = 600, D = 7 };
+	float *a = draw("a", N * D), *b = inv_alloc(N * D * sizeof *b);
+	inv_map_affine m;
+	inv_pairs *p;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		for (size_t j = 0; j < D; j++)
+			b[i * D + j] = (j == 2 ? -1 : 1) * a[i * D + (j + 3) % D] + (float)j;
+	p = pairs_of(ctx, a, b, N, D, false);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	for (size_t i = 0; i < D; i++)
+		for (size_t j = 0; j < D; j++) {
+			double want = i == (j + 3) % D ? (j == 2 ? -1 : 1) : 0;
+
+			assert_true(fabs(m.M[i * D + j] - want) < 1e-7);
+		}
+	for (size_t j = 0; j < D; j++)
+		assert_true(fabs(m.t[j] - (double)j) < 1e-6);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+	inv_free(a);
+	inv_free(b);
+}
+
+static void fewer_rows_than_features_fit_exactly(void **state)
+{
+	enum { N = 5, D = 23 };
+	float *a = draw("few", N * D), *b = inv_alloc(N * D * sizeof *b);
+	inv_map_affine m;
+	inv_pairs *p;
+
+	(void)state;
+	for (size_t i = 0; i < N * D; i++)
+		b[i] = a[i / D * D + (i % D + 1) % D];
+	p = pairs_of(ctx, a, b, N, D, true);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	assert_orthogonal(&m);
+	assert_true(residual(&m, a, b, N) < 1e-20);
+	inv_map_clear(&m);
+	assert_int_equal(inv_fit_ridge(p, 1e-10, &m), INVAR_OK);
+	assert_true(residual(&m, a, b, N) < 1e-10);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+	inv_free(a);
+	inv_free(b);
+}
+
+/* ---- Ridge ------------------------------------------------------------------------ */
+
+static void sources_that_never_change_give_the_mean(void **state)
+{
+	enum { N = 300, D = 3 };
+	float a[N * D], *b = draw("b", N * D);
+	inv_map_affine m;
+	inv_pairs *p;
+
+	(void)state;
+	for (size_t i = 0; i < N * D; i++)
+		a[i] = 1000.1f + (float)(i % D); /* no sum of these is exact */
+	p = pairs_of(ctx, a, b, N, D, true);
+	assert_int_equal(inv_fit_ridge(p, 1e-4, &m), INVAR_OK);
+	for (size_t j = 0; j < D; j++) {
+		double mean = 0;
+
+		for (size_t i = 0; i < N; i++)
+			mean += b[i * D + j] / (double)N;
+		assert_true(fabs(m.t[j] - mean) < 1e-12);
+	}
+	for (size_t i = 0; i < D * D; i++)
+		assert_true(m.M[i] == 0);
+	inv_map_clear(&m);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	assert_orthogonal(&m);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+	inv_free(b);
+}
+
+/* Features far from zero: sums of squares alone would lose half of the digits. */
+static void a_large_mean_costs_no_digits(void **state)
+{
+	enum { N = 400, D = 5 };
+	float *a = draw("a", N * D), *far = inv_alloc(N * D * sizeof *far);
+	inv_map_affine near, away;
+	inv_pairs *p, *q;
+
+	(void)state;
+	for (size_t i = 0; i < N * D; i++) {
+		a[i] = roundf(a[i] * 64) / 64; /* so that adding 4096 is exact */
+		far[i] = a[i] + 4096;
+	}
+	p = pairs_of(ctx, a, far, N, D, true);
+	q = pairs_of(ctx, far, far, N, D, true);
+	assert_int_equal(inv_fit_ridge(p, 1e-2, &near), INVAR_OK);
+	assert_int_equal(inv_fit_ridge(q, 1e-2, &away), INVAR_OK);
+	assert_memory_equal(near.M, away.M, D * D * sizeof(double));
+	inv_map_clear(&near);
+	inv_map_clear(&away);
+	inv_pairs_free(p);
+	inv_pairs_free(q);
+	inv_free(a);
+	inv_free(far);
+}
+
+/* ---- Threads, blocks, wrong uses ------------------------------------------------------
+ */
+
+static void neither_threads_nor_calls_change_a_bit(void **state)
+{
+	enum { N = 1111, D = 150 };
+	float *a = draw("a", N * D), *b = draw("b", N * D), *out[2];
+	inv_map_affine want[2], got[2];
+
+	(void)state;
+	for (unsigned t = 0; t < 4; t++) {
+		inv_map_affine *fit = t ? got : want;
+		invar_context *c;
+		inv_pairs *p;
+
+		assert_int_equal(invar_context_new(t + 1, NULL, &c), INVAR_OK);
+		assert_int_equal(inv_pairs_new(c, D, true, &p), INVAR_OK);
+		for (size_t at = 0, now; at < N; at += now) {
+			now = t == 0 ? N : t == 1 ? 256 : t == 2 ? 1 : 299;
+			now = N - at < now ? N - at : now;
+			inv_pairs_add(p, a + at * D, b + at * D, now);
+		}
+		assert_int_equal(inv_fit_rigid(p, &fit[0]), INVAR_OK);
+		assert_int_equal(inv_fit_ridge(p, 0.1, &fit[1]), INVAR_OK);
+		out[t > 0] = inv_alloc(N * D * sizeof(float));
+		assert_int_equal(inv_map_rows(c, &fit[1], a, N, out[t > 0]), INVAR_OK);
+		for (int i = 0; i < 2 && t; i++) {
+			assert_memory_equal(got[i].M, want[i].M, D * D * sizeof(double));
+			assert_memory_equal(got[i].t, want[i].t, D * sizeof(double));
+			inv_map_clear(&got[i]);
+		}
+		assert_memory_equal(out[t > 0], out[0], N * D * sizeof(float));
+		if (t)
+			inv_free(out[1]);
+		inv_pairs_free(p);
+		invar_context_free(c);
+	}
+	inv_map_clear(&want[0]);
+	inv_map_clear(&want[1]);
+	inv_free(out[0]);
+	inv_free(a);
+	inv_free(b);
+}
+
+static void rows_are_mapped_in_place_as_in_double(void **state)
+{
+	enum { N = 300, D = 11 };
+	float *z = draw("z", N * D), *out = inv_alloc(N * D * sizeof *out);
+	double M[D * D], t[D];
+	inv_map_affine m = {D, M, t};
+
+	(void)state;
+	for (size_t i = 0; i < D * D; i++)
+		M[i] = sin((double)i);
+	for (size_t j = 0; j < D; j++)
+		t[j] = (double)j;
+	assert_int_equal(inv_map_rows(ctx, &m, z, N, out), INVAR_OK);
+	for (size_t i = 0; i < N * D; i++) {
+		double want = t[i % D];
+
+		for (size_t l = 0; l < D; l++)
+			want += z[i / D * D + l] * M[l * D + i % D];
+		assert_true(fabs(out[i] - want) <= 1.2e-7 * fabs(want) + 1e-14);
+	}
+	assert_int_equal(inv_map_rows(ctx, &m, z, N, z), INVAR_OK);
+	assert_memory_equal(z, out, N * D * sizeof *z);
+	inv_free(z);
+	inv_free(out);
+}
+
+static void wrong_uses_have_a_sentence(void **state)
+{
+	const float flat[4] = {1, 1, 2, 1}; /* the second feature never changes */
+	inv_map_affine m;
+	inv_pairs *p;
+
+	(void)state;
+	assert_int_equal(inv_pairs_new(ctx, 2, true, &p), INVAR_OK);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_E_USE);
+	test_assert_error("no rows at all");
+	inv_pairs_add(p, flat, flat, 2);
+	assert_int_equal(inv_fit_ridge(p, 0, &m), INVAR_E_NUMERIC);
+	test_assert_error("too small");
+	assert_null(m.M);
+	inv_pairs_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cloud_of_lower_rank_has_the_known_residual),
+		cmocka_unit_test(a_moved_cloud_is_moved_back_exactly),
+		cmocka_unit_test(fewer_rows_than_features_fit_exactly),
+		cmocka_unit_test(sources_that_never_change_give_the_mean),
+		cmocka_unit_test(a_large_mean_costs_no_digits),
+		cmocka_unit_test(neither_threads_nor_calls_change_a_bit),
+		cmocka_unit_test(rows_are_mapped_in_place_as_in_double),
+		cmocka_unit_test(wrong_uses_have_a_sentence),
+	};
+
+	return cmocka_run_group_tests(tests, open_context, close_context);
+}
