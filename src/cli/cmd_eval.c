@@ -4,7 +4,6 @@
  * The library measures and gives a JSON document; this file names the columns,
  * shows the table and puts each run's own numbers into its metrics.json.
  */
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/term.h"
-#include "report/table.h"
+#include "report/results.h"
 
 typedef struct eval_values {
 	inv_common common;
@@ -32,7 +31,8 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"BANK", "folder of features: test/clean.npy and what the measurements need", 1, 1},
-	{"ADAPTER…", "safetensors files, or run folders that hold one", 1, INV_MANY},
+	{"ADAPTER…", "safetensors files, or run folders that hold one; F alone without any", 0,
+     INV_MANY},
 	{0},
 };
 
@@ -155,55 +155,31 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 
 /* ---- Results ------------------------------------------------------------------ */
 
-static double number_of(const json_t *value)
+/* What the figures below were taken on. */
+static void print_heading(const json_t *document)
 {
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
+	const char *encoder = json_string_value(json_object_get(document, "encoder"));
+	const char *augment = json_string_value(json_object_get(document, "augment"));
 
-static void put_rows(inv_table *t, const json_t *names, const json_t *measurement)
-{
-	json_t *first =
-		json_object_get(measurement, json_string_value(json_array_get(names, 0)));
-	const char *statistic;
-	json_t *value, *name;
-	size_t i;
-
-	json_object_foreach (first, statistic, value) {
-		inv_table_cell(t, "%s", statistic);
-		json_array_foreach (names, i, name) {
-			json_t *column = json_object_get(measurement, json_string_value(name));
-			json_t *cell = json_object_get(column, statistic);
-
-			if (json_is_integer(cell))
-				inv_table_count(t, (unsigned long long)json_integer_value(cell));
-			else
-				inv_table_number(t, number_of(cell));
-		}
-	}
+	printf("%s%s%s%s%lld points of the split %s, %lld copies, width %lld\n\n",
+	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
+	       augment ? ": " : "",
+	       (long long)json_integer_value(json_object_get(document, "points")),
+	       json_string_value(json_object_get(document, "split")),
+	       (long long)json_integer_value(json_object_get(document, "copies")),
+	       (long long)json_integer_value(json_object_get(document, "dim")));
 }
 
 static invar_status print_table(inv_session *s, const eval_values *v,
                                 const json_t *document)
 {
-	const json_t *names = json_object_get(document, "columns");
-	inv_table *t = inv_table_new(1 + json_array_size(names));
-	const char *key;
-	json_t *value;
-	size_t i;
+	inv_table *t = inv_results_table(document);
 	bool written;
 
 	if (!t)
 		return inv_no_memory(s);
-	inv_table_cell(t, "%s", "");
-	json_array_foreach (names, i, value)
-		inv_table_cell(t, "%s", json_string_value(value));
-	json_object_foreach (json_object_get(document, "measurements"), key, value)
-		put_rows(t, names, value);
 	if (strcmp(v->format, "text") == 0)
-		printf("%lld points of the split %s, width %lld\n\n",
-		       (long long)json_integer_value(json_object_get(document, "points")),
-		       json_string_value(json_object_get(document, "split")),
-		       (long long)json_integer_value(json_object_get(document, "dim")));
+		print_heading(document);
 	written = inv_table_write(t, v->format, stdout);
 	inv_table_free(t);
 	return written ? INVAR_OK : inv_no_memory(s);
@@ -214,7 +190,7 @@ static json_t *own_part(const json_t *document, const char *bank, const char *ti
                         const json_t *measurement)
 {
 	return json_pack(
-		"{s:s, s:O, s:O, s:O, s:O, s:O}", "bank", bank, "split",
+		"{s:s, s:O, s:O, s:O, s:O*, s:O*}", "bank", bank, "split",
 		json_object_get(document, "split"), "points", json_object_get(document, "points"),
 		"dim", json_object_get(document, "dim"), "F", json_object_get(measurement, "F"),
 		"E", json_object_get(measurement, title));
@@ -312,14 +288,23 @@ static invar_status run(inv_session *s, void *values)
 const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
-	.usage = "BANK ADAPTER… [options]",
+	.usage = "BANK [ADAPTER…] [options]",
 	.about =
-		"F, the features as they are, is always the first column. structure tells how "
-		"close "
-		"an adapter is to an isometry on clean features: L1 and L2, the least and the "
-		"greatest ratio of a distance after E to the one before; m, b and R2 of the line "
-		"through them; RMSD, NRMSD and CVRMSD, the deviation from equality. The numbers of "
-		"a run are merged into its metrics.json.",
+		"F, the features as they are, is always the first column. Probes are trained on "
+        "clean "
+		"rows of train and tested on clean and augmented rows: LC a linear classifier and "
+        "NC "
+		"one with a hidden layer on the codes, EC one with two on F, LC-kept a linear "
+		"classifier of F that is left alone and fed the codes, kNN neighbours in train. "
+		"structure tells how close an adapter is to an isometry on clean features: L1 and "
+		"L2, the least and the greatest ratio of a distance after E to the one before; m, "
+        "b "
+		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
+		"equality. collision is the share of augmented features nearer to another class "
+		"than to their own, as they are, after the best rigid map fitted on the same "
+		"points (as published, which flatters), and after one fitted on other points. What "
+		"the bank cannot answer is skipped. The numbers of a run are merged into its "
+		"metrics.json.",
 	.examples = examples,
 	.arguments = arguments,
 	.tables = tables,

@@ -27,59 +27,71 @@ A run that is finished has nothing left to do.
 $ invar train bank -o run --resume -q; cmp run/adapter.safetensors quiet/adapter.safetensors
 
 Structure: F against itself is an isometry. Names are made unique.
-$ invar eval bank run run/ ./run/adapter.safetensors -q | awk '{print $1, $2}'
-> 40 points
+$ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | awk '{print $1, $2}'
+> synthetic, coherent
 >
 > F run
-> pairs 780
-> zero_pairs 0
-> L1 1.0000
-> L2 1.0000
+> L1 |
 > m 1.0000
 > b 0.0000
-> R2 1.0000
+> R² 1.0000
 > RMSD 0.0000
 > NRMSD 0.0000
 > CVRMSD 0.0000
-$ invar eval bank run run/ ./run/adapter.safetensors -q | sed -n 3p
->                  F     run   run#2  adapter
-$ invar eval bank run --points 10 -q | sed -n '1p; 4,5p'
-> 10 points of the split test, width 8
-> pairs           45       45
-> zero_pairs       0        0
-$ invar eval bank run --json -q | grep -c '"structure"'
+$ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | sed -n 3p
+>                      F            run          run#2        adapter
+$ invar eval bank --points 10 --only structure -q
+> synthetic, coherent displacement: 10 points of the split test, 3 copies, width 8
+>
+>                      F
+> L1 | L2  1.000 | 1.000
+> m               1.0000
+> b               0.0000
+> R²              1.0000
+> RMSD            0.0000
+> NRMSD           0.0000
+> CVRMSD          0.0000
+$ invar eval bank run --json --only structure -q | grep -c '"structure"'
 > 1
-$ invar eval bank run --json -q -o all.json > printed.json; cmp all.json printed.json
+$ invar eval bank run --json --only structure -q -o all.json > printed.json; cmp all.json printed.json
 $ grep -A4 '"structure"' run/metrics.json
 >     "structure": {
 >       "bank": "bank",
 >       "split": "test",
 >       "points": 40,
 >       "dim": 8,
-$ echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run -q > /dev/null; grep -o '"[a-z]*":' run/metrics.json | head -3
+$ echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run --only structure -q > /dev/null; grep -o '"[a-z]*":' run/metrics.json | head -3
 > "measurements":
 > "other":
 > "structure":
 
-Every format, with names that need care.
+Every format, with names that need care; F is the same everywhere.
 $ cp -r run $'a|b_c,"d"'; cp -r run '名前'
-$ invar eval bank $'a|b_c,"d"' '名前' --format text -q | sed -n '3,5p' | cut -c1-40
->                  F  a|b_c,"d"    名前
-> pairs          780        780     780
-> zero_pairs       0          0       0
-$ invar eval bank $'a|b_c,"d"' '名前' --format markdown -q | head -3 
+$ invar eval bank $'a|b_c,"d"' '名前' --format text --only structure -q | sed -n 3p
+>                      F      a|b_c,"d"           名前
+$ invar eval bank --format text --only structure -q | sed -n '3,5p'
+>                      F
+> L1 | L2  1.000 | 1.000
+> m               1.0000
+$ invar eval bank $'a|b_c,"d"' '名前' --format markdown --only structure -q | head -2
 > |  | F | a\|b_c,"d" | 名前 |
 > |---|---:|---:|---:|
-> | pairs | 780 | 780 | 780 |
-$ invar eval bank $'a|b_c,"d"' '名前' --format csv -q | head -2 | tr -d '\r'
+$ invar eval bank --format markdown --only structure -q | head -3
+> |  | F |
+> |---|---:|
+> | L1 \| L2 | 1.000 \| 1.000 |
+$ invar eval bank $'a|b_c,"d"' '名前' --format csv --only structure -q | head -1 | tr -d '\r'
 > ,F,"a|b_c,""d""",名前
-> pairs,780,780,780
-$ invar eval bank $'a|b_c,"d"' '名前' --format latex -q | head -4
+$ invar eval bank --format csv --only structure -q | head -2 | tr -d '\r'
+> ,F
+> L1 | L2,1.000 | 1.000
+$ invar eval bank $'a|b_c,"d"' '名前' --format latex --only structure -q | head -3
 > \begin{tabular}{lrrr}
 > \hline
 >  & F & a|b\_c,"d" & 名前 \\
-> \hline
-$ invar eval bank $'a|b_c,"d"' '名前' --format latex -q | tail -2
+$ invar eval bank --format latex --only structure -q | tail -4
+> NRMSD & 0.0000 \\
+> CVRMSD & 0.0000 \\
 > \hline
 > \end{tabular}
 

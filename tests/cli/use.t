@@ -115,8 +115,8 @@ $ invar apply adapter.safetensors - -o - --json
 ! invar apply: --json and '-o -' both want standard output; choose one
 ? 2
 $ invar eval bank
-! invar eval: ADAPTER… is missing; the usage is: invar eval BANK ADAPTER… [options]
-? 2
+! invar: bank: there is no such bank
+? 1
 $ invar eval bank run --format html
 ! invar eval: --format is 'html' but must be text, markdown, csv or latex
 ? 2
