@@ -1,16 +1,13 @@
 /*
  * mlp.h - E itself: y = W2 relu(W0 x + b0) + b2, forward and backward.
  *
- * Letters: M rows, d features in, h hidden, w out. The four parameter blocks
- * lie in one vector, each at a multiple of 16 floats, so that the optimiser
- * and the checkpoint see plain arrays; the padding stays zero.
+ * Letters: M rows, d features in, h hidden, w out. Two of the layers of
+ * layers.h; this file gives their blocks the names that files know.
  */
 #ifndef INV_MLP_H
 #define INV_MLP_H
 
-#include "base/memory.h"
-#include "math/kernels.h"
-#include "math/matmul.h"
+#include "adapter/layers.h"
 
 enum { INV_MLP_BLOCKS = 4 };
 
@@ -37,7 +34,7 @@ size_t inv_mlp_floats(inv_mlp_shape s); /* of the whole vector, padding included
 void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params);
 
 /* The plans and activations for batches of M rows. */
-typedef struct inv_mlp_pass inv_mlp_pass;
+typedef inv_layers inv_mlp_pass;
 
 invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
                               bool backward, inv_mlp_pass **out);
