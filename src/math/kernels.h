@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16 };
+enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
 
 typedef struct inv_adamw_rates {
 	float keep; /* 1 - lr * weight_decay */
@@ -31,6 +32,14 @@ typedef struct inv_pair_sums {
 	double gap;              /* of (e - d)^2 */
 	double d_min, d_max, ratio_min, ratio_max;
 } inv_pair_sums;
+
+/* One query beside INV_DOT_COLS gallery rows, in the integers of neighbours.c. */
+typedef struct inv_near {
+	float scale;  /* twice the size of the query's unit */
+	float square; /* its squared norm */
+	uint32_t label;
+	float same, other; /* limits for rows of its label, and of others */
+} inv_near;
 
 struct inv_kernels {
 	/* True where all are finite. */
@@ -67,6 +76,26 @@ struct inv_kernels {
 	/* Adds pairs of squared distances to the sums; pairs with d2 = 0 are counted apart. */
 	void (*pair_sums)(const float *d2, const float *e2, size_t count, double shift_d,
 	                  double shift_e, inv_pair_sums *s);
+
+	/* Sum of (a - b)^2, each difference in double. */
+	double (*squared_distance)(const float *a, const float *b, size_t count);
+	/*
+	 * out = (x - centre) / scale, rounded to nearest; the caller has seen to it
+	 * that all fit. Returns the sum of (x - centre - scale out)^2.
+	 */
+	double (*quantise)(const float *x, const float *centre, size_t count, double scale,
+	                   int16_t *out);
+	/*
+	 * sums [DOT_ROWS][DOT_COLS] += products of a, packed as [pairs][DOT_ROWS][2],
+	 * and b, packed as [pairs][DOT_COLS][2]. No sum may leave 32 bits.
+	 */
+	void (*dot_tile)(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums);
+	/*
+	 * near[j] = squares[j] + t->square - t->scale scales[j] dots[j]; gives the
+	 * bits of those j < DOT_COLS that are not above the limit of their label.
+	 */
+	unsigned (*near_columns)(const inv_near *t, const int32_t *dots, const float *scales,
+	                         const float *squares, const uint32_t *labels, float *near);
 };
 
 /* cpu: the context's INV_CPU_* flags. */

@@ -329,6 +329,134 @@ static void pair_sums_avx2(const float *d2, const float *e2, size_t count, doubl
 	s->zero_pairs += count - on;
 }
 
+static double squared_distance_avx2(const float *a, const float *b, size_t count)
+{
+	__m256d sum[4];
+	double total;
+	size_t i = 0;
+
+#pragma GCC unroll 4
+	for (int v = 0; v < 4; v++)
+		sum[v] = _mm256_setzero_pd();
+	for (; i + 16 <= count; i += 16) {
+#pragma GCC unroll 4
+		for (int v = 0; v < 4; v++) {
+			__m256d x = _mm256_cvtps_pd(_mm_loadu_ps(a + i + 4 * v));
+			__m256d y = _mm256_cvtps_pd(_mm_loadu_ps(b + i + 4 * v));
+			__m256d gap = _mm256_sub_pd(x, y);
+
+			sum[v] = _mm256_fmadd_pd(gap, gap, sum[v]);
+		}
+	}
+	total = sum_lanes(
+		_mm256_add_pd(_mm256_add_pd(sum[0], sum[1]), _mm256_add_pd(sum[2], sum[3])));
+	for (; i < count; i++)
+		total = fma((double)a[i] - b[i], (double)a[i] - b[i], total);
+	return total;
+}
+
+/* Four values to whole numbers; adds the squares of what is lost. */
+static inline __m128i quantise_four(const float *x, const float *centre, __m256d scale,
+                                    __m256d inverse, __m256d *lost)
+{
+	__m256d value = _mm256_sub_pd(_mm256_cvtps_pd(_mm_loadu_ps(x)),
+	                              _mm256_cvtps_pd(_mm_loadu_ps(centre)));
+	__m256d whole = _mm256_round_pd(_mm256_mul_pd(value, inverse),
+	                                _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+	__m256d rest = _mm256_fnmadd_pd(scale, whole, value);
+
+	*lost = _mm256_fmadd_pd(rest, rest, *lost);
+	return _mm256_cvtpd_epi32(whole);
+}
+
+static double quantise_avx2(const float *x, const float *centre, size_t count, double scale,
+                            int16_t *out)
+{
+	const __m256d by = _mm256_set1_pd(scale), inverse = _mm256_set1_pd(1 / scale);
+	__m256d low = _mm256_setzero_pd(), high = low;
+	double sum;
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m128i a = quantise_four(x + i, centre + i, by, inverse, &low);
+		__m128i b = quantise_four(x + i + 4, centre + i + 4, by, inverse, &high);
+
+		_mm_storeu_si128((__m128i *)(out + i), _mm_packs_epi32(a, b));
+	}
+	sum = sum_lanes(_mm256_add_pd(low, high));
+	for (; i < count; i++) {
+		double value = (double)x[i] - centre[i], whole = nearbyint(value * (1 / scale));
+		double rest = fma(-scale, whole, value);
+
+		out[i] = (int16_t)whole;
+		sum = fma(rest, rest, sum);
+	}
+	return sum;
+}
+
+/* Two values at once: a query's pair is 32 bits, met by eight pairs of a vector. */
+static inline __m256i pair_of(const int16_t *a)
+{
+	return _mm256_castps_si256(_mm256_broadcast_ss((const float *)(const void *)a));
+}
+
+/*
+ * 6 x 16 sums in 12 accumulators, 16 products an instruction: twice what FMA
+ * does, and additions have ports of their own.
+ */
+static void dot_tile_avx2(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
+{
+	__m256i left[INV_DOT_ROWS], right[INV_DOT_ROWS];
+	__m256i *rows = (__m256i *)(void *)sums;
+
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_DOT_ROWS; i++) {
+		left[i] = _mm256_loadu_si256(rows + 2 * i);
+		right[i] = _mm256_loadu_si256(rows + 2 * i + 1);
+	}
+	for (size_t k = 0; k < pairs; k++, a += 2 * INV_DOT_ROWS, b += 2 * INV_DOT_COLS) {
+		__m256i p = _mm256_loadu_si256((const __m256i *)(const void *)b);
+		__m256i q = _mm256_loadu_si256((const __m256i *)(const void *)b + 1);
+
+#pragma GCC unroll 6
+		for (int i = 0; i < INV_DOT_ROWS; i++) {
+			__m256i x = pair_of(a + 2 * i);
+
+			left[i] = _mm256_add_epi32(left[i], _mm256_madd_epi16(x, p));
+			right[i] = _mm256_add_epi32(right[i], _mm256_madd_epi16(x, q));
+		}
+	}
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_DOT_ROWS; i++) {
+		_mm256_storeu_si256(rows + 2 * i, left[i]);
+		_mm256_storeu_si256(rows + 2 * i + 1, right[i]);
+	}
+}
+
+static unsigned near_columns_avx2(const inv_near *t, const int32_t *dots,
+                                  const float *scales, const float *squares,
+                                  const uint32_t *labels, float *near)
+{
+	const __m256 scale = _mm256_set1_ps(t->scale), square = _mm256_set1_ps(t->square);
+	const __m256 same = _mm256_set1_ps(t->same), other = _mm256_set1_ps(t->other);
+	const __m256i label = _mm256_set1_epi32((int)t->label);
+	unsigned bits = 0;
+
+	for (unsigned j = 0; j < INV_DOT_COLS; j += LANES) {
+		__m256 dot = _mm256_cvtepi32_ps(_mm256_loadu_si256((const __m256i *)(dots + j)));
+		__m256 by = _mm256_mul_ps(scale, _mm256_loadu_ps(scales + j));
+		__m256 value =
+			_mm256_fnmadd_ps(by, dot, _mm256_add_ps(_mm256_loadu_ps(squares + j), square));
+		__m256i own =
+			_mm256_cmpeq_epi32(label, _mm256_loadu_si256((const __m256i *)(labels + j)));
+		__m256 limit = _mm256_blendv_ps(other, same, _mm256_castsi256_ps(own));
+
+		_mm256_storeu_ps(near + j, value);
+		bits |= (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(value, limit, _CMP_NGT_UQ)) << j;
+	}
+	return bits;
+}
+
 void inv_kernels_avx2(struct inv_kernels *k)
 {
 	k->all_finite = all_finite_avx2;
@@ -342,4 +470,8 @@ void inv_kernels_avx2(struct inv_kernels *k)
 	k->pack_points = pack_points_avx2;
 	k->pair_distances = pair_distances_avx2;
 	k->pair_sums = pair_sums_avx2;
+	k->squared_distance = squared_distance_avx2;
+	k->quantise = quantise_avx2;
+	k->dot_tile = dot_tile_avx2;
+	k->near_columns = near_columns_avx2;
 }

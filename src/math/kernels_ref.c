@@ -125,6 +125,56 @@ static void pair_sums_ref(const float *d2, const float *e2, size_t count, double
 	}
 }
 
+static double squared_distance_ref(const float *a, const float *b, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+	return sum;
+}
+
+static double quantise_ref(const float *x, const float *centre, size_t count, double scale,
+                           int16_t *out)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double value = (double)x[i] - centre[i], whole = nearbyint(value * (1 / scale));
+		double rest = value - scale * whole;
+
+		out[i] = (int16_t)whole;
+		sum += rest * rest;
+	}
+	return sum;
+}
+
+static void dot_tile_ref(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
+{
+	for (size_t k = 0; k < pairs; k++)
+		for (size_t i = 0; i < INV_DOT_ROWS; i++)
+			for (size_t j = 0; j < INV_DOT_COLS; j++) {
+				const int16_t *p = a + 2 * (k * INV_DOT_ROWS + i);
+				const int16_t *q = b + 2 * (k * INV_DOT_COLS + j);
+
+				sums[i * INV_DOT_COLS + j] += p[0] * q[0] + p[1] * q[1];
+			}
+}
+
+static unsigned near_columns_ref(const inv_near *t, const int32_t *dots,
+                                 const float *scales, const float *squares,
+                                 const uint32_t *labels, float *near)
+{
+	unsigned bits = 0;
+
+	for (unsigned j = 0; j < INV_DOT_COLS; j++) {
+		near[j] = fmaf(-(t->scale * scales[j]), (float)dots[j], squares[j] + t->square);
+		if (!(near[j] > (labels[j] == t->label ? t->same : t->other)))
+			bits |= 1u << j;
+	}
+	return bits;
+}
+
 void inv_kernels_ref(struct inv_kernels *k)
 {
 	*k = (struct inv_kernels){
@@ -139,5 +189,9 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.pack_points = pack_points_ref,
 		.pair_distances = pair_distances_ref,
 		.pair_sums = pair_sums_ref,
+		.squared_distance = squared_distance_ref,
+		.quantise = quantise_ref,
+		.dot_tile = dot_tile_ref,
+		.near_columns = near_columns_ref,
 	};
 }

@@ -239,6 +239,99 @@ static void pair_sums_agree_and_leave_zeros_out(void **state)
 	}
 }
 
+static void squared_distances_agree(void **state)
+{
+	float x[MOST], y[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, MOST);
+	draw("y", y, MOST);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		double a = f.ref.squared_distance(x, y, sizes[n]);
+		double b = f.fast.squared_distance(x, y, sizes[n]);
+
+		assert_true(fabs(a - b) <= 1e-14 * a);
+		assert_true(f.fast.squared_distance(x, x, sizes[n]) == 0);
+	}
+}
+
+/* A product that falls on a half may round either way: the rest is the same. */
+static void whole_numbers_agree(void **state)
+{
+	float x[MOST], centre[MOST];
+	int16_t a[MOST], b[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, MOST);
+	draw("centre", centre, MOST);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		double lost = f.ref.quantise(x, centre, sizes[n], 0.003, a);
+		double rest = f.fast.quantise(x, centre, sizes[n], 0.003, b);
+
+		assert_true(fabs(lost - rest) <= 1e-12 * lost);
+		assert_true(lost <= 0.25 * 0.003 * 0.003 * (double)sizes[n] * (1 + 1e-9));
+		assert_memory_equal(a, b, sizes[n] * sizeof *a);
+	}
+}
+
+static void fill_whole(const char *purpose, int16_t *x, size_t count)
+{
+	inv_stream s = inv_stream_of(7, purpose, 0);
+	inv_cursor c = inv_cursor_of(&s, 0);
+
+	for (size_t i = 0; i < count; i++)
+		x[i] = (int16_t)((int)inv_next_below(&c, 2001) - 1000);
+}
+
+static void integer_tiles_are_equal(void **state)
+{
+	static int16_t a[2 * INV_DOT_ROWS * MOST], b[2 * INV_DOT_COLS * MOST];
+	int32_t sa[INV_DOT_ROWS * INV_DOT_COLS], sb[INV_DOT_ROWS * INV_DOT_COLS];
+	flavours f = both();
+
+	(void)state;
+	fill_whole("a", a, sizeof a / sizeof *a);
+	fill_whole("b", b, sizeof b / sizeof *b);
+	a[0] = a[1] = b[0] = b[1] = -32000; /* one pair alone comes near 2^31 */
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		for (size_t i = 0; i < INV_DOT_ROWS * INV_DOT_COLS; i++)
+			sa[i] = sb[i] = (int32_t)i - 50;
+		f.ref.dot_tile(a, b, sizes[n], sa);
+		f.fast.dot_tile(a, b, sizes[n], sb);
+		assert_memory_equal(sa, sb, sizeof sa);
+	}
+}
+
+static void near_columns_agree(void **state)
+{
+	const inv_near t = {0.02f, 1.5f, 3, 0.9f, 1.1f};
+	float scales[INV_DOT_COLS], squares[INV_DOT_COLS], a[INV_DOT_COLS], b[INV_DOT_COLS];
+	uint32_t labels[INV_DOT_COLS];
+	int32_t dots[INV_DOT_COLS];
+	flavours f = both();
+
+	(void)state;
+	for (int round = 0; round < 100; round++) {
+		inv_stream s = inv_stream_of(7, "near", (uint32_t)round);
+		inv_cursor c = inv_cursor_of(&s, 0);
+		unsigned bits;
+
+		for (size_t j = 0; j < INV_DOT_COLS; j++) {
+			scales[j] = inv_next_uniform(&c);
+			squares[j] = j == 5 ? NAN : inv_next_uniform(&c);
+			labels[j] = 2 + inv_next_below(&c, 3);
+			dots[j] = (int32_t)inv_next_below(&c, 200) - 100;
+		}
+		bits = f.ref.near_columns(&t, dots, scales, squares, labels, a);
+		assert_int_equal(bits, f.fast.near_columns(&t, dots, scales, squares, labels, b));
+		assert_true(bits & 1u << 5); /* what is not a number is not above a limit */
+		for (size_t j = 0; j < INV_DOT_COLS; j++)
+			assert_true(a[j] == b[j] || j == 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +344,10 @@ int main(void)
 		cmocka_unit_test(packing_agrees),
 		cmocka_unit_test(pair_distances_agree),
 		cmocka_unit_test(pair_sums_agree_and_leave_zeros_out),
+		cmocka_unit_test(squared_distances_agree),
+		cmocka_unit_test(whole_numbers_agree),
+		cmocka_unit_test(integer_tiles_are_equal),
+		cmocka_unit_test(near_columns_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

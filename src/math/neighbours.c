@@ -1,0 +1,582 @@
+/*
+ * neighbours.c - exact nearest neighbours behind a filter of small integers.
+ *
+ * A row x becomes whole numbers a of 16 bits with x - centre = scale a + rest;
+ * the centre is the gallery's mean, scale is the row's own, and |rest| is known
+ * exactly. Whole numbers multiply twice as fast as floats, their sums are exact
+ * in any order, and the triangle inequality bounds what they miss: a distance
+ * between the rounded rows is within |rest_q| + |rest_g| = E of the true one.
+ *
+ * A query keeps a shortlist. Where k rounded rows are within r, the true k-th
+ * distance is at most r + E, and a row whose rounded distance is above r + 2E is
+ * strictly farther: it goes, and so does everything above that limit from then
+ * on. What is left in the end (k rows and a few) is measured directly, in double
+ * and by differences. Equal rows fall on the same side, so ties are decided by
+ * the direct distances alone.
+ *
+ * |a| stays below REACH, so a sum of products stays below 2^31 by Cauchy and
+ * Schwarz. Lengths are counted in units of the longest gallery row, so that the
+ * floats of the filter neither overflow nor vanish.
+ *
+ * Queries are cut into blocks, one thread each; a block meets the whole gallery,
+ * packed once, DOT_COLS rows (a panel) and CHUNK values at a time: a chunk of a
+ * panel stays in the first cache while all queries of the block pass over it.
+ */
+#include "math/neighbours.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/kernels.h"
+
+enum {
+	ROWS = INV_DOT_ROWS,
+	COLS = INV_DOT_COLS,
+	CHUNK = 256,       /* pairs of values */
+	MOST_GROUPS = 32,  /* of ROWS queries in a block */
+	BLOCK_KB = 192,    /* packed queries of a block, in the second cache */
+	LISTS_KB = 4096,   /* shortlists of a block */
+	SPARE = 30,        /* room of a shortlist beyond 2k */
+	CENTRE_BLOCK = 512 /* rows whose sum is one partial of the mean */
+};
+
+static const double reach = 32000;
+static const double longest = 1e18; /* in units; the square must fit a float */
+
+typedef struct candidate {
+	float near; /* rounded distance, squared, in units */
+	uint32_t row;
+} candidate;
+
+typedef struct neighbour {
+	double squared;
+	uint32_t row;
+} neighbour;
+
+typedef struct shortlist {
+	size_t k, count, settled;
+	float limit;
+	candidate *maybe; /* [room_of(k)] */
+	neighbour *best;  /* [k + room_of(k)], the settled ones, nearest first */
+} shortlist;
+
+/* A row in whole numbers: what the filter has to know beside them. */
+typedef struct rounded {
+	float scale, square;
+	double length, rest;
+} rounded;
+
+typedef struct query {
+	const float *row;
+	rounded is;
+	uint32_t label, leave_out;
+	double error;      /* E */
+	double slack;      /* what the filter's float arithmetic may add or lose */
+	shortlist list[2]; /* one for all, or own class and others */
+} query;
+
+typedef struct scratch {
+	int16_t *rows;   /* [COLS, 2 pairs]: rows on their way into a pack */
+	int16_t *packed; /* [groups][pairs][ROWS][2] */
+	int32_t *sums;   /* [groups][ROWS][COLS] */
+	query *queries;  /* [groups ROWS] */
+} scratch;
+
+struct inv_neighbours {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	const float *rows; /* [n, w] */
+	const uint32_t *classes;
+	uint64_t n;
+	size_t w, pairs, k, groups;
+	float *centre;     /* [w] */
+	double unit, rest; /* longest row, largest rest of the gallery */
+	inv_arena arena;
+	int16_t *packed;         /* [panels][pairs][COLS][2] */
+	float *scales, *squares; /* [panels COLS] */
+	uint32_t *labels;        /* [panels COLS] */
+	double *lengths, *rests; /* [panels COLS] */
+	double *partial;         /* [blocks, w] for the mean */
+	scratch *scratch;        /* [threads] */
+};
+
+static size_t room_of(size_t k)
+{
+	return 2 * k + SPARE;
+}
+
+static size_t panels_of(const inv_neighbours *p)
+{
+	return inv_blocks(p->n, COLS);
+}
+
+/* ---- Rows as whole numbers ------------------------------------------------------ */
+
+static rounded round_row(const inv_neighbours *p, const float *row, int16_t *out)
+{
+	double length = sqrt(p->kernels.squared_distance(row, p->centre, p->w));
+	double scale = length > 0 ? length / reach : 1, square = 0;
+	double rest = sqrt(p->kernels.quantise(row, p->centre, p->w, scale, out));
+
+	for (size_t i = 0; i < p->w; i++)
+		square += (double)(out[i] * out[i]);
+	/* The last term stands for the roundings of double arithmetic. */
+	return (rounded){.scale = (float)(scale / p->unit),
+	                 .square = (float)(scale / p->unit * (scale / p->unit) * square),
+	                 .length = length / p->unit,
+	                 .rest = (rest + 1e-9 * rest + 1e-12 * length) / p->unit};
+}
+
+/* `count` rows of 16-bit values to [pairs][count][2]; a pair moves as one. */
+static void interleave(const int16_t *rows, size_t pairs, size_t count, int16_t *packed)
+{
+	for (size_t k = 0; k < pairs; k++)
+		for (size_t i = 0; i < count; i++)
+			memcpy(packed + 2 * (k * count + i), rows + 2 * (i * pairs + k),
+			       2 * sizeof *packed);
+}
+
+static void sum_rows(void *user, size_t block, unsigned thread)
+{
+	inv_neighbours *p = user;
+	double *sum = p->partial + block * p->w;
+	uint64_t first = block * CENTRE_BLOCK;
+	uint64_t end = first + CENTRE_BLOCK < p->n ? first + CENTRE_BLOCK : p->n;
+
+	(void)thread;
+	memset(sum, 0, p->w * sizeof *sum);
+	for (uint64_t i = first; i < end; i++)
+		for (size_t k = 0; k < p->w; k++)
+			sum[k] += p->rows[i * p->w + k];
+}
+
+static void measure_row(void *user, size_t block, unsigned thread)
+{
+	inv_neighbours *p = user;
+	uint64_t first = block * CENTRE_BLOCK;
+	uint64_t end = first + CENTRE_BLOCK < p->n ? first + CENTRE_BLOCK : p->n;
+
+	(void)thread;
+	for (uint64_t i = first; i < end; i++)
+		p->lengths[i] =
+			sqrt(p->kernels.squared_distance(p->rows + i * p->w, p->centre, p->w));
+}
+
+/* Any centre is right; near the mean, rows are short and their rests small. */
+static void find_centre(inv_neighbours *p)
+{
+	size_t blocks = inv_blocks(p->n, CENTRE_BLOCK);
+
+	inv_parallel(p->ctx, blocks, sum_rows, p);
+	for (size_t b = 1; b < blocks; b++)
+		for (size_t k = 0; k < p->w; k++)
+			p->partial[k] += p->partial[b * p->w + k];
+	for (size_t k = 0; k < p->w; k++)
+		p->centre[k] = (float)(p->partial[k] / (double)p->n);
+	inv_parallel(p->ctx, blocks, measure_row, p);
+	p->unit = 0;
+	for (uint64_t i = 0; i < p->n; i++)
+		p->unit = fmax(p->unit, p->lengths[i]);
+	if (p->unit == 0)
+		p->unit = 1;
+}
+
+static void pack_panel(void *user, size_t panel, unsigned thread)
+{
+	inv_neighbours *p = user;
+	int16_t *rows = p->scratch[thread].rows;
+
+	memset(rows, 0, COLS * 2 * p->pairs * sizeof *rows);
+	for (size_t i = 0; i < COLS; i++) {
+		size_t at = panel * COLS + i;
+		rounded r = {0};
+
+		if (at < p->n)
+			r = round_row(p, p->rows + at * p->w, rows + i * 2 * p->pairs);
+		p->scales[at] = r.scale;
+		p->squares[at] = r.square;
+		p->rests[at] = r.rest;
+		p->labels[at] = p->classes && at < p->n ? p->classes[at] : 0;
+	}
+	interleave(rows, p->pairs, COLS, p->packed + panel * p->pairs * COLS * 2);
+}
+
+static void pack_gallery(inv_neighbours *p)
+{
+	find_centre(p);
+	inv_parallel(p->ctx, panels_of(p), pack_panel, p);
+	p->rest = 0;
+	for (uint64_t i = 0; i < p->n; i++)
+		p->rest = fmax(p->rest, p->rests[i]);
+}
+
+/* ---- Shortlists --------------------------------------------------------------------- */
+
+/* Upward to a float, so that a limit never cuts what it must keep. */
+static float limit_of(double distance, double slack)
+{
+	double squared = distance * distance * (1 + 1e-9) + slack;
+
+	return squared < FLT_MAX ? nextafterf((float)squared, INFINITY) : INFINITY;
+}
+
+static float lower(float a, float b)
+{
+	return a < b ? a : b;
+}
+
+/* Moves the k-th smallest to place k - 1, smaller ones before it (Hoare). */
+static float select_kth(candidate *c, size_t count, size_t k)
+{
+	size_t low = 0, high = count - 1;
+
+	while (low < high) {
+		float pivot = c[low + (high - low) / 2].near;
+		size_t i = low, j = high;
+
+		for (;;) {
+			candidate keep;
+
+			while (c[i].near < pivot)
+				i++;
+			while (c[j].near > pivot)
+				j--;
+			if (i >= j)
+				break;
+			keep = c[i];
+			c[i++] = c[j];
+			c[j--] = keep;
+		}
+		if (k - 1 <= j)
+			high = j;
+		else
+			low = j + 1;
+	}
+	return c[k - 1].near;
+}
+
+static int by_distance(const void *a, const void *b)
+{
+	const neighbour *x = a, *y = b;
+
+	if (x->squared != y->squared)
+		return x->squared < y->squared ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* The true distance of everything on the list; the k nearest stay, as settled. */
+static void settle(const inv_neighbours *p, const query *q, shortlist *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		uint32_t row = l->maybe[i].row;
+
+		l->best[l->settled++] = (neighbour){
+			p->kernels.squared_distance(q->row, p->rows + row * p->w, p->w), row};
+	}
+	l->count = 0;
+	qsort(l->best, l->settled, sizeof *l->best, by_distance);
+	if (l->settled < l->k)
+		return;
+	l->settled = l->k;
+	l->limit = lower(
+		l->limit, limit_of(sqrt(l->best[l->k - 1].squared) / p->unit + q->error, q->slack));
+}
+
+/* Drops what cannot be among the k nearest. */
+static void prune(const query *q, shortlist *l)
+{
+	size_t kept = 0;
+
+	if (l->count >= l->k) {
+		double kth = select_kth(l->maybe, l->count, l->k);
+		double distance = sqrt(fmax(kth, 0) + q->slack) + 2 * q->error;
+
+		l->limit = lower(l->limit, limit_of(distance, q->slack));
+	}
+	for (size_t i = 0; i < l->count; i++)
+		if (l->maybe[i].near <= l->limit)
+			l->maybe[kept++] = l->maybe[i];
+	l->count = kept;
+}
+
+static void add(const inv_neighbours *p, const query *q, shortlist *l, float near,
+                uint32_t row)
+{
+	/* A row too long for floats is never filtered: its limit stays infinite. */
+	l->maybe[l->count++] = (candidate){isfinite(near) ? near : 0, row};
+	if (l->count < room_of(l->k))
+		return;
+	prune(q, l);
+	if (l->count > room_of(l->k) / 2) /* ties, or as good as ties */
+		settle(p, q, l);
+}
+
+/* ---- A block of queries against the gallery -------------------------------------------
+ */
+
+typedef struct search {
+	inv_neighbours *p;
+	const float *q;
+	const uint32_t *classes, *leave_out; /* NULL: k nearest of all */
+	uint64_t m;
+	size_t block; /* queries */
+	uint32_t *index;
+	double *squared, *own, *other;
+} search;
+
+static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
+{
+	const inv_neighbours *p = s->p;
+	double span = r->length + 1; /* no gallery row is longer than 1 */
+
+	q->row = s->q + i * p->w;
+	q->is = *r;
+	q->label = s->classes ? s->classes[i] : 0;
+	q->leave_out = s->leave_out ? s->leave_out[i] : UINT32_MAX;
+	q->error = span < longest ? r->rest + p->rest : INFINITY;
+	/* Eight roundings at most, each within 2^-24 of (|q| + |g|)^2; twice that. */
+	q->slack = 0x1p-20 * span * span;
+	for (int which = 0; which < 2; which++) {
+		shortlist *l = &q->list[which];
+
+		l->k = s->classes ? 1 : p->k;
+		l->count = l->settled = 0;
+		l->limit = INFINITY;
+	}
+}
+
+static void start_block(const search *s, scratch *t, uint64_t first, size_t count)
+{
+	const inv_neighbours *p = s->p;
+
+	for (size_t at = 0; at < count; at += ROWS) {
+		memset(t->rows, 0, ROWS * 2 * p->pairs * sizeof *t->rows);
+		for (size_t i = at; i < at + ROWS && i < count; i++) {
+			rounded r =
+				round_row(p, s->q + (first + i) * p->w, t->rows + (i - at) * 2 * p->pairs);
+
+			start_query(s, first + i, &r, &t->queries[i]);
+		}
+		interleave(t->rows, p->pairs, ROWS, t->packed + at * 2 * p->pairs);
+	}
+}
+
+static void multiply(const inv_neighbours *p, scratch *t, size_t panel, size_t groups)
+{
+	const int16_t *b = p->packed + panel * p->pairs * COLS * 2;
+
+	memset(t->sums, 0, groups * ROWS * COLS * sizeof *t->sums);
+	for (size_t from = 0; from < p->pairs; from += CHUNK) {
+		size_t pairs = p->pairs - from < CHUNK ? p->pairs - from : CHUNK;
+
+		for (size_t g = 0; g < groups; g++)
+			p->kernels.dot_tile(t->packed + (g * p->pairs + from) * ROWS * 2,
+			                    b + from * COLS * 2, pairs, t->sums + g * ROWS * COLS);
+	}
+}
+
+/* Of one query and one panel, what is not above the limits goes on the lists. */
+static void sift(const search *s, query *q, const int32_t *sums, size_t panel)
+{
+	const inv_neighbours *p = s->p;
+	size_t first = panel * COLS;
+	inv_near t = {2 * q->is.scale, q->is.square, q->label, q->list[0].limit,
+	              q->list[s->classes ? 1 : 0].limit};
+	float near[COLS];
+	unsigned bits = p->kernels.near_columns(&t, sums, p->scales + first, p->squares + first,
+	                                        p->labels + first, near);
+
+	if (p->n - first < COLS)
+		bits &= (1u << (p->n - first)) - 1;
+	for (; bits; bits &= bits - 1) {
+		unsigned j = (unsigned)__builtin_ctz(bits);
+		uint32_t row = (uint32_t)(first + j);
+		bool foreign = s->classes && p->labels[row] != q->label;
+
+		if (row != q->leave_out)
+			add(p, q, &q->list[foreign], near[j], row);
+	}
+}
+
+static void finish_query(const search *s, uint64_t i, query *q)
+{
+	const inv_neighbours *p = s->p;
+	size_t lists = s->classes ? 2 : 1;
+
+	for (size_t which = 0; which < lists; which++) {
+		prune(q, &q->list[which]);
+		settle(p, q, &q->list[which]);
+	}
+	if (s->classes) {
+		s->own[i] = q->list[0].settled ? q->list[0].best[0].squared : INFINITY;
+		s->other[i] = q->list[1].settled ? q->list[1].best[0].squared : INFINITY;
+		return;
+	}
+	for (size_t j = 0; j < p->k; j++) {
+		s->index[i * p->k + j] = q->list[0].best[j].row;
+		s->squared[i * p->k + j] = q->list[0].best[j].squared;
+	}
+}
+
+static void search_block(void *user, size_t block, unsigned thread)
+{
+	const search *s = user;
+	const inv_neighbours *p = s->p;
+	scratch *t = &p->scratch[thread];
+	uint64_t first = block * s->block;
+	size_t count = s->m - first < s->block ? (size_t)(s->m - first) : s->block;
+
+	start_block(s, t, first, count);
+	for (size_t panel = 0; panel < panels_of(p); panel++) {
+		multiply(p, t, panel, inv_blocks(count, ROWS));
+		for (size_t i = 0; i < count; i++)
+			sift(s, &t->queries[i], t->sums + i * COLS, panel);
+	}
+	for (size_t i = 0; i < count; i++)
+		finish_query(s, first + i, &t->queries[i]);
+}
+
+/* A few blocks for each thread; the answer does not depend on how many. */
+static void run(search *s)
+{
+	size_t share = inv_blocks(s->m, 4 * (size_t)s->p->ctx->threads);
+	size_t groups = inv_blocks(share, ROWS);
+
+	s->block = ROWS * (groups < s->p->groups ? groups : s->p->groups);
+	if (s->m)
+		inv_parallel(s->p->ctx, inv_blocks(s->m, s->block), search_block, s);
+}
+
+void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *classes,
+                          const uint32_t *leave_out, uint64_t m, double *own, double *other)
+{
+	search s = {.p = p,
+	            .q = q,
+	            .classes = classes,
+	            .leave_out = leave_out,
+	            .m = m,
+	            .own = own,
+	            .other = other};
+
+	if (p->ctx->cpu)
+		run(&s);
+	else
+		inv_nearest_by_class_ref(p->rows, p->classes, p->n, p->w, q, classes, leave_out, m,
+		                         own, other);
+}
+
+void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
+                 double *squared)
+{
+	search s = {.p = p, .q = q, .m = m, .index = index, .squared = squared};
+
+	if (p->ctx->cpu)
+		run(&s);
+	else
+		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
+}
+
+/* ---- Making and freeing
+ * ------------------------------------------------------------------ */
+
+/* As many groups of queries as the second cache and the lists' share allow. */
+static size_t groups_of(const inv_neighbours *p)
+{
+	size_t pack = ROWS * 2 * p->pairs * sizeof(int16_t);
+	size_t lists =
+		2 * ROWS *
+		(room_of(p->k) * sizeof(candidate) + (p->k + room_of(p->k)) * sizeof(neighbour));
+	size_t by_pack = BLOCK_KB * 1024 / pack, by_lists = LISTS_KB * 1024 / lists;
+	size_t groups = by_pack < by_lists ? by_pack : by_lists;
+
+	return groups < 1 ? 1 : groups < MOST_GROUPS ? groups : MOST_GROUPS;
+}
+
+static void take_scratch(inv_neighbours *p, scratch *t)
+{
+	inv_arena *a = &p->arena;
+	size_t queries = p->groups * ROWS, room = room_of(p->k);
+	scratch made = {inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
+	                inv_arena_take(a, queries * 2 * p->pairs, sizeof(int16_t)),
+	                inv_arena_take(a, queries * COLS, sizeof(int32_t)),
+	                inv_arena_take(a, queries, sizeof(query))};
+	candidate *maybe = inv_arena_take(a, queries * 2 * room, sizeof *maybe);
+	neighbour *best = inv_arena_take(a, queries * 2 * (p->k + room), sizeof *best);
+
+	if (!a->base)
+		return;
+	*t = made;
+	for (size_t i = 0; i < 2 * queries; i++) {
+		shortlist *l = &made.queries[i / 2].list[i % 2];
+
+		l->maybe = maybe + i * room;
+		l->best = best + i * (p->k + room);
+	}
+}
+
+static invar_status allocate(inv_neighbours *p)
+{
+	inv_arena *a = &p->arena;
+	size_t slots = panels_of(p) * COLS;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		p->centre = inv_arena_take(a, p->w, sizeof *p->centre);
+		p->packed = inv_arena_take(a, slots * 2 * p->pairs, sizeof *p->packed);
+		p->scales = inv_arena_take(a, slots, sizeof *p->scales);
+		p->squares = inv_arena_take(a, slots, sizeof *p->squares);
+		p->labels = inv_arena_take(a, slots, sizeof *p->labels);
+		p->lengths = inv_arena_take(a, slots, sizeof *p->lengths);
+		p->rests = inv_arena_take(a, slots, sizeof *p->rests);
+		p->partial =
+			inv_arena_take(a, inv_blocks(p->n, CENTRE_BLOCK) * p->w, sizeof *p->partial);
+		p->scratch = inv_arena_take(a, p->ctx->threads, sizeof *p->scratch);
+		for (unsigned t = 0; t < p->ctx->threads; t++)
+			take_scratch(p, round ? &p->scratch[t] : NULL);
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
+                                size_t w, const uint32_t *classes, size_t k,
+                                inv_neighbours **out)
+{
+	inv_neighbours *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a gallery");
+	*p = (inv_neighbours){.ctx = ctx,
+	                      .rows = rows,
+	                      .classes = classes,
+	                      .n = n,
+	                      .w = w,
+	                      .pairs = inv_blocks(w, 2),
+	                      .k = k};
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	p->groups = groups_of(p);
+	if (ctx->cpu) { /* the plain loops need nothing */
+		if ((st = allocate(p)) != INVAR_OK) {
+			inv_neighbours_free(p);
+			return st;
+		}
+		pack_gallery(p);
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_neighbours_free(inv_neighbours *p)
+{
+	if (p)
+		inv_arena_free(&p->arena);
+	inv_free(p);
+}

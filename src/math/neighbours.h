@@ -1,0 +1,49 @@
+/*
+ * neighbours.h - exact nearest neighbours of many rows in a gallery.
+ *
+ * Every answer is that of the direct computation: squared distances in double,
+ * from differences. A cheaper product with a proven bound on its error only
+ * tells which gallery rows cannot be the answer (neighbours.c). No matrix of
+ * distances is kept, and nothing depends on the number of threads.
+ */
+#ifndef INV_NEIGHBOURS_H
+#define INV_NEIGHBOURS_H
+
+#include <stddef.h>
+
+#include "base/context.h"
+
+typedef struct inv_neighbours inv_neighbours;
+
+/*
+ * Borrows rows [n, w] and their classes [n] (NULL where none are asked about)
+ * as long as it lives; 0 < n < 2^32. k <= n is what inv_nearest finds. Takes
+ * 2 bytes a value beside the rows. Belongs to one thread at a time.
+ */
+invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
+                                size_t w, const uint32_t *classes, size_t k,
+                                inv_neighbours **out);
+void inv_neighbours_free(inv_neighbours *p);
+
+/*
+ * For each of m queries [m, w] the squared distance to the nearest gallery row
+ * of its own class and of any other (Eq. 19); INFINITY where there is none.
+ * leave_out[i], where given, is a gallery row that does not count for query i.
+ */
+void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *classes,
+                          const uint32_t *leave_out, uint64_t m, double *own,
+                          double *other);
+
+/* The k nearest gallery rows, nearest first, equal ones by row: [m, k] each. */
+void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
+                 double *squared);
+
+/* Plain loops; what runs under INVAR_CPU=ref. */
+void inv_nearest_by_class_ref(const float *rows, const uint32_t *row_classes, uint64_t n,
+                              size_t w, const float *q, const uint32_t *classes,
+                              const uint32_t *leave_out, uint64_t m, double *own,
+                              double *other);
+void inv_nearest_ref(const float *rows, uint64_t n, size_t w, const float *q, uint64_t m,
+                     size_t k, uint32_t *index, double *squared);
+
+#endif
