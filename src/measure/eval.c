@@ -17,11 +17,20 @@
 
 static const invar_field fields[] = {
 	{"only", INVAR_FIELD_TEXT, FIELD(only), 0, 0, 0, NULL, "LIST", "Measurements",
-     "measure only these, separated by commas: structure"},
+     "measure only these, separated by commas: lc, nc, ec, kept, knn (all five: probe), "
+     "structure, collision"},
 	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, 0, NULL, "NAME", "Measurements",
      "the split of the bank that is measured"},
 	{"points", INVAR_FIELD_COUNT, FIELD(points), 0, 4e9, 0, NULL, "N", "Measurements",
      "take N rows spread evenly over the split; 0 is all"},
+	{"train", INVAR_FIELD_TEXT, FIELD(train), 0, 0, 0, NULL, "NAME", "Measurements",
+     "the split that probes, galleries and held-out maps learn from"},
+	{"leave-one-out", INVAR_FIELD_FLAG, FIELD(leave_one_out), 0, 1, 0, NULL, NULL,
+     "Measurements", "collision: an image's own clean feature does not count"},
+	{"k", INVAR_FIELD_COUNT, FIELD(k), 1, 4e9, 0, NULL, "N", "Measurements",
+     "knn: how many neighbours vote"},
+	{"index", INVAR_FIELD_TEXT, FIELD(index), 0, 0, 0, "adapted|clean", "WORD",
+     "Measurements", "knn: search among E(F(train)), or F(train) as it was"},
 	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
      "key of every random draw"},
 };

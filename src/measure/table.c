@@ -2,6 +2,8 @@
 #include "measure/measurement.h"
 
 const inv_measurement *const inv_measurements[] = {
+	&inv_measurement_knn,
 	&inv_measurement_structure,
+	&inv_measurement_collision,
 	NULL,
 };

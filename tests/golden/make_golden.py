@@ -21,9 +21,11 @@ import sys
 
 import numpy as np
 import torch
-from scipy.spatial.distance import pdist
+from scipy.linalg import expm, orthogonal_procrustes
+from scipy.spatial.distance import cdist, pdist
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.neighbors import KNeighborsClassifier
 
 CONVENTIONS = {
     "files": "Paths are relative to the folder of this manifest. Inputs are float32, outputs float64 "
@@ -283,6 +285,97 @@ def case_structures(root, cases):
     case.save(None, values)
 
 
+# ---- collisions and neighbours ---------------------------------------------------
+
+COLLISION = ("hits: the nearest clean point of another class is strictly nearer to the augmented point than the "
+             "nearest of its own class; _all: over all clean points, the own clean image included; _loo: that one "
+             "left out. raw: on aug; aligned: after the orthogonal map and translation with the least squared "
+             "residual onto clean.")
+
+
+def integers(case, kind, name, data, meaning):
+    case.array(kind, name, data, "<i4", meaning)
+
+
+def collisions(clean, labels, moved, leave_out):
+    """(who collides, the smallest margin between the two minima)."""
+    dist, same = cdist(moved, clean), labels[:, None] == labels[None]
+    inside = same & ~np.eye(len(clean), dtype=bool) if leave_out else same
+    other = np.where(same, np.inf, dist).min(axis=1)
+    own = np.where(inside, dist, np.inf).min(axis=1)
+    return other < own, np.abs(other - own).min()
+
+
+def case_collision(root, cases):
+    rng = np.random.default_rng(515)
+    n, d, classes = 137, 11, 5
+    labels = rng.integers(classes, size=n)
+    clean = (0.8 * rng.normal(size=(classes, d))[labels] + 0.7 * rng.normal(size=(n, d))).astype("f4")
+    skew = 0.15 * rng.normal(size=(d, d))
+    turn = expm(skew - skew.T)
+    aug = (clean @ turn + 0.3 * rng.normal(size=d) + 0.9 * rng.normal(size=(n, d))).astype("f4")
+    C, A = clean.astype("f8"), aug.astype("f8")
+    Q, _ = orthogonal_procrustes(A - A.mean(0), C - C.mean(0))
+    case = Case(root, cases, "collision", "metrics/collision", COLLISION, {"rel": 0, "abs": 1e-9})
+    case.input("clean", clean, "clean points")
+    case.input("aug", aug, "augmented points, row i belongs to clean row i")
+    integers(case, "inputs", "labels", labels, "class of each row")
+    values = {}
+    for kind, moved in (("raw", A), ("aligned", (A - A.mean(0)) @ Q + C.mean(0))):
+        for tag in ("all", "loo"):
+            hits, margin = collisions(C, labels, moved, tag == "loo")
+            if margin < 1e-3:
+                sys.exit("two minima are %.1e apart; choose another seed" % margin)
+            integers(case, "outputs", "hits_%s_%s" % (kind, tag), hits, "1 where the point collides")
+            values["count_%s_%s" % (kind, tag)] = int(hits.sum())
+            values["rate_%s_%s" % (kind, tag)] = float(hits.mean())
+    case.save(None, values)
+
+
+def case_collision_ties(root, cases):
+    """A grid of whole numbers: equal distances everywhere, points that occur twice."""
+    rng = np.random.default_rng(616)
+    clean, aug = rng.integers(-3, 4, size=(2, 61, 3)).astype("f4")
+    labels = rng.integers(3, size=61)
+    case = Case(root, cases, "collision_ties", "metrics/collision_ties",
+                COLLISION + " Small whole numbers, so ties are exact; a tie is no collision.",
+                {"rel": 0, "abs": 1e-9})
+    case.input("clean", clean, "clean points")
+    case.input("aug", aug, "augmented points")
+    integers(case, "inputs", "labels", labels, "class of each row")
+    values = {}
+    for tag in ("all", "loo"):
+        dist2 = np.square(aug[:, None] - clean[None]).sum(-1)  # whole numbers: no rounding
+        same = labels[:, None] == labels[None]
+        inside = same & ~np.eye(len(clean), dtype=bool) if tag == "loo" else same
+        hits = np.where(same, np.inf, dist2).min(1) < np.where(inside, dist2, np.inf).min(1)
+        integers(case, "outputs", "hits_raw_" + tag, hits, "1 where the point collides")
+        values.update({"count_raw_" + tag: int(hits.sum()), "rate_raw_" + tag: float(hits.mean())})
+    case.save(None, values)
+
+
+def case_knn(root, cases):
+    rng = np.random.default_rng(717)
+    n, d, classes = 109, 9, 6
+    labels = rng.integers(classes, size=n)
+    gallery = (0.6 * rng.normal(size=(classes, d))[labels] + 0.7 * rng.normal(size=(n, d))).astype("f4")
+    queries = (gallery + 0.9 * rng.normal(size=(n, d))).astype("f4")
+    case = Case(root, cases, "knn_retrieval", "metrics/knn_retrieval",
+                "sklearn.neighbors.KNeighborsClassifier, brute force, uniform weights: the majority of the k "
+                "nearest labels, the smallest label where several have as many votes.", {"rel": 0, "abs": 1e-9})
+    case.input("gallery", gallery, "clean points")
+    case.input("queries", queries, "augmented points, row i belongs to gallery row i")
+    integers(case, "inputs", "labels", labels, "class of gallery row i and of query i")
+    values = {}
+    for k in (1, 5, 20):
+        model = KNeighborsClassifier(k, algorithm="brute").fit(gallery.astype("f8"), labels)
+        found = model.predict(queries.astype("f8"))
+        integers(case, "outputs", "knn_predictions_%d" % k, found, "predicted class of each query, k=%d" % k)
+        values.update({"knn_correct_%d" % k: int((found == labels).sum()),
+                       "knn_accuracy_%d" % k: float((found == labels).mean())})
+    case.save(None, values)
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     torch.set_num_threads(1)
@@ -293,6 +386,9 @@ def main():
     case_schedule(root, cases)
     case_train(root, cases, *mawa_data)
     case_structures(root, cases)
+    case_collision(root, cases)
+    case_collision_ties(root, cases)
+    case_knn(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
 

@@ -1,0 +1,336 @@
+/*
+ * collision.c - how often an augmented image is nearer to another class (Eq. 19).
+ *
+ * A point collides where the nearest clean point of another class is strictly
+ * closer than the nearest of its own; the image's own clean point is one of
+ * those unless left out. Three rates: raw; aligned, after the best rigid map of
+ * the copy onto the clean points, fitted on the very points it is measured on,
+ * as published; and held out, where it is fitted on others. The published form
+ * can fit anything once the width nears the number of points, so it is shown
+ * beside the held-out one.
+ *
+ * Held out means: fitted on the same copy of train. Where train has fewer copies
+ * than the split, on the even points and measured on the odd ones, and the
+ * reverse; for all copies alike, so that their mean is of one kind.
+ *
+ * The clean codes stay in memory as the gallery; copies and train stream by.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "math/neighbours.h"
+#include "math/rigid.h"
+#include "measure/bootstrap.h"
+#include "measure/measurement.h"
+
+enum { BLOCK = 2048 }; /* even, so that halves keep their parity */
+
+enum { RAW, ALIGNED, HELD_OUT, KINDS };
+
+static const char *const kinds[KINDS] = {"raw", "aligned", "held_out"};
+
+typedef struct maps {
+	inv_map_affine aligned, held[2]; /* held[i] for points with number % 2 = i */
+} maps;
+
+typedef struct job {
+	const inv_measure_input *in;
+	uint64_t points;
+	uint32_t copies;
+	bool halves;
+	inv_neighbours *gallery;
+	inv_arena arena;
+	float *clean;              /* [points, w] */
+	uint32_t *labels;          /* [points] */
+	float *rows, *moved;       /* [BLOCK, w] */
+	uint32_t *classes, *leave; /* [BLOCK] */
+	double *own, *other;       /* [BLOCK] */
+	double *share[KINDS];      /* [points]: collisions, then their share */
+	double *rate[KINDS];       /* [copies] */
+} job;
+
+/* ---- Fitting ---------------------------------------------------------------------- */
+
+/* Every second row from `from` on moves to the front; gives how many. */
+static uint64_t keep_half(const float *rows, size_t w, uint64_t count, uint64_t from,
+                          float *out)
+{
+	uint64_t kept = 0;
+
+	for (uint64_t i = from; i < count; i += 2)
+		memmove(out + kept++ * w, rows + i * w, w * sizeof *out);
+	return kept;
+}
+
+static invar_status progress(const job *j, int32_t copy, uint64_t done)
+{
+	return inv_progress(j->in->ctx, "collision", (uint64_t)copy * j->points + done,
+	                    (uint64_t)j->copies * j->points);
+}
+
+/* All points of a copy onto their clean ones; each half alone where asked for. */
+static invar_status add_points(job *j, int32_t copy, inv_pairs *all, inv_pairs *half[2])
+{
+	size_t w = j->in->w;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t first = 0; first < j->points && st == INVAR_OK; first += BLOCK) {
+		uint64_t now = j->points - first < BLOCK ? j->points - first : BLOCK;
+		const float *clean = j->clean + first * w;
+
+		if ((st = progress(j, copy, 0)) == INVAR_OK)
+			st = inv_measure_rows(j->in, j->in->split, copy, false, j->points, first, now,
+			                      j->rows);
+		if (st == INVAR_OK)
+			inv_pairs_add(all, j->rows, clean, now);
+		for (uint64_t i = 0; i < 2 && half[i] && st == INVAR_OK; i++) {
+			float *targets = j->moved + BLOCK / 2 * w;
+			uint64_t kept = keep_half(j->rows, w, now, i, j->moved);
+
+			keep_half(clean, w, now, i, targets);
+			inv_pairs_add(half[i], j->moved, targets, kept);
+		}
+	}
+	return st;
+}
+
+static invar_status add_train(job *j, int32_t copy, inv_pairs *pairs)
+{
+	const inv_measure_input *in = j->in;
+	uint64_t rows = in->train->rows;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t first = 0; first < rows && st == INVAR_OK; first += BLOCK) {
+		uint64_t now = rows - first < BLOCK ? rows - first : BLOCK;
+
+		if ((st = progress(j, copy, 0)) == INVAR_OK)
+			st = inv_measure_rows(in, in->train, copy, false, rows, first, now, j->rows);
+		if (st == INVAR_OK)
+			st = inv_measure_rows(in, in->train, INVAR_CLEAN, false, rows, first, now,
+			                      j->moved);
+		if (st == INVAR_OK)
+			inv_pairs_add(pairs, j->rows, j->moved, now);
+	}
+	return st;
+}
+
+/* The odd points get the map of the even ones, and the reverse. */
+static invar_status fit(job *j, int32_t copy, maps *m)
+{
+	inv_pairs *pairs[3] = {NULL, NULL, NULL}; /* all points, or even and odd ones */
+	size_t count = j->halves ? 3 : 2;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		st = inv_pairs_new(j->in->ctx, j->in->w, false, &pairs[i]);
+	if (st == INVAR_OK)
+		st = add_points(j, copy, pairs[0],
+		                j->halves ? pairs + 1 : (inv_pairs *[2]){NULL, NULL});
+	if (st == INVAR_OK && !j->halves)
+		st = add_train(j, copy, pairs[1]);
+	if (st == INVAR_OK)
+		st = inv_fit_rigid(pairs[0], &m->aligned);
+	for (size_t i = 1; i < count && st == INVAR_OK; i++)
+		st = inv_fit_rigid(pairs[i], &m->held[j->halves ? 2 - i : 0]);
+	for (size_t i = 0; i < count; i++)
+		inv_pairs_free(pairs[i]);
+	return st;
+}
+
+static void clear(maps *m)
+{
+	inv_map_clear(&m->aligned);
+	inv_map_clear(&m->held[0]);
+	inv_map_clear(&m->held[1]);
+}
+
+/* ---- Counting ------------------------------------------------------------------------ */
+
+/* Row i of rows is point first + i step of a copy. */
+static void count_hits(job *j, int kind, int32_t copy, const float *rows, uint64_t first,
+                       uint64_t step, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		j->leave[i] = (uint32_t)(first + i * step);
+		j->classes[i] = j->labels[j->leave[i]];
+	}
+	inv_nearest_by_class(j->gallery, rows, j->classes,
+	                     j->in->opts->leave_one_out ? j->leave : NULL, count, j->own,
+	                     j->other);
+	for (uint64_t i = 0; i < count; i++) {
+		bool hit = j->other[i] < j->own[i]; /* a tie is no collision */
+
+		j->share[kind][first + i * step] += hit;
+		j->rate[kind][copy] += hit;
+	}
+}
+
+static invar_status count_moved(job *j, int kind, int32_t copy, const inv_map_affine *map,
+                                uint64_t first, uint64_t step, uint64_t count)
+{
+	invar_status st = inv_map_rows(j->in->ctx, map, j->moved, count, j->moved);
+
+	if (st == INVAR_OK)
+		count_hits(j, kind, copy, j->moved, first, step, count);
+	return st;
+}
+
+static invar_status count_block(job *j, int32_t copy, const maps *m, uint64_t first,
+                                uint64_t now)
+{
+	size_t w = j->in->w;
+	invar_status st =
+		inv_measure_rows(j->in, j->in->split, copy, false, j->points, first, now, j->rows);
+
+	if (st != INVAR_OK)
+		return st;
+	count_hits(j, RAW, copy, j->rows, first, 1, now);
+	memcpy(j->moved, j->rows, now * w * sizeof *j->moved);
+	st = count_moved(j, ALIGNED, copy, &m->aligned, first, 1, now);
+	if (!j->halves && st == INVAR_OK) {
+		memcpy(j->moved, j->rows, now * w * sizeof *j->moved);
+		st = count_moved(j, HELD_OUT, copy, &m->held[0], first, 1, now);
+	}
+	for (uint64_t i = 0; i < 2 && j->halves && st == INVAR_OK; i++)
+		st = count_moved(j, HELD_OUT, copy, &m->held[i], first + i, 2,
+		                 keep_half(j->rows, w, now, i, j->moved));
+	return st;
+}
+
+static invar_status measure_copy(job *j, int32_t copy)
+{
+	maps m = {0};
+	invar_status st = fit(j, copy, &m);
+
+	for (uint64_t first = 0; first < j->points && st == INVAR_OK; first += BLOCK)
+		if ((st = progress(j, copy, first)) == INVAR_OK)
+			st = count_block(j, copy, &m, first,
+			                 j->points - first < BLOCK ? j->points - first : BLOCK);
+	clear(&m);
+	return st;
+}
+
+/* ---- The column ------------------------------------------------------------------------
+ */
+
+static invar_status allocate(job *j)
+{
+	inv_arena *a = &j->arena;
+	size_t w = j->in->w;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		j->clean = inv_arena_take(a, j->points * w, sizeof *j->clean);
+		j->labels = inv_arena_take(a, j->points, sizeof *j->labels);
+		j->rows = inv_arena_take(a, BLOCK * w, sizeof *j->rows);
+		j->moved = inv_arena_take(a, BLOCK * w, sizeof *j->moved);
+		j->classes = inv_arena_take(a, BLOCK, sizeof *j->classes);
+		j->leave = inv_arena_take(a, BLOCK, sizeof *j->leave);
+		j->own = inv_arena_take(a, BLOCK, sizeof *j->own);
+		j->other = inv_arena_take(a, BLOCK, sizeof *j->other);
+		for (int kind = 0; kind < KINDS; kind++) {
+			j->share[kind] = inv_arena_take(a, j->points, sizeof(double));
+			j->rate[kind] = inv_arena_take(a, j->copies, sizeof(double));
+		}
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	for (int kind = 0; kind < KINDS; kind++) {
+		memset(j->share[kind], 0, j->points * sizeof(double));
+		memset(j->rate[kind], 0, j->copies * sizeof(double));
+	}
+	return INVAR_OK;
+}
+
+static invar_status prepare(job *j)
+{
+	const inv_measure_input *in = j->in;
+	uint32_t classes;
+	uint64_t same = 0;
+	invar_status st = allocate(j);
+
+	if (st == INVAR_OK)
+		st = inv_measure_labels(in, in->split, j->points, j->labels, &classes);
+	if (st != INVAR_OK)
+		return st;
+	while (same < j->points && j->labels[same] == j->labels[0])
+		same++;
+	if (same == j->points)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "collision needs at least two classes, all %" PRIu64
+		                " points of %s are of class %" PRIu32,
+		                j->points, in->split->name, j->labels[0]);
+	st = inv_measure_rows(in, in->split, INVAR_CLEAN, false, j->points, 0, j->points,
+	                      j->clean);
+	if (st == INVAR_OK)
+		st = inv_neighbours_new(in->ctx, j->clean, j->points, in->w, j->labels, 1,
+		                        &j->gallery);
+	return st;
+}
+
+/* Counts become shares of the copies, and of the points. */
+static invar_status kind_json(job *j, int kind, json_t **out)
+{
+	json_t *rates = json_array();
+	inv_interval interval;
+	invar_status st;
+
+	for (uint64_t i = 0; i < j->points; i++)
+		j->share[kind][i] /= j->copies;
+	st = inv_bootstrap(j->in->ctx, j->share[kind], j->points, j->in->opts->seed, &interval);
+	if (st != INVAR_OK) {
+		json_decref(rates);
+		return st;
+	}
+	for (uint32_t c = 0; c < j->copies; c++)
+		json_array_append_new(rates, json_real(j->rate[kind][c] / (double)j->points));
+	*out = inv_interval_json(&interval);
+	json_object_set_new(*out, "copies", rates);
+	return INVAR_OK;
+}
+
+static invar_status to_json(job *j, json_t **out)
+{
+	json_t *doc =
+		json_pack("{s:I, s:I, s:b}", "points", (json_int_t)j->points, "copies",
+	              (json_int_t)j->copies, "leave_one_out", j->in->opts->leave_one_out);
+	invar_status st = INVAR_OK;
+
+	for (int kind = 0; kind < KINDS && st == INVAR_OK; kind++) {
+		json_t *one = NULL;
+
+		if ((st = kind_json(j, kind, &one)) == INVAR_OK)
+			json_object_set_new(doc, kinds[kind], one);
+	}
+	if (st != INVAR_OK) {
+		json_decref(doc);
+		return st;
+	}
+	json_object_set_new(json_object_get(doc, kinds[HELD_OUT]), "fitted_on",
+	                    json_string(j->halves ? "halves" : "train"));
+	*out = doc;
+	return INVAR_OK;
+}
+
+static invar_status measure(const inv_measure_input *in, json_t **out)
+{
+	const inv_split *train = in->train;
+	job j = {.in = in,
+	         .points = inv_measure_points(in, in->split),
+	         .copies = in->split->copies,
+	         .halves = !train || train == in->split || train->copies < in->split->copies};
+	invar_status st = prepare(&j);
+
+	for (uint32_t copy = 0; copy < j.copies && st == INVAR_OK; copy++)
+		st = measure_copy(&j, (int32_t)copy);
+	if (st == INVAR_OK)
+		st = to_json(&j, out);
+	inv_neighbours_free(j.gallery);
+	inv_arena_free(&j.arena);
+	return st;
+}
+
+const inv_measurement inv_measurement_collision = {
+	"collision", NULL, INV_NEEDS_LABELS | INV_NEEDS_COPIES, measure};

@@ -1,0 +1,191 @@
+/*
+ * knn.c - accuracy of a vote among the k nearest training rows.
+ *
+ * Euclidean distances, one vote each; the label with the most votes wins, the
+ * smallest of those that have as many, as in scikit-learn's KNeighborsClassifier.
+ * Of rows at the same distance the earlier one votes.
+ *
+ * The gallery is E(F(train)), or with --index clean F(train) untouched: an index
+ * that exists already, asked by queries that alone pass through E.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "math/neighbours.h"
+#include "measure/bootstrap.h"
+#include "measure/measurement.h"
+
+enum { BLOCK = 2048, MOST_FOUND = 1 << 22 }; /* queries, neighbours a block */
+
+typedef struct job {
+	const inv_measure_input *in;
+	bool clean_index;
+	uint64_t gallery_rows, rows;
+	size_t k, block;
+	inv_neighbours *gallery;
+	inv_arena arena;
+	float *train;           /* [gallery_rows, w] */
+	uint32_t *train_labels; /* [gallery_rows] */
+	uint32_t *labels;       /* [rows] */
+	float *queries;         /* [block, w] */
+	uint32_t *index;        /* [block, k] */
+	double *squared;        /* [block, k] */
+	uint32_t *votes;        /* [k] */
+	double *share;          /* [rows] */
+} job;
+
+static int by_label(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Labels in order: of equally long runs the first has the smallest label. */
+static uint32_t winner(uint32_t *votes, size_t k)
+{
+	uint32_t best = votes[0];
+	size_t most = 0;
+
+	qsort(votes, k, sizeof *votes, by_label);
+	for (size_t i = 0, run = 0; i < k; i++) {
+		run = i && votes[i] == votes[i - 1] ? run + 1 : 1;
+		if (run > most) {
+			most = run;
+			best = votes[i];
+		}
+	}
+	return best;
+}
+
+static invar_status ask_copy(job *j, int32_t copy, uint64_t done, uint64_t total)
+{
+	const inv_measure_input *in = j->in;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t first = 0; first < j->rows && st == INVAR_OK; first += j->block) {
+		uint64_t now = j->rows - first < j->block ? j->rows - first : j->block;
+
+		if ((st = inv_progress(in->ctx, "knn", done + first, total)) != INVAR_OK ||
+		    (st = inv_measure_rows(in, in->split, copy, false, j->rows, first, now,
+		                           j->queries)) != INVAR_OK)
+			break;
+		inv_nearest(j->gallery, j->queries, now, j->index, j->squared);
+		for (uint64_t i = 0; i < now; i++) {
+			for (size_t v = 0; v < j->k; v++)
+				j->votes[v] = j->train_labels[j->index[i * j->k + v]];
+			j->share[first + i] += winner(j->votes, j->k) == j->labels[first + i];
+		}
+	}
+	return st;
+}
+
+/* The clean rows, or all copies; the share of an image is over its copies. */
+static invar_status ask(job *j, bool clean, json_t **out)
+{
+	uint32_t copies = clean ? 1 : j->in->split->copies;
+	uint64_t total = (1 + (uint64_t)j->in->split->copies) * j->rows;
+	inv_interval interval;
+	invar_status st = INVAR_OK;
+
+	memset(j->share, 0, j->rows * sizeof *j->share);
+	for (uint32_t c = 0; c < copies && st == INVAR_OK; c++)
+		st = ask_copy(j, clean ? INVAR_CLEAN : (int32_t)c,
+		              (clean ? 0 : 1 + (uint64_t)c) * j->rows, total);
+	for (uint64_t i = 0; i < j->rows; i++)
+		j->share[i] /= copies;
+	if (st == INVAR_OK)
+		st = inv_bootstrap(j->in->ctx, j->share, j->rows, j->in->opts->seed, &interval);
+	if (st == INVAR_OK)
+		*out = inv_interval_json(&interval);
+	return st;
+}
+
+/* ---- The column ------------------------------------------------------------------------
+ */
+
+static invar_status allocate(job *j)
+{
+	inv_arena *a = &j->arena;
+	size_t w = j->in->w;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		j->train = inv_arena_take(a, j->gallery_rows * w, sizeof *j->train);
+		j->train_labels = inv_arena_take(a, j->gallery_rows, sizeof *j->train_labels);
+		j->labels = inv_arena_take(a, j->rows, sizeof *j->labels);
+		j->queries = inv_arena_take(a, j->block * w, sizeof *j->queries);
+		j->index = inv_arena_take(a, j->block * j->k, sizeof *j->index);
+		j->squared = inv_arena_take(a, j->block * j->k, sizeof *j->squared);
+		j->votes = inv_arena_take(a, j->k, sizeof *j->votes);
+		j->share = inv_arena_take(a, j->rows, sizeof *j->share);
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+static invar_status prepare(job *j)
+{
+	const inv_measure_input *in = j->in;
+	uint32_t classes;
+	invar_status st;
+
+	if (j->clean_index && in->w != in->d)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "--index clean compares codes with features, but codes are %" PRIu32
+		                " wide and features %" PRIu32,
+		                in->w, in->d);
+	if ((st = allocate(j)) != INVAR_OK ||
+	    (st = inv_measure_labels(in, in->train, j->gallery_rows, j->train_labels,
+	                             &classes)) != INVAR_OK ||
+	    (st = inv_measure_labels(in, in->split, j->rows, j->labels, &classes)) !=
+	        INVAR_OK ||
+	    (st = inv_measure_rows(in, in->train, INVAR_CLEAN, j->clean_index, j->gallery_rows,
+	                           0, j->gallery_rows, j->train)) != INVAR_OK)
+		return st;
+	return inv_neighbours_new(in->ctx, j->train, j->gallery_rows, in->w, NULL, j->k,
+	                          &j->gallery);
+}
+
+static invar_status to_json(job *j, json_t **out)
+{
+	json_t *clean = NULL, *augmented = NULL;
+	invar_status st = ask(j, true, &clean);
+
+	if (st == INVAR_OK && j->in->split->copies)
+		st = ask(j, false, &augmented);
+	if (st != INVAR_OK) {
+		json_decref(clean);
+		return st;
+	}
+	*out = json_pack("{s:I, s:s, s:o, s:o*}", "k", (json_int_t)j->k, "index",
+	                 j->in->opts->index, "clean", clean, "augmented", augmented);
+	return INVAR_OK;
+}
+
+static invar_status measure(const inv_measure_input *in, json_t **out)
+{
+	uint64_t n = in->train->rows, k = in->opts->k < n ? in->opts->k : n;
+	job j = {.in = in,
+	         .clean_index = strcmp(in->opts->index, "clean") == 0,
+	         .gallery_rows = n,
+	         .rows = in->split->rows,
+	         .k = (size_t)k,
+	         .block = BLOCK < MOST_FOUND / k ? BLOCK : (size_t)(MOST_FOUND / k)};
+	invar_status st;
+
+	if (!j.block)
+		j.block = 1;
+	if ((st = prepare(&j)) == INVAR_OK)
+		st = to_json(&j, out);
+	inv_neighbours_free(j.gallery);
+	inv_arena_free(&j.arena);
+	return st;
+}
+
+const inv_measurement inv_measurement_knn = {"knn", "probe",
+                                             INV_NEEDS_LABELS | INV_NEEDS_TRAIN, measure};
