@@ -5,6 +5,7 @@
  *     ready
  *     step 384 10           ->  seconds of 10 MaWa steps at d = 384
  *     structure 8000 384    ->  seconds of structure over 8,000 points
+ *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
  *     profile 384 10        ->  seconds by part, on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
@@ -17,6 +18,7 @@
 #include "adapter/adamw.h"
 #include "adapter/step.h"
 #include "base/rng.h"
+#include "math/neighbours.h"
 
 enum { IMAGES = 256, SAMPLES = 3, HIDDEN = 4096, SIZES = 4 };
 
@@ -144,6 +146,46 @@ static double time_structure(invar_context *ctx, size_t n, size_t d)
 	return start;
 }
 
+/* ---- Collisions ------------------------------------------------------------------ */
+
+static double count_collisions(const invar_context *ctx, const float *clean, size_t n,
+                               const float *aug, size_t m, size_t d, const uint32_t *labels,
+                               double *own, double *other)
+{
+	inv_neighbours *gallery;
+	double hits = 0;
+
+	die(inv_neighbours_new(ctx, clean, n, d, labels, 1, &gallery));
+	inv_nearest_by_class(gallery, aug, labels, NULL, m, own, other);
+	for (size_t i = 0; i < m; i++)
+		hits += other[i] < own[i];
+	inv_neighbours_free(gallery);
+	return hits / (double)m;
+}
+
+/* n clean points of ten classes, m <= n of them augmented by noise of their own size. */
+static double time_collision(const invar_context *ctx, size_t n, size_t m, size_t d)
+{
+	float *clean = normal_rows(n, d, "bench/x"), *aug = normal_rows(m, d, "bench/e");
+	uint32_t *labels = inv_calloc(n, sizeof *labels);
+	double *near = inv_calloc(2 * m, sizeof *near), start;
+
+	if (!labels || !near || m > n)
+		exit(1);
+	for (size_t i = 0; i < n; i++)
+		labels[i] = (uint32_t)(i % 10);
+	for (size_t i = 0; i < m * d; i++)
+		aug[i] += clean[i];
+	start = now();
+	count_collisions(ctx, clean, n, aug, m, d, labels, near, near + m);
+	start = now() - start;
+	inv_free(clean);
+	inv_free(aug);
+	inv_free(labels);
+	inv_free(near);
+	return start;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc == 3 && strcmp(argv[1], "--threads") == 0
@@ -157,7 +199,7 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {
-		size_t a, b;
+		size_t a, b, c;
 
 		if (sscanf(line, "step %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_steps(ctx, known, a, (int)b));
@@ -165,6 +207,8 @@ int main(int argc, char **argv)
 			printf("%.9f\n", profile_steps(ctx, known, a, (int)b));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
+		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
+			printf("%.9f\n", time_collision(ctx, a, b, c));
 		else
 			puts("what?");
 		fflush(stdout);

@@ -229,7 +229,7 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
 /* Fill with invar_train_defaults(&o), change what matters, pass by pointer. */
 typedef struct invar_train_opts {
 	size_t size;               /* set by the defaults call; lets the struct grow */
-	const char *loss;          /* "mawa" */
+	const char *loss;          /* "mawa"; "none": a closed form is the adapter, untrained */
 	const char *split;         /* rows that train; "train" */
 	uint64_t epochs;           /* 100 */
 	uint64_t batch;            /* N, images a step; 256 */
@@ -249,6 +249,8 @@ typedef struct invar_train_opts {
 	uint64_t seed;             /* key of every random draw; 0 */
 	int resume;                /* go on with the run that is there; 0 */
 	int force;                 /* replace the run that is there; 0 */
+	const char *init;          /* where E begins: "random", "identity", "rigid", "ridge" */
+	double ridge;              /* lambda of "ridge"; 0 = chosen on held-out images */
 } invar_train_opts;
 
 INVAR_API void invar_train_defaults(invar_train_opts *o);

@@ -6,13 +6,21 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "adapter/closed.h"
+
 #define FIELD(member) offsetof(invar_train_opts, member)
 #define RESULT INVAR_FIELD_RESULT
 #define ABOVE INVAR_FIELD_ABOVE
 
 static const invar_field fields[] = {
-	{"loss", INVAR_FIELD_TEXT, FIELD(loss), 0, 0, RESULT, INV_LOSS_KINDS, "WORD", "Method",
-     "what is minimised"},
+	{"loss", INVAR_FIELD_TEXT, FIELD(loss), 0, 0, RESULT, INV_LOSS_KINDS "|none", "WORD",
+     "Method", "what is minimised; none leaves the closed form of --init as it is"},
+	{"init", INVAR_FIELD_TEXT, FIELD(init), 0, 0, RESULT, "random|" INV_CLOSED_KINDS,
+     "WORD", "Method",
+     "where E begins; all but random need --hidden of at least twice the features"},
+	{"ridge", INVAR_FIELD_NUMBER, FIELD(ridge), 0, 1e9, RESULT, NULL, "F", "Method",
+     "strength of --init ridge, in mean diagonals of the Gram matrix; 0 chooses it on "
+     "held-out images"},
 	{"residual", INVAR_FIELD_FLAG, FIELD(residual), 0, 1, RESULT, NULL, NULL, "Method",
      "E(z) = z + MLP(z), which begins at the identity; try it with --lr 1e-4"},
 	{"anchor", INVAR_FIELD_NUMBER, FIELD(anchor), 0, 1e9, RESULT, NULL, "W", "Method",
@@ -72,7 +80,8 @@ void invar_train_defaults(invar_train_opts *o)
 	                        .weight_decay = 1e-4,
 	                        .anchor = 1,
 	                        .keep = "last",
-	                        .checkpoint_seconds = 60};
+	                        .checkpoint_seconds = 60,
+	                        .init = "random"};
 }
 
 const invar_field *invar_train_fields(size_t *count)
@@ -95,6 +104,8 @@ static invar_status check_copies(const invar_train_opts *o, const invar_bank *b,
 		                "%s: --copies is %" PRIu64 " but %s has %" PRIu32 " copies",
 		                b->path, o->copies, s->name, s->copies);
 	p->copies = o->copies ? (uint32_t)o->copies : s->copies;
+	if (!p->loss)
+		return INVAR_OK;
 	if (o->samples && !p->copies)
 		return inv_fail(
 			INVAR_E_MISMATCH,
@@ -109,11 +120,44 @@ static invar_status check_copies(const invar_train_opts *o, const invar_bank *b,
 	return INVAR_OK;
 }
 
+/* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
+static invar_status check_closed(const invar_train_opts *o, const invar_bank *b,
+                                 const inv_train_plan *p)
+{
+	if (!p->closed && !p->loss)
+		return inv_fail(INVAR_E_USE,
+		                "--loss none trains nothing, so it needs a closed form: "
+		                "--init identity, rigid or ridge");
+	if (o->ridge > 0 && strcmp(o->init, "ridge") != 0)
+		return inv_fail(INVAR_E_USE, "--ridge %g belongs to --init ridge, but --init is %s",
+		                o->ridge, o->init);
+	if (!p->closed)
+		return INVAR_OK;
+	if (p->shape.w != p->shape.d)
+		return inv_fail(
+			INVAR_E_USE,
+			"--init %s needs codes as wide as the features: --width is %zu, the "
+			"bank has %zu",
+			o->init, p->shape.w, p->shape.d);
+	if (p->shape.h < 2 * p->shape.d)
+		return inv_fail(
+			INVAR_E_USE,
+			"--init %s needs two hidden units for each feature: --hidden is %zu, "
+			"the bank has %zu features, so at least %zu",
+			o->init, p->shape.h, p->shape.d, 2 * p->shape.d);
+	if (inv_closed_needs_copies(o->init) && !p->copies)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: %s has no augmented copies (aug/000.npy …), which --init %s "
+		                "is fitted to",
+		                b->path, p->split->name, o->init);
+	return INVAR_OK;
+}
+
 static invar_status check_width(const invar_train_opts *o, const inv_train_plan *p)
 {
 	if (p->shape.w == p->shape.d)
 		return INVAR_OK;
-	if (p->loss->same_width)
+	if (p->loss && p->loss->same_width)
 		return inv_fail(INVAR_E_USE,
 		                "--loss %s needs codes as wide as the features: --width is "
 		                "%zu, the bank has %zu",
@@ -129,13 +173,16 @@ static invar_status check_width(const invar_train_opts *o, const inv_train_plan 
 
 static invar_status check_validation(const invar_train_opts *o, inv_train_plan *p)
 {
+	p->images = (uint32_t)p->split->rows;
+	if (!p->loss) /* what only a training uses is not looked at */
+		return INVAR_OK;
 	p->held_out = (uint32_t)(o->validation * (double)p->split->rows);
 	if (o->validation > 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "--validation %g of %" PRIu64 " images holds out none",
 		                o->validation, p->split->rows);
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "--keep best needs a --validation share above 0");
-	p->images = (uint32_t)p->split->rows - p->held_out;
+	p->images -= p->held_out;
 	p->N = o->batch < p->images ? (uint32_t)o->batch : p->images;
 	p->held_out_N = p->N < p->held_out ? p->N : p->held_out;
 	return INVAR_OK;
@@ -152,8 +199,10 @@ invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
 	if (!out->split)
 		return INVAR_E_MISMATCH;
 	out->loss = inv_loss_find(o->loss);
+	out->closed = strcmp(o->init, "random") != 0;
 	out->shape = (inv_mlp_shape){b->dim, o->hidden, o->width ? o->width : b->dim};
 	if ((st = check_copies(o, b, out->split, out)) != INVAR_OK ||
+	    (st = check_closed(o, b, out)) != INVAR_OK ||
 	    (st = check_width(o, out)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);

@@ -11,7 +11,8 @@ extern const inv_fields inv_train_table;
 
 typedef struct inv_train_plan {
 	const inv_split *split;
-	const inv_loss *loss;
+	const inv_loss *loss; /* NULL: --loss none */
+	bool closed;          /* begins at a closed form */
 	inv_mlp_shape shape;
 	uint32_t copies;     /* draw among so many */
 	uint32_t s;          /* copies a step takes of each image */

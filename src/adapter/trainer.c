@@ -5,6 +5,9 @@
  * steps is the weights, the moments, three counters and the sums of the epoch
  * so far. A checkpoint holds exactly that, which makes a resumed run the same
  * run, byte for byte.
+ *
+ * With --loss none there are no steps: the closed form that a training would
+ * have begun with becomes the adapter.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,6 +21,7 @@
 #include "adapter/adamw.h"
 #include "adapter/adapter.h"
 #include "adapter/checkpoint.h"
+#include "adapter/closed.h"
 #include "adapter/run.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
@@ -33,8 +37,9 @@ typedef struct trainer {
 	inv_run *run;
 	json_t *resumed;  /* the run's own options, which o borrows text from */
 	uint32_t *images; /* the rows that train, then the rows held out */
-	inv_step *step;
-	inv_step *judge; /* measures the held-out images; NULL without them */
+	float *params;    /* E as it is now: the step's, or our own where nothing steps */
+	inv_step *step;   /* NULL with --loss none */
+	inv_step *judge;  /* measures the held-out images; NULL without them */
 	inv_batches *batches, *held_out;
 	float *best; /* parameters; NULL unless --keep best */
 	inv_progress_state at;
@@ -106,14 +111,12 @@ static inv_batch_plan batch_plan(const trainer *t, bool train)
 	};
 }
 
-static invar_status build(trainer *t)
+static invar_status build_steps(trainer *t)
 {
 	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
-	invar_status st = choose_images(t);
 	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
+	invar_status st = inv_step_new(t->ctx, &spec, &t->step);
 
-	if (st == INVAR_OK)
-		st = inv_step_new(t->ctx, &spec, &t->step);
 	if (st == INVAR_OK && t->plan.held_out)
 		st = inv_step_new(t->ctx, &judge, &t->judge);
 	if (st == INVAR_OK)
@@ -125,12 +128,28 @@ static invar_status build(trainer *t)
 	if (strcmp(t->o.keep, "best") == 0 &&
 	    !(t->best = inv_calloc(t->step->floats, sizeof *t->best)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for the best epoch");
-	inv_mlp_init(t->plan.shape, t->o.seed, t->o.residual, t->step->params);
+	t->params = t->step->params;
+	return INVAR_OK;
+}
+
+static invar_status build(trainer *t)
+{
+	inv_mlp_shape s = t->plan.shape;
+	invar_status st = choose_images(t);
+
+	if (st == INVAR_OK && t->plan.loss)
+		st = build_steps(t);
+	if (st == INVAR_OK && !t->plan.loss &&
+	    !(t->params = inv_alloc(inv_mlp_floats(s) * sizeof *t->params)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
+	if (st != INVAR_OK)
+		return st;
+	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
 	t->at = (inv_progress_state){.best = INFINITY};
 	return INVAR_OK;
 }
 
-static void announce(const trainer *t)
+static void announce_steps(const trainer *t)
 {
 	const inv_train_plan *p = &t->plan;
 	size_t memory = inv_step_memory(t->step) + inv_batches_memory(t->batches);
@@ -149,6 +168,19 @@ static void announce(const trainer *t)
 	        t->o.residual ? " residual" : "", inv_batches_steps(t->batches));
 	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
 	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
+}
+
+static void announce_closed(const trainer *t, const inv_closed *c)
+{
+	const inv_train_plan *p = &t->plan;
+
+	if (inv_closed_needs_copies(c->kind))
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "%s fitted to %" PRIu32 " images of %s and %" PRIu32 " copies of each",
+		        c->kind, p->images, p->split->name, p->copies);
+	if (c->chosen)
+		inv_log(t->ctx, INVAR_LOG_INFO, "ridge %g has the least error on held-out images",
+		        c->lambda);
 }
 
 /* ---- run.json ------------------------------------------------------------------------ */
@@ -233,6 +265,45 @@ static invar_status close_run(trainer *t, const char *state)
 	return inv_run_save(t->run);
 }
 
+/* ---- Where E begins ---------------------------------------------------------------------
+ */
+
+static invar_status interrupted(trainer *t)
+{
+	invar_status st = close_run(t, "interrupted");
+
+	if (st != INVAR_OK)
+		return st;
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with --resume",
+	                t->run->path);
+}
+
+/* A checkpoint has left the beginning behind; without one it is fitted anew. */
+static invar_status begin_closed(trainer *t)
+{
+	const inv_closed_spec spec = {.kind = t->o.init,
+	                              .lambda = t->o.ridge,
+	                              .bank = t->bank,
+	                              .split = t->plan.split,
+	                              .copies = t->plan.copies,
+	                              .images = t->images,
+	                              .image_count = t->plan.images,
+	                              .seed = t->o.seed};
+	inv_closed c;
+	invar_status st;
+
+	if (!t->plan.closed || t->at.t)
+		return INVAR_OK;
+	st = inv_closed_fit(&spec, &c);
+	if (st != INVAR_OK)
+		return st == INVAR_E_CANCELLED ? interrupted(t) : st;
+	inv_closed_export(&c.map, t->plan.shape, t->o.residual, t->params);
+	announce_closed(t, &c);
+	json_object_set_new(t->run->json, "closed", inv_closed_json(&c));
+	inv_closed_clear(&c);
+	return inv_run_save(t->run);
+}
+
 /* ---- Epochs -----------------------------------------------------------------------------
  */
 
@@ -251,12 +322,7 @@ static invar_status stop_here(trainer *t)
 {
 	invar_status st = save_checkpoint(t);
 
-	if (st == INVAR_OK)
-		st = close_run(t, "interrupted");
-	if (st != INVAR_OK)
-		return st;
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with --resume",
-	                t->run->path);
+	return st == INVAR_OK ? interrupted(t) : st;
 }
 
 static invar_status one_step(trainer *t, double lr)
@@ -399,7 +465,7 @@ static invar_status save_adapter(trainer *t)
 	invar_status st;
 
 	snprintf(seed, sizeof seed, "%" PRIu64, t->o.seed);
-	inv_mlp_tensors(t->plan.shape, t->best ? t->best : t->step->params, "", names, tensors);
+	inv_mlp_tensors(t->plan.shape, t->best ? t->best : t->params, "", names, tensors);
 	st = text ? inv_safetensors_save(t->run->adapter_path, tensors, INV_MLP_BLOCKS,
 	                                 metadata, sizeof metadata / sizeof *metadata)
 	          : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", t->run->path);
@@ -434,9 +500,9 @@ static invar_status restore(trainer *t)
 {
 	invar_status st = INVAR_OK;
 
-	if (t->o.resume && inv_exists(t->run->checkpoint_path))
+	if (t->step && t->o.resume && inv_exists(t->run->checkpoint_path))
 		st = inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at);
-	if (st == INVAR_OK &&
+	if (st == INVAR_OK && t->step &&
 	    (t->at.epoch > t->o.epochs || t->at.step >= inv_batches_steps(t->batches)))
 		st = inv_fail(INVAR_E_FORMAT, "%s: lies beyond the end of its run",
 		              t->run->checkpoint_path);
@@ -466,9 +532,12 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 		st = restore(t);
 	if (st != INVAR_OK)
 		return st;
-	announce(t);
+	if (t->step)
+		announce_steps(t);
+	st = begin_closed(t);
 	t->epoch_started = t->saved = seconds_now();
-	st = train_epochs(t);
+	if (st == INVAR_OK && t->step)
+		st = train_epochs(t);
 	if (st == INVAR_OK)
 		st = save_adapter(t);
 	if (st == INVAR_OK)
@@ -485,11 +554,14 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_tra
 	if (count != 1)
 		return inv_fail(INVAR_E_USE, "--loss %s trains on one bank, %zu were given",
 		                o->loss, count);
+	invar_train_defaults(&t.o); /* for members that a caller's older header lacks */
 	memcpy(&t.o, o, o->size < sizeof t.o ? o->size : sizeof t.o);
 	t.started = seconds_now();
 	st = run_training(&t, given, run);
 	inv_batches_free(t.batches);
 	inv_batches_free(t.held_out);
+	if (!t.step)
+		inv_free(t.params);
 	inv_step_free(t.step);
 	inv_step_free(t.judge);
 	inv_run_close(t.run);

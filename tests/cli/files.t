@@ -40,6 +40,15 @@ $ invar train bank -o r --width 4 -q
 $ invar train bank -o r --residual --width 4 -q
 ! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
 ? 2
+$ invar train bank -o r --loss none -q
+! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge
+? 2
+$ invar train bank -o r --init ridge --hidden 15 -q
+! invar train: --init ridge needs two hidden units for each feature: --hidden is 15, the bank has 8 features, so at least 16
+? 2
+$ invar train bank -o r --init rigid --ridge 0.1 -q
+! invar train: --ridge 0.1 belongs to --init ridge, but --init is rigid
+? 2
 
 $ invar apply nowhere x.npy -o out.npy -q
 ! invar: nowhere: cannot open: No such file or directory
@@ -118,7 +127,7 @@ $ cp -r run broken; echo '{"a": 1' > broken/metrics.json; invar eval bank broken
 ! invar: broken/metrics.json: cannot read its JSON: '}' expected near end of file (line 2)
 ? 1
 $ head -c 300 run/adapter.safetensors > cut.safetensors; invar eval bank cut.safetensors -q
-! invar: cut.safetensors: is not a safetensors file, or cut: it claims a header of 800 bytes, at most 292 were expected
+! invar: cut.safetensors: is not a safetensors file, or cut: it claims a header of 832 bytes, at most 292 were expected
 ? 1
 
 $ make-input npy a.npy 6 2 8; make-input npy fewer.npy 5 2 8; make-input npy thin.npy 6 2 7

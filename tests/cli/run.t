@@ -23,6 +23,21 @@ $ cmp -s run/adapter.safetensors other/adapter.safetensors
 ? 1
 $ invar train bank -o residual --residual --lr 1e-4 --hidden 16 --epochs 4 -q
 
+Closed forms: no training, or a beginning for one.
+$ invar train bank -o rigid --loss none --init rigid --hidden 16 -q; ls rigid; wc -c < rigid/log.jsonl
+> adapter.safetensors
+> log.jsonl
+> run.json
+> 0
+$ invar train bank -o ridge --loss none --init ridge --hidden 20 --json -q | grep -o '"epochs": 0'
+> "epochs": 0
+$ grep -c '"error"' ridge/run.json
+> 6
+$ invar train bank -o begun --init ridge --ridge 0.1 --residual --hidden 20 --epochs 2 -q; wc -l < begun/log.jsonl
+> 2
+$ invar eval bank rigid --only structure -q | grep R²
+> R²              1.0000         1.0000
+
 A run that is finished has nothing left to do.
 $ invar train bank -o run --resume -q; cmp run/adapter.safetensors quiet/adapter.safetensors
 

@@ -91,7 +91,7 @@ $ invar train bank -o run --residual=yes
 ! invar train: --residual takes no value, but has 'yes'
 ? 2
 $ invar train bank -o run --loss mava
-! invar train: --loss is 'mava' but must be mawa
+! invar train: --loss is 'mava' but must be mawa or none; did you mean mawa?
 ? 2
 $ invar train bank -o run --keep lats
 ! invar train: --keep is 'lats' but must be last or best; did you mean last?

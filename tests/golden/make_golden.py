@@ -6,8 +6,8 @@
 Everything is synthetic and small, with odd sizes on purpose: a kernel that works
 in eights has a rest to deal with in every dimension. Inputs are float32. Outputs
 are computed from them in float64 by PyTorch (losses, gradients by autograd,
-optimisers, schedule), SciPy (pairwise distances) and scikit-learn (the line
-through them), never by formulas of our own where one of those has them.
+optimisers, schedule), SciPy (pairwise distances, Procrustes) and scikit-learn (the
+line through them, ridge regression), never by formulas of our own where one of those has them.
 
 Needs numpy, torch, scipy, scikit-learn (bench/requirements.txt); takes a few
 seconds. Equal library versions give equal bytes; others may differ in the last
@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy.linalg import expm, orthogonal_procrustes
 from scipy.spatial.distance import cdist, pdist
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.metrics import r2_score, root_mean_squared_error
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -285,6 +285,62 @@ def case_structures(root, cases):
     case.save(None, values)
 
 
+# ---- closed forms ----------------------------------------------------------------
+
+def paired_clouds(rng, n, d):
+    """Clean rows far from zero with features of all sizes, and a turned, bent, noisy copy of them."""
+    b = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 1, size=d) + 5 * rng.normal(size=d)
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    a = b @ turn + 0.3 * np.abs(b) + 0.2 * rng.normal(size=(n, d))
+    return a.astype("f4"), b.astype("f4")
+
+
+def case_rigid(root, cases, name, seed, n, d):
+    a, b = paired_clouds(np.random.default_rng(seed), n, d)
+    A, B = a.astype("f8"), b.astype("f8")
+    case = Case(root, cases, name, "metrics/" + name,
+                "The orthogonal Q and the t with the least sum of |a_i Q + t - b_i|^2, by "
+                "scipy.linalg.orthogonal_procrustes of the centred rows; before is the sum with Q = I, t = 0. "
+                "Computed in double." + ("" if n > d else " With n <= d, Q is not unique, the residual is."),
+                {"rel": 1e-9, "abs": 1e-12})
+    case.input("a", a, "sources, [n, d]")
+    case.input("b", b, "targets, [n, d]")
+    Q, nuclear = orthogonal_procrustes(A - A.mean(0), B - B.mean(0))
+    t = B.mean(0) - A.mean(0) @ Q
+    if n > d:
+        case.output("Q", Q, "orthogonal map, [d, d]; rows are multiplied from the left")
+        case.output("t", t, "translation")
+    case.save({"n": n, "d": d}, {"residual": float(((A @ Q + t - B) ** 2).sum()),
+                                 "before": float(((A - B) ** 2).sum()), "nuclear": float(nuclear)})
+
+
+def case_ridge(root, cases, name, seed, n, d):
+    a, b = paired_clouds(np.random.default_rng(seed), n, d)
+    A, B = a.astype("f8"), b.astype("f8")
+    case = Case(root, cases, name, "metrics/" + name,
+                "sklearn.linear_model.Ridge of b on a with intercept, alpha = lambda times the mean "
+                "diagonal of the centred Gram matrix, lambda_k for k = 0.. . Computed in double.",
+                {"rel": 1e-9, "abs": 1e-12})
+    case.input("a", a, "sources, [n, d]")
+    case.input("b", b, "targets, [n, d]")
+    scale = ((A - A.mean(0)) ** 2).sum(0).mean()
+    parameters, values = {"n": n, "d": d}, {}
+    for k, strength in enumerate((1e-4, 1e-2, 1.0, 10.0)):
+        fit = Ridge(alpha=strength * scale, solver="svd").fit(A, B)
+        parameters["lambda_%d" % k] = strength
+        case.output("M_%d" % k, fit.coef_.T, "map, [d, d]; rows are multiplied from the left")
+        case.output("t_%d" % k, fit.intercept_, "intercept")
+        values["residual_%d" % k] = float(((fit.predict(A) - B) ** 2).sum())
+    case.save(parameters, values)
+
+
+def case_closed_forms(root, cases):
+    case_rigid(root, cases, "rigid", 909, n=67, d=13)
+    case_rigid(root, cases, "rigid_few", 910, n=7, d=13)
+    case_ridge(root, cases, "ridge", 911, n=71, d=11)
+    case_ridge(root, cases, "ridge_few", 912, n=9, d=14)
+
+
 # ---- collisions and neighbours ---------------------------------------------------
 
 COLLISION = ("hits: the nearest clean point of another class is strictly nearer to the augmented point than the "
@@ -386,6 +442,7 @@ def main():
     case_schedule(root, cases)
     case_train(root, cases, *mawa_data)
     case_structures(root, cases)
+    case_closed_forms(root, cases)
     case_collision(root, cases)
     case_collision_ties(root, cases)
     case_knn(root, cases)

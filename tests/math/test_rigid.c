@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -152,7 +153,92 @@ static void fewer_rows_than_features_fit_exactly(void **state)
 	inv_free(b);
 }
 
+static void golden_rigid(void **state)
+{
+	const char *const names[] = {"rigid", "rigid_few"};
+
+	(void)state;
+	for (int few = 0; few < 2; few++) {
+		golden *g = golden_open(golden_roots()[0], names[few]);
+		size_t shape[GOLDEN_RANK];
+		const float *a = golden_f32(g, "a", shape), *b = golden_f32(g, "b", NULL);
+		inv_pairs *p = pairs_of(ctx, a, b, shape[0], shape[1], false);
+		inv_map_affine m;
+
+		assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+		assert_orthogonal(&m);
+		if (!few) {
+			golden_check_f64(g, "Q", m.M, m.d * m.d);
+			golden_check_f64(g, "t", m.t, m.d);
+		}
+		golden_check_value(g, "residual", residual(&m, a, b, shape[0]));
+		inv_map_clear(&m);
+		inv_pairs_free(p);
+		golden_close(g);
+	}
+}
+
+/* Its Q acts on columns, so it is our M transposed. */
+static void the_alignment_of_the_collision_case(void **state)
+{
+	char manifest[4096];
+	golden *g;
+	size_t shape[GOLDEN_RANK];
+	const float *a, *b;
+	double Q[16 * 16];
+	inv_map_affine m;
+	inv_pairs *p;
+
+	(void)state;
+	snprintf(manifest, sizeof manifest, "%s", test_need_shared("golden/manifest.json"));
+	*strrchr(manifest, '/') = '\0';
+	g = golden_open(manifest, "collision");
+	a = golden_f32(g, "aug", shape);
+	b = golden_f32(g, "clean", NULL);
+	assert_int_equal(shape[1], 16);
+	p = pairs_of(ctx, a, b, shape[0], shape[1], false);
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	for (size_t i = 0; i < 16; i++)
+		for (size_t j = 0; j < 16; j++)
+			Q[j * 16 + i] = m.M[i * 16 + j];
+	golden_check_f64(g, "Q", Q, 16 * 16);
+	golden_check_f64(g, "t", m.t, 16);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+	golden_close(g);
+}
+
 /* ---- Ridge ------------------------------------------------------------------------ */
+
+static void golden_ridge(void **state)
+{
+	const char *const names[] = {"ridge", "ridge_few"};
+
+	(void)state;
+	for (int few = 0; few < 2; few++) {
+		golden *g = golden_open(golden_roots()[0], names[few]);
+		size_t shape[GOLDEN_RANK];
+		const float *a = golden_f32(g, "a", shape), *b = golden_f32(g, "b", NULL);
+		inv_pairs *p = pairs_of(ctx, a, b, shape[0], shape[1], true);
+
+		for (int k = 0; k < 4; k++) {
+			char lambda[16], M[16], t[16], rest[16];
+			inv_map_affine m;
+
+			snprintf(lambda, sizeof lambda, "lambda_%d", k);
+			snprintf(M, sizeof M, "M_%d", k);
+			snprintf(t, sizeof t, "t_%d", k);
+			snprintf(rest, sizeof rest, "residual_%d", k);
+			assert_int_equal(inv_fit_ridge(p, golden_value(g, lambda), &m), INVAR_OK);
+			golden_check_f64(g, M, m.M, m.d * m.d);
+			golden_check_f64(g, t, m.t, m.d);
+			golden_check_value(g, rest, residual(&m, a, b, shape[0]));
+			inv_map_clear(&m);
+		}
+		inv_pairs_free(p);
+		golden_close(g);
+	}
+}
 
 static void sources_that_never_change_give_the_mean(void **state)
 {
@@ -302,6 +388,9 @@ int main(void)
 		cmocka_unit_test(a_cloud_of_lower_rank_has_the_known_residual),
 		cmocka_unit_test(a_moved_cloud_is_moved_back_exactly),
 		cmocka_unit_test(fewer_rows_than_features_fit_exactly),
+		cmocka_unit_test(golden_rigid),
+		cmocka_unit_test(the_alignment_of_the_collision_case),
+		cmocka_unit_test(golden_ridge),
 		cmocka_unit_test(sources_that_never_change_give_the_mean),
 		cmocka_unit_test(a_large_mean_costs_no_digits),
 		cmocka_unit_test(neither_threads_nor_calls_change_a_bit),

@@ -1,0 +1,54 @@
+/* test_no_memory.c - fitting closed forms, starved of memory at every allocation in turn.
+ */
+#include "adapter/closed.h"
+#include "failing.h"
+#include "support.h"
+
+enum { ROWS = 12, D = 4 };
+
+static invar_context *ctx;
+static invar_bank *bank;
+
+static invar_status fit(void *kind)
+{
+	static const uint32_t images[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+	const inv_closed_spec s = {.kind = kind,
+	                           .bank = bank,
+	                           .split = inv_bank_split(bank, "train"),
+	                           .copies = 2,
+	                           .images = images,
+	                           .image_count = ROWS};
+	inv_closed c;
+	invar_status st = inv_closed_fit(&s, &c);
+
+	if (st == INVAR_OK)
+		inv_closed_clear(&c);
+	return st;
+}
+
+static void fitting_survives(void **state)
+{
+	invar_synthetic_opts o;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	invar_synthetic_defaults(&o);
+	o.rows = ROWS;
+	o.test_rows = 4;
+	o.dim = D;
+	o.copies = 2;
+	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("bank")), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
+	assert_int_equal(test_each_allocation_fails(fit, "identity"), 2);
+	assert_true(test_each_allocation_fails(fit, "rigid") > 8);
+	assert_true(test_each_allocation_fails(fit, "ridge") > 20);
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(fitting_survives)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
