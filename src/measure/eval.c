@@ -31,6 +31,12 @@ static const invar_field fields[] = {
      "knn: how many neighbours vote"},
 	{"index", INVAR_FIELD_TEXT, FIELD(index), 0, 0, 0, "adapted|clean", "WORD",
      "Measurements", "knn: search among E(F(train)), or F(train) as it was"},
+	{"probe-epochs", INVAR_FIELD_COUNT, FIELD(probe_epochs), 1, 1e6, 0, NULL, "N", "Probes",
+     "epochs that lc, nc, ec and kept are trained"},
+	{"probe-hidden", INVAR_FIELD_COUNT, FIELD(probe_hidden), 1, 1 << 20, 0, NULL, "N",
+     "Probes", "width of the hidden layers of nc and ec"},
+	{"seeds", INVAR_FIELD_COUNT, FIELD(seeds), 1, 1000, 0, NULL, "N", "Probes",
+     "train every probe N times, with seeds from --seed on, and average"},
 	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
      "key of every random draw"},
 };

@@ -55,6 +55,10 @@ typedef struct inv_measurement {
 /* NULL-terminated, in the order of the table that people see. */
 extern const inv_measurement *const inv_measurements[];
 
+extern const inv_measurement inv_measurement_lc;
+extern const inv_measurement inv_measurement_nc;
+extern const inv_measurement inv_measurement_ec;
+extern const inv_measurement inv_measurement_kept;
 extern const inv_measurement inv_measurement_knn;
 extern const inv_measurement inv_measurement_structure;
 extern const inv_measurement inv_measurement_collision;

@@ -75,7 +75,9 @@ static void purposes_are_distinct(void **state)
 		"directions",
 		"permutation",
 		"augment",
-		"probe",
+		"probe/init",
+		"probe/order",
+		"bootstrap",
 		"points",
 	};
 	size_t count = sizeof purposes / sizeof *purposes;

@@ -120,9 +120,9 @@ def mawa(adapter, clean, aug, residual):
     return (codes - clean[:, None]).square().sum(dim=2).mean(dim=1).mean(), codes
 
 
-def refuse_kinks(adapter, rows):
+def refuse_kinks(layers, rows):
     """A unit near its kink could fall on either side in float32."""
-    nearest = adapter[0](rows).detach().abs().min().item()
+    nearest = layers(rows).detach().abs().min().item()
     if nearest < 1e-5:
         sys.exit("a unit is %.1e from its kink; choose another seed" % nearest)
 
@@ -141,7 +141,7 @@ def case_mawa(root, cases, name, seed, N, s, d, hidden, residual):
     save_safetensors(os.path.join(root, case.folder, "adapter.safetensors"), weights)
 
     X, A = torch.from_numpy(clean).double(), torch.from_numpy(aug).double()
-    refuse_kinks(adapter, torch.cat([X[:, None], A], dim=1))
+    refuse_kinks(adapter[:1], torch.cat([X[:, None], A], dim=1))
     loss, codes = mawa(adapter, X, A, residual)
     loss.backward()
     codes = codes.detach().numpy()
@@ -432,6 +432,45 @@ def case_knn(root, cases):
     case.save(None, values)
 
 
+# ---- classifiers -------------------------------------------------------------------
+
+def case_classifier(root, cases, name, seed, widths):
+    """Cross-entropy of a network of linear layers with ReLU between them, and its gradients."""
+    rng, n = np.random.default_rng(seed), 43
+    case = Case(root, cases, name, "metrics/" + name,
+                "Linear layers %s with ReLU between them. loss: mean over rows of -log softmax(logits)[label]; "
+                "predictions: the largest logit." % (widths,), {"rel": 2e-5, "abs": 1e-7})
+    layers = [torch.nn.Linear(a, b).double() for a, b in zip(widths, widths[1:])]
+    model = torch.nn.Sequential(*[part for layer in layers for part in (layer, torch.nn.ReLU())][:-1])
+    x = (2 * rng.normal(size=(n, widths[0]))).astype("f4")
+    labels = rng.integers(widths[-1], size=n)
+    case.input("x", x, "rows, [n, d]")
+    case.array("inputs", "labels", labels, "<i4", "class of each row")
+    plain = lambda block: block.split(".")[1] if len(layers) == 1 else block.replace(".", "_")
+    for block, parameter in model.named_parameters():
+        fan = parameter.shape[-1] if parameter.dim() == 2 else fan
+        values = rng.uniform(-fan ** -0.5, fan ** -0.5, parameter.shape).astype("f4")
+        parameter.data = torch.from_numpy(values).double()
+        case.input(plain(block), values, block)
+    X = torch.from_numpy(x).double()
+    for depth in range(1, len(layers)):
+        refuse_kinks(model[:2 * depth - 1], X)
+    logits = model(X)
+    loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(labels))
+    loss.backward()
+    case.output("logits", logits.detach().numpy(), "[n, classes]")
+    case.array("outputs", "predictions", logits.argmax(dim=1).numpy(), "<i4", "the largest logit")
+    for block, parameter in model.named_parameters():
+        case.output("grad_" + plain(block), parameter.grad.numpy(), "gradient of " + block)
+    case.save({}, {"loss": loss.item(), "correct": int((logits.argmax(dim=1).numpy() == labels).sum())})
+
+
+def case_classifiers(root, cases):
+    case_classifier(root, cases, "softmax_regression", 511, (21, 7))
+    case_classifier(root, cases, "mlp_classifier", 512, (21, 37, 7))
+    case_classifier(root, cases, "mlp_classifier_deep", 513, (13, 27, 27, 5))
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     torch.set_num_threads(1)
@@ -446,6 +485,7 @@ def main():
     case_collision(root, cases)
     case_collision_ties(root, cases)
     case_knn(root, cases)
+    case_classifiers(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
 

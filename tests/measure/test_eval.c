@@ -43,6 +43,7 @@ static void f_alone_is_an_isometry(void **state)
 	(void)state;
 	invar_eval_defaults(&o);
 	o.points = 40;
+	o.probe_hidden = 16;
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, &o, &text), INVAR_OK);
 	doc = json_loads(text, 0, NULL);
 	invar_free(text);

@@ -1,0 +1,103 @@
+/* cache.c - numbers kept beside the rows they came from, see cache.h. */
+#include "measure/cache.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/safetensors.h"
+#include "math/matmul.h"
+
+/* ---- Keys ------------------------------------------------------------------------ */
+
+static invar_status add_array(json_t *list, const inv_npy *a)
+{
+	char hex[INV_SHA256_HEX];
+	invar_status st = inv_sha256(a->map.data, a->map.size, hex);
+
+	if (st == INVAR_OK && json_array_append_new(list, json_string(hex)) != 0)
+		st = inv_bank_no_memory(a->path);
+	return st;
+}
+
+invar_status inv_cache_key(const invar_context *ctx, json_t *options,
+                           const inv_npy *const *arrays, size_t count,
+                           char key[INV_SHA256_HEX])
+{
+	char products[100], *text;
+	json_t *list = json_array();
+	invar_status st = INVAR_OK;
+
+	inv_matmul_version(products, sizeof products);
+	json_object_set_new(options, "arrays", list);
+	json_object_set_new(options, "version", json_string(invar_version()));
+	json_object_set_new(options, "cpu", json_string(invar_context_cpu(ctx)));
+	json_object_set_new(options, "products", json_string(products));
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		if (arrays[i])
+			st = add_array(list, arrays[i]);
+	text = inv_json_text(options, 0);
+	if (st == INVAR_OK)
+		st = text ? inv_sha256(text, strlen(text), key)
+		          : inv_fail(INVAR_E_NOMEM, "no memory for the key of a cached result");
+	inv_free(text);
+	json_decref(options);
+	return st;
+}
+
+/* ---- Files ----------------------------------------------------------------------- */
+
+static bool path_of(const invar_bank *bank, const char *name, const char *key,
+                    char path[PATH_MAX])
+{
+	int length =
+		snprintf(path, PATH_MAX, "%s/cache/%s-%.32s.safetensors", bank->path, name, key);
+
+	return length > 0 && length < PATH_MAX;
+}
+
+static bool read_values(const inv_safetensors *f, float *values, size_t count)
+{
+	const inv_tensor *t = inv_safetensors_find(f, "values");
+	const char *want = inv_safetensors_metadata(f, "sha256");
+	char hex[INV_SHA256_HEX];
+
+	return t && want && t->cells == count &&
+	       inv_safetensors_read(f, t, values) == INVAR_OK &&
+	       inv_sha256(values, count * sizeof *values, hex) == INVAR_OK &&
+	       strcmp(hex, want) == 0;
+}
+
+bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
+                    float *values, size_t count)
+{
+	inv_safetensors *f = NULL;
+	char path[PATH_MAX];
+	bool found;
+
+	if (!path_of(bank, name, key, path) || !inv_exists(path))
+		return false;
+	found = inv_safetensors_open(path, &f) == INVAR_OK && read_values(f, values, count);
+	inv_safetensors_close(f);
+	inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s: %s", path,
+	        found ? "taken from the cache" : "is damaged and is made again");
+	return found;
+}
+
+void inv_cache_keep(const invar_bank *bank, const char *name, const char *key,
+                    const float *values, size_t count)
+{
+	char path[PATH_MAX], hex[INV_SHA256_HEX];
+	char *folder = inv_join(bank->path, "cache");
+	const inv_tensor_out tensor = {"values", 1, {count}, values};
+	const inv_metadata metadata[] = {
+		{"format", "pt"}, {"invar.version", invar_version()}, {"sha256", hex}};
+
+	if (!folder || !path_of(bank, name, key, path) || inv_make_folder(folder) != INVAR_OK ||
+	    inv_sha256(values, count * sizeof *values, hex) != INVAR_OK ||
+	    inv_safetensors_save(path, &tensor, 1, metadata, 3) != INVAR_OK)
+		inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s is not kept: %s", name,
+		        invar_last_error());
+	inv_free(folder);
+}

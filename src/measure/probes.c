@@ -1,0 +1,426 @@
+/*
+ * probes.c - LC, NC, EC and LC-kept: how much a classifier reads from codes.
+ *
+ * A probe is trained on the clean rows of train and asked about the clean rows
+ * and every copy of the measured split. LC and NC learn the column's own codes.
+ * EC, the largest, learns the features: what the encoder's space can give at
+ * best. LC-kept learns the features, is left alone, and then reads the column's
+ * codes: a classifier that was there before the adapter came.
+ *
+ * What does not depend on an adapter is computed once and kept in the bank's
+ * cache: the answers of EC, and the linear classifier on features, which is LC of
+ * the column F as well as LC-kept of every column.
+ *
+ * Intervals are over images: an image counts with its share of right answers
+ * over its copies and the seeds.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "measure/bootstrap.h"
+#include "measure/cache.h"
+#include "measure/classifier.h"
+#include "measure/measurement.h"
+
+enum { BLOCK = 1024 };
+
+typedef struct probe_kind {
+	const char *name, *stage;
+	size_t hidden_layers;
+	bool on_features;  /* learns F(train), whatever the column */
+	bool keep_answers; /* of the whole probe, in the cache */
+} probe_kind;
+
+typedef struct probe {
+	const inv_measure_input *in;
+	const probe_kind *kind;
+	inv_classifier_spec spec;
+	uint64_t n;            /* images that are measured */
+	uint32_t *labels;      /* [n] */
+	uint32_t *from_labels; /* of train */
+	float *from;           /* codes or features of train; read when first needed */
+	float *params;
+	float *right;              /* [2, n] of one seed: clean, and how many of the copies */
+	double *clean, *augmented; /* [n], the sum over the seeds of each image's share */
+	json_t *seeds;             /* [{"clean": …, "augmented": …}, …] */
+} probe;
+
+/* ---- Labels ---------------------------------------------------------------------- */
+
+static uint32_t count_distinct(const uint32_t *labels, uint64_t n, bool *seen)
+{
+	uint32_t distinct = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		distinct += !seen[labels[i]];
+		seen[labels[i]] = true;
+	}
+	return distinct;
+}
+
+/* A class that train does not have is never answered; say so, once, for F. */
+static void note_unknown(const probe *p, const bool *seen)
+{
+	uint64_t unknown = 0;
+
+	for (uint64_t i = 0; i < p->n; i++)
+		unknown += p->labels[i] >= p->spec.classes || !seen[p->labels[i]];
+	if (unknown && !p->in->adapter)
+		inv_log(p->in->ctx, INVAR_LOG_WARNING,
+		        "%s: %" PRIu64 " of %" PRIu64
+		        " images of %s are of classes that %s does not have; they count as wrong",
+		        p->kind->name, unknown, p->n, p->in->split->name, p->in->train->name);
+}
+
+static invar_status read_labels(probe *p)
+{
+	const inv_measure_input *in = p->in;
+	uint32_t classes, others;
+	invar_status st =
+		inv_measure_labels(in, in->train, in->train->rows, p->from_labels, &classes);
+	bool *seen;
+
+	if (st == INVAR_OK)
+		st = inv_measure_labels(in, in->split, p->n, p->labels, &others);
+	if (st != INVAR_OK)
+		return st;
+	if (!(seen = inv_calloc(classes, sizeof *seen)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu32 " classes", classes);
+	p->spec.classes = classes;
+	if (count_distinct(p->from_labels, in->train->rows, seen) < 2)
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: all rows of %s are of class %" PRIu32
+		              ", a classifier needs at least two classes",
+		              in->bank->path, in->train->name, p->from_labels[0]);
+	else
+		note_unknown(p, seen);
+	inv_free(seen);
+	return st;
+}
+
+/* ---- Training ------------------------------------------------------------------------ */
+
+static bool learns_features(const probe *p)
+{
+	return p->kind->on_features || !p->in->adapter;
+}
+
+static invar_status read_train(probe *p)
+{
+	uint64_t rows = p->in->train->rows;
+
+	if (p->from)
+		return INVAR_OK;
+	p->from = inv_calloc(rows * p->spec.inputs, sizeof *p->from);
+	if (!p->from)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the %" PRIu64 " rows of %s", rows,
+		                p->in->train->name);
+	return inv_measure_rows(p->in, p->in->train, INVAR_CLEAN, learns_features(p), rows, 0,
+	                        rows, p->from);
+}
+
+static invar_status train(probe *p)
+{
+	invar_status st = read_train(p);
+
+	return st == INVAR_OK
+	           ? inv_classifier_train(p->in->ctx, &p->spec, p->from, p->from_labels,
+	                                  (uint32_t)p->in->train->rows, p->params)
+	           : st;
+}
+
+static json_t *options_of(const probe *p)
+{
+	const inv_classifier_spec *s = &p->spec;
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "hidden_layers", (json_int_t)s->hidden_layers,
+	                 "hidden", s->hidden_layers ? (json_int_t)s->hidden : 0, "epochs",
+	                 (json_int_t)s->epochs, "seed", (json_int_t)s->seed);
+}
+
+/* The linear classifier on features, from the cache where it is there. */
+static invar_status train_linear_once(probe *p)
+{
+	const inv_npy *const arrays[] = {p->in->train->clean, p->in->train->labels};
+	size_t floats = inv_classifier_floats(&p->spec);
+	char key[INV_SHA256_HEX];
+	invar_status st = inv_cache_key(p->in->ctx, options_of(p), arrays, 2, key);
+
+	if (st != INVAR_OK || inv_cache_find(p->in->bank, "linear", key, p->params, floats))
+		return st;
+	if ((st = train(p)) == INVAR_OK)
+		inv_cache_keep(p->in->bank, "linear", key, p->params, floats);
+	return st;
+}
+
+/* ---- Asking -------------------------------------------------------------------------- */
+
+static invar_status ask_block(probe *p, int32_t copy, uint64_t first, uint64_t count,
+                              float *rows)
+{
+	uint32_t answers[BLOCK];
+	float *right = p->right + (copy < 0 ? 0 : p->n);
+	invar_status st =
+		inv_measure_rows(p->in, p->in->split, copy, false, p->n, first, count, rows);
+
+	if (st == INVAR_OK)
+		st = inv_classifier_predict(p->in->ctx, &p->spec, p->params, rows, count, answers);
+	for (uint64_t i = 0; i < count && st == INVAR_OK; i++)
+		right[first + i] += answers[i] == p->labels[first + i];
+	return st;
+}
+
+static invar_status ask(probe *p)
+{
+	float *rows = inv_calloc(BLOCK * p->spec.inputs, sizeof *rows);
+	invar_status st =
+		rows ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for a block of rows");
+
+	memset(p->right, 0, 2 * p->n * sizeof *p->right);
+	for (int32_t copy = INVAR_CLEAN; copy < (int32_t)p->in->split->copies; copy++)
+		for (uint64_t at = 0; at < p->n && st == INVAR_OK; at += BLOCK)
+			st = ask_block(p, copy, at, p->n - at < BLOCK ? p->n - at : BLOCK, rows);
+	inv_free(rows);
+	return st;
+}
+
+static invar_status train_and_ask(probe *p)
+{
+	bool shared = learns_features(p) && !p->spec.hidden_layers;
+	invar_status st = shared ? train_linear_once(p) : train(p);
+
+	return st == INVAR_OK ? ask(p) : st;
+}
+
+/* All arrays that the answers depend on; free with inv_free. */
+static const inv_npy **arrays_of(const probe *p, size_t *count)
+{
+	const inv_split *train = p->in->train, *split = p->in->split;
+	const inv_npy **list = inv_calloc(4 + split->aug_files, sizeof *list);
+
+	*count = 4 + split->aug_files;
+	if (!list)
+		return NULL;
+	list[0] = train->clean;
+	list[1] = train->labels;
+	list[2] = split->clean;
+	list[3] = split->labels;
+	for (size_t i = 0; i < split->aug_files; i++)
+		list[4 + i] = split->aug[i];
+	return list;
+}
+
+/* The answers to all questions, from the cache where they are there. */
+static invar_status answer_once(probe *p)
+{
+	size_t count;
+	const inv_npy **arrays = arrays_of(p, &count);
+	char key[INV_SHA256_HEX];
+	invar_status st = arrays ? inv_cache_key(p->in->ctx, options_of(p), arrays, count, key)
+	                         : inv_bank_no_memory(p->in->bank->path);
+
+	inv_free(arrays);
+	if (st != INVAR_OK ||
+	    inv_cache_find(p->in->bank, p->kind->name, key, p->right, 2 * p->n))
+		return st;
+	if ((st = train_and_ask(p)) == INVAR_OK)
+		inv_cache_keep(p->in->bank, p->kind->name, key, p->right, 2 * p->n);
+	return st;
+}
+
+/* ---- Results ------------------------------------------------------------------------- */
+
+static void add_seed(probe *p)
+{
+	uint32_t copies = p->in->split->copies;
+	double clean = 0, augmented = 0, n = (double)p->n;
+	json_t *seed = json_object();
+
+	for (uint64_t i = 0; i < p->n; i++) {
+		double share = copies ? p->right[p->n + i] / (double)copies : 0;
+
+		clean += p->right[i];
+		augmented += share;
+		p->clean[i] += p->right[i];
+		p->augmented[i] += share;
+	}
+	json_object_set_new(seed, "clean", json_real(clean / n));
+	if (copies)
+		json_object_set_new(seed, "augmented", json_real(augmented / n));
+	json_array_append_new(p->seeds, seed);
+}
+
+/* Standard deviation of one figure over the seeds. */
+static double deviation(const json_t *seeds, const char *which)
+{
+	double count = (double)json_array_size(seeds), mean = 0, square = 0;
+	const json_t *seed;
+	size_t i;
+
+	json_array_foreach (seeds, i, seed)
+		mean += json_real_value(json_object_get(seed, which)) / count;
+	json_array_foreach (seeds, i, seed) {
+		double gap = json_real_value(json_object_get(seed, which)) - mean;
+
+		square += gap * gap;
+	}
+	return sqrt(square / (count - 1));
+}
+
+static invar_status put_figure(const probe *p, const char *which, double *sums, json_t *out)
+{
+	uint64_t seeds = p->in->opts->seeds;
+	inv_interval interval;
+	invar_status st;
+	json_t *figure;
+
+	for (uint64_t i = 0; i < p->n; i++)
+		sums[i] /= (double)seeds;
+	st = inv_bootstrap(p->in->ctx, sums, p->n, p->in->opts->seed, &interval);
+	if (st != INVAR_OK)
+		return st;
+	figure = inv_interval_json(&interval);
+	if (seeds > 1)
+		json_object_set_new(figure, "deviation", json_real(deviation(p->seeds, which)));
+	json_object_set_new(out, which, figure);
+	return INVAR_OK;
+}
+
+static invar_status conclude(probe *p, json_t **out)
+{
+	json_t *figures = json_object();
+	invar_status st = put_figure(p, "clean", p->clean, figures);
+
+	if (st == INVAR_OK && p->in->split->copies)
+		st = put_figure(p, "augmented", p->augmented, figures);
+	if (st == INVAR_OK && json_object_set(figures, "seeds", p->seeds) != 0)
+		st = inv_fail(INVAR_E_NOMEM, "no memory for the results");
+	if (st == INVAR_OK)
+		*out = figures;
+	else
+		json_decref(figures);
+	return st;
+}
+
+/* ---- The whole ----------------------------------------------------------------------- */
+
+static invar_status allocate(probe *p)
+{
+	p->labels = inv_calloc(p->n, sizeof *p->labels);
+	p->from_labels = inv_calloc(p->in->train->rows, sizeof *p->from_labels);
+	p->right = inv_calloc(2 * p->n, sizeof *p->right);
+	p->clean = inv_calloc(p->n, sizeof *p->clean);
+	p->augmented = inv_calloc(p->n, sizeof *p->augmented);
+	p->seeds = json_array();
+	return p->labels && p->from_labels && p->right && p->clean && p->augmented && p->seeds
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_NOMEM, "no memory for the answers of a classifier");
+}
+
+static void release(probe *p)
+{
+	inv_free(p->labels);
+	inv_free(p->from_labels);
+	inv_free(p->from);
+	inv_free(p->params);
+	inv_free(p->right);
+	inv_free(p->clean);
+	inv_free(p->augmented);
+	json_decref(p->seeds);
+}
+
+static invar_status run_seeds(probe *p)
+{
+	const invar_eval_opts *o = p->in->opts;
+	invar_status st = INVAR_OK;
+
+	p->params = inv_calloc(inv_classifier_floats(&p->spec), sizeof *p->params);
+	if (!p->params)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a classifier of %zu classes",
+		                p->spec.classes);
+	for (uint64_t i = 0; i < o->seeds && st == INVAR_OK; i++) {
+		p->spec.seed = o->seed + i;
+		st = p->kind->keep_answers ? answer_once(p) : train_and_ask(p);
+		if (st == INVAR_OK)
+			add_seed(p);
+	}
+	return st;
+}
+
+static invar_status measure(const inv_measure_input *in, const probe_kind *kind,
+                            json_t **out)
+{
+	probe p = {.in = in,
+	           .kind = kind,
+	           .n = in->split->rows,
+	           .spec = {.inputs = kind->on_features ? in->d : in->w,
+	                    .hidden = in->opts->probe_hidden,
+	                    .hidden_layers = kind->hidden_layers,
+	                    .epochs = in->opts->probe_epochs,
+	                    .stage = kind->stage}};
+	invar_status st = allocate(&p);
+
+	if (st == INVAR_OK)
+		st = read_labels(&p);
+	if (st == INVAR_OK)
+		st = run_seeds(&p);
+	if (st == INVAR_OK)
+		st = conclude(&p, out);
+	release(&p);
+	return st;
+}
+
+static invar_status measure_lc(const inv_measure_input *in, json_t **out)
+{
+	static const probe_kind kind = {"lc", "probe lc", 0, false, false};
+
+	return measure(in, &kind, out);
+}
+
+static invar_status measure_nc(const inv_measure_input *in, json_t **out)
+{
+	static const probe_kind kind = {"nc", "probe nc", 1, false, false};
+
+	return measure(in, &kind, out);
+}
+
+static invar_status measure_ec(const inv_measure_input *in, json_t **out)
+{
+	static const probe_kind kind = {"ec", "probe ec", 2, true, true};
+
+	return measure(in, &kind, out);
+}
+
+/* Is "kept" itself one of the words of --only? The group "probe" asks for what can be. */
+static bool is_asked_for(const char *only)
+{
+	const char *at = only ? strstr(only, "kept") : NULL;
+
+	return at && (at == only || at[-1] == ',') && (at[4] == ',' || !at[4]);
+}
+
+static invar_status measure_kept(const inv_measure_input *in, json_t **out)
+{
+	static const probe_kind kind = {"kept", "probe kept", 0, true, false};
+
+	if (in->w == in->d)
+		return measure(in, &kind, out);
+	if (is_asked_for(in->opts->only))
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"a classifier of features cannot read these codes: they are %" PRIu32
+			" wide, the features %" PRIu32,
+			in->w, in->d);
+	*out = json_pack(
+		"{s:o}", "skipped",
+		json_sprintf("codes are %" PRIu32 " wide, features %" PRIu32, in->w, in->d));
+	return *out ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for the results");
+}
+
+#define PROBE (INV_NEEDS_LABELS | INV_NEEDS_TRAIN)
+
+const inv_measurement inv_measurement_lc = {"lc", "probe", PROBE, measure_lc};
+const inv_measurement inv_measurement_nc = {"nc", "probe", PROBE, measure_nc};
+const inv_measurement inv_measurement_ec = {"ec", "probe", PROBE | INV_ONLY_F, measure_ec};
+const inv_measurement inv_measurement_kept = {"kept", "probe", PROBE, measure_kept};

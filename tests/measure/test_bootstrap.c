@@ -1,0 +1,127 @@
+/* test_bootstrap.c - intervals: coverage, a case done by hand, the edges, threads. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "measure/bootstrap.h"
+
+static invar_context *ctx;
+
+static int open_context(void **state)
+{
+	(void)state;
+	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
+}
+
+static int close_context(void **state)
+{
+	(void)state;
+	invar_context_free(ctx);
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The same draws, averaged and sorted by plain loops. */
+static void a_tiny_case_equals_plain_loops(void **state)
+{
+	const double share[] = {0, 1, 0.25, 0.5, 1};
+	inv_stream s = inv_stream_of(3, "bootstrap", 0);
+	double mean[1000];
+	inv_interval got;
+
+	(void)state;
+	for (uint32_t r = 0; r < 1000; r++) {
+		inv_cursor c = inv_cursor_of(&s, r);
+		double sum = 0;
+
+		for (int i = 0; i < 5; i++)
+			sum += share[inv_next_below(&c, 5)];
+		mean[r] = sum / 5;
+	}
+	qsort(mean, 1000, sizeof *mean, by_value);
+	assert_int_equal(inv_bootstrap(ctx, share, 5, 3, &got), INVAR_OK);
+	assert_true(got.value == 2.75 / 5);
+	assert_true(got.low == mean[24] && got.high == mean[974]);
+}
+
+static void all_or_nothing_has_no_width(void **state)
+{
+	double share[40];
+	inv_interval got;
+
+	(void)state;
+	for (int value = 0; value <= 1; value++) {
+		for (int i = 0; i < 40; i++)
+			share[i] = value;
+		assert_int_equal(inv_bootstrap(ctx, share, 40, 0, &got), INVAR_OK);
+		assert_true(got.low == value && got.value == value && got.high == value);
+	}
+	assert_int_equal(inv_bootstrap(ctx, share, 1, 0, &got), INVAR_OK);
+	assert_true(got.low == 1 && got.high == 1);
+	assert_int_equal(inv_bootstrap(ctx, share, 0, 0, &got), INVAR_E_USE);
+}
+
+/* Of 300 samples of 200 coins that fall right with 0.7, about 95 % cover 0.7. */
+static void intervals_cover_the_truth(void **state)
+{
+	enum { SAMPLES = 300, COINS = 200 };
+	inv_stream s = inv_stream_of(12, "coins", 0);
+	int covered = 0;
+
+	(void)state;
+	for (uint32_t r = 0; r < SAMPLES; r++) {
+		inv_cursor c = inv_cursor_of(&s, r);
+		double share[COINS];
+		inv_interval got;
+
+		for (int i = 0; i < COINS; i++)
+			share[i] = inv_next_uniform(&c) < 0.7f;
+		assert_int_equal(inv_bootstrap(ctx, share, COINS, r, &got), INVAR_OK);
+		assert_true(got.low <= got.value && got.value <= got.high);
+		/* 1.96 sqrt(0.7 0.3 / 200) = 0.064 on either side */
+		assert_true(got.high - got.low > 0.09 && got.high - got.low < 0.16);
+		covered += got.low <= 0.7 && 0.7 <= got.high;
+	}
+	/* 285 expected, 3.8 of standard deviation */
+	assert_true(covered >= 270 && covered <= 298);
+}
+
+static void threads_do_not_matter(void **state)
+{
+	double share[97];
+	inv_interval first = {0}, got;
+
+	(void)state;
+	for (int i = 0; i < 97; i++)
+		share[i] = i % 7 / 7.0;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		invar_context *other;
+
+		assert_int_equal(invar_context_new(threads, NULL, &other), INVAR_OK);
+		assert_int_equal(inv_bootstrap(other, share, 97, 1, &got), INVAR_OK);
+		if (threads == 1)
+			first = got;
+		assert_memory_equal(&first, &got, sizeof got);
+		invar_context_free(other);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tiny_case_equals_plain_loops),
+		cmocka_unit_test(all_or_nothing_has_no_width),
+		cmocka_unit_test(intervals_cover_the_truth),
+		cmocka_unit_test(threads_do_not_matter),
+	};
+
+	return cmocka_run_group_tests(tests, open_context, close_context);
+}
