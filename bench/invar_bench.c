@@ -6,6 +6,7 @@
  *     step 384 10           ->  seconds of 10 MaWa steps at d = 384
  *     structure 8000 384    ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
+ *     probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
  *     profile 384 10        ->  seconds by part, on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
@@ -19,8 +20,9 @@
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "math/neighbours.h"
+#include "measure/classifier.h"
 
-enum { IMAGES = 256, SAMPLES = 3, HIDDEN = 4096, SIZES = 4 };
+enum { IMAGES = 256, SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
 
 static double now(void)
 {
@@ -146,6 +148,38 @@ static double time_structure(invar_context *ctx, size_t n, size_t d)
 	return start;
 }
 
+/* ---- Probes ------------------------------------------------------------------------ */
+
+/* The whole training, from the first weights on; its last batch is dropped as usual. */
+static double time_probe(const invar_context *ctx, char kind, size_t n, size_t d,
+                         size_t epochs)
+{
+	const inv_classifier_spec spec = {.inputs = d,
+	                                  .hidden = HIDDEN,
+	                                  .classes = CLASSES,
+	                                  .hidden_layers = kind == 'l'   ? 0
+	                                                   : kind == 'n' ? 1
+	                                                                 : 2,
+	                                  .epochs = epochs,
+	                                  .stage = "bench"};
+	float *x = normal_rows(n, d, "bench/x");
+	float *params = inv_calloc(inv_classifier_floats(&spec), sizeof *params);
+	uint32_t *labels = inv_calloc(n, sizeof *labels);
+	double start;
+
+	if (!params || !labels)
+		exit(1);
+	for (size_t i = 0; i < n; i++)
+		labels[i] = (uint32_t)(i % CLASSES);
+	start = now();
+	die(inv_classifier_train(ctx, &spec, x, labels, (uint32_t)n, params));
+	start = now() - start;
+	inv_free(x);
+	inv_free(params);
+	inv_free(labels);
+	return start;
+}
+
 /* ---- Collisions ------------------------------------------------------------------ */
 
 static double count_collisions(const invar_context *ctx, const float *clean, size_t n,
@@ -200,11 +234,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {
 		size_t a, b, c;
+		char kind;
 
 		if (sscanf(line, "step %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_steps(ctx, known, a, (int)b));
 		else if (sscanf(line, "profile %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", profile_steps(ctx, known, a, (int)b));
+		else if (sscanf(line, "probe %c%*c %zu %zu %zu", &kind, &a, &b, &c) == 4)
+			printf("%.9f\n", time_probe(ctx, kind, a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
