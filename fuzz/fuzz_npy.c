@@ -46,7 +46,7 @@ static float *stream(const uint8_t *data, size_t size)
 
 	require(fd >= 0 && write(fd, data, size) == (ssize_t)size &&
 	        lseek(fd, 0, SEEK_SET) == 0);
-	st = inv_npy_stream_open(fd, "pipe", &s);
+	st = inv_npy_stream_open(NULL, fd, "pipe", &s);
 	if (st == INVAR_OK && s.left <= MOST_CELLS) {
 		out = malloc(s.left * sizeof *out + 1);
 		st = inv_npy_stream_read(&s, s.left, out);

@@ -89,7 +89,7 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
-INVAR_API const char *invar_context_cpu(const invar_context *ctx); /* "ref", "avx2" */
+INVAR_API const char *invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
 
 /* Frees memory that a call gave as a plain pointer. */
 INVAR_API void invar_free(void *memory);
@@ -110,7 +110,8 @@ typedef enum invar_field_type {
 
 enum {
 	INVAR_FIELD_RESULT = 1, /* its value changes the result; kept in the adapter */
-	INVAR_FIELD_ABOVE = 2   /* the minimum itself is not allowed */
+	INVAR_FIELD_ABOVE = 2,  /* the minimum itself is not allowed */
+	INVAR_FIELD_OPTIONAL = 4 /* a text that may be NULL */
 };
 
 typedef struct invar_field {

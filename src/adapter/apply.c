@@ -30,13 +30,13 @@ static bool is_pipe(const char *path)
 	return strcmp(path, "-") == 0;
 }
 
-static invar_status open_source(const char *path, source *in)
+static invar_status open_source(const invar_context *ctx, const char *path, source *in)
 {
 	invar_status st;
 
 	*in = (source){.name = is_pipe(path) ? "standard input" : path};
 	if (is_pipe(path)) {
-		st = inv_npy_stream_open(STDIN_FILENO, in->name, &in->stream);
+		st = inv_npy_stream_open(ctx, STDIN_FILENO, in->name, &in->stream);
 		in->h = &in->stream.h;
 		return st;
 	}
@@ -135,7 +135,7 @@ invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                       const char *out, invar_dtype dtype)
 {
 	source from;
-	invar_status st = open_source(in, &from);
+	invar_status st = open_source(e->ctx, in, &from);
 
 	if (st == INVAR_OK)
 		st = check_shape(e, &from);

@@ -45,6 +45,9 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name);
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
                           uint64_t row, float *out);
 
+/* Of its clean rows and copies, as they are on disk. */
+uint64_t inv_split_bytes(const inv_split *s);
+
 /* Tells the system that a row will be read soon. */
 void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy,
                         uint64_t row);

@@ -189,15 +189,6 @@ invar_status inv_batches_next(inv_batches *b, const float **rows)
 
 /* ---- Making and freeing -------------------------------------------------------------- */
 
-static uint64_t split_bytes(const inv_split *s)
-{
-	uint64_t bytes = s->clean->map.size;
-
-	for (size_t i = 0; i < s->aug_files; i++)
-		bytes += s->aug[i]->map.size;
-	return bytes;
-}
-
 static bool allocate(inv_batches *b)
 {
 	bool ok = true;
@@ -225,7 +216,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
 	b->rows = (size_t)(plan->s + 1) * plan->N;
-	b->advise = split_bytes(plan->split) > RESIDENT;
+	b->advise = inv_split_bytes(plan->split) > RESIDENT;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
 	if (!allocate(b)) {

@@ -191,7 +191,11 @@ static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 	if (!numbered)
 		return INVAR_OK;
 	aug = inv_join(folder, "aug");
-	st = aug ? open_numbered(aug, s, dim) : inv_bank_no_memory(folder);
+	if (aug && !inv_is_folder(aug))
+		st =
+			inv_fail(INVAR_E_FORMAT, "%s: is a file, a folder of copies was expected", aug);
+	else
+		st = aug ? open_numbered(aug, s, dim) : inv_bank_no_memory(folder);
 	inv_free(aug);
 	return st;
 }

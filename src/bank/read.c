@@ -102,15 +102,18 @@ static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t co
 	return s->aug[stacked ? 0 : copy];
 }
 
-static invar_status refuse_not_finite(const inv_npy *a, uint64_t first, const float *row,
-                                      uint32_t dim)
+static invar_status refuse_not_finite(const inv_npy *a, int32_t copy, uint64_t image,
+                                      const float *row, uint32_t dim)
 {
+	char which[40] = "";
 	uint32_t j = 0;
 
 	while (isfinite(row[j]) && j + 1 < dim)
 		j++;
-	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 ", column %" PRIu32 " is %s",
-	                a->path, first / dim, j, isnan(row[j]) ? "NaN" : "infinite");
+	if (copy >= 0 && a->h.rank == 3)
+		snprintf(which, sizeof which, ", copy %" PRId32, copy);
+	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 "%s, column %" PRIu32 " is %s",
+	                a->path, image, which, j, isnan(row[j]) ? "NaN" : "infinite");
 }
 
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
@@ -128,8 +131,9 @@ invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
 		b->kernels.widen_half((const uint16_t *)(const void *)from, b->dim, out);
 	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
 		return st;
-	return b->kernels.all_finite(out, b->dim) ? INVAR_OK
-	                                          : refuse_not_finite(a, first, out, b->dim);
+	return b->kernels.all_finite(out, b->dim)
+	           ? INVAR_OK
+	           : refuse_not_finite(a, copy, row, out, b->dim);
 }
 
 invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
@@ -200,19 +204,28 @@ void inv_bank_expect_random(const inv_split *s)
 		advise_random(s->aug[i]);
 }
 
+uint64_t inv_split_bytes(const inv_split *s)
+{
+	uint64_t bytes = s->clean->map.size;
+
+	for (size_t i = 0; i < s->aug_files; i++)
+		bytes += s->aug[i]->map.size;
+	return bytes;
+}
+
 /* ---- Provenance ------------------------------------------------------------------------
  */
 
 /*
- * A small file is hashed whole. Of a large one, the size and both ends are
- * hashed, and the key says so: reading a bank larger than memory twice is too
- * high a price for a note in run.json.
+ * Files of a small split are hashed whole. Of the files of a large one, the
+ * size and both ends are hashed, and the key says so: reading a bank larger
+ * than memory twice is too high a price for a note in run.json.
  */
-static invar_status fingerprint_file(const inv_npy *a, json_t *list)
+static invar_status fingerprint_file(const inv_npy *a, bool small, json_t *list)
 {
-	const uint64_t whole = 1u << 30, end = 1u << 20;
+	const uint64_t end = 1u << 20;
 	char hex[INV_SHA256_HEX], tail[INV_SHA256_HEX] = "";
-	bool ends = a->map.size > whole;
+	bool ends = !small && a->map.size > 2 * end;
 	invar_status st = inv_sha256(a->map.data, ends ? end : a->map.size, hex);
 	json_t *entry;
 
@@ -233,14 +246,15 @@ static invar_status fingerprint_file(const inv_npy *a, json_t *list)
 
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out)
 {
+	bool small = inv_split_bytes(s) <= 1u << 30;
 	invar_status st;
 
 	*out = json_array();
 	if (!*out)
 		return inv_bank_no_memory(b->path);
-	st = fingerprint_file(s->clean, *out);
+	st = fingerprint_file(s->clean, small, *out);
 	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
-		st = fingerprint_file(s->aug[i], *out);
+		st = fingerprint_file(s->aug[i], small, *out);
 	if (st != INVAR_OK) {
 		json_decref(*out);
 		*out = NULL;

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bank/bank.h"
 #include "base/fields.h"
@@ -63,6 +64,7 @@ const invar_field *invar_synthetic_fields(size_t *count)
 }
 
 typedef struct maker {
+	const invar_context *ctx;
 	const invar_synthetic_opts *o;
 	const char *split;
 	inv_stream centre, image, place, jitter;
@@ -151,6 +153,8 @@ static invar_status write_rows(maker *k, const char *folder, const char *file, i
 		if (copy >= 0)
 			displace(k, (uint32_t)i);
 		st = inv_npy_put(w, k->row, k->o->dim);
+		if (st == INVAR_OK && i % 256 == 0)
+			st = inv_progress(k->ctx, "make a bank", i, rows);
 	}
 	if (st == INVAR_OK)
 		return inv_npy_commit(w);
@@ -215,34 +219,61 @@ static invar_status write_json(const invar_synthetic_opts *o, const char *bank)
 	return st;
 }
 
+static invar_status write_bank(maker *k, const char *path)
+{
+	invar_status st = inv_make_folder(path);
+
+	draw_directions(k);
+	if (st == INVAR_OK)
+		st = write_json(k->o, path);
+	k->split = "train";
+	if (st == INVAR_OK)
+		st = write_split(k, path, k->o->rows);
+	k->split = "test";
+	if (st == INVAR_OK && k->o->test_rows)
+		st = write_split(k, path, k->o->test_rows);
+	return st;
+}
+
+/* The bank grows under PATH.part and gets its name when it is whole. */
+static invar_status write_and_name(maker *k, const char *path)
+{
+	size_t length = strlen(path);
+	char *part = inv_alloc(length + 6);
+	invar_status st;
+
+	if (!part)
+		return inv_bank_no_memory(path);
+	snprintf(part, length + 6, "%s.part", path);
+	st = write_bank(k, part);
+	if (st == INVAR_OK && rename(part, path) != 0)
+		st = inv_fail_errno(path, "cannot rename its .part folder to it");
+	inv_free(part);
+	return st;
+}
+
 invar_status invar_bank_synthesize(invar_context *ctx, const invar_synthetic_opts *o,
                                    const char *path)
 {
 	inv_fields table = {fields, sizeof fields / sizeof *fields};
-	maker k = {.o = o};
-	invar_status st = inv_fields_check(table, o);
+	invar_synthetic_opts all;
+	maker k = {.ctx = ctx, .o = &all};
+	invar_status st;
 
-	(void)ctx;
-	if (st != INVAR_OK)
+	invar_synthetic_defaults(&all);
+	memcpy(&all, o, o->size < sizeof all ? o->size : sizeof all);
+	if ((st = inv_fields_check(table, &all)) != INVAR_OK)
 		return st;
 	if (inv_exists(path))
 		return inv_fail(INVAR_E_IO, "%s: is there already; give the new bank another name",
 		                path);
-	k.direction = inv_calloc((DIRECTIONS + 2) * o->dim, sizeof(float));
+	k.direction = inv_calloc((DIRECTIONS + 2) * all.dim, sizeof(float));
 	if (!k.direction)
 		return inv_bank_no_memory(path);
-	k.row = k.direction + DIRECTIONS * o->dim;
-	k.draw = k.row + o->dim;
-	k.centre = inv_stream_of(o->seed, "synthetic/centre", 0);
-	draw_directions(&k);
-	if ((st = inv_make_folder(path)) == INVAR_OK)
-		st = write_json(o, path);
-	k.split = "train";
-	if (st == INVAR_OK)
-		st = write_split(&k, path, o->rows);
-	k.split = "test";
-	if (st == INVAR_OK && o->test_rows)
-		st = write_split(&k, path, o->test_rows);
+	k.row = k.direction + DIRECTIONS * all.dim;
+	k.draw = k.row + all.dim;
+	k.centre = inv_stream_of(all.seed, "synthetic/centre", 0);
+	st = write_and_name(&k, path);
 	inv_free(k.direction);
 	return st;
 }

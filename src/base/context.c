@@ -29,9 +29,9 @@ static unsigned detect_cpu(void)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
-		return INV_CPU_AVX2;
+		return INV_CPU_LIBRARIES | INV_CPU_AVX2;
 #endif
-	return 0;
+	return INV_CPU_LIBRARIES;
 }
 
 static invar_status cap_cpu(unsigned *cpu)
@@ -85,7 +85,7 @@ unsigned invar_context_threads(const invar_context *ctx)
 
 const char *invar_context_cpu(const invar_context *ctx)
 {
-	return ctx->cpu & INV_CPU_AVX2 ? "avx2" : "ref";
+	return ctx->cpu & INV_CPU_AVX2 ? "avx2" : ctx->cpu ? "portable" : "ref";
 }
 
 void inv_log(const invar_context *ctx, int level, const char *format, ...)

@@ -6,7 +6,11 @@
 
 #include "base/status.h"
 
-enum { INV_CPU_AVX2 = 1 }; /* AVX2, FMA and F16C together */
+/* What may be used: nothing but plain C under INVAR_CPU=ref. */
+enum {
+	INV_CPU_AVX2 = 1,     /* AVX2, FMA and F16C together */
+	INV_CPU_LIBRARIES = 2 /* oneDNN and OpenBLAS, which choose for themselves */
+};
 
 struct invar_context {
 	unsigned threads;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const void *member(const invar_field *f, const void *opts)
@@ -56,12 +57,27 @@ static invar_status check_field(const invar_field *f, const void *opts)
 		return check_number(f, *(const double *)member(f, opts));
 	case INVAR_FIELD_TEXT:
 		text = text_of(f, opts);
+		if (!text && !(f->flags & INVAR_FIELD_OPTIONAL))
+			return inv_fail(INVAR_E_USE, "--%s has no value", f->name);
 		if (text && f->choices && !is_choice(f->choices, text))
 			return inv_fail(INVAR_E_USE, "--%s is '%s' but must be one of %s", f->name,
 			                text, f->choices);
 		return INVAR_OK;
 	}
 	return INVAR_OK;
+}
+
+void inv_fields_round(inv_fields f, void *opts)
+{
+	for (size_t i = 0; i < f.count; i++) {
+		double *number = (double *)((char *)opts + f.field[i].offset);
+		char text[40];
+
+		if (f.field[i].type != INVAR_FIELD_NUMBER)
+			continue;
+		snprintf(text, sizeof text, "%.15g", *number);
+		*number = strtod(text, NULL);
+	}
 }
 
 invar_status inv_fields_check(inv_fields f, const void *opts)
@@ -116,7 +132,8 @@ static bool fits(const invar_field *f, const json_t *value)
 	case INVAR_FIELD_NUMBER:
 		return json_is_number(value);
 	case INVAR_FIELD_TEXT:
-		return json_is_string(value) || json_is_null(value);
+		return json_is_string(value) ||
+		       (json_is_null(value) && f->flags & INVAR_FIELD_OPTIONAL);
 	}
 	return false;
 }

@@ -15,7 +15,13 @@ typedef struct inv_fields {
 	size_t count;
 } inv_fields;
 
-/* Numbers within their bounds, words among their choices. */
+/*
+ * Rounds every number to the 15 digits that run.json keeps, so that a run and
+ * its resumption compute with the same double.
+ */
+void inv_fields_round(inv_fields f, void *opts);
+
+/* Numbers within their bounds, words among their choices, no text missing. */
 invar_status inv_fields_check(inv_fields f, const void *opts);
 
 /* { name: value, … } of the fields that have all of `flags`; absent text is null. */

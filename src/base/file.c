@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,19 +65,19 @@ invar_status inv_sync_folder(const char *path)
 	return bad ? inv_fail_errno(path, "cannot flush the folder") : INVAR_OK;
 }
 
-static invar_status sync_parent(const char *path)
+/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. */
+static void sync_parent(const char *path)
 {
-	char *folder = inv_strdup(path);
-	char *slash = folder ? strrchr(folder, '/') : NULL;
-	invar_status st;
+	char folder[PATH_MAX];
+	char *slash;
 
-	if (!folder)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its folder's name", path);
+	if (strlen(path) >= sizeof folder)
+		return;
+	snprintf(folder, sizeof folder, "%s", path);
+	slash = strrchr(folder, '/');
 	if (slash)
 		slash[slash == folder] = '\0';
-	st = inv_sync_folder(slash ? folder : ".");
-	inv_free(folder);
-	return st;
+	inv_sync_folder(slash ? folder : ".");
 }
 
 static void free_writer(inv_writer *w)
@@ -104,36 +105,68 @@ static invar_status reserve(inv_writer *w, uint64_t bytes)
 
 	if (!bytes)
 		return INVAR_OK;
-	error = bytes > INT64_MAX ? EFBIG : posix_fallocate(w->fd, 0, (off_t)bytes);
+	do
+		error = bytes > INT64_MAX ? EFBIG : posix_fallocate(w->fd, 0, (off_t)bytes);
+	while (error == EINTR);
 	if (!error || error == EOPNOTSUPP || error == EINVAL)
 		return INVAR_OK;
 	errno = error;
 	return inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
 }
 
+/*
+ * Opens and locks the part file. Its name may be renamed away between the two by
+ * a writer that was faster; then the lock is on the wrong file, and we try again.
+ */
+static invar_status open_part(inv_writer *w)
+{
+	struct stat ours, named;
+
+	for (;;) {
+		w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+		if (w->fd < 0)
+			return inv_fail_errno(w->path, "cannot write");
+		if (flock(w->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+			close(w->fd);
+			w->fd = -1; /* so that nobody removes the other's part file */
+			return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
+		}
+		if (fstat(w->fd, &ours) == 0 && stat(w->part, &named) == 0 &&
+		    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)
+			break;
+		close(w->fd);
+	}
+	return ftruncate(w->fd, 0) == 0 ? INVAR_OK : inv_fail_errno(w->path, "cannot write");
+}
+
+static invar_status name_part(inv_writer *w, const char *path)
+{
+	size_t length = strlen(path);
+
+	w->fd = -1;
+	w->path = inv_strdup(path);
+	w->part = inv_alloc(length + 6);
+	if (!w->path || !w->part)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+	snprintf(w->part, length + 6, "%s.part", path);
+	if (inv_is_folder(path))
+		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
+	return INVAR_OK;
+}
+
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 {
 	inv_writer *w = inv_calloc(1, sizeof *w);
-	size_t length = strlen(path);
 	invar_status st;
 
 	*out = NULL;
 	if (!w)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	w->fd = -1;
-	w->path = inv_strdup(path);
-	w->part = inv_alloc(length + 6);
-	if (!w->path || !w->part) {
-		free_writer(w);
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	}
-	snprintf(w->part, length + 6, "%s.part", path);
-	if (inv_is_folder(path)) {
-		free_writer(w);
-		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
-	}
-	w->fd = open(w->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	st = w->fd < 0 ? inv_fail_errno(path, "cannot write") : reserve(w, bytes);
+	st = name_part(w, path);
+	if (st == INVAR_OK)
+		st = open_part(w);
+	if (st == INVAR_OK)
+		st = reserve(w, bytes);
 	if (st != INVAR_OK) {
 		inv_writer_abort(w);
 		return st;
@@ -188,7 +221,9 @@ static invar_status publish(inv_writer *w)
 		return inv_fail_errno(w->path, "cannot flush to disk");
 	if (rename(w->part, w->path) != 0)
 		return inv_fail_errno(w->path, "cannot rename its .part file to it");
-	return sync_parent(w->path);
+	sync_parent(
+		w->path); /* the file is whole; a folder that cannot be flushed is no fault */
+	return INVAR_OK;
 }
 
 invar_status inv_writer_commit(inv_writer *w)
@@ -225,7 +260,7 @@ invar_status invar_file_write(invar_context *ctx, const char *path, const void *
 /* Opens a regular file for reading; anything else could block or never end. */
 static invar_status open_regular(const char *path, int *fd, uint64_t *size)
 {
-	struct stat info;
+	struct stat info = {0};
 
 	*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (*fd < 0)

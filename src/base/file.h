@@ -7,6 +7,7 @@
  *   2. A killed program leaves the old PATH or the new one, and perhaps a
  *      PATH.part that the next save replaces.
  *   3. A failed save removes its PATH.part and leaves PATH as it was.
+ *   4. Of two programs that save the same PATH at once, the second fails.
  */
 #ifndef INV_FILE_H
 #define INV_FILE_H

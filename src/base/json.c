@@ -66,3 +66,18 @@ json_t *inv_json_number(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
 }
+
+json_t *inv_json_path(const char *path)
+{
+	json_t *text = json_string(path);
+	char *plain;
+
+	if (text || !(plain = inv_strdup(path)))
+		return text;
+	for (char *at = plain; *at; at++)
+		if (*at & 0x80)
+			*at = '?';
+	text = json_string(plain);
+	inv_free(plain);
+	return text;
+}

@@ -17,6 +17,9 @@ char *inv_json_text(const json_t *value, int indent);
 
 invar_status inv_json_save(const char *path, const json_t *value);
 
+/* A path as text: bytes that are not UTF-8 become '?', for JSON knows no others. */
+json_t *inv_json_path(const char *path);
+
 /* A real for finite numbers, null for the others: JSON knows no NaN. */
 json_t *inv_json_number(double value);
 

@@ -13,6 +13,7 @@
 #ifndef INV_NPY_H
 #define INV_NPY_H
 
+#include "base/context.h"
 #include "base/file.h"
 #include "formats/dtype.h"
 
@@ -65,13 +66,15 @@ invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
 
 /* A C-ordered array that comes through a pipe: header first, then rows. */
 typedef struct inv_npy_stream {
+	const invar_context *ctx; /* asked on a signal whether to stop; may be NULL */
 	int fd;
 	const char *name; /* borrowed, for messages */
 	inv_npy_header h;
 	uint64_t left; /* elements not read yet */
 } inv_npy_stream;
 
-invar_status inv_npy_stream_open(int fd, const char *name, inv_npy_stream *out);
+invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *name,
+                                 inv_npy_stream *out);
 invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out);
 invar_status inv_npy_stream_end(inv_npy_stream *s); /* fails if anything follows */
 

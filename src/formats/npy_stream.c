@@ -22,8 +22,11 @@ static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, 
 	while (*got < bytes) {
 		ssize_t n = read(s->fd, (char *)to + *got, bytes - *got);
 
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR) {
+			if (s->ctx && inv_progress(s->ctx, s->name, 0, 0) != INVAR_OK)
+				return INVAR_E_CANCELLED;
 			continue;
+		}
 		if (n < 0)
 			return inv_fail_errno(s->name, "cannot read");
 		if (n == 0)
@@ -54,11 +57,12 @@ static invar_status read_header(inv_npy_stream *s)
 	return st;
 }
 
-invar_status inv_npy_stream_open(int fd, const char *name, inv_npy_stream *out)
+invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *name,
+                                 inv_npy_stream *out)
 {
 	invar_status st;
 
-	*out = (inv_npy_stream){.fd = fd, .name = name};
+	*out = (inv_npy_stream){.ctx = ctx, .fd = fd, .name = name};
 	if ((st = read_header(out)) != INVAR_OK)
 		return st;
 	if (out->h.fortran)

@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16 };
+/* INV_PAIR_SUM: coordinates that are summed in one go, so that rounding stays small. */
+enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
 
 typedef struct inv_adamw_rates {

@@ -7,6 +7,7 @@
  */
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #include "math/kernels.h"
 
@@ -210,15 +211,15 @@ static void pack_points_avx2(const float *const points[INV_PAIR_COLS], size_t wi
  * Zen. All loops over the rows are unrolled, or the accumulators would live in
  * memory.
  */
-static void pair_distances_avx2(const float *x, const float *packed, size_t d,
-                                size_t stride, float *out)
+static void add_distances(const float *x, const float *packed, size_t from, size_t end,
+                          size_t stride, float *out)
 {
 	__m256 left[INV_PAIR_ROWS], right[INV_PAIR_ROWS];
 
 #pragma GCC unroll 6
 	for (int i = 0; i < INV_PAIR_ROWS; i++)
 		left[i] = right[i] = _mm256_setzero_ps();
-	for (size_t k = 0; k < d; k++) {
+	for (size_t k = from; k < end; k++) {
 		__m256 a = _mm256_loadu_ps(packed + k * INV_PAIR_COLS);
 		__m256 b = _mm256_loadu_ps(packed + k * INV_PAIR_COLS + LANES);
 
@@ -233,9 +234,20 @@ static void pair_distances_avx2(const float *x, const float *packed, size_t d,
 	}
 #pragma GCC unroll 6
 	for (int i = 0; i < INV_PAIR_ROWS; i++) {
-		_mm256_storeu_ps(out + i * INV_PAIR_COLS, left[i]);
-		_mm256_storeu_ps(out + i * INV_PAIR_COLS + LANES, right[i]);
+		float *to = out + i * INV_PAIR_COLS;
+
+		_mm256_storeu_ps(to, _mm256_add_ps(_mm256_loadu_ps(to), left[i]));
+		_mm256_storeu_ps(to + LANES, _mm256_add_ps(_mm256_loadu_ps(to + LANES), right[i]));
 	}
+}
+
+static void pair_distances_avx2(const float *x, const float *packed, size_t d,
+                                size_t stride, float *out)
+{
+	memset(out, 0, INV_PAIR_ROWS * INV_PAIR_COLS * sizeof *out);
+	for (size_t from = 0; from < d; from += INV_PAIR_SUM)
+		add_distances(x, packed, from, from + INV_PAIR_SUM < d ? from + INV_PAIR_SUM : d,
+		              stride, out);
 }
 
 /* Four pairs at a time in double; a pair with d = 0 is masked out of every sum. */

@@ -88,14 +88,20 @@ static void pair_distances_ref(const float *x, const float *packed, size_t d, si
 {
 	for (size_t i = 0; i < INV_PAIR_ROWS; i++)
 		for (size_t j = 0; j < INV_PAIR_COLS; j++) {
-			float sum = 0;
+			float total = 0;
 
-			for (size_t k = 0; k < d; k++) {
-				float gap = x[i * stride + k] - packed[k * INV_PAIR_COLS + j];
+			for (size_t from = 0; from < d; from += INV_PAIR_SUM) {
+				size_t end = from + INV_PAIR_SUM < d ? from + INV_PAIR_SUM : d;
+				float sum = 0;
 
-				sum = fmaf(gap, gap, sum);
+				for (size_t k = from; k < end; k++) {
+					float gap = x[i * stride + k] - packed[k * INV_PAIR_COLS + j];
+
+					sum = fmaf(gap, gap, sum);
+				}
+				total += sum;
 			}
-			out[i * INV_PAIR_COLS + j] = sum;
+			out[i * INV_PAIR_COLS + j] = total;
 		}
 }
 

@@ -14,8 +14,8 @@
 #include "math/matmul.h"
 
 #include <cblas.h>
-#include <omp.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
@@ -73,7 +73,9 @@ static size_t ldb_of(const inv_matmul_spec *s)
 static size_t tile_count(const inv_matmul_spec *s)
 {
 	double work = (double)s->m * (double)s->n * (double)s->k;
-	size_t wanted = 2 * (size_t)omp_get_num_procs(), worth = (size_t)(work / tile_work);
+	/* All the machine has, not those that this process may use: bits must not change. */
+	size_t wanted = 2 * (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	size_t worth = (size_t)(work / tile_work);
 
 	if (wanted > MOST_TILES)
 		wanted = MOST_TILES;
@@ -84,7 +86,7 @@ static bool suits_onednn(const inv_matmul_spec *s)
 {
 	size_t narrow = s->m < s->n ? s->m : s->n;
 
-	return s->relu || (s->k < SHORT_SUM && narrow >= NARROW);
+	return inv_onednn_usable() && (s->relu || (s->k < SHORT_SUM && narrow >= NARROW));
 }
 
 static inv_matmul_spec spec_of_tile(const inv_matmul_spec *s, const tile *t)
@@ -139,6 +141,11 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	return INVAR_OK;
 }
 
+size_t inv_matmul_tiles(const inv_matmul *p)
+{
+	return p->count;
+}
+
 bool inv_matmul_tiles_are_columns(const inv_matmul *p)
 {
 	return p->tiles[0].rows == p->spec.m;
@@ -161,7 +168,7 @@ static void add_bias_relu(const inv_matmul_spec *s, const float *bias, float *c,
 		for (size_t j = 0; s->bias && j < s->n; j++)
 			row[j] += bias[j];
 		for (size_t j = 0; s->relu && j < s->n; j++)
-			row[j] = row[j] > 0 ? row[j] : 0;
+			row[j] = row[j] < 0 ? 0 : row[j]; /* NaN stays */
 	}
 }
 

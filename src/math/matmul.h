@@ -27,7 +27,7 @@ typedef struct inv_matmul_spec {
 	bool transpose_a; /* A is stored [k, m] */
 	bool transpose_b; /* B is stored [n, k], as a Linear layer's weight is */
 	bool bias;        /* adds bias[n] to every row */
-	bool relu;        /* then max(0, .) */
+	bool relu;        /* then max(0, .); a plan may turn NaN into 0, as oneDNN does */
 } inv_matmul_spec;
 
 typedef struct inv_matmul inv_matmul;
@@ -44,6 +44,7 @@ typedef void inv_tile_fn(void *user, size_t row, size_t rows, size_t col, size_t
 invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
                                  const float *bias, float *c, inv_tile_fn *then,
                                  void *user);
+size_t inv_matmul_tiles(const inv_matmul *p);
 /* Does every tile hold all rows of its columns? */
 bool inv_matmul_tiles_are_columns(const inv_matmul *p);
 void inv_matmul_free(inv_matmul *p);

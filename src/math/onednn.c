@@ -12,12 +12,14 @@
 
 #include "base/memory.h"
 
-enum { ARG_A, ARG_B, ARG_C, ARG_BIAS, ARGS };
+enum { ARG_A, ARG_B, ARG_C, ARG_BIAS, MATRICES, ARG_SCRATCH = MATRICES, ARGS };
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t desc;
+typedef const_dnnl_memory_desc_t const_desc;
 #else
 typedef dnnl_memory_desc_t *desc;
+typedef const dnnl_memory_desc_t *const_desc;
 #endif
 
 struct inv_onednn {
@@ -25,6 +27,7 @@ struct inv_onednn {
 	dnnl_engine_t engine;
 	dnnl_stream_t stream;
 	dnnl_primitive_t primitive;
+	void *scratch; /* ours, so that a primitive may run on any thread */
 	dnnl_memory_t memory[ARGS];
 	dnnl_exec_arg_t args[ARGS];
 	int arg_count;
@@ -67,12 +70,7 @@ static void free_desc(desc d)
 		dnnl_memory_desc_destroy(d);
 }
 
-static dnnl_status_t new_memory(dnnl_memory_t *out, desc d, dnnl_engine_t engine)
-{
-	return dnnl_memory_create(out, d, engine, DNNL_MEMORY_NONE);
-}
-
-static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[ARGS],
+static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[MATRICES],
                                         dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
 	return dnnl_matmul_primitive_desc_create(out, engine, d[ARG_A], d[ARG_B], d[ARG_BIAS],
@@ -99,12 +97,7 @@ static void free_desc(desc d)
 	inv_free(d);
 }
 
-static dnnl_status_t new_memory(dnnl_memory_t *out, desc d, dnnl_engine_t engine)
-{
-	return dnnl_memory_create(out, d, engine, DNNL_MEMORY_NONE);
-}
-
-static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[ARGS],
+static dnnl_status_t new_primitive_desc(dnnl_primitive_desc_t *out, const desc d[MATRICES],
                                         dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
 	dnnl_matmul_desc_t op;
@@ -130,6 +123,8 @@ static dnnl_status_t new_attr(bool relu, dnnl_primitive_attr_t *out)
 	dnnl_post_ops_t ops;
 	dnnl_status_t code = dnnl_primitive_attr_create(out);
 
+	if (code == dnnl_success)
+		code = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
 	if (code != dnnl_success || !relu)
 		return code;
 	if ((code = dnnl_post_ops_create(&ops)) != dnnl_success)
@@ -140,7 +135,34 @@ static dnnl_status_t new_attr(bool relu, dnnl_primitive_attr_t *out)
 	return code;
 }
 
-static dnnl_status_t build_primitive(inv_onednn *p, const desc d[ARGS])
+static dnnl_status_t build_scratch(inv_onednn *p, const_dnnl_primitive_desc_t pd)
+{
+	const_desc d = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+	dnnl_status_t code;
+
+	p->scratch = inv_alloc(dnnl_memory_desc_get_size(d));
+	if (!p->scratch)
+		return dnnl_out_of_memory;
+	code = dnnl_memory_create(&p->memory[ARG_SCRATCH], d, p->engine, p->scratch);
+	p->args[p->arg_count++] =
+		(dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->memory[ARG_SCRATCH]};
+	return code;
+}
+
+static dnnl_status_t build_arguments(inv_onednn *p, const desc d[MATRICES])
+{
+	static const int names[MATRICES] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
+	                                    DNNL_ARG_BIAS};
+	dnnl_status_t code = dnnl_success;
+
+	for (int i = 0; i < MATRICES && d[i] && code == dnnl_success; i++) {
+		code = dnnl_memory_create(&p->memory[i], d[i], p->engine, DNNL_MEMORY_NONE);
+		p->args[p->arg_count++] = (dnnl_exec_arg_t){names[i], p->memory[i]};
+	}
+	return code;
+}
+
+static dnnl_status_t build_primitive(inv_onednn *p, const desc d[MATRICES])
 {
 	dnnl_primitive_attr_t attr = NULL;
 	dnnl_primitive_desc_t pd = NULL;
@@ -150,24 +172,14 @@ static dnnl_status_t build_primitive(inv_onednn *p, const desc d[ARGS])
 		code = new_primitive_desc(&pd, d, attr, p->engine);
 	if (code == dnnl_success)
 		code = dnnl_primitive_create(&p->primitive, pd);
+	if (code == dnnl_success)
+		code = build_arguments(p, d);
+	if (code == dnnl_success)
+		code = build_scratch(p, pd);
 	if (pd)
 		dnnl_primitive_desc_destroy(pd);
 	if (attr)
 		dnnl_primitive_attr_destroy(attr);
-	return code;
-}
-
-static dnnl_status_t build_arguments(inv_onednn *p, const desc d[ARGS])
-{
-	static const int names[ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST,
-	                                DNNL_ARG_BIAS};
-	dnnl_status_t code = dnnl_success;
-
-	for (int i = 0; i < ARGS && d[i] && code == dnnl_success; i++) {
-		code = new_memory(&p->memory[i], d[i], p->engine);
-		p->args[i] = (dnnl_exec_arg_t){names[i], p->memory[i]};
-		p->arg_count++;
-	}
 	return code;
 }
 
@@ -184,7 +196,7 @@ static dnnl_status_t new_matrix(desc *out, size_t rows, size_t cols, size_t apar
 static dnnl_status_t build(inv_onednn *p, size_t lda, size_t ldb, size_t ldc)
 {
 	const inv_matmul_spec *s = &p->spec;
-	desc d[ARGS] = {0};
+	desc d[MATRICES] = {0};
 	dnnl_status_t code = dnnl_engine_create(&p->engine, dnnl_cpu, 0);
 
 	if (code == dnnl_success)
@@ -199,9 +211,7 @@ static dnnl_status_t build(inv_onednn *p, size_t lda, size_t ldb, size_t ldc)
 		code = new_matrix(&d[ARG_BIAS], 1, s->n, s->n, false);
 	if (code == dnnl_success)
 		code = build_primitive(p, d);
-	if (code == dnnl_success)
-		code = build_arguments(p, d);
-	for (int i = 0; i < ARGS; i++)
+	for (int i = 0; i < MATRICES; i++)
 		free_desc(d[i]);
 	return code;
 }
@@ -241,16 +251,17 @@ void inv_onednn_free(inv_onednn *p)
 		dnnl_stream_destroy(p->stream);
 	if (p->engine)
 		dnnl_engine_destroy(p->engine);
+	inv_free(p->scratch);
 	inv_free(p);
 }
 
 /* ---- Running -------------------------------------------------------------------- */
 
-static dnnl_status_t execute(inv_onednn *p, const void *const data[ARGS])
+static dnnl_status_t execute(inv_onednn *p, const void *const data[MATRICES])
 {
 	dnnl_status_t code = dnnl_success;
 
-	for (int i = 0; i < p->arg_count && code == dnnl_success; i++)
+	for (int i = 0; i < MATRICES && p->memory[i] && code == dnnl_success; i++)
 		code = dnnl_memory_set_data_handle(p->memory[i], (void *)(uintptr_t)data[i]);
 	if (code == dnnl_success)
 		code = dnnl_primitive_execute(p->primitive, p->stream, p->arg_count, p->args);
@@ -262,7 +273,7 @@ static dnnl_status_t execute(inv_onednn *p, const void *const data[ARGS])
 invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
                             const float *bias, float *c)
 {
-	const void *const data[ARGS] = {a, b, c, bias};
+	const void *const data[MATRICES] = {a, b, c, bias};
 	int before = use_one_thread();
 	dnnl_status_t code = execute(p, data);
 
@@ -277,4 +288,9 @@ void inv_onednn_version(int *major, int *minor, int *patch)
 	*major = v->major;
 	*minor = v->minor;
 	*patch = v->patch;
+}
+
+bool inv_onednn_usable(void)
+{
+	return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP;
 }

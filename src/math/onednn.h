@@ -11,6 +11,9 @@
 
 typedef struct inv_onednn inv_onednn;
 
+/* False for a oneDNN that takes its threads from elsewhere than OpenMP. */
+bool inv_onednn_usable(void);
+
 /* A tile [s->m, s->n, s->k] of matrices whose rows are lda, ldb, ldc floats apart. */
 invar_status inv_onednn_new(const inv_matmul_spec *s, size_t lda, size_t ldb, size_t ldc,
                             inv_onednn **out);

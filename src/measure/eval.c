@@ -16,7 +16,7 @@
 #define FIELD(member) offsetof(invar_eval_opts, member)
 
 static const invar_field fields[] = {
-	{"only", INVAR_FIELD_TEXT, FIELD(only), 0, 0, 0, NULL, "LIST", "Measurements",
+	{"only", INVAR_FIELD_TEXT, FIELD(only), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "LIST", "Measurements",
      "measure only these, separated by commas: lc, nc, ec, kept, knn (all five: probe), "
      "structure, collision"},
 	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, 0, NULL, "NAME", "Measurements",

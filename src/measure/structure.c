@@ -25,6 +25,7 @@ enum {
 	BAND = 96,   /* a multiple of INV_PAIR_ROWS */
 	STRIP = 128, /* points met at a time; a multiple of INV_PAIR_COLS */
 	PROBE = 64,  /* points whose mean distance is the shift */
+	CHUNK = 64,  /* bands between two looks at the user */
 	TILE = INV_PAIR_ROWS * INV_PAIR_COLS
 };
 
@@ -132,6 +133,34 @@ static void measure_band(void *user, size_t band, unsigned thread)
 			add_group(j, s, row, strip, sums);
 		}
 	}
+}
+
+typedef struct band_chunk {
+	structure_job *j;
+	size_t first;
+} band_chunk;
+
+static void measure_of_chunk(void *user, size_t block, unsigned thread)
+{
+	const band_chunk *c = user;
+
+	measure_band(c->j, c->first + block, thread);
+}
+
+/* So many bands at a time that a user who wants to stop need not wait long. */
+static invar_status measure_bands(const invar_context *ctx, structure_job *j)
+{
+	size_t bands = inv_blocks(j->n, BAND);
+	invar_status st = INVAR_OK;
+
+	for (size_t at = 0; at < bands && st == INVAR_OK; at += CHUNK) {
+		band_chunk c = {j, at};
+
+		if ((st = inv_progress(ctx, "structure", at, bands)) == INVAR_OK)
+			inv_parallel(ctx, bands - at < CHUNK ? bands - at : CHUNK, measure_of_chunk,
+			             &c);
+	}
+	return st;
 }
 
 /* ---- Before and after
@@ -245,9 +274,9 @@ invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, con
 	inv_kernels_init(&j.kernels, ctx->cpu);
 	for (int i = 0; i < 2; i++)
 		j.shift[i] = shift_of(&j.in[i], n);
-	inv_parallel(ctx, inv_blocks(n, BAND), measure_band, &j);
+	st = measure_bands(ctx, &j);
 	for (size_t band = 0; band < inv_blocks(n, BAND); band++)
 		add_sums(&j.sums[band], &total);
 	inv_arena_free(&arena);
-	return conclude(&j, &total, out);
+	return st == INVAR_OK ? conclude(&j, &total, out) : st;
 }

@@ -32,7 +32,10 @@ static const invar_field table[] = {
      .type = INVAR_FIELD_TEXT,
      .offset = offsetof(options, word),
      .choices = "last|best|lasting"},
-	{.name = "text", .type = INVAR_FIELD_TEXT, .offset = offsetof(options, text)},
+	{.name = "text",
+     .type = INVAR_FIELD_TEXT,
+     .offset = offsetof(options, text),
+     .flags = INVAR_FIELD_OPTIONAL},
 };
 
 static const inv_fields fields = {table, sizeof table / sizeof *table};
@@ -52,8 +55,9 @@ static void values_within_their_bounds_pass(void **state)
 	o.rate = 1e300;
 	o.word = "lasting";
 	assert_int_equal(inv_fields_check(fields, &o), INVAR_OK);
-	o.word = NULL; /* not given */
-	assert_int_equal(inv_fields_check(fields, &o), INVAR_OK);
+	o.word = NULL; /* only an optional text may be missing */
+	assert_int_equal(inv_fields_check(fields, &o), INVAR_E_USE);
+	test_assert_error("--word has no value");
 }
 
 static void values_outside_are_refused_with_both_numbers(void **state)

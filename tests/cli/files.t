@@ -109,7 +109,7 @@ $ invar eval wide run -q
 ! invar: run takes features 8 wide, those of wide are 12
 ? 1
 $ invar eval bank run --only strukture -q
-! invar eval: --only: there is no measurement 'strukture', only structure
+! invar eval: --only: there is no measurement 'strukture', only lc, nc, ec, kept, knn, structure, collision
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid, only test, train

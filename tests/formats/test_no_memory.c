@@ -23,7 +23,7 @@ static invar_status stream_npy(void *user)
 	int fd = open(test_source("tests/formats/data/f4_le_c.npy"), O_RDONLY);
 	inv_npy_stream s;
 	float out[12];
-	invar_status st = inv_npy_stream_open(fd, "-", &s);
+	invar_status st = inv_npy_stream_open(NULL, fd, "-", &s);
 
 	(void)user;
 	if (st == INVAR_OK)

@@ -51,7 +51,7 @@ static invar_status pass(const unsigned char *bytes, size_t size, bool interrupt
 	f.fd = ends[1];
 	f.reader = pthread_self();
 	assert_int_equal(pthread_create(&f.thread, NULL, feed, &f), 0);
-	st = inv_npy_stream_open(ends[0], "standard input", s);
+	st = inv_npy_stream_open(NULL, ends[0], "standard input", s);
 	for (uint64_t n; st == INVAR_OK && s->left; out += n) {
 		n = s->left < step ? s->left : step;
 		st = inv_npy_stream_read(s, n, out);

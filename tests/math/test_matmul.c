@@ -78,10 +78,34 @@ static void plans_and_calls_equal_the_loop(void **state)
 	}
 }
 
+/* The whole triple loop would take long; a cell of each tile and of each edge will do. */
+static void check_some_cells(const inv_matmul_spec *s, const float *a, const float *b,
+                             const float *bias, const float *got)
+{
+	for (size_t i = 0; i < s->m; i += 53)
+		for (size_t j = 0; j < s->n; j += 61) {
+			double sum = s->bias ? (double)bias[j] : 0;
+
+			for (size_t l = 0; l < s->k; l++)
+				sum += (double)(s->transpose_a ? a[l * s->m + i] : a[i * s->k + l]) *
+				       (s->transpose_b ? b[j * s->k + l] : b[l * s->n + j]);
+			if (s->relu && sum < 0)
+				sum = 0;
+			assert_true(fabs(got[i * s->n + j] - sum) <= 1e-6 + 2e-7 * (double)s->k);
+		}
+}
+
 /* What lets a training on one thread equal that on two, at the shapes of MaWa. */
 static void the_bits_do_not_depend_on_the_threads(void **state)
 {
 	const inv_matmul_spec specs[] = {
+		/* cut into tiles: by columns, by rows, with oneDNN and with OpenBLAS */
+		{768, 1024, 384, .transpose_b = true, .bias = true, .relu = true},
+		{768, 1024, 384, .transpose_a = false},
+		{1536, 384, 512, .transpose_b = true, .bias = true},
+		{384, 1024, 768, .transpose_a = true},
+		{1024, 389, 700, .transpose_a = true},
+		/* too small to be cut */
 		{96, 512, 40, .transpose_b = true, .bias = true, .relu = true},
 		{96, 40, 512, .transpose_b = true, .bias = true},
 		{96, 512, 40, .transpose_a = false},
@@ -93,9 +117,9 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
 		const inv_matmul_spec *s = &specs[i];
 		float *a = draw("a", s->m * s->k), *b = draw("b", s->k * s->n);
-		float *bias = draw("c", s->n), *out[2];
+		float *bias = draw("c", s->n), *out[3];
 
-		for (unsigned t = 0; t < 2; t++) {
+		for (unsigned t = 0; t < 3; t++) {
 			invar_context *ctx;
 			inv_matmul *plan;
 
@@ -103,16 +127,43 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 			assert_int_equal(invar_context_new(t + 1, NULL, &ctx), INVAR_OK);
 			assert_int_equal(inv_matmul_new(ctx, s, &plan), INVAR_OK);
 			assert_int_equal(inv_matmul_run(plan, a, b, bias, out[t]), INVAR_OK);
+			assert_true((inv_matmul_tiles(plan) > 1) == (i < 5));
 			inv_matmul_free(plan);
 			invar_context_free(ctx);
+			assert_memory_equal(out[0], out[t], s->m * s->n * sizeof(float));
 		}
-		assert_memory_equal(out[0], out[1], s->m * s->n * sizeof(float));
+		check_some_cells(s, a, b, bias, out[0]);
 		inv_free(a);
 		inv_free(b);
 		inv_free(bias);
-		inv_free(out[0]);
-		inv_free(out[1]);
+		for (unsigned t = 0; t < 3; t++)
+			inv_free(out[t]);
 	}
+}
+
+/* A NaN that a ReLU swallowed would come out of `apply` as a plausible number. */
+static void a_nan_goes_through_the_one_shot_call(void **state)
+{
+	static const size_t sizes[][3] = {{5, 6, 7}, {70, 90, 40}};
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+	for (size_t i = 0; i < 2; i++) {
+		inv_matmul_spec s = {sizes[i][0],         sizes[i][1],  sizes[i][2],
+		                     .transpose_b = true, .bias = true, .relu = true};
+		float *a = draw("a", s.m * s.k), *b = draw("b", s.k * s.n), *bias = draw("c", s.n);
+		float *c = inv_calloc(s.m * s.n, sizeof *c);
+
+		a[2 * s.k + 3] = NAN;
+		inv_gemm(ctx, &s, a, b, bias, c);
+		assert_true(isnan(c[2 * s.n]) && isnan(c[3 * s.n - 1]) && !isnan(c[3 * s.n]));
+		inv_free(a);
+		inv_free(b);
+		inv_free(bias);
+		inv_free(c);
+	}
+	invar_context_free(ctx);
 }
 
 static void invar_cpu_ref_takes_the_loop(void **state)
@@ -142,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans_and_calls_equal_the_loop),
 		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
+		cmocka_unit_test(a_nan_goes_through_the_one_shot_call),
 		cmocka_unit_test(invar_cpu_ref_takes_the_loop),
 	};
 
