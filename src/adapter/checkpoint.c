@@ -113,7 +113,10 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
 
 	if (st != INVAR_OK)
 		return st;
-	st = read_state(f, path, at);
+	if (!inv_safetensors_metadata(f, "invar.checkpoint"))
+		st = inv_fail(INVAR_E_FORMAT, "%s: is not a checkpoint", path);
+	else
+		st = read_state(f, path, at);
 	for (int i = 0; i < SETS && st == INVAR_OK; i++)
 		if (sets[i])
 			st = inv_mlp_read(f, path, prefixes[i], p->spec.shape, sets[i]);

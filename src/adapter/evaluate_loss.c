@@ -38,8 +38,8 @@ static invar_status check(const invar_loss_input *in, const invar_loss_opts *o,
 	const invar_adapter *e = in->adapter;
 
 	if (!loss)
-		return inv_fail(INVAR_E_USE, "there is no loss '%s', only %s", o->kind,
-		                INV_LOSS_KINDS);
+		return inv_fail(INVAR_E_USE, "there is no loss '%s', only %s",
+		                o->kind ? o->kind : "", INV_LOSS_KINDS);
 	if (in->dim != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "the features are %" PRIu32 " wide but %s takes %zu", in->dim,
@@ -130,7 +130,7 @@ void invar_loss_result_clear(invar_loss_result *r)
 invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
                         const invar_loss_opts *o, invar_loss_result *out)
 {
-	const inv_loss *loss = inv_loss_find(o->kind);
+	const inv_loss *loss = o->kind ? inv_loss_find(o->kind) : NULL;
 	inv_step_spec spec = {.loss = loss,
 	                      .opts = {.anchor = o->anchor, .no_identity = o->no_identity},
 	                      .N = in->images,

@@ -27,12 +27,16 @@ static bool set_paths(inv_run *r, const char *path)
 	return r->path && r->json_path && r->log_path && r->checkpoint_path && r->adapter_path;
 }
 
-static bool is_leftover(const char *name)
+static bool is_part(const char *name)
 {
 	size_t length = strlen(name);
 
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	       (length > 5 && strcmp(name + length - 5, ".part") == 0);
+	return length > 5 && strcmp(name + length - 5, ".part") == 0;
+}
+
+static bool is_leftover(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_part(name);
 }
 
 /* Empty but for the .part files that a killed program leaves. */
@@ -81,33 +85,74 @@ static invar_status lock(inv_run *r)
 	return inv_fail(INVAR_E_IO, "%s: another invar is training in it", r->path);
 }
 
-/* run.json goes last: until then, the old run can be told for what it is. */
-static invar_status remove_old(const inv_run *r)
+static bool is_owned(const char *name)
 {
+	for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+		if (strcmp(owned[i], name) == 0)
+			return true;
+	return false;
+}
+
+static invar_status remove_in(const inv_run *r, const char *name)
+{
+	char *path = inv_join(r->path, name);
 	invar_status st = INVAR_OK;
 
-	for (size_t i = sizeof owned / sizeof *owned; i-- > 0 && st == INVAR_OK;) {
-		char *path = inv_join(r->path, owned[i]);
-
-		if (!path || (unlink(path) != 0 && errno != ENOENT))
-			st = inv_fail_errno(path ? path : r->path, "cannot remove");
-		inv_free(path);
-	}
+	if (!path || (unlink(path) != 0 && errno != ENOENT))
+		st = inv_fail_errno(path ? path : r->path, "cannot remove");
+	inv_free(path);
 	return st;
+}
+
+/* run.json goes last: until then, the old run can be told for what it is. */
+invar_status inv_run_clear(inv_run *r)
+{
+	DIR *dir = r->replace ? opendir(r->path) : NULL;
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	while (dir && st == INVAR_OK && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+
+		if (strcmp(name, "run.json") != 0 && (is_owned(name) || is_part(name)))
+			st = remove_in(r, name);
+	}
+	if (dir)
+		closedir(dir);
+	if (r->replace && st == INVAR_OK)
+		st = remove_in(r, "run.json");
+	return st;
+}
+
+static invar_status check_format(const inv_run *r)
+{
+	const char *format = json_string_value(json_object_get(r->json, "format"));
+
+	if (format && strcmp(format, "invar-run") == 0 &&
+	    json_integer_value(json_object_get(r->json, "version")) == 1 &&
+	    json_is_object(json_object_get(r->json, "options")))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT, "%s: is not the run.json of an invar run, version 1",
+	                r->json_path);
 }
 
 static invar_status prepare(inv_run *r, inv_run_mode mode)
 {
 	invar_status st = check_mode(r, mode);
 
-	if (st == INVAR_OK)
+	if (st == INVAR_OK) {
+		r->made = !inv_exists(r->path);
 		st = inv_make_folder(r->path);
+	}
 	if (st == INVAR_OK)
 		st = lock(r);
-	if (st == INVAR_OK && mode == INV_RUN_REPLACE)
-		st = remove_old(r);
-	if (st == INVAR_OK && mode == INV_RUN_RESUME)
-		return inv_json_load(r->json_path, &r->json);
+	if (st == INVAR_OK)
+		st = check_mode(r, mode); /* another may have been faster */
+	r->replace = mode == INV_RUN_REPLACE;
+	if (st == INVAR_OK && mode == INV_RUN_RESUME) {
+		st = inv_json_load(r->json_path, &r->json);
+		return st == INVAR_OK ? check_format(r) : st;
+	}
 	if (st == INVAR_OK && !(r->json = json_object()))
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
 	return st;
@@ -138,6 +183,8 @@ void inv_run_close(inv_run *r)
 		return;
 	if (r->log)
 		fclose(r->log);
+	if (r->made)
+		rmdir(r->path); /* which only an empty folder allows */
 	if (r->lock >= 0)
 		close(r->lock);
 	json_decref(r->json);
@@ -199,8 +246,11 @@ invar_status inv_run_open_log(inv_run *r, uint64_t epochs)
 invar_status inv_run_log(inv_run *r, const json_t *line)
 {
 	char *text = inv_json_text(line, 0);
-	bool ok = text && fprintf(r->log, "%s\n", text) > 0 && fflush(r->log) == 0;
+	bool ok;
 
+	if (!text)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for a line", r->log_path);
+	ok = fprintf(r->log, "%s\n", text) > 0 && fflush(r->log) == 0;
 	inv_free(text);
 	return ok ? INVAR_OK : inv_fail_errno(r->log_path, "cannot write");
 }

@@ -21,14 +21,21 @@ typedef struct inv_run {
 	char *path;
 	char *json_path, *log_path, *checkpoint_path, *adapter_path;
 	int lock;
+	bool made;    /* the folder is of our making */
+	bool replace; /* an old run is still in it */
 	FILE *log;
 	json_t *json; /* run.json as it will be saved */
 } inv_run;
 
 typedef enum inv_run_mode { INV_RUN_FRESH, INV_RUN_RESUME, INV_RUN_REPLACE } inv_run_mode;
 
-/* Makes or opens the folder and locks it; RESUME loads run.json. */
+/*
+ * Makes or opens the folder and locks it; RESUME loads run.json. Nothing of an
+ * old run is touched yet, and a folder made here goes again if it stays empty.
+ */
 invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out);
+/* Removes the files of the run that REPLACE replaces; call right before saving. */
+invar_status inv_run_clear(inv_run *r);
 invar_status inv_run_save(inv_run *r); /* run.json */
 /* Opens the log with its first `epochs` lines kept. */
 invar_status inv_run_open_log(inv_run *r, uint64_t epochs);

@@ -13,19 +13,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "adapter/adamw.h"
 #include "adapter/adapter.h"
 #include "adapter/checkpoint.h"
 #include "adapter/closed.h"
+#include "adapter/provenance.h"
 #include "adapter/run.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
 #include "bank/batches.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
 
@@ -43,17 +41,10 @@ typedef struct trainer {
 	inv_batches *batches, *held_out;
 	float *best; /* parameters; NULL unless --keep best */
 	inv_progress_state at;
-	double validation;                    /* of the last epoch; NaN without */
-	double started, epoch_started, saved; /* clock readings */
+	double validation; /* of the last epoch; NaN without */
+	inv_run_start start;
+	double epoch_started, saved; /* clock readings */
 } trainer;
-
-static double seconds_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- Setting up ------------------------------------------------------------------- */
 
@@ -183,94 +174,11 @@ static void announce_closed(const trainer *t, const inv_closed *c)
 		        c->lambda);
 }
 
-/* ---- run.json ------------------------------------------------------------------------ */
-
-static json_t *machine_json(const trainer *t)
-{
-	struct utsname name = {0};
-
-	uname(&name);
-	return json_pack("{s:s, s:s, s:s, s:i, s:i, s:s}", "system", name.sysname, "release",
-	                 name.release, "machine", name.machine, "cores",
-	                 (int)sysconf(_SC_NPROCESSORS_ONLN), "threads", (int)t->ctx->threads,
-	                 "kernels", invar_context_cpu(t->ctx));
-}
-
-static json_t *versions_json(void)
-{
-	char product[64];
-
-	inv_matmul_version(product, sizeof product);
-	return json_pack("{s:s, s:s, s:s}", "invar", INVAR_VERSION, "product", product,
-	                 "jansson", JANSSON_VERSION);
-}
-
-static invar_status check_inputs(const trainer *t, const json_t *now)
-{
-	const json_t *before = json_object_get(t->run->json, "inputs");
-
-	if (json_equal(before, now))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: was begun on other rows than %s/%s holds now, so it cannot go on",
-	                t->run->path, t->bank->path, t->plan.split->name);
-}
-
-static invar_status describe_run(trainer *t)
-{
-	json_t *inputs, *options, *json = t->run->json;
-	invar_status st = inv_bank_fingerprint(t->bank, t->plan.split, &inputs);
-
-	if (st != INVAR_OK)
-		return st;
-	if (t->o.resume && (st = check_inputs(t, inputs)) != INVAR_OK) {
-		json_decref(inputs);
-		return st;
-	}
-	options = inv_fields_json(inv_train_table, &t->o, 0);
-	json_object_del(options, "resume");
-	json_object_del(options, "force");
-	json_object_set_new(json, "format", json_string("invar-run"));
-	json_object_set_new(json, "version", json_integer(1));
-	json_object_set_new(json, "state", json_string("running"));
-	json_object_del(json, "error");
-	json_object_set_new(json, "options", options);
-	json_object_set_new(json, "bank", json_string(t->bank->path));
-	json_object_set_new(json, "inputs", inputs);
-	json_object_set_new(json, "versions", versions_json());
-	json_object_set_new(json, "machine", machine_json(t));
-	return inv_run_save(t->run);
-}
-
-static void add_number(json_t *json, const char *key, double value)
-{
-	json_object_set_new(json, key,
-	                    json_real(json_number_value(json_object_get(json, key)) + value));
-}
-
-/* Times add up over all the processes that worked on a run. */
-static invar_status close_run(trainer *t, const char *state)
-{
-	json_t *json = t->run->json;
-	struct rusage use;
-
-	getrusage(RUSAGE_SELF, &use);
-	add_number(json, "wall_seconds", seconds_now() - t->started);
-	add_number(json, "cpu_seconds",
-	           (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-	               1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec));
-	json_object_set_new(json, "peak_memory_mb", json_integer(use.ru_maxrss / 1024));
-	json_object_set_new(json, "steps", json_integer((json_int_t)t->at.t));
-	json_object_set_new(json, "state", json_string(state));
-	return inv_run_save(t->run);
-}
-
-/* ---- Where E begins ---------------------------------------------------------------------
- */
+/* ---- Where E begins -------------------------------------------------------- */
 
 static invar_status interrupted(trainer *t)
 {
-	invar_status st = close_run(t, "interrupted");
+	invar_status st = inv_run_finish(t->run, &t->start, t->at.t, "interrupted");
 
 	if (st != INVAR_OK)
 		return st;
@@ -304,14 +212,30 @@ static invar_status begin_closed(trainer *t)
 	return inv_run_save(t->run);
 }
 
-/* ---- Epochs -----------------------------------------------------------------------------
- */
+/* ---- Epochs ---------------------------------------------------------------- */
+
+/* Weights that are not finite are never written: what was saved before stays good. */
+static invar_status check_weights(const trainer *t, const float *params)
+{
+	struct inv_kernels kernels;
+
+	inv_kernels_init(&kernels, t->ctx->cpu);
+	if (kernels.all_finite(params, inv_mlp_floats(t->plan.shape)))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NUMERIC,
+	                "the weights are no longer finite after epoch %" PRIu64
+	                ", step %" PRIu64 "; a smaller --lr may help",
+	                t->at.epoch, t->at.step);
+}
 
 static invar_status save_checkpoint(trainer *t)
 {
-	invar_status st = inv_run_sync_log(t->run);
+	invar_status st = check_weights(t, t->params);
 
-	t->saved = seconds_now();
+	if (st == INVAR_OK)
+		st = inv_run_sync_log(t->run);
+
+	t->saved = inv_wall_seconds();
 	if (st == INVAR_OK)
 		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at);
 	return st;
@@ -375,7 +299,7 @@ static invar_status validate(trainer *t)
 
 static invar_status log_epoch(trainer *t, double lr)
 {
-	double steps = (double)t->at.step, now = seconds_now();
+	double steps = (double)t->at.step, now = inv_wall_seconds();
 	json_t *line = json_object(), *terms = json_object();
 	const char *const *name = t->plan.loss->terms;
 	invar_status st;
@@ -407,8 +331,8 @@ static invar_status end_epoch(trainer *t, double lr)
 	t->at.step = 0;
 	t->at.loss_sum = 0;
 	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
-	if (st == INVAR_OK &&
-	    (t->at.epoch == t->o.epochs || seconds_now() - t->saved >= t->o.checkpoint_seconds))
+	if (st == INVAR_OK && (t->at.epoch == t->o.epochs ||
+	                       inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds))
 		st = save_checkpoint(t);
 	return st;
 }
@@ -435,47 +359,17 @@ static invar_status train_epochs(trainer *t)
 	return st;
 }
 
-/* ---- The adapter ----------------------------------------------------------------------
- */
+/* ---- The whole ------------------------------------------------------------- */
 
-static const char *bank_field(const trainer *t, const char *name)
+static invar_status save_adapter(const trainer *t)
 {
-	const char *text = invar_bank_field(t->bank, name);
+	const float *params = t->best ? t->best : t->params;
+	invar_status st = check_weights(t, params);
 
-	return text ? text : "";
+	if (st != INVAR_OK)
+		return st;
+	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, &t->o, t->bank);
 }
-
-static invar_status save_adapter(trainer *t)
-{
-	json_t *options = inv_fields_json(inv_train_table, &t->o, INVAR_FIELD_RESULT);
-	char *text = options ? inv_json_text(options, 0) : NULL;
-	char seed[24], names[INV_MLP_BLOCKS][32];
-	inv_tensor_out tensors[INV_MLP_BLOCKS];
-	inv_metadata metadata[] = {
-		{"format", "pt"},
-		{"invar.version", INVAR_VERSION},
-		{"invar.loss", t->o.loss},
-		{"invar.augment", bank_field(t, "augment")},
-		{"invar.encoder", bank_field(t, "encoder")},
-		{"invar.encoder_sha256", bank_field(t, "weights_sha256")},
-		{"invar.residual", t->o.residual ? "1" : "0"},
-		{"invar.seed", seed},
-		{"invar.options", text},
-	};
-	invar_status st;
-
-	snprintf(seed, sizeof seed, "%" PRIu64, t->o.seed);
-	inv_mlp_tensors(t->plan.shape, t->best ? t->best : t->params, "", names, tensors);
-	st = text ? inv_safetensors_save(t->run->adapter_path, tensors, INV_MLP_BLOCKS,
-	                                 metadata, sizeof metadata / sizeof *metadata)
-	          : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", t->run->path);
-	inv_free(text);
-	json_decref(options);
-	return st;
-}
-
-/* ---- The whole --------------------------------------------------------------------------
- */
 
 static invar_status open_run(trainer *t, const char *const *given, const char *path)
 {
@@ -486,6 +380,7 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 
 	if (t->o.resume && t->o.force)
 		return inv_fail(INVAR_E_USE, "--resume and --force exclude each other");
+	inv_fields_round(inv_train_table, &t->o);
 	/* What can be refused is refused before anything is made or removed. */
 	if (!t->o.resume && (st = inv_train_check(&t->o, t->bank, &t->plan)) != INVAR_OK)
 		return st;
@@ -496,16 +391,26 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 	return st == INVAR_OK ? inv_train_check(&t->o, t->bank, &t->plan) : st;
 }
 
+/* Do the counters of a checkpoint name a place in this run? */
+static bool is_within(const trainer *t)
+{
+	uint64_t steps = inv_batches_steps(t->batches);
+
+	return t->at.epoch <= t->o.epochs && t->at.step < steps &&
+	       t->at.t == t->at.epoch * steps + t->at.step;
+}
+
 static invar_status restore(trainer *t)
 {
 	invar_status st = INVAR_OK;
 
 	if (t->step && t->o.resume && inv_exists(t->run->checkpoint_path))
 		st = inv_checkpoint_load(t->run->checkpoint_path, t->step, t->best, &t->at);
-	if (st == INVAR_OK && t->step &&
-	    (t->at.epoch > t->o.epochs || t->at.step >= inv_batches_steps(t->batches)))
-		st = inv_fail(INVAR_E_FORMAT, "%s: lies beyond the end of its run",
-		              t->run->checkpoint_path);
+	if (st == INVAR_OK && t->step && !is_within(t))
+		st = inv_fail(INVAR_E_FORMAT,
+		              "%s: its epoch %" PRIu64 ", step %" PRIu64 " and %" PRIu64
+		              " steps done do not belong to this run",
+		              t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
 	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
 }
 
@@ -516,7 +421,7 @@ static invar_status note_failure(trainer *t, invar_status st)
 
 	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
 	json_object_set_new(t->run->json, "error", json_string(sentence));
-	close_run(t, "failed");
+	inv_run_finish(t->run, &t->start, t->at.t, "failed");
 	return inv_fail(st, "%s", sentence);
 }
 
@@ -527,36 +432,37 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 	if (st == INVAR_OK)
 		st = build(t);
 	if (st == INVAR_OK)
-		st = describe_run(t);
-	if (st == INVAR_OK)
-		st = restore(t);
+		st = inv_run_describe(t->run, t->bank, t->plan.split, &t->o);
 	if (st != INVAR_OK)
 		return st;
-	if (t->step)
+	if ((st = restore(t)) == INVAR_OK && t->step)
 		announce_steps(t);
-	st = begin_closed(t);
-	t->epoch_started = t->saved = seconds_now();
+	if (st == INVAR_OK)
+		st = begin_closed(t);
+	t->epoch_started = t->saved = inv_wall_seconds();
 	if (st == INVAR_OK && t->step)
 		st = train_epochs(t);
 	if (st == INVAR_OK)
 		st = save_adapter(t);
 	if (st == INVAR_OK)
-		return close_run(t, "finished");
+		return inv_run_finish(t->run, &t->start, t->at.t, "finished");
 	return st == INVAR_E_CANCELLED ? st : note_failure(t, st);
 }
 
 invar_status invar_train(invar_bank *const *banks, size_t count, const invar_train_opts *o,
                          const char *const *given, const char *run)
 {
-	trainer t = {.bank = banks[0], .ctx = banks[0]->ctx, .validation = NAN};
+	trainer t = {.validation = NAN};
 	invar_status st;
 
 	if (count != 1)
 		return inv_fail(INVAR_E_USE, "--loss %s trains on one bank, %zu were given",
 		                o->loss, count);
+	t.bank = banks[0];
+	t.ctx = banks[0]->ctx;
 	invar_train_defaults(&t.o); /* for members that a caller's older header lacks */
 	memcpy(&t.o, o, o->size < sizeof t.o ? o->size : sizeof t.o);
-	t.started = seconds_now();
+	t.start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
 	st = run_training(&t, given, run);
 	inv_batches_free(t.batches);
 	inv_batches_free(t.held_out);

@@ -16,7 +16,8 @@
 #define FIELD(member) offsetof(invar_eval_opts, member)
 
 static const invar_field fields[] = {
-	{"only", INVAR_FIELD_TEXT, FIELD(only), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "LIST", "Measurements",
+	{"only", INVAR_FIELD_TEXT, FIELD(only), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "LIST",
+     "Measurements",
      "measure only these, separated by commas: lc, nc, ec, kept, knn (all five: probe), "
      "structure, collision"},
 	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, 0, NULL, "NAME", "Measurements",
@@ -232,9 +233,10 @@ static json_t *describe(const inv_measure_input *in)
 	const char *encoder = invar_bank_field(in->bank, "encoder");
 	const char *augment = invar_bank_field(in->bank, "augment");
 
-	return json_pack("{s:s, s:s*, s:s*, s:s, s:I, s:I, s:I}", "bank", in->bank->path,
-	                 "encoder", encoder, "augment", augment, "split", in->split->name,
-	                 "points", (json_int_t)inv_measure_points(in, in->split), "copies",
+	return json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I}", "bank",
+	                 inv_json_path(in->bank->path), "encoder", encoder, "augment", augment,
+	                 "split", in->split->name, "points",
+	                 (json_int_t)inv_measure_points(in, in->split), "copies",
 	                 (json_int_t)in->split->copies, "dim", (json_int_t)in->d);
 }
 
@@ -242,19 +244,23 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
                         const char *const *names, size_t count, const invar_eval_opts *o,
                         char **json)
 {
-	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .opts = o, .d = bank->dim};
-	invar_status st = check(bank, adapters, names, count, o);
+	invar_eval_opts all;
+	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .opts = &all, .d = bank->dim};
+	invar_status st;
 	json_t *doc;
 
 	*json = NULL;
-	if (st != INVAR_OK)
+	invar_eval_defaults(&all); /* for members that a caller's older header lacks */
+	memcpy(&all, o, o->size < sizeof all ? o->size : sizeof all);
+	if ((st = check(bank, adapters, names, count, &all)) != INVAR_OK)
 		return st;
-	if (!(in.split = inv_bank_split(bank, o->split)))
+	if (!(in.split = inv_bank_split(bank, all.split)))
 		return INVAR_E_MISMATCH;
-	if (invar_bank_has_split(bank, o->train))
-		in.train = inv_bank_split(bank, o->train);
+	if (invar_bank_has_split(bank, all.train))
+		in.train = inv_bank_split(bank, all.train);
 	inv_kernels_init(&in.kernels, bank->ctx->cpu);
-	doc = describe(&in);
+	if (!(doc = describe(&in)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the results");
 	st = measure_columns(&in, adapters, names, count, doc);
 	if (st == INVAR_OK && !(*json = inv_json_text(doc, 1)))
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the results");

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -125,7 +126,7 @@ static void the_log_has_a_line_an_epoch_and_the_loss_falls(void **state)
 	assert_true(fabs(logged("whole", 0, "lr") - 1e-3) < 1e-12);
 }
 
-static void resuming_refuses_other_values_and_other_rows(void **state)
+static void resuming_refuses_other_values(void **state)
 {
 	const char *const given[] = {"hidden", NULL};
 	invar_train_opts o = options();
@@ -139,6 +140,96 @@ static void resuming_refuses_other_values_and_other_rows(void **state)
 	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("nowhere")), INVAR_E_IO);
 	test_assert_error("nothing to resume");
 	assert_false(test_exists(test_path("nowhere")));
+}
+
+/* The same shapes, another value in one row. */
+static void resuming_refuses_other_rows(void **state)
+{
+	invar_train_opts o = options();
+	invar_synthetic_opts made;
+	invar_bank *other;
+
+	(void)state;
+	invar_synthetic_defaults(&made);
+	made.rows = ROWS;
+	made.test_rows = 0;
+	made.dim = 8;
+	made.copies = 4;
+	made.seed = 1;
+	assert_int_equal(invar_bank_synthesize(ctx, &made, test_path("other")), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("other"), &other), INVAR_OK);
+	o.resume = 1;
+	assert_int_equal(invar_train(&other, 1, &o, NULL, test_path("whole")),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("begun on other rows");
+	invar_bank_close(other);
+}
+
+/* Whatever goes wrong before the first step, the old run is still there. */
+static void force_keeps_the_old_run_until_the_new_one_can_start(void **state)
+{
+	invar_train_opts o = options();
+
+	(void)state;
+	o.force = 1;
+	o.copies = 99;
+	assert_int_not_equal(invar_train(&bank, 1, &o, NULL, test_path("run3")), INVAR_OK);
+	o = options();
+	o.force = 1;
+	o.hidden = 1 << 20;
+	o.batch = 1 << 20;
+	o.lr = 1e300; /* out of bounds */
+	assert_int_not_equal(invar_train(&bank, 1, &o, NULL, test_path("run3")), INVAR_OK);
+	assert_same_file(test_path("whole/adapter.safetensors"),
+	                 test_path("run3/adapter.safetensors"));
+}
+
+static void a_damaged_checkpoint_is_refused_and_noted(void **state)
+{
+	invar_train_opts o = options();
+	size_t bytes;
+	char *good = test_read(test_path("run4/checkpoint.safetensors"), &bytes), *json;
+
+	(void)state;
+	o.resume = 1;
+	test_write(test_path("run4/checkpoint.safetensors"), good, bytes / 2);
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run4")), INVAR_E_FORMAT);
+	json = test_read(test_path("run4/run.json"), NULL);
+	assert_non_null(strstr(json, "\"failed\""));
+	free(json);
+	test_write(test_path("run4/checkpoint.safetensors"), good, bytes);
+	free(good);
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run4")), INVAR_OK);
+	assert_same_file(test_path("whole/adapter.safetensors"),
+	                 test_path("run4/adapter.safetensors"));
+}
+
+/* Features near the end of float's range: the loss is finite once, the step is not. */
+static void weights_that_are_not_finite_are_never_saved(void **state)
+{
+	uint64_t shape[2] = {N, 4};
+	float x[N * 4];
+	invar_train_opts o = options();
+	invar_bank *huge;
+
+	(void)state;
+	for (size_t i = 0; i < N * 4; i++)
+		x[i] = (i % 7 < 3 ? 1e24f : -1e24f);
+	assert_int_equal(mkdir(test_path("huge"), 0777), 0);
+	assert_int_equal(mkdir(test_path("huge/train"), 0777), 0);
+	assert_int_equal(invar_array_write(ctx, test_path("huge/train/clean.npy"), x, 2, shape,
+	                                   INVAR_FLOAT32),
+	                 INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("huge"), &huge), INVAR_OK);
+	o.samples = 0;
+	o.validation = 0;
+	o.keep = "last";
+	o.epochs = 1;
+	assert_int_equal(invar_train(&huge, 1, &o, NULL, test_path("huge-run")),
+	                 INVAR_E_NUMERIC);
+	assert_false(test_exists(test_path("huge-run/adapter.safetensors")));
+	assert_false(test_exists(test_path("huge-run/checkpoint.safetensors")));
+	invar_bank_close(huge);
 }
 
 static void an_existing_run_is_replaced_only_by_force(void **state)
@@ -254,7 +345,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_stopped_at_any_step_end_in_the_same_bytes),
 		cmocka_unit_test(the_log_has_a_line_an_epoch_and_the_loss_falls),
-		cmocka_unit_test(resuming_refuses_other_values_and_other_rows),
+		cmocka_unit_test(resuming_refuses_other_values),
+		cmocka_unit_test(resuming_refuses_other_rows),
+		cmocka_unit_test(force_keeps_the_old_run_until_the_new_one_can_start),
+		cmocka_unit_test(a_damaged_checkpoint_is_refused_and_noted),
+		cmocka_unit_test(weights_that_are_not_finite_are_never_saved),
 		cmocka_unit_test(an_existing_run_is_replaced_only_by_force),
 		cmocka_unit_test(without_a_checkpoint_it_starts_over),
 		cmocka_unit_test(wrong_options_make_no_run),
