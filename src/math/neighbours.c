@@ -38,9 +38,10 @@ enum {
 	COLS = INV_DOT_COLS,
 	CHUNK = 256,       /* pairs of values */
 	MOST_GROUPS = 32,  /* of ROWS queries in a block */
-	BLOCK_KB = 192,    /* packed queries of a block, in the second cache */
+	BLOCK_KB = 256,    /* packed queries of a block, in the second cache */
 	LISTS_KB = 4096,   /* shortlists of a block */
 	SPARE = 30,        /* room of a shortlist beyond 2k */
+	LINE = 64,         /* bytes of a cache line */
 	CENTRE_BLOCK = 512 /* rows whose sum is one partial of the mean */
 };
 
@@ -365,17 +366,31 @@ static void start_block(const search *s, scratch *t, uint64_t first, size_t coun
 	}
 }
 
+/* The chunk that comes next is asked for in parts, one with each group of queries. */
+static void ask_for(const inv_neighbours *p, size_t at, size_t part, size_t parts)
+{
+	size_t end = panels_of(p) * p->pairs * COLS * 2;
+	size_t chunk = (p->pairs < CHUNK ? p->pairs : CHUNK) * COLS * 2;
+	size_t from = at + chunk * part / parts, to = at + chunk * (part + 1) / parts;
+
+	for (; from < to && from < end; from += LINE / sizeof *p->packed)
+		__builtin_prefetch(p->packed + from, 0, 2);
+}
+
 static void multiply(const inv_neighbours *p, scratch *t, size_t panel, size_t groups)
 {
-	const int16_t *b = p->packed + panel * p->pairs * COLS * 2;
+	size_t first = panel * p->pairs * COLS * 2;
 
 	memset(t->sums, 0, groups * ROWS * COLS * sizeof *t->sums);
 	for (size_t from = 0; from < p->pairs; from += CHUNK) {
 		size_t pairs = p->pairs - from < CHUNK ? p->pairs - from : CHUNK;
 
-		for (size_t g = 0; g < groups; g++)
+		for (size_t g = 0; g < groups; g++) {
+			ask_for(p, first + (from + pairs) * COLS * 2, g, groups);
 			p->kernels.dot_tile(t->packed + (g * p->pairs + from) * ROWS * 2,
-			                    b + from * COLS * 2, pairs, t->sums + g * ROWS * COLS);
+			                    p->packed + first + from * COLS * 2, pairs,
+			                    t->sums + g * ROWS * COLS);
+		}
 	}
 }
 
