@@ -162,6 +162,7 @@ INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
 INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
 INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
 INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
+INVAR_API const char *invar_adapter_path(const invar_adapter *e); /* its file; views */
 /* A metadata string such as "invar.loss", or NULL; views. */
 INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
 /* z is [rows, d], out [rows, w]; they must not overlap. */

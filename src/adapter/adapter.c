@@ -111,6 +111,9 @@ static invar_status load(invar_adapter *e)
 		                e->path, inv_safetensors_count(e->file), INV_MLP_BLOCKS);
 	residual = inv_safetensors_metadata(e->file, "invar.residual");
 	e->residual = residual && strcmp(residual, "1") == 0;
+	if (residual && !e->residual && strcmp(residual, "0") != 0)
+		return inv_fail(INVAR_E_FORMAT, "%s: its invar.residual is '%s' but must be 0 or 1",
+		                e->path, residual);
 	if (e->residual && e->s.d != e->s.w)
 		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu features",
 		                e->path, e->s.d, e->s.w);
@@ -174,6 +177,11 @@ uint32_t invar_adapter_output(const invar_adapter *e)
 int invar_adapter_residual(const invar_adapter *e)
 {
 	return e->residual;
+}
+
+const char *invar_adapter_path(const invar_adapter *e)
+{
+	return e->path;
 }
 
 const char *invar_adapter_metadata(const invar_adapter *e, const char *key)

@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,15 +82,22 @@ static invar_status open_target(const invar_adapter *e, const source *in, const 
 	return inv_npy_create(path, type, in->h->rank, shape, out);
 }
 
-static invar_status check_finite(const float *x, uint64_t rows, size_t width,
-                                 uint64_t before, const char *name)
+/* Names the element by its place in the array: [image, column] or [image, copy, column]. */
+static invar_status check_finite(const inv_npy_header *h, const float *x, uint64_t rows,
+                                 size_t width, uint64_t before, const char *name)
 {
-	for (uint64_t i = 0; i < rows * width; i++)
-		if (!isfinite(x[i]))
-			return inv_fail(
-				INVAR_E_NUMERIC, "%s: row %" PRIu64 ", column %" PRIu64 " is %s", name,
-				before + i / width, i % width, isnan(x[i]) ? "NaN" : "infinite");
-	return INVAR_OK;
+	uint64_t copies = h->rank == 3 ? h->shape[1] : 1, i = 0;
+	char copy[40] = "";
+
+	while (i < rows * width && isfinite(x[i]))
+		i++;
+	if (i == rows * width)
+		return INVAR_OK;
+	if (h->rank == 3)
+		snprintf(copy, sizeof copy, ", copy %" PRIu64, (before + i / width) % copies);
+	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 "%s, column %" PRIu64 " is %s",
+	                name, (before + i / width) / copies, copy, i % width,
+	                isnan(x[i]) ? "NaN" : "infinite");
 }
 
 static invar_status pump(const invar_adapter *e, source *in, inv_npy_writer *out, float *x,
@@ -103,8 +111,9 @@ static invar_status pump(const invar_adapter *e, source *in, inv_npy_writer *out
 
 		if ((st = inv_progress(e->ctx, "apply", at, rows)) == INVAR_OK &&
 		    (st = read_source(in, now * e->s.d, x)) == INVAR_OK &&
-		    (st = check_finite(x, now, e->s.d, at, in->name)) == INVAR_OK &&
-		    (st = invar_adapter_apply(e, x, now, y)) == INVAR_OK)
+		    (st = check_finite(in->h, x, now, e->s.d, at, in->name)) == INVAR_OK &&
+		    (st = invar_adapter_apply(e, x, now, y)) == INVAR_OK &&
+		    (st = check_finite(in->h, y, now, e->s.w, at, "the codes")) == INVAR_OK)
 			st = inv_npy_put(out, y, now * e->s.w);
 	}
 	if (st == INVAR_OK && !in->file)

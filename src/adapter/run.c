@@ -53,9 +53,49 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-static invar_status check_mode(const inv_run *r, inv_run_mode mode)
+/* What run.json says of itself; "" where it is not the run.json of a run. */
+static void read_state(const inv_run *r, char state[32])
 {
-	bool there = inv_exists(r->path);
+	json_t *json = NULL;
+	const char *format, *found;
+
+	state[0] = '\0';
+	if (!inv_exists(r->json_path) || inv_json_load(r->json_path, &json) != INVAR_OK)
+		return;
+	format = json_string_value(json_object_get(json, "format"));
+	found = json_string_value(json_object_get(json, "state"));
+	if (format && strcmp(format, "invar-run") == 0)
+		snprintf(state, 32, "%s", found ? found : "unknown");
+	json_decref(json);
+}
+
+/* A run that failed before it had anything to lose may simply be tried again. */
+static bool has_failed_early(const inv_run *r)
+{
+	char state[32];
+
+	read_state(r, state);
+	return strcmp(state, "failed") == 0 && !inv_exists(r->checkpoint_path) &&
+	       !inv_exists(r->adapter_path);
+}
+
+static invar_status check_replace(const inv_run *r)
+{
+	char state[32];
+
+	read_state(r, state);
+	if (*state)
+		return INVAR_OK;
+	return inv_fail(
+		INVAR_E_IO,
+		"%s: holds files but no run.json of a run, so --force will not replace it; "
+		"give another name",
+		r->path);
+}
+
+static invar_status check_mode(inv_run *r, inv_run_mode mode)
+{
+	bool there = inv_exists(r->path), full = there && !is_empty(r->path);
 
 	if (there && !inv_is_folder(r->path))
 		return inv_fail(INVAR_E_IO, "%s: is a file, a run is a folder", r->path);
@@ -63,15 +103,16 @@ static invar_status check_mode(const inv_run *r, inv_run_mode mode)
 		return inv_fail(INVAR_E_IO,
 		                "%s: %s, so there is nothing to resume; leave out --resume",
 		                r->path, there ? "has no run.json" : "is not there");
-	if (mode == INV_RUN_FRESH && there && !is_empty(r->path))
+	r->replace = full && (mode == INV_RUN_REPLACE || has_failed_early(r));
+	if (mode == INV_RUN_REPLACE && full)
+		return check_replace(r);
+	if (mode == INV_RUN_FRESH && full && !r->replace)
 		return inv_fail(INVAR_E_IO,
 		                "%s: is there already; use --resume to go on with it, --force to "
 		                "replace it, or another name",
 		                r->path);
-	if (mode == INV_RUN_REPLACE && there && !is_empty(r->path) && !inv_exists(r->json_path))
-		return inv_fail(INVAR_E_IO,
-		                "%s: holds files but no run.json, so --force will not replace it",
-		                r->path);
+	if (mode == INV_RUN_RESUME)
+		r->replace = false;
 	return INVAR_OK;
 }
 
@@ -148,7 +189,6 @@ static invar_status prepare(inv_run *r, inv_run_mode mode)
 		st = lock(r);
 	if (st == INVAR_OK)
 		st = check_mode(r, mode); /* another may have been faster */
-	r->replace = mode == INV_RUN_REPLACE;
 	if (st == INVAR_OK && mode == INV_RUN_RESUME) {
 		st = inv_json_load(r->json_path, &r->json);
 		return st == INVAR_OK ? check_format(r) : st;

@@ -120,7 +120,7 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 	if (st == INVAR_OK)
 		st = s->loss->evaluate(&batch, out, p->d_codes);
 	if (st == INVAR_OK && !isfinite(out->value))
-		st = inv_fail(INVAR_E_NUMERIC, "the loss is %s; a smaller --lr may help",
+		st = inv_fail(INVAR_E_NUMERIC, "the loss is %s",
 		              isnan(out->value) ? "NaN" : "infinite");
 	return st;
 }

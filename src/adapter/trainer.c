@@ -258,7 +258,8 @@ static invar_status one_step(trainer *t, double lr)
 	if (st != INVAR_OK)
 		return st;
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
-		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64, t->at.epoch, t->at.step);
+		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
+		                   t->at.step, t->at.t ? " (a smaller --lr may help)" : "");
 	t->at.t = t->step->t;
 	t->at.step++;
 	t->at.loss_sum += value.value;
@@ -391,6 +392,19 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 	return st == INVAR_OK ? inv_train_check(&t->o, t->bank, &t->plan) : st;
 }
 
+static void announce_resume(const trainer *t)
+{
+	if (!t->at.t)
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s has no checkpoint yet and begins again",
+		        t->run->path);
+	else if (t->at.epoch == t->o.epochs)
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
+	else
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "%s goes on after %" PRIu64 " of %" PRIu64 " epochs and %" PRIu64 " steps",
+		        t->run->path, t->at.epoch, t->o.epochs, t->at.step);
+}
+
 /* Do the counters of a checkpoint name a place in this run? */
 static bool is_within(const trainer *t)
 {
@@ -411,6 +425,8 @@ static invar_status restore(trainer *t)
 		              "%s: its epoch %" PRIu64 ", step %" PRIu64 " and %" PRIu64
 		              " steps done do not belong to this run",
 		              t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
+	if (st == INVAR_OK && t->step && t->o.resume)
+		announce_resume(t);
 	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -139,18 +140,39 @@ static invar_status open_part(inv_writer *w)
 	return ftruncate(w->fd, 0) == 0 ? INVAR_OK : inv_fail_errno(w->path, "cannot write");
 }
 
+/* A link stands for what it points to; only a regular file can be replaced. */
+static invar_status check_target(const char *path, char resolved[PATH_MAX])
+{
+	size_t bytes = strlen(path) + 1;
+	struct stat info;
+
+	if (bytes > PATH_MAX)
+		return inv_fail(INVAR_E_IO, "%s: cannot write: its name is too long", path);
+	memcpy(resolved, path, bytes);
+	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && !realpath(path, resolved))
+		return inv_fail_errno(path, "cannot follow the link");
+	if (stat(resolved, &info) != 0 || S_ISREG(info.st_mode))
+		return INVAR_OK;
+	if (S_ISDIR(info.st_mode))
+		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
+	return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced by one",
+	                path);
+}
+
 static invar_status name_part(inv_writer *w, const char *path)
 {
-	size_t length = strlen(path);
+	char target[PATH_MAX];
+	invar_status st = check_target(path, target);
+	size_t length = strlen(target);
 
 	w->fd = -1;
-	w->path = inv_strdup(path);
+	if (st != INVAR_OK)
+		return st;
+	w->path = inv_strdup(target);
 	w->part = inv_alloc(length + 6);
 	if (!w->path || !w->part)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	snprintf(w->part, length + 6, "%s.part", path);
-	if (inv_is_folder(path))
-		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
+	snprintf(w->part, length + 6, "%s.part", target);
 	return INVAR_OK;
 }
 
@@ -277,7 +299,7 @@ static invar_status open_regular(const char *path, int *fd, uint64_t *size)
 invar_status inv_map_open(const char *path, inv_map *out)
 {
 	invar_status st;
-	uint64_t size;
+	uint64_t size = 0;
 	void *data;
 	int fd;
 
@@ -287,7 +309,8 @@ invar_status inv_map_open(const char *path, inv_map *out)
 			close(fd);
 		return st;
 	}
-	data = size > SIZE_MAX ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	data =
+		(size_t)size != size ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	st = data == MAP_FAILED ? inv_fail_errno(path, "cannot map") : INVAR_OK;
 	close(fd);
 	if (st == INVAR_OK)
@@ -324,7 +347,7 @@ static invar_status read_all(int fd, const char *path, char *text, size_t size)
 invar_status inv_file_load(const char *path, size_t most, char **text, size_t *bytes)
 {
 	invar_status st;
-	uint64_t size;
+	uint64_t size = 0;
 	int fd;
 
 	*text = NULL;

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "cli/term.h"
 
@@ -56,7 +57,8 @@ static invar_status run(inv_session *s, void *values)
 	if ((st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
-	st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
+	if ((st = inv_check_other(s, v->output, invar_adapter_path(adapter))) == INVAR_OK)
+		st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s,
 		                    json_pack("{s:s, s:s, s:i, s:i}", "output", v->output, "dtype",

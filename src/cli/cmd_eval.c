@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/options.h"
@@ -186,14 +187,14 @@ static invar_status print_table(inv_session *s, const eval_values *v,
 }
 
 /* Everything a reader needs to know about one measurement of one run. */
-static json_t *own_part(const json_t *document, const char *bank, const char *title,
+static json_t *own_part(const json_t *document, const char *title,
                         const json_t *measurement)
 {
 	return json_pack(
-		"{s:s, s:O, s:O, s:O, s:O*, s:O*}", "bank", bank, "split",
-		json_object_get(document, "split"), "points", json_object_get(document, "points"),
-		"dim", json_object_get(document, "dim"), "F", json_object_get(measurement, "F"),
-		"E", json_object_get(measurement, title));
+		"{s:O, s:O, s:O, s:O, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
+		"split", json_object_get(document, "split"), "points",
+		json_object_get(document, "points"), "dim", json_object_get(document, "dim"), "F",
+		json_object_get(measurement, "F"), "E", json_object_get(measurement, title));
 }
 
 /* A new measurement replaces the old one of its name; the others stay. */
@@ -211,8 +212,7 @@ static invar_status merge_metrics(inv_session *s, const json_t *document, column
 		json_object_set_new(c->metrics[i], "measurements", all);
 	}
 	json_object_foreach (json_object_get(document, "measurements"), name, measurement)
-		if (json_object_set_new(
-				all, name, own_part(document, s->argument[0], c->name[i], measurement)) !=
+		if (json_object_set_new(all, name, own_part(document, c->name[i], measurement)) !=
 		    0)
 			return inv_no_memory(s);
 	return inv_save_json(s, c->metrics_path[i], c->metrics[i]);
@@ -226,7 +226,10 @@ static invar_status keep_results(inv_session *s, const eval_values *v,
 	if (v->output)
 		st = inv_save_json(s, v->output, document);
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
-		if (c->metrics_path[i])
+		if (c->metrics_path[i] && access(s->argument[1 + i], W_OK) != 0)
+			fprintf(stderr, "%s is not kept: the run cannot be written to\n",
+			        c->metrics_path[i]);
+		else if (c->metrics_path[i])
 			st = merge_metrics(s, document, c, i);
 	return st;
 }
@@ -259,6 +262,8 @@ static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
+	for (size_t i = 0; i < c->count && st == INVAR_OK && v->output; i++)
+		st = inv_check_other(s, v->output, invar_adapter_path(c->adapter[i]));
 	if (st == INVAR_OK)
 		st = measure(s, v, c, &document);
 	if (st == INVAR_OK)
@@ -291,14 +296,14 @@ const inv_command inv_cmd_eval = {
 	.usage = "BANK [ADAPTER…] [options]",
 	.about =
 		"F, the features as they are, is always the first column. Probes are trained on "
-        "clean "
+		"clean "
 		"rows of train and tested on clean and augmented rows: LC a linear classifier and "
-        "NC "
+		"NC "
 		"one with a hidden layer on the codes, EC one with two on F, LC-kept a linear "
 		"classifier of F that is left alone and fed the codes, kNN neighbours in train. "
 		"structure tells how close an adapter is to an isometry on clean features: L1 and "
 		"L2, the least and the greatest ratio of a distance after E to the one before; m, "
-        "b "
+		"b "
 		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
 		"equality. collision is the share of augmented features nearer to another class "
 		"than to their own, as they are, after the best rigid map fitted on the same "

@@ -69,13 +69,26 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	return st;
 }
 
+invar_status inv_check_other(inv_session *s, const char *output, const char *input)
+{
+	struct stat a, b;
+
+	if (stat(output, &a) != 0 || stat(input, &b) != 0 || a.st_ino != b.st_ino ||
+	    a.st_dev != b.st_dev)
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_USE, "-o %s would replace the adapter itself", output);
+}
+
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out)
 {
+	struct stat info = {0};
 	json_error_t error;
 
 	*out = NULL;
-	if (access(path, F_OK) != 0 && errno == ENOENT)
+	if (stat(path, &info) != 0 && errno == ENOENT)
 		return INVAR_OK;
+	if (!S_ISREG(info.st_mode))
+		return inv_fault(s, INVAR_E_IO, "%s: is not a regular file", path);
 	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (!*out)
 		return inv_fault(s, INVAR_E_FORMAT, "%s: cannot read its JSON: %s (line %d)", path,

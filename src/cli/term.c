@@ -40,6 +40,7 @@ void inv_signals_catch(void)
 
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
+	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
 }
 

@@ -211,9 +211,13 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 
 	if (!s->pairs)
 		return inv_fail(INVAR_E_NUMERIC,
-		                "all %" PRIu64 " pairs of rows are at distance 0, so there is no "
-		                "structure to measure",
+		                "all %" PRIu64
+		                " pairs of rows are at distance 0 (in float32), so there "
+		                "is no structure to measure",
 		                s->zero_pairs);
+	if (!isfinite(s->gap) || !isfinite(s->dd) || !isfinite(s->ee))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "distances are too large for float32; scale the features");
 	*out = (invar_structure_result){.size = sizeof *out,
 	                                .pairs = s->pairs,
 	                                .zero_pairs = s->zero_pairs,

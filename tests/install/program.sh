@@ -2,7 +2,7 @@
 # program.sh BUILD INVAR README - installs to a folder, compiles the C program of the
 # README with pkg-config alone, and holds its answer against `invar apply`.
 set -eu
-build=$1 invar=$2 readme=$3
+build=$(realpath "$1") invar=$(realpath "$2") readme=$(realpath "$3")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 meson install -C "$build" --no-rebuild --quiet --destdir "$work/root" > /dev/null
