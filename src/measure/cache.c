@@ -11,6 +11,11 @@
 
 /* ---- Keys ------------------------------------------------------------------------ */
 
+static invar_status no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "no memory for the key of a cached result");
+}
+
 static invar_status add_array(json_t *list, const inv_npy *a)
 {
 	char hex[INV_SHA256_HEX];
@@ -30,17 +35,17 @@ invar_status inv_cache_key(const invar_context *ctx, json_t *options,
 	invar_status st = INVAR_OK;
 
 	inv_matmul_version(products, sizeof products);
-	json_object_set_new(options, "arrays", list);
-	json_object_set_new(options, "version", json_string(invar_version()));
-	json_object_set_new(options, "cpu", json_string(invar_context_cpu(ctx)));
-	json_object_set_new(options, "products", json_string(products));
+	if (json_object_set_new(options, "arrays", list) != 0 ||
+	    json_object_set_new(options, "version", json_string(invar_version())) != 0 ||
+	    json_object_set_new(options, "cpu", json_string(invar_context_cpu(ctx))) != 0 ||
+	    json_object_set_new(options, "products", json_string(products)) != 0)
+		st = no_memory();
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (arrays[i])
 			st = add_array(list, arrays[i]);
-	text = inv_json_text(options, 0);
+	text = st == INVAR_OK ? inv_json_text(options, 0) : NULL;
 	if (st == INVAR_OK)
-		st = text ? inv_sha256(text, strlen(text), key)
-		          : inv_fail(INVAR_E_NOMEM, "no memory for the key of a cached result");
+		st = text ? inv_sha256(text, strlen(text), key) : no_memory();
 	inv_free(text);
 	json_decref(options);
 	return st;

@@ -231,7 +231,12 @@ static invar_status answer_once(probe *p)
 
 /* ---- Results ------------------------------------------------------------------------- */
 
-static void add_seed(probe *p)
+static invar_status no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "no memory for the results");
+}
+
+static invar_status add_seed(probe *p)
 {
 	uint32_t copies = p->in->split->copies;
 	double clean = 0, augmented = 0, n = (double)p->n;
@@ -245,10 +250,12 @@ static void add_seed(probe *p)
 		p->clean[i] += p->right[i];
 		p->augmented[i] += share;
 	}
-	json_object_set_new(seed, "clean", json_real(clean / n));
-	if (copies)
-		json_object_set_new(seed, "augmented", json_real(augmented / n));
-	json_array_append_new(p->seeds, seed);
+	if (json_object_set_new(seed, "clean", json_real(clean / n)) != 0 ||
+	    (copies && json_object_set_new(seed, "augmented", json_real(augmented / n)) != 0)) {
+		json_decref(seed);
+		return no_memory();
+	}
+	return json_array_append_new(p->seeds, seed) == 0 ? INVAR_OK : no_memory();
 }
 
 /* Standard deviation of one figure over the seeds. */
@@ -281,10 +288,12 @@ static invar_status put_figure(const probe *p, const char *which, double *sums, 
 	if (st != INVAR_OK)
 		return st;
 	figure = inv_interval_json(&interval);
-	if (seeds > 1)
-		json_object_set_new(figure, "deviation", json_real(deviation(p->seeds, which)));
-	json_object_set_new(out, which, figure);
-	return INVAR_OK;
+	if (seeds > 1 && json_object_set_new(figure, "deviation",
+	                                     json_real(deviation(p->seeds, which))) != 0) {
+		json_decref(figure);
+		return no_memory();
+	}
+	return json_object_set_new(out, which, figure) == 0 ? INVAR_OK : no_memory();
 }
 
 static invar_status conclude(probe *p, json_t **out)
@@ -295,7 +304,7 @@ static invar_status conclude(probe *p, json_t **out)
 	if (st == INVAR_OK && p->in->split->copies)
 		st = put_figure(p, "augmented", p->augmented, figures);
 	if (st == INVAR_OK && json_object_set(figures, "seeds", p->seeds) != 0)
-		st = inv_fail(INVAR_E_NOMEM, "no memory for the results");
+		st = no_memory();
 	if (st == INVAR_OK)
 		*out = figures;
 	else
@@ -343,7 +352,7 @@ static invar_status run_seeds(probe *p)
 		p->spec.seed = o->seed + i;
 		st = p->kind->keep_answers ? answer_once(p) : train_and_ask(p);
 		if (st == INVAR_OK)
-			add_seed(p);
+			st = add_seed(p);
 	}
 	return st;
 }
@@ -415,7 +424,7 @@ static invar_status measure_kept(const inv_measure_input *in, json_t **out)
 	*out = json_pack(
 		"{s:o}", "skipped",
 		json_sprintf("codes are %" PRIu32 " wide, features %" PRIu32, in->w, in->d));
-	return *out ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for the results");
+	return *out ? INVAR_OK : no_memory();
 }
 
 #define PROBE (INV_NEEDS_LABELS | INV_NEEDS_TRAIN)
