@@ -24,6 +24,7 @@
 enum {
 	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
 	SHORT_SUM = 512, /* k below which oneDNN is ahead */
+	LONG_SUM = 2048, /* k from which on fusing the ReLU no longer pays */
 	NARROW = 384,    /* the side from which on oneDNN keeps its speed */
 	MOST_TILES = 64
 };
@@ -86,7 +87,8 @@ static bool suits_onednn(const inv_matmul_spec *s)
 {
 	size_t narrow = s->m < s->n ? s->m : s->n;
 
-	return inv_onednn_usable() && (s->relu || (s->k < SHORT_SUM && narrow >= NARROW));
+	return inv_onednn_usable() &&
+	       (s->relu ? s->k < LONG_SUM : s->k < SHORT_SUM && narrow >= NARROW);
 }
 
 static inv_matmul_spec spec_of_tile(const inv_matmul_spec *s, const tile *t)
