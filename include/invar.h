@@ -89,7 +89,8 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
-INVAR_API const char *invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
+INVAR_API const char *
+invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
 
 /* Frees memory that a call gave as a plain pointer. */
 INVAR_API void invar_free(void *memory);
@@ -109,8 +110,8 @@ typedef enum invar_field_type {
 } invar_field_type;
 
 enum {
-	INVAR_FIELD_RESULT = 1, /* its value changes the result; kept in the adapter */
-	INVAR_FIELD_ABOVE = 2,  /* the minimum itself is not allowed */
+	INVAR_FIELD_RESULT = 1,  /* its value changes the result; kept in the adapter */
+	INVAR_FIELD_ABOVE = 2,   /* the minimum itself is not allowed */
 	INVAR_FIELD_OPTIONAL = 4 /* a text that may be NULL */
 };
 
@@ -160,8 +161,8 @@ INVAR_API invar_status invar_adapter_open(invar_context *ctx, const char *path,
                                           invar_adapter **out);
 INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
 INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
-INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
-INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
+INVAR_API uint32_t invar_adapter_output(const invar_adapter *e);  /* w */
+INVAR_API int invar_adapter_residual(const invar_adapter *e);     /* E(z) = z + MLP(z) */
 INVAR_API const char *invar_adapter_path(const invar_adapter *e); /* its file; views */
 /* A metadata string such as "invar.loss", or NULL; views. */
 INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
