@@ -35,8 +35,7 @@ bool inv_closed_needs_copies(const char *kind)
 	return strcmp(kind, "identity") != 0;
 }
 
-/* ---- Walking over the rows ------------------------------------------------------------
- */
+/* ---- Walking over the rows ----------------------------------------------- */
 
 typedef struct walk {
 	const inv_closed_spec *s;

@@ -213,8 +213,7 @@ uint64_t inv_split_bytes(const inv_split *s)
 	return bytes;
 }
 
-/* ---- Provenance ------------------------------------------------------------------------
- */
+/* ---- Provenance ---------------------------------------------------------- */
 
 /*
  * Files of a small split are hashed whole. Of the files of a large one, the

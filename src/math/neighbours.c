@@ -316,8 +316,7 @@ static void add(const inv_neighbours *p, const query *q, shortlist *l, float nea
 		settle(p, q, l);
 }
 
-/* ---- A block of queries against the gallery -------------------------------------------
- */
+/* ---- A block of queries against the gallery ------------------------------ */
 
 typedef struct search {
 	inv_neighbours *p;

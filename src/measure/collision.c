@@ -211,8 +211,7 @@ static invar_status measure_copy(job *j, int32_t copy)
 	return st;
 }
 
-/* ---- The column ------------------------------------------------------------------------
- */
+/* ---- The column ---------------------------------------------------------- */
 
 static invar_status allocate(job *j)
 {

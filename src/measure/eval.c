@@ -62,8 +62,7 @@ const invar_field *invar_eval_fields(size_t *count)
 	return fields;
 }
 
-/* ---- Which measurements ---------------------------------------------------------------
- */
+/* ---- Which measurements -------------------------------------------------- */
 
 /* Is the word one of the list "a,b,c"? */
 static bool lists(const char *list, const char *word, size_t length)
@@ -137,8 +136,7 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 	return st;
 }
 
-/* ---- What a bank can answer -------------------------------------------------------------
- */
+/* ---- What a bank can answer ---------------------------------------------- */
 
 /* The sentence that says why not, or NULL. */
 static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,

@@ -103,8 +103,7 @@ static invar_status ask(job *j, bool clean, json_t **out)
 	return st;
 }
 
-/* ---- The column ------------------------------------------------------------------------
- */
+/* ---- The column ---------------------------------------------------------- */
 
 static invar_status allocate(job *j)
 {

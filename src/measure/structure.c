@@ -80,8 +80,7 @@ static const float *row_group(const space *in, uint64_t n, uint64_t first, float
 	return edge;
 }
 
-/* ---- One band --------------------------------------------------------------------------
- */
+/* ---- One band ------------------------------------------------------------ */
 
 /* Squared distances of one group of rows to a strip, as [ROWS][STRIP]. */
 static void measure_group(const structure_job *j, band_scratch *s, int which, uint64_t row)

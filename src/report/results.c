@@ -140,8 +140,7 @@ static void structure_rows(inv_table *t, const measured *m)
 		structure_row(t, m, "zero_pairs", "pairs at distance 0");
 }
 
-/* ---- The table ------------------------------------------------------------------------
- */
+/* ---- The table ----------------------------------------------------------- */
 
 static const struct kind {
 	const char *name, *title;

@@ -153,8 +153,7 @@ static void one_image_cannot_choose(void **state)
 	inv_closed_clear(&c);
 }
 
-/* ---- As an MLP ------------------------------------------------------------------------
- */
+/* ---- As an MLP ----------------------------------------------------------- */
 
 /* Against the map in double; 1e-6 of the largest value, in any row far from zero or near.
  */
@@ -225,8 +224,7 @@ static void spare_units_keep_their_draws_and_are_silent(void **state)
 	inv_free(params);
 }
 
-/* ---- Runs -----------------------------------------------------------------------------
- */
+/* ---- Runs ---------------------------------------------------------------- */
 
 static invar_train_opts options(const char *init)
 {
@@ -377,8 +375,7 @@ static void a_training_on_a_closed_form_resumes(void **state)
 	}
 }
 
-/* ---- Wrong uses -------------------------------------------------------------------------
- */
+/* ---- Wrong uses ---------------------------------------------------------- */
 
 static void refuse(invar_bank *b, const invar_train_opts *o, const char *word)
 {

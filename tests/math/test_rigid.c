@@ -295,8 +295,7 @@ static void a_large_mean_costs_no_digits(void **state)
 	inv_free(far);
 }
 
-/* ---- Threads, blocks, wrong uses ------------------------------------------------------
- */
+/* ---- Threads, blocks, wrong uses ----------------------------------------- */
 
 static void neither_threads_nor_calls_change_a_bit(void **state)
 {

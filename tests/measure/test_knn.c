@@ -104,8 +104,7 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 	json_decref(found);
 }
 
-/* ---- Galleries -------------------------------------------------------------------------
- */
+/* ---- Galleries ----------------------------------------------------------- */
 
 enum { N = 80, D = 6 };
 

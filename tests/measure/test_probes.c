@@ -245,8 +245,7 @@ static void narrower_codes_skip_the_kept_classifier(void **state)
 	refuse("narrow", &e, "lc,kept", INVAR_E_MISMATCH, "6 wide, the features 10");
 }
 
-/* ---- Wrong uses ------------------------------------------------------------------------
- */
+/* ---- Wrong uses ---------------------------------------------------------- */
 
 static void one_class_is_refused(void **state)
 {
@@ -292,8 +291,7 @@ static void a_class_that_train_lacks_is_always_wrong(void **state)
 	invar_free(text);
 }
 
-/* ---- The cache --------------------------------------------------------------------------
- */
+/* ---- The cache ----------------------------------------------------------- */
 
 /* The path of the one file in BANK/cache. */
 static const char *cached(const char *bank)
