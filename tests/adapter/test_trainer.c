@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapter/run.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -169,6 +170,7 @@ static void resuming_refuses_other_rows(void **state)
 static void force_keeps_the_old_run_until_the_new_one_can_start(void **state)
 {
 	invar_train_opts o = options();
+	inv_run *run;
 
 	(void)state;
 	o.force = 1;
@@ -180,6 +182,9 @@ static void force_keeps_the_old_run_until_the_new_one_can_start(void **state)
 	o.batch = 1 << 20;
 	o.lr = 1e300; /* out of bounds */
 	assert_int_not_equal(invar_train(&bank, 1, &o, NULL, test_path("run3")), INVAR_OK);
+	/* A failure after the folder was opened, such as too little memory. */
+	assert_int_equal(inv_run_open(test_path("run3"), INV_RUN_REPLACE, &run), INVAR_OK);
+	inv_run_close(run);
 	assert_same_file(test_path("whole/adapter.safetensors"),
 	                 test_path("run3/adapter.safetensors"));
 }
