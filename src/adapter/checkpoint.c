@@ -8,7 +8,7 @@
 
 #include "adapter/adapter.h"
 
-enum { SETS = 4, COUNTERS = 3, NUMBERS = 2 + INV_LOSS_TERMS, VALUE = 40 };
+enum { SETS = 4, COUNTERS = 3, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
 
 static const char *const prefixes[SETS] = {"", "m.", "v.", "best."};
 
@@ -24,19 +24,23 @@ static void counters_of(inv_progress_state *at, uint64_t *c[COUNTERS],
 	c[2] = &at->t, name[2] = "t";
 }
 
-static void numbers_of(inv_progress_state *at, double *n[NUMBERS], char name[NUMBERS][32])
+/* Their number: two, and the sums of as many terms as the loss has. */
+static int numbers_of(inv_progress_state *at, size_t terms, double *n[NUMBERS],
+                      char name[NUMBERS][32])
 {
 	n[0] = &at->loss_sum;
 	n[1] = &at->best;
 	snprintf(name[0], 32, "loss_sum");
 	snprintf(name[1], 32, "best");
-	for (int i = 0; i < INV_LOSS_TERMS; i++) {
+	for (size_t i = 0; i < terms; i++) {
 		n[2 + i] = &at->term_sum[i];
-		snprintf(name[2 + i], 32, "term_sum.%d", i);
+		snprintf(name[2 + i], 32, "term_sum.%zu", i);
 	}
+	return 2 + (int)terms;
 }
 
-static size_t describe(const inv_progress_state *at, entry *e, inv_metadata *m)
+static size_t describe(const inv_progress_state *at, size_t terms, entry *e,
+                       inv_metadata *m)
 {
 	inv_progress_state copy = *at;
 	uint64_t *counter[COUNTERS];
@@ -44,15 +48,15 @@ static size_t describe(const inv_progress_state *at, entry *e, inv_metadata *m)
 	const char *counter_name[COUNTERS];
 	char number_name[NUMBERS][32];
 	size_t count = 0;
+	int numbers = numbers_of(&copy, terms, number, number_name);
 
 	counters_of(&copy, counter, counter_name);
-	numbers_of(&copy, number, number_name);
 	for (int i = 0; i < COUNTERS; i++, count++) {
 		snprintf(e[count].key, sizeof e->key, "%s", counter_name[i]);
 		snprintf(e[count].value, VALUE, "%" PRIu64, *counter[i]);
 	}
-	for (int i = 0; i < NUMBERS; i++, count++) {
-		snprintf(e[count].key, sizeof e->key, "%s", number_name[i]);
+	for (int i = 0; i < numbers; i++, count++) {
+		snprintf(e[count].key, sizeof e->key, "%.31s", number_name[i]);
 		snprintf(e[count].value, VALUE, "%a", *number[i]);
 	}
 	for (size_t i = 0; i < count; i++)
@@ -69,7 +73,7 @@ invar_status inv_checkpoint_save(const char *path, const inv_step *p, const floa
 	inv_tensor_out tensors[SETS * INV_MLP_BLOCKS];
 	entry entries[COUNTERS + NUMBERS];
 	inv_metadata metadata[COUNTERS + NUMBERS + 1];
-	size_t count = describe(at, entries, metadata);
+	size_t count = describe(at, p->term_count, entries, metadata);
 	size_t used = best ? SETS : SETS - 1;
 
 	for (size_t i = 0; i < used; i++)
@@ -78,17 +82,17 @@ invar_status inv_checkpoint_save(const char *path, const inv_step *p, const floa
 	return inv_safetensors_save(path, tensors, used * INV_MLP_BLOCKS, metadata, count);
 }
 
-static invar_status read_state(const inv_safetensors *f, const char *path,
+static invar_status read_state(const inv_safetensors *f, const char *path, size_t terms,
                                inv_progress_state *at)
 {
 	uint64_t *counter[COUNTERS];
 	double *number[NUMBERS];
 	const char *counter_name[COUNTERS];
 	char number_name[NUMBERS][32];
+	int numbers = numbers_of(at, terms, number, number_name);
 
 	counters_of(at, counter, counter_name);
-	numbers_of(at, number, number_name);
-	for (int i = 0; i < COUNTERS + NUMBERS; i++) {
+	for (int i = 0; i < COUNTERS + numbers; i++) {
 		const char *key = i < COUNTERS ? counter_name[i] : number_name[i - COUNTERS];
 		const char *text = inv_safetensors_metadata(f, key);
 		char *end = NULL;
@@ -116,7 +120,7 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
 	if (!inv_safetensors_metadata(f, "invar.checkpoint"))
 		st = inv_fail(INVAR_E_FORMAT, "%s: is not a checkpoint", path);
 	else
-		st = read_state(f, path, at);
+		st = read_state(f, path, p->term_count, at);
 	for (int i = 0; i < SETS && st == INVAR_OK; i++)
 		if (sets[i])
 			st = inv_mlp_read(f, path, prefixes[i], p->spec.shape, sets[i]);

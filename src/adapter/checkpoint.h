@@ -14,7 +14,7 @@ typedef struct inv_progress_state {
 	uint64_t epoch, step; /* the next step to do */
 	uint64_t t;           /* steps done over all epochs */
 	double loss_sum;      /* over the steps of this epoch */
-	double term_sum[INV_LOSS_TERMS];
+	double term_sum[INV_VALUE_TERMS];
 	double best; /* validation loss of `best`; infinite before the first */
 } inv_progress_state;
 

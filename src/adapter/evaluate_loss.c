@@ -97,18 +97,21 @@ static bool add_grad(invar_loss_result *r, const char *name, unsigned rank,
 static bool collect(const inv_step *p, const inv_loss_value *value, size_t code_rows,
                     invar_loss_result *r)
 {
-	const inv_loss *loss = p->spec.loss;
 	uint64_t codes[2] = {code_rows, p->spec.shape.w};
 	bool ok;
 
 	r->value = value->value;
-	r->terms = inv_calloc(INV_LOSS_TERMS, sizeof *r->terms);
+	r->terms = inv_calloc(INV_VALUE_TERMS, sizeof *r->terms);
 	r->grads = inv_calloc(INV_MLP_BLOCKS + 1, sizeof *r->grads);
 	if (!r->terms || !r->grads)
 		return false;
-	for (; loss->terms[r->term_count]; r->term_count++)
-		r->terms[r->term_count] =
-			(invar_named_value){loss->terms[r->term_count], value->term[r->term_count]};
+	for (size_t i = 0; i < p->term_count; i++) {
+		char *name = inv_strdup(p->terms[i]);
+
+		r->terms[r->term_count++] = (invar_named_value){name, value->term[i]};
+		if (!name)
+			return false;
+	}
 	ok = add_grad(r, "codes", 2, codes, p->d_codes, code_rows * p->spec.shape.w);
 	for (int i = 0; i < INV_MLP_BLOCKS && ok; i++)
 		ok = add_grad(r, p->blocks[i].name, p->blocks[i].rank, p->blocks[i].shape,
@@ -122,6 +125,8 @@ void invar_loss_result_clear(invar_loss_result *r)
 		inv_free((void *)(uintptr_t)r->grads[i].name);
 		inv_free(r->grads[i].data);
 	}
+	for (size_t i = 0; i < r->term_count; i++)
+		inv_free((void *)(uintptr_t)r->terms[i].name);
 	inv_free(r->terms);
 	inv_free(r->grads);
 	*r = (invar_loss_result){.size = sizeof *r};
@@ -153,8 +158,7 @@ invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
 		memcpy(p->params, in->adapter->params, p->floats * sizeof(float));
 		st = inv_step_gradients(p, rows, &value);
 	}
-	if (st == INVAR_OK &&
-	    !collect(p, &value, (spec.s + loss->codes_clean(&spec.opts)) * spec.N, out)) {
+	if (st == INVAR_OK && !collect(p, &value, inv_loss_rows(loss, &p->loss_shape), out)) {
 		invar_loss_result_clear(out);
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the gradients");
 	}

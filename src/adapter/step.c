@@ -8,24 +8,18 @@
 #include "adapter/step.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "adapter/adamw.h"
 
-static size_t code_rows(const inv_step_spec *s)
-{
-	return (s->s + s->loss->codes_clean(&s->opts)) * s->N;
-}
-
 static void plan_memory(inv_step *p)
 {
 	const inv_step_spec *s = &p->spec;
-	size_t codes = code_rows(s) * s->shape.w;
+	size_t codes = inv_loss_rows(s->loss, &p->loss_shape) * s->shape.w;
 
 	p->codes = inv_arena_take(&p->arena, codes, sizeof(float));
 	p->d_codes = inv_arena_take(&p->arena, codes, sizeof(float));
-	p->scratch = inv_arena_take(
-		&p->arena, s->loss->scratch(s->N, s->s, s->shape.d, s->shape.w, &s->opts), 1);
 	if (!s->update)
 		return;
 	p->params = inv_arena_take(&p->arena, p->floats, sizeof(float));
@@ -49,8 +43,35 @@ static invar_status allocate(inv_step *p)
 		memset(p->m, 0, p->floats * sizeof(float));
 		memset(p->v, 0, p->floats * sizeof(float));
 	}
-	return inv_mlp_pass_new(p->ctx, p->spec.shape, code_rows(&p->spec), p->spec.update,
-	                        &p->pass);
+	st =
+		inv_mlp_pass_new(p->ctx, p->spec.shape, inv_loss_rows(p->spec.loss, &p->loss_shape),
+	                     p->spec.update, &p->pass);
+	return st == INVAR_OK ? p->spec.loss->prepare(&p->loss_shape, &p->loss_work) : st;
+}
+
+static void shape_loss(inv_step *p)
+{
+	const inv_step_spec *s = &p->spec;
+
+	p->loss_shape = (inv_loss_shape){.ctx = p->ctx,
+	                                 .kernels = &p->kernels,
+	                                 .opts = &s->opts,
+	                                 .N = s->N,
+	                                 .s = s->s,
+	                                 .groups = s->groups,
+	                                 .d = s->shape.d,
+	                                 .w = s->shape.w};
+}
+
+/* "sc"; with several augmentations "sc_1", "sc_2". */
+static void name_terms(inv_step *p)
+{
+	const inv_step_spec *s = &p->spec;
+
+	for (size_t g = 0; g < s->groups; g++)
+		for (const char *const *name = s->loss->terms; *name; name++)
+			snprintf(p->terms[p->term_count++], INV_TERM_NAME,
+			         s->groups > 1 ? "%s_%zu" : "%s", *name, g + 1);
 }
 
 invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
@@ -67,6 +88,10 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 	p->floats = inv_mlp_floats(spec->shape);
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	inv_mlp_layout(spec->shape, p->blocks);
+	if (!p->spec.groups)
+		p->spec.groups = 1;
+	shape_loss(p);
+	name_terms(p);
 	if ((st = allocate(p)) != INVAR_OK) {
 		inv_step_free(p);
 		return st;
@@ -77,7 +102,7 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 
 size_t inv_step_memory(const inv_step *p)
 {
-	return p->arena.size + inv_mlp_pass_memory(p->pass);
+	return p->arena.size + p->loss_work.bytes + inv_mlp_pass_memory(p->pass);
 }
 
 void inv_step_free(inv_step *p)
@@ -85,6 +110,8 @@ void inv_step_free(inv_step *p)
 	if (!p)
 		return;
 	inv_mlp_pass_free(p->pass);
+	if (p->loss_work.state)
+		p->spec.loss->release(p->loss_work.state);
 	inv_arena_free(&p->arena);
 	inv_free(p);
 }
@@ -101,24 +128,15 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
                             uint64_t key, inv_loss_value *out)
 {
 	const inv_step_spec *s = &p->spec;
-	inv_loss_batch batch = {.ctx = p->ctx,
-	                        .kernels = &p->kernels,
-	                        .opts = &s->opts,
-	                        .N = s->N,
-	                        .s = s->s,
-	                        .d = s->shape.d,
-	                        .w = s->shape.w,
-	                        .clean = rows,
-	                        .codes = p->codes,
-	                        .scratch = p->scratch,
-	                        .seed = s->seed,
-	                        .step = key};
+	inv_loss_batch batch = {
+		.clean = rows, .codes = p->codes, .seed = s->seed, .step = key, .draws = p->draws};
 	invar_status st =
 		inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 
 	*out = (inv_loss_value){0};
 	if (st == INVAR_OK)
-		st = s->loss->evaluate(&batch, out, p->d_codes);
+		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out,
+		                       s->update ? p->d_codes : NULL);
 	if (st == INVAR_OK && !isfinite(out->value))
 		st = inv_fail(INVAR_E_NUMERIC, "the loss is %s",
 		              isnan(out->value) ? "NaN" : "infinite");

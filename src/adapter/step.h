@@ -10,11 +10,14 @@
 #include "adapter/losses/loss.h"
 #include "adapter/mlp.h"
 
+enum { INV_TERM_NAME = 24 };
+
 typedef struct inv_step_spec {
 	inv_mlp_shape shape;
 	const inv_loss *loss;
 	inv_loss_opts opts;
 	size_t N, s;
+	size_t groups; /* augmentations; 0 counts as one */
 	bool residual;
 	bool update; /* false: measure only, without gradients and moments */
 	double weight_decay;
@@ -29,7 +32,11 @@ typedef struct inv_step {
 	size_t floats; /* of each of the four vectors below */
 	float *params, *grads, *m, *v;
 	float *codes, *d_codes;
-	void *scratch;
+	inv_loss_shape loss_shape;
+	inv_loss_work loss_work;
+	const inv_loss_draws *draws; /* set by invar_loss; NULL: by seed and step */
+	char terms[INV_VALUE_TERMS][INV_TERM_NAME];
+	size_t term_count;
 	uint64_t t; /* steps done */
 	inv_mlp_pass *pass;
 	inv_arena arena;

@@ -263,7 +263,7 @@ static invar_status one_step(trainer *t, double lr)
 	t->at.t = t->step->t;
 	t->at.step++;
 	t->at.loss_sum += value.value;
-	for (int i = 0; i < INV_LOSS_TERMS; i++)
+	for (size_t i = 0; i < t->step->term_count; i++)
 		t->at.term_sum[i] += value.term[i];
 	return INVAR_OK;
 }
@@ -302,11 +302,11 @@ static invar_status log_epoch(trainer *t, double lr)
 {
 	double steps = (double)t->at.step, now = inv_wall_seconds();
 	json_t *line = json_object(), *terms = json_object();
-	const char *const *name = t->plan.loss->terms;
 	invar_status st;
 
-	for (int i = 0; name[i]; i++)
-		json_object_set_new(terms, name[i], inv_json_number(t->at.term_sum[i] / steps));
+	for (size_t i = 0; i < t->step->term_count; i++)
+		json_object_set_new(terms, t->step->terms[i],
+		                    inv_json_number(t->at.term_sum[i] / steps));
 	json_object_set_new(line, "epoch", json_integer((json_int_t)t->at.epoch));
 	json_object_set_new(line, "loss", inv_json_number(t->at.loss_sum / steps));
 	json_object_set_new(line, "terms", terms);

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
+#include "one_loss.h"
 
 static invar_context *ctx;
 
@@ -76,29 +77,16 @@ enum { N = 5, S = 2, D = 7, ROWS = (S + 1) * N };
 
 typedef struct cloud {
 	float clean[N * D], codes[ROWS * D], grad[ROWS * D];
-	double scratch[ROWS];
 } cloud;
 
 static double evaluate(cloud *c, double anchor, bool no_identity)
 {
-	struct inv_kernels k;
 	inv_loss_opts o = {.anchor = anchor, .no_identity = no_identity};
-	inv_loss_batch b = {.ctx = ctx,
-	                    .kernels = &k,
-	                    .opts = &o,
-	                    .N = N,
-	                    .s = S,
-	                    .d = D,
-	                    .w = D,
-	                    .clean = c->clean,
-	                    .codes = no_identity ? c->codes + N * D : c->codes,
-	                    .scratch = c->scratch};
-	inv_loss_value v = {0};
+	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D};
+	inv_loss_batch b = {.clean = c->clean,
+	                    .codes = no_identity ? c->codes + N * D : c->codes};
 
-	inv_kernels_init(&k, ctx->cpu);
-	assert_true(inv_loss_mawa.scratch(N, S, D, D, &o) <= sizeof c->scratch);
-	assert_int_equal(inv_loss_mawa.evaluate(&b, &v, c->grad), INVAR_OK);
-	return v.value;
+	return one_loss(&inv_loss_mawa, shape, &b, c->grad).value;
 }
 
 static cloud random_cloud(void)
@@ -173,20 +161,9 @@ static void the_worked_example(void **state)
 {
 	enum { n = 6, d = 3 };
 	float clean[n * d], codes[2 * n * d], grad[2 * n * d];
-	double scratch[2 * n];
-	struct inv_kernels k;
 	inv_loss_opts o = {.anchor = 1};
-	inv_loss_batch b = {.ctx = ctx,
-	                    .kernels = &k,
-	                    .opts = &o,
-	                    .N = n,
-	                    .s = 1,
-	                    .d = d,
-	                    .w = d,
-	                    .clean = clean,
-	                    .codes = codes,
-	                    .scratch = scratch};
-	inv_loss_value v = {0};
+	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = n, .s = 1, .d = d, .w = d};
+	inv_loss_batch b = {.clean = clean, .codes = codes};
 
 	(void)state;
 	for (int i = 0; i < n; i++)
@@ -194,9 +171,8 @@ static void the_worked_example(void **state)
 			clean[i * d + j] = codes[i * d + j] = (float)sin(1 + i + 2 * j);
 			codes[(n + i) * d + j] = (float)cos(2 + 3 * i + j);
 		}
-	inv_kernels_init(&k, ctx->cpu);
-	assert_int_equal(inv_loss_mawa.evaluate(&b, &v, grad), INVAR_OK);
-	assert_true(fabs(v.value - 1.589431609788) < 1e-6);
+	assert_true(fabs(one_loss(&inv_loss_mawa, shape, &b, grad).value - 1.589431609788) <
+	            1e-6);
 }
 
 static void the_table_and_the_names_agree(void **state)

@@ -6,9 +6,11 @@
  * nothing of E, the bank or the optimiser. A new loss is one file and one line
  * in table.c.
  *
- * Letters: N images, s samples of each, k0 = 0 where the clean rows are among
- * the codes and 1 where they are not; R = (s + 1 - k0) N rows of codes; row
- * (k - k0) N + i is sample k of image i. d features, w code width.
+ * Letters: N images; G augmentations (1 but for --also), s samples of each;
+ * k0 = 0 where the clean rows are among the loss's codes and 1 where they are
+ * not; R = (G s + 1 - k0) N rows of codes; row (k - k0) N + i is sample k of
+ * image i, k = 0 the clean one, k = 1 + g s + j sample j of augmentation g.
+ * d features, w code width.
  */
 #ifndef INV_LOSS_H
 #define INV_LOSS_H
@@ -18,41 +20,72 @@
 #include "base/context.h"
 #include "math/kernels.h"
 
-enum { INV_LOSS_TERMS = 8 };
+enum {
+	INV_LOSS_TERMS = 4, /* of one augmentation */
+	INV_GROUPS_MOST = 8,
+	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_GROUPS_MOST
+};
 
 /* The options of all losses; each takes what concerns it. */
 typedef struct inv_loss_opts {
-	double anchor;
-	bool no_identity;
+	double anchor;           /* MaWa: weight of the clean term */
+	bool no_identity;        /* without the clean rows */
+	size_t projections;      /* WaCo: directions of each distance */
+	double p;                /* WaCo: the power of the distances */
+	bool orthogonal;         /* WaCo: directions in orthogonal blocks */
+	bool shuffle_second;     /* WaCo: XX and ZZ keep their first half in place */
+	double temperature;      /* SimCLR */
+	double sigma_x, sigma_z; /* HSIC: widths of the kernels; 0 is the median */
 } inv_loss_opts;
 
-typedef struct inv_loss_batch {
+/* What stays the same from batch to batch. */
+typedef struct inv_loss_shape {
 	const invar_context *ctx;
 	const struct inv_kernels *kernels;
 	const inv_loss_opts *opts;
-	size_t N, s, d, w;
-	const float *clean;  /* [N, d] */
-	const float *codes;  /* [R, w] */
-	void *scratch;       /* as many bytes as the loss asked for */
-	uint64_t seed, step; /* keys of what a loss draws; step counts over the run */
+	size_t N, s, groups, d, w;
+} inv_loss_shape;
+
+/* Directions and permutations from outside, for checking; in the order xz, xx, zz. */
+typedef struct inv_loss_draws {
+	const float *directions[3];         /* [L, d + w], [L, 2 d], [L, 2 w] */
+	const uint32_t *permutations[3][2]; /* of the M rows of an augmentation */
+} inv_loss_draws;
+
+typedef struct inv_loss_batch {
+	const float *clean;          /* [N, d] */
+	const float *codes;          /* [R, w] */
+	uint64_t seed, step;         /* keys of what a loss draws; step counts over the run */
+	const inv_loss_draws *draws; /* one for each augmentation; NULL: drawn by the keys */
 } inv_loss_batch;
 
 typedef struct inv_loss_value {
 	double value;
-	double term[INV_LOSS_TERMS]; /* in the order of the loss's term names */
+	double term[INV_VALUE_TERMS]; /* those of augmentation 0, then of 1, … */
 } inv_loss_value;
+
+/* Plans and memory of a loss, made once; evaluating allocates nothing. */
+typedef struct inv_loss_work {
+	void *state;
+	size_t bytes;
+} inv_loss_work;
 
 typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
+	bool several;                          /* takes more than one augmentation */
 	unsigned fewest_samples;               /* copies a step needs at least */
+	unsigned most_samples;                 /* and takes at most; 0: any number */
+	unsigned batch;                        /* images a step where nobody says */
 
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const inv_loss_opts *o);
-	size_t (*scratch)(size_t N, size_t s, size_t d, size_t w, const inv_loss_opts *o);
-	/* grad [R, w] is written, not added to. */
-	invar_status (*evaluate)(const inv_loss_batch *b, inv_loss_value *out, float *grad);
+	invar_status (*prepare)(const inv_loss_shape *shape, inv_loss_work *out);
+	/* grad [R, w] is written, not added to; NULL where only the value is wanted. */
+	invar_status (*evaluate)(const inv_loss_shape *shape, void *state,
+	                         const inv_loss_batch *b, inv_loss_value *out, float *grad);
+	void (*release)(void *state);
 } inv_loss;
 
 /* The names of table.c, as a field's choices. */
@@ -60,5 +93,11 @@ typedef struct inv_loss {
 
 /* NULL where there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);
+
+/* R above; M is that of one augmentation. */
+static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s)
+{
+	return (s->groups * s->s + loss->codes_clean(s->opts)) * s->N;
+}
 
 #endif

@@ -13,67 +13,70 @@
  */
 #include "adapter/losses/mawa.h"
 
+#include "base/memory.h"
 #include "base/threads.h"
 
 enum { BLOCK_FLOATS = 1 << 15, TERM_CLEAN = 0, TERM_AUGMENTED = 1 };
 
 typedef struct mawa_job {
+	const inv_loss_shape *shape;
 	const inv_loss_batch *b;
 	size_t rows, block; /* rows in all, and in a block of work */
 	float *grad;
 	double *error; /* [rows] weighted squared errors */
 } mawa_job;
 
-static size_t row_count(size_t N, size_t s, const inv_loss_opts *o)
-{
-	return (s + !o->no_identity) * N;
-}
-
 static bool codes_clean(const inv_loss_opts *o)
 {
 	return !o->no_identity;
 }
 
-static size_t scratch(size_t N, size_t s, size_t d, size_t w, const inv_loss_opts *o)
+/* The state: errors [rows], then a gradient row a thread for when none is wanted. */
+static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 {
-	(void)d;
-	(void)w;
-	return row_count(N, s, o) * sizeof(double);
+	size_t rows = inv_loss_rows(&inv_loss_mawa, s);
+
+	out->bytes = rows * sizeof(double) + s->ctx->threads * s->w * sizeof(float);
+	out->state = inv_alloc(out->bytes);
+	return out->state ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for the loss");
 }
 
-static size_t clean_rows(const inv_loss_batch *b)
+static size_t clean_rows(const inv_loss_shape *s)
 {
-	return b->opts->no_identity ? 0 : b->N;
+	return s->opts->no_identity ? 0 : s->N;
 }
 
 static void error_block(void *user, size_t block, unsigned thread)
 {
 	const mawa_job *j = user;
-	const inv_loss_batch *b = j->b;
-	size_t from = block * j->block, w = b->w;
+	const inv_loss_shape *s = j->shape;
+	size_t from = block * j->block, w = s->w;
 	size_t end = from + j->block < j->rows ? from + j->block : j->rows;
+	float *unwanted = (float *)(j->error + j->rows) + thread * w;
 
-	(void)thread;
 	for (size_t row = from; row < end; row++) {
-		double weight = row < clean_rows(b) ? b->opts->anchor : 1;
+		double weight = row < clean_rows(s) ? s->opts->anchor : 1;
 		float scale = (float)(2 * weight / (double)j->rows);
+		float *grad = j->grad ? j->grad + row * w : unwanted;
 
-		j->error[row] = weight * b->kernels->squared_error(b->codes + row * w,
-		                                                   b->clean + row % b->N * w, w,
-		                                                   scale, j->grad + row * w);
+		j->error[row] = weight * s->kernels->squared_error(j->b->codes + row * w,
+		                                                   j->b->clean + row % s->N * w, w,
+		                                                   scale, grad);
 	}
 }
 
-static invar_status evaluate(const inv_loss_batch *b, inv_loss_value *out, float *grad)
+static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
+                             inv_loss_value *out, float *grad)
 {
-	size_t rows = row_count(b->N, b->s, b->opts), clean = clean_rows(b);
-	mawa_job j = {.b = b,
+	size_t rows = inv_loss_rows(&inv_loss_mawa, s), clean = clean_rows(s);
+	mawa_job j = {.shape = s,
+	              .b = b,
 	              .rows = rows,
-	              .block = inv_blocks(BLOCK_FLOATS, b->w),
+	              .block = inv_blocks(BLOCK_FLOATS, s->w),
 	              .grad = grad,
-	              .error = b->scratch};
+	              .error = state};
 
-	inv_parallel(b->ctx, inv_blocks(rows, j.block), error_block, &j);
+	inv_parallel(s->ctx, inv_blocks(rows, j.block), error_block, &j);
 	out->term[TERM_CLEAN] = inv_sum_in_order(j.error, clean) / (double)rows;
 	out->term[TERM_AUGMENTED] =
 		inv_sum_in_order(j.error + clean, rows - clean) / (double)rows;
@@ -85,7 +88,9 @@ const inv_loss inv_loss_mawa = {
 	.name = "mawa",
 	.terms = {"clean", "augmented"},
 	.same_width = true,
+	.batch = 256,
 	.codes_clean = codes_clean,
-	.scratch = scratch,
+	.prepare = prepare,
 	.evaluate = evaluate,
+	.release = inv_free,
 };
