@@ -14,10 +14,11 @@
  *     invar_adapter_apply(e, z, rows, out);
  *
  * Divisions of this header:
- *     1. status, errors, versions       5. banks
- *     2. context and hooks              6. training
- *     3. option structs and fields      7. losses on given arrays
- *     4. arrays, files and adapters     8. measurements
+ *     1. status, errors, versions       6. banks
+ *     2. context and hooks              7. training
+ *     3. option structs and fields      8. losses on given arrays
+ *     4. arrays, files and adapters     9. measurements
+ *     5. images
  *
  * Rules that hold everywhere:
  *   - every call that can fail returns an invar_status; the sentence that says
@@ -178,7 +179,16 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
 INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                                 const char *out, invar_dtype dtype);
 
-/* ---- 5. Banks --------------------------------------------------------------- */
+/* ---- 5. Images ------------------------------------------------------------ */
+
+/* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
+
+/* A whole PNG file in memory. Gives; free it with invar_free. */
+INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
+                                        uint32_t width, uint32_t height, void **bytes,
+                                        size_t *size);
+
+/* ---- 6. Banks --------------------------------------------------------------- */
 
 /* A folder of features: clean rows, augmented copies, labels, by split. */
 typedef struct invar_bank invar_bank;
@@ -227,7 +237,7 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
                                              const invar_synthetic_opts *o,
                                              const char *path);
 
-/* ---- 6. Training -------------------------------------------------------------- */
+/* ---- 7. Training -------------------------------------------------------------- */
 
 /* Fill with invar_train_defaults(&o), change what matters, pass by pointer. */
 typedef struct invar_train_opts {
@@ -269,7 +279,7 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_train_opts *o, const char *const *given,
                                    const char *run);
 
-/* ---- 7. Losses on given arrays --------------------------------------------------- */
+/* ---- 8. Losses on given arrays --------------------------------------------------- */
 
 typedef struct invar_loss_input {
 	size_t size;
@@ -318,7 +328,7 @@ INVAR_API invar_status invar_loss(invar_context *ctx, const invar_loss_input *in
                                   const invar_loss_opts *o, invar_loss_result *out);
 INVAR_API void invar_loss_result_clear(invar_loss_result *r);
 
-/* ---- 8. Measurements --------------------------------------------------------------- */
+/* ---- 9. Measurements --------------------------------------------------------------- */
 
 /* How close E is to an isometry, Eq. 34 to 39; pairs at distance 0 are left out. */
 typedef struct invar_structure_result {

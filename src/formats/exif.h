@@ -1,0 +1,14 @@
+/* exif.h - the one number of an EXIF block that changes a picture. */
+#ifndef INV_EXIF_H
+#define INV_EXIF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The orientation, 1 to 8, from a block that begins with its TIFF header ("II*"
+ * or "MM"); 1 where there is none or the block is damaged.
+ */
+unsigned inv_exif_orientation(const uint8_t *tiff, size_t size);
+
+#endif

@@ -1,0 +1,94 @@
+/* pixels.c - room for images, and the limits of what a file may ask for. */
+#include "formats/pixels.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { FREE_PIXELS = 1 << 26, USUAL_PER_BYTE = 64 };
+
+invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
+                             const char *name)
+{
+	uint64_t bytes;
+
+	if (inv_mul_overflow((uint64_t)width * height, INV_RGB, &bytes) || bytes > SIZE_MAX)
+		return inv_fail(INVAR_E_FORMAT, "%s: %" PRIu32 " x %" PRIu32 " pixels are too many",
+		                name, width, height);
+	if (bytes > image->room) {
+		inv_image_clear(image);
+		image->pixels = inv_alloc(bytes);
+		if (!image->pixels)
+			return inv_fail(INVAR_E_NOMEM,
+			                "%s: no memory for %" PRIu32 " x %" PRIu32 " pixels", name,
+			                width, height);
+		image->room = bytes;
+	}
+	image->width = width;
+	image->height = height;
+	image->channels = INV_RGB;
+	return INVAR_OK;
+}
+
+void inv_image_clear(inv_image *image)
+{
+	inv_free(image->pixels);
+	*image = (inv_image){0};
+}
+
+invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
+                              uint64_t file_bytes, uint64_t per_byte)
+{
+	uint64_t pixels = (uint64_t)width * height;
+
+	if (!pixels)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its header says %" PRIu32 " x %" PRIu32 " pixels", name, width,
+		                height);
+	if (pixels > FREE_PIXELS && per_byte > USUAL_PER_BYTE)
+		per_byte = USUAL_PER_BYTE;
+	if (pixels / per_byte <= file_bytes)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: its header says %" PRIu32 " x %" PRIu32
+	                " pixels, more than the %" PRIu64 " a byte that its %" PRIu64
+	                " bytes may hold",
+	                name, width, height, per_byte, file_bytes);
+}
+
+/* Where pixel (x, y) of the turned image comes from, by the table of EXIF. */
+static const uint8_t *source_of(const inv_image *from, unsigned orientation, uint32_t x,
+                                uint32_t y)
+{
+	bool swap = orientation >= 5;
+	uint32_t column = swap ? y : x, row = swap ? x : y;
+
+	if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
+		column = from->width - 1 - column;
+	if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)
+		row = from->height - 1 - row;
+	return from->pixels + ((size_t)row * from->width + column) * INV_RGB;
+}
+
+invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name)
+{
+	bool swap = orientation >= 5;
+	inv_image turned = {0};
+	invar_status st;
+
+	if (orientation < 2 || orientation > 8)
+		return INVAR_OK;
+	st = inv_image_shape(&turned, swap ? image->height : image->width,
+	                     swap ? image->width : image->height, name);
+	if (st != INVAR_OK)
+		return st;
+	for (uint32_t y = 0; y < turned.height; y++)
+		for (uint32_t x = 0; x < turned.width; x++)
+			memcpy(turned.pixels + ((size_t)y * turned.width + x) * INV_RGB,
+			       source_of(image, orientation, x, y), INV_RGB);
+	inv_image_clear(image);
+	*image = turned;
+	return INVAR_OK;
+}

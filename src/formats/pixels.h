@@ -1,0 +1,42 @@
+/*
+ * pixels.h - a decoded image, and how much memory a file may ask for.
+ *
+ * Images are 8-bit, interleaved and row-major: RGB, whatever the file held.
+ */
+#ifndef INV_PIXELS_H
+#define INV_PIXELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum { INV_RGB = 3 };
+
+typedef struct inv_image {
+	uint8_t *pixels; /* [height, width, channels] */
+	uint32_t width, height;
+	uint32_t channels; /* INV_RGB */
+	size_t room;       /* bytes allocated; images are reused from read to read */
+} inv_image;
+
+/* Makes room for an RGB image; the pixels are not cleared. Start from {0}. */
+invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
+                             const char *name);
+void inv_image_clear(inv_image *image); /* frees the pixels; accepts {0} */
+
+/*
+ * Refuses a size that the bytes of a file cannot hold, before anything is
+ * allocated for it: 2^26 pixels at most, more only with a byte for every 64 of
+ * them, and never more than per_byte of the format for each byte.
+ */
+invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
+                              uint64_t file_bytes, uint64_t per_byte);
+
+/*
+ * Turns an image as the EXIF orientation says, 1 (as it is) to 8; other values
+ * change nothing.
+ */
+invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name);
+
+#endif

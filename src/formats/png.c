@@ -1,0 +1,162 @@
+/* png.c - reading and writing PNG through libspng, see png.h for the invariants. */
+#include "formats/png.h"
+
+#include <spng.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/exif.h"
+
+/*
+ * A deflated byte holds at most 1032 plain ones, and a plain byte 8 pixels of
+ * one bit. Ancillary chunks (profiles, text) are of no use to us.
+ */
+enum { PER_BYTE = 1032 * 8, MOST_ANCILLARY = 1 << 24 };
+
+static invar_status fail(const char *name, int error)
+{
+	if (error == SPNG_EMEM)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to decode it", name);
+	return inv_fail(INVAR_E_FORMAT, "%s: is not a sound PNG file: %s", name,
+	                spng_strerror(error));
+}
+
+static int start(spng_ctx *png, const void *bytes, uint64_t size, struct spng_ihdr *header)
+{
+	int error = spng_set_png_buffer(png, bytes, size);
+
+	if (!error)
+		error = spng_set_chunk_limits(png, MOST_ANCILLARY, MOST_ANCILLARY);
+	return error ? error : spng_get_ihdr(png, header);
+}
+
+static invar_status open_png(const void *bytes, uint64_t size, const char *name,
+                             spng_ctx **png, struct spng_ihdr *header)
+{
+	int error;
+
+	*png = NULL;
+	if (!size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, a PNG file was expected", name);
+	*png = spng_ctx_new(0);
+	error = *png ? start(*png, bytes, size, header) : SPNG_EMEM;
+	if (error)
+		return fail(name, error);
+	return inv_check_pixels(name, header->width, header->height, size, PER_BYTE);
+}
+
+/* Asked before decoding, so that it sees the chunks before the pixels only. */
+static unsigned orientation_of(spng_ctx *png)
+{
+	struct spng_exif exif;
+
+	if (spng_get_exif(png, &exif) != 0)
+		return 1;
+	return inv_exif_orientation((const uint8_t *)exif.data, exif.length);
+}
+
+static invar_status decode(spng_ctx *png, const char *name, inv_image *out)
+{
+	size_t bytes = (size_t)out->width * out->height * INV_RGB, want;
+	int error = spng_decoded_image_size(png, SPNG_FMT_RGB8, &want);
+
+	if (!error && want != bytes)
+		return inv_fail(INVAR_E_FORMAT, "%s: decodes to %zu bytes, %zu were expected", name,
+		                want, bytes);
+	if (!error)
+		error = spng_decode_image(png, out->pixels, bytes, SPNG_FMT_RGB8, 0);
+	if (!error)
+		error = spng_decode_chunks(png); /* the CRC of the last chunk of pixels */
+	return error ? fail(name, error) : INVAR_OK;
+}
+
+invar_status inv_png_decode(const void *bytes, uint64_t size, const char *name,
+                            inv_image *out)
+{
+	struct spng_ihdr header;
+	spng_ctx *png;
+	invar_status st = open_png(bytes, size, name, &png, &header);
+	unsigned orientation = st == INVAR_OK ? orientation_of(png) : 1;
+
+	if (st == INVAR_OK)
+		st = inv_image_shape(out, header.width, header.height, name);
+	if (st == INVAR_OK)
+		st = decode(png, name, out);
+	if (st == INVAR_OK)
+		st = inv_image_orient(out, orientation, name);
+	spng_ctx_free(png);
+	return st;
+}
+
+invar_status inv_png_size(const void *bytes, uint64_t size, const char *name,
+                          uint32_t *width, uint32_t *height)
+{
+	struct spng_ihdr header;
+	spng_ctx *png;
+	invar_status st = open_png(bytes, size, name, &png, &header);
+
+	if (st == INVAR_OK) {
+		bool turned = orientation_of(png) >= 5;
+
+		*width = turned ? header.height : header.width;
+		*height = turned ? header.width : header.height;
+	}
+	spng_ctx_free(png);
+	return st;
+}
+
+/* ---- Writing ------------------------------------------------------------------ */
+
+static int encode(spng_ctx *png, const uint8_t *rgb, uint32_t width, uint32_t height)
+{
+	struct spng_ihdr header = {.width = width,
+	                           .height = height,
+	                           .bit_depth = 8,
+	                           .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
+	int error = spng_set_option(png, SPNG_ENCODE_TO_BUFFER, 1);
+
+	if (!error)
+		error = spng_set_ihdr(png, &header);
+	if (error)
+		return error;
+	return spng_encode_image(png, rgb, (size_t)width * height * INV_RGB, SPNG_FMT_PNG,
+	                         SPNG_ENCODE_FINALIZE);
+}
+
+/* The buffer of libspng comes from malloc; callers free with inv_free. */
+static int copy_out(spng_ctx *png, void **bytes, size_t *size)
+{
+	int error = 0;
+	void *made = spng_get_png_buffer(png, size, &error);
+
+	if (made && (*bytes = inv_alloc(*size)))
+		memcpy(*bytes, made, *size);
+	free(made);
+	return error ? error : *bytes ? 0 : SPNG_EMEM;
+}
+
+invar_status inv_png_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
+                            void **bytes, size_t *size)
+{
+	spng_ctx *png = spng_ctx_new(SPNG_CTX_ENCODER);
+	int error = png ? encode(png, rgb, width, height) : SPNG_EMEM;
+
+	*bytes = NULL;
+	if (!error)
+		error = copy_out(png, bytes, size);
+	spng_ctx_free(png);
+	if (!error)
+		return INVAR_OK;
+	return inv_fail(error == SPNG_EMEM ? INVAR_E_NOMEM : INVAR_E_USE,
+	                "%u x %u pixels cannot become a PNG file: %s", width, height,
+	                spng_strerror(error));
+}
+
+invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb, uint32_t width,
+                              uint32_t height, void **bytes, size_t *size)
+{
+	(void)ctx;
+	return inv_png_encode(rgb, width, height, bytes, size);
+}

@@ -1,0 +1,36 @@
+/*
+ * sheet.h - a contact sheet: pictures in rows, each with a line or two below it.
+ *
+ * The sheet is written as SVG with the pictures inside; a name that does not end
+ * in .svg gets a PNG, drawn from that SVG by librsvg.
+ */
+#ifndef INV_SHEET_H
+#define INV_SHEET_H
+
+#include "invar.h"
+
+typedef struct inv_sheet_cell {
+	const uint8_t *rgb; /* [height, width, 3], borrowed; NULL leaves the place empty */
+	uint32_t width, height;
+	const char *caption; /* UTF-8, may be NULL, as may the smaller line below it */
+	const char *detail;
+} inv_sheet_cell;
+
+typedef struct inv_sheet {
+	const char *title;    /* may be NULL */
+	const char *subtitle; /* smaller, below it; may be NULL */
+	const inv_sheet_cell *cells;
+	size_t count;
+	size_t columns; /* 0: as many as make the sheet about as wide as it is high */
+} inv_sheet;
+
+/*
+ * Writes `path` atomically. Where it fails, its own sentence stands in fault, which
+ * has `room` bytes, or fault stays empty and invar_last_error() has one:
+ *
+ *     st = inv_sheet_write(s->ctx, path, &sheet, s->fault, sizeof s->fault);
+ */
+invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
+                             char *fault, size_t room);
+
+#endif
