@@ -107,7 +107,8 @@ typedef enum invar_field_type {
 	INVAR_FIELD_FLAG,   /* int, 0 or 1 */
 	INVAR_FIELD_COUNT,  /* uint64_t */
 	INVAR_FIELD_NUMBER, /* double */
-	INVAR_FIELD_TEXT    /* const char *, borrowed; NULL where not given */
+	INVAR_FIELD_TEXT,   /* const char *, borrowed; NULL where not given */
+	INVAR_FIELD_LIST    /* const char *const *, texts ended by NULL; NULL: none */
 } invar_field_type;
 
 enum {
@@ -241,29 +242,36 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
 
 /* Fill with invar_train_defaults(&o), change what matters, pass by pointer. */
 typedef struct invar_train_opts {
-	size_t size;               /* set by the defaults call; lets the struct grow */
-	const char *loss;          /* "mawa"; "none": a closed form is the adapter, untrained */
-	const char *split;         /* rows that train; "train" */
-	uint64_t epochs;           /* 100 */
-	uint64_t batch;            /* N, images a step; 256 */
-	uint64_t samples;          /* s in Eq. 21, copies of an image a step draws; 3 */
-	uint64_t copies;           /* use the first so many copies of the bank; 0 = all */
-	uint64_t hidden;           /* 4096 */
-	uint64_t width;            /* w, width of a code; 0 = d */
-	int residual;              /* E(z) = z + MLP(z), begins at the identity; 0 */
-	double lr;                 /* AdamW start; 1e-3, cosine down to lr_min */
-	double lr_min;             /* 4e-4 */
-	double weight_decay;       /* 1e-4, biases too */
-	double anchor;             /* weight of MaWa's clean term; 1, as in the paper */
-	int no_identity;           /* drop the clean term; 0 */
-	double validation;         /* share of images held out; 0, as in the paper */
-	const char *keep;          /* "last" or "best" (by validation loss) */
+	size_t size;         /* set by the defaults call; lets the struct grow */
+	const char *loss;    /* invar_loss_kinds, "mawa"; "none": a closed form, untrained */
+	const char *split;   /* rows that train; "train" */
+	uint64_t epochs;     /* 100 */
+	uint64_t batch;      /* N, images a step; 0 = the loss's own, 256 for most */
+	uint64_t samples;    /* s in Eq. 21, copies of an image a step draws; 3 */
+	uint64_t copies;     /* use the first so many copies of the bank; 0 = all */
+	uint64_t hidden;     /* 4096 */
+	uint64_t width;      /* w, width of a code; 0 = d */
+	int residual;        /* E(z) = z + MLP(z), begins at the identity; 0 */
+	double lr;           /* AdamW start; 1e-3, cosine down to lr_min */
+	double lr_min;       /* 4e-4 */
+	double weight_decay; /* 1e-4, biases too */
+	double anchor;       /* weight of MaWa's clean term; 1, as in the paper */
+	int no_identity;     /* leave out the clean rows; 0 */
+	double validation;   /* share of images held out; 0, as in the paper */
+	const char *keep;    /* "last" or "best" (by validation loss) */
 	double checkpoint_seconds; /* at most one checkpoint in so many seconds; 60 */
 	uint64_t seed;             /* key of every random draw; 0 */
 	int resume;                /* go on with the run that is there; 0 */
 	int force;                 /* replace the run that is there; 0 */
 	const char *init;          /* where E begins: "random", "identity", "rigid", "ridge" */
 	double ridge;              /* lambda of "ridge"; 0 = chosen on held-out images */
+	uint64_t projections;      /* WaCo: directions of each sliced distance; 1000 */
+	double p;                  /* WaCo: power of the distances; 2 */
+	const char *slices;        /* WaCo: directions "random" or in "orthogonal" blocks */
+	const char *shuffle;       /* WaCo: of XX and ZZ, "both" halves or the "second" */
+	double temperature;        /* SimCLR; 0.5 */
+	const char *sigma_x;       /* HSIC: width of the kernel, "median" or a number */
+	const char *sigma_z;       /* the same on codes; "median" */
 } invar_train_opts;
 
 INVAR_API void invar_train_defaults(invar_train_opts *o);
@@ -324,6 +332,8 @@ INVAR_API void invar_loss_defaults(invar_loss_opts *o);
 INVAR_API const invar_field *invar_loss_fields(size_t *count);
 /* The kinds of loss there are, "mawa|…", as in a field's choices. */
 INVAR_API const char *invar_loss_kinds(void);
+/* Refuses an option among `given` that other kinds take, but not this one. */
+INVAR_API invar_status invar_loss_check_given(const char *kind, const char *const *given);
 INVAR_API invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
                                   const invar_loss_opts *o, invar_loss_result *out);
 INVAR_API void invar_loss_result_clear(invar_loss_result *r);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/closed.h"
+#include "adapter/loss_options.h"
 
 #define FIELD(member) offsetof(invar_train_opts, member)
 #define RESULT INVAR_FIELD_RESULT
@@ -26,13 +27,27 @@ static const invar_field fields[] = {
 	{"anchor", INVAR_FIELD_NUMBER, FIELD(anchor), 0, 1e9, RESULT, NULL, "W", "Method",
      "weight of MaWa's clean term"},
 	{"no-identity", INVAR_FIELD_FLAG, FIELD(no_identity), 0, 1, RESULT, NULL, NULL,
-     "Method", "drop the clean term"},
+     "Method", "leave out the clean rows (not of simclr, which has none)"},
 	{"samples", INVAR_FIELD_COUNT, FIELD(samples), 0, 1000, RESULT, NULL, "N", "Method",
-     "copies of an image that a step draws"},
+     "copies of an image that a step draws; simclr takes 2"},
 	{"hidden", INVAR_FIELD_COUNT, FIELD(hidden), 1, 1 << 20, RESULT, NULL, "N", "Method",
      "width of the hidden layer"},
 	{"width", INVAR_FIELD_COUNT, FIELD(width), 0, 1 << 20, RESULT, NULL, "N", "Method",
-     "width of a code; 0 is that of the features"},
+     "width of a code; 0 is that of the features, the only one for mawa"},
+	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, RESULT, NULL, "N",
+     "Loss", "directions of each sliced distance of waco"},
+	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, 100, RESULT, NULL, "F", "Loss",
+     "power of the distances of waco"},
+	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, RESULT, INV_SLICES, "WORD", "Loss",
+     "directions of waco: independent, or orthogonal in blocks"},
+	{"shuffle", INVAR_FIELD_TEXT, FIELD(shuffle), 0, 0, RESULT, INV_SHUFFLES, "WORD",
+     "Loss", "which halves of XX and ZZ waco permutes"},
+	{"temperature", INVAR_FIELD_NUMBER, FIELD(temperature), 0, 1e6, RESULT | ABOVE, NULL,
+     "F", "Loss", "temperature of simclr"},
+	{"sigma-x", INVAR_FIELD_TEXT, FIELD(sigma_x), 0, 0, RESULT, NULL, "F", "Loss",
+     "width of hsic's kernel on features: a number, or the median of each batch"},
+	{"sigma-z", INVAR_FIELD_TEXT, FIELD(sigma_z), 0, 0, RESULT, NULL, "F", "Loss",
+     "the same on codes"},
 
 	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, RESULT, NULL, "NAME", "Data",
      "the split of the bank that trains"},
@@ -45,8 +60,9 @@ static const invar_field fields[] = {
 
 	{"epochs", INVAR_FIELD_COUNT, FIELD(epochs), 1, 1e6, RESULT, NULL, "N", "Optimiser",
      "passes over the images"},
-	{"batch", INVAR_FIELD_COUNT, FIELD(batch), 1, 1 << 20, RESULT, NULL, "N", "Optimiser",
-     "images a step; the last incomplete batch is dropped"},
+	{"batch", INVAR_FIELD_COUNT, FIELD(batch), 0, 1 << 20, RESULT, NULL, "N", "Optimiser",
+     "images a step, the last incomplete batch is dropped; 0 is the loss's own: 256, for "
+     "simclr 1024"},
 	{"lr", INVAR_FIELD_NUMBER, FIELD(lr), 0, 1e3, RESULT | ABOVE, NULL, "F", "Optimiser",
      "learning rate of the first epoch (AdamW)"},
 	{"lr-min", INVAR_FIELD_NUMBER, FIELD(lr_min), 0, 1e3, RESULT, NULL, "F", "Optimiser",
@@ -72,7 +88,6 @@ void invar_train_defaults(invar_train_opts *o)
 	                        .loss = "mawa",
 	                        .split = "train",
 	                        .epochs = 100,
-	                        .batch = 256,
 	                        .samples = 3,
 	                        .hidden = 4096,
 	                        .lr = 1e-3,
@@ -81,7 +96,14 @@ void invar_train_defaults(invar_train_opts *o)
 	                        .anchor = 1,
 	                        .keep = "last",
 	                        .checkpoint_seconds = 60,
-	                        .init = "random"};
+	                        .init = "random",
+	                        .projections = 1000,
+	                        .p = 2,
+	                        .slices = "random",
+	                        .shuffle = "both",
+	                        .temperature = 0.5,
+	                        .sigma_x = "median",
+	                        .sigma_z = "median"};
 }
 
 const invar_field *invar_train_fields(size_t *count)
@@ -106,18 +128,45 @@ static invar_status check_copies(const invar_train_opts *o, const invar_bank *b,
 	p->copies = o->copies ? (uint32_t)o->copies : s->copies;
 	if (!p->loss)
 		return INVAR_OK;
+	p->s = o->samples < p->copies ? (uint32_t)o->samples : p->copies;
+	if (p->loss->most_samples && p->s > p->loss->most_samples)
+		p->s = p->loss->most_samples;
+	if (p->copies < p->loss->fewest_samples)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: --loss %s needs %u copies of an image, %s has %" PRIu32,
+		                b->path, o->loss, p->loss->fewest_samples, s->name, p->copies);
 	if (o->samples && !p->copies)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: %s has no augmented copies (aug/000.npy …), so only --samples 0 "
 			"can train on it",
 			b->path, s->name);
-	p->s = o->samples < p->copies ? (uint32_t)o->samples : p->copies;
-	if (p->s < p->loss->fewest_samples || (!p->s && o->no_identity))
+	if (p->s < p->loss->fewest_samples)
 		return inv_fail(INVAR_E_USE,
-		                "--loss %s needs augmented copies, --samples is %" PRIu64, o->loss,
-		                o->samples);
+		                "--loss %s needs %u copies of an image, --samples is %" PRIu64,
+		                o->loss, p->loss->fewest_samples, o->samples);
+	if (!p->s && o->no_identity)
+		return inv_fail(INVAR_E_USE,
+		                "--loss %s without the clean rows needs augmented copies, "
+		                "--samples is %" PRIu64,
+		                o->loss, o->samples);
 	return INVAR_OK;
+}
+
+static invar_status read_loss_options(const invar_train_opts *o, inv_loss_opts *out)
+{
+	invar_status st;
+
+	*out = (inv_loss_opts){.anchor = o->anchor,
+	                       .no_identity = o->no_identity,
+	                       .projections = o->projections,
+	                       .p = o->p,
+	                       .orthogonal = strcmp(o->slices, "orthogonal") == 0,
+	                       .shuffle_second = strcmp(o->shuffle, "second") == 0,
+	                       .temperature = o->temperature};
+	if ((st = inv_kernel_width("sigma-x", o->sigma_x, &out->sigma_x)) != INVAR_OK)
+		return st;
+	return inv_kernel_width("sigma-z", o->sigma_z, &out->sigma_z);
 }
 
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
@@ -183,13 +232,14 @@ static invar_status check_validation(const invar_train_opts *o, inv_train_plan *
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "--keep best needs a --validation share above 0");
 	p->images -= p->held_out;
-	p->N = o->batch < p->images ? (uint32_t)o->batch : p->images;
+	p->batch = o->batch ? o->batch : p->loss->batch;
+	p->N = p->batch < p->images ? (uint32_t)p->batch : p->images;
 	p->held_out_N = p->N < p->held_out ? p->N : p->held_out;
 	return INVAR_OK;
 }
 
-invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
-                             inv_train_plan *out)
+invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
+                             const invar_bank *b, inv_train_plan *out)
 {
 	invar_status st = inv_fields_check(inv_train_table, o);
 
@@ -199,6 +249,9 @@ invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
 	if (!out->split)
 		return INVAR_E_MISMATCH;
 	out->loss = inv_loss_find(o->loss);
+	if ((st = inv_loss_check_given(out->loss, given)) != INVAR_OK ||
+	    (st = read_loss_options(o, &out->opts)) != INVAR_OK)
+		return st;
 	out->closed = strcmp(o->init, "random") != 0;
 	out->shape = (inv_mlp_shape){b->dim, o->hidden, o->width ? o->width : b->dim};
 	if ((st = check_copies(o, b, out->split, out)) != INVAR_OK ||

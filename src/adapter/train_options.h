@@ -12,19 +12,24 @@ extern const inv_fields inv_train_table;
 typedef struct inv_train_plan {
 	const inv_split *split;
 	const inv_loss *loss; /* NULL: --loss none */
-	bool closed;          /* begins at a closed form */
+	inv_loss_opts opts;
+	bool closed; /* begins at a closed form */
 	inv_mlp_shape shape;
 	uint32_t copies;     /* draw among so many */
 	uint32_t s;          /* copies a step takes of each image */
 	uint32_t images;     /* that train */
 	uint32_t held_out;   /* that validate */
+	uint64_t batch;      /* images a batch as asked for, or as the loss has it */
 	uint32_t N;          /* images a batch */
 	uint32_t held_out_N; /* images a validation batch */
 } inv_train_plan;
 
-/* Every rule that the options and the bank must keep together, one sentence each. */
-invar_status inv_train_check(const invar_train_opts *o, const invar_bank *b,
-                             inv_train_plan *out);
+/*
+ * Every rule that the options and the bank must keep together, one sentence each.
+ * `given` names the options that were asked for; NULL where nobody knows.
+ */
+invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
+                             const invar_bank *b, inv_train_plan *out);
 
 /* lr_min, but never above lr. */
 double inv_train_lr_min(const invar_train_opts *o);

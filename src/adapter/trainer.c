@@ -75,7 +75,7 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 	return (inv_step_spec){
 		.shape = t->plan.shape,
 		.loss = t->plan.loss,
-		.opts = {.anchor = t->o.anchor, .no_identity = t->o.no_identity},
+		.opts = t->plan.opts,
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
 		.residual = t->o.residual,
@@ -150,7 +150,10 @@ static void announce_steps(const trainer *t)
 	if (p->N < t->o.batch)
 		inv_log(t->ctx, INVAR_LOG_INFO, "batch of %" PRIu32 ": there are no more images",
 		        p->N);
-	if (p->s < t->o.samples)
+	if (p->s < t->o.samples && p->s == p->loss->most_samples)
+		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " samples of an image: %s takes no more",
+		        p->s, p->loss->name);
+	else if (p->s < t->o.samples)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
 	inv_log(t->ctx, INVAR_LOG_INFO,
@@ -372,6 +375,16 @@ static invar_status save_adapter(const trainer *t)
 	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, &t->o, t->bank);
 }
 
+/* What the options come to; run.json gets the batch that the loss chose. */
+static invar_status check_options(trainer *t, const char *const *given)
+{
+	invar_status st = inv_train_check(&t->o, given, t->bank, &t->plan);
+
+	if (st == INVAR_OK && t->plan.loss)
+		t->o.batch = t->plan.batch;
+	return st;
+}
+
 static invar_status open_run(trainer *t, const char *const *given, const char *path)
 {
 	inv_run_mode mode = t->o.resume  ? INV_RUN_RESUME
@@ -383,13 +396,13 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 		return inv_fail(INVAR_E_USE, "--resume and --force exclude each other");
 	inv_fields_round(inv_train_table, &t->o);
 	/* What can be refused is refused before anything is made or removed. */
-	if (!t->o.resume && (st = inv_train_check(&t->o, t->bank, &t->plan)) != INVAR_OK)
+	if (!t->o.resume && (st = check_options(t, given)) != INVAR_OK)
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !t->o.resume)
 		return st;
 	t->resumed = json_incref(json_object_get(t->run->json, "options"));
 	st = inv_fields_resume(inv_train_table, t->resumed, given, path, &t->o);
-	return st == INVAR_OK ? inv_train_check(&t->o, t->bank, &t->plan) : st;
+	return st == INVAR_OK ? check_options(t, given) : st;
 }
 
 static void announce_resume(const trainer *t)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 static const void *member(const invar_field *f, const void *opts)
 {
 	return (const char *)opts + f->offset;
@@ -16,6 +18,11 @@ static const void *member(const invar_field *f, const void *opts)
 static const char *text_of(const invar_field *f, const void *opts)
 {
 	return *(const char *const *)member(f, opts);
+}
+
+static const char *const *list_of(const invar_field *f, const void *opts)
+{
+	return *(const char *const *const *)member(f, opts);
 }
 
 static invar_status check_number(const invar_field *f, double value)
@@ -63,6 +70,8 @@ static invar_status check_field(const invar_field *f, const void *opts)
 			return inv_fail(INVAR_E_USE, "--%s is '%s' but must be one of %s", f->name,
 			                text, f->choices);
 		return INVAR_OK;
+	case INVAR_FIELD_LIST:
+		return INVAR_OK;
 	}
 	return INVAR_OK;
 }
@@ -89,6 +98,15 @@ invar_status inv_fields_check(inv_fields f, const void *opts)
 	return st;
 }
 
+static json_t *list_json(const char *const *text)
+{
+	json_t *array = json_array();
+
+	for (; text && *text; text++)
+		json_array_append_new(array, inv_json_path(*text));
+	return array;
+}
+
 static json_t *field_json(const invar_field *f, const void *opts)
 {
 	switch (f->type) {
@@ -100,6 +118,8 @@ static json_t *field_json(const invar_field *f, const void *opts)
 		return inv_json_number(*(const double *)member(f, opts));
 	case INVAR_FIELD_TEXT:
 		return text_of(f, opts) ? json_string(text_of(f, opts)) : json_null();
+	case INVAR_FIELD_LIST:
+		return list_json(list_of(f, opts));
 	}
 	return NULL;
 }
@@ -122,6 +142,17 @@ static bool is_named(const char *const *names, const char *name)
 	return false;
 }
 
+static bool is_list_of_texts(const json_t *value)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (value, i, text)
+		if (!json_is_string(text))
+			return false;
+	return json_is_array(value);
+}
+
 static bool fits(const invar_field *f, const json_t *value)
 {
 	switch (f->type) {
@@ -134,11 +165,27 @@ static bool fits(const invar_field *f, const json_t *value)
 	case INVAR_FIELD_TEXT:
 		return json_is_string(value) ||
 		       (json_is_null(value) && f->flags & INVAR_FIELD_OPTIONAL);
+	case INVAR_FIELD_LIST:
+		return is_list_of_texts(value);
 	}
 	return false;
 }
 
-static void take(const invar_field *f, const json_t *value, void *opts)
+static invar_status take_list(const invar_field *f, const json_t *value,
+                              const char *const **out)
+{
+	size_t count = json_array_size(value);
+	const char **texts = count ? inv_calloc(count + 1, sizeof *texts) : NULL;
+
+	*out = texts;
+	if (count && !texts)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the values of --%s", f->name);
+	for (size_t i = 0; i < count; i++)
+		texts[i] = json_string_value(json_array_get(value, i));
+	return INVAR_OK;
+}
+
+static invar_status take(const invar_field *f, const json_t *value, void *opts)
 {
 	void *at = (char *)opts + f->offset;
 
@@ -155,7 +202,10 @@ static void take(const invar_field *f, const json_t *value, void *opts)
 	case INVAR_FIELD_TEXT:
 		*(const char **)at = json_string_value(value);
 		break;
+	case INVAR_FIELD_LIST:
+		return take_list(f, value, at);
 	}
+	return INVAR_OK;
 }
 
 static invar_status refuse_other(const invar_field *f, const json_t *saved, json_t *mine,
@@ -181,10 +231,8 @@ static invar_status resume_field(const invar_field *f, const json_t *saved, bool
 	if (!fits(f, saved))
 		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" makes no sense", where,
 		                f->name);
-	if (!given) {
-		take(f, saved, opts);
-		return INVAR_OK;
-	}
+	if (!given)
+		return take(f, saved, opts);
 	if (!(f->flags & INVAR_FIELD_RESULT))
 		return INVAR_OK; /* it may change, the result stays the same */
 	mine = field_json(f, opts);

@@ -24,13 +24,17 @@ void inv_fields_round(inv_fields f, void *opts);
 /* Numbers within their bounds, words among their choices, no text missing. */
 invar_status inv_fields_check(inv_fields f, const void *opts);
 
-/* { name: value, … } of the fields that have all of `flags`; absent text is null. */
+/*
+ * { name: value, … } of the fields that have all of `flags`; absent text is null,
+ * a list is an array.
+ */
 json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags);
 
 /*
  * Takes every field that `saved` holds into opts, except the ones named in
  * `given`; of those, the ones that change the result must have the same value
- * already. Text stays borrowed from saved.
+ * already. Text stays borrowed from saved; the array of a list that was taken is
+ * given: inv_free it.
  */
 invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
                                const char *where, void *opts);

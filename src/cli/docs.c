@@ -258,7 +258,7 @@ static void bash_values(const inv_command *c, FILE *out)
 			for (const char *at = f->choices; *at; at++)
 				putc(*at == '|' ? ' ' : *at, out);
 			fputs("\" -- \"$current\"))", out);
-		} else if (f->type == INVAR_FIELD_TEXT) {
+		} else if (f->type == INVAR_FIELD_TEXT || f->type == INVAR_FIELD_LIST) {
 			fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$current\")", out);
 		} else {
 			putc(':', out);

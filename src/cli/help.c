@@ -76,6 +76,8 @@ static void spell_value(const inv_described *d, const inv_option *o, char *out, 
 		text = *(const char *const *)(const void *)at;
 		snprintf(out, room, "%s", text ? text : "");
 		return;
+	case INVAR_FIELD_LIST: /* lists begin empty */
+		return;
 	}
 }
 
@@ -93,6 +95,8 @@ void inv_spell_default(const inv_described *d, const inv_option *o, char *out, s
 	}
 	if (o->field->choices && strchr(o->field->choices, '|'))
 		snprintf(out, room, "one of %s%s%s", words, *value ? "; default " : "", value);
+	else if (o->field->type == INVAR_FIELD_LIST)
+		snprintf(out, room, "may be repeated");
 	else
 		snprintf(out, room, "%s%s", *value ? "default " : "", value);
 }

@@ -119,6 +119,7 @@ static invar_status find_and_run(inv_session *s, char **word, size_t words)
 	invar_context_free(s->ctx);
 	free(s->argument);
 	free(s->given);
+	inv_values_clear(s->command, values);
 	free(values);
 	return st;
 }

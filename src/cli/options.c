@@ -5,8 +5,8 @@
  * of their field, so that a sentence can name the option as it was typed.
  * Numbers are strict: no spaces, no hexadecimal, no inf, nothing after them.
  *
- * A kind of value is one function and one case in store_value(); an option
- * that may be repeated would append there instead of replacing.
+ * A kind of value is one function and one case in store_value(); a list grows
+ * by a value each time its option is given.
  */
 #include "cli/options.h"
 
@@ -242,6 +242,37 @@ static invar_status store_text(inv_session *s, const invar_field *f, const char 
 	return st;
 }
 
+/* The last place stays NULL: the list is one longer than the texts in it. */
+static invar_status append_text(inv_session *s, const invar_field *f, const char *text,
+                                const char ***list)
+{
+	const char **longer;
+	size_t count = 0;
+
+	if (!*text)
+		return inv_fault(s, INVAR_E_USE, "--%s needs a value, but has an empty one",
+		                 f->name);
+	while (*list && (*list)[count])
+		count++;
+	longer = realloc(*list, (count + 2) * sizeof *longer);
+	if (!longer)
+		return inv_no_memory(s);
+	longer[count] = text;
+	longer[count + 1] = NULL;
+	*list = longer;
+	return INVAR_OK;
+}
+
+void inv_values_clear(const inv_command *c, void *values)
+{
+	inv_option option[INV_MOST_OPTIONS];
+	size_t options = inv_options(c, option);
+
+	for (size_t i = 0; i < options; i++)
+		if (option[i].field->type == INVAR_FIELD_LIST)
+			free(*(void **)((char *)values + option[i].offset));
+}
+
 static invar_status store_value(inv_session *s, const inv_option *o, const char *text,
                                 void *values)
 {
@@ -257,6 +288,8 @@ static invar_status store_value(inv_session *s, const inv_option *o, const char 
 		return store_number(s, o->field, text, at);
 	case INVAR_FIELD_TEXT:
 		return store_text(s, o->field, text, at);
+	case INVAR_FIELD_LIST:
+		return append_text(s, o->field, text, at);
 	}
 	return INVAR_OK;
 }

@@ -28,6 +28,9 @@ size_t inv_options(const inv_command *c, inv_option *out);
  */
 invar_status inv_parse(inv_session *s, char **word, size_t words, void *values);
 
+/* Frees the lists that inv_parse made. */
+void inv_values_clear(const inv_command *c, void *values);
+
 /* Refuses missing and superfluous arguments. */
 invar_status inv_check_arguments(inv_session *s);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fields.h"
+#include "base/memory.h"
 #include "support.h"
 
 typedef struct options {
@@ -13,6 +14,7 @@ typedef struct options {
 	double rate;
 	const char *word;
 	const char *text;
+	const char *const *list;
 } options;
 
 static const invar_field table[] = {
@@ -36,6 +38,7 @@ static const invar_field table[] = {
      .type = INVAR_FIELD_TEXT,
      .offset = offsetof(options, text),
      .flags = INVAR_FIELD_OPTIONAL},
+	{.name = "list", .type = INVAR_FIELD_LIST, .offset = offsetof(options, list)},
 };
 
 static const inv_fields fields = {table, sizeof table / sizeof *table};
@@ -97,8 +100,8 @@ static void json_holds_the_fields_with_all_the_flags(void **state)
 	options o = good();
 	json_t *all = inv_fields_json(fields, &o, 0);
 	json_t *result = inv_fields_json(fields, &o, INVAR_FIELD_RESULT);
-	json_t *expected = json_pack("{s:b, s:i, s:f, s:s, s:n}", "flag", 0, "count", 5, "rate",
-	                             0.5, "word", "last", "text");
+	json_t *expected = json_pack("{s:b, s:i, s:f, s:s, s:n, s:[]}", "flag", 0, "count", 5,
+	                             "rate", 0.5, "word", "last", "text", "list");
 
 	(void)state;
 	assert_true(json_equal(all, expected));
@@ -124,6 +127,27 @@ static void resuming_takes_what_was_saved(void **state)
 	json_decref(saved);
 }
 
+static void a_list_is_an_array_and_comes_back(void **state)
+{
+	static const char *const texts[] = {"a", "b c", NULL}, *const given[] = {"list", NULL};
+	options o = good();
+	json_t *saved;
+
+	(void)state;
+	o.list = texts;
+	saved = inv_fields_json(fields, &o, 0);
+	assert_int_equal(json_array_size(json_object_get(saved, "list")), 2);
+	o.list = NULL;
+	assert_int_equal(inv_fields_resume(fields, saved, given, "run.json", &o), INVAR_OK);
+	assert_null(o.list); /* it was given, as none */
+	assert_int_equal(inv_fields_resume(fields, saved, NULL, "run.json", &o), INVAR_OK);
+	assert_string_equal(o.list[0], "a");
+	assert_string_equal(o.list[1], "b c");
+	assert_null(o.list[2]);
+	inv_free((void *)(uintptr_t)o.list);
+	json_decref(saved);
+}
+
 static void resuming_refuses_another_value_that_was_given(void **state)
 {
 	static const char *const given[] = {"count", NULL};
@@ -142,9 +166,10 @@ static void resuming_refuses_another_value_that_was_given(void **state)
 
 static void saved_values_of_the_wrong_type_are_refused(void **state)
 {
-	json_t *wrong[] = {json_pack("{s:i}", "flag", 1), json_pack("{s:i}", "count", -1),
+	json_t *wrong[] = {json_pack("{s:i}", "flag", 1),    json_pack("{s:i}", "count", -1),
 	                   json_pack("{s:f}", "count", 1.0), json_pack("{s:s}", "rate", "1"),
-	                   json_pack("{s:i}", "word", 1)};
+	                   json_pack("{s:i}", "word", 1),    json_pack("{s:s}", "list", "a"),
+	                   json_pack("{s:[i]}", "list", 1)};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -165,6 +190,7 @@ int main(void)
 		cmocka_unit_test(words_must_be_whole_choices),
 		cmocka_unit_test(json_holds_the_fields_with_all_the_flags),
 		cmocka_unit_test(resuming_takes_what_was_saved),
+		cmocka_unit_test(a_list_is_an_array_and_comes_back),
 		cmocka_unit_test(resuming_refuses_another_value_that_was_given),
 		cmocka_unit_test(saved_values_of_the_wrong_type_are_refused),
 	};

@@ -93,6 +93,15 @@ $ invar train bank -o run --residual=yes
 $ invar train bank -o run --loss mava
 ! invar train: --loss is 'mava' but must be mawa or none; did you mean mawa?
 ? 2
+$ invar train bank -o run --temperature 0
+! invar train: --temperature is 0 but must be above 0 and at most 1000000
+? 2
+$ invar train bank -o run --p 0.5
+! invar train: --p is 0.5 but must be at least 1 and at most 100
+? 2
+$ invar train bank -o run --slices orthgonal
+! invar train: --slices is 'orthgonal' but must be random or orthogonal; did you mean orthogonal?
+? 2
 $ invar train bank -o run --keep lats
 ! invar train: --keep is 'lats' but must be last or best; did you mean last?
 ? 2

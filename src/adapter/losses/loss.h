@@ -78,6 +78,7 @@ typedef struct inv_loss {
 	unsigned fewest_samples;               /* copies a step needs at least */
 	unsigned most_samples;                 /* and takes at most; 0: any number */
 	unsigned batch;                        /* images a step where nobody says */
+	const char *options;                   /* of inv_loss_opts, "anchor|no-identity" */
 
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const inv_loss_opts *o);
@@ -93,6 +94,7 @@ typedef struct inv_loss {
 
 /* NULL where there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);
+const inv_loss *inv_loss_at(size_t i); /* NULL past the last */
 
 /* R above; M is that of one augmentation. */
 static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s)

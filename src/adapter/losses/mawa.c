@@ -89,6 +89,7 @@ const inv_loss inv_loss_mawa = {
 	.terms = {"clean", "augmented"},
 	.same_width = true,
 	.batch = 256,
+	.options = "anchor|no-identity",
 	.codes_clean = codes_clean,
 	.prepare = prepare,
 	.evaluate = evaluate,

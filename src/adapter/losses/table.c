@@ -14,6 +14,11 @@ const char *invar_loss_kinds(void)
 	return INV_LOSS_KINDS;
 }
 
+const inv_loss *inv_loss_at(size_t i)
+{
+	return i < sizeof losses / sizeof *losses ? losses[i] : NULL;
+}
+
 const inv_loss *inv_loss_find(const char *name)
 {
 	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
