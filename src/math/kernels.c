@@ -7,8 +7,11 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 {
 	inv_kernels_ref(k); /* complete, portable, obviously right */
 #if defined(__x86_64__)
-	if (cpu & INV_CPU_AVX2)
-		inv_kernels_avx2(k); /* overrides what it improves */
+	if (cpu & INV_CPU_AVX2) { /* overrides what it improves */
+		inv_kernels_avx2(k);
+		inv_kernels_random_avx2(k);
+		inv_kernels_sliced_avx2(k);
+	}
 #else
 	(void)cpu;
 #endif

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rng.h"
+
 /* INV_PAIR_SUM: coordinates that are summed in one go, so that rounding stays small. */
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
@@ -41,6 +43,20 @@ typedef struct inv_near {
 	uint32_t label;
 	float same, other; /* limits for rows of its label, and of others */
 } inv_near;
+
+/* Directions that are sorted side by side. */
+enum { INV_SLICES = 4 };
+
+/*
+ * Projections of M joint rows: row r is a[rows_a[r]] + b[rows_b[r]], for
+ * directions that lie side by side; without b it is a alone.
+ */
+typedef struct inv_side {
+	const float *a, *b;
+	size_t stride_a, stride_b; /* floats from row to row */
+	const uint32_t *rows_a, *rows_b;
+	size_t M;
+} inv_side;
 
 struct inv_kernels {
 	/* True where all are finite. */
@@ -97,6 +113,31 @@ struct inv_kernels {
 	 */
 	unsigned (*near_columns)(const inv_near *t, const int32_t *dots, const float *scales,
 	                         const float *squares, const uint32_t *labels, float *near);
+
+	/* `slots` times four words of the stream of `index`, from slot `first` on. */
+	void (*words)(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
+	              uint32_t *out);
+	/* The numbers of inv_fill_normal, up to rounding. */
+	void (*normal)(const inv_stream *s, uint32_t index, float *out, size_t count);
+
+	/*
+	 * Keys of INV_SLICES directions from `column` on, [M][INV_SLICES]: the
+	 * projection widened to double, its row in the low bits that a float leaves
+	 * free. Keys order as projections do, and equal projections by row.
+	 */
+	void (*join_keys)(const inv_side *s, size_t column, double *keys);
+	/* Sorts each slice; keys has room for inv_sort_room(n) rows. */
+	void (*sort_keys)(double *keys, size_t n);
+	/*
+	 * Of sorted keys p [n / repeat], each standing for `repeat` equal ones, and
+	 * q [n]: sums += sum over ranks of (p - q)^2. Where u is not NULL,
+	 * u[row of p] = p - q and v[row of q] = p - q, [n][INV_SLICES] each.
+	 */
+	void (*compare_keys)(const double *p, const double *q, size_t n, size_t repeat,
+	                     double sums[INV_SLICES], float *u, float *v);
+	/* out[r] = u[r] - v[back[r]] for INV_SLICES columns, rows `stride` apart. */
+	void (*spread)(const float *u, const float *v, const uint32_t *back, size_t n,
+	               float *out, size_t stride);
 };
 
 /* cpu: the context's INV_CPU_* flags. */
@@ -104,5 +145,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
+void inv_kernels_random_avx2(struct inv_kernels *k);
+void inv_kernels_sliced_avx2(struct inv_kernels *k);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "formats/dtype.h"
 #include "math/kernels.h"
+#include "math/sliced.h"
 
 static bool all_finite_ref(const float *x, size_t count)
 {
@@ -200,4 +201,5 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.dot_tile = dot_tile_ref,
 		.near_columns = near_columns_ref,
 	};
+	inv_kernels_sliced_ref(k);
 }

@@ -3,9 +3,11 @@
 
 #include "adapter/losses/loss.h"
 #include "adapter/losses/mawa.h"
+#include "adapter/losses/waco.h"
 
 static const inv_loss *const losses[] = {
 	&inv_loss_mawa,
+	&inv_loss_waco,
 };
 
 /* The same names for help and completion; a test holds the two together. */

@@ -1,0 +1,442 @@
+/*
+ * waco.c - maximises the sliced Wasserstein correlation of features and codes (Eq. 29).
+ *
+ *     L = -SC,  SC = SW_p(XZ) / (SW_p(XX) SW_p(ZZ) + 1e-10)^(1/p)
+ *
+ * over the M rows of an augmentation: X the clean features repeated, Z the
+ * codes. XZ is the distance of the joint rows (x, z) to the same rows with both
+ * halves shuffled apart; XX and ZZ are the same with one variable twice. Several
+ * augmentations are taken by -sum log max(SC, 1e-12).
+ *
+ * What the definition does not need is not computed: a joint row projects as
+ * the sum of its halves, so shuffling is another order of adding, not another
+ * product; X has N distinct rows, so N are projected; XX has no gradient, and
+ * its joint side only N distinct values to sort. Columns of the projections
+ * become, in place, the slopes that the products of the way back begin with.
+ */
+#include "adapter/losses/waco.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/directions.h"
+#include "math/matmul.h"
+#include "math/sliced.h"
+
+enum { XZ, XX, ZZ, DISTANCES };
+enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
+enum { LINE = 16, COMBINE = 1 << 14 }; /* floats of a cache line, of a block of work */
+
+static const double normaliser_floor = 1e-10, log_floor = 1e-12;
+
+/* Which row of a half each joint row takes. */
+typedef struct shuffle {
+	uint32_t *sigma[2], *back[2]; /* permutations of the M rows and their inverses */
+	uint32_t *image[2];           /* sigma modulo N: rows of X */
+} shuffle;
+
+typedef struct waco {
+	size_t M, L, stride; /* stride: L rounded up to a cache line */
+	/* Directions: of X in xz, xx (both halves); of Z in xz; of Z in zz (both halves). */
+	float *theta_x, *theta_xz, *theta_zz;
+	float *x, *xz, *zz;       /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
+	float *codes, *grad;      /* of one augmentation among several, [M, w] */
+	float *grad_xz, *grad_zz; /* [M, w] */
+	uint32_t *rows, *images;  /* r, and r modulo N */
+	shuffle shuffles[DISTANCES];
+	double *powers; /* [L] */
+	void *sliced_scratch, *directions_scratch;
+	inv_matmul *project_x, *project_xz, *project_zz, *back_xz, *back_zz;
+	inv_arena arena;
+} waco;
+
+static bool codes_clean(const inv_loss_opts *o)
+{
+	return !o->no_identity;
+}
+
+static size_t round_up(size_t n, size_t step)
+{
+	return (n + step - 1) / step * step;
+}
+
+/* ---- Preparing ------------------------------------------------------------------- */
+
+static void describe_directions(const inv_loss_shape *s, const waco *p, inv_directions *set)
+{
+	size_t L = p->L, half = p->stride;
+	bool orthogonal = s->opts->orthogonal;
+
+	set[XZ] = (inv_directions){
+		.L = L, .first = s->d, .second = s->w, .a = p->theta_x, .b = p->theta_xz};
+	set[XX] = (inv_directions){.L = L, .first = s->d, .second = s->d};
+	set[ZZ] = (inv_directions){.L = L, .first = s->w, .second = s->w, .a = p->theta_zz};
+	set[XZ].orthogonal = set[XX].orthogonal = set[ZZ].orthogonal = orthogonal;
+	if (!p->theta_x)
+		return; /* sizes are being planned */
+	set[XX].a = p->theta_x + half * s->d;
+	set[XX].b = p->theta_x + 2 * half * s->d;
+	set[ZZ].b = p->theta_zz + half * s->w;
+}
+
+static void plan_shuffle(waco *p, shuffle *s)
+{
+	for (int i = 0; i < 2; i++) {
+		s->sigma[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
+		s->back[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
+		s->image[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
+	}
+}
+
+static void plan_memory(const inv_loss_shape *s, waco *p)
+{
+	size_t M = p->M, n = p->stride;
+	inv_directions set[DISTANCES];
+
+	describe_directions(s, p, set);
+	p->directions_scratch =
+		inv_arena_take(&p->arena, inv_directions_scratch(s->ctx, set, DISTANCES), 1);
+	p->sliced_scratch = inv_arena_take(&p->arena, inv_sliced_scratch(s->ctx, M), 1);
+	p->theta_x = inv_arena_take(&p->arena, 3 * n * s->d, sizeof(float));
+	p->theta_xz = inv_arena_take(&p->arena, n * s->w, sizeof(float));
+	p->theta_zz = inv_arena_take(&p->arena, 2 * n * s->w, sizeof(float));
+	p->x = inv_arena_take(&p->arena, 3 * n * s->N, sizeof(float));
+	p->xz = inv_arena_take(&p->arena, n * M, sizeof(float));
+	p->zz = inv_arena_take(&p->arena, 2 * n * M, sizeof(float));
+	p->grad_xz = inv_arena_take(&p->arena, M * s->w, sizeof(float));
+	p->grad_zz = inv_arena_take(&p->arena, M * s->w, sizeof(float));
+	p->codes = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
+	p->grad = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
+	p->rows = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+	p->images = inv_arena_take(&p->arena, M, sizeof(uint32_t));
+	p->powers = inv_arena_take(&p->arena, p->L, sizeof(double));
+	for (int i = 0; i < DISTANCES; i++)
+		plan_shuffle(p, &p->shuffles[i]);
+}
+
+static invar_status plan_products(const inv_loss_shape *s, waco *p)
+{
+	size_t n = p->stride, M = p->M;
+	const struct {
+		inv_matmul_spec spec;
+		inv_matmul **plan;
+	} all[] = {
+		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true}, &p->project_x},
+		{{.m = M, .n = n, .k = s->w, .transpose_b = true}, &p->project_xz},
+		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true}, &p->project_zz},
+		{{.m = M, .n = s->w, .k = n}, &p->back_xz},
+		{{.m = M, .n = s->w, .k = 2 * n}, &p->back_zz},
+	};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < sizeof all / sizeof *all && st == INVAR_OK; i++)
+		st = inv_matmul_new(s->ctx, &all[i].spec, all[i].plan);
+	return st;
+}
+
+static void release(void *state)
+{
+	waco *p = state;
+
+	if (!p)
+		return;
+	inv_matmul_free(p->project_x);
+	inv_matmul_free(p->project_xz);
+	inv_matmul_free(p->project_zz);
+	inv_matmul_free(p->back_xz);
+	inv_matmul_free(p->back_zz);
+	inv_arena_free(&p->arena);
+	inv_free(p);
+}
+
+static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+{
+	waco *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+	p->M = (s->s + codes_clean(s->opts)) * s->N;
+	p->L = s->opts->projections;
+	p->stride = round_up(p->L, LINE);
+	plan_memory(s, p);
+	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
+		plan_memory(s, p);
+		memset(p->theta_x, 0, 3 * p->stride * s->d * sizeof(float));
+		memset(p->theta_xz, 0, p->stride * s->w * sizeof(float));
+		memset(p->theta_zz, 0, 2 * p->stride * s->w * sizeof(float));
+		memset(p->xz, 0, p->stride * p->M * sizeof(float));
+		memset(p->zz, 0, 2 * p->stride * p->M * sizeof(float));
+		for (size_t r = 0; r < p->M; r++) {
+			p->rows[r] = (uint32_t)r;
+			p->images[r] = (uint32_t)(r % s->N);
+		}
+		st = plan_products(s, p);
+	}
+	if (st != INVAR_OK) {
+		release(p);
+		return st;
+	}
+	*out = (inv_loss_work){p, p->arena.size};
+	return INVAR_OK;
+}
+
+/* ---- Draws -------------------------------------------------------------------------- */
+
+/* Purposes differ by distance and augmentation; the epoch of a stream is the step. */
+static inv_stream stream_of(const inv_loss_batch *b, const char *what, int distance,
+                            size_t group)
+{
+	static const char *const names[DISTANCES] = {"xz", "xx", "zz"};
+	char purpose[40];
+
+	snprintf(purpose, sizeof purpose, "waco/%s/%s/%zu", what, names[distance], group);
+	return inv_stream_of(b->seed, purpose, (uint32_t)b->step);
+}
+
+static invar_status draw_directions(const inv_loss_shape *s, waco *p,
+                                    const inv_loss_batch *b, size_t group)
+{
+	inv_directions set[DISTANCES];
+
+	describe_directions(s, p, set);
+	for (int i = 0; i < DISTANCES; i++) {
+		set[i].stream = stream_of(b, "directions", i, group);
+		if (b->draws)
+			inv_directions_take(&set[i], b->draws[group].directions[i]);
+	}
+	if (b->draws)
+		return INVAR_OK;
+	return inv_directions_fill(s->ctx, s->kernels, set, DISTANCES, p->directions_scratch);
+}
+
+static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
+                          size_t group)
+{
+	for (int i = 0; i < DISTANCES; i++) {
+		inv_stream stream = stream_of(b, "shuffle", i, group);
+
+		for (uint32_t half = 0; half < 2; half++) {
+			shuffle *to = &p->shuffles[i];
+			bool kept = s->opts->shuffle_second && i != XZ && half == 0;
+
+			if (b->draws)
+				memcpy(to->sigma[half], b->draws[group].permutations[i][half],
+				       p->M * sizeof(uint32_t));
+			else if (kept)
+				memcpy(to->sigma[half], p->rows, p->M * sizeof(uint32_t));
+			else
+				inv_permutation(&stream, half, to->sigma[half], (uint32_t)p->M);
+			for (size_t r = 0; r < p->M; r++) {
+				to->back[half][to->sigma[half][r]] = (uint32_t)r;
+				to->image[half][r] = to->sigma[half][r] % (uint32_t)s->N;
+			}
+		}
+	}
+}
+
+/* ---- Distances ----------------------------------------------------------------------- */
+
+static double measure(const inv_loss_shape *s, waco *p, inv_sliced *job)
+{
+	job->L = p->L;
+	job->p = s->opts->p;
+	job->powers = p->powers;
+	inv_sliced_run(s->ctx, s->kernels, job, p->sliced_scratch);
+	return inv_sliced_distance(p->powers, p->L, job->p);
+}
+
+static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
+                     const float *b, size_t stride_b, const uint32_t *rows_b, size_t M)
+{
+	return (inv_side){.a = a,
+	                  .b = b,
+	                  .stride_a = stride_a,
+	                  .stride_b = stride_b,
+	                  .rows_a = rows_a,
+	                  .rows_b = rows_b,
+	                  .M = M};
+}
+
+static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
+{
+	const shuffle *by = &p->shuffles[XZ];
+	size_t wide = 3 * p->stride, n = p->stride;
+	inv_sliced job = {.first = side(p->x, wide, p->images, p->xz, n, p->rows, p->M),
+	                  .second =
+	                      side(p->x, wide, by->image[0], p->xz, n, by->sigma[1], p->M),
+	                  .repeat = 1};
+
+	if (slopes)
+		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
+	return measure(s, p, &job);
+}
+
+/* The joint side has N distinct rows, each of which stands for M / N. */
+static double distance_xx(const inv_loss_shape *s, waco *p)
+{
+	const shuffle *by = &p->shuffles[XX];
+	const float *a = p->x + p->stride, *b = p->x + 2 * p->stride;
+	size_t wide = 3 * p->stride;
+	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, s->N),
+	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
+	                  .repeat = p->M / s->N};
+
+	return measure(s, p, &job);
+}
+
+static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
+{
+	const shuffle *by = &p->shuffles[ZZ];
+	float *a = p->zz, *b = p->zz + p->stride;
+	size_t wide = 2 * p->stride;
+	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, p->M),
+	                  .second = side(a, wide, by->sigma[0], b, wide, by->sigma[1], p->M),
+	                  .repeat = 1};
+
+	if (slopes) {
+		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
+		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
+	}
+	return measure(s, p, &job);
+}
+
+/* ---- Correlation and its gradient ---------------------------------------------------- */
+
+typedef struct combination {
+	const float *a, *b;
+	float by_a, by_b, *out;
+	size_t count;
+} combination;
+
+static void combine_block(void *user, size_t block, unsigned thread)
+{
+	const combination *c = user;
+	size_t from = block * COMBINE,
+		   end = from + COMBINE < c->count ? from + COMBINE : c->count;
+
+	(void)thread;
+	for (size_t i = from; i < end; i++)
+		c->out[i] = c->by_a * c->a[i] + c->by_b * c->b[i];
+}
+
+/* d SC = dA / (BC + eps)^(1/p) - 1/p A B dC / (BC + eps)^(1/p + 1), A, B, C = XZ, XX, ZZ.
+ */
+static invar_status go_back(const inv_loss_shape *s, waco *p, const double *term,
+                            double outer, float *grad)
+{
+	double power = 1 / s->opts->p;
+	double base = term[TERM_XX] * term[TERM_ZZ] + normaliser_floor;
+	double by_xz = pow(base, -power);
+	double by_zz = -power * term[TERM_XZ] * term[TERM_XX] * pow(base, -power - 1);
+	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, s->opts->p);
+	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, s->opts->p);
+	combination c = {.a = p->grad_xz,
+	                 .b = p->grad_zz,
+	                 .by_a = (float)(outer * by_xz * slope_xz),
+	                 .by_b = (float)(outer * by_zz * slope_zz),
+	                 .out = grad,
+	                 .count = p->M * s->w};
+	invar_status st = inv_matmul_run(p->back_xz, p->xz, p->theta_xz, NULL, p->grad_xz);
+
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->back_zz, p->zz, p->theta_zz, NULL, p->grad_zz);
+	if (st == INVAR_OK)
+		inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
+	return st;
+}
+
+static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
+                              const float *codes, size_t group, bool slopes, double *term)
+{
+	invar_status st = draw_directions(s, p, b, group);
+
+	draw_shuffles(s, p, b, group);
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->project_x, b->clean, p->theta_x, NULL, p->x);
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->project_xz, codes, p->theta_xz, NULL, p->xz);
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz);
+	if (st != INVAR_OK)
+		return st;
+	term[TERM_XZ] = distance_xz(s, p, slopes);
+	term[TERM_XX] = distance_xx(s, p);
+	term[TERM_ZZ] = distance_zz(s, p, slopes);
+	term[TERM_SC] = term[TERM_XZ] /
+	                pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / s->opts->p);
+	return INVAR_OK;
+}
+
+/* ---- One augmentation, or several ---------------------------------------------------- */
+
+static invar_status evaluate_one(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
+                                 inv_loss_value *out, float *grad)
+{
+	invar_status st = correlate(s, p, b, b->codes, 0, grad, out->term);
+
+	out->value = -out->term[TERM_SC];
+	return st == INVAR_OK && grad ? go_back(s, p, out->term, -1, grad) : st;
+}
+
+/* Clean rows come first and belong to every augmentation; its own follow. */
+static void gather_codes(const inv_loss_shape *s, waco *p, const float *codes, size_t group)
+{
+	size_t clean = codes_clean(s->opts) * s->N * s->w, own = s->s * s->N * s->w;
+
+	memcpy(p->codes, codes, clean * sizeof(float));
+	memcpy(p->codes + clean, codes + clean + group * own, own * sizeof(float));
+}
+
+static void add_gradient(const inv_loss_shape *s, const waco *p, size_t group, float *grad)
+{
+	size_t clean = codes_clean(s->opts) * s->N * s->w, own = s->s * s->N * s->w;
+
+	if (group == 0)
+		memcpy(grad, p->grad, clean * sizeof(float));
+	else
+		s->kernels->add(p->grad, clean, grad);
+	memcpy(grad + clean + group * own, p->grad + clean, own * sizeof(float));
+}
+
+static invar_status evaluate_several(const inv_loss_shape *s, waco *p,
+                                     const inv_loss_batch *b, inv_loss_value *out,
+                                     float *grad)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t g = 0; g < s->groups && st == INVAR_OK; g++) {
+		double *term = out->term + g * TERMS, sc;
+
+		gather_codes(s, p, b->codes, g);
+		st = correlate(s, p, b, p->codes, g, grad, term);
+		sc = term[TERM_SC];
+		out->value -= log(fmax(sc, log_floor));
+		if (st != INVAR_OK || !grad)
+			continue;
+		st = go_back(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
+		add_gradient(s, p, g, grad);
+	}
+	return st;
+}
+
+static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
+                             inv_loss_value *out, float *grad)
+{
+	return s->groups > 1 ? evaluate_several(s, state, b, out, grad)
+	                     : evaluate_one(s, state, b, out, grad);
+}
+
+const inv_loss inv_loss_waco = {
+	.name = "waco",
+	.terms = {"sc", "sw_xz", "sw_xx", "sw_zz"},
+	.several = true,
+	.batch = 256,
+	.codes_clean = codes_clean,
+	.prepare = prepare,
+	.evaluate = evaluate,
+	.release = release,
+};

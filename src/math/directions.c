@@ -1,0 +1,167 @@
+/* directions.c - normal vectors, normalised or made orthogonal by Householder's QR. */
+#include "math/directions.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "math/matmul.h"
+
+enum { BLOCK = 16, LAPACK_COLUMNS = 64 }; /* directions a task; of LAPACK's blocks */
+
+typedef struct directions_job {
+	const struct inv_kernels *k;
+	const inv_directions *set;
+	char *scratch;
+	size_t bytes; /* of a thread's scratch */
+	invar_status *status;
+} directions_job;
+
+/* ---- How the work is cut ----------------------------------------------------------- */
+
+static size_t dimensions(const inv_directions *s)
+{
+	return s->first + s->second;
+}
+
+static size_t block_of(const inv_directions *s)
+{
+	size_t most = dimensions(s);
+
+	return s->orthogonal ? (most < s->L ? most : s->L) : BLOCK;
+}
+
+static size_t blocks_of(const inv_directions *s)
+{
+	return inv_blocks(s->L, block_of(s));
+}
+
+/* Floats: the vectors; for LAPACK also signs, its reflectors' factors and its work. */
+static size_t thread_floats(const inv_directions *s)
+{
+	size_t D = dimensions(s), k = block_of(s);
+
+	return s->orthogonal ? k * (D + 2 + LAPACK_COLUMNS) : D;
+}
+
+static size_t thread_bytes(const inv_directions *set, size_t count)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (thread_floats(&set[i]) > most)
+			most = thread_floats(&set[i]);
+	return (most + 15) / 16 * 64;
+}
+
+static size_t all_blocks(const inv_directions *set, size_t count)
+{
+	size_t blocks = 0;
+
+	for (size_t i = 0; i < count; i++)
+		blocks += blocks_of(&set[i]);
+	return blocks;
+}
+
+size_t inv_directions_scratch(const invar_context *ctx, const inv_directions *set,
+                              size_t count)
+{
+	return ctx->threads * thread_bytes(set, count) +
+	       all_blocks(set, count) * sizeof(invar_status);
+}
+
+/* ---- Filling a block ---------------------------------------------------------------- */
+
+static void store(const inv_directions *s, size_t l, const float *row, float scale)
+{
+	for (size_t j = 0; j < s->first; j++)
+		s->a[l * s->first + j] = scale * row[j];
+	for (size_t j = 0; j < s->second; j++)
+		s->b[l * s->second + j] = scale * row[s->first + j];
+}
+
+static float inverse_norm(const float *x, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (double)x[i] * x[i];
+	return sum > 0 ? (float)(1 / sqrt(sum)) : 0;
+}
+
+static void fill_independent(const directions_job *j, const inv_directions *s, size_t from,
+                             size_t end, float *row)
+{
+	size_t D = dimensions(s);
+
+	for (size_t l = from; l < end; l++) {
+		j->k->normal(&s->stream, (uint32_t)l, row, D);
+		store(s, l, row, inverse_norm(row, D));
+	}
+}
+
+/*
+ * The rows are the columns of a D x k matrix to LAPACK. Its factor becomes the
+ * one with a positive diagonal of R, which makes the frame uniform.
+ */
+static invar_status fill_orthogonal(const directions_job *j, const inv_directions *s,
+                                    size_t from, size_t end, float *rows)
+{
+	lapack_int D = (lapack_int)dimensions(s), k = (lapack_int)(end - from);
+	lapack_int room = k * LAPACK_COLUMNS;
+	size_t width = dimensions(s), count = end - from;
+	float *signs = rows + count * width, *factors = signs + count, *work = factors + count;
+
+	for (size_t i = 0; i < count; i++)
+		j->k->normal(&s->stream, (uint32_t)(from + i), rows + i * width, width);
+	if (LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, D, k, rows, D, factors, work, room))
+		return INVAR_E_NUMERIC;
+	for (size_t i = 0; i < count; i++)
+		signs[i] = copysignf(1, rows[i * width + i]);
+	if (LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, D, k, k, rows, D, factors, work, room))
+		return INVAR_E_NUMERIC;
+	for (size_t i = 0; i < count; i++)
+		store(s, from + i, rows + i * width, signs[i]);
+	return INVAR_OK;
+}
+
+static void fill_block(void *user, size_t block, unsigned thread)
+{
+	const directions_job *j = user;
+	const inv_directions *s = j->set;
+	float *scratch = (float *)(void *)(j->scratch + thread * j->bytes);
+	size_t of_set = block, from, end;
+
+	for (; of_set >= blocks_of(s); s++)
+		of_set -= blocks_of(s);
+	from = of_set * block_of(s);
+	end = from + block_of(s) < s->L ? from + block_of(s) : s->L;
+	j->status[block] = INVAR_OK;
+	if (s->orthogonal)
+		j->status[block] = fill_orthogonal(j, s, from, end, scratch);
+	else
+		fill_independent(j, s, from, end, scratch);
+}
+
+invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kernels *k,
+                                 const inv_directions *set, size_t count, void *scratch)
+{
+	size_t blocks = all_blocks(set, count);
+	directions_job j = {
+		.k = k, .set = set, .scratch = scratch, .bytes = thread_bytes(set, count)};
+
+	j.status = (invar_status *)(void *)(j.scratch + ctx->threads * j.bytes);
+	inv_openblas_on_one_thread();
+	inv_parallel(ctx, blocks, fill_block, &j);
+	for (size_t i = 0; i < blocks; i++)
+		if (j.status[i] != INVAR_OK)
+			return inv_fail(j.status[i], "LAPACK could not make directions orthogonal");
+	return INVAR_OK;
+}
+
+void inv_directions_take(const inv_directions *set, const float *given)
+{
+	for (size_t l = 0; l < set->L; l++)
+		store(set, l, given + l * dimensions(set), 1);
+}

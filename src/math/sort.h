@@ -1,0 +1,30 @@
+/*
+ * sort.h - sorting many equally long rows of projections.
+ *
+ * Short rows are sorted INV_SLICES at a time by a bitonic network (kernels
+ * join_keys, sort_keys), value and row together in one double. Long rows of
+ * values alone are sorted one at a time by radix.
+ */
+#ifndef INV_SORT_H
+#define INV_SORT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* From so many values on radix is ahead of the network (README). */
+enum { INV_SORT_LONG = 8192 };
+
+/* The rows that sort_keys needs room for: the next power of two, at least 8. */
+static inline size_t inv_sort_room(size_t n)
+{
+	size_t room = 8;
+
+	while (room < n)
+		room *= 2;
+	return room;
+}
+
+/* Ascending; NaNs end up at either end. scratch has room for n. */
+void inv_sort_floats(float *x, size_t n, float *scratch);
+
+#endif

@@ -1,0 +1,402 @@
+/*
+ * test_waco.c - WaCo: golden values and gradients, finite differences of a plain
+ * form in double, its properties, and what it does with several augmentations.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/losses/waco.h"
+#include "adapter/step.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "golden.h"
+#include "one_loss.h"
+
+static invar_context *ctx;
+
+static int make_context(void **state)
+{
+	(void)state;
+	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
+}
+
+static int free_context(void **state)
+{
+	(void)state;
+	invar_context_free(ctx);
+	return 0;
+}
+
+static const char *const pairs[3] = {"xz", "xx", "zz"};
+
+/* ---- Golden cases, at the codes --------------------------------------------------------
+ */
+
+static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *room, size_t M)
+{
+	inv_loss_draws draws;
+	char name[64];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(name, sizeof name, "%sdirections_%s", prefix, pairs[i]);
+		draws.directions[i] = golden_f32(g, name, NULL);
+		for (int half = 0; half < 2; half++) {
+			const int64_t *given;
+			uint32_t *to = room + (size_t)(2 * i + half) * M;
+
+			snprintf(name, sizeof name, "%sperm_%s_%d", prefix, pairs[i], half + 1);
+			given = golden_int(g, name, NULL);
+			for (size_t r = 0; r < M; r++)
+				to[r] = (uint32_t)given[r];
+			draws.permutations[i][half] = to;
+		}
+	}
+	return draws;
+}
+
+static void check_terms(golden *g, const inv_loss_value *v, size_t groups)
+{
+	for (size_t i = 0; i < groups; i++)
+		for (int t = 0; inv_loss_waco.terms[t]; t++) {
+			char name[32];
+
+			snprintf(name, sizeof name, groups > 1 ? "%s_%zu" : "%s",
+			         inv_loss_waco.terms[t], i + 1);
+			golden_check_value(g, name, v->term[i * 4 + (size_t)t]);
+		}
+}
+
+/* Codes are given in double by the case; ours are their floats. */
+static void check_codes_case(const char *root, const char *name, bool identity_only)
+{
+	golden *g = golden_open(root, name);
+	size_t shape[GOLDEN_RANK], N, d, M, w;
+	const float *clean = golden_f32(g, "clean", shape);
+	const double *codes = (N = shape[0], d = shape[1], golden_f64(g, "codes", shape));
+	inv_loss_opts o = {.projections = (size_t)golden_value(g, "L"), .p = 2};
+	uint32_t *room = malloc(6 * shape[0] * sizeof *room);
+	float *z = malloc(shape[0] * shape[1] * sizeof *z);
+	float *grad = malloc(shape[0] * shape[1] * sizeof *grad);
+	inv_loss_draws draws = golden_draws(g, "", room, shape[0]);
+	inv_loss_batch b = {.clean = clean, .codes = z, .draws = &draws};
+	inv_loss_value v;
+
+	M = shape[0];
+	w = shape[1];
+	for (size_t i = 0; i < M * w; i++)
+		z[i] = (float)codes[i];
+	v = one_loss(&inv_loss_waco,
+	             (inv_loss_shape){.ctx = ctx,
+	                              .opts = &o,
+	                              .N = N,
+	                              .s = identity_only ? 0 : M / N - 1,
+	                              .d = d,
+	                              .w = w},
+	             &b, grad);
+	golden_check_value(g, "loss", v.value);
+	check_terms(g, &v, 1);
+	golden_check(g, "grad_codes", grad, M * w);
+	free(room);
+	free(z);
+	free(grad);
+	golden_close(g);
+}
+
+static void golden_codes(void **state)
+{
+	(void)state;
+	for (const char *const *root = golden_roots() + 1; *root; root++) {
+		check_codes_case(*root, "waco", false);
+		check_codes_case(*root, "waco_reduce", false);
+		check_codes_case(*root, "waco_identity", true);
+	}
+}
+
+/* ---- A plain form in double
+ * -------------------------------------------------------------- */
+
+enum { N = 6, S = 2, M = (S + 1) * N, D = 5, W = 3, L = 7 };
+
+typedef struct cloud {
+	float clean[N * D], codes[M * W], grad[M * W];
+	float directions[3][L * 2 * D];
+	uint32_t perms[3][2][M];
+	inv_loss_draws draws;
+} cloud;
+
+static void fill_cloud(cloud *c)
+{
+	inv_stream s = inv_stream_of(4, "cloud", 0);
+	const size_t width[3] = {D + W, 2 * D, 2 * W};
+
+	inv_fill_normal(&s, 0, c->clean, N * D);
+	inv_fill_normal(&s, 1, c->codes, M * W);
+	for (uint32_t i = 0; i < 3; i++) {
+		inv_fill_normal(&s, 2 + i, c->directions[i], L * width[i]);
+		c->draws.directions[i] = c->directions[i];
+		for (uint32_t half = 0; half < 2; half++) {
+			inv_permutation(&s, 10 + 2 * i + half, c->perms[i][half], M);
+			c->draws.permutations[i][half] = c->perms[i][half];
+		}
+	}
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* SW_p of the rows (a_r, b_r) and the same shuffled, as the definition says. */
+static double plain_distance(const double *a, size_t wa, const double *b, size_t wb,
+                             const float *theta, const uint32_t perm[2][M], double p)
+{
+	double mean = 0;
+
+	for (size_t l = 0; l < L; l++) {
+		double joint[M], apart[M];
+
+		for (size_t r = 0; r < M; r++) {
+			joint[r] = apart[r] = 0;
+			for (size_t k = 0; k < wa; k++) {
+				joint[r] += a[r * wa + k] * theta[l * (wa + wb) + k];
+				apart[r] += a[perm[0][r] * wa + k] * theta[l * (wa + wb) + k];
+			}
+			for (size_t k = 0; k < wb; k++) {
+				joint[r] += b[r * wb + k] * theta[l * (wa + wb) + wa + k];
+				apart[r] += b[perm[1][r] * wb + k] * theta[l * (wa + wb) + wa + k];
+			}
+		}
+		qsort(joint, M, sizeof *joint, by_value);
+		qsort(apart, M, sizeof *apart, by_value);
+		for (size_t r = 0; r < M; r++)
+			mean += pow(fabs(joint[r] - apart[r]), p) / (M * L);
+	}
+	return pow(mean, 1 / p);
+}
+
+static double plain_loss(const cloud *c, const double *z, double p)
+{
+	double x[M * D];
+
+	for (size_t i = 0; i < M * D; i++)
+		x[i] = c->clean[i % (N * D)];
+	return -plain_distance(x, D, z, W, c->directions[0], c->perms[0], p) /
+	       pow(plain_distance(x, D, x, D, c->directions[1], c->perms[1], p) *
+	                   plain_distance(z, W, z, W, c->directions[2], c->perms[2], p) +
+	               1e-10,
+	           1 / p);
+}
+
+static double our_loss(cloud *c, double p)
+{
+	inv_loss_opts o = {.projections = L, .p = p};
+	inv_loss_batch b = {.clean = c->clean, .codes = c->codes, .draws = &c->draws};
+
+	return one_loss(
+			   &inv_loss_waco,
+			   (inv_loss_shape){.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W}, &b,
+			   c->grad)
+	    .value;
+}
+
+static void values_and_differences_of_the_plain_form(void **state)
+{
+	static const double powers[] = {2, 1, 1.5, 3};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		double p = powers[i], z[M * W], step = 1e-7, value;
+		cloud c;
+
+		fill_cloud(&c);
+		value = our_loss(&c, p);
+		for (size_t k = 0; k < M * W; k++)
+			z[k] = c.codes[k];
+		assert_true(fabs(value - plain_loss(&c, z, p)) < 1e-6);
+		for (size_t k = 0; k < M * W; k++) {
+			double up, down, kept = z[k];
+
+			z[k] = kept + step;
+			up = plain_loss(&c, z, p);
+			z[k] = kept - step;
+			down = plain_loss(&c, z, p);
+			z[k] = kept;
+			assert_true(fabs(c.grad[k] - (up - down) / (2 * step)) < 2e-6);
+		}
+	}
+}
+
+/* ---- Properties
+ * ---------------------------------------------------------------------------- */
+
+/* Z = X with the same directions and permutations everywhere: 1 up to the 1e-10. */
+static void a_variable_correlates_with_itself_by_one(void **state)
+{
+	cloud c;
+	inv_loss_opts o = {.projections = L, .p = 2};
+	float z[M * D];
+	inv_loss_batch b = {.clean = c.clean, .codes = z, .draws = &c.draws};
+	inv_loss_value v;
+
+	(void)state;
+	fill_cloud(&c);
+	for (int i = 0; i < 3; i++) {
+		c.draws.directions[i] = c.directions[1];
+		for (int half = 0; half < 2; half++)
+			c.draws.permutations[i][half] = c.perms[1][half];
+	}
+	for (size_t i = 0; i < M * D; i++)
+		z[i] = c.clean[i % (N * D)];
+	v = one_loss(&inv_loss_waco,
+	             (inv_loss_shape){.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D},
+	             &b, NULL);
+	assert_true(fabs(v.value + 1) < 1e-6);
+	assert_true(v.term[1] == v.term[2] || fabs(v.term[1] - v.term[2]) < 1e-6);
+}
+
+static double gaussian_correlation(double scale, bool orthogonal, bool second)
+{
+	enum { n = 4000, d = 8, REPEATS = 5 };
+	inv_loss_opts o = {
+		.projections = 300, .p = 2, .orthogonal = orthogonal, .shuffle_second = second};
+	float *x = malloc(n * d * sizeof *x), *z = malloc(n * d * sizeof *z);
+	inv_stream s = inv_stream_of(1, "gauss", 0);
+	inv_loss_batch b = {.clean = x, .codes = z, .seed = 3};
+	double sum = 0;
+
+	inv_fill_normal(&s, 0, x, n * d);
+	for (size_t i = 0; i < n * d; i++)
+		z[i] = (float)scale * x[i];
+	for (; b.step < REPEATS; b.step++)
+		sum -= one_loss(&inv_loss_waco,
+		                (inv_loss_shape){.ctx = ctx, .opts = &o, .N = n, .d = d, .w = d},
+		                &b, NULL)
+		           .value;
+	free(x);
+	free(z);
+	return sum / REPEATS;
+}
+
+/* FACTS A.3: about sqrt(2c / (1 + c^2)) for Z = cX. */
+static void scaling_follows_its_law(void **state)
+{
+	(void)state;
+	for (int orthogonal = 0; orthogonal < 2; orthogonal++) {
+		assert_true(fabs(gaussian_correlation(1, orthogonal, false) - 1) < 0.05);
+		assert_true(fabs(gaussian_correlation(2, orthogonal, false) - 0.894) < 0.05);
+		assert_true(fabs(gaussian_correlation(10, orthogonal, false) - 0.445) < 0.05);
+		assert_true(fabs(gaussian_correlation(1, orthogonal, true) - 1) < 0.05);
+	}
+}
+
+/* ---- Several augmentations, threads
+ * ---------------------------------------------------------- */
+
+/* Two groups at once equal each alone: -log SC, and the clean rows' gradients add. */
+static void several_augmentations_add_their_logarithms(void **state)
+{
+	cloud a, b;
+	float codes[(2 * S + 1) * N * W], grad[(2 * S + 1) * N * W];
+	inv_loss_opts o = {.projections = L, .p = 2};
+	inv_loss_draws draws[2];
+	inv_loss_batch batch = {.codes = codes, .draws = draws};
+	inv_loss_value v;
+	double one, two;
+
+	(void)state;
+	fill_cloud(&a);
+	fill_cloud(&b);
+	for (size_t i = N * W; i < M * W; i++)
+		b.codes[i] = 0.5f * a.codes[i] + 0.1f * (float)(i % 7);
+	for (int i = 0; i < 3; i++) /* other draws for the second */
+		b.draws.permutations[i][0] = b.perms[(i + 1) % 3][1];
+	memcpy(codes, a.codes, M * W * sizeof(float));
+	memcpy(codes + M * W, b.codes + N * W, S * N * W * sizeof(float));
+	draws[0] = a.draws;
+	draws[1] = b.draws;
+	batch.clean = a.clean;
+	one = our_loss(&a, 2);
+	two = our_loss(&b, 2);
+	v = one_loss(&inv_loss_waco,
+	             (inv_loss_shape){
+					 .ctx = ctx, .opts = &o, .N = N, .s = S, .groups = 2, .d = D, .w = W},
+	             &batch, grad);
+	assert_true(fabs(v.value + log(-one) + log(-two)) < 1e-6);
+	assert_true(fabs(v.term[4] + two) < 1e-6);
+	for (size_t i = 0; i < N * W; i++)
+		assert_true(fabs(grad[i] - (a.grad[i] / -one + b.grad[i] / -two)) < 1e-6);
+	for (size_t i = N * W; i < M * W; i++) {
+		assert_true(fabs(grad[i] - a.grad[i] / -one) < 1e-6);
+		assert_true(fabs(grad[i + S * N * W] - b.grad[i] / -two) < 1e-6);
+	}
+}
+
+static void threads_change_no_bit(void **state)
+{
+	enum { n = 40, s = 3, d = 33, w = 17 };
+	static float clean[n * d], codes[(s + 1) * n * w], grad[2][(s + 1) * n * w];
+	inv_stream stream = inv_stream_of(1, "threads", 0);
+	inv_loss_opts o = {.projections = 130, .p = 2};
+	inv_loss_batch b = {.clean = clean, .codes = codes, .seed = 1, .step = 2};
+	double value[2];
+
+	(void)state;
+	inv_fill_normal(&stream, 0, clean, n * d);
+	inv_fill_normal(&stream, 1, codes, (s + 1) * n * w);
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		invar_context *own;
+		int at = threads > 1;
+
+		assert_int_equal(invar_context_new(threads, NULL, &own), INVAR_OK);
+		value[at] = one_loss(&inv_loss_waco,
+		                     (inv_loss_shape){
+								 .ctx = own, .opts = &o, .N = n, .s = s, .d = d, .w = w},
+		                     &b, grad[at])
+		                .value;
+		assert_memory_equal(&value[at], &value[0], sizeof value[0]);
+		assert_memory_equal(grad[at], grad[0], sizeof grad[0]);
+		invar_context_free(own);
+	}
+}
+
+/* Equal rows, constant features: finite, and no gradient where there is no distance. */
+static void nothing_to_tell_apart_stays_finite(void **state)
+{
+	cloud c;
+
+	(void)state;
+	for (int kind = 0; kind < 3; kind++) {
+		double value;
+
+		fill_cloud(&c);
+		for (size_t i = 0; i < N * D && kind != 1; i++)
+			c.clean[i] = 3;
+		for (size_t i = 0; i < M * W && kind != 0; i++)
+			c.codes[i] = -2;
+		value = our_loss(&c, 2);
+		assert_true(isfinite(value));
+		for (size_t i = 0; i < M * W; i++)
+			assert_true(isfinite(c.grad[i]) && (kind == 0 || fabsf(c.grad[i]) < 1));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(golden_codes),
+		cmocka_unit_test(values_and_differences_of_the_plain_form),
+		cmocka_unit_test(a_variable_correlates_with_itself_by_one),
+		cmocka_unit_test(scaling_follows_its_law),
+		cmocka_unit_test(several_augmentations_add_their_logarithms),
+		cmocka_unit_test(threads_change_no_bit),
+		cmocka_unit_test(nothing_to_tell_apart_stays_finite),
+	};
+
+	return cmocka_run_group_tests(tests, make_context, free_context);
+}
