@@ -433,6 +433,7 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 const inv_loss inv_loss_waco = {
 	.name = "waco",
 	.terms = {"sc", "sw_xz", "sw_xx", "sw_zz"},
+	.options = "no-identity|projections|p|slices|shuffle|also",
 	.several = true,
 	.batch = 256,
 	.codes_clean = codes_clean,
