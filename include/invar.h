@@ -272,6 +272,9 @@ typedef struct invar_train_opts {
 	double temperature;        /* SimCLR; 0.5 */
 	const char *sigma_x;       /* HSIC: width of the kernel, "median" or a number */
 	const char *sigma_z;       /* the same on codes; "median" */
+	int decoder;               /* train a decoder beside E, Eq. 32; 0 */
+	double alpha;              /* weight of its reconstruction; 1 */
+	double beta;               /* and of the loss beside it; 1 */
 } invar_train_opts;
 
 INVAR_API void invar_train_defaults(invar_train_opts *o);
@@ -279,7 +282,8 @@ INVAR_API const invar_field *invar_train_fields(size_t *count);
 
 /*
  * Trains an adapter on a bank and fills the folder `run`: adapter.safetensors,
- * run.json, log.jsonl, checkpoint.safetensors. With `resume`, the members named
+ * run.json, log.jsonl, checkpoint.safetensors, and decoder.safetensors where one
+ * is trained: an adapter from codes to features. With `resume`, the members named
  * in `given` (NULL-terminated field names, may be NULL) must agree with the
  * run's own; all others are taken from it.
  */

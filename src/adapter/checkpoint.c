@@ -8,9 +8,28 @@
 
 #include "adapter/adapter.h"
 
-enum { SETS = 4, COUNTERS = 3, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
+enum { SETS = 4, PARTS = 2, COUNTERS = 3, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
 
 static const char *const prefixes[SETS] = {"", "m.", "v.", "best."};
+
+/* E, and the decoder where there is one: what lies where in each set. */
+typedef struct part {
+	const char *prefix;
+	inv_mlp_shape shape;
+	size_t offset;
+} part;
+
+static size_t parts_of(const inv_step *p, part out[PARTS])
+{
+	out[0] = (part){"", p->spec.shape, 0};
+	out[1] = (part){"dec.", p->spec.decoder, p->adapter_floats};
+	return p->decoder ? 2 : 1;
+}
+
+static void spell_prefix(const part *at, int set, char out[16])
+{
+	snprintf(out, 16, "%s%s", prefixes[set], at->prefix);
+}
 
 typedef struct entry {
 	char key[32], value[VALUE];
@@ -69,16 +88,23 @@ invar_status inv_checkpoint_save(const char *path, const inv_step *p, const floa
                                  const inv_progress_state *at)
 {
 	const float *sets[SETS] = {p->params, p->m, p->v, best};
-	char names[SETS][INV_MLP_BLOCKS][32];
-	inv_tensor_out tensors[SETS * INV_MLP_BLOCKS];
+	char names[PARTS * SETS][INV_MLP_BLOCKS][32], prefix[16];
+	inv_tensor_out tensors[PARTS * SETS * INV_MLP_BLOCKS];
+	part net[PARTS];
 	entry entries[COUNTERS + NUMBERS];
 	inv_metadata metadata[COUNTERS + NUMBERS + 1];
 	size_t count = describe(at, p->term_count, entries, metadata);
-	size_t used = best ? SETS : SETS - 1;
+	size_t parts = parts_of(p, net), used = 0;
 
-	for (size_t i = 0; i < used; i++)
-		inv_mlp_tensors(p->spec.shape, sets[i], prefixes[i], names[i],
-		                tensors + i * INV_MLP_BLOCKS);
+	for (size_t k = 0; k < parts; k++)
+		for (int i = 0; i < SETS; i++) {
+			if (!sets[i])
+				continue;
+			spell_prefix(&net[k], i, prefix);
+			inv_mlp_tensors(net[k].shape, sets[i] + net[k].offset, prefix, names[used],
+			                tensors + used * INV_MLP_BLOCKS);
+			used++;
+		}
 	return inv_safetensors_save(path, tensors, used * INV_MLP_BLOCKS, metadata, count);
 }
 
@@ -112,6 +138,9 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
                                  inv_progress_state *at)
 {
 	float *sets[SETS] = {p->params, p->m, p->v, best};
+	part net[PARTS];
+	size_t parts = parts_of(p, net);
+	char prefix[16];
 	inv_safetensors *f;
 	invar_status st = inv_safetensors_open(path, &f);
 
@@ -121,9 +150,12 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
 		st = inv_fail(INVAR_E_FORMAT, "%s: is not a checkpoint", path);
 	else
 		st = read_state(f, path, p->term_count, at);
-	for (int i = 0; i < SETS && st == INVAR_OK; i++)
-		if (sets[i])
-			st = inv_mlp_read(f, path, prefixes[i], p->spec.shape, sets[i]);
+	for (size_t k = 0; k < parts; k++)
+		for (int i = 0; i < SETS && st == INVAR_OK; i++) {
+			spell_prefix(&net[k], i, prefix);
+			if (sets[i])
+				st = inv_mlp_read(f, path, prefix, net[k].shape, sets[i] + net[k].offset);
+		}
 	p->t = at->t;
 	inv_safetensors_close(f);
 	return st;

@@ -2,7 +2,8 @@
  * checkpoint.h - a training between two steps, as a safetensors file.
  *
  * Tensors: 0.weight … 2.bias, the same with m. and v. for AdamW's moments, and
- * with best. where the best epoch so far is kept. Metadata: counters as
+ * with best. where the best epoch so far is kept; a decoder's are dec.0.weight,
+ * m.dec.0.weight and so on. Metadata: counters as
  * decimal text, sums and the best loss as hexadecimal floats, which are exact.
  */
 #ifndef INV_CHECKPOINT_H

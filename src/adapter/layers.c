@@ -9,8 +9,8 @@
  *     D[l-1] = D[l] W[l], masked where H[l] = 0
  *     dW[l]  = D[l]^T H[l], db[l] = column sums of D[l]
  *
- * The gradient of X is never computed. Column sums run over the rows in order,
- * whatever the threads.
+ * The gradient of X, D[0] W[0], is computed where it is asked for. Column sums
+ * run over the rows in order, whatever the threads.
  */
 #include "adapter/layers.h"
 
@@ -27,7 +27,7 @@ struct inv_layers {
 	inv_layers_shape s;
 	size_t M;
 	inv_matmul *forward[INV_LAYERS_MOST];  /* H[l] -> H[l+1] */
-	inv_matmul *backward[INV_LAYERS_MOST]; /* D[l] -> D[l-1]; none for layer 0 */
+	inv_matmul *backward[INV_LAYERS_MOST]; /* D[l] -> D[l-1]; of layer 0 if wanted */
 	inv_matmul *weight[INV_LAYERS_MOST];   /* D[l], H[l] -> dW[l] */
 	inv_arena arena;
 	float *H[INV_LAYERS_MOST], *D[INV_LAYERS_MOST]; /* out of layer l, but the last */
@@ -222,6 +222,20 @@ invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *param
 		p->kernels.column_sums(dy, p->M, p->s.width[layer + 1], grads + at.bias);
 	}
 	return st;
+}
+
+invar_status inv_layers_want_input(inv_layers *p)
+{
+	const inv_matmul_spec back = {p->M, p->s.width[0], p->s.width[1], .transpose_a = false};
+
+	return inv_matmul_new(p->ctx, &back, &p->backward[0]);
+}
+
+invar_status inv_layers_backward_input(inv_layers *p, const float *params, float *dx)
+{
+	const float *weight = params + inv_layers_place(&p->s, 0).weight;
+
+	return inv_matmul_run(p->backward[0], p->D[0], weight, NULL, dx);
 }
 
 /* ---- Applying --------------------------------------------------------------------- */

@@ -47,10 +47,17 @@ invar_status inv_layers_forward(inv_layers *p, const float *params, const float 
 /*
  * After a forward of the same x: the gradients of one layer, into grads (laid out
  * as params), for dy [M, out]. Layers go from the last to the first; once a layer
- * is done, its parameters may change. Nothing flows back into x.
+ * is done, its parameters may change. Nothing flows back into x by itself.
  */
 invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
                                  const float *x, const float *dy, float *grads);
+/* Plans the gradient of x as well; once, before the first pass. */
+invar_status inv_layers_want_input(inv_layers *p);
+/*
+ * Of at least two layers: dx [M, in], after the backward of layer 1 and before
+ * layer 0 changes; without the part that a residual form adds.
+ */
+invar_status inv_layers_backward_input(inv_layers *p, const float *params, float *dx);
 void inv_layers_free(inv_layers *p);
 
 /* One-shot forward of any number of rows, safe from several threads at once. */

@@ -80,6 +80,16 @@ invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grad
 	return inv_layers_backward(p, 0, NULL, x, NULL, grads);
 }
 
+invar_status inv_mlp_want_input(inv_mlp_pass *p)
+{
+	return inv_layers_want_input(p);
+}
+
+invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float *dx)
+{
+	return inv_layers_backward_input(p, params, dx);
+}
+
 invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const float *params,
                            bool residual, const float *x, uint64_t rows, float *y)
 {

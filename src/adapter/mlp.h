@@ -44,11 +44,15 @@ invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *
                              bool residual, float *y);
 /*
  * After a forward of the same x: dy [M, w] -> grads (same layout as params),
- * the second layer first. Nothing flows back into x: F is frozen.
+ * the second layer first. Nothing flows back into x, for F is frozen, but where
+ * inv_mlp_want_input was called: x of a decoder are codes.
  */
 invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
                                    float *grads);
 invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grads);
+invar_status inv_mlp_want_input(inv_mlp_pass *p);
+/* dx [M, d], after backward_last and before the first layer changes; not residual. */
+invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float *dx);
 void inv_mlp_pass_free(inv_mlp_pass *p);
 
 /* One-shot forward of any number of rows, safe from several threads at once. */

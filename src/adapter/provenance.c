@@ -100,7 +100,8 @@ static const char *bank_field(const invar_bank *bank, const char *name)
 }
 
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              const invar_train_opts *o, const invar_bank *bank)
+                              bool residual, const invar_train_opts *o,
+                              const invar_bank *bank)
 {
 	json_t *options = inv_fields_json(inv_train_table, o, INVAR_FIELD_RESULT);
 	char *text = options ? inv_json_text(options, 0) : NULL;
@@ -113,7 +114,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.augment", bank_field(bank, "augment")},
 		{"invar.encoder", bank_field(bank, "encoder")},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
-		{"invar.residual", o->residual ? "1" : "0"},
+		{"invar.residual", residual ? "1" : "0"},
 		{"invar.seed", seed},
 		{"invar.options", text},
 	};

@@ -24,8 +24,9 @@ invar_status inv_run_describe(inv_run *r, const invar_bank *bank, const inv_spli
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state);
 
-/* Writes adapter.safetensors; equal runs give equal bytes. */
+/* Writes adapter.safetensors or, never residual, a decoder; equal runs, equal bytes. */
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              const invar_train_opts *o, const invar_bank *bank);
+                              bool residual, const invar_train_opts *o,
+                              const invar_bank *bank);
 
 #endif

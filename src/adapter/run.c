@@ -13,9 +13,13 @@
 
 enum { MOST_LOG = 1 << 30 };
 
-static const char *const owned[] = {
-	"run.json",     "log.jsonl",  "checkpoint.safetensors", "adapter.safetensors",
-	"metrics.json", "report.html"};
+static const char *const owned[] = {"run.json",
+                                    "log.jsonl",
+                                    "checkpoint.safetensors",
+                                    "adapter.safetensors",
+                                    "decoder.safetensors",
+                                    "metrics.json",
+                                    "report.html"};
 
 static bool set_paths(inv_run *r, const char *path)
 {
@@ -24,7 +28,9 @@ static bool set_paths(inv_run *r, const char *path)
 	r->log_path = inv_join(path, "log.jsonl");
 	r->checkpoint_path = inv_join(path, "checkpoint.safetensors");
 	r->adapter_path = inv_join(path, "adapter.safetensors");
-	return r->path && r->json_path && r->log_path && r->checkpoint_path && r->adapter_path;
+	r->decoder_path = inv_join(path, "decoder.safetensors");
+	return r->path && r->json_path && r->log_path && r->checkpoint_path &&
+	       r->adapter_path && r->decoder_path;
 }
 
 static bool is_part(const char *name)
@@ -233,6 +239,7 @@ void inv_run_close(inv_run *r)
 	inv_free(r->log_path);
 	inv_free(r->checkpoint_path);
 	inv_free(r->adapter_path);
+	inv_free(r->decoder_path);
 	inv_free(r);
 }
 

@@ -6,7 +6,8 @@
  *   2. checkpoint.safetensors, where present, is complete and belongs to it.
  *   3. log.jsonl has one line per finished epoch, in order; on resuming it is
  *      cut back to the epochs that the checkpoint has finished.
- *   4. adapter.safetensors appears once, when the last epoch is done.
+ *   4. adapter.safetensors appears once, when the last epoch is done; a
+ *      decoder.safetensors right before it.
  *   5. One process at a time holds the run (flock on the folder).
  */
 #ifndef INV_RUN_H
@@ -19,7 +20,7 @@
 
 typedef struct inv_run {
 	char *path;
-	char *json_path, *log_path, *checkpoint_path, *adapter_path;
+	char *json_path, *log_path, *checkpoint_path, *adapter_path, *decoder_path;
 	int lock;
 	bool made;    /* the folder is of our making */
 	bool replace; /* an old run is still in it */

@@ -4,6 +4,9 @@
  * The gradient of a layer is used by the optimiser as soon as it is there,
  * while it is still in the cache; the second layer's weights may change once
  * dH has been computed from them.
+ *
+ * With a decoder the loss is alpha R + beta L; its gradient reaches the codes of
+ * the clean rows before E's own backward pass.
  */
 #include "adapter/step.h"
 
@@ -13,10 +16,16 @@
 
 #include "adapter/adamw.h"
 
+/* Rows that E codes. */
+static size_t coded_rows(const inv_step *p)
+{
+	return p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
+}
+
 static void plan_memory(inv_step *p)
 {
 	const inv_step_spec *s = &p->spec;
-	size_t codes = inv_loss_rows(s->loss, &p->loss_shape) * s->shape.w;
+	size_t codes = coded_rows(p) * s->shape.w;
 
 	p->codes = inv_arena_take(&p->arena, codes, sizeof(float));
 	p->d_codes = inv_arena_take(&p->arena, codes, sizeof(float));
@@ -43,9 +52,10 @@ static invar_status allocate(inv_step *p)
 		memset(p->m, 0, p->floats * sizeof(float));
 		memset(p->v, 0, p->floats * sizeof(float));
 	}
-	st =
-		inv_mlp_pass_new(p->ctx, p->spec.shape, inv_loss_rows(p->spec.loss, &p->loss_shape),
-	                     p->spec.update, &p->pass);
+	st = inv_mlp_pass_new(p->ctx, p->spec.shape, coded_rows(p), p->spec.update, &p->pass);
+	if (st == INVAR_OK && p->spec.decoder.h)
+		st = inv_decoder_new(p->ctx, &p->kernels, p->spec.decoder, p->spec.N,
+		                     p->spec.update, &p->decoder);
 	return st == INVAR_OK ? p->spec.loss->prepare(&p->loss_shape, &p->loss_work) : st;
 }
 
@@ -61,9 +71,10 @@ static void shape_loss(inv_step *p)
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
 	                                 .w = s->shape.w};
+	p->front = s->decoder.h && !s->loss->codes_clean(&s->opts) ? s->N : 0;
 }
 
-/* "sc"; with several augmentations "sc_1", "sc_2". */
+/* "sc"; with several augmentations "sc_1", "sc_2"; last the decoder's. */
 static void name_terms(inv_step *p)
 {
 	const inv_step_spec *s = &p->spec;
@@ -72,6 +83,8 @@ static void name_terms(inv_step *p)
 		for (const char *const *name = s->loss->terms; *name; name++)
 			snprintf(p->terms[p->term_count++], INV_TERM_NAME,
 			         s->groups > 1 ? "%s_%zu" : "%s", *name, g + 1);
+	if (s->decoder.h)
+		snprintf(p->terms[p->term_count++], INV_TERM_NAME, "reconstruction");
 }
 
 invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
@@ -85,7 +98,8 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 		return inv_fail(INVAR_E_NOMEM, "no memory for training");
 	p->ctx = ctx;
 	p->spec = *spec;
-	p->floats = inv_mlp_floats(spec->shape);
+	p->adapter_floats = inv_mlp_floats(spec->shape);
+	p->floats = p->adapter_floats + (spec->decoder.h ? inv_mlp_floats(spec->decoder) : 0);
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	inv_mlp_layout(spec->shape, p->blocks);
 	if (!p->spec.groups)
@@ -102,7 +116,8 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 
 size_t inv_step_memory(const inv_step *p)
 {
-	return p->arena.size + p->loss_work.bytes + inv_mlp_pass_memory(p->pass);
+	return p->arena.size + p->loss_work.bytes + inv_mlp_pass_memory(p->pass) +
+	       (p->decoder ? inv_decoder_memory(p->decoder) : 0);
 }
 
 void inv_step_free(inv_step *p)
@@ -110,6 +125,7 @@ void inv_step_free(inv_step *p)
 	if (!p)
 		return;
 	inv_mlp_pass_free(p->pass);
+	inv_decoder_free(p->decoder);
 	if (p->loss_work.state)
 		p->spec.loss->release(p->loss_work.state);
 	inv_arena_free(&p->arena);
@@ -121,22 +137,47 @@ static const float *inputs(const inv_step *p, const float *rows)
 {
 	const inv_step_spec *s = &p->spec;
 
-	return s->loss->codes_clean(&s->opts) ? rows : rows + s->N * s->shape.d;
+	return p->front || s->loss->codes_clean(&s->opts) ? rows : rows + s->N * s->shape.d;
+}
+
+/* alpha R + beta L, of the value and of what has been computed of the gradient. */
+static invar_status add_decoder(inv_step *p, const float *params, const float *rows,
+                                inv_loss_value *out)
+{
+	const inv_step_spec *s = &p->spec;
+	double *term = &out->term[p->term_count - 1];
+	size_t w = s->shape.w, codes = coded_rows(p) * w;
+	invar_status st = inv_decoder_forward(p->decoder, params + p->adapter_floats, rows,
+	                                      p->codes, s->alpha, term);
+
+	out->value = s->alpha * *term + s->beta * out->value;
+	if (!s->update || st != INVAR_OK)
+		return st;
+	memset(p->d_codes, 0, p->front * w * sizeof *p->d_codes);
+	for (size_t i = p->front * w; s->beta != 1 && i < codes; i++)
+		p->d_codes[i] *= (float)s->beta;
+	return INVAR_OK;
 }
 
 static invar_status forward(inv_step *p, const float *params, const float *rows,
                             uint64_t key, inv_loss_value *out)
 {
 	const inv_step_spec *s = &p->spec;
-	inv_loss_batch batch = {
-		.clean = rows, .codes = p->codes, .seed = s->seed, .step = key, .draws = p->draws};
+	size_t skip = p->front * s->shape.w;
+	inv_loss_batch batch = {.clean = rows,
+	                        .codes = p->codes + skip,
+	                        .seed = s->seed,
+	                        .step = key,
+	                        .draws = p->draws};
 	invar_status st =
 		inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 
 	*out = (inv_loss_value){0};
 	if (st == INVAR_OK)
 		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out,
-		                       s->update ? p->d_codes : NULL);
+		                       s->update ? p->d_codes + skip : NULL);
+	if (st == INVAR_OK && p->decoder)
+		st = add_decoder(p, params, rows, out);
 	if (st == INVAR_OK && !isfinite(out->value))
 		st = inv_fail(INVAR_E_NUMERIC, "the loss is %s",
 		              isnan(out->value) ? "NaN" : "infinite");
@@ -149,29 +190,37 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
 	return forward(p, params, rows, key, out);
 }
 
-/* One layer's blocks lie side by side: weight, bias. */
-static void update_layer(inv_step *p, int weight, double lr)
+static void update(inv_step *p, size_t from, size_t end, double lr)
 {
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
-	size_t from = p->blocks[weight].offset;
-	size_t end = weight + 2 < INV_MLP_BLOCKS ? p->blocks[weight + 2].offset : p->floats;
 
 	inv_adamw_step(p->ctx, &p->kernels, &adamw, lr, p->t, p->grads + from, end - from,
 	               p->params + from, p->m + from, p->v + from);
 }
 
+static invar_status decoder_backward(inv_step *p)
+{
+	if (!p->decoder)
+		return INVAR_OK;
+	return inv_decoder_backward(p->decoder, p->params + p->adapter_floats, p->codes,
+	                            p->grads + p->adapter_floats, p->d_codes);
+}
+
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out)
 {
+	size_t last = p->blocks[2].offset; /* a layer's weight and bias lie side by side */
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
+	if (st == INVAR_OK)
+		st = decoder_backward(p);
 	if (st == INVAR_OK)
 		st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
 	if (st != INVAR_OK)
 		return st;
 	p->t++;
-	update_layer(p, 2, lr);
+	update(p, last, p->floats, lr); /* and the decoder, where there is one */
 	if ((st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads)) == INVAR_OK)
-		update_layer(p, 0, lr);
+		update(p, 0, last, lr);
 	return st;
 }
 
@@ -179,6 +228,8 @@ invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *
 {
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
+	if (st == INVAR_OK)
+		st = decoder_backward(p);
 	if (st == INVAR_OK)
 		st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
 	if (st == INVAR_OK)

@@ -3,12 +3,16 @@
  *
  * The object owns everything a step touches, sized once; running a step
  * allocates nothing.
+ *
+ * Where there is a decoder, its parameters, gradients and moments follow those
+ * of E in the same vectors, and its clean rows are coded whether the loss sees
+ * them or not.
  */
 #ifndef INV_STEP_H
 #define INV_STEP_H
 
+#include "adapter/decoder.h"
 #include "adapter/losses/loss.h"
-#include "adapter/mlp.h"
 
 enum { INV_TERM_NAME = 24 };
 
@@ -17,7 +21,9 @@ typedef struct inv_step_spec {
 	const inv_loss *loss;
 	inv_loss_opts opts;
 	size_t N, s;
-	size_t groups; /* augmentations; 0 counts as one */
+	size_t groups;         /* augmentations; 0 counts as one */
+	inv_mlp_shape decoder; /* h = 0: none */
+	double alpha, beta;    /* weights of the reconstruction and, beside it, of the loss */
 	bool residual;
 	bool update; /* false: measure only, without gradients and moments */
 	double weight_decay;
@@ -29,9 +35,12 @@ typedef struct inv_step {
 	struct inv_kernels kernels;
 	inv_step_spec spec;
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	size_t floats; /* of each of the four vectors below */
+	size_t floats;         /* of each of the four vectors below */
+	size_t adapter_floats; /* E's share of them, at their beginning */
 	float *params, *grads, *m, *v;
-	float *codes, *d_codes;
+	size_t front;           /* rows of codes that the decoder sees, but not the loss */
+	float *codes, *d_codes; /* [front + R, w] */
+	inv_decoder *decoder;   /* NULL: none */
 	inv_loss_shape loss_shape;
 	inv_loss_work loss_work;
 	const inv_loss_draws *draws; /* set by invar_loss; NULL: by seed and step */

@@ -49,6 +49,13 @@ static const invar_field fields[] = {
 	{"sigma-z", INVAR_FIELD_TEXT, FIELD(sigma_z), 0, 0, RESULT, NULL, "F", "Loss",
      "the same on codes"},
 
+	{"decoder", INVAR_FIELD_FLAG, FIELD(decoder), 0, 1, RESULT, NULL, NULL, "Loss",
+     "train a decoder beside E that rebuilds clean features from their codes"},
+	{"alpha", INVAR_FIELD_NUMBER, FIELD(alpha), 0, 1e9, RESULT, NULL, "W", "Loss",
+     "weight of the decoder's squared error"},
+	{"beta", INVAR_FIELD_NUMBER, FIELD(beta), 0, 1e9, RESULT, NULL, "W", "Loss",
+     "weight of the loss beside a decoder"},
+
 	{"split", INVAR_FIELD_TEXT, FIELD(split), 0, 0, RESULT, NULL, "NAME", "Data",
      "the split of the bank that trains"},
 	{"copies", INVAR_FIELD_COUNT, FIELD(copies), 0, 1e6, RESULT, NULL, "N", "Data",
@@ -103,7 +110,9 @@ void invar_train_defaults(invar_train_opts *o)
 	                        .shuffle = "both",
 	                        .temperature = 0.5,
 	                        .sigma_x = "median",
-	                        .sigma_z = "median"};
+	                        .sigma_z = "median",
+	                        .alpha = 1,
+	                        .beta = 1};
 }
 
 const invar_field *invar_train_fields(size_t *count)
@@ -220,6 +229,22 @@ static invar_status check_width(const invar_train_opts *o, const inv_train_plan 
 	return INVAR_OK;
 }
 
+static invar_status check_decoder(const invar_train_opts *o, const char *const *given,
+                                  inv_train_plan *p)
+{
+	bool alpha = inv_is_given(given, "alpha"), beta = inv_is_given(given, "beta");
+
+	if (o->decoder && !p->loss)
+		return inv_fail(INVAR_E_USE,
+		                "--loss none trains nothing, so it cannot train a --decoder");
+	if (!o->decoder && (alpha || beta))
+		return inv_fail(INVAR_E_USE, "--%s belongs to --decoder, which is not given",
+		                alpha ? "alpha" : "beta");
+	if (o->decoder)
+		p->decoder = (inv_mlp_shape){p->shape.w, p->shape.h, p->shape.d};
+	return INVAR_OK;
+}
+
 static invar_status check_validation(const invar_train_opts *o, inv_train_plan *p)
 {
 	p->images = (uint32_t)p->split->rows;
@@ -256,7 +281,8 @@ invar_status inv_train_check(const invar_train_opts *o, const char *const *given
 	out->shape = (inv_mlp_shape){b->dim, o->hidden, o->width ? o->width : b->dim};
 	if ((st = check_copies(o, b, out->split, out)) != INVAR_OK ||
 	    (st = check_closed(o, b, out)) != INVAR_OK ||
-	    (st = check_width(o, out)) != INVAR_OK)
+	    (st = check_width(o, out)) != INVAR_OK ||
+	    (st = check_decoder(o, given, out)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);
 }

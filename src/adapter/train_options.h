@@ -15,13 +15,14 @@ typedef struct inv_train_plan {
 	inv_loss_opts opts;
 	bool closed; /* begins at a closed form */
 	inv_mlp_shape shape;
-	uint32_t copies;     /* draw among so many */
-	uint32_t s;          /* copies a step takes of each image */
-	uint32_t images;     /* that train */
-	uint32_t held_out;   /* that validate */
-	uint64_t batch;      /* images a batch as asked for, or as the loss has it */
-	uint32_t N;          /* images a batch */
-	uint32_t held_out_N; /* images a validation batch */
+	inv_mlp_shape decoder; /* h = 0: none */
+	uint32_t copies;       /* draw among so many */
+	uint32_t s;            /* copies a step takes of each image */
+	uint32_t images;       /* that train */
+	uint32_t held_out;     /* that validate */
+	uint64_t batch;        /* images a batch as asked for, or as the loss has it */
+	uint32_t N;            /* images a batch */
+	uint32_t held_out_N;   /* images a validation batch */
 } inv_train_plan;
 
 /*

@@ -35,7 +35,8 @@ typedef struct trainer {
 	inv_run *run;
 	json_t *resumed;  /* the run's own options, which o borrows text from */
 	uint32_t *images; /* the rows that train, then the rows held out */
-	float *params;    /* E as it is now: the step's, or our own where nothing steps */
+	float *params;    /* E as it is now, then D: the step's, or our own without steps */
+	size_t floats;    /* of params */
 	inv_step *step;   /* NULL with --loss none */
 	inv_step *judge;  /* measures the held-out images; NULL without them */
 	inv_batches *batches, *held_out;
@@ -78,6 +79,9 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 		.opts = t->plan.opts,
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
+		.decoder = t->plan.decoder,
+		.alpha = t->o.alpha,
+		.beta = t->o.beta,
 		.residual = t->o.residual,
 		.update = update,
 		.weight_decay = t->o.weight_decay,
@@ -120,6 +124,7 @@ static invar_status build_steps(trainer *t)
 	    !(t->best = inv_calloc(t->step->floats, sizeof *t->best)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for the best epoch");
 	t->params = t->step->params;
+	t->floats = t->step->floats;
 	return INVAR_OK;
 }
 
@@ -128,14 +133,17 @@ static invar_status build(trainer *t)
 	inv_mlp_shape s = t->plan.shape;
 	invar_status st = choose_images(t);
 
+	t->floats = inv_mlp_floats(s);
 	if (st == INVAR_OK && t->plan.loss)
 		st = build_steps(t);
 	if (st == INVAR_OK && !t->plan.loss &&
-	    !(t->params = inv_alloc(inv_mlp_floats(s) * sizeof *t->params)))
+	    !(t->params = inv_alloc(t->floats * sizeof *t->params)))
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
 	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
+	if (t->plan.decoder.h)
+		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
 	t->at = (inv_progress_state){.best = INFINITY};
 	return INVAR_OK;
 }
@@ -157,9 +165,11 @@ static void announce_steps(const trainer *t)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
 	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s, %" PRIu32 " steps an epoch",
+	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s%s, %" PRIu32
+	        " steps an epoch",
 	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
-	        t->o.residual ? " residual" : "", inv_batches_steps(t->batches));
+	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "",
+	        inv_batches_steps(t->batches));
 	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
 	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
 }
@@ -223,7 +233,7 @@ static invar_status check_weights(const trainer *t, const float *params)
 	struct inv_kernels kernels;
 
 	inv_kernels_init(&kernels, t->ctx->cpu);
-	if (kernels.all_finite(params, inv_mlp_floats(t->plan.shape)))
+	if (kernels.all_finite(params, t->floats))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NUMERIC,
 	                "the weights are no longer finite after epoch %" PRIu64
@@ -370,9 +380,13 @@ static invar_status save_adapter(const trainer *t)
 	const float *params = t->best ? t->best : t->params;
 	invar_status st = check_weights(t, params);
 
+	if (st == INVAR_OK && t->plan.decoder.h)
+		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
+		                      params + t->step->adapter_floats, false, &t->o, t->bank);
 	if (st != INVAR_OK)
 		return st;
-	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, &t->o, t->bank);
+	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
+	                        &t->o, t->bank);
 }
 
 /* What the options come to; run.json gets the batch that the loss chose. */

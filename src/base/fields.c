@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,10 +133,10 @@ json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags)
 	return object;
 }
 
-static bool is_named(const char *const *names, const char *name)
+bool inv_is_given(const char *const *given, const char *name)
 {
-	for (; names && *names; names++)
-		if (strcmp(*names, name) == 0)
+	for (; given && *given; given++)
+		if (strcmp(*given, name) == 0)
 			return true;
 	return false;
 }
@@ -252,8 +251,8 @@ invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *co
 		const json_t *value = json_object_get(saved, f.field[i].name);
 
 		if (value)
-			st = resume_field(&f.field[i], value, is_named(given, f.field[i].name), where,
-			                  opts);
+			st = resume_field(&f.field[i], value, inv_is_given(given, f.field[i].name),
+			                  where, opts);
 	}
 	return st;
 }

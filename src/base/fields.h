@@ -7,6 +7,8 @@
 #ifndef INV_FIELDS_H
 #define INV_FIELDS_H
 
+#include <stdbool.h>
+
 #include "base/json.h"
 #include "base/status.h"
 
@@ -29,6 +31,9 @@ invar_status inv_fields_check(inv_fields f, const void *opts);
  * a list is an array.
  */
 json_t *inv_fields_json(inv_fields f, const void *opts, unsigned flags);
+
+/* Is the name in a NULL-terminated list? The list may be NULL. */
+bool inv_is_given(const char *const *given, const char *name);
 
 /*
  * Takes every field that `saved` holds into opts, except the ones named in

@@ -23,7 +23,7 @@
 enum {
 	INV_LOSS_TERMS = 4, /* of one augmentation */
 	INV_GROUPS_MOST = 8,
-	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_GROUPS_MOST
+	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_GROUPS_MOST + 1 /* and the decoder's */
 };
 
 /* The options of all losses; each takes what concerns it. */
