@@ -275,6 +275,7 @@ typedef struct invar_train_opts {
 	int decoder;               /* train a decoder beside E, Eq. 32; 0 */
 	double alpha;              /* weight of its reconstruction; 1 */
 	double beta;               /* and of the loss beside it; 1 */
+	const char *const *also;   /* WaCo: paths of further banks, see invar_train */
 } invar_train_opts;
 
 INVAR_API void invar_train_defaults(invar_train_opts *o);
@@ -286,6 +287,10 @@ INVAR_API const invar_field *invar_train_fields(size_t *count);
  * is trained: an adapter from codes to features. With `resume`, the members named
  * in `given` (NULL-terminated field names, may be NULL) must agree with the
  * run's own; all others are taken from it.
+ *
+ * Several banks, given open or named by `also`, are several augmentations of the
+ * same images: all have the clean rows of the first, in the same order, and each
+ * has copies of its own.
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_train_opts *o, const char *const *given,

@@ -29,14 +29,59 @@ static json_t *versions_json(void)
 	                 "jansson", JANSSON_VERSION);
 }
 
-static invar_status check_inputs(const inv_run *r, const invar_bank *bank,
-                                 const inv_split *split, const json_t *now)
+/* A bank as run.json names it: its path, and what its rows were. */
+static invar_status describe_bank(const inv_source *from, json_t *out)
 {
-	if (json_equal(json_object_get(r->json, "inputs"), now))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: was begun on other rows than %s/%s holds now, so it cannot go on",
-	                r->path, bank->path, split->name);
+	json_t *inputs;
+	invar_status st = inv_bank_fingerprint(from->bank, from->split, &inputs);
+
+	if (st != INVAR_OK)
+		return st;
+	json_object_set_new(out, "bank", inv_json_path(from->bank->path));
+	json_object_set_new(out, "inputs", inputs);
+	return INVAR_OK;
+}
+
+/* { bank, inputs } of the first bank, and with several an array "also" of the others. */
+static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
+{
+	json_t *also = json_array();
+	invar_status st = describe_bank(&plan->source[0], out);
+
+	for (uint32_t g = 1; g < plan->sources && st == INVAR_OK; g++) {
+		json_t *entry = json_object();
+
+		st = describe_bank(&plan->source[g], entry);
+		json_array_append_new(also, entry);
+	}
+	if (plan->sources > 1)
+		json_object_set(out, "also", also);
+	json_decref(also);
+	return st;
+}
+
+/* The files may have moved, what is in them may not have changed. */
+static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
+                                 const json_t *now)
+{
+	const json_t *then = r->json, *also = json_object_get(r->json, "also");
+
+	if (json_array_size(also) + 1 != plan->sources)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: was begun on %zu banks, so it cannot go on with %" PRIu32,
+		                r->path, json_array_size(also) + 1, plan->sources);
+	for (uint32_t g = 0; g < plan->sources; g++) {
+		if (g) {
+			then = json_array_get(also, g - 1);
+			now = json_array_get(json_object_get(now, "also"), g - 1);
+		}
+		if (!json_equal(json_object_get(then, "inputs"), json_object_get(now, "inputs")))
+			return inv_fail(
+				INVAR_E_MISMATCH,
+				"%s: was begun on other rows than %s/%s holds now, so it cannot go on",
+				r->path, plan->source[g].bank->path, plan->source[g].split->name);
+	}
+	return INVAR_OK;
 }
 
 static json_t *options_json(const invar_train_opts *o)
@@ -48,18 +93,18 @@ static json_t *options_json(const invar_train_opts *o)
 	return options;
 }
 
-invar_status inv_run_describe(inv_run *r, const invar_bank *bank, const inv_split *split,
+invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const invar_train_opts *o)
 {
-	json_t *inputs, *json = r->json;
-	invar_status st = inv_bank_fingerprint(bank, split, &inputs);
+	json_t *banks = json_object(), *json = r->json;
+	invar_status st = describe_banks(plan, banks);
 
 	if (st == INVAR_OK && o->resume)
-		st = check_inputs(r, bank, split, inputs);
+		st = check_inputs(r, plan, banks);
 	if (st == INVAR_OK)
 		st = inv_run_clear(r);
 	if (st != INVAR_OK) {
-		json_decref(inputs);
+		json_decref(banks);
 		return st;
 	}
 	json_object_set_new(json, "format", json_string("invar-run"));
@@ -67,10 +112,10 @@ invar_status inv_run_describe(inv_run *r, const invar_bank *bank, const inv_spli
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
 	json_object_set_new(json, "options", options_json(o));
-	json_object_set_new(json, "bank", inv_json_path(bank->path));
-	json_object_set_new(json, "inputs", inputs);
+	json_object_update(json, banks);
+	json_decref(banks);
 	json_object_set_new(json, "versions", versions_json());
-	json_object_set_new(json, "machine", machine_json(bank->ctx));
+	json_object_set_new(json, "machine", machine_json(plan->source[0].bank->ctx));
 	return inv_run_save(r);
 }
 
@@ -99,10 +144,28 @@ static const char *bank_field(const invar_bank *bank, const char *name)
 	return text ? text : "";
 }
 
+/* The SPECs of all banks, "rotation & noise"; gives. */
+static char *join_augments(const inv_train_plan *plan)
+{
+	size_t room = 1, fill = 0;
+	char *text;
+
+	for (uint32_t g = 0; g < plan->sources; g++)
+		room += strlen(bank_field(plan->source[g].bank, "augment")) + 3;
+	if (!(text = inv_alloc(room)))
+		return NULL;
+	for (uint32_t g = 0; g < plan->sources; g++)
+		fill += (size_t)snprintf(text + fill, room - fill, "%s%s", g ? " & " : "",
+		                         bank_field(plan->source[g].bank, "augment"));
+	return text;
+}
+
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const invar_train_opts *o,
-                              const invar_bank *bank)
+                              const inv_train_plan *plan)
 {
+	const invar_bank *bank = plan->source[0].bank;
+	char *augment = join_augments(plan);
 	json_t *options = inv_fields_json(inv_train_table, o, INVAR_FIELD_RESULT);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
@@ -111,7 +174,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"format", "pt"},
 		{"invar.version", INVAR_VERSION},
 		{"invar.loss", o->loss},
-		{"invar.augment", bank_field(bank, "augment")},
+		{"invar.augment", augment},
 		{"invar.encoder", bank_field(bank, "encoder")},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.residual", residual ? "1" : "0"},
@@ -122,9 +185,11 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
 	inv_mlp_tensors(s, params, "", names, tensors);
-	st = text ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
-	                                 sizeof metadata / sizeof *metadata)
-	          : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", path);
+	st = text && augment
+	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
+	                                sizeof metadata / sizeof *metadata)
+	         : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", path);
+	inv_free(augment);
 	inv_free(text);
 	json_decref(options);
 	return st;

@@ -14,11 +14,11 @@ typedef struct inv_run_start {
 } inv_run_start;
 
 /*
- * Fills and saves run.json, state "running". Resuming, the rows of the bank must
+ * Fills and saves run.json, state "running". Resuming, the rows of the banks must
  * be those that the run was begun on. With `replace`, the files of the old run go
  * right before the new run.json comes.
  */
-invar_status inv_run_describe(inv_run *r, const invar_bank *bank, const inv_split *split,
+invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const invar_train_opts *o);
 /* Adds up the times and saves run.json with this state. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
@@ -27,6 +27,6 @@ invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t ste
 /* Writes adapter.safetensors or, never residual, a decoder; equal runs, equal bytes. */
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const invar_train_opts *o,
-                              const invar_bank *bank);
+                              const inv_train_plan *plan);
 
 #endif

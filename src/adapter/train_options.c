@@ -60,6 +60,8 @@ static const invar_field fields[] = {
      "the split of the bank that trains"},
 	{"copies", INVAR_FIELD_COUNT, FIELD(copies), 0, 1e6, RESULT, NULL, "N", "Data",
      "use the first N copies of the bank; 0 is all"},
+	{"also", INVAR_FIELD_LIST, FIELD(also), 0, 0, 0, NULL, "BANK2", "Data",
+     "another augmentation for waco: a bank of the same clean rows"},
 	{"validation", INVAR_FIELD_NUMBER, FIELD(validation), 0, 0.9, RESULT, NULL, "F", "Data",
      "share of the images held out and measured after each epoch"},
 	{"keep", INVAR_FIELD_TEXT, FIELD(keep), 0, 0, RESULT, "last|best", "WORD", "Data",
@@ -127,29 +129,74 @@ double inv_train_lr_min(const invar_train_opts *o)
 	return o->lr_min < o->lr ? o->lr_min : o->lr;
 }
 
-static invar_status check_copies(const invar_train_opts *o, const invar_bank *b,
-                                 const inv_split *s, inv_train_plan *p)
+static invar_status check_source(const invar_train_opts *o, const invar_bank *b,
+                                 inv_source *out)
 {
+	const inv_split *s = inv_bank_split(b, o->split);
+
+	if (!s)
+		return INVAR_E_MISMATCH;
 	if (o->copies > s->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: --copies is %" PRIu64 " but %s has %" PRIu32 " copies",
 		                b->path, o->copies, s->name, s->copies);
-	p->copies = o->copies ? (uint32_t)o->copies : s->copies;
-	if (!p->loss)
-		return INVAR_OK;
-	p->s = o->samples < p->copies ? (uint32_t)o->samples : p->copies;
-	if (p->loss->most_samples && p->s > p->loss->most_samples)
-		p->s = p->loss->most_samples;
-	if (p->copies < p->loss->fewest_samples)
+	*out = (inv_source){b, s, o->copies ? (uint32_t)o->copies : s->copies};
+	return INVAR_OK;
+}
+
+static invar_status check_sources(const invar_train_opts *o, const invar_bank *const *banks,
+                                  size_t count, inv_train_plan *p)
+{
+	invar_status st = check_source(o, banks[0], &p->source[0]);
+
+	if (st == INVAR_OK && count > 1 && !(p->loss && p->loss->several))
+		return inv_fail(INVAR_E_USE,
+		                "--loss %s takes one augmentation, so --also %s has no place",
+		                o->loss, banks[1]->path);
+	for (size_t g = 1; g < count && st == INVAR_OK; g++)
+		if ((st = check_source(o, banks[g], &p->source[g])) == INVAR_OK)
+			st = inv_bank_check_alike(banks[0], p->source[0].split, banks[g],
+			                          p->source[g].split);
+	p->sources = (uint32_t)count;
+	p->split = p->source[0].split;
+	return st;
+}
+
+/* Of one source: are its copies enough for the loss? */
+static invar_status check_copies(const invar_train_opts *o, const inv_loss *loss,
+                                 const inv_source *from)
+{
+	if (from->copies < loss->fewest_samples)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: --loss %s needs %u copies of an image, %s has %" PRIu32,
-		                b->path, o->loss, p->loss->fewest_samples, s->name, p->copies);
-	if (o->samples && !p->copies)
+		                from->bank->path, o->loss, loss->fewest_samples, from->split->name,
+		                from->copies);
+	if (o->samples && !from->copies)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: %s has no augmented copies (aug/000.npy …), so only --samples 0 "
 			"can train on it",
-			b->path, s->name);
+			from->bank->path, from->split->name);
+	return INVAR_OK;
+}
+
+/* s is what every source can give, and the loss can take. */
+static invar_status check_samples(const invar_train_opts *o, inv_train_plan *p)
+{
+	invar_status st;
+
+	if (!p->loss)
+		return INVAR_OK;
+	p->s = (uint32_t)o->samples;
+	if (p->loss->most_samples && p->s > p->loss->most_samples)
+		p->s = p->loss->most_samples;
+	for (uint32_t g = 0; g < p->sources; g++) {
+		if ((st = check_copies(o, p->loss, &p->source[g])) != INVAR_OK)
+			return st;
+		p->s = p->s < p->source[g].copies ? p->s : p->source[g].copies;
+	}
+	if (!p->s && p->sources > 1)
+		return inv_fail(INVAR_E_USE, "--samples 0 leaves the banks of --also without use");
 	if (p->s < p->loss->fewest_samples)
 		return inv_fail(INVAR_E_USE,
 		                "--loss %s needs %u copies of an image, --samples is %" PRIu64,
@@ -179,8 +226,7 @@ static invar_status read_loss_options(const invar_train_opts *o, inv_loss_opts *
 }
 
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
-static invar_status check_closed(const invar_train_opts *o, const invar_bank *b,
-                                 const inv_train_plan *p)
+static invar_status check_closed(const invar_train_opts *o, const inv_train_plan *p)
 {
 	if (!p->closed && !p->loss)
 		return inv_fail(INVAR_E_USE,
@@ -203,11 +249,16 @@ static invar_status check_closed(const invar_train_opts *o, const invar_bank *b,
 			"--init %s needs two hidden units for each feature: --hidden is %zu, "
 			"the bank has %zu features, so at least %zu",
 			o->init, p->shape.h, p->shape.d, 2 * p->shape.d);
-	if (inv_closed_needs_copies(o->init) && !p->copies)
+	if (inv_closed_needs_copies(o->init) && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which --init %s "
 		                "is fitted to",
-		                b->path, p->split->name, o->init);
+		                p->source[0].bank->path, p->split->name, o->init);
+	if (inv_closed_needs_copies(o->init) && p->sources > 1)
+		return inv_fail(INVAR_E_USE,
+		                "--init %s is fitted to the copies of one bank, so it does not go "
+		                "with --also",
+		                o->init);
 	return INVAR_OK;
 }
 
@@ -264,24 +315,22 @@ static invar_status check_validation(const invar_train_opts *o, inv_train_plan *
 }
 
 invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
-                             const invar_bank *b, inv_train_plan *out)
+                             const invar_bank *const *banks, size_t count,
+                             inv_train_plan *out)
 {
+	size_t d = banks[0]->dim;
 	invar_status st = inv_fields_check(inv_train_table, o);
 
 	if (st != INVAR_OK)
 		return st;
-	out->split = inv_bank_split(b, o->split);
-	if (!out->split)
-		return INVAR_E_MISMATCH;
 	out->loss = inv_loss_find(o->loss);
-	if ((st = inv_loss_check_given(out->loss, given)) != INVAR_OK ||
-	    (st = read_loss_options(o, &out->opts)) != INVAR_OK)
-		return st;
 	out->closed = strcmp(o->init, "random") != 0;
-	out->shape = (inv_mlp_shape){b->dim, o->hidden, o->width ? o->width : b->dim};
-	if ((st = check_copies(o, b, out->split, out)) != INVAR_OK ||
-	    (st = check_closed(o, b, out)) != INVAR_OK ||
-	    (st = check_width(o, out)) != INVAR_OK ||
+	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};
+	if ((st = inv_loss_check_given(out->loss, given)) != INVAR_OK ||
+	    (st = read_loss_options(o, &out->opts)) != INVAR_OK ||
+	    (st = check_sources(o, banks, count, out)) != INVAR_OK ||
+	    (st = check_samples(o, out)) != INVAR_OK ||
+	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, given, out)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);

@@ -4,20 +4,21 @@
 
 #include "adapter/losses/loss.h"
 #include "adapter/mlp.h"
-#include "bank/bank.h"
+#include "bank/batches.h"
 #include "base/fields.h"
 
 extern const inv_fields inv_train_table;
 
 typedef struct inv_train_plan {
-	const inv_split *split;
-	const inv_loss *loss; /* NULL: --loss none */
+	inv_source source[INV_SOURCES_MOST];
+	uint32_t sources;
+	const inv_split *split; /* of the first source */
+	const inv_loss *loss;   /* NULL: --loss none */
 	inv_loss_opts opts;
 	bool closed; /* begins at a closed form */
 	inv_mlp_shape shape;
 	inv_mlp_shape decoder; /* h = 0: none */
-	uint32_t copies;       /* draw among so many */
-	uint32_t s;            /* copies a step takes of each image */
+	uint32_t s;            /* copies a step takes of each image and source */
 	uint32_t images;       /* that train */
 	uint32_t held_out;     /* that validate */
 	uint64_t batch;        /* images a batch as asked for, or as the loss has it */
@@ -26,11 +27,12 @@ typedef struct inv_train_plan {
 } inv_train_plan;
 
 /*
- * Every rule that the options and the bank must keep together, one sentence each.
+ * Every rule that the options and the banks must keep together, one sentence each.
  * `given` names the options that were asked for; NULL where nobody knows.
  */
 invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
-                             const invar_bank *b, inv_train_plan *out);
+                             const invar_bank *const *banks, size_t count,
+                             inv_train_plan *out);
 
 /* lr_min, but never above lr. */
 double inv_train_lr_min(const invar_train_opts *o);

@@ -27,9 +27,14 @@
 #include "base/file.h"
 #include "base/rng.h"
 
+_Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
+
 typedef struct trainer {
 	const invar_context *ctx;
-	const invar_bank *bank;
+	const invar_bank *bank[INV_SOURCES_MOST]; /* the first, then --also */
+	size_t banks;
+	invar_bank *opened[INV_SOURCES_MOST]; /* those of them that are ours to close */
+	const char *also[INV_SOURCES_MOST];   /* paths of the others, NULL at the end */
 	invar_train_opts o;
 	inv_train_plan plan;
 	inv_run *run;
@@ -79,6 +84,7 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 		.opts = t->plan.opts,
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
+		.groups = t->plan.sources,
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
@@ -91,19 +97,20 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 
 static inv_batch_plan batch_plan(const trainer *t, bool train)
 {
-	return (inv_batch_plan){
-		.bank = t->bank,
-		.split = t->plan.split,
+	inv_batch_plan plan = {
+		.sources = t->plan.sources,
 		.images = t->images + (train ? 0 : t->plan.images),
 		.image_count = train ? t->plan.images : t->plan.held_out,
 		.N = train ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
-		.copies = t->plan.copies,
 		.seed = t->o.seed,
 		.purpose = train ? "train" : "validation",
 		.every_epoch_alike = !train,
 		.epochs = (uint32_t)t->o.epochs,
 	};
+
+	memcpy(plan.source, t->plan.source, sizeof plan.source);
+	return plan;
 }
 
 static invar_status build_steps(trainer *t)
@@ -181,7 +188,7 @@ static void announce_closed(const trainer *t, const inv_closed *c)
 	if (inv_closed_needs_copies(c->kind))
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%s fitted to %" PRIu32 " images of %s and %" PRIu32 " copies of each",
-		        c->kind, p->images, p->split->name, p->copies);
+		        c->kind, p->images, p->split->name, p->source[0].copies);
 	if (c->chosen)
 		inv_log(t->ctx, INVAR_LOG_INFO, "ridge %g has the least error on held-out images",
 		        c->lambda);
@@ -204,9 +211,9 @@ static invar_status begin_closed(trainer *t)
 {
 	const inv_closed_spec spec = {.kind = t->o.init,
 	                              .lambda = t->o.ridge,
-	                              .bank = t->bank,
+	                              .bank = t->bank[0],
 	                              .split = t->plan.split,
-	                              .copies = t->plan.copies,
+	                              .copies = t->plan.source[0].copies,
 	                              .images = t->images,
 	                              .image_count = t->plan.images,
 	                              .seed = t->o.seed};
@@ -382,20 +389,59 @@ static invar_status save_adapter(const trainer *t)
 
 	if (st == INVAR_OK && t->plan.decoder.h)
 		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
-		                      params + t->step->adapter_floats, false, &t->o, t->bank);
+		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
 	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
-	                        &t->o, t->bank);
+	                        &t->o, &t->plan);
+}
+
+/* Opens what --also names. From here on, also names the banks after the first. */
+static invar_status open_also(trainer *t)
+{
+	/* A context is const to banks, whose hooks are only called. */
+	invar_context *ctx = (invar_context *)(uintptr_t)t->ctx;
+	invar_status st = INVAR_OK;
+
+	for (const char *const *path = t->o.also; path && *path && st == INVAR_OK; path++) {
+		if (t->banks == INV_SOURCES_MOST)
+			return inv_fail(INVAR_E_USE, "--also %s: a training takes at most %d banks",
+			                *path, INV_SOURCES_MOST);
+		st = invar_bank_open(ctx, *path, &t->opened[t->banks]);
+		t->bank[t->banks] = t->opened[t->banks];
+		t->banks++;
+	}
+	for (size_t i = 1; i < t->banks && st == INVAR_OK; i++)
+		t->also[i - 1] = t->bank[i]->path;
+	t->o.also = t->also;
+	return st;
 }
 
 /* What the options come to; run.json gets the batch that the loss chose. */
 static invar_status check_options(trainer *t, const char *const *given)
 {
-	invar_status st = inv_train_check(&t->o, given, t->bank, &t->plan);
+	invar_status st = open_also(t);
 
+	if (st == INVAR_OK)
+		st = inv_train_check(&t->o, given, t->bank, t->banks, &t->plan);
 	if (st == INVAR_OK && t->plan.loss)
 		t->o.batch = t->plan.batch;
+	return st;
+}
+
+/* Banks that are open already are those of the run, whatever their names were. */
+static invar_status resume_options(trainer *t, const char *const *given, const char *path)
+{
+	const char *const *asked = t->o.also;
+	void *taken;
+	invar_status st = inv_fields_resume(inv_train_table, t->resumed, given, path, &t->o);
+
+	taken = t->o.also == asked ? NULL : (void *)(uintptr_t)t->o.also;
+	if (t->banks > 1)
+		t->o.also = asked;
+	if (st == INVAR_OK)
+		st = check_options(t, given);
+	inv_free(taken);
 	return st;
 }
 
@@ -415,8 +461,7 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !t->o.resume)
 		return st;
 	t->resumed = json_incref(json_object_get(t->run->json, "options"));
-	st = inv_fields_resume(inv_train_table, t->resumed, given, path, &t->o);
-	return st == INVAR_OK ? check_options(t, given) : st;
+	return resume_options(t, given, path);
 }
 
 static void announce_resume(const trainer *t)
@@ -475,7 +520,7 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 	if (st == INVAR_OK)
 		st = build(t);
 	if (st == INVAR_OK)
-		st = inv_run_describe(t->run, t->bank, t->plan.split, &t->o);
+		st = inv_run_describe(t->run, &t->plan, &t->o);
 	if (st != INVAR_OK)
 		return st;
 	if ((st = restore(t)) == INVAR_OK && t->step)
@@ -498,10 +543,11 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_tra
 	trainer t = {.validation = NAN};
 	invar_status st;
 
-	if (count != 1)
-		return inv_fail(INVAR_E_USE, "--loss %s trains on one bank, %zu were given",
-		                o->loss, count);
-	t.bank = banks[0];
+	if (!count || count > INV_SOURCES_MOST)
+		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, %zu were given",
+		                INV_SOURCES_MOST, count);
+	for (; t.banks < count; t.banks++)
+		t.bank[t.banks] = banks[t.banks];
 	t.ctx = banks[0]->ctx;
 	invar_train_defaults(&t.o); /* for members that a caller's older header lacks */
 	memcpy(&t.o, o, o->size < sizeof t.o ? o->size : sizeof t.o);
@@ -515,6 +561,8 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_tra
 	inv_step_free(t.judge);
 	inv_run_close(t.run);
 	json_decref(t.resumed);
+	for (size_t i = 0; i < INV_SOURCES_MOST; i++)
+		invar_bank_close(t.opened[i]);
 	inv_free(t.images);
 	inv_free(t.best);
 	return st;

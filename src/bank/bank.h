@@ -58,6 +58,10 @@ void inv_bank_expect_random(const inv_split *s);
 /* What the rows of a split are, for run.json: file names, sizes, SHA-256. */
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
 
+/* Refuses a bank whose split holds other clean rows than s of a, naming the first. */
+invar_status inv_bank_check_alike(const invar_bank *a, const inv_split *s,
+                                  const invar_bank *b, const inv_split *other);
+
 invar_status inv_bank_no_memory(const char *path);
 
 #endif

@@ -19,12 +19,12 @@ struct inv_batches {
 	inv_batch_plan plan;
 	uint32_t steps;
 	bool advise;
-	inv_stream copies_of[2]; /* by parity of the epoch, like order */
+	inv_stream copies_of[2][INV_SOURCES_MOST]; /* by parity of the epoch, like order */
 	uint32_t *order[2];
 	uint32_t order_epoch[2];
 	uint32_t *drawn; /* [s] */
 	float *ring[RING];
-	size_t rows; /* (s + 1) N */
+	size_t rows, dim; /* (G s + 1) N, d */
 
 	pthread_t thread;
 	bool running;
@@ -44,14 +44,22 @@ uint32_t inv_batches_steps(const inv_batches *b)
 
 size_t inv_batches_memory(const inv_batches *b)
 {
-	return RING * b->rows * b->plan.bank->dim * sizeof(float);
+	return RING * b->rows * b->dim * sizeof(float);
 }
 
 /* ---- What a batch holds ------------------------------------------------------ */
 
-static void name_stream(const inv_batch_plan *p, const char *what, char name[PURPOSE])
+/* "copies/train/SPLIT", of the second bank "copies.1/train/SPLIT". */
+static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t source,
+                            uint32_t epoch)
 {
-	snprintf(name, PURPOSE, "%s/%s/%s", what, p->purpose, p->split->name);
+	char name[PURPOSE], place[16] = "";
+
+	if (source)
+		snprintf(place, sizeof place, ".%u", (unsigned)source);
+	snprintf(name, PURPOSE, "%s%s/%s/%s", what, place, p->purpose,
+	         p->source[source].split->name);
+	return inv_stream_of(p->seed, name, epoch);
 }
 
 /* The order and the draws of two neighbouring epochs are at hand at a time. */
@@ -59,48 +67,61 @@ static void prepare_epoch(inv_batches *b, uint32_t epoch)
 {
 	unsigned slot = epoch & 1;
 	uint32_t key = b->plan.every_epoch_alike ? 0 : epoch;
-	char name[PURPOSE];
 	inv_stream stream;
 
 	if (b->order_epoch[slot] == epoch)
 		return;
-	name_stream(&b->plan, "order", name);
-	stream = inv_stream_of(b->plan.seed, name, key);
+	stream = stream_of(&b->plan, "order", 0, key);
 	inv_permutation(&stream, 0, b->order[slot], b->plan.image_count);
-	name_stream(&b->plan, "copies", name);
-	b->copies_of[slot] = inv_stream_of(b->plan.seed, name, key);
+	for (uint32_t g = 0; g < b->plan.sources; g++)
+		b->copies_of[slot][g] = stream_of(&b->plan, "copies", g, key);
 	b->order_epoch[slot] = epoch;
 }
 
-typedef invar_status row_fn(inv_batches *b, int32_t copy, uint32_t image, float *to);
+typedef invar_status row_fn(const inv_source *from, int32_t copy, uint32_t image,
+                            float *to);
 
-static invar_status advise_row(inv_batches *b, int32_t copy, uint32_t image, float *to)
+static invar_status advise_row(const inv_source *from, int32_t copy, uint32_t image,
+                               float *to)
 {
 	(void)to;
-	inv_bank_will_need(b->plan.bank, b->plan.split, copy, image);
+	inv_bank_will_need(from->bank, from->split, copy, image);
 	return INVAR_OK;
 }
 
-static invar_status gather_row(inv_batches *b, int32_t copy, uint32_t image, float *to)
+static invar_status gather_row(const inv_source *from, int32_t copy, uint32_t image,
+                               float *to)
 {
-	return inv_bank_row(b->plan.bank, b->plan.split, copy, image, to);
+	return inv_bank_row(from->bank, from->split, copy, image, to);
+}
+
+/* The clean row of the i-th image of a batch, then the copies drawn from each source. */
+static invar_status for_each_sample(inv_batches *b, unsigned slot, uint32_t image,
+                                    row_fn *fn, float *to)
+{
+	const inv_batch_plan *p = &b->plan;
+	size_t stride = (size_t)p->N * b->dim;
+	invar_status st = fn(&p->source[0], INVAR_CLEAN, image, to);
+
+	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++) {
+		inv_choose(&b->copies_of[slot][g], image, p->source[g].copies, b->drawn, p->s);
+		for (uint32_t k = 0; k < p->s && st == INVAR_OK; k++)
+			st = fn(&p->source[g], (int32_t)b->drawn[k], image, to += stride);
+	}
+	return st;
 }
 
 static invar_status for_each_row(inv_batches *b, uint64_t batch, row_fn *fn, float *to)
 {
 	const inv_batch_plan *p = &b->plan;
 	uint32_t epoch = (uint32_t)(batch / b->steps), step = (uint32_t)(batch % b->steps);
-	size_t d = p->bank->dim;
 	invar_status st = INVAR_OK;
 
 	prepare_epoch(b, epoch);
 	for (uint32_t i = 0; i < p->N && st == INVAR_OK; i++) {
 		uint32_t image = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
 
-		st = fn(b, INVAR_CLEAN, image, to + i * d);
-		inv_choose(&b->copies_of[epoch & 1], image, p->copies, b->drawn, p->s);
-		for (uint32_t k = 0; k < p->s && st == INVAR_OK; k++)
-			st = fn(b, (int32_t)b->drawn[k], image, to + ((size_t)(k + 1) * p->N + i) * d);
+		st = for_each_sample(b, epoch & 1, image, fn, to + i * b->dim);
 	}
 	return st;
 }
@@ -200,7 +221,7 @@ static bool allocate(inv_batches *b)
 	}
 	b->drawn = inv_calloc(b->plan.s + 1, sizeof *b->drawn);
 	for (int i = 0; i < RING; i++) {
-		b->ring[i] = inv_calloc(b->rows * b->plan.bank->dim, sizeof(float));
+		b->ring[i] = inv_calloc(b->rows * b->dim, sizeof(float));
 		ok = ok && b->ring[i];
 	}
 	return ok && b->drawn;
@@ -215,8 +236,10 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		return inv_fail(INVAR_E_NOMEM, "no memory for batches");
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
-	b->rows = (size_t)(plan->s + 1) * plan->N;
-	b->advise = inv_split_bytes(plan->split) > RESIDENT;
+	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
+	b->dim = plan->source[0].bank->dim;
+	for (uint32_t g = 0; g < plan->sources; g++)
+		b->advise |= inv_split_bytes(plan->source[g].split) > RESIDENT;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
 	if (!allocate(b)) {
@@ -224,8 +247,8 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		inv_batches_free(b);
 		return INVAR_E_NOMEM;
 	}
-	if (b->advise)
-		inv_bank_expect_random(plan->split);
+	for (uint32_t g = 0; b->advise && g < plan->sources; g++)
+		inv_bank_expect_random(plan->source[g].split);
 	*out = b;
 	return INVAR_OK;
 }

@@ -2,11 +2,13 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "adapter/losses/loss.h"
 #include "adapter/run.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -97,6 +99,110 @@ static void runs_stopped_at_any_step_end_in_the_same_bytes(void **state)
 		assert_same_file(test_path("whole/checkpoint.safetensors"),
 		                 test_path("run%d/checkpoint.safetensors", (int)step));
 	}
+}
+
+/* ---- Every loss ------------------------------------------------------------------ */
+
+static void make_bank(const char *name, uint64_t rows, double shift, uint64_t seed)
+{
+	invar_synthetic_opts o;
+
+	invar_synthetic_defaults(&o);
+	o.rows = rows;
+	o.test_rows = 0;
+	o.dim = 8;
+	o.copies = 3;
+	o.shift = shift;
+	o.seed = seed;
+	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("%s", name)), INVAR_OK);
+}
+
+/* Stopped within an epoch and at the end of one, with what is not given from the run. */
+static void check_resumed(const invar_train_opts *o, const char *name)
+{
+	static const char *const files[] = {"adapter", "checkpoint", "decoder"};
+
+	stop_at = 0;
+	if (invar_train(&bank, 1, o, NULL, test_path("%s", name)) != INVAR_OK)
+		fail_msg("%s: %s", name, invar_last_error());
+	for (uint64_t step = 3; step < 5; step++) {
+		char again[96];
+		invar_train_opts rest;
+
+		snprintf(again, sizeof again, "%s-%d", name, (int)step);
+		stop_at = step;
+		assert_int_equal(invar_train(&bank, 1, o, NULL, test_path("%s", again)),
+		                 INVAR_E_CANCELLED);
+		stop_at = 0;
+		invar_train_defaults(&rest);
+		rest.resume = 1;
+		assert_int_equal(invar_train(&bank, 1, &rest, NULL, test_path("%s", again)),
+		                 INVAR_OK);
+		for (int i = 0; i < 2 + o->decoder; i++)
+			assert_same_file(test_path("%s/%s.safetensors", name, files[i]),
+			                 test_path("%s/%s.safetensors", again, files[i]));
+	}
+}
+
+static void every_loss_resumes_in_the_same_bytes(void **state)
+{
+	char second[4096];
+	const char *const also[] = {second, NULL};
+	const inv_loss *loss;
+
+	(void)state;
+	make_bank("second", ROWS, 3, 0);
+	snprintf(second, sizeof second, "%s", test_path("second"));
+	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
+		for (int form = 0; form < 8; form++) {
+			bool decoder = form & 1, without = form & 2, several = form & 4;
+			invar_train_opts o = options();
+			char name[64];
+
+			if ((several && !loss->several) ||
+			    (without && (!loss->options || !strstr(loss->options, "no-identity"))))
+				continue;
+			o.loss = loss->name;
+			o.projections = 20;
+			o.decoder = decoder;
+			o.alpha = 0.5;
+			o.no_identity = without;
+			o.also = several ? also : NULL;
+			snprintf(name, sizeof name, "%s%s%s%s", loss->name, decoder ? "-dec" : "",
+			         without ? "-noid" : "", several ? "-also" : "");
+			check_resumed(&o, name);
+		}
+}
+
+/* A decoder is an adapter from codes to features, and the best of both is kept. */
+static void a_decoder_lowers_its_error_and_can_be_applied(void **state)
+{
+	invar_train_opts o = options();
+	float x[ROWS * 8], z[ROWS * 8], y[ROWS * 8];
+	double error = 0, size = 0;
+	invar_adapter *e, *d;
+
+	(void)state;
+	o.decoder = 1;
+	o.epochs = 200;
+	o.lr = o.lr_min = 3e-3;
+	o.validation = 0;
+	o.keep = "last";
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("auto")), INVAR_OK);
+	assert_int_equal(invar_adapter_open(ctx, test_path("auto"), &e), INVAR_OK);
+	assert_int_equal(invar_adapter_open(ctx, test_path("auto/decoder.safetensors"), &d),
+	                 INVAR_OK);
+	assert_string_equal(invar_adapter_metadata(d, "invar.loss"), "mawa");
+	assert_int_equal(invar_bank_read(bank, "train", INVAR_CLEAN, 0, ROWS, x), INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, x, ROWS, z), INVAR_OK);
+	assert_int_equal(invar_adapter_apply(d, z, ROWS, y), INVAR_OK);
+	for (size_t i = 0; i < ROWS * 8; i++) {
+		error += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
+		size += (double)x[i] * x[i];
+	}
+	assert_true(error < 0.1 * size);
+	invar_adapter_close(e);
+	invar_adapter_close(d);
 }
 
 static double logged(const char *run, size_t line, const char *key)
@@ -301,6 +407,98 @@ static void wrong_options_make_no_run(void **state)
 	o = options();
 	o.resume = o.force = 1;
 	refuse(&o, "exclude each other");
+	o = options();
+	o.sigma_z = "-1";
+	refuse(&o, "--sigma-z is '-1' but must be median or a number above 0");
+	o = options();
+	o.decoder = 1;
+	o.loss = "none";
+	o.init = "identity";
+	refuse(&o, "cannot train a --decoder");
+}
+
+static void options_of_another_loss_are_refused_where_given(void **state)
+{
+	const char *const given[] = {"epochs", "alpha", NULL};
+	invar_train_opts o = options();
+
+	(void)state;
+	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("wrong")), INVAR_E_USE);
+	test_assert_error("--alpha belongs to --decoder, which is not given");
+	for (size_t i = 0; inv_loss_at(i); i++)
+		if (inv_loss_at(i)->options && strstr(inv_loss_at(i)->options, "temperature")) {
+			const char *const hot[] = {"temperature", NULL};
+
+			assert_int_equal(invar_train(&bank, 1, &o, hot, test_path("wrong")),
+			                 INVAR_E_USE);
+			test_assert_error("--temperature is an option of the loss simclr, not of mawa");
+		}
+}
+
+static void banks_that_do_not_belong_together_are_refused(void **state)
+{
+	char other[4096], few[4096], second[4096];
+	const char *also[] = {NULL, NULL};
+	const inv_loss *loss = NULL;
+	invar_train_opts o = options();
+
+	(void)state;
+	make_bank("strange", ROWS, 2, 5);
+	make_bank("few-rows", ROWS - 1, 2, 0);
+	snprintf(other, sizeof other, "%s", test_path("strange"));
+	snprintf(few, sizeof few, "%s", test_path("few-rows"));
+	snprintf(second, sizeof second, "%s", test_path("second"));
+	o.also = also;
+	also[0] = second;
+	refuse(&o, "--loss mawa takes one augmentation, so --also");
+	also[0] = "/nowhere";
+	refuse(&o, "/nowhere: there is no such bank");
+	for (size_t i = 0; inv_loss_at(i); i++)
+		loss = inv_loss_at(i)->several ? inv_loss_at(i) : loss;
+	if (!loss)
+		return;
+	o.loss = loss->name;
+	also[0] = other;
+	refuse(&o, "strange/train/clean.npy: its row 0 is another than that of");
+	also[0] = few;
+	refuse(&o, "few-rows/train/clean.npy: is [49, 8] but");
+	also[0] = second;
+	o.copies = 4;
+	refuse(&o, "second: --copies is 4 but train has 3 copies");
+	o.copies = 0;
+	o.samples = 0;
+	refuse(&o, "--samples 0 leaves the banks of --also without use");
+	o = options();
+	o.loss = loss->name;
+	o.also = also;
+	o.init = "rigid";
+	refuse(&o, "--init rigid is fitted to the copies of one bank");
+}
+
+/* The files of a bank may move; it is their content that is compared. */
+static void a_run_on_two_banks_resumes_on_the_same_two(void **state)
+{
+	const inv_loss *loss = NULL;
+	const char *const given[] = {"also", NULL};
+	char other[4096];
+	const char *const also[] = {other, NULL};
+	invar_train_opts o = options();
+
+	(void)state;
+	for (size_t i = 0; inv_loss_at(i); i++)
+		loss = inv_loss_at(i)->several ? inv_loss_at(i) : loss;
+	if (!loss)
+		return;
+	o.resume = 1;
+	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("%s-also", loss->name)),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("was begun on 2 banks, so it cannot go on with 1");
+	make_bank("third", ROWS, 4, 0);
+	snprintf(other, sizeof other, "%s", test_path("third"));
+	o.also = also;
+	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("%s-also", loss->name)),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("was begun on other rows than");
 }
 
 static void few_images_and_copies_are_enough(void **state)
@@ -358,6 +556,11 @@ int main(void)
 		cmocka_unit_test(an_existing_run_is_replaced_only_by_force),
 		cmocka_unit_test(without_a_checkpoint_it_starts_over),
 		cmocka_unit_test(wrong_options_make_no_run),
+		cmocka_unit_test(every_loss_resumes_in_the_same_bytes),
+		cmocka_unit_test(a_decoder_lowers_its_error_and_can_be_applied),
+		cmocka_unit_test(options_of_another_loss_are_refused_where_given),
+		cmocka_unit_test(banks_that_do_not_belong_together_are_refused),
+		cmocka_unit_test(a_run_on_two_banks_resumes_on_the_same_two),
 		cmocka_unit_test(few_images_and_copies_are_enough),
 		cmocka_unit_test(a_residual_run_begins_at_the_identity),
 	};
