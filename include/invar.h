@@ -64,6 +64,9 @@ typedef enum invar_status {
 /* This thread's last sentence; "" before the first failure, never NULL. */
 INVAR_API const char *invar_last_error(void);
 
+/* Letters to insert, delete, replace or swap; for programs that say "did you mean". */
+INVAR_API size_t invar_edit_distance(const char *a, const char *b);
+
 /* ---- 2. Context and hooks ------------------------------------------------ */
 
 typedef struct invar_context invar_context;
@@ -392,6 +395,72 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
                                   const char *const *names, size_t count,
                                   const invar_eval_opts *o, char **json);
+
+/* ---- 9. Augmentations ------------------------------------------------------------- */
+
+/*
+ * A SPEC is a text such as "rotation", "affine:degrees=10,scale=0.9..1.1",
+ * "rotation+crop" (one after the other) or "2*rotation|id" (one of them an image,
+ * by weight); docs/AUGMENTATIONS.md has them all. Images are float [n, c, h, w].
+ */
+typedef struct invar_augment invar_augment;
+
+INVAR_API invar_status invar_augment_parse(invar_context *ctx, const char *spec,
+                                           invar_augment **out);
+INVAR_API void invar_augment_close(invar_augment *a);
+/* The operations there are, "rotation|affine|…". */
+INVAR_API const char *invar_augment_names(void);
+/* The canonical text: equal for SPECs that mean the same; views. */
+INVAR_API const char *invar_augment_spec(const invar_augment *a);
+/* What is drawn for an image is a row of so many floats, with these names; views. */
+INVAR_API size_t invar_augment_columns(const invar_augment *a);
+INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
+/*
+ * How tensors were normalised, (pixel - mean) / std by channel, pixels from 0 to 1:
+ * brightness, contrast and jpeg work on pixels. One channel serves for all; without
+ * this call, or with 0 channels, values are taken for pixels.
+ */
+INVAR_API invar_status invar_augment_pixels(invar_augment *a, size_t channels,
+                                            const float *mean, const float *std);
+
+/* The shape that images of `shape` come out with. */
+INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
+                                            uint64_t out[4]);
+
+/* What every random draw follows from; the same for any threads and batches. */
+typedef struct invar_draw {
+	size_t size;
+	uint64_t seed;     /* 0 */
+	const char *split; /* "train" */
+	uint32_t epoch;    /* 0, as in banks */
+	uint32_t copy;     /* 0 */
+	uint64_t first;    /* index of the first image; 0 */
+} invar_draw;
+
+INVAR_API void invar_draw_defaults(invar_draw *d);
+
+/* params is [n, columns]. */
+INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
+                                          const uint64_t shape[4], float *params);
+/*
+ * With params NULL they are drawn; else those given are taken, and only the field of
+ * noise is drawn. out has the shape of invar_augment_result and does not overlap x.
+ */
+INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
+                                           const float *x, const uint64_t shape[4],
+                                           const float *params, float *out);
+
+/*
+ * Rows of parameters in a JSON file, in the layout in which Kornia's sampled
+ * parameters are kept: a list of stages, each with its class, flags, arrays and
+ * matrices. Loading refuses what disagrees with the SPEC.
+ */
+INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
+                                                 const invar_draw *d,
+                                                 const uint64_t shape[4],
+                                                 const float *params, const char *path);
+INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
+                                                 const uint64_t shape[4], float *params);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,134 @@
+/*
+ * affine.c - turn, scale, shift and shear, as Kornia's RandomAffine.
+ *
+ * A source point is sheared first, then scaled, turned and shifted:
+ * M = T(t) T(c) R S(k) T(-c) Sh. Here R = [[cos, -sin], [sin, cos]]: a positive
+ * angle turns clockwise, the opposite of rotation. One factor scales both axes;
+ * shear draws x alone, as Kornia does with two numbers.
+ */
+#include <math.h>
+
+#include "images/augment/warp.h"
+
+enum {
+	DEGREES = INV_OWN_KEY,
+	TRANSLATE,
+	SCALE,
+	SHEAR,
+	ALIGN,
+	CORNERS,
+	FILL,
+	CIRCLE,
+	COUNT
+};
+enum { ANGLE, FACTOR, TX, TY, SHEAR_X, SHEAR_Y };
+
+static const inv_key keys[] = {
+	{"degrees", INV_KEY_SPREAD, -30, 30, -3600, 3600, NULL, "angles, clockwise"},
+	{"translate", INV_KEY_SPREAD, -0.2, 0.2, -10, 10, NULL,
+     "shifts as shares of each side"},
+	{"scale", INV_KEY_RANGE, 0.8, 1.2, 0.01, 100, NULL, "factors for both axes"},
+	{"shear", INV_KEY_SPREAD, -15, 15, -89, 89, NULL, "angles of shear along x"},
+	{"align_corners", INV_KEY_WORD, INV_CORNERS_FALSE, INV_CORNERS_FALSE, 0, 0,
+     INV_WORDS_BOOLEAN, "as Kornia's"},
+	{"corners", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_CORNERS,
+     "exact drops Kornia's stretch under align_corners=false"},
+	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
+	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
+};
+_Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
+
+static const char *const columns[] = {"angle", "scale", "tx", "ty", "shear_x", "shear_y"};
+
+static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+{
+	inv_value shift = v[TRANSLATE];
+	double w = (double)in.w, h = (double)in.h;
+
+	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
+	row[FACTOR] = inv_draw_range(c, v[SCALE]);
+	row[TX] = inv_draw_range(c, (inv_value){shift.low * w, shift.high * w});
+	row[TY] = inv_draw_range(c, (inv_value){shift.low * h, shift.high * h});
+	row[SHEAR_X] = inv_draw_range(c, v[SHEAR]);
+	row[SHEAR_Y] = 0;
+}
+
+static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+{
+	double angle = row[ANGLE] * (M_PI / 180), k = row[FACTOR];
+	double c = k * cos(angle), s = k * sin(angle);
+	double cx = (double)(in.w - 1) / 2, cy = (double)(in.h - 1) / 2;
+	double a = tan(row[SHEAR_X] * (M_PI / 180)), b = tan(row[SHEAR_Y] * (M_PI / 180));
+	double x0 = cx + row[TX] - c * cx + s * cy, y0 = cy + row[TY] - s * cx - c * cy;
+	double shear_x = a * cy, shear_y = b * (cx - a * cy);
+
+	(void)v;
+	m[0] = c + s * b;
+	m[1] = -c * a - s * (1 + a * b);
+	m[2] = c * shear_x - s * shear_y + x0;
+	m[3] = s - c * b;
+	m[4] = -s * a + c * (1 + a * b);
+	m[5] = s * shear_x + c * shear_y + y0;
+	m[6] = m[7] = 0;
+	m[8] = 1;
+}
+
+static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
+{
+	(void)v;
+	(void)in;
+	if (row[FACTOR] < 1e-3f || row[FACTOR] > 1e3f)
+		return "scale must lie between 0.001 and 1000";
+	if (fabsf(row[SHEAR_X]) > 89.9f || fabsf(row[SHEAR_Y]) > 89.9f)
+		return "shear must lie between -89.9 and 89.9 degrees";
+	return NULL;
+}
+
+static invar_status apply(const inv_op_call *call, float *out)
+{
+	const inv_value *v = call->v;
+	inv_warp w = {.align_corners = inv_value_is(v[ALIGN], INV_CORNERS_TRUE),
+	              .exact = inv_value_is(v[CORNERS], INV_CORNERS_EXACT),
+	              .fill = (int)v[FILL].low,
+	              .circle = inv_value_is(v[CIRCLE], 1)};
+
+	matrix(v, call->shape, call->row, w.m);
+	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
+	return INVAR_OK;
+}
+
+/* ---- The JSON layout ----------------------------------------------------------- */
+
+static void spread_center(const inv_value *v, inv_extent in, const float *row,
+                          double *cells)
+{
+	(void)v;
+	(void)row;
+	cells[0] = (double)(in.w - 1) / 2;
+	cells[1] = (double)(in.h - 1) / 2;
+}
+
+static const inv_param_array arrays[] = {
+	{"translations", 1, {2, 1}, false, {TX, TY}, NULL, NULL},
+	{"center", 1, {2, 1}, false, {0}, spread_center, NULL},
+	{"scale", 1, {2, 1}, false, {FACTOR, FACTOR}, NULL, NULL},
+	{"angle", 0, {1, 1}, false, {ANGLE}, NULL, NULL},
+	{"shear_x", 0, {1, 1}, false, {SHEAR_X}, NULL, NULL},
+	{"shear_y", 0, {1, 1}, false, {SHEAR_Y}, NULL, NULL},
+};
+
+const inv_op inv_op_affine = {
+	.name = "affine",
+	.class_name = "RandomAffine",
+	.help = "turns, scales, shifts and shears",
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+	.columns = columns,
+	.column_count = sizeof columns / sizeof *columns,
+	.arrays = arrays,
+	.array_count = sizeof arrays / sizeof *arrays,
+	.draw = draw,
+	.refuse_row = refuse_row,
+	.matrix = matrix,
+	.apply = apply,
+};

@@ -1,0 +1,513 @@
+/*
+ * augment.c - drawing rows and making pictures, image by image.
+ *
+ * Images are independent: a block of work is a few whole images, cut by their size.
+ * A chain of operations passes a picture between two buffers a thread; the last
+ * operation that acts writes the result.
+ */
+#include "images/augment/augment.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+enum { BLOCK_CELLS = 1 << 16 };
+#define MOST_CELLS ((uint64_t)1 << 30)
+
+/* ---- Opening ---------------------------------------------------------------------- */
+
+invar_status invar_augment_parse(invar_context *ctx, const char *spec, invar_augment **out)
+{
+	invar_augment *a;
+	invar_status st;
+
+	*out = NULL;
+	if (!ctx || !spec)
+		return inv_fail(INVAR_E_USE, "an augmentation needs a context and a text");
+	if (!(a = inv_calloc(1, sizeof *a)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for an augmentation");
+	a->ctx = ctx;
+	if ((st = inv_spec_parse(spec, &a->spec)) != INVAR_OK)
+		goto fail;
+	st = inv_fail(INVAR_E_NOMEM, "no memory for an augmentation");
+	if (!(a->names = inv_calloc(a->spec.columns + 1, sizeof *a->names)))
+		goto fail;
+	for (size_t i = 0; i < a->spec.columns; i++)
+		inv_spec_column(&a->spec, i, a->names[i]);
+	inv_image_kernels_init(&a->image, ctx->cpu);
+	inv_kernels_init(&a->math, ctx->cpu);
+	a->tools =
+		(inv_tools){.image = &a->image, .math = &a->math, .mean = a->mean, .std = a->std};
+	*out = a;
+	return INVAR_OK;
+fail:
+	invar_augment_close(a);
+	return st;
+}
+
+void invar_augment_close(invar_augment *a)
+{
+	if (!a)
+		return;
+	inv_free(a->names);
+	inv_free(a);
+}
+
+const char *invar_augment_spec(const invar_augment *a)
+{
+	return a->spec.canonical;
+}
+
+size_t invar_augment_columns(const invar_augment *a)
+{
+	return a->spec.columns;
+}
+
+const char *invar_augment_column(const invar_augment *a, size_t column)
+{
+	return column < a->spec.columns ? a->names[column] : NULL;
+}
+
+const char *invar_augment_names(void)
+{
+	return inv_op_names();
+}
+
+invar_status invar_augment_pixels(invar_augment *a, size_t channels, const float *mean,
+                                  const float *std)
+{
+	if (channels > INV_MOST_CHANNELS)
+		return inv_fail(INVAR_E_USE, "%zu channels are too many, %d are possible", channels,
+		                INV_MOST_CHANNELS);
+	for (size_t c = 0; c < channels; c++)
+		if (!isfinite(mean[c]) || !isfinite(std[c]) || !(std[c] > 0))
+			return inv_fail(INVAR_E_USE,
+			                "channel %zu has mean %g and std %g; std must be above 0", c,
+			                (double)mean[c], (double)std[c]);
+	a->tools.channels = channels;
+	memcpy(a->mean, mean, channels * sizeof *mean);
+	memcpy(a->std, std, channels * sizeof *std);
+	return INVAR_OK;
+}
+
+void invar_draw_defaults(invar_draw *d)
+{
+	*d = (invar_draw){.size = sizeof *d, .split = "train"};
+}
+
+/* ---- Shapes ----------------------------------------------------------------------- */
+
+invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out)
+{
+	uint64_t cells = 0, all = 0;
+
+	if (!shape[1] || !shape[2] || !shape[3] || shape[2] > INT32_MAX ||
+	    inv_mul_overflow(shape[1], shape[2], &cells) ||
+	    inv_mul_overflow(cells, shape[3], &cells) || cells > MOST_CELLS ||
+	    inv_mul_overflow(cells, shape[0], &all) || all > SIZE_MAX / sizeof(float))
+		return inv_fail(INVAR_E_USE,
+		                "images of shape [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+		                "] cannot be augmented: an image must have 1 to %" PRIu64 " values",
+		                shape[0], shape[1], shape[2], shape[3], MOST_CELLS);
+	*out = (inv_extent){(size_t)shape[1], (size_t)shape[2], (size_t)shape[3]};
+	return INVAR_OK;
+}
+
+static inv_extent result_of(const inv_spec_op *o, inv_extent in)
+{
+	return o->op->result ? o->op->result(o->value, in) : in;
+}
+
+inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i)
+{
+	const inv_spec *s = &a->spec;
+
+	for (size_t j = s->first[s->op[i].chain]; j < i; j++)
+		in = result_of(&s->op[j], in);
+	return in;
+}
+
+static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
+                                 inv_extent *out)
+{
+	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
+		const inv_op *op = s->op[i].op;
+		const char *reason = op->refuse ? op->refuse(s->op[i].value, in) : NULL;
+
+		if (reason)
+			return inv_fail(INVAR_E_USE, "%s cannot be applied to %zu x %zu x %zu: %s",
+			                op->name, in.c, in.h, in.w, reason);
+		in = result_of(&s->op[i], in);
+		if (inv_extent_cells(in) > MOST_CELLS)
+			return inv_fail(INVAR_E_USE, "%s gives images of more than %" PRIu64 " values",
+			                op->name, MOST_CELLS);
+	}
+	*out = in;
+	return INVAR_OK;
+}
+
+invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out)
+{
+	const inv_spec *s = &a->spec;
+	invar_status st = chain_result(s, 0, in, out);
+
+	for (size_t chain = 1; chain < s->chains && st == INVAR_OK; chain++) {
+		inv_extent other;
+
+		st = chain_result(s, chain, in, &other);
+		if (st == INVAR_OK && (other.h != out->h || other.w != out->w))
+			return inv_fail(
+				INVAR_E_USE,
+				"the chains of %s give %zu x %zu and %zu x %zu pixels; give all "
+				"of them the same size",
+				s->canonical, out->h, out->w, other.h, other.w);
+	}
+	return st;
+}
+
+invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
+                                  uint64_t out[4])
+{
+	inv_extent in, result;
+	invar_status st = inv_augment_shape(shape, &in);
+
+	if (st == INVAR_OK)
+		st = inv_augment_result(a, in, &result);
+	if (st != INVAR_OK)
+		return st;
+	out[0] = shape[0];
+	out[1] = result.c;
+	out[2] = result.h;
+	out[3] = result.w;
+	return inv_augment_shape(out, &result);
+}
+
+/* ---- Drawing ---------------------------------------------------------------------- */
+
+/*
+ * One stream for each copy, operation and kind of draw: the step between purposes is
+ * odd, so numbers below 2^32 never meet within a split.
+ */
+enum { STREAM_ROW, STREAM_FIELD, STREAM_KINDS };
+
+static inv_stream stream_of(const invar_draw *d, size_t op, unsigned kind)
+{
+	char purpose[256];
+	inv_stream s;
+
+	snprintf(purpose, sizeof purpose, "augment/%s", d->split);
+	s = inv_stream_of(d->seed, purpose, d->epoch);
+	s.purpose +=
+		2654435761u * ((d->copy * (INV_MOST_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
+	return s;
+}
+
+/* Streams of all operations, prepared once a call; the last chooses the chain. */
+typedef struct streams {
+	inv_stream row[INV_MOST_OPS + 1], field[INV_MOST_OPS + 1];
+} streams;
+
+static streams prepare_streams(const invar_draw *d)
+{
+	streams s;
+
+	for (size_t i = 0; i <= INV_MOST_OPS; i++) {
+		s.row[i] = stream_of(d, i, STREAM_ROW);
+		s.field[i] = stream_of(d, i, STREAM_FIELD);
+	}
+	return s;
+}
+
+static invar_status check_draw(const invar_draw *d, uint64_t images)
+{
+	if (!d || !d->split)
+		return inv_fail(INVAR_E_USE, "a draw needs a split; see invar_draw_defaults");
+	if (d->first > UINT32_MAX || images > UINT32_MAX - d->first)
+		return inv_fail(INVAR_E_USE, "image indices must lie below 2^32");
+	return INVAR_OK;
+}
+
+static uint32_t index_for(const inv_spec_op *o, uint32_t image)
+{
+	return inv_value_is(o->value[INV_KEY_SAME], 1) ? image / INV_BATCH_INDICES : image;
+}
+
+static size_t draw_chain(const inv_spec *s, const streams *t, uint32_t image)
+{
+	inv_cursor c = inv_cursor_of(&t->row[INV_MOST_OPS], image);
+	double total = 0, at;
+	size_t chain = 0;
+
+	for (size_t i = 0; i < s->chains; i++)
+		total += s->weight[i];
+	at = (double)inv_next_uniform(&c) * total;
+	while (chain + 1 < s->chains && at >= s->weight[chain])
+		at -= s->weight[chain++];
+	return chain;
+}
+
+static void draw_op(const inv_spec_op *o, const inv_stream *t, inv_extent in,
+                    uint32_t image, float *row)
+{
+	inv_cursor c = inv_cursor_of(t, index_for(o, image));
+	bool on = inv_next_uniform(&c) < (float)o->value[INV_KEY_P].low;
+	float *own = row + o->column + o->has_on;
+
+	if (o->has_on)
+		row[o->column] = on;
+	if (on && o->op->draw)
+		o->op->draw(o->value, in, &c, own);
+	else if (!on && o->op->still)
+		o->op->still(in, own);
+}
+
+/* Columns of operations that the row's chain does not have stay 0. */
+static void draw_row(const invar_augment *a, const streams *t, inv_extent in,
+                     uint32_t image, float *row)
+{
+	const inv_spec *s = &a->spec;
+	size_t chain = s->chains > 1 ? draw_chain(s, t, image) : 0;
+
+	memset(row, 0, s->columns * sizeof *row);
+	if (s->chains > 1)
+		row[0] = (float)chain;
+	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
+		draw_op(&s->op[i], &t->row[i], in, image, row);
+		in = result_of(&s->op[i], in);
+	}
+}
+
+invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
+                                const uint64_t shape[4], float *params)
+{
+	inv_extent in, result;
+	invar_status st = inv_augment_shape(shape, &in);
+	streams t;
+
+	if (st != INVAR_OK || (st = inv_augment_result(a, in, &result)) != INVAR_OK ||
+	    (st = check_draw(d, shape[0])) != INVAR_OK)
+		return st;
+	t = prepare_streams(d);
+	for (uint64_t i = 0; i < shape[0]; i++)
+		draw_row(a, &t, in, (uint32_t)(d->first + i), params + i * a->spec.columns);
+	return INVAR_OK;
+}
+
+/* ---- Rows from outside --------------------------------------------------------------- */
+
+static size_t chain_of(const inv_spec *s, const float *row)
+{
+	return s->chains > 1 ? (size_t)row[0] : 0;
+}
+
+bool inv_augment_acts(const invar_augment *a, const float *row, size_t i)
+{
+	const inv_spec_op *o = &a->spec.op[i];
+
+	return o->chain == chain_of(&a->spec, row) && (!o->has_on || row[o->column] != 0);
+}
+
+static invar_status check_op_row(const inv_spec_op *o, inv_extent in, const float *row,
+                                 uint64_t image)
+{
+	const float *own = inv_augment_own(o, row);
+	const char *reason = NULL;
+
+	if (o->has_on && row[o->column] != 0 && row[o->column] != 1)
+		return inv_fail(INVAR_E_USE, "image %" PRIu64 ": on is %g but must be 0 or 1",
+		                image, (double)row[o->column]);
+	if (o->has_on && row[o->column] == 0 && !o->op->still)
+		return INVAR_OK;
+	for (size_t i = 0; i < o->op->column_count && !reason; i++)
+		if (!isfinite(own[i]))
+			reason = "a parameter is not a finite number";
+	if (!reason && o->op->refuse_row)
+		reason = o->op->refuse_row(o->value, in, own);
+	return reason ? inv_fail(INVAR_E_USE, "image %" PRIu64 ", %s: %s", image, o->op->name,
+	                         reason)
+	              : INVAR_OK;
+}
+
+invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const float *row,
+                                   uint64_t image)
+{
+	const inv_spec *s = &a->spec;
+	invar_status st = INVAR_OK;
+	size_t chain;
+
+	if (s->chains > 1 &&
+	    !(row[0] >= 0 && row[0] < (float)s->chains && row[0] == floorf(row[0])))
+		return inv_fail(INVAR_E_USE, "image %" PRIu64 ": chain is %g but must be 0 to %zu",
+		                image, (double)row[0], s->chains - 1);
+	chain = chain_of(s, row);
+	for (size_t i = s->first[chain]; i < s->first[chain + 1] && st == INVAR_OK; i++) {
+		st = check_op_row(&s->op[i], in, row, image);
+		in = result_of(&s->op[i], in);
+	}
+	return st;
+}
+
+/* ---- Applying ------------------------------------------------------------------------ */
+
+/* The first block that failed says why; sentences are kept by thread. */
+typedef struct fault {
+	size_t block;
+	invar_status status;
+	char text[512];
+} fault;
+
+typedef struct job {
+	const invar_augment *a;
+	const invar_draw *d;
+	streams t;
+	inv_extent in, result;
+	size_t images, per_block;
+	const float *x, *params;
+	float *out;
+	size_t room;    /* cells of one buffer */
+	float *buffers; /* [threads, 2, room] */
+	fault *faults;  /* [threads] */
+} job;
+
+static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
+{
+	inv_extent to = result_of(o, in);
+
+	return !o->has_on || row[o->column] != 0 || to.h != in.h || to.w != in.w;
+}
+
+static invar_status run_chain(const job *j, const float *row, uint32_t image,
+                              const float *x, float *out, float *buffers)
+{
+	const inv_spec *s = &j->a->spec;
+	size_t chain = chain_of(s, row), last = SIZE_MAX, turn = 0;
+	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = j->in};
+	invar_status st = INVAR_OK;
+	inv_extent in = j->in;
+
+	for (size_t i = s->first[chain]; i < s->first[chain + 1];
+	     in = result_of(&s->op[i++], in))
+		if (must_run(&s->op[i], row, in))
+			last = i;
+	if (last == SIZE_MAX) {
+		memcpy(out, x, inv_extent_cells(j->in) * sizeof *out);
+		return INVAR_OK;
+	}
+	for (size_t i = s->first[chain]; i <= last && st == INVAR_OK; i++) {
+		const inv_spec_op *o = &s->op[i];
+		float *to = i == last ? out : buffers + (turn & 1) * j->room;
+
+		if (!must_run(o, row, call.shape))
+			continue;
+		call.v = o->value;
+		call.row = inv_augment_own(o, row);
+		call.field = j->t.field[i];
+		call.index = index_for(o, image);
+		call.result = result_of(o, call.shape);
+		st = o->op->apply(&call, to);
+		call.in = to;
+		call.shape = call.result;
+		turn++;
+	}
+	return st;
+}
+
+static void keep_fault(fault *f, size_t block, invar_status st)
+{
+	if (f->status != INVAR_OK && f->block <= block)
+		return;
+	f->block = block;
+	f->status = st;
+	snprintf(f->text, sizeof f->text, "%s", invar_last_error());
+}
+
+static void run_block(void *user, size_t block, unsigned thread)
+{
+	job *j = user;
+	const inv_spec *s = &j->a->spec;
+	size_t from = block * j->per_block, to = from + j->per_block;
+	size_t in = inv_extent_cells(j->in), out = inv_extent_cells(j->result);
+	float drawn[INV_MOST_OPS * (INV_MOST_COLUMNS + 1) + 1];
+	invar_status st = INVAR_OK;
+
+	for (size_t i = from; i < to && i < j->images && st == INVAR_OK; i++) {
+		uint32_t image = (uint32_t)(j->d->first + i);
+		const float *row = j->params ? j->params + i * s->columns : drawn;
+
+		if (!j->params)
+			draw_row(j->a, &j->t, j->in, image, drawn);
+		st = run_chain(j, row, image, j->x + i * in, j->out + i * out,
+		               j->buffers + 2 * thread * j->room);
+	}
+	if (st != INVAR_OK)
+		keep_fault(&j->faults[thread], block, st);
+}
+
+static invar_status first_fault(const job *j)
+{
+	const fault *first = NULL;
+
+	for (unsigned i = 0; i < j->a->ctx->threads; i++)
+		if (j->faults[i].status != INVAR_OK &&
+		    (!first || j->faults[i].block < first->block))
+			first = &j->faults[i];
+	return first ? inv_fail(first->status, "%s", first->text) : INVAR_OK;
+}
+
+/* Cells of the largest picture between two operations; 0 where no chain has two. */
+static size_t buffer_cells(const invar_augment *a, inv_extent in)
+{
+	const inv_spec *s = &a->spec;
+	size_t most = 0;
+
+	for (size_t i = 0; i + 1 < s->ops; i++)
+		if (s->op[i].chain == s->op[i + 1].chain) {
+			size_t cells = inv_extent_cells(inv_augment_input(a, in, i + 1));
+
+			most = cells > most ? cells : most;
+		}
+	return most;
+}
+
+static invar_status run_job(job *j)
+{
+	size_t cells = inv_extent_cells(j->in), threads = j->a->ctx->threads;
+	invar_status st;
+
+	j->per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
+	j->room = buffer_cells(j->a, j->in);
+	j->buffers = inv_alloc(2 * threads * j->room * sizeof *j->buffers + 1);
+	j->faults = inv_calloc(threads, sizeof *j->faults);
+	if (!j->buffers || !j->faults)
+		st = inv_fail(INVAR_E_NOMEM, "no memory for pictures between augmentations");
+	else {
+		inv_parallel(j->a->ctx, inv_blocks(j->images, j->per_block), run_block, j);
+		st = first_fault(j);
+	}
+	inv_free(j->buffers);
+	inv_free(j->faults);
+	return st;
+}
+
+invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
+                                 const float *x, const uint64_t shape[4],
+                                 const float *params, float *out)
+{
+	job j = {.a = a, .d = d, .x = x, .params = params, .out = out};
+	invar_status st = inv_augment_shape(shape, &j.in);
+
+	if (st != INVAR_OK || (st = inv_augment_result(a, j.in, &j.result)) != INVAR_OK ||
+	    (st = check_draw(d, shape[0])) != INVAR_OK)
+		return st;
+	j.images = (size_t)shape[0];
+	for (size_t i = 0; i < j.images && params; i++)
+		if ((st = inv_augment_check_row(a, j.in, params + i * a->spec.columns, i)) !=
+		    INVAR_OK)
+			return st;
+	j.t = prepare_streams(d);
+	return run_job(&j);
+}

@@ -1,0 +1,54 @@
+/*
+ * augment.h - a SPEC at work: rows of parameters, and pictures made by them.
+ *
+ * The draws of an image follow from (seed, split, epoch, copy, image index) and the
+ * place of the operation in the SPEC, each from a stream of its own, so that no
+ * operation's numbers depend on what another one drew.
+ */
+#ifndef INV_AUGMENT_H
+#define INV_AUGMENT_H
+
+#include "base/context.h"
+#include "images/augment/kernels.h"
+#include "images/spec.h"
+#include "math/kernels.h"
+
+enum { INV_MOST_CHANNELS = 64, INV_BATCH_INDICES = 256 };
+
+struct invar_augment {
+	invar_context *ctx;
+	inv_spec spec;
+	char (*names)[32]; /* of the columns */
+	struct inv_image_kernels image;
+	struct inv_kernels math;
+	inv_tools tools;
+	float mean[INV_MOST_CHANNELS], std[INV_MOST_CHANNELS];
+};
+
+/* [n, c, h, w] as a shape of one image; refuses what does not fit in memory. */
+invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out);
+
+/* What the chain of a row makes of a picture's shape; the same for all chains. */
+invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out);
+
+/* Refuses a row that no draw could have given; `image` is for the sentence. */
+invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const float *row,
+                                   uint64_t image);
+
+/* Whether operation i acts on the image of this row. */
+bool inv_augment_acts(const invar_augment *a, const float *row, size_t i);
+
+/* The shape that operation i is given. */
+inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i);
+
+/* What a file of parameters says, in memory; `name` is for sentences. */
+invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
+                                      size_t bytes, const char *name,
+                                      const uint64_t shape[4], float *params);
+
+static inline const float *inv_augment_own(const inv_spec_op *o, const float *row)
+{
+	return row + o->column + o->has_on;
+}
+
+#endif

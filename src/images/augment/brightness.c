@@ -1,0 +1,34 @@
+/* brightness.c - pixels times a factor, as torchvision's adjust_brightness. */
+#include "images/augment/light.h"
+
+enum { FACTOR = INV_OWN_KEY };
+
+static const inv_key keys[] = {
+	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL, "what pixels are multiplied by"},
+};
+
+static const char *const columns[] = {"factor"};
+
+static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+{
+	(void)in;
+	row[0] = inv_draw_range(c, v[FACTOR]);
+}
+
+static invar_status apply(const inv_op_call *call, float *out)
+{
+	inv_pixels_scale(call, call->row[0], 0, out);
+	return INVAR_OK;
+}
+
+const inv_op inv_op_brightness = {
+	.name = "brightness",
+	.class_name = "brightness",
+	.help = "makes pixels darker or lighter",
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+	.columns = columns,
+	.column_count = sizeof columns / sizeof *columns,
+	.draw = draw,
+	.apply = apply,
+};

@@ -1,0 +1,62 @@
+/* flip.c - mirror images; flip:p=0.5 mirrors one in two. */
+#include <string.h>
+
+#include "images/augment/op.h"
+
+enum { AXIS = INV_OWN_KEY };
+enum { HORIZONTAL, VERTICAL };
+
+static const inv_key keys[] = {
+	{"axis", INV_KEY_WORD, HORIZONTAL, HORIZONTAL, 0, 0, "horizontal|vertical",
+     "left and right, or top and bottom, change places"},
+};
+
+static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+{
+	bool sideways = inv_value_is(v[AXIS], HORIZONTAL);
+	const double whole[9] = {sideways ? -1 : 1,
+	                         0,
+	                         sideways ? (double)in.w - 1 : 0,
+	                         0,
+	                         sideways ? 1 : -1,
+	                         sideways ? 0 : (double)in.h - 1,
+	                         0,
+	                         0,
+	                         1};
+
+	(void)row;
+	memcpy(m, whole, sizeof whole);
+}
+
+static void mirror_row(const float *in, size_t width, float *out)
+{
+	for (size_t u = 0; u < width; u++)
+		out[u] = in[width - 1 - u];
+}
+
+static invar_status apply(const inv_op_call *call, float *out)
+{
+	inv_extent s = call->shape;
+	bool sideways = inv_value_is(call->v[AXIS], HORIZONTAL);
+
+	for (size_t c = 0; c < s.c; c++)
+		for (size_t y = 0; y < s.h; y++) {
+			float *row = out + (c * s.h + y) * s.w;
+
+			if (sideways)
+				mirror_row(call->in + (c * s.h + y) * s.w, s.w, row);
+			else
+				memcpy(row, call->in + (c * s.h + s.h - 1 - y) * s.w, s.w * sizeof *row);
+		}
+	return INVAR_OK;
+}
+
+const inv_op inv_op_flip = {
+	.name = "flip",
+	.class_name = "flip",
+	.help = "mirrors",
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+	.matrix = matrix,
+	.apply = apply,
+};

@@ -1,0 +1,63 @@
+/*
+ * kernels.h - the loops over pixels, by table, as in math/kernels.h.
+ *
+ * kernels_ref.c is complete and plain; kernels_avx2.c overrides what it improves
+ * with the same arithmetic in the same order, so that both give the same bits.
+ */
+#ifndef INV_IMAGE_KERNELS_H
+#define INV_IMAGE_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Where the pixel (u, v) of the result comes from:
+ * x = xx u + xy v + x0, y = yx u + yy v + y0, in pixels of the source.
+ */
+typedef struct inv_source {
+	double xx, xy, x0;
+	double yx, yy, y0;
+} inv_source;
+
+/* Planes [planes, h, w] seen through a map of positions. */
+typedef struct inv_view {
+	const float *in;
+	size_t planes, h, w;
+	float *out;
+	size_t out_h, out_w;
+	inv_source at;
+} inv_view;
+
+struct inv_image_kernels {
+	/*
+	 * Pixels `from` to `to` of row v of all planes, bilinear, where all four
+	 * neighbours are known to lie inside.
+	 */
+	void (*warp_span)(const inv_view *view, size_t v, size_t from, size_t to);
+	/*
+	 * out[i] = row[at[i]] and its right neighbour mixed by share[i]. Both exist.
+	 */
+	void (*stretch_row)(const float *row, const int32_t *at, const float *share,
+	                    size_t count, float *out);
+	/* out = a + share (b - a) */
+	void (*mix_rows)(const float *a, const float *b, float share, size_t count, float *out);
+	/* y += scale x */
+	void (*add_scaled)(const float *x, float scale, size_t count, float *y);
+	/* out = x + (mean + std out) */
+	void (*add_field)(const float *x, float mean, float std, size_t count, float *out);
+	/* out = x scale + offset, held between low and high */
+	void (*scale)(const float *x, float scale, float offset, float low, float high,
+	              size_t count, float *out);
+};
+
+/* cpu: the context's INV_CPU_* flags. */
+void inv_image_kernels_init(struct inv_image_kernels *k, unsigned cpu);
+
+void inv_image_kernels_ref(struct inv_image_kernels *k);
+void inv_image_kernels_avx2(struct inv_image_kernels *k);
+
+/* One pixel of one plane, all four neighbours inside: the meaning of warp_span. */
+float inv_mix_four(float a, float b, float c, float d, float fx, float fy);
+
+#endif

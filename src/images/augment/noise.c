@@ -1,0 +1,46 @@
+/*
+ * noise.c - Gaussian noise on every value, as Kornia's RandomGaussianNoise.
+ *
+ * y = x + mean + std n, without clipping. The field n is a function of the seed, the
+ * purpose, the epoch, the copy and the image, so two columns repeat the picture.
+ */
+#include "images/augment/kernels.h"
+#include "images/augment/op.h"
+#include "math/kernels.h"
+
+enum { MEAN = INV_OWN_KEY, STD };
+
+static const inv_key keys[] = {
+	{"mean", INV_KEY_RANGE, 0, 0, -1000, 1000, NULL, "of the noise"},
+	{"std", INV_KEY_RANGE, 1, 1, 0, 1000, NULL, "of the noise"},
+};
+
+static const char *const columns[] = {"mean", "std"};
+
+static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+{
+	(void)in;
+	row[0] = inv_draw_range(c, v[MEAN]);
+	row[1] = inv_draw_range(c, v[STD]);
+}
+
+static invar_status apply(const inv_op_call *call, float *out)
+{
+	size_t cells = inv_extent_cells(call->shape);
+
+	inv_fill_normal(&call->field, call->index, out, cells);
+	call->tools->image->add_field(call->in, call->row[0], call->row[1], cells, out);
+	return INVAR_OK;
+}
+
+const inv_op inv_op_noise = {
+	.name = "noise",
+	.class_name = "RandomGaussianNoise",
+	.help = "adds Gaussian noise to every value",
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+	.columns = columns,
+	.column_count = sizeof columns / sizeof *columns,
+	.draw = draw,
+	.apply = apply,
+};

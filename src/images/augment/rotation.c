@@ -1,0 +1,80 @@
+/*
+ * rotation.c - turning about the centre, as Kornia's RandomRotation.
+ *
+ * M = T(c) R T(-c), R = [[cos, sin], [-sin, cos]]: a positive angle turns the
+ * picture counter-clockwise as displayed. The size stays; what leaves the frame
+ * is lost.
+ */
+#include <math.h>
+
+#include "images/augment/warp.h"
+
+enum { DEGREES = INV_OWN_KEY, ALIGN, CORNERS, FILL, CIRCLE, COUNT };
+enum { ANGLE };
+
+static const inv_key keys[] = {
+	{"degrees", INV_KEY_SPREAD, -180, 180, -3600, 3600, NULL, "angles, counter-clockwise"},
+	{"align_corners", INV_KEY_WORD, INV_CORNERS_TRUE, INV_CORNERS_TRUE, 0, 0,
+     INV_WORDS_BOOLEAN, "as Kornia's"},
+	{"corners", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_CORNERS,
+     "exact drops Kornia's stretch under align_corners=false"},
+	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
+	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
+};
+_Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
+
+static const char *const columns[] = {"angle"};
+
+static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+{
+	(void)in;
+	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
+}
+
+static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+{
+	double angle = row[ANGLE] * (M_PI / 180), c = cos(angle), s = sin(angle);
+	double cx = (double)(in.w - 1) / 2, cy = (double)(in.h - 1) / 2;
+
+	(void)v;
+	m[0] = c;
+	m[1] = s;
+	m[2] = (1 - c) * cx - s * cy;
+	m[3] = -s;
+	m[4] = c;
+	m[5] = s * cx + (1 - c) * cy;
+	m[6] = m[7] = 0;
+	m[8] = 1;
+}
+
+static invar_status apply(const inv_op_call *call, float *out)
+{
+	const inv_value *v = call->v;
+	inv_warp w = {.align_corners = inv_value_is(v[ALIGN], INV_CORNERS_TRUE),
+	              .exact = inv_value_is(v[CORNERS], INV_CORNERS_EXACT),
+	              .fill = (int)v[FILL].low,
+	              .circle = inv_value_is(v[CIRCLE], 1)};
+
+	matrix(v, call->shape, call->row, w.m);
+	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
+	return INVAR_OK;
+}
+
+static const inv_param_array arrays[] = {
+	{"degrees", 0, {1, 1}, false, {ANGLE}, NULL, NULL},
+};
+
+const inv_op inv_op_rotation = {
+	.name = "rotation",
+	.class_name = "RandomRotation",
+	.help = "turns about the centre",
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+	.columns = columns,
+	.column_count = sizeof columns / sizeof *columns,
+	.arrays = arrays,
+	.array_count = sizeof arrays / sizeof *arrays,
+	.draw = draw,
+	.matrix = matrix,
+	.apply = apply,
+};

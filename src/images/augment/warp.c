@@ -1,0 +1,256 @@
+/*
+ * warp.c - a row of the result at a time: outside, border, inside, border, outside.
+ *
+ * Positions run along a straight line through the source, so the pixels of a row
+ * that have all four neighbours are one span, and those that have any are a wider
+ * one. The inner span goes to the kernel, which checks nothing; the pixels between
+ * the two are looked at one by one.
+ */
+#include "images/augment/warp.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The map ----------------------------------------------------------------- */
+
+static inv_source invert(const double m[9])
+{
+	double det = m[0] * m[4] - m[1] * m[3];
+	inv_source s = {
+		.xx = m[4] / det, .xy = -m[1] / det, .yx = -m[3] / det, .yy = m[0] / det};
+
+	s.x0 = -(s.xx * m[2] + s.xy * m[5]);
+	s.y0 = -(s.yx * m[2] + s.yy * m[5]);
+	return s;
+}
+
+/* A side of one pixel has no size - 1 to divide by; there both conventions agree. */
+static double stretch(size_t side)
+{
+	return side > 1 ? (double)side / (double)(side - 1) : 1;
+}
+
+inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
+{
+	inv_source s = invert(w->m);
+	double px = 1 / stretch(out.w), py = 1 / stretch(out.h);
+	double sx = stretch(in.w), sy = stretch(in.h);
+
+	if (w->align_corners || w->exact)
+		return s;
+	s.x0 = (s.x0 + (s.xx * px + s.xy * py) / 2) * sx - 0.5;
+	s.y0 = (s.y0 + (s.yx * px + s.yy * py) / 2) * sy - 0.5;
+	s.xx *= px * sx;
+	s.xy *= py * sx;
+	s.yx *= px * sy;
+	s.yy *= py * sy;
+	return s;
+}
+
+/* ---- Spans -------------------------------------------------------------------- */
+
+typedef struct span {
+	size_t from, to;
+} span;
+
+/* A position along a row, by the kernels' own arithmetic. */
+typedef struct line {
+	double step, start;
+} line;
+
+static double place(line l, size_t u)
+{
+	return fma(l.step, (double)u, l.start);
+}
+
+static bool within(line l, size_t u, double low, double high, bool closed)
+{
+	double at = place(l, u);
+
+	return (closed ? at >= low : at > low) && at < high;
+}
+
+static size_t clamp_index(double value, size_t most)
+{
+	return !(value > 0) ? 0 : value >= (double)most ? most : (size_t)value;
+}
+
+/*
+ * Keeps of s the pixels whose place lies between low and high. Solved for u, then
+ * widened by a pixel and cut back by looking, since rounding may say otherwise.
+ */
+static span clip(span s, line l, double low, double high, bool closed)
+{
+	double a = (low - l.start) / l.step, b = (high - l.start) / l.step;
+	size_t from, to;
+
+	if (s.from >= s.to || (l.step == 0 && !within(l, s.from, low, high, closed)))
+		return (span){0, 0};
+	if (l.step == 0)
+		return s;
+	from = clamp_index(floor(fmin(a, b)) - 1, s.to);
+	to = clamp_index(ceil(fmax(a, b)) + 2, s.to);
+	if (from < s.from)
+		from = s.from;
+	while (from < to && !within(l, from, low, high, closed))
+		from++;
+	while (to > from && !within(l, to - 1, low, high, closed))
+		to--;
+	return (span){from, to};
+}
+
+/* ---- Pixels near and beyond the border ------------------------------------------- */
+
+/*
+ * Where a position outside is looked for instead, as PyTorch's grid_sample does:
+ * reflect turns at pixel centres (align_corners) or half a pixel beyond them.
+ */
+static double mirror(double at, size_t side, bool centres)
+{
+	double low = centres ? 0 : -0.5, length = centres ? (double)(side - 1) : (double)side;
+	double rest, turns;
+
+	if (length <= 0)
+		return 0;
+	at = fabs(at - low);
+	turns = floor(at / length);
+	rest = at - turns * length;
+	return low + (fmod(turns, 2) == 0 ? rest : length - rest);
+}
+
+static double bring_inside(const inv_warp *w, double at, size_t side)
+{
+	if (w->fill == INV_FILL_REFLECT)
+		at = mirror(at, side, w->align_corners);
+	return fmin(fmax(at, 0), (double)(side - 1));
+}
+
+typedef struct near_border {
+	ptrdiff_t x, y;
+	float fx, fy;
+} near_border;
+
+static float tap(const float *plane, const inv_view *view, ptrdiff_t x, ptrdiff_t y,
+                 float beyond)
+{
+	if (x < 0 || y < 0 || x >= (ptrdiff_t)view->w || y >= (ptrdiff_t)view->h)
+		return beyond;
+	return plane[(size_t)y * view->w + (size_t)x];
+}
+
+static near_border look(const inv_warp *w, const inv_view *view, line x, line y, size_t u)
+{
+	double px = place(x, u), py = place(y, u);
+
+	if (w->fill == INV_FILL_EDGE || w->fill == INV_FILL_REFLECT) {
+		px = bring_inside(w, px, view->w);
+		py = bring_inside(w, py, view->h);
+	}
+	return (near_border){(ptrdiff_t)floor(px), (ptrdiff_t)floor(py),
+	                     (float)(px - floor(px)), (float)(py - floor(py))};
+}
+
+/* `beyond` has the colour of what lies outside, by plane. */
+static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, size_t v,
+                      span s, const float *beyond)
+{
+	for (size_t u = s.from; u < s.to; u++) {
+		near_border n = look(w, view, x, y, u);
+
+		for (size_t c = 0; c < view->planes; c++) {
+			const float *p = view->in + c * view->h * view->w;
+
+			view->out[(c * view->out_h + v) * view->out_w + u] = inv_mix_four(
+				tap(p, view, n.x, n.y, beyond[c]), tap(p, view, n.x + 1, n.y, beyond[c]),
+				tap(p, view, n.x, n.y + 1, beyond[c]),
+				tap(p, view, n.x + 1, n.y + 1, beyond[c]), n.fx, n.fy);
+		}
+	}
+}
+
+static void fill_span(const inv_view *view, size_t v, span s, const float *beyond)
+{
+	for (size_t c = 0; c < view->planes; c++) {
+		float *row = view->out + (c * view->out_h + v) * view->out_w;
+
+		for (size_t u = s.from; u < s.to; u++)
+			row[u] = beyond[c];
+	}
+}
+
+static void warp_row(const struct inv_image_kernels *k, const inv_warp *w,
+                     const inv_view *view, size_t v, const float *beyond)
+{
+	line x = {view->at.xx, fma(view->at.xy, (double)v, view->at.x0)};
+	line y = {view->at.yx, fma(view->at.yy, (double)v, view->at.y0)};
+	span all = {0, view->out_w}, any = all, inner;
+
+	inner = clip(all, x, 0, (double)view->w - 1, true);
+	inner = clip(inner, y, 0, (double)view->h - 1, true);
+	if (w->fill == INV_FILL_ZEROS || w->fill == INV_FILL_MEAN) {
+		any = clip(all, x, -1, (double)view->w, false);
+		any = clip(any, y, -1, (double)view->h, false);
+	}
+	if (inner.from >= inner.to)
+		inner = (span){any.to, any.to};
+	fill_span(view, v, (span){0, any.from}, beyond);
+	slow_span(w, view, x, y, v, (span){any.from, inner.from}, beyond);
+	if (inner.from < inner.to)
+		k->warp_span(view, v, inner.from, inner.to);
+	slow_span(w, view, x, y, v, (span){inner.to, any.to}, beyond);
+	fill_span(view, v, (span){any.to, all.to}, beyond);
+}
+
+/* ---- The picture ------------------------------------------------------------------ */
+
+static float mean_of(const float *x, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += x[i];
+	return (float)(sum / (double)count);
+}
+
+/* Pixels whose centre lies outside the largest circle about the centre. */
+static void mask_circle(const inv_view *view, size_t v, const float *beyond)
+{
+	double radius = (double)(view->out_h < view->out_w ? view->out_h : view->out_w) / 2;
+	double dy = (double)v - (double)(view->out_h - 1) / 2;
+	double centre = (double)(view->out_w - 1) / 2, rest = radius * radius - dy * dy;
+	double half = rest > 0 ? sqrt(rest) : -1;
+	size_t from = half < 0 ? view->out_w : clamp_index(ceil(centre - half), view->out_w);
+	size_t to = half < 0 ? view->out_w : clamp_index(floor(centre + half) + 1, view->out_w);
+
+	fill_span(view, v, (span){0, from}, beyond);
+	fill_span(view, v, (span){to, view->out_w}, beyond);
+}
+
+/* Planes are taken a few at a time, so that their fill colours need no memory. */
+enum { PLANES = 16 };
+
+void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
+                    inv_extent shape, inv_extent result, float *out)
+{
+	size_t plane = shape.h * shape.w;
+	inv_view view = {.h = shape.h,
+	                 .w = shape.w,
+	                 .out_h = result.h,
+	                 .out_w = result.w,
+	                 .at = inv_warp_source(w, shape, result)};
+
+	for (size_t c = 0; c < shape.c; c += PLANES) {
+		float beyond[PLANES] = {0};
+
+		view.planes = shape.c - c < PLANES ? shape.c - c : PLANES;
+		view.in = in + c * plane;
+		view.out = out + c * result.h * result.w;
+		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
+			beyond[i] = mean_of(view.in + i * plane, plane);
+		for (size_t v = 0; v < result.h; v++) {
+			warp_row(k, w, &view, v, beyond);
+			if (w->circle)
+				mask_circle(&view, v, beyond);
+		}
+	}
+}

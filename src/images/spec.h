@@ -1,0 +1,43 @@
+/*
+ * spec.h - the text that describes an augmentation.
+ *
+ *     set   = [weight*]chain {"|" [weight*]chain}     one chain is drawn an image
+ *     chain = op {"+" op}                             left first
+ *     op    = name [":" key=value {"," key=value}]
+ *     value = number | a..b | HxW | word
+ *
+ * Spaces around names, signs and values are ignored. Keys that are not given keep
+ * their defaults, the paper's values.
+ */
+#ifndef INV_SPEC_H
+#define INV_SPEC_H
+
+#include "images/augment/op.h"
+
+enum { INV_MOST_OPS = 16, INV_MOST_CHAINS = 16 };
+/* A single number may become a range and lose its exponent, so the second is longer. */
+enum { INV_SPEC_TEXT = 4096, INV_SPEC_CANONICAL = 4 * INV_SPEC_TEXT };
+
+typedef struct inv_spec_op {
+	const inv_op *op;
+	inv_value value[INV_MOST_KEYS];
+	size_t chain;
+	size_t column; /* of its first column, `on` included, in the row of the set */
+	bool has_on;   /* p < 1: its columns begin with `on` */
+} inv_spec_op;
+
+typedef struct inv_spec {
+	size_t chains, ops;
+	double weight[INV_MOST_CHAINS];
+	size_t first[INV_MOST_CHAINS + 1]; /* ops of chain i: first[i] to first[i + 1] */
+	inv_spec_op op[INV_MOST_OPS];      /* of all chains, in order */
+	size_t columns;
+	char canonical[INV_SPEC_CANONICAL]; /* the shortest text that means the same */
+} inv_spec;
+
+invar_status inv_spec_parse(const char *text, inv_spec *out);
+
+/* The name of a column: "chain", "angle", "1.on"; out has 32 places. */
+void inv_spec_column(const inv_spec *s, size_t column, char out[32]);
+
+#endif
