@@ -1,57 +1,108 @@
-"""train.py - one MaWa training step: invar against PyTorch, and both against the peak.
+"""train.py - one training step of each loss: invar against PyTorch, and both against the peak.
 
-Batch 256, s = 3 (1024 rows), hidden 4096, d = 384 and 2048. A step is five matrix
-products of 2 * 1024 * d * 4096 operations (two forward, two for the weights, one
-for the hidden layer; nobody needs the gradient of the input), the loss, and AdamW.
+Hidden 4096; batch 256, s = 3 (1024 rows) for MaWa, WaCo and HSIC; 1024 images, two
+views each (2048 rows) for SimCLR; d = 384 and 2048. Directions and permutations of
+WaCo are drawn in the step, by both.
 
-PyTorch is taken at its best: eager and compiled, three forms of AdamW, with the
-allocator's defaults and with memory kept and huge pages allowed. A short trial finds
-the three fastest, which then run in turn with invar and with the peak itself; the
-best of their medians is PyTorch's.
+PyTorch is taken at its best: eager and compiled, three forms of AdamW, the ways of
+writing the loss of peers/torch_losses.py, with the allocator's defaults and with memory
+kept and huge pages allowed. A short trial finds the three fastest, which then run in
+turn with invar and with the peak itself; the best of their medians is PyTorch's.
+
+The share of the peak counts the products that the definition needs, the same for both
+sides, and neither AdamW, sorting, drawing nor what goes over an array once.
 """
+
+import sys
 
 import torch
 
 import common
 
-ROWS, HIDDEN = 1024, 4096
-WIDTHS = {384: 20, 2048: 4}  # d: steps in one measurement
+HIDDEN, IMAGES, SAMPLES, VIEWS_IMAGES, DIRECTIONS = 4096, 256, 3, 1024, 1000
+TITLES = {"mawa": "MaWa step (batch 256, s = 3, hidden 4096)",
+          "waco": "WaCo step (batch 256, s = 3, 1000 directions, hidden 4096)",
+          "simclr": "SimCLR step (batch 1024, two views, hidden 4096)",
+          "hsic": "HSIC step (batch 256, s = 3, hidden 4096)"}
+STEPS = {"mawa": {384: 20, 2048: 4}, "waco": {384: 5, 2048: 2}, "simclr": {384: 6, 2048: 2},
+         "hsic": {384: 10, 2048: 3}}  # in one measurement
 VARIANTS = ("eager/fused", "eager/foreach", "eager/compiled", "compile/fused", "compile/foreach",
             "compile/compiled")
+FORMS = {"mawa": ("plain",), "waco": ("columns", "rows"), "simclr": ("plain",),
+         "hsic": ("product", "cdist")}
 KEPT = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "8589934592",
         "MALLOC_TOP_PAD_": "268435456", "THP_MEM_ALLOC_ENABLE": "1"}
 FINALISTS = 3
 ALLOCATORS = {"plain": {}, "kept memory": KEPT}
 
 
-def flops(d):
-    return 5 * 2.0 * ROWS * d * HIDDEN
+# ---- what a step needs ---------------------------------------------------------
+
+def mlp_flops(rows, d):
+    """Two products forward, two for the weights, one for the hidden layer; nobody needs
+    the gradient of the input."""
+    return 5 * 2.0 * rows * d * HIDDEN
 
 
-def peer_step(program, d, steps, variant):
-    return lambda: program.ask("step %d %d %s" % (d, steps, variant)) / steps
+def waco_flops(n, m, d):
+    """A pair projects as the sum of its halves, so the shuffled pairs need no product;
+    X has n distinct rows; Z is projected once for XZ and twice for ZZ, and each of
+    these has its gradient, which X has not."""
+    x, z = 1 + 2, 1 + 2
+    return 2.0 * DIRECTIONS * d * (x * n + z * m + z * m)
 
 
-def try_variants(options, d, steps):
+def gram_flops(rows, d):
+    """All pairs of rows, each once; their gradient is a full product, twice as much."""
+    return 1.0 * rows * rows * d
+
+
+def flops(loss, d):
+    m = (SAMPLES + 1) * IMAGES
+    if loss == "simclr":
+        rows = 2 * VIEWS_IMAGES
+        return mlp_flops(rows, d) + 3 * gram_flops(rows, d)
+    extra = {"mawa": 0, "waco": waco_flops(IMAGES, m, d),
+             "hsic": gram_flops(IMAGES, d) + 3 * gram_flops(m, d)}
+    return mlp_flops(m, d) + extra[loss]
+
+
+COUNTED = {"mawa": "the five products of the adapter",
+           "waco": "the adapter's five products, and 2·1000·d·(3·256 + 6·1024) of projections and "
+                   "their gradients",
+           "simclr": "the adapter's five products over 2048 rows, and 3·2048²·d of similarities and "
+                     "their gradient",
+           "hsic": "the adapter's five products, and (256² + 3·1024²)·d of distances and their gradient"}
+
+
+# ---- measuring -------------------------------------------------------------------
+
+def peer_step(program, loss, d, variant):
+    steps = STEPS[loss][d]
+    return lambda: program.ask("step %s %d %d %s" % (loss, d, steps, variant)) / steps
+
+
+def try_variants(options, loss, d):
     """{(allocator, variant): seconds a step}, one after the other."""
     times = {}
     for allocator, environment in ALLOCATORS.items():
         program = common.peer_program(options, "torch_train.py", environment)
-        for variant in VARIANTS:
-            measure = peer_step(program, d, steps, variant)
+        for variant in ["%s/%s" % (v, form) for form in FORMS[loss] for v in VARIANTS]:
+            measure = peer_step(program, loss, d, variant)
             times[allocator, variant] = min(measure() for _ in range(2))
         program.close()
     return times
 
 
-def compare(options, d, steps):
+def compare(options, loss, d):
     """Medians in turn: the peak, invar, and PyTorch's best finalist by name."""
-    times = try_variants(options, d, steps)
+    times = try_variants(options, loss, d)
     finalists = sorted(times, key=times.get)[:FINALISTS]
     peers = {f: common.peer_program(options, "torch_train.py", ALLOCATORS[f[0]]) for f in finalists}
     own = common.invar_program(options)
-    sides = {f: peer_step(program, d, steps, f[1]) for f, program in peers.items()}
-    sides["invar"] = lambda: own.ask("step %d %d" % (d, steps)) / steps
+    steps = STEPS[loss][d]
+    sides = {f: peer_step(program, loss, d, f[1]) for f, program in peers.items()}
+    sides["invar"] = lambda: own.ask("step %s %d %d" % (loss, d, steps)) / steps
     sides["peak"] = lambda: common.measure_peak(options)
     found = common.in_turn(options.rounds, sides)
     for program in [own, *peers.values()]:
@@ -61,28 +112,53 @@ def compare(options, d, steps):
     return found, "%s, %s" % best[::-1], times
 
 
-def rows_of(d, found, best):
-    share = lambda seconds: "%.0f %%" % (100 * flops(d) / seconds / 1e9 / found["peak"])
+# ---- the page --------------------------------------------------------------------
+
+def row_of(loss, d, found, best):
+    share = lambda seconds: "%.0f %%" % (100 * flops(loss, d) / seconds / 1e9 / found["peak"])
     return [str(d), "%.1f ms" % (1e3 * found["invar"]), "%.1f ms" % (1e3 * found["torch"]),
             "%.2f" % (found["torch"] / found["invar"]), share(found["invar"]), share(found["torch"]),
             "%.0f" % found["peak"], best]
 
 
-def main():
-    options = common.arguments(__doc__)
-    rows, trials = [], []
-    for d, steps in WIDTHS.items():
-        found, best, times = compare(options, d, steps)
-        rows.append(rows_of(d, found, best))
-        trials += [[str(d), variant, allocator, "%.1f ms" % (1e3 * seconds)]
-                   for (allocator, variant), seconds in times.items()]
-    body = "%s. Medians of %d rounds in turn; best of PyTorch's variants below.\n\n" % (
-        common.versions(torch), options.rounds)
+def trial_table(trials):
+    """trials {d: times}: a row a variant, a column each width and allocator."""
+    columns = [(d, allocator) for d in trials for allocator in ALLOCATORS]
+    variants = dict.fromkeys(variant for times in trials.values() for _, variant in times)
+    rows = [[variant] + ["%.1f ms" % (1e3 * trials[d][allocator, variant]) for d, allocator in columns]
+            for variant in variants]
+    return common.table(["variant"] + ["d = %d, %s" % column for column in columns], rows)
+
+
+def measure_loss(options, loss, widths):
+    found = {d: compare(options, loss, d) for d in widths}
+    body = "%s. Medians of %d rounds in turn; best of PyTorch's variants below. Of peak: %s.\n\n" % (
+        common.versions(torch), options.rounds, COUNTED[loss])
     body += common.table(["d", "invar", "PyTorch", "times faster", "invar, of peak", "PyTorch, of peak",
-                          "peak GFLOP/s", "PyTorch's best"], rows)
-    body += "\n\nPyTorch's variants, best of two tries of each (MODE/AdamW):\n\n"
-    body += common.table(["d", "variant", "memory", "step"], trials)
-    common.report(options, "train", "MaWa step (batch 256, s = 3, hidden 4096)", body)
+                          "peak GFLOP/s", "PyTorch's best"],
+                         [row_of(loss, d, medians, best) for d, (medians, best, _) in found.items()])
+    body += "\n\nPyTorch's variants (MODE/AdamW/FORM), best of two tries of each:\n\n"
+    body += trial_table({d: times for d, (_, _, times) in found.items()})
+    common.report(options, "train" if loss == "mawa" else "train_" + loss, TITLES[loss], body)
+
+
+def chosen(option, text, known):
+    """The comma-separated words of an option, all of them known."""
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            sys.exit("train.py: --%s has no '%s'; there are: %s" % (option, word, ",".join(known)))
+    return words
+
+
+def main():
+    losses, widths = list(TITLES), [str(d) for d in STEPS["mawa"]]
+    options = common.arguments(__doc__, losses=",".join(losses), widths=",".join(widths))
+    wanted = chosen("widths", options.widths, widths)
+    if options.write and wanted != widths:
+        sys.exit("train.py: --write replaces the whole table of a loss; leave out --widths")
+    for loss in chosen("losses", options.losses, losses):
+        measure_loss(options, loss, [int(d) for d in wanted])
 
 
 if __name__ == "__main__":

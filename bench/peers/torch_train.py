@@ -1,11 +1,12 @@
-"""torch_train.py - the MaWa training step in PyTorch, driven by lines.
+"""torch_train.py - a training step in PyTorch, driven by lines.
 
-    step D STEPS VARIANT    answers the seconds that STEPS steps took
+    step LOSS D STEPS VARIANT    answers the seconds that STEPS steps took
 
-Batch 256, s = 3, hidden 4096, as in the paper. The batch is made beforehand and
-the loss is the formula as one would write it. A variant is MODE/OPTIMISER with
-MODE eager or compile, OPTIMISER fused, foreach, or compiled (AdamW's step put
-through torch.compile). The first use of a variant warms it up outside the time.
+Hidden 4096, as in the paper; batch 256 with s = 3, for SimCLR 1024 with two views and
+no clean one. The batch is made beforehand. A variant is MODE/OPTIMISER/FORM with MODE
+eager or compile, OPTIMISER fused, foreach, or compiled (AdamW's step put through
+torch.compile), and FORM one of the loss's in torch_losses.py. The first use of a
+variant warms it up outside the time.
 """
 
 import sys
@@ -14,28 +15,36 @@ import time
 import torch
 from torch import nn
 
-N, S, HIDDEN = 256, 3, 4096
+import torch_losses
+
+HIDDEN = 4096
 
 
-def mawa(model, rows, clean):
-    """rows [(s+1), N, d], the clean ones first; clean [N, d]."""
-    return (model(rows) - clean).square().sum(dim=2).mean()
+def make_batch(loss, d):
+    """Rows [k, N, d] that E sees, and the clean features [N, d]."""
+    if loss == "simclr":
+        clean = torch.randn(1024, d)
+        return clean + 0.5 * torch.randn(2, 1024, d), clean
+    clean = torch.randn(256, d)
+    return torch.cat([clean[None], clean + 0.5 * torch.randn(3, 256, d)]), clean
 
 
-def make_step(d, variant):
-    mode, kind = variant.split("/")
+def make_step(loss, d, variant):
+    mode, kind, form = variant.split("/")
+    formula = torch_losses.FORMS[loss][form]
+    torch._dynamo.reset()  # or it takes the next variant for a change of the last one
     torch.manual_seed(0)
-    clean = torch.randn(N, d)
-    rows = torch.cat([clean[None], clean[None] + 0.5 * torch.randn(S, N, d)])
+    rows, clean = make_batch(loss, d)
     model = nn.Sequential(nn.Linear(d, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, d))
     how = {"fused": {"fused": True}}.get(kind, {"foreach": True})
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-4, **how)
-    loss_of = torch.compile(mawa) if mode == "compile" else mawa
+    loss_of = lambda rows, clean, drawn: formula(model(rows), clean, drawn)
+    loss_of = torch.compile(loss_of) if mode == "compile" else loss_of
     update = torch.compile(optimiser.step) if kind == "compiled" else optimiser.step
 
     def step():
         optimiser.zero_grad(set_to_none=True)
-        loss_of(model, rows, clean).backward()
+        loss_of(rows, clean, torch_losses.draw(loss, rows.shape, clean.shape)).backward()
         update()
 
     for _ in range(3):
@@ -48,11 +57,12 @@ def main():
     steps = {}
     print("ready", flush=True)
     for line in sys.stdin:
-        _, d, count, variant = line.split()
-        if (d, variant) not in steps:
+        _, loss, d, count, variant = line.split()
+        key = loss, d, variant
+        if key not in steps:
             steps.clear()  # one at a time: the models are large
-            steps[d, variant] = make_step(int(d), variant)
-        step = steps[d, variant]
+            steps[key] = make_step(loss, int(d), variant)
+        step = steps[key]
         start = time.perf_counter()
         for _ in range(int(count)):
             step()
