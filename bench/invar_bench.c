@@ -3,11 +3,11 @@
  *
  *     invar_bench --threads 2
  *     ready
- *     step 384 10           ->  seconds of 10 MaWa steps at d = 384
+ *     step waco 384 10      ->  seconds of 10 steps of a loss at d = 384
  *     structure 8000 384    ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
  *     probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
- *     profile 384 10        ->  seconds by part, on standard error
+ *     profile waco 384 10   ->  the same, and where they go on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
  */
@@ -22,7 +22,7 @@
 #include "math/neighbours.h"
 #include "measure/classifier.h"
 
-enum { IMAGES = 256, SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
+enum { SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
 
 static double now(void)
 {
@@ -55,31 +55,50 @@ static float *normal_rows(size_t rows, size_t width, const char *purpose)
 /* ---- Training steps ------------------------------------------------------------ */
 
 typedef struct bench_step {
+	const inv_loss *loss;
 	size_t d;
 	inv_step *step;
-	float *rows;
+	float *rows; /* [(s + 1) N, d], the clean ones first */
 } bench_step;
 
-static bench_step *find_step(const invar_context *ctx, bench_step *known, size_t d)
+/* The batch is the loss's own: 256 images, or 1024 in two views for SimCLR. */
+static inv_step_spec step_spec(const inv_loss *loss, size_t d)
 {
-	inv_step_spec spec = {.shape = {d, HIDDEN, d},
-	                      .loss = inv_loss_find("mawa"),
-	                      .opts = {.anchor = 1},
-	                      .N = IMAGES,
-	                      .s = SAMPLES,
-	                      .update = true,
-	                      .weight_decay = 1e-4};
+	size_t most = loss->most_samples;
+
+	return (inv_step_spec){
+		.shape = {d, HIDDEN, d},
+		.loss = loss,
+		.opts = {.anchor = 1, .projections = 1000, .p = 2, .temperature = 0.5},
+		.N = loss->batch,
+		.s = most > 0 && most < SAMPLES ? most : SAMPLES,
+		.update = true,
+		.weight_decay = 1e-4};
+}
+
+static bench_step *find_step(const invar_context *ctx, bench_step *known, const char *name,
+                             size_t d)
+{
+	const inv_loss *loss = inv_loss_find(name);
 	bench_step *at = known;
+	inv_step_spec spec;
 	inv_loss_value value;
 
-	while (at->step && at->d != d && at < known + SIZES - 1)
+	if (!loss) {
+		fprintf(stderr, "invar_bench: no loss '%s'; there are: %s\n", name,
+		        invar_loss_kinds());
+		exit(1);
+	}
+	while (at->step && (at->d != d || at->loss != loss) && at < known + SIZES - 1)
 		at++;
-	if (at->step && at->d == d)
+	if (at->step && at->d == d && at->loss == loss)
 		return at;
 	inv_step_free(at->step);
 	inv_free(at->rows);
+	spec = step_spec(loss, d);
+	at->loss = loss;
 	at->d = d;
-	at->rows = normal_rows((SAMPLES + 1) * IMAGES, d, "bench/rows");
+	at->rows = normal_rows((spec.s + 1) * spec.N, d, "bench/rows");
 	die(inv_step_new(ctx, &spec, &at->step));
 	inv_mlp_init(spec.shape, 1, false, at->step->params);
 	for (int i = 0; i < 3; i++)
@@ -87,9 +106,8 @@ static bench_step *find_step(const invar_context *ctx, bench_step *known, size_t
 	return at;
 }
 
-static double time_steps(const invar_context *ctx, bench_step *known, size_t d, int count)
+static double time_steps(bench_step *b, int count)
 {
-	bench_step *b = find_step(ctx, known, d);
 	inv_loss_value value;
 	double start = now();
 
@@ -98,38 +116,48 @@ static double time_steps(const invar_context *ctx, bench_step *known, size_t d, 
 	return now() - start;
 }
 
+enum { FORWARD, LOSS, LAST_BACK, FIRST_BACK, UPDATE, PARTS };
+
 /* Where a step spends its time: the same calls as step.c, one by one. */
-static double profile_steps(const invar_context *ctx, bench_step *known, size_t d,
-                            int count)
+static void profile_step(bench_step *b, double part[PARTS])
 {
-	bench_step *b = find_step(ctx, known, d);
 	inv_step *p = b->step;
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, 1e-4};
-	double part[4] = {0}, total = now();
-	inv_loss_value value;
+	const float *seen =
+		b->rows + (b->loss->codes_clean(&p->spec.opts) ? 0 : p->spec.N * b->d);
+	inv_loss_batch batch = {.clean = b->rows, .codes = p->codes, .step = p->t};
+	inv_loss_value value = {0};
+	double at[PARTS + 1] = {now()};
 
-	for (int i = 0; i < count; i++) {
-		double t0 = now(), t1, t2, t3;
+	die(inv_mlp_forward(p->pass, p->params, seen, false, p->codes));
+	at[1] = now();
+	die(b->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, &value, p->d_codes));
+	at[2] = now();
+	die(inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads));
+	at[3] = now();
+	die(inv_mlp_backward_first(p->pass, seen, p->grads));
+	at[4] = now();
+	inv_adamw_step(p->ctx, &p->kernels, &adamw, 1e-3, ++p->t, p->grads, p->floats,
+	               p->params, p->m, p->v);
+	at[5] = now();
+	for (int i = 0; i < PARTS; i++)
+		part[i] += at[i + 1] - at[i];
+}
 
-		die(inv_step_measure(p, p->params, b->rows, 0, &value));
-		t1 = now();
-		die(inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads));
-		t2 = now();
-		die(inv_mlp_backward_first(p->pass, b->rows, p->grads));
-		t3 = now();
-		inv_adamw_step(ctx, &p->kernels, &adamw, 1e-3, ++p->t, p->grads, p->floats,
-		               p->params, p->m, p->v);
-		part[0] += t1 - t0;
-		part[1] += t2 - t1;
-		part[2] += t3 - t2;
-		part[3] += now() - t3;
-	}
+static double profile_steps(bench_step *b, int count)
+{
+	double part[PARTS] = {0}, start = now();
+
+	for (int i = 0; i < count; i++)
+		profile_step(b, part);
+	start = now() - start;
 	fprintf(stderr,
-	        "d %zu, ms a step: forward and loss %.2f, second layer back %.2f, "
+	        "%s, d %zu, ms a step: forward %.2f, loss %.2f, second layer back %.2f, "
 	        "first layer back %.2f, AdamW %.2f\n",
-	        d, part[0] / count * 1e3, part[1] / count * 1e3, part[2] / count * 1e3,
-	        part[3] / count * 1e3);
-	return now() - total;
+	        b->loss->name, b->d, part[FORWARD] / count * 1e3, part[LOSS] / count * 1e3,
+	        part[LAST_BACK] / count * 1e3, part[FIRST_BACK] / count * 1e3,
+	        part[UPDATE] / count * 1e3);
+	return start;
 }
 
 /* ---- Structure ------------------------------------------------------------------- */
@@ -227,7 +255,7 @@ int main(int argc, char **argv)
 	                       : 0;
 	bench_step known[SIZES] = {0};
 	invar_context *ctx;
-	char line[200];
+	char line[200], name[20];
 
 	die(invar_context_new(threads, NULL, &ctx));
 	puts("ready");
@@ -236,10 +264,10 @@ int main(int argc, char **argv)
 		size_t a, b, c;
 		char kind;
 
-		if (sscanf(line, "step %zu %zu", &a, &b) == 2)
-			printf("%.9f\n", time_steps(ctx, known, a, (int)b));
-		else if (sscanf(line, "profile %zu %zu", &a, &b) == 2)
-			printf("%.9f\n", profile_steps(ctx, known, a, (int)b));
+		if (sscanf(line, "step %19s %zu %zu", name, &a, &b) == 3)
+			printf("%.9f\n", time_steps(find_step(ctx, known, name, a), (int)b));
+		else if (sscanf(line, "profile %19s %zu %zu", name, &a, &b) == 3)
+			printf("%.9f\n", profile_steps(find_step(ctx, known, name, a), (int)b));
 		else if (sscanf(line, "probe %c%*c %zu %zu %zu", &kind, &a, &b, &c) == 4)
 			printf("%.9f\n", time_probe(ctx, kind, a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)

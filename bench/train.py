@@ -28,8 +28,7 @@ STEPS = {"mawa": {384: 20, 2048: 4}, "waco": {384: 5, 2048: 2}, "simclr": {384: 
          "hsic": {384: 10, 2048: 3}}  # in one measurement
 VARIANTS = ("eager/fused", "eager/foreach", "eager/compiled", "compile/fused", "compile/foreach",
             "compile/compiled")
-FORMS = {"mawa": ("plain",), "waco": ("columns", "rows"), "simclr": ("plain",),
-         "hsic": ("product", "cdist")}
+FORMS = {"mawa": ("",), "waco": ("/columns", "/rows"), "simclr": ("",), "hsic": ("/product", "/cdist")}
 KEPT = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "8589934592",
         "MALLOC_TOP_PAD_": "268435456", "THP_MEM_ALLOC_ENABLE": "1"}
 FINALISTS = 3
@@ -87,7 +86,7 @@ def try_variants(options, loss, d):
     times = {}
     for allocator, environment in ALLOCATORS.items():
         program = common.peer_program(options, "torch_train.py", environment)
-        for variant in ["%s/%s" % (v, form) for form in FORMS[loss] for v in VARIANTS]:
+        for variant in [v + form for form in FORMS[loss] for v in VARIANTS]:
             measure = peer_step(program, loss, d, variant)
             times[allocator, variant] = min(measure() for _ in range(2))
         program.close()
@@ -137,7 +136,7 @@ def measure_loss(options, loss, widths):
     body += common.table(["d", "invar", "PyTorch", "times faster", "invar, of peak", "PyTorch, of peak",
                           "peak GFLOP/s", "PyTorch's best"],
                          [row_of(loss, d, medians, best) for d, (medians, best, _) in found.items()])
-    body += "\n\nPyTorch's variants (MODE/AdamW/FORM), best of two tries of each:\n\n"
+    body += "\n\nPyTorch's variants (MODE/AdamW, and how the loss is written), best of two tries of each:\n\n"
     body += trial_table({d: times for d, (_, _, times) in found.items()})
     common.report(options, "train" if loss == "mawa" else "train_" + loss, TITLES[loss], body)
 

@@ -120,6 +120,6 @@ def draw(loss, codes_shape, clean_shape):
     return draw_waco(samples * n, clean_shape[1], w) if loss == "waco" else []
 
 
-FORMS = {"mawa": {"plain": mawa}, "simclr": {"plain": simclr},
+FORMS = {"mawa": {"": mawa}, "simclr": {"": simclr},
          "waco": {"columns": waco_columns, "rows": waco_rows},
          "hsic": {"product": hsic_product, "cdist": hsic_cdist}}
