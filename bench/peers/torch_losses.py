@@ -2,9 +2,9 @@
 
 Each takes codes [k, N, w], samples of the same N images, the clean ones first where the
 loss has any, the clean features [N, d], and what it draws at random: drawn outside, as
-torch.compile of PyTorch 2.13 fails on torch.randperm in an index. Where there are two
-natural ways and it depends on the size which is faster, both are here and FORMS names
-them; all forms of a loss give the same value.
+torch.compile of PyTorch 2.13 fails on torch.randperm in an index and makes torch.randn
+slower. Where there are two natural ways and it depends on the size which is faster,
+both are here and FORMS names them; all forms of a loss give the same value.
 """
 
 import torch
@@ -23,8 +23,7 @@ def simclr(codes, clean, drawn):
     """NT-Xent; row i of one view and of the other are partners."""
     n = codes.shape[1]
     z = F.normalize(codes.flatten(0, 1), dim=1)
-    similar = z @ z.T / TEMPERATURE
-    similar = similar.masked_fill(torch.eye(2 * n, dtype=torch.bool), float("-inf"))
+    similar = (z @ z.T / TEMPERATURE).fill_diagonal_(float("-inf"))
     return F.cross_entropy(similar, torch.arange(2 * n).roll(n))
 
 

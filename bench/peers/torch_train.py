@@ -3,10 +3,10 @@
     step LOSS D STEPS VARIANT    answers the seconds that STEPS steps took
 
 Hidden 4096, as in the paper; batch 256 with s = 3, for SimCLR 1024 with two views and
-no clean one. The batch is made beforehand. A variant is MODE/OPTIMISER, or MODE/OPTIMISER/FORM
-where torch_losses.py has several forms of the loss, with MODE eager or compile,
-OPTIMISER fused, foreach, or compiled (AdamW's step put through torch.compile). The
-first use of a variant warms it up outside the time.
+no clean one. The batch is made beforehand. A variant is MODE/OPTIMISER, with /FORM
+where torch_losses.py has several forms of the loss: MODE eager or compile, OPTIMISER
+fused, foreach, or compiled (AdamW's step put through torch.compile). The first use of
+a variant warms it up outside the time.
 """
 
 import sys
