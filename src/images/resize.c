@@ -1,0 +1,375 @@
+/* resize.c - weights of both axes, the passes over floats, the passes over bytes. */
+#include "images/resize.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "images/resize_kernels.h"
+
+/* ---- Weights ----------------------------------------------------------------------- */
+
+static double triangle(double x)
+{
+	x = fabs(x);
+	return x < 1 ? 1 - x : 0;
+}
+
+/* Keys' cubic with the constant a. */
+static double cubic(double x, double a)
+{
+	x = fabs(x);
+	if (x < 1)
+		return ((a + 2) * x - (a + 3)) * x * x + 1;
+	return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+static double filter_at(inv_filter filter, bool antialias, double x)
+{
+	return filter == INV_BILINEAR ? triangle(x) : cubic(x, antialias ? -0.5 : -0.75);
+}
+
+static int32_t hold(double value, double low, double high)
+{
+	return (int32_t)(value < low ? low : value > high ? high : value);
+}
+
+/* Sum 1, where there is anything. */
+static void divide_by_sum(double *weight, int32_t count)
+{
+	double sum = 0;
+
+	for (int32_t j = 0; j < count; j++)
+		sum += weight[j];
+	for (int32_t j = 0; sum != 0 && j < count; j++)
+		weight[j] /= sum;
+}
+
+/* The pixels whose centres lie under the widened filter. */
+static void pillow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
+{
+	double stretch = scale > 1 ? scale : 1, support = (filter + 1) * stretch;
+	double centre = ((double)i + 0.5) * scale;
+	int32_t low = hold(trunc(centre - support + 0.5), 0, (double)t->in - 1);
+	int32_t high = hold(trunc(centre + support + 0.5), low + 1, (double)t->in);
+	double *weight = t->weight + i * t->most;
+
+	t->first[i] = low;
+	t->count[i] = high - low;
+	for (int32_t j = low; j < high; j++)
+		weight[j - low] =
+			filter_at(filter, true, ((double)j - centre + 0.5) * (1 / stretch));
+	divide_by_sum(weight, high - low);
+}
+
+/*
+ * The same as PyTorch has it for floats, with positions in float: 500 pixels away
+ * from the corner they are off by 3e-5, and so would we be from it.
+ */
+static void wide_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
+{
+	float step = (float)scale, stretch = step > 1 ? step : 1;
+	float support = (float)(filter + 1) * stretch, centre = step * ((float)i + 0.5f);
+	float rest = centre - support, end = centre + support;
+	int32_t low = hold(trunc((double)(rest + 0.5f)), 0, (double)t->in - 1);
+	int32_t high = hold(trunc((double)(end + 0.5f)), low + 1, (double)t->in);
+	double *weight = t->weight + i * t->most;
+	float offset = (float)low - centre;
+
+	t->first[i] = low;
+	t->count[i] = high - low;
+	for (int32_t j = 0; j < high - low; j++) {
+		float x = ((float)j + offset) + 0.5f;
+
+		weight[j] = filter_at(filter, true, (double)(x * (1 / stretch)));
+	}
+	divide_by_sum(weight, high - low);
+}
+
+/*
+ * Without antialias: 2 or 4 pixels around a position, those beyond the border taken
+ * from it. Bilinear holds the position itself inside.
+ */
+static void narrow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
+{
+	float place = fmaf((float)scale, (float)i + 0.5f, -0.5f);
+	double last = (double)t->in - 1;
+	int32_t whole, reach = filter + 1, low;
+	double *weight = t->weight + i * t->most;
+
+	if (filter == INV_BILINEAR && place < 0)
+		place = 0;
+	whole = (int32_t)floorf(place);
+	low = hold(whole - reach + 1, 0, last);
+	t->first[i] = low;
+	t->count[i] = hold(whole + reach, 0, last) - low + 1;
+	for (int32_t j = whole - reach + 1; j <= whole + reach; j++)
+		weight[hold(j, 0, last) - low] +=
+			filter_at(filter, false, (double)place - (double)j);
+}
+
+invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filter,
+                           inv_taps_kind kind, inv_taps *taps)
+{
+	static void (*const tap[])(inv_taps *, size_t, double, inv_filter) = {
+		[INV_TAPS_PLAIN] = narrow_tap,
+		[INV_TAPS_ANTIALIAS] = wide_tap,
+		[INV_TAPS_PILLOW] = pillow_tap,
+	};
+	double stretch;
+
+	if (!in || !out || in > INT32_MAX || out > INT32_MAX)
+		return inv_fail(INVAR_E_USE, "a side of %zu pixels cannot be resized to %zu", in,
+		                out);
+	if (scale == 0)
+		scale = (double)in / (double)out;
+	stretch = kind != INV_TAPS_PLAIN && scale > 1 ? scale : 1;
+	taps->in = in;
+	taps->out = out;
+	taps->most = 2 * (size_t)ceil((filter + 1) * stretch) + 2;
+	taps->first = inv_calloc(out, 2 * sizeof *taps->first);
+	taps->weight = inv_calloc(out, taps->most * sizeof *taps->weight);
+	if (!taps->first || !taps->weight) {
+		inv_taps_clear(taps);
+		return inv_fail(INVAR_E_NOMEM, "no memory for resizing to %zu pixels", out);
+	}
+	taps->count = taps->first + out;
+	for (size_t i = 0; i < out; i++)
+		tap[kind](taps, i, scale, filter);
+	return INVAR_OK;
+}
+
+void inv_taps_clear(inv_taps *taps)
+{
+	inv_free(taps->first);
+	inv_free(taps->weight);
+	*taps = (inv_taps){0};
+}
+
+/* ---- Floats ----------------------------------------------------------------------- */
+
+static void resize_row(const inv_taps *t, const float *in, float *out)
+{
+	for (size_t i = 0; i < t->out; i++) {
+		const double *weight = t->weight + i * t->most;
+		const float *p = in + t->first[i];
+		double sum = 0;
+
+		for (int32_t j = 0; j < t->count[i]; j++)
+			sum += weight[j] * (double)p[j];
+		out[i] = (float)sum;
+	}
+}
+
+static void resize_column(const inv_taps *t, size_t i, const float *in, size_t width,
+                          float *out)
+{
+	const float *p = in + (size_t)t->first[i] * width;
+
+	memset(out, 0, width * sizeof *out);
+	for (int32_t j = 0; j < t->count[i]; j++, p += width) {
+		float weight = (float)t->weight[i * t->most + (size_t)j];
+
+		for (size_t u = 0; u < width; u++)
+			out[u] += weight * p[u];
+	}
+}
+
+static void resize_planes(const inv_taps *x, const inv_taps *y, const float *in,
+                          size_t planes, float *rows, float *out)
+{
+	for (size_t c = 0; c < planes; c++) {
+		for (size_t v = 0; v < y->in; v++)
+			resize_row(x, in + (c * y->in + v) * x->in, rows + v * x->out);
+		for (size_t v = 0; v < y->out; v++)
+			resize_column(y, v, rows, x->out, out + (c * y->out + v) * x->out);
+	}
+}
+
+invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
+                        inv_filter filter, bool antialias, size_t out_h, size_t out_w,
+                        float *out)
+{
+	inv_taps x = {0}, y = {0};
+	float *rows = NULL;
+	inv_taps_kind kind = antialias ? INV_TAPS_ANTIALIAS : INV_TAPS_PLAIN;
+	invar_status st = inv_taps_make(w, out_w, 0, filter, kind, &x);
+
+	if (st == INVAR_OK)
+		st = inv_taps_make(h, out_h, 0, filter, kind, &y);
+	if (st == INVAR_OK && !(rows = inv_calloc(h, out_w * sizeof *rows)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for resizing %zu x %zu pixels", h, w);
+	if (st == INVAR_OK)
+		resize_planes(&x, &y, in, planes, rows, out);
+	inv_free(rows);
+	inv_taps_clear(&x);
+	inv_taps_clear(&y);
+	return st;
+}
+
+/* ---- Bytes ------------------------------------------------------------------------ */
+
+enum { SLACK = 16 }; /* bytes that a kernel may read beyond a row */
+
+typedef struct axis {
+	inv_taps taps;
+	inv_fixed_taps fixed;
+	int32_t *memory; /* weight, then high and low */
+} axis;
+
+struct inv_resizer {
+	struct inv_resize_kernels k;
+	inv_filter filter;
+	axis x, y;
+	uint8_t *rows; /* [h, out_w, channels] after the first pass */
+	uint8_t *last; /* the last row of the input, with slack */
+	size_t room, last_room;
+};
+
+static void axis_clear(axis *a)
+{
+	inv_taps_clear(&a->taps);
+	inv_free(a->memory);
+	*a = (axis){0};
+}
+
+static int32_t fixed_weight(double w)
+{
+	double scaled = w * (1 << INV_WEIGHT_BITS);
+
+	return (int32_t)(w < 0 ? scaled - 0.5 : scaled + 0.5);
+}
+
+static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
+{
+	size_t stride, cells;
+	int16_t *high, *low;
+	invar_status st;
+
+	if (a->taps.in == in && a->taps.out == out)
+		return INVAR_OK;
+	axis_clear(a);
+	if ((st = inv_taps_make(in, out, 0, filter, INV_TAPS_PILLOW, &a->taps)) != INVAR_OK)
+		return st;
+	stride = (a->taps.most + 3) / 4 * 4;
+	cells = out * stride;
+	if (!(a->memory = inv_calloc(cells, 2 * sizeof *a->memory))) {
+		axis_clear(a);
+		return inv_fail(INVAR_E_NOMEM, "no memory for resizing to %zu pixels", out);
+	}
+	high = (int16_t *)(void *)(a->memory + cells);
+	low = high + cells;
+	for (size_t i = 0; i < out; i++)
+		for (size_t j = 0; j < (size_t)a->taps.count[i]; j++) {
+			int32_t w = fixed_weight(a->taps.weight[i * a->taps.most + j]);
+
+			a->memory[i * stride + j] = w;
+			high[i * stride + j] = (int16_t)(w >> 12);
+			low[i * stride + j] = (int16_t)(w & 4095);
+		}
+	a->fixed = (inv_fixed_taps){.out = out,
+	                            .stride = stride,
+	                            .first = a->taps.first,
+	                            .count = a->taps.count,
+	                            .weight = a->memory,
+	                            .high = high,
+	                            .low = low};
+	return INVAR_OK;
+}
+
+invar_status inv_resizer_new(unsigned cpu, inv_filter filter, inv_resizer **out)
+{
+	inv_resizer *r = inv_calloc(1, sizeof *r);
+
+	*out = r;
+	if (!r)
+		return inv_fail(INVAR_E_NOMEM, "no memory for resizing");
+	inv_resize_kernels_init(&r->k, cpu);
+	r->filter = filter;
+	return INVAR_OK;
+}
+
+void inv_resizer_free(inv_resizer *r)
+{
+	if (!r)
+		return;
+	axis_clear(&r->x);
+	axis_clear(&r->y);
+	inv_free(r->rows);
+	inv_free(r->last);
+	inv_free(r);
+}
+
+static invar_status grow(uint8_t **memory, size_t *room, size_t bytes)
+{
+	if (bytes <= *room)
+		return INVAR_OK;
+	inv_free(*memory);
+	*room = 0;
+	if (!(*memory = inv_alloc(bytes)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for resizing");
+	*room = bytes;
+	return INVAR_OK;
+}
+
+/* The kernels may read past a row: within the picture, or in a copy of its last rows. */
+static const uint8_t *safe_row(inv_resizer *r, const uint8_t *in, size_t v, size_t h,
+                               size_t bytes)
+{
+	if ((h - 1 - v) * bytes >= SLACK)
+		return in + v * bytes;
+	memcpy(r->last, in + v * bytes, bytes);
+	memset(r->last + bytes, 0, SLACK);
+	return r->last;
+}
+
+static void run_passes(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
+                       size_t channels, size_t out_h, size_t out_w, uint8_t *out)
+{
+	uint8_t *rows = h == out_h ? out : r->rows;
+
+	if (w == out_w)
+		rows = NULL;
+	for (size_t v = 0; v < h && rows; v++)
+		r->k.row(&r->x.fixed, safe_row(r, in, v, h, w * channels), channels,
+		         rows + v * out_w * channels);
+	for (size_t v = 0; v < out_h && h != out_h; v++)
+		r->k.column(&r->y.fixed, v, rows ? rows : in, out_w * channels,
+		            out + v * out_w * channels);
+	if (!rows && h == out_h)
+		memcpy(out, in, h * w * channels);
+}
+
+invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
+                             size_t channels, size_t out_h, size_t out_w, uint8_t *out)
+{
+	uint64_t bytes;
+	invar_status st = axis_make(&r->x, w, out_w, r->filter);
+
+	if (st == INVAR_OK)
+		st = axis_make(&r->y, h, out_h, r->filter);
+	if (st != INVAR_OK)
+		return st;
+	if (inv_mul_overflow((uint64_t)h * out_w, channels, &bytes) || bytes > SIZE_MAX)
+		return inv_fail(INVAR_E_NOMEM, "no memory for resizing %zu x %zu pixels", h, w);
+	if ((st = grow(&r->rows, &r->room, (size_t)bytes)) != INVAR_OK ||
+	    (st = grow(&r->last, &r->last_room, w * channels + SLACK)) != INVAR_OK)
+		return st;
+	run_passes(r, in, h, w, channels, out_h, out_w, out);
+	return INVAR_OK;
+}
+
+/* ---- Sizes ------------------------------------------------------------------------ */
+
+void inv_shorter_side(size_t h, size_t w, size_t target, size_t *out_h, size_t *out_w)
+{
+	*out_h = w <= h ? target * h / w : target;
+	*out_w = w <= h ? target : target * w / h;
+}
+
+size_t inv_centre_offset(size_t side, size_t crop)
+{
+	size_t twice = side - crop;
+
+	return twice % 4 == 3 ? twice / 2 + 1 : twice / 2; /* 0.5 to 0, 1.5 to 2, 2.5 to 2 */
+}
