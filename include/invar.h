@@ -367,6 +367,52 @@ INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint3
                                        const float *e, uint32_t w, uint64_t n,
                                        invar_structure_result *out);
 
+/* Sliced Wasserstein distances: directions, their power, and where they come from. */
+typedef struct invar_sliced_opts {
+	size_t size;
+	double p;              /* >= 1; 2 */
+	uint64_t projections;  /* directions; 1000 */
+	const char *slices;    /* "random", or "orthogonal": in blocks of orthogonal ones */
+	uint64_t permutations; /* of invar_dependence: shuffled pairings; 20 */
+	uint64_t seed;         /* 0 */
+} invar_sliced_opts;
+
+INVAR_API void invar_sliced_defaults(invar_sliced_opts *o);
+INVAR_API const invar_field *invar_sliced_fields(size_t *count);
+
+/*
+ * SW_p of two sets of as many rows, a and b [rows, dim] (Eq. 50). directions
+ * [projections, dim] are taken as they are; NULL draws them. grad_a [rows, dim]
+ * gets the derivative for a; NULL where it is not wanted.
+ */
+INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a,
+                                                const float *b, uint64_t rows, uint32_t dim,
+                                                const float *directions,
+                                                const invar_sliced_opts *o, double *value,
+                                                float *grad_a);
+
+/* How much paired samples tell about each other, Eq. 5, 7, 8. */
+typedef struct invar_dependence_result {
+	size_t size;
+	double dependence, dependence_error; /* SW_p of joint and shuffled rows */
+	double correlation, correlation_error;
+	double sw_xx, sw_zz;           /* of each variable with itself */
+	double floor, floor_deviation; /* correlation of shuffled pairings: mean, deviation */
+	double dependence_floor;       /* their mean dependence */
+	double p_value; /* share of pairings, the true one counted, that reach it */
+} invar_dependence_result;
+
+/*
+ * x is [rows, dx], z is [rows, dz]; row i of both belong together. Errors are
+ * standard errors over the directions, each 16 of which have a shuffle of their
+ * own. With few rows for the dimensions the correlation of independent samples
+ * is far above 0: compare with the floor.
+ */
+INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
+                                        const float *z, uint32_t dz, uint64_t rows,
+                                        const invar_sliced_opts *o,
+                                        invar_dependence_result *out);
+
 typedef struct invar_eval_opts {
 	size_t size;
 	const char *only;      /* measurements, separated by commas; NULL = all that can be */

@@ -4,12 +4,12 @@
  * Meant for checking: another implementation computes the same loss on the same
  * arrays and the two are compared.
  */
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/arrays.h"
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -58,81 +58,7 @@ static void defaults(void *values)
 
 /* ---- Arrays ---------------------------------------------------------------- */
 
-typedef struct given_array {
-	const char *path;
-	invar_array *array; /* NULL if it was not given */
-	float *data;
-	char shape[128]; /* "[4, 3, 8]" for sentences */
-} given_array;
-
-static void spell_shape(given_array *g)
-{
-	size_t fill = 1;
-
-	snprintf(g->shape, sizeof g->shape, "[");
-	for (unsigned i = 0; i < invar_array_rank(g->array) && fill < sizeof g->shape; i++)
-		fill += (size_t)snprintf(g->shape + fill, sizeof g->shape - fill, "%s%llu",
-		                         i ? ", " : "",
-		                         (unsigned long long)invar_array_shape(g->array)[i]);
-	if (fill < sizeof g->shape)
-		snprintf(g->shape + fill, sizeof g->shape - fill, "]");
-}
-
-static invar_status open_array(inv_session *s, const char *path, given_array *g)
-{
-	invar_status st;
-
-	g->path = path;
-	if (!path || (st = invar_array_open(s->ctx, path, &g->array)) != INVAR_OK)
-		return path ? st : INVAR_OK;
-	spell_shape(g);
-	return INVAR_OK;
-}
-
-static void close_array(given_array *g)
-{
-	invar_array_close(g->array);
-	free(g->data);
-}
-
-/* Names the first NaN or Inf by its place, "[3, 0, 7]". */
-static invar_status check_finite(inv_session *s, const given_array *g, uint64_t count)
-{
-	const uint64_t *shape = invar_array_shape(g->array);
-	unsigned rank = invar_array_rank(g->array);
-	uint64_t at = 0, stride = count;
-	char place[128] = "";
-	size_t fill = 0;
-
-	while (at < count && isfinite(g->data[at]))
-		at++;
-	if (at == count)
-		return INVAR_OK;
-	for (unsigned i = 0; i < rank && fill < sizeof place; i++) {
-		stride /= shape[i];
-		fill += (size_t)snprintf(place + fill, sizeof place - fill, "%s%llu", i ? ", " : "",
-		                         (unsigned long long)(at / stride % shape[i]));
-	}
-	return inv_fault(s, INVAR_E_NUMERIC, "%s: its element [%s] is %s", g->path, place,
-	                 isnan(g->data[at]) ? "NaN" : "infinite");
-}
-
-static invar_status read_array(inv_session *s, given_array *g)
-{
-	uint64_t count;
-	invar_status st;
-
-	if (!g->array)
-		return INVAR_OK;
-	count = invar_array_size(g->array);
-	if (count > SIZE_MAX / sizeof *g->data ||
-	    !(g->data = malloc(count ? (size_t)count * sizeof *g->data : 1)))
-		return inv_no_memory(s);
-	st = invar_array_read(g->array, 0, count, g->data);
-	return st == INVAR_OK ? check_finite(s, g, count) : st;
-}
-
-static invar_status check_clean(inv_session *s, const given_array *clean,
+static invar_status check_clean(inv_session *s, const inv_given_array *clean,
                                 const loss_values *v, const invar_adapter *e)
 {
 	uint32_t d = invar_adapter_input(e);
@@ -147,8 +73,8 @@ static invar_status check_clean(inv_session *s, const given_array *clean,
 	return INVAR_OK;
 }
 
-static invar_status check_aug(inv_session *s, const given_array *clean,
-                              const given_array *aug)
+static invar_status check_aug(inv_session *s, const inv_given_array *clean,
+                              const inv_given_array *aug)
 {
 	const uint64_t *x = invar_array_shape(clean->array), *a;
 
@@ -204,7 +130,7 @@ static invar_status print_result(inv_session *s, const invar_loss_result *r)
 }
 
 static invar_status compute(inv_session *s, const loss_values *v, const invar_adapter *e,
-                            const given_array *clean, const given_array *aug)
+                            const inv_given_array *clean, const inv_given_array *aug)
 {
 	const uint64_t *shape = invar_array_shape(clean->array);
 	invar_loss_result result = {.size = sizeof result};
@@ -230,23 +156,23 @@ static invar_status compute(inv_session *s, const loss_values *v, const invar_ad
 static invar_status load_and_compute(inv_session *s, const loss_values *v,
                                      const invar_adapter *e)
 {
-	given_array clean = {0}, aug = {0};
-	invar_status st = open_array(s, v->clean, &clean);
+	inv_given_array clean = {0}, aug = {0};
+	invar_status st = inv_array_look(s, v->clean, &clean);
 
 	if (st == INVAR_OK)
-		st = open_array(s, v->aug, &aug);
+		st = inv_array_look(s, v->aug, &aug);
 	if (st == INVAR_OK)
 		st = check_clean(s, &clean, v, e);
 	if (st == INVAR_OK)
 		st = check_aug(s, &clean, &aug);
 	if (st == INVAR_OK)
-		st = read_array(s, &clean);
+		st = inv_array_take(s, &clean);
 	if (st == INVAR_OK)
-		st = read_array(s, &aug);
+		st = inv_array_take(s, &aug);
 	if (st == INVAR_OK)
 		st = compute(s, v, e, &clean, &aug);
-	close_array(&clean);
-	close_array(&aug);
+	inv_array_drop(&clean);
+	inv_array_drop(&aug);
 	return st;
 }
 

@@ -96,7 +96,7 @@ static void fill_independent(const directions_job *j, const inv_directions *s, s
 	size_t D = dimensions(s);
 
 	for (size_t l = from; l < end; l++) {
-		j->k->normal(&s->stream, (uint32_t)l, row, D);
+		j->k->normal(&s->stream, (uint32_t)(s->from + l), row, D);
 		store(s, l, row, inverse_norm(row, D));
 	}
 }
@@ -114,7 +114,7 @@ static invar_status fill_orthogonal(const directions_job *j, const inv_direction
 	float *signs = rows + count * width, *factors = signs + count, *work = factors + count;
 
 	for (size_t i = 0; i < count; i++)
-		j->k->normal(&s->stream, (uint32_t)(from + i), rows + i * width, width);
+		j->k->normal(&s->stream, (uint32_t)(s->from + from + i), rows + i * width, width);
 	if (LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, D, k, rows, D, factors, work, room))
 		return INVAR_E_NUMERIC;
 	for (size_t i = 0; i < count; i++)

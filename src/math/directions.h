@@ -21,7 +21,8 @@
 typedef struct inv_directions {
 	size_t L, first, second; /* directions, and the widths of their parts */
 	float *a, *b;            /* [L, first], [L, second] */
-	inv_stream stream;       /* direction l is drawn by index l */
+	inv_stream stream;       /* direction l is drawn by index from + l */
+	size_t from;
 	bool orthogonal;
 } inv_directions;
 

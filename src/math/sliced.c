@@ -27,21 +27,38 @@ typedef struct sliced_job {
 	size_t bytes; /* of a thread's bench */
 } sliced_job;
 
-static size_t bench_bytes(size_t M)
+/* Without slopes, long sets are sorted as plain values. */
+static bool is_long(size_t M, bool slopes)
 {
-	size_t keys = inv_sort_room(M) * INV_SLICES * sizeof(double);
-
-	return 2 * keys + 2 * M * INV_SLICES * sizeof(float);
+	return !slopes && M >= INV_SORT_LONG;
 }
 
-size_t inv_sliced_scratch(const invar_context *ctx, size_t M)
+/* Doubles for the keys of one set, or for a long set's BLOCK columns of floats. */
+static size_t key_doubles(size_t M, bool slopes)
 {
-	return ctx->threads * bench_bytes(M);
+	return is_long(M, slopes) ? BLOCK * M / 2 : inv_sort_room(M) * INV_SLICES;
+}
+
+static size_t bench_bytes(size_t M, bool slopes)
+{
+	size_t floats = is_long(M, slopes) ? M : 2 * M * INV_SLICES;
+
+	return 2 * key_doubles(M, slopes) * sizeof(double) + (floats + 15) / 16 * 64;
+}
+
+size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes)
+{
+	return ctx->threads * bench_bytes(M, slopes);
+}
+
+static bool wants_slopes(const inv_sliced *s)
+{
+	return s->slopes[0].out || s->slopes[1].out;
 }
 
 static bench bench_of(const sliced_job *j, unsigned thread)
 {
-	size_t M = j->s->second.M, keys = inv_sort_room(M) * INV_SLICES;
+	size_t M = j->s->second.M, keys = key_doubles(M, wants_slopes(j->s));
 	bench b = {.p = (double *)(void *)(j->scratch + thread * j->bytes)};
 
 	b.q = b.p + keys;
@@ -67,54 +84,90 @@ static void write_slopes(const sliced_job *j, const bench *b, size_t column)
 	}
 }
 
-static void compare_slices(const sliced_job *j, const bench *b, size_t column)
+/* b->q holds the second set, sorted. */
+static void compare_slices(const sliced_job *j, const bench *b, const inv_side *first,
+                           size_t column, bool slopes, double *powers)
 {
 	const inv_sliced *s = j->s;
 	size_t M = s->second.M, use = s->L - column < INV_SLICES ? s->L - column : INV_SLICES;
-	bool slopes = s->slopes[0].out || s->slopes[1].out;
 	float *u = slopes ? b->u : NULL, *v = slopes ? b->v : NULL;
 	double sums[INV_SLICES] = {0};
 
-	j->k->join_keys(&s->first, column, b->p);
-	j->k->join_keys(&s->second, column, b->q);
-	j->k->sort_keys(b->p, s->first.M);
-	j->k->sort_keys(b->q, M);
+	j->k->join_keys(first, column, b->p);
+	j->k->sort_keys(b->p, first->M);
 	if (s->p == 2)
 		j->k->compare_keys(b->p, b->q, M, s->repeat, sums, u, v);
 	else
 		inv_compare_keys_power(b->p, b->q, M, s->repeat, s->p, sums, u, v);
 	for (size_t l = 0; l < use; l++)
-		s->powers[column + l] = sums[l] / (double)M;
-	write_slopes(j, b, column);
+		powers[column + l] = sums[l] / (double)M;
 }
 
-/* ---- Long sets: one direction at a time ------------------------------------------- */
-
-static void join_values(const inv_side *s, size_t column, float *out)
+static void measure_slices(const sliced_job *j, const bench *b, size_t column)
 {
-	const float *a = s->a + column, *b = s->b + (s->b ? column : 0);
+	const inv_sliced *s = j->s;
+	bool slopes = wants_slopes(s);
 
-	for (size_t r = 0; r < s->M; r++)
-		out[r] = a[s->rows_a[r] * s->stride_a] + (s->b ? b[s->rows_b[r] * s->stride_b] : 0);
+	j->k->join_keys(&s->second, column, b->q);
+	j->k->sort_keys(b->q, s->second.M);
+	compare_slices(j, b, &s->first, column, slopes, s->powers);
+	for (size_t o = 0; o < s->other_count; o++)
+		compare_slices(j, b, &s->others[o], column, false, s->other_powers + o * s->L);
+	if (slopes)
+		write_slopes(j, b, column);
 }
 
-static void compare_long(const sliced_job *j, const bench *b, size_t column)
+/* ---- Long sets: a line of directions joined at once, then sorted one by one --------- */
+
+/* out [BLOCK][M]: whole cache lines are read, as rows come in any order. */
+static void join_columns(const inv_side *s, size_t column, size_t use, float *out)
+{
+	for (size_t r = 0; r < s->M; r++) {
+		const float *a = s->a + s->rows_a[r] * s->stride_a + column;
+		const float *b = s->b ? s->b + s->rows_b[r] * s->stride_b + column : NULL;
+
+		for (size_t l = 0; l < use; l++)
+			out[l * s->M + r] = b ? a[l] + b[l] : a[l];
+	}
+}
+
+static void sort_columns(const inv_side *s, size_t column, size_t use, float *out,
+                         float *scratch)
+{
+	join_columns(s, column, use, out);
+	for (size_t l = 0; l < use; l++)
+		inv_sort_floats(out + l * s->M, s->M, scratch);
+}
+
+static double mean_power(const float *p, const float *q, size_t M, size_t repeat,
+                         double power)
+{
+	double sum = 0;
+
+	for (size_t r = 0; r < M; r++) {
+		double gap = (double)p[r / repeat] - q[r];
+
+		sum += power == 2 ? gap * gap : pow(fabs(gap), power);
+	}
+	return sum / (double)M;
+}
+
+static void measure_long(const sliced_job *j, const bench *b, size_t column, size_t use)
 {
 	const inv_sliced *s = j->s;
 	size_t M = s->second.M;
 	float *p = (float *)b->p, *q = (float *)b->q;
-	double sum = 0;
 
-	join_values(&s->first, column, p);
-	join_values(&s->second, column, q);
-	inv_sort_floats(p, s->first.M, b->u);
-	inv_sort_floats(q, M, b->u);
-	for (size_t r = 0; r < M; r++) {
-		double gap = (double)p[r / s->repeat] - q[r];
+	sort_columns(&s->second, column, use, q, b->u);
+	for (size_t o = 0; o <= s->other_count; o++) {
+		const inv_side *first = o ? &s->others[o - 1] : &s->first;
+		double *powers = o ? s->other_powers + (o - 1) * s->L : s->powers;
 
-		sum += s->p == 2 ? gap * gap : pow(fabs(gap), s->p);
+		sort_columns(first, column, use, p, b->u);
+		for (size_t l = 0; l < use; l++)
+			powers[column + l] =
+				mean_power(p + l * first->M, q + l * M, M, s->repeat, s->p);
 	}
-	s->powers[column] = sum / (double)M;
 }
 
 static void run_block(void *user, size_t block, unsigned thread)
@@ -122,22 +175,40 @@ static void run_block(void *user, size_t block, unsigned thread)
 	const sliced_job *j = user;
 	const inv_sliced *s = j->s;
 	size_t from = block * BLOCK, end = from + BLOCK < s->L ? from + BLOCK : s->L;
-	bool long_sets = !s->slopes[0].out && !s->slopes[1].out && s->second.M >= INV_SORT_LONG;
+	bool long_sets = is_long(s->second.M, wants_slopes(s));
 	bench b = bench_of(j, thread);
 
-	for (size_t l = from; long_sets && l < end; l++)
-		compare_long(j, &b, l);
+	if (long_sets)
+		measure_long(j, &b, from, end - from);
 	for (size_t l = from; !long_sets && l < end; l += INV_SLICES)
-		compare_slices(j, &b, l);
+		measure_slices(j, &b, l);
 }
 
 void inv_sliced_run(const invar_context *ctx, const struct inv_kernels *k,
                     const inv_sliced *job, void *scratch)
 {
-	sliced_job j = {
-		.k = k, .s = job, .scratch = scratch, .bytes = bench_bytes(job->second.M)};
+	sliced_job j = {.k = k,
+	                .s = job,
+	                .scratch = scratch,
+	                .bytes = bench_bytes(job->second.M, wants_slopes(job))};
 
 	inv_parallel(ctx, inv_blocks(job->L, BLOCK), run_block, &j);
+}
+
+size_t inv_sliced_scratch_alone(size_t M, bool slopes)
+{
+	return bench_bytes(M, slopes);
+}
+
+void inv_sliced_alone(const struct inv_kernels *k, const inv_sliced *job, void *scratch)
+{
+	sliced_job j = {.k = k,
+	                .s = job,
+	                .scratch = scratch,
+	                .bytes = bench_bytes(job->second.M, wants_slopes(job))};
+
+	for (size_t block = 0; block < inv_blocks(job->L, BLOCK); block++)
+		run_block(&j, block, 0);
 }
 
 double inv_sliced_distance(const double *powers, size_t L, double p)

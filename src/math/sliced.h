@@ -71,17 +71,23 @@ typedef struct inv_sliced {
 	size_t L;      /* directions */
 	double p;      /* >= 1 */
 	inv_slopes slopes[2];
-	double *powers; /* [L]: mean over ranks of |difference|^p */
+	double *powers;         /* [L]: mean over ranks of |difference|^p */
+	const inv_side *others; /* further sets that meet the same second one, as many rows */
+	size_t other_count;
+	double *other_powers; /* rows of L */
 } inv_sliced;
 
 /* Bytes for sets of M rows. */
-size_t inv_sliced_scratch(const invar_context *ctx, size_t M);
+size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes);
 /*
  * Slopes are sign(g) |g|^(p - 1) for a difference g: times SW^(1 - p) / (M L)
  * they are the derivative of SW = (mean of powers)^(1 / p).
  */
 void inv_sliced_run(const invar_context *ctx, const struct inv_kernels *k,
                     const inv_sliced *job, void *scratch);
+/* The same on the calling thread alone, in its own scratch of one thread. */
+void inv_sliced_alone(const struct inv_kernels *k, const inv_sliced *job, void *scratch);
+size_t inv_sliced_scratch_alone(size_t M, bool slopes);
 
 /* (mean of powers)^(1 / p) */
 double inv_sliced_distance(const double *powers, size_t L, double p);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /* From so many values on radix is ahead of the network (README). */
-enum { INV_SORT_LONG = 8192 };
+enum { INV_SORT_LONG = 32768 };
 
 /* The rows that sort_keys needs room for: the next power of two, at least 8. */
 static inline size_t inv_sort_room(size_t n)

@@ -322,7 +322,7 @@ static void check_distances(size_t n, size_t L, double p)
 	float *a = calloc(n * stride, sizeof *a), *b = calloc(n * stride, sizeof *b);
 	uint32_t *rows = malloc(n * sizeof *rows);
 	double *powers = malloc(L * sizeof *powers);
-	void *scratch = malloc(inv_sliced_scratch(ctx, n));
+	void *scratch = malloc(inv_sliced_scratch(ctx, n, false));
 	inv_stream s = inv_stream_of(3, "distances", (uint32_t)n);
 	inv_sliced job = {.first = {.a = a, .stride_a = stride, .rows_a = rows, .M = n},
 	                  .second = {.a = b, .stride_a = stride, .rows_a = rows, .M = n},

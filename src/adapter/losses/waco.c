@@ -99,7 +99,7 @@ static void plan_memory(const inv_loss_shape *s, waco *p)
 	describe_directions(s, p, set);
 	p->directions_scratch =
 		inv_arena_take(&p->arena, inv_directions_scratch(s->ctx, set, DISTANCES), 1);
-	p->sliced_scratch = inv_arena_take(&p->arena, inv_sliced_scratch(s->ctx, M), 1);
+	p->sliced_scratch = inv_arena_take(&p->arena, inv_sliced_scratch(s->ctx, M, true), 1);
 	p->theta_x = inv_arena_take(&p->arena, 3 * n * s->d, sizeof(float));
 	p->theta_xz = inv_arena_take(&p->arena, n * s->w, sizeof(float));
 	p->theta_zz = inv_arena_take(&p->arena, 2 * n * s->w, sizeof(float));

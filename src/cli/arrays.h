@@ -1,0 +1,20 @@
+/* arrays.h - NumPy files that a command was given: looked at first, read when all fit. */
+#ifndef INV_CLI_ARRAYS_H
+#define INV_CLI_ARRAYS_H
+
+#include "cli/session.h"
+
+typedef struct inv_given_array {
+	const char *path;
+	invar_array *array; /* NULL if it was not given */
+	float *data;        /* NULL before it is taken */
+	char shape[128];    /* "[4, 3, 8]" for sentences */
+} inv_given_array;
+
+/* Opens the file and spells its shape; a path of NULL is fine and leaves it empty. */
+invar_status inv_array_look(inv_session *s, const char *path, inv_given_array *out);
+/* Reads it; NaN and Inf are refused, naming the place. */
+invar_status inv_array_take(inv_session *s, inv_given_array *a);
+void inv_array_drop(inv_given_array *a);
+
+#endif

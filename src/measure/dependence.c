@@ -1,0 +1,278 @@
+/*
+ * dependence.c - sliced Wasserstein dependence and correlation of paired samples
+ * (Eq. 5, 7, 8), with their errors and the floor that finite samples have.
+ *
+ * Directions go in blocks of 16, and each block shuffles anew: the spread of
+ * the blocks' means is then that of directions and shuffles together, and a
+ * standard error over the blocks covers both. The floor is what is left when
+ * the pairs are broken: z is paired with x at random, and the broken pairs meet
+ * the same shuffled set as the true ones, which is sorted once.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/sliced.h"
+#include "measure/projected.h"
+#include "measure/sliced_options.h"
+
+enum { BLOCK = 16 };
+
+/* One of the distances XZ, XX, ZZ. */
+typedef struct term {
+	const char *name;
+	const float *x, *z;
+	size_t first, second;   /* their widths */
+	const uint32_t *broken; /* [pairings, rows]; NULL: none */
+	size_t pairings;
+	double *powers;        /* [projections] */
+	double *broken_powers; /* [pairings, projections] */
+} term;
+
+typedef struct dependence_job {
+	const invar_context *ctx;
+	const invar_sliced_opts *o;
+	const term *t;
+	const inv_projected *p;
+	const uint32_t *rows; /* 0, 1, … */
+	size_t from, count;   /* directions of the chunk */
+	char *scratch;
+	size_t bytes;    /* of a thread: two permutations, then what sorting needs */
+	inv_side *sides; /* [threads, pairings] */
+	double *powers;  /* [threads, pairings, BLOCK] */
+} dependence_job;
+
+/* ---- One block of directions -----------------------------------------------------------
+ */
+
+static inv_side side_of(const dependence_job *j, size_t column, const uint32_t *rows_a,
+                        const uint32_t *rows_b)
+{
+	size_t stride = j->p->chunk;
+
+	return (inv_side){.a = j->p->a + column,
+	                  .b = j->p->b + column,
+	                  .stride_a = stride,
+	                  .stride_b = stride,
+	                  .rows_a = rows_a,
+	                  .rows_b = rows_b,
+	                  .M = j->p->rows};
+}
+
+static void draw_shuffle(const dependence_job *j, size_t block, uint32_t *sigma[2])
+{
+	char purpose[40];
+	inv_stream stream;
+
+	snprintf(purpose, sizeof purpose, "dependence/shuffle/%s", j->t->name);
+	stream = inv_stream_of(j->o->seed, purpose, 0);
+	for (uint32_t half = 0; half < 2; half++)
+		inv_permutation(&stream, 2 * (uint32_t)block + half, sigma[half],
+		                (uint32_t)j->p->rows);
+}
+
+static void measure_block(void *user, size_t block, unsigned thread)
+{
+	const dependence_job *j = user;
+	const term *t = j->t;
+	size_t column = block * BLOCK, rows = j->p->rows, left = j->count - column;
+	char *own = j->scratch + thread * j->bytes;
+	uint32_t *sigma[2] = {(uint32_t *)(void *)own, (uint32_t *)(void *)own + rows};
+	inv_side *others = j->sides + thread * t->pairings;
+	double *broken = j->powers + thread * t->pairings * BLOCK;
+	inv_sliced job = {.repeat = 1,
+	                  .L = left < BLOCK ? left : BLOCK,
+	                  .p = j->o->p,
+	                  .powers = t->powers + j->from + column,
+	                  .others = others,
+	                  .other_count = t->pairings,
+	                  .other_powers = broken};
+
+	draw_shuffle(j, (j->from + column) / BLOCK, sigma);
+	job.first = side_of(j, column, j->rows, j->rows);
+	job.second = side_of(j, column, sigma[0], sigma[1]);
+	for (size_t b = 0; b < t->pairings; b++)
+		others[b] = side_of(j, column, j->rows, t->broken + b * rows);
+	inv_sliced_alone(&j->p->kernels, &job, own + 2 * rows * sizeof(uint32_t));
+	for (size_t b = 0; b < t->pairings; b++)
+		memcpy(t->broken_powers + b * j->o->projections + j->from + column,
+		       broken + b * job.L, job.L * sizeof *broken);
+}
+
+/* ---- One distance
+ * ------------------------------------------------------------------------ */
+
+static invar_status measure_chunks(dependence_job *j, inv_projected *p)
+{
+	size_t total = j->o->projections;
+	char purpose[40];
+	inv_stream stream;
+	invar_status st = INVAR_OK;
+
+	snprintf(purpose, sizeof purpose, "dependence/directions/%s", j->t->name);
+	stream = inv_stream_of(j->o->seed, purpose, 0);
+	for (j->from = 0; j->from < total && st == INVAR_OK; j->from += p->chunk) {
+		j->count = total - j->from < p->chunk ? total - j->from : p->chunk;
+		st = inv_projected_run(p, &stream, j->from, j->count, NULL, j->t->x, j->t->z);
+		if (st == INVAR_OK)
+			inv_parallel(j->ctx, inv_blocks(j->count, BLOCK), measure_block, j);
+		if (st == INVAR_OK &&
+		    inv_progress(j->ctx, j->t->name, j->from + j->count, total) != INVAR_OK)
+			st = inv_fail(INVAR_E_CANCELLED, "interrupted");
+	}
+	return st;
+}
+
+static invar_status measure_term(const invar_context *ctx, const invar_sliced_opts *o,
+                                 const term *t, size_t rows, const uint32_t *in_order)
+{
+	size_t sort = inv_sliced_scratch_alone(rows, false);
+	inv_projected p;
+	dependence_job j = {.ctx = ctx, .o = o, .t = t, .p = &p, .rows = in_order};
+	invar_status st = inv_projected_new(ctx, rows, t->first, t->second, true,
+	                                    o->projections, inv_sliced_orthogonal(o), &p);
+
+	if (st != INVAR_OK)
+		return st;
+	j.bytes = (2 * rows * sizeof(uint32_t) + sort + 63) / 64 * 64;
+	j.scratch = inv_alloc(ctx->threads * j.bytes);
+	j.sides = inv_calloc(ctx->threads * t->pairings + 1, sizeof *j.sides);
+	j.powers = inv_calloc(ctx->threads * t->pairings * BLOCK + 1, sizeof *j.powers);
+	if (!j.scratch || !j.sides || !j.powers)
+		st = inv_fail(INVAR_E_NOMEM, "no memory to sort %zu rows", rows);
+	else
+		st = measure_chunks(&j, &p);
+	inv_projected_clear(&p);
+	inv_free(j.scratch);
+	inv_free(j.sides);
+	inv_free(j.powers);
+	return st;
+}
+
+/* ---- Errors and the floor
+ * ------------------------------------------------------------------ */
+
+/* Standard error of the mean of the powers over its blocks, as a share of the mean. */
+static double relative_error(const double *powers, size_t L)
+{
+	double mean = inv_sum_in_order(powers, L) / (double)L, sum = 0;
+	size_t blocks = inv_blocks(L, BLOCK);
+
+	for (size_t b = 0; b < blocks; b++) {
+		size_t count = L - b * BLOCK < BLOCK ? L - b * BLOCK : BLOCK;
+		double gap = inv_sum_in_order(powers + b * BLOCK, count) - (double)count * mean;
+
+		sum += gap * gap / ((double)L * (double)L);
+	}
+	if (blocks < 2 || !(mean > 0))
+		return blocks < 2 ? NAN : 0;
+	return sqrt(sum * (double)blocks / (double)(blocks - 1)) / mean;
+}
+
+static double correlation_of(double xz, double xx, double zz, double p)
+{
+	return xz / pow(xx * zz + 1e-10, 1 / p);
+}
+
+static void find_floor(const invar_sliced_opts *o, const term *xz,
+                       invar_dependence_result *out)
+{
+	double sum = 0, squares = 0, distances = 0, count = (double)xz->pairings;
+	size_t reached = 0;
+
+	for (size_t b = 0; b < xz->pairings; b++) {
+		double sw = inv_sliced_distance(xz->broken_powers + b * o->projections,
+		                                o->projections, o->p);
+		double sc = correlation_of(sw, out->sw_xx, out->sw_zz, o->p);
+
+		distances += sw;
+		sum += sc;
+		squares += sc * sc;
+		reached += sw >= out->dependence;
+	}
+	out->floor = out->floor_deviation = out->dependence_floor = out->p_value = NAN;
+	if (!xz->pairings)
+		return;
+	out->floor = sum / count;
+	out->dependence_floor = distances / count;
+	out->p_value = (double)(1 + reached) / (count + 1);
+	if (xz->pairings > 1)
+		out->floor_deviation = sqrt(fmax(squares - sum * sum / count, 0) / (count - 1));
+}
+
+static void conclude(const invar_sliced_opts *o, const term t[3],
+                     invar_dependence_result *out)
+{
+	double p = o->p, error[3];
+
+	for (int i = 0; i < 3; i++)
+		error[i] = relative_error(t[i].powers, o->projections) / p;
+	out->dependence = inv_sliced_distance(t[0].powers, o->projections, p);
+	out->sw_xx = inv_sliced_distance(t[1].powers, o->projections, p);
+	out->sw_zz = inv_sliced_distance(t[2].powers, o->projections, p);
+	out->correlation = correlation_of(out->dependence, out->sw_xx, out->sw_zz, p);
+	out->dependence_error = out->dependence * error[0];
+	/* The three are independent; XX and ZZ stand under a p-th root. */
+	out->correlation_error =
+		out->correlation *
+		sqrt(error[0] * error[0] + (error[1] * error[1] + error[2] * error[2]) / (p * p));
+	find_floor(o, &t[0], out);
+}
+
+/* ---- The whole
+ * -------------------------------------------------------------------------------- */
+
+static void break_pairs(const invar_sliced_opts *o, size_t rows, uint32_t *in_order,
+                        uint32_t *broken)
+{
+	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
+
+	for (size_t r = 0; r < rows; r++)
+		in_order[r] = (uint32_t)r;
+	for (size_t b = 0; b < o->permutations; b++)
+		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
+}
+
+static invar_status measure_all(const invar_context *ctx, const invar_sliced_opts *o,
+                                term t[3], size_t rows, invar_dependence_result *out)
+{
+	size_t L = o->projections, pairings = o->permutations;
+	uint32_t *index = inv_calloc((pairings + 1) * rows, sizeof *index);
+	double *powers = inv_calloc((3 + pairings) * L, sizeof *powers);
+	invar_status st = INVAR_OK;
+
+	if (!index || !powers)
+		st = inv_fail(INVAR_E_NOMEM, "no memory for %zu shuffled pairings of %zu rows",
+		              pairings, rows);
+	else
+		break_pairs(o, rows, index, index + rows);
+	for (int i = 0; i < 3; i++)
+		t[i].powers = powers + (size_t)i * L;
+	t[0].broken = index + rows;
+	t[0].pairings = pairings;
+	t[0].broken_powers = powers + 3 * L;
+	for (int i = 0; i < 3 && st == INVAR_OK; i++)
+		st = measure_term(ctx, o, &t[i], rows, index);
+	if (st == INVAR_OK)
+		conclude(o, t, out);
+	inv_free(index);
+	inv_free(powers);
+	return st;
+}
+
+invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
+                              const float *z, uint32_t dz, uint64_t rows,
+                              const invar_sliced_opts *opts, invar_dependence_result *out)
+{
+	invar_sliced_opts o;
+	term t[3] = {{.name = "xz", .x = x, .z = z, .first = dx, .second = dz},
+	             {.name = "xx", .x = x, .z = x, .first = dx, .second = dx},
+	             {.name = "zz", .x = z, .z = z, .first = dz, .second = dz}};
+	invar_status st = inv_sliced_check(opts, rows, &o);
+
+	*out = (invar_dependence_result){.size = sizeof *out};
+	return st == INVAR_OK ? measure_all(ctx, &o, t, rows, out) : st;
+}

@@ -1,0 +1,37 @@
+/*
+ * projected.h - two sets of rows along blocks of random directions.
+ *
+ * Directions come in chunks that bound the memory: a chunk is drawn, both sets
+ * are projected by two matrix products, and the caller looks at the columns.
+ */
+#ifndef INV_PROJECTED_H
+#define INV_PROJECTED_H
+
+#include "math/directions.h"
+#include "math/matmul.h"
+
+typedef struct inv_projected {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	size_t rows, chunk;   /* chunk: most directions at once, a multiple of 16 */
+	inv_directions theta; /* of the chunk; its L is how many of them count */
+	float *a, *b;         /* [rows, chunk] */
+	inv_matmul *product_a, *product_b;
+	void *scratch;
+} inv_projected;
+
+/*
+ * Sets of `rows` rows, first and second wide. joint: a direction is one of the
+ * joint space and has a part for each; otherwise both sets meet the same one,
+ * and first = second.
+ */
+invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t first,
+                               size_t second, bool joint, size_t directions,
+                               bool orthogonal, inv_projected *out);
+/* Directions from .. from + count, count <= chunk, drawn or given [.., width]. */
+invar_status inv_projected_run(inv_projected *p, const inv_stream *stream, size_t from,
+                               size_t count, const float *given, const float *x,
+                               const float *z);
+void inv_projected_clear(inv_projected *p);
+
+#endif
