@@ -6,13 +6,14 @@ $ invar
 > Usage: invar COMMAND [arguments] [options]
 >
 > Commands:
->   demo   shows the whole method on features that it makes up
->   train  trains an adapter on a bank of features
->   apply  applies an adapter to features
->   eval   measures what adapters do to a bank's features
->   loss   computes a loss and its gradients on given arrays
->   help   explains a command
->   docs   prints the reference, a man page or the bash completion
+>   demo        shows the whole method on features that it makes up
+>   train       trains an adapter on a bank of features
+>   apply       applies an adapter to features
+>   eval        measures what adapters do to a bank's features
+>   dependence  measures how much paired samples tell about each other
+>   loss        computes a loss and its gradients on given arrays
+>   help        explains a command
+>   docs        prints the reference, a man page or the bash completion
 >
 > 'invar demo' shows the method; 'invar COMMAND --help' explains a command.
 $ invar --version
