@@ -2,7 +2,6 @@
 #include "formats/png.h"
 
 #include <spng.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,42 +47,101 @@ static invar_status open_png(const void *bytes, uint64_t size, const char *name,
 }
 
 /* Asked before decoding, so that it sees the chunks before the pixels only. */
-static unsigned orientation_of(spng_ctx *png)
+static invar_status read_orientation(spng_ctx *png, const char *name, unsigned *out)
 {
 	struct spng_exif exif;
+	int error = spng_get_exif(png, &exif);
 
-	if (spng_get_exif(png, &exif) != 0)
-		return 1;
-	return inv_exif_orientation((const uint8_t *)exif.data, exif.length);
+	*out = error ? 1 : inv_exif_orientation((const uint8_t *)exif.data, exif.length);
+	return error && error != SPNG_ECHUNKAVAIL ? fail(name, error) : INVAR_OK;
 }
 
-static invar_status decode(spng_ctx *png, const char *name, inv_image *out)
+/* ---- Pixels ---------------------------------------------------------------------- */
+
+static invar_status decode_as(spng_ctx *png, const char *name, int format, void *out,
+                              size_t bytes)
 {
-	size_t bytes = (size_t)out->width * out->height * INV_RGB, want;
-	int error = spng_decoded_image_size(png, SPNG_FMT_RGB8, &want);
+	size_t want;
+	int error = spng_decoded_image_size(png, format, &want);
 
 	if (!error && want != bytes)
 		return inv_fail(INVAR_E_FORMAT, "%s: decodes to %zu bytes, %zu were expected", name,
 		                want, bytes);
 	if (!error)
-		error = spng_decode_image(png, out->pixels, bytes, SPNG_FMT_RGB8, 0);
+		error = spng_decode_image(png, out, bytes, format, 0);
 	if (!error)
 		error = spng_decode_chunks(png); /* the CRC of the last chunk of pixels */
 	return error ? fail(name, error) : INVAR_OK;
+}
+
+/* Rows of indices of 1, 2, 4 or 8 bits, the leftmost in the highest ones. */
+static invar_status look_up(const struct spng_plte *palette, const uint8_t *packed,
+                            unsigned bits, const char *name, inv_image *out)
+{
+	size_t row = ((size_t)out->width * bits + 7) / 8;
+	unsigned per_byte = 8 / bits, mask = (1u << bits) - 1;
+
+	for (size_t y = 0; y < out->height; y++)
+		for (size_t x = 0; x < out->width; x++) {
+			unsigned shift = 8 - bits - (unsigned)(x % per_byte) * bits;
+			unsigned index = packed[y * row + x / per_byte] >> shift & mask;
+			uint8_t *to = out->pixels + (y * out->width + x) * INV_RGB;
+
+			if (index >= palette->n_entries)
+				return inv_fail(INVAR_E_FORMAT,
+				                "%s: is not a sound PNG file: colour %u of a palette of %u",
+				                name, index, palette->n_entries);
+			to[0] = palette->entries[index].red;
+			to[1] = palette->entries[index].green;
+			to[2] = palette->entries[index].blue;
+		}
+	return INVAR_OK;
+}
+
+/* libspng itself takes a missing colour for black. */
+static invar_status decode_indexed(spng_ctx *png, const char *name, unsigned bits,
+                                   inv_image *out)
+{
+	size_t bytes = ((size_t)out->width * bits + 7) / 8 * out->height;
+	struct spng_plte palette;
+	int error = spng_get_plte(png, &palette);
+	uint8_t *packed;
+	invar_status st;
+
+	if (error)
+		return fail(name, error);
+	if (!(packed = inv_alloc(bytes)))
+		return fail(name, SPNG_EMEM);
+	st = decode_as(png, name, SPNG_FMT_PNG, packed, bytes);
+	if (st == INVAR_OK)
+		st = look_up(&palette, packed, bits, name, out);
+	inv_free(packed);
+	return st;
+}
+
+static invar_status decode(spng_ctx *png, const char *name, const struct spng_ihdr *header,
+                           inv_image *out)
+{
+	if (header->color_type == SPNG_COLOR_TYPE_INDEXED)
+		return decode_indexed(png, name, header->bit_depth, out);
+	return decode_as(png, name, SPNG_FMT_RGB8, out->pixels,
+	                 (size_t)out->width * out->height * INV_RGB);
 }
 
 invar_status inv_png_decode(const void *bytes, uint64_t size, const char *name,
                             inv_image *out)
 {
 	struct spng_ihdr header;
+	unsigned orientation = 1;
 	spng_ctx *png;
 	invar_status st = open_png(bytes, size, name, &png, &header);
-	unsigned orientation = st == INVAR_OK ? orientation_of(png) : 1;
 
+	if (st == INVAR_OK)
+		st = read_orientation(png, name, &orientation);
 	if (st == INVAR_OK)
 		st = inv_image_shape(out, header.width, header.height, name);
 	if (st == INVAR_OK)
-		st = decode(png, name, out);
+		st = decode(png, name, &header, out);
 	if (st == INVAR_OK)
 		st = inv_image_orient(out, orientation, name);
 	spng_ctx_free(png);
@@ -94,14 +152,15 @@ invar_status inv_png_size(const void *bytes, uint64_t size, const char *name,
                           uint32_t *width, uint32_t *height)
 {
 	struct spng_ihdr header;
+	unsigned orientation = 1;
 	spng_ctx *png;
 	invar_status st = open_png(bytes, size, name, &png, &header);
 
+	if (st == INVAR_OK)
+		st = read_orientation(png, name, &orientation);
 	if (st == INVAR_OK) {
-		bool turned = orientation_of(png) >= 5;
-
-		*width = turned ? header.height : header.width;
-		*height = turned ? header.width : header.height;
+		*width = orientation >= 5 ? header.height : header.width;
+		*height = orientation >= 5 ? header.width : header.height;
 	}
 	spng_ctx_free(png);
 	return st;

@@ -1,0 +1,233 @@
+/* idx.c - reading idx files, see idx.h for the invariants. */
+#include "formats/idx.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/memory.h"
+
+enum {
+	PRELUDE = 4,
+	LONGEST = PRELUDE + 4 * INV_IDX_RANK, /* header bytes */
+	TYPE_U8 = 8,
+	MOST_RATIO = 1032, /* plain bytes that deflate makes of one */
+	GZIP_WINDOW = 15 + 16
+};
+
+static const char *type_name(unsigned type)
+{
+	switch (type) {
+	case 0x09:
+		return "int8";
+	case 0x0b:
+		return "int16";
+	case 0x0c:
+		return "int32";
+	case 0x0d:
+		return "float32";
+	case 0x0e:
+		return "float64";
+	}
+	return "an unknown type";
+}
+
+static invar_status check_prelude(const uint8_t *bytes, uint64_t size, const char *name)
+{
+	if (size < PRELUDE || bytes[0] || bytes[1])
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is not an idx file (it does not begin with two zero bytes)",
+		                name);
+	if (bytes[2] != TYPE_U8)
+		return inv_fail(INVAR_E_FORMAT, "%s: holds %s (0x%02x), only uint8 (0x08) is read",
+		                name, type_name(bytes[2]), bytes[2]);
+	if (bytes[3] < 1 || bytes[3] > INV_IDX_RANK)
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, 1 to %d were expected",
+		                name, bytes[3], INV_IDX_RANK);
+	if (size < PRELUDE + 4u * bytes[3])
+		return inv_fail(INVAR_E_FORMAT, "%s: ends within its header", name);
+	return INVAR_OK;
+}
+
+/* Fills rank, shape and cells from the first bytes of the (unpacked) file. */
+static invar_status parse(inv_idx *x, const uint8_t *bytes, uint64_t size)
+{
+	invar_status st = check_prelude(bytes, size, x->path);
+
+	if (st != INVAR_OK)
+		return st;
+	x->rank = bytes[3];
+	x->cells = 1;
+	for (unsigned k = 0; k < INV_IDX_RANK; k++) {
+		const uint8_t *at = bytes + PRELUDE + 4 * k;
+
+		x->shape[k] = k < x->rank ? (uint64_t)at[0] << 24 | (uint64_t)at[1] << 16 |
+		                                (uint64_t)at[2] << 8 | at[3]
+		                          : 1;
+		if (!x->shape[k])
+			return inv_fail(INVAR_E_FORMAT, "%s: its dimension %u is 0", x->path, k);
+		if (inv_mul_overflow(x->cells, x->shape[k], &x->cells) || x->cells > INT64_MAX)
+			return inv_fail(INVAR_E_FORMAT, "%s: its dimensions are too large", x->path);
+	}
+	return INVAR_OK;
+}
+
+static uint64_t header_bytes(const inv_idx *x)
+{
+	return PRELUDE + 4u * x->rank;
+}
+
+static invar_status wrong_size(const inv_idx *x, uint64_t have, const char *more)
+{
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: has %s%" PRIu64 " bytes of data, its header says %" PRIu64,
+	                x->path, more, have, x->cells);
+}
+
+static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
+{
+	invar_status st = parse(x, bytes, size);
+
+	if (st != INVAR_OK)
+		return st;
+	if (size - header_bytes(x) != x->cells)
+		return wrong_size(x, size - header_bytes(x), "");
+	x->data = bytes + header_bytes(x);
+	return INVAR_OK;
+}
+
+/* ---- gzip ----------------------------------------------------------------------- */
+
+/* Fills `room` bytes, or fewer if the stream is shorter; ended: and it was whole. */
+static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size,
+                           uint8_t *out, uint64_t room, uint64_t *got, bool *ended)
+{
+	z_stream z = {0};
+	uint64_t in = 0, done = 0;
+	int code = inflateInit2(&z, GZIP_WINDOW);
+
+	while (code == Z_OK && done < room) {
+		uint64_t have = size - in < UINT_MAX ? size - in : UINT_MAX;
+		uint64_t want = room - done < UINT_MAX ? room - done : UINT_MAX;
+
+		z.next_in = (z_const Bytef *)(uintptr_t)(bytes + in);
+		z.avail_in = (uInt)have;
+		z.next_out = out + done;
+		z.avail_out = (uInt)want;
+		code = inflate(&z, Z_NO_FLUSH);
+		in += have - z.avail_in;
+		done += want - z.avail_out;
+	}
+	inflateEnd(&z);
+	*got = done;
+	*ended = code == Z_STREAM_END && in == size;
+	if (code == Z_MEM_ERROR)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to unpack it", x->path);
+	if (code == Z_STREAM_END && in != size)
+		return inv_fail(INVAR_E_FORMAT, "%s: has %" PRIu64 " bytes after its gzip stream",
+		                x->path, size - in);
+	if (code != Z_OK && code != Z_STREAM_END)
+		return inv_fail(INVAR_E_FORMAT, "%s: its gzip stream is cut or broken", x->path);
+	return INVAR_OK;
+}
+
+/* Twice from the start: the header alone, then all of it into the room it asks for. */
+static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
+{
+	uint8_t header[LONGEST] = {0};
+	uint64_t got, total;
+	bool ended;
+	invar_status st = unpack(x, bytes, size, header, sizeof header, &got, &ended);
+
+	if (st == INVAR_OK)
+		st = parse(x, header, got);
+	if (st != INVAR_OK)
+		return st;
+	total = header_bytes(x) + x->cells;
+	if (total / MOST_RATIO > size)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its header says %" PRIu64 " bytes, more than its %" PRIu64
+		                " compressed ones can hold",
+		                x->path, x->cells, size);
+	x->owned = inv_alloc(total + 1); /* one more, to see the end of the stream */
+	if (!x->owned)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for %" PRIu64 " bytes", x->path,
+		                total);
+	if ((st = unpack(x, bytes, size, x->owned, total + 1, &got, &ended)) != INVAR_OK)
+		return st;
+	if (got != total || !ended)
+		return wrong_size(x, (got < total ? got : total) - header_bytes(x),
+		                  got > total ? "more than " : "");
+	x->data = x->owned + header_bytes(x);
+	return INVAR_OK;
+}
+
+/* ---- Opening ---------------------------------------------------------------------- */
+
+static invar_status take(inv_idx *x, const uint8_t *bytes, uint64_t size)
+{
+	if (!size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, an idx file was expected", x->path);
+	if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
+		return take_packed(x, bytes, size);
+	return take_plain(x, bytes, size);
+}
+
+static inv_idx *new_idx(const char *path)
+{
+	inv_idx *x = inv_calloc(1, sizeof *x);
+
+	if (x && !(x->path = inv_strdup(path))) {
+		inv_free(x);
+		x = NULL;
+	}
+	if (!x)
+		inv_fail(INVAR_E_NOMEM, "%s: no memory to open it", path);
+	return x;
+}
+
+invar_status inv_idx_open(const char *path, inv_idx **out)
+{
+	inv_idx *x = new_idx(path);
+	invar_status st;
+
+	*out = NULL;
+	if (!x)
+		return INVAR_E_NOMEM;
+	st = inv_map_open(path, &x->map);
+	if (st == INVAR_OK)
+		st = take(x, x->map.data, x->map.size);
+	if (st != INVAR_OK) {
+		inv_idx_close(x);
+		return st;
+	}
+	if (x->owned)
+		inv_map_close(&x->map);
+	*out = x;
+	return INVAR_OK;
+}
+
+invar_status inv_idx_view(const uint8_t *bytes, uint64_t size, const char *name,
+                          inv_idx **out)
+{
+	inv_idx *x = new_idx(name);
+	invar_status st = x ? take(x, bytes, size) : INVAR_E_NOMEM;
+
+	*out = x;
+	if (st != INVAR_OK) {
+		inv_idx_close(x);
+		*out = NULL;
+	}
+	return st;
+}
+
+void inv_idx_close(inv_idx *x)
+{
+	if (!x)
+		return;
+	inv_map_close(&x->map);
+	inv_free(x->owned);
+	inv_free(x->path);
+	inv_free(x);
+}

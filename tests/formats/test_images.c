@@ -1,0 +1,248 @@
+/*
+ * test_images.c - JPEG and PNG files against the pixels that Pillow sees in them.
+ *
+ * make_images.py made the files. JPEG agrees to the last bit where the decoder
+ * has the same defaults; see the README of src/formats for other versions of it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/exif.h"
+#include "formats/jpeg.h"
+#include "formats/npy.h"
+#include "formats/png.h"
+#include "support.h"
+
+static bool is_jpeg(const char *name)
+{
+	return strstr(name, ".jpg") != NULL;
+}
+
+static invar_status decode(const char *name, const void *bytes, size_t size, inv_image *out)
+{
+	return is_jpeg(name) ? inv_jpeg_decode(bytes, size, name, out)
+	                     : inv_png_decode(bytes, size, name, out);
+}
+
+static invar_status measure(const char *name, const void *bytes, size_t size,
+                            uint32_t *width, uint32_t *height)
+{
+	return is_jpeg(name) ? inv_jpeg_size(bytes, size, name, width, height)
+	                     : inv_png_size(bytes, size, name, width, height);
+}
+
+static void check_pixels(const char *name, const inv_image *image)
+{
+	inv_npy *want;
+
+	if (inv_npy_open(test_source("tests/formats/images/%s.npy", name), &want) != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+	assert_int_equal(want->h.shape[0], image->height);
+	assert_int_equal(want->h.shape[1], image->width);
+	for (size_t i = 0; i < want->h.cells; i++)
+		if (want->data[i] != image->pixels[i])
+			fail_msg("%s: value %zu is %d, Pillow has %d", name, i, image->pixels[i],
+			         want->data[i]);
+	inv_npy_close(want);
+}
+
+static void check(const char *name, inv_image *image)
+{
+	uint32_t width, height;
+	size_t size;
+	void *bytes = test_read(test_source("tests/formats/images/%s", name), &size);
+
+	if (decode(name, bytes, size, image) != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+	assert_int_equal(measure(name, bytes, size, &width, &height), INVAR_OK);
+	assert_int_equal(width, image->width);
+	assert_int_equal(height, image->height);
+	check_pixels(name, image);
+	free(bytes);
+}
+
+static void jpeg_is_what_pillow_sees(void **state)
+{
+	static const char *const names[] = {
+		"444.jpg",         "422.jpg",   "420.jpg",   "grey.jpg",  "cmyk.jpg",
+		"progressive.jpg", "exif1.jpg", "exif2.jpg", "exif3.jpg", "exif4.jpg",
+		"exif5.jpg",       "exif6.jpg", "exif7.jpg", "exif8.jpg"};
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		check(names[i], &image);
+	inv_image_clear(&image);
+}
+
+static void png_is_what_pillow_sees(void **state)
+{
+	static const char *const names[] = {
+		"rgb.png", "grey.png",  "bits.png",   "palette.png",    "palette4.png", "rgba.png",
+		"la.png",  "rgb16.png", "grey16.png", "interlaced.png", "turned.png"};
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		check(names[i], &image);
+	inv_image_clear(&image);
+}
+
+/* Every cut is refused, or (behind the last pixel) gives the same picture. */
+static void cuts_are_refused(const char *name)
+{
+	size_t size;
+	uint8_t *bytes = test_read(test_source("tests/formats/images/%s", name), &size);
+	inv_image image = {0};
+	size_t accepted = 0;
+
+	for (size_t cut = 0; cut < size; cut++) {
+		uint8_t *part = malloc(cut ? cut : 1); /* so that the sanitizer guards its end */
+
+		memcpy(part, bytes, cut);
+		if (decode(name, part, cut, &image) == INVAR_OK) {
+			check_pixels(name, &image);
+			accepted++;
+		} else {
+			test_assert_error(name);
+		}
+		free(part);
+	}
+	assert_true(accepted <= 12); /* IEND, or the end marker */
+	inv_image_clear(&image);
+	free(bytes);
+}
+
+static void a_cut_image_is_refused(void **state)
+{
+	(void)state;
+	cuts_are_refused("420.jpg");
+	cuts_are_refused("progressive.jpg");
+	cuts_are_refused("exif6.jpg");
+	cuts_are_refused("palette.png");
+	cuts_are_refused("rgb16.png");
+}
+
+static void flipped_bits_do_no_harm(void **state)
+{
+	static const char *const names[] = {"420.jpg", "exif6.jpg", "palette4.png",
+	                                    "turned.png"};
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+		size_t size;
+		uint8_t *bytes = test_read(test_source("tests/formats/images/%s", names[k]), &size);
+
+		for (size_t i = 0; i < size; i++) {
+			uint8_t flip = (uint8_t)(1u << i % 8);
+
+			bytes[i] ^= flip;
+			if (decode(names[k], bytes, size, &image) != INVAR_OK)
+				test_assert_error(names[k]);
+			bytes[i] ^= flip;
+		}
+		free(bytes);
+	}
+	inv_image_clear(&image);
+}
+
+/* A header alone must not take memory: 65,535 x 65,535 pixels would be 12 GB. */
+static void a_huge_header_is_refused(void **state)
+{
+	size_t size;
+	uint8_t *jpeg = test_read(test_source("tests/formats/images/444.jpg"), &size);
+	uint8_t *frame = memmem(jpeg, size, "\xff\xc0", 2);
+	inv_image image = {0};
+
+	(void)state;
+	assert_non_null(frame);
+	memset(frame + 5, 0xff, 4);
+	assert_int_equal(inv_jpeg_decode(jpeg, size, "huge.jpg", &image), INVAR_E_FORMAT);
+	test_assert_error("65535 x 65535 pixels, more than the 64 a byte");
+	memcpy(frame + 5, "\x10\0\x10\0", 4); /* 4096 x 4096 from some hundred bytes */
+	assert_int_equal(inv_jpeg_decode(jpeg, size, "huge.jpg", &image), INVAR_E_FORMAT);
+	test_assert_error("more than the 2048 a byte");
+	assert_null(image.pixels);
+	free(jpeg);
+}
+
+static void stray_bytes_between_segments_are_harmless(void **state)
+{
+	size_t size;
+	uint8_t *jpeg = test_read(test_source("tests/formats/images/444.jpg"), &size);
+	uint8_t *longer = malloc(size + 8);
+	inv_image image = {0};
+
+	(void)state;
+	memcpy(longer, jpeg, size - 2);
+	memset(longer + size - 2, 7, 8);
+	memcpy(longer + size + 6, jpeg + size - 2, 2);
+	if (inv_jpeg_decode(longer, size + 8, "stray.jpg", &image) != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+	check_pixels("444.jpg", &image);
+	assert_int_equal(inv_jpeg_decode(longer, size + 6, "stray.jpg", &image),
+	                 INVAR_E_FORMAT);
+	inv_image_clear(&image);
+	free(longer);
+	free(jpeg);
+}
+
+static void damaged_exif_means_upright(void **state)
+{
+	static const uint8_t sound[] = {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0,
+	                                3,   0,   0, 0,  1, 0, 8, 0, 0, 0, 0,    0,    0};
+	uint8_t *part;
+
+	(void)state;
+	assert_int_equal(inv_exif_orientation(sound, sizeof sound), 8);
+	for (size_t cut = 0; cut < 22; cut++) {
+		part = malloc(cut ? cut : 1);
+		memcpy(part, sound, cut);
+		assert_int_equal(inv_exif_orientation(part, cut), 1);
+		free(part);
+	}
+	part = malloc(sizeof sound);
+	memcpy(part, sound, sizeof sound);
+	memset(part + 4, 0xff, 4); /* a directory beyond the end */
+	assert_int_equal(inv_exif_orientation(part, sizeof sound), 1);
+	free(part);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+	enum { WIDTH = 37, HEIGHT = 5 };
+	uint8_t rgb[WIDTH * HEIGHT * 3];
+	inv_image image = {0};
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rgb; i++)
+		rgb[i] = (uint8_t)(i * 31 + i / 7);
+	assert_int_equal(inv_png_encode(rgb, WIDTH, HEIGHT, &bytes, &size), INVAR_OK);
+	assert_int_equal(inv_png_decode(bytes, size, "a.png", &image), INVAR_OK);
+	assert_int_equal(image.width, WIDTH);
+	assert_int_equal(image.height, HEIGHT);
+	assert_memory_equal(image.pixels, rgb, sizeof rgb);
+	invar_free(bytes);
+	inv_image_clear(&image);
+	assert_int_equal(inv_png_encode(rgb, 0, HEIGHT, &bytes, &size), INVAR_E_USE);
+	test_assert_error("0 x 5 pixels");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(jpeg_is_what_pillow_sees),
+		cmocka_unit_test(png_is_what_pillow_sees),
+		cmocka_unit_test(a_cut_image_is_refused),
+		cmocka_unit_test(flipped_bits_do_no_harm),
+		cmocka_unit_test(a_huge_header_is_refused),
+		cmocka_unit_test(stray_bytes_between_segments_are_harmless),
+		cmocka_unit_test(damaged_exif_means_upright),
+		cmocka_unit_test(what_is_written_is_read_again),
+	};
+
+	return cmocka_run_group_tests_name("images", tests, NULL, NULL);
+}
