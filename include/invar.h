@@ -18,7 +18,7 @@
  *     2. context and hooks              7. training
  *     3. option structs and fields      8. losses on given arrays
  *     4. arrays, files and adapters     9. measurements
- *     5. images
+ *     5. images and data sets
  *
  * Rules that hold everywhere:
  *   - every call that can fail returns an invar_status; the sentence that says
@@ -183,7 +183,7 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
 INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                                 const char *out, invar_dtype dtype);
 
-/* ---- 5. Images ------------------------------------------------------------ */
+/* ---- 5. Images and data sets ---------------------------------------------- */
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
 
@@ -191,6 +191,63 @@ INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const ch
 INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         uint32_t width, uint32_t height, void **bytes,
                                         size_t *size);
+
+/*
+ * A data set is named by a text: stl10:DIR, mnist:DIR, fashion-mnist:[DIR],
+ * cifar10:DIR, tiny-imagenet:DIR, folder:DIR (sub-folders are classes) or
+ * npy:IMAGES[,LABELS].
+ */
+typedef struct invar_dataset invar_dataset;
+
+typedef struct invar_dataset_opts {
+	size_t size;
+	const char *split;   /* only these, "a,b"; NULL: all, without parts such as folds */
+	double holdout;      /* no splits: this last share of each class becomes test; 0 */
+	const char *classes; /* a file, a class a line, which chooses and renumbers; NULL */
+	uint64_t limit;      /* first so many images of each split; 0 = all */
+	int skip_broken;     /* pass over images that cannot be read; 0 */
+} invar_dataset_opts;
+
+INVAR_API void invar_dataset_defaults(invar_dataset_opts *o);
+INVAR_API const invar_field *invar_dataset_fields(size_t *count);
+
+/* o may be NULL. Images are read later, one by one. */
+INVAR_API invar_status invar_dataset_open(invar_context *ctx, const char *text,
+                                          const invar_dataset_opts *o, invar_dataset **out);
+INVAR_API size_t invar_dataset_splits(const invar_dataset *d);
+INVAR_API const char *invar_dataset_split(const invar_dataset *d, size_t i); /* views */
+/* Every split there is, opened or not; NULL behind the last. */
+INVAR_API const char *invar_dataset_offered(const invar_dataset *d, size_t i);
+INVAR_API uint64_t invar_dataset_count(const invar_dataset *d, const char *split);
+INVAR_API int invar_dataset_has_labels(const invar_dataset *d, const char *split);
+INVAR_API size_t invar_dataset_classes(const invar_dataset *d);
+INVAR_API const char *invar_dataset_class(const invar_dataset *d, size_t k); /* views */
+/* What people call it ("goldfish" for n01443537), else the same; views. */
+INVAR_API const char *invar_dataset_class_title(const invar_dataset *d, size_t k);
+/* One label an image, -1 where there is none. */
+INVAR_API invar_status invar_dataset_labels(const invar_dataset *d, const char *split,
+                                            int64_t *out);
+/* The place of each image in its split before classes were chosen. */
+INVAR_API invar_status invar_dataset_indices(const invar_dataset *d, const char *split,
+                                             uint64_t *out);
+/* Gives 8-bit RGB; free it with invar_free. Many threads may read at once. */
+INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *split,
+                                          uint64_t row, uint8_t **rgb, uint32_t *width,
+                                          uint32_t *height);
+
+typedef struct invar_survey {
+	size_t size;            /* set it to sizeof before the call */
+	uint64_t count, broken; /* images looked at; of these, passed over */
+	uint32_t min_width, max_width, min_height, max_height;
+} invar_survey;
+
+/*
+ * The sizes of all images of a split from their headers, or with `decode` by reading
+ * every pixel. A broken image is an error, or with skip_broken logged and counted.
+ */
+INVAR_API invar_status invar_dataset_survey(const invar_dataset *d, const char *split,
+                                            int decode, invar_survey *out);
+INVAR_API void invar_dataset_close(invar_dataset *d);
 
 /* ---- 6. Banks --------------------------------------------------------------- */
 

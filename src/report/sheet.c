@@ -1,9 +1,9 @@
 /*
  * sheet.c - lays out a contact sheet as SVG and draws it as PNG.
  *
- * All pictures share one scale, chosen by the largest: small ones grow by a whole
- * factor, so that their pixels stay squares; large ones shrink to the box. What is
- * embedded has about as many pixels as the sheet shows.
+ * Where all pictures are small they grow by one whole factor, so that their pixels
+ * stay squares and their sizes can be compared; else each that is too large shrinks
+ * to the box. What is embedded has about as many pixels as the sheet shows.
  */
 #include "report/sheet.h"
 
@@ -62,9 +62,17 @@ static void scale_pictures(layout *l)
 {
 	uint32_t side = largest_side(l->sheet);
 
-	l->scale = side <= BOX ? floor((double)BOX / side) : (double)BOX / side;
-	l->box = l->scale * side;
+	l->scale = side <= BOX ? floor((double)BOX / side) : 0;
+	l->box = side <= BOX ? l->scale * side : BOX;
 	l->cell = l->box > NARROW ? l->box : NARROW;
+}
+
+/* Pixels of the SVG for one of this picture. */
+static double picture_scale(const layout *l, const inv_sheet_cell *c)
+{
+	uint32_t side = c->width > c->height ? c->width : c->height;
+
+	return l->scale > 0 ? l->scale : side > BOX ? (double)BOX / side : 1;
 }
 
 static size_t square_columns(const layout *l)
@@ -239,6 +247,17 @@ static inv_sheet_cell resample(const inv_sheet_cell *c, double scale)
 	return to;
 }
 
+uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *height)
+{
+	const inv_sheet_cell whole = {.rgb = rgb, .width = *width, .height = *height};
+	uint32_t side = *width > *height ? *width : *height;
+	uint32_t k = side / (BOX * SHARPNESS) > 1 ? side / (BOX * SHARPNESS) : 1;
+
+	*width = (*width + k - 1) / k;
+	*height = (*height + k - 1) / k;
+	return shrink(&whole, k, *width, *height);
+}
+
 static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell *c,
                             double scale)
 {
@@ -260,7 +279,8 @@ static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell 
 static invar_status put_picture(invar_context *ctx, FILE *out, const layout *l,
                                 const inv_sheet_cell *c, double x, double y)
 {
-	double width = c->width * l->scale, height = c->height * l->scale;
+	double scale = picture_scale(l, c);
+	double width = c->width * scale, height = c->height * scale;
 	invar_status st;
 
 	x += floor((l->cell - width) / 2);
@@ -269,7 +289,7 @@ static invar_status put_picture(invar_context *ctx, FILE *out, const layout *l,
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
 	        x, y, width, height);
-	st = put_png(ctx, out, c, l->scale);
+	st = put_png(ctx, out, c, scale);
 	fputs("\"/>\n", out);
 	fprintf(out,
 	        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "

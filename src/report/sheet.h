@@ -33,4 +33,10 @@ typedef struct inv_sheet {
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
                              char *fault, size_t room);
 
+/*
+ * A copy with no more pixels than a sheet shows, to keep many large pictures in
+ * little memory; gives, free() it. NULL if there is no memory.
+ */
+uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *height);
+
 #endif

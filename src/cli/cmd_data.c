@@ -1,0 +1,492 @@
+/*
+ * cmd_data.c - invar data: what is in a data set, before anything is done with it.
+ *
+ * Splits with their counts and sizes, classes with their counts in each split, and
+ * a contact sheet with the first images of every class.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "report/sheet.h"
+#include "report/table.h"
+
+enum { SHEET_PICTURES = 120, MOST_EACH = 8, WIDE = 10, UNLABELLED = 60 };
+
+typedef struct data_values {
+	inv_common common;
+	const char *sheet;
+	uint64_t each;
+	int check;
+	invar_dataset_opts dataset;
+} data_values;
+
+static const inv_example examples[] = {
+	{"invar data folder:photos", "splits, sizes and classes of a folder of JPEG and PNG"},
+	{"invar data stl10:stl10_binary --sheet stl10.png",
+     "and a picture of the first images of each class"},
+	{"invar data fashion-mnist: --json", "Debian's copy, for programs"},
+	{"invar data folder:photos --check --skip-broken",
+     "decodes every image and names those that are broken"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"DATASET",
+     "stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, tiny-imagenet:DIR, "
+     "folder:DIR "
+     "or npy:IMAGES[,LABELS]",
+     1, 1},
+	{0},
+};
+
+static const invar_field own_table[] = {
+	{"sheet", INVAR_FIELD_TEXT, offsetof(data_values, sheet), 0, 0, INVAR_FIELD_OPTIONAL,
+     NULL, "FILE", "Result",
+     "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
+	{"each", INVAR_FIELD_COUNT, offsetof(data_values, each), 0, 100, 0, NULL, "N", "Result",
+     "images of each class on the sheet; 0 takes as many as look well"},
+	{"check", INVAR_FIELD_FLAG, offsetof(data_values, check), 0, 0, 0, NULL, NULL, "Result",
+     "decode every image instead of reading its header"},
+};
+INV_FIELDS_FUNCTION(own_fields, own_table)
+
+static const inv_option_table tables[] = {
+	{invar_dataset_fields, offsetof(data_values, dataset)},
+	{own_fields, 0},
+	{0},
+};
+
+static void defaults(void *values)
+{
+	invar_dataset_defaults(&((data_values *)values)->dataset);
+}
+
+/* ---- What there is ---------------------------------------------------------------- */
+
+typedef struct split {
+	const char *name;
+	uint64_t count;
+	int has_labels;
+	int64_t *labels;        /* [count] */
+	uint64_t *class_counts; /* [classes] */
+	invar_survey survey;
+} split;
+
+typedef struct contents {
+	const char *text;
+	invar_dataset *dataset;
+	size_t classes, splits;
+	split *split;
+} contents;
+
+static void free_contents(contents *c)
+{
+	for (size_t i = 0; c->split && i < c->splits; i++) {
+		free(c->split[i].labels);
+		free(c->split[i].class_counts);
+	}
+	free(c->split);
+	invar_dataset_close(c->dataset);
+}
+
+static invar_status look_into(inv_session *s, const contents *c, const data_values *v,
+                              split *p)
+{
+	invar_status st;
+
+	p->count = invar_dataset_count(c->dataset, p->name);
+	p->has_labels = invar_dataset_has_labels(c->dataset, p->name);
+	p->labels = malloc(p->count * sizeof *p->labels + 1);
+	p->class_counts = calloc(c->classes + 1, sizeof *p->class_counts);
+	if (!p->labels || !p->class_counts)
+		return inv_no_memory(s);
+	if ((st = invar_dataset_labels(c->dataset, p->name, p->labels)) != INVAR_OK)
+		return st;
+	for (uint64_t i = 0; i < p->count; i++)
+		if (p->labels[i] >= 0)
+			p->class_counts[p->labels[i]]++;
+	p->survey.size = sizeof p->survey;
+	return invar_dataset_survey(c->dataset, p->name, v->check, &p->survey);
+}
+
+static invar_status look(inv_session *s, const data_values *v, contents *c)
+{
+	invar_status st = invar_dataset_open(s->ctx, c->text, &v->dataset, &c->dataset);
+
+	if (st != INVAR_OK)
+		return st;
+	c->classes = invar_dataset_classes(c->dataset);
+	c->splits = invar_dataset_splits(c->dataset);
+	c->split = calloc(c->splits, sizeof *c->split);
+	if (!c->split)
+		return inv_no_memory(s);
+	for (size_t i = 0; i < c->splits && st == INVAR_OK; i++) {
+		c->split[i].name = invar_dataset_split(c->dataset, i);
+		st = look_into(s, c, v, &c->split[i]);
+	}
+	return st;
+}
+
+/* ---- For people ------------------------------------------------------------------------
+ */
+
+enum { SIZE_TEXT = 64 };
+
+static const char *range(char *text, size_t room, uint32_t least, uint32_t most)
+{
+	if (least == most)
+		snprintf(text, room, "%" PRIu32, least);
+	else
+		snprintf(text, room, "%" PRIu32 "–%" PRIu32, least, most);
+	return text;
+}
+
+static const char *size_text(const invar_survey *v, char text[SIZE_TEXT])
+{
+	char width[SIZE_TEXT / 2 - 4], height[SIZE_TEXT / 2 - 4];
+
+	if (v->count == v->broken)
+		return "–";
+	snprintf(text, SIZE_TEXT, "%s × %s",
+	         range(width, sizeof width, v->min_width, v->max_width),
+	         range(height, sizeof height, v->min_height, v->max_height));
+	return text;
+}
+
+static uint64_t count_broken(const contents *c)
+{
+	uint64_t broken = 0;
+
+	for (size_t i = 0; i < c->splits; i++)
+		broken += c->split[i].survey.broken;
+	return broken;
+}
+
+static bool print_splits(const contents *c)
+{
+	bool broken = count_broken(c) > 0, written;
+	inv_table *t = inv_table_new(broken ? 5 : 4);
+	char size[SIZE_TEXT];
+
+	if (!t)
+		return false;
+	inv_table_cell(t, "split");
+	inv_table_cell(t, "images");
+	if (broken)
+		inv_table_cell(t, "broken");
+	inv_table_cell(t, "labels");
+	inv_table_cell(t, "width × height");
+	for (size_t i = 0; i < c->splits; i++) {
+		const split *p = &c->split[i];
+
+		inv_table_cell(t, "%s", p->name);
+		inv_table_count(t, p->count);
+		if (broken)
+			inv_table_count(t, p->survey.broken);
+		inv_table_cell(t, "%s", p->has_labels ? "yes" : "no");
+		inv_table_cell(t, "%s", size_text(&p->survey, size));
+	}
+	written = inv_table_write(t, "text", stdout);
+	inv_table_free(t);
+	return written;
+}
+
+static void class_cell(inv_table *t, const invar_dataset *d, size_t k)
+{
+	const char *name = invar_dataset_class(d, k), *title = invar_dataset_class_title(d, k);
+
+	if (strcmp(name, title) == 0)
+		inv_table_cell(t, "%s", name);
+	else
+		inv_table_cell(t, "%s %s", name, title);
+}
+
+static bool print_classes(const contents *c)
+{
+	inv_table *t;
+	size_t labelled = 0;
+	bool written;
+
+	for (size_t i = 0; i < c->splits; i++)
+		labelled += c->split[i].has_labels != 0;
+	if (!labelled || !c->classes)
+		return true;
+	if (!(t = inv_table_new(1 + labelled)))
+		return false;
+	inv_table_cell(t, "class");
+	for (size_t i = 0; i < c->splits; i++)
+		if (c->split[i].has_labels)
+			inv_table_cell(t, "%s", c->split[i].name);
+	for (size_t k = 0; k < c->classes; k++) {
+		class_cell(t, c->dataset, k);
+		for (size_t i = 0; i < c->splits; i++)
+			if (c->split[i].has_labels)
+				inv_table_count(t, c->split[i].class_counts[k]);
+	}
+	putchar('\n');
+	written = inv_table_write(t, "text", stdout);
+	inv_table_free(t);
+	return written;
+}
+
+static bool is_open(const contents *c, const char *name)
+{
+	for (size_t i = 0; i < c->splits; i++)
+		if (strcmp(c->split[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Splits that were not asked for, such as folds, which have to be. */
+static void print_others(const contents *c)
+{
+	const char *name;
+	bool any = false;
+
+	for (size_t i = 0; (name = invar_dataset_offered(c->dataset, i)); i++)
+		if (!is_open(c, name)) {
+			printf("%s %s", any ? "," : "also there, by --split:", name);
+			any = true;
+		}
+	if (any)
+		printf("\n\n");
+}
+
+static invar_status print_contents(inv_session *s, const contents *c)
+{
+	print_others(c);
+	return print_splits(c) && print_classes(c) ? INVAR_OK : inv_no_memory(s);
+}
+
+/* ---- For programs
+ * ------------------------------------------------------------------------ */
+
+/* Names may hold any bytes, JSON only UTF-8. */
+static json_t *text_json(const char *text)
+{
+	json_t *string = json_string(text);
+	char *plain;
+
+	if (string || !(plain = strdup(text)))
+		return string;
+	for (char *at = plain; *at; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	string = json_string(plain);
+	free(plain);
+	return string;
+}
+
+static json_t *classes_json(const contents *c)
+{
+	json_t *all = json_array();
+
+	for (size_t k = 0; k < c->classes; k++)
+		json_array_append_new(
+			all,
+			json_pack("{s:o, s:o}", "name", text_json(invar_dataset_class(c->dataset, k)),
+		              "title", text_json(invar_dataset_class_title(c->dataset, k))));
+	return all;
+}
+
+static json_t *split_json(const contents *c, const split *p)
+{
+	json_t *counts = p->has_labels ? json_array() : json_null();
+	const invar_survey *v = &p->survey;
+
+	for (size_t k = 0; p->has_labels && k < c->classes; k++)
+		json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
+	return json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
+	                 text_json(p->name), "images", (json_int_t)p->count, "broken",
+	                 (json_int_t)v->broken, "labels", p->has_labels, "width",
+	                 (json_int_t)v->min_width, (json_int_t)v->max_width, "height",
+	                 (json_int_t)v->min_height, (json_int_t)v->max_height, "class_counts",
+	                 counts);
+}
+
+static json_t *contents_json(const contents *c)
+{
+	json_t *splits = json_array(), *there = json_array();
+	const char *name;
+
+	for (size_t i = 0; i < c->splits; i++)
+		json_array_append_new(splits, split_json(c, &c->split[i]));
+	for (size_t i = 0; (name = invar_dataset_offered(c->dataset, i)); i++)
+		json_array_append_new(there, text_json(name));
+	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", text_json(c->text), "splits",
+	                 splits, "splits_there", there, "classes", classes_json(c));
+}
+
+/* ---- The contact sheet
+ * ---------------------------------------------------------------------- */
+
+typedef struct gallery {
+	inv_sheet_cell *cell;
+	size_t count;
+} gallery;
+
+static void free_gallery(gallery *g)
+{
+	for (size_t i = 0; g->cell && i < g->count; i++) {
+		free((void *)(uintptr_t)g->cell[i].rgb);
+		free((void *)(uintptr_t)g->cell[i].detail);
+	}
+	free(g->cell);
+}
+
+/* The first split with labels, else the first one. */
+static const split *shown_split(const contents *c)
+{
+	for (size_t i = 0; i < c->splits; i++)
+		if (c->split[i].has_labels)
+			return &c->split[i];
+	return &c->split[0];
+}
+
+/* A picture that is broken leaves its place empty; the survey has named it. */
+static invar_status hang(inv_session *s, const data_values *v, const contents *c,
+                         const split *p, uint64_t row, inv_sheet_cell *cell)
+{
+	uint8_t *rgb = NULL;
+	char *detail = NULL;
+	invar_status st =
+		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
+
+	if (st != INVAR_OK && v->dataset.skip_broken && st != INVAR_E_NOMEM)
+		return INVAR_OK;
+	if (st != INVAR_OK)
+		return st;
+	cell->rgb = inv_sheet_thumbnail(rgb, &cell->width, &cell->height);
+	invar_free(rgb);
+	if (!cell->rgb || asprintf(&detail, "%s %" PRIu64, p->name, row) < 0)
+		return inv_no_memory(s);
+	cell->detail = detail;
+	if (p->labels[row] >= 0)
+		cell->caption = invar_dataset_class_title(c->dataset, (size_t)p->labels[row]);
+	return INVAR_OK;
+}
+
+/* `each` places for every class, filled with its first images. */
+static invar_status fill_by_class(inv_session *s, const data_values *v, const contents *c,
+                                  const split *p, size_t classes, size_t each, gallery *g)
+{
+	size_t *hung = calloc(classes, sizeof *hung);
+	invar_status st = hung ? INVAR_OK : inv_no_memory(s);
+
+	for (uint64_t row = 0; row < p->count && st == INVAR_OK; row++) {
+		int64_t k = p->labels[row];
+
+		if (k < 0 || (uint64_t)k >= classes || hung[k] == each)
+			continue;
+		st = hang(s, v, c, p, row, &g->cell[(size_t)k * each + hung[k]++]);
+	}
+	free(hung);
+	return st;
+}
+
+static invar_status fill_in_order(inv_session *s, const data_values *v, const contents *c,
+                                  const split *p, gallery *g)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < g->count && st == INVAR_OK; i++)
+		st = hang(s, v, c, p, i, &g->cell[i]);
+	return st;
+}
+
+static size_t choose_each(const data_values *v, size_t classes)
+{
+	size_t each = v->each ? v->each : SHEET_PICTURES / (classes ? classes : 1);
+
+	return each < 1 ? 1 : !v->each && each > MOST_EACH ? MOST_EACH : each;
+}
+
+static invar_status write_sheet(inv_session *s, const data_values *v, const contents *c,
+                                const gallery *g, const char *subtitle, size_t columns)
+{
+	const inv_sheet sheet = {.title = c->text,
+	                         .subtitle = subtitle,
+	                         .cells = g->cell,
+	                         .count = g->count,
+	                         .columns = columns};
+
+	return inv_sheet_write(s->ctx, v->sheet, &sheet, s->fault, sizeof s->fault);
+}
+
+static invar_status draw_sheet(inv_session *s, const data_values *v, const contents *c)
+{
+	const split *p = shown_split(c);
+	size_t each = p->has_labels ? choose_each(v, c->classes) : 1;
+	size_t classes = c->classes < SHEET_PICTURES ? c->classes : SHEET_PICTURES;
+	size_t in_order = p->count < UNLABELLED ? p->count : UNLABELLED;
+	gallery g = {.count = p->has_labels ? classes * each : in_order};
+	size_t columns = each * (WIDE / each > 1 ? WIDE / each : 1);
+	char subtitle[160];
+	invar_status st;
+
+	snprintf(subtitle, sizeof subtitle,
+	         p->has_labels ? "%s: %" PRIu64 " images of %zu classes%s"
+	                       : "%s: %" PRIu64 " images",
+	         p->name, p->count, c->classes,
+	         classes < c->classes ? ", the first shown" : "");
+	g.cell = calloc(g.count + 1, sizeof *g.cell);
+	if (!g.cell)
+		return inv_no_memory(s);
+	st = p->has_labels ? fill_by_class(s, v, c, p, classes, each, &g)
+	                   : fill_in_order(s, v, c, p, &g);
+	if (st == INVAR_OK)
+		st = write_sheet(s, v, c, &g, subtitle, columns < g.count ? columns : g.count);
+	free_gallery(&g);
+	return st;
+}
+
+/* ---- The command
+ * ------------------------------------------------------------------------------ */
+
+static invar_status run(inv_session *s, void *values)
+{
+	data_values *v = values;
+	contents c = {.text = s->argument[0]};
+	invar_status st = inv_session_start(s);
+
+	if (st == INVAR_OK && v->sheet)
+		st = inv_check_writable(s, v->sheet);
+	if (st == INVAR_OK)
+		st = look(s, v, &c);
+	if (st == INVAR_OK && v->sheet)
+		st = draw_sheet(s, v, &c);
+	inv_term_clear(s->term);
+	if (st == INVAR_OK)
+		st = s->common->json ? inv_print_json(s, contents_json(&c)) : print_contents(s, &c);
+	free_contents(&c);
+	if (st == INVAR_OK)
+		inv_term_close(s->term);
+	return st;
+}
+
+const inv_command inv_cmd_data = {
+	.name = "data",
+	.purpose = "shows what is in a data set of images",
+	.usage = "DATASET [options]",
+	.about =
+		"Counts the images of each split and of each class, and finds the smallest and the "
+		"largest width and height from the headers of the files. A folder has sub-folders "
+		"of classes, or images without labels; its splits are the sub-folders train, val, "
+		"test and unlabeled, else --holdout makes test out of train. Images are JPEG or "
+		"PNG; grey ones get three equal channels, alpha is dropped, EXIF orientation is "
+		"honoured. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
+		"uint8, or float from 0 to 1. An image that cannot be read ends the command, "
+		"unless --skip-broken is given: then it is named and counted.",
+	.examples = examples,
+	.arguments = arguments,
+	.tables = tables,
+	.values = sizeof(data_values),
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,510 @@
+/* dataset.c - opening a data set, what its kind builds it with, and reading from it. */
+#include "images/dataset.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fields.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
+
+/* ---- Options -------------------------------------------------------------------- */
+
+#define AT(member) offsetof(invar_dataset_opts, member)
+
+static const invar_field fields[] = {
+	{"split", INVAR_FIELD_TEXT, AT(split), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "NAMES",
+     "Images", "only these splits, separated by commas; all of them without it"},
+	{"holdout", INVAR_FIELD_NUMBER, AT(holdout), 0, 1, INVAR_FIELD_RESULT, NULL, "F",
+     "Images",
+     "where there are no splits: the last share F of each class becomes test, the rest "
+     "train"},
+	{"classes", INVAR_FIELD_TEXT, AT(classes), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "FILE",
+     "Images",
+     "only the classes in this file, a name or an index a line, renumbered in its order"},
+	{"limit", INVAR_FIELD_COUNT, AT(limit), 0, INFINITY, INVAR_FIELD_RESULT, NULL, "N",
+     "Images", "the first N images of each split; 0 takes all"},
+	{"skip-broken", INVAR_FIELD_FLAG, AT(skip_broken), 0, 0, INVAR_FIELD_RESULT, NULL, NULL,
+     "Images", "name and count images that cannot be read, instead of ending there"},
+};
+
+void invar_dataset_defaults(invar_dataset_opts *o)
+{
+	*o = (invar_dataset_opts){.size = sizeof *o};
+}
+
+const invar_field *invar_dataset_fields(size_t *count)
+{
+	*count = sizeof fields / sizeof *fields;
+	return fields;
+}
+
+static invar_status take_opts(invar_dataset *d, const invar_dataset_opts *o)
+{
+	invar_dataset_defaults(&d->opts);
+	if (o)
+		memcpy(&d->opts, o, o->size < sizeof *o ? o->size : sizeof *o);
+	if (d->opts.holdout >= 1)
+		return inv_fail(INVAR_E_USE, "--holdout is %.15g but must be below 1",
+		                d->opts.holdout);
+	return inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &d->opts);
+}
+
+/* ---- For kinds --------------------------------------------------------------------- */
+
+invar_status inv_dataset_no_memory(const invar_dataset *d)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", d->text);
+}
+
+char *inv_dataset_path(const invar_dataset *d, const char *name)
+{
+	return inv_join(d->place, name);
+}
+
+/* On the stack: an answer of "no" must not mean "no memory". */
+bool inv_dataset_has(const invar_dataset *d, const char *name)
+{
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof path, "%s/%s", d->place, name);
+
+	return length > 0 && length < PATH_MAX && inv_exists(path);
+}
+
+invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char *file)
+{
+	char *inner = inv_dataset_path(d, folder), *path = inner ? inv_join(inner, file) : NULL;
+	bool enter = path && !inv_dataset_has(d, file) && inv_exists(path);
+
+	if (!path) {
+		inv_free(inner);
+		return inv_dataset_no_memory(d);
+	}
+	inv_free(path);
+	if (!enter) {
+		inv_free(inner);
+		return INVAR_OK;
+	}
+	inv_free(d->place);
+	d->place = inner;
+	return INVAR_OK;
+}
+
+/* Is `word` one of "a,b,c"? */
+bool inv_is_listed(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, word, length) == 0 && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
+}
+
+invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part, bool *wanted)
+{
+	*wanted = d->opts.split ? inv_is_listed(d->opts.split, split) : !part;
+	return inv_names_add(&d->split_names, split, strlen(split));
+}
+
+static invar_status check_count(const invar_dataset *d, const char *split, uint64_t total)
+{
+	if (!total)
+		return inv_fail(INVAR_E_FORMAT, "%s: its split %s holds no images", d->text, split);
+	if (total >= UINT32_MAX)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its split %s holds %" PRIu64
+		                " images, at most 2^32 are allowed",
+		                d->text, split, total);
+	if (d->split_count == INV_MOST_SPLITS)
+		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", d->text,
+		                INV_MOST_SPLITS);
+	return INVAR_OK;
+}
+
+static invar_status add(invar_dataset *d, const char *split, inv_images images)
+{
+	invar_status st = check_count(d, split, images.total);
+
+	images.name = st == INVAR_OK ? inv_strdup(split) : NULL;
+	images.count = images.total;
+	if (st == INVAR_OK && !images.name)
+		st = inv_dataset_no_memory(d);
+	if (st == INVAR_OK)
+		d->splits[d->split_count++] = images;
+	return st;
+}
+
+invar_status inv_dataset_add(invar_dataset *d, const char *split, uint64_t total,
+                             int32_t *labels, const void *store)
+{
+	invar_status st =
+		add(d, split, (inv_images){.total = total, .labels = labels, .store = store});
+
+	if (st != INVAR_OK)
+		inv_free(labels);
+	return st;
+}
+
+invar_status inv_dataset_add_part(invar_dataset *d, const char *split, uint64_t total,
+                                  uint32_t *source, int32_t *labels, const void *store)
+{
+	invar_status st = add(d, split,
+	                      (inv_images){.total = total,
+	                                   .source = source,
+	                                   .labels = labels,
+	                                   .labels_borrowed = true,
+	                                   .store = store});
+
+	if (st != INVAR_OK)
+		inv_free(source);
+	return st;
+}
+
+invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
+                                   const void *store)
+{
+	invar_status st = inv_names_add(&d->split_names, "train", strlen("train"));
+
+	d->whole = true;
+	if (st != INVAR_OK) {
+		inv_free(labels);
+		return st;
+	}
+	return inv_dataset_add(d, "train", total, labels, store);
+}
+
+invar_status inv_dataset_add_class(invar_dataset *d, const char *name)
+{
+	return inv_names_add(&d->classes, name, strlen(name));
+}
+
+static invar_status add_lines(invar_dataset *d, const char *path)
+{
+	size_t bytes;
+	char *text;
+	invar_status st = inv_file_load(path, MOST_LIST, &text, &bytes);
+
+	if (st == INVAR_OK)
+		st = inv_names_add_lines(&d->classes, text);
+	inv_free(text);
+	return st;
+}
+
+invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
+                                      const char *const *standard)
+{
+	char *path = inv_dataset_path(d, file);
+	invar_status st = path ? INVAR_OK : inv_dataset_no_memory(d);
+	size_t want = 0;
+
+	if (st == INVAR_OK && inv_exists(path))
+		st = add_lines(d, path);
+	while (standard[want])
+		want++;
+	if (st == INVAR_OK && d->classes.count && d->classes.count != want)
+		st = inv_fail(INVAR_E_FORMAT, "%s: names %zu classes, %zu were expected", path,
+		              d->classes.count, want);
+	for (size_t i = d->classes.count; i < want && st == INVAR_OK; i++)
+		st = inv_dataset_add_class(d, standard[i]);
+	inv_free(path);
+	return st;
+}
+
+invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *bytes,
+                                     uint64_t count, uint64_t stride, unsigned first,
+                                     const char *name, int32_t **out)
+{
+	uint64_t room;
+
+	*out = NULL;
+	if (inv_mul_overflow(count, sizeof **out, &room) || !(*out = inv_alloc(room)))
+		return inv_dataset_no_memory(d);
+	for (uint64_t i = 0; i < count; i++) {
+		unsigned label = bytes[i * stride];
+
+		if (label < first || label - first >= d->classes.count) {
+			inv_free(*out);
+			*out = NULL;
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: label %" PRIu64 " is %u, %u to %zu were expected", name, i,
+			                label, first, first + d->classes.count - 1);
+		}
+		(*out)[i] = (int32_t)(label - first);
+	}
+	return INVAR_OK;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------
+ */
+
+static const inv_dataset_kind *find_kind(const char *text)
+{
+	size_t length = strcspn(text, ":");
+
+	for (size_t i = 0; inv_dataset_kinds[i]; i++)
+		if (strlen(inv_dataset_kinds[i]->name) == length &&
+		    strncmp(inv_dataset_kinds[i]->name, text, length) == 0)
+			return inv_dataset_kinds[i];
+	return NULL;
+}
+
+static invar_status find_place(invar_dataset *d)
+{
+	const char *colon = strchr(d->text, ':');
+	const char *place = colon && colon[1] ? colon + 1 : d->kind->standard_place;
+
+	if (!place)
+		return inv_fail(INVAR_E_USE, "%s: say where it is, as in %s:FOLDER", d->text,
+		                d->kind->name);
+	d->place = inv_strdup(place);
+	return d->place ? INVAR_OK : inv_dataset_no_memory(d);
+}
+
+static invar_status unknown_kind(const char *text)
+{
+	char kinds[256];
+	size_t used = 0;
+
+	if (inv_exists(text))
+		return inv_fail(INVAR_E_USE,
+		                "'%s' does not say what kind of data set it is; a folder of images "
+		                "is folder:%s",
+		                text, text);
+	for (size_t i = 0; inv_dataset_kinds[i]; i++)
+		used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%s:", i ? ", " : "",
+		                         inv_dataset_kinds[i]->name);
+	return inv_fail(INVAR_E_USE, "'%s' is no data set; it must begin with one of %s", text,
+	                kinds);
+}
+
+static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
+{
+	invar_status st = take_opts(d, o);
+
+	if (st == INVAR_OK)
+		st = find_place(d);
+	if (st == INVAR_OK)
+		st = d->kind->open(d);
+	if (st == INVAR_OK)
+		st = inv_dataset_hold_out(d);
+	if (st == INVAR_OK)
+		st = inv_dataset_check_split_names(d);
+	if (st == INVAR_OK)
+		st = inv_dataset_choose_classes(d);
+	inv_dataset_limit(d);
+	d->opts.split = d->opts.classes = NULL; /* borrowed for the call only */
+	return st;
+}
+
+invar_status invar_dataset_open(invar_context *ctx, const char *text,
+                                const invar_dataset_opts *o, invar_dataset **out)
+{
+	const inv_dataset_kind *kind = find_kind(text);
+	invar_dataset *d;
+	invar_status st;
+
+	*out = NULL;
+	if (!kind)
+		return unknown_kind(text);
+	d = inv_calloc(1, sizeof *d);
+	if (!d)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", text);
+	d->ctx = ctx;
+	d->kind = kind;
+	d->text = inv_strdup(text);
+	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: no memory", text);
+	if (st != INVAR_OK) {
+		invar_dataset_close(d);
+		return st;
+	}
+	*out = d;
+	return INVAR_OK;
+}
+
+void inv_images_clear(inv_images *s)
+{
+	inv_free(s->name);
+	inv_free(s->source);
+	inv_free(s->index);
+	if (!s->labels_borrowed)
+		inv_free(s->labels);
+	*s = (inv_images){0};
+}
+
+void invar_dataset_close(invar_dataset *d)
+{
+	if (!d)
+		return;
+	for (size_t i = 0; i < d->split_count; i++)
+		inv_images_clear(&d->splits[i]);
+	d->kind->close(d);
+	inv_names_clear(&d->split_names);
+	inv_names_clear(&d->classes);
+	inv_names_clear(&d->titles);
+	inv_free(d->renumber);
+	inv_free(d->whole_labels);
+	inv_free(d->text);
+	inv_free(d->place);
+	inv_free(d);
+}
+
+/* ---- Asking
+ * ------------------------------------------------------------------------------- */
+
+const inv_images *inv_dataset_split(const invar_dataset *d, const char *name)
+{
+	for (size_t i = 0; i < d->split_count; i++)
+		if (strcmp(d->splits[i].name, name) == 0)
+			return &d->splits[i];
+	return NULL;
+}
+
+invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
+                                    const inv_images **out)
+{
+	*out = inv_dataset_split(d, name);
+	return *out ? INVAR_OK : inv_fail(INVAR_E_USE, "%s: has no split %s", d->text, name);
+}
+
+uint64_t inv_images_index(const inv_images *s, uint64_t row)
+{
+	return s->index ? s->index[row] : row;
+}
+
+static uint64_t source_of(const inv_images *s, uint64_t row)
+{
+	uint64_t index = inv_images_index(s, row);
+
+	return s->source ? s->source[index] : index;
+}
+
+int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row)
+{
+	int32_t label = s->labels ? s->labels[source_of(s, row)] : INV_NO_LABEL;
+
+	return label >= 0 && d->renumber ? d->renumber[label] : label;
+}
+
+static invar_status check_row(const invar_dataset *d, const inv_images *s, uint64_t row)
+{
+	if (row < s->count)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "%s: image %" PRIu64 " of the split %s was asked for, it has %" PRIu64,
+	                d->text, row, s->name, s->count);
+}
+
+invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
+                             inv_image *out)
+{
+	invar_status st = check_row(d, s, row);
+
+	return st == INVAR_OK ? d->kind->read(d, s, source_of(s, row), out) : st;
+}
+
+invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
+                                uint32_t *width, uint32_t *height)
+{
+	invar_status st = check_row(d, s, row);
+
+	return st == INVAR_OK ? d->kind->measure(d, s, source_of(s, row), width, height) : st;
+}
+
+bool inv_is_broken(invar_status st)
+{
+	return st == INVAR_E_FORMAT || st == INVAR_E_IO;
+}
+
+/* ---- The public names of the same
+ * --------------------------------------------------------- */
+
+size_t invar_dataset_splits(const invar_dataset *d)
+{
+	return d->split_count;
+}
+
+const char *invar_dataset_split(const invar_dataset *d, size_t i)
+{
+	return i < d->split_count ? d->splits[i].name : NULL;
+}
+
+uint64_t invar_dataset_count(const invar_dataset *d, const char *split)
+{
+	const inv_images *s = inv_dataset_split(d, split);
+
+	return s ? s->count : 0;
+}
+
+int invar_dataset_has_labels(const invar_dataset *d, const char *split)
+{
+	const inv_images *s = inv_dataset_split(d, split);
+
+	return s && s->labels;
+}
+
+size_t invar_dataset_classes(const invar_dataset *d)
+{
+	return d->classes.count;
+}
+
+const char *invar_dataset_class(const invar_dataset *d, size_t i)
+{
+	return i < d->classes.count ? inv_names_at(&d->classes, i) : NULL;
+}
+
+const char *invar_dataset_class_title(const invar_dataset *d, size_t i)
+{
+	return i < d->titles.count ? inv_names_at(&d->titles, i) : invar_dataset_class(d, i);
+}
+
+const char *invar_dataset_offered(const invar_dataset *d, size_t i)
+{
+	return i < d->split_names.count ? inv_names_at(&d->split_names, i) : NULL;
+}
+
+invar_status invar_dataset_labels(const invar_dataset *d, const char *split, int64_t *out)
+{
+	const inv_images *s;
+	invar_status st = inv_dataset_need_split(d, split, &s);
+
+	for (uint64_t i = 0; st == INVAR_OK && i < s->count; i++)
+		out[i] = inv_images_label(d, s, i);
+	return st;
+}
+
+invar_status invar_dataset_indices(const invar_dataset *d, const char *split, uint64_t *out)
+{
+	const inv_images *s;
+	invar_status st = inv_dataset_need_split(d, split, &s);
+
+	for (uint64_t i = 0; st == INVAR_OK && i < s->count; i++)
+		out[i] = inv_images_index(s, i);
+	return st;
+}
+
+invar_status invar_dataset_read(const invar_dataset *d, const char *split, uint64_t row,
+                                uint8_t **rgb, uint32_t *width, uint32_t *height)
+{
+	inv_image image = {0};
+	const inv_images *s;
+	invar_status st = inv_dataset_need_split(d, split, &s);
+
+	*rgb = NULL;
+	if (st == INVAR_OK)
+		st = inv_images_read(d, s, row, &image);
+	if (st != INVAR_OK) {
+		inv_image_clear(&image);
+		return st;
+	}
+	*rgb = image.pixels;
+	*width = image.width;
+	*height = image.height;
+	return INVAR_OK;
+}

@@ -1,0 +1,128 @@
+/*
+ * dataset.h - data sets of images behind one small interface.
+ *
+ * A data set is opened by a text, KIND:PLACE. Its kind finds the splits, their
+ * labels and the names of the classes, and reads images; the rest (--split,
+ * --holdout, --classes, --limit) is done here, once for all kinds. A new kind is
+ * one file in kinds/ and one line in kinds/table.c.
+ *
+ * Three numbers of an image:
+ *   source   where the kind has it;
+ *   index    its place in the split, before any class list: random draws are
+ *            keyed by it, so that they stay the same when classes are left out;
+ *   row      its place among the images that were chosen, 0 … count-1.
+ */
+#ifndef INV_DATASET_H
+#define INV_DATASET_H
+
+#include <stdbool.h>
+
+#include "base/context.h"
+#include "images/image.h"
+#include "images/names.h"
+
+enum { INV_MOST_SPLITS = 32, INV_NO_LABEL = -1 };
+
+typedef struct inv_images { /* one split */
+	char *name;
+	uint64_t total;       /* images before any choice */
+	uint32_t *source;     /* [total] index -> source; NULL: the same */
+	int32_t *labels;      /* [sources], INV_NO_LABEL or a class; NULL without labels */
+	bool labels_borrowed; /* they belong to the kind, or to the whole */
+	uint64_t count;       /* rows */
+	uint32_t *index;      /* [count] row -> index; NULL: the same */
+	const void *store;    /* the kind's own, the same for a split and its parts */
+} inv_images;
+
+struct inv_dataset_kind;
+
+struct invar_dataset {
+	invar_context *ctx;
+	const struct inv_dataset_kind *kind;
+	char *text, *place;
+	invar_dataset_opts opts; /* its texts are used while opening only */
+	inv_names split_names;   /* every split there is, also those not asked for */
+	inv_images splits[INV_MOST_SPLITS];
+	size_t split_count;
+	inv_names classes, titles; /* titles are for people; empty: the same as the names */
+	int32_t *renumber;         /* [classes of the kind] by --classes; NULL: the same */
+	bool whole;                /* has no splits of its own, so --holdout may make them */
+	int32_t *whole_labels;     /* of the split that --holdout has cut */
+	void *own;                 /* the kind's own */
+};
+
+typedef struct inv_dataset_kind {
+	const char *name;
+	const char *standard_place; /* where PLACE is not given; NULL: it must be */
+	/* Adds classes and splits with the calls below; close follows if it fails. */
+	invar_status (*open)(invar_dataset *d);
+	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,
+	                     inv_image *out);
+	/* The size that read would give, as cheaply as the kind can tell. */
+	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
+	                        uint32_t *width, uint32_t *height);
+	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
+} inv_dataset_kind;
+
+extern const inv_dataset_kind *const inv_dataset_kinds[]; /* ended by NULL */
+
+/* ---- For kinds ------------------------------------------------------------------- */
+
+invar_status inv_dataset_no_memory(const invar_dataset *d);
+/* "PLACE/name"; gives, inv_free. NULL if there is no memory. */
+char *inv_dataset_path(const invar_dataset *d, const char *name);
+/* If PLACE has no `file` but PLACE/folder has, that becomes the place. */
+invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char *file);
+bool inv_dataset_has(const invar_dataset *d, const char *name);
+
+/*
+ * Whether a split that is there has to be opened. A part of another split (a fold)
+ * is opened only when it is asked for by name.
+ */
+invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
+                               bool *wanted);
+/* All images in one split, "train", whatever was asked for; --holdout cuts it. */
+invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
+                                   const void *store);
+/* A split that was offered; takes labels, even if it fails. */
+invar_status inv_dataset_add(invar_dataset *d, const char *split, uint64_t total,
+                             int32_t *labels, const void *store);
+/* The same with labels that the kind keeps, and takes a map from index to source. */
+invar_status inv_dataset_add_part(invar_dataset *d, const char *split, uint64_t total,
+                                  uint32_t *source, int32_t *labels, const void *store);
+invar_status inv_dataset_add_class(invar_dataset *d, const char *name);
+/* The lines of PLACE/file as classes, or the given ones (ended by NULL) without it. */
+invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
+                                      const char *const *standard);
+/* Labels of one byte each, `first` the least that is right; gives, inv_free. */
+invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *bytes,
+                                     uint64_t count, uint64_t stride, unsigned first,
+                                     const char *name, int32_t **out);
+
+void inv_images_clear(inv_images *s);
+bool inv_is_listed(const char *list, const char *word); /* in "a,b,c" */
+
+/* ---- Choosing (select.c) ------------------------------------------------------------ */
+
+invar_status inv_dataset_check_split_names(const invar_dataset *d);
+invar_status inv_dataset_hold_out(invar_dataset *d);
+invar_status inv_dataset_choose_classes(invar_dataset *d);
+void inv_dataset_limit(invar_dataset *d);
+
+/* ---- For those who read ----------------------------------------------------------------
+ */
+
+const inv_images *inv_dataset_split(const invar_dataset *d, const char *name); /* or NULL */
+invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
+                                    const inv_images **out);
+uint64_t inv_images_index(const inv_images *s, uint64_t row);
+int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row);
+/* Many threads may read at once. The sentence of a failure names the image. */
+invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
+                             inv_image *out);
+invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
+                                uint32_t *width, uint32_t *height);
+/* An image that --skip-broken may pass over: the file's fault, not memory's or ours. */
+bool inv_is_broken(invar_status st);
+
+#endif

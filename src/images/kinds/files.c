@@ -1,0 +1,266 @@
+/* files.c - finding image files below a folder, and decoding one of them. */
+#include "images/kinds/files.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "formats/jpeg.h"
+#include "formats/png.h"
+
+enum { DEEPEST = 16 }; /* folders in folders; a link may lead in a circle */
+
+/* ---- Names ---------------------------------------------------------------------- */
+
+static bool is_image_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0 ||
+	               strcasecmp(dot, ".png") == 0);
+}
+
+static invar_status no_memory(const char *folder)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to list the folder", folder);
+}
+
+static char *join_inner(const char *folder, const char *name)
+{
+	return *folder ? inv_join(folder, name) : inv_strdup(name);
+}
+
+/* One folder: its sub-folders, its images and how much else there is; unsorted. */
+typedef struct listing {
+	inv_names folders, images;
+	uint64_t others;
+} listing;
+
+static void clear_listing(listing *l)
+{
+	inv_names_clear(&l->folders);
+	inv_names_clear(&l->images);
+}
+
+static invar_status list_entry(listing *l, const char *path, const char *name)
+{
+	char *whole = inv_join(path, name);
+	struct stat info;
+	bool there = whole && stat(whole, &info) == 0;
+
+	if (!whole)
+		return no_memory(path);
+	inv_free(whole);
+	if (there && S_ISDIR(info.st_mode))
+		return inv_names_add(&l->folders, name, strlen(name));
+	if (is_image_name(name)) /* also a link that leads nowhere: a broken image */
+		return inv_names_add(&l->images, name, strlen(name));
+	l->others++;
+	return INVAR_OK;
+}
+
+static invar_status list_folder(const char *path, listing *l)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	*l = (listing){0};
+	if (!dir)
+		return inv_fail_errno(path, "cannot read the folder");
+	while (st == INVAR_OK && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			st = list_entry(l, path, entry->d_name);
+	closedir(dir);
+	inv_names_sort(&l->folders);
+	inv_names_sort(&l->images);
+	return st;
+}
+
+invar_status inv_list_folders(const char *root, const char *folder, inv_names *out,
+                              bool *has_images)
+{
+	char *path = *folder ? inv_join(root, folder) : inv_strdup(root);
+	listing l;
+	invar_status st = path ? list_folder(path, &l) : no_memory(root);
+
+	inv_free(path);
+	if (st != INVAR_OK)
+		return st;
+	*has_images = l.images.count > 0;
+	inv_names_clear(out);
+	*out = l.folders;
+	inv_names_clear(&l.images);
+	return INVAR_OK;
+}
+
+/* ---- Lists ------------------------------------------------------------------------ */
+
+static invar_status add_label(inv_file_list *f, int32_t label)
+{
+	uint64_t i = f->names.count - 1;
+	int32_t *more;
+
+	if (label == INV_NO_LABEL && !f->labels)
+		return INVAR_OK;
+	if (i >= f->room) {
+		uint64_t room = f->room ? 2 * f->room : 1024;
+
+		if (!(more = inv_alloc(room * sizeof *more)))
+			return no_memory(f->root);
+		if (i)
+			memcpy(more, f->labels, i * sizeof *more);
+		inv_free(f->labels);
+		f->labels = more;
+		f->room = room;
+	}
+	f->labels[i] = label;
+	return INVAR_OK;
+}
+
+invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label)
+{
+	invar_status st = inv_names_add(&f->names, name, strlen(name));
+
+	return st == INVAR_OK ? add_label(f, label) : st;
+}
+
+/* Gathers names below root/folder; `found` is sorted afterwards as a whole. */
+static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
+                           inv_names *found)
+{
+	char *path = *folder ? inv_join(f->root, folder) : inv_strdup(f->root);
+	listing l = {0};
+	invar_status st = path ? list_folder(path, &l) : no_memory(f->root);
+
+	if (st == INVAR_OK && depth > DEEPEST)
+		st = inv_fail(INVAR_E_FORMAT,
+		              "%s: is more than %d folders deep; does a link lead "
+		              "in a circle?",
+		              path, DEEPEST);
+	f->others += l.others;
+	for (size_t i = 0; i < l.images.count && st == INVAR_OK; i++) {
+		char *name = join_inner(folder, inv_names_at(&l.images, i));
+
+		st = name ? inv_names_add(found, name, strlen(name)) : no_memory(path);
+		inv_free(name);
+	}
+	for (size_t i = 0; i < l.folders.count && st == INVAR_OK; i++) {
+		char *name = join_inner(folder, inv_names_at(&l.folders, i));
+
+		st = name ? gather(f, name, depth + 1, found) : no_memory(path);
+		inv_free(name);
+	}
+	clear_listing(&l);
+	inv_free(path);
+	return st;
+}
+
+invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
+{
+	inv_names found = {0};
+	invar_status st = gather(f, folder, 0, &found);
+
+	inv_names_sort(&found);
+	for (size_t i = 0; i < found.count && st == INVAR_OK; i++)
+		st = inv_file_list_add(f, inv_names_at(&found, i), label);
+	if (st == INVAR_OK && !found.count)
+		st = inv_fail(INVAR_E_FORMAT,
+		              "%s/%s: holds no JPEG or PNG file; fill the folder or remove it",
+		              f->root, folder);
+	inv_names_clear(&found);
+	return st;
+}
+
+void inv_file_list_clear(inv_file_list *f)
+{
+	inv_names_clear(&f->names);
+	inv_free(f->labels);
+	*f = (inv_file_list){0};
+}
+
+invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split)
+{
+	int32_t *labels = f->labels;
+
+	f->labels = NULL;
+	f->room = 0;
+	if (f->others)
+		inv_log(d->ctx, INVAR_LOG_DETAIL,
+		        "%s: %llu files of the split %s are neither .jpg nor .png and stay out",
+		        d->text, (unsigned long long)f->others, split);
+	return inv_dataset_add(d, split, f->names.count, labels, f);
+}
+
+/* ---- Decoding -------------------------------------------------------------------------
+ */
+
+typedef struct file {
+	char *path;
+	inv_map map;
+} file;
+
+static invar_status open_file(const inv_file_list *f, uint64_t i, file *out)
+{
+	*out = (file){.path = inv_join(f->root, inv_names_at(&f->names, i))};
+	if (!out->path)
+		return no_memory(f->root);
+	return inv_map_open(out->path, &out->map);
+}
+
+static void close_file(file *f)
+{
+	inv_map_close(&f->map);
+	inv_free(f->path);
+}
+
+static bool is_png(const file *f)
+{
+	return f->map.size >= 4 && memcmp(f->map.data, "\x89PNG", 4) == 0;
+}
+
+static invar_status check_kind(const file *f)
+{
+	if (!f->map.size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, an image was expected", f->path);
+	if (is_png(f) || (f->map.size >= 2 && memcmp(f->map.data, "\xff\xd8", 2) == 0))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", f->path);
+}
+
+invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
+                           inv_image *out)
+{
+	file f;
+	invar_status st = open_file(s->store, source, &f);
+
+	(void)d;
+	if (st == INVAR_OK)
+		st = check_kind(&f);
+	if (st == INVAR_OK)
+		st = is_png(&f) ? inv_png_decode(f.map.data, f.map.size, f.path, out)
+		                : inv_jpeg_decode(f.map.data, f.map.size, f.path, out);
+	close_file(&f);
+	return st;
+}
+
+invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
+                              uint32_t *width, uint32_t *height)
+{
+	file f;
+	invar_status st = open_file(s->store, source, &f);
+
+	(void)d;
+	if (st == INVAR_OK)
+		st = check_kind(&f);
+	if (st == INVAR_OK)
+		st = is_png(&f) ? inv_png_size(f.map.data, f.map.size, f.path, width, height)
+		                : inv_jpeg_size(f.map.data, f.map.size, f.path, width, height);
+	close_file(&f);
+	return st;
+}

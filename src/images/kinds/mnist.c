@@ -1,0 +1,199 @@
+/*
+ * mnist.c - MNIST and Fashion-MNIST: pairs of idx files, packed or not.
+ *
+ * The two differ in nothing but the names of their classes and in where Debian
+ * puts the second one. Some mirrors write a dot in place of the last dash.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/idx.h"
+#include "images/dataset.h"
+
+enum { SPLITS = 2 };
+
+static const char *const digits[] = {"0", "1", "2", "3", "4", "5",
+                                     "6", "7", "8", "9", NULL};
+static const char *const clothes[] = {"T-shirt/top", "Trouser",    "Pullover", "Dress",
+                                      "Coat",        "Sandal",     "Shirt",    "Sneaker",
+                                      "Bag",         "Ankle boot", NULL};
+
+static const struct {
+	const char *split, *stem;
+} files[SPLITS] = {{"train", "train"}, {"test", "t10k"}};
+
+typedef struct mnist {
+	inv_idx *images[SPLITS];
+} mnist;
+
+enum { NAME = 64 };
+
+/* "train-images-idx3-ubyte.gz" and its like; false if there is none. */
+static bool find_file(const invar_dataset *d, const char *stem, const char *what,
+                      unsigned rank, char name[NAME])
+{
+	static const char *const endings[] = {"", ".gz"};
+	static const char dash[] = {'-', '.'};
+
+	for (size_t e = 0; e < 2; e++)
+		for (size_t k = 0; k < 2; k++) {
+			snprintf(name, NAME, "%s-%s%cidx%u-ubyte%s", stem, what, dash[k], rank,
+			         endings[e]);
+			if (inv_dataset_has(d, name))
+				return true;
+		}
+	return false;
+}
+
+static invar_status open_idx(const invar_dataset *d, const char *stem, const char *what,
+                             unsigned rank, inv_idx **out)
+{
+	char name[NAME], *path;
+	invar_status st;
+
+	*out = NULL;
+	if (!find_file(d, stem, what, rank, name))
+		return inv_fail(INVAR_E_IO, "%s: has no %s-%s-idx%u-ubyte, packed by gzip or not",
+		                d->place, stem, what, rank);
+	if (!(path = inv_dataset_path(d, name)))
+		return inv_dataset_no_memory(d);
+	st = inv_idx_open(path, out);
+	if (st == INVAR_OK && (*out)->rank != rank)
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, %u were expected", path,
+		              (*out)->rank, rank);
+	inv_free(path);
+	return st;
+}
+
+static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
+{
+	if (images->shape[0] != labels->shape[0])
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: has %" PRIu64 " labels for the %" PRIu64 " images of %s",
+		                labels->path, labels->shape[0], images->shape[0], images->path);
+	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has images of %" PRIu64 " x %" PRIu64 " pixels, at most %d a "
+		                "side are allowed",
+		                images->path, images->shape[2], images->shape[1], UINT16_MAX);
+	return INVAR_OK;
+}
+
+static invar_status open_split(invar_dataset *d, size_t k)
+{
+	mnist *own = d->own;
+	inv_idx *labels = NULL;
+	int32_t *numbers = NULL;
+	invar_status st = open_idx(d, files[k].stem, "images", 3, &own->images[k]);
+
+	if (st == INVAR_OK)
+		st = open_idx(d, files[k].stem, "labels", 1, &labels);
+	if (st == INVAR_OK)
+		st = check_pair(own->images[k], labels);
+	if (st == INVAR_OK)
+		st = inv_dataset_byte_labels(d, labels->data, labels->cells, 1, 0, labels->path,
+		                             &numbers);
+	inv_idx_close(labels);
+	if (st == INVAR_OK)
+		st = inv_dataset_add(d, files[k].split, own->images[k]->shape[0], numbers,
+		                     own->images[k]);
+	return st;
+}
+
+static invar_status open_both(invar_dataset *d, const char *const *classes)
+{
+	invar_status st = INVAR_OK;
+	bool found = false, wanted;
+
+	if (!(d->own = inv_calloc(1, sizeof(mnist))))
+		return inv_dataset_no_memory(d);
+	for (size_t k = 0; classes[k] && st == INVAR_OK; k++)
+		st = inv_dataset_add_class(d, classes[k]);
+	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++) {
+		char name[NAME];
+
+		if (!find_file(d, files[k].stem, "images", 3, name))
+			continue;
+		found = true;
+		st = inv_dataset_offer(d, files[k].split, false, &wanted);
+		if (st == INVAR_OK && wanted)
+			st = open_split(d, k);
+	}
+	if (st == INVAR_OK && !found)
+		st =
+			inv_fail(INVAR_E_IO,
+		             "%s: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, packed "
+		             "by gzip or not",
+		             d->place);
+	return st;
+}
+
+static invar_status open_mnist(invar_dataset *d)
+{
+	return open_both(d, digits);
+}
+
+static invar_status open_fashion(invar_dataset *d)
+{
+	if (!strchr(d->text, '/') && !inv_is_folder(d->place))
+		return inv_fail(INVAR_E_IO,
+		                "%s: is not there; install Debian's package dataset-fashion-mnist, "
+		                "or say where the files are: fashion-mnist:FOLDER",
+		                d->place);
+	return open_both(d, clothes);
+}
+
+/* Grey, so three equal channels. */
+static invar_status read_mnist(const invar_dataset *d, const inv_images *s, uint64_t source,
+                               inv_image *out)
+{
+	const inv_idx *x = s->store;
+	uint64_t pixels = x->shape[1] * x->shape[2];
+	const uint8_t *from = x->data + source * pixels;
+	invar_status st =
+		inv_image_shape(out, (uint32_t)x->shape[2], (uint32_t)x->shape[1], d->text);
+
+	for (uint64_t i = 0; st == INVAR_OK && i < pixels; i++)
+		memset(out->pixels + i * INV_RGB, from[i], INV_RGB);
+	return st;
+}
+
+static invar_status measure_mnist(const invar_dataset *d, const inv_images *s,
+                                  uint64_t source, uint32_t *width, uint32_t *height)
+{
+	const inv_idx *x = s->store;
+
+	(void)d;
+	(void)source;
+	*width = (uint32_t)x->shape[2];
+	*height = (uint32_t)x->shape[1];
+	return INVAR_OK;
+}
+
+static void close_mnist(invar_dataset *d)
+{
+	mnist *own = d->own;
+
+	for (size_t k = 0; own && k < SPLITS; k++)
+		inv_idx_close(own->images[k]);
+	inv_free(own);
+}
+
+const inv_dataset_kind inv_mnist = {
+	.name = "mnist",
+	.open = open_mnist,
+	.read = read_mnist,
+	.measure = measure_mnist,
+	.close = close_mnist,
+};
+
+const inv_dataset_kind inv_fashion_mnist = {
+	.name = "fashion-mnist",
+	.standard_place = "/usr/share/datasets/fashion-mnist",
+	.open = open_fashion,
+	.read = read_mnist,
+	.measure = measure_mnist,
+	.close = close_mnist,
+};

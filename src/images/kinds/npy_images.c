@@ -1,0 +1,252 @@
+/*
+ * npy_images.c - npy:IMAGES[,LABELS], images in a NumPy array.
+ *
+ * [n, h, w] is grey; [n, h, w, c] and [n, c, h, w] with c = 1 or 3, the channels
+ * last where both would fit. uint8 is taken as it is. Floats go from 0 (black) to 1
+ * (white) and become round(255 v); anything outside is refused by its place, for
+ * it would be a normalised tensor and not a picture. Labels are integers [n], -1
+ * for none; their classes are called by their numbers.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/npy.h"
+#include "images/dataset.h"
+
+enum { MOST_SIDE = 1 << 16, MOST_CLASSES = 1 << 20 };
+
+typedef struct array {
+	inv_npy *images;
+	uint64_t count;
+	uint32_t width, height, channels;
+	bool channels_first;
+} array;
+
+/* ---- Opening ----------------------------------------------------------------------- */
+
+static bool is_colour(uint64_t channels)
+{
+	return channels == 1 || channels == INV_RGB;
+}
+
+static bool take_shape(array *a, unsigned rank, const uint64_t *shape)
+{
+	const uint64_t *size = shape + 1;
+
+	a->channels = 1;
+	if (rank == 4 && is_colour(shape[3])) {
+		a->channels = (uint32_t)shape[3];
+	} else if (rank == 4 && is_colour(shape[1])) {
+		a->channels = (uint32_t)shape[1];
+		a->channels_first = true;
+		size = shape + 2;
+	} else if (rank != 3) {
+		return false;
+	}
+	a->count = shape[0];
+	a->height = (uint32_t)size[0];
+	a->width = (uint32_t)size[1];
+	return size[0] && size[1] && size[0] <= MOST_SIDE && size[1] <= MOST_SIDE;
+}
+
+static invar_status open_images(array *a, const char *path)
+{
+	char shape[INV_SHAPE_TEXT];
+	invar_status st = inv_npy_open(path, &a->images);
+	const inv_npy_header *h;
+
+	if (st != INVAR_OK)
+		return st;
+	h = &a->images->h;
+	if (!take_shape(a, h->rank, h->shape))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its shape is %s but images are (n, h, w), (n, h, w, 3) or (n, "
+		                "3, h, w)",
+		                path, inv_shape_text(h->rank, h->shape, shape));
+	if (h->dtype != INV_U8 && inv_dtype_is_integer(h->dtype))
+		return inv_fail(INVAR_E_FORMAT, "%s: images must be uint8 or float, these are %s",
+		                path, inv_dtype_name(h->dtype));
+	return INVAR_OK;
+}
+
+static invar_status check_labels(const inv_npy *labels, const array *a)
+{
+	char shape[INV_SHAPE_TEXT];
+
+	if (labels->h.rank != 1 || labels->h.shape[0] != a->count)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its shape is %s but (%" PRIu64 ",) was expected, as in %s",
+		                labels->path,
+		                inv_shape_text(labels->h.rank, labels->h.shape, shape), a->count,
+		                a->images->path);
+	return INVAR_OK;
+}
+
+static invar_status read_labels(const inv_npy *labels, int32_t *out, int32_t *greatest)
+{
+	*greatest = -1;
+	for (uint64_t i = 0; i < labels->h.cells; i++) {
+		int64_t label;
+		invar_status st = inv_npy_read_int(labels, i, 1, &label);
+
+		if (st != INVAR_OK)
+			return st;
+		if (label < INV_NO_LABEL || label >= MOST_CLASSES)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: label %" PRIu64 " is %" PRId64 ", -1 to %d were expected",
+			                labels->path, i, label, MOST_CLASSES - 1);
+		out[i] = (int32_t)label;
+		*greatest = out[i] > *greatest ? out[i] : *greatest;
+	}
+	return INVAR_OK;
+}
+
+static invar_status open_labels(invar_dataset *d, const char *path, int32_t **out)
+{
+	inv_npy *labels;
+	int32_t greatest = -1;
+	invar_status st = inv_npy_open(path, &labels);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = check_labels(labels, d->own);
+	if (st == INVAR_OK && !(*out = inv_alloc((labels->h.cells + 1) * sizeof **out)))
+		st = inv_dataset_no_memory(d);
+	if (st == INVAR_OK)
+		st = read_labels(labels, *out, &greatest);
+	for (int32_t k = 0; k <= greatest && st == INVAR_OK; k++) {
+		char name[16];
+
+		snprintf(name, sizeof name, "%" PRId32, k);
+		st = inv_dataset_add_class(d, name);
+	}
+	inv_npy_close(labels);
+	return st;
+}
+
+static invar_status open_npy(invar_dataset *d)
+{
+	char *comma = strrchr(d->place, ',');
+	int32_t *labels = NULL;
+	array *a = d->own = inv_calloc(1, sizeof *a);
+	invar_status st;
+
+	if (!a)
+		return inv_dataset_no_memory(d);
+	if (comma && inv_exists(d->place))
+		comma = NULL; /* a file that is called so */
+	if (comma)
+		*comma = '\0';
+	st = open_images(a, d->place);
+	if (st == INVAR_OK && comma)
+		st = open_labels(d, comma + 1, &labels);
+	if (st != INVAR_OK) {
+		inv_free(labels);
+		return st;
+	}
+	return inv_dataset_add_whole(d, a->count, labels, a);
+}
+
+/* ---- Reading ------------------------------------------------------------------------- */
+
+/* Value k of a pixel row-major, channels last, from either layout. */
+static size_t place_of(const array *a, size_t pixel, size_t channel)
+{
+	size_t pixels = (size_t)a->width * a->height;
+
+	return a->channels_first ? channel * pixels + pixel : pixel * a->channels + channel;
+}
+
+static void spread(const array *a, const uint8_t *from, inv_image *out)
+{
+	size_t pixels = (size_t)a->width * a->height;
+
+	for (size_t i = 0; i < pixels; i++)
+		for (size_t c = 0; c < INV_RGB; c++)
+			out->pixels[i * INV_RGB + c] = from[place_of(a, i, a->channels == 1 ? 0 : c)];
+}
+
+static invar_status to_bytes(const array *a, uint64_t image, const float *from,
+                             size_t count, uint8_t *to)
+{
+	float white = a->images->h.dtype == INV_U8 ? 255 : 1;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!(from[i] >= 0 && from[i] <= white))
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: image %" PRIu64 " has the value %g, pixels of floats go "
+			                "from 0 to 1",
+			                a->images->path, image, (double)from[i]);
+		to[i] = (uint8_t)lrintf(from[i] / white * 255);
+	}
+	return INVAR_OK;
+}
+
+/* Floats, or uint8 in Fortran order: through a buffer. */
+static invar_status read_slowly(const array *a, uint64_t image, size_t count,
+                                inv_image *out)
+{
+	float *numbers = inv_alloc(count * sizeof *numbers);
+	uint8_t *bytes = inv_alloc(count);
+	invar_status st =
+		numbers && bytes
+			? inv_npy_read(a->images, image * count, count, numbers)
+			: inv_fail(INVAR_E_NOMEM, "%s: no memory for an image", a->images->path);
+
+	if (st == INVAR_OK)
+		st = to_bytes(a, image, numbers, count, bytes);
+	if (st == INVAR_OK)
+		spread(a, bytes, out);
+	inv_free(numbers);
+	inv_free(bytes);
+	return st;
+}
+
+static invar_status read_npy(const invar_dataset *d, const inv_images *s, uint64_t source,
+                             inv_image *out)
+{
+	const array *a = s->store;
+	const inv_npy_header *h = &a->images->h;
+	size_t count = (size_t)a->width * a->height * a->channels;
+	invar_status st = inv_image_shape(out, a->width, a->height, a->images->path);
+
+	(void)d;
+	if (st != INVAR_OK)
+		return st;
+	if (h->dtype != INV_U8 || h->fortran)
+		return read_slowly(a, source, count, out);
+	spread(a, a->images->data + source * count, out);
+	return INVAR_OK;
+}
+
+static invar_status measure_npy(const invar_dataset *d, const inv_images *s,
+                                uint64_t source, uint32_t *width, uint32_t *height)
+{
+	const array *a = s->store;
+
+	(void)d;
+	(void)source;
+	*width = a->width;
+	*height = a->height;
+	return INVAR_OK;
+}
+
+static void close_npy(invar_dataset *d)
+{
+	array *a = d->own;
+
+	if (a)
+		inv_npy_close(a->images);
+	inv_free(a);
+}
+
+const inv_dataset_kind inv_npy_images = {
+	.name = "npy",
+	.open = open_npy,
+	.read = read_npy,
+	.measure = measure_npy,
+	.close = close_npy,
+};

@@ -1,0 +1,278 @@
+/*
+ * select.c - which images of a data set take part: --split, --holdout, --classes
+ * and --limit, in this order.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "images/dataset.h"
+
+enum { MOST_LIST = 16 << 20, DROPPED = -1 };
+
+/* ---- --split ---------------------------------------------------------------------- */
+
+static invar_status unknown_split(const invar_dataset *d, const char *name, size_t length)
+{
+	char there[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < d->split_names.count && used < sizeof there; i++)
+		used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "",
+		                         inv_names_at(&d->split_names, i));
+	return inv_fail(INVAR_E_USE, "%s: has no split '%.*s', only %s", d->text, (int)length,
+	                name, there);
+}
+
+invar_status inv_dataset_check_split_names(const invar_dataset *d)
+{
+	for (const char *at = d->opts.split; at && *at;) {
+		size_t length = strcspn(at, ","), i;
+		bool found = false;
+
+		for (i = 0; i < d->split_names.count && !found; i++) {
+			const char *name = inv_names_at(&d->split_names, i);
+
+			found = strncmp(name, at, length) == 0 && !name[length];
+		}
+		if (!found)
+			return unknown_split(d, at, length);
+		at += length + (at[length] == ',');
+	}
+	if (!d->split_count)
+		return inv_fail(INVAR_E_USE, "%s: has no split that was asked for", d->text);
+	return INVAR_OK;
+}
+
+/* ---- --holdout ---------------------------------------------------------------------- */
+
+/* ceil(F n), but 0.07 * 100 is 7, whatever its last bit says. */
+static uint64_t share(double holdout, uint64_t n)
+{
+	return (uint64_t)ceil(holdout * (double)n - 1e-9 * (double)n);
+}
+
+/* How many images of each class stay in train; class -1 (no label) comes first. */
+static uint64_t *count_staying(const inv_images *s, size_t classes, double holdout)
+{
+	uint64_t *stay = inv_calloc(classes + 1, sizeof *stay);
+
+	if (!stay)
+		return NULL;
+	for (uint64_t i = 0; i < s->total; i++)
+		stay[s->labels ? s->labels[i] + 1 : 0]++;
+	for (size_t k = 0; k <= classes; k++)
+		stay[k] -= share(holdout, stay[k]);
+	return stay;
+}
+
+/* The first of each class go to the one map, the last to the other. */
+static void cut(const inv_images *s, uint64_t *stay, uint32_t *train, uint32_t *test)
+{
+	for (uint32_t i = 0; i < s->total; i++) {
+		uint64_t *left = &stay[s->labels ? s->labels[i] + 1 : 0];
+
+		if (*left) {
+			--*left;
+			*train++ = i;
+		} else {
+			*test++ = i;
+		}
+	}
+}
+
+static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *stay)
+{
+	uint64_t kept = 0;
+	uint32_t *train, *test;
+	invar_status st;
+
+	for (size_t k = 0; k <= d->classes.count; k++)
+		kept += stay[k];
+	if (!kept || kept == whole->total)
+		return inv_fail(INVAR_E_USE,
+		                "%s: --holdout %.15g of %" PRIu64 " images leaves none for %s",
+		                d->text, d->opts.holdout, whole->total, kept ? "test" : "train");
+	train = inv_alloc(kept * sizeof *train);
+	test = inv_alloc((whole->total - kept) * sizeof *test);
+	if (!train || !test) {
+		inv_free(train);
+		inv_free(test);
+		return inv_dataset_no_memory(d);
+	}
+	cut(whole, stay, train, test);
+	st = inv_dataset_add_part(d, "train", kept, train, whole->labels, whole->store);
+	if (st != INVAR_OK) {
+		inv_free(test);
+		return st;
+	}
+	return inv_dataset_add_part(d, "test", whole->total - kept, test, whole->labels,
+	                            whole->store);
+}
+
+/* Leaves out the splits of the whole that were not asked for. */
+static void keep_wanted(invar_dataset *d)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < d->split_count; i++)
+		if (!d->opts.split || inv_is_listed(d->opts.split, d->splits[i].name))
+			d->splits[kept++] = d->splits[i];
+		else
+			inv_images_clear(&d->splits[i]);
+	d->split_count = kept;
+}
+
+invar_status inv_dataset_hold_out(invar_dataset *d)
+{
+	inv_images whole;
+	uint64_t *stay;
+	invar_status st;
+
+	if (d->opts.holdout <= 0 || !d->whole) {
+		if (d->opts.holdout > 0)
+			return inv_fail(INVAR_E_USE,
+			                "%s: has splits of its own, so --holdout has "
+			                "nothing to do; leave it out",
+			                d->text);
+		if (d->whole)
+			keep_wanted(d);
+		return INVAR_OK;
+	}
+	whole = d->splits[0];
+	d->whole_labels = whole.labels; /* now the data set's, for both halves */
+	whole.labels_borrowed = true;
+	d->split_count = 0;
+	stay = count_staying(&whole, d->classes.count, d->opts.holdout);
+	st = stay ? make_halves(d, &whole, stay) : inv_dataset_no_memory(d);
+	if (st == INVAR_OK)
+		st = inv_names_add(&d->split_names, "test", strlen("test"));
+	inv_free(stay);
+	inv_images_clear(&whole);
+	keep_wanted(d);
+	return st;
+}
+
+/* ---- --classes -------------------------------------------------------------------------
+ */
+
+/* A name, a title, or the number of a class, in this order. */
+static bool find_class(const invar_dataset *d, const char *text, size_t *k)
+{
+	char *end;
+	unsigned long long number;
+
+	if (inv_names_find(&d->classes, text, k) || inv_names_find(&d->titles, text, k))
+		return true;
+	if (*text < '0' || *text > '9')
+		return false;
+	number = strtoull(text, &end, 10);
+	*k = (size_t)number;
+	return !*end && number < d->classes.count;
+}
+
+static invar_status number_classes(invar_dataset *d, const inv_names *list,
+                                   inv_names *classes, inv_names *titles)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < list->count && st == INVAR_OK; i++) {
+		const char *text = inv_names_at(list, i);
+		size_t k;
+
+		if (!find_class(d, text, &k))
+			return inv_fail(INVAR_E_USE, "--classes %s: there is no class '%s' in %s",
+			                d->opts.classes, text, d->text);
+		if (d->renumber[k] != DROPPED)
+			return inv_fail(INVAR_E_USE, "--classes %s: names the class '%s' twice",
+			                d->opts.classes, inv_names_at(&d->classes, k));
+		d->renumber[k] = (int32_t)i;
+		text = inv_names_at(&d->classes, k);
+		st = inv_names_add(classes, text, strlen(text));
+		if (st == INVAR_OK && k < d->titles.count) {
+			text = inv_names_at(&d->titles, k);
+			st = inv_names_add(titles, text, strlen(text));
+		}
+	}
+	return st;
+}
+
+/* Images without labels have no class that could be left out: their split stays. */
+static invar_status drop_rows(const invar_dataset *d, inv_images *s)
+{
+	uint64_t kept = 0;
+
+	if (!s->labels)
+		return INVAR_OK;
+	s->index = inv_alloc(s->total * sizeof *s->index);
+	if (!s->index)
+		return inv_dataset_no_memory(d);
+	for (uint32_t i = 0; i < s->total; i++) {
+		int32_t label = s->labels[s->source ? s->source[i] : i];
+
+		if (label >= 0 && d->renumber[label] != DROPPED)
+			s->index[kept++] = i;
+	}
+	s->count = kept;
+	return INVAR_OK;
+}
+
+static invar_status renumber(invar_dataset *d, const inv_names *list)
+{
+	inv_names classes = {0}, titles = {0};
+	invar_status st;
+
+	d->renumber = inv_alloc(d->classes.count * sizeof *d->renumber);
+	if (!d->renumber)
+		return inv_dataset_no_memory(d);
+	for (size_t k = 0; k < d->classes.count; k++)
+		d->renumber[k] = DROPPED;
+	st = number_classes(d, list, &classes, &titles);
+	inv_names_clear(st == INVAR_OK ? &d->classes : &classes);
+	inv_names_clear(st == INVAR_OK ? &d->titles : &titles);
+	if (st != INVAR_OK)
+		return st;
+	d->classes = classes;
+	d->titles = titles;
+	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++)
+		st = drop_rows(d, &d->splits[i]);
+	return st;
+}
+
+invar_status inv_dataset_choose_classes(invar_dataset *d)
+{
+	inv_names list = {0};
+	size_t bytes;
+	char *text;
+	invar_status st;
+
+	if (!d->opts.classes)
+		return INVAR_OK;
+	if ((st = inv_file_load(d->opts.classes, MOST_LIST, &text, &bytes)) != INVAR_OK)
+		return inv_context(st, "--classes");
+	st = inv_names_add_lines(&list, text);
+	inv_free(text);
+	if (st == INVAR_OK && !list.count)
+		st = inv_fail(INVAR_E_USE, "--classes %s: names no class", d->opts.classes);
+	if (st == INVAR_OK && !d->classes.count)
+		st = inv_fail(INVAR_E_USE, "--classes %s: %s has no classes", d->opts.classes,
+		              d->text);
+	if (st == INVAR_OK)
+		st = renumber(d, &list);
+	inv_names_clear(&list);
+	return st;
+}
+
+/* ---- --limit
+ * ----------------------------------------------------------------------------- */
+
+void inv_dataset_limit(invar_dataset *d)
+{
+	for (size_t i = 0; d->opts.limit && i < d->split_count; i++)
+		if (d->splits[i].count > d->opts.limit)
+			d->splits[i].count = d->opts.limit;
+}

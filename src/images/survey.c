@@ -1,0 +1,120 @@
+/*
+ * survey.c - the sizes of all images of a split, from their headers or, where
+ * asked for, by decoding every one of them.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "images/dataset.h"
+
+enum { CHUNK = 4096, BLOCK = 16 }; /* images between two reports, images a block */
+
+typedef struct survey {
+	const invar_dataset *dataset;
+	const inv_images *split;
+	bool decode;
+	uint64_t first, count; /* of the chunk */
+	inv_image *scratch;    /* one a thread */
+	invar_status status[CHUNK];
+	uint32_t width[CHUNK], height[CHUNK];
+} survey;
+
+static invar_status look_at(const survey *v, uint64_t row, inv_image *scratch,
+                            uint32_t *width, uint32_t *height)
+{
+	invar_status st;
+
+	if (!v->decode)
+		return inv_images_measure(v->dataset, v->split, row, width, height);
+	st = inv_images_read(v->dataset, v->split, row, scratch);
+	*width = scratch->width;
+	*height = scratch->height;
+	return st;
+}
+
+static void look_at_block(void *user, size_t block, unsigned thread)
+{
+	survey *v = user;
+	size_t first = block * BLOCK, end = first + BLOCK;
+
+	for (size_t i = first; i < end && i < v->count; i++)
+		v->status[i] =
+			look_at(v, v->first + i, &v->scratch[thread], &v->width[i], &v->height[i]);
+}
+
+static void widen(invar_survey *out, uint32_t width, uint32_t height)
+{
+	bool first = out->count == out->broken;
+
+	if (first || width < out->min_width)
+		out->min_width = width;
+	if (first || width > out->max_width)
+		out->max_width = width;
+	if (first || height < out->min_height)
+		out->min_height = height;
+	if (first || height > out->max_height)
+		out->max_height = height;
+}
+
+/* In order, on the caller's thread; a broken image is looked at again for its sentence. */
+static invar_status take_chunk(survey *v, invar_survey *out)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		invar_status st = v->status[i];
+
+		if (st != INVAR_OK) {
+			st = look_at(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
+			if (!inv_is_broken(st) || !v->dataset->opts.skip_broken)
+				return st;
+			inv_log(v->dataset->ctx, INVAR_LOG_WARNING, "passed over: %s",
+			        invar_last_error());
+			out->broken++;
+		} else {
+			widen(out, v->width[i], v->height[i]);
+		}
+		out->count++;
+	}
+	return INVAR_OK;
+}
+
+static invar_status walk(survey *v, invar_survey *out)
+{
+	invar_context *ctx = v->dataset->ctx;
+	invar_status st = INVAR_OK;
+
+	for (v->first = 0; v->first < v->split->count && st == INVAR_OK; v->first += CHUNK) {
+		uint64_t left = v->split->count - v->first;
+
+		st = inv_progress(ctx, v->split->name, v->first, v->split->count);
+		if (st != INVAR_OK)
+			break;
+		v->count = left < CHUNK ? left : CHUNK;
+		inv_parallel(ctx, inv_blocks(v->count, BLOCK), look_at_block, v);
+		st = take_chunk(v, out);
+	}
+	return st;
+}
+
+invar_status invar_dataset_survey(const invar_dataset *d, const char *split, int decode,
+                                  invar_survey *out)
+{
+	survey *v = inv_calloc(1, sizeof *v);
+	invar_survey found = {0};
+	invar_status st =
+		v ? inv_dataset_need_split(d, split, &v->split) : inv_dataset_no_memory(d);
+
+	if (st == INVAR_OK) {
+		v->dataset = d;
+		v->decode = decode;
+		v->scratch = inv_calloc(d->ctx->threads, sizeof *v->scratch);
+		st = v->scratch ? walk(v, &found) : inv_dataset_no_memory(d);
+	}
+	for (unsigned i = 0; v && v->scratch && i < d->ctx->threads; i++)
+		inv_image_clear(&v->scratch[i]);
+	inv_free(v ? v->scratch : NULL);
+	inv_free(v);
+	found.size = out->size;
+	memcpy(out, &found, out->size < sizeof found ? out->size : sizeof found);
+	return st;
+}
