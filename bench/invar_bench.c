@@ -4,6 +4,8 @@
  *     invar_bench --threads 2
  *     ready
  *     step waco 384 10      ->  seconds of 10 steps of a loss at d = 384
+ *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points each along
+ *                              1,000 directions, drawn every time; `given` behind it: given
  *     structure 8000 384    ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
  *     probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
@@ -160,6 +162,32 @@ static double profile_steps(bench_step *b, int count)
 	return start;
 }
 
+/* ---- Sliced Wasserstein distance ------------------------------------------------- */
+
+static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size_t count,
+                          bool given)
+{
+	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
+	/* Their length is nothing to the time. */
+	float *directions = given ? normal_rows(L, d, "bench/directions") : NULL;
+	invar_sliced_opts o;
+	double value, start = 0;
+
+	invar_sliced_defaults(&o);
+	o.projections = L;
+	for (size_t i = 0; i <= count; i++) {
+		if (i == 1)
+			start = now(); /* the first one warms up */
+		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, directions, &o, &value,
+		                             NULL));
+	}
+	start = now() - start;
+	inv_free(a);
+	inv_free(b);
+	inv_free(directions);
+	return start;
+}
+
 /* ---- Structure ------------------------------------------------------------------- */
 
 static double time_structure(invar_context *ctx, size_t n, size_t d)
@@ -261,7 +289,7 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (fgets(line, sizeof line, stdin)) {
-		size_t a, b, c;
+		size_t a, b, c, count;
 		char kind;
 
 		if (sscanf(line, "step %19s %zu %zu", name, &a, &b) == 3)
@@ -270,6 +298,9 @@ int main(int argc, char **argv)
 			printf("%.9f\n", profile_steps(find_step(ctx, known, name, a), (int)b));
 		else if (sscanf(line, "probe %c%*c %zu %zu %zu", &kind, &a, &b, &c) == 4)
 			printf("%.9f\n", time_probe(ctx, kind, a, b, c));
+		else if (sscanf(line, "sliced %zu %zu %zu %zu", &a, &b, &c, &count) == 4)
+			printf("%.9f\n",
+			       time_sliced(ctx, a, b, c, count, strstr(line, "given") != NULL));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)

@@ -1,11 +1,10 @@
 """sliced.py - the sliced Wasserstein distance of two clouds, the value alone, against POT.
 
-1024 points 384 and 2048 wide, and 20,000 points 64 wide; 1000 directions, p = 2. POT is
-taken at its best: with NumPy's and with PyTorch's arrays, in float32 and float64. Beside
-it stands the formula written out in PyTorch, as POT allows for weights, which costs it
-time. Each of the two draws its directions in the time, as invar does, or is given them.
-A short trial finds the fastest variant of each of these four, which then run in turn
-with invar.
+1024 points 384 and 2048 wide, and 20,000 points 64 wide; 1000 directions, p = 2, which
+are drawn in the time, or given. POT is taken at its best: with NumPy's and with PyTorch's
+arrays, in float32 and float64. Beside it stands the formula written out in PyTorch, as
+POT allows for weights, which costs it time. A short trial finds the fastest variant of
+each library, which then run in turn with invar.
 """
 
 import ot
@@ -18,59 +17,58 @@ SIZES = {(1024, 384, 1000): (4, 9), (1024, 2048, 1000): (4, 9),
 LIBRARIES = {"POT": ("pot-numpy/float32", "pot-numpy/float64", "pot-torch/float32", "pot-torch/float64"),
              "PyTorch": ("torch-columns/float32", "torch-rows/float32")}
 DIRECTIONS = ("drawn", "given")
-GROUPS = [(library, directions) for library in LIBRARIES for directions in DIRECTIONS]
 
 
-def question(size, variant):
-    return "sliced %d %d %d %d %s" % (*size, SIZES[size][0], variant)
+def question(size, words):
+    return "sliced %d %d %d %d %s" % (*size, SIZES[size][0], words)
 
 
-def find_fastest(options, size):
-    """{(library, directions): its fastest variant}, and {variant: seconds a distance} of all."""
+def try_variants(options, size, directions):
+    """{variant: seconds a distance}, one after the other."""
     program = common.peer_program(options, "pot_sliced.py")
-    groups = {(library, how): ["%s/%s" % (way, how) for way in LIBRARIES[library]] for library, how in GROUPS}
-    times = {variant: program.ask(question(size, variant)) / SIZES[size][0]
-             for variants in groups.values() for variant in variants}
+    variants = ["%s/%s" % (way, directions) for ways in LIBRARIES.values() for way in ways]
+    times = {variant: program.ask(question(size, variant)) / SIZES[size][0] for variant in variants}
     program.close()
-    return {group: min(variants, key=times.get) for group, variants in groups.items()}, times
+    return times
 
 
-def compare(options, size):
-    """Medians of seconds a distance: invar and the fastest of each group, in turn."""
-    fastest, times = find_fastest(options, size)
+def compare(options, size, directions):
+    """Medians in turn: seconds a distance of invar and of each library's fastest, by name."""
+    times = try_variants(options, size, directions)
     count, rounds = SIZES[size]
-    peers = {group: common.peer_program(options, "pot_sliced.py") for group in GROUPS}
-    own = common.invar_program(options)
-    sides = {g: lambda g=g: peers[g].ask(question(size, fastest[g])) / count for g in GROUPS}
-    sides["invar"] = lambda: own.ask("sliced %d %d %d %d" % (*size, count)) / count
+    best = {library: min(("%s/%s" % (way, directions) for way in ways), key=times.get)
+            for library, ways in LIBRARIES.items()}
+    programs = {library: common.peer_program(options, "pot_sliced.py") for library in LIBRARIES}
+    programs["invar"] = common.invar_program(options)
+    asked = dict(best, invar=directions)
+    sides = {name: lambda name=name: programs[name].ask(question(size, asked[name])) / count for name in asked}
     found = common.in_turn(min(options.rounds, rounds), sides)
-    for program in [own, *peers.values()]:
+    for program in programs.values():
         program.close()
-    return found, fastest, times
+    return found, best, times
 
 
-def row_of(size, found, fastest):
-    cell = lambda seconds: "%.1f ms" % (1e3 * seconds)
-    best = {library: min(((library, how) for how in DIRECTIONS), key=found.get) for library in LIBRARIES}
-    ratio = lambda library: "%.2f" % (found[best[library]] / found["invar"])
-    return ["%d × %d" % size[:2], cell(found["invar"]), *(cell(found[g]) for g in GROUPS), ratio("POT"),
-            ratio("PyTorch"), fastest[best["POT"]]]
+def row_of(size, directions, found, best):
+    row = ["%d × %d" % size[:2], directions, "%.1f ms" % (1e3 * found["invar"])]
+    for library in LIBRARIES:
+        row += ["%.1f ms" % (1e3 * found[library]), "%.2f" % (found[library] / found["invar"])]
+    return row + [best["POT"].rsplit("/", 1)[0]]
 
 
 def main():
     options = common.arguments(__doc__)
     rows, trials = [], []
-    for size in SIZES:
-        found, fastest, times = compare(options, size)
-        rows.append(row_of(size, found, fastest))
-        trials.append(times)
-    body = "%s. Medians of at most %d rounds in turn; 1000 directions, p = 2.\n\n" % (
+    for size, directions in [(size, directions) for size in SIZES for directions in DIRECTIONS]:
+        found, best, times = compare(options, size, directions)
+        rows.append(row_of(size, directions, found, best))
+        trials += [["%d × %d" % size[:2], variant, "%.1f ms" % (1e3 * seconds)]
+                   for variant, seconds in times.items()]
+    body = "%s. Medians of %d rounds in turn, 3 of the largest; 1000 directions, p = 2.\n\n" % (
         common.versions(ot, torch), options.rounds)
-    body += common.table(["points", "invar", *("%s, %s" % g for g in GROUPS), "times faster than POT",
-                          "than PyTorch", "POT's best"], rows)
-    body += "\n\nThe variants, one try of each:\n\n"
-    body += common.table(["variant", *("%d × %d" % size[:2] for size in SIZES)],
-                         [[v] + ["%.1f ms" % (1e3 * times[v]) for times in trials] for v in trials[0]])
+    body += common.table(["points", "directions", "invar", "POT", "times faster", "PyTorch", "times faster",
+                          "POT's best"], rows)
+    body += "\n\nThe peers' variants, one try of each:\n\n"
+    body += common.table(["points", "variant", "distance"], trials)
     common.report(options, "sliced", "Sliced Wasserstein distance", body)
 
 
