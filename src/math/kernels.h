@@ -138,6 +138,39 @@ struct inv_kernels {
 	/* out[r] = u[r] - v[back[r]] for INV_SLICES columns, rows `stride` apart. */
 	void (*spread)(const float *u, const float *v, const uint32_t *back, size_t n,
 	               float *out, size_t stride);
+
+	/* Sum of a[i] b[i], in double. */
+	double (*dot)(const float *a, const float *b, size_t count);
+	/* The largest of count > 0 values; what is not a number may be passed over. */
+	float (*largest)(const float *x, size_t count);
+	/*
+	 * x = exp(scale (x - shift)), within 2 ulp of the argument's exponential; returns
+	 * the sum. No argument may be above 0; below -87.3 the result is 0.
+	 */
+	double (*exp_shifted)(float shift, float scale, size_t count, float *x);
+	/* x = weight exp(-scale x) for x, scale >= 0; returns the sum. Zeros as above. */
+	double (*exp_weighted)(const float *weight, float scale, size_t count, float *x);
+	/*
+	 * Products to squared distances: x[j] = square + squares[j] - 2 x[j]. True where one
+	 * of them is not above near (square + squares[j]).
+	 */
+	bool (*squares_of_products)(float square, const float *squares, float near,
+	                            size_t count, float *x);
+	/* out [cols, rows] = x [rows, cols] turned; rows are x_stride and out_stride apart. */
+	void (*turn)(const float *x, size_t rows, size_t cols, size_t x_stride,
+	             size_t out_stride, float *out);
+	/*
+	 * Two tiles that mirror each other, x [rows, cols] and y [cols, rows]: both become
+	 * row_scale[i] x[i, j] + col_scale[j] y[j, i]. A tile may mirror itself, y = x.
+	 */
+	void (*add_mirrored)(const float *row_scale, const float *col_scale, size_t rows,
+	                     size_t cols, size_t stride, float *x, float *y);
+	/*
+	 * Counts values by 16 of their bits, the sign taken off: [2^16] by the upper ones;
+	 * by the lower ones, those whose upper ones are `upper`.
+	 */
+	void (*count_upper)(const float *x, size_t count, uint32_t *counts);
+	void (*count_lower)(const float *x, size_t count, uint32_t upper, uint32_t *counts);
 };
 
 /* cpu: the context's INV_CPU_* flags. */

@@ -162,14 +162,11 @@ static void adamw_avx2(const inv_adamw_rates *r, const float *grad, size_t count
 		adamw_one(r, grad[i], p + i, m + i, v + i);
 }
 
-/* Eight points by eight coordinates, turned: pairs, then quads, then halves swap. */
-static void turn_eight(const float *const points[LANES], size_t k, float *packed)
+/* Eight rows of eight: pairs, then quads, then halves swap. */
+static inline void turn_block(__m256 r[LANES])
 {
-	__m256 r[LANES], t[LANES];
+	__m256 t[LANES];
 
-#pragma GCC unroll 8
-	for (int i = 0; i < LANES; i++)
-		r[i] = _mm256_loadu_ps(points[i] + k);
 #pragma GCC unroll 4
 	for (int i = 0; i < LANES; i += 2) {
 		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -184,12 +181,25 @@ static void turn_eight(const float *const points[LANES], size_t k, float *packed
 	}
 #pragma GCC unroll 4
 	for (int i = 0; i < 4; i++) {
-		float *low = packed + (k + (size_t)i) * INV_PAIR_COLS;
-
-		_mm256_storeu_ps(low, _mm256_permute2f128_ps(r[i], r[i + 4], 0x20));
-		_mm256_storeu_ps(low + 4 * INV_PAIR_COLS,
-		                 _mm256_permute2f128_ps(r[i], r[i + 4], 0x31));
+		t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+		t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
 	}
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		r[i] = t[i];
+}
+
+static void turn_eight(const float *const points[LANES], size_t k, float *packed)
+{
+	__m256 r[LANES];
+
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		r[i] = _mm256_loadu_ps(points[i] + k);
+	turn_block(r);
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		_mm256_storeu_ps(packed + (k + (size_t)i) * INV_PAIR_COLS, r[i]);
 }
 
 static void pack_points_avx2(const float *const points[INV_PAIR_COLS], size_t width,
@@ -469,6 +479,252 @@ static unsigned near_columns_avx2(const inv_near *t, const int32_t *dots,
 	return bits;
 }
 
+static double dot_avx2(const float *a, const float *b, size_t count)
+{
+	__m256d sum[4];
+	double total;
+	size_t i = 0;
+
+#pragma GCC unroll 4
+	for (int v = 0; v < 4; v++)
+		sum[v] = _mm256_setzero_pd();
+	for (; i + 16 <= count; i += 16) {
+#pragma GCC unroll 4
+		for (int v = 0; v < 4; v++) {
+			__m256d x = _mm256_cvtps_pd(_mm_loadu_ps(a + i + 4 * v));
+			__m256d y = _mm256_cvtps_pd(_mm_loadu_ps(b + i + 4 * v));
+
+			sum[v] = _mm256_fmadd_pd(x, y, sum[v]);
+		}
+	}
+	total = sum_lanes(
+		_mm256_add_pd(_mm256_add_pd(sum[0], sum[1]), _mm256_add_pd(sum[2], sum[3])));
+	for (; i < count; i++)
+		total = fma((double)a[i], b[i], total);
+	return total;
+}
+
+static float largest_avx2(const float *x, size_t count)
+{
+	__m256 a = _mm256_set1_ps(x[0]), b = a;
+	float lane[LANES], most = x[0];
+	size_t i = 0;
+
+	for (; i + 2 * LANES <= count; i += 2 * LANES) {
+		a = _mm256_max_ps(a, _mm256_loadu_ps(x + i));
+		b = _mm256_max_ps(b, _mm256_loadu_ps(x + i + LANES));
+	}
+	_mm256_storeu_ps(lane, _mm256_max_ps(a, b));
+	for (size_t l = 0; l < LANES; l++)
+		most = lane[l] > most ? lane[l] : most;
+	for (; i < count; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+/*
+ * exp(x) for x <= 0, within 2 ulp; 0 below -87.3, where results would lose bits. x is
+ * cut into n log 2 + r, the exponential of r is a polynomial, n goes into the exponent.
+ * A NaN stays one: max gives its second argument where one is.
+ */
+static inline __m256 exp_eight(__m256 x)
+{
+	const __m256 lowest = _mm256_set1_ps(-87.3f), one = _mm256_set1_ps(1);
+	__m256 on = _mm256_cmp_ps(x, lowest, _CMP_NLT_UQ), n, r, y;
+
+	x = _mm256_max_ps(lowest, x);
+	n = _mm256_round_ps(_mm256_mul_ps(x, _mm256_set1_ps(1.44269504f)),
+	                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+	r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), x);
+	r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+	y = _mm256_set1_ps(1.9875691500e-4f);
+	y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.3981999507e-3f));
+	y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(8.3334519073e-3f));
+	y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(4.1665795894e-2f));
+	y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(1.6666665459e-1f));
+	y = _mm256_fmadd_ps(y, r, _mm256_set1_ps(5.0000001201e-1f));
+	y = _mm256_add_ps(_mm256_fmadd_ps(_mm256_mul_ps(r, r), y, r), one);
+	n = _mm256_castsi256_ps(_mm256_slli_epi32(
+		_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+	return _mm256_and_ps(on, _mm256_mul_ps(y, n));
+}
+
+static inline void add_eight(__m256 x, __m256d *low, __m256d *high)
+{
+	*low = _mm256_add_pd(*low, _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+	*high = _mm256_add_pd(*high, _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+}
+
+static double exp_shifted_avx2(float shift, float scale, size_t count, float *x)
+{
+	const __m256 from = _mm256_set1_ps(shift), by = _mm256_set1_ps(scale);
+	__m256d low = _mm256_setzero_pd(), high = low;
+	float tail[LANES];
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256 gap = _mm256_sub_ps(_mm256_loadu_ps(x + i), from);
+		__m256 y = exp_eight(_mm256_mul_ps(by, gap));
+
+		_mm256_storeu_ps(x + i, y);
+		add_eight(y, &low, &high);
+	}
+	for (size_t j = 0; j < LANES; j++)
+		tail[j] = i + j < count ? scale * (x[i + j] - shift) : -INFINITY;
+	_mm256_storeu_ps(tail, exp_eight(_mm256_loadu_ps(tail)));
+	memcpy(x + i, tail, (count - i) * sizeof *x);
+	add_eight(_mm256_loadu_ps(tail), &low, &high);
+	return sum_lanes(_mm256_add_pd(low, high));
+}
+
+static double exp_weighted_avx2(const float *weight, float scale, size_t count, float *x)
+{
+	const __m256 by = _mm256_set1_ps(-scale);
+	__m256d low = _mm256_setzero_pd(), high = low;
+	float tail[LANES], tail_weight[LANES];
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256 y = exp_eight(_mm256_mul_ps(by, _mm256_loadu_ps(x + i)));
+
+		y = _mm256_mul_ps(_mm256_loadu_ps(weight + i), y);
+		_mm256_storeu_ps(x + i, y);
+		add_eight(y, &low, &high);
+	}
+	for (size_t j = 0; j < LANES; j++) {
+		tail[j] = i + j < count ? -scale * x[i + j] : -INFINITY;
+		tail_weight[j] = i + j < count ? weight[i + j] : 0;
+	}
+	_mm256_storeu_ps(tail, _mm256_mul_ps(_mm256_loadu_ps(tail_weight),
+	                                     exp_eight(_mm256_loadu_ps(tail))));
+	memcpy(x + i, tail, (count - i) * sizeof *x);
+	add_eight(_mm256_loadu_ps(tail), &low, &high);
+	return sum_lanes(_mm256_add_pd(low, high));
+}
+
+static bool squares_of_products_avx2(float square, const float *squares, float near,
+                                     size_t count, float *x)
+{
+	const __m256 own = _mm256_set1_ps(square), share = _mm256_set1_ps(near);
+	const __m256 minus_two = _mm256_set1_ps(-2);
+	__m256 found = _mm256_setzero_ps();
+	bool in_tail = false;
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256 both = _mm256_add_ps(own, _mm256_loadu_ps(squares + i));
+		__m256 y = _mm256_fmadd_ps(minus_two, _mm256_loadu_ps(x + i), both);
+
+		_mm256_storeu_ps(x + i, y);
+		found =
+			_mm256_or_ps(found, _mm256_cmp_ps(y, _mm256_mul_ps(share, both), _CMP_LE_OQ));
+	}
+	for (; i < count; i++) {
+		float both = square + squares[i];
+
+		x[i] = fmaf(-2, x[i], both);
+		in_tail |= x[i] <= near * both;
+	}
+	return in_tail || _mm256_movemask_ps(found);
+}
+
+static inline void load_block(const float *x, size_t stride, __m256 r[LANES])
+{
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		r[i] = _mm256_loadu_ps(x + (size_t)i * stride);
+}
+
+static inline void store_block(const __m256 r[LANES], size_t stride, float *x)
+{
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		_mm256_storeu_ps(x + (size_t)i * stride, r[i]);
+}
+
+static void turn_avx2(const float *x, size_t rows, size_t cols, size_t x_stride,
+                      size_t out_stride, float *out)
+{
+	size_t whole_rows = rows - rows % LANES, whole_cols = cols - cols % LANES;
+
+	for (size_t j = 0; j < whole_cols; j += LANES)
+		for (size_t i = 0; i < whole_rows; i += LANES) {
+			__m256 r[LANES];
+
+			load_block(x + i * x_stride + j, x_stride, r);
+			turn_block(r);
+			store_block(r, out_stride, out + j * out_stride + i);
+		}
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = i < whole_rows ? whole_cols : 0; j < cols; j++)
+			out[j * out_stride + i] = x[i * x_stride + j];
+}
+
+static inline void mirror_block(const float *row_scale, const float *col_scale,
+                                size_t stride, float *x, float *y)
+{
+	const __m256 by_col = _mm256_loadu_ps(col_scale);
+	__m256 r[LANES], s[LANES];
+
+	load_block(x, stride, r);
+	load_block(y, stride, s);
+	turn_block(s);
+#pragma GCC unroll 8
+	for (int i = 0; i < LANES; i++)
+		s[i] = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(row_scale[i]), r[i]),
+		                     _mm256_mul_ps(by_col, s[i]));
+	store_block(s, stride, x);
+	turn_block(s);
+	store_block(s, stride, y);
+}
+
+static void add_mirrored_avx2(const float *row_scale, const float *col_scale, size_t rows,
+                              size_t cols, size_t stride, float *x, float *y)
+{
+	size_t whole_rows = rows - rows % LANES, whole_cols = cols - cols % LANES;
+
+	for (size_t i = 0; i < whole_rows; i += LANES)
+		for (size_t j = x == y ? i : 0; j < whole_cols; j += LANES)
+			mirror_block(row_scale + i, col_scale + j, stride, x + i * stride + j,
+			             y + j * stride + i);
+	for (size_t i = 0; i < rows; i++) {
+		size_t from = i < whole_rows ? whole_cols : 0;
+
+		for (size_t j = x == y && i > from ? i : from; j < cols; j++) {
+			float sum = row_scale[i] * x[i * stride + j] + col_scale[j] * y[j * stride + i];
+
+			x[i * stride + j] = y[j * stride + i] = sum;
+		}
+	}
+}
+
+/* Few values have the wanted upper bits: eight at a time are passed over. */
+static void count_lower_avx2(const float *x, size_t count, uint32_t upper, uint32_t *counts)
+{
+	const __m256i wanted = _mm256_set1_epi32((int)upper);
+	size_t i = 0;
+
+	for (; i + LANES <= count; i += LANES) {
+		__m256i bits = _mm256_slli_epi32(_mm256_loadu_si256((const __m256i *)(x + i)), 1);
+		__m256i same = _mm256_cmpeq_epi32(_mm256_srli_epi32(bits, 17), wanted);
+		unsigned on = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(same));
+
+		for (; on; on &= on - 1) {
+			uint16_t lower;
+
+			memcpy(&lower, x + i + __builtin_ctz(on), sizeof lower);
+			counts[lower]++;
+		}
+	}
+	for (; i < count; i++) {
+		uint32_t bits;
+
+		memcpy(&bits, x + i, sizeof bits);
+		if ((bits & 0x7fffffff) >> 16 == upper)
+			counts[bits & 0xffff]++;
+	}
+}
+
 void inv_kernels_avx2(struct inv_kernels *k)
 {
 	k->all_finite = all_finite_avx2;
@@ -486,4 +742,12 @@ void inv_kernels_avx2(struct inv_kernels *k)
 	k->quantise = quantise_avx2;
 	k->dot_tile = dot_tile_avx2;
 	k->near_columns = near_columns_avx2;
+	k->dot = dot_avx2;
+	k->largest = largest_avx2;
+	k->exp_shifted = exp_shifted_avx2;
+	k->exp_weighted = exp_weighted_avx2;
+	k->squares_of_products = squares_of_products_avx2;
+	k->turn = turn_avx2;
+	k->add_mirrored = add_mirrored_avx2;
+	k->count_lower = count_lower_avx2;
 }

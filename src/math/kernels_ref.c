@@ -1,5 +1,6 @@
 /* kernels_ref.c - every kernel in plain C. */
 #include <math.h>
+#include <string.h>
 
 #include "formats/dtype.h"
 #include "math/kernels.h"
@@ -182,6 +183,105 @@ static unsigned near_columns_ref(const inv_near *t, const int32_t *dots,
 	return bits;
 }
 
+static double dot_ref(const float *a, const float *b, size_t count)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += (double)a[i] * b[i];
+	return sum;
+}
+
+static float largest_ref(const float *x, size_t count)
+{
+	float most = x[0];
+
+	for (size_t i = 1; i < count; i++)
+		most = x[i] > most ? x[i] : most;
+	return most;
+}
+
+static float exp_or_zero(float x)
+{
+	return x < -87.3f ? 0 : (float)exp((double)x);
+}
+
+static double exp_shifted_ref(float shift, float scale, size_t count, float *x)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		x[i] = exp_or_zero(scale * (x[i] - shift));
+		sum += x[i];
+	}
+	return sum;
+}
+
+static double exp_weighted_ref(const float *weight, float scale, size_t count, float *x)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		x[i] = weight[i] * exp_or_zero(-scale * x[i]);
+		sum += x[i];
+	}
+	return sum;
+}
+
+static bool squares_of_products_ref(float square, const float *squares, float near,
+                                    size_t count, float *x)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < count; i++) {
+		float both = square + squares[i];
+
+		x[i] = fmaf(-2, x[i], both);
+		found |= x[i] <= near * both;
+	}
+	return found;
+}
+
+static void turn_ref(const float *x, size_t rows, size_t cols, size_t x_stride,
+                     size_t out_stride, float *out)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < cols; j++)
+			out[j * out_stride + i] = x[i * x_stride + j];
+}
+
+static void add_mirrored_ref(const float *row_scale, const float *col_scale, size_t rows,
+                             size_t cols, size_t stride, float *x, float *y)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = x == y ? i : 0; j < cols; j++) {
+			float sum = row_scale[i] * x[i * stride + j] + col_scale[j] * y[j * stride + i];
+
+			x[i * stride + j] = y[j * stride + i] = sum;
+		}
+}
+
+static uint32_t bits_of(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof bits);
+	return bits & 0x7fffffff;
+}
+
+static void count_upper_ref(const float *x, size_t count, uint32_t *counts)
+{
+	for (size_t i = 0; i < count; i++)
+		counts[bits_of(x[i]) >> 16]++;
+}
+
+static void count_lower_ref(const float *x, size_t count, uint32_t upper, uint32_t *counts)
+{
+	for (size_t i = 0; i < count; i++)
+		if (bits_of(x[i]) >> 16 == upper)
+			counts[bits_of(x[i]) & 0xffff]++;
+}
+
 void inv_kernels_ref(struct inv_kernels *k)
 {
 	*k = (struct inv_kernels){
@@ -200,6 +300,15 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.quantise = quantise_ref,
 		.dot_tile = dot_tile_ref,
 		.near_columns = near_columns_ref,
+		.dot = dot_ref,
+		.largest = largest_ref,
+		.exp_shifted = exp_shifted_ref,
+		.exp_weighted = exp_weighted_ref,
+		.squares_of_products = squares_of_products_ref,
+		.turn = turn_ref,
+		.add_mirrored = add_mirrored_ref,
+		.count_upper = count_upper_ref,
+		.count_lower = count_lower_ref,
 	};
 	inv_kernels_sliced_ref(k);
 }

@@ -90,7 +90,7 @@ typedef struct inv_loss {
 } inv_loss;
 
 /* The names of table.c, as a field's choices. */
-#define INV_LOSS_KINDS "mawa|waco"
+#define INV_LOSS_KINDS "mawa|waco|simclr|hsic"
 
 /* NULL where there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);

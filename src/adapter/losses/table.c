@@ -1,13 +1,17 @@
 /* table.c - the losses there are. */
 #include <string.h>
 
+#include "adapter/losses/hsic.h"
 #include "adapter/losses/loss.h"
 #include "adapter/losses/mawa.h"
+#include "adapter/losses/simclr.h"
 #include "adapter/losses/waco.h"
 
 static const inv_loss *const losses[] = {
 	&inv_loss_mawa,
 	&inv_loss_waco,
+	&inv_loss_simclr,
+	&inv_loss_hsic,
 };
 
 /* The same names for help and completion; a test holds the two together. */

@@ -1,0 +1,275 @@
+/*
+ * hsic.c - the Hilbert-Schmidt independence criterion (Eq. 33), to be made large.
+ *
+ *     L = -tr(K H L H) / (M - 1)²,   H = I - 11ᵀ/M
+ *
+ * K and L are Gaussian kernels of the clean features and of the codes, a row of X for
+ * every code. With K~ = H K H the trace is the sum of W = K~ ∘ L over all pairs.
+ *
+ * Only the N distinct rows of X are looked at: each occurs M/N times among the M, so a
+ * row's mean over M is that over N, the grand mean likewise, and K~ repeats as well.
+ *
+ * One [M, M] matrix holds in turn the squared distances of the codes and W. Moving all
+ * codes changes nothing, so they are seen from their mean, and
+ *
+ *     dL/dz_a = 2 / (sigma_z² (M - 1)²) sum_b W_ab (z_a - z_b)
+ *
+ * is one product and the row sums of W. The pair (a, a) takes no part in it: its share
+ * would cancel but for rounding.
+ *
+ * A width that is not given is the median distance, a constant to the gradient: that
+ * over the pairs of distinct clean rows, and over all pairs of codes; 1 where it is 0.
+ */
+#include "adapter/losses/hsic.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/matmul.h"
+#include "math/median.h"
+#include "math/squares.h"
+
+enum { BLOCK = 16, TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
+
+typedef struct hsic {
+	const inv_loss_shape *shape;
+	size_t N, M, w;
+	inv_squares *of_clean, *of_codes;
+	inv_median *median;
+	inv_matmul *product;
+	inv_arena arena;
+	float *kernel;    /* [N, N] K~ */
+	double *mean;     /* [N] of the rows of K */
+	size_t *distinct; /* [N] the first of equal clean rows */
+	float *pairs;     /* [M, M] squared distances, then W */
+	double *sum;      /* [M] of the rows of W */
+	/* Of the batch that is under way: */
+	double sigma_z;
+	float *grad;
+} hsic;
+
+static bool codes_clean(const inv_loss_opts *o)
+{
+	return !o->no_identity;
+}
+
+static void plan_memory(hsic *p)
+{
+	p->kernel = inv_arena_take(&p->arena, (uint64_t)p->N * p->N, sizeof(float));
+	p->mean = inv_arena_take(&p->arena, p->N, sizeof(double));
+	p->distinct = inv_arena_take(&p->arena, p->N, sizeof(size_t));
+	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
+	p->sum = inv_arena_take(&p->arena, p->M, sizeof(double));
+}
+
+static void release(void *state)
+{
+	hsic *p = state;
+
+	inv_matmul_free(p->product);
+	inv_median_free(p->median);
+	inv_squares_free(p->of_codes);
+	inv_squares_free(p->of_clean);
+	inv_arena_free(&p->arena);
+	inv_free(p);
+}
+
+static invar_status make_plans(hsic *p, const inv_loss_shape *s)
+{
+	inv_matmul_spec product = {.m = p->M, .n = s->w, .k = p->M};
+	invar_status st;
+
+	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK)
+		return st;
+	if ((st = inv_squares_new(s->ctx, p->N, s->d, &p->of_clean)) != INVAR_OK)
+		return st;
+	if ((st = inv_squares_new(s->ctx, p->M, s->w, &p->of_codes)) != INVAR_OK)
+		return st;
+	if ((st = inv_median_new(s->ctx, &p->median)) != INVAR_OK)
+		return st;
+	return inv_matmul_new(s->ctx, &product, &p->product);
+}
+
+static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+{
+	hsic *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+	p->N = s->N;
+	p->M = inv_loss_rows(&inv_loss_hsic, s);
+	p->w = s->w;
+	plan_memory(p);
+	if ((st = make_plans(p, s)) != INVAR_OK) {
+		release(p);
+		return st;
+	}
+	plan_memory(p);
+	*out = (inv_loss_work){.state = p,
+	                       .bytes = p->arena.size + inv_squares_memory(p->of_clean) +
+	                                inv_squares_memory(p->of_codes)};
+	return INVAR_OK;
+}
+
+/* ---- Widths ---------------------------------------------------------------------- */
+
+/* d2 [n, n] */
+static double median_distance(hsic *p, const float *d2, size_t n)
+{
+	inv_middle middle;
+	double sigma;
+
+	if (n < 2)
+		return 1;
+	middle = inv_median_above(p->median, d2, n);
+	sigma = (sqrt((double)middle.low) + sqrt((double)middle.high)) / 2;
+	return sigma == 0 ? 1 : sigma;
+}
+
+/* The distances among distinct rows, gathered in [M, M], which is still free. */
+static double median_of_distinct(hsic *p)
+{
+	const float *d2 = p->kernel;
+	size_t count = 0;
+
+	for (size_t j = 0; j < p->N; j++) {
+		size_t i = 0;
+
+		while (i < count && d2[j * p->N + p->distinct[i]] != 0)
+			i++;
+		if (i == count)
+			p->distinct[count++] = j;
+	}
+	if (count == p->N)
+		return median_distance(p, d2, p->N);
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < count; j++)
+			p->pairs[i * count + j] = d2[p->distinct[i] * p->N + p->distinct[j]];
+	return median_distance(p, p->pairs, count);
+}
+
+/* 1 / (2 sigma²), finite, so that the exponential of equal rows stays 1. */
+static float exponent(double sigma)
+{
+	return (float)fmin(1 / (2 * sigma * sigma), FLT_MAX);
+}
+
+/* ---- The clean features --------------------------------------------------------- */
+
+static void centre_kernel(hsic *p)
+{
+	double all = inv_sum_in_order(p->mean, p->N) / (double)p->N;
+
+	for (size_t i = 0; i < p->N; i++)
+		for (size_t j = 0; j < p->N; j++) {
+			float *k = p->kernel + i * p->N + j;
+
+			*k = (float)(*k - p->mean[i] - p->mean[j] + all);
+		}
+}
+
+/* Leaves K~; gives sigma_x. */
+static double find_kernel(hsic *p, const float *clean)
+{
+	const inv_loss_shape *s = p->shape;
+	double sigma = s->opts->sigma_x;
+
+	inv_squares_run(p->of_clean, clean, p->kernel);
+	if (!(sigma > 0))
+		sigma = median_of_distinct(p);
+	for (size_t i = 0; i < p->N; i++)
+		p->mean[i] =
+			s->kernels->exp_shifted(0, -exponent(sigma), p->N, p->kernel + i * p->N) /
+			(double)p->N;
+	centre_kernel(p);
+	return sigma;
+}
+
+/* ---- The codes --------------------------------------------------------------------- */
+
+static size_t end_of(const hsic *p, size_t block)
+{
+	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
+}
+
+/* Squared distances to W; each row meets the row of K~ of its image M/N times. */
+static void weights_of_block(void *user, size_t block, unsigned thread)
+{
+	hsic *p = user;
+	float scale = exponent(p->sigma_z);
+
+	(void)thread;
+	for (size_t a = block * BLOCK; a < end_of(p, block); a++) {
+		const float *k = p->kernel + a % p->N * p->N;
+		double sum = 0;
+
+		for (size_t b = 0; b < p->M; b += p->N)
+			sum += p->shape->kernels->exp_weighted(k, scale, p->N, p->pairs + a * p->M + b);
+		p->sum[a] = sum;
+	}
+}
+
+/* W z in place of grad to dL/dz. */
+static void gradient_of_block(void *user, size_t block, unsigned thread)
+{
+	hsic *p = user;
+	const float *z = inv_squares_centred(p->of_codes) + block * BLOCK * p->w;
+	double rest = fmax((double)p->M - 1, 1), sigma = p->sigma_z;
+	double scale = 2 / (sigma * sigma * rest * rest);
+
+	(void)thread;
+	for (size_t a = block * BLOCK; a < end_of(p, block); a++, z += p->w) {
+		float *grad = p->grad + a * p->w;
+
+		for (size_t j = 0; j < p->w; j++)
+			grad[j] = (float)(scale * (p->sum[a] * z[j] - grad[j]));
+	}
+}
+
+static invar_status find_gradient(hsic *p)
+{
+	invar_status st;
+
+	for (size_t a = 0; a < p->M; a++) {
+		p->sum[a] -= p->pairs[a * p->M + a];
+		p->pairs[a * p->M + a] = 0;
+	}
+	st = inv_matmul_run(p->product, p->pairs, inv_squares_centred(p->of_codes), NULL,
+	                    p->grad);
+	if (st == INVAR_OK)
+		inv_parallel(p->shape->ctx, inv_blocks(p->M, BLOCK), gradient_of_block, p);
+	return st;
+}
+
+static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
+                             inv_loss_value *out, float *grad)
+{
+	hsic *p = state;
+	double rest = fmax((double)p->M - 1, 1); /* one row alone depends on nothing: 0 */
+
+	p->shape = s;
+	p->grad = grad;
+	out->term[TERM_SIGMA_X] = find_kernel(p, b->clean);
+	inv_squares_run(p->of_codes, b->codes, p->pairs);
+	p->sigma_z =
+		s->opts->sigma_z > 0 ? s->opts->sigma_z : median_distance(p, p->pairs, p->M);
+	out->term[TERM_SIGMA_Z] = p->sigma_z;
+	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), weights_of_block, p);
+	out->term[TERM_HSIC] = inv_sum_in_order(p->sum, p->M) / (rest * rest);
+	out->value = -out->term[TERM_HSIC];
+	return grad ? find_gradient(p) : INVAR_OK;
+}
+
+const inv_loss inv_loss_hsic = {
+	.name = "hsic",
+	.terms = {"hsic", "sigma_x", "sigma_z"},
+	.batch = 256,
+	.codes_clean = codes_clean,
+	.prepare = prepare,
+	.evaluate = evaluate,
+	.release = release,
+};

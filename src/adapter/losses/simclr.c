@@ -1,0 +1,221 @@
+/*
+ * simclr.c - NT-Xent over two views of each image.
+ *
+ *     L = 1/M sum_i ( log sum_{k != i} exp(c_ik / T) - c_ip / T ),   c = u uᵀ
+ *
+ * u are the codes divided by their norms, M = 2 N rows; rows i and i + N are
+ * partners p of each other. The clean rows have no part in it.
+ *
+ * One [M, M] matrix holds in turn the cosines c, E = exp((c - row's largest) / T)
+ * with a diagonal of 0, and G = P + Pᵀ - 2 [partners], P = E / its row sums. Then
+ * dL/du = G u / (M T), one product; through u = z / |z| that gives
+ *
+ *     dL/dz = (g - (g·u) u) / |z|,   g = dL/du
+ *
+ * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12.
+ */
+#include "adapter/losses/simclr.h"
+
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/gram.h"
+#include "math/matmul.h"
+
+enum { BLOCK = 16, TILE = 128 }; /* rows of a block of work; sides of tiles of P + Pᵀ */
+
+static const double least_norm = 1e-12;
+
+typedef struct simclr {
+	const inv_loss_shape *shape;
+	size_t M, w;
+	inv_gram *gram;
+	inv_matmul *product;
+	inv_arena arena;
+	float *unit;    /* [M, w] u */
+	double *norm;   /* [M] */
+	float *pairs;   /* [M, M] c, E, G */
+	float *share;   /* [M] 1 / row sums of E */
+	double *loss;   /* [M] of each row */
+	double *cosine; /* [M] with its partner */
+	/* Of the batch that is under way: */
+	const float *codes;
+	float *grad;
+} simclr;
+
+static bool codes_clean(const inv_loss_opts *o)
+{
+	(void)o;
+	return false;
+}
+
+static void plan_memory(simclr *p)
+{
+	p->unit = inv_arena_take(&p->arena, (uint64_t)p->M * p->w, sizeof(float));
+	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
+	p->share = inv_arena_take(&p->arena, p->M, sizeof(float));
+	p->norm = inv_arena_take(&p->arena, p->M, sizeof(double));
+	p->loss = inv_arena_take(&p->arena, p->M, sizeof(double));
+	p->cosine = inv_arena_take(&p->arena, p->M, sizeof(double));
+}
+
+static void release(void *state)
+{
+	simclr *p = state;
+
+	inv_matmul_free(p->product);
+	inv_gram_free(p->gram);
+	inv_arena_free(&p->arena);
+	inv_free(p);
+}
+
+static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+{
+	simclr *p = inv_calloc(1, sizeof *p);
+	inv_matmul_spec product;
+	invar_status st;
+
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+	p->M = inv_loss_rows(&inv_loss_simclr, s);
+	p->w = s->w;
+	product = (inv_matmul_spec){.m = p->M, .n = s->w, .k = p->M};
+	plan_memory(p);
+	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
+		st = inv_gram_new(s->ctx, p->M, s->w, &p->gram);
+	if (st == INVAR_OK)
+		st = inv_matmul_new(s->ctx, &product, &p->product);
+	if (st != INVAR_OK) {
+		release(p);
+		return st;
+	}
+	plan_memory(p);
+	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
+	return INVAR_OK;
+}
+
+static size_t end_of(const simclr *p, size_t block)
+{
+	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
+}
+
+static void in_blocks(simclr *p, inv_block_fn *fn)
+{
+	inv_parallel(p->shape->ctx, inv_blocks(p->M, BLOCK), fn, p);
+}
+
+/* ---- The value ------------------------------------------------------------------- */
+
+static void normalise_block(void *user, size_t block, unsigned thread)
+{
+	simclr *p = user;
+
+	(void)thread;
+	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
+		const float *z = p->codes + i * p->w;
+		float *u = p->unit + i * p->w;
+		double by;
+
+		p->norm[i] = sqrt(p->shape->kernels->dot(z, z, p->w));
+		by = 1 / fmax(p->norm[i], least_norm);
+		for (size_t j = 0; j < p->w; j++)
+			u[j] = (float)(z[j] * by);
+	}
+}
+
+/* Cosines to E; the largest of a row is subtracted, so nothing overflows and r >= 1. */
+static void exponentials_of_block(void *user, size_t block, unsigned thread)
+{
+	simclr *p = user;
+	const struct inv_kernels *k = p->shape->kernels;
+	double inverse = 1 / p->shape->opts->temperature;
+
+	(void)thread;
+	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
+		float *row = p->pairs + i * p->M, largest;
+		double r;
+
+		row[i] = -INFINITY; /* whose exponential is 0 */
+		p->cosine[i] = row[(i + p->M / 2) % p->M];
+		largest = k->largest(row, p->M);
+		r = k->exp_shifted(largest, (float)inverse, p->M, row);
+		p->loss[i] = log(r) + (largest - p->cosine[i]) * inverse;
+		p->share[i] = (float)(1 / r);
+	}
+}
+
+/* ---- The gradient ------------------------------------------------------------------ */
+
+/* E to P + Pᵀ, a band of tiles on and right of the diagonal, and their mirror images. */
+static void symmetrise_band(void *user, size_t band, unsigned thread)
+{
+	simclr *p = user;
+	size_t i = band * TILE, rows = p->M - i < TILE ? p->M - i : TILE;
+
+	(void)thread;
+	for (size_t j = i; j < p->M; j += TILE)
+		p->shape->kernels->add_mirrored(p->share + i, p->share + j, rows,
+		                                p->M - j < TILE ? p->M - j : TILE, p->M,
+		                                p->pairs + i * p->M + j, p->pairs + j * p->M + i);
+}
+
+/* g = G u in place of grad to dL/dz. */
+static void through_norms_of_block(void *user, size_t block, unsigned thread)
+{
+	simclr *p = user;
+	double scale = 1 / ((double)p->M * p->shape->opts->temperature);
+
+	(void)thread;
+	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
+		const float *u = p->unit + i * p->w;
+		float *g = p->grad + i * p->w;
+		double by = scale / fmax(p->norm[i], least_norm), along = 0;
+
+		if (p->norm[i] >= least_norm)
+			along = p->shape->kernels->dot(g, u, p->w);
+		for (size_t j = 0; j < p->w; j++)
+			g[j] = (float)(by * (g[j] - along * u[j]));
+	}
+}
+
+static invar_status find_gradient(simclr *p)
+{
+	invar_status st;
+
+	inv_parallel(p->shape->ctx, inv_blocks(p->M, TILE), symmetrise_band, p);
+	for (size_t i = 0; i < p->M; i++)
+		p->pairs[i * p->M + (i + p->M / 2) % p->M] -= 2;
+	st = inv_matmul_run(p->product, p->pairs, p->unit, NULL, p->grad);
+	if (st == INVAR_OK)
+		in_blocks(p, through_norms_of_block);
+	return st;
+}
+
+static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
+                             inv_loss_value *out, float *grad)
+{
+	simclr *p = state;
+
+	p->shape = s;
+	p->codes = b->codes;
+	p->grad = grad;
+	in_blocks(p, normalise_block);
+	inv_gram_run(p->gram, p->unit, p->pairs);
+	in_blocks(p, exponentials_of_block);
+	out->value = inv_sum_in_order(p->loss, p->M) / (double)p->M;
+	out->term[0] = inv_sum_in_order(p->cosine, p->M) / (double)p->M;
+	return grad ? find_gradient(p) : INVAR_OK;
+}
+
+const inv_loss inv_loss_simclr = {
+	.name = "simclr",
+	.terms = {"cosine"}, /* of partners, the mean */
+	.fewest_samples = 2,
+	.most_samples = 2,
+	.batch = 1024,
+	.codes_clean = codes_clean,
+	.prepare = prepare,
+	.evaluate = evaluate,
+	.release = release,
+};

@@ -1,0 +1,30 @@
+/*
+ * gram.h - C = A Aᵀ, of which half is computed and the rest mirrored.
+ *
+ * C is cut into square tiles; those on and above the diagonal are computed, each
+ * by one thread, and copied to their mirror image while they are in the cache. C
+ * is symmetric to the bit, and its bits do not depend on the number of threads.
+ *
+ * A plan is made once and run many times without allocating; it belongs to one
+ * thread at a time.
+ */
+#ifndef INV_GRAM_H
+#define INV_GRAM_H
+
+#include "math/matmul.h"
+
+typedef struct inv_gram inv_gram;
+
+/* A [m, k], C [m, m]. */
+invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram **out);
+void inv_gram_run(inv_gram *p, const float *a, float *c);
+/*
+ * Calls `then` for a tile before it is mirrored, so that what it makes of the tile
+ * is mirrored too. Of a tile on the diagonal (row = col) only the part on and above
+ * the diagonal is kept.
+ */
+void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then,
+                       void *user);
+void inv_gram_free(inv_gram *p);
+
+#endif

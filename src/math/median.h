@@ -1,0 +1,29 @@
+/*
+ * median.h - the middle of many values, found without sorting them.
+ *
+ * A float that is not negative orders like the integer of its bits. Values are counted
+ * by their upper bits, which tells the middle's; those that share them are counted by
+ * their lower bits, which tells the rest: two passes, exact, and whole numbers add up
+ * the same on any number of threads.
+ */
+#ifndef INV_MEDIAN_H
+#define INV_MEDIAN_H
+
+#include "base/context.h"
+
+/* The two middle values; equal where their number is odd. */
+typedef struct inv_middle {
+	float low, high;
+} inv_middle;
+
+typedef struct inv_median inv_median;
+
+invar_status inv_median_new(const invar_context *ctx, inv_median **out);
+/*
+ * Of the entries above the diagonal of x [n, n], n > 1, of which none is negative;
+ * what is not a number counts as greater than all others.
+ */
+inv_middle inv_median_above(inv_median *p, const float *x, size_t n);
+void inv_median_free(inv_median *p);
+
+#endif
