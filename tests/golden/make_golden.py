@@ -471,6 +471,112 @@ def case_classifiers(root, cases):
     case_classifier(root, cases, "mlp_classifier_deep", 513, (13, 27, 27, 5))
 
 
+# ---- SimCLR and HSIC -------------------------------------------------------------
+
+def nt_xent(codes, temperature):
+    unit, half = torch.nn.functional.normalize(codes), len(codes) // 2
+    logits = (unit @ unit.T / temperature).fill_diagonal_(-torch.inf)
+    return torch.nn.functional.cross_entropy(logits, (torch.arange(2 * half) + half) % (2 * half))
+
+
+def save_adapter(root, case, weights):
+    for block in BLOCKS:
+        case.input(block.replace(".", "_"), weights[block], block)
+    save_safetensors(os.path.join(root, case.folder, "adapter.safetensors"), weights)
+
+
+def output_gradients(case, adapter, codes, suffix):
+    case.output("grad_codes" + suffix, codes.grad.numpy(), "gradient of the codes")
+    for block, parameter in adapter.named_parameters():
+        case.output("grad_%s%s" % (block.replace(".", "_"), suffix), parameter.grad.numpy(),
+                    "gradient of " + block)
+        parameter.grad = None
+
+
+def case_simclr(root, cases):
+    rng, B, d, hidden = np.random.default_rng(301), 13, 15, 19
+    _, aug = make_features(rng, B, 2, d)
+    views, weights = np.concatenate([aug[:, 0], aug[:, 1]]), make_weights(rng, d, hidden)
+    case = Case(root, cases, "simclr", "losses/simclr",
+                "NT-Xent of the codes of views, rows i and i + B being partners: mean over the 2B rows of "
+                "-log softmax over k != i of cosines / T at the partner. T = 0.5 (_t05) and 0.1 (_t01).",
+                {"rel": 5e-5, "abs": 1e-7})
+    case.input("views", views, "both views of each image, [2B, d]")
+    save_adapter(root, case, weights)
+    adapter, V, values = make_adapter(weights), torch.from_numpy(views).double(), {}
+    refuse_kinks(adapter[:1], V)
+    for tag, temperature in (("_t05", 0.5), ("_t01", 0.1)):
+        codes = adapter(V)
+        codes.retain_grad()
+        loss = nt_xent(codes, temperature)
+        loss.backward()
+        values["loss" + tag] = loss.item()
+        output_gradients(case, adapter, codes, tag)
+    case.save({"B": B, "d": d, "hidden": hidden}, values)
+
+
+HSIC = ("Loss -tr(K H L H)/(M-1)^2 over the M = (s+1)N rows, X the clean features repeated, Z the codes (rows "
+        "k N + i), H = I - 11^T/M, kernels exp(-|a-b|^2/(2 sigma^2)). ")
+
+
+def gaussian(rows, sigma):
+    return torch.exp(-(rows[:, None] - rows[None]).square().sum(dim=2) / (2 * sigma ** 2))
+
+
+def hsic(X, Z, sigma_x, sigma_z):
+    M = len(Z)
+    H = torch.eye(M, dtype=Z.dtype) - 1 / M
+    return torch.trace(gaussian(X, sigma_x) @ H @ gaussian(Z, sigma_z) @ H) / (M - 1) ** 2
+
+
+def case_hsic(root, cases):
+    rng, N, s, d, hidden = np.random.default_rng(302), 11, 2, 13, 17
+    clean, aug = make_features(rng, N, s, d)
+    weights, given, sigma_z = make_weights(rng, d, hidden), 3.5, 0.7
+    median = float(np.median(pdist(clean.astype("f8"))))
+    case = Case(root, cases, "hsic", "losses/hsic",
+                HSIC + "_given: sigma_x and sigma_z; _median: the same sigma_z, and sigma_x the median distance "
+                "among the clean rows.", {"rel": 1e-4, "abs": 1e-7})
+    case.input("clean", clean, "F(x_i), [N, d]")
+    case.input("aug", aug, "F(t_k x_i), [N, s, d]")
+    save_adapter(root, case, weights)
+    adapter, values = make_adapter(weights), {"sigma_x_median": median}
+    rows = torch.from_numpy(np.concatenate([clean] + [aug[:, k] for k in range(s)])).double()
+    X = torch.from_numpy(np.concatenate([clean] * (s + 1))).double()
+    refuse_kinks(adapter[:1], rows)
+    for tag, sigma_x in (("_given", given), ("_median", median)):
+        codes = adapter(rows)
+        codes.retain_grad()
+        value = hsic(X, codes, sigma_x, sigma_z)
+        (-value).backward()
+        values.update({"hsic" + tag: value.item(), "loss" + tag: -value.item()})
+        output_gradients(case, adapter, codes, tag)
+    case.save({"N": N, "s": s, "d": d, "hidden": hidden, "M": (s + 1) * N, "sigma_x": given,
+               "sigma_z": sigma_z}, values)
+
+
+def case_hsic_median(root, cases):
+    """Both widths by their medians, with clean rows and codes that occur several times."""
+    rng, N, s, d, w = np.random.default_rng(303), 12, 2, 7, 5
+    clean = rng.normal(size=(N, d)).astype("f4")
+    clean[7], clean[9], clean[11] = clean[2], clean[2], clean[0]
+    codes = (4 + rng.normal(size=((s + 1) * N, w))).astype("f4")
+    codes[5], codes[30] = codes[20], codes[20]
+    case = Case(root, cases, "hsic_median", "losses/hsic_median",
+                HSIC + "sigma_x: median distance among the distinct clean rows; sigma_z: among all pairs of codes; "
+                "constants to the gradient.", {"rel": 1e-4, "abs": 1e-7})
+    case.input("clean", clean, "F(x_i), [N, d]")
+    case.input("codes", codes, "rows k N + i, [M, w]")
+    sigma_x = float(np.median(pdist(np.unique(clean, axis=0).astype("f8"))))
+    sigma_z = float(np.median(pdist(codes.astype("f8"))))
+    Z = torch.from_numpy(codes).double().requires_grad_()
+    value = hsic(torch.from_numpy(np.concatenate([clean] * (s + 1))).double(), Z, sigma_x, sigma_z)
+    (-value).backward()
+    case.output("grad_codes", Z.grad.numpy(), "gradient of the codes")
+    case.save({"N": N, "s": s, "d": d, "w": w}, {"sigma_x": sigma_x, "sigma_z": sigma_z, "hsic": value.item(),
+                                                 "loss": -value.item()})
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     torch.set_num_threads(1)
@@ -486,6 +592,9 @@ def main():
     case_collision_ties(root, cases)
     case_knn(root, cases)
     case_classifiers(root, cases)
+    case_simclr(root, cases)
+    case_hsic(root, cases)
+    case_hsic_median(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
 

@@ -332,6 +332,200 @@ static void near_columns_agree(void **state)
 	}
 }
 
+static void dots_and_largest_agree(void **state)
+{
+	float x[MOST], y[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, MOST);
+	draw("y", y, MOST);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		double a = f.ref.dot(x, y, sizes[n]), b = f.fast.dot(x, y, sizes[n]);
+
+		assert_true(fabs(a - b) <= 1e-12);
+		for (size_t i = 0; i < sizes[n]; i++) {
+			float keep = x[i];
+
+			x[i] = 10;
+			assert_true(f.fast.largest(x, sizes[n]) == 10);
+			x[i] = keep;
+		}
+		if (sizes[n])
+			assert_true(f.fast.largest(x, sizes[n]) == f.ref.largest(x, sizes[n]));
+	}
+	for (size_t i = 0; i < MOST; i++)
+		x[i] = -INFINITY;
+	x[MOST / 2] = -3;
+	assert_true(f.fast.largest(x, MOST) == -3);
+}
+
+/* 2 ulp, counted in those of the exact exponential. */
+static void assert_exponential(float got, float argument)
+{
+	double exact = exp((double)argument);
+	float ulp = nextafterf((float)exact, INFINITY) - (float)exact;
+
+	if (!(fabs(got - exact) <= 2 * (double)ulp))
+		fail_msg("exp(%.9g) is %.9g, not %.9g", argument, got, exact);
+}
+
+static void exponentials_are_within_two_ulp(void **state)
+{
+	enum { STEPS = 200000 };
+	float *x = malloc(STEPS * sizeof *x);
+	flavours f = both();
+
+	(void)state;
+	for (int flavour = 0; flavour < 2; flavour++) {
+		const struct inv_kernels *k = flavour ? &f.fast : &f.ref;
+
+		for (size_t i = 0; i < STEPS; i++)
+			x[i] = (float)i * (-87.3f / STEPS);
+		k->exp_shifted(0, 1, STEPS, x);
+		for (size_t i = 0; i < STEPS; i++)
+			assert_exponential(x[i], (float)i * (-87.3f / STEPS));
+	}
+	free(x);
+}
+
+static void exponentials_end_in_zero_and_keep_what_is_no_number(void **state)
+{
+	float x[] = {0, -87.29f, -87.31f, -1000, -INFINITY, NAN, -0.0f, -1e30f, NAN};
+	flavours f = both();
+
+	(void)state;
+	f.fast.exp_shifted(0, 1, sizeof x / sizeof *x, x);
+	assert_true(x[0] == 1 && x[6] == 1);
+	assert_true(x[1] > 0 && x[2] == 0 && x[3] == 0 && x[4] == 0 && x[7] == 0);
+	assert_true(isnan(x[5]) && isnan(x[8]));
+}
+
+static void exponentials_and_their_sums_agree(void **state)
+{
+	float x[MOST], weight[MOST], a[MOST], b[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, MOST);
+	draw("weight", weight, MOST);
+	for (size_t i = 0; i < MOST; i++)
+		x[i] = fabsf(x[i]);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		double sa, sb;
+
+		memcpy(a, x, sizeof x);
+		memcpy(b, x, sizeof x);
+		sa = f.ref.exp_shifted(4, 7, sizes[n], a);
+		sb = f.fast.exp_shifted(4, 7, sizes[n], b);
+		assert_near(b, a, MOST, 3e-7); /* what lies beyond stays as it was */
+		assert_true(fabs(sa - sb) <= 3e-7 * sa);
+		memcpy(a, x, sizeof x);
+		memcpy(b, x, sizeof x);
+		sa = f.ref.exp_weighted(weight, 0.7f, sizes[n], a);
+		sb = f.fast.exp_weighted(weight, 0.7f, sizes[n], b);
+		assert_near(b, a, MOST, 3e-7);
+		assert_true(fabs(sa - sb) <= 3e-7 * (double)sizes[n]);
+	}
+}
+
+static void squares_of_products_agree(void **state)
+{
+	float squares[MOST], x[MOST], a[MOST], b[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("squares", squares, MOST);
+	draw("x", x, MOST);
+	for (size_t i = 0; i < MOST; i++)
+		squares[i] = 10 + fabsf(squares[i]);
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
+		for (size_t i = 0; i <= sizes[n]; i++) {
+			memcpy(a, x, sizeof x);
+			a[i % MOST] = i < sizes[n] ? (3 + squares[i]) / 2 : a[i % MOST];
+			memcpy(b, a, sizeof a);
+			assert_int_equal(f.ref.squares_of_products(3, squares, 1e-3f, sizes[n], a),
+			                 i < sizes[n]);
+			assert_int_equal(f.fast.squares_of_products(3, squares, 1e-3f, sizes[n], b),
+			                 i < sizes[n]);
+			assert_memory_equal(a, b, sizeof a);
+		}
+}
+
+static void turning_agrees(void **state)
+{
+	static float x[64 * 64], a[64 * 64], b[64 * 64];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, 64 * 64);
+	for (size_t rows = 1; rows < 60; rows += 6)
+		for (size_t cols = 1; cols < 60; cols += 7) {
+			memset(a, 0, sizeof a);
+			memset(b, 0, sizeof b);
+			f.ref.turn(x, rows, cols, cols + 2, rows + 1, a);
+			f.fast.turn(x, rows, cols, cols + 2, rows + 1, b);
+			assert_memory_equal(a, b, sizeof a);
+		}
+}
+
+static void mirrored_sums_agree(void **state)
+{
+	enum { SIDE = 61 };
+	static float x[SIDE * SIDE], a[SIDE * SIDE], b[SIDE * SIDE];
+	float scale[SIDE];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, SIDE * SIDE);
+	draw("scale", scale, SIDE);
+	for (size_t cut = 0; cut < SIDE; cut++) {
+		memcpy(a, x, sizeof x);
+		memcpy(b, x, sizeof x);
+		for (int flavour = 0; flavour < 2; flavour++) {
+			const struct inv_kernels *k = flavour ? &f.fast : &f.ref;
+			float *c = flavour ? b : a;
+
+			k->add_mirrored(scale, scale, cut, cut, SIDE, c, c);
+			k->add_mirrored(scale, scale + cut, cut, SIDE - cut, SIDE, c + cut,
+			                c + cut * SIDE);
+			k->add_mirrored(scale + cut, scale + cut, SIDE - cut, SIDE - cut, SIDE,
+			                c + cut * SIDE + cut, c + cut * SIDE + cut);
+		}
+		assert_memory_equal(a, b, sizeof a);
+		for (size_t i = 0; i < SIDE; i++)
+			for (size_t j = 0; j < SIDE; j++) {
+				float p = scale[i] * x[i * SIDE + j], q = scale[j] * x[j * SIDE + i];
+
+				assert_true(b[i * SIDE + j] == b[j * SIDE + i]);
+				assert_true(fabsf(b[i * SIDE + j] - (p + q)) < 1e-5f);
+			}
+	}
+}
+
+static void counts_agree(void **state)
+{
+	static uint32_t a[1 << 16], b[1 << 16];
+	float x[MOST];
+	flavours f = both();
+
+	(void)state;
+	draw("x", x, MOST);
+	x[3] = NAN;
+	for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+		memset(a, 0, sizeof a);
+		memset(b, 0, sizeof b);
+		f.ref.count_upper(x, sizes[n], a);
+		f.fast.count_upper(x, sizes[n], b);
+		assert_memory_equal(a, b, sizeof a);
+		for (uint32_t upper = 0x3f00; upper < 0x3f90; upper++) {
+			f.ref.count_lower(x, sizes[n], upper, a);
+			f.fast.count_lower(x, sizes[n], upper, b);
+		}
+		assert_memory_equal(a, b, sizeof a);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +542,14 @@ int main(void)
 		cmocka_unit_test(whole_numbers_agree),
 		cmocka_unit_test(integer_tiles_are_equal),
 		cmocka_unit_test(near_columns_agree),
+		cmocka_unit_test(dots_and_largest_agree),
+		cmocka_unit_test(exponentials_are_within_two_ulp),
+		cmocka_unit_test(exponentials_end_in_zero_and_keep_what_is_no_number),
+		cmocka_unit_test(exponentials_and_their_sums_agree),
+		cmocka_unit_test(squares_of_products_agree),
+		cmocka_unit_test(turning_agrees),
+		cmocka_unit_test(mirrored_sums_agree),
+		cmocka_unit_test(counts_agree),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
