@@ -6,6 +6,7 @@
  */
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -60,12 +61,27 @@ static int look(void *user, const char *stage, uint64_t done, uint64_t total)
 	return 0;
 }
 
+static void train(invar_bank *bank, const char *loss, watch *w)
+{
+	invar_train_opts o;
+
+	*w = (watch){0};
+	invar_train_defaults(&o);
+	o.loss = loss;
+	o.batch = 16;
+	o.samples = 2;
+	o.hidden = 64;
+	o.epochs = 3;
+	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("%s", loss)), INVAR_OK);
+	assert_int_equal(w->steps, 3 * (STEPS - 2));
+}
+
 static void steps_allocate_nothing(void **state)
 {
+	char kinds[64];
 	watch w = {0};
 	invar_hooks hooks = {.size = sizeof hooks, .user = &w, .progress = look};
 	invar_synthetic_opts bank_opts;
-	invar_train_opts o;
 	invar_context *ctx;
 	invar_bank *bank;
 
@@ -76,12 +92,9 @@ static void steps_allocate_nothing(void **state)
 	bank_opts.test_rows = 0;
 	assert_int_equal(invar_bank_synthesize(ctx, &bank_opts, test_path("bank")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
-	invar_train_defaults(&o);
-	o.batch = 16;
-	o.hidden = 64;
-	o.epochs = 3;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run")), INVAR_OK);
-	assert_int_equal(w.steps, 3 * (STEPS - 2));
+	snprintf(kinds, sizeof kinds, "%s", invar_loss_kinds());
+	for (char *kind = strtok(kinds, "|"); kind; kind = strtok(NULL, "|"))
+		train(bank, kind, &w);
 	assert_true(allocations > 10); /* the counting works */
 	invar_bank_close(bank);
 	invar_context_free(ctx);

@@ -1,6 +1,7 @@
-/* test_no_memory.c - fitting closed forms, starved of memory at every allocation in turn.
- */
+/* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
 #include "adapter/closed.h"
+#include "adapter/losses/hsic.h"
+#include "adapter/losses/simclr.h"
 #include "failing.h"
 #include "support.h"
 
@@ -46,9 +47,38 @@ static void fitting_survives(void **state)
 	invar_context_free(ctx);
 }
 
+static invar_status prepare(void *loss)
+{
+	const inv_loss_opts o = {.temperature = 0.5, .projections = 10, .p = 2};
+	const inv_loss *l = loss;
+	struct inv_kernels kernels;
+	const inv_loss_shape shape = {ctx,    &kernels,    &o,     .N = 5,
+	                              .s = 2, .groups = 1, .d = D, .w = D};
+	inv_loss_work work = {0};
+	invar_status st;
+
+	inv_kernels_init(&kernels, ctx->cpu);
+	st = l->prepare(&shape, &work);
+	if (st == INVAR_OK)
+		l->release(work.state);
+	return st;
+}
+
+static void preparing_a_loss_survives(void **state)
+{
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_true(test_each_allocation_fails(prepare, (void *)&inv_loss_simclr) >= 3);
+	assert_true(test_each_allocation_fails(prepare, (void *)&inv_loss_hsic) >= 8);
+	invar_context_free(ctx);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(fitting_survives)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fitting_survives),
+		cmocka_unit_test(preparing_a_loss_survives),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

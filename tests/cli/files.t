@@ -40,7 +40,7 @@ $ invar train bank -o r --width 4 -q
 $ invar train bank -o r --residual --width 4 -q
 ! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
 ? 2
-$ invar train bank -o r --sigma-x wide -q
+$ invar train bank -o r --loss hsic --sigma-x wide -q
 ! invar train: --sigma-x is 'wide' but must be median or a number above 0
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q

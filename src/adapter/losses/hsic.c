@@ -260,7 +260,7 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 	out->term[TERM_SIGMA_Z] = p->sigma_z;
 	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), weights_of_block, p);
 	out->term[TERM_HSIC] = inv_sum_in_order(p->sum, p->M) / (rest * rest);
-	out->value = -out->term[TERM_HSIC];
+	out->value = 0 - out->term[TERM_HSIC]; /* 0 and not -0 */
 	return grad ? find_gradient(p) : INVAR_OK;
 }
 
@@ -268,6 +268,7 @@ const inv_loss inv_loss_hsic = {
 	.name = "hsic",
 	.terms = {"hsic", "sigma_x", "sigma_z"},
 	.batch = 256,
+	.options = "no-identity|sigma-x|sigma-z",
 	.codes_clean = codes_clean,
 	.prepare = prepare,
 	.evaluate = evaluate,

@@ -16,6 +16,7 @@
  */
 #include "adapter/losses/simclr.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/memory.h"
@@ -139,7 +140,7 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 		row[i] = -INFINITY; /* whose exponential is 0 */
 		p->cosine[i] = row[(i + p->M / 2) % p->M];
 		largest = k->largest(row, p->M);
-		r = k->exp_shifted(largest, (float)inverse, p->M, row);
+		r = k->exp_shifted(largest, (float)fmin(inverse, FLT_MAX), p->M, row);
 		p->loss[i] = log(r) + (largest - p->cosine[i]) * inverse;
 		p->share[i] = (float)(1 / r);
 	}
@@ -214,6 +215,7 @@ const inv_loss inv_loss_simclr = {
 	.fewest_samples = 2,
 	.most_samples = 2,
 	.batch = 1024,
+	.options = "temperature",
 	.codes_clean = codes_clean,
 	.prepare = prepare,
 	.evaluate = evaluate,
