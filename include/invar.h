@@ -358,22 +358,43 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 
 /* ---- 8. Losses on given arrays --------------------------------------------------- */
 
+/* WaCo's draws from outside, of its distances in the order XZ, XX, ZZ. */
+typedef struct invar_loss_draws {
+	const float *directions[3];         /* [projections, d + w], 2 d and 2 w wide */
+	const uint32_t *permutations[3][2]; /* of the M rows, numbered from 0 */
+} invar_loss_draws;
+
 typedef struct invar_loss_input {
 	size_t size;
 	const invar_adapter *adapter;
 	const float *clean; /* [images, dim] */
-	const float *aug;   /* [images, samples, dim]; NULL with samples 0 */
+	const float *aug;   /* [groups, images, samples, dim]; NULL with samples 0 */
 	uint64_t images;
 	uint32_t dim;
 	uint32_t samples;
+	uint32_t groups;               /* augmentations, each with samples; 0 counts as 1 */
+	const float *views;            /* SimCLR: [2 images, dim] instead of aug and clean */
+	const invar_adapter *decoder;  /* from codes to features; NULL: none */
+	const invar_loss_draws *draws; /* [groups]; NULL: drawn by the seed */
 } invar_loss_input;
 
+/* As in invar_train_opts, where not said otherwise. */
 typedef struct invar_loss_opts {
 	size_t size;
-	const char *kind; /* "mawa" */
-	double anchor;    /* as in invar_train_opts */
+	const char *kind; /* of invar_loss_kinds, "mawa" */
+	double anchor;
 	int no_identity;
-	int residual; /* read the adapter as residual whatever its file says */
+	int residual;         /* read the adapter as residual whatever its file says */
+	uint64_t projections; /* also of given directions */
+	double p;
+	const char *slices;
+	const char *shuffle;
+	double temperature;
+	const char *sigma_x;
+	const char *sigma_z;
+	double alpha; /* weights beside a decoder */
+	double beta;
+	uint64_t seed; /* key of what is drawn */
 } invar_loss_opts;
 
 typedef struct invar_named_value {
@@ -382,7 +403,7 @@ typedef struct invar_named_value {
 } invar_named_value;
 
 typedef struct invar_named_array {
-	const char *name; /* "0_weight", "codes" */
+	const char *name; /* "0_weight", "codes"; see invar_loss */
 	unsigned rank;
 	uint64_t shape[4];
 	float *data;
@@ -403,6 +424,12 @@ INVAR_API const invar_field *invar_loss_fields(size_t *count);
 INVAR_API const char *invar_loss_kinds(void);
 /* Refuses an option among `given` that other kinds take, but not this one. */
 INVAR_API invar_status invar_loss_check_given(const char *kind, const char *const *given);
+/*
+ * Terms are named as in log.jsonl. Gradients are those of the adapter's blocks
+ * ("0_weight" …), of a decoder's ("dec_0_weight" …) and of the codes, row k N + i
+ * for sample k of image i: "codes", or with several augmentations "codes_1",
+ * "codes_2" …, each with clean rows of its own and with the loss's share alone.
+ */
 INVAR_API invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
                                   const invar_loss_opts *o, invar_loss_result *out);
 INVAR_API void invar_loss_result_clear(invar_loss_result *r);

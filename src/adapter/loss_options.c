@@ -48,8 +48,8 @@ invar_status inv_loss_check_given(const inv_loss *loss, const char *const *given
 			continue;
 		spell_takers(*given, takers, sizeof takers);
 		if (*takers)
-			return inv_fail(INVAR_E_USE, "--%s is an option of the loss %s, not of %s",
-			                *given, takers, loss ? loss->name : "none");
+			return inv_fail(INVAR_E_USE, "--%s is an option of %s, not of %s", *given,
+			                takers, loss ? loss->name : "none");
 	}
 	return INVAR_OK;
 }

@@ -431,7 +431,7 @@ static void options_of_another_loss_are_refused_where_given(void **state)
 
 			assert_int_equal(invar_train(&bank, 1, &o, hot, test_path("wrong")),
 			                 INVAR_E_USE);
-			test_assert_error("--temperature is an option of the loss simclr, not of mawa");
+			test_assert_error("--temperature is an option of simclr, not of mawa");
 		}
 }
 

@@ -44,7 +44,7 @@ $ invar train bank -o r --loss hsic --sigma-x wide -q
 ! invar train: --sigma-x is 'wide' but must be median or a number above 0
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor is an option of the loss mawa, not of none
+! invar train: --anchor is an option of mawa, not of none
 ? 2
 $ invar train bank -o r --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge

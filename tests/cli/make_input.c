@@ -1,9 +1,11 @@
 /*
  * make_input.c - small inputs for the transcripts, by the public API alone.
  *
- *     make-input bank FOLDER [ROWS [DIM]]     a bank of made-up features
+ *     make-input bank FOLDER [ROWS [DIM [SHIFT]]]  a bank of made-up features; SHIFT
+ *                                             changes its copies, not its clean rows
  *     make-input npy FILE.npy 4 3 8           an array of that shape
  *     make-input nan FILE.npy 4 8             the same with a NaN in its middle
+ *     make-input range FILE.npy 12            0, 1, 2 … 11
  *     make-input compare A.npy B.npy 1e-5     fails unless max |A - B| <= 1e-5 max |A|
  */
 #include <math.h>
@@ -29,6 +31,8 @@ static int make_bank(invar_context *ctx, int argc, char **argv)
 	o.dim = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
 	o.classes = 4;
 	o.copies = 3;
+	if (argc > 5)
+		o.shift = strtod(argv[5], NULL);
 	return invar_bank_synthesize(ctx, &o, argv[2]) == INVAR_OK ? EXIT_SUCCESS : fail();
 }
 
@@ -44,7 +48,7 @@ static int make_array(invar_context *ctx, int argc, char **argv)
 	if (!(data = malloc((cells ? cells : 1) * sizeof *data)))
 		return EXIT_FAILURE;
 	for (uint64_t i = 0; i < cells; i++)
-		data[i] = (float)(i % 7) - 3;
+		data[i] = strcmp(argv[1], "range") == 0 ? (float)i : (float)(i % 7) - 3;
 	if (strcmp(argv[1], "nan") == 0 && cells)
 		data[cells / 2] = NAN;
 	st = invar_array_write(ctx, argv[2], data, rank, shape, INVAR_FLOAT32);

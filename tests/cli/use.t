@@ -136,7 +136,7 @@ $ invar loss
 ! invar loss: KIND is missing; the usage is: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
 ? 2
 $ invar loss mava
-! invar loss: KIND is 'mava' but must be mawa, waco, simclr or hsic; did you mean mawa?
+! invar loss: KIND is 'mava' but must be mawa, waco, simclr, hsic or sw; did you mean mawa?
 ? 2
 $ invar loss mawa
 ! invar loss: the adapter is missing: --adapter FILE

@@ -99,16 +99,16 @@ def make_features(rng, N, s, d):
     return clean.astype("f4"), aug.astype("f4")
 
 
-def make_weights(rng, d, hidden):
-    """PyTorch's initial distribution, drawn by NumPy."""
+def make_weights(rng, d, hidden, w=None):
+    """PyTorch's initial distribution, drawn by NumPy; w outputs, d where nobody says."""
     draw = lambda shape, fan: rng.uniform(-fan ** -0.5, fan ** -0.5, shape).astype("f4")
     return {"0.weight": draw((hidden, d), d), "0.bias": draw(hidden, d),
-            "2.weight": draw((d, hidden), hidden), "2.bias": draw(d, hidden)}
+            "2.weight": draw((w or d, hidden), hidden), "2.bias": draw(w or d, hidden)}
 
 
 def make_adapter(weights):
-    hidden, d = weights["0.weight"].shape
-    adapter = torch.nn.Sequential(torch.nn.Linear(d, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, d))
+    (hidden, d), w = weights["0.weight"].shape, len(weights["2.bias"])
+    adapter = torch.nn.Sequential(torch.nn.Linear(d, hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, w))
     adapter.double().load_state_dict({k: torch.from_numpy(v).double() for k, v in weights.items()})
     return adapter
 
@@ -151,6 +151,170 @@ def case_mawa(root, cases, name, seed, N, s, d, hidden, residual):
         case.output("grad_" + block.replace(".", "_"), parameter.grad.numpy(), "gradient of " + block)
     case.save({"N": N, "s": s, "d": d, "hidden": hidden}, {"loss": loss.item()})
     return clean, aug, weights
+
+
+# ---- sliced Wasserstein and WaCo ---------------------------------------------
+
+PARTS = ("xz", "xx", "zz")
+WACO = ("Over the M = (s+1)N rows k N + i, X the clean features repeated and Z the codes: SW_xz = SW_2 of the rows "
+        "(x_r, z_r) and (x_s1(r), z_s2(r)) in R^(d+w); SW_xx and SW_zz the same with one variable twice; each with "
+        "directions and permutations s1, s2 of its own. SC = SW_xz / sqrt(SW_xx SW_zz).")
+LOOSE = {"rel": 5e-5, "abs": 1e-6}
+
+
+def sliced(a, b, directions, p):
+    """The distance, and by direction the mean over ranks of |difference|^p."""
+    gaps = torch.sort(a @ directions.T, dim=0).values - torch.sort(b @ directions.T, dim=0).values
+    powers = gaps.abs().pow(p).mean(dim=0)
+    return powers.mean().pow(1 / p), powers
+
+
+def safe_directions(rng, count, a, b):
+    """Unit rows along which float32 puts both sets in the same order as float64."""
+    kept = []
+    while len(kept) < count:
+        u = rng.normal(size=a.shape[1])
+        u = (u / np.linalg.norm(u)).astype("f4")
+        sides = [np.sort(x @ u.astype("f8")) for x in (a, b)]
+        if min(np.diff(s).min() for s in sides) > 2e-5 and np.abs(sides[0] - sides[1]).min() > 2e-5:
+            kept.append(u)
+    return np.array(kept)
+
+
+def case_sliced(root, cases):
+    rng, n, d, count = np.random.default_rng(201), 23, 5, 11
+    case = Case(root, cases, "sliced_wasserstein", "losses/sliced_wasserstein",
+                "SW_p(A, B) = (mean over directions u of mean over ranks j of |sort(A u)_j - sort(B u)_j|^p)^(1/p) for "
+                "p = 1, 2, 3, and its gradient for A; directions are taken as they are.", {"rel": 2e-5, "abs": 1e-7})
+    a, b = rng.normal(size=(n, d)).astype("f4"), (1.3 * rng.normal(size=(n, d)) + 0.2).astype("f4")
+    directions = safe_directions(rng, count, a.astype("f8"), b.astype("f8"))
+    case.input("a", a, "first set")
+    case.input("b", b, "second set")
+    case.input("directions", directions, "unit directions, one a row")
+    values = {}
+    for p in (1, 2, 3):
+        A = torch.from_numpy(a).double().requires_grad_()
+        value, powers = sliced(A, torch.from_numpy(b).double(), torch.from_numpy(directions).double(), p)
+        value.backward()
+        values["sw_p%d" % p] = value.item()
+        case.output("powers_p%d" % p, powers.detach().numpy(), "by direction: mean over ranks of |difference|^p")
+        case.output("grad_a_p%d" % p, A.grad.numpy(), "gradient of SW_%d for A" % p)
+    case.save({"n": n, "d": d, "L": count}, values)
+
+
+def save_network(root, case, weights, prefix=""):
+    for block in BLOCKS:
+        case.input(prefix + block.replace(".", "_"), weights[block], prefix + block)
+    name = "decoder.safetensors" if prefix else "adapter.safetensors"
+    save_safetensors(os.path.join(root, case.folder, name), weights)
+
+
+def save_gradients(case, network, prefix=""):
+    for block, parameter in network.named_parameters():
+        name = prefix + block.replace(".", "_")
+        case.output("grad_" + name, parameter.grad.numpy(), "gradient of " + prefix + block)
+
+
+def pairing(part, x, z, perms):
+    """The joint rows of a distance, and the same with both halves shuffled."""
+    first, second = {"xz": (x, z), "xx": (x, x), "zz": (z, z)}[part]
+    return torch.cat([first, second], dim=1), torch.cat([first[perms[0]], second[perms[1]]], dim=1)
+
+
+def correlate(case, rng, x, z, count, prefix=""):
+    """SC and the three distances, with directions and permutations drawn and saved."""
+    sw = {}
+    for part in PARTS:
+        perms = [rng.permutation(len(x)) for _ in range(2)]
+        for k, perm in enumerate(perms, 1):
+            integers(case, "inputs", "%sperm_%s_%d" % (prefix, part, k), perm, "s%d of SW_%s" % (k, part))
+        sides = pairing(part, x, z, [torch.from_numpy(perm) for perm in perms])
+        flat = [side.detach().numpy() for side in sides]
+        if part == "xx":  # equal rows tie, which moves no gradient: there is none
+            flat = [rng.normal(size=(9, flat[0].shape[1])) for _ in range(2)]
+        directions = safe_directions(rng, count, *flat)
+        case.input("%sdirections_%s" % (prefix, part), directions, "unit directions of SW_" + part)
+        sw["sw_" + part] = sliced(*sides, torch.from_numpy(directions).double(), 2)[0]
+    return sw["sw_xz"] / torch.sqrt(sw["sw_xx"] * sw["sw_zz"]), sw
+
+
+def encode(adapter, clean, aug):
+    """The codes Z of the rows k N + i, as a leaf of the gradient's tree."""
+    rows = np.concatenate([clean] + [aug[:, k] for k in range(aug.shape[1])])
+    rows = torch.from_numpy(rows).double()
+    refuse_kinks(adapter[:1], rows)
+    codes = adapter(rows)
+    codes.retain_grad()
+    return codes
+
+
+def case_waco(root, cases, name, seed, w, s=2, decoder=False):
+    rng, N, d, hidden, count = np.random.default_rng(seed), 11, 9, 19, 13
+    clean, aug = make_features(rng, N, s, d)
+    weights = make_weights(rng, d, hidden, w)
+    form = ("alpha times the mean over clean rows of |x - D(E(x))|^2, less beta SC. " if decoder
+            else "-SC, p = 2. ")
+    case = Case(root, cases, name, "losses/" + name, "WaCo loss: " + form + WACO, LOOSE)
+    parameters = {"N": N, "s": s, "d": d, "w": w, "hidden": hidden, "L": count, "M": (s + 1) * N}
+    case.input("clean", clean, "F(x_i), [N, d]")
+    if s:
+        case.input("aug", aug, "F(t_k x_i), [N, s, d]")
+    save_network(root, case, weights)
+    adapter = make_adapter(weights)
+    X = torch.from_numpy(np.concatenate([clean] * (s + 1))).double()
+    Z = encode(adapter, clean, aug)
+    sc, sw = correlate(case, rng, X, Z, count)
+    loss, values = -sc, {}
+    if decoder:
+        parameters.update(alpha=0.4, beta=0.6)
+        back = make_weights(rng, w, 7, d)
+        save_network(root, case, back, "dec_")
+        back = make_adapter(back)
+        refuse_kinks(back[:1], Z[:N])
+        reconstruction = (X[:N] - back(Z[:N])).square().sum(dim=1).mean()
+        loss, values = 0.4 * reconstruction - 0.6 * sc, {"reconstruction": reconstruction.item()}
+    loss.backward()
+    values.update({"loss": loss.item(), "sc": sc.item()}, **{k: v.item() for k, v in sw.items()})
+    case.output("grad_codes", Z.grad.numpy(), "gradient of Z")
+    save_gradients(case, adapter)
+    if decoder:
+        save_gradients(case, back, "dec_")
+    case.save(parameters, values)
+
+
+def case_waco_multi(root, cases):
+    rng, N, s, d, hidden, count = np.random.default_rng(206), 10, 2, 7, 17, 12
+    clean, first = make_features(rng, N, s, d)
+    second = (0.7 * clean[:, None, ::-1] + 0.5 * rng.normal(size=(N, s, d))).astype("f4")
+    weights = make_weights(rng, d, hidden)
+    case = Case(root, cases, "waco_multi", "losses/waco_multi",
+                "Two augmentations: -sum_j log SC_j, SC_j over the clean rows and the copies of augmentation j. " + WACO,
+                LOOSE)
+    case.input("clean", clean, "F(x_i), [N, d]")
+    save_network(root, case, weights)
+    adapter, loss, codes, values = make_adapter(weights), 0, [], {}
+    X = torch.from_numpy(np.concatenate([clean] * (s + 1))).double()
+    for j, aug in enumerate((first, second), 1):
+        case.input("aug_%d" % j, aug, "copies of augmentation %d, [N, s, d]" % j)
+        codes.append(encode(adapter, clean, aug))
+        sc, sw = correlate(case, rng, X, codes[-1], count, "a%d_" % j)
+        loss = loss - torch.log(sc)
+        values.update({"sc_%d" % j: sc.item()}, **{"%s_%d" % (k, j): v.item() for k, v in sw.items()})
+    loss.backward()
+    for j, Z in enumerate(codes, 1):
+        case.output("grad_codes_%d" % j, Z.grad.numpy(), "gradient of the codes of augmentation %d" % j)
+    save_gradients(case, adapter)
+    case.save({"N": N, "s": s, "d": d, "w": d, "hidden": hidden, "L": count, "M": (s + 1) * N},
+              dict(values, loss=loss.item()))
+
+
+def case_wacos(root, cases):
+    case_sliced(root, cases)
+    case_waco(root, cases, "waco", 202, w=9)
+    case_waco(root, cases, "waco_reduce", 203, w=4)
+    case_waco(root, cases, "waco_identity", 204, w=9, s=0)
+    case_waco(root, cases, "waco_decoder", 205, w=4, decoder=True)
+    case_waco_multi(root, cases)
 
 
 # ---- optimisers ----------------------------------------------------------------
@@ -479,12 +643,6 @@ def nt_xent(codes, temperature):
     return torch.nn.functional.cross_entropy(logits, (torch.arange(2 * half) + half) % (2 * half))
 
 
-def save_adapter(root, case, weights):
-    for block in BLOCKS:
-        case.input(block.replace(".", "_"), weights[block], block)
-    save_safetensors(os.path.join(root, case.folder, "adapter.safetensors"), weights)
-
-
 def output_gradients(case, adapter, codes, suffix):
     case.output("grad_codes" + suffix, codes.grad.numpy(), "gradient of the codes")
     for block, parameter in adapter.named_parameters():
@@ -502,7 +660,7 @@ def case_simclr(root, cases):
                 "-log softmax over k != i of cosines / T at the partner. T = 0.5 (_t05) and 0.1 (_t01).",
                 {"rel": 5e-5, "abs": 1e-7})
     case.input("views", views, "both views of each image, [2B, d]")
-    save_adapter(root, case, weights)
+    save_network(root, case, weights)
     adapter, V, values = make_adapter(weights), torch.from_numpy(views).double(), {}
     refuse_kinks(adapter[:1], V)
     for tag, temperature in (("_t05", 0.5), ("_t01", 0.1)):
@@ -539,7 +697,7 @@ def case_hsic(root, cases):
                 "among the clean rows.", {"rel": 1e-4, "abs": 1e-7})
     case.input("clean", clean, "F(x_i), [N, d]")
     case.input("aug", aug, "F(t_k x_i), [N, s, d]")
-    save_adapter(root, case, weights)
+    save_network(root, case, weights)
     adapter, values = make_adapter(weights), {"sigma_x_median": median}
     rows = torch.from_numpy(np.concatenate([clean] + [aug[:, k] for k in range(s)])).double()
     X = torch.from_numpy(np.concatenate([clean] * (s + 1))).double()
@@ -583,6 +741,7 @@ def main():
     cases = []
     mawa_data = case_mawa(root, cases, "mawa", 101, N=23, s=2, d=17, hidden=37, residual=False)
     case_mawa(root, cases, "mawa_residual", 202, N=19, s=3, d=21, hidden=45, residual=True)
+    case_wacos(root, cases)
     case_adams(root, cases)
     case_schedule(root, cases)
     case_train(root, cases, *mawa_data)

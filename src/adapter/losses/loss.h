@@ -46,16 +46,14 @@ typedef struct inv_loss_shape {
 	size_t N, s, groups, d, w;
 } inv_loss_shape;
 
-/* Directions and permutations from outside, for checking; in the order xz, xx, zz. */
-typedef struct inv_loss_draws {
-	const float *directions[3];         /* [L, d + w], [L, 2 d], [L, 2 w] */
-	const uint32_t *permutations[3][2]; /* of the M rows of an augmentation */
-} inv_loss_draws;
+/* Directions and permutations from outside, for checking. */
+typedef invar_loss_draws inv_loss_draws;
 
 typedef struct inv_loss_batch {
 	const float *clean;          /* [N, d] */
 	const float *codes;          /* [R, w] */
 	uint64_t seed, step;         /* keys of what a loss draws; step counts over the run */
+	size_t group;                /* place of its first augmentation, a key as well */
 	const inv_loss_draws *draws; /* one for each augmentation; NULL: drawn by the keys */
 } inv_loss_batch;
 
@@ -74,11 +72,11 @@ typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
-	bool several;                          /* takes more than one augmentation */
-	unsigned fewest_samples;               /* copies a step needs at least */
-	unsigned most_samples;                 /* and takes at most; 0: any number */
-	unsigned batch;                        /* images a step where nobody says */
-	const char *options;                   /* of inv_loss_opts, "anchor|no-identity" */
+	bool several; /* takes more augmentations, as -sum log(-L) of the L of each */
+	unsigned fewest_samples; /* copies a step needs at least */
+	unsigned most_samples;   /* and takes at most; 0: any number */
+	unsigned batch;          /* images a step where nobody says */
+	const char *options;     /* of inv_loss_opts, "anchor|no-identity" */
 
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const inv_loss_opts *o);

@@ -193,7 +193,8 @@ static inv_stream stream_of(const inv_loss_batch *b, const char *what, int dista
 	static const char *const names[DISTANCES] = {"xz", "xx", "zz"};
 	char purpose[40];
 
-	snprintf(purpose, sizeof purpose, "waco/%s/%s/%zu", what, names[distance], group);
+	snprintf(purpose, sizeof purpose, "waco/%s/%s/%zu", what, names[distance],
+	         b->group + group);
 	return inv_stream_of(b->seed, purpose, (uint32_t)b->step);
 }
 

@@ -1,0 +1,11 @@
+/* loss_result.h - what invar_loss gives: a value, terms and gradients by name. */
+#ifndef INV_LOSS_RESULT_H
+#define INV_LOSS_RESULT_H
+
+#include "adapter/step.h"
+
+/* After inv_step_gradients of these rows; a half-filled result is cleared on failure. */
+invar_status inv_loss_collect(inv_step *p, const float *rows, const inv_loss_value *value,
+                              invar_loss_result *out);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * loss_arrays.h - the arrays that invar loss is given, read and checked.
+ *
+ * What does not fit is refused in one sentence that names the file and both
+ * shapes.
+ */
+#ifndef INV_LOSS_ARRAYS_H
+#define INV_LOSS_ARRAYS_H
+
+#include "cli/arrays.h"
+
+/* How many texts a list holds. */
+size_t inv_list_length(const char *const *list);
+
+/* Several arrays [N, s, d] one behind the other. */
+typedef struct inv_given_augs {
+	float *data; /* [groups, N, s, d] */
+	size_t groups;
+	uint64_t samples;
+} inv_given_augs;
+
+/* Each must have N images of width d and the s of the first. */
+invar_status inv_augs_load(inv_session *s, const char *const *paths,
+                           const inv_given_array *clean, inv_given_augs *out);
+void inv_augs_free(inv_given_augs *a);
+
+/* Directions and permutations of every augmentation, in the order xz, xx, zz. */
+typedef struct inv_draw_files {
+	const char *const *directions[3];
+	const char *const *permutations[3]; /* "P1.npy,P2.npy" */
+} inv_draw_files;
+
+typedef struct inv_given_draws {
+	size_t groups;
+	uint64_t projections;
+	invar_loss_draws *draws; /* [groups]; NULL where none were given */
+	inv_given_array *arrays; /* [groups][3] directions */
+	uint32_t **numbers;      /* [groups][3][2] permutations */
+} inv_given_draws;
+
+/* All six files of each of the groups, or none; M rows, widths d and w. */
+invar_status inv_draws_load(inv_session *s, const inv_draw_files *files, size_t groups,
+                            uint64_t M, uint64_t d, uint64_t w, inv_given_draws *out);
+void inv_draws_free(inv_given_draws *g);
+
+#endif
