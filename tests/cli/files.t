@@ -146,7 +146,7 @@ $ invar loss mawa --adapter run --clean x.npy --aug x.npy -q
 ! invar: x.npy has shape [6, 8], but with x.npy of shape [6, 8] it must be [6, s, 8]
 ? 1
 $ invar loss mawa --adapter run --clean wide.npy --aug a.npy -q
-! invar: wide.npy has shape [6, 12], but the adapter run takes features of width 8
+! invar: wide.npy has shape [6, 12], but the adapter run/adapter.safetensors takes features of width 8
 ? 1
 $ invar loss mawa --adapter run --clean a.npy --aug a.npy -q
 ! invar: a.npy has shape [6, 2, 8], but [N, 8] is needed
