@@ -18,7 +18,7 @@
  *     2. context and hooks              7. training
  *     3. option structs and fields      8. losses on given arrays
  *     4. arrays, files and adapters     9. measurements
- *     5. images and data sets
+ *     5. images and data sets           10. augmentations
  *
  * Rules that hold everywhere:
  *   - every call that can fail returns an invar_status; the sentence that says
@@ -526,7 +526,7 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *names, size_t count,
                                   const invar_eval_opts *o, char **json);
 
-/* ---- 9. Augmentations ------------------------------------------------------------- */
+/* ---- 10. Augmentations ------------------------------------------------------------ */
 
 /*
  * A SPEC is a text such as "rotation", "affine:degrees=10,scale=0.9..1.1",
@@ -546,12 +546,11 @@ INVAR_API const char *invar_augment_spec(const invar_augment *a);
 INVAR_API size_t invar_augment_columns(const invar_augment *a);
 INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
 /*
- * How tensors were normalised, (pixel - mean) / std by channel, pixels from 0 to 1:
- * brightness, contrast and jpeg work on pixels. One channel serves for all; without
- * this call, or with 0 channels, values are taken for pixels.
+ * How tensors were normalised: a name or MEANS/STDS, as in invar_tensor_opts below.
+ * Brightness, contrast and jpeg work on pixels; without this call values are taken for
+ * pixels, 0 to 1.
  */
-INVAR_API invar_status invar_augment_pixels(invar_augment *a, size_t channels,
-                                            const float *mean, const float *std);
+INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normalize);
 
 /* The shape that images of `shape` come out with. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
@@ -562,12 +561,13 @@ typedef struct invar_draw {
 	size_t size;
 	uint64_t seed;     /* 0 */
 	const char *split; /* "train" */
-	uint32_t epoch;    /* 0, as in banks */
-	uint32_t copy;     /* 0 */
+	uint64_t epoch;    /* 0, as in banks */
+	uint64_t copy;     /* 0 */
 	uint64_t first;    /* index of the first image; 0 */
 } invar_draw;
 
 INVAR_API void invar_draw_defaults(invar_draw *d);
+INVAR_API const invar_field *invar_draw_fields(size_t *count);
 
 /* params is [n, columns]. */
 INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
@@ -591,6 +591,34 @@ INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
                                                  const float *params, const char *path);
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
+
+/* A picture as the tensor that an encoder would see. */
+typedef struct invar_tensor_opts {
+	size_t size;
+	/* "native", or N: the shorter side becomes N, of that the centre N x N; "224" */
+	const char *side;
+	/*
+	 * "imagenet", "clip", "mnist", … ("none": pixels, 0 to 1), or MEANS/STDS, one number
+	 * or one a channel each: "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23".
+	 */
+	const char *normalize;
+} invar_tensor_opts;
+
+INVAR_API void invar_tensor_defaults(invar_tensor_opts *o);
+INVAR_API const invar_field *invar_tensor_fields(size_t *count);
+
+/* A JPEG or PNG file as 8-bit RGB; gives, invar_free. */
+INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
+                                        uint32_t *width, uint32_t *height);
+/* RGB to a tensor of shape [1, 3, h, w]; gives, invar_free. Resized as Pillow does. */
+INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb,
+                                             uint32_t width, uint32_t height,
+                                             const invar_tensor_opts *o, float **tensor,
+                                             uint64_t shape[4]);
+/* The first image of a tensor with one or three channels as RGB; gives, invar_free. */
+INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
+                                             const uint64_t shape[4], const char *normalize,
+                                             uint8_t **rgb);
 
 #ifdef __cplusplus
 }

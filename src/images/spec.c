@@ -395,7 +395,7 @@ static void put_op(writer *w, const inv_spec_op *o)
 	put_keys(w, o, 0, INV_OWN_KEY, &sign);
 }
 
-/* Weights are left out where all are equal. */
+/* A weight of 1 is left out, and all where they are equal. */
 static void put_spec(writer *w, const inv_spec *s)
 {
 	bool weighted = false;
@@ -404,7 +404,7 @@ static void put_spec(writer *w, const inv_spec *s)
 		weighted |= s->weight[i] != s->weight[0];
 	for (size_t i = 0; i < s->chains; i++) {
 		put(w, "%s", i ? "|" : "");
-		if (weighted) {
+		if (weighted && s->weight[i] != 1) {
 			put_number(w, s->weight[i]);
 			put(w, "*");
 		}

@@ -40,6 +40,7 @@ static void one_form_for_one_meaning(void **state)
 	assert_canonical("noise:std=1.0", "noise");
 	assert_canonical("2*rotation|2*noise", "rotation|noise");
 	assert_canonical("1e3*id|0.10*noise", "1000*id|0.1*noise");
+	assert_canonical("1*id|2*noise", "id|2*noise");
 	assert_canonical("rotation+crop | id", "rotation+crop|id");
 	assert_canonical("rotation:circle=1,corners=exact,same_on_batch=1",
 	                 "rotation:corners=exact,circle=1,same_on_batch=1");

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 
-enum { BLOCK_CELLS = 1 << 16 };
+enum { BLOCK_CELLS = 1 << 16, MOST_COPIES = 1 << 26 };
 #define MOST_CELLS ((uint64_t)1 << 30)
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -40,8 +40,8 @@ invar_status invar_augment_parse(invar_context *ctx, const char *spec, invar_aug
 		inv_spec_column(&a->spec, i, a->names[i]);
 	inv_image_kernels_init(&a->image, ctx->cpu);
 	inv_kernels_init(&a->math, ctx->cpu);
-	a->tools =
-		(inv_tools){.image = &a->image, .math = &a->math, .mean = a->mean, .std = a->std};
+	a->tools = (inv_tools){
+		.image = &a->image, .math = &a->math, .mean = a->pixels.mean, .std = a->pixels.std};
 	*out = a;
 	return INVAR_OK;
 fail:
@@ -77,21 +77,32 @@ const char *invar_augment_names(void)
 	return inv_op_names();
 }
 
-invar_status invar_augment_pixels(invar_augment *a, size_t channels, const float *mean,
-                                  const float *std)
+invar_status invar_augment_pixels(invar_augment *a, const char *normalize)
 {
-	if (channels > INV_MOST_CHANNELS)
-		return inv_fail(INVAR_E_USE, "%zu channels are too many, %d are possible", channels,
-		                INV_MOST_CHANNELS);
-	for (size_t c = 0; c < channels; c++)
-		if (!isfinite(mean[c]) || !isfinite(std[c]) || !(std[c] > 0))
-			return inv_fail(INVAR_E_USE,
-			                "channel %zu has mean %g and std %g; std must be above 0", c,
-			                (double)mean[c], (double)std[c]);
-	a->tools.channels = channels;
-	memcpy(a->mean, mean, channels * sizeof *mean);
-	memcpy(a->std, std, channels * sizeof *std);
-	return INVAR_OK;
+	invar_status st = inv_normalisation_parse(normalize, &a->pixels);
+
+	if (st == INVAR_OK)
+		a->tools.channels = a->pixels.channels;
+	return st;
+}
+
+static const invar_field draw_fields[] = {
+	{"seed", INVAR_FIELD_COUNT, offsetof(invar_draw, seed), 0, 0x1p53, INVAR_FIELD_RESULT,
+     NULL, "N", "Common", "key of every random draw"},
+	{"split", INVAR_FIELD_TEXT, offsetof(invar_draw, split), 0, 0, INVAR_FIELD_RESULT, NULL,
+     "WORD", "Draws", "split whose draws are repeated"},
+	{"epoch", INVAR_FIELD_COUNT, offsetof(invar_draw, epoch), 0, UINT32_MAX,
+     INVAR_FIELD_RESULT, NULL, "N", "Draws", "epoch whose draws are repeated; 0 in banks"},
+	{"copy", INVAR_FIELD_COUNT, offsetof(invar_draw, copy), 0, MOST_COPIES,
+     INVAR_FIELD_RESULT, NULL, "N", "Draws", "copy whose draws are repeated"},
+	{"first", INVAR_FIELD_COUNT, offsetof(invar_draw, first), 0, UINT32_MAX,
+     INVAR_FIELD_RESULT, NULL, "N", "Draws", "index of the first image in its split"},
+};
+
+const invar_field *invar_draw_fields(size_t *count)
+{
+	*count = sizeof draw_fields / sizeof *draw_fields;
+	return draw_fields;
 }
 
 void invar_draw_defaults(invar_draw *d)
@@ -200,9 +211,10 @@ static inv_stream stream_of(const invar_draw *d, size_t op, unsigned kind)
 	inv_stream s;
 
 	snprintf(purpose, sizeof purpose, "augment/%s", d->split);
-	s = inv_stream_of(d->seed, purpose, d->epoch);
+	s = inv_stream_of(d->seed, purpose, (uint32_t)d->epoch);
 	s.purpose +=
-		2654435761u * ((d->copy * (INV_MOST_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
+		2654435761u *
+		(((uint32_t)d->copy * (INV_MOST_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
 	return s;
 }
 
@@ -226,6 +238,8 @@ static invar_status check_draw(const invar_draw *d, uint64_t images)
 {
 	if (!d || !d->split)
 		return inv_fail(INVAR_E_USE, "a draw needs a split; see invar_draw_defaults");
+	if (d->epoch > UINT32_MAX || d->copy > MOST_COPIES)
+		return inv_fail(INVAR_E_USE, "epochs must lie below 2^32 and copies below 2^26");
 	if (d->first > UINT32_MAX || images > UINT32_MAX - d->first)
 		return inv_fail(INVAR_E_USE, "image indices must lie below 2^32");
 	return INVAR_OK;

@@ -10,10 +10,11 @@
 
 #include "base/context.h"
 #include "images/augment/kernels.h"
+#include "images/normalise.h"
 #include "images/spec.h"
 #include "math/kernels.h"
 
-enum { INV_MOST_CHANNELS = 64, INV_BATCH_INDICES = 256 };
+enum { INV_BATCH_INDICES = 256 }; /* that share a draw under same_on_batch */
 
 struct invar_augment {
 	invar_context *ctx;
@@ -22,7 +23,7 @@ struct invar_augment {
 	struct inv_image_kernels image;
 	struct inv_kernels math;
 	inv_tools tools;
-	float mean[INV_MOST_CHANNELS], std[INV_MOST_CHANNELS];
+	inv_normalisation pixels;
 };
 
 /* [n, c, h, w] as a shape of one image; refuses what does not fit in memory. */

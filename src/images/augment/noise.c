@@ -28,7 +28,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 {
 	size_t cells = inv_extent_cells(call->shape);
 
-	inv_fill_normal(&call->field, call->index, out, cells);
+	call->tools->math->normal(&call->field, call->index, out, cells);
 	call->tools->image->add_field(call->in, call->row[0], call->row[1], cells, out);
 	return INVAR_OK;
 }

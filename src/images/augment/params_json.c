@@ -260,10 +260,10 @@ static json_t *document(const layout *l, const invar_draw *d, const float *param
 
 	for (size_t i = 0; i < l->a->spec.ops; i++)
 		json_array_append_new(stages, stage_json(l, i, params));
-	out = json_pack("{s:s, s:{s:I, s:s, s:i, s:i, s:I}, s:o}", "augment",
+	out = json_pack("{s:s, s:{s:I, s:s, s:I, s:I, s:I}, s:o}", "augment",
 	                l->a->spec.canonical, "draw", "seed", (json_int_t)d->seed, "split",
-	                d->split, "epoch", (int)d->epoch, "copy", (int)d->copy, "first",
-	                (json_int_t)d->first, "stages", stages);
+	                d->split, "epoch", (json_int_t)d->epoch, "copy", (json_int_t)d->copy,
+	                "first", (json_int_t)d->first, "stages", stages);
 	if (out && l->a->spec.chains > 1)
 		json_object_set_new(out, "chain", chains_json(l, params));
 	return out;

@@ -1,0 +1,450 @@
+/*
+ * cmd_augment.c - invar augment: what a SPEC means, seen; and on tensors.
+ *
+ * Image files become a contact sheet: each picture as the encoder would see it, then
+ * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
+ * parameters drawn or given, for programs and for checking.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/files.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "report/sheet.h"
+
+typedef struct augment_values {
+	inv_common common;
+	const char *output, *params, *params_out;
+	uint64_t samples;
+	invar_tensor_opts tensor;
+	invar_draw draw;
+} augment_values;
+
+static const inv_example examples[] = {
+	{"invar augment rotation photo.jpg -o sheet.png",
+     "the picture and seven turned copies"},
+	{"invar augment 'affine:fill=reflect+noise:std=0.2|id' a.png b.png -o sheet.svg",
+     "a set: each sample is one of the two chains"},
+	{"invar augment crop in.npy -o out.npy --params-out drawn.json",
+     "tensors [n, c, h, w], and what was drawn for them"},
+	{"invar augment crop in.npy -o out.npy --params drawn.json", "the same again"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"SPEC",
+     "operations rotation, affine, noise, crop, flip, blur, brightness, contrast, jpeg, "
+     "id; "
+     "a+b one after the other, a|b one of them",
+     1, 1},
+	{"IMAGE", "JPEG or PNG files, or one NumPy file of tensors [n, c, h, w]", 1, INV_MANY},
+	{0},
+};
+
+static const invar_field own_table[] = {
+	{"output", INVAR_FIELD_TEXT, offsetof(augment_values, output), 0, 0, 0, NULL, "FILE",
+     "Result", "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
+	{"samples", INVAR_FIELD_COUNT, offsetof(augment_values, samples), 1, 1000, 0, NULL, "N",
+     "Result", "samples of each picture on the sheet"},
+	{"params", INVAR_FIELD_TEXT, offsetof(augment_values, params), 0, 0,
+     INVAR_FIELD_OPTIONAL, NULL, "P.json", "Tensors",
+     "take these parameters instead of drawing them"},
+	{"params-out", INVAR_FIELD_TEXT, offsetof(augment_values, params_out), 0, 0,
+     INVAR_FIELD_OPTIONAL, NULL, "Q.json", "Tensors",
+     "write the parameters that were used"},
+};
+INV_FIELDS_FUNCTION(own_fields, own_table)
+
+static const inv_option_table tables[] = {
+	{own_fields, 0},
+	{invar_tensor_fields, offsetof(augment_values, tensor)},
+	{invar_draw_fields, offsetof(augment_values, draw)},
+	{0},
+};
+
+static void defaults(void *values)
+{
+	augment_values *v = values;
+
+	v->samples = 7;
+	invar_tensor_defaults(&v->tensor);
+	invar_draw_defaults(&v->draw);
+}
+
+static bool given(const inv_session *s, const char *name)
+{
+	for (const char *const *at = s->given; *at; at++)
+		if (strcmp(*at, name) == 0)
+			return true;
+	return false;
+}
+
+/* ---- Tensors ---------------------------------------------------------------------- */
+
+typedef struct tensors {
+	uint64_t shape[4], result[4];
+	float *x, *out, *params;
+} tensors;
+
+static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
+{
+	invar_array *array;
+	invar_status st = invar_array_open(s->ctx, path, &array);
+	uint64_t cells;
+
+	if (st != INVAR_OK)
+		return st;
+	if (invar_array_rank(array) != 4) {
+		st = inv_fault(s, INVAR_E_MISMATCH, "%s has rank %u, but images are [n, c, h, w]",
+		               path, invar_array_rank(array));
+	} else {
+		memcpy(t->shape, invar_array_shape(array), sizeof t->shape);
+		cells = invar_array_size(array);
+		t->x = malloc(cells * sizeof *t->x + 1);
+		st = t->x ? invar_array_read(array, 0, cells, t->x) : inv_no_memory(s);
+	}
+	invar_array_close(array);
+	return st;
+}
+
+static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t)
+{
+	invar_status st = invar_augment_result(a, t->shape, t->result);
+
+	if (st != INVAR_OK)
+		return st;
+	t->out = malloc(
+		t->result[0] * t->result[1] * t->result[2] * t->result[3] * sizeof *t->out + 1);
+	t->params = malloc(t->shape[0] * invar_augment_columns(a) * sizeof *t->params + 1);
+	return t->out && t->params ? INVAR_OK : inv_no_memory(s);
+}
+
+static invar_status augment_tensors(inv_session *s, const augment_values *v,
+                                    const invar_augment *a, tensors *t)
+{
+	invar_status st = read_tensors(s, s->argument[1], t);
+
+	if (st == INVAR_OK)
+		st = make_room(s, a, t);
+	if (st == INVAR_OK)
+		st = v->params ? invar_augment_params_load(a, v->params, t->shape, t->params)
+		               : invar_augment_draw(a, &v->draw, t->shape, t->params);
+	if (st == INVAR_OK)
+		st = invar_augment_apply(a, &v->draw, t->x, t->shape, t->params, t->out);
+	if (st == INVAR_OK)
+		st = invar_array_write(s->ctx, v->output, t->out, 4, t->result, INVAR_FLOAT32);
+	if (st == INVAR_OK && v->params_out)
+		st = invar_augment_params_save(a, &v->draw, t->shape, t->params, v->params_out);
+	return st;
+}
+
+static invar_status run_tensors(inv_session *s, const augment_values *v, invar_augment *a)
+{
+	tensors t = {0};
+	invar_status st = INVAR_OK;
+
+	if (s->arguments > 2)
+		return inv_fault(s, INVAR_E_USE,
+		                 "'%s' is an argument too many: one NumPy file is taken",
+		                 s->argument[2]);
+	if (given(s, "normalize"))
+		st = invar_augment_pixels(a, v->tensor.normalize);
+	if (st == INVAR_OK)
+		st = augment_tensors(s, v, a, &t);
+	free(t.x);
+	free(t.out);
+	free(t.params);
+	return st;
+}
+
+/* ---- Sheets ----------------------------------------------------------------------- */
+
+enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is too wide */
+
+typedef struct sheet {
+	inv_sheet_cell *cells;
+	char (*text)[LINES][LINE];
+	size_t count, room;
+} sheet;
+
+static invar_status sheet_make(inv_session *s, sheet *h, size_t room)
+{
+	h->room = room;
+	h->cells = calloc(room, sizeof *h->cells);
+	h->text = calloc(room, sizeof *h->text);
+	return h->cells && h->text ? INVAR_OK : inv_no_memory(s);
+}
+
+static void sheet_free(sheet *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		invar_free((void *)(uintptr_t)h->cells[i].rgb);
+	free(h->cells);
+	free(h->text);
+}
+
+/* The operations of a chain without their keys: "rotation+crop". */
+static void chain_words(const char *spec, size_t chain, char *out, size_t room)
+{
+	size_t fill = 0;
+	bool key = false;
+
+	while (chain && *spec)
+		chain -= *spec++ == '|';
+	if (strpbrk(spec, "*|") && *strpbrk(spec, "*|") == '*')
+		spec = strchr(spec, '*') + 1;
+	for (; *spec && *spec != '|' && fill + 1 < room; spec++) {
+		key = *spec == ':' || (key && *spec != '+');
+		if (!key)
+			out[fill++] = *spec;
+	}
+	out[fill] = '\0';
+}
+
+/* "3.rotation" -> its number; columns of operations in other chains say nothing. */
+static bool belongs(const char *spec, const char *column, size_t chain)
+{
+	size_t number = strchr(column, '.') ? strtoul(column, NULL, 10) : 0, at = 0;
+
+	for (; *spec && number; spec++) {
+		number -= *spec == '+' || *spec == '|';
+		at += *spec == '|';
+	}
+	return at == chain;
+}
+
+/* How a column is written below a picture; others are "name value". */
+static const struct {
+	const char *name, *format;
+	bool quiet; /* nothing is said of 0 */
+} spellings[] = {
+	{"angle", "%.0f°", false},
+	{"scale", "×%.2f", false},
+	{"tx", "x%+.0f", true},
+	{"ty", "y%+.0f", true},
+	{"shear_x", "shear %.0f°", true},
+	{"shear_y", "shear y %.0f°", true},
+	{"x0", "at %.0f", false},
+	{"y0", ",%.0f", false},
+	{"w", "%.0f", false},
+	{"h", "× %.0f", false},
+	{"mean", "mean %.2g", true},
+	{"factor", "×%.2f", false},
+};
+
+static void spell(const char *column, double value, char *out, size_t room)
+{
+	const char *dot = strchr(column, '.'), *name = dot ? dot + 1 : column;
+	size_t fill = strlen(out);
+
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+		if (strcmp(name, spellings[i].name) != 0)
+			continue;
+		if (value == 0 && spellings[i].quiet)
+			return;
+		if (fill && *spellings[i].format != ',')
+			fill += (size_t)snprintf(out + fill, room - fill, " ");
+		snprintf(out + fill, room - fill, spellings[i].format, value);
+		return;
+	}
+	snprintf(out + fill, room - fill, "%s%s %.3g", fill ? " " : "", name, value);
+}
+
+/* The chain that was drawn from a set, two numbers beside it and the others below. */
+static void describe(const invar_augment *a, const float *row, char text[LINES][LINE])
+{
+	const char *spec = invar_augment_spec(a);
+	bool set = invar_augment_columns(a) && strcmp(invar_augment_column(a, 0), "chain") == 0;
+	size_t chain = set ? (size_t)row[0] : 0, said = 0;
+
+	if (set)
+		chain_words(spec, chain, text[0], LINE);
+	for (size_t i = set; i < invar_augment_columns(a); i++)
+		if (!set || belongs(spec, invar_augment_column(a, i), chain))
+			spell(invar_augment_column(a, i), (double)row[i], text[said++ >= 2], LINE);
+}
+
+static invar_status add_cell(inv_session *s, const augment_values *v, sheet *h,
+                             const float *tensor, const uint64_t shape[4])
+{
+	inv_sheet_cell *cell = &h->cells[h->count];
+	uint8_t *rgb;
+	invar_status st =
+		invar_tensor_to_image(s->ctx, tensor, shape, v->tensor.normalize, &rgb);
+
+	if (st != INVAR_OK)
+		return st;
+	*cell = (inv_sheet_cell){.rgb = rgb,
+	                         .width = (uint32_t)shape[3],
+	                         .height = (uint32_t)shape[2],
+	                         .caption = h->text[h->count][0],
+	                         .detail = h->text[h->count][1]};
+	h->count++;
+	return INVAR_OK;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Sample k is copy k of the image, so that a bank's copies look the same. */
+static invar_status add_sample(inv_session *s, const augment_values *v,
+                               const invar_augment *a, sheet *h, const tensors *t,
+                               invar_draw draw)
+{
+	invar_status st = invar_augment_draw(a, &draw, t->shape, t->params);
+
+	if (st == INVAR_OK)
+		st = invar_augment_apply(a, &draw, t->x, t->shape, t->params, t->out);
+	if (st != INVAR_OK)
+		return st;
+	describe(a, t->params, h->text[h->count]);
+	return add_cell(s, v, h, t->out, t->result);
+}
+
+static invar_status add_samples(inv_session *s, const augment_values *v,
+                                const invar_augment *a, sheet *h, size_t image)
+{
+	tensors t = {0};
+	uint32_t width, height;
+	invar_draw draw = v->draw;
+	uint8_t *rgb;
+	invar_status st =
+		invar_image_read(s->ctx, s->argument[1 + image], &rgb, &width, &height);
+
+	if (st == INVAR_OK)
+		st = invar_image_to_tensor(s->ctx, rgb, width, height, &v->tensor, &t.x, t.shape);
+	invar_free(rgb);
+	if (st == INVAR_OK)
+		st = make_room(s, a, &t);
+	if (st == INVAR_OK) {
+		snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
+		snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1,
+		         name_of(s->argument[1 + image]));
+		st = add_cell(s, v, h, t.x, t.shape);
+	}
+	draw.first += image;
+	for (uint64_t k = 0; k < v->samples && st == INVAR_OK; k++, draw.copy++)
+		st = add_sample(s, v, a, h, &t, draw);
+	invar_free(t.x);
+	free(t.out);
+	free(t.params);
+	return st;
+}
+
+/* One row an image; of a single one, as many as its title needs to be read. */
+static size_t columns_of(const inv_session *s, const augment_values *v, const char *title)
+{
+	size_t wanted = strlen(title) / 12 + 1, most = v->samples + 1;
+
+	if (s->arguments > 2)
+		return most;
+	return wanted > 4 && most > 4 ? (wanted < most ? wanted : most) : 0;
+}
+
+static invar_status write_sheet(inv_session *s, const augment_values *v,
+                                const invar_augment *a, const sheet *h)
+{
+	char below[200];
+	inv_sheet page = {.title = invar_augment_spec(a),
+	                  .subtitle = below,
+	                  .cells = h->cells,
+	                  .count = h->count,
+	                  .columns = columns_of(s, v, invar_augment_spec(a))};
+
+	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu", v->tensor.side,
+	         v->tensor.normalize, (unsigned long long)v->draw.seed);
+	return inv_sheet_write(s->ctx, v->output, &page, s->fault, sizeof s->fault);
+}
+
+static invar_status run_sheet(inv_session *s, const augment_values *v, invar_augment *a)
+{
+	size_t images = s->arguments - 1;
+	sheet h = {0};
+	invar_status st = invar_augment_pixels(a, v->tensor.normalize);
+
+	if (v->params || v->params_out)
+		return inv_fault(s, INVAR_E_USE, "--params and --params-out are for NumPy files");
+	if (st == INVAR_OK)
+		st = sheet_make(s, &h, images * (v->samples + 1));
+	for (size_t i = 0; i < images && st == INVAR_OK; i++)
+		st = add_samples(s, v, a, &h, i);
+	if (st == INVAR_OK)
+		st = write_sheet(s, v, a, &h);
+	sheet_free(&h);
+	return st;
+}
+
+/* ---- The command -------------------------------------------------------------------- */
+
+static bool is_numpy(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
+}
+
+static invar_status print_json(inv_session *s, const augment_values *v,
+                               const invar_augment *a)
+{
+	json_t *columns = json_array();
+
+	for (size_t i = 0; i < invar_augment_columns(a); i++)
+		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
+	return inv_print_json(s, json_pack("{s:s, s:o, s:s}", "augment", invar_augment_spec(a),
+	                                   "columns", columns, "output", v->output));
+}
+
+static invar_status run(inv_session *s, void *values)
+{
+	augment_values *v = values;
+	bool numpy = is_numpy(s->argument[1]);
+	invar_augment *a = NULL;
+	invar_status st;
+
+	if ((st = inv_need(s, v->output,
+	                   numpy ? "the file for the result is missing: -o OUT.npy"
+	                         : "the file for the sheet is missing: -o SHEET")) !=
+	        INVAR_OK ||
+	    (st = inv_session_start(s)) != INVAR_OK ||
+	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
+		return st;
+	st = inv_check_writable(s, v->output);
+	if (st == INVAR_OK)
+		st = numpy ? run_tensors(s, v, a) : run_sheet(s, v, a);
+	if (st == INVAR_OK && s->common->json)
+		st = print_json(s, v, a);
+	invar_augment_close(a);
+	if (st == INVAR_OK)
+		inv_term_close(s->term);
+	return st;
+}
+
+const inv_command inv_cmd_augment = {
+	.name = "augment",
+	.purpose = "shows what an augmentation does, and does it",
+	.usage = "SPEC IMAGE… -o SHEET | SPEC IN.npy -o OUT.npy [options]",
+	.about =
+		"A SPEC is one operation with keys, as in rotation:degrees=10..30,p=0.5, several "
+		"joined by + (left first), or a set of such chains separated by |, each with a "
+		"weight "
+		"if need be: 3*rotation|id. docs/AUGMENTATIONS.md explains all operations and "
+		"keys. "
+		"Pictures are resized, normalised and then augmented, as in encoding, so that the "
+		"sheet shows what an encoder would see. Of tensors, nothing is assumed: "
+		"--normalize "
+		"says how they were made, for brightness, contrast and jpeg, which work on pixels.",
+	.examples = examples,
+	.arguments = arguments,
+	.tables = tables,
+	.values = sizeof(augment_values),
+	.defaults = defaults,
+	.run = run,
+};
