@@ -19,6 +19,10 @@ static const inv_example examples[] = {
      "E(z) = z + MLP(z), which begins at the identity; safer on features of supervised "
      "networks"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
+	{"invar train bank -o run --loss waco --width 96 --decoder",
+     "WaCo with narrower codes, and a decoder that leads back to the features"},
+	{"invar train rotated -o run --loss waco --also noisy --also cropped",
+     "three augmentations of the same images at once"},
 	{"invar train bank -o ridge --loss none --init ridge",
      "a closed form in a second, to see what training has to beat"},
 	{"invar train bank -o run --resume", "goes on where the run was interrupted"},

@@ -1,4 +1,5 @@
 /* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
+#include "adapter/adapter.h"
 #include "adapter/closed.h"
 #include "adapter/losses/hsic.h"
 #include "adapter/losses/simclr.h"
@@ -73,11 +74,55 @@ static void preparing_a_loss_survives(void **state)
 	invar_context_free(ctx);
 }
 
+/* ---- A step with all that may be in it, and its results ---------------------------- */
+
+enum { N = 5, S = 1, GROUPS = 2 };
+
+static invar_adapter E = {.s = {D, 6, D}, .path = (char[]){"E"}};
+
+static invar_status evaluate(void *user)
+{
+	static float clean[N * D], aug[GROUPS * N * S * D];
+	const invar_loss_input in = {.size = sizeof in,
+	                             .adapter = &E,
+	                             .clean = clean,
+	                             .aug = aug,
+	                             .images = N,
+	                             .dim = D,
+	                             .samples = S,
+	                             .groups = GROUPS,
+	                             .decoder = &E};
+	invar_loss_opts o;
+	invar_loss_result r;
+	invar_status st;
+
+	(void)user;
+	invar_loss_defaults(&o);
+	o.kind = "waco";
+	o.projections = 3;
+	st = invar_loss(ctx, &in, &o, &r);
+	if (st == INVAR_OK)
+		invar_loss_result_clear(&r);
+	return st;
+}
+
+static void a_loss_on_arrays_survives(void **state)
+{
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	E.ctx = ctx;
+	E.params = inv_calloc(inv_mlp_floats(E.s), sizeof(float));
+	assert_true(test_each_allocation_fails(evaluate, NULL) > 30);
+	inv_free(E.params);
+	invar_context_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fitting_survives),
 		cmocka_unit_test(preparing_a_loss_survives),
+		cmocka_unit_test(a_loss_on_arrays_survives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
