@@ -1,0 +1,148 @@
+/* test_no_memory.c - whichever allocation fails, a sentence comes back and no leak. */
+#include <stdio.h>
+
+#include "failing.h"
+#include "images/ahead.h"
+#include "make_sets.h"
+#include "support.h"
+
+typedef struct job {
+	invar_context *ctx;
+	char text[1024];
+	invar_dataset_opts opts;
+} job;
+
+/* Opens, reads the first image of each split, closes. */
+static invar_status open_and_read(void *user)
+{
+	const job *j = user;
+	invar_dataset *d;
+	invar_status st = invar_dataset_open(j->ctx, j->text, &j->opts, &d);
+
+	assert_true((st == INVAR_OK) == (d != NULL));
+	for (size_t i = 0; st == INVAR_OK && i < invar_dataset_splits(d); i++) {
+		uint32_t width, height;
+		uint8_t *rgb;
+
+		st = invar_dataset_read(d, invar_dataset_split(d, i), 0, &rgb, &width, &height);
+		invar_free(rgb);
+	}
+	invar_dataset_close(d);
+	return st;
+}
+
+static invar_status read_ahead(void *user)
+{
+	const job *j = user;
+	const inv_ahead_item *item;
+	inv_ahead *a = NULL;
+	invar_dataset *d;
+	invar_status st = invar_dataset_open(j->ctx, j->text, &j->opts, &d);
+
+	if (st == INVAR_OK)
+		st = inv_ahead_new(j->ctx, d, inv_dataset_split(d, "train"), 0, 1, NULL, NULL, 0,
+		                   &a);
+	if (st == INVAR_OK)
+		st = inv_ahead_next(a, &item);
+	inv_ahead_free(a);
+	invar_dataset_close(d);
+	return st;
+}
+
+static job j;
+
+static void survives(const char *kind, const char *place, invar_status (*work)(void *))
+{
+	snprintf(j.text, sizeof j.text, "%s:%s", kind, place);
+	assert_true(test_each_allocation_fails(work, &j) >= 5);
+}
+
+static int fresh_options(void **state)
+{
+	(void)state;
+	invar_dataset_defaults(&j.opts);
+	return 0;
+}
+
+static void folders_survive(void **state)
+{
+	static char list[1024];
+
+	(void)state;
+	make_folder("f/train/a");
+	make_folder("f/train/b");
+	make_folder("f/test/a");
+	make_png(test_path("f/train/a/1.png"), 1, 2, 3);
+	make_png(test_path("f/train/b/1.png"), 1, 2, 3);
+	make_png(test_path("f/test/a/1.png"), 1, 2, 3);
+	snprintf(list, sizeof list, "%s", test_path("list"));
+	make_text(list, "b\na\n");
+	j.opts.classes = list;
+	survives("folder", test_path("f"), open_and_read);
+	j.opts.classes = NULL;
+	j.opts.holdout = 0.5;
+	make_png(test_path("f/train/a/2.png"), 1, 2, 3);
+	survives("folder", test_path("f/train"), open_and_read);
+}
+
+static void binary_sets_survive(void **state)
+{
+	const uint32_t shape[3] = {2, 3, 4};
+
+	(void)state;
+	make_folder("s");
+	make_bytes(test_path("s/train_X.bin"), 96 * 96 * 3 * 2, 0, 1);
+	make_text(test_path("s/train_y.bin"), "\x01\x02");
+	make_text(test_path("s/fold_indices.txt"), "0\n1 0\n");
+	j.opts.split = "train,fold1";
+	survives("stl10", test_path("s"), open_and_read);
+	j.opts.split = NULL;
+	make_folder("m");
+	make_idx(test_path("m/train-images-idx3-ubyte"), 3, shape, 0, 1);
+	make_idx(test_path("m/train-labels-idx1-ubyte"), 1, shape, 0, 1);
+	survives("mnist", test_path("m"), open_and_read);
+	make_folder("c");
+	make_bytes(test_path("c/data_batch_1.bin"), 3073, 0, 1);
+	make_bytes(test_path("c/test_batch.bin"), 3073, 0, 1);
+	survives("cifar10", test_path("c"), open_and_read);
+}
+
+static void tiny_imagenet_survives(void **state)
+{
+	(void)state;
+	make_folder("t/train/n1/images");
+	make_folder("t/val/images");
+	make_png(test_path("t/train/n1/images/0.png"), 0, 0, 0);
+	make_png(test_path("t/val/images/0.png"), 0, 0, 0);
+	make_text(test_path("t/wnids.txt"), "n1\n");
+	make_text(test_path("t/words.txt"), "n1\tfish\n");
+	make_text(test_path("t/val/val_annotations.txt"), "0.png\tn1\n");
+	survives("tiny-imagenet", test_path("t"), open_and_read);
+}
+
+static void arrays_and_reading_ahead_survive(void **state)
+{
+	const float pixels[4] = {0, 1, 0, 1};
+
+	(void)state;
+	make_npy(test_path("a.npy"), "<f4", "(1, 2, 2)", pixels, sizeof pixels);
+	survives("npy", test_path("a.npy"), open_and_read);
+	survives("npy", test_path("a.npy"), read_ahead);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(folders_survive, fresh_options),
+		cmocka_unit_test_setup(binary_sets_survive, fresh_options),
+		cmocka_unit_test_setup(tiny_imagenet_survives, fresh_options),
+		cmocka_unit_test_setup(arrays_and_reading_ahead_survive, fresh_options),
+	};
+	int failed;
+
+	if (invar_context_new(1, NULL, &j.ctx) != INVAR_OK)
+		return 1;
+	failed = cmocka_run_group_tests_name("no_memory", tests, NULL, NULL);
+	invar_context_free(j.ctx);
+	return failed;
+}
