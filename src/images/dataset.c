@@ -11,6 +11,7 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/nearest.h"
 
 enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
 
@@ -261,27 +262,36 @@ static invar_status find_place(invar_dataset *d)
 	const char *place = colon && colon[1] ? colon + 1 : d->kind->standard_place;
 
 	if (!place)
-		return inv_fail(INVAR_E_USE, "%s: say where it is, as in %s:FOLDER", d->text,
-		                d->kind->name);
+		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
+		                d->text, d->kind->name);
 	d->place = inv_strdup(place);
 	return d->place ? INVAR_OK : inv_dataset_no_memory(d);
 }
 
+/* "stl10:|mnist:|…" */
+static void list_kinds(char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; inv_dataset_kinds[i] && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, "%s%s:", i ? "|" : "",
+		                         inv_dataset_kinds[i]->name);
+}
+
 static invar_status unknown_kind(const char *text)
 {
-	char kinds[256];
-	size_t used = 0;
+	char kinds[256], words[256], hint[INV_HINT], begin[64];
 
 	if (inv_exists(text))
 		return inv_fail(INVAR_E_USE,
 		                "'%s' does not say what kind of data set it is; a folder of images "
 		                "is folder:%s",
 		                text, text);
-	for (size_t i = 0; inv_dataset_kinds[i]; i++)
-		used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%s:", i ? ", " : "",
-		                         inv_dataset_kinds[i]->name);
-	return inv_fail(INVAR_E_USE, "'%s' is no data set; it must begin with one of %s", text,
-	                kinds);
+	list_kinds(kinds, sizeof kinds);
+	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
+	return inv_fail(INVAR_E_USE, "'%s' is no data set; it must begin with %s%s", text,
+	                inv_list_words(kinds, words, sizeof words),
+	                inv_hint(begin, kinds, hint));
 }
 
 static invar_status build(invar_dataset *d, const invar_dataset_opts *o)

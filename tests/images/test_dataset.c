@@ -374,8 +374,8 @@ static void folders_that_cannot_be_are_refused(void **state)
 	refuse(text_of("folder", test_path("circle")), INVAR_E_FORMAT,
 	       "does a link lead in a circle?");
 	refuse(test_path("bad"), INVAR_E_USE, "a folder of images is folder:");
-	refuse("flder:x", INVAR_E_USE, "must begin with one of stl10:, mnist:");
-	refuse("folder:", INVAR_E_USE, "say where it is, as in folder:FOLDER");
+	refuse("flder:x", INVAR_E_USE, "did you mean folder:?");
+	refuse("folder:", INVAR_E_USE, "does not say where it is, as folder:PLACE does");
 }
 
 /* Root may read anything, so it becomes nobody for a moment. */

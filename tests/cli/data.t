@@ -1,0 +1,185 @@
+invar data: what a person sees of a data set, and of one that is broken.
+
+$ mkdir -p pets/cat pets/dog; I=$TESTS/formats/images; cp "$I"/rgb.png "$I"/420.jpg "$I"/exif6.jpg pets/cat; cp "$I"/grey.png "$I"/cmyk.jpg pets/dog
+$ invar data folder:pets -q
+> split  images  labels  width × height
+> train       5     yes   14–23 × 14–23
+>
+> class  train
+> cat        3
+> dog        2
+$ invar data folder:pets -q --holdout 0.4
+> split  images  labels  width × height
+> train       2     yes         23 × 14
+> test        3     yes   14–23 × 14–23
+>
+> class  train  test
+> cat        1     2
+> dog        1     1
+$ invar data folder:pets -q --holdout 0.4 --split test --json
+> {
+>   "dataset": "folder:pets",
+>   "splits": [
+>     {
+>       "name": "test",
+>       "images": 3,
+>       "broken": 0,
+>       "labels": true,
+>       "width": [
+>         14,
+>         23
+>       ],
+>       "height": [
+>         14,
+>         23
+>       ],
+>       "class_counts": [
+>         2,
+>         1
+>       ]
+>     }
+>   ],
+>   "splits_there": [
+>     "train",
+>     "test"
+>   ],
+>   "classes": [
+>     {
+>       "name": "cat",
+>       "title": "cat"
+>     },
+>     {
+>       "name": "dog",
+>       "title": "dog"
+>     }
+>   ]
+> }
+$ printf 'dog\n' > list; invar data folder:pets -q --classes list --limit 1
+> split  images  labels  width × height
+> train       1     yes         23 × 14
+>
+> class  train
+> dog        1
+$ cp -r pets flat; mv flat/*/* flat; rmdir flat/cat flat/dog; invar data folder:flat -q
+> split  images  labels  width × height
+> train       5      no   14–23 × 14–23
+
+A contact sheet beside the table.
+
+$ invar data folder:pets -q --sheet sheet.svg | head -n 2; grep -c '<image' sheet.svg; grep -o '>cat<' sheet.svg | wc -l
+> split  images  labels  width × height
+> train       5     yes   14–23 × 14–23
+> 5
+> 3
+$ invar data folder:pets -q --sheet sheet.png > /dev/null; head -c 4 sheet.png | tail -c 3; echo; ls
+> PNG
+> flat
+> list
+> pets
+> sheet.png
+> sheet.svg
+$ invar data folder:pets -q --sheet no/such.png
+! invar: no/such.png: cannot write: No such file or directory
+? 1
+$ invar data folder:pets -q --sheet pets
+! invar: pets: is a folder, a file was expected
+? 1
+
+Splits, and parts of splits that have to be asked for.
+
+$ mkdir stl; head -c 82944 /dev/zero > stl/train_X.bin; printf '\1\2\2' > stl/train_y.bin; printf '0 2\n1\n' > stl/fold_indices.txt
+$ printf 'bird\nairplane\n' > two; invar data stl10:stl -q --classes two
+> also there, by --split: fold0, fold1
+>
+> split  images  labels  width × height
+> train       3     yes         96 × 96
+>
+> class     train
+> bird          2
+> airplane      1
+$ invar data stl10:stl -q --classes two --split fold0
+> also there, by --split: train, fold1
+>
+> split  images  labels  width × height
+> fold0       2     yes         96 × 96
+>
+> class     fold0
+> bird          1
+> airplane      1
+$ invar data stl10:stl -q --split fold2
+! invar data: stl10:stl: has no split 'fold2', only train, fold0, fold1
+? 2
+
+Wrong use: exit 2, and the right word.
+
+$ invar data -q
+! invar data: DATASET is missing; the usage is: invar data DATASET [options]
+? 2
+$ invar data pets -q
+! invar data: 'pets' does not say what kind of data set it is; a folder of images is folder:pets
+? 2
+$ invar data flder:pets -q
+! invar data: 'flder:pets' is no data set; it must begin with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
+? 2
+$ invar data mnist: -q
+! invar data: 'mnist:' does not say where it is, as mnist:PLACE does
+? 2
+$ invar data folder:pets -q --holdout 2
+! invar data: --holdout is 2 but must be at least 0 and at most 1
+? 2
+$ invar data folder:pets -q --classes nolist
+! invar: --classes: nolist: cannot open: No such file or directory
+? 1
+
+What is broken ends the command, or is named and counted.
+
+$ echo 'no image' > pets/cat/broken.png; head -c 300 pets/cat/420.jpg > pets/cat/cut.jpg; ln -s nowhere pets/dog/lost.png
+$ invar data folder:pets -q
+! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file
+? 1
+$ invar data folder:pets -q --skip-broken
+> split  images  broken  labels  width × height
+> train       8       2     yes   14–23 × 14–23
+>
+> class  train
+> cat        5
+> dog        3
+! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
+$ invar data folder:pets -q --skip-broken --check --sheet sheet.svg
+> split  images  broken  labels  width × height
+> train       8       3     yes   14–23 × 14–23
+>
+> class  train
+> cat        5
+> dog        3
+! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: passed over: pets/cat/cut.jpg: is a cut or broken JPEG file: Invalid JPEG file structure: missing SOS marker
+! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
+
+Folders and files that cannot be.
+
+$ mkdir 'pets/empty class'; invar data folder:pets -q
+! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
+? 1
+$ invar data folder:nowhere -q
+! invar: nowhere: cannot read the folder: No such file or directory
+? 1
+$ invar data stl10:pets -q
+! invar: pets: has no train_X.bin, test_X.bin or unlabeled_X.bin of STL-10
+? 1
+$ invar data cifar10:pets -q
+! invar: pets: has no data_batch_1.bin or test_batch.bin of CIFAR-10
+? 1
+$ invar data tiny-imagenet:pets -q
+! invar: pets: has no wnids.txt and no train of Tiny ImageNet
+? 1
+$ invar data npy:list -q
+! invar: list: is not a NumPy file (it does not begin with \x93NUMPY)
+? 1
+$ head -c 82943 /dev/zero > stl/train_X.bin; invar data stl10:stl -q
+! invar: stl/train_X.bin: has 82943 bytes, which is not a multiple of the 27648 of an image of STL-10
+? 1
+$ make-input npy x.npy 2 3 4; invar data npy:x.npy -q --check
+! invar: x.npy: image 0 has the value -3, pixels of floats go from 0 to 1
+? 1
