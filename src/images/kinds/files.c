@@ -79,6 +79,8 @@ static invar_status list_folder(const char *path, listing *l)
 	closedir(dir);
 	inv_names_sort(&l->folders);
 	inv_names_sort(&l->images);
+	if (st != INVAR_OK)
+		clear_listing(l);
 	return st;
 }
 
