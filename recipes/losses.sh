@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# losses.sh BANK OUT [EPOCHS [SEEDS]] - the paper's losses side by side on one bank.
+#
+# MaWa and WaCo with and without the identity, WaCo to a quarter of the width, with a
+# decoder, SimCLR and HSIC, each with the given number of seeds (3), then one table
+# of what is left of accuracy and structure. What is done already in OUT is not done
+# again. INVAR names the program, if it is not on PATH.
+set -eu
+bank=$1 out=$2 epochs=${3:-30} seeds=${4:-3}
+invar=${INVAR:-invar}
+runs=()
+mkdir -p "$out"
+
+train() { # NAME OPTIONS…
+	local name=$1
+	shift
+	for ((seed = 0; seed < seeds; seed++)); do
+		local run=$out/$name-$seed how=()
+		runs+=("$run")
+		[ -e "$run/adapter.safetensors" ] && continue
+		[ -e "$run/run.json" ] && how=(--resume)
+		"$invar" train "$bank" -o "$run" --epochs "$epochs" --seed "$seed" "$@" "${how[@]}"
+	done
+}
+
+# The last axis of the clean features, out of the header of their NumPy file.
+width=$(head -c 128 "$bank/train/clean.npy" | tr -cd '[:print:]' | sed -n "s/.*'shape': ([0-9]*, \([0-9]*\)).*/\1/p")
+
+train mawa --loss mawa
+train mawa-alone --loss mawa --no-identity
+train waco --loss waco
+train waco-alone --loss waco --no-identity
+train waco-quarter --loss waco --width $((width / 4))
+train waco-decoder --loss waco --width $((width / 4)) --decoder
+train simclr --loss simclr
+train hsic --loss hsic
+
+"$invar" eval "$bank" "${runs[@]}" --only lc,nc,kept,structure -o "$out/results.json"
+for run in "${runs[@]}"; do
+	printf '%-24s %6.1f s\n' "${run##*/}" "$(sed -n 's/.*"wall_seconds": \([0-9.]*\).*/\1/p' "$run/run.json")"
+done
