@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "adapter/losses/waco.h"
-#include "adapter/step.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
@@ -70,36 +69,46 @@ static void check_terms(golden *g, const inv_loss_value *v, size_t groups)
 		}
 }
 
-/* Codes are given in double by the case; ours are their floats. */
-static void check_codes_case(const char *root, const char *name, bool identity_only)
+/* Rows k N + i of clean features and copies, through the adapter of the case. */
+static void golden_rows(golden *g, size_t n, size_t s, size_t d, float *codes)
+{
+	float *rows = malloc((s + 1) * n * d * sizeof *rows);
+	const float *aug = s ? golden_f32(g, "aug", NULL) : NULL;
+	invar_adapter *e;
+
+	memcpy(rows, golden_f32(g, "clean", NULL), n * d * sizeof *rows);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < s; k++)
+			memcpy(rows + ((k + 1) * n + i) * d, aug + (i * s + k) * d, d * sizeof *rows);
+	assert_int_equal(invar_adapter_open(ctx, golden_path(g, "adapter.safetensors"), &e),
+	                 INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, rows, (s + 1) * n, codes), INVAR_OK);
+	invar_adapter_close(e);
+	free(rows);
+}
+
+static void check_codes_case(const char *root, const char *name)
 {
 	golden *g = golden_open(root, name);
-	size_t shape[GOLDEN_RANK], N, d, M, w;
-	const float *clean = golden_f32(g, "clean", shape);
-	const double *codes = (N = shape[0], d = shape[1], golden_f64(g, "codes", shape));
+	size_t in[GOLDEN_RANK], out[GOLDEN_RANK], s;
+	const float *clean = golden_f32(g, "clean", in);
+	size_t rows = (golden_f64(g, "grad_codes", out), out[0]), w = out[1];
 	inv_loss_opts o = {.projections = (size_t)golden_value(g, "L"), .p = 2};
-	uint32_t *room = malloc(6 * shape[0] * sizeof *room);
-	float *z = malloc(shape[0] * shape[1] * sizeof *z);
-	float *grad = malloc(shape[0] * shape[1] * sizeof *grad);
-	inv_loss_draws draws = golden_draws(g, "", room, shape[0]);
+	uint32_t *room = malloc(6 * rows * sizeof *room);
+	float *z = malloc(rows * w * sizeof *z), *grad = malloc(rows * w * sizeof *grad);
+	inv_loss_draws draws = golden_draws(g, "", room, rows);
 	inv_loss_batch b = {.clean = clean, .codes = z, .draws = &draws};
 	inv_loss_value v;
 
-	M = shape[0];
-	w = shape[1];
-	for (size_t i = 0; i < M * w; i++)
-		z[i] = (float)codes[i];
-	v = one_loss(&inv_loss_waco,
-	             (inv_loss_shape){.ctx = ctx,
-	                              .opts = &o,
-	                              .N = N,
-	                              .s = identity_only ? 0 : M / N - 1,
-	                              .d = d,
-	                              .w = w},
-	             &b, grad);
+	s = rows / in[0] - 1;
+	golden_rows(g, in[0], s, in[1], z);
+	v = one_loss(
+		&inv_loss_waco,
+		(inv_loss_shape){.ctx = ctx, .opts = &o, .N = in[0], .s = s, .d = in[1], .w = w},
+		&b, grad);
 	golden_check_value(g, "loss", v.value);
 	check_terms(g, &v, 1);
-	golden_check(g, "grad_codes", grad, M * w);
+	golden_check(g, "grad_codes", grad, rows * w);
 	free(room);
 	free(z);
 	free(grad);
@@ -109,10 +118,10 @@ static void check_codes_case(const char *root, const char *name, bool identity_o
 static void golden_codes(void **state)
 {
 	(void)state;
-	for (const char *const *root = golden_roots() + 1; *root; root++) {
-		check_codes_case(*root, "waco", false);
-		check_codes_case(*root, "waco_reduce", false);
-		check_codes_case(*root, "waco_identity", true);
+	for (const char *const *root = golden_roots(); *root; root++) {
+		check_codes_case(*root, "waco");
+		check_codes_case(*root, "waco_reduce");
+		check_codes_case(*root, "waco_identity");
 	}
 }
 
