@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "formats/jpeg.h"
-#include "formats/png.h"
+#include "images/image.h"
 #include "images/normalise.h"
 #include "images/resize.h"
 
@@ -42,22 +40,11 @@ const invar_field *invar_tensor_fields(size_t *count)
 invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                               uint32_t *width, uint32_t *height)
 {
-	static const unsigned char png[] = {0x89, 'P', 'N', 'G'};
 	inv_image image = {0};
-	invar_status st;
-	inv_map map;
+	invar_status st = inv_image_load(path, &image);
 
 	(void)ctx;
 	*rgb = NULL;
-	if ((st = inv_map_open(path, &map)) != INVAR_OK)
-		return st;
-	if (map.size >= 4 && memcmp(map.data, png, 4) == 0)
-		st = inv_png_decode(map.data, map.size, path, &image);
-	else if (map.size >= 2 && map.data[0] == 0xff && map.data[1] == 0xd8)
-		st = inv_jpeg_decode(map.data, map.size, path, &image);
-	else
-		st = inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", path);
-	inv_map_close(&map);
 	if (st != INVAR_OK) {
 		inv_image_clear(&image);
 		return st;

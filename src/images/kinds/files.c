@@ -10,8 +10,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "formats/jpeg.h"
-#include "formats/png.h"
 
 enum { DEEPEST = 16 }; /* folders in folders; a link may lead in a circle */
 
@@ -202,67 +200,29 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 /* ---- Decoding -------------------------------------------------------------------------
  */
 
-typedef struct file {
-	char *path;
-	inv_map map;
-} file;
-
-static invar_status open_file(const inv_file_list *f, uint64_t i, file *out)
+static char *path_of(const inv_images *s, uint64_t source)
 {
-	*out = (file){.path = inv_join(f->root, inv_names_at(&f->names, i))};
-	if (!out->path)
-		return no_memory(f->root);
-	return inv_map_open(out->path, &out->map);
-}
+	const inv_file_list *f = s->store;
 
-static void close_file(file *f)
-{
-	inv_map_close(&f->map);
-	inv_free(f->path);
-}
-
-static bool is_png(const file *f)
-{
-	return f->map.size >= 4 && memcmp(f->map.data, "\x89PNG", 4) == 0;
-}
-
-static invar_status check_kind(const file *f)
-{
-	if (!f->map.size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, an image was expected", f->path);
-	if (is_png(f) || (f->map.size >= 2 && memcmp(f->map.data, "\xff\xd8", 2) == 0))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", f->path);
+	return inv_join(f->root, inv_names_at(&f->names, source));
 }
 
 invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
                            inv_image *out)
 {
-	file f;
-	invar_status st = open_file(s->store, source, &f);
+	char *path = path_of(s, source);
+	invar_status st = path ? inv_image_load(path, out) : no_memory(d->place);
 
-	(void)d;
-	if (st == INVAR_OK)
-		st = check_kind(&f);
-	if (st == INVAR_OK)
-		st = is_png(&f) ? inv_png_decode(f.map.data, f.map.size, f.path, out)
-		                : inv_jpeg_decode(f.map.data, f.map.size, f.path, out);
-	close_file(&f);
+	inv_free(path);
 	return st;
 }
 
 invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
                               uint32_t *width, uint32_t *height)
 {
-	file f;
-	invar_status st = open_file(s->store, source, &f);
+	char *path = path_of(s, source);
+	invar_status st = path ? inv_image_measure(path, width, height) : no_memory(d->place);
 
-	(void)d;
-	if (st == INVAR_OK)
-		st = check_kind(&f);
-	if (st == INVAR_OK)
-		st = is_png(&f) ? inv_png_size(f.map.data, f.map.size, f.path, width, height)
-		                : inv_jpeg_size(f.map.data, f.map.size, f.path, width, height);
-	close_file(&f);
+	inv_free(path);
 	return st;
 }
