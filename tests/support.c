@@ -177,3 +177,19 @@ const char *test_need_shared(const char *name)
 	}
 	return path;
 }
+
+invar_context *test_ctx;
+
+int test_context_open(void **state)
+{
+	(void)state;
+	return invar_context_new(2, NULL, &test_ctx) != INVAR_OK;
+}
+
+int test_context_close(void **state)
+{
+	(void)state;
+	invar_context_free(test_ctx);
+	test_ctx = NULL;
+	return 0;
+}

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "invar.h"
+
 /*
  * A fresh empty folder of this program, removed with all it holds when the
  * program exits. The text lives until then.
@@ -36,6 +38,12 @@ void test_write(const char *path, const void *data, size_t bytes);
 void *test_read(const char *path, size_t *bytes);
 /* Whether any name in the folder ends in .part. */
 bool test_has_part(const char *folder);
+
+/* A context of two threads for a group of tests: cmocka_run_group_tests(tests, …_open,
+ * …_close). */
+extern invar_context *test_ctx;
+int test_context_open(void **state);
+int test_context_close(void **state);
 
 /* The last error is one sentence that holds `word`; prints it if not. */
 void test_assert_error(const char *word);

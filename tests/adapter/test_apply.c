@@ -9,21 +9,6 @@
 #include "base/rng.h"
 #include "golden.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 enum { D = 3, H = 5, ROWS = 300 };
 
 static const char *save_adapter(const char *name, const char *residual, size_t w)
@@ -53,8 +38,9 @@ static void golden_codes(void **state)
 		float *codes = inv_calloc(shape[0] * shape[1], sizeof *codes);
 		invar_adapter *e;
 
-		assert_int_equal(invar_adapter_open(ctx, golden_path(g, "adapter.safetensors"), &e),
-		                 INVAR_OK);
+		assert_int_equal(
+			invar_adapter_open(test_ctx, golden_path(g, "adapter.safetensors"), &e),
+			INVAR_OK);
 		assert_int_equal(invar_adapter_apply(e, clean, shape[0], codes), INVAR_OK);
 		golden_check(g, "codes_clean", codes, shape[0] * shape[1]);
 		inv_free(codes);
@@ -73,8 +59,8 @@ static void files_of_both_ranks_equal_arrays(void **state)
 
 	(void)state;
 	inv_fill_normal(&s, 0, x, ROWS * D);
-	assert_int_equal(invar_adapter_open(ctx, save_adapter("e.safetensors", "1", D), &e),
-	                 INVAR_OK);
+	assert_int_equal(
+		invar_adapter_open(test_ctx, save_adapter("e.safetensors", "1", D), &e), INVAR_OK);
 	assert_true(invar_adapter_residual(e));
 	assert_string_equal(invar_adapter_metadata(e, "invar.loss"), "mawa");
 	assert_null(invar_adapter_metadata(e, "invar.seed"));
@@ -82,13 +68,13 @@ static void files_of_both_ranks_equal_arrays(void **state)
 	for (int rank = 2; rank <= 3; rank++) {
 		invar_array *a;
 
-		assert_int_equal(invar_array_write(ctx, test_path("in.npy"), x, (unsigned)rank,
+		assert_int_equal(invar_array_write(test_ctx, test_path("in.npy"), x, (unsigned)rank,
 		                                   rank == 2 ? flat : deep, INVAR_FLOAT32),
 		                 INVAR_OK);
 		assert_int_equal(invar_adapter_apply_file(e, test_path("in.npy"),
 		                                          test_path("out.npy"), INVAR_FLOAT32),
 		                 INVAR_OK);
-		assert_int_equal(invar_array_open(ctx, test_path("out.npy"), &a), INVAR_OK);
+		assert_int_equal(invar_array_open(test_ctx, test_path("out.npy"), &a), INVAR_OK);
 		assert_int_equal(invar_array_rank(a), rank);
 		assert_int_equal(invar_array_read(a, 0, ROWS * D, got), INVAR_OK);
 		assert_memory_equal(got, want, ROWS * D * sizeof *got);
@@ -107,17 +93,19 @@ static void nan_and_wrong_shapes_leave_no_output(void **state)
 	invar_adapter *e;
 
 	(void)state;
-	assert_int_equal(invar_adapter_open(ctx, save_adapter("e.safetensors", "0", D), &e),
-	                 INVAR_OK);
+	assert_int_equal(
+		invar_adapter_open(test_ctx, save_adapter("e.safetensors", "0", D), &e), INVAR_OK);
 	x[2 * D + 1] = NAN;
 	assert_int_equal(
-		invar_array_write(ctx, test_path("nan.npy"), x, 2, shape, INVAR_FLOAT32), INVAR_OK);
+		invar_array_write(test_ctx, test_path("nan.npy"), x, 2, shape, INVAR_FLOAT32),
+		INVAR_OK);
 	assert_int_equal(invar_adapter_apply_file(e, test_path("nan.npy"), test_path("no.npy"),
 	                                          INVAR_FLOAT32),
 	                 INVAR_E_NUMERIC);
 	test_assert_error("row 2, column 1 is NaN");
 	assert_int_equal(
-		invar_array_write(ctx, test_path("wide.npy"), x, 2, wide, INVAR_FLOAT32), INVAR_OK);
+		invar_array_write(test_ctx, test_path("wide.npy"), x, 2, wide, INVAR_FLOAT32),
+		INVAR_OK);
 	assert_int_equal(invar_adapter_apply_file(e, test_path("wide.npy"), test_path("no.npy"),
 	                                          INVAR_FLOAT32),
 	                 INVAR_E_MISMATCH);
@@ -136,13 +124,14 @@ static void what_is_no_adapter_is_refused(void **state)
 	(void)state;
 	assert_int_equal(inv_safetensors_save(test_path("odd.safetensors"), &odd, 1, NULL, 0),
 	                 INVAR_OK);
-	assert_int_equal(invar_adapter_open(ctx, test_path("odd.safetensors"), &e),
+	assert_int_equal(invar_adapter_open(test_ctx, test_path("odd.safetensors"), &e),
 	                 INVAR_E_FORMAT);
 	test_assert_error("no tensor 0.weight");
-	assert_int_equal(invar_adapter_open(ctx, test_folder(), &e), INVAR_E_IO);
+	assert_int_equal(invar_adapter_open(test_ctx, test_folder(), &e), INVAR_E_IO);
 	test_assert_error("holds no adapter.safetensors");
-	assert_int_equal(invar_adapter_open(ctx, save_adapter("r.safetensors", "1", 2), &e),
-	                 INVAR_E_FORMAT);
+	assert_int_equal(
+		invar_adapter_open(test_ctx, save_adapter("r.safetensors", "1", 2), &e),
+		INVAR_E_FORMAT);
 	test_assert_error("residual but maps 3 to 2");
 	assert_null(e);
 }
@@ -187,5 +176,5 @@ int main(void)
 		cmocka_unit_test(codes_do_not_depend_on_the_threads),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

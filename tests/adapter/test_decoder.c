@@ -12,21 +12,6 @@ enum { N = 11, MOST = 64 };
 /* D's own shapes (w, hidden, d): narrow codes, wide codes, odd sizes. */
 static const inv_mlp_shape shapes[] = {{3, 19, 9}, {9, 5, 9}, {17, 33, 5}, {1, 1, 1}};
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 static float *draw(const char *purpose, size_t count)
 {
 	inv_stream s = inv_stream_of(3, purpose, 0);
@@ -138,11 +123,11 @@ static void value_and_gradients_equal_differences(void **state)
 		inv_decoder *d;
 		double value, want;
 
-		inv_kernels_init(&kernels, ctx->cpu);
+		inv_kernels_init(&kernels, test_ctx->cpu);
 		inv_mlp_layout(p.s, b);
 		for (size_t i = 0; i < codes; i++)
 			dz[i] = 1; /* the gradient is added to what is there */
-		assert_int_equal(inv_decoder_new(ctx, &kernels, p.s, N, true, &d), INVAR_OK);
+		assert_int_equal(inv_decoder_new(test_ctx, &kernels, p.s, N, true, &d), INVAR_OK);
 		assert_int_equal(inv_decoder_forward(d, p.params, p.x, p.z, alpha, &value),
 		                 INVAR_OK);
 		want = plain(p.s, p.wide_params, p.x, p.wide_z);
@@ -206,7 +191,7 @@ static void a_step_adds_it_to_any_loss(void **state)
 		inv_step *p;
 		double *wide;
 
-		assert_int_equal(inv_step_new(ctx, &spec, &p), INVAR_OK);
+		assert_int_equal(inv_step_new(test_ctx, &spec, &p), INVAR_OK);
 		assert_string_equal(p->terms[p->term_count - 1], "reconstruction");
 		inv_mlp_init(E, 1, false, p->params);
 		inv_decoder_init(back, 1, p->params + p->adapter_floats);
@@ -239,5 +224,5 @@ int main(void)
 		cmocka_unit_test(a_step_adds_it_to_any_loss),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

@@ -14,21 +14,6 @@
 
 enum { TERM_HSIC, TERM_SIGMA_X, TERM_SIGMA_Z };
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 static float *stack(golden *g, size_t shape[GOLDEN_RANK])
 {
 	const float *clean = golden_f32(g, "clean", NULL), *aug = golden_f32(g, "aug", shape);
@@ -53,11 +38,11 @@ static void golden_values_and_gradients(void **state)
 		inv_loss_value value;
 
 		spec.opts.sigma_z = golden_value(g, "sigma_z");
-		value = golden_step(ctx, g, spec, rows, "_median");
+		value = golden_step(test_ctx, g, spec, rows, "_median");
 		golden_check_value(g, "sigma_x_median", value.term[TERM_SIGMA_X]);
 		golden_check_value(g, "hsic_median", value.term[TERM_HSIC]);
 		spec.opts.sigma_x = golden_value(g, "sigma_x");
-		value = golden_step(ctx, g, spec, rows, "_given");
+		value = golden_step(test_ctx, g, spec, rows, "_given");
 		assert_true(value.term[TERM_SIGMA_X] == spec.opts.sigma_x);
 		assert_true(value.term[TERM_SIGMA_Z] == spec.opts.sigma_z);
 		inv_free(rows);
@@ -73,7 +58,7 @@ static void golden_medians(void **state)
 	inv_loss_opts o = {0};
 	inv_loss_batch b = {.codes = golden_f32(g, "codes", shape),
 	                    .clean = golden_f32(g, "clean", NULL)};
-	inv_loss_shape s = {.ctx = ctx,
+	inv_loss_shape s = {.ctx = test_ctx,
 	                    .opts = &o,
 	                    .N = (size_t)golden_value(g, "N"),
 	                    .s = (size_t)golden_value(g, "s"),
@@ -104,7 +89,7 @@ typedef struct cloud {
 
 static double evaluate(cloud *c, inv_loss_opts o)
 {
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
 	inv_loss_batch b = {.clean = c->clean, .codes = c->codes};
 
 	shape.s = c->M / N - !o.no_identity;
@@ -203,7 +188,7 @@ static void the_worked_example(void **state)
 	enum { n = 6 };
 	float clean[n * 3], codes[n * 2];
 	inv_loss_opts given = {.sigma_x = 1.5, .sigma_z = 0.8}, medians = {0};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &given, .N = n, .d = 3, .w = 2};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &given, .N = n, .d = 3, .w = 2};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 	inv_loss_value value;
 
@@ -325,7 +310,7 @@ static void one_image_depends_on_nothing(void **state)
 	const float clean[] = {1, 2}, codes[] = {3, 4, 5, 6, 7, 8};
 	float grad[6];
 	inv_loss_opts o = {0};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = 1, .d = 2, .w = 2};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 1, .d = 2, .w = 2};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 
 	(void)state;
@@ -378,7 +363,7 @@ static void what_is_no_number_is_seen(void **state)
 {
 	cloud c = random_cloud(MOST);
 	inv_loss_opts o = {0};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
 	inv_loss_batch b = {.clean = c.clean, .codes = c.codes};
 
 	(void)state;
@@ -403,5 +388,5 @@ int main(void)
 		cmocka_unit_test(what_is_no_number_is_seen),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

@@ -12,21 +12,6 @@
 #include "golden.h"
 #include "one_loss.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 /* Through the public call, as `invar loss` does it. */
 static void check_case(const char *root, const char *name, int residual)
 {
@@ -37,8 +22,8 @@ static void check_case(const char *root, const char *name, int residual)
 	invar_loss_result r;
 	invar_adapter *e;
 
-	assert_int_equal(invar_adapter_open(ctx, golden_path(g, "adapter.safetensors"), &e),
-	                 INVAR_OK);
+	assert_int_equal(
+		invar_adapter_open(test_ctx, golden_path(g, "adapter.safetensors"), &e), INVAR_OK);
 	in.adapter = e;
 	in.clean = golden_f32(g, "clean", NULL);
 	in.aug = golden_f32(g, "aug", shape);
@@ -47,7 +32,7 @@ static void check_case(const char *root, const char *name, int residual)
 	in.dim = (uint32_t)shape[2];
 	invar_loss_defaults(&o);
 	o.residual = residual;
-	assert_int_equal(invar_loss(ctx, &in, &o, &r), INVAR_OK);
+	assert_int_equal(invar_loss(test_ctx, &in, &o, &r), INVAR_OK);
 	golden_check_value(g, "loss", r.value);
 	assert_int_equal(r.grad_count, 5);
 	for (size_t i = 1; i < r.grad_count; i++) {
@@ -82,7 +67,7 @@ typedef struct cloud {
 static double evaluate(cloud *c, double anchor, bool no_identity)
 {
 	inv_loss_opts o = {.anchor = anchor, .no_identity = no_identity};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D};
 	inv_loss_batch b = {.clean = c->clean,
 	                    .codes = no_identity ? c->codes + N * D : c->codes};
 
@@ -162,7 +147,7 @@ static void the_worked_example(void **state)
 	enum { n = 6, d = 3 };
 	float clean[n * d], codes[2 * n * d], grad[2 * n * d];
 	inv_loss_opts o = {.anchor = 1};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = n, .s = 1, .d = d, .w = d};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = n, .s = 1, .d = d, .w = d};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 
 	(void)state;
@@ -198,5 +183,5 @@ int main(void)
 		cmocka_unit_test(the_table_and_the_names_agree),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

@@ -12,21 +12,6 @@
 #include "golden_step.h"
 #include "one_loss.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 static void check_case(const char *root, const char *tag, double temperature)
 {
 	golden *g = golden_open(root, "simclr");
@@ -38,7 +23,7 @@ static void check_case(const char *root, const char *tag, double temperature)
 		.loss = &inv_loss_simclr, .opts = {.temperature = temperature}, .N = N, .s = 2};
 
 	memcpy(rows + N * d, views, 2 * N * d * sizeof *rows);
-	golden_step(ctx, g, spec, rows, tag);
+	golden_step(test_ctx, g, spec, rows, tag);
 	inv_free(rows);
 	golden_close(g);
 }
@@ -64,7 +49,7 @@ typedef struct cloud {
 static double evaluate(cloud *c, double temperature)
 {
 	inv_loss_opts o = {.temperature = temperature};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
 	inv_loss_batch b = {.codes = c->codes};
 	inv_loss_value value = one_loss(&inv_loss_simclr, shape, &b, c->grad);
 
@@ -163,7 +148,7 @@ static void the_worked_example(void **state)
 {
 	const float codes[] = {1, 2, 0, 0, 1, 1, 2, 0, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1};
 	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = 3, .s = 2, .d = 3, .w = 3};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 3, .s = 2, .d = 3, .w = 3};
 	inv_loss_batch b = {.codes = codes};
 
 	(void)state;
@@ -258,7 +243,7 @@ static void one_image_costs_nothing(void **state)
 	const float codes[] = {1, 2, -3, 4};
 	float grad[4];
 	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = 1, .s = 2, .d = 2, .w = 2};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 1, .s = 2, .d = 2, .w = 2};
 	inv_loss_batch b = {.codes = codes};
 
 	(void)state;
@@ -307,7 +292,7 @@ static void what_is_no_number_is_seen(void **state)
 {
 	cloud c = random_cloud();
 	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
 	inv_loss_batch b = {.codes = c.codes};
 
 	(void)state;
@@ -331,5 +316,5 @@ int main(void)
 		cmocka_unit_test(what_is_no_number_is_seen),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

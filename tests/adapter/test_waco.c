@@ -15,21 +15,6 @@
 #include "golden.h"
 #include "one_loss.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 static const char *const pairs[3] = {"xz", "xx", "zz"};
 
 /* ---- Golden cases, at the codes --------------------------------------------------------
@@ -80,8 +65,8 @@ static void golden_rows(golden *g, size_t n, size_t s, size_t d, float *codes)
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s; k++)
 			memcpy(rows + ((k + 1) * n + i) * d, aug + (i * s + k) * d, d * sizeof *rows);
-	assert_int_equal(invar_adapter_open(ctx, golden_path(g, "adapter.safetensors"), &e),
-	                 INVAR_OK);
+	assert_int_equal(
+		invar_adapter_open(test_ctx, golden_path(g, "adapter.safetensors"), &e), INVAR_OK);
 	assert_int_equal(invar_adapter_apply(e, rows, (s + 1) * n, codes), INVAR_OK);
 	invar_adapter_close(e);
 	free(rows);
@@ -102,10 +87,10 @@ static void check_codes_case(const char *root, const char *name)
 
 	s = rows / in[0] - 1;
 	golden_rows(g, in[0], s, in[1], z);
-	v = one_loss(
-		&inv_loss_waco,
-		(inv_loss_shape){.ctx = ctx, .opts = &o, .N = in[0], .s = s, .d = in[1], .w = w},
-		&b, grad);
+	v = one_loss(&inv_loss_waco,
+	             (inv_loss_shape){
+					 .ctx = test_ctx, .opts = &o, .N = in[0], .s = s, .d = in[1], .w = w},
+	             &b, grad);
 	golden_check_value(g, "loss", v.value);
 	check_terms(g, &v, 1);
 	golden_check(g, "grad_codes", grad, rows * w);
@@ -207,10 +192,10 @@ static double our_loss(cloud *c, double p)
 	inv_loss_opts o = {.projections = L, .p = p};
 	inv_loss_batch b = {.clean = c->clean, .codes = c->codes, .draws = &c->draws};
 
-	return one_loss(
-			   &inv_loss_waco,
-			   (inv_loss_shape){.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W}, &b,
-			   c->grad)
+	return one_loss(&inv_loss_waco,
+	                (inv_loss_shape){
+						.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
+	                &b, c->grad)
 	    .value;
 }
 
@@ -262,9 +247,10 @@ static void a_variable_correlates_with_itself_by_one(void **state)
 	}
 	for (size_t i = 0; i < M * D; i++)
 		z[i] = c.clean[i % (N * D)];
-	v = one_loss(&inv_loss_waco,
-	             (inv_loss_shape){.ctx = ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D},
-	             &b, NULL);
+	v = one_loss(
+		&inv_loss_waco,
+		(inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D}, &b,
+		NULL);
 	assert_true(fabs(v.value + 1) < 1e-6);
 	assert_true(v.term[1] == v.term[2] || fabs(v.term[1] - v.term[2]) < 1e-6);
 }
@@ -283,10 +269,11 @@ static double gaussian_correlation(double scale, bool orthogonal, bool second)
 	for (size_t i = 0; i < n * d; i++)
 		z[i] = (float)scale * x[i];
 	for (; b.step < REPEATS; b.step++)
-		sum -= one_loss(&inv_loss_waco,
-		                (inv_loss_shape){.ctx = ctx, .opts = &o, .N = n, .d = d, .w = d},
-		                &b, NULL)
-		           .value;
+		sum -=
+			one_loss(&inv_loss_waco,
+		             (inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = n, .d = d, .w = d},
+		             &b, NULL)
+				.value;
 	free(x);
 	free(z);
 	return sum / REPEATS;
@@ -332,10 +319,11 @@ static void several_augmentations_add_their_logarithms(void **state)
 	batch.clean = a.clean;
 	one = our_loss(&a, 2);
 	two = our_loss(&b, 2);
-	v = one_loss(&inv_loss_waco,
-	             (inv_loss_shape){
-					 .ctx = ctx, .opts = &o, .N = N, .s = S, .groups = 2, .d = D, .w = W},
-	             &batch, grad);
+	v = one_loss(
+		&inv_loss_waco,
+		(inv_loss_shape){
+			.ctx = test_ctx, .opts = &o, .N = N, .s = S, .groups = 2, .d = D, .w = W},
+		&batch, grad);
 	assert_true(fabs(v.value + log(-one) + log(-two)) < 1e-6);
 	assert_true(fabs(v.term[4] + two) < 1e-6);
 	for (size_t i = 0; i < N * W; i++)
@@ -407,5 +395,5 @@ int main(void)
 		cmocka_unit_test(nothing_to_tell_apart_stays_finite),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

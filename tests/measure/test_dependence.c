@@ -13,21 +13,6 @@
 #include "golden.h"
 #include "invar.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 /* ---- Distance ---------------------------------------------------------------------------
  */
 
@@ -44,7 +29,7 @@ static void check_power(golden *g, int p)
 	invar_sliced_defaults(&o);
 	o.p = p;
 	o.projections = lines[0];
-	assert_int_equal(invar_sliced_wasserstein(ctx, a, b, shape[0], (uint32_t)shape[1],
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, a, b, shape[0], (uint32_t)shape[1],
 	                                          directions, &o, &value, grad),
 	                 INVAR_OK);
 	snprintf(name, sizeof name, "sw_p%d", p);
@@ -85,7 +70,7 @@ static double distance(const float *a, const float *b, size_t n, uint32_t d, dou
 	o.p = p;
 	o.projections = 37;
 	o.slices = slices;
-	assert_int_equal(invar_sliced_wasserstein(ctx, a, b, n, d, NULL, &o, &value, NULL),
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, a, b, n, d, NULL, &o, &value, NULL),
 	                 INVAR_OK);
 	return value;
 }
@@ -147,8 +132,9 @@ static void long_sets_and_threads(void **state)
 		a[r * d] += 1;
 	o.slices = "orthogonal";
 	o.projections = 129; /* whole frames: the mean is exact */
-	assert_int_equal(invar_sliced_wasserstein(ctx, a, b, n, d, NULL, &o, &value[0], NULL),
-	                 INVAR_OK);
+	assert_int_equal(
+		invar_sliced_wasserstein(test_ctx, a, b, n, d, NULL, &o, &value[0], NULL),
+		INVAR_OK);
 	assert_true(fabs(value[0] - sqrt(1.0 / d)) < 0.02);
 	free(a);
 	free(b);
@@ -166,15 +152,15 @@ static void gradients_of_many_directions_equal_differences(void **state)
 	(void)state;
 	invar_sliced_defaults(&o);
 	o.projections = 50;
-	assert_int_equal(invar_sliced_wasserstein(ctx, a, b, n, d, NULL, &o, &value, grad),
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, a, b, n, d, NULL, &o, &value, grad),
 	                 INVAR_OK);
 	for (size_t i = 0; i < n * d; i += 5) {
 		float kept = a[i];
 
 		a[i] = kept + 1e-3f;
-		invar_sliced_wasserstein(ctx, a, b, n, d, NULL, &o, &up, NULL);
+		invar_sliced_wasserstein(test_ctx, a, b, n, d, NULL, &o, &up, NULL);
 		a[i] = kept - 1e-3f;
-		invar_sliced_wasserstein(ctx, a, b, n, d, NULL, &o, &down, NULL);
+		invar_sliced_wasserstein(test_ctx, a, b, n, d, NULL, &o, &down, NULL);
 		a[i] = kept;
 		assert_true(fabs(grad[i] - (up - down) / 2e-3) < 2e-4);
 	}
@@ -196,7 +182,7 @@ static invar_dependence_result depend(const float *x, uint32_t dx, const float *
 	o.slices = slices;
 	o.projections = 400;
 	o.seed = seed;
-	assert_int_equal(invar_dependence(ctx, x, dx, z, dz, n, &o, &r), INVAR_OK);
+	assert_int_equal(invar_dependence(test_ctx, x, dx, z, dz, n, &o, &r), INVAR_OK);
 	return r;
 }
 
@@ -290,12 +276,12 @@ static void little_is_refused_or_finite(void **state)
 
 	(void)state;
 	invar_sliced_defaults(&o);
-	assert_int_equal(invar_sliced_wasserstein(ctx, x, x, 0, 2, NULL, &o, &value, NULL),
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, x, x, 0, 2, NULL, &o, &value, NULL),
 	                 INVAR_E_USE);
-	assert_int_equal(invar_dependence(ctx, x, 4, x, 4, 1, &o, &r), INVAR_OK);
+	assert_int_equal(invar_dependence(test_ctx, x, 4, x, 4, 1, &o, &r), INVAR_OK);
 	assert_true(r.dependence == 0 && r.correlation == 0);
 	o.p = 0.5;
-	assert_int_equal(invar_dependence(ctx, x, 2, x, 2, 2, &o, &r), INVAR_E_USE);
+	assert_int_equal(invar_dependence(test_ctx, x, 2, x, 2, 2, &o, &r), INVAR_E_USE);
 }
 
 int main(void)
@@ -312,5 +298,5 @@ int main(void)
 		cmocka_unit_test(little_is_refused_or_finite),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

@@ -8,21 +8,6 @@
 #include "base/rng.h"
 #include "golden.h"
 
-static invar_context *ctx;
-
-static int make_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int free_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 static invar_eval_opts options(uint64_t k)
 {
 	invar_eval_opts o;
@@ -55,16 +40,18 @@ static void check_case(const char *root, int number_of_bank)
 		snprintf(name, sizeof name, "knn_predictions_%d", ks[i]);
 		predicted = golden_int(g, name, NULL);
 		snprintf(bank, sizeof bank, "%s", test_path("golden%d-%d", number_of_bank, i));
-		write_split(ctx, bank, "train", gallery, NULL, 0, labels, shape[0], shape[1]);
-		write_split(ctx, bank, "test", queries, queries, 1, labels, shape[0], shape[1]);
-		write_split(ctx, bank, "said", queries, queries, 1, predicted, shape[0], shape[1]);
-		found = measure_f(ctx, bank, &o);
+		write_split(test_ctx, bank, "train", gallery, NULL, 0, labels, shape[0], shape[1]);
+		write_split(test_ctx, bank, "test", queries, queries, 1, labels, shape[0],
+		            shape[1]);
+		write_split(test_ctx, bank, "said", queries, queries, 1, predicted, shape[0],
+		            shape[1]);
+		found = measure_f(test_ctx, bank, &o);
 		snprintf(name, sizeof name, "knn_accuracy_%d", ks[i]);
 		golden_check_value(g, name, number(found, "clean", "value"));
 		golden_check_value(g, name, number(found, "augmented", "value"));
 		json_decref(found);
 		o.split = "said";
-		found = measure_f(ctx, bank, &o);
+		found = measure_f(test_ctx, bank, &o);
 		assert_true(number(found, "clean", "value") == 1);
 		json_decref(found);
 	}
@@ -89,9 +76,9 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 	json_t *found;
 
 	(void)state;
-	write_split(ctx, test_path("votes"), "train", train, NULL, 0, labels, 5, 1);
-	write_split(ctx, test_path("votes"), "test", query, NULL, 0, wanted, 2, 1);
-	found = measure_f(ctx, test_path("votes"), &o);
+	write_split(test_ctx, test_path("votes"), "train", train, NULL, 0, labels, 5, 1);
+	write_split(test_ctx, test_path("votes"), "test", query, NULL, 0, wanted, 2, 1);
+	found = measure_f(test_ctx, test_path("votes"), &o);
 	assert_true(number(found, "clean", "value") == 0.5);
 	assert_int_equal(json_integer_value(json_object_get(found, "k")),
 	                 5); /* all there are */
@@ -99,7 +86,7 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 	assert_string_equal(json_string_value(json_object_get(found, "index")), "adapted");
 	json_decref(found);
 	o.k = 1; /* rows 0 and 1 are as near: the earlier one, of class 2 */
-	found = measure_f(ctx, test_path("votes"), &o);
+	found = measure_f(test_ctx, test_path("votes"), &o);
 	assert_true(number(found, "clean", "value") == 0);
 	json_decref(found);
 }
@@ -148,7 +135,7 @@ static invar_adapter *mirror(size_t w)
 	fwrite(weights, sizeof *weights, 2 * D * D + 2 * D + 2 * D * w, f);
 	fwrite((float[D]){0}, sizeof(float), w, f);
 	fclose(f);
-	if (invar_adapter_open(ctx, path, &e) != INVAR_OK)
+	if (invar_adapter_open(test_ctx, path, &e) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	return e;
 }
@@ -191,9 +178,9 @@ static void the_clean_index_stays_as_it_was(void **state)
 	inv_fill_normal(&s, 0, x, N * D);
 	for (size_t i = 0; i < N; i++)
 		labels[i] = (int64_t)i;
-	write_split(ctx, test_path("index"), "train", x, NULL, 0, labels, N, D);
-	write_split(ctx, test_path("index"), "test", x, NULL, 0, labels, N, D);
-	assert_int_equal(invar_bank_open(ctx, test_path("index"), &bank), INVAR_OK);
+	write_split(test_ctx, test_path("index"), "train", x, NULL, 0, labels, N, D);
+	write_split(test_ctx, test_path("index"), "test", x, NULL, 0, labels, N, D);
+	assert_int_equal(invar_bank_open(test_ctx, test_path("index"), &bank), INVAR_OK);
 	assert_true(accuracy(bank, e, "adapted") == 1);
 	assert_true(accuracy(bank, e, "clean") < 0.1);
 	assert_true(accuracy(bank, narrow, "adapted") == 1);
@@ -216,5 +203,5 @@ int main(void)
 		cmocka_unit_test(the_clean_index_stays_as_it_was),
 	};
 
-	return cmocka_run_group_tests(tests, make_context, free_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }
