@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include "failing.h"
+#include "formats/idx.h"
+#include "formats/jpeg.h"
 #include "formats/npy.h"
+#include "formats/png.h"
 #include "formats/safetensors.h"
 #include "support.h"
 
@@ -63,6 +66,60 @@ static invar_status save_safetensors(void *user)
 	return inv_safetensors_save(test_path("a.safetensors"), tensors, 2, metadata, 2);
 }
 
+/* Only our own allocations fail; those of libjpeg and libspng are theirs. */
+static invar_status decode_images(void *user)
+{
+	static const char *const names[] = {"cmyk.jpg", "exif6.jpg", "palette4.png",
+	                                    "turned.png"};
+	inv_image image = {0};
+	invar_status st = INVAR_OK;
+
+	(void)user;
+	for (size_t i = 0; i < 4 && st == INVAR_OK; i++) {
+		inv_map map;
+
+		assert_int_equal(
+			inv_map_open(test_source("tests/formats/images/%s", names[i]), &map), INVAR_OK);
+		st = i < 2 ? inv_jpeg_decode(map.data, map.size, names[i], &image)
+		           : inv_png_decode(map.data, map.size, names[i], &image);
+		inv_map_close(&map);
+		inv_image_clear(&image);
+	}
+	return st;
+}
+
+static invar_status encode_png(void *user)
+{
+	static const uint8_t rgb[12];
+	void *bytes;
+	size_t size;
+	invar_status st = inv_png_encode(rgb, 2, 2, &bytes, &size);
+
+	(void)user;
+	assert_true((st == INVAR_OK) == (bytes != NULL));
+	invar_free(bytes);
+	return st;
+}
+
+static invar_status open_idx(void *user)
+{
+	inv_idx *x;
+	invar_status st = inv_idx_open(test_source("fuzz/corpus/idx/images.gz"), &x);
+
+	(void)user;
+	assert_true((st == INVAR_OK) == (x != NULL));
+	inv_idx_close(x);
+	return st;
+}
+
+static void images_survive(void **state)
+{
+	(void)state;
+	assert_true(test_each_allocation_fails(decode_images, NULL) >= 6);
+	assert_true(test_each_allocation_fails(encode_png, NULL) >= 1);
+	assert_true(test_each_allocation_fails(open_idx, NULL) >= 3);
+}
+
 static void opening_npy_survives(void **state)
 {
 	(void)state;
@@ -98,6 +155,7 @@ static void saving_safetensors_survives(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(images_survive),
 		cmocka_unit_test(opening_npy_survives),
 		cmocka_unit_test(streaming_npy_survives),
 		cmocka_unit_test(writing_npy_survives),

@@ -7,6 +7,10 @@ if [ ! -d "$shared" ]; then
 	echo "skipped: there is no $shared"
 	exit 77
 fi
+if ! command -v xz > /dev/null; then
+	echo "skipped: there is no xz to unpack the archives"
+	exit 77
+fi
 shared=$(realpath "$shared")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

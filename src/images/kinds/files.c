@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -45,16 +44,30 @@ static void clear_listing(listing *l)
 	inv_names_clear(&l->images);
 }
 
-static invar_status list_entry(listing *l, const char *path, const char *name)
+/* Most file systems tell what an entry is; links, and all of it elsewhere, are asked. */
+static invar_status is_folder(const char *path, const struct dirent *entry, bool *out)
 {
-	char *whole = inv_join(path, name);
-	struct stat info;
-	bool there = whole && stat(whole, &info) == 0;
+	char *whole;
 
-	if (!whole)
+	*out = entry->d_type == DT_DIR;
+	if (entry->d_type == DT_DIR || entry->d_type == DT_REG)
+		return INVAR_OK;
+	if (!(whole = inv_join(path, entry->d_name)))
 		return no_memory(path);
+	*out = inv_is_folder(whole);
 	inv_free(whole);
-	if (there && S_ISDIR(info.st_mode))
+	return INVAR_OK;
+}
+
+static invar_status list_entry(listing *l, const char *path, const struct dirent *entry)
+{
+	const char *name = entry->d_name;
+	bool folder;
+	invar_status st = is_folder(path, entry, &folder);
+
+	if (st != INVAR_OK)
+		return st;
+	if (folder)
 		return inv_names_add(&l->folders, name, strlen(name));
 	if (is_image_name(name)) /* also a link that leads nowhere: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
@@ -73,7 +86,7 @@ static invar_status list_folder(const char *path, listing *l)
 		return inv_fail_errno(path, "cannot read the folder");
 	while (st == INVAR_OK && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.')
-			st = list_entry(l, path, entry->d_name);
+			st = list_entry(l, path, entry);
 	closedir(dir);
 	inv_names_sort(&l->folders);
 	inv_names_sort(&l->images);
