@@ -16,6 +16,14 @@ typedef void inv_block_fn(void *user, size_t block, unsigned thread);
 /* Calls fn for every block in [0, blocks), thread in [0, ctx->threads). */
 void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, void *user);
 
+/*
+ * The same for blocks that may fail: status and sentence are those of the first block,
+ * in their order, that did. Blocks behind it may be left out.
+ */
+typedef invar_status inv_try_fn(void *user, size_t block, unsigned thread);
+invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_fn *fn,
+                              void *user);
+
 double inv_sum_in_order(const double *partial, size_t count);
 
 static inline size_t inv_blocks(size_t items, size_t per_block)

@@ -131,6 +131,33 @@ static int see(void *user, const char *stage, uint64_t done, uint64_t total)
 	return h->answer;
 }
 
+static invar_status fail_from_third_on(void *user, size_t block, unsigned thread)
+{
+	unsigned char *seen = user;
+
+	(void)thread;
+	seen[block] = 1;
+	return block < 3 ? INVAR_OK : inv_fail(INVAR_E_FORMAT, "block %zu is bad", block);
+}
+
+static void the_first_block_that_fails_is_told(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++)
+		for (int turn = 0; turn < 50; turn++) {
+			unsigned char seen[40] = {0};
+			invar_context *ctx;
+
+			assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+			assert_int_equal(inv_parallel_try(ctx, 3, fail_from_third_on, seen), INVAR_OK);
+			assert_int_equal(inv_parallel_try(ctx, 40, fail_from_third_on, seen),
+			                 INVAR_E_FORMAT);
+			assert_string_equal(invar_last_error(), "block 3 is bad");
+			assert_true(seen[0] && seen[1] && seen[2] && seen[3]);
+			invar_context_free(ctx);
+		}
+}
+
 static void hooks_hear_lines_and_may_stop_the_work(void **state)
 {
 	heard h = {.answer = 0};
@@ -160,6 +187,7 @@ int main(void)
 		cmocka_unit_test(no_blocks_call_nothing),
 		cmocka_unit_test(a_context_has_the_threads_it_was_asked_for),
 		cmocka_unit_test(the_environment_caps_the_kernels),
+		cmocka_unit_test(the_first_block_that_fails_is_told),
 		cmocka_unit_test(hooks_hear_lines_and_may_stop_the_work),
 	};
 
