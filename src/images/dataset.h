@@ -46,6 +46,7 @@ struct invar_dataset {
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
 	int32_t *renumber;         /* [classes of the kind] by --classes; NULL: the same */
+	bool grey;                 /* its images have one channel, read as three equal ones */
 	bool whole;                /* has no splits of its own, so --holdout may make them */
 	int32_t *whole_labels;     /* of the split that --holdout has cut */
 	void *own;                 /* the kind's own */
@@ -54,6 +55,7 @@ struct invar_dataset {
 typedef struct inv_dataset_kind {
 	const char *name;
 	const char *standard_place; /* where PLACE is not given; NULL: it must be */
+	const char *normalisation;  /* its own constants, by name; NULL: none are known */
 	/* Adds classes and splits with the calls below; close follows if it fails. */
 	invar_status (*open)(invar_dataset *d);
 	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,

@@ -1,20 +1,11 @@
-/*
- * tensor.c - pictures to the tensors that encoders see, and back for looking at.
- *
- * As torchvision does it on Pillow images: the shorter side to N (bilinear, 8 bits),
- * the centre N x N, byte / 255, minus mean, by std.
- */
+/* tensor.c - pictures to the tensors that encoders see, and back for looking at. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
 #include "images/image.h"
-#include "images/normalise.h"
-#include "images/resize.h"
-
-enum { MOST_SIDE = 8192 };
+#include "images/prepare.h"
 
 void invar_tensor_defaults(invar_tensor_opts *o)
 {
@@ -57,85 +48,37 @@ invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rg
 
 /* ---- To a tensor ------------------------------------------------------------------- */
 
-/* 0 is native. */
-static invar_status read_side(const char *text, size_t *side)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	*side = 0;
-	if (strcmp(text, "native") == 0)
-		return INVAR_OK;
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > MOST_SIDE)
-		return inv_fail(INVAR_E_USE, "the size '%.40s' must be native or 1 to %d", text,
-		                MOST_SIDE);
-	*side = value;
-	return INVAR_OK;
-}
-
-/* A picture of bytes, perhaps one that was made on the way. */
-typedef struct picture {
-	const uint8_t *rgb;
-	size_t h, w;
-	uint8_t *own;
-} picture;
-
-static invar_status shrink(const invar_context *ctx, size_t side, picture *p)
-{
-	inv_resizer *r = NULL;
-	size_t h, w;
-	invar_status st;
-
-	inv_shorter_side(p->h, p->w, side, &h, &w);
-	if (h == p->h && w == p->w)
-		return INVAR_OK;
-	if (h > SIZE_MAX / w / 3 || !(p->own = inv_alloc(h * w * 3)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a picture of %zu x %zu pixels", w, h);
-	if ((st = inv_resizer_new(ctx->cpu, INV_BILINEAR, &r)) == INVAR_OK)
-		st = inv_resizer_run(r, p->rgb, p->h, p->w, 3, h, w, p->own);
-	inv_resizer_free(r);
-	p->rgb = p->own;
-	p->h = h;
-	p->w = w;
-	return st;
-}
-
-static invar_status cut_out(const inv_normalisation *n, const picture *p, size_t side,
-                            float **tensor, uint64_t shape[4])
-{
-	size_t h = side ? side : p->h, w = side ? side : p->w;
-	size_t at = inv_centre_offset(p->h, h) * p->w + inv_centre_offset(p->w, w);
-
-	if (!(*tensor = inv_calloc(3 * h, w * sizeof **tensor)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a tensor of %zu x %zu", h, w);
-	inv_normalise_bytes(n, p->rgb + 3 * at, h, w, p->w, 3, *tensor);
-	shape[0] = 1;
-	shape[1] = 3;
-	shape[2] = h;
-	shape[3] = w;
-	return INVAR_OK;
-}
-
 invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint32_t width,
                                    uint32_t height, const invar_tensor_opts *o,
                                    float **tensor, uint64_t shape[4])
 {
-	picture p = {.rgb = rgb, .h = height, .w = width};
-	inv_normalisation n;
+	inv_image image = {.pixels = (uint8_t *)(uintptr_t)rgb, /* only read */
+	                   .width = width,
+	                   .height = height,
+	                   .channels = INV_RGB};
+	inv_preparation p = {.filter = INV_BILINEAR, .channels = INV_RGB};
+	inv_preparer *r = NULL;
+	size_t h, w;
 	invar_status st;
-	size_t side;
 
 	*tensor = NULL;
 	if (!width || !height)
 		return inv_fail(INVAR_E_USE, "a picture must have pixels");
-	if ((st = read_side(o->side, &side)) != INVAR_OK ||
-	    (st = inv_normalisation_parse(o->normalize, &n)) != INVAR_OK)
+	if ((st = inv_side_parse(o->side, &p.side)) != INVAR_OK ||
+	    (st = inv_normalisation_parse(o->normalize, &p.normalisation)) != INVAR_OK ||
+	    (st = inv_prepared_size(&p, height, width, "the picture", &h, &w)) != INVAR_OK ||
+	    (st = inv_preparer_new(ctx->cpu, &p, &r)) != INVAR_OK)
 		return st;
-	if (side)
-		st = shrink(ctx, side, &p);
-	if (st == INVAR_OK)
-		st = cut_out(&n, &p, side, tensor, shape);
-	inv_free(p.own);
+	if (!(*tensor = inv_calloc(3 * h, w * sizeof **tensor)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for a tensor of %zu x %zu", h, w);
+	else
+		st = inv_prepare(r, &image, "the picture", *tensor);
+	inv_preparer_free(r);
+	memcpy(shape, (uint64_t[4]){1, INV_RGB, h, w}, 4 * sizeof *shape);
+	if (st != INVAR_OK) {
+		inv_free(*tensor);
+		*tensor = NULL;
+	}
 	return st;
 }
 

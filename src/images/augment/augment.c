@@ -77,12 +77,19 @@ const char *invar_augment_names(void)
 	return inv_op_names();
 }
 
+void inv_augment_pixels(invar_augment *a, const inv_normalisation *n)
+{
+	a->pixels = *n;
+	a->tools.channels = n->channels;
+}
+
 invar_status invar_augment_pixels(invar_augment *a, const char *normalize)
 {
-	invar_status st = inv_normalisation_parse(normalize, &a->pixels);
+	inv_normalisation n;
+	invar_status st = inv_normalisation_parse(normalize, &n);
 
 	if (st == INVAR_OK)
-		a->tools.channels = a->pixels.channels;
+		inv_augment_pixels(a, &n);
 	return st;
 }
 

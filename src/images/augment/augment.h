@@ -26,6 +26,9 @@ struct invar_augment {
 	inv_normalisation pixels;
 };
 
+/* How tensors were normalised, for operations that work on pixels. */
+void inv_augment_pixels(invar_augment *a, const inv_normalisation *n);
+
 /* [n, c, h, w] as a shape of one image; refuses what does not fit in memory. */
 invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out);
 

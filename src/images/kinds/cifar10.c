@@ -169,6 +169,7 @@ static void close_cifar10(invar_dataset *d)
 
 const inv_dataset_kind inv_cifar10 = {
 	.name = "cifar10",
+	.normalisation = "cifar10",
 	.open = open_cifar10,
 	.read = read_cifar10,
 	.measure = measure_cifar10,

@@ -109,6 +109,7 @@ static invar_status open_both(invar_dataset *d, const char *const *classes)
 
 	if (!(d->own = inv_calloc(1, sizeof(mnist))))
 		return inv_dataset_no_memory(d);
+	d->grey = true;
 	for (size_t k = 0; classes[k] && st == INVAR_OK; k++)
 		st = inv_dataset_add_class(d, classes[k]);
 	for (size_t k = 0; k < SPLITS && st == INVAR_OK; k++) {
@@ -183,6 +184,7 @@ static void close_mnist(invar_dataset *d)
 
 const inv_dataset_kind inv_mnist = {
 	.name = "mnist",
+	.normalisation = "mnist",
 	.open = open_mnist,
 	.read = read_mnist,
 	.measure = measure_mnist,
@@ -192,6 +194,7 @@ const inv_dataset_kind inv_mnist = {
 const inv_dataset_kind inv_fashion_mnist = {
 	.name = "fashion-mnist",
 	.standard_place = "/usr/share/datasets/fashion-mnist",
+	.normalisation = "fashion-mnist",
 	.open = open_fashion,
 	.read = read_mnist,
 	.measure = measure_mnist,

@@ -141,6 +141,7 @@ static invar_status open_npy(invar_dataset *d)
 	if (comma)
 		*comma = '\0';
 	st = open_images(a, d->place);
+	d->grey = a->channels == 1;
 	if (st == INVAR_OK && comma)
 		st = open_labels(d, comma + 1, &labels);
 	if (st != INVAR_OK) {

@@ -258,6 +258,7 @@ static void close_stl10(invar_dataset *d)
 
 const inv_dataset_kind inv_stl10 = {
 	.name = "stl10",
+	.normalisation = "stl10",
 	.open = open_stl10,
 	.read = read_stl10,
 	.measure = measure_stl10,

@@ -1,0 +1,134 @@
+/* prepare.c - see prepare.h. */
+#include "images/prepare.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define MOST_PIXELS \
+	((uint64_t)1 << 26) /* of a resized image before its centre is cut out */
+
+struct inv_preparer {
+	inv_preparation p;
+	inv_resizer *resizer;
+	uint8_t *plane, *resized; /* one channel of three equal ones; the right size */
+	size_t plane_room, resized_room;
+};
+
+invar_status inv_side_parse(const char *text, size_t *side)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	*side = 0;
+	if (strcmp(text, "native") == 0)
+		return INVAR_OK;
+	if (*text < '0' || *text > '9' || *end || value < 1 || value > INV_MOST_SIDE)
+		return inv_fail(INVAR_E_USE, "the size '%.40s' must be native or 1 to %d", text,
+		                INV_MOST_SIDE);
+	*side = value;
+	return INVAR_OK;
+}
+
+/* A strip of one pixel's width would be enlarged beyond any memory. */
+static invar_status resized_size(const inv_preparation *p, uint32_t height, uint32_t width,
+                                 const char *name, size_t *h, size_t *w)
+{
+	*h = height;
+	*w = width;
+	if (!height || !width)
+		return inv_fail(INVAR_E_FORMAT, "%s: has no pixels", name);
+	if (p->side)
+		inv_shorter_side(height, width, p->side, h, w);
+	if ((uint64_t)*h * *w > MOST_PIXELS && p->side)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %" PRIu32 " x %" PRIu32
+		                " pixels, too narrow a strip to be resized to %zu",
+		                name, width, height, p->side);
+	return INVAR_OK;
+}
+
+invar_status inv_prepared_size(const inv_preparation *p, uint32_t height, uint32_t width,
+                               const char *name, size_t *h, size_t *w)
+{
+	invar_status st = resized_size(p, height, width, name, h, w);
+
+	if (p->side)
+		*h = *w = p->side;
+	return st;
+}
+
+invar_status inv_preparer_new(unsigned cpu, const inv_preparation *p, inv_preparer **out)
+{
+	inv_preparer *r = inv_calloc(1, sizeof *r);
+	invar_status st;
+
+	*out = NULL;
+	if (!r)
+		return inv_fail(INVAR_E_NOMEM, "no memory to prepare images");
+	r->p = *p;
+	if ((st = inv_resizer_new(cpu, p->filter, &r->resizer)) != INVAR_OK) {
+		inv_preparer_free(r);
+		return st;
+	}
+	*out = r;
+	return INVAR_OK;
+}
+
+void inv_preparer_free(inv_preparer *r)
+{
+	if (!r)
+		return;
+	inv_resizer_free(r->resizer);
+	inv_free(r->plane);
+	inv_free(r->resized);
+	inv_free(r);
+}
+
+static invar_status grow(uint8_t **bytes, size_t *room, size_t wanted, const char *name)
+{
+	if (*room >= wanted)
+		return INVAR_OK;
+	inv_free(*bytes);
+	*bytes = inv_alloc(wanted);
+	*room = *bytes ? wanted : 0;
+	return *bytes ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory to resize it", name);
+}
+
+static invar_status take_one_channel(inv_preparer *r, const uint8_t **pixels, size_t count,
+                                     const char *name)
+{
+	invar_status st = grow(&r->plane, &r->plane_room, count, name);
+
+	for (size_t i = 0; st == INVAR_OK && i < count; i++)
+		r->plane[i] = (*pixels)[INV_RGB * i];
+	*pixels = r->plane;
+	return st;
+}
+
+invar_status inv_prepare(inv_preparer *r, const inv_image *image, const char *name,
+                         float *out)
+{
+	const uint8_t *pixels = image->pixels;
+	size_t c = r->p.channels, h, w, out_h, out_w, corner;
+	invar_status st = resized_size(&r->p, image->height, image->width, name, &h, &w);
+
+	if (st == INVAR_OK && c == 1)
+		st = take_one_channel(r, &pixels, (size_t)image->height * image->width, name);
+	if (st == INVAR_OK && (h != image->height || w != image->width)) {
+		st = grow(&r->resized, &r->resized_room, h * w * c, name);
+		if (st == INVAR_OK)
+			st = inv_resizer_run(r->resizer, pixels, image->height, image->width, c, h, w,
+			                     r->resized);
+		pixels = r->resized;
+	}
+	if (st != INVAR_OK)
+		return st;
+	out_h = r->p.side ? r->p.side : h;
+	out_w = r->p.side ? r->p.side : w;
+	corner = inv_centre_offset(h, out_h) * w + inv_centre_offset(w, out_w);
+	inv_normalise_bytes(&r->p.normalisation, pixels + corner * c, out_h, out_w, w, c, out);
+	return INVAR_OK;
+}
