@@ -19,6 +19,7 @@
  *     3. option structs and fields      8. losses on given arrays
  *     4. arrays, files and adapters     9. measurements
  *     5. images and data sets           10. augmentations
+ *                                       11. encoders and encoding
  *
  * Rules that hold everywhere:
  *   - every call that can fail returns an invar_status; the sentence that says
@@ -619,6 +620,57 @@ INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *
 INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
                                              const uint64_t shape[4], const char *normalize,
                                              uint8_t **rgb);
+
+/* ---- 11. Encoders and encoding ---------------------------------------------------- */
+
+/*
+ * F, the frozen network. "pixels" is no network: the normalised tensor itself,
+ * flattened, of one channel where the data set's images have one.
+ */
+typedef struct invar_encoder invar_encoder;
+
+typedef struct invar_encoder_opts {
+	size_t size;
+	const char *encoder; /* one of invar_encoder_names; "pixels" */
+} invar_encoder_opts;
+
+INVAR_API void invar_encoder_defaults(invar_encoder_opts *o);
+INVAR_API const char *invar_encoder_names(void); /* "pixels|…" */
+/* weights is NULL for encoders that have none; o may be NULL. */
+INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
+                                          const invar_encoder_opts *o, invar_encoder **out);
+INVAR_API const char *invar_encoder_name(const invar_encoder *e); /* views */
+/* The width of a feature of images of this shape. */
+INVAR_API invar_status invar_encoder_width(const invar_encoder *e, const uint64_t shape[4],
+                                           uint64_t *width);
+/* Tensors [n, c, h, w] to features [n, width]; the same bits for any n and threads. */
+INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
+                                         const uint64_t shape[4], float *out);
+INVAR_API void invar_encoder_close(invar_encoder *e);
+
+typedef struct invar_encode_opts {
+	size_t size;
+	const char *augment;       /* SPEC of the copies; NULL: no copies */
+	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 of test, else 10 */
+	const char *augment_space; /* "normalized", or "pixel": augmented before that */
+	const char *side;          /* "native" or N, as in invar_tensor_opts; NULL: encoder's */
+	const char *normalize;     /* as there; NULL: the encoder's, or the data set's */
+	const char *mean, *std;    /* numbers "0.5" or "0.48,0.46,0.41"; NULL: as above */
+	const char *dtype;         /* "float32" or "float16" */
+	uint64_t seed;             /* 0 */
+} invar_encode_opts;
+
+INVAR_API void invar_encode_defaults(invar_encode_opts *o);
+INVAR_API const invar_field *invar_encode_fields(size_t *count);
+
+/*
+ * Writes features of every split of a data set that is open into a bank, a folder that
+ * need not exist yet. What is there is kept: further splits and further copies can be
+ * added, and end in the same bytes as if they had been asked for at once. A bank of
+ * another encoder, SPEC, size or seed is refused.
+ */
+INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
+                                    const invar_encode_opts *o, const char *bank);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@ $ invar
 >   demo        shows the whole method on features that it makes up
 >   data        shows what is in a data set of images
 >   augment     shows what an augmentation does, and does it
+>   encode      turns images and augmented copies of them into a bank of features
 >   train       trains an adapter on a bank of features
 >   apply       applies an adapter to features
 >   eval        measures what adapters do to a bank's features

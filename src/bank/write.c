@@ -1,0 +1,434 @@
+/* write.c - see write.h for the invariants of a bank that grows. */
+#include "bank/write.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "formats/npy.h"
+#include "images/spec.h"
+
+enum { SPELLED = 120, MOST_COPIES = 100000 };
+
+struct inv_bank_writer {
+	char *path;
+	json_t *json;
+};
+
+static invar_status no_memory(const char *path)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", path);
+}
+
+char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name)
+{
+	char *folder = inv_join(w->path, split), *path = folder ? inv_join(folder, name) : NULL;
+
+	inv_free(folder);
+	return path;
+}
+
+/* ---- What is there --------------------------------------------------------------------
+ */
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t a = strlen(text), b = strlen(end);
+
+	return a >= b && strcmp(text + a - b, end) == 0;
+}
+
+typedef struct contents {
+	bool split, other; /* some split with clean rows; anything else but *.part */
+} contents;
+
+static invar_status look_into(const char *path, contents *out)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	*out = (contents){0};
+	if (!dir)
+		return inv_fail_errno(path, "cannot read the folder");
+	while (st == INVAR_OK && (entry = readdir(dir))) {
+		char *folder, *clean;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		folder = inv_join(path, entry->d_name);
+		clean = folder ? inv_join(folder, "clean.npy") : NULL;
+		if (!clean)
+			st = no_memory(path);
+		else if (inv_exists(clean))
+			out->split = true;
+		else if (!ends_in(entry->d_name, ".part"))
+			out->other = true;
+		inv_free(folder);
+		inv_free(clean);
+	}
+	closedir(dir);
+	return st;
+}
+
+static invar_status count_copies(const inv_bank_writer *w, const char *split,
+                                 uint64_t *copies)
+{
+	for (*copies = 0; *copies < MOST_COPIES; ++*copies) {
+		char name[INV_ARRAY_NAME];
+		char *path =
+			inv_bank_writer_path(w, split, inv_array_name((int32_t)*copies, false, name));
+		bool there = path && inv_exists(path);
+
+		inv_free(path);
+		if (!path)
+			return no_memory(w->path);
+		if (!there)
+			break;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
+                                  inv_finished *out)
+{
+	char *path = inv_bank_writer_path(w, split, "clean.npy");
+	inv_npy *clean = NULL;
+	invar_status st = path ? INVAR_OK : no_memory(w->path);
+
+	*out = (inv_finished){0};
+	if (st == INVAR_OK && inv_exists(path)) {
+		st = inv_npy_open(path, &clean);
+		if (st == INVAR_OK && clean->h.rank != 2)
+			st = inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, 2 were expected", path,
+			              clean->h.rank);
+	}
+	if (st == INVAR_OK && clean) {
+		out->clean = true;
+		out->rows = clean->h.shape[0];
+		out->width = clean->h.shape[1];
+		st = count_copies(w, split, &out->copies);
+	}
+	inv_npy_close(clean);
+	inv_free(path);
+	return st;
+}
+
+/* ---- What it says of itself ------------------------------------------------------------
+ */
+
+static const char *spell(const json_t *value, char out[SPELLED])
+{
+	const char *plain = json_string_value(value);
+	char *text = plain ? NULL : inv_json_text(value, 0);
+	const char *shown = plain ? plain : text ? text : "?";
+	int most = SPELLED - 4;
+
+	snprintf(out, SPELLED, "%.*s%s", most, shown, strlen(shown) > (size_t)most ? "…" : "");
+	inv_free(text);
+	return out;
+}
+
+static bool is_null(const json_t *value)
+{
+	return !value || json_is_null(value);
+}
+
+/* These come with the first copy, so a bank without copies says null. */
+static bool describes_copies(const char *key)
+{
+	return strncmp(key, "augment", 7) == 0 || strcmp(key, "seed") == 0;
+}
+
+static invar_status check_value(const char *path, const char *key, const json_t *theirs,
+                                const json_t *ours)
+{
+	char a[SPELLED], b[SPELLED];
+
+	if ((is_null(theirs) && is_null(ours)) || (theirs && ours && json_equal(theirs, ours)))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its %s is %s but %s was asked for; give such features a bank of "
+	                "their own",
+	                path, key, is_null(theirs) ? "not known" : spell(theirs, a),
+	                is_null(ours) ? "none" : spell(ours, b));
+}
+
+/* "rotation:degrees=-180..180" is "rotation". */
+static bool same_augment(const json_t *theirs, const json_t *ours)
+{
+	const char *text = json_string_value(theirs), *canonical = json_string_value(ours);
+	inv_spec *spec = text && canonical ? inv_alloc(sizeof *spec) : NULL;
+	bool same = spec && inv_spec_parse(text, spec) == INVAR_OK &&
+	            strcmp(spec->canonical, canonical) == 0;
+
+	inv_free(spec);
+	return same;
+}
+
+static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
+{
+	invar_status st = INVAR_OK;
+	const char *key;
+	json_t *ours;
+
+	json_object_foreach ((json_t *)(uintptr_t)about, key, ours) {
+		const json_t *other = json_object_get(theirs, key);
+
+		if (describes_copies(key) && (is_null(other) || is_null(ours)))
+			continue;
+		if (strcmp(key, "augment") == 0 && same_augment(other, ours))
+			continue;
+		st = json_is_object(ours) && json_is_object(other)
+		         ? check_about(path, other, ours)
+		         : check_value(path, key, other, ours);
+		if (st != INVAR_OK)
+			break;
+	}
+	return st;
+}
+
+/* What was null and is known now. */
+static bool learn(json_t *json, const json_t *about)
+{
+	const char *key;
+	json_t *ours;
+	bool fine = true;
+
+	json_object_foreach ((json_t *)(uintptr_t)about, key, ours)
+		if (is_null(json_object_get(json, key)))
+			fine = json_object_set(json, key, ours) == 0 && fine;
+	return fine;
+}
+
+static json_t *say_anew(const json_t *about)
+{
+	json_t *json = json_pack("{s:s, s:i}", "format", "invar-bank", "version", 1);
+	json_t *splits = json_object();
+	bool fine = json && splits && json_object_update(json, (json_t *)(uintptr_t)about) == 0;
+
+	if (fine && json_object_set(json, "splits", splits) == 0) {
+		json_decref(splits);
+		return json;
+	}
+	json_decref(splits);
+	json_decref(json);
+	return NULL;
+}
+
+static invar_status check_format(const char *path, const json_t *json)
+{
+	const char *format = json_string_value(json_object_get(json, "format"));
+
+	if (!format || strcmp(format, "invar-bank") != 0)
+		return inv_fail(INVAR_E_FORMAT, "%s: its format is %s but must be invar-bank", path,
+		                format ? format : "missing");
+	if (json_integer_value(json_object_get(json, "version")) != 1)
+		return inv_fail(INVAR_E_FORMAT, "%s: only version 1 is known", path);
+	return INVAR_OK;
+}
+
+static invar_status save(const inv_bank_writer *w)
+{
+	char *path = inv_join(w->path, "bank.json");
+	invar_status st = path ? inv_json_save(path, w->json) : no_memory(w->path);
+
+	inv_free(path);
+	return st;
+}
+
+static invar_status take_up(inv_bank_writer *w, const char *json, const json_t *about)
+{
+	json_t *splits;
+	invar_status st = inv_json_load(json, &w->json);
+
+	if (st == INVAR_OK)
+		st = check_format(json, w->json);
+	if (st == INVAR_OK)
+		st = check_about(json, w->json, about);
+	if (st != INVAR_OK)
+		return st;
+	splits = json_object_get(w->json, "splits");
+	if (!json_is_object(splits) &&
+	    json_object_set_new(w->json, "splits", json_object()) != 0)
+		return no_memory(w->path);
+	return learn(w->json, about) ? INVAR_OK : no_memory(w->path);
+}
+
+static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
+{
+	char *json = inv_join(w->path, "bank.json");
+	bool described = json && inv_exists(json);
+	contents found = {0};
+	invar_status st = json ? look_into(w->path, &found) : no_memory(w->path);
+
+	if (st == INVAR_OK && !described && (found.split || found.other))
+		st =
+			inv_fail(INVAR_E_MISMATCH,
+		             "%s: is there already and has no bank.json that says how it was made; "
+		             "give the new bank another name",
+		             w->path);
+	else if (st == INVAR_OK && found.split)
+		st = take_up(w, json, about);
+	else if (st == INVAR_OK && !(w->json = say_anew(about)))
+		st = no_memory(w->path);
+	inv_free(json);
+	return st;
+}
+
+invar_status inv_bank_writer_open(const char *path, const json_t *about,
+                                  inv_bank_writer **out)
+{
+	inv_bank_writer *w = inv_calloc(1, sizeof *w);
+	invar_status st;
+
+	*out = NULL;
+	if (!w || !(w->path = inv_strdup(path))) {
+		inv_free(w);
+		return no_memory(path);
+	}
+	st = inv_make_folder(path);
+	if (st == INVAR_OK)
+		st = find_or_begin(w, about);
+	if (st != INVAR_OK) {
+		inv_bank_writer_close(w);
+		return st;
+	}
+	*out = w;
+	return INVAR_OK;
+}
+
+void inv_bank_writer_close(inv_bank_writer *w)
+{
+	if (!w)
+		return;
+	json_decref(w->json);
+	inv_free(w->path);
+	inv_free(w);
+}
+
+/* ---- Splits ----------------------------------------------------------------------------
+ */
+
+const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split)
+{
+	return json_object_get(json_object_get(w->json, "splits"), split);
+}
+
+invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
+                                   const json_t *entry, bool copies)
+{
+	json_t *splits = json_object_get(w->json, "splits");
+	char *folder = inv_join(w->path, split);
+	char *aug = folder ? inv_join(folder, "aug") : NULL;
+	invar_status st = aug ? inv_make_folder(folder) : no_memory(w->path);
+
+	if (st == INVAR_OK && copies)
+		st = inv_make_folder(aug);
+	inv_free(aug);
+	inv_free(folder);
+	if (st != INVAR_OK)
+		return st;
+	if (json_object_set(splits, split, (json_t *)(uintptr_t)entry) != 0)
+		return no_memory(w->path);
+	return save(w);
+}
+
+invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
+                                    const int64_t *labels, uint64_t rows)
+{
+	char *path = inv_bank_writer_path(w, split, "labels.npy");
+	inv_npy_writer *npy = NULL;
+	invar_status st =
+		path ? inv_npy_create(path, INV_I64, 1, &rows, &npy) : no_memory(w->path);
+
+	inv_free(path);
+	if (st == INVAR_OK)
+		st = inv_npy_put_int(npy, labels, rows);
+	if (st == INVAR_OK)
+		return inv_npy_commit(npy);
+	inv_npy_abort(npy);
+	return st;
+}
+
+/* ---- Rows of one array -----------------------------------------------------------------
+ */
+
+struct inv_rows {
+	inv_npy_writer *npy;
+	char *path;
+	uint64_t width, done;
+};
+
+const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME])
+{
+	if (copy == INVAR_CLEAN)
+		snprintf(name, INV_ARRAY_NAME, "clean.npy");
+	else
+		snprintf(name, INV_ARRAY_NAME, "aug/%03" PRId32 "%s.npy", copy,
+		         params ? ".params" : "");
+	return name;
+}
+
+static void free_rows(inv_rows *r)
+{
+	inv_free(r->path);
+	inv_free(r);
+}
+
+void inv_rows_abandon(inv_rows *r)
+{
+	if (!r)
+		return;
+	inv_npy_abort(r->npy);
+	free_rows(r);
+}
+
+invar_status inv_rows_create(const inv_bank_writer *w, const char *split, const char *name,
+                             inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out)
+{
+	uint64_t shape[2] = {rows, width};
+	inv_rows *r = inv_calloc(1, sizeof *r);
+	invar_status st;
+
+	*out = NULL;
+	if (!r || !(r->path = inv_bank_writer_path(w, split, name))) {
+		inv_free(r);
+		return no_memory(w->path);
+	}
+	r->width = width;
+	st = inv_npy_create(r->path, dtype, 2, shape, &r->npy);
+	if (st != INVAR_OK) {
+		inv_rows_abandon(r);
+		return st;
+	}
+	*out = r;
+	return INVAR_OK;
+}
+
+invar_status inv_rows_put(inv_rows *r, const float *data, uint64_t rows)
+{
+	invar_status st;
+
+	for (uint64_t i = 0; i < rows * r->width; i++)
+		if (!isfinite(data[i]))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "%s: its element [%" PRIu64 ", %" PRIu64 "] would be %s",
+			                r->path, r->done + i / r->width, i % r->width,
+			                isnan(data[i]) ? "NaN" : "Inf");
+	st = inv_npy_put(r->npy, data, rows * r->width);
+	r->done += rows;
+	return st;
+}
+
+invar_status inv_rows_finish(inv_rows *r)
+{
+	invar_status st = inv_npy_commit(r->npy);
+
+	free_rows(r);
+	return st;
+}

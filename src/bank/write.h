@@ -1,0 +1,73 @@
+/*
+ * write.h - making a bank, and adding splits and copies to one.
+ *
+ * Invariants of a bank while it grows:
+ *   1. bank.json is there before the first array; what it says holds for all of them.
+ *   2. An array appears complete or not at all. Labels come before the clean rows, the
+ *      parameters of a copy before the copy: clean.npy means that the split is there,
+ *      aug/NNN.npy that its copy is.
+ *   3. What is there is not written again, so that copies can be added later.
+ *   4. Nothing that is written depends on the time or on where files lie.
+ */
+#ifndef INV_BANK_WRITE_H
+#define INV_BANK_WRITE_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "formats/dtype.h"
+
+typedef struct inv_bank_writer inv_bank_writer;
+
+/*
+ * Makes the folder, or takes up the bank that is there if `about` agrees with what it
+ * says of itself; null agrees with anything where copies are described. A bank without a
+ * single split says nothing yet.
+ */
+invar_status inv_bank_writer_open(const char *path, const json_t *about,
+                                  inv_bank_writer **out);
+void inv_bank_writer_close(inv_bank_writer *w); /* accepts NULL */
+
+/* "BANK/split/name"; gives, inv_free. NULL if there is no memory. */
+char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name);
+
+/* What there is of a split. */
+typedef struct inv_finished {
+	bool clean;
+	uint64_t rows, width; /* of the clean rows */
+	uint64_t copies;      /* 000, 001 … without a gap */
+} inv_finished;
+
+invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
+                                  inv_finished *out);
+
+/* What bank.json says of a split, or NULL; views. */
+const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split);
+
+/* Makes the folders of a split, with or without copies, and saves bank.json. */
+invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
+                                   const json_t *entry, bool copies);
+
+invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
+                                    const int64_t *labels, uint64_t rows);
+
+/* ---- Rows of one array ----------------------------------------------------------------
+ */
+
+enum { INV_ARRAY_NAME = 40 };
+
+/* "clean.npy" for INVAR_CLEAN, else "aug/003.npy"; `params`: "aug/003.params.npy". */
+const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME]);
+
+typedef struct inv_rows inv_rows;
+
+/* float32 or float16; the room on the disk is reserved now. */
+invar_status inv_rows_create(const inv_bank_writer *w, const char *split, const char *name,
+                             inv_dtype dtype, uint64_t rows, uint64_t width,
+                             inv_rows **out);
+/* The next rows, in order. NaN and Inf are refused by file, row and column. */
+invar_status inv_rows_put(inv_rows *r, const float *data, uint64_t rows);
+invar_status inv_rows_finish(inv_rows *r); /* frees r; fails if rows are missing */
+void inv_rows_abandon(inv_rows *r);        /* frees r; accepts NULL */
+
+#endif

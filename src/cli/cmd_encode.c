@@ -1,0 +1,147 @@
+/* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "cli/options.h"
+#include "cli/term.h"
+
+typedef struct encode_values {
+	inv_common common;
+	const char *output, *encoder;
+	invar_encode_opts encode;
+	invar_dataset_opts dataset;
+} encode_values;
+
+static const inv_example examples[] = {
+	{"invar encode fashion-mnist: -o bank --encoder pixels --augment rotation",
+     "pixels of every image, 10 turned copies of train and 5 of test"},
+	{"invar encode fashion-mnist: -o bank --augment rotation --copies 20",
+     "the same later: adds the copies that are missing"},
+	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
+     "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"DATASET",
+     "stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, tiny-imagenet:DIR, "
+     "folder:DIR or npy:IMAGES[,LABELS]",
+     1, 1},
+	{0},
+};
+
+static const invar_field own_table[] = {
+	{"output", INVAR_FIELD_TEXT, offsetof(encode_values, output), 0, 0, 0, NULL, "BANK",
+     "Result", "folder to fill with features, or a bank that gets more of them"},
+	{"encoder", INVAR_FIELD_TEXT, offsetof(encode_values, encoder), 0, 0,
+     INVAR_FIELD_RESULT, "pixels", "NAME", "Encoder",
+     "what makes features of images; pixels: the normalised pixels themselves"},
+};
+INV_FIELDS_FUNCTION(own_fields, own_table)
+
+static const inv_option_table tables[] = {
+	{own_fields, 0},
+	{invar_encode_fields, offsetof(encode_values, encode)},
+	{invar_dataset_fields, offsetof(encode_values, dataset)},
+	{0},
+};
+
+static void defaults(void *values)
+{
+	encode_values *v = values;
+
+	v->encoder = "pixels";
+	invar_encode_defaults(&v->encode);
+	invar_dataset_defaults(&v->dataset);
+}
+
+static invar_status encode(inv_session *s, const encode_values *v)
+{
+	invar_encoder_opts o;
+	invar_dataset *dataset = NULL;
+	invar_encoder *encoder = NULL;
+	invar_status st = invar_dataset_open(s->ctx, s->argument[0], &v->dataset, &dataset);
+
+	invar_encoder_defaults(&o);
+	o.encoder = v->encoder;
+	if (st == INVAR_OK)
+		st = invar_encoder_open(s->ctx, NULL, &o, &encoder);
+	if (st == INVAR_OK)
+		st = invar_encode(encoder, dataset, &v->encode, v->output);
+	invar_encoder_close(encoder);
+	invar_dataset_close(dataset);
+	return st;
+}
+
+static json_t *splits_json(const invar_bank *b)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < invar_bank_splits(b); i++) {
+		const char *name = invar_bank_split(b, i);
+
+		json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:b}", "name", name, "rows",
+		                                     (json_int_t)invar_bank_rows(b, name), "copies",
+		                                     (json_int_t)invar_bank_copies(b, name),
+		                                     "labels", invar_bank_has_labels(b, name)));
+	}
+	return all;
+}
+
+static invar_status tell_result(inv_session *s, const encode_values *v)
+{
+	invar_bank *b;
+	invar_status st = invar_bank_open(s->ctx, v->output, &b);
+
+	if (st == INVAR_OK && s->common->json)
+		st = inv_print_json(
+			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", v->encoder,
+		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
+	if (st == INVAR_OK) {
+		inv_term_say(s->term,
+		             "%s holds features of %u numbers; next: invar train %s -o RUN",
+		             v->output, (unsigned)invar_bank_dim(b), v->output);
+		inv_term_close(s->term);
+	}
+	invar_bank_close(b);
+	return st;
+}
+
+static invar_status run(inv_session *s, void *values)
+{
+	encode_values *v = values;
+	invar_status st;
+
+	if ((st = inv_need(s, v->output, "the folder for the bank is missing: -o BANK")) !=
+	        INVAR_OK ||
+	    (st = inv_session_start(s)) != INVAR_OK)
+		return st;
+	st = encode(s, v);
+	if (st == INVAR_E_CANCELLED)
+		return inv_fault(s, st,
+		                 "interrupted; arrays that are finished stay in %s, and the same "
+		                 "command makes the others",
+		                 v->output);
+	return st == INVAR_OK ? tell_result(s, v) : st;
+}
+
+const inv_command inv_cmd_encode = {
+	.name = "encode",
+	.purpose = "turns images and augmented copies of them into a bank of features",
+	.usage = "DATASET -o BANK [options]",
+	.about =
+		"Images are decoded, resized where a size is asked for (byte for byte as Pillow "
+		"does it), normalised, augmented and encoded; BANK gets the clean rows, labels, "
+		"copies with the parameters that were drawn, and bank.json, which says how all "
+		"this "
+		"was made. What is there already is kept: other splits and more copies can be "
+		"added "
+		"later and have the same bytes as if they had been made at once. Features of "
+		"another encoder, SPEC, size or seed are refused.",
+	.examples = examples,
+	.arguments = arguments,
+	.tables = tables,
+	.values = sizeof(encode_values),
+	.defaults = defaults,
+	.run = run,
+};

@@ -1,0 +1,507 @@
+/* test_encode.c - images to banks: right rows, the same bytes however they were made. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bank/bank.h"
+#include "images/augment/augment.h"
+#include "support.h"
+
+enum { N = 1100, H = 5, W = 4, CELLS = H * W, CLASSES = 3 };
+
+static invar_context *one, *two;
+static char grey_text[4400];
+
+static uint8_t pixel(size_t image, size_t at)
+{
+	return (uint8_t)((image * 31 + at * 57 + image * at) % 256);
+}
+
+/* A grey data set of N images, and labels 0, 1, 2, 0 … */
+static void make_grey(const char *images, const char *labels, unsigned other)
+{
+	uint64_t shape[3] = {N, H, W}, rows = N;
+	float *x = malloc(N * CELLS * sizeof *x);
+	inv_npy_writer *w;
+
+	for (size_t i = 0; i < N * CELLS; i++)
+		x[i] = (float)pixel(i / CELLS + other, i % CELLS) / 255;
+	assert_int_equal(invar_array_write(one, images, x, 3, shape, INVAR_FLOAT32), INVAR_OK);
+	free(x);
+	assert_int_equal(inv_npy_create(labels, INV_I64, 1, &rows, &w), INVAR_OK);
+	for (int64_t i = 0; i < N; i++) {
+		int64_t label = i % CLASSES;
+
+		assert_int_equal(inv_npy_put_int(w, &label, 1), INVAR_OK);
+	}
+	assert_int_equal(inv_npy_commit(w), INVAR_OK);
+}
+
+static int set_up(void **state)
+{
+	char images[2000], labels[2000];
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &one), INVAR_OK);
+	assert_int_equal(invar_context_new(2, NULL, &two), INVAR_OK);
+	snprintf(images, sizeof images, "%s", test_path("x.npy"));
+	snprintf(labels, sizeof labels, "%s", test_path("y.npy"));
+	make_grey(images, labels, 0);
+	snprintf(grey_text, sizeof grey_text, "npy:%s,%s", images, labels);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	invar_context_free(one);
+	invar_context_free(two);
+	return 0;
+}
+
+static invar_encode_opts turned(const char *copies)
+{
+	invar_encode_opts o;
+
+	invar_encode_defaults(&o);
+	o.augment = "rotation+noise:std=0.1";
+	o.copies = copies;
+	o.seed = 7;
+	return o;
+}
+
+static invar_status encode(invar_context *ctx, const char *text,
+                           const invar_dataset_opts *d, const invar_encode_opts *o,
+                           const char *bank)
+{
+	invar_dataset *dataset = NULL;
+	invar_encoder *e = NULL;
+	char path[2000];
+	invar_status st;
+
+	snprintf(path, sizeof path, "%s", test_path("%s", bank));
+	st = invar_dataset_open(ctx, text, d, &dataset);
+	if (st == INVAR_OK)
+		st = invar_encoder_open(ctx, NULL, NULL, &e);
+	if (st == INVAR_OK)
+		st = invar_encode(e, dataset, o, path);
+	invar_encoder_close(e);
+	invar_dataset_close(dataset);
+	return st;
+}
+
+static invar_bank *open_bank(const char *name)
+{
+	invar_bank *b;
+
+	assert_int_equal(invar_bank_open(one, test_path("%s", name), &b), INVAR_OK);
+	return b;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *file)
+{
+	size_t na, nb;
+	char *x = test_read(test_path("%s/%s", a, file), &na);
+	char *y = test_read(test_path("%s/%s", b, file), &nb);
+
+	if (na != nb || memcmp(x, y, na) != 0)
+		fail_msg("%s of %s and of %s differ", file, a, b);
+	free(x);
+	free(y);
+}
+
+static void assert_same_bank(const char *a, const char *b, unsigned copies)
+{
+	assert_same_file(a, b, "bank.json");
+	assert_same_file(a, b, "train/clean.npy");
+	assert_same_file(a, b, "train/labels.npy");
+	for (unsigned i = 0; i < copies; i++) {
+		char name[40];
+
+		snprintf(name, sizeof name, "train/aug/%03u.npy", i);
+		assert_same_file(a, b, name);
+		snprintf(name, sizeof name, "train/aug/%03u.params.npy", i);
+		assert_same_file(a, b, name);
+	}
+}
+
+/* ---- Claims ---------------------------------------------------------------------------
+ */
+
+static void clean_rows_are_the_normalised_pixels(void **state)
+{
+	invar_encode_opts o;
+	invar_bank *b;
+	float *rows = malloc(N * CELLS * sizeof *rows);
+	int64_t labels[N];
+
+	(void)state;
+	invar_encode_defaults(&o);
+	o.mean = "0.25";
+	o.std = "0.3";
+	assert_int_equal(encode(two, grey_text, NULL, &o, "plain"), INVAR_OK);
+	b = open_bank("plain");
+	assert_int_equal(invar_bank_dim(b), CELLS); /* one channel, for the images are grey */
+	assert_int_equal(invar_bank_rows(b, "train"), N);
+	assert_int_equal(invar_bank_copies(b, "train"), 0);
+	assert_string_equal(invar_bank_field(b, "encoder"), "pixels");
+	assert_null(invar_bank_field(b, "augment"));
+	assert_int_equal(invar_bank_read(b, "train", INVAR_CLEAN, 0, N, rows), INVAR_OK);
+	for (size_t i = 0; i < N * CELLS; i++)
+		assert_true(rows[i] == ((float)pixel(i / CELLS, i % CELLS) / 255 - 0.25f) / 0.3f);
+	assert_int_equal(invar_bank_labels(b, "train", labels), INVAR_OK);
+	for (int64_t i = 0; i < N; i++)
+		assert_int_equal(labels[i], i % CLASSES);
+	invar_bank_close(b);
+	free(rows);
+}
+
+static void threads_and_the_order_of_calls_change_no_byte(void **state)
+{
+	invar_encode_opts o = turned("5");
+
+	(void)state;
+	assert_int_equal(encode(one, grey_text, NULL, &o, "at-once"), INVAR_OK);
+	assert_int_equal(encode(two, grey_text, NULL, &o, "two-threads"), INVAR_OK);
+	assert_same_bank("at-once", "two-threads", 5);
+	o.copies = "2";
+	assert_int_equal(encode(two, grey_text, NULL, &o, "later"), INVAR_OK);
+	o.copies = "train=5";
+	assert_int_equal(encode(one, grey_text, NULL, &o, "later"), INVAR_OK);
+	assert_same_bank("at-once", "later", 5);
+	o.copies = "1"; /* fewer than are there: they stay */
+	assert_int_equal(encode(one, grey_text, NULL, &o, "later"), INVAR_OK);
+	assert_same_bank("at-once", "later", 5);
+	assert_int_equal(encode(one, grey_text, NULL, NULL, "clean-first"), INVAR_OK);
+	o.copies = "5";
+	assert_int_equal(encode(one, grey_text, NULL, &o, "clean-first"), INVAR_OK);
+	assert_same_bank("at-once", "clean-first", 5);
+}
+
+/* More copies than one walk fills, and a batch that is not the whole split. */
+static void many_copies_take_several_walks(void **state)
+{
+	invar_encode_opts o = turned("40");
+	invar_dataset_opts few;
+	float a[CELLS], c[CELLS];
+	invar_bank *x, *y;
+
+	(void)state;
+	invar_dataset_defaults(&few);
+	few.limit = 19;
+	assert_int_equal(encode(two, grey_text, &few, &o, "many"), INVAR_OK);
+	x = open_bank("many");
+	y = open_bank("at-once");
+	assert_int_equal(invar_bank_copies(x, "train"), 40);
+	for (int32_t copy = -1; copy < 5; copy++)
+		for (uint64_t i = 0; i < 19; i++) {
+			assert_int_equal(invar_bank_read(x, "train", copy, i, 1, a), INVAR_OK);
+			assert_int_equal(invar_bank_read(y, "train", copy, i, 1, c), INVAR_OK);
+			assert_memory_equal(a, c, sizeof a);
+		}
+	invar_bank_close(x);
+	invar_bank_close(y);
+}
+
+/* Row r of copy k, augmented alone with the key of its image. */
+static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t copy,
+                        bool pixel_space, float tolerance)
+{
+	uint64_t shape[4] = {1, 1, H, W};
+	float x[CELLS], want[CELLS], got[CELLS];
+	invar_draw draw;
+	invar_augment *a;
+	invar_bank *b = open_bank(bank);
+
+	invar_draw_defaults(&draw);
+	draw.seed = 7;
+	draw.copy = copy;
+	draw.first = index;
+	for (size_t i = 0; i < CELLS; i++)
+		x[i] = (float)pixel(index, i) / 255;
+	for (size_t i = 0; i < CELLS && !pixel_space; i++)
+		x[i] = (x[i] - 0.5f) / 0.5f;
+	assert_int_equal(invar_augment_parse(one, "rotation+noise:std=0.1", &a), INVAR_OK);
+	assert_int_equal(invar_augment_apply(a, &draw, x, shape, NULL, want), INVAR_OK);
+	invar_augment_close(a);
+	for (size_t i = 0; i < CELLS && pixel_space; i++)
+		want[i] = (want[i] - 0.5f) / 0.5f;
+	assert_int_equal(invar_bank_read(b, "train", (int32_t)copy, row, 1, got), INVAR_OK);
+	for (size_t i = 0; i < CELLS; i++)
+		assert_true(fabsf(got[i] - want[i]) <= tolerance);
+	invar_bank_close(b);
+}
+
+static void a_copy_follows_from_its_image_alone(void **state)
+{
+	char list[2000];
+	invar_encode_opts o = turned("2");
+	invar_dataset_opts some;
+
+	(void)state;
+	expect_copy("at-once", 0, 0, 0, false, 0);
+	expect_copy("at-once", 1030, 1030, 4, false, 0);
+	snprintf(list, sizeof list, "%s", test_path("classes.txt"));
+	test_write(list, "2\n0\n", 4);
+	invar_dataset_defaults(&some);
+	some.classes = list;
+	assert_int_equal(encode(two, grey_text, &some, &o, "two-classes"), INVAR_OK);
+	expect_copy("two-classes", 0, 0, 1, false, 0); /* images 0, 2, 3, 5, 6 … */
+	expect_copy("two-classes", 1, 2, 1, false, 0);
+	expect_copy("two-classes", 3, 5, 0, false, 0);
+	o.augment_space = "pixel";
+	assert_int_equal(encode(two, grey_text, NULL, &o, "pixel"), INVAR_OK);
+	expect_copy("pixel", 17, 17, 1, true, 0);
+	assert_same_file("pixel", "at-once", "train/clean.npy");
+	o.augment_space = "normalized";
+	o.dtype = "float16";
+	assert_int_equal(encode(two, grey_text, NULL, &o, "half"), INVAR_OK);
+	expect_copy("half", 17, 17, 1, false, 2e-3f);
+}
+
+static void refuse(const invar_dataset_opts *d, const invar_encode_opts *o,
+                   const char *first, const char *second)
+{
+	assert_int_equal(encode(two, grey_text, d, o, "at-once"), INVAR_E_MISMATCH);
+	test_assert_error(first);
+	test_assert_error(second);
+}
+
+static void another_kind_of_features_is_refused(void **state)
+{
+	invar_encode_opts o = turned("6"), c;
+	invar_dataset_opts few;
+
+	(void)state;
+	c = o;
+	c.augment = "noise";
+	refuse(NULL, &c, "augment is rotation+noise:std=0.1", "but noise was");
+	c = o;
+	c.seed = 8;
+	refuse(NULL, &c, "seed is 7", "but 8 was");
+	c = o;
+	c.side = "6";
+	refuse(NULL, &c, "size is [5, 4]", "but [6, 6] was");
+	c = o;
+	c.augment_space = "pixel";
+	refuse(NULL, &c, "augment_space is normalized", "but pixel was");
+	c = o;
+	c.dtype = "float16";
+	refuse(NULL, &c, "dtype is float32", "but float16 was");
+	c = o;
+	c.mean = "0.1";
+	refuse(NULL, &c, "mean is [0.5]", "but [0.1] was");
+	invar_dataset_defaults(&few);
+	few.limit = 30;
+	refuse(&few, &o, "has 1100 rows", "30 images were chosen");
+	o.augment = "rotation:degrees=-180..180+noise:std=0.1"; /* the same in other words */
+	o.copies = "5";
+	assert_int_equal(encode(one, grey_text, NULL, &o, "at-once"), INVAR_OK);
+	assert_same_bank("at-once", "two-threads", 5);
+}
+
+static void other_images_are_refused(void **state)
+{
+	char images[2000], labels[2000], text[4400];
+	invar_encode_opts o = turned("6");
+
+	(void)state;
+	snprintf(images, sizeof images, "%s", test_path("other.npy"));
+	snprintf(labels, sizeof labels, "%s", test_path("other-labels.npy"));
+	make_grey(images, labels, 1);
+	snprintf(text, sizeof text, "npy:%s,%s", images, labels);
+	assert_int_equal(encode(two, text, NULL, &o, "at-once"), INVAR_E_MISMATCH);
+	test_assert_error("row 0 is another");
+	assert_false(test_exists(test_path("at-once/train/aug/005.npy")));
+	assert_false(test_has_part(test_path("at-once/train/aug")));
+}
+
+static void options_that_make_no_sense_are_refused(void **state)
+{
+	static const struct {
+		invar_encode_opts o;
+		const char *word;
+	} cases[] = {
+		{{.augment = "rotation", .copies = "1,2"}, "train=10,test=5"},
+		{{.augment = "rotation", .copies = "train"}, "train=10,test=5"},
+		{{.augment = "rotation", .copies = "train=1,best=2"}, "no split 'best'"},
+		{{.augment = "rotation", .copies = "10001"}, "up to 10000"},
+		{{.copies = "3"}, "--augment rotation"},
+		{{.augment = "rotate"}, "rotation"},
+		{{.augment = "crop:size=3x3"}, "9 numbers for a copy"},
+		{{.side = "0"}, "native or 1 to"},
+		{{.normalize = "imagenet"}, "is for 3 channels"},
+		{{.mean = "0.1,x"}, "--mean 0.1,x"},
+		{{.std = "0"}, "above 0"},
+		{{.dtype = "float8"}, "float32|float16"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		invar_encode_opts o;
+
+		invar_encode_defaults(&o);
+		o.augment = cases[i].o.augment;
+		o.copies = cases[i].o.copies;
+		o.side = cases[i].o.side;
+		o.normalize = cases[i].o.normalize;
+		o.mean = cases[i].o.mean;
+		o.std = cases[i].o.std;
+		if (cases[i].o.dtype)
+			o.dtype = cases[i].o.dtype;
+		assert_int_not_equal(encode(one, grey_text, NULL, &o, "none"), INVAR_OK);
+		test_assert_error(cases[i].word);
+		assert_false(test_exists(test_path("none")));
+	}
+}
+
+static void only_a_bank_is_added_to(void **state)
+{
+	(void)state;
+	mkdir(test_path("photos"), 0777);
+	test_write(test_path("photos/a.txt"), "a", 1);
+	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos"), INVAR_E_MISMATCH);
+	test_assert_error("no bank.json");
+	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos/a.txt"), INVAR_E_IO);
+}
+
+/* ---- Folders of files -------------------------------------------------------------------
+ */
+
+static void write_png(const char *path, uint32_t width, uint32_t height, unsigned shade)
+{
+	uint8_t rgb[3 * 64];
+	void *bytes;
+	size_t size;
+
+	for (size_t i = 0; i < 3 * (size_t)width * height; i++)
+		rgb[i] = (uint8_t)(shade + 7 * i);
+	assert_int_equal(invar_png_encode(one, rgb, width, height, &bytes, &size), INVAR_OK);
+	test_write(path, bytes, size);
+	invar_free(bytes);
+}
+
+static const char *make_folder(const char *name, char text[2048])
+{
+	mkdir(test_path("%s", name), 0777);
+	mkdir(test_path("%s/cats", name), 0777);
+	mkdir(test_path("%s/dogs", name), 0777);
+	for (unsigned i = 0; i < 8; i++)
+		write_png(test_path("%s/%s/%u.png", name, i % 2 ? "dogs" : "cats", i), 4, 4,
+		          10 * i);
+	snprintf(text, 2048, "folder:%s", test_path("%s", name));
+	return text;
+}
+
+static void broken_images_are_left_out_of_every_array(void **state)
+{
+	char text[2048];
+	float before[48], after[48], params[1];
+	invar_dataset_opts skip;
+	invar_encode_opts o = turned("2");
+	invar_array *a;
+	invar_bank *x, *y;
+	int64_t labels[7];
+
+	(void)state;
+	o.augment = "rotation";
+	make_folder("pictures", text);
+	assert_int_equal(encode(two, text, NULL, &o, "whole"), INVAR_OK);
+	test_write(test_path("pictures/cats/4.png"), "no picture", 10);
+	assert_int_equal(encode(two, text, NULL, &o, "broken"), INVAR_E_FORMAT);
+	test_assert_error("4.png");
+	assert_false(test_has_part(test_path("broken/train")));
+	invar_dataset_defaults(&skip);
+	skip.skip_broken = 1;
+	o.copies = "1";
+	assert_int_equal(encode(two, text, &skip, &o, "broken"), INVAR_OK);
+	o.copies = "2"; /* what is left out is known now, and not read again */
+	assert_int_equal(encode(one, text, NULL, &o, "broken"), INVAR_OK);
+	x = open_bank("whole");
+	y = open_bank("broken");
+	assert_int_equal(invar_bank_rows(y, "train"), 7);
+	assert_int_equal(invar_bank_labels(y, "train", labels), INVAR_OK);
+	for (uint64_t row = 0; row < 7; row++) {
+		uint64_t was = row < 2 ? row : row + 1; /* cats 0, 2, 4, 6, then dogs */
+
+		assert_int_equal(labels[row], row >= 3);
+		for (int32_t copy = -1; copy < 2; copy++) {
+			assert_int_equal(invar_bank_read(x, "train", copy, was, 1, before), INVAR_OK);
+			assert_int_equal(invar_bank_read(y, "train", copy, row, 1, after), INVAR_OK);
+			assert_memory_equal(before, after, sizeof before);
+		}
+	}
+	assert_int_equal(
+		invar_array_open(one, test_path("broken/train/aug/001.params.npy"), &a), INVAR_OK);
+	assert_int_equal(invar_array_shape(a)[0], 7);
+	assert_int_equal(invar_array_read(a, 6, 1, params), INVAR_OK);
+	invar_array_close(a);
+	invar_bank_close(x);
+	invar_bank_close(y);
+}
+
+static void images_of_several_sizes_need_one(void **state)
+{
+	char text[2048];
+	invar_encode_opts o;
+	invar_bank *b;
+
+	(void)state;
+	make_folder("sizes", text);
+	write_png(test_path("sizes/dogs/9.png"), 8, 6, 3);
+	invar_encode_defaults(&o);
+	assert_int_equal(encode(two, text, NULL, &o, "sized"), INVAR_E_MISMATCH);
+	test_assert_error("8 x 6 pixels but the first one 4 x 4; give --size");
+	o.side = "5"; /* nothing is there yet, so the bank may become another one */
+	assert_int_equal(encode(two, text, NULL, &o, "sized"), INVAR_OK);
+	b = open_bank("sized");
+	assert_int_equal(invar_bank_dim(b), 3 * 5 * 5);
+	assert_int_equal(invar_bank_rows(b, "train"), 9);
+	invar_bank_close(b);
+}
+
+static void splits_can_be_added_later(void **state)
+{
+	char text[2048];
+	invar_encode_opts o = turned(NULL);
+	invar_dataset_opts d;
+	invar_bank *b;
+
+	(void)state;
+	o.augment = "rotation";
+	make_folder("halves", text);
+	invar_dataset_defaults(&d);
+	d.holdout = 0.5;
+	assert_int_equal(encode(two, text, &d, &o, "both"), INVAR_OK);
+	d.split = "train";
+	assert_int_equal(encode(two, text, &d, &o, "one-by-one"), INVAR_OK);
+	d.split = "test";
+	assert_int_equal(encode(one, text, &d, &o, "one-by-one"), INVAR_OK);
+	assert_same_bank("both", "one-by-one", 10);
+	assert_same_file("both", "one-by-one", "test/aug/004.npy");
+	b = open_bank("both");
+	assert_int_equal(invar_bank_copies(b, "train"), 10);
+	assert_int_equal(invar_bank_copies(b, "test"), 5);
+	invar_bank_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clean_rows_are_the_normalised_pixels),
+		cmocka_unit_test(threads_and_the_order_of_calls_change_no_byte),
+		cmocka_unit_test(many_copies_take_several_walks),
+		cmocka_unit_test(a_copy_follows_from_its_image_alone),
+		cmocka_unit_test(another_kind_of_features_is_refused),
+		cmocka_unit_test(other_images_are_refused),
+		cmocka_unit_test(options_that_make_no_sense_are_refused),
+		cmocka_unit_test(only_a_bank_is_added_to),
+		cmocka_unit_test(broken_images_are_left_out_of_every_array),
+		cmocka_unit_test(images_of_several_sizes_need_one),
+		cmocka_unit_test(splits_can_be_added_later),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,150 @@
+/* test_write.c - a bank that grows: what is refused, what a failure leaves behind. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bank/bank.h"
+#include "bank/write.h"
+#include "support.h"
+
+static inv_bank_writer *open_writer(const char *name, const char *augment)
+{
+	json_t *about = json_pack("{s:s, s:{s:i}, s:s?}", "encoder", "e", "preprocess", "size",
+	                          4, "augment", augment);
+	inv_bank_writer *w;
+
+	assert_int_equal(inv_bank_writer_open(test_path("%s", name), about, &w), INVAR_OK);
+	json_decref(about);
+	return w;
+}
+
+static void begin(inv_bank_writer *w, const char *split)
+{
+	json_t *entry = json_pack("{s:i}", "rows", 2);
+
+	assert_int_equal(inv_bank_writer_begin(w, split, entry, true), INVAR_OK);
+	json_decref(entry);
+}
+
+static void put(inv_bank_writer *w, const char *split, int32_t copy)
+{
+	float data[] = {1, 2, 3, 4, 5, 6};
+	char name[INV_ARRAY_NAME];
+	inv_rows *r;
+
+	assert_int_equal(
+		inv_rows_create(w, split, inv_array_name(copy, false, name), INV_F16, 2, 3, &r),
+		INVAR_OK);
+	assert_int_equal(inv_rows_put(r, data, 1), INVAR_OK);
+	assert_int_equal(inv_rows_put(r, data + 3, 1), INVAR_OK);
+	assert_int_equal(inv_rows_finish(r), INVAR_OK);
+}
+
+static void what_is_written_can_be_opened(void **state)
+{
+	int64_t labels[] = {1, 0}, back[2];
+	float row[3];
+	inv_bank_writer *w = open_writer("bank", NULL);
+	inv_finished there;
+	invar_context *ctx;
+	invar_bank *b;
+
+	(void)state;
+	begin(w, "train");
+	assert_int_equal(inv_bank_writer_find(w, "train", &there), INVAR_OK);
+	assert_false(there.clean);
+	assert_int_equal(inv_bank_writer_labels(w, "train", labels, 2), INVAR_OK);
+	put(w, "train", INVAR_CLEAN);
+	put(w, "train", 0);
+	assert_int_equal(inv_bank_writer_find(w, "train", &there), INVAR_OK);
+	assert_true(there.clean && there.rows == 2 && there.width == 3 && there.copies == 1);
+	inv_bank_writer_close(w);
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &b), INVAR_OK);
+	assert_int_equal(invar_bank_read(b, "train", 0, 1, 1, row), INVAR_OK);
+	assert_true(row[0] == 4 && row[1] == 5 && row[2] == 6);
+	assert_int_equal(invar_bank_labels(b, "train", back), INVAR_OK);
+	assert_memory_equal(labels, back, sizeof back);
+	invar_bank_close(b);
+	invar_context_free(ctx);
+}
+
+static void what_it_says_is_kept_and_held_against(void **state)
+{
+	inv_bank_writer *w = open_writer("bank", "rotation:degrees=180");
+	json_t *about = json_pack("{s:s, s:{s:i}}", "encoder", "f", "preprocess", "size", 4);
+
+	(void)state;
+	begin(w, "test");
+	inv_bank_writer_close(w);
+	w = open_writer("bank", NULL); /* says nothing of copies, so nothing is refused */
+	inv_bank_writer_close(w);
+	w = open_writer("bank", "rotation"); /* the same in its canonical form */
+	assert_non_null(inv_bank_writer_entry(w, "test"));
+	inv_bank_writer_close(w);
+	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
+	test_assert_error("bank.json: its encoder is e but f was asked for");
+	json_object_set_new(about, "encoder", json_string("e"));
+	json_object_set_new(json_object_get(about, "preprocess"), "size", json_integer(5));
+	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
+	test_assert_error("its size is 4 but 5 was asked for");
+	json_object_set_new(about, "dtype", json_string("float16"));
+	json_object_del(about, "preprocess");
+	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
+	test_assert_error("its dtype is not known but float16 was asked for");
+	json_decref(about);
+}
+
+static void rows_that_are_no_numbers_are_refused(void **state)
+{
+	float data[] = {1, 2, 3, 4, NAN, 6};
+	inv_bank_writer *w = open_writer("nan", NULL);
+	inv_rows *r;
+
+	(void)state;
+	begin(w, "train");
+	assert_int_equal(inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 3, &r), INVAR_OK);
+	assert_int_equal(inv_rows_put(r, data, 2), INVAR_E_NUMERIC);
+	test_assert_error("clean.npy: its element [1, 1] would be NaN");
+	inv_rows_abandon(r);
+	inv_rows_abandon(NULL);
+	assert_false(test_has_part(test_path("nan/train")));
+	assert_int_equal(inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 3, &r), INVAR_OK);
+	assert_int_equal(inv_rows_put(r, data, 1), INVAR_OK);
+	assert_int_equal(inv_rows_finish(r), INVAR_E_USE); /* a row is missing */
+	assert_false(test_exists(test_path("nan/train/clean.npy")));
+	inv_bank_writer_close(w);
+}
+
+static void a_bad_bank_json_is_named(void **state)
+{
+	json_t *about = json_pack("{s:s}", "encoder", "e");
+	inv_bank_writer *w;
+
+	(void)state;
+	w = open_writer("bad", NULL);
+	begin(w, "train");
+	put(w, "train", INVAR_CLEAN);
+	inv_bank_writer_close(w);
+	test_write(test_path("bad/bank.json"), "{\"format\": \"other\"}", 19);
+	assert_int_equal(inv_bank_writer_open(test_path("bad"), about, &w), INVAR_E_FORMAT);
+	test_assert_error("its format is other but must be invar-bank");
+	unlink(test_path("bad/bank.json"));
+	assert_int_equal(inv_bank_writer_open(test_path("bad"), about, &w), INVAR_E_MISMATCH);
+	test_assert_error("has no bank.json");
+	json_decref(about);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_written_can_be_opened),
+		cmocka_unit_test(what_it_says_is_kept_and_held_against),
+		cmocka_unit_test(rows_that_are_no_numbers_are_refused),
+		cmocka_unit_test(a_bad_bank_json_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

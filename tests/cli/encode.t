@@ -1,0 +1,123 @@
+Images to a bank, and more of them later. The images are 12 of 3 x 4 grey pixels.
+
+$ printf 'P' | tr P '\223' > x.npy; printf "NUMPY\001\000\166\000%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (12, 3, 4), }" >> x.npy; seq -s '' 10 81 >> x.npy; truncate -s 272 x.npy
+$ invar data npy:x.npy -q | head -3
+> split  images  labels  width × height
+> train      12      no           4 × 3
+$ invar encode npy:x.npy -o bank --augment rotation --copies train=2 -q; find bank -type f | LC_ALL=C sort
+> bank/bank.json
+> bank/train/aug/000.npy
+> bank/train/aug/000.params.npy
+> bank/train/aug/001.npy
+> bank/train/aug/001.params.npy
+> bank/train/clean.npy
+$ cat bank/bank.json
+> {
+>  "format": "invar-bank",
+>  "version": 1,
+>  "encoder": "pixels",
+>  "weights_sha256": null,
+>  "preprocess": {
+>   "channels": 1,
+>   "size": [
+>    3,
+>    4
+>   ],
+>   "resize": null,
+>   "mean": [
+>    0.5
+>   ],
+>   "std": [
+>    0.5
+>   ]
+>  },
+>  "dtype": "float32",
+>  "augment": "rotation",
+>  "augment_space": "normalized",
+>  "augment_params": [
+>   "angle"
+>  ],
+>  "seed": 0,
+>  "classes": null,
+>  "source": "npy",
+>  "splits": {
+>   "train": {
+>    "images": 12,
+>    "rows": 12,
+>    "left_out": []
+>   }
+>  }
+> }
+$ invar encode npy:x.npy -o bank --augment rotation --copies train=2 2>&1 | head -2
+> train: is there already, with 2 copies; nothing to do
+> bank holds features of 12 numbers; next: invar train bank -o RUN
+$ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
+> {
+>   "bank": "bank",
+>   "encoder": "pixels",
+>   "width": 12,
+>   "splits": [
+>     {
+>       "name": "train",
+>       "rows": 12,
+>       "copies": 3,
+>       "labels": false
+>     }
+>   ]
+> }
+$ invar encode npy:x.npy -o other --augment rotation --copies 3 -q --threads 1; diff -r bank other
+$ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype float16 2>&1 | sed 's/[0-9.]* a second/N a second/; s/[0-9.]\+ \(s\|MB\)/N \1/g'
+> train: 9 images, 10 copies; 99 encoded, N a second
+> test: 3 images, 5 copies; 18 encoded, N a second
+> split holds features of 12 numbers; next: invar train split -o RUN
+> done in N s, N s of CPU time, at most N MB of memory
+$ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
+> run/adapter.safetensors
+
+What is refused.
+$ invar encode npy:x.npy -o bank --augment noise -q
+! invar: bank/bank.json: its augment is rotation but noise was asked for; give such features a bank of their own
+? 1
+$ invar encode npy:x.npy -o bank --augment rotation --seed 1 -q
+! invar: bank/bank.json: its seed is 0 but 1 was asked for; give such features a bank of their own
+? 1
+$ invar encode npy:x.npy -o bank --augment rotation --size 8 -q
+! invar: bank/bank.json: its size is [3, 4] but [8, 8] was asked for; give such features a bank of their own
+? 1
+$ invar encode npy:x.npy -o bank --augment rotation --limit 5 -q
+! invar: bank: its split train has 12 rows but 5 images were chosen; choose the same ones, or make another bank
+? 1
+$ invar encode npy:x.npy
+! invar encode: the folder for the bank is missing: -o BANK
+? 2
+$ invar encode npy:x.npy -o new --encoder pixles
+! invar encode: --encoder is 'pixles' but must be pixels
+? 2
+$ invar encode npy:x.npy -o new --copies 3
+! invar encode: --copies 3: say how they are made, as in --augment rotation
+? 2
+$ invar encode npy:x.npy -o new --augment rotation --copies test=3
+! invar encode: --copies test=3: npy:x.npy has no split 'test'
+? 2
+$ invar encode npy:x.npy -o new --normalize imagenet
+! invar encode: the normalisation is for 3 channels but the images of npy:x.npy have 1; give another --normalize, or --mean and --std
+? 2
+$ invar encode npy:x.npy -o new --mean 1,2
+! invar encode: the normalisation is for 2 channels but the images of npy:x.npy have 1; give another --normalize, or --mean and --std
+? 2
+$ invar encode npy:x.npy -o new --size big
+! invar encode: the size 'big' must be native or 1 to 8192
+? 2
+$ invar encode npy:none.npy -o new
+! invar: none.npy: cannot open: No such file or directory
+? 1
+$ mkdir full; touch full/notes; invar encode npy:x.npy -o full
+! invar: full: is there already and has no bank.json that says how it was made; give the new bank another name
+? 1
+$ ls
+> bank
+> full
+> other
+> run
+> split
+> x.npy

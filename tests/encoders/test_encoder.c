@@ -1,0 +1,79 @@
+/* test_encoder.c - encoders by name; pixels are the tensor itself. */
+#include <string.h>
+
+#include "encoders/encoder.h"
+#include "support.h"
+
+static void names_are_found_and_mistyped_ones_refused(void **state)
+{
+	invar_encoder_opts o;
+	invar_context *ctx;
+	invar_encoder *e;
+
+	(void)state;
+	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_encoder_open(ctx, NULL, NULL, &e), INVAR_OK);
+	assert_string_equal(invar_encoder_name(e), "pixels");
+	invar_encoder_close(e);
+	invar_encoder_close(NULL);
+	invar_encoder_defaults(&o);
+	o.encoder = "pixel";
+	assert_int_equal(invar_encoder_open(ctx, NULL, &o, &e), INVAR_E_USE);
+	assert_null(e);
+	test_assert_error("the encoder is 'pixel' but must be pixels");
+	assert_int_equal(invar_encoder_open(ctx, "w.safetensors", NULL, &e), INVAR_E_USE);
+	test_assert_error("takes no weights");
+	invar_context_free(ctx);
+}
+
+/* The list that is shown and the table that is searched are the same. */
+static void every_encoder_is_listed(void **state)
+{
+	const char *at = invar_encoder_names();
+
+	(void)state;
+	for (size_t i = 0; inv_encoder_kinds[i]; i++) {
+		size_t length = strlen(inv_encoder_kinds[i]->name);
+
+		assert_true(strncmp(at, inv_encoder_kinds[i]->name, length) == 0);
+		assert_true(at[length] == '|' || !at[length]);
+		at += length + (at[length] == '|');
+	}
+	assert_int_equal(*at, '\0');
+}
+
+static void pixels_are_the_tensor(void **state)
+{
+	enum { N = 2 * INV_GROUP + 3, CELLS = 3 * 2 * 5 };
+	uint64_t shape[4] = {N, 3, 2, 5}, wrong[4] = {N, 0, 2, 5},
+			 huge[4] = {1, 1u << 31, 4, 1};
+	float x[N * CELLS], out[N * CELLS];
+	invar_context *ctx;
+	invar_encoder *e;
+	uint64_t width;
+
+	(void)state;
+	for (size_t i = 0; i < N * CELLS; i++)
+		x[i] = (float)i - 100;
+	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_encoder_open(ctx, NULL, NULL, &e), INVAR_OK);
+	assert_int_equal(invar_encoder_width(e, shape, &width), INVAR_OK);
+	assert_int_equal(width, CELLS);
+	assert_int_equal(invar_encoder_run(e, x, shape, out), INVAR_OK);
+	assert_memory_equal(x, out, sizeof x);
+	assert_int_equal(invar_encoder_run(e, x, wrong, out), INVAR_E_USE);
+	assert_int_equal(invar_encoder_width(e, huge, &width), INVAR_E_USE);
+	invar_encoder_close(e);
+	invar_context_free(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_found_and_mistyped_ones_refused),
+		cmocka_unit_test(every_encoder_is_listed),
+		cmocka_unit_test(pixels_are_the_tensor),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
