@@ -5,7 +5,9 @@
  *     ready
  *     step waco 384 10      ->  seconds of 10 steps of a loss at d = 384
  *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points each along
- *                              1,000 directions, drawn every time; `given` behind it: given
+ *                              1,000 directions, drawn every time; `given` behind it: given,
+ *                              `orthogonal`: in orthogonal blocks
+ *     deviation 1024 384 1000 40   ->  how much that distance varies over 40 draws, as a share
  *     structure 8000 384    ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
  *     probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
@@ -13,6 +15,7 @@
  *
  * Data is made and code warmed up before the first timing of each size.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,7 +168,7 @@ static double profile_steps(bench_step *b, int count)
 /* ---- Sliced Wasserstein distance ------------------------------------------------- */
 
 static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size_t count,
-                          bool given)
+                          bool given, const char *slices)
 {
 	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
 	/* Their length is nothing to the time. */
@@ -175,6 +178,7 @@ static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size
 
 	invar_sliced_defaults(&o);
 	o.projections = L;
+	o.slices = slices;
 	for (size_t i = 0; i <= count; i++) {
 		if (i == 1)
 			start = now(); /* the first one warms up */
@@ -186,6 +190,43 @@ static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size
 	inv_free(b);
 	inv_free(directions);
 	return start;
+}
+
+/* Two clouds as features are: scales that fall with the axis, one cloud moved and noisy. */
+static void make_clouds(size_t n, size_t d, float *a, float *b)
+{
+	for (size_t i = 0; i < n * d; i++) {
+		float scale = 1 / sqrtf((float)(i % d + 1));
+
+		b[i] = scale * (0.5f * a[i] + b[i] + 0.3f);
+		a[i] *= scale;
+	}
+}
+
+/* Standard deviation of the distance over seeds of its directions, as a share of its mean.
+ */
+static double deviation_of_sliced(invar_context *ctx, size_t n, size_t d, size_t L,
+                                  size_t count, const char *slices)
+{
+	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
+	double sum = 0, squares = 0;
+	invar_sliced_opts o;
+
+	make_clouds(n, d, a, b);
+	invar_sliced_defaults(&o);
+	o.projections = L;
+	o.slices = slices;
+	for (o.seed = 0; o.seed < count; o.seed++) {
+		double value;
+
+		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, NULL, &o, &value, NULL));
+		sum += value;
+		squares += value * value;
+	}
+	inv_free(a);
+	inv_free(b);
+	return sqrt((squares - sum * sum / (double)count) / (double)(count - 1)) /
+	       (sum / (double)count);
 }
 
 /* ---- Structure ------------------------------------------------------------------- */
@@ -276,6 +317,11 @@ static double time_collision(const invar_context *ctx, size_t n, size_t m, size_
 	return start;
 }
 
+static const char *slices_of(const char *line)
+{
+	return strstr(line, "orthogonal") ? "orthogonal" : "random";
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc == 3 && strcmp(argv[1], "--threads") == 0
@@ -299,8 +345,10 @@ int main(int argc, char **argv)
 		else if (sscanf(line, "probe %c%*c %zu %zu %zu", &kind, &a, &b, &c) == 4)
 			printf("%.9f\n", time_probe(ctx, kind, a, b, c));
 		else if (sscanf(line, "sliced %zu %zu %zu %zu", &a, &b, &c, &count) == 4)
-			printf("%.9f\n",
-			       time_sliced(ctx, a, b, c, count, strstr(line, "given") != NULL));
+			printf("%.9f\n", time_sliced(ctx, a, b, c, count, strstr(line, "given") != NULL,
+			                             slices_of(line)));
+		else if (sscanf(line, "deviation %zu %zu %zu %zu", &a, &b, &c, &count) == 4)
+			printf("%.9f\n", deviation_of_sliced(ctx, a, b, c, count, slices_of(line)));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
