@@ -158,16 +158,22 @@ static invar_status check_value(const char *path, const char *key, const json_t 
 	                is_null(ours) ? "none" : spell(ours, b));
 }
 
-/* "rotation:degrees=-180..180" is "rotation". */
-static bool same_augment(const json_t *theirs, const json_t *ours)
+/* "rotation:degrees=-180..180" is "rotation"; ours is canonical. */
+static invar_status check_augment(const char *path, const json_t *theirs,
+                                  const json_t *ours)
 {
 	const char *text = json_string_value(theirs), *canonical = json_string_value(ours);
-	inv_spec *spec = text && canonical ? inv_alloc(sizeof *spec) : NULL;
-	bool same = spec && inv_spec_parse(text, spec) == INVAR_OK &&
-	            strcmp(spec->canonical, canonical) == 0;
+	inv_spec *spec;
+	bool same;
 
+	if (!text || !canonical || strcmp(text, canonical) == 0)
+		return check_value(path, "augment", theirs, ours);
+	if (!(spec = inv_alloc(sizeof *spec)))
+		return no_memory(path);
+	same =
+		inv_spec_parse(text, spec) == INVAR_OK && strcmp(spec->canonical, canonical) == 0;
 	inv_free(spec);
-	return same;
+	return same ? INVAR_OK : check_value(path, "augment", theirs, ours);
 }
 
 static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
@@ -181,11 +187,12 @@ static invar_status check_about(const char *path, const json_t *theirs, const js
 
 		if (describes_copies(key) && (is_null(other) || is_null(ours)))
 			continue;
-		if (strcmp(key, "augment") == 0 && same_augment(other, ours))
-			continue;
-		st = json_is_object(ours) && json_is_object(other)
-		         ? check_about(path, other, ours)
-		         : check_value(path, key, other, ours);
+		if (strcmp(key, "augment") == 0)
+			st = check_augment(path, other, ours);
+		else if (json_is_object(ours) && json_is_object(other))
+			st = check_about(path, other, ours);
+		else
+			st = check_value(path, key, other, ours);
 		if (st != INVAR_OK)
 			break;
 	}
@@ -319,10 +326,8 @@ const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split)
 	return json_object_get(json_object_get(w->json, "splits"), split);
 }
 
-invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
-                                   const json_t *entry, bool copies)
+static invar_status make_folders(const inv_bank_writer *w, const char *split, bool copies)
 {
-	json_t *splits = json_object_get(w->json, "splits");
 	char *folder = inv_join(w->path, split);
 	char *aug = folder ? inv_join(folder, "aug") : NULL;
 	invar_status st = aug ? inv_make_folder(folder) : no_memory(w->path);
@@ -331,11 +336,20 @@ invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
 		st = inv_make_folder(aug);
 	inv_free(aug);
 	inv_free(folder);
-	if (st != INVAR_OK)
-		return st;
+	return st;
+}
+
+/* bank.json first: a folder without it is not taken for a bank. */
+invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
+                                   const json_t *entry, bool copies)
+{
+	json_t *splits = json_object_get(w->json, "splits");
+	invar_status st;
+
 	if (json_object_set(splits, split, (json_t *)(uintptr_t)entry) != 0)
 		return no_memory(w->path);
-	return save(w);
+	st = save(w);
+	return st == INVAR_OK ? make_folders(w, split, copies) : st;
 }
 
 invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,

@@ -1,11 +1,14 @@
-/* test_no_memory.c - opening a bank, starved of memory at every allocation in turn. */
+/* test_no_memory.c - opening and writing a bank, starved of memory at every allocation in
+ * turn. */
 #include <stdio.h>
 #include <unistd.h>
 
+#include "bank/write.h"
 #include "failing.h"
 #include "support.h"
 
 static invar_context *ctx;
+static json_t *about;
 
 static invar_status open_bank(void *user)
 {
@@ -35,9 +38,50 @@ static void opening_survives(void **state)
 	invar_context_free(ctx);
 }
 
+/* A bank of two rows, its folder made anew or taken up from the call before. */
+static invar_status write_bank(void *user)
+{
+	static const float rows[] = {1, 2, 3, 4};
+	static const int64_t labels[] = {0, 1};
+	inv_bank_writer *w = NULL;
+	inv_finished there;
+	inv_rows *r = NULL;
+	invar_status st = inv_bank_writer_open(user, about, &w);
+
+	if (st == INVAR_OK)
+		st = inv_bank_writer_begin(w, "train", about, true);
+	if (st == INVAR_OK)
+		st = inv_bank_writer_labels(w, "train", labels, 2);
+	if (st == INVAR_OK)
+		st = inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 2, &r);
+	if (st == INVAR_OK && (st = inv_rows_put(r, rows, 2)) == INVAR_OK)
+		st = inv_rows_finish(r);
+	else
+		inv_rows_abandon(r);
+	if (st == INVAR_OK)
+		st = inv_bank_writer_find(w, "train", &there);
+	inv_bank_writer_close(w);
+	return st;
+}
+
+static void writing_survives(void **state)
+{
+	char path[4096];
+
+	(void)state;
+	assert_non_null(about = json_pack("{s:s, s:s}", "encoder", "e", "augment", "id"));
+	snprintf(path, sizeof path, "%s", test_path("written"));
+	assert_true(test_each_allocation_fails(write_bank, path) > 10);
+	assert_true(test_exists(test_path("written/train/clean.npy")));
+	assert_false(test_has_part(test_path("written/train")));
+	assert_true(test_each_allocation_fails(write_bank, path) > 10); /* it is there now */
+	json_decref(about);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(opening_survives)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(opening_survives),
+	                                   cmocka_unit_test(writing_survives)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
