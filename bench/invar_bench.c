@@ -5,13 +5,12 @@
  *     ready
  *     step waco 384 10      ->  seconds of 10 steps of a loss at d = 384
  *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points each along
- *                              1,000 directions, drawn every time; `given` behind it: given,
- *                              `orthogonal`: in orthogonal blocks
- *     deviation 1024 384 1000 40   ->  how much that distance varies over 40 draws, as a share
- *     structure 8000 384    ->  seconds of structure over 8,000 points
- *     collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean points and copies
- *     probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
- *     profile waco 384 10   ->  the same, and where they go on standard error
+ *                              1,000 directions, drawn every time; `given` behind it:
+ * given, `orthogonal`: in orthogonal blocks deviation 1024 384 1000 40   ->  how much that
+ * distance varies over 40 draws, as a share structure 8000 384    ->  seconds of structure
+ * over 8,000 points collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean
+ * points and copies probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc,
+ * ec too profile waco 384 10   ->  the same, and where they go on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
  */
