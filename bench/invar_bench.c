@@ -23,6 +23,8 @@
 #include "adapter/adamw.h"
 #include "adapter/step.h"
 #include "base/rng.h"
+#include "images/ahead.h"
+#include "images/prepare.h"
 #include "math/neighbours.h"
 #include "measure/classifier.h"
 
@@ -316,6 +318,66 @@ static double time_collision(const invar_context *ctx, size_t n, size_t m, size_
 	return start;
 }
 
+/* ---- Images ----------------------------------------------------------------------- */
+
+typedef struct bench_images {
+	inv_preparer *preparer[64];
+	const char *name;
+} bench_images;
+
+static invar_status to_tensor(void *user, inv_image *image, const inv_ahead_item *item,
+                              unsigned worker)
+{
+	const bench_images *b = user;
+
+	return inv_prepare(b->preparer[worker], image, b->name, item->data);
+}
+
+/* What a training loop would do with them: it looks at each once. */
+static double pass_over(const invar_context *ctx, const invar_dataset *d, size_t side,
+                        bench_images *b)
+{
+	double sum = 0;
+
+	for (size_t s = 0; s < d->split_count; s++) {
+		const inv_images *images = &d->splits[s];
+		const inv_ahead_item *item;
+		inv_ahead *ahead;
+
+		die(inv_ahead_new(ctx, d, images, 0, images->count, to_tensor, b,
+		                  3 * side * side * sizeof(float), &ahead));
+		for (die(inv_ahead_next(ahead, &item)); item; die(inv_ahead_next(ahead, &item)))
+			sum += *(const float *)item->data;
+		inv_ahead_free(ahead);
+	}
+	return sum;
+}
+
+static double time_folder(invar_context *ctx, size_t side, size_t count, const char *text)
+{
+	inv_preparation how = {.side = side, .filter = INV_BILINEAR, .channels = 3};
+	bench_images b = {.name = text};
+	unsigned workers = inv_ahead_workers(ctx);
+	invar_dataset_opts o;
+	invar_dataset *d;
+	double start;
+
+	invar_dataset_defaults(&o);
+	die(inv_normalisation_parse("imagenet", &how.normalisation));
+	die(invar_dataset_open(ctx, text, &o, &d));
+	for (unsigned i = 0; i < workers && i < 64; i++)
+		die(inv_preparer_new(ctx->cpu, &how, &b.preparer[i]));
+	pass_over(ctx, d, side, &b);
+	start = now();
+	for (size_t i = 0; i < count; i++)
+		pass_over(ctx, d, side, &b);
+	start = now() - start;
+	for (unsigned i = 0; i < workers && i < 64; i++)
+		inv_preparer_free(b.preparer[i]);
+	invar_dataset_close(d);
+	return start;
+}
+
 static const char *slices_of(const char *line)
 {
 	return strstr(line, "orthogonal") ? "orthogonal" : "random";
@@ -328,7 +390,7 @@ int main(int argc, char **argv)
 	                       : 0;
 	bench_step known[SIZES] = {0};
 	invar_context *ctx;
-	char line[200], name[20];
+	char line[400], name[20], text[200];
 
 	die(invar_context_new(threads, NULL, &ctx));
 	puts("ready");
@@ -348,6 +410,8 @@ int main(int argc, char **argv)
 			                             slices_of(line)));
 		else if (sscanf(line, "deviation %zu %zu %zu %zu", &a, &b, &c, &count) == 4)
 			printf("%.9f\n", deviation_of_sliced(ctx, a, b, c, count, slices_of(line)));
+		else if (sscanf(line, "folder %zu %zu %199s", &a, &b, text) == 3)
+			printf("%.9f\n", time_folder(ctx, a, b, text));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
