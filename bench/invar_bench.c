@@ -3,14 +3,18 @@
  *
  *     invar_bench --threads 2
  *     ready
- *     step waco 384 10      ->  seconds of 10 steps of a loss at d = 384
- *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points each along
- *                              1,000 directions, drawn every time; `given` behind it:
- * given, `orthogonal`: in orthogonal blocks deviation 1024 384 1000 40   ->  how much that
- * distance varies over 40 draws, as a share structure 8000 384    ->  seconds of structure
- * over 8,000 points collision 8000 8000 2048   ->  seconds of the raw rate, 8,000 clean
- * points and copies probe nc 5000 384 2   ->  seconds of 2 epochs of NC on 5,000 rows; lc,
- * ec too profile waco 384 10   ->  the same, and where they go on standard error
+ *     step waco 384 10         ->  seconds of 10 steps of a loss at d = 384
+ *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points along
+ *                                  1,000 directions, drawn every time; `given`: given,
+ *                                  `orthogonal`: by blocks of orthogonal ones
+ *     deviation 1024 384 100 40   ->  how far such a distance varies over 40 draws,
+ *                                  as a share
+ *     structure 8000 384       ->  seconds of structure over 8,000 points
+ *     collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies
+ *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
+ *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
+ *                                  drawn anew every time; affine, crop, noise too
+ *     profile waco 384 10      ->  the same, and where they go on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
  */
@@ -28,6 +32,7 @@
 #include "math/neighbours.h"
 #include "measure/classifier.h"
 
+enum { PICTURES = 15 }; /* kinds of batches at most */
 enum { SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
 
 static double now(void)
@@ -383,12 +388,61 @@ static const char *slices_of(const char *line)
 	return strstr(line, "orthogonal") ? "orthogonal" : "random";
 }
 
+/* ---- Augmentations ----------------------------------------------------------------- */
+
+typedef struct bench_augment {
+	invar_augment *augment;
+	char spec[32];
+	uint64_t shape[4];
+	float *x, *out;
+} bench_augment;
+
+static bench_augment *find_augment(invar_context *ctx, bench_augment *known,
+                                   const char *spec, size_t images, size_t side)
+{
+	bench_augment *at = known;
+	size_t cells = images * 3 * side * side;
+	inv_stream s = inv_stream_of(1, "bench/pictures", 0);
+
+	while (at->augment &&
+	       (strcmp(at->spec, spec) != 0 || at->shape[0] != images || at->shape[3] != side))
+		at++;
+	if (at->augment)
+		return at;
+	if (at == known + PICTURES)
+		exit(1);
+	die(invar_augment_parse(ctx, spec, &at->augment));
+	snprintf(at->spec, sizeof at->spec, "%s", spec);
+	memcpy(at->shape, (uint64_t[]){images, 3, side, side}, sizeof at->shape);
+	at->x = inv_calloc(cells, sizeof *at->x);
+	at->out = inv_calloc(cells, sizeof *at->out);
+	if (!at->x || !at->out)
+		exit(1);
+	inv_fill_uniform(&s, 0, 0, 1, at->x, cells);
+	return at;
+}
+
+static double time_augment(invar_context *ctx, bench_augment *known, const char *spec,
+                           size_t images, size_t side, size_t repeats)
+{
+	bench_augment *b = find_augment(ctx, known, spec, images, side);
+	invar_draw d;
+	double start;
+
+	invar_draw_defaults(&d);
+	start = now();
+	for (size_t i = 0; i < repeats; i++, d.epoch++)
+		die(invar_augment_apply(b->augment, &d, b->x, b->shape, NULL, b->out));
+	return now() - start;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc == 3 && strcmp(argv[1], "--threads") == 0
 	                       ? (unsigned)strtoul(argv[2], NULL, 10)
 	                       : 0;
 	bench_step known[SIZES] = {0};
+	bench_augment pictures[PICTURES + 1] = {0};
 	invar_context *ctx;
 	char line[400], name[20], text[200];
 
@@ -414,6 +468,8 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_folder(ctx, a, b, text));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
+		else if (sscanf(line, "augment %19s %zu %zu %zu", name, &a, &b, &c) == 4)
+			printf("%.9f\n", time_augment(ctx, pictures, name, a, b, c));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
 			printf("%.9f\n", time_collision(ctx, a, b, c));
 		else
@@ -423,6 +479,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < SIZES; i++) {
 		inv_step_free(known[i].step);
 		inv_free(known[i].rows);
+	}
+	for (bench_augment *p = pictures; p->augment; p++) {
+		invar_augment_close(p->augment);
+		inv_free(p->x);
+		inv_free(p->out);
 	}
 	invar_context_free(ctx);
 	return 0;

@@ -221,7 +221,7 @@ struct inv_resizer {
 	struct inv_resize_kernels k;
 	inv_filter filter;
 	axis x, y;
-	uint8_t *rows; /* [h, out_w, channels] after the first pass */
+	uint8_t *rows; /* what the first pass left */
 	uint8_t *last; /* the last row of the input, with slack */
 	size_t room, last_room;
 };
@@ -323,39 +323,72 @@ static const uint8_t *safe_row(inv_resizer *r, const uint8_t *in, size_t v, size
 	return r->last;
 }
 
-static void run_passes(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
-                       size_t channels, size_t out_h, size_t out_w, uint8_t *out)
-{
-	uint8_t *rows = h == out_h ? out : r->rows;
+typedef struct task {
+	const uint8_t *in;
+	size_t h, w, channels, out_h, out_w;
+	uint8_t *out;
+} task;
 
-	if (w == out_w)
-		rows = NULL;
-	for (size_t v = 0; v < h && rows; v++)
-		r->k.row(&r->x.fixed, safe_row(r, in, v, h, w * channels), channels,
-		         rows + v * out_w * channels);
-	for (size_t v = 0; v < out_h && h != out_h; v++)
-		r->k.column(&r->y.fixed, v, rows ? rows : in, out_w * channels,
-		            out + v * out_w * channels);
-	if (!rows && h == out_h)
-		memcpy(out, in, h * w * channels);
+static void run_rows(inv_resizer *r, const uint8_t *in, size_t h, const task *t,
+                     uint8_t *out)
+{
+	for (size_t v = 0; v < h; v++)
+		r->k.row(&r->x.fixed, safe_row(r, in, v, h, t->w * t->channels), t->channels,
+		         out + v * t->out_w * t->channels);
+}
+
+static void run_columns(inv_resizer *r, const uint8_t *in, size_t w, const task *t,
+                        uint8_t *out)
+{
+	for (size_t v = 0; v < t->out_h; v++)
+		r->k.column(&r->y.fixed, v, in, w * t->channels, out + v * w * t->channels);
+}
+
+/* Whether Pillow (since 13) shrinks the height first: it loses twice what the width does.
+ */
+static bool columns_first(const task *t)
+{
+	double less_h = (double)t->h - (double)t->out_h,
+		   less_w = (double)t->w - (double)t->out_w;
+
+	return less_h > 0 && less_h > 2 * less_w;
+}
+
+/* An axis that keeps its size is left alone, as in Pillow. */
+static void run_passes(inv_resizer *r, const task *t)
+{
+	if (t->h == t->out_h && t->w == t->out_w)
+		memcpy(t->out, t->in, t->h * t->w * t->channels);
+	else if (t->h == t->out_h)
+		run_rows(r, t->in, t->h, t, t->out);
+	else if (t->w == t->out_w)
+		run_columns(r, t->in, t->w, t, t->out);
+	else if (columns_first(t)) {
+		run_columns(r, t->in, t->w, t, r->rows);
+		run_rows(r, r->rows, t->out_h, t, t->out);
+	} else {
+		run_rows(r, t->in, t->h, t, r->rows);
+		run_columns(r, r->rows, t->out_w, t, t->out);
+	}
 }
 
 invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t w,
                              size_t channels, size_t out_h, size_t out_w, uint8_t *out)
 {
-	uint64_t bytes;
+	task t = {in, h, w, channels, out_h, out_w, out};
+	uint64_t between = columns_first(&t) ? (uint64_t)out_h * w : (uint64_t)h * out_w, bytes;
 	invar_status st = axis_make(&r->x, w, out_w, r->filter);
 
 	if (st == INVAR_OK)
 		st = axis_make(&r->y, h, out_h, r->filter);
 	if (st != INVAR_OK)
 		return st;
-	if (inv_mul_overflow((uint64_t)h * out_w, channels, &bytes) || bytes > SIZE_MAX)
+	if (inv_mul_overflow(between, channels, &bytes) || bytes > SIZE_MAX)
 		return inv_fail(INVAR_E_NOMEM, "no memory for resizing %zu x %zu pixels", h, w);
 	if ((st = grow(&r->rows, &r->room, (size_t)bytes)) != INVAR_OK ||
 	    (st = grow(&r->last, &r->last_room, w * channels + SLACK)) != INVAR_OK)
 		return st;
-	run_passes(r, in, h, w, channels, out_h, out_w, out);
+	run_passes(r, &t);
 	return INVAR_OK;
 }
 

@@ -7,8 +7,9 @@
  * The cubic's constant is -1/2 with antialias and in Pillow, -3/4 without, as in
  * torch.nn.functional.interpolate (align_corners=False).
  *
- * Pillow's passes, rows first, are each rounded and held to 8 bits, with weights in
- * units of 2^-22; our results are equal to its byte for byte.
+ * Pillow's two passes are each rounded and held to 8 bits, with weights in units of
+ * 2^-22; our results are equal to its byte for byte. Rows are first, but columns where
+ * the height shrinks by more than twice the pixels of the width: so since Pillow 13.
  */
 #ifndef INV_RESIZE_H
 #define INV_RESIZE_H

@@ -8,8 +8,7 @@
  *
  * mode=slice resizes the box alone: (u (w - 1) / (W' - 1)) under align_corners=true,
  * else ((u + 1/2) w / W' - 1/2) held inside the box. mode=resample warps the whole
- * picture by M, which under align_corners=false sees pixels beyond the box.
- * corners=exact takes the positions of areas, (u + 1/2) w / W' - 1/2, in both modes.
+ * picture by the matrix that carries the box's corner pixels onto the result's.
  */
 #include <math.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static const inv_key keys[] = {
 	{"align_corners", INV_KEY_WORD, INV_CORNERS_TRUE, INV_CORNERS_TRUE, 0, 0,
      INV_WORDS_BOOLEAN, "as Kornia's"},
 	{"corners", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_CORNERS,
-     "exact takes the positions of areas"},
+     "exact drops Kornia's stretch in resample under align_corners=false"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
@@ -212,21 +211,16 @@ static invar_status slice(const inv_op_call *call, bool corners, float *out)
 /* ---- Applying ----------------------------------------------------------------------- */
 
 /* One pixel has no distance between its corners; sides of 1 stay 1 in the matrix. */
-static double zoom(size_t out, double side, bool areas)
+static double zoom(size_t out, double side)
 {
-	if (areas)
-		return (double)out / side;
 	return side > 1 && out > 1 ? (double)(out - 1) / (side - 1) : 1;
 }
 
 static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
 {
 	inv_extent to = result(v, in);
-	bool areas = inv_value_is(v[CORNERS], INV_CORNERS_EXACT);
-	double kx = zoom(to.w, row[WIDTH], areas), ky = zoom(to.h, row[HEIGHT], areas);
-	double half = areas ? 0.5 : 0;
-	const double whole[9] = {
-		kx, 0, (half - row[X0]) * kx - half, 0, ky, (half - row[Y0]) * ky - half, 0, 0, 1};
+	double kx = zoom(to.w, row[WIDTH]), ky = zoom(to.h, row[HEIGHT]);
+	const double whole[9] = {kx, 0, -row[X0] * kx, 0, ky, -row[Y0] * ky, 0, 0, 1};
 
 	memcpy(m, whole, sizeof whole);
 }
@@ -234,14 +228,13 @@ static void matrix(const inv_value *v, inv_extent in, const float *row, double m
 static invar_status apply(const inv_op_call *call, float *out)
 {
 	const inv_value *v = call->v;
-	bool exact = inv_value_is(v[CORNERS], INV_CORNERS_EXACT);
-	bool corners = !exact && inv_value_is(v[ALIGN], INV_CORNERS_TRUE);
 	bool flat = call->row[WIDTH] <= 1 || call->row[HEIGHT] <= 1 || call->result.w <= 1 ||
 	            call->result.h <= 1;
-	inv_warp w = {.align_corners = corners, .exact = exact};
+	inv_warp w = {.align_corners = inv_value_is(v[ALIGN], INV_CORNERS_TRUE),
+	              .exact = inv_value_is(v[CORNERS], INV_CORNERS_EXACT)};
 
-	if (inv_value_is(v[MODE], INV_MODE_SLICE) || (flat && !exact))
-		return slice(call, corners, out);
+	if (inv_value_is(v[MODE], INV_MODE_SLICE) || flat)
+		return slice(call, w.align_corners, out);
 	matrix(v, call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;

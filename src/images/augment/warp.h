@@ -9,7 +9,8 @@
  *
  * with W' the width of the result: a translation is stretched by W / (W - 1),
  * and on pictures that are not square a rotation is slightly sheared.
- * corners=exact drops that: x = M^-1 (u, v) whatever align_corners is.
+ * corners=exact drops that, as Kornia does since 0.9: x = M^-1 (u, v) whatever
+ * align_corners is.
  */
 #ifndef INV_WARP_H
 #define INV_WARP_H
