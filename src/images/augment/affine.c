@@ -81,6 +81,8 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 		return "scale must lie between 0.001 and 1000";
 	if (fabsf(row[SHEAR_X]) > 89.9f || fabsf(row[SHEAR_Y]) > 89.9f)
 		return "shear must lie between -89.9 and 89.9 degrees";
+	if (fabsf(row[TX]) > 1e6f || fabsf(row[TY]) > 1e6f)
+		return "tx and ty must lie between -1e6 and 1e6 pixels";
 	return NULL;
 }
 

@@ -29,10 +29,20 @@ typedef struct inv_view {
 	inv_source at;
 } inv_view;
 
+#define INV_WARP_MARGIN (1.0 / 1024)
+enum { INV_WARP_BLOCK = 8 };
+
+/* Along one axis: the position of a block's first pixel, whole and rest. */
+typedef struct inv_block_start {
+	int32_t whole;
+	float rest;
+} inv_block_start;
+
 struct inv_image_kernels {
 	/*
 	 * Pixels `from` to `to` of row v of all planes, bilinear, where all four
-	 * neighbours are known to lie inside.
+	 * neighbours lie inside with INV_WARP_MARGIN to spare. Positions are double at
+	 * every eighth pixel and float between, which is good to 2e-6 of a pixel.
 	 */
 	void (*warp_span)(const inv_view *view, size_t v, size_t from, size_t to);
 	/*
@@ -56,8 +66,5 @@ void inv_image_kernels_init(struct inv_image_kernels *k, unsigned cpu);
 
 void inv_image_kernels_ref(struct inv_image_kernels *k);
 void inv_image_kernels_avx2(struct inv_image_kernels *k);
-
-/* One pixel of one plane, all four neighbours inside: the meaning of warp_span. */
-float inv_mix_four(float a, float b, float c, float d, float fx, float fy);
 
 #endif

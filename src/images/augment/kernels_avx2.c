@@ -3,29 +3,30 @@
  *
  * The two neighbours of a pixel in a row lie side by side, so a pixel costs two
  * loads of 64 bits a plane instead of four elements of a gather. Positions are
- * computed once for all planes. A last piece shorter than a vector is computed
- * as a vector that ends where the row ends, over pixels that are there already.
+ * computed once for all planes. Blocks begin at multiples of 8, so that a pixel's
+ * position does not depend on where its span begins; of a block that reaches beyond
+ * its span, only the pixels inside are stored.
  */
 #include <immintrin.h>
 #include <math.h>
 
 #include "images/augment/kernels.h"
 
-enum { LANES = 8 };
+enum { LANES = INV_WARP_BLOCK };
 
 /* Left and right neighbours of 8 places. */
 typedef struct pairs {
 	__m256 left, right;
 } pairs;
 
-static inline __m128 two_pairs(const float *p, int32_t i, int32_t j)
+static inline __m128 two_pairs(const float *p, int64_t i, int64_t j)
 {
 	__m128 first = _mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(p + i)));
 
 	return _mm_loadh_pi(first, (const __m64 *)(p + j));
 }
 
-static inline pairs load_pairs(const float *p, const int32_t at[LANES])
+static inline pairs load_pairs(const float *p, const int64_t at[LANES])
 {
 	__m256 even = _mm256_set_m128(two_pairs(p, at[4], at[5]), two_pairs(p, at[0], at[1]));
 	__m256 odd = _mm256_set_m128(two_pairs(p, at[6], at[7]), two_pairs(p, at[2], at[3]));
@@ -41,79 +42,97 @@ static inline __m256 mix(__m256 a, __m256 b, __m256 share)
 
 /* ---- Warps ------------------------------------------------------------------- */
 
-/* Places and shares of 8 pixels of a row. */
+/* Places and shares of the 8 pixels of a block. */
 typedef struct spots {
 	__m256 fx, fy;
-	int32_t at[LANES];
+	int64_t at[LANES];
 } spots;
 
-/* Four places along one axis: whole part as integers, the rest as floats. */
-static inline __m128i split(__m256d place, __m128 *rest)
+static inline __m256i find_axis(double step, double start, __m256 lanes, __m256 *share)
 {
-	__m256d whole = _mm256_floor_pd(place);
+	double whole = floor(start);
+	__m256 rest = _mm256_set1_ps((float)(start - whole));
+	__m256 at = _mm256_fmadd_ps(_mm256_set1_ps((float)step), lanes, rest);
+	__m256 steps = _mm256_floor_ps(at);
 
-	*rest = _mm256_cvtpd_ps(_mm256_sub_pd(place, whole));
-	return _mm256_cvttpd_epi32(whole);
+	*share = _mm256_sub_ps(at, steps);
+	return _mm256_add_epi32(_mm256_cvtps_epi32(steps), _mm256_set1_epi32((int32_t)whole));
 }
 
-static inline __m256i split_eight(double step, double start, __m256d low, __m256d high,
-                                  __m256 *rest)
+static inline void store_wide(__m256i x, int64_t out[LANES])
 {
-	__m256d steps = _mm256_set1_pd(step), base = _mm256_set1_pd(start);
-	__m128 rest_low, rest_high;
-	__m128i a = split(_mm256_fmadd_pd(steps, low, base), &rest_low);
-	__m128i b = split(_mm256_fmadd_pd(steps, high, base), &rest_high);
-
-	*rest = _mm256_set_m128(rest_high, rest_low);
-	return _mm256_set_m128i(b, a);
+	_mm256_storeu_si256((__m256i *)out, _mm256_cvtepi32_epi64(_mm256_castsi256_si128(x)));
+	_mm256_storeu_si256((__m256i *)(out + 4),
+	                    _mm256_cvtepi32_epi64(_mm256_extracti128_si256(x, 1)));
 }
 
-static inline void find_spots(const inv_view *view, double row_x, double row_y, size_t u,
+/* Lanes outside [low, high) repeat one inside, so that they read what may be read. */
+static inline void find_spots(const inv_view *view, double x, double y, int low, int high,
                               spots *s)
 {
-	__m256d low = _mm256_add_pd(_mm256_set1_pd((double)u), _mm256_set_pd(3, 2, 1, 0));
-	__m256d high = _mm256_add_pd(low, _mm256_set1_pd(4));
-	__m256i x = split_eight(view->at.xx, row_x, low, high, &s->fx);
-	__m256i y = split_eight(view->at.yx, row_y, low, high, &s->fy);
-	__m256i at = _mm256_mullo_epi32(y, _mm256_set1_epi32((int32_t)view->w));
+	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	__m256i held = _mm256_min_epi32(_mm256_max_epi32(lane, _mm256_set1_epi32(low)),
+	                                _mm256_set1_epi32(high - 1));
+	__m256 lanes = _mm256_cvtepi32_ps(held);
+	__m256i px = find_axis(view->at.xx, x, lanes, &s->fx);
+	__m256i py = find_axis(view->at.yx, y, lanes, &s->fy);
+	__m256i at = _mm256_mullo_epi32(py, _mm256_set1_epi32((int32_t)view->w));
 
-	_mm256_storeu_si256((__m256i *)s->at, _mm256_add_epi32(at, x));
+	store_wide(_mm256_add_epi32(at, px), s->at);
 }
 
-static inline void warp_eight(const inv_view *view, double row_x, double row_y, size_t u,
-                              float *out)
+static inline __m256 warp_plane(const float *p, size_t width, const spots *s)
 {
-	size_t plane = view->h * view->w, out_plane = view->out_h * view->out_w;
+	pairs top = load_pairs(p, s->at), bottom = load_pairs(p + width, s->at);
+	__m256 above = mix(top.left, top.right, s->fx);
+	__m256 below = mix(bottom.left, bottom.right, s->fx);
+
+	return mix(above, below, s->fy);
+}
+
+static void warp_whole(const inv_view *view, const spots *s, float *out)
+{
 	const float *p = view->in;
-	spots s;
 
-	find_spots(view, row_x, row_y, u, &s);
-	for (size_t c = 0; c < view->planes; c++, p += plane, out += out_plane) {
-		pairs top = load_pairs(p, s.at), bottom = load_pairs(p + view->w, s.at);
-		__m256 above = mix(top.left, top.right, s.fx);
-		__m256 below = mix(bottom.left, bottom.right, s.fx);
+	for (size_t c = 0; c < view->planes; c++) {
+		_mm256_storeu_ps(out, warp_plane(p, view->w, s));
+		p += view->h * view->w;
+		out += view->out_h * view->out_w;
+	}
+}
 
-		_mm256_storeu_ps(out + u, mix(above, below, s.fy));
+static void warp_part(const inv_view *view, const spots *s, int low, int high, float *out)
+{
+	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	__m256i mask = _mm256_and_si256(_mm256_cmpgt_epi32(lane, _mm256_set1_epi32(low - 1)),
+	                                _mm256_cmpgt_epi32(_mm256_set1_epi32(high), lane));
+	const float *p = view->in;
+
+	for (size_t c = 0; c < view->planes; c++) {
+		_mm256_maskstore_ps(out, mask, warp_plane(p, view->w, s));
+		p += view->h * view->w;
+		out += view->out_h * view->out_w;
 	}
 }
 
 static void warp_span_avx2(const inv_view *view, size_t v, size_t from, size_t to)
 {
-	struct inv_image_kernels plain;
 	double row_x = fma(view->at.xy, (double)v, view->at.x0);
 	double row_y = fma(view->at.yy, (double)v, view->at.y0);
 	float *row = view->out + v * view->out_w;
-	size_t u = from;
 
-	if (to - from < LANES) {
-		inv_image_kernels_ref(&plain);
-		plain.warp_span(view, v, from, to);
-		return;
+	for (size_t u = from / LANES * LANES; u < to; u += LANES) {
+		int low = u < from ? (int)(from - u) : 0;
+		int high = to - u < LANES ? (int)(to - u) : LANES;
+		spots s;
+
+		find_spots(view, fma(view->at.xx, (double)u, row_x),
+		           fma(view->at.yx, (double)u, row_y), low, high, &s);
+		if (low == 0 && high == LANES)
+			warp_whole(view, &s, row + u);
+		else
+			warp_part(view, &s, low, high, row + u);
 	}
-	for (; u + LANES <= to; u += LANES)
-		warp_eight(view, row_x, row_y, u, row);
-	if (u < to)
-		warp_eight(view, row_x, row_y, to - LANES, row);
 }
 
 /* ---- Rows -------------------------------------------------------------------- */
@@ -124,8 +143,11 @@ static void stretch_row_avx2(const float *row, const int32_t *at, const float *s
 	size_t i = 0;
 
 	for (; i + LANES <= count; i += LANES) {
-		pairs p = load_pairs(row, at + i);
+		int64_t wide[LANES];
+		pairs p;
 
+		store_wide(_mm256_loadu_si256((const __m256i *)(at + i)), wide);
+		p = load_pairs(row, wide);
 		_mm256_storeu_ps(out + i, mix(p.left, p.right, _mm256_loadu_ps(share + i)));
 	}
 	for (; i < count; i++)

@@ -9,12 +9,22 @@ static float mix(float a, float b, float share)
 	return fmaf(share, b - a, a);
 }
 
-float inv_mix_four(float a, float b, float c, float d, float fx, float fy)
+static inv_block_start start_of(double position)
 {
-	return mix(mix(a, b, fx), mix(c, d, fx), fy);
+	double whole = floor(position);
+
+	return (inv_block_start){(int32_t)whole, (float)(position - whole)};
 }
 
-/* Positions are double: in float, a pixel 200 from the corner would be off by 1e-5. */
+/* The pixel `lane` of a block: where it is, and the share of the next one. */
+static int32_t step_to(inv_block_start s, float step, float lane, float *share)
+{
+	float at = fmaf(step, lane, s.rest), whole = floorf(at);
+
+	*share = at - whole;
+	return s.whole + (int32_t)whole;
+}
+
 static void warp_span_ref(const inv_view *view, size_t v, size_t from, size_t to)
 {
 	const inv_source *at = &view->at;
@@ -22,13 +32,17 @@ static void warp_span_ref(const inv_view *view, size_t v, size_t from, size_t to
 	size_t plane = view->h * view->w, out_plane = view->out_h * view->out_w;
 
 	for (size_t u = from; u < to; u++) {
-		double x = fma(at->xx, (double)u, row_x), y = fma(at->yx, (double)u, row_y);
-		float fx = (float)(x - floor(x)), fy = (float)(y - floor(y));
-		const float *p = view->in + (size_t)y * view->w + (size_t)x;
+		size_t block = u / INV_WARP_BLOCK * INV_WARP_BLOCK;
+		inv_block_start x = start_of(fma(at->xx, (double)block, row_x));
+		inv_block_start y = start_of(fma(at->yx, (double)block, row_y));
+		float lane = (float)(u - block), fx, fy;
+		int32_t px = step_to(x, (float)at->xx, lane, &fx);
+		int32_t py = step_to(y, (float)at->yx, lane, &fy);
+		const float *p = view->in + (ptrdiff_t)py * (ptrdiff_t)view->w + px;
 		float *out = view->out + v * view->out_w + u;
 
 		for (size_t c = 0; c < view->planes; c++, p += plane, out += out_plane)
-			*out = inv_mix_four(p[0], p[1], p[view->w], p[view->w + 1], fx, fy);
+			*out = mix(mix(p[0], p[1], fx), mix(p[view->w], p[view->w + 1], fx), fy);
 	}
 }
 

@@ -53,21 +53,14 @@ typedef struct span {
 	size_t from, to;
 } span;
 
-/* A position along a row, by the kernels' own arithmetic. */
+/* A position along a row. */
 typedef struct line {
 	double step, start;
 } line;
 
 static double place(line l, size_t u)
 {
-	return fma(l.step, (double)u, l.start);
-}
-
-static bool within(line l, size_t u, double low, double high, bool closed)
-{
-	double at = place(l, u);
-
-	return (closed ? at >= low : at > low) && at < high;
+	return l.step * (double)u + l.start;
 }
 
 static size_t clamp_index(double value, size_t most)
@@ -76,27 +69,23 @@ static size_t clamp_index(double value, size_t most)
 }
 
 /*
- * Keeps of s the pixels whose place lies between low and high. Solved for u, then
- * widened by a pixel and cut back by looking, since rounding may say otherwise.
+ * Keeps of s the pixels whose place lies between low and high. Rounding is far below
+ * the margin that the kernel leaves, and which side of it a pixel falls does not matter.
  */
-static span clip(span s, line l, double low, double high, bool closed)
+static span clip(span s, line l, double low, double high)
 {
-	double a = (low - l.start) / l.step, b = (high - l.start) / l.step;
+	double a, b;
 	size_t from, to;
 
-	if (s.from >= s.to || (l.step == 0 && !within(l, s.from, low, high, closed)))
+	if (s.from >= s.to || (l.step == 0 && !(l.start >= low && l.start <= high)))
 		return (span){0, 0};
 	if (l.step == 0)
 		return s;
-	from = clamp_index(floor(fmin(a, b)) - 1, s.to);
-	to = clamp_index(ceil(fmax(a, b)) + 2, s.to);
-	if (from < s.from)
-		from = s.from;
-	while (from < to && !within(l, from, low, high, closed))
-		from++;
-	while (to > from && !within(l, to - 1, low, high, closed))
-		to--;
-	return (span){from, to};
+	a = (low - l.start) / l.step;
+	b = (high - l.start) / l.step;
+	from = clamp_index(ceil(a < b ? a : b), s.to);
+	to = clamp_index(floor(a < b ? b : a) + 1, s.to);
+	return (span){from > s.from ? from : s.from, to};
 }
 
 /* ---- Pixels near and beyond the border ------------------------------------------- */
@@ -150,6 +139,11 @@ static near_border look(const inv_warp *w, const inv_view *view, line x, line y,
 	                     (float)(px - floor(px)), (float)(py - floor(py))};
 }
 
+static float mix(float a, float b, float share)
+{
+	return a + share * (b - a);
+}
+
 /* `beyond` has the colour of what lies outside, by plane. */
 static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, size_t v,
                       span s, const float *beyond)
@@ -159,11 +153,12 @@ static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, s
 
 		for (size_t c = 0; c < view->planes; c++) {
 			const float *p = view->in + c * view->h * view->w;
+			float above = mix(tap(p, view, n.x, n.y, beyond[c]),
+			                  tap(p, view, n.x + 1, n.y, beyond[c]), n.fx);
+			float below = mix(tap(p, view, n.x, n.y + 1, beyond[c]),
+			                  tap(p, view, n.x + 1, n.y + 1, beyond[c]), n.fx);
 
-			view->out[(c * view->out_h + v) * view->out_w + u] = inv_mix_four(
-				tap(p, view, n.x, n.y, beyond[c]), tap(p, view, n.x + 1, n.y, beyond[c]),
-				tap(p, view, n.x, n.y + 1, beyond[c]),
-				tap(p, view, n.x + 1, n.y + 1, beyond[c]), n.fx, n.fy);
+			view->out[(c * view->out_h + v) * view->out_w + u] = mix(above, below, n.fy);
 		}
 	}
 }
@@ -181,15 +176,16 @@ static void fill_span(const inv_view *view, size_t v, span s, const float *beyon
 static void warp_row(const struct inv_image_kernels *k, const inv_warp *w,
                      const inv_view *view, size_t v, const float *beyond)
 {
-	line x = {view->at.xx, fma(view->at.xy, (double)v, view->at.x0)};
-	line y = {view->at.yx, fma(view->at.yy, (double)v, view->at.y0)};
+	line x = {view->at.xx, view->at.xy * (double)v + view->at.x0};
+	line y = {view->at.yx, view->at.yy * (double)v + view->at.y0};
 	span all = {0, view->out_w}, any = all, inner;
+	double gap = INV_WARP_MARGIN;
 
-	inner = clip(all, x, 0, (double)view->w - 1, true);
-	inner = clip(inner, y, 0, (double)view->h - 1, true);
+	inner = clip(all, x, gap, (double)view->w - 1 - gap);
+	inner = clip(inner, y, gap, (double)view->h - 1 - gap);
 	if (w->fill == INV_FILL_ZEROS || w->fill == INV_FILL_MEAN) {
-		any = clip(all, x, -1, (double)view->w, false);
-		any = clip(any, y, -1, (double)view->h, false);
+		any = clip(all, x, -1, (double)view->w);
+		any = clip(any, y, -1, (double)view->h);
 	}
 	if (inner.from >= inner.to)
 		inner = (span){any.to, any.to};
@@ -226,8 +222,17 @@ static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 	fill_span(view, v, (span){to, view->out_w}, beyond);
 }
 
-/* Planes are taken a few at a time, so that their fill colours need no memory. */
-enum { PLANES = 16 };
+/*
+ * Planes are taken a few at a time, so that their fill colours need no memory, and are
+ * asked for in order first: a warp walks across rows, where no hardware looks ahead.
+ */
+enum { PLANES = 16, LINE_FLOATS = 16 };
+
+static void ask_for(const float *x, size_t count)
+{
+	for (size_t i = 0; i < count; i += LINE_FLOATS)
+		__builtin_prefetch(x + i, 0, 2);
+}
 
 void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
                     inv_extent shape, inv_extent result, float *out)
@@ -245,6 +250,7 @@ void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const 
 		view.planes = shape.c - c < PLANES ? shape.c - c : PLANES;
 		view.in = in + c * plane;
 		view.out = out + c * result.h * result.w;
+		ask_for(view.in, view.planes * plane);
 		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
 			beyond[i] = mean_of(view.in + i * plane, plane);
 		for (size_t v = 0; v < result.h; v++) {
