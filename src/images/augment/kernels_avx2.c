@@ -12,7 +12,7 @@
 
 #include "images/augment/kernels.h"
 
-enum { LANES = INV_WARP_BLOCK };
+enum { LANES = INV_WARP_BLOCK, ROWS_AHEAD = 8 };
 
 /* Left and right neighbours of 8 places. */
 typedef struct pairs {
@@ -90,11 +90,19 @@ static inline __m256 warp_plane(const float *p, size_t width, const spots *s)
 	return mix(above, below, s->fy);
 }
 
-static void warp_whole(const inv_view *view, const spots *s, float *out)
+/* What the same pixels of a later row will read lies at a constant distance. */
+static inline void ask_for(const float *p, const spots *s, ptrdiff_t distance)
+{
+	for (int i = 0; i < LANES; i += 2)
+		_mm_prefetch((const char *)(p + s->at[i] + distance), _MM_HINT_T0);
+}
+
+static void warp_whole(const inv_view *view, const spots *s, ptrdiff_t distance, float *out)
 {
 	const float *p = view->in;
 
 	for (size_t c = 0; c < view->planes; c++) {
+		ask_for(p, s, distance);
 		_mm256_storeu_ps(out, warp_plane(p, view->w, s));
 		p += view->h * view->w;
 		out += view->out_h * view->out_w;
@@ -120,6 +128,8 @@ static void warp_span_avx2(const inv_view *view, size_t v, size_t from, size_t t
 	double row_x = fma(view->at.xy, (double)v, view->at.x0);
 	double row_y = fma(view->at.yy, (double)v, view->at.y0);
 	float *row = view->out + v * view->out_w;
+	ptrdiff_t distance = (ptrdiff_t)(ROWS_AHEAD * view->at.xy) +
+	                     (ptrdiff_t)(ROWS_AHEAD * view->at.yy) * (ptrdiff_t)view->w;
 
 	for (size_t u = from / LANES * LANES; u < to; u += LANES) {
 		int low = u < from ? (int)(from - u) : 0;
@@ -129,7 +139,7 @@ static void warp_span_avx2(const inv_view *view, size_t v, size_t from, size_t t
 		find_spots(view, fma(view->at.xx, (double)u, row_x),
 		           fma(view->at.yx, (double)u, row_y), low, high, &s);
 		if (low == 0 && high == LANES)
-			warp_whole(view, &s, row + u);
+			warp_whole(view, &s, distance, row + u);
 		else
 			warp_part(view, &s, low, high, row + u);
 	}

@@ -222,16 +222,25 @@ static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 	fill_span(view, v, (span){to, view->out_w}, beyond);
 }
 
-/*
- * Planes are taken a few at a time, so that their fill colours need no memory, and are
- * asked for in order first: a warp walks across rows, where no hardware looks ahead.
- */
-enum { PLANES = 16, LINE_FLOATS = 16 };
+/* Planes are taken a few at a time, so that their fill colours need no memory. */
+enum { PLANES = 16, LINE_FLOATS = 16, AHEAD = 4 };
 
-static void ask_for(const float *x, size_t count)
+/*
+ * The next picture usually lies behind this one, so it is asked for row by row while
+ * this one is made, as is the place of rows to come: a warp walks across rows, where
+ * no hardware looks ahead. Asking for what is not there does no harm.
+ */
+static void ask_ahead(const inv_view *view, size_t v)
 {
-	for (size_t i = 0; i < count; i += LINE_FLOATS)
-		__builtin_prefetch(x + i, 0, 2);
+	const float *next = view->in + view->planes * view->h * view->w + v * view->w;
+	const float *to = view->out + (v + AHEAD) * view->out_w;
+
+	for (size_t c = 0; c < view->planes; c++) {
+		for (size_t i = 0; i < view->w && v < view->h; i += LINE_FLOATS)
+			__builtin_prefetch(next + c * view->h * view->w + i, 0, 2);
+		for (size_t i = 0; i < view->out_w; i += LINE_FLOATS)
+			__builtin_prefetch(to + c * view->out_h * view->out_w + i, 1, 2);
+	}
 }
 
 void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
@@ -250,10 +259,10 @@ void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const 
 		view.planes = shape.c - c < PLANES ? shape.c - c : PLANES;
 		view.in = in + c * plane;
 		view.out = out + c * result.h * result.w;
-		ask_for(view.in, view.planes * plane);
 		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
 			beyond[i] = mean_of(view.in + i * plane, plane);
 		for (size_t v = 0; v < result.h; v++) {
+			ask_ahead(&view, v);
 			warp_row(k, w, &view, v, beyond);
 			if (w->circle)
 				mask_circle(&view, v, beyond);
