@@ -123,7 +123,8 @@ struct inv_kernels {
 	/*
 	 * Keys of INV_SLICES directions from `column` on, [M][INV_SLICES]: the
 	 * projection widened to double, its row in the low bits that a float leaves
-	 * free. Keys order as projections do, and equal projections by row.
+	 * free. Keys order as projections do, equal ones by row, negative ones from the
+	 * last row on. Where a projection is not finite, sums of its slice are not either.
 	 */
 	void (*join_keys)(const inv_side *s, size_t column, double *keys);
 	/* Sorts each slice; keys has room for inv_sort_room(n) rows. */

@@ -34,17 +34,28 @@ static inline lanes with_row(__m128 x, size_t row)
 	                    _mm256_castsi256_pd(_mm256_set1_epi64x((long long)row)));
 }
 
+/* A minimum drops what is not a number, so one spoils its whole slice. */
+static void spoil_slices(__m128 faults, size_t n, double *keys)
+{
+	for (size_t r = 0; r < n; r++)
+		store(keys, r, _mm256_or_pd(load(keys, r), _mm256_cvtps_pd(faults)));
+}
+
 static void join_keys_avx2(const inv_side *s, size_t column, double *keys)
 {
 	const float *a = s->a + column, *b = s->b ? s->b + column : NULL;
+	__m128 faults = _mm_setzero_ps(); /* NaN in lanes that are not finite throughout */
 
 	for (size_t r = 0; r < s->M; r++) {
 		__m128 x = _mm_loadu_ps(a + s->rows_a[r] * s->stride_a);
 
 		if (b)
 			x = _mm_add_ps(x, _mm_loadu_ps(b + s->rows_b[r] * s->stride_b));
+		faults = _mm_or_ps(faults, _mm_sub_ps(x, x));
 		store(keys, r, with_row(x, r));
 	}
+	if (_mm_movemask_ps(_mm_cmpunord_ps(faults, faults)))
+		spoil_slices(faults, s->M, keys);
 }
 
 /* ---- Sorting ------------------------------------------------------------------- */

@@ -383,6 +383,40 @@ static void nothing_to_tell_apart_stays_finite(void **state)
 	}
 }
 
+/* Of one augmentation and of several, whose logarithm stands on a floor. */
+static void what_is_no_number_is_seen(void **state)
+{
+	enum { G = 2, ROWS = (G * S + 1) * N };
+	inv_loss_opts o = {.projections = L, .p = 2};
+	inv_stream s = inv_stream_of(9, "faults", 0);
+	float clean[N * D], codes[ROWS * W], grad[ROWS * W];
+	inv_loss_batch b = {.clean = clean, .codes = codes};
+
+	(void)state;
+	for (size_t row = 0; row < ROWS; row++)
+		for (size_t groups = 1; groups <= G; groups++) {
+			inv_loss_shape shape = {
+				.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+
+			shape.groups = groups;
+			inv_fill_normal(&s, 0, clean, N * D);
+			inv_fill_normal(&s, 1, codes, ROWS * W);
+			codes[row % (inv_loss_rows(&inv_loss_waco, &shape)) * W] =
+				row % 2 ? NAN : 3e38f;
+			codes[row % (inv_loss_rows(&inv_loss_waco, &shape)) * W + 1] = 3e38f;
+			assert_false(isfinite(one_loss(&inv_loss_waco, shape, &b, grad).value));
+		}
+	inv_fill_normal(&s, 1, codes, ROWS * W);
+	for (size_t i = 0; i < N * D; i++)
+		clean[i] = i % 2 ? 3e38f : -3e38f;
+	assert_false(
+		isfinite(one_loss(&inv_loss_waco,
+	                      (inv_loss_shape){
+							  .ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
+	                      &b, grad)
+	                 .value));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -393,6 +427,7 @@ int main(void)
 		cmocka_unit_test(several_augmentations_add_their_logarithms),
 		cmocka_unit_test(threads_change_no_bit),
 		cmocka_unit_test(nothing_to_tell_apart_stays_finite),
+		cmocka_unit_test(what_is_no_number_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);

@@ -357,6 +357,49 @@ static void distances_equal_the_plain_ones(void **state)
 	check_distances(INV_SORT_LONG + 1, 3, 1.5);
 }
 
+/* Networks of minima and maxima would lose it, and give a number that looks right. */
+static void check_fault_is_seen(const struct inv_kernels *k, size_t n, size_t at,
+                                float fault)
+{
+	uint32_t *rows = malloc(n * sizeof *rows);
+	float *a = calloc(n * INV_SLICES, sizeof *a), *b = calloc(n * INV_SLICES, sizeof *b);
+	void *scratch = inv_alloc(inv_sliced_scratch(ctx, n, true));
+	double powers[INV_SLICES];
+	inv_sliced job = {.first = {.a = a, .stride_a = INV_SLICES, .rows_a = rows, .M = n},
+	                  .second = {.a = b, .stride_a = INV_SLICES, .rows_a = rows, .M = n},
+	                  .repeat = 1,
+	                  .L = INV_SLICES,
+	                  .p = 2,
+	                  .slopes = {{.out = b, .stride = INV_SLICES}},
+	                  .powers = powers};
+
+	for (size_t i = 0; i < n * INV_SLICES; i++)
+		a[i] = (float)(i * 7919 % 101) - 50;
+	for (size_t r = 0; r < n; r++)
+		rows[r] = (uint32_t)r;
+	a[at * INV_SLICES + 2] = fault;
+	inv_sliced_run(ctx, k, &job, scratch);
+	for (size_t l = 0; l < INV_SLICES; l++)
+		assert_int_equal(isfinite(powers[l]) != 0, l != 2);
+	free(rows);
+	free(a);
+	free(b);
+	inv_free(scratch);
+}
+
+static void what_is_no_number_is_seen(void **state)
+{
+	static const float faults[] = {NAN, -NAN, INFINITY, -INFINITY};
+
+	(void)state;
+	for (size_t i = 0; i < SIZES; i++)
+		for (size_t f = 0; f < 4; f++)
+			for (size_t at = 0; at < sizes[i]; at += 1 + sizes[i] / 9) {
+				check_fault_is_seen(&fast, sizes[i], at, faults[f]);
+				check_fault_is_seen(&plain, sizes[i], at, faults[f]);
+			}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -368,6 +411,7 @@ int main(void)
 		cmocka_unit_test(directions_have_length_one_and_stand_square),
 		cmocka_unit_test(orthogonal_directions_are_uniform),
 		cmocka_unit_test(distances_equal_the_plain_ones),
+		cmocka_unit_test(what_is_no_number_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, make_context, free_context);

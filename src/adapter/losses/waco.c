@@ -160,6 +160,12 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
 	p->M = (s->s + codes_clean(s->opts)) * s->N;
+	if (p->M > INV_KEY_ROWS) {
+		inv_free(p);
+		return inv_fail(INVAR_E_USE,
+		                "waco sorts at most %u rows, a smaller --batch than %zu is needed",
+		                INV_KEY_ROWS, s->N);
+	}
 	p->L = s->opts->projections;
 	p->stride = round_up(p->L, LINE);
 	plan_memory(s, p);
@@ -369,6 +375,8 @@ static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_b
 	term[TERM_ZZ] = distance_zz(s, p, slopes);
 	term[TERM_SC] = term[TERM_XZ] /
 	                pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / s->opts->p);
+	if (!isfinite(term[TERM_XX] + term[TERM_ZZ])) /* dividing by it must not look like 0 */
+		term[TERM_SC] = NAN;
 	return INVAR_OK;
 }
 
@@ -415,7 +423,7 @@ static invar_status evaluate_several(const inv_loss_shape *s, waco *p,
 		gather_codes(s, p, b->codes, g);
 		st = correlate(s, p, b, p->codes, g, grad, term);
 		sc = term[TERM_SC];
-		out->value -= log(fmax(sc, log_floor));
+		out->value -= log(sc < log_floor ? log_floor : sc); /* a NaN stays one */
 		if (st != INVAR_OK || !grad)
 			continue;
 		st = go_back(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
