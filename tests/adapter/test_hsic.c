@@ -371,6 +371,31 @@ static void what_is_no_number_is_seen(void **state)
 	assert_true(isnan(one_loss(&inv_loss_hsic, shape, &b, c.grad).value));
 }
 
+static void the_narrowest_kernels_stay_finite(void **state)
+{
+	cloud c = random_cloud(MOST);
+	inv_loss_opts o = {.sigma_x = 1e-200, .sigma_z = 1e-200};
+	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	inv_loss_batch b = {.clean = c.clean, .codes = c.codes};
+
+	(void)state;
+	assert_true(isfinite(one_loss(&inv_loss_hsic, shape, &b, c.grad).value));
+	assert_all_finite(&c);
+}
+
+/* Their pairs could not be counted; refused before memory is asked for. */
+static void too_many_rows_are_refused(void **state)
+{
+	inv_loss_opts o = {0};
+	inv_loss_shape shape = {
+		.ctx = test_ctx, .opts = &o, .N = 92682, .s = 0, .groups = 1, .d = D, .w = W};
+	inv_loss_work work = {0};
+
+	(void)state;
+	assert_int_equal(inv_loss_hsic.prepare(&shape, &work), INVAR_E_USE);
+	test_assert_error("a smaller --batch than 92682 is needed");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +411,8 @@ int main(void)
 		cmocka_unit_test(one_image_depends_on_nothing),
 		cmocka_unit_test(threads_change_no_bit_and_flavours_little),
 		cmocka_unit_test(what_is_no_number_is_seen),
+		cmocka_unit_test(the_narrowest_kernels_stay_finite),
+		cmocka_unit_test(too_many_rows_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);

@@ -32,7 +32,9 @@
 #include "math/median.h"
 #include "math/squares.h"
 
-enum { BLOCK = 16, TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
+/* MOST_ROWS: whose pairs can still be counted in 32 bits, as median.c does. */
+enum { BLOCK = 16, MOST_ROWS = 92681 };
+enum { TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
 
 typedef struct hsic {
 	const inv_loss_shape *shape;
@@ -103,6 +105,13 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->N = s->N;
 	p->M = inv_loss_rows(&inv_loss_hsic, s);
 	p->w = s->w;
+	if (p->M > MOST_ROWS) {
+		release(p);
+		return inv_fail(INVAR_E_USE,
+		                "hsic compares at most %d rows with each other, a smaller --batch "
+		                "than %zu is needed",
+		                MOST_ROWS, s->N);
+	}
 	plan_memory(p);
 	if ((st = make_plans(p, s)) != INVAR_OK) {
 		release(p);
@@ -218,8 +227,8 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
 	const float *z = inv_squares_centred(p->of_codes) + block * BLOCK * p->w;
-	double rest = fmax((double)p->M - 1, 1), sigma = p->sigma_z;
-	double scale = 2 / (sigma * sigma * rest * rest);
+	double rest = fmax((double)p->M - 1, 1);
+	double scale = 4 * (double)exponent(p->sigma_z) / (rest * rest);
 
 	(void)thread;
 	for (size_t a = block * BLOCK; a < end_of(p, block); a++, z += p->w) {
