@@ -468,7 +468,7 @@ INVAR_API const invar_field *invar_sliced_fields(size_t *count);
 /*
  * SW_p of two sets of as many rows, a and b [rows, dim] (Eq. 50). directions
  * [projections, dim] are taken as they are; NULL draws them. grad_a [rows, dim]
- * gets the derivative for a; NULL where it is not wanted.
+ * gets the derivative for a, of p up to 10; NULL where it is not wanted.
  */
 INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a,
                                                 const float *b, uint64_t rows, uint32_t dim,
@@ -490,8 +490,9 @@ typedef struct invar_dependence_result {
 /*
  * x is [rows, dx], z is [rows, dz]; row i of both belong together. Errors are
  * standard errors over the directions, each 16 of which have a shuffle of their
- * own. With few rows for the dimensions the correlation of independent samples
- * is far above 0: compare with the floor.
+ * own; upper bounds where directions are orthogonal, NaN of 16 and less. With few
+ * rows for the dimensions the correlation of independent samples is far above 0:
+ * compare with the floor.
  */
 INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                                         const float *z, uint32_t dz, uint64_t rows,

@@ -16,7 +16,7 @@ static const inv_example examples[] = {
 	{"invar dependence features.npy codes.npy",
      "correlation of F(x) and E(F(x)), and the floor of shuffled pairs"},
 	{"invar dependence x.npy z.npy --projections 4000 --slices orthogonal",
-     "smaller errors for the same number of directions"},
+     "nearer to the truth with the same number of directions"},
 	{"invar dependence x.npy x.npy --permutations 0", "1 within its error; no floor"},
 	{0},
 };
@@ -68,8 +68,13 @@ static void print_table(const invar_dependence_result *r, uint64_t rows,
 {
 	printf("%llu pairs, SW_%g along %llu %s directions\n\n", (unsigned long long)rows, o->p,
 	       (unsigned long long)o->projections, o->slices);
-	printf("dependence   %.5g ± %.2g\n", r->dependence, r->dependence_error);
-	printf("correlation  %.4f ± %.4f\n", r->correlation, r->correlation_error);
+	if (isnan(r->dependence_error)) { /* of up to 16 directions there is none */
+		printf("dependence   %.5g\n", r->dependence);
+		printf("correlation  %.4f\n", r->correlation);
+	} else {
+		printf("dependence   %.5g ± %.2g\n", r->dependence, r->dependence_error);
+		printf("correlation  %.4f ± %.4f\n", r->correlation, r->correlation_error);
+	}
 	if (!o->permutations)
 		return;
 	printf("\nthe same of %llu shuffled pairings, which know nothing of each other:\n",
@@ -88,11 +93,15 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 {
 	const inv_given_array *both[2] = {x, z};
 
-	for (int i = 0; i < 2; i++)
-		if (invar_array_rank(both[i]->array) != 2)
+	for (int i = 0; i < 2; i++) {
+		const uint64_t *shape = invar_array_shape(both[i]->array);
+
+		if (invar_array_rank(both[i]->array) != 2 || !shape[0] || !shape[1] ||
+		    shape[1] > UINT32_MAX)
 			return inv_fault(s, INVAR_E_MISMATCH,
 			                 "%s has shape %s, but [n, width] is needed", both[i]->path,
 			                 both[i]->shape);
+	}
 	if (invar_array_shape(x->array)[0] != invar_array_shape(z->array)[0])
 		return inv_fault(s, INVAR_E_MISMATCH,
 		                 "%s has shape %s and %s has shape %s, but rows must come in pairs",
@@ -143,7 +152,8 @@ const inv_command inv_cmd_dependence = {
 		"Sliced Wasserstein dependence: the distance of the pairs (x, z) to the same "
 		"with both halves shuffled; the correlation divides it by that of each variable "
 		"with itself. Errors are standard errors over the directions, each 16 of which "
-		"shuffle anew. With few samples for the dimensions, independent variables have a "
+		"shuffle anew; those of orthogonal directions are upper bounds. With few samples "
+        "for the dimensions, independent variables have a "
 		"correlation far above 0, so it is shown for shuffled pairings too.",
 	.examples = examples,
 	.arguments = arguments,

@@ -258,6 +258,8 @@ static invar_status measure_all(const invar_context *ctx, const invar_sliced_opt
 		st = measure_term(ctx, o, &t[i], rows, index);
 	if (st == INVAR_OK)
 		conclude(o, t, out);
+	if (st == INVAR_OK && !isfinite(out->dependence + out->sw_xx * out->sw_zz))
+		st = inv_sliced_overflow();
 	inv_free(index);
 	inv_free(powers);
 	return st;
@@ -271,7 +273,7 @@ invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
 	term t[3] = {{.name = "xz", .x = x, .z = z, .first = dx, .second = dz},
 	             {.name = "xx", .x = x, .z = x, .first = dx, .second = dx},
 	             {.name = "zz", .x = z, .z = z, .first = dz, .second = dz}};
-	invar_status st = inv_sliced_check(opts, rows, &o);
+	invar_status st = inv_sliced_check(opts, rows, dx && dz, &o);
 
 	*out = (invar_dependence_result){.size = sizeof *out};
 	return st == INVAR_OK ? measure_all(ctx, &o, t, rows, out) : st;

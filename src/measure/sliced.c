@@ -12,9 +12,12 @@
 
 #define FIELD(member) offsetof(invar_sliced_opts, member)
 
+/* Slopes |gap|^(p - 1) are floats: beyond, gaps of common size would leave their range. */
+enum { POWER_WITH_SLOPES = 10 };
+
 static const invar_field fields[] = {
-	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1e6, 0, NULL, "N", "Slices",
-     "directions"},
+	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, 0, NULL, "N",
+     "Slices", "directions"},
 	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, 100, 0, NULL, "F", "Slices",
      "power of the distance"},
 	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, 0, "random|orthogonal", "WORD",
@@ -42,13 +45,20 @@ const invar_field *invar_sliced_fields(size_t *count)
 	return fields;
 }
 
-invar_status inv_sliced_check(const invar_sliced_opts *given, uint64_t rows,
+invar_status inv_sliced_overflow(void)
+{
+	return inv_fail(
+		INVAR_E_NUMERIC,
+		"the distance does not fit into a float; divide the samples by their scale");
+}
+
+invar_status inv_sliced_check(const invar_sliced_opts *given, uint64_t rows, uint32_t width,
                               invar_sliced_opts *o)
 {
 	invar_sliced_defaults(o); /* for members that a caller's older header lacks */
 	memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
-	if (!rows)
-		return inv_fail(INVAR_E_USE, "there are no rows to measure a distance of");
+	if (!rows || !width)
+		return inv_fail(INVAR_E_USE, "there are no numbers to measure a distance of");
 	if (rows > INV_KEY_ROWS)
 		return inv_fail(INVAR_E_USE,
 		                "%" PRIu64 " rows are too many, at most %u can be sorted", rows,
@@ -131,6 +141,19 @@ static invar_status add_chunk(const invar_context *ctx, distance *d, size_t from
 	return st;
 }
 
+static invar_status conclude(distance *d, size_t rows, size_t dim, double *value)
+{
+	double scale;
+
+	*value = inv_sliced_distance(d->powers, d->o->projections, d->o->p);
+	scale = inv_sliced_slope(*value, rows, d->o->projections, d->o->p);
+	for (size_t i = 0; d->grad && i < rows * dim; i++)
+		d->grad[i] = (float)(scale * d->grad[i]);
+	if (!isfinite(*value) || (d->grad && !d->pair.kernels.all_finite(d->grad, rows * dim)))
+		return inv_sliced_overflow();
+	return INVAR_OK;
+}
+
 invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const float *b,
                                       uint64_t rows, uint32_t dim, const float *directions,
                                       const invar_sliced_opts *opts, double *value,
@@ -138,10 +161,12 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 {
 	invar_sliced_opts o;
 	distance d = {.o = &o, .a = a, .b = b, .directions = directions, .grad = grad_a};
-	invar_status st = inv_sliced_check(opts, rows, &o);
-	float scale;
+	invar_status st = inv_sliced_check(opts, rows, dim, &o);
 
 	*value = NAN;
+	if (st == INVAR_OK && grad_a && o.p > POWER_WITH_SLOPES)
+		return inv_fail(INVAR_E_USE, "--p is %g, but derivatives go up to %d", o.p,
+		                POWER_WITH_SLOPES);
 	if (st != INVAR_OK || (st = begin(ctx, rows, dim, &d)) != INVAR_OK) {
 		end(&d);
 		return st;
@@ -150,10 +175,8 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 		memset(grad_a, 0, rows * dim * sizeof *grad_a);
 	for (size_t from = 0; from < o.projections && st == INVAR_OK; from += d.pair.chunk)
 		st = add_chunk(ctx, &d, from, dim);
-	*value = inv_sliced_distance(d.powers, o.projections, o.p);
-	scale = (float)inv_sliced_slope(*value, rows, o.projections, o.p);
-	for (size_t i = 0; grad_a && i < rows * dim; i++)
-		grad_a[i] *= scale;
+	if (st == INVAR_OK)
+		st = conclude(&d, rows, dim, value);
 	end(&d);
 	return st;
 }

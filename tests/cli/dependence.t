@@ -20,6 +20,15 @@ $ invar dependence x.npy z.npy --projections 32 --permutations 3 -q
 > dependence   0.34347
 > correlation  0.3746, deviating by 0.0095
 > p            0.25  (share of all pairings, the true one too, that reach it)
+$ invar dependence x.npy z.npy --projections 16 --permutations 0 -q
+> 40 pairs, SW_2 along 16 random directions
+>
+> dependence   0.63882
+> correlation  0.6735
+$ make-input array empty.npy 40 0
+$ invar dependence x.npy empty.npy
+! invar: empty.npy has shape [40, 0], but [n, width] is needed
+? 1
 $ invar dependence x.npy
 ! invar dependence: Z.npy is missing; the usage is: invar dependence X.npy Z.npy [options]
 ? 2
@@ -42,5 +51,5 @@ $ invar dependence x.npy z.npy --slices diagonal
 ! invar dependence: --slices is 'diagonal' but must be random or orthogonal
 ? 2
 $ invar dependence x.npy z.npy --projections 0
-! invar dependence: --projections is 0 but must be at least 1 and at most 1000000
+! invar dependence: --projections is 0 but must be at least 1 and at most 1048576
 ? 2

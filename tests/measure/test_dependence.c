@@ -269,7 +269,7 @@ static void threads_change_no_bit(void **state)
 
 static void little_is_refused_or_finite(void **state)
 {
-	float x[4] = {1, 2, 3, 4};
+	float x[4] = {1, 2, 3, 4}, huge[4] = {3e38f, -3e38f, -3e38f, 3e38f}, grad[4];
 	invar_sliced_opts o;
 	invar_dependence_result r;
 	double value;
@@ -280,6 +280,17 @@ static void little_is_refused_or_finite(void **state)
 	                 INVAR_E_USE);
 	assert_int_equal(invar_dependence(test_ctx, x, 4, x, 4, 1, &o, &r), INVAR_OK);
 	assert_true(r.dependence == 0 && r.correlation == 0);
+	assert_int_equal(invar_dependence(test_ctx, x, 0, x, 4, 1, &o, &r), INVAR_E_USE);
+	assert_int_equal(invar_dependence(test_ctx, x, 4, x, 0, 1, &o, &r), INVAR_E_USE);
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, x, x, 4, 0, NULL, &o, &value, NULL),
+	                 INVAR_E_USE);
+	assert_int_equal(
+		invar_sliced_wasserstein(test_ctx, huge, x, 2, 2, NULL, &o, &value, grad),
+		INVAR_E_NUMERIC);
+	assert_int_equal(invar_dependence(test_ctx, huge, 2, x, 2, 2, &o, &r), INVAR_E_NUMERIC);
+	o.p = 11;
+	assert_int_equal(invar_sliced_wasserstein(test_ctx, x, x, 2, 2, NULL, &o, &value, grad),
+	                 INVAR_E_USE);
 	o.p = 0.5;
 	assert_int_equal(invar_dependence(test_ctx, x, 2, x, 2, 2, &o, &r), INVAR_E_USE);
 }
