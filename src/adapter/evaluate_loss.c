@@ -25,7 +25,7 @@ static const invar_field fields[] = {
      "read the adapter as E(z) = z + MLP(z), whatever its file says"},
 	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, 0, NULL, "N", "Loss",
      "directions of each sliced distance of waco and sw, where none are given"},
-	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, 100, 0, NULL, "F", "Loss",
+	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, INV_POWER_MOST, 0, NULL, "F", "Loss",
      "power of the distances of waco and sw"},
 	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, 0, INV_SLICES, "WORD", "Loss",
      "directions that are drawn: independent, or orthogonal in blocks"},
@@ -112,8 +112,11 @@ static invar_status check_rows(const invar_loss_input *in, const inv_loss_opts *
 		return inv_fail(INVAR_E_USE, "%s does not look at pairs of views", loss->name);
 	if (!in->clean && (!in->views || in->decoder))
 		return inv_fail(INVAR_E_USE, "the clean features are missing");
-	if (in->samples < loss->fewest_samples || (!in->samples && o->no_identity))
-		return inv_fail(INVAR_E_USE, "%s needs augmented rows", loss->name);
+	if (in->samples < loss->fewest_samples || (!in->samples && o->no_identity) ||
+	    (in->samples && !in->aug && !in->views))
+		return inv_fail(INVAR_E_USE, "%s needs augmented rows here, and there are none: %s",
+		                loss->name,
+		                is_of_pairs(loss) ? "--aug A.npy or --views V.npy" : "--aug A.npy");
 	if (loss->most_samples && in->samples > loss->most_samples)
 		return inv_fail(INVAR_E_USE, "%s takes %u samples of an image, there are %" PRIu32,
 		                loss->name, loss->most_samples, in->samples);
@@ -129,6 +132,10 @@ static invar_status check_rows(const invar_loss_input *in, const inv_loss_opts *
 static invar_status check_permutation(const uint32_t *sigma, size_t M, const char *part,
                                       size_t group, bool *seen)
 {
+	if (!sigma)
+		return inv_fail(INVAR_E_USE,
+		                "--perm-%s: a permutation of augmentation %zu is missing", part,
+		                group + 1);
 	memset(seen, 0, M * sizeof *seen);
 	for (size_t r = 0; r < M; r++) {
 		if (sigma[r] >= M || seen[sigma[r]])
@@ -159,8 +166,13 @@ static invar_status check_draws(const invar_loss_input *in, const inv_loss_opts 
 	for (size_t i = 0; i < 6 * in->groups && st == INVAR_OK; i++) {
 		const invar_loss_draws *draws = &in->draws[i / 6];
 
-		st = check_permutation(draws->permutations[i % 3][i / 3 % 2], M, parts[i % 3],
-		                       i / 6, seen);
+		if (!draws->directions[i % 3])
+			st = inv_fail(INVAR_E_USE,
+			              "--directions-%s: those of augmentation %zu are missing",
+			              parts[i % 3], i / 6 + 1);
+		else
+			st = check_permutation(draws->permutations[i % 3][i / 3 % 2], M, parts[i % 3],
+			                       i / 6, seen);
 	}
 	inv_free(seen);
 	return st;
@@ -176,12 +188,8 @@ static invar_status read_options(const invar_loss_opts *o, inv_loss_opts *out)
 	                       .no_identity = o->no_identity,
 	                       .projections = o->projections,
 	                       .p = o->p,
-	                       .orthogonal = strcmp(o->slices, "orthogonal") == 0,
-	                       .shuffle_second = strcmp(o->shuffle, "second") == 0,
 	                       .temperature = o->temperature};
-	if ((st = inv_kernel_width("sigma-x", o->sigma_x, &out->sigma_x)) != INVAR_OK)
-		return st;
-	return inv_kernel_width("sigma-z", o->sigma_z, &out->sigma_z);
+	return inv_loss_read_words(o->slices, o->shuffle, o->sigma_x, o->sigma_z, out);
 }
 
 static invar_status check(const invar_loss_input *in, const invar_loss_opts *o,
@@ -246,6 +254,8 @@ static invar_status evaluate(const invar_context *ctx, const invar_loss_input *i
 	}
 	if (st == INVAR_OK)
 		st = inv_loss_collect(p, rows, &value, out);
+	if (st == INVAR_E_NUMERIC)
+		inv_context(st, "%s on these rows under %s", spec->loss->name, in->adapter->path);
 	inv_step_free(p);
 	inv_free(rows);
 	return st;

@@ -59,7 +59,8 @@ invar_status invar_loss_check_given(const char *kind, const char *const *given)
 	return inv_loss_check_given(inv_loss_find(kind), given);
 }
 
-invar_status inv_kernel_width(const char *option, const char *text, double *out)
+/* A kernel's width: 0 for "median", else a number above 0. */
+static invar_status read_width(const char *option, const char *text, double *out)
 {
 	char *end = NULL;
 
@@ -72,4 +73,15 @@ invar_status inv_kernel_width(const char *option, const char *text, double *out)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE, "--%s is '%s' but must be median or a number above 0",
 	                option, text ? text : "");
+}
+
+invar_status inv_loss_read_words(const char *slices, const char *shuffle,
+                                 const char *sigma_x, const char *sigma_z,
+                                 inv_loss_opts *out)
+{
+	invar_status st = read_width("sigma-x", sigma_x, &out->sigma_x);
+
+	out->orthogonal = strcmp(slices, "orthogonal") == 0;
+	out->shuffle_second = strcmp(shuffle, "second") == 0;
+	return st == INVAR_OK ? read_width("sigma-z", sigma_z, &out->sigma_z) : st;
 }

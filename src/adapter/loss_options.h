@@ -8,13 +8,18 @@
 #define INV_SLICES "random|orthogonal"
 #define INV_SHUFFLES "both|second"
 
+/* Of the sliced distances: the slopes |gap|^(p - 1) have to fit into floats. */
+enum { INV_POWER_MOST = 10 };
+
 /* `loss` NULL is none, which takes no option of a loss. */
 bool inv_loss_takes(const inv_loss *loss, const char *option);
 
 /* Refuses an option among `given` (NULL-terminated, or NULL) that only others take. */
 invar_status inv_loss_check_given(const inv_loss *loss, const char *const *given);
 
-/* A kernel's width: 0 for "median", else a number above 0. */
-invar_status inv_kernel_width(const char *option, const char *text, double *out);
+/* The options that are words: what they mean goes into `out`. */
+invar_status inv_loss_read_words(const char *slices, const char *shuffle,
+                                 const char *sigma_x, const char *sigma_z,
+                                 inv_loss_opts *out);
 
 #endif

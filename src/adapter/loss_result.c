@@ -123,6 +123,18 @@ static invar_status add_group(inv_step *p, const float *rows, size_t group,
 	return st;
 }
 
+static invar_status check_finite(const inv_step *p, const invar_loss_result *r)
+{
+	for (size_t i = 0; i < r->grad_count; i++) {
+		const invar_named_array *g = &r->grads[i];
+
+		if (!p->kernels.all_finite(g->data, g->shape[0] * (g->rank > 1 ? g->shape[1] : 1)))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "the gradient of %s has values too large for a float", g->name);
+	}
+	return INVAR_OK;
+}
+
 /* ---- All of it --------------------------------------------------------------------- */
 
 static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *value,
@@ -145,7 +157,7 @@ static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *v
 		st = add_blocks(r, "", p->spec.shape, p->grads);
 	if (st == INVAR_OK && p->decoder)
 		st = add_blocks(r, "dec_", p->spec.decoder, p->grads + p->adapter_floats);
-	return st;
+	return st == INVAR_OK ? check_finite(p, r) : st;
 }
 
 invar_status inv_loss_collect(inv_step *p, const float *rows, const inv_loss_value *value,

@@ -36,7 +36,7 @@ static const invar_field fields[] = {
      "width of a code; 0 is that of the features, the only one for mawa"},
 	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, RESULT, NULL, "N",
      "Loss", "directions of each sliced distance of waco"},
-	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, 100, RESULT, NULL, "F", "Loss",
+	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, INV_POWER_MOST, RESULT, NULL, "F", "Loss",
      "power of the distances of waco"},
 	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, RESULT, INV_SLICES, "WORD", "Loss",
      "directions of waco: independent, or orthogonal in blocks"},
@@ -211,18 +211,12 @@ static invar_status check_samples(const invar_train_opts *o, inv_train_plan *p)
 
 static invar_status read_loss_options(const invar_train_opts *o, inv_loss_opts *out)
 {
-	invar_status st;
-
 	*out = (inv_loss_opts){.anchor = o->anchor,
 	                       .no_identity = o->no_identity,
 	                       .projections = o->projections,
 	                       .p = o->p,
-	                       .orthogonal = strcmp(o->slices, "orthogonal") == 0,
-	                       .shuffle_second = strcmp(o->shuffle, "second") == 0,
 	                       .temperature = o->temperature};
-	if ((st = inv_kernel_width("sigma-x", o->sigma_x, &out->sigma_x)) != INVAR_OK)
-		return st;
-	return inv_kernel_width("sigma-z", o->sigma_z, &out->sigma_z);
+	return inv_loss_read_words(o->slices, o->shuffle, o->sigma_x, o->sigma_z, out);
 }
 
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */

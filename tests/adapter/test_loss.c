@@ -249,7 +249,30 @@ static void what_does_not_fit_is_refused(void **state)
 	in = input(0, 1);
 	o = options("waco");
 	o.no_identity = 1;
-	refuse(&in, &o, "waco needs augmented rows");
+	refuse(&in, &o, "waco needs augmented rows here, and there are none: --aug A.npy");
+	in = input(S, 1);
+	in.aug = NULL;
+	refuse(&in, &o, "waco needs augmented rows here, and there are none: --aug A.npy");
+	in = input(S, 1);
+	in.draws = &draws;
+	o = options("waco");
+	for (uint32_t i = 0; i < M; i++)
+		sigma[i] = i;
+	draws.permutations[2][1] = NULL;
+	refuse(&in, &o, "--perm-zz: a permutation of augmentation 1 is missing");
+	draws.directions[1] = NULL;
+	refuse(&in, &o, "--directions-xx: those of augmentation 1 are missing");
+}
+
+static void gradients_that_overflow_are_no_result(void **state)
+{
+	invar_loss_input in = input(2, 1);
+	invar_loss_opts o = options("simclr");
+
+	(void)state;
+	o.temperature = 1e-200;
+	refuse(&in, &o,
+	       "simclr on these rows under E: the gradient of codes has values too large");
 }
 
 int main(void)
@@ -260,6 +283,7 @@ int main(void)
 		cmocka_unit_test(two_views_are_two_samples),
 		cmocka_unit_test(older_structs_are_understood),
 		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(gradients_that_overflow_are_no_result),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

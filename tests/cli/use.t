@@ -97,7 +97,7 @@ $ invar train bank -o run --temperature 0
 ! invar train: --temperature is 0 but must be above 0 and at most 1000000
 ? 2
 $ invar train bank -o run --p 0.5
-! invar train: --p is 0.5 but must be at least 1 and at most 100
+! invar train: --p is 0.5 but must be at least 1 and at most 10
 ? 2
 $ invar train bank -o run --slices orthgonal
 ! invar train: --slices is 'orthgonal' but must be random or orthogonal; did you mean orthogonal?
