@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# killed.sh INVAR MAKE [KILLS] - kill -9 at random moments, resume each time: the
-# adapter is byte-identical to that of a run that was never killed.
+# killed.sh INVAR MAKE [KILLS [OPTION...]] - kill -9 at random moments, resume each time:
+# the adapter is byte-identical to that of a run that was never killed.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2") kills=${3:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q)
+options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q "${@:4}")
 "$make" bank bank 2000 32
 start=$(date +%s%N)
 "$invar" train bank -o whole "${options[@]}" || exit 1
@@ -24,6 +24,8 @@ for ((i = 0; i < kills; i++)); do
 done
 if [ -e run/run.json ]; then again=(--resume); else again=(--force); fi
 "$invar" train bank -o run "${options[@]}" "${again[@]}" || exit 1
-cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
+for net in whole/adapter.safetensors whole/decoder.safetensors; do
+	[ ! -e $net ] || cmp "run/${net#*/}" $net || exit 1
+done
 ls run | grep '\.part$' && { echo "part files were left behind"; exit 1; }
 exit 0
