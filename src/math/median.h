@@ -20,7 +20,7 @@ typedef struct inv_median inv_median;
 
 invar_status inv_median_new(const invar_context *ctx, inv_median **out);
 /*
- * Of the entries above the diagonal of x [n, n], n > 1, of which none is negative;
+ * Of the entries above the diagonal of x [n, n], 1 < n < 92682, of which none is negative;
  * what is not a number counts as greater than all others.
  */
 inv_middle inv_median_above(inv_median *p, const float *x, size_t n);
