@@ -2,8 +2,8 @@
  * random_avx2.c - Philox4x32-10 for eight counters at once, and normals from it.
  *
  * The words are those of Random123, word for word. Normals follow Box and
- * Muller in double, four pairs at a time; they agree with inv_fill_normal to
- * the rounding of a float.
+ * Muller in float, eight pairs at a time; they agree with inv_fill_normal to a
+ * few roundings of a float, in the tails and next to 0 too.
  */
 #include <Random123/philox.h>
 #include <immintrin.h>
@@ -92,103 +92,93 @@ static void words_avx2(const inv_stream *s, uint32_t index, uint32_t first, size
 
 /* ---- Box and Muller ---------------------------------------------------------- */
 
-/* An unsigned word below 2^52 has its double beside that of 2^52. */
-static inline __m256d to_double(__m128i words)
-{
-	const __m256i two52 = _mm256_set1_epi64x(0x4330000000000000);
-	__m256i wide = _mm256_or_si256(_mm256_cvtepu32_epi64(words), two52);
-
-	return _mm256_sub_pd(_mm256_castsi256_pd(wide), _mm256_castsi256_pd(two52));
-}
-
 /* c[0] + x (c[1] + x (…)) */
-static inline __m256d polynomial(__m256d x, const double *c, int count)
+static inline __m256 polynomial(__m256 x, const float *c, int count)
 {
-	__m256d sum = _mm256_set1_pd(c[count - 1]);
+	__m256 sum = _mm256_set1_ps(c[count - 1]);
 
-#pragma GCC unroll 8
+#pragma GCC unroll 9
 	for (int i = count - 2; i >= 0; i--)
-		sum = _mm256_fmadd_pd(sum, x, _mm256_set1_pd(c[i]));
+		sum = _mm256_fmadd_ps(sum, x, _mm256_set1_ps(c[i]));
 	return sum;
 }
 
-/*
- * log(x), x positive and normal: x = m 2^e with m in [1/sqrt(2), sqrt(2)), then
- * log m = 2 atanh((m - 1) / (m + 1)) by its series; error below 1e-14.
- */
-static inline __m256d log_of(__m256d x)
+/* Unsigned words as floats, in two halves so that nothing rounds twice. */
+static inline __m256 to_float(__m256i words)
 {
-	static const double series[] = {2,      2. / 3,  2. / 5,  2. / 7,
-	                                2. / 9, 2. / 11, 2. / 13, 2. / 15};
-	const __m256d one = _mm256_set1_pd(1);
-	const __m256i shift = _mm256_set1_epi64x(0x3ff0000000000000 - 0x3fe6a09e667f3bcd);
-	__m256i bits = _mm256_add_epi64(_mm256_castpd_si256(x), shift);
-	__m256i power = _mm256_srli_epi64(bits, 52); /* e + 1023 */
-	__m256i m = _mm256_sub_epi64(
-		_mm256_castpd_si256(x),
-		_mm256_slli_epi64(_mm256_sub_epi64(power, _mm256_set1_epi64x(1023)), 52));
-	__m256d e = _mm256_sub_pd(
-		_mm256_castsi256_pd(_mm256_or_si256(power, _mm256_set1_epi64x(0x4330000000000000))),
-		_mm256_set1_pd(0x1p52 + 1023));
-	__m256d t = _mm256_div_pd(_mm256_sub_pd(_mm256_castsi256_pd(m), one),
-	                          _mm256_add_pd(_mm256_castsi256_pd(m), one));
-	__m256d log_m = _mm256_mul_pd(t, polynomial(_mm256_mul_pd(t, t), series, 8));
+	__m256 high = _mm256_cvtepi32_ps(_mm256_srli_epi32(words, 16));
+	__m256 low = _mm256_cvtepi32_ps(_mm256_and_si256(words, _mm256_set1_epi32(0xffff)));
 
-	return _mm256_fmadd_pd(e, _mm256_set1_pd(0x1.62e42fefa39efp-1), log_m);
+	return _mm256_fmadd_ps(high, _mm256_set1_ps(0x1p16f), low);
 }
 
 /*
- * cos and sin of 2 pi turn, turn in [0, 1): the nearest quarter is taken off, the
- * series of what is left, at most an eighth of a turn, is below 1e-11 off.
+ * log((word + 1) / 2^32). The fraction is 2^e (1 + f) with 1 + f in [sqrt(1/2),
+ * sqrt(2)); next to 1, f is what is missing from 1, counted in whole words, so that
+ * small logarithms are as exact as large ones.
  */
-static inline __m256d cos_sin(__m256d turn, __m256d *sine)
+static inline __m256 log_of(__m256i word)
 {
-	static const double sines[] = {1,          -1. / 6,     1. / 120,
-	                               -1. / 5040, 1. / 362880, -1. / 39916800};
-	static const double cosines[] = {1,          -1. / 2,       1. / 24,       -1. / 720,
-	                                 1. / 40320, -1. / 3628800, 1. / 479001600};
-	const __m256d sign = _mm256_set1_pd(-0.0);
-	__m256d quarter = _mm256_round_pd(_mm256_mul_pd(turn, _mm256_set1_pd(4)),
-	                                  _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-	__m256d x = _mm256_mul_pd(_mm256_fnmadd_pd(quarter, _mm256_set1_pd(0.25), turn),
-	                          _mm256_set1_pd(0x1.921fb54442d18p+2));
-	__m256d x2 = _mm256_mul_pd(x, x);
-	__m256d s = _mm256_mul_pd(x, polynomial(x2, sines, 6)), c = polynomial(x2, cosines, 7);
-	__m256i q = _mm256_cvtepi32_epi64(_mm256_cvtpd_epi32(quarter));
-	__m256d odd = _mm256_castsi256_pd(_mm256_slli_epi64(q, 63));
-	__m256d swapped_c = _mm256_blendv_pd(c, s, odd),
-			swapped_s = _mm256_blendv_pd(s, c, odd);
+	/* log(1 + f) = f - f^2 / 2 + f^3 (c0 + c1 f + …), for f in [-0.293, 0.415] */
+	static const float series[] = {3.3333331e-1f,  -2.4999994e-1f, 2.0000714e-1f,
+	                               -1.6668057e-1f, 1.4249323e-1f,  -1.2420141e-1f,
+	                               1.1676998e-1f,  -1.1514610e-1f, 7.0376836e-2f};
+	const __m256 one = _mm256_set1_ps(1);
+	const __m256i root = _mm256_set1_epi32(0x3f800000 - 0x3f3504f3);
+	__m256 x = _mm256_mul_ps(_mm256_add_ps(to_float(word), one), _mm256_set1_ps(0x1p-32f));
+	__m256 rest = _mm256_mul_ps(to_float(_mm256_xor_si256(word, _mm256_set1_epi32(-1))),
+	                            _mm256_set1_ps(-0x1p-32f));
+	__m256i power = _mm256_sub_epi32(
+		_mm256_srli_epi32(_mm256_add_epi32(_mm256_castps_si256(x), root), 23),
+		_mm256_set1_epi32(127));
+	__m256 m = _mm256_castsi256_ps(
+		_mm256_sub_epi32(_mm256_castps_si256(x), _mm256_slli_epi32(power, 23)));
+	__m256 near_one =
+		_mm256_castsi256_ps(_mm256_cmpeq_epi32(power, _mm256_setzero_si256()));
+	__m256 f = _mm256_blendv_ps(_mm256_sub_ps(m, one), rest, near_one);
+	__m256 f2 = _mm256_mul_ps(f, f);
+	__m256 tail = _mm256_mul_ps(_mm256_mul_ps(f2, f), polynomial(f, series, 9));
+	__m256 log_m = _mm256_add_ps(f, _mm256_fmadd_ps(f2, _mm256_set1_ps(-0.5f), tail));
+
+	return _mm256_fmadd_ps(_mm256_cvtepi32_ps(power), _mm256_set1_ps(0x1.62e43p-1f), log_m);
+}
+
+/*
+ * cos and sin of 2 pi word / 2^32: the nearest quarter of a turn is taken off as
+ * whole words, and what is left, at most an eighth, goes through two series.
+ */
+static inline __m256 cos_sin(__m256i word, __m256 *sine)
+{
+	static const float sines[] = {-1.6666655e-1f, 8.3321609e-3f, -1.9515296e-4f};
+	static const float cosines[] = {4.1666646e-2f, -1.3887316e-3f, 2.4433157e-5f};
+	const __m256i eighth = _mm256_set1_epi32(1 << 29);
+	__m256i q = _mm256_srli_epi32(_mm256_add_epi32(word, eighth), 30);
+	__m256i left = _mm256_sub_epi32(word, _mm256_slli_epi32(q, 30));
+	__m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(left), _mm256_set1_ps(0x1.921fb6p-30f));
+	__m256 x2 = _mm256_mul_ps(x, x);
+	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x2, x), polynomial(x2, sines, 3), x);
+	__m256 c =
+		_mm256_fmadd_ps(_mm256_mul_ps(x2, x2), polynomial(x2, cosines, 3),
+	                    _mm256_fmadd_ps(x2, _mm256_set1_ps(-0.5f), _mm256_set1_ps(1)));
+	__m256 odd = _mm256_castsi256_ps(_mm256_slli_epi32(q, 31));
+	__m256 sign = _mm256_set1_ps(-0.0f);
 	/* cos changes its sign in quarters 1 and 2, sin in 2 and 3. */
-	__m256i q1 = _mm256_add_epi64(q, _mm256_set1_epi64x(1));
-	__m256d flip_c = _mm256_and_pd(_mm256_castsi256_pd(_mm256_slli_epi64(q1, 62)), sign);
-	__m256d flip_s = _mm256_and_pd(_mm256_castsi256_pd(_mm256_slli_epi64(q, 62)), sign);
+	__m256i q1 = _mm256_add_epi32(q, _mm256_set1_epi32(1));
+	__m256 flip_c = _mm256_and_ps(_mm256_castsi256_ps(_mm256_slli_epi32(q1, 30)), sign);
+	__m256 flip_s = _mm256_and_ps(_mm256_castsi256_ps(_mm256_slli_epi32(q, 30)), sign);
 
-	*sine = _mm256_xor_pd(swapped_s, flip_s);
-	return _mm256_xor_pd(swapped_c, flip_c);
-}
-
-/* Two normals of four pairs of words: cos parts in *first, sin parts in *second. */
-static inline void four_pairs(__m128i a, __m128i b, __m128 *first, __m128 *second)
-{
-	__m256d u = _mm256_mul_pd(_mm256_add_pd(to_double(a), _mm256_set1_pd(1)),
-	                          _mm256_set1_pd(0x1p-32));
-	__m256d radius = _mm256_sqrt_pd(_mm256_mul_pd(_mm256_set1_pd(-2), log_of(u)));
-	__m256d sine,
-		cosine = cos_sin(_mm256_mul_pd(to_double(b), _mm256_set1_pd(0x1p-32)), &sine);
-
-	*first = _mm256_cvtpd_ps(_mm256_mul_pd(radius, cosine));
-	*second = _mm256_cvtpd_ps(_mm256_mul_pd(radius, sine));
+	*sine = _mm256_xor_ps(_mm256_blendv_ps(s, c, odd), flip_s);
+	return _mm256_xor_ps(_mm256_blendv_ps(c, s, odd), flip_c);
 }
 
 /* The normals of words a and b of eight slots: eight of cosines, eight of sines. */
 static inline void eight_pairs(__m256i a, __m256i b, __m256i *first, __m256i *second)
 {
-	__m128 c0, c1, s0, s1;
+	__m256 radius = _mm256_sqrt_ps(_mm256_mul_ps(_mm256_set1_ps(-2), log_of(a)));
+	__m256 sine, cosine = cos_sin(b, &sine);
 
-	four_pairs(_mm256_castsi256_si128(a), _mm256_castsi256_si128(b), &c0, &s0);
-	four_pairs(_mm256_extracti128_si256(a, 1), _mm256_extracti128_si256(b, 1), &c1, &s1);
-	*first = _mm256_castps_si256(_mm256_set_m128(c1, c0));
-	*second = _mm256_castps_si256(_mm256_set_m128(s1, s0));
+	*first = _mm256_castps_si256(_mm256_mul_ps(radius, cosine));
+	*second = _mm256_castps_si256(_mm256_mul_ps(radius, sine));
 }
 
 static void block_of_normals(const inv_stream *s, uint32_t index, uint32_t slot,
