@@ -256,35 +256,15 @@ static void one_image_costs_nothing(void **state)
 static void threads_change_no_bit_and_flavours_little(void **state)
 {
 	enum { n = 350, w = 40, count = 2 * n * w };
-	float *codes = inv_alloc(count * sizeof *codes), *grad[5];
+	float *codes = inv_alloc(count * sizeof *codes);
 	inv_stream s = inv_stream_of(1, "many", 0);
 	inv_loss_opts o = {.temperature = 0.1};
 	inv_loss_batch b = {.codes = codes};
-	double value[5];
+	inv_loss_shape shape = {.opts = &o, .N = n, .s = 2, .d = w, .w = w};
 
 	(void)state;
 	inv_fill_normal(&s, 0, codes, count);
-	for (unsigned i = 0; i < 5; i++) {
-		inv_loss_shape shape = {.opts = &o, .N = n, .s = 2, .d = w, .w = w};
-		invar_context *many;
-
-		grad[i] = inv_alloc(count * sizeof *codes);
-		assert_int_equal(invar_context_new(i < 4 ? i + 1 : 1, NULL, &many), INVAR_OK);
-		if (i == 4)
-			many->cpu = 0;
-		shape.ctx = many;
-		value[i] = one_loss(&inv_loss_simclr, shape, &b, grad[i]).value;
-		invar_context_free(many);
-	}
-	for (unsigned i = 1; i < 4; i++) {
-		assert_true(value[0] == value[i]);
-		assert_memory_equal(grad[0], grad[i], count * sizeof *codes);
-	}
-	assert_true(fabs(value[0] - value[4]) < 1e-6 * value[0]);
-	for (size_t i = 0; i < count; i++)
-		assert_true(fabsf(grad[0][i] - grad[4][i]) < 1e-8f);
-	for (unsigned i = 0; i < 5; i++)
-		inv_free(grad[i]);
+	assert_alike_on_threads_and_flavours(&inv_loss_simclr, shape, &b, count, 1e-5);
 	inv_free(codes);
 }
 
