@@ -2,9 +2,10 @@
 # losses.sh BANK OUT [EPOCHS [SEEDS]] - the paper's losses side by side on one bank.
 #
 # MaWa and WaCo with and without the identity, WaCo to a quarter of the width, with a
-# decoder, SimCLR and HSIC, each with the given number of seeds (3), then one table
-# of what is left of accuracy and structure. What is done already in OUT is not done
-# again. INVAR names the program, if it is not on PATH.
+# decoder, SimCLR and HSIC, each with the given number of seeds (3), then two tables
+# (codes as wide as the features, and narrower ones) of accuracy and structure, and how
+# long each training took. What is done already in OUT is not done again. INVAR names
+# the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30} seeds=${4:-3}
 invar=${INVAR:-invar}
@@ -30,12 +31,15 @@ train mawa --loss mawa
 train mawa-alone --loss mawa --no-identity
 train waco --loss waco
 train waco-alone --loss waco --no-identity
-train waco-quarter --loss waco --width $((width / 4))
-train waco-decoder --loss waco --width $((width / 4)) --decoder
 train simclr --loss simclr
 train hsic --loss hsic
+wide=("${runs[@]}") runs=()
+train waco-quarter --loss waco --width $((width / 4))
+train waco-decoder --loss waco --width $((width / 4)) --decoder
 
-"$invar" eval "$bank" "${runs[@]}" --only lc,nc,kept,structure -o "$out/results.json"
-for run in "${runs[@]}"; do
+# A classifier of features cannot read narrower codes, so those have no LC-kept.
+"$invar" eval "$bank" "${wide[@]}" --only lc,nc,kept,structure -o "$out/wide.json"
+"$invar" eval "$bank" "${runs[@]}" --only lc,nc,structure -o "$out/narrow.json"
+for run in "${wide[@]}" "${runs[@]}"; do
 	printf '%-24s %6.1f s\n' "${run##*/}" "$(sed -n 's/.*"wall_seconds": \([0-9.]*\).*/\1/p' "$run/run.json")"
 done
