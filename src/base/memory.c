@@ -2,8 +2,10 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static size_t round_up(size_t bytes)
 {
@@ -66,11 +68,19 @@ void *inv_arena_take(inv_arena *a, uint64_t count, size_t bytes)
 	return piece;
 }
 
+/* The system lends more than it has and kills who takes it, so we ask what it has. */
+static bool fits_in_memory(size_t bytes)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+
+	return pages <= 0 || page <= 0 || bytes / (size_t)page <= (size_t)pages;
+}
+
 invar_status inv_arena_commit(inv_arena *a)
 {
 	assert(!a->base);
 	a->size = a->used;
-	a->base = inv_alloc(a->size);
+	a->base = fits_in_memory(a->size) ? inv_alloc(a->size) : NULL;
 	if (!a->base)
 		return inv_fail(INVAR_E_NOMEM, "no memory for %zu MB of working space",
 		                a->size >> 20);
