@@ -11,7 +11,7 @@
 
 #include "math/kernels.h"
 
-enum { LANES = 8, BLOCK = 4 * LANES }; /* slots at once, and their words */
+enum { LANES = 8, PAIR = 2, BLOCK = 4 * LANES }; /* slots of a vector; words of those */
 
 /* ---- Philox ----------------------------------------------------------------- */
 
@@ -25,27 +25,39 @@ static inline __m256i multiply(__m256i a, __m256i by, __m256i *high)
 	return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa);
 }
 
-/* Words w of eight slots from `slot` on, one vector for each of the four words. */
-static inline void eight_slots(const inv_stream *s, uint32_t index, uint32_t slot,
-                               __m256i w[4])
+/*
+ * Words w[g] of eight slots each, from `slot` on: a vector for each of the four
+ * words. Two groups at once, as one alone waits for its own products.
+ */
+static inline void many_slots(const inv_stream *s, uint32_t index, uint32_t slot,
+                              __m256i w[PAIR][4])
 {
 	const __m256i m0 = _mm256_set1_epi32((int)PHILOX_M4x32_0);
 	const __m256i m1 = _mm256_set1_epi32((int)PHILOX_M4x32_1);
+	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 	uint32_t k0 = s->key[0], k1 = s->key[1];
 
-	w[0] = _mm256_add_epi32(_mm256_set1_epi32((int)slot),
-	                        _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-	w[1] = _mm256_set1_epi32((int)index);
-	w[2] = _mm256_set1_epi32((int)s->epoch);
-	w[3] = _mm256_set1_epi32((int)s->purpose);
+#pragma GCC unroll 2
+	for (int g = 0; g < PAIR; g++) {
+		w[g][0] = _mm256_add_epi32(_mm256_set1_epi32((int)slot + g * LANES), lane);
+		w[g][1] = _mm256_set1_epi32((int)index);
+		w[g][2] = _mm256_set1_epi32((int)s->epoch);
+		w[g][3] = _mm256_set1_epi32((int)s->purpose);
+	}
 	for (int round = 0; round < 10; round++) {
-		__m256i high0, high1;
-		__m256i low0 = multiply(w[0], m0, &high0), low1 = multiply(w[2], m1, &high1);
+		const __m256i x0 = _mm256_set1_epi32((int)k0), x1 = _mm256_set1_epi32((int)k1);
 
-		w[0] = _mm256_xor_si256(_mm256_xor_si256(high1, w[1]), _mm256_set1_epi32((int)k0));
-		w[1] = low1;
-		w[2] = _mm256_xor_si256(_mm256_xor_si256(high0, w[3]), _mm256_set1_epi32((int)k1));
-		w[3] = low0;
+#pragma GCC unroll 2
+		for (int g = 0; g < PAIR; g++) {
+			__m256i high0, high1;
+			__m256i low0 = multiply(w[g][0], m0, &high0);
+			__m256i low1 = multiply(w[g][2], m1, &high1);
+
+			w[g][0] = _mm256_xor_si256(_mm256_xor_si256(high1, w[g][1]), x0);
+			w[g][1] = low1;
+			w[g][2] = _mm256_xor_si256(_mm256_xor_si256(high0, w[g][3]), x1);
+			w[g][3] = low0;
+		}
 		k0 += PHILOX_W32_0;
 		k1 += PHILOX_W32_1;
 	}
@@ -65,27 +77,30 @@ static inline void in_order(const __m256i w[4], __m256i out[4])
 	out[3] = _mm256_permute2x128_si256(slots26, slots37, 0x31);
 }
 
-static void block_of_words(const inv_stream *s, uint32_t index, uint32_t slot,
-                           uint32_t out[BLOCK])
+static void blocks_of_words(const inv_stream *s, uint32_t index, uint32_t slot,
+                            uint32_t out[PAIR * BLOCK])
 {
-	__m256i w[4], ordered[4];
+	__m256i w[PAIR][4], ordered[4];
 
-	eight_slots(s, index, slot, w);
-	in_order(w, ordered);
-	for (int i = 0; i < 4; i++)
-		_mm256_storeu_si256((__m256i *)(void *)(out + i * LANES), ordered[i]);
+	many_slots(s, index, slot, w);
+	for (int g = 0; g < PAIR; g++) {
+		in_order(w[g], ordered);
+		for (int i = 0; i < 4; i++)
+			_mm256_storeu_si256((__m256i *)(void *)(out + g * BLOCK + i * LANES),
+			                    ordered[i]);
+	}
 }
 
 static void words_avx2(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
                        uint32_t *out)
 {
-	uint32_t rest[BLOCK];
+	uint32_t rest[PAIR * BLOCK];
 	size_t i = 0;
 
-	for (; i + LANES <= slots; i += LANES)
-		block_of_words(s, index, first + (uint32_t)i, out + 4 * i);
+	for (; i + PAIR * LANES <= slots; i += PAIR * LANES)
+		blocks_of_words(s, index, first + (uint32_t)i, out + 4 * i);
 	if (i < slots) {
-		block_of_words(s, index, first + (uint32_t)i, rest);
+		blocks_of_words(s, index, first + (uint32_t)i, rest);
 		memcpy(out + 4 * i, rest, 4 * (slots - i) * sizeof *out);
 	}
 }
@@ -181,28 +196,30 @@ static inline void eight_pairs(__m256i a, __m256i b, __m256i *first, __m256i *se
 	*second = _mm256_castps_si256(_mm256_mul_ps(radius, sine));
 }
 
-static void block_of_normals(const inv_stream *s, uint32_t index, uint32_t slot,
-                             float out[BLOCK])
+static void blocks_of_normals(const inv_stream *s, uint32_t index, uint32_t slot,
+                              float out[PAIR * BLOCK])
 {
-	__m256i w[4], n[4], ordered[4];
+	__m256i w[PAIR][4], n[4], ordered[4];
 
-	eight_slots(s, index, slot, w);
-	eight_pairs(w[0], w[1], &n[0], &n[1]);
-	eight_pairs(w[2], w[3], &n[2], &n[3]);
-	in_order(n, ordered);
-	for (int i = 0; i < 4; i++)
-		_mm256_storeu_ps(out + i * LANES, _mm256_castsi256_ps(ordered[i]));
+	many_slots(s, index, slot, w);
+	for (int g = 0; g < PAIR; g++) {
+		eight_pairs(w[g][0], w[g][1], &n[0], &n[1]);
+		eight_pairs(w[g][2], w[g][3], &n[2], &n[3]);
+		in_order(n, ordered);
+		for (int i = 0; i < 4; i++)
+			_mm256_storeu_ps(out + g * BLOCK + i * LANES, _mm256_castsi256_ps(ordered[i]));
+	}
 }
 
 static void normal_avx2(const inv_stream *s, uint32_t index, float *out, size_t count)
 {
-	float rest[BLOCK];
+	float rest[PAIR * BLOCK];
 	size_t i = 0;
 
-	for (; i + BLOCK <= count; i += BLOCK)
-		block_of_normals(s, index, (uint32_t)(i / 4), out + i);
+	for (; i + PAIR * BLOCK <= count; i += PAIR * BLOCK)
+		blocks_of_normals(s, index, (uint32_t)(i / 4), out + i);
 	if (i < count) {
-		block_of_normals(s, index, (uint32_t)(i / 4), rest);
+		blocks_of_normals(s, index, (uint32_t)(i / 4), rest);
 		memcpy(out + i, rest, (count - i) * sizeof *out);
 	}
 }
