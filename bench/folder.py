@@ -34,6 +34,9 @@ def compare(options, folder, passes):
 
 def main():
     options = common.arguments(__doc__, data=os.path.join(common.HERE, "..", "..", "shared", "data"))
+    if not os.path.isdir(options.data):
+        print("folder: skipped, there are no photographs in %s" % options.data)
+        return
     rows = []
     with tempfile.TemporaryDirectory() as place:
         for name, (folder, passes) in SETS.items():
