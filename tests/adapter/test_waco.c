@@ -291,6 +291,81 @@ static void scaling_follows_its_law(void **state)
 	}
 }
 
+/* --shuffle second leaves the first half of XX and ZZ in place, and XZ as it is. */
+static void shuffling_the_second_half_changes_xx_and_zz_alone(void **state)
+{
+	cloud c;
+	inv_loss_value v[2];
+
+	(void)state;
+	fill_cloud(&c);
+	for (int second = 0; second < 2; second++) {
+		inv_loss_opts o = {.projections = L, .p = 2, .shuffle_second = second};
+		inv_loss_batch b = {.clean = c.clean, .codes = c.codes, .seed = 1};
+
+		v[second] = one_loss(
+			&inv_loss_waco,
+			(inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
+			&b, NULL);
+	}
+	assert_true(v[0].term[1] == v[1].term[1]);
+	assert_true(fabs(v[0].term[2] - v[1].term[2]) > 1e-3);
+	assert_true(fabs(v[0].term[3] - v[1].term[3]) > 1e-3);
+}
+
+static void repeat_directions(const float *given, size_t count, size_t width, float *out)
+{
+	for (size_t l = 0; l < 6; l++) {
+		const float *from = given + l % count * width;
+		double sum = 0;
+
+		for (size_t k = 0; k < width; k++)
+			sum += (double)from[k] * from[k];
+		for (size_t k = 0; k < width; k++)
+			out[l * width + k] = (float)(from[k] / sqrt(sum));
+	}
+}
+
+/* FACTS section I; its 3, 2 and 2 directions are repeated to 6, which changes no mean. */
+static void the_worked_example(void **state)
+{
+	enum { n = 6, d = 3, w = 2 };
+	static const float xz[] = {1, 2, -1, 1, 0.5f, 0, 1, 1, -2, 1, 2, -1, 0.5f, 0, 1};
+	static const float xx[] = {1, 0, 2, -1, 1, 0.5f, 0.5f, 1, -1, 0, 2, 1};
+	static const float zz[] = {1, -1, 0.5f, 2, 0, 1, 1, 1};
+	static const uint32_t kept[] = {0, 1, 2, 3, 4, 5}, one[] = {3, 0, 5, 1, 4, 2},
+						  two[] = {1, 4, 2, 5, 0, 3};
+	static const double slopes[n * w] = {
+		-0.229756721, -0.153544860, 0.169739121, -0.352461702, -0.015759363, -0.321120880,
+		-0.122044316, 0.306925335,  0.468200957, 0.327276836,  -0.270379678, 0.192925271};
+	float x[n * d], z[n * w], grad[n * w], theta[3][36];
+	inv_loss_opts o = {.projections = 6, .p = 2};
+	inv_loss_draws draws = {.directions = {theta[0], theta[1], theta[2]},
+	                        .permutations = {{one, two}, {kept, one}, {kept, two}}};
+	inv_loss_batch b = {.clean = x, .codes = z, .draws = &draws};
+	inv_loss_value v;
+
+	(void)state;
+	for (int i = 0; i < n; i++) {
+		for (int j = 0; j < d; j++)
+			x[i * d + j] = (float)sin(1 + i + 2 * j);
+		for (int j = 0; j < w; j++)
+			z[i * w + j] = (float)cos(2 + 3 * i + j);
+	}
+	repeat_directions(xz, 3, d + w, theta[0]);
+	repeat_directions(xx, 2, 2 * d, theta[1]);
+	repeat_directions(zz, 2, 2 * w, theta[2]);
+	v = one_loss(&inv_loss_waco,
+	             (inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = n, .d = d, .w = w}, &b,
+	             grad);
+	assert_true(fabs(v.term[0] - 1.012693998472) < 2e-6);
+	assert_true(fabs(v.term[1] - 0.306730110043) < 1e-6);
+	assert_true(fabs(v.term[2] - 0.246464412277) < 1e-6);
+	assert_true(fabs(v.term[3] - 0.372222077587) < 1e-6);
+	for (size_t i = 0; i < n * w; i++)
+		assert_true(fabs(grad[i] + slopes[i]) < 5e-6);
+}
+
 /* ---- Several augmentations, threads
  * ---------------------------------------------------------- */
 
@@ -424,6 +499,8 @@ int main(void)
 		cmocka_unit_test(values_and_differences_of_the_plain_form),
 		cmocka_unit_test(a_variable_correlates_with_itself_by_one),
 		cmocka_unit_test(scaling_follows_its_law),
+		cmocka_unit_test(shuffling_the_second_half_changes_xx_and_zz_alone),
+		cmocka_unit_test(the_worked_example),
 		cmocka_unit_test(several_augmentations_add_their_logarithms),
 		cmocka_unit_test(threads_change_no_bit),
 		cmocka_unit_test(nothing_to_tell_apart_stays_finite),

@@ -13,13 +13,11 @@
 
 enum { DRAWS = 20000 };
 
-static invar_context *ctx;
-
 static invar_augment *parse(const char *spec)
 {
 	invar_augment *a;
 
-	if (invar_augment_parse(ctx, spec, &a) != INVAR_OK)
+	if (invar_augment_parse(test_ctx, spec, &a) != INVAR_OK)
 		fail_msg("%s: %s", spec, invar_last_error());
 	return a;
 }
@@ -412,19 +410,6 @@ static void rows_repeat_pictures(void **state)
 	free(b);
 }
 
-static int open_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int close_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -441,5 +426,5 @@ int main(void)
 		cmocka_unit_test(rows_repeat_pictures),
 	};
 
-	return cmocka_run_group_tests(tests, open_context, close_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }

@@ -14,8 +14,6 @@
 #include "golden_spec.h"
 #include "images/augment/augment.h"
 
-static invar_context *ctx;
-
 static float *load(const char *folder, const char *file, uint64_t repeat, uint64_t shape[4])
 {
 	char path[600];
@@ -98,7 +96,7 @@ static void replay(const char *folder, const json_t *item)
 	         json_string_value(json_object_get(item, "params")));
 	assert_int_equal(inv_json_load(path, &params), INVAR_OK);
 	golden_spec(params, spec, sizeof spec);
-	if (invar_augment_parse(ctx, spec, &a) != INVAR_OK ||
+	if (invar_augment_parse(test_ctx, spec, &a) != INVAR_OK ||
 	    invar_augment_params_load(a, path, shape, rows) != INVAR_OK ||
 	    invar_augment_result(a, shape, got_shape) != INVAR_OK ||
 	    invar_augment_apply(a, &d, x, shape, rows, got) != INVAR_OK)
@@ -142,7 +140,7 @@ static void run(const char *spec, const float *row, const float *x, size_t h, si
 	invar_draw d;
 
 	invar_draw_defaults(&d);
-	assert_int_equal(invar_augment_parse(ctx, spec, &a), INVAR_OK);
+	assert_int_equal(invar_augment_parse(test_ctx, spec, &a), INVAR_OK);
 	assert_int_equal(invar_augment_apply(a, &d, x, shape, row, out), INVAR_OK);
 	invar_augment_close(a);
 }
@@ -195,19 +193,6 @@ static void a_small_picture_is_cropped(void **state)
 	}
 }
 
-static int open_context(void **state)
-{
-	(void)state;
-	return invar_context_new(2, NULL, &ctx) != INVAR_OK;
-}
-
-static int close_context(void **state)
-{
-	(void)state;
-	invar_context_free(ctx);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,5 +201,5 @@ int main(void)
 		cmocka_unit_test(a_small_picture_is_cropped),
 	};
 
-	return cmocka_run_group_tests(tests, open_context, close_context);
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
 }
