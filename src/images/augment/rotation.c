@@ -50,10 +50,7 @@ static void matrix(const inv_value *v, inv_extent in, const float *row, double m
 static invar_status apply(const inv_op_call *call, float *out)
 {
 	const inv_value *v = call->v;
-	inv_warp w = {.align_corners = inv_value_is(v[ALIGN], INV_CORNERS_TRUE),
-	              .exact = inv_value_is(v[CORNERS], INV_CORNERS_EXACT),
-	              .fill = (int)v[FILL].low,
-	              .circle = inv_value_is(v[CIRCLE], 1)};
+	inv_warp w = inv_warp_of(&v[ALIGN]);
 
 	matrix(v, call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);

@@ -30,6 +30,14 @@ static double stretch(size_t side)
 	return side > 1 ? (double)side / (double)(side - 1) : 1;
 }
 
+inv_warp inv_warp_of(const inv_value *v)
+{
+	return (inv_warp){.align_corners = inv_value_is(v[0], INV_CORNERS_TRUE),
+	                  .exact = inv_value_is(v[1], INV_CORNERS_EXACT),
+	                  .fill = (int)v[2].low,
+	                  .circle = inv_value_is(v[3], 1)};
+}
+
 inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	inv_source s = invert(w->m);

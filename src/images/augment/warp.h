@@ -36,6 +36,9 @@ typedef struct inv_warp {
 	bool circle; /* leave only the inscribed circle */
 } inv_warp;
 
+/* By the values of align_corners, corners, fill and circle, which follow each other. */
+inv_warp inv_warp_of(const inv_value *v);
+
 /* The map that sampling follows. M must be invertible. */
 inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out);
 

@@ -193,12 +193,81 @@ static void a_small_picture_is_cropped(void **state)
 	}
 }
 
+enum { SIDE = 9 };
+
+/* A white picture turned by 45 degrees: what lies outside is seen in its corners. */
+static void corners_are_filled_as_asked(void **state)
+{
+	static const struct {
+		const char *spec;
+		float corner, middle;
+	} cases[] = {{"rotation", 0, 1},
+	             {"rotation:fill=edge", 1, 1},
+	             {"rotation:fill=reflect", 1, 1},
+	             {"rotation:fill=mean", 1, 1}};
+	float x[SIDE * SIDE], out[SIDE * SIDE];
+
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		x[i] = 1;
+	for (size_t i = 0; i < 4; i++) {
+		run(cases[i].spec, (const float[]){45}, x, SIDE, SIDE, out);
+		assert_true(fabsf(out[0] - cases[i].corner) < 1e-6f);
+		assert_true(fabsf(out[SIDE * SIDE / 2] - cases[i].middle) < 1e-6f);
+	}
+}
+
+/* What lies outside, seen in a column of 0 on the left and 1 elsewhere, moved right by 3.
+ */
+static void fills_differ_where_the_picture_does(void **state)
+{
+	static const struct {
+		const char *spec;
+		double left;
+	} cases[] = {{"affine:corners=exact", 0},
+	             {"affine:corners=exact,fill=edge", 0.25},
+	             {"affine:corners=exact,fill=mean", (0.25 + (SIDE - 1)) / SIDE}};
+	float x[SIDE * SIDE], out[SIDE * SIDE];
+
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		x[i] = i % SIDE ? 1 : 0.25f;
+	for (size_t i = 0; i < 3; i++) {
+		run(cases[i].spec, (const float[]){0, 1, 3, 0, 0, 0}, x, SIDE, SIDE, out);
+		assert_true(fabs(out[SIDE * 4] - cases[i].left) < 1e-6);
+		assert_true(fabsf(out[SIDE * 4 + 3] - 0.25f) < 1e-6f); /* the column itself */
+		assert_true(fabsf(out[SIDE * 4 + 4] - 1) < 1e-6f);
+	}
+	/* Kornia's corners stretch a shift by W / (W - 1): the column is between pixels. */
+	run("affine", (const float[]){0, 1, 3, 0, 0, 0}, x, SIDE, SIDE, out);
+	assert_true(fabsf(out[SIDE * 4 + 3] - 0.25f) > 0.05f);
+}
+
+static void a_circle_leaves_what_lies_within(void **state)
+{
+	float x[SIDE * SIDE], out[SIDE * SIDE];
+
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		x[i] = 1;
+	run("rotation:circle=1", (const float[]){0}, x, SIDE, SIDE, out);
+	for (int i = 0; i < SIDE * SIDE; i++) {
+		double dx = i % SIDE - (SIDE - 1) / 2.0, dy = i / SIDE - (SIDE - 1) / 2.0;
+		bool within = dx * dx + dy * dy <= SIDE * SIDE / 4.0;
+
+		assert_true(fabsf(out[i] - (within ? 1.0f : 0.0f)) < 1e-6f);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kornia_is_replayed),
 		cmocka_unit_test(a_small_picture_is_warped),
 		cmocka_unit_test(a_small_picture_is_cropped),
+		cmocka_unit_test(corners_are_filled_as_asked),
+		cmocka_unit_test(fills_differ_where_the_picture_does),
+		cmocka_unit_test(a_circle_leaves_what_lies_within),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
