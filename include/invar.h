@@ -622,7 +622,66 @@ INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *te
                                              const uint64_t shape[4], const char *normalize,
                                              uint8_t **rgb);
 
-/* ---- 11. Encoders and encoding ---------------------------------------------------- */
+/* ---- 11. Weights, encoders and encoding ------------------------------------------ */
+
+/*
+ * The tensors of a weight file: safetensors, PyTorch checkpoints (zip and the older
+ * layout), TorchScript archives. Nothing in a file is executed. path may be a folder
+ * that holds model.safetensors or pytorch_model.bin.
+ */
+typedef struct invar_weights invar_weights;
+
+enum { INVAR_WEIGHT_RANK = 8 };
+
+typedef struct invar_weight {
+	const char *name; /* within the dictionary that was picked; views */
+	const char *type; /* "F32", "F16", "I64", as safetensors names them; views */
+	unsigned rank;
+	uint64_t shape[INVAR_WEIGHT_RANK];
+	uint64_t cells;
+} invar_weight;
+
+/*
+ * A checkpoint may hold several dictionaries of tensors; key picks one. NULL picks the
+ * teacher's, else the one that is there.
+ */
+INVAR_API invar_status invar_weights_open(invar_context *ctx, const char *path,
+                                          const char *key, invar_weights **out);
+/* "safetensors", "torch zip", "torch legacy", "torchscript"; views. */
+INVAR_API const char *invar_weights_format(const invar_weights *w);
+/* The dictionary that was picked, "" where the file is one; and those there are, "a|b". */
+INVAR_API const char *invar_weights_key(const invar_weights *w);
+INVAR_API const char *invar_weights_keys(const invar_weights *w);
+INVAR_API const char *invar_weights_path(const invar_weights *w); /* the file itself */
+INVAR_API size_t invar_weights_count(const invar_weights *w);
+INVAR_API const invar_weight *invar_weights_at(const invar_weights *w,
+                                               size_t i); /* by name */
+/* NULL where there is none of this name. */
+INVAR_API const invar_weight *invar_weights_find(const invar_weights *w, const char *name);
+/* As floats, in C order; refuses NaN and Inf, naming file, tensor and element. */
+INVAR_API invar_status invar_weights_read(const invar_weights *w, const invar_weight *t,
+                                          float *out);
+/* As safetensors, each tensor in its own type. */
+INVAR_API invar_status invar_weights_save(const invar_weights *w, const char *path);
+INVAR_API void invar_weights_close(invar_weights *w);
+
+/* What is known of an encoder by name. */
+typedef struct invar_model {
+	const char *name;   /* "dino_vits8" */
+	const char *family; /* "vit" */
+	const char *about;  /* half a sentence */
+	uint32_t width;     /* of its features */
+	/* How its authors prepare images: shorter side to `resize`, of that the centre. */
+	uint32_t resize, side; /* 0: native */
+	const char *filter;    /* "bilinear" or "bicubic" */
+	const char *normalize; /* as in invar_tensor_opts */
+	const char *file;      /* the name under which it is published; NULL: none */
+	uint64_t bytes;        /* of that file; 0: not known */
+	const char *sha256;    /* of that file, perhaps its beginning alone; NULL: not known */
+} invar_model;
+
+INVAR_API size_t invar_model_count(void);
+INVAR_API const invar_model *invar_model_at(size_t i);
 
 /*
  * F, the frozen network. "pixels" is no network: the normalised tensor itself,
@@ -632,19 +691,36 @@ typedef struct invar_encoder invar_encoder;
 
 typedef struct invar_encoder_opts {
 	size_t size;
-	const char *encoder; /* one of invar_encoder_names; "pixels" */
+	/* One of invar_encoder_names; NULL: by the weights' names and shapes, else pixels. */
+	const char *encoder;
+	const char *key; /* as in invar_weights_open */
+	/* What weights do not tell; 0 and NULL are the model's or the family's own. */
+	uint64_t heads;     /* of attention */
+	double eps;         /* of layer norms */
+	double bn_eps;      /* of batch norms */
+	const char *pos;    /* positions of other sizes as "dino", "timm" or "hf" do */
+	const char *stride; /* of bottlenecks: in the "3x3" or in the first "1x1" */
 } invar_encoder_opts;
 
 INVAR_API void invar_encoder_defaults(invar_encoder_opts *o);
-INVAR_API const char *invar_encoder_names(void); /* "pixels|…" */
+INVAR_API const invar_field *invar_encoder_fields(size_t *count);
+INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
 /* weights is NULL for encoders that have none; o may be NULL. */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_encoder_opts *o, invar_encoder **out);
-INVAR_API const char *invar_encoder_name(const invar_encoder *e); /* views */
+/* The name it was asked for by, or that of its family; views. */
+INVAR_API const char *invar_encoder_name(const invar_encoder *e);
+/* What it is in a line: "ViT, patch 8, width 384, …"; views. */
+INVAR_API const char *invar_encoder_about(const invar_encoder *e);
+/* SHA-256 of the weight file; NULL without weights. */
+INVAR_API invar_status invar_encoder_sha256(invar_encoder *e, const char **hex);
 /* The width of a feature of images of this shape. */
-INVAR_API invar_status invar_encoder_width(const invar_encoder *e, const uint64_t shape[4],
+INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4],
                                            uint64_t *width);
-/* Tensors [n, c, h, w] to features [n, width]; the same bits for any n and threads. */
+/*
+ * Tensors [n, c, h, w] to features [n, width]. Images are computed in groups cut by
+ * their place alone, so the number of threads changes no bit.
+ */
 INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
                                          const uint64_t shape[4], float *out);
 INVAR_API void invar_encoder_close(invar_encoder *e);

@@ -59,23 +59,23 @@ static invar_status find_width(encoding *k)
 {
 	const invar_encoder *e = k->of.encoder;
 	inv_extent s = k->of.shape;
-	uint64_t augmented;
-	invar_status st = e->kind->width(e, s, &k->of.width);
+	invar_status st = inv_encoder_plan_new(e, s, &k->of.plan);
 
 	k->of.augmented = s;
 	if (st == INVAR_OK && k->of.augment)
 		st = inv_augment_result(k->of.augment, s, &k->of.augmented);
 	if (st == INVAR_OK)
-		st = e->kind->width(e, k->of.augmented, &augmented);
+		st = inv_encoder_plan_new(e, k->of.augmented, &k->of.copy_plan);
 	if (st != INVAR_OK)
 		return st;
-	if (augmented != k->of.width)
+	k->of.width = k->of.plan->width;
+	if (k->of.copy_plan->width != k->of.width)
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"--augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
 			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
-			k->opts.augment, k->of.augmented.w, k->of.augmented.h, s.w, s.h, e->kind->name,
-			augmented, k->of.width);
+			k->opts.augment, k->of.augmented.w, k->of.augmented.h, s.w, s.h,
+			invar_encoder_name(e), k->of.copy_plan->width, k->of.width);
 	if (k->of.width > MOST_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "%s: features of %" PRIu64
@@ -197,7 +197,7 @@ static json_t *about_json(const encoding *k)
 	const invar_augment *a = of->augment;
 
 	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
-	                 of->encoder->kind->name, "weights_sha256",
+	                 invar_encoder_name(of->encoder), "weights_sha256",
 	                 of->encoder->weights_sha256 ? json_string(of->encoder->weights_sha256)
 	                                             : json_null(),
 	                 "preprocess", preparation_json(k), "dtype", k->opts.dtype, "augment",
@@ -516,11 +516,13 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
 {
 	encoding k = {
 		.of = {.ctx = e->ctx, .encoder = e, .dataset = d}, .alone = *e->ctx, .path = bank};
+	const char *sha256;
 	json_t *about = NULL;
-	invar_status st;
+	invar_status st = invar_encoder_sha256(e, &sha256);
 
 	k.alone.threads = 1;
-	st = plan(&k, o);
+	if (st == INVAR_OK)
+		st = plan(&k, o);
 	if (st == INVAR_OK && !(about = about_json(&k)))
 		st = no_memory(&k);
 	if (st == INVAR_OK)
@@ -530,5 +532,7 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
 	json_decref(about);
 	inv_bank_writer_close(k.bank);
 	invar_augment_close(k.of.augment);
+	inv_encoder_plan_free(k.of.plan);
+	inv_encoder_plan_free(k.of.copy_plan);
 	return st;
 }

@@ -141,8 +141,8 @@ uint64_t inv_encode_copies(const invar_encode_opts *o, const char *split)
 
 static const char *standard_normalisation(const invar_encoder *e, const invar_dataset *d)
 {
-	if (e->kind->normalisation)
-		return e->kind->normalisation;
+	if (e->input.normalisation)
+		return e->input.normalisation;
 	if (d->kind->normalisation)
 		return d->kind->normalisation;
 	return d->grey ? "half" : "imagenet";
@@ -214,11 +214,14 @@ invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_enco
 	const char *named = o->normalize ? o->normalize : standard_normalisation(e, d);
 	invar_status st;
 
-	*out = (inv_preparation){.side = e->kind->side,
-	                         .filter = e->kind->filter,
-	                         .channels = d->grey && e->kind->keeps_grey ? 1 : INV_RGB};
+	*out = (inv_preparation){.resize = e->input.resize,
+	                         .side = e->input.side,
+	                         .filter = e->input.filter,
+	                         .channels = d->grey && e->input.keeps_grey ? 1 : INV_RGB};
 	if (o->side && (st = inv_side_parse(o->side, &out->side)) != INVAR_OK)
 		return st;
+	if (o->side)
+		out->resize = 0;
 	if ((st = read_normalisation(o, named, &out->normalisation)) != INVAR_OK ||
 	    (st = check_channels(out, d)) != INVAR_OK)
 		return st;

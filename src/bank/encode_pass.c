@@ -23,7 +23,8 @@ typedef struct walk {
 	uint64_t *index;   /* [room], keys of the draws */
 	float *out;        /* [arrays, room, width] */
 	float *params;     /* [arrays, room, columns] */
-	float *scratch;    /* [threads, INV_GROUP, cells], between augmenting and encoding */
+	size_t group;      /* rows of a block of work */
+	float *scratch;    /* [threads, group, cells], between augmenting and encoding */
 	size_t scratch_cells;
 } walk;
 
@@ -101,29 +102,28 @@ static invar_status encode_rows(const walk *k, const inv_pass_array *a, size_t r
 	const inv_encoding *of = k->of;
 	const float *x = k->x + row * inv_extent_cells(of->shape);
 	float *scratch = k->scratch + thread * k->scratch_cells;
-	inv_extent shape = of->shape;
+	const inv_encoder_plan *plan = of->plan;
 	invar_status st = INVAR_OK;
 
 	if (a->copy != INVAR_CLEAN) {
 		st = augment(k, a, row, rows, params, scratch);
-		shape = of->augmented;
+		plan = of->copy_plan;
 		x = scratch;
 	} else if (of->pixel_space) {
-		memcpy(scratch, x, rows * inv_extent_cells(shape) * sizeof *x);
+		memcpy(scratch, x, rows * inv_extent_cells(of->shape) * sizeof *x);
 		x = scratch;
 	}
 	if (st == INVAR_OK && of->pixel_space)
-		normalise(&of->pending, shape, rows, scratch);
-	return st == INVAR_OK ? of->encoder->kind->run(of->encoder, x, rows, shape, thread, out)
-	                      : st;
+		normalise(&of->pending, plan->shape, rows, scratch);
+	return st == INVAR_OK ? inv_encoder_plan_run(plan, x, rows, thread, out) : st;
 }
 
 static invar_status encode_group(void *user, size_t block, unsigned thread)
 {
 	walk *k = user;
-	size_t groups = inv_blocks(k->rows, INV_GROUP);
-	size_t array = block / groups, row = block % groups * INV_GROUP;
-	size_t left = k->rows - row, rows = left < INV_GROUP ? left : INV_GROUP;
+	size_t groups = inv_blocks(k->rows, k->group);
+	size_t array = block / groups, row = block % groups * k->group;
+	size_t left = k->rows - row, rows = left < k->group ? left : k->group;
 	size_t at = array * k->room + row;
 
 	return encode_rows(k, &k->p->array[array], row, rows, k->params + at * k->of->columns,
@@ -140,9 +140,9 @@ static invar_status encode_group(void *user, size_t block, unsigned thread)
 static invar_status check_known(const walk *k)
 {
 	const inv_pass_array clean = {.copy = INVAR_CLEAN};
-	size_t rows = k->rows < INV_GROUP ? k->rows : INV_GROUP, width = k->of->width;
-	float *there = inv_alloc(2 * INV_GROUP * width * sizeof *there);
-	float *now = there ? there + INV_GROUP * width : NULL;
+	size_t rows = k->rows < k->group ? k->rows : k->group, width = k->of->width;
+	float *there = inv_alloc(2 * rows * width * sizeof *there);
+	float *now = there ? there + rows * width : NULL;
 	invar_status st = there ? inv_npy_read(k->p->known, 0, rows * width, there)
 	                        : inv_fail(INVAR_E_NOMEM, "no memory to compare rows");
 
@@ -212,7 +212,7 @@ static invar_status walk_on(walk *k)
 			return st;
 		if (k->p->known && !k->first && (st = check_known(k)) != INVAR_OK)
 			return st;
-		st = inv_parallel_try(k->of->ctx, k->p->arrays * inv_blocks(k->rows, INV_GROUP),
+		st = inv_parallel_try(k->of->ctx, k->p->arrays * inv_blocks(k->rows, k->group),
 		                      encode_group, k);
 		if (st != INVAR_OK || (st = put_batch(k)) != INVAR_OK)
 			return st;
@@ -264,6 +264,11 @@ static size_t greater(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 invar_status inv_pass_run(inv_pass *p)
 {
 	walk k = {.p = p, .of = p->of, .room = choose_room(p)};
@@ -271,7 +276,8 @@ invar_status inv_pass_run(inv_pass *p)
 	inv_arena arena = {0};
 	invar_status st;
 
-	k.scratch_cells = INV_GROUP * greater(cells, inv_extent_cells(p->of->augmented));
+	k.group = smaller(p->of->plan->group, p->of->copy_plan->group);
+	k.scratch_cells = k.group * greater(cells, inv_extent_cells(p->of->augmented));
 	take_pieces(&k, &arena);
 	st = inv_arena_commit(&arena);
 	if (st == INVAR_OK) {

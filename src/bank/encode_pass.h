@@ -2,7 +2,7 @@
  * encode_pass.h - one walk over the images of a split, which fills several arrays.
  *
  * Images are decoded and prepared ahead of their use (images/ahead.h) and gathered in
- * batches. For each batch, every group of INV_GROUP rows of every array is a block of
+ * batches. For each batch, every group of rows of every array is a block of
  * work of its own: augment, encode. Then the rows go to their files in order. Groups
  * are cut by row number and draws follow from the image's index, so neither threads
  * nor the size of a batch change a bit.
@@ -22,6 +22,8 @@ enum { INV_PASS_ARRAYS = 32 };
 typedef struct inv_encoding {
 	const invar_context *ctx;
 	const invar_encoder *encoder;
+	/* For images as they are, and for copies, which may have another shape. */
+	inv_encoder_plan *plan, *copy_plan;
 	const invar_dataset *dataset;
 	invar_augment *augment; /* on one thread, the blocks being parallel; NULL: no copies */
 	uint64_t seed;

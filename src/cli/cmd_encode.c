@@ -1,5 +1,6 @@
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/options.h"
@@ -7,7 +8,8 @@
 
 typedef struct encode_values {
 	inv_common common;
-	const char *output, *encoder;
+	const char *output, *weights;
+	invar_encoder_opts encoder;
 	invar_encode_opts encode;
 	invar_dataset_opts dataset;
 } encode_values;
@@ -33,14 +35,16 @@ static const inv_argument arguments[] = {
 static const invar_field own_table[] = {
 	{"output", INVAR_FIELD_TEXT, offsetof(encode_values, output), 0, 0, 0, NULL, "BANK",
      "Result", "folder to fill with features, or a bank that gets more of them"},
-	{"encoder", INVAR_FIELD_TEXT, offsetof(encode_values, encoder), 0, 0,
-     INVAR_FIELD_RESULT, "pixels", "NAME", "Encoder",
-     "what makes features of images; pixels: the normalised pixels themselves"},
+	{"weights", INVAR_FIELD_TEXT, offsetof(encode_values, weights), 0, 0,
+     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
+     "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
+     "Face"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
 static const inv_option_table tables[] = {
 	{own_fields, 0},
+	{invar_encoder_fields, offsetof(encode_values, encoder)},
 	{invar_encode_fields, offsetof(encode_values, encode)},
 	{invar_dataset_fields, offsetof(encode_values, dataset)},
 	{0},
@@ -50,22 +54,21 @@ static void defaults(void *values)
 {
 	encode_values *v = values;
 
-	v->encoder = "pixels";
+	invar_encoder_defaults(&v->encoder);
 	invar_encode_defaults(&v->encode);
 	invar_dataset_defaults(&v->dataset);
 }
 
-static invar_status encode(inv_session *s, const encode_values *v)
+static invar_status encode(inv_session *s, const encode_values *v, char *name, size_t room)
 {
-	invar_encoder_opts o;
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
 	invar_status st = invar_dataset_open(s->ctx, s->argument[0], &v->dataset, &dataset);
 
-	invar_encoder_defaults(&o);
-	o.encoder = v->encoder;
 	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, NULL, &o, &encoder);
+		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
+	if (st == INVAR_OK)
+		snprintf(name, room, "%s", invar_encoder_name(encoder));
 	if (st == INVAR_OK)
 		st = invar_encode(encoder, dataset, &v->encode, v->output);
 	invar_encoder_close(encoder);
@@ -88,14 +91,14 @@ static json_t *splits_json(const invar_bank *b)
 	return all;
 }
 
-static invar_status tell_result(inv_session *s, const encode_values *v)
+static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)
 {
 	invar_bank *b;
 	invar_status st = invar_bank_open(s->ctx, v->output, &b);
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", v->encoder,
+			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
 		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
 	if (st == INVAR_OK) {
 		inv_term_say(s->term,
@@ -110,19 +113,20 @@ static invar_status tell_result(inv_session *s, const encode_values *v)
 static invar_status run(inv_session *s, void *values)
 {
 	encode_values *v = values;
+	char name[64];
 	invar_status st;
 
 	if ((st = inv_need(s, v->output, "the folder for the bank is missing: -o BANK")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
-	st = encode(s, v);
+	st = encode(s, v, name, sizeof name);
 	if (st == INVAR_E_CANCELLED)
 		return inv_fault(s, st,
 		                 "interrupted; arrays that are finished stay in %s, and the same "
 		                 "command makes the others",
 		                 v->output);
-	return st == INVAR_OK ? tell_result(s, v) : st;
+	return st == INVAR_OK ? tell_result(s, v, name) : st;
 }
 
 const inv_command inv_cmd_encode = {

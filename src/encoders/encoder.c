@@ -1,56 +1,184 @@
-/* encoder.c - opening an encoder by its name, and running it group by group. */
+/* encoder.c - opening an encoder by its name or its weights, and running it. */
 #include "encoders/encoder.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/sha256.h"
 #include "base/threads.h"
 
 #define MOST_CELLS ((uint64_t)1 << 30) /* of one image */
 
+#define AT(member) offsetof(invar_encoder_opts, member)
+#define RESULT INVAR_FIELD_RESULT
+#define MAYBE (INVAR_FIELD_RESULT | INVAR_FIELD_OPTIONAL)
+
+static const invar_field fields[] = {
+	{"encoder", INVAR_FIELD_TEXT, AT(encoder), 0, 0, MAYBE, NULL, "NAME", "Encoder",
+     "what makes features of images, a name of `invar models list`; found from the weights "
+     "if not given, and pixels (the normalised pixels themselves) without weights"},
+	{"key", INVAR_FIELD_TEXT, AT(key), 0, 0, MAYBE, NULL, "NAME", "Encoder",
+     "dictionary of a checkpoint that holds several; teacher if not given"},
+	{"heads", INVAR_FIELD_COUNT, AT(heads), 0, 1024, RESULT, NULL, "N", "Encoder",
+     "heads of attention, which weights do not tell; 0: width / 64, or what config.json "
+     "says"},
+	{"eps", INVAR_FIELD_NUMBER, AT(eps), 0, 1, RESULT, NULL, "F", "Encoder",
+     "of layer norms; 0: that of the model or its family"},
+	{"bn-eps", INVAR_FIELD_NUMBER, AT(bn_eps), 0, 1, RESULT, NULL, "F", "Encoder",
+     "of batch norms; 0: that of the model, 1e-5"},
+	{"pos", INVAR_FIELD_TEXT, AT(pos), 0, 0, MAYBE, "dino|timm|hf", "WORD", "Encoder",
+     "whose way of fitting a ViT's positions to other image sizes"},
+	{"stride", INVAR_FIELD_TEXT, AT(stride), 0, 0, MAYBE, "3x3|1x1", "WORD", "Encoder",
+     "convolution of a ResNet's bottleneck that halves the image; 3x3 as in torchvision if "
+     "the model does not say"},
+};
+
 void invar_encoder_defaults(invar_encoder_opts *o)
 {
-	*o = (invar_encoder_opts){.size = sizeof *o, .encoder = "pixels"};
+	*o = (invar_encoder_opts){.size = sizeof *o};
 }
 
-static invar_status find_kind(const char *name, const inv_encoder_kind **out)
+const invar_field *invar_encoder_fields(size_t *count)
 {
-	char list[256], hint[INV_HINT];
+	*count = sizeof fields / sizeof *fields;
+	return fields;
+}
 
-	for (size_t i = 0; name && inv_encoder_kinds[i]; i++)
-		if (strcmp(inv_encoder_kinds[i]->name, name) == 0) {
-			*out = inv_encoder_kinds[i];
+/* ---- Opening
+ * -----------------------------------------------------------------------------
+ */
+
+static const inv_encoder_kind *find_family(const char *family)
+{
+	for (size_t i = 0; inv_encoder_kinds[i]; i++)
+		if (strcmp(inv_encoder_kinds[i]->family, family) == 0)
+			return inv_encoder_kinds[i];
+	return NULL;
+}
+
+/* What the user says, else the model; what neither does the family knows. */
+static void fill_options(invar_encoder *e)
+{
+	const inv_model *m = e->model;
+	invar_encoder_opts *o = &e->opts;
+
+	o->heads = o->heads ? o->heads : m->heads;
+	o->eps = o->eps > 0 ? o->eps : m->eps;
+	o->bn_eps = o->bn_eps > 0 ? o->bn_eps : m->bn_eps;
+	o->pos = o->pos ? o->pos : m->pos;
+	o->stride = o->stride ? o->stride : m->stride;
+}
+
+static void fill_input(invar_encoder *e)
+{
+	const invar_model *m = &e->model->of;
+
+	e->input.resize = m->resize;
+	e->input.side = m->side;
+	e->input.filter = strcmp(m->filter, "bicubic") == 0 ? INV_BICUBIC : INV_BILINEAR;
+	e->input.normalisation = m->normalize;
+}
+
+static invar_status find_model(invar_encoder *e, bool weights)
+{
+	char list[1024], hint[INV_HINT];
+	const char *name = e->opts.encoder;
+
+	if (!name && weights)
+		return INVAR_OK;
+	if (!name)
+		name = "pixels";
+	if (!(e->model = inv_model_find(name)))
+		return inv_fail(INVAR_E_USE, "the encoder is '%.60s' but must be %s%s", name,
+		                inv_list_words(invar_encoder_names(), list, sizeof list),
+		                inv_hint(name, invar_encoder_names(), hint));
+	e->kind = find_family(e->model->of.family);
+	fill_options(e);
+	return INVAR_OK;
+}
+
+static invar_status recognise(invar_encoder *e, const inv_parameters *p)
+{
+	char list[256], families[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; inv_encoder_kinds[i]; i++) {
+		const inv_encoder_kind *k = inv_encoder_kinds[i];
+
+		if (!k->recognise)
+			continue;
+		if ((!e->kind || e->kind == k) && k->recognise(p)) {
+			e->kind = k;
 			return INVAR_OK;
 		}
-	return inv_fail(INVAR_E_USE, "the encoder is '%.60s' but must be %s%s",
-	                name ? name : "",
-	                inv_list_words(invar_encoder_names(), list, sizeof list),
-	                inv_hint(name ? name : "", invar_encoder_names(), hint));
+		used += (size_t)snprintf(families + used, sizeof families - used, "%s%s",
+		                         used ? "|" : "", k->family);
+	}
+	if (e->kind)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: has not the tensors of a %s, which %s is; see invar models "
+		                "inspect",
+		                inv_parameters_path(p), e->kind->family, e->model->of.name);
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: its tensors are not those of an encoder known here (%s); see invar "
+		"models inspect",
+		inv_parameters_path(p), inv_list_words(families, list, sizeof list));
+}
+
+static invar_status open_weights(invar_encoder *e, const char *weights)
+{
+	inv_parameters *p;
+	invar_status st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
+
+	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
+	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
+		st = e->kind->open(e, p);
+	inv_parameters_close(p);
+	return st;
+}
+
+static invar_status open_encoder(invar_encoder *e, const char *weights)
+{
+	invar_status st =
+		inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &e->opts);
+
+	if (st != INVAR_OK || (st = find_model(e, weights != NULL)) != INVAR_OK)
+		return st;
+	if (e->kind && !e->kind->recognise && weights)
+		return inv_fail(INVAR_E_USE, "%s: the encoder %s takes no weights; leave them out",
+		                weights, e->model->of.name);
+	if (e->kind && e->kind->recognise && !weights)
+		return inv_fail(INVAR_E_USE,
+		                "the encoder %s needs its weights: give --weights FILE%s%s",
+		                e->model->of.name, e->model->of.file ? ", published as " : "",
+		                e->model->of.file ? e->model->of.file : "");
+	st = weights ? open_weights(e, weights) : e->kind->open(e, NULL);
+	if (st == INVAR_OK && e->model)
+		fill_input(e);
+	return st;
 }
 
 invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                 const invar_encoder_opts *o, invar_encoder **out)
 {
-	invar_encoder_opts all;
-	invar_encoder *e;
+	invar_encoder *e = inv_calloc(1, sizeof *e);
 	invar_status st;
 
 	*out = NULL;
-	invar_encoder_defaults(&all);
-	if (o)
-		memcpy(&all, o, o->size < sizeof all ? o->size : sizeof all);
-	if (!(e = inv_calloc(1, sizeof *e)))
+	if (!e)
 		return inv_fail(INVAR_E_NOMEM, "no memory for an encoder");
 	e->ctx = ctx;
-	st = find_kind(all.encoder, &e->kind);
-	if (st == INVAR_OK && e->kind->open)
-		st = e->kind->open(e, weights);
-	else if (st == INVAR_OK && weights)
-		st = inv_fail(INVAR_E_USE, "%s: the encoder %s takes no weights; leave them out",
-		              weights, e->kind->name);
-	if (st != INVAR_OK) {
+	invar_encoder_defaults(&e->opts);
+	if (o)
+		memcpy(&e->opts, o, o->size < sizeof e->opts ? o->size : sizeof e->opts);
+	if ((st = open_encoder(e, weights)) != INVAR_OK) {
 		invar_encoder_close(e);
 		return st;
 	}
@@ -62,15 +190,73 @@ void invar_encoder_close(invar_encoder *e)
 {
 	if (!e)
 		return;
+	inv_encoder_plan_free(e->last);
 	if (e->kind && e->kind->close)
 		e->kind->close(e);
+	inv_free(e->weights);
 	inv_free(e->weights_sha256);
 	inv_free(e);
 }
 
 const char *invar_encoder_name(const invar_encoder *e)
 {
-	return e->kind->name;
+	return e->model ? e->model->of.name : e->kind->family;
+}
+
+const char *invar_encoder_about(const invar_encoder *e)
+{
+	return e->about;
+}
+
+invar_status invar_encoder_sha256(invar_encoder *e, const char **hex)
+{
+	char digits[INV_SHA256_HEX];
+	invar_status st = INVAR_OK;
+
+	if (e->weights && !e->weights_sha256) {
+		st = inv_sha256_file(e->weights, digits);
+		if (st == INVAR_OK && !(e->weights_sha256 = inv_strdup(digits)))
+			st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its hash", e->weights);
+	}
+	*hex = e->weights_sha256;
+	return st;
+}
+
+/* ---- Running
+ * -----------------------------------------------------------------------------
+ */
+
+invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
+                                  inv_encoder_plan **out)
+{
+	inv_encoder_plan *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory to plan an encoder");
+	*p = (inv_encoder_plan){.encoder = e, .shape = shape};
+	if ((st = e->kind->plan(p)) != INVAR_OK) {
+		inv_encoder_plan_free(p);
+		return st;
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+invar_status inv_encoder_plan_run(const inv_encoder_plan *p, const float *x, size_t n,
+                                  unsigned thread, float *out)
+{
+	return p->encoder->kind->run(p, x, n, thread, out);
+}
+
+void inv_encoder_plan_free(inv_encoder_plan *p)
+{
+	if (!p)
+		return;
+	if (p->encoder->kind->unplan)
+		p->encoder->kind->unplan(p);
+	inv_free(p);
 }
 
 static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
@@ -89,44 +275,54 @@ static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
 	return INVAR_OK;
 }
 
-invar_status invar_encoder_width(const invar_encoder *e, const uint64_t shape[4],
-                                 uint64_t *width)
+/* The plan of the call before serves again if the shape is the same. */
+static invar_status plan_for(invar_encoder *e, const uint64_t shape[4])
 {
-	inv_extent one;
+	inv_extent one = {0};
 	invar_status st = take_shape(shape, &one);
 
-	*width = 0;
-	return st == INVAR_OK ? e->kind->width(e, one, width) : st;
+	if (st != INVAR_OK)
+		return st;
+	if (e->last && e->last->shape.c == one.c && e->last->shape.h == one.h &&
+	    e->last->shape.w == one.w)
+		return INVAR_OK;
+	inv_encoder_plan_free(e->last);
+	return inv_encoder_plan_new(e, one, &e->last);
+}
+
+invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4], uint64_t *width)
+{
+	invar_status st = plan_for(e, shape);
+
+	*width = st == INVAR_OK ? e->last->width : 0;
+	return st;
 }
 
 typedef struct job {
-	const invar_encoder *e;
+	const inv_encoder_plan *plan;
 	const float *x;
 	size_t images;
-	inv_extent shape;
-	uint64_t width;
 	float *out;
 } job;
 
 static invar_status run_group(void *user, size_t group, unsigned thread)
 {
 	job *j = user;
-	size_t first = group * INV_GROUP, left = j->images - first;
+	size_t first = group * j->plan->group, left = j->images - first;
 
-	return j->e->kind->run(j->e, j->x + first * inv_extent_cells(j->shape),
-	                       left < INV_GROUP ? left : INV_GROUP, j->shape, thread,
-	                       j->out + first * j->width);
+	return inv_encoder_plan_run(j->plan, j->x + first * inv_extent_cells(j->plan->shape),
+	                            left < j->plan->group ? left : j->plan->group, thread,
+	                            j->out + first * j->plan->width);
 }
 
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
-	job j = {.e = e, .x = nchw, .images = (size_t)shape[0], .out = out};
-	invar_status st = take_shape(shape, &j.shape);
+	job j = {.x = nchw, .images = (size_t)shape[0], .out = out};
+	invar_status st = plan_for(e, shape);
 
-	if (st == INVAR_OK)
-		st = e->kind->width(e, j.shape, &j.width);
 	if (st != INVAR_OK)
 		return st;
-	return inv_parallel_try(e->ctx, inv_blocks(j.images, INV_GROUP), run_group, &j);
+	j.plan = e->last;
+	return inv_parallel_try(e->ctx, inv_blocks(j.images, j.plan->group), run_group, &j);
 }

@@ -1,11 +1,14 @@
 /*
  * encoder.h - the frozen network F behind one small interface: tensors to features.
  *
- * An encoder is one file with one inv_encoder_kind, and one line in table.c. It says
- * how images are to be prepared for it, how wide its features are, and turns a group
- * of prepared images into rows. Features are computed in groups of INV_GROUP images,
- * cut by their place alone, each on one thread, so that no bit of them depends on the
- * number of threads or on how many images were passed at once.
+ * A family of networks is one file with one inv_encoder_kind, and one line in table.c.
+ * It recognises its own weights by their names, builds itself from them, and is then
+ * planned for a shape of images: what depends on the shape (position tables, the layout
+ * of activations, a working space for each thread) is made once. A plan turns groups of
+ * images into rows of features. Groups are cut by the place of an image alone and each
+ * is computed on one thread, so no bit depends on the number of threads.
+ *
+ * What is known of an encoder by its name stands in names.c; what the user says wins.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H
@@ -13,39 +16,80 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "encoders/parameters.h"
 #include "images/augment/op.h"
 #include "images/prepare.h"
 
-enum { INV_GROUP = 16 };
+enum { INV_GROUP = 16 }; /* images of a group at most; a group is a power of two */
+enum { INV_ABOUT = 200 };
 
-typedef struct inv_encoder_kind {
-	const char *name;
-	/*
-	 * How images become tensors, where the user does not say otherwise. Without a
-	 * normalisation of its own it is the data set's.
-	 */
-	size_t side; /* 0: native */
+/* How images become tensors, where the user does not say otherwise. */
+typedef struct inv_input {
+	size_t resize, side; /* shorter side, then centre; 0: native */
 	inv_filter filter;
 	const char *normalisation; /* NULL: the data set's */
 	bool keeps_grey;           /* images of one channel stay so; else they get three */
+} inv_input;
 
-	/* From weights; NULL where there are none. close follows if it fails. */
-	invar_status (*open)(invar_encoder *e, const char *weights);
+/* An encoder made ready for images of one shape. */
+typedef struct inv_encoder_plan {
+	const invar_encoder *encoder;
+	inv_extent shape;
+	uint64_t width; /* of a feature */
+	size_t group;   /* images that run is given at once, at most */
+	void *own;      /* the kind's own */
+} inv_encoder_plan;
+
+typedef struct inv_encoder_kind {
+	const char *family;
+	/* Are these its weights? NULL: it has none. */
+	bool (*recognise)(const inv_parameters *p);
+	/*
+	 * Takes the weights; fills e->own, e->about, and in e->input what they tell. close
+	 * follows if it fails.
+	 */
+	invar_status (*open)(invar_encoder *e, inv_parameters *p);
 	void (*close)(invar_encoder *e);
-	/* Of images of this shape; refuses shapes that it cannot take. */
-	invar_status (*width)(const invar_encoder *e, inv_extent shape, uint64_t *width);
-	/* x is [n, c, h, w], out [n, width], n <= INV_GROUP; `thread` below ctx->threads. */
-	invar_status (*run)(const invar_encoder *e, const float *x, size_t n, inv_extent shape,
+	/* Fills width, group and own; refuses shapes it cannot take. unplan follows if it
+	 * fails. */
+	invar_status (*plan)(inv_encoder_plan *p);
+	void (*unplan)(inv_encoder_plan *p);
+	/* x is [n, c, h, w], out [n, width], n <= group; `thread` below ctx->threads. */
+	invar_status (*run)(const inv_encoder_plan *p, const float *x, size_t n,
 	                    unsigned thread, float *out);
 } inv_encoder_kind;
 
 extern const inv_encoder_kind *const inv_encoder_kinds[]; /* ended by NULL */
 
+/* A known encoder: what is public of it, and what its weights do not tell. */
+typedef struct inv_model {
+	invar_model of;
+	/* 0 and NULL: the family's own. */
+	uint64_t heads;
+	double eps, bn_eps;
+	const char *pos, *stride;
+} inv_model;
+
+const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
+
 struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
-	char *weights_sha256; /* NULL without weights */
-	void *own;            /* the kind's own */
+	const inv_model *model;  /* NULL: found from the weights */
+	invar_encoder_opts opts; /* with what the model says filled in; text is borrowed */
+	inv_input input;
+	char about[INV_ABOUT];
+	char *weights;          /* path of the file; NULL without */
+	char *weights_sha256;   /* NULL until asked for */
+	inv_encoder_plan *last; /* of invar_encoder_run */
+	void *own;              /* the kind's own */
 };
+
+/* A plan borrows the encoder. */
+invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
+                                  inv_encoder_plan **out);
+invar_status inv_encoder_plan_run(const inv_encoder_plan *p, const float *x, size_t n,
+                                  unsigned thread, float *out);
+void inv_encoder_plan_free(inv_encoder_plan *p); /* accepts NULL */
 
 #endif

@@ -4,30 +4,37 @@
  * The paper's dimension reduction without an encoder. Images of one channel stay so,
  * which makes 784 numbers of a digit of MNIST.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "encoders/encoder.h"
 
-static invar_status width(const invar_encoder *e, inv_extent shape, uint64_t *out)
+static invar_status open_pixels(invar_encoder *e, inv_parameters *p)
 {
-	(void)e;
-	*out = inv_extent_cells(shape);
+	(void)p;
+	e->input.keeps_grey = true;
+	snprintf(e->about, sizeof e->about, "the normalised pixels themselves");
 	return INVAR_OK;
 }
 
-static invar_status run(const invar_encoder *e, const float *x, size_t n, inv_extent shape,
+static invar_status plan(inv_encoder_plan *p)
+{
+	p->width = inv_extent_cells(p->shape);
+	p->group = INV_GROUP;
+	return INVAR_OK;
+}
+
+static invar_status run(const inv_encoder_plan *p, const float *x, size_t n,
                         unsigned thread, float *out)
 {
-	(void)e;
 	(void)thread;
-	memcpy(out, x, n * inv_extent_cells(shape) * sizeof *out);
+	memcpy(out, x, n * p->width * sizeof *out);
 	return INVAR_OK;
 }
 
 const inv_encoder_kind inv_pixels = {
-	.name = "pixels",
-	.filter = INV_BILINEAR,
-	.keeps_grey = true,
-	.width = width,
+	.family = "pixels",
+	.open = open_pixels,
+	.plan = plan,
 	.run = run,
 };

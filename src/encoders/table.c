@@ -1,4 +1,4 @@
-/* table.c - the encoders: one line each. */
+/* table.c - the families of encoders: one line each. */
 #include "encoders/encoder.h"
 
 extern const inv_encoder_kind inv_pixels;
@@ -7,8 +7,3 @@ const inv_encoder_kind *const inv_encoder_kinds[] = {
 	&inv_pixels, /* no network: the tensor itself */
 	NULL,
 };
-
-const char *invar_encoder_names(void)
-{
-	return "pixels";
-}

@@ -36,17 +36,19 @@ invar_status inv_side_parse(const char *text, size_t *side)
 static invar_status resized_size(const inv_preparation *p, uint32_t height, uint32_t width,
                                  const char *name, size_t *h, size_t *w)
 {
+	size_t shorter = p->resize ? p->resize : p->side;
+
 	*h = height;
 	*w = width;
 	if (!height || !width)
 		return inv_fail(INVAR_E_FORMAT, "%s: has no pixels", name);
 	if (p->side)
-		inv_shorter_side(height, width, p->side, h, w);
+		inv_shorter_side(height, width, shorter, h, w);
 	if ((uint64_t)*h * *w > MOST_PIXELS && p->side)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu32 " x %" PRIu32
 		                " pixels, too narrow a strip to be resized to %zu",
-		                name, width, height, p->side);
+		                name, width, height, shorter);
 	return INVAR_OK;
 }
 

@@ -1,9 +1,9 @@
 /*
  * prepare.h - an image of bytes becomes the tensor that an encoder is given.
  *
- * As torchvision does it on Pillow images: the shorter side to N (8 bits, rounded as
- * Pillow rounds), of that the centre N x N, byte / 255, minus mean, by std. Without a
- * side the image stays as large as it is.
+ * As torchvision does it on Pillow images: the shorter side to `resize` (8 bits, rounded
+ * as Pillow rounds), of that the centre of `side` x `side`, byte / 255, minus mean, by
+ * std. Without a side the image stays as large as it is.
  */
 #ifndef INV_PREPARE_H
 #define INV_PREPARE_H
@@ -15,7 +15,8 @@
 enum { INV_MOST_SIDE = 8192 };
 
 typedef struct inv_preparation {
-	size_t side; /* N; 0: native */
+	size_t resize; /* the shorter side becomes this; 0: as side */
+	size_t side;   /* of that the centre; 0: native */
 	inv_filter filter;
 	size_t channels; /* 3, or 1 for images whose three channels are equal */
 	inv_normalisation normalisation;

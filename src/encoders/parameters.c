@@ -1,0 +1,265 @@
+/* parameters.c - see parameters.h. */
+#include "encoders/parameters.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+typedef struct parameter {
+	const char *name; /* without prefixes; views */
+	const invar_weight *weight;
+	bool outside, taken;
+} parameter;
+
+struct inv_parameters {
+	invar_context *ctx;
+	invar_weights *weights;
+	size_t count;
+	parameter *list; /* by name, inside before outside */
+	json_t *config;
+};
+
+/* Those that are put around a whole network, in the order in which they are nested. */
+static const char *const wrappers[] = {"module.", "model.",        "backbone.", "vit.",
+                                       "dinov2.", "vision_model.", "visual.",   NULL};
+
+static bool begins(const char *name, const char *with)
+{
+	return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* Where some names begin with the wrapper, the others stand beside the network. */
+static void unwrap(inv_parameters *p, const char *wrapper)
+{
+	size_t wrapped = 0;
+
+	for (size_t i = 0; i < p->count; i++)
+		wrapped += !p->list[i].outside && begins(p->list[i].name, wrapper);
+	for (size_t i = 0; wrapped && i < p->count; i++) {
+		parameter *a = &p->list[i];
+
+		if (a->outside)
+			continue;
+		if (begins(a->name, wrapper))
+			a->name += strlen(wrapper);
+		else
+			a->outside = true;
+	}
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const parameter *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->outside - y->outside;
+}
+
+static invar_status load_config(inv_parameters *p)
+{
+	const char *path = inv_parameters_path(p), *slash = strrchr(path, '/');
+	char *folder = inv_strdup(slash ? path : ".");
+	char *config = NULL;
+	invar_status st = INVAR_OK;
+
+	if (folder && slash)
+		folder[slash - path] = '\0';
+	if (folder)
+		config = inv_join(slash == path ? "/" : folder, "config.json");
+	inv_free(folder);
+	if (!config)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to look for its config.json", path);
+	if (inv_exists(config))
+		st = inv_json_load(config, &p->config);
+	inv_free(config);
+	return st;
+}
+
+invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
+                                 inv_parameters **out)
+{
+	inv_parameters *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its weights", path);
+	p->ctx = ctx;
+	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK)
+		st = load_config(p);
+	if (st == INVAR_OK) {
+		p->count = invar_weights_count(p->weights);
+		p->list = inv_calloc(p->count ? p->count : 1, sizeof *p->list);
+		if (!p->list)
+			st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its names", path);
+	}
+	if (st != INVAR_OK) {
+		inv_parameters_close(p);
+		return st;
+	}
+	for (size_t i = 0; i < p->count; i++) {
+		p->list[i].weight = invar_weights_at(p->weights, i);
+		p->list[i].name = p->list[i].weight->name;
+	}
+	for (size_t i = 0; wrappers[i]; i++)
+		unwrap(p, wrappers[i]);
+	qsort(p->list, p->count, sizeof *p->list, by_name);
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_parameters_close(inv_parameters *p)
+{
+	if (!p)
+		return;
+	json_decref(p->config);
+	invar_weights_close(p->weights);
+	inv_free(p->list);
+	inv_free(p);
+}
+
+const char *inv_parameters_path(const inv_parameters *p)
+{
+	return invar_weights_path(p->weights);
+}
+
+const json_t *inv_parameters_config(const inv_parameters *p)
+{
+	return p->config;
+}
+
+/* The first of its name, which is the one inside where there is one. */
+static parameter *look_up(const inv_parameters *p, const char *name)
+{
+	size_t low = 0, high = p->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(p->list[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->count && strcmp(p->list[low].name, name) == 0 ? &p->list[low] : NULL;
+}
+
+const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
+{
+	char name[INV_PARAMETER_NAME];
+	const parameter *found;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(name, sizeof name, format, args);
+	va_end(args);
+	found = length >= 0 && length < (int)sizeof name ? look_up(p, name) : NULL;
+	return found ? found->weight : NULL;
+}
+
+size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
+{
+	const char *place = strstr(format, "%zu");
+	char name[INV_PARAMETER_NAME];
+	size_t count = 0;
+
+	if (!place)
+		return 0;
+	do
+		snprintf(name, sizeof name, "%.*s%zu%s", (int)(place - format), format, count,
+		         place + strlen("%zu"));
+	while (look_up(p, name) && ++count);
+	return count;
+}
+
+/* ---- Taking
+ * ------------------------------------------------------------------------------
+ */
+
+static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t room)
+{
+	size_t used = (size_t)snprintf(out, room, "[");
+
+	for (unsigned i = 0; i < rank && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, "%s%" PRIu64, i ? ", " : "",
+		                         shape[i]);
+	if (used < room)
+		snprintf(out + used, room - used, "]");
+	return out;
+}
+
+static bool same_shape(const invar_weight *w, unsigned rank, const uint64_t *shape)
+{
+	unsigned skip = 0;
+
+	while (w->rank - skip > rank && w->shape[skip] == 1)
+		skip++;
+	return w->rank - skip == rank &&
+	       memcmp(w->shape + skip, shape, rank * sizeof *shape) == 0;
+}
+
+invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
+                                 const uint64_t *shape, float *out)
+{
+	char found[INV_PARAMETER_NAME], wanted[INV_PARAMETER_NAME];
+	parameter *a = look_up(p, name);
+
+	if (!a)
+		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%.200s'",
+		                inv_parameters_path(p), name);
+	if (!same_shape(a->weight, rank, shape))
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its tensor '%.200s' has shape %s but must have %s",
+		                inv_parameters_path(p), name,
+		                shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
+		                shape_text(rank, shape, wanted, sizeof wanted));
+	a->taken = true;
+	return invar_weights_read(p->weights, a->weight, out);
+}
+
+void inv_parameters_ignore(inv_parameters *p, const char *beginning)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (begins(p->list[i].name, beginning))
+			p->list[i].taken = true;
+}
+
+static bool is_own(const char *name, const char *const *own)
+{
+	for (; *own; own++)
+		if (begins(name, *own))
+			return true;
+	return false;
+}
+
+invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
+                                   const char *const *own)
+{
+	const char *first = NULL;
+	size_t left = 0;
+
+	for (size_t i = 0; i < p->count; i++) {
+		const parameter *a = &p->list[i];
+
+		if (a->taken || a->outside)
+			continue;
+		if (is_own(a->name, own))
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: has a tensor '%.200s', which no %s known here has",
+			                inv_parameters_path(p), a->name, family);
+		first = first ? first : a->name;
+		left++;
+	}
+	if (left)
+		inv_log(
+			p->ctx, INVAR_LOG_INFO,
+			"%s: %zu tensors are not part of the %s and are left alone, the first is %s",
+			inv_parameters_path(p), left, family, first);
+	return INVAR_OK;
+}

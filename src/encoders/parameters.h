@@ -1,0 +1,51 @@
+/*
+ * parameters.h - the tensors of a weight file as a network asks for them.
+ *
+ * Files wrap a network's names in prefixes: "module." of parallel training,
+ * "backbone." of self-supervised training with its heads beside, "vit.", "dinov2." and
+ * "vision_model." of Hugging Face, "visual." of CLIP. They are taken off here, so a
+ * network sees its own names; what stands beside the wrapped ones is outside. Every
+ * tensor that is taken is ticked off, and inv_parameters_finish names those that are
+ * left over.
+ */
+#ifndef INV_PARAMETERS_H
+#define INV_PARAMETERS_H
+
+#include "base/context.h"
+#include "base/json.h"
+
+enum { INV_PARAMETER_NAME = 256 };
+
+typedef struct inv_parameters inv_parameters;
+
+invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
+                                 inv_parameters **out);
+void inv_parameters_close(inv_parameters *p); /* accepts NULL */
+
+const char *inv_parameters_path(const inv_parameters *p);
+/* config.json beside the weights, as Hugging Face has it; NULL where there is none; views.
+ */
+const json_t *inv_parameters_config(const inv_parameters *p);
+
+/* A tensor by its name without prefixes, inside or outside; NULL where there is none. */
+const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* How many of format % 0, 1, 2 … there are in a row: "blocks.%zu.norm1.weight". */
+size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
+
+/*
+ * Reads a tensor of this shape and ticks it off; missing and mis-shaped ones are named.
+ * A shape of 1s in front is nothing: [1, 1, d] can be taken as [d].
+ */
+invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
+                                 const uint64_t *shape, float *out);
+/* Ticks off what begins like this: heads and counters that F does not need. */
+void inv_parameters_ignore(inv_parameters *p, const char *beginning);
+/*
+ * Tensors inside that nobody took: refused where their name begins with one of `own`
+ * (ended by NULL), for they would change what the network computes; else told.
+ */
+invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
+                                   const char *const *own);
+
+#endif

@@ -1,0 +1,224 @@
+/* weights.c - see weights.h. */
+#include "formats/weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+extern const inv_weights_format inv_weights_safetensors;
+
+static const inv_weights_format *const formats[] = {
+	&inv_weights_safetensors, /* last: it has no magic number of its own */
+	NULL,
+};
+
+/* ---- Opening
+ * -----------------------------------------------------------------------------
+ */
+
+/* A folder stands for the weights in it. */
+static invar_status find_file(const char *path, char **out)
+{
+	static const char *const names[] = {"model.safetensors", "pytorch_model.bin", NULL};
+
+	*out = NULL;
+	if (!inv_is_folder(path)) {
+		*out = inv_strdup(path);
+	} else {
+		for (size_t i = 0; names[i]; i++) {
+			char *inside = inv_join(path, names[i]);
+
+			if (inside && inv_exists(inside)) {
+				*out = inside;
+				return INVAR_OK;
+			}
+			inv_free(inside);
+		}
+		return inv_fail(INVAR_E_IO,
+		                "%s: is a folder without model.safetensors or pytorch_model.bin; "
+		                "name the weight file itself",
+		                path);
+	}
+	return *out ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", path);
+}
+
+static invar_status open_format(invar_weights *w)
+{
+	for (size_t i = 0; formats[i]; i++)
+		if (formats[i]->recognise(&w->map)) {
+			w->format = formats[i];
+			return w->format->open(w);
+		}
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: is neither a safetensors file nor a PyTorch checkpoint", w->path);
+}
+
+invar_status invar_weights_open(invar_context *ctx, const char *path, const char *key,
+                                invar_weights **out)
+{
+	invar_weights *w = inv_calloc(1, sizeof *w);
+	invar_status st;
+
+	*out = NULL;
+	if (!w)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", path);
+	w->ctx = ctx;
+	w->wanted_key = key;
+	if ((st = find_file(path, &w->path)) == INVAR_OK &&
+	    (st = inv_map_open(w->path, &w->map)) == INVAR_OK)
+		st = open_format(w);
+	w->wanted_key = NULL;
+	if (st != INVAR_OK) {
+		invar_weights_close(w);
+		return st;
+	}
+	*out = w;
+	return INVAR_OK;
+}
+
+void invar_weights_close(invar_weights *w)
+{
+	if (!w)
+		return;
+	if (w->format && w->format->close)
+		w->format->close(w);
+	inv_map_close(&w->map);
+	inv_free(w->list);
+	inv_free(w->key);
+	inv_free(w->keys);
+	inv_free(w->path);
+	inv_free(w);
+}
+
+/* ---- Looking
+ * -----------------------------------------------------------------------------
+ */
+
+const char *invar_weights_format(const invar_weights *w)
+{
+	return w->format->name;
+}
+
+const char *invar_weights_key(const invar_weights *w)
+{
+	return w->key ? w->key : "";
+}
+
+const char *invar_weights_keys(const invar_weights *w)
+{
+	return w->keys ? w->keys : "";
+}
+
+const char *invar_weights_path(const invar_weights *w)
+{
+	return w->path;
+}
+
+size_t invar_weights_count(const invar_weights *w)
+{
+	return w->count;
+}
+
+const invar_weight *invar_weights_at(const invar_weights *w, size_t i)
+{
+	return i < w->count ? &w->list[i].of : NULL;
+}
+
+const invar_weight *invar_weights_find(const invar_weights *w, const char *name)
+{
+	size_t low = 0, high = w->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = strcmp(w->list[middle].of.name, name);
+
+		if (order == 0)
+			return &w->list[middle].of;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* ---- Reading
+ * -----------------------------------------------------------------------------
+ */
+
+static bool find_dtype(const char *type, inv_dtype *out)
+{
+	static const struct {
+		const char *name;
+		inv_dtype dtype;
+	} readable[] = {
+		{"F16", INV_F16}, {"BF16", INV_BF16}, {"F32", INV_F32},
+		{"F64", INV_F64}, {"I8", INV_I8},     {"I16", INV_I16},
+		{"I32", INV_I32}, {"I64", INV_I64},   {"U8", INV_U8},
+	};
+
+	for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
+		if (strcmp(type, readable[i].name) == 0) {
+			*out = readable[i].dtype;
+			return true;
+		}
+	return false;
+}
+
+static bool is_dense(const inv_weight *t)
+{
+	int64_t dense = 1;
+
+	for (unsigned i = t->of.rank; i-- > 0; dense *= (int64_t)t->of.shape[i])
+		if (t->of.shape[i] > 1 && t->stride[i] != dense)
+			return false;
+	return true;
+}
+
+/* One element after the other, the last axis fastest. */
+static void read_strided(const inv_weight *t, inv_dtype dtype, float *out)
+{
+	uint64_t at[INVAR_WEIGHT_RANK] = {0};
+	int64_t offset = 0, bytes = (int64_t)inv_dtype_size(dtype);
+
+	for (uint64_t i = 0; i < t->of.cells; i++) {
+		inv_widen(dtype, false, t->data + offset * bytes, 1, out + i);
+		for (unsigned axis = t->of.rank; axis-- > 0;) {
+			offset += t->stride[axis];
+			if (++at[axis] < t->of.shape[axis])
+				break;
+			offset -= (int64_t)at[axis] * t->stride[axis];
+			at[axis] = 0;
+		}
+	}
+}
+
+invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, float *out)
+{
+	const inv_weight *t = (const inv_weight *)(const void *)of; /* its first member */
+	inv_dtype dtype;
+
+	if (!find_dtype(of->type, &dtype))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: tensor '%.200s' is of type %s, which cannot be read as floats",
+		                w->path, of->name, of->type);
+	if (is_dense(t))
+		inv_widen(dtype, false, t->data, of->cells, out);
+	else
+		read_strided(t, dtype, out);
+	for (uint64_t i = 0; i < of->cells; i++)
+		if (!isfinite(out[i]))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "%s: tensor '%.200s': element %" PRIu64
+			                " is not a finite number",
+			                w->path, of->name, i);
+	return INVAR_OK;
+}
+
+invar_status invar_weights_save(const invar_weights *w, const char *path)
+{
+	return w->format->name ? inv_fail(INVAR_E_USE, "%s: cannot be written yet", path)
+	                       : INVAR_OK;
+}
