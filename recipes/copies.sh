@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# copies.sh OUT DATASET ENCODE-OPTION… - how many copies are enough?
+#
+#   recipes/copies.sh out folder:photos --weights squeezenet1_1.safetensors --size 96 --augment rotation
+#
+# MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations that no
+# epoch sees twice (train --images), with SEEDS seeds (3) each; then one table. What is done
+# already in OUT is not done again. EPOCHS (30), SEEDS and INVAR (the program, if it is not
+# on PATH) come from the environment.
+set -eu
+out=$1 dataset=$2
+shift 2
+epochs=${EPOCHS:-30} seeds=${SEEDS:-3}
+invar=${INVAR:-invar}
+runs=()
+mkdir -p "$out"
+
+train() { # NAME OPTIONS…
+	local name=$1
+	shift
+	for ((seed = 0; seed < seeds; seed++)); do
+		local run=$out/$name-$seed how=()
+		runs+=("$run")
+		[ -e "$run/adapter.safetensors" ] && continue
+		[ -e "$run/run.json" ] && how=(--resume)
+		"$invar" train "$@" -o "$run" --epochs "$epochs" --seed "$seed" "${how[@]}"
+	done
+}
+
+"$invar" encode "$dataset" -o "$out/bank" --copies train=30,test=5 "$@"
+for copies in 1 3 10 30; do
+	train "copies-$copies" "$out/bank" --copies "$copies"
+done
+train fresh --images "$dataset" "$@"
+"$invar" eval "$out/bank" "${runs[@]}" --only lc,kept,structure -o "$out/results.json"

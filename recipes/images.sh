@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# images.sh OUT DATASET ENCODE-OPTION… - from images and a weight file to one table.
+#
+#   recipes/images.sh out folder:photos --weights resnet50.pth --size 96 --holdout 0.3 --augment rotation
+#
+# Encodes the images and augmented copies of them, trains what the closed form has to be
+# compared with (ridge; MaWa; residual MaWa with a smaller rate; WaCo), and measures all of
+# it side by side, also against an index of old features. What is done already in OUT is not
+# done again. EPOCHS (30), SPLIT (what is measured, test) and INVAR (the program, if it is
+# not on PATH) come from the environment.
+set -eu
+out=$1 dataset=$2
+shift 2
+epochs=${EPOCHS:-30} split=${SPLIT:-test}
+invar=${INVAR:-invar}
+mkdir -p "$out"
+
+train() { # NAME OPTIONS…
+	local name=$1
+	shift
+	[ -e "$out/$name/adapter.safetensors" ] && return
+	local how=()
+	[ -e "$out/$name/run.json" ] && how=(--resume)
+	"$invar" train "$out/bank" -o "$out/$name" "$@" "${how[@]}"
+}
+
+"$invar" encode "$dataset" -o "$out/bank" "$@"
+train ridge --loss none --init ridge
+train mawa --epochs "$epochs"
+train residual --epochs "$epochs" --residual --lr 1e-4
+train waco --epochs "$epochs" --loss waco
+"$invar" eval "$out/bank" "$out"/{ridge,mawa,residual,waco} --split "$split" \
+	--only lc,nc,ec,kept,structure,collision -o "$out/results.json"
+"$invar" eval "$out/bank" "$out"/{ridge,mawa,residual} --split "$split" --only knn --k 1 --index clean \
+	-o "$out/old-index.json"
