@@ -131,6 +131,31 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		inv_parameters_path(p), inv_list_words(families, list, sizeof list));
 }
 
+/* Another network of the same family would run, and give features of another model. */
+static invar_status check_measures(const invar_encoder *e)
+{
+	const inv_measures *is = &e->measures, *must = &e->model->is;
+	const struct {
+		const char *what;
+		uint64_t is, must;
+		bool open;
+	} measures[] = {
+		{"width", is->width, must->width, !must->width},
+		{"patch", is->patch, must->patch, !must->patch},
+		{"number of blocks", is->depth, must->depth, !must->depth},
+		{"number of registers", is->registers, must->registers, !must->patch},
+	};
+
+	for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
+		if (!measures[i].open && measures[i].is != measures[i].must)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: its %s is %" PRIu64 " but that of %s is %" PRIu64
+			                "; name another encoder, or none: it is found from the weights",
+			                e->weights, measures[i].what, measures[i].is, e->model->of.name,
+			                measures[i].must);
+	return INVAR_OK;
+}
+
 static invar_status open_weights(invar_encoder *e, const char *weights)
 {
 	inv_parameters *p;
@@ -140,6 +165,8 @@ static invar_status open_weights(invar_encoder *e, const char *weights)
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
 	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
 		st = e->kind->open(e, p);
+	if (st == INVAR_OK && e->model)
+		st = check_measures(e);
 	inv_parameters_close(p);
 	return st;
 }

@@ -31,6 +31,17 @@ typedef struct inv_input {
 	bool keeps_grey;           /* images of one channel stay so; else they get three */
 } inv_input;
 
+/*
+ * What makes a network this one and no other of its family; a kind fills in what its
+ * weights tell, and a name says what they must. 0: it has none, or the name leaves it open.
+ */
+typedef struct inv_measures {
+	uint64_t width;     /* of a feature */
+	uint64_t patch;     /* its side, of a ViT */
+	uint64_t depth;     /* blocks, of all stages together */
+	uint64_t registers; /* of a ViT */
+} inv_measures;
+
 /* An encoder made ready for images of one shape. */
 typedef struct inv_encoder_plan {
 	const invar_encoder *encoder;
@@ -45,8 +56,8 @@ typedef struct inv_encoder_kind {
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);
 	/*
-	 * Takes the weights; fills e->own, e->about, and in e->input what they tell. close
-	 * follows if it fails.
+	 * Takes the weights; fills e->own, e->about, e->measures, and in e->input what they
+	 * tell. close follows if it fails.
 	 */
 	invar_status (*open)(invar_encoder *e, inv_parameters *p);
 	void (*close)(invar_encoder *e);
@@ -64,6 +75,7 @@ extern const inv_encoder_kind *const inv_encoder_kinds[]; /* ended by NULL */
 /* A known encoder: what is public of it, and what its weights do not tell. */
 typedef struct inv_model {
 	invar_model of;
+	inv_measures is;
 	/* 0 and NULL: the family's own. */
 	uint64_t heads;
 	double eps, bn_eps;
@@ -78,6 +90,7 @@ struct invar_encoder {
 	const inv_model *model;  /* NULL: found from the weights */
 	invar_encoder_opts opts; /* with what the model says filled in; text is borrowed */
 	inv_input input;
+	inv_measures measures;
 	char about[INV_ABOUT];
 	char *weights;          /* path of the file; NULL without */
 	char *weights_sha256;   /* NULL until asked for */
