@@ -723,6 +723,13 @@ INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shap
  */
 INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
                                          const uint64_t shape[4], float *out);
+/*
+ * The same of a NumPy file [n, c, h, w] of floats in blocks, so files larger than memory
+ * pass through. "-" is standard input or output. shape is that of the input.
+ */
+INVAR_API invar_status invar_encoder_run_file(invar_encoder *e, const char *in,
+                                              const char *out, invar_dtype dtype,
+                                              uint64_t shape[4]);
 INVAR_API void invar_encoder_close(invar_encoder *e);
 
 typedef struct invar_encode_opts {

@@ -8,55 +8,15 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "adapter/adapter.h"
 #include "base/file.h"
 #include "base/threads.h"
-#include "formats/npy.h"
+#include "formats/npy_source.h"
 
 enum { BLOCK_ROWS = 4096 };
 
-/* Either an array that is mapped or one that comes through standard input. */
-typedef struct source {
-	const char *name;
-	inv_npy *file;
-	inv_npy_stream stream;
-	const inv_npy_header *h;
-	uint64_t done; /* elements */
-} source;
-
-static bool is_pipe(const char *path)
-{
-	return strcmp(path, "-") == 0;
-}
-
-static invar_status open_source(const invar_context *ctx, const char *path, source *in)
-{
-	invar_status st;
-
-	*in = (source){.name = is_pipe(path) ? "standard input" : path};
-	if (is_pipe(path)) {
-		st = inv_npy_stream_open(ctx, STDIN_FILENO, in->name, &in->stream);
-		in->h = &in->stream.h;
-		return st;
-	}
-	if ((st = inv_npy_open(path, &in->file)) == INVAR_OK)
-		in->h = &in->file->h;
-	return st;
-}
-
-static invar_status read_source(source *in, uint64_t count, float *out)
-{
-	uint64_t first = in->done;
-
-	in->done += count;
-	if (in->file)
-		return inv_npy_read(in->file, first, count, out);
-	return inv_npy_stream_read(&in->stream, count, out);
-}
-
-static invar_status check_shape(const invar_adapter *e, const source *in)
+static invar_status check_shape(const invar_adapter *e, const inv_npy_source *in)
 {
 	char text[INV_SHAPE_TEXT];
 	unsigned rank = in->h->rank;
@@ -68,18 +28,15 @@ static invar_status check_shape(const invar_adapter *e, const source *in)
 	                inv_shape_text(rank, in->h->shape, text), e->path, e->s.d, e->s.d);
 }
 
-static invar_status open_target(const invar_adapter *e, const source *in, const char *path,
-                                invar_dtype dtype, inv_npy_writer **out)
+static invar_status open_target(const invar_adapter *e, const inv_npy_source *in,
+                                const char *path, invar_dtype dtype, inv_npy_writer **out)
 {
 	inv_dtype type = dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32;
 	uint64_t shape[INV_NPY_RANK];
 
 	memcpy(shape, in->h->shape, sizeof shape);
 	shape[in->h->rank - 1] = e->s.w;
-	if (is_pipe(path))
-		return inv_npy_create_stream(STDOUT_FILENO, "standard output", type, in->h->rank,
-		                             shape, out);
-	return inv_npy_create(path, type, in->h->rank, shape, out);
+	return inv_npy_create_target(path, type, in->h->rank, shape, out);
 }
 
 /* Names the element by its place in the array: [image, column] or [image, copy, column]. */
@@ -100,8 +57,8 @@ static invar_status check_finite(const inv_npy_header *h, const float *x, uint64
 	                isnan(x[i]) ? "NaN" : "infinite");
 }
 
-static invar_status pump(const invar_adapter *e, source *in, inv_npy_writer *out, float *x,
-                         float *y)
+static invar_status pump(const invar_adapter *e, inv_npy_source *in, inv_npy_writer *out,
+                         float *x, float *y)
 {
 	uint64_t rows = e->s.d ? in->h->cells / e->s.d : 0;
 	invar_status st = INVAR_OK;
@@ -110,18 +67,16 @@ static invar_status pump(const invar_adapter *e, source *in, inv_npy_writer *out
 		uint64_t now = rows - at < BLOCK_ROWS ? rows - at : BLOCK_ROWS;
 
 		if ((st = inv_progress(e->ctx, "apply", at, rows)) == INVAR_OK &&
-		    (st = read_source(in, now * e->s.d, x)) == INVAR_OK &&
+		    (st = inv_npy_source_read(in, now * e->s.d, x)) == INVAR_OK &&
 		    (st = check_finite(in->h, x, now, e->s.d, at, in->name)) == INVAR_OK &&
 		    (st = invar_adapter_apply(e, x, now, y)) == INVAR_OK &&
 		    (st = check_finite(in->h, y, now, e->s.w, at, "the codes")) == INVAR_OK)
 			st = inv_npy_put(out, y, now * e->s.w);
 	}
-	if (st == INVAR_OK && !in->file)
-		st = inv_npy_stream_end(&in->stream);
-	return st;
+	return st == INVAR_OK ? inv_npy_source_end(in) : st;
 }
 
-static invar_status apply_to(const invar_adapter *e, source *in, const char *path,
+static invar_status apply_to(const invar_adapter *e, inv_npy_source *in, const char *path,
                              invar_dtype dtype)
 {
 	inv_npy_writer *out = NULL;
@@ -143,13 +98,13 @@ static invar_status apply_to(const invar_adapter *e, source *in, const char *pat
 invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                       const char *out, invar_dtype dtype)
 {
-	source from;
-	invar_status st = open_source(e->ctx, in, &from);
+	inv_npy_source from;
+	invar_status st = inv_npy_source_open(e->ctx, in, &from);
 
 	if (st == INVAR_OK)
 		st = check_shape(e, &from);
 	if (st == INVAR_OK)
 		st = apply_to(e, &from, out, dtype);
-	inv_npy_close(from.file);
+	inv_npy_source_close(&from);
 	return st;
 }

@@ -86,7 +86,7 @@ static void fill_input(invar_encoder *e)
 
 static invar_status find_model(invar_encoder *e, bool weights)
 {
-	char list[1024], hint[INV_HINT];
+	char hint[INV_HINT];
 	const char *name = e->opts.encoder;
 
 	if (!name && weights)
@@ -94,10 +94,10 @@ static invar_status find_model(invar_encoder *e, bool weights)
 	if (!name)
 		name = "pixels";
 	if (!(e->model = inv_model_find(name)))
-		return inv_fail(INVAR_E_USE, "the encoder is '%.60s' but must be %s%s", name,
-		                inv_list_words(invar_encoder_names(), list, sizeof list),
-		                inv_hint(name, invar_encoder_names(), hint));
-	e->kind = find_family(e->model->of.family);
+		return inv_fail(INVAR_E_USE, "no encoder of invar models list is called '%.60s'%s",
+		                name, inv_hint(name, invar_encoder_names(), hint));
+	if (!(e->kind = find_family(e->model->of.family)))
+		return inv_fail(INVAR_E_USE, "the encoder %s is not built in", name);
 	fill_options(e);
 	return INVAR_OK;
 }

@@ -18,6 +18,13 @@ static const struct {
 	{"imagenet", {3, {0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}}},
 	{"clip",
      {3, {0.48145466f, 0.4578275f, 0.40821073f}, {0.26862954f, 0.26130258f, 0.27577711f}}},
+	/* Pixels of 0 to 255 less their means, as Keras's ResNets and Caffe's networks take. */
+	{"keras",
+     {3,
+      {123.68f / 255, 116.779f / 255, 103.939f / 255},
+      {1.0f / 255, 1.0f / 255, 1.0f / 255}}},
+	{"caffe",
+     {3, {123.0f / 255, 117.0f / 255, 104.0f / 255}, {1.0f / 255, 1.0f / 255, 1.0f / 255}}},
 	{"mnist", {1, {0.1307f}, {0.3081f}}},
 	{"fashion-mnist", {1, {0.286f}, {0.353f}}},
 	{"stl10", {3, {0.4467f, 0.4398f, 0.4066f}, {0.2603f, 0.2566f, 0.2713f}}},
@@ -26,7 +33,7 @@ static const struct {
 
 const char *inv_normalisation_names(void)
 {
-	return "none|half|imagenet|clip|mnist|fashion-mnist|stl10|cifar10";
+	return "none|half|imagenet|clip|keras|caffe|mnist|fashion-mnist|stl10|cifar10";
 }
 
 /* Numbers up to `end`, separated by commas; 0 where they are not. */

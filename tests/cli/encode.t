@@ -91,7 +91,7 @@ $ invar encode npy:x.npy
 ! invar encode: the folder for the bank is missing: -o BANK
 ? 2
 $ invar encode npy:x.npy -o new --encoder pixles
-! invar encode: the encoder is 'pixles' but must be pixels; did you mean pixels?
+! invar encode: no encoder of invar models list is called 'pixles'; did you mean pixels?
 ? 2
 $ invar encode npy:x.npy -o new --copies 3
 ! invar encode: --copies 3: say how they are made, as in --augment rotation
