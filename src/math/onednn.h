@@ -1,9 +1,4 @@
-/*
- * onednn.h - one tile of a product as a oneDNN primitive, for matmul.c alone.
- *
- * oneDNN 3 replaced operation descriptors by direct constructors and made
- * memory descriptors opaque; onednn.c hides that.
- */
+/* onednn.h - one tile of a product as a oneDNN primitive, for matmul.c alone. */
 #ifndef INV_ONEDNN_H
 #define INV_ONEDNN_H
 

@@ -1,0 +1,54 @@
+/*
+ * onednn_api.h - what oneDNN 2.6 and 3.x call differently, and its threads.
+ *
+ * oneDNN 3 replaced operation descriptors by direct constructors and made memory
+ * descriptors opaque. Here both look alike, for onednn.c (products) and onednn_conv.c.
+ *
+ * oneDNN takes its threads from the calling thread's OpenMP setting. Whatever we give it
+ * belongs to one thread, so that setting is 1 while a primitive is made and run, and is
+ * put back afterwards.
+ */
+#ifndef INV_ONEDNN_API_H
+#define INV_ONEDNN_API_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t inv_desc;
+typedef const_dnnl_memory_desc_t inv_const_desc;
+#else
+typedef dnnl_memory_desc_t *inv_desc;
+typedef const dnnl_memory_desc_t *inv_const_desc;
+#endif
+
+/* "oneDNN could not plan a matrix product (its status is 3)" */
+invar_status inv_onednn_fail(dnnl_status_t code, const char *what);
+
+int inv_onednn_one_thread(void); /* gives what was set before */
+void inv_onednn_put_back(int before);
+
+/* Descriptors of floats; inv_desc_free accepts NULL. */
+dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
+                               const dnnl_dims_t strides);
+dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
+                              dnnl_format_tag_t tag);
+void inv_desc_free(inv_desc d);
+
+/* Attributes: scratch memory is ours; adds to what is there, then max(0, .). */
+dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
+
+/* bias may be NULL. */
+dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
+                                inv_const_desc b, inv_const_desc bias, inv_const_desc c,
+                                dnnl_primitive_attr_t attr, dnnl_engine_t engine);
+/* `before` and `after` are the padding in front and behind, height and width. */
+dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
+                                     inv_const_desc weights, inv_const_desc bias,
+                                     inv_const_desc to, dnnl_dim_t stride,
+                                     const dnnl_dims_t before, const dnnl_dims_t after,
+                                     dnnl_primitive_attr_t attr, dnnl_engine_t engine);
+
+#endif

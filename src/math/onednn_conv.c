@@ -1,0 +1,285 @@
+/*
+ * onednn_conv.c - a convolution as a oneDNN primitive.
+ *
+ * The primitive and its weights are shared by all threads; memory objects, which carry
+ * the addresses of a run, and the stream are a thread's own. The scratch memory comes
+ * from the caller.
+ */
+#include "math/onednn_conv.h"
+
+#include "base/memory.h"
+#include "math/onednn_api.h"
+
+enum { FROM, WEIGHTS, BIAS, TO, SCRATCH, ARGS };
+
+typedef struct lane { /* what one thread runs with */
+	dnnl_stream_t stream;
+	dnnl_memory_t memory[ARGS];
+	dnnl_exec_arg_t args[ARGS];
+} lane;
+
+struct inv_onednn_conv {
+	inv_conv_spec spec;
+	dnnl_engine_t engine;
+	dnnl_primitive_t primitive;
+	float *weights, *bias; /* as the primitive reads them */
+	size_t scratch;
+	unsigned threads;
+	lane *lanes;
+};
+
+static bool wide_vectors(void)
+{
+	return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+}
+
+size_t inv_onednn_block(void)
+{
+	return wide_vectors() ? 16 : 8;
+}
+
+/* ---- Making --------------------------------------------------------------------- */
+
+static dnnl_status_t describe_maps(inv_desc *out, inv_maps m, bool plain)
+{
+	const dnnl_dims_t dims = {(dnnl_dim_t)m.images, (dnnl_dim_t)m.channels,
+	                          (dnnl_dim_t)m.height, (dnnl_dim_t)m.width};
+
+	return inv_desc_tagged(out, 4, dims,
+	                       plain            ? dnnl_nchw
+	                       : wide_vectors() ? dnnl_nChw16c
+	                                        : dnnl_nChw8c);
+}
+
+static dnnl_status_t describe_weights(inv_desc *out, const inv_conv_spec *s,
+                                      dnnl_format_tag_t tag)
+{
+	const dnnl_dims_t dims = {(dnnl_dim_t)s->outputs, (dnnl_dim_t)s->from.channels,
+	                          (dnnl_dim_t)s->window.kernel, (dnnl_dim_t)s->window.kernel};
+
+	return inv_desc_tagged(out, 4, dims, tag);
+}
+
+/* The weights go where the primitive wants them to be. */
+static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
+                                 inv_const_desc laid, const float *weights)
+{
+	dnnl_memory_t from = NULL, to = NULL;
+	dnnl_primitive_desc_t pd = NULL;
+	dnnl_primitive_t reorder = NULL;
+	dnnl_status_t code;
+
+	if (!(p->weights = inv_alloc(dnnl_memory_desc_get_size(laid))))
+		return dnnl_out_of_memory;
+	code = dnnl_memory_create(&from, plain, p->engine, (void *)(uintptr_t)weights);
+	if (code == dnnl_success)
+		code = dnnl_memory_create(&to, laid, p->engine, p->weights);
+	if (code == dnnl_success)
+		code = dnnl_reorder_primitive_desc_create(&pd, plain, p->engine, laid, p->engine,
+		                                          NULL);
+	if (code == dnnl_success)
+		code = dnnl_primitive_create(&reorder, pd);
+	if (code == dnnl_success) {
+		const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+
+		code = dnnl_primitive_execute(reorder, p->lanes[0].stream, 2, args);
+	}
+	if (code == dnnl_success)
+		code = dnnl_stream_wait(p->lanes[0].stream);
+	if (reorder)
+		dnnl_primitive_destroy(reorder);
+	if (pd)
+		dnnl_primitive_desc_destroy(pd);
+	if (to)
+		dnnl_memory_destroy(to);
+	if (from)
+		dnnl_memory_destroy(from);
+	return code;
+}
+
+static dnnl_status_t fill_lane(inv_onednn_conv *p, lane *l, const_dnnl_primitive_desc_t pd)
+{
+	static const int names[ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
+	                                DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
+	const inv_const_desc d[ARGS] = {
+		dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+		dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0),
+		dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1),
+		dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0),
+		dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)};
+	void *const data[ARGS] = {DNNL_MEMORY_NONE, p->weights, p->bias, DNNL_MEMORY_NONE,
+	                          DNNL_MEMORY_NONE};
+	dnnl_status_t code = dnnl_success;
+
+	for (int i = 0; i < ARGS && code == dnnl_success; i++) {
+		code = dnnl_memory_create(&l->memory[i], d[i], p->engine, data[i]);
+		l->args[i] = (dnnl_exec_arg_t){names[i], l->memory[i]};
+	}
+	return code;
+}
+
+static dnnl_status_t copy_bias(inv_onednn_conv *p, const float *bias)
+{
+	p->bias = inv_alloc(p->spec.outputs * sizeof *bias);
+	if (!p->bias)
+		return dnnl_out_of_memory;
+	for (size_t i = 0; i < p->spec.outputs; i++)
+		p->bias[i] = bias[i];
+	return dnnl_success;
+}
+
+static dnnl_status_t build_lanes(inv_onednn_conv *p, const_dnnl_primitive_desc_t pd,
+                                 const float *weights, const float *bias)
+{
+	inv_const_desc laid = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
+	inv_desc plain = NULL;
+	dnnl_status_t code = describe_weights(&plain, &p->spec, dnnl_oihw);
+
+	p->scratch = dnnl_memory_desc_get_size(
+		dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+	for (unsigned t = 0; t < p->threads && code == dnnl_success; t++)
+		code =
+			dnnl_stream_create(&p->lanes[t].stream, p->engine, dnnl_stream_default_flags);
+	if (code == dnnl_success)
+		code = lay_weights(p, plain, laid, weights);
+	if (code == dnnl_success)
+		code = copy_bias(p, bias);
+	for (unsigned t = 0; t < p->threads && code == dnnl_success; t++)
+		code = fill_lane(p, &p->lanes[t], pd);
+	inv_desc_free(plain);
+	return code;
+}
+
+static dnnl_status_t describe(inv_onednn_conv *p, inv_desc d[ARGS])
+{
+	const inv_conv_spec *s = &p->spec;
+	const dnnl_dims_t outputs = {(dnnl_dim_t)s->outputs};
+	dnnl_status_t code = describe_maps(&d[FROM], s->from, s->plain);
+
+	if (code == dnnl_success)
+		code = describe_weights(&d[WEIGHTS], s, dnnl_format_tag_any);
+	if (code == dnnl_success)
+		code = inv_desc_tagged(&d[BIAS], 1, outputs, dnnl_a);
+	if (code == dnnl_success)
+		code = describe_maps(&d[TO], inv_conv_result(s), false);
+	return code;
+}
+
+/* The last window ends here, be it before or behind the padding. */
+static dnnl_dim_t padding_behind(inv_window w, size_t side)
+{
+	size_t end = (inv_window_places(w, side) - 1) * w.stride + w.kernel;
+
+	return (dnnl_dim_t)end - (dnnl_dim_t)(side + w.padding);
+}
+
+static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float *bias)
+{
+	const inv_window w = p->spec.window;
+	const dnnl_dims_t before = {(dnnl_dim_t)w.padding, (dnnl_dim_t)w.padding};
+	const dnnl_dims_t after = {padding_behind(w, p->spec.from.height),
+	                           padding_behind(w, p->spec.from.width)};
+	inv_desc d[ARGS] = {0};
+	dnnl_primitive_attr_t attr = NULL;
+	dnnl_primitive_desc_t pd = NULL;
+	dnnl_status_t code = dnnl_engine_create(&p->engine, dnnl_cpu, 0);
+
+	if (code == dnnl_success)
+		code = inv_onednn_attr(p->spec.add, p->spec.relu, &attr);
+	if (code == dnnl_success)
+		code = describe(p, d);
+	if (code == dnnl_success)
+		code = inv_onednn_convolution(&pd, d[FROM], d[WEIGHTS], d[BIAS], d[TO],
+		                              (dnnl_dim_t)w.stride, before, after, attr, p->engine);
+	if (code == dnnl_success)
+		code = dnnl_primitive_create(&p->primitive, pd);
+	if (code == dnnl_success)
+		code = build_lanes(p, pd, weights, bias);
+	for (int i = 0; i < ARGS; i++)
+		inv_desc_free(d[i]);
+	if (pd)
+		dnnl_primitive_desc_destroy(pd);
+	if (attr)
+		dnnl_primitive_attr_destroy(attr);
+	return code;
+}
+
+invar_status inv_onednn_conv_new(const inv_conv_spec *s, const float *weights,
+                                 const float *bias, unsigned threads, inv_onednn_conv **out)
+{
+	inv_onednn_conv *p = inv_calloc(1, sizeof *p);
+	dnnl_status_t code = dnnl_out_of_memory;
+	int before;
+
+	*out = NULL;
+	if (!p || !(p->lanes = inv_calloc(threads, sizeof *p->lanes))) {
+		inv_free(p);
+		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+	}
+	p->spec = *s;
+	p->threads = threads;
+	before = inv_onednn_one_thread();
+	code = build(p, weights, bias);
+	inv_onednn_put_back(before);
+	if (code != dnnl_success) {
+		inv_onednn_conv_free(p);
+		return inv_onednn_fail(code, "plan a convolution");
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_onednn_conv_free(inv_onednn_conv *p)
+{
+	if (!p)
+		return;
+	for (unsigned t = 0; t < p->threads; t++) {
+		for (int i = 0; i < ARGS; i++)
+			if (p->lanes[t].memory[i])
+				dnnl_memory_destroy(p->lanes[t].memory[i]);
+		if (p->lanes[t].stream)
+			dnnl_stream_destroy(p->lanes[t].stream);
+	}
+	if (p->primitive)
+		dnnl_primitive_destroy(p->primitive);
+	if (p->engine)
+		dnnl_engine_destroy(p->engine);
+	inv_free(p->lanes);
+	inv_free(p->weights);
+	inv_free(p->bias);
+	inv_free(p);
+}
+
+/* ---- Running -------------------------------------------------------------------- */
+
+size_t inv_onednn_conv_scratch(const inv_onednn_conv *p)
+{
+	return p->scratch;
+}
+
+static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, const float *from,
+                             float *to, void *scratch)
+{
+	dnnl_status_t code =
+		dnnl_memory_set_data_handle(l->memory[FROM], (void *)(uintptr_t)from);
+
+	if (code == dnnl_success)
+		code = dnnl_memory_set_data_handle(l->memory[TO], to);
+	if (code == dnnl_success && p->scratch)
+		code = dnnl_memory_set_data_handle(l->memory[SCRATCH], scratch);
+	if (code == dnnl_success)
+		code = dnnl_primitive_execute(p->primitive, l->stream, ARGS, l->args);
+	if (code == dnnl_success)
+		code = dnnl_stream_wait(l->stream);
+	return code;
+}
+
+invar_status inv_onednn_conv_run(const inv_onednn_conv *p, const float *from, float *to,
+                                 void *scratch, unsigned thread)
+{
+	int before = inv_onednn_one_thread();
+	dnnl_status_t code = execute(p, &p->lanes[thread], from, to, scratch);
+
+	inv_onednn_put_back(before);
+	return code == dnnl_success ? INVAR_OK : inv_onednn_fail(code, "run a convolution");
+}

@@ -1,0 +1,175 @@
+/* test_conv.c - oneDNN's convolutions against the plain loop, over odd sizes; pooling. */
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "math/conv.h"
+
+static const inv_conv_spec specs[] = {
+	/* images of one and three channels */
+	{{1, 3, 17, 19}, 8, {7, 2, 3, false}, .plain = true, .relu = true},
+	{{2, 1, 9, 12}, 5, {3, 1, 1, false}, .plain = true},
+	{{3, 3, 11, 8}, 17, {3, 2, 0, false}, .plain = true, .relu = true},
+	{{2, 3, 224, 31}, 64, {7, 2, 3, false}, .plain = true, .relu = true},
+	/* few channels, odd ones, whole blocks */
+	{{1, 1, 1, 1}, 1, {1, 1, 0, false}, .add = false},
+	{{2, 2, 5, 7}, 3, {3, 1, 1, false}, .add = true, .relu = true},
+	{{1, 4, 16, 16}, 16, {1, 1, 0, false}, .add = true, .relu = true},
+	{{3, 8, 9, 5}, 32, {1, 2, 0, false}, .add = false},
+	{{2, 16, 7, 7}, 8, {3, 2, 1, false}, .relu = true},
+	{{4, 24, 3, 3}, 40, {3, 1, 1, false}, .add = true},
+	{{1, 72, 13, 6}, 13, {1, 1, 0, false}, .relu = true},
+	{{2, 64, 14, 14}, 128, {3, 2, 1, false}, .relu = true},
+	{{2, 256, 6, 6}, 64, {1, 1, 0, false}, .add = true, .relu = true},
+	{{5, 130, 2, 2}, 66, {3, 1, 1, false}, .add = true, .relu = true},
+	{{2, 10, 1, 1}, 12, {3, 1, 1, false}, .add = false},
+	{{2, 10, 2, 3}, 12, {5, 2, 2, false}, .add = false},
+};
+
+static void check(invar_status st)
+{
+	if (st != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+}
+
+static float *draw(const char *purpose, size_t count)
+{
+	inv_stream s = inv_stream_of(3, purpose, 0);
+	float *x = inv_alloc(count * sizeof *x);
+
+	assert_non_null(x);
+	inv_fill_normal(&s, 0, x, count);
+	return x;
+}
+
+/* Plain maps into blocks, or back; what fills up the last block is 0. */
+static void lay(size_t block, inv_maps m, bool back, float *plain, float *laid)
+{
+	size_t pixels = m.height * m.width;
+	size_t blocks = (m.channels + block - 1) / block;
+
+	if (!back)
+		memset(laid, 0, inv_maps_floats(block, m) * sizeof *laid);
+	for (size_t n = 0; n < m.images; n++)
+		for (size_t c = 0; c < m.channels; c++)
+			for (size_t i = 0; i < pixels; i++) {
+				float *p = &plain[(n * m.channels + c) * pixels + i];
+				float *l =
+					&laid[((n * blocks + c / block) * pixels + i) * block + c % block];
+
+				*(back ? p : l) = *(back ? l : p);
+			}
+}
+
+static float *laid(size_t block, inv_maps m, const float *plain)
+{
+	float *out = inv_alloc(inv_maps_floats(block, m) * sizeof *out);
+
+	assert_non_null(out);
+	lay(block, m, false, (float *)(uintptr_t)plain, out);
+	return out;
+}
+
+/* Sums of `terms` products of N(0, 1), each rounded to float on the way. */
+static void assert_maps(const float *got, const float *want, size_t count, size_t terms)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!(fabs((double)got[i] - want[i]) <=
+		      1e-6 + 1e-7 * (double)terms + 2e-6 * fabs((double)want[i])))
+			fail_msg("value %zu of %zu is %.9g, not %.9g", i, count, got[i], want[i]);
+}
+
+static void check_spec(invar_context *ctx, const inv_conv_spec *s)
+{
+	const inv_maps to = inv_conv_result(s);
+	size_t filter = s->from.channels * s->window.kernel * s->window.kernel;
+	size_t block = inv_maps_block(ctx), count = inv_maps_floats(1, to);
+	float *x = draw("x", inv_maps_floats(1, s->from)), *w = draw("w", s->outputs * filter);
+	float *bias = draw("b", s->outputs), *want = draw("y", count), *got = draw("y", count);
+	float *in = laid(s->plain ? 1 : block, s->from, x), *out = laid(block, to, got);
+	void *scratch;
+	inv_conv *p;
+
+	inv_conv_ref(s, x, w, bias, want);
+	check(inv_conv_new(ctx, s, w, bias, &p));
+	scratch = inv_alloc(inv_conv_scratch(p) + 1);
+	check(inv_conv_run(p, in, out, scratch, 0));
+	lay(block, to, true, got, out);
+	assert_maps(got, want, count, filter);
+	/* What fills up the last block has stayed 0. */
+	for (size_t c = to.channels; c % block; c++)
+		assert_true(out[(to.channels / block * to.height * to.width) * block + c % block] ==
+		            0);
+	inv_conv_free(p);
+	inv_free(x);
+	inv_free(w);
+	inv_free(bias);
+	inv_free(want);
+	inv_free(got);
+	inv_free(in);
+	inv_free(out);
+	inv_free(scratch);
+}
+
+static void convolutions_equal_the_loop(void **state)
+{
+	invar_context *ctx;
+
+	(void)state;
+	check(invar_context_new(1, NULL, &ctx));
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
+		check_spec(ctx, &specs[i]);
+	invar_context_free(ctx);
+}
+
+static void windows_are_counted_as_pytorch_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(inv_window_places((inv_window){3, 2, 1, false}, 112), 56);
+	assert_int_equal(inv_window_places((inv_window){7, 2, 3, false}, 224), 112);
+	assert_int_equal(inv_window_places((inv_window){3, 2, 0, true}, 47), 23);
+	assert_int_equal(inv_window_places((inv_window){3, 2, 0, true}, 48), 24);
+	assert_int_equal(inv_window_places((inv_window){3, 2, 0, false}, 48), 23);
+	assert_int_equal(inv_window_places((inv_window){2, 2, 1, true}, 3), 2);
+	assert_int_equal(inv_window_places((inv_window){3, 2, 0, true}, 3), 1);
+	assert_int_equal(inv_window_places((inv_window){3, 2, 0, true}, 2), 0);
+}
+
+static void pools_are_the_largest_and_the_mean(void **state)
+{
+	const inv_maps m = {1, 2, 3, 4};
+	const float x[24] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12,
+	                     -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12};
+	const float padded[8] = {6, 8, 10, 12, -1, -2, -5, -6};
+	const float ceiled[4] = {11, 12, -1, -3};
+	static const size_t blocks[] = {1, 8, 16};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		float *in = laid(blocks[i], m, x), out[2 * 2 * 16], plain[8], mean[2];
+
+		inv_max_pool(blocks[i], m, (inv_window){3, 2, 1, false}, in, out);
+		lay(blocks[i], (inv_maps){1, 2, 2, 2}, true, plain, out);
+		assert_memory_equal(plain, padded, sizeof padded);
+		inv_max_pool(blocks[i], m, (inv_window){3, 2, 0, true}, in, out);
+		lay(blocks[i], (inv_maps){1, 2, 1, 2}, true, plain, out);
+		assert_memory_equal(plain, ceiled, sizeof ceiled);
+		inv_mean_pool(blocks[i], m, in, mean);
+		assert_true(mean[0] == 6.5f && mean[1] == -6.5f);
+		inv_free(in);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(convolutions_equal_the_loop),
+		cmocka_unit_test(windows_are_counted_as_pytorch_counts),
+		cmocka_unit_test(pools_are_the_largest_and_the_mean),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
