@@ -2,8 +2,12 @@
 #include "encoders/encoder.h"
 
 extern const inv_encoder_kind inv_pixels;
+extern const inv_encoder_kind inv_resnet, inv_cifar_resnet, inv_squeezenet;
 
 const inv_encoder_kind *const inv_encoder_kinds[] = {
-	&inv_pixels, /* no network: the tensor itself */
+	&inv_pixels,       /* no network: the tensor itself */
+	&inv_resnet,       /* torchvision's, of any width and depth */
+	&inv_cifar_resnet, /* the small ones */
+	&inv_squeezenet,   /* 1.1 */
 	NULL,
 };

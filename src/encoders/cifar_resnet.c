@@ -1,0 +1,132 @@
+/*
+ * cifar_resnet.c - the small ResNets of CIFAR: 20, 32, 44, 56 … layers, 64 features.
+ *
+ * A 3x3 convolution, then three layers of basic blocks, the last two halving the image.
+ * Where the shape changes the shortcut has no weights (option A): every second pixel, and
+ * zero channels, half of them before and half behind. That is a 1x1 convolution whose
+ * weights are 0 and 1, and it is run as one.
+ */
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "encoders/convnet.h"
+
+enum { LAYERS = 3 };
+
+static const inv_window three = {3, 1, 1, false};
+
+static bool recognise(const inv_parameters *p)
+{
+	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
+	       inv_parameters_find(p, "layer3.0.conv2.weight") &&
+	       !inv_parameters_find(p, "layer3.0.conv3.weight") &&
+	       !inv_parameters_find(p, "layer4.0.conv1.weight");
+}
+
+/* The k-th convolution of a block with its norm. */
+static size_t add_conv(inv_convnet *net, const char *block, int k, inv_layer l)
+{
+	char conv[INV_PARAMETER_NAME], norm[INV_PARAMETER_NAME];
+
+	snprintf(conv, sizeof conv, "%s.conv%d", block, k);
+	snprintf(norm, sizeof norm, "%s.bn%d", block, k);
+	l.conv = conv;
+	l.norm = norm;
+	return inv_convnet_conv(net, &l);
+}
+
+static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t outputs)
+{
+	const inv_layer l = {.conv = block, .from = x, .window = {1, 2, 0, false}};
+	size_t channels = inv_convnet_channels(net, x), before;
+	float *weights, *bias;
+
+	if (outputs < channels || !channels) {
+		inv_convnet_fail(net,
+		                 inv_fail(INVAR_E_MISMATCH,
+		                          "the weights of '%s' make %zu channels of %zu, which "
+		                          "no shortcut without weights does",
+		                          block, outputs, channels));
+		return 0;
+	}
+	before = (outputs - channels) / 2;
+	weights = inv_calloc(outputs, channels * sizeof *weights);
+	bias = inv_calloc(outputs, sizeof *bias);
+	if (!weights || !bias) {
+		inv_convnet_fail(net, inv_fail(INVAR_E_NOMEM, "no memory for '%s'", block));
+		inv_free(weights);
+		inv_free(bias);
+		return 0;
+	}
+	for (size_t c = 0; c < channels; c++)
+		weights[(before + c) * channels + c] = 1;
+	return inv_convnet_filter(net, &l, outputs, weights, bias);
+}
+
+static size_t add_block(inv_convnet *net, const char *block, size_t stride, size_t x)
+{
+	inv_layer first = {.from = x, .window = three, .relu = true};
+	inv_layer last = {.window = three, .add = true, .relu = true};
+
+	first.window.stride = stride;
+	last.from = add_conv(net, block, 1, first);
+	last.to = x;
+	if (stride > 1)
+		last.to = add_shortcut(net, block, x, inv_convnet_channels(net, last.from));
+	return add_conv(net, block, 2, last);
+}
+
+static size_t describe(inv_convnet *net, const inv_parameters *p, size_t *blocks)
+{
+	const inv_layer stem = {.conv = "conv1", .norm = "bn1", .window = three, .relu = true};
+	size_t x = inv_convnet_conv(net, &stem);
+
+	for (int layer = 0; layer < LAYERS; layer++) {
+		char name[64];
+
+		snprintf(name, sizeof name, "layer%d.%%zu.conv1.weight", layer + 1);
+		blocks[layer] = inv_parameters_in_a_row(p, name);
+		for (size_t i = 0; i < blocks[layer]; i++) {
+			snprintf(name, sizeof name, "layer%d.%zu", layer + 1, i);
+			x = add_block(net, name, layer && !i ? 2 : 1, x);
+		}
+	}
+	return x;
+}
+
+static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
+{
+	/* What has these names would change what the network computes. */
+	static const char *const own[] = {"conv", "bn", "layer", NULL};
+	size_t blocks[LAYERS], last;
+	inv_convnet *net;
+	invar_status st = inv_convnet_new(e, p, "ResNet for CIFAR", &net);
+
+	if (st != INVAR_OK)
+		return st;
+	inv_parameters_ignore(p, "linear.");
+	inv_parameters_ignore(p, "fc.");
+	last = describe(net, p, blocks);
+	e->input = (inv_input){.side = 32,
+	                       .resize = 32,
+	                       .filter = INV_BILINEAR,
+	                       .normalisation = "imagenet",
+	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
+	e->measures = (inv_measures){.width = inv_convnet_channels(net, last),
+	                             .depth = blocks[0] + blocks[1] + blocks[2]};
+	snprintf(e->about, sizeof e->about,
+	         "ResNet for CIFAR, basic blocks %zu %zu %zu, shortcuts without weights, %zu "
+	         "features",
+	         blocks[0], blocks[1], blocks[2], inv_convnet_channels(net, last));
+	return inv_convnet_finish(net, last, own);
+}
+
+const inv_encoder_kind inv_cifar_resnet = {
+	.family = "cifar_resnet",
+	.recognise = recognise,
+	.open = open_cifar,
+	.close = inv_convnet_close,
+	.plan = inv_convnet_plan,
+	.unplan = inv_convnet_unplan,
+	.run = inv_convnet_run,
+};

@@ -1,0 +1,152 @@
+/*
+ * resnet.c - ResNets by torchvision's names, any width and number of blocks.
+ *
+ * A 7x7 convolution and a max pool that quarter the image, then four layers of blocks, the
+ * last three halving it again. A block adds its convolutions to its input, or to a 1x1
+ * convolution of it where the shape changes. Basic blocks have two 3x3 convolutions;
+ * bottlenecks have 1x1, 3x3, 1x1. In torchvision's the 3x3 halves the image; in the
+ * original paper's and in Keras' the first 1x1 does.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "encoders/convnet.h"
+
+enum { LAYERS = 4 };
+
+static const inv_window point = {1, 1, 0, false}, three = {3, 1, 1, false};
+static const inv_window seven_by_two = {7, 2, 3, false}, pool = {3, 2, 1, false};
+
+typedef struct block {
+	char name[32]; /* "layer1.0" */
+	size_t stride;
+	bool bottleneck, early; /* early: the first convolution has the stride */
+} block;
+
+static bool recognise(const inv_parameters *p)
+{
+	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
+	       inv_parameters_find(p, "layer1.0.conv1.weight") &&
+	       inv_parameters_find(p, "layer4.0.conv1.weight");
+}
+
+/* The k-th convolution of a block with its norm. */
+static size_t add_conv(inv_convnet *net, const block *b, int k, inv_layer l)
+{
+	char conv[64], norm[64];
+
+	snprintf(conv, sizeof conv, "%s.conv%d", b->name, k);
+	snprintf(norm, sizeof norm, "%s.bn%d", b->name, k);
+	l.conv = conv;
+	l.norm = norm;
+	return inv_convnet_conv(net, &l);
+}
+
+/* What the block is added to: its input, or a projection of it. */
+static size_t add_shortcut(inv_convnet *net, const inv_parameters *p, const block *b,
+                           size_t x)
+{
+	char conv[64], norm[64];
+	inv_layer l = {.conv = conv, .norm = norm, .from = x, .window = point};
+
+	snprintf(conv, sizeof conv, "%s.downsample.0", b->name);
+	snprintf(norm, sizeof norm, "%s.downsample.1", b->name);
+	l.window.stride = b->stride;
+	if (b->stride == 1 && !inv_parameters_find(p, "%s.weight", conv))
+		return x;
+	return inv_convnet_conv(net, &l);
+}
+
+static size_t add_block(inv_convnet *net, const inv_parameters *p, const block *b, size_t x)
+{
+	size_t shortcut = add_shortcut(net, p, b, x);
+	inv_layer first = {.from = x, .window = b->bottleneck ? point : three, .relu = true};
+	inv_layer middle = {.window = three, .relu = true};
+	inv_layer last = {.to = shortcut, .add = true, .relu = true};
+
+	if (b->early || !b->bottleneck)
+		first.window.stride = b->stride;
+	else
+		middle.window.stride = b->stride;
+	last.from = add_conv(net, b, 1, first);
+	if (b->bottleneck) {
+		middle.from = last.from;
+		last.from = add_conv(net, b, 2, middle);
+	}
+	last.window = b->bottleneck ? point : three;
+	return add_conv(net, b, b->bottleneck ? 3 : 2, last);
+}
+
+static size_t add_layer(inv_convnet *net, const inv_parameters *p, int layer, block b,
+                        size_t blocks, size_t x)
+{
+	for (size_t i = 0; i < blocks; i++) {
+		snprintf(b.name, sizeof b.name, "layer%d.%zu", layer, i);
+		b.stride = layer > 1 && i == 0 ? 2 : 1;
+		x = add_block(net, p, &b, x);
+	}
+	return x;
+}
+
+static size_t describe(inv_convnet *net, const inv_parameters *p, block b,
+                       const size_t blocks[LAYERS])
+{
+	const inv_layer stem = {
+		.conv = "conv1", .norm = "bn1", .window = seven_by_two, .relu = true};
+	size_t x = inv_convnet_pool(net, inv_convnet_conv(net, &stem), pool);
+
+	for (int i = 0; i < LAYERS; i++)
+		x = add_layer(net, p, i + 1, b, blocks[i], x);
+	return x;
+}
+
+static void ignore_heads(inv_parameters *p)
+{
+	static const char *const heads[] = {"fc.", "projection_head.", "prototypes", NULL};
+
+	for (size_t i = 0; heads[i]; i++)
+		inv_parameters_ignore(p, heads[i]);
+}
+
+static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
+{
+	/* What has these names would change what the network computes. */
+	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
+	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
+	                 .early = e->opts.stride && strcmp(e->opts.stride, "1x1") == 0};
+	size_t blocks[LAYERS], last;
+	inv_convnet *net;
+	invar_status st = inv_convnet_new(e, p, "ResNet", &net);
+
+	if (st != INVAR_OK)
+		return st;
+	for (int i = 0; i < LAYERS; i++) {
+		char format[64];
+
+		snprintf(format, sizeof format, "layer%d.%%zu.conv1.weight", i + 1);
+		blocks[i] = inv_parameters_in_a_row(p, format);
+	}
+	ignore_heads(p);
+	last = describe(net, p, b, blocks);
+	e->input = (inv_input){.resize = 256,
+	                       .side = 224,
+	                       .filter = INV_BILINEAR,
+	                       .normalisation = "imagenet",
+	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
+	e->measures = (inv_measures){.width = inv_convnet_channels(net, last),
+	                             .depth = blocks[0] + blocks[1] + blocks[2] + blocks[3]};
+	snprintf(e->about, sizeof e->about, "ResNet, %s blocks %zu %zu %zu %zu, %zu features",
+	         b.bottleneck ? "bottleneck" : "basic", blocks[0], blocks[1], blocks[2],
+	         blocks[3], inv_convnet_channels(net, last));
+	return inv_convnet_finish(net, last, own);
+}
+
+const inv_encoder_kind inv_resnet = {
+	.family = "resnet",
+	.recognise = recognise,
+	.open = open_resnet,
+	.close = inv_convnet_close,
+	.plan = inv_convnet_plan,
+	.unplan = inv_convnet_unplan,
+	.run = inv_convnet_run,
+};
