@@ -13,33 +13,14 @@
 #include "base/memory.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
+#include "formats/utf8.h"
 
 enum { LENGTH_BYTES = 8, PAD = 8 };
 
-/*
- * jansson answers text that is not UTF-8 and a lack of memory alike, and we owe
- * a sentence for each. No overlong forms, no surrogates, nothing over U+10FFFF.
- */
+/* jansson answers text that is not UTF-8 and a lack of memory alike; we say which. */
 static bool is_utf8(const char *text)
 {
-	static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		unsigned more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
-		uint32_t code = more ? *p & (0x3fu >> more) : *p;
-
-		if ((*p >= 0x80 && *p < 0xc2) || *p > 0xf4)
-			return false;
-		p++;
-		for (unsigned i = 0; i < more; i++, p++) {
-			if ((*p & 0xc0) != 0x80)
-				return false;
-			code = code << 6 | (*p & 0x3f);
-		}
-		if (code < least[more] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff)
-			return false;
-	}
-	return true;
+	return inv_is_utf8(text, strlen(text));
 }
 
 /* Takes value, also where it fails. */

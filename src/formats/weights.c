@@ -7,9 +7,12 @@
 
 #include "base/memory.h"
 
-extern const inv_weights_format inv_weights_safetensors;
+extern const inv_weights_format inv_weights_torch_zip, inv_weights_torch_legacy,
+	inv_weights_safetensors;
 
 static const inv_weights_format *const formats[] = {
+	&inv_weights_torch_zip, /* TorchScript as well */
+	&inv_weights_torch_legacy,
 	&inv_weights_safetensors, /* last: it has no magic number of its own */
 	NULL,
 };
@@ -55,19 +58,12 @@ static invar_status open_format(invar_weights *w)
 	                "%s: is neither a safetensors file nor a PyTorch checkpoint", w->path);
 }
 
-invar_status invar_weights_open(invar_context *ctx, const char *path, const char *key,
-                                invar_weights **out)
+/* w has its path and its bytes, or st says why not. */
+static invar_status finish_opening(invar_weights *w, invar_status st, const char *key,
+                                   invar_weights **out)
 {
-	invar_weights *w = inv_calloc(1, sizeof *w);
-	invar_status st;
-
-	*out = NULL;
-	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", path);
-	w->ctx = ctx;
 	w->wanted_key = key;
-	if ((st = find_file(path, &w->path)) == INVAR_OK &&
-	    (st = inv_map_open(w->path, &w->map)) == INVAR_OK)
+	if (st == INVAR_OK)
 		st = open_format(w);
 	w->wanted_key = NULL;
 	if (st != INVAR_OK) {
@@ -78,13 +74,44 @@ invar_status invar_weights_open(invar_context *ctx, const char *path, const char
 	return INVAR_OK;
 }
 
+invar_status invar_weights_open(invar_context *ctx, const char *path, const char *key,
+                                invar_weights **out)
+{
+	invar_weights *w = inv_calloc(1, sizeof *w);
+	invar_status st;
+
+	*out = NULL;
+	if (!w)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", path);
+	w->ctx = ctx;
+	if ((st = find_file(path, &w->path)) == INVAR_OK)
+		st = inv_map_open(w->path, &w->map);
+	return finish_opening(w, st, key, out);
+}
+
+invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name,
+                              const char *key, invar_weights **out)
+{
+	invar_weights *w = inv_calloc(1, sizeof *w);
+
+	*out = NULL;
+	if (!w || !(w->path = inv_strdup(name))) {
+		inv_free(w);
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", name);
+	}
+	w->map = (inv_map){bytes, size};
+	w->borrowed = true;
+	return finish_opening(w, INVAR_OK, key, out);
+}
+
 void invar_weights_close(invar_weights *w)
 {
 	if (!w)
 		return;
 	if (w->format && w->format->close)
 		w->format->close(w);
-	inv_map_close(&w->map);
+	if (!w->borrowed)
+		inv_map_close(&w->map);
 	inv_free(w->list);
 	inv_free(w->key);
 	inv_free(w->keys);

@@ -36,11 +36,16 @@ struct invar_weights {
 	char *path;
 	const char *wanted_key; /* of the call that opens; NULL: not given */
 	inv_map map;
+	bool borrowed; /* the map is of bytes that are somebody else's */
 	const inv_weights_format *format;
 	char *key, *keys; /* NULL: "" */
 	size_t count;
 	inv_weight *list; /* by name; given by the format, freed by weights.c */
 	void *own;        /* the format's own */
 };
+
+/* invar_weights_open of bytes in memory, which must outlive *out. */
+invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name,
+                              const char *key, invar_weights **out);
 
 #endif

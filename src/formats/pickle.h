@@ -1,0 +1,131 @@
+/*
+ * pickle.h - the values in a pickle of PyTorch, found without executing anything.
+ *
+ * A pickle is a program for a stack machine that may call any function of Python. This
+ * machine has no functions: what comes out are numbers, texts, containers, tensors over
+ * storages, and bags of attributes; a name that is not in the list of pickle_torch.c
+ * refuses the file and is told.
+ *
+ * Bounds: protocols 2 to 5, the opcodes of the table in pickle.c; a million memo entries;
+ * tensors of at most INVAR_WEIGHT_RANK dimensions that stay within their storage and do
+ * not repeat its elements; 128 MB for everything. Values are shared, never copied, so a
+ * value that is referred to twice costs nothing; whoever walks them has to count steps.
+ */
+#ifndef INV_PICKLE_H
+#define INV_PICKLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct inv_torch_type {
+	const char *name;    /* "float32" */
+	const char *storage; /* "FloatStorage"; NULL: none */
+	const char *type;    /* "F32" */
+	unsigned bytes;
+} inv_torch_type;
+
+/* Elements under a key; their place is filled in by who knows the file. */
+typedef struct inv_torch_storage {
+	const char *key; /* views, without a final NUL */
+	size_t key_length;
+	const inv_torch_type *type; /* NULL: bytes */
+	uint64_t all;               /* elements under this key */
+	uint64_t first, count;      /* those of this storage */
+	const unsigned char *data;  /* of element 0 of all; NULL: not known yet */
+	struct inv_torch_storage *next;
+} inv_torch_storage;
+
+/* Checked to lie within its storage. */
+typedef struct inv_torch_tensor {
+	inv_torch_storage *storage;
+	const inv_torch_type *type;
+	uint64_t offset; /* in elements of its type */
+	uint64_t cells;
+	unsigned rank;
+	uint64_t shape[INVAR_WEIGHT_RANK];
+	int64_t stride[INVAR_WEIGHT_RANK];
+} inv_torch_tensor;
+
+typedef enum inv_py_kind {
+	INV_PY_NONE,
+	INV_PY_BOOL,
+	INV_PY_INT,
+	INV_PY_BIG, /* an integer that takes more than 64 bits, as in the file */
+	INV_PY_FLOAT,
+	INV_PY_TEXT, /* UTF-8 */
+	INV_PY_BYTES,
+	INV_PY_TUPLE,
+	INV_PY_LIST, /* or a set */
+	INV_PY_DICT, /* key, value, key, value, … */
+	INV_PY_BAG,  /* an object's attributes: `inside`, a dictionary, or NULL */
+	INV_PY_GLOBAL,
+	INV_PY_STORAGE,
+	INV_PY_TENSOR
+} inv_py_kind;
+
+typedef struct inv_py {
+	uint8_t kind;
+	uint8_t mark;    /* for who walks the values; 0 */
+	uint8_t holds;   /* likewise */
+	uint8_t role;    /* of a global */
+	uint32_t height; /* for who walks the values */
+	uint32_t count;  /* items, keys and values, bytes */
+	uint32_t room;
+	union {
+		int64_t i;
+		double f;
+		const char *text;
+		struct inv_py **items;
+		struct inv_py *inside;
+		const inv_torch_type *type;
+		inv_torch_storage *storage;
+		inv_torch_tensor *tensor;
+	} of;
+} inv_py;
+
+typedef struct inv_pickle {
+	const char *path;  /* for sentences; borrowed */
+	bool modules;      /* __torch__.* is a bag, as in TorchScript */
+	bool has_storages; /* persistent ids are expected */
+	const unsigned char *bytes;
+	size_t size, at;
+	void *chunks; /* all memory of all runs */
+	size_t used;
+	inv_py **stack, **memo;
+	size_t *marks;
+	size_t depth, depth_room, mark_count, mark_room, memo_room, memo_count;
+	inv_torch_storage *storages; /* the last one first */
+	inv_py *result;
+} inv_pickle;
+
+/*
+ * Runs one pickle at the beginning of the bytes, which must outlive p; *result lives
+ * until inv_pickle_free. Begin with an inv_pickle that is zero but for path, modules and
+ * has_storages; several can be run in one. p->at is then the byte behind it.
+ */
+invar_status inv_pickle_run(inv_pickle *p, const unsigned char *bytes, size_t size,
+                            inv_py **result);
+void inv_pickle_free(inv_pickle *p);
+
+/* Memory that lives as long as the values; NULL, with a sentence by inv_pickle_full. */
+void *inv_pickle_take(inv_pickle *p, uint64_t count, size_t bytes);
+invar_status inv_pickle_full(const inv_pickle *p);
+
+/* ---- Between pickle.c and pickle_torch.c ---- */
+
+invar_status inv_pickle_bad(const inv_pickle *p, const char *what);
+invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out);
+invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item);
+
+/* What a module and a name stand for; refuses what is not needed for weights. */
+invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_length,
+                              const char *name, size_t name_length, inv_py **out);
+invar_status inv_torch_reduce(inv_pickle *p, const inv_py *callee, const inv_py *arguments,
+                              inv_py **out);
+invar_status inv_torch_build(inv_pickle *p, inv_py *object, inv_py *state);
+invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out);
+
+#endif

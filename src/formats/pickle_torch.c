@@ -1,0 +1,373 @@
+/*
+ * pickle_torch.c - the names a pickle of weights may use, and what each stands for.
+ *
+ * Every name has a role, every role a function that makes a value of its arguments. None
+ * of them does more than looking at values: there is nothing here that a file could call.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/npy.h"
+#include "formats/pickle.h"
+
+enum { SHOWN = 80 }; /* of a name that is refused */
+
+static const inv_torch_type types[] = {
+	{"float32", "FloatStorage", "F32", 4},
+	{"float64", "DoubleStorage", "F64", 8},
+	{"float16", "HalfStorage", "F16", 2},
+	{"bfloat16", "BFloat16Storage", "BF16", 2},
+	{"int64", "LongStorage", "I64", 8},
+	{"int32", "IntStorage", "I32", 4},
+	{"int16", "ShortStorage", "I16", 2},
+	{"int8", "CharStorage", "I8", 1},
+	{"uint8", "ByteStorage", "U8", 1},
+	{"bool", "BoolStorage", "BOOL", 1},
+	{"uint16", NULL, "U16", 2},
+	{"uint32", NULL, "U32", 4},
+	{"uint64", NULL, "U64", 8},
+	{"float8_e4m3fn", NULL, "F8_E4M3", 1},
+	{"float8_e5m2", NULL, "F8_E5M2", 1},
+	{NULL, NULL, NULL, 0},
+};
+
+typedef enum role {
+	ROLE_DICT,      /* OrderedDict() or OrderedDict([[key, value], …]) */
+	ROLE_TENSOR,    /* (storage, offset, size, stride, …) */
+	ROLE_TENSOR_V3, /* (…, requires_grad, hooks, dtype) */
+	ROLE_PARAMETER, /* (tensor, …) */
+	ROLE_FIRST,     /* its first argument as it is */
+	ROLE_NONE,      /* nothing of interest */
+	ROLE_BAG,       /* an object with attributes */
+	ROLE_STORAGE,   /* the class of a storage: never called */
+	ROLE_DTYPE      /* a number format: never called */
+} role;
+
+static const struct global {
+	const char *module, *name;
+	role role;
+} globals[] = {
+	{"collections", "OrderedDict", ROLE_DICT},
+	{"torch._utils", "_rebuild_tensor", ROLE_TENSOR},
+	{"torch._utils", "_rebuild_tensor_v2", ROLE_TENSOR},
+	{"torch._utils", "_rebuild_tensor_v3", ROLE_TENSOR_V3},
+	{"torch._utils", "_rebuild_parameter", ROLE_PARAMETER},
+	{"torch._utils", "_rebuild_parameter_with_state", ROLE_PARAMETER},
+	{"torch.nn.parameter", "Parameter", ROLE_PARAMETER},
+	{"torch", "Size", ROLE_FIRST},
+	{"torch", "device", ROLE_NONE},
+	{"torch.jit._pickle", "build_intlist", ROLE_FIRST},
+	{"torch.jit._pickle", "build_doublelist", ROLE_FIRST},
+	{"torch.jit._pickle", "build_boollist", ROLE_FIRST},
+	{"torch.jit._pickle", "build_tensorlist", ROLE_FIRST},
+	{"torch.jit._pickle", "restore_type_tag", ROLE_FIRST},
+	{"argparse", "Namespace", ROLE_BAG},
+	{"torch", "UntypedStorage", ROLE_STORAGE},
+	{"torch.storage", "UntypedStorage", ROLE_STORAGE},
+};
+
+/* ---- Names ---- */
+
+static bool is(const char *text, size_t length, const char *word)
+{
+	return strlen(word) == length && memcmp(text, word, length) == 0;
+}
+
+static invar_status new_global(inv_pickle *p, role r, const inv_torch_type *type,
+                               inv_py **out)
+{
+	invar_status st = inv_pickle_new(p, INV_PY_GLOBAL, out);
+
+	if (st == INVAR_OK) {
+		(*out)->role = r;
+		(*out)->of.type = type;
+	}
+	return st;
+}
+
+/* A name from a file goes into a sentence as plain letters. */
+static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
+{
+	size_t n = length < SHOWN ? length : SHOWN;
+
+	for (size_t i = 0; i < n; i++)
+		out[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
+	out[n] = 0;
+	return out;
+}
+
+static invar_status refuse_global(const inv_pickle *p, const char *module,
+                                  size_t module_length, const char *name,
+                                  size_t name_length)
+{
+	char a[SHOWN + 1], b[SHOWN + 1];
+
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s: its pickle wants %s.%s, which is not among the names a weight file "
+		"needs; nothing was executed",
+		p->path, plain(module, module_length, a), plain(name, name_length, b));
+}
+
+invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_length,
+                              const char *name, size_t name_length, inv_py **out)
+{
+	bool torch = is(module, module_length, "torch");
+	bool storage = torch || is(module, module_length, "torch.storage");
+
+	for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
+		if (is(module, module_length, globals[i].module) &&
+		    is(name, name_length, globals[i].name))
+			return new_global(p, globals[i].role, NULL, out);
+	for (const inv_torch_type *t = types; t->name; t++) {
+		if (torch && is(name, name_length, t->name))
+			return new_global(p, ROLE_DTYPE, t, out);
+		if (storage && t->storage && is(name, name_length, t->storage))
+			return new_global(p, ROLE_STORAGE, t, out);
+	}
+	if (p->modules && module_length >= 9 && memcmp(module, "__torch__", 9) == 0 &&
+	    (module_length == 9 || module[9] == '.'))
+		return new_global(p, ROLE_BAG, NULL, out);
+	return refuse_global(p, module, module_length, name, name_length);
+}
+
+/* ---- Storages ---- */
+
+static bool is_count(const inv_py *v)
+{
+	return v->kind == INV_PY_INT && v->of.i >= 0;
+}
+
+static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_py **out)
+{
+	inv_torch_storage *s = inv_pickle_take(p, 1, sizeof *s);
+	invar_status st;
+
+	if (!s)
+		return inv_pickle_full(p);
+	if ((st = inv_pickle_new(p, INV_PY_STORAGE, out)) != INVAR_OK)
+		return st;
+	*s = *of;
+	s->next = p->storages;
+	p->storages = s;
+	(*out)->of.storage = s;
+	return INVAR_OK;
+}
+
+/* Of very old files: the storage is so many elements of another, from one of them on. */
+static bool take_view(const inv_py *view, inv_torch_storage *s)
+{
+	if (view->kind == INV_PY_NONE)
+		return true;
+	if (view->kind != INV_PY_TUPLE || view->count != 3 || !is_count(view->of.items[1]) ||
+	    !is_count(view->of.items[2]))
+		return false;
+	s->first = (uint64_t)view->of.items[1]->of.i;
+	s->count = (uint64_t)view->of.items[2]->of.i;
+	return s->first <= s->all && s->count <= s->all - s->first;
+}
+
+/* ('storage', class, key, place, elements[, view]) */
+invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
+{
+	inv_torch_storage s = {0};
+	inv_py **part = id->of.items;
+	uint64_t bytes;
+
+	if (id->kind != INV_PY_TUPLE || id->count < 5 || id->count > 6 ||
+	    part[0]->kind != INV_PY_TEXT || !is(part[0]->of.text, part[0]->count, "storage"))
+		return inv_pickle_bad(p, "it refers to something outside that is not a storage");
+	if (part[1]->kind != INV_PY_GLOBAL || part[1]->role != ROLE_STORAGE)
+		return inv_pickle_bad(p, "a storage is of no class of storages");
+	if (part[2]->kind != INV_PY_TEXT || !part[2]->count || !is_count(part[4]))
+		return inv_pickle_bad(p, "a storage has no key or no number of elements");
+	s.type = part[1]->of.type;
+	s.key = part[2]->of.text;
+	s.key_length = part[2]->count;
+	s.all = s.count = (uint64_t)part[4]->of.i;
+	if (inv_mul_overflow(s.all, s.type ? s.type->bytes : 1, &bytes) || bytes > INT64_MAX)
+		return inv_pickle_bad(p, "a storage claims more bytes than a file can hold");
+	if (id->count == 6 && !take_view(part[5], &s))
+		return inv_pickle_bad(p, "a storage views elements outside of another");
+	return new_storage(p, &s, out);
+}
+
+/* ---- Tensors ---- */
+
+static invar_status take_shape(inv_pickle *p, const inv_py *size, const inv_py *stride,
+                               inv_torch_tensor *t)
+{
+	if ((size->kind != INV_PY_TUPLE && size->kind != INV_PY_LIST) ||
+	    (stride->kind != INV_PY_TUPLE && stride->kind != INV_PY_LIST))
+		return inv_pickle_bad(p, "a tensor's shape or strides are not tuples");
+	if (size->count != stride->count || size->count > INVAR_WEIGHT_RANK)
+		return inv_pickle_bad(p, "a tensor has too many dimensions, or too few strides");
+	t->rank = size->count;
+	for (unsigned i = 0; i < t->rank; i++) {
+		if (!is_count(size->of.items[i]) || !is_count(stride->of.items[i]))
+			return inv_pickle_bad(p, "a tensor's shape or strides are not whole numbers "
+			                         "of 0 or more");
+		t->shape[i] = (uint64_t)size->of.items[i]->of.i;
+		t->stride[i] = stride->of.items[i]->of.i;
+	}
+	return INVAR_OK;
+}
+
+/* offset + sum of (size - 1) stride is the last element that is touched. */
+static invar_status check_bounds(inv_pickle *p, inv_torch_tensor *t)
+{
+	uint64_t last = t->offset, count = t->storage->count, step;
+
+	if (!t->storage->type)
+		count /= t->type->bytes;
+	if (!inv_shape_cells(t->rank, t->shape, t->type->bytes, &t->cells))
+		return inv_pickle_bad(p, "a tensor has more elements than a file can hold");
+	for (unsigned i = 0; i < t->rank && t->cells; i++)
+		if (inv_mul_overflow(t->shape[i] - 1, (uint64_t)t->stride[i], &step) ||
+		    inv_add_overflow(last, step, &last))
+			return inv_pickle_bad(p, "a tensor's strides leave its storage");
+	if (t->cells ? last >= count : t->offset > count)
+		return inv_pickle_bad(p, "a tensor leaves its storage");
+	if (t->cells > count)
+		return inv_pickle_bad(p, "a tensor has more elements than its storage");
+	return INVAR_OK;
+}
+
+static invar_status make_tensor(inv_pickle *p, inv_py **argument,
+                                const inv_torch_type *type, inv_py **out)
+{
+	inv_torch_tensor *t;
+	invar_status st;
+
+	if (argument[0]->kind != INV_PY_STORAGE || !is_count(argument[1]))
+		return inv_pickle_bad(p, "a tensor has no storage, or begins nowhere in it");
+	if (!(t = inv_pickle_take(p, 1, sizeof *t)))
+		return inv_pickle_full(p);
+	t->storage = argument[0]->of.storage;
+	t->offset = (uint64_t)argument[1]->of.i;
+	t->type = type ? type : t->storage->type;
+	if (!t->type || (t->storage->type && t->storage->type != t->type))
+		return inv_pickle_bad(p, "a tensor is of another type than its storage");
+	if ((st = take_shape(p, argument[2], argument[3], t)) != INVAR_OK ||
+	    (st = check_bounds(p, t)) != INVAR_OK ||
+	    (st = inv_pickle_new(p, INV_PY_TENSOR, out)) != INVAR_OK)
+		return st;
+	(*out)->of.tensor = t;
+	return INVAR_OK;
+}
+
+/* Its last argument may say that values are negated or conjugated: refused. */
+static bool has_metadata(const inv_py *arguments, unsigned place)
+{
+	const inv_py *v = arguments->count > place ? arguments->of.items[place] : NULL;
+
+	return v && v->kind != INV_PY_NONE && !(v->kind == INV_PY_DICT && !v->count);
+}
+
+static invar_status reduce_tensor(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	if (arguments->count < 4 || arguments->count > 7)
+		return inv_pickle_bad(p, "a tensor is made of too few values or too many");
+	if (has_metadata(arguments, 6))
+		return inv_pickle_bad(p, "a tensor has properties of its own, which are not known");
+	return make_tensor(p, arguments->of.items, NULL, out);
+}
+
+static invar_status reduce_tensor_v3(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	const inv_py *type;
+
+	if (arguments->count < 7 || arguments->count > 8)
+		return inv_pickle_bad(p, "a tensor is made of too few values or too many");
+	if (has_metadata(arguments, 7))
+		return inv_pickle_bad(p, "a tensor has properties of its own, which are not known");
+	type = arguments->of.items[6];
+	if (type->kind != INV_PY_GLOBAL || type->role != ROLE_DTYPE)
+		return inv_pickle_bad(p, "a tensor is of no type");
+	return make_tensor(p, arguments->of.items, type->of.type, out);
+}
+
+/* ---- The rest ---- */
+
+static invar_status reduce_dict(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	const inv_py *pairs;
+	invar_status st = inv_pickle_new(p, INV_PY_DICT, out);
+
+	if (st != INVAR_OK || !arguments->count)
+		return st;
+	pairs = arguments->of.items[0];
+	if (arguments->count != 1 || pairs->kind != INV_PY_LIST)
+		return inv_pickle_bad(p, "a dictionary is made of something that is not a list");
+	for (uint32_t i = 0; i < pairs->count && st == INVAR_OK; i++) {
+		const inv_py *pair = pairs->of.items[i];
+
+		if ((pair->kind != INV_PY_LIST && pair->kind != INV_PY_TUPLE) || pair->count != 2)
+			return inv_pickle_bad(p, "a dictionary is made of something else than pairs");
+		if ((st = inv_pickle_put(p, *out, pair->of.items[0])) == INVAR_OK)
+			st = inv_pickle_put(p, *out, pair->of.items[1]);
+	}
+	return st;
+}
+
+static invar_status reduce_first(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	if (!arguments->count)
+		return inv_pickle_bad(p, "a value is made of nothing");
+	*out = arguments->of.items[0];
+	return INVAR_OK;
+}
+
+static invar_status reduce_parameter(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	if (!arguments->count || arguments->of.items[0]->kind != INV_PY_TENSOR)
+		return inv_pickle_bad(p, "a parameter is made of something that is not a tensor");
+	return reduce_first(p, arguments, out);
+}
+
+static invar_status reduce_none(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	(void)arguments;
+	return inv_pickle_new(p, INV_PY_NONE, out);
+}
+
+static invar_status reduce_bag(inv_pickle *p, const inv_py *arguments, inv_py **out)
+{
+	if (arguments->count)
+		return inv_pickle_bad(p, "an object is made of values, none were expected");
+	return inv_pickle_new(p, INV_PY_BAG, out);
+}
+
+invar_status inv_torch_reduce(inv_pickle *p, const inv_py *callee, const inv_py *arguments,
+                              inv_py **out)
+{
+	static invar_status (*const makes[])(inv_pickle *, const inv_py *, inv_py **) = {
+		[ROLE_DICT] = reduce_dict,
+		[ROLE_TENSOR] = reduce_tensor,
+		[ROLE_TENSOR_V3] = reduce_tensor_v3,
+		[ROLE_PARAMETER] = reduce_parameter,
+		[ROLE_FIRST] = reduce_first,
+		[ROLE_NONE] = reduce_none,
+		[ROLE_BAG] = reduce_bag,
+		[ROLE_STORAGE] = NULL,
+		[ROLE_DTYPE] = NULL,
+	};
+
+	if (callee->kind != INV_PY_GLOBAL || !makes[callee->role])
+		return inv_pickle_bad(p, "it calls something that is not a function");
+	if (arguments->kind != INV_PY_TUPLE)
+		return inv_pickle_bad(p, "the arguments of a call are not a tuple");
+	return makes[callee->role](p, arguments, out);
+}
+
+/* A dictionary's own attributes (_metadata) are of no interest; a bag's are its content. */
+invar_status inv_torch_build(inv_pickle *p, inv_py *object, inv_py *state)
+{
+	if (object->kind == INV_PY_DICT)
+		return INVAR_OK;
+	if (object->kind != INV_PY_BAG || state->kind != INV_PY_DICT || object->of.inside)
+		return inv_pickle_bad(p, "it gives attributes to something that has none");
+	object->of.inside = state;
+	return INVAR_OK;
+}

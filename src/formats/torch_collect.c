@@ -1,0 +1,335 @@
+/* torch_collect.c - see torch.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/torch.h"
+
+enum {
+	MOST_DEPTH = 100,
+	MOST_STEPS = 1000000,
+	MOST_TENSORS = 100000,
+	MOST_NAME = 1000,
+	MOST_KEYS = 1000 /* bytes of the list of dictionaries */
+};
+
+enum { UNSEEN, WITHIN, SEEN }; /* mark of a value */
+
+/* ---- All values, once: no cycles, not too deep, and which hold tensors ---- */
+
+static bool is_dictionary(const inv_py *v)
+{
+	return v->kind == INV_PY_DICT || v->kind == INV_PY_BAG;
+}
+
+/* A dictionary or bag with tensors in it. */
+static bool holds_tensors(const inv_py *v)
+{
+	return v && is_dictionary(v) && v->holds;
+}
+
+static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth);
+
+static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned depth)
+{
+	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
+	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
+	inv_py **items = v->kind == INV_PY_BAG ? &v->of.inside : v->of.items;
+	invar_status st = INVAR_OK;
+
+	for (uint32_t i = step - 1; i < count && st == INVAR_OK; i += step) {
+		st = measure(w, items[i], depth + 1);
+		if (items[i]->height >= v->height)
+			v->height = items[i]->height + 1;
+		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
+	}
+	return st;
+}
+
+static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
+{
+	invar_status st;
+
+	if (v->kind != INV_PY_TUPLE && v->kind != INV_PY_LIST && !is_dictionary(v))
+		return INVAR_OK;
+	if (v->mark == WITHIN)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: one of its dictionaries or lists is within itself", w->path);
+	if (depth + v->height > MOST_DEPTH)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: its dictionaries or lists are more than %d deep within each other",
+			w->path, MOST_DEPTH);
+	if (v->mark == SEEN)
+		return INVAR_OK;
+	v->mark = WITHIN;
+	st = measure_items(w, v, depth);
+	v->mark = SEEN;
+	return st;
+}
+
+/* ---- Which dictionary ---- */
+
+static inv_py *insides(inv_py *v)
+{
+	return v->kind == INV_PY_BAG ? v->of.inside : v;
+}
+
+/* The last one of that name, as in Python. */
+static inv_py *find(const inv_py *dict, const char *key)
+{
+	inv_py *found = NULL;
+
+	for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
+		const inv_py *k = dict->of.items[i];
+
+		if (k->kind == INV_PY_TEXT && k->count == strlen(key) &&
+		    memcmp(k->of.text, key, k->count) == 0)
+			found = dict->of.items[i + 1];
+	}
+	return found;
+}
+
+static bool has_tensors_itself(const inv_py *dict)
+{
+	for (uint32_t i = 1; i < dict->count; i += 2)
+		if (dict->of.items[i]->kind == INV_PY_TENSOR)
+			return true;
+	return false;
+}
+
+/* "a|b" of the dictionaries in root that hold tensors; *only is one of their names. */
+static size_t list_keys(const inv_py *root, char keys[MOST_KEYS + 1], const inv_py **only)
+{
+	size_t count = 0, at = 0;
+
+	for (uint32_t i = 0; i + 1 < root->count; i += 2) {
+		const inv_py *k = root->of.items[i];
+
+		if (k->kind != INV_PY_TEXT || !holds_tensors(root->of.items[i + 1]))
+			continue;
+		*only = k;
+		count++;
+		if (k->count + 1 > MOST_KEYS - at)
+			continue;
+		if (at)
+			keys[at++] = '|';
+		for (uint32_t c = 0; c < k->count; c++, at++)
+			keys[at] = (unsigned char)k->of.text[c] < ' ' ? '?' : k->of.text[c];
+	}
+	keys[at] = 0;
+	return count;
+}
+
+static invar_status set_texts(invar_weights *w, const char *key, size_t length,
+                              const char *keys)
+{
+	char *copy = inv_calloc(1, length + 1);
+
+	if (copy)
+		memcpy(copy, key, length);
+	w->key = copy;
+	w->keys = inv_strdup(keys);
+	if (!w->key || !w->keys)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of its dictionaries",
+		                w->path);
+	return INVAR_OK;
+}
+
+static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys,
+                                inv_py **out)
+{
+	*out = find(root, w->wanted_key);
+	if (holds_tensors(*out))
+		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
+	if (!*keys)
+		return inv_fail(INVAR_E_USE,
+		                "%s: holds one dictionary of tensors; leave --key %.60s out",
+		                w->path, w->wanted_key);
+	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; there are %s",
+	                w->path, w->wanted_key, keys);
+}
+
+/* The teacher's, else what a checkpoint calls its model, else the one that is there. */
+static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
+                               size_t count, const inv_py *only, inv_py **out)
+{
+	static const char *const usual[] = {"teacher",          "state_dict",  "model",
+	                                    "model_state_dict", "model_state", "net",
+	                                    "network",          "student",     NULL};
+
+	for (size_t i = 0; usual[i]; i++)
+		if (holds_tensors(*out = find(root, usual[i])))
+			return set_texts(w, usual[i], strlen(usual[i]), keys);
+	*out = root;
+	if (has_tensors_itself(root))
+		return set_texts(w, "", 0, keys);
+	if (count > 1)
+		return inv_fail(
+			INVAR_E_USE,
+			"%s: holds several dictionaries of tensors; pick one with --key: %s", w->path,
+			keys);
+	for (uint32_t i = 0; only && i < root->count; i += 2)
+		if (root->of.items[i] == only)
+			*out = root->of.items[i + 1];
+	return only ? set_texts(w, only->of.text, only->count, keys)
+	            : set_texts(w, "", 0, keys);
+}
+
+static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
+{
+	char keys[MOST_KEYS + 1];
+	const inv_py *only = NULL;
+	size_t count;
+
+	if (!is_dictionary(root))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: holds one value, a dictionary of tensors was expected",
+		                w->path);
+	if (!root->holds)
+		return inv_fail(INVAR_E_FORMAT, "%s: holds no tensors in dictionaries", w->path);
+	*out = root;
+	if (root->kind == INV_PY_BAG) { /* a module is one, with all its parts */
+		if (!w->wanted_key)
+			return set_texts(w, "", 0, "");
+		return inv_fail(INVAR_E_USE, "%s: holds one module; leave --key %.60s out", w->path,
+		                w->wanted_key);
+	}
+	count = list_keys(root, keys, &only);
+	if (w->wanted_key)
+		return pick_wanted(w, root, keys, out);
+	return pick_usual(w, root, keys, count, only, out);
+}
+
+/* ---- Names ---- */
+
+typedef struct walk {
+	invar_weights *w;
+	inv_pickle *p;
+	inv_torch_place *place;
+	void *user;
+	size_t room, steps;
+	char name[MOST_NAME + 1];
+} walk;
+
+static invar_status more_room(walk *k)
+{
+	size_t room = k->room ? 2 * k->room : 64;
+	inv_weight *list;
+
+	if (k->w->count < k->room)
+		return INVAR_OK;
+	if (k->w->count >= MOST_TENSORS)
+		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
+		                MOST_TENSORS);
+	if (!(list = inv_calloc(room, sizeof *list)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", k->w->path);
+	if (k->w->count)
+		memcpy(list, k->w->list, k->w->count * sizeof *list);
+	inv_free(k->w->list);
+	k->w->list = list;
+	k->room = room;
+	return INVAR_OK;
+}
+
+static invar_status add_tensor(walk *k, size_t length, const inv_torch_tensor *t)
+{
+	uint64_t item = t->type->bytes;
+	inv_torch_storage *s = t->storage;
+	inv_weight *to;
+	char *name;
+	invar_status st = more_room(k);
+
+	if (st != INVAR_OK || (!s->data && (st = k->place(k->user, s)) != INVAR_OK))
+		return st;
+	if (!(name = inv_pickle_take(k->p, length + 1, 1)))
+		return inv_pickle_full(k->p);
+	memcpy(name, k->name, length);
+	to = &k->w->list[k->w->count++];
+	to->of = (invar_weight){
+		.name = name, .type = t->type->type, .rank = t->rank, .cells = t->cells};
+	memcpy(to->of.shape, t->shape, sizeof t->shape);
+	memcpy(to->stride, t->stride, sizeof t->stride);
+	to->data = s->data + (s->type ? s->first * s->type->bytes : s->first) +
+	           (t->cells ? t->offset * item : 0);
+	return INVAR_OK;
+}
+
+/* Puts the key behind the name that is there. */
+static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *longer)
+{
+	char number[32];
+	const char *text = key->of.text;
+	size_t bytes = key->count;
+
+	*longer = length;
+	if (key->kind == INV_PY_INT) {
+		bytes = (size_t)snprintf(number, sizeof number, "%lld", (long long)key->of.i);
+		text = number;
+	}
+	if (memchr(text, 0, bytes))
+		return inv_fail(INVAR_E_FORMAT, "%s: a name has a NUL in it", k->w->path);
+	if (bytes + 1 > MOST_NAME - length)
+		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
+		                MOST_NAME);
+	if (length)
+		k->name[length++] = '.';
+	memcpy(k->name + length, text, bytes);
+	*longer = length + bytes;
+	return INVAR_OK;
+}
+
+static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
+{
+	invar_status st = INVAR_OK;
+
+	for (uint32_t i = 0; i + 1 < dict->count && st == INVAR_OK; i += 2) {
+		const inv_py *key = dict->of.items[i];
+		inv_py *value = dict->of.items[i + 1];
+		size_t longer;
+
+		if (++k->steps > MOST_STEPS)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: its dictionaries have more than %d names, which no weight "
+			                "file has",
+			                k->w->path, MOST_STEPS);
+		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
+		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
+			continue;
+		if ((st = put_key(k, key, length, &longer)) != INVAR_OK)
+			return st;
+		st = value->kind == INV_PY_TENSOR ? add_tensor(k, longer, value->of.tensor)
+		                                  : add_dictionary(k, insides(value), longer);
+	}
+	return st;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const inv_weight *)a)->of.name, ((const inv_weight *)b)->of.name);
+}
+
+static invar_status sort_names(const invar_weights *w)
+{
+	if (w->count)
+		qsort(w->list, w->count, sizeof *w->list, by_name);
+	for (size_t i = 1; i < w->count; i++)
+		if (by_name(&w->list[i - 1], &w->list[i]) == 0)
+			return inv_fail(INVAR_E_FORMAT, "%s: tensor '%.200s' is there twice", w->path,
+			                w->list[i].of.name);
+	return INVAR_OK;
+}
+
+invar_status inv_torch_collect(invar_weights *w, inv_pickle *p, inv_py *root,
+                               inv_torch_place *place, void *user)
+{
+	walk k = {.w = w, .p = p, .place = place, .user = user};
+	inv_py *dict = NULL;
+	invar_status st;
+
+	if ((st = measure(w, root, 0)) != INVAR_OK || (st = pick(w, root, &dict)) != INVAR_OK ||
+	    (st = add_dictionary(&k, insides(dict), 0)) != INVAR_OK)
+		return st;
+	return sort_names(w);
+}

@@ -1,0 +1,240 @@
+/*
+ * torch_legacy.c - PyTorch checkpoints before 1.6.
+ *
+ * Five pickles: a magic number, a protocol, a word about the machine, the object, and a
+ * list of the keys of its storages. Then for each key, in the list's order, the number of
+ * elements (int64) and the elements. There is no checksum; the two numbers of elements
+ * have to agree, and the file ends behind the last storage.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "formats/torch.h"
+
+enum { PROTOCOL = 1001, LENGTH_BYTES = 8 };
+
+static const unsigned char magic[10] = {0x6c, 0xfc, 0x9c, 0x46, 0xf9,
+                                        0x20, 0x6a, 0xa8, 0x50, 0x19};
+
+typedef struct legacy {
+	inv_pickle pickle;
+	uint64_t at;
+	inv_torch_storage **storages; /* by key */
+	size_t count;
+} legacy;
+
+/*
+ * PROTO 2 to 5 and any opcode. The first bytes of a safetensors file may look so too, but
+ * its ninth opens the header whose length stands before it.
+ */
+static bool recognise(const inv_map *file)
+{
+	const unsigned char *b = file->data;
+
+	if (file->size < 3 || b[0] != 0x80 || b[1] < 2 || b[1] > 5 || b[2] < ' ')
+		return false;
+	return file->size < 9 || b[8] != '{' || b[7] || b[6];
+}
+
+static invar_status next_pickle(invar_weights *w, legacy *l, inv_py **out)
+{
+	invar_status st =
+		inv_pickle_run(&l->pickle, w->map.data + l->at, (size_t)(w->map.size - l->at), out);
+
+	l->at += l->pickle.at;
+	return st;
+}
+
+static const inv_py *find(const inv_py *dict, const char *key)
+{
+	for (uint32_t i = 0; dict->kind == INV_PY_DICT && i + 1 < dict->count; i += 2) {
+		const inv_py *k = dict->of.items[i];
+
+		if (k->kind == INV_PY_TEXT && k->count == strlen(key) &&
+		    memcmp(k->of.text, key, k->count) == 0)
+			return dict->of.items[i + 1];
+	}
+	return NULL;
+}
+
+static invar_status check_head(invar_weights *w, legacy *l)
+{
+	const inv_py *little;
+	inv_py *v;
+	invar_status st;
+
+	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
+		return st;
+	if (v->kind != INV_PY_BIG || v->count != sizeof magic ||
+	    memcmp(v->of.text, magic, sizeof magic) != 0)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is a pickle without PyTorch's magic number; a checkpoint written "
+			"by torch.save was expected",
+			w->path);
+	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
+		return st;
+	if (v->kind != INV_PY_INT || v->of.i != PROTOCOL)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is of another protocol of PyTorch than %d, the one that is known", w->path,
+			PROTOCOL);
+	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
+		return st;
+	little = find(v, "little_endian");
+	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: does not say that it is little-endian, as is expected",
+		                w->path);
+	return INVAR_OK;
+}
+
+/* ---- Storages by key ---- */
+
+static int compare(const inv_torch_storage *a, const char *key, size_t length)
+{
+	int order = memcmp(a->key, key, a->key_length < length ? a->key_length : length);
+
+	return order ? order : (a->key_length > length) - (a->key_length < length);
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const inv_torch_storage *x = *(inv_torch_storage *const *)a,
+							*y = *(inv_torch_storage *const *)b;
+
+	return compare(x, y->key, y->key_length);
+}
+
+/* Those of one key say the same of it. */
+static invar_status sort_storages(const invar_weights *w, legacy *l)
+{
+	for (inv_torch_storage *s = l->pickle.storages; s; s = s->next)
+		l->count++;
+	l->storages = inv_pickle_take(&l->pickle, l->count, sizeof(inv_torch_storage *));
+	if (!l->storages)
+		return inv_pickle_full(&l->pickle);
+	l->count = 0;
+	for (inv_torch_storage *s = l->pickle.storages; s; s = s->next)
+		l->storages[l->count++] = s;
+	qsort(l->storages, l->count, sizeof *l->storages, by_key);
+	for (size_t i = 1; i < l->count; i++) {
+		const inv_torch_storage *a = l->storages[i - 1], *b = l->storages[i];
+
+		if (by_key(&a, &b) == 0 && (a->type != b->type || a->all != b->all))
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: a storage is of two types or sizes in its pickle",
+			                w->path);
+	}
+	return INVAR_OK;
+}
+
+/* The first of that key; l->count where there is none. */
+static size_t find_storage(const legacy *l, const char *key, size_t length)
+{
+	size_t low = 0, high = l->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare(l->storages[middle], key, length) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < l->count && compare(l->storages[low], key, length) == 0 ? low : l->count;
+}
+
+static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key)
+{
+	size_t i =
+		key->kind == INV_PY_TEXT ? find_storage(l, key->of.text, key->count) : l->count;
+	inv_torch_storage *s;
+	uint64_t count, bytes;
+
+	if (i == l->count || l->storages[i]->data)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its list of storages has one that no tensor has, or one twice",
+		                w->path);
+	s = l->storages[i];
+	bytes = s->all * (s->type ? s->type->bytes : 1); /* checked where it was made */
+	if (w->map.size - l->at < LENGTH_BYTES)
+		return inv_fail(INVAR_E_FORMAT, "%s: ends before its last storage", w->path);
+	memcpy(&count, w->map.data + l->at, LENGTH_BYTES);
+	l->at += LENGTH_BYTES;
+	if (count != s->all)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: a storage has %" PRIu64 " elements and %" PRIu64
+		                " in the pickle",
+		                w->path, count, s->all);
+	if (bytes > w->map.size - l->at)
+		return inv_fail(INVAR_E_FORMAT, "%s: ends within a storage", w->path);
+	for (; i < l->count && by_key(&l->storages[i], &s) == 0; i++)
+		l->storages[i]->data = w->map.data + l->at;
+	l->at += bytes;
+	return INVAR_OK;
+}
+
+static invar_status place_storages(invar_weights *w, legacy *l)
+{
+	inv_py *keys;
+	invar_status st;
+
+	l->pickle.has_storages = false;
+	if ((st = sort_storages(w, l)) != INVAR_OK ||
+	    (st = next_pickle(w, l, &keys)) != INVAR_OK)
+		return st;
+	if (keys->kind != INV_PY_LIST)
+		return inv_fail(INVAR_E_FORMAT, "%s: has no list of storages", w->path);
+	for (uint32_t i = 0; i < keys->count && st == INVAR_OK; i++)
+		st = place_storage(w, l, keys->of.items[i]);
+	if (st == INVAR_OK && l->at != w->map.size)
+		return inv_fail(INVAR_E_FORMAT, "%s: something follows its last storage", w->path);
+	return st;
+}
+
+/* All that have a place have it already. */
+static invar_status place(void *user, inv_torch_storage *s)
+{
+	(void)s;
+	return inv_fail(INVAR_E_FORMAT, "%s: a tensor's storage is not in its list of storages",
+	                (const char *)user);
+}
+
+static invar_status open_file(invar_weights *w)
+{
+	legacy *l = w->own = inv_calloc(1, sizeof *l);
+	inv_py *root;
+	invar_status st;
+
+	if (!l)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its pickle", w->path);
+	l->pickle.path = w->path;
+	if ((st = check_head(w, l)) != INVAR_OK)
+		return st;
+	l->pickle.has_storages = true;
+	if ((st = next_pickle(w, l, &root)) != INVAR_OK ||
+	    (st = place_storages(w, l)) != INVAR_OK)
+		return st;
+	return inv_torch_collect(w, &l->pickle, root, place, w->path);
+}
+
+static void close_file(invar_weights *w)
+{
+	legacy *l = w->own;
+
+	if (l)
+		inv_pickle_free(&l->pickle);
+	inv_free(l);
+}
+
+extern const inv_weights_format inv_weights_torch_legacy;
+
+const inv_weights_format inv_weights_torch_legacy = {
+	.name = "torch legacy",
+	.recognise = recognise,
+	.open = open_file,
+	.close = close_file,
+};
