@@ -158,6 +158,9 @@ INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const uint64_t *shape, invar_dtype dtype);
 INVAR_API invar_status invar_file_write(invar_context *ctx, const char *path,
                                         const void *data, size_t bytes);
+/* What a file is: 64 hexadecimal digits. */
+INVAR_API invar_status invar_file_sha256(invar_context *ctx, const char *path,
+                                         char hex[65]);
 
 /* E: a one-hidden-layer MLP (d, hidden, w) with ReLU, read from safetensors. */
 typedef struct invar_adapter invar_adapter;
@@ -712,6 +715,8 @@ INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weight
 INVAR_API const char *invar_encoder_name(const invar_encoder *e);
 /* What it is in a line: "ViT, patch 8, width 384, …"; views. */
 INVAR_API const char *invar_encoder_about(const invar_encoder *e);
+/* The side of the square images that it is made for; 0: any. */
+INVAR_API uint32_t invar_encoder_side(const invar_encoder *e);
 /* SHA-256 of the weight file; NULL without weights. */
 INVAR_API invar_status invar_encoder_sha256(invar_encoder *e, const char **hex);
 /* The width of a feature of images of this shape. */

@@ -29,3 +29,9 @@ invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])
 	inv_map_close(&map);
 	return st;
 }
+
+invar_status invar_file_sha256(invar_context *ctx, const char *path, char hex[65])
+{
+	(void)ctx;
+	return inv_sha256_file(path, hex);
+}

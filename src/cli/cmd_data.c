@@ -267,31 +267,15 @@ static invar_status print_contents(inv_session *s, const contents *c)
 /* ---- For programs
  * ------------------------------------------------------------------------ */
 
-/* Names may hold any bytes, JSON only UTF-8. */
-static json_t *text_json(const char *text)
-{
-	json_t *string = json_string(text);
-	char *plain;
-
-	if (string || !(plain = strdup(text)))
-		return string;
-	for (char *at = plain; *at; at++)
-		if ((unsigned char)*at >= 0x80)
-			*at = '?';
-	string = json_string(plain);
-	free(plain);
-	return string;
-}
-
 static json_t *classes_json(const contents *c)
 {
 	json_t *all = json_array();
 
 	for (size_t k = 0; k < c->classes; k++)
 		json_array_append_new(
-			all,
-			json_pack("{s:o, s:o}", "name", text_json(invar_dataset_class(c->dataset, k)),
-		              "title", text_json(invar_dataset_class_title(c->dataset, k))));
+			all, json_pack("{s:o, s:o}", "name",
+		                   inv_name_json(invar_dataset_class(c->dataset, k)), "title",
+		                   inv_name_json(invar_dataset_class_title(c->dataset, k))));
 	return all;
 }
 
@@ -303,7 +287,7 @@ static json_t *split_json(const contents *c, const split *p)
 	for (size_t k = 0; p->has_labels && k < c->classes; k++)
 		json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
 	return json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
-	                 text_json(p->name), "images", (json_int_t)p->count, "broken",
+	                 inv_name_json(p->name), "images", (json_int_t)p->count, "broken",
 	                 (json_int_t)v->broken, "labels", p->has_labels, "width",
 	                 (json_int_t)v->min_width, (json_int_t)v->max_width, "height",
 	                 (json_int_t)v->min_height, (json_int_t)v->max_height, "class_counts",
@@ -318,8 +302,8 @@ static json_t *contents_json(const contents *c)
 	for (size_t i = 0; i < c->splits; i++)
 		json_array_append_new(splits, split_json(c, &c->split[i]));
 	for (size_t i = 0; (name = invar_dataset_offered(c->dataset, i)); i++)
-		json_array_append_new(there, text_json(name));
-	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", text_json(c->text), "splits",
+		json_array_append_new(there, inv_name_json(name));
+	return json_pack("{s:o, s:o, s:o, s:o}", "dataset", inv_name_json(c->text), "splits",
 	                 splits, "splits_there", there, "classes", classes_json(c));
 }
 

@@ -18,7 +18,7 @@ static const inv_example examples[] = {
      "the encoder is found from the names and shapes of its weights"},
 	{"invar features images.npy -o features.npy --weights FILE --encoder dino_vits8",
      "the same, and weights of another network are refused"},
-	{"invar features in.npy -o out.npy --weights checkpoint.pth --key student --heads 3",
+	{"invar features in.npy -o out.npy --weights full.pth --key student --heads 3",
      "the student of a full checkpoint, and what no tensor tells"},
 	{"make-tensors | invar features - -o - --weights FILE | use-features",
      "as a filter of NumPy files"},

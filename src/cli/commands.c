@@ -5,12 +5,13 @@
 
 extern const inv_command inv_cmd_augment, inv_cmd_data, inv_cmd_demo, inv_cmd_encode,
 	inv_cmd_train, inv_cmd_apply, inv_cmd_eval, inv_cmd_features, inv_cmd_dependence,
-	inv_cmd_loss, inv_cmd_help, inv_cmd_docs;
+	inv_cmd_loss, inv_cmd_models, inv_cmd_help, inv_cmd_docs;
 
 static const inv_command *const commands[] = {
 	&inv_cmd_demo,       /* the whole method in a minute */
 	&inv_cmd_data,       /* what is in a data set */
 	&inv_cmd_augment,    /* pictures, augmented */
+	&inv_cmd_models,     /* known encoders, weight files */
 	&inv_cmd_encode,     /* images -> bank */
 	&inv_cmd_features,   /* tensors -> features */
 	&inv_cmd_train,      /* bank -> adapter */

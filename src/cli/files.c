@@ -135,3 +135,18 @@ json_t *inv_last_json_line(const char *path)
 		fclose(file);
 	return last;
 }
+
+json_t *inv_name_json(const char *text)
+{
+	json_t *string = json_string(text);
+	char *plain;
+
+	if (string || !(plain = strdup(text)))
+		return string;
+	for (char *at = plain; *at; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	string = json_string(plain);
+	free(plain);
+	return string;
+}

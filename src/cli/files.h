@@ -23,6 +23,9 @@ invar_status inv_check_other(inv_session *s, const char *output, const char *inp
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out);
 invar_status inv_save_json(inv_session *s, const char *path, const json_t *document);
 
+/* Names may hold any bytes, JSON only UTF-8: others become '?'. Gives. */
+json_t *inv_name_json(const char *text);
+
 /* The last line of a file of JSON lines; NULL if it has none. Gives. */
 json_t *inv_last_json_line(const char *path);
 

@@ -235,6 +235,11 @@ const char *invar_encoder_about(const invar_encoder *e)
 	return e->about;
 }
 
+uint32_t invar_encoder_side(const invar_encoder *e)
+{
+	return (uint32_t)e->input.side;
+}
+
 invar_status invar_encoder_sha256(invar_encoder *e, const char **hex)
 {
 	char digits[INV_SHA256_HEX];

@@ -18,6 +18,7 @@ struct inv_table {
 	size_t columns;
 	size_t count, room; /* cells */
 	char **cell;
+	unsigned long long left; /* a bit a column */
 	bool failed;
 };
 
@@ -27,9 +28,21 @@ inv_table *inv_table_new(size_t columns)
 {
 	inv_table *t = calloc(1, sizeof *t);
 
-	if (t)
+	if (t) {
 		t->columns = columns;
+		t->left = 1;
+	}
 	return t;
+}
+
+void inv_table_left(inv_table *t, size_t column)
+{
+	t->left |= 1ull << column;
+}
+
+static bool is_left(const inv_table *t, size_t column)
+{
+	return column < 64 && (t->left >> column & 1);
 }
 
 void inv_table_free(inv_table *t)
@@ -189,7 +202,8 @@ static void write_text(const inv_table *t, const size_t *width, FILE *out)
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
 			put_spaces(k ? GAP : 0, out);
-			put_padded(cell_at(t, row, k), width[k], k == 0, k + 1 == t->columns, out);
+			put_padded(cell_at(t, row, k), width[k], is_left(t, k), k + 1 == t->columns,
+			           out);
 		}
 		putc('\n', out);
 	}
@@ -216,7 +230,8 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 		}
 		fputs("|\n", out);
 		for (size_t k = 0; row == 0 && k < t->columns; k++)
-			fputs(k == 0 ? "|---" : k + 1 < t->columns ? "|---:" : "|---:|\n", out);
+			fprintf(out, "|---%s%s", is_left(t, k) ? "" : ":",
+			        k + 1 < t->columns ? "" : "|\n");
 	}
 }
 
@@ -250,9 +265,9 @@ static void put_latex(const char *text, FILE *out)
 static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 {
 	(void)width;
-	fputs("\\begin{tabular}{l", out);
-	for (size_t k = 1; k < t->columns; k++)
-		putc('r', out);
+	fputs("\\begin{tabular}{", out);
+	for (size_t k = 0; k < t->columns; k++)
+		putc(is_left(t, k) ? 'l' : 'r', out);
 	fputs("}\n\\hline\n", out);
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {

@@ -19,6 +19,9 @@ typedef struct inv_table inv_table;
 inv_table *inv_table_new(size_t columns);
 void inv_table_free(inv_table *t);
 
+/* A column of words is left-aligned too; the first 64 columns can be. */
+void inv_table_left(inv_table *t, size_t column);
+
 /* A failure to allocate is kept in the table and reported by inv_table_write. */
 void inv_table_cell(inv_table *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

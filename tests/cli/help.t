@@ -9,6 +9,7 @@ $ invar
 >   demo        shows the whole method on features that it makes up
 >   data        shows what is in a data set of images
 >   augment     shows what an augmentation does, and does it
+>   models      encoders known by name, and what is in weight files
 >   encode      turns images and augmented copies of them into a bank of features
 >   features    turns normalised images in a NumPy file into features
 >   train       trains an adapter on a bank of features
@@ -84,7 +85,6 @@ $ invar apply --help
 $ diff <(invar help train) <(invar train -h)
 $ diff <(invar) <(invar --help)
 $ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done
-> features: too wide:   invar features in.npy -o out.npy --weights checkpoint.pth --key student --heads 3
 $ invar docs bash | bash -n
 $ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort -u
 > Examples:

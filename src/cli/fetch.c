@@ -1,0 +1,281 @@
+/* fetch.c - see fetch.h. */
+#include "cli/fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/files.h"
+#include "cli/term.h"
+
+enum { CONNECT_SECONDS = 30, SILENT_SECONDS = 60, REDIRECTIONS = 10, NOTHING_MORE = 416 };
+
+typedef struct transfer {
+	inv_session *s;
+	inv_fetch *f;
+	char *part; /* PATH.part */
+	int fd;
+	uint64_t from;    /* bytes that were there before */
+	uint64_t written; /* and since */
+	int write_error;  /* errno of a write that failed */
+	char reason[CURL_ERROR_SIZE];
+} transfer;
+
+/* ---- What libcurl calls
+ * ------------------------------------------------------------------------- */
+
+static size_t take_bytes(char *data, size_t one, size_t count, void *user)
+{
+	transfer *t = user;
+	size_t left = one * count;
+
+	while (left) {
+		ssize_t now = write(t->fd, data, left);
+
+		if (now < 0 && errno == EINTR)
+			continue;
+		if (now < 0) {
+			t->write_error = errno;
+			return CURL_WRITEFUNC_ERROR;
+		}
+		data += now;
+		left -= (size_t)now;
+		t->written += (uint64_t)now;
+	}
+	return one * count;
+}
+
+static int heed_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t up_total,
+                         curl_off_t up)
+{
+	transfer *t = user;
+	invar_hooks hooks = inv_term_hooks(t->s->term);
+
+	(void)up_total;
+	(void)up;
+	return hooks.progress(hooks.user, "pull", t->from + (uint64_t)done,
+	                      total > 0 ? t->from + (uint64_t)total : 0);
+}
+
+/* ---- The transfer
+ * ------------------------------------------------------------------------- */
+
+static CURLcode set_up(CURL *c, transfer *t)
+{
+	CURLcode bad = CURLE_OK;
+
+	bad |= curl_easy_setopt(c, CURLOPT_URL, t->f->url);
+	bad |= curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https,file");
+	bad |= curl_easy_setopt(c, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	bad |= curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 1L);
+	bad |= curl_easy_setopt(c, CURLOPT_MAXREDIRS, (long)REDIRECTIONS);
+	bad |= curl_easy_setopt(c, CURLOPT_FAILONERROR, 1L);
+	bad |= curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	bad |= curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
+	bad |= curl_easy_setopt(c, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	bad |= curl_easy_setopt(c, CURLOPT_LOW_SPEED_TIME, (long)SILENT_SECONDS);
+	bad |= curl_easy_setopt(c, CURLOPT_USERAGENT, "invar/" INVAR_VERSION);
+	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->reason);
+	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_bytes);
+	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, heed_progress);
+	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
+	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
+	return bad;
+}
+
+static invar_status explain(transfer *t, CURLcode code, long answer)
+{
+	const char *url = t->f->url;
+
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		return inv_fault(t->s, INVAR_E_CANCELLED,
+		                 "interrupted; what came is in %s, and the same command goes on",
+		                 t->part);
+	if (t->write_error)
+		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
+		                 strerror(t->write_error));
+	if (code == CURLE_HTTP_RETURNED_ERROR)
+		return inv_fault(t->s, INVAR_E_IO, "%s: the server answers %ld%s", url, answer,
+		                 answer == 404   ? ", there is no such file"
+		                 : answer == 401 ? ", it wants a password"
+		                 : answer == 403 ? ", it refuses"
+		                                 : "");
+	if (code == CURLE_UNSUPPORTED_PROTOCOL)
+		return inv_fault(
+			t->s, INVAR_E_USE,
+			"--url %s: must begin with http://, https:// or file://, and may be "
+			"redirected to the first two",
+			url);
+	if (t->from + t->written)
+		return inv_fault(t->s, INVAR_E_IO,
+		                 "%s: cut after %" PRIu64
+		                 " bytes (%s); the same command goes on from %s",
+		                 url, t->from + t->written,
+		                 *t->reason ? t->reason : curl_easy_strerror(code), t->part);
+	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be fetched: %s", url,
+	                 *t->reason ? t->reason : curl_easy_strerror(code));
+}
+
+static invar_status start_over(transfer *t)
+{
+	t->from = t->written = 0;
+	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0)
+		return INVAR_OK;
+	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be emptied: %s", t->part,
+	                 strerror(errno));
+}
+
+static invar_status perform(transfer *t, bool *no_rest)
+{
+	CURL *c = curl_easy_init();
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+	long answer = 0;
+
+	*no_rest = false;
+	t->reason[0] = '\0';
+	if (c && set_up(c, t) == CURLE_OK) {
+		code = curl_easy_perform(c);
+		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &answer);
+	}
+	curl_easy_cleanup(c);
+	if (code == CURLE_OK)
+		return INVAR_OK;
+	if (t->from && !t->written &&
+	    (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
+	     answer == NOTHING_MORE)) {
+		*no_rest = true;
+		return INVAR_OK;
+	}
+	return explain(t, code, answer);
+}
+
+/* ---- Before and after
+ * ------------------------------------------------------------------------- */
+
+static invar_status open_part(transfer *t)
+{
+	struct stat info;
+
+	t->fd = open(t->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (t->fd < 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be opened: %s", t->part,
+		                 strerror(errno));
+	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: another program is writing it", t->part);
+	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: is not a regular file", t->part);
+	t->from = (uint64_t)info.st_size;
+	return INVAR_OK;
+}
+
+static bool is_expected(const inv_fetch *f)
+{
+	return !f->sha256 || strncasecmp(f->hex, f->sha256, strlen(f->sha256)) == 0;
+}
+
+/* A part that is all there already needs no server. */
+static bool is_complete(transfer *t)
+{
+	return t->from && t->f->sha256 &&
+	       invar_file_sha256(t->s->ctx, t->part, t->f->hex) == INVAR_OK &&
+	       is_expected(t->f);
+}
+
+static invar_status get_all(transfer *t)
+{
+	bool no_rest;
+	invar_status st;
+
+	if (is_complete(t))
+		return INVAR_OK;
+	t->f->resumed_from = t->from;
+	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)
+		return st;
+	t->f->resumed_from = 0;
+	inv_term_say(t->s->term, "%s: the server sends no rest; from the beginning", t->part);
+	if ((st = start_over(t)) == INVAR_OK)
+		st = perform(t, &no_rest);
+	return st;
+}
+
+static void sync_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0) {
+		(void)fsync(fd);
+		close(fd);
+	}
+	free(folder);
+}
+
+static invar_status finish(transfer *t)
+{
+	inv_fetch *f = t->f;
+	struct stat info;
+	invar_status st;
+
+	if (fsync(t->fd) != 0 || fstat(t->fd, &info) != 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
+		                 strerror(errno));
+	f->bytes = (uint64_t)info.st_size;
+	if ((st = invar_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
+		return st;
+	if (!is_expected(f)) {
+		unlink(t->part);
+		return inv_fault(t->s, INVAR_E_MISMATCH,
+		                 "%s: its SHA-256 is %s but should be %s; nothing was kept", f->url,
+		                 f->hex, f->sha256);
+	}
+	if (rename(t->part, f->path) != 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part,
+		                 f->path, strerror(errno));
+	sync_folder(f->path);
+	return INVAR_OK;
+}
+
+/* A transfer that brought nothing leaves nothing. */
+static void close_part(transfer *t)
+{
+	struct stat info;
+
+	if (t->fd < 0)
+		return;
+	if (fstat(t->fd, &info) == 0 && info.st_size == 0 && info.st_nlink > 0)
+		unlink(t->part);
+	close(t->fd);
+}
+
+invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
+{
+	transfer t = {.s = s, .f = f, .fd = -1};
+	invar_status st;
+
+	if (asprintf(&t.part, "%s.part", f->path) < 0)
+		return inv_no_memory(s);
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+		free(t.part);
+		return inv_fault(s, INVAR_E_NOMEM, "libcurl could not be started");
+	}
+	if ((st = open_part(&t)) == INVAR_OK && (st = get_all(&t)) == INVAR_OK)
+		st = finish(&t);
+	if (st != INVAR_OK)
+		close_part(&t);
+	else
+		close(t.fd);
+	free(t.part);
+	curl_global_cleanup();
+	return st;
+}

@@ -1,0 +1,28 @@
+/*
+ * fetch.h - a file from an address, through libcurl.
+ *
+ * Invariants:
+ *   1. What comes is written to PATH.part, which is locked while that happens; PATH
+ *      appears by a rename, complete and with the right SHA-256, or not at all.
+ *   2. A transfer that was cut leaves PATH.part, and the next one asks for the rest.
+ *      A server that cannot send a rest sends the whole, and so does one that has
+ *      nothing more to send.
+ *   3. A file whose SHA-256 is not the one expected is removed.
+ *   4. http, https and file; a redirection may lead to http and https only.
+ */
+#ifndef INV_FETCH_H
+#define INV_FETCH_H
+
+#include "cli/session.h"
+
+typedef struct inv_fetch {
+	const char *url, *path;
+	const char *sha256; /* expected, perhaps its beginning alone; NULL: none */
+	/* What came: */
+	uint64_t bytes, resumed_from;
+	char hex[65];
+} inv_fetch;
+
+invar_status inv_fetch_file(inv_session *s, inv_fetch *f);
+
+#endif

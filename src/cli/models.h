@@ -1,0 +1,28 @@
+/* models.h - the actions of invar models, a file each. */
+#ifndef INV_MODELS_H
+#define INV_MODELS_H
+
+#include "cli/command.h"
+
+typedef struct models_values {
+	inv_common common;
+	const char *output, *url, *sha256;
+	invar_encoder_opts encoder;
+} models_values;
+
+enum { INV_SHA256_DIGITS = 64 };
+
+/* s->argument[0] is the action; what follows belongs to it. */
+invar_status inv_models_list(inv_session *s, const models_values *v);
+invar_status inv_models_inspect(inv_session *s, const models_values *v);
+invar_status inv_models_verify(inv_session *s, const models_values *v);
+invar_status inv_models_pull(inv_session *s, const models_values *v);
+
+/* The known encoder of this name; NULL: none. */
+const invar_model *inv_model_named(const char *name);
+/* The one that is published as this file, wherever it lies; NULL: none, or several. */
+const invar_model *inv_model_of_file(const char *path);
+/* Is this the hash that is known, of which perhaps only the beginning is? */
+bool inv_hash_agrees(const char *hex, const char *known);
+
+#endif

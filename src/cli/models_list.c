@@ -1,0 +1,77 @@
+/* models_list.c - invar models list: what is known by name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/models.h"
+#include "report/table.h"
+
+enum { SOME = 64, SHOWN_DIGITS = 8 };
+
+static const char *images_text(const invar_model *m, char text[SOME])
+{
+	if (!m->side)
+		return "native";
+	if (m->resize == m->side)
+		snprintf(text, SOME, "%u, %s", m->side, m->filter);
+	else
+		snprintf(text, SOME, "%u of %u, %s", m->side, m->resize, m->filter);
+	return text;
+}
+
+static bool print_list(void)
+{
+	static const char *const heads[] = {"name",       "width", "images",
+	                                    "normalised", "file",  "SHA-256"};
+	enum { COLUMNS = sizeof heads / sizeof *heads };
+	inv_table *t = inv_table_new(COLUMNS);
+	char text[SOME];
+	bool written;
+
+	if (!t)
+		return false;
+	for (size_t k = 0; k < COLUMNS; k++) {
+		if (k != 1)
+			inv_table_left(t, k);
+		inv_table_cell(t, "%s", heads[k]);
+	}
+	for (size_t i = 0; i < invar_model_count(); i++) {
+		const invar_model *m = invar_model_at(i);
+
+		inv_table_cell(t, "%s", m->name);
+		if (m->width)
+			inv_table_count(t, m->width);
+		else
+			inv_table_cell(t, "-");
+		inv_table_cell(t, "%s", images_text(m, text));
+		inv_table_cell(t, "%s", m->normalize ? m->normalize : "as the data");
+		inv_table_cell(t, "%s", m->file ? m->file : "-");
+		inv_table_cell(t, "%.*s%s", SHOWN_DIGITS, m->sha256 ? m->sha256 : "-",
+		               m->sha256 && strlen(m->sha256) > SHOWN_DIGITS ? "…" : "");
+	}
+	written = inv_table_write(t, "text", stdout);
+	inv_table_free(t);
+	return written;
+}
+
+static json_t *model_json(const invar_model *m)
+{
+	return json_pack(
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:s, s:s?, s:s?, s:o, s:s?}", "name", m->name,
+		"family", m->family, "about", m->about, "width", (json_int_t)m->width, "resize",
+		(json_int_t)m->resize, "side", (json_int_t)m->side, "filter", m->filter,
+		"normalize", m->normalize, "file", m->file, "bytes",
+		m->bytes ? json_integer((json_int_t)m->bytes) : json_null(), "sha256", m->sha256);
+}
+
+invar_status inv_models_list(inv_session *s, const models_values *v)
+{
+	json_t *all;
+
+	(void)v;
+	if (!s->common->json)
+		return print_list() ? INVAR_OK : inv_no_memory(s);
+	all = json_array();
+	for (size_t i = 0; i < invar_model_count(); i++)
+		json_array_append_new(all, model_json(invar_model_at(i)));
+	return inv_print_json(s, json_pack("{s:o}", "models", all));
+}

@@ -1,0 +1,97 @@
+/* models_pull.c - invar models pull: a weight file from an address. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/fetch.h"
+#include "cli/files.h"
+#include "cli/models.h"
+#include "cli/options.h"
+#include "cli/term.h"
+
+static invar_status check_hash(inv_session *s, const char *hex)
+{
+	size_t digits = 0;
+
+	while (hex && isxdigit((unsigned char)hex[digits]))
+		digits++;
+	if (!hex || (digits == INV_SHA256_DIGITS && !hex[digits]))
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_USE,
+	                 "--sha256 %s: must be %d hexadecimal digits, and has %zu", hex,
+	                 INV_SHA256_DIGITS, digits);
+}
+
+/* A name stands for the file it is published as; anything else is the file itself. */
+static invar_status choose_file(inv_session *s, const models_values *v, inv_fetch *f)
+{
+	const char *what = s->argument[1];
+	const invar_model *m = inv_model_named(what);
+
+	if (m && !m->file)
+		return inv_fault(s, INVAR_E_USE, "%s has no weights to fetch", what);
+	f->path = v->output ? v->output : m ? m->file : what;
+	if (!m)
+		m = inv_model_of_file(what);
+	f->sha256 = v->sha256 ? v->sha256 : m ? m->sha256 : NULL;
+	return inv_check_writable(s, f->path);
+}
+
+/* Nothing is replaced: a file that is there is the one that was meant, or in the way. */
+static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
+{
+	invar_status st;
+
+	*there = access(f->path, F_OK) == 0;
+	if (!*there)
+		return INVAR_OK;
+	if ((st = invar_file_sha256(s->ctx, f->path, f->hex)) != INVAR_OK)
+		return st;
+	if (f->sha256 && inv_hash_agrees(f->hex, f->sha256))
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_IO,
+	                 "%s: is there already%s; remove it or name another file with -o",
+	                 f->path, f->sha256 ? ", with another SHA-256" : "");
+}
+
+static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
+{
+	if (s->common->json)
+		return inv_print_json(s, json_pack("{s:o, s:s, s:b, s:b, s:I}", "file",
+		                                   inv_name_json(f->path), "sha256", f->hex,
+		                                   "checked", f->sha256 != NULL, "was_there", there,
+		                                   "resumed_from", (json_int_t)f->resumed_from));
+	printf("%s  %s\n", f->hex, f->path);
+	if (there)
+		inv_term_say(s->term, "%s: is there already, with this SHA-256", f->path);
+	else if (f->resumed_from)
+		inv_term_say(s->term, "%s: %" PRIu64 " bytes, of which %" PRIu64 " were there",
+		             f->path, f->bytes, f->resumed_from);
+	else
+		inv_term_say(s->term, "%s: %" PRIu64 " bytes", f->path, f->bytes);
+	if (!f->sha256)
+		inv_term_say(s->term, "no SHA-256 is known of it; the one above is what came");
+	else if (strlen(f->sha256) < INV_SHA256_DIGITS)
+		inv_term_say(s->term, "of its SHA-256 the beginning %s is known, and agrees",
+		             f->sha256);
+	return INVAR_OK;
+}
+
+invar_status inv_models_pull(inv_session *s, const models_values *v)
+{
+	inv_fetch f = {.url = v->url};
+	bool there;
+	invar_status st;
+
+	if ((st = inv_need(s, v->url, "the address is missing: --url URL")) != INVAR_OK ||
+	    (st = check_hash(s, v->sha256)) != INVAR_OK ||
+	    (st = choose_file(s, v, &f)) != INVAR_OK ||
+	    (st = look_at_old(s, &f, &there)) != INVAR_OK)
+		return st;
+	if (!there && (st = inv_fetch_file(s, &f)) != INVAR_OK)
+		return st;
+	inv_term_clear(s->term);
+	return tell(s, &f, there);
+}

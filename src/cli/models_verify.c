@@ -1,0 +1,208 @@
+/* models_verify.c - invar models verify: is this the file, and does it work? */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/files.h"
+#include "cli/models.h"
+#include "cli/term.h"
+
+enum { USUAL_SIDE = 224 };
+
+typedef struct finding {
+	const char *path;
+	uint64_t bytes;
+	char hex[INV_SHA256_DIGITS + 1];
+	const invar_model *model; /* NULL: not known */
+	bool published;           /* it has the name of the published file */
+	size_t tensors;
+	char name[64], about[256];
+	uint64_t side, width;
+	double norm;
+} finding;
+
+/* ---- The file
+ * ------------------------------------------------------------------------- */
+
+static bool differs(const finding *f)
+{
+	return (f->model->bytes && f->model->bytes != f->bytes) ||
+	       (f->model->sha256 && !inv_hash_agrees(f->hex, f->model->sha256));
+}
+
+/* A file that bears a published name must be that file; others may hold its tensors. */
+static invar_status check_known(inv_session *s, const models_values *v, finding *f)
+{
+	const invar_model *by_file = inv_model_of_file(f->path);
+
+	f->model = v->encoder.encoder ? inv_model_named(v->encoder.encoder) : by_file;
+	f->published = f->model && f->model->file && f->model == by_file;
+	if (!f->published || !differs(f))
+		return INVAR_OK;
+	if (f->model->bytes && f->model->bytes != f->bytes)
+		return inv_fault(s, INVAR_E_MISMATCH,
+		                 "%s: has %" PRIu64 " bytes but that of %s has %" PRIu64
+		                 "; fetch it again",
+		                 f->path, f->bytes, f->model->name, f->model->bytes);
+	return inv_fault(s, INVAR_E_MISMATCH,
+	                 "%s: its SHA-256 is %s but that of %s is %s; fetch it again", f->path,
+	                 f->hex, f->model->name, f->model->sha256);
+}
+
+static bool holds_floats(const invar_weight *t)
+{
+	return *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16; BOOL is let go */
+}
+
+/* The library refuses what is not finite, and names it. */
+static invar_status read_all(inv_session *s, const invar_weights *w)
+{
+	for (size_t i = 0; i < invar_weights_count(w); i++) {
+		const invar_weight *t = invar_weights_at(w, i);
+		float *values;
+		invar_status st;
+
+		if (!holds_floats(t) || strcmp(t->type, "BOOL") == 0)
+			continue;
+		if (!(values = calloc(t->cells + 1, sizeof *values)))
+			return inv_no_memory(s);
+		st = invar_weights_read(w, t, values);
+		free(values);
+		if (st != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+static invar_status check_file(inv_session *s, const models_values *v, finding *f)
+{
+	invar_weights *w;
+	struct stat info;
+	invar_status st = invar_weights_open(s->ctx, s->argument[1], v->encoder.key, &w);
+
+	if (st != INVAR_OK)
+		return st;
+	f->path = invar_weights_path(w);
+	f->tensors = invar_weights_count(w);
+	if (stat(f->path, &info) == 0)
+		f->bytes = (uint64_t)info.st_size;
+	if ((st = invar_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
+	    (st = check_known(s, v, f)) == INVAR_OK)
+		st = read_all(s, w);
+	invar_weights_close(w);
+	f->path = s->argument[1];
+	return st;
+}
+
+/* ---- The network
+ * ------------------------------------------------------------------------- */
+
+/* Three channels, or the one that the network has. */
+static invar_status find_shape(invar_encoder *e, uint64_t side, uint64_t shape[4],
+                               uint64_t *width)
+{
+	invar_status st;
+
+	memcpy(shape, (uint64_t[]){1, 1, side, side}, 4 * sizeof *shape);
+	if (invar_encoder_width(e, shape, width) == INVAR_OK)
+		return INVAR_OK;
+	shape[1] = 3;
+	st = invar_encoder_width(e, shape, width);
+	return st;
+}
+
+static invar_status run_grey(inv_session *s, invar_encoder *e, finding *f)
+{
+	uint64_t shape[4];
+	float *image, *feature;
+	invar_status st;
+
+	f->side = invar_encoder_side(e) ? invar_encoder_side(e) : USUAL_SIDE;
+	if ((st = find_shape(e, f->side, shape, &f->width)) != INVAR_OK)
+		return st;
+	image = calloc(shape[1] * f->side * f->side, sizeof *image);
+	feature = calloc(f->width + 1, sizeof *feature);
+	st = image && feature ? invar_encoder_run(e, image, shape, feature) : inv_no_memory(s);
+	for (uint64_t i = 0; st == INVAR_OK && i < f->width; i++)
+		f->norm += (double)feature[i] * feature[i];
+	f->norm = sqrt(f->norm);
+	free(image);
+	free(feature);
+	if (st == INVAR_OK && !isfinite(f->norm))
+		return inv_fault(s, INVAR_E_NUMERIC, "%s: gives a feature that is not finite",
+		                 f->path);
+	return st;
+}
+
+static invar_status check_network(inv_session *s, const models_values *v, finding *f)
+{
+	invar_encoder_opts o = v->encoder;
+	invar_encoder *e;
+	invar_status st;
+
+	if (!o.encoder && f->model)
+		o.encoder = f->model->name;
+	if ((st = invar_encoder_open(s->ctx, s->argument[1], &o, &e)) != INVAR_OK)
+		return st;
+	snprintf(f->name, sizeof f->name, "%s", invar_encoder_name(e));
+	snprintf(f->about, sizeof f->about, "%s", invar_encoder_about(e));
+	st = run_grey(s, e, f);
+	invar_encoder_close(e);
+	return st;
+}
+
+/* ---- What was found
+ * ------------------------------------------------------------------------- */
+
+static const char *verdict(const finding *f)
+{
+	if (!f->model || !f->model->file)
+		return "not a file known here";
+	if (!f->model->sha256)
+		return f->model->bytes == f->bytes ? "of the known size; no hash is known"
+		                                   : "no hash is known";
+	if (!differs(f))
+		return "as known";
+	return "not the published file; its tensors may be the same";
+}
+
+static void print_finding(const finding *f)
+{
+	printf("file     %" PRIu64 " bytes, %s\n", f->bytes, verdict(f));
+	printf("SHA-256  %s\n", f->hex);
+	printf("tensors  %zu, every weight finite\n", f->tensors);
+	printf("encoder  %s: %s\n", f->name, f->about);
+	printf("feature  %" PRIu64 " numbers of norm %.6g, of an image of %" PRIu64
+	       " x %" PRIu64 " zeros\n",
+	       f->width, f->norm, f->side, f->side);
+}
+
+static json_t *finding_json(const finding *f)
+{
+	bool known = f->model && f->model->sha256;
+
+	return json_pack("{s:o, s:I, s:s, s:o, s:I, s:s, s:s, s:I, s:I, s:f}", "file",
+	                 inv_name_json(f->path), "bytes", (json_int_t)f->bytes, "sha256",
+	                 f->hex, "as_known", known ? json_boolean(!differs(f)) : json_null(),
+	                 "tensors", (json_int_t)f->tensors, "encoder", f->name, "about",
+	                 f->about, "side", (json_int_t)f->side, "width", (json_int_t)f->width,
+	                 "norm", f->norm);
+}
+
+invar_status inv_models_verify(inv_session *s, const models_values *v)
+{
+	finding f = {0};
+	invar_status st = check_file(s, v, &f);
+
+	if (st == INVAR_OK)
+		st = check_network(s, v, &f);
+	if (st != INVAR_OK)
+		return st;
+	if (s->common->json)
+		return inv_print_json(s, finding_json(&f));
+	print_finding(&f);
+	return INVAR_OK;
+}

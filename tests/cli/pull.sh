@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# pull.sh INVAR - `invar models pull` against a server on this machine: whole files, files
+# that were cut, wrong hashes, and addresses that lead nowhere.
+set -u
+invar=$(realpath "$1") here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d)
+cd "$work" || exit 1
+mkdir served
+python3 "$here/serve.py" served port &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
+export LC_ALL=C
+head -c 300000 /dev/urandom > served/weights.pth
+right=$(sha256sum served/weights.pth | cut -d ' ' -f 1)
+wrong=$(echo wrong | sha256sum | cut -d ' ' -f 1)
+for _ in $(seq 100); do
+	[ -f port ] && break
+	sleep 0.1
+done
+base=http://127.0.0.1:$(cat port) failed=0
+
+complain() {
+	echo "$*"
+	failed=1
+}
+
+# expect CODE PATTERN ARGUMENTS…: the exit code, and a line of either stream.
+expect() {
+	local code=$1 pattern=$2 got
+	shift 2
+	"$invar" models pull "$@" > out 2> err
+	got=$?
+	[ $got = "$code" ] && cat out err | grep -q -- "$pattern" ||
+		complain "pull $*: exit $got, wanted $code and '$pattern': $(cat out err)"
+	[ "$code" = 0 ] || [ "$(wc -l < err)" = 1 ] || complain "pull $*: not one sentence: $(cat err)"
+}
+
+gone() {
+	local file
+	for file; do
+		[ ! -e "$file" ] || complain "$file is there and should not be"
+	done
+}
+
+# Whole files, with and without a hash to check.
+expect 0 "^$right  a.pth" a.pth --url "$base/weights.pth"
+grep -q 'no SHA-256 is known' err || complain "the missing hash is not mentioned"
+cmp -s a.pth served/weights.pth || complain "a.pth is not what was served"
+expect 0 "^$right  b.pth" b.pth --url "$base/weights.pth" --sha256 "${right^^}"
+expect 0 '"checked": true' c.pth --url "$base/weights.pth" --sha256 "$right" --json
+expect 0 "^$right  d.pth" x.pth -o d.pth --url "file://$work/served/weights.pth"
+expect 0 "^$right  e.pth" e.pth --url "$base/to/$base/weights.pth"
+
+# A file that is there is not fetched again, and never replaced.
+expect 0 'is there already' b.pth --url "$base/nowhere" --sha256 "$right"
+expect 1 'is there already' a.pth --url "$base/weights.pth"
+expect 1 'another SHA-256' a.pth --url "$base/weights.pth" --sha256 "$wrong"
+
+# Cut, and taken up again; the second time only the rest travels.
+expect 1 'cut after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
+gone r.pth
+[ "$(stat -c %s r.pth.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.part) bytes"
+expect 0 'of which 100000 were there' r.pth --url "$base/weights.pth" --sha256 "$right"
+cmp -s r.pth served/weights.pth || complain "the resumed file is not what was served"
+gone r.pth.part
+grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked for"
+
+# A server without ranges; a part that is whole already; one that is longer than the file.
+head -c 5000 served/weights.pth > w.pth.part
+expect 0 'sends no rest' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
+cp served/weights.pth p.pth.part
+expect 0 "^$right  p.pth" p.pth --url "$base/nowhere" --sha256 "$right"
+cp served/weights.pth q.pth.part
+expect 0 "^$right  q.pth" q.pth --url "$base/weights.pth"
+head -c 5000 served/weights.pth > f.pth.part
+expect 0 'of which 5000 were there' f.pth --url "file://$work/served/weights.pth" --sha256 "$right"
+
+# Wrong hashes leave nothing behind, also where the part was not of this file.
+expect 1 "SHA-256 is $right but should be $wrong" h.pth --url "$base/weights.pth" --sha256 "$wrong"
+gone h.pth h.pth.part
+head -c 5000 /dev/zero > h.pth.part
+expect 1 'but should be' h.pth --url "$base/weights.pth" --sha256 "$right"
+gone h.pth h.pth.part
+expect 0 "^$right  h.pth" h.pth --url "$base/weights.pth" --sha256 "$right"
+
+# A name of the list stands for its file, and for its hash.
+expect 1 'but should be 0676ba61' resnet50 --url "$base/weights.pth"
+gone resnet50-0676ba61.pth resnet50-0676ba61.pth.part
+expect 1 'but should be b627a593' resnet34-b627a593.pth --url "$base/weights.pth"
+expect 0 "  dino_deitsmall8_pretrain.pth" dino_vits8 --url "$base/weights.pth"
+expect 2 'has no weights' pixels --url "$base/weights.pth"
+
+# Addresses that lead nowhere.
+expect 1 '404, there is no such file' n.pth --url "$base/nowhere"
+expect 1 'cannot be fetched' n.pth --url http://127.0.0.1:1/weights.pth
+expect 1 'cannot be fetched' n.pth --url "file://$work/nowhere"
+expect 2 'must begin with http' n.pth --url ftp://127.0.0.1/weights.pth
+expect 2 'must begin with http' n.pth --url "$base/to/file://$work/served/weights.pth"
+expect 1 'cannot write' nowhere/n.pth --url "$base/weights.pth"
+expect 2 'must be 64 hexadecimal digits' n.pth --url "$base/weights.pth" --sha256 abc
+expect 2 'address is missing' n.pth
+gone n.pth n.pth.part
+
+# A disk that is full: a sentence, and the part for later.
+(
+	trap '' XFSZ
+	ulimit -f 100
+	"$invar" models pull full.pth --url "$base/weights.pth" > out 2> err
+	echo $? > code
+)
+[ "$(cat code)" = 1 ] && grep -q 'full.pth.part: cannot write: File too large' err ||
+	complain "a full disk: exit $(cat code), $(cat err)"
+gone full.pth
+expect 0 'were there' full.pth --url "$base/weights.pth" --sha256 "$right"
+exit $failed
