@@ -17,9 +17,9 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "file": "ViT-B-16.pt",
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
-$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
+$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors | sed 's/here (.*)/here (...)/'
 > format      safetensors, 1344 bytes
-> encoder     none: run/adapter.safetensors: its tensors are not those of an encoder known here (); see invar models inspect
+> encoder     none: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect
 > tensors     4, 76 values, 304 bytes
 >
 > tensor    type  shape  values
@@ -43,9 +43,8 @@ $ invar models inspect run/adapter.safetensors --json | head -15
 >       "type": "F32",
 >       "shape": [
 >         4
-$ invar models verify run/adapter.safetensors
-! invar: run/adapter.safetensors: its tensors are not those of an encoder known here (); see invar models inspect
-? 1
+$ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
+> invar: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
 ! invar models: run/adapter.safetensors would replace the file itself; name another one
 ? 2
