@@ -41,7 +41,9 @@ static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t
 	size_t channels = inv_convnet_channels(net, x), before;
 	float *weights, *bias;
 
-	if (outputs < channels || !channels) {
+	if (!channels) /* it has failed before */
+		return 0;
+	if (outputs < channels) {
 		inv_convnet_fail(net,
 		                 inv_fail(INVAR_E_MISMATCH,
 		                          "the weights of '%s' make %zu channels of %zu, which "

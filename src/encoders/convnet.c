@@ -171,7 +171,7 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 
 size_t inv_convnet_space(inv_convnet *net, size_t channels)
 {
-	if (net->value_count > INV_MOST_STEPS)
+	if (net->status == INVAR_OK && net->value_count > INV_MOST_STEPS)
 		inv_convnet_fail(net,
 		                 inv_fail(INVAR_E_MISMATCH,
 		                          "%s: has more than %d layers, the most there may be",
