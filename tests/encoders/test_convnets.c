@@ -326,6 +326,16 @@ static void resnet20_equals_pytorch(void **state)
 	check_real(&c, test_need_shared("data/cifar10_resnet20.safetensors"));
 }
 
+/* The file as its author published it, from PyTorch's old days. */
+static void resnet56_equals_pytorch(void **state)
+{
+	static const real_case c = {"cifar10_resnet56", "cifar10_subset.tar.xz", "cifar10",
+	                            "cifar_resnet56.features"};
+
+	(void)state;
+	check_real(&c, test_need_shared("data/cifar10_resnet56-4bfd9763.th"));
+}
+
 /* Made by get_resnet50.py; $INVAR_WEIGHTS is the folder it was put in. */
 static void resnet50_equals_pytorch(void **state)
 {
@@ -355,6 +365,7 @@ int main(void)
 		cmocka_unit_test(missing_extra_and_misshapen_tensors_are_named),
 		cmocka_unit_test(squeezenet_equals_pytorch),
 		cmocka_unit_test(resnet20_equals_pytorch),
+		cmocka_unit_test(resnet56_equals_pytorch),
 		cmocka_unit_test(resnet50_equals_pytorch),
 	};
 
