@@ -26,7 +26,7 @@ struct inv_parameters {
 
 /* Those that are put around a whole network, in the order in which they are nested. */
 static const char *const wrappers[] = {"module.", "model.",        "backbone.", "vit.",
-                                       "dinov2.", "vision_model.", "visual.",   NULL};
+                                       "dinov2.", "dinov2_with_registers.", "vision_model.", "visual.",   NULL};
 
 static bool begins(const char *name, const char *with)
 {
@@ -60,23 +60,24 @@ static int by_name(const void *a, const void *b)
 	return order ? order : x->outside - y->outside;
 }
 
-static invar_status load_config(inv_parameters *p)
+invar_status inv_parameters_beside(const inv_parameters *p, const char *file, json_t **out)
 {
 	const char *path = inv_parameters_path(p), *slash = strrchr(path, '/');
 	char *folder = inv_strdup(slash ? path : ".");
-	char *config = NULL;
+	char *beside = NULL;
 	invar_status st = INVAR_OK;
 
+	*out = NULL;
 	if (folder && slash)
 		folder[slash - path] = '\0';
 	if (folder)
-		config = inv_join(slash == path ? "/" : folder, "config.json");
+		beside = inv_join(slash == path ? "/" : folder, file);
 	inv_free(folder);
-	if (!config)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to look for its config.json", path);
-	if (inv_exists(config))
-		st = inv_json_load(config, &p->config);
-	inv_free(config);
+	if (!beside)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to look for its %s", path, file);
+	if (inv_exists(beside))
+		st = inv_json_load(beside, out);
+	inv_free(beside);
 	return st;
 }
 
@@ -91,7 +92,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its weights", path);
 	p->ctx = ctx;
 	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK)
-		st = load_config(p);
+		st = inv_parameters_beside(p, "config.json", &p->config);
 	if (st == INVAR_OK) {
 		p->count = invar_weights_count(p->weights);
 		p->list = inv_calloc(p->count ? p->count : 1, sizeof *p->list);
@@ -161,6 +162,13 @@ const invar_weight *inv_parameters_find(const inv_parameters *p, const char *for
 	va_end(args);
 	found = length >= 0 && length < (int)sizeof name ? look_up(p, name) : NULL;
 	return found ? found->weight : NULL;
+}
+
+const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const char *name)
+{
+	const parameter *found = look_up(p, name);
+
+	return found && !found->outside ? found->weight : NULL;
 }
 
 size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)

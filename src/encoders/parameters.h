@@ -27,9 +27,14 @@ const char *inv_parameters_path(const inv_parameters *p);
  */
 const json_t *inv_parameters_config(const inv_parameters *p);
 
+/* Another JSON file beside the weights; NULL where there is none; gives. */
+invar_status inv_parameters_beside(const inv_parameters *p, const char *file, json_t **out);
+
 /* A tensor by its name without prefixes, inside or outside; NULL where there is none. */
 const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* The same among those inside alone: CLIP's text side has names like its image side. */
+const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const char *name);
 /* How many of format % 0, 1, 2 … there are in a row: "blocks.%zu.norm1.weight". */
 size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
 

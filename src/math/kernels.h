@@ -58,6 +58,14 @@ typedef struct inv_side {
 	size_t M;
 } inv_side;
 
+/* A layer norm, and what is added to its input once that has been read. */
+typedef struct inv_layer_norm {
+	size_t width;
+	const float *weight, *bias;
+	float eps;
+	const float *then;
+} inv_layer_norm;
+
 struct inv_kernels {
 	/* True where all are finite. */
 	bool (*all_finite)(const float *x, size_t count);
@@ -172,6 +180,18 @@ struct inv_kernels {
 	 */
 	void (*count_upper)(const float *x, size_t count, uint32_t *counts);
 	void (*count_lower)(const float *x, size_t count, uint32_t upper, uint32_t *counts);
+
+	/*
+	 * y = (x - mean) / sqrt(var + eps) weight + bias for each row, var biased; then
+	 * x += n->then where that is not NULL. y may be x without it.
+	 */
+	void (*layer_norm)(const inv_layer_norm *n, size_t rows, size_t x_stride,
+	                   size_t y_stride, float *x, float *y);
+	/* x += bias for each row, rows `stride` floats apart. */
+	void (*add_bias)(const float *bias, size_t rows, size_t width, size_t stride, float *x);
+	/* x = gelu(x + bias): t Phi(t), off by 1e-7 |t| at most; x sigmoid(1.702 x). */
+	void (*bias_gelu)(const float *bias, size_t rows, size_t width, float *x);
+	void (*bias_quick_gelu)(const float *bias, size_t rows, size_t width, float *x);
 };
 
 /* cpu: the context's INV_CPU_* flags. */
@@ -181,5 +201,7 @@ void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
 void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
+void inv_kernels_tokens_ref(struct inv_kernels *k);
+void inv_kernels_tokens_avx2(struct inv_kernels *k);
 
 #endif

@@ -311,4 +311,5 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.count_lower = count_lower_ref,
 	};
 	inv_kernels_sliced_ref(k);
+	inv_kernels_tokens_ref(k);
 }

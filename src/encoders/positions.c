@@ -1,0 +1,112 @@
+/* positions.c - see positions.h. */
+#include "encoders/positions.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static const char *const words[] = {"dino", "hf", "timm"};
+
+inv_pos inv_pos_of(const char *word)
+{
+	return strcmp(word, "timm") == 0 ? INV_POS_TIMM
+	       : strcmp(word, "hf") == 0 ? INV_POS_HF
+	                                 : INV_POS_DINO;
+}
+
+const char *inv_pos_name(inv_pos way)
+{
+	return words[way];
+}
+
+/* DINO's code asks for pixels, so 33 x 32 of patch 8 is resized though it has 4 x 4. */
+bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, size_t h,
+                          size_t w)
+{
+	if (way == INV_POS_TIMM)
+		return rows != grid || cols != grid;
+	return rows * cols != grid * grid || h != w;
+}
+
+static double cubic(double x, double a)
+{
+	x = fabs(x);
+	if (x < 1)
+		return ((a + 2) * x - (a + 3)) * x * x + 1;
+	return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* Output i of n takes `weights` [grid] of the table's rows. */
+static void clamped_weights(size_t grid, double step, size_t i, double *weights)
+{
+	double source = ((double)i + 0.5) * step - 0.5, below = floor(source);
+
+	memset(weights, 0, grid * sizeof *weights);
+	for (int tap = -1; tap <= 2; tap++) {
+		double at = below + tap;
+		size_t clamped = at < 0 ? 0 : at > (double)grid - 1 ? grid - 1 : (size_t)at;
+
+		weights[clamped] += cubic(source - at, -0.75);
+	}
+}
+
+static void antialiased_weights(size_t grid, double step, size_t i, double *weights)
+{
+	double wide = step > 1 ? step : 1, centre = ((double)i + 0.5) * step, sum = 0;
+
+	for (size_t j = 0; j < grid; j++)
+		sum += weights[j] = cubic(((double)j + 0.5 - centre) / wide, -0.5);
+	for (size_t j = 0; j < grid; j++)
+		weights[j] /= sum;
+}
+
+static void axis_weights(inv_pos way, size_t grid, size_t n, double *weights)
+{
+	for (size_t i = 0; i < n; i++)
+		if (way == INV_POS_TIMM)
+			antialiased_weights(grid, (double)grid / (double)n, i, weights + i * grid);
+		else
+			clamped_weights(grid,
+			                (double)grid / ((double)n + (way == INV_POS_DINO ? 0.1 : 0)), i,
+			                weights + i * grid);
+}
+
+/* sums [width] += weight row */
+static void add_row(double weight, const float *row, size_t width, double *sums)
+{
+	for (size_t c = 0; weight != 0 && c < width; c++)
+		sums[c] += weight * row[c];
+}
+
+static void fit_one(const double *down, const double *across, const float *table,
+                    size_t grid, size_t width, double *sums, float *out)
+{
+	memset(sums, 0, width * sizeof *sums);
+	for (size_t u = 0; u < grid; u++)
+		for (size_t v = 0; down[u] != 0 && v < grid; v++)
+			add_row(down[u] * across[v], table + (u * grid + v) * width, width, sums);
+	for (size_t c = 0; c < width; c++)
+		out[c] = (float)sums[c];
+}
+
+invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, size_t width,
+                               size_t rows, size_t cols, float *out)
+{
+	double *down = inv_calloc(rows * grid + cols * grid + width, sizeof *down);
+	double *across, *sums;
+
+	if (!down)
+		return inv_fail(INVAR_E_NOMEM, "no memory for positions of %zu x %zu patches", rows,
+		                cols);
+	across = down + rows * grid;
+	sums = across + cols * grid;
+	axis_weights(way, grid, rows, down);
+	axis_weights(way, grid, cols, across);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < cols; j++)
+			fit_one(down + i * grid, across + j * grid, table, grid, width, sums,
+			        out + (i * cols + j) * width);
+	inv_free(down);
+	return INVAR_OK;
+}

@@ -1,0 +1,54 @@
+/*
+ * vit.h - a vision transformer: its sizes, its switches and its weights.
+ *
+ * One forward pass serves DINO, timm, DINOv2 (layer scale, registers), Hugging Face's
+ * ViT and DINOv2, and CLIP's image side. vit_names.c knows what each of them calls its
+ * tensors and reads them; vit.c runs them.
+ */
+#ifndef INV_VIT_H
+#define INV_VIT_H
+
+#include "base/memory.h"
+#include "encoders/encoder.h"
+#include "encoders/positions.h"
+#include "math/kernels.h"
+
+typedef struct inv_vit_linear {
+	float *weight; /* [out, in] */
+	float *bias;   /* [out]; zeros where the file has none */
+} inv_vit_linear;
+
+/* Layer scale is no step of its own: it is multiplied into out and fc2. */
+typedef struct inv_vit_block {
+	inv_vit_linear norm1, qkv, out, norm2, fc1, fc2;
+} inv_vit_block;
+
+typedef struct inv_vit {
+	size_t patch, channels, width, depth, hidden, heads;
+	size_t registers, grid; /* positions of grid x grid patches were trained */
+	size_t other_positions; /* rows before them: of the class token, of registers too */
+	size_t projected;       /* features after a projection; 0: none */
+	bool pre_norm;          /* a norm before the first block, as CLIP has */
+	bool mean;              /* of the patches, then the norm; else the class token */
+	bool quick;             /* GELU as x sigmoid(1.702 x) */
+	bool one_size;          /* other sizes only if the user says how */
+	float eps;
+	inv_pos pos;
+
+	inv_arena memory;
+	float *class_token, *register_tokens, *positions, *projection /* [out, in] */;
+	inv_vit_linear patches; /* weight [width, channels patch patch] */
+	inv_vit_linear before, after;
+	inv_vit_block *blocks;
+
+	struct inv_kernels kernels;
+	const char *scheme;
+	char normalisation[200];
+} inv_vit;
+
+/* Are there the names of a vision transformer? */
+bool inv_vit_recognise(const inv_parameters *p);
+/* Fills all but kernels. */
+invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
+
+#endif
