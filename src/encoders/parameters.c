@@ -25,8 +25,9 @@ struct inv_parameters {
 };
 
 /* Those that are put around a whole network, in the order in which they are nested. */
-static const char *const wrappers[] = {"module.", "model.",        "backbone.", "vit.",
-                                       "dinov2.", "dinov2_with_registers.", "vision_model.", "visual.",   NULL};
+static const char *const wrappers[] = {"module.",       "model.",  "backbone.",
+                                       "vit.",          "dinov2.", "dinov2_with_registers.",
+                                       "vision_model.", "visual.", NULL};
 
 static bool begins(const char *name, const char *with)
 {

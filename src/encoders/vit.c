@@ -25,8 +25,8 @@
 enum { ROWS = 2400 }; /* of a group at most, if it has more than one image */
 
 typedef struct space {
-	float *x, *y;    /* [n T, D] */
-	float *wide;     /* [n T, max(3 D, hidden, patch)]: patches, then qkv or hidden */
+	float *x, *y;     /* [n T, D] */
+	float *wide;      /* [n T, max(3 D, hidden, patch)]: patches, then qkv or hidden */
 	float *attention; /* what attention needs */
 } space;
 
@@ -43,17 +43,18 @@ typedef struct vit_plan {
 
 static void describe(const inv_vit *v, char *out)
 {
-	int used = snprintf(out, INV_ABOUT,
-	                    "ViT, patch %zu, %zu blocks of width %zu, %zu heads, positions %zu x "
-	                    "%zu as %s fits them",
-	                    v->patch, v->depth, v->width, v->heads, v->grid, v->grid,
-	                    v->pos == INV_POS_DINO ? "DINO"
-	                    : v->pos == INV_POS_HF ? "Hugging Face"
-	                                           : "timm");
+	int used =
+		snprintf(out, INV_ABOUT,
+	             "ViT, patch %zu, %zu blocks of width %zu, %zu heads, positions %zu x "
+	             "%zu as %s fits them",
+	             v->patch, v->depth, v->width, v->heads, v->grid, v->grid,
+	             v->pos == INV_POS_DINO ? "DINO"
+	             : v->pos == INV_POS_HF ? "Hugging Face"
+	                                    : "timm");
 
 	if (v->registers && used < INV_ABOUT)
-		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu registers",
-		                 v->registers);
+		used +=
+			snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu registers", v->registers);
 	if (v->projected && used < INV_ABOUT)
 		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", projected to %zu",
 		                 v->projected);
@@ -152,7 +153,8 @@ static invar_status fill_start(const inv_encoder_plan *p)
 	memcpy(plan->start + d, v->register_tokens, v->registers * d * sizeof(float));
 	for (size_t i = 0; i < v->other_positions * d; i++)
 		plan->start[i] += v->positions[i];
-	if (inv_positions_differ(v->pos, v->grid, plan->rows, plan->cols, p->shape.h, p->shape.w))
+	if (inv_positions_differ(v->pos, v->grid, plan->rows, plan->cols, p->shape.h,
+	                         p->shape.w))
 		st = inv_positions_fit(v->pos, trained, v->grid, d, plan->rows, plan->cols, first);
 	else
 		memcpy(first, trained, patches * d * sizeof(float));
@@ -246,8 +248,8 @@ static void multiply(const pass *r, size_t rows, size_t out, size_t in, const fl
 	                 a, weight, c);
 }
 
-static void norm(const pass *r, inv_vit_linear by, const float *then, size_t rows,
-                 float *x, float *y)
+static void norm(const pass *r, inv_vit_linear by, const float *then, size_t rows, float *x,
+                 float *y)
 {
 	const inv_layer_norm n = {.width = r->v->width,
 	                          .weight = by.weight,
@@ -275,7 +277,8 @@ static void cut_patches(const pass *r, const float *image, float *out)
 static void embed(const pass *r, const float *images)
 {
 	const inv_vit *v = r->v;
-	size_t T = r->plan->tokens, D = v->width, cells = patch_cells(v), first = 1 + v->registers;
+	size_t T = r->plan->tokens, D = v->width, cells = patch_cells(v),
+		   first = 1 + v->registers;
 
 	for (size_t i = 0; i < r->n; i++) {
 		float *patches = r->s.wide, *x = r->s.x + i * T * D;
@@ -384,6 +387,16 @@ static invar_status run_vit(const inv_encoder_plan *p, const float *images, size
 const inv_encoder_kind inv_vit_kind = {
 	.family = "vit",
 	.recognise = inv_vit_recognise,
+	.open = open_vit,
+	.close = close_vit,
+	.plan = plan_vit,
+	.unplan = unplan_vit,
+	.run = run_vit,
+};
+
+const inv_encoder_kind inv_clip_kind = {
+	.family = "clip",
+	.recognise = inv_clip_recognise,
 	.open = open_vit,
 	.close = close_vit,
 	.plan = plan_vit,

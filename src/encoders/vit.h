@@ -46,8 +46,9 @@ typedef struct inv_vit {
 	char normalisation[200];
 } inv_vit;
 
-/* Are there the names of a vision transformer? */
+/* Are there the names of a vision transformer, of CLIP's? */
 bool inv_vit_recognise(const inv_parameters *p);
+bool inv_clip_recognise(const inv_parameters *p);
 /* Fills all but kernels. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
 

@@ -31,8 +31,14 @@ typedef struct scheme {
 	const char *own[MOST_LISTED], *ignored[MOST_LISTED];
 } scheme;
 
-#define HF_OWN {"embeddings.", "encoder.", "layernorm.", "pre_layrnorm.", "post_layernorm."}
-#define HF_IGNORED {"embeddings.mask_token", "embeddings.position_ids"}
+#define HF_OWN                                                                      \
+	{                                                                               \
+		"embeddings.", "encoder.", "layernorm.", "pre_layrnorm.", "post_layernorm." \
+	}
+#define HF_IGNORED                                         \
+	{                                                      \
+		"embeddings.mask_token", "embeddings.position_ids" \
+	}
 
 static const scheme schemes[] = {
 	{.name = "DINO",
@@ -190,7 +196,16 @@ static const scheme *find_scheme(const inv_parameters *p)
 
 bool inv_vit_recognise(const inv_parameters *p)
 {
-	return find_scheme(p) != NULL;
+	const scheme *s = find_scheme(p);
+
+	return s && !s->clip;
+}
+
+bool inv_clip_recognise(const inv_parameters *p)
+{
+	const scheme *s = find_scheme(p);
+
+	return s && s->clip;
 }
 
 /* ---- Sizes
@@ -233,8 +248,8 @@ static invar_status need(const loader *l, const invar_weight **out, unsigned ran
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%s%s' has %u dimensions and %" PRIu64
 		                " values but must have %u and some",
-		                inv_parameters_path(l->p), part, rest, (*out)->rank,
-		                (*out)->cells, rank);
+		                inv_parameters_path(l->p), part, rest, (*out)->rank, (*out)->cells,
+		                rank);
 	return INVAR_OK;
 }
 
@@ -288,7 +303,8 @@ static invar_status size_network(loader *l)
 		return st;
 	find_block(s, l->p, 0, l->block);
 	l->scales = s->scale1 && inv_parameters_find(l->p, "%s%s", l->block, s->scale1);
-	l->qkv_bias = inv_parameters_find(l->p, "%s%sbias", l->block, s->qkv ? s->qkv : s->query);
+	l->qkv_bias =
+		inv_parameters_find(l->p, "%s%sbias", l->block, s->qkv ? s->qkv : s->query);
 	return size_mlp(l);
 }
 
@@ -308,7 +324,8 @@ static const json_t *config_of(const loader *l)
 static invar_status set_heads(loader *l, const invar_encoder *e)
 {
 	inv_vit *v = l->v;
-	json_int_t said = json_integer_value(json_object_get(config_of(l), "num_attention_heads"));
+	json_int_t said =
+		json_integer_value(json_object_get(config_of(l), "num_attention_heads"));
 
 	v->heads = e->opts.heads             ? (size_t)e->opts.heads
 	           : said > 0 && said < 1024 ? (size_t)said
@@ -332,10 +349,11 @@ static invar_status set_activation(loader *l)
 
 	l->v->quick = l->s->clip;
 	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: the config.json beside it has hidden_act '%.60s' but only gelu "
-		                "and quick_gelu are known",
-		                inv_parameters_path(l->p), said);
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: the config.json beside it has hidden_act '%.60s' but only gelu "
+			"and quick_gelu are known",
+			inv_parameters_path(l->p), said);
 	if (said)
 		l->v->quick = strcmp(said, "quick_gelu") == 0;
 	return INVAR_OK;
@@ -390,8 +408,8 @@ static void place_tensors(inv_vit *v)
 
 	v->class_token = inv_arena_take(a, d, sizeof(float));
 	v->register_tokens = inv_arena_take(a, (uint64_t)v->registers * d, sizeof(float));
-	v->positions = inv_arena_take(
-		a, ((uint64_t)v->grid * v->grid + v->other_positions) * d, sizeof(float));
+	v->positions = inv_arena_take(a, ((uint64_t)v->grid * v->grid + v->other_positions) * d,
+	                              sizeof(float));
 	place_linear(a, d, v->channels * v->patch * v->patch, &v->patches);
 	place_linear(a, d, 1, &v->before);
 	place_linear(a, d, 1, &v->after);
@@ -576,7 +594,9 @@ static invar_status take_all(loader *l)
 		st = take_projection(l);
 	for (size_t i = 0; i < MOST_LISTED && l->s->ignored[i]; i++)
 		inv_parameters_ignore(l->p, l->s->ignored[i]);
-	return st == INVAR_OK ? inv_parameters_finish(l->p, "ViT", l->s->own) : st;
+	return st == INVAR_OK
+	           ? inv_parameters_finish(l->p, l->s->clip ? "CLIP" : "ViT", l->s->own)
+	           : st;
 }
 
 /* ---- What images it wants

@@ -35,9 +35,8 @@ static void attend(const inv_attention *a, size_t rows, const float *q, const fl
 		.m = rows, .n = a->tokens, .k = a->width, .transpose_b = true};
 	const inv_matmul_spec mix = {.m = rows, .n = a->width, .k = a->tokens};
 
-	inv_gemm_strided(a->ctx, &weigh,
-	                 &(inv_strides){a->q_stride, a->kv_stride, a->tokens}, false, q, k,
-	                 scores);
+	inv_gemm_strided(a->ctx, &weigh, &(inv_strides){a->q_stride, a->kv_stride, a->tokens},
+	                 false, q, k, scores);
 	for (size_t i = 0; i < rows; i++)
 		softmax_row(a, scores + i * a->tokens);
 	inv_gemm_strided(a->ctx, &mix, &(inv_strides){a->tokens, a->kv_stride, a->out_stride},

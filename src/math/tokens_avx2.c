@@ -72,7 +72,8 @@ static void norm_row(const inv_layer_norm *n, float *x, float *y)
 	float mean = mean_of(x, n->width);
 	float under = variance_of(x, n->width, mean) + n->eps;
 	const __m256 from = _mm256_set1_ps(mean);
-	const __m256 by = _mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(_mm256_set1_ps(under)));
+	const __m256 by =
+		_mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(_mm256_set1_ps(under)));
 
 	for (size_t j = 0; j < n->width; j += LANES) {
 		__m256i on = mask_of(n->width - j);
@@ -83,8 +84,8 @@ static void norm_row(const inv_layer_norm *n, float *x, float *y)
 		                    _mm256_maskload_ps(n->bias + j, on));
 		_mm256_maskstore_ps(y + j, on, z);
 		if (n->then)
-			_mm256_maskstore_ps(
-				x + j, on, _mm256_add_ps(old, _mm256_maskload_ps(n->then + j, on)));
+			_mm256_maskstore_ps(x + j, on,
+			                    _mm256_add_ps(old, _mm256_maskload_ps(n->then + j, on)));
 	}
 }
 
@@ -95,7 +96,8 @@ static void layer_norm_avx2(const inv_layer_norm *n, size_t rows, size_t x_strid
 		norm_row(n, x + i * x_stride, y + i * y_stride);
 }
 
-static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t stride, float *x)
+static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t stride,
+                          float *x)
 {
 	for (size_t i = 0; i < rows; i++, x += stride) {
 		size_t j = 0;
@@ -120,17 +122,17 @@ static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t s
 static inline __m256 gelu_eight(__m256 t)
 {
 	static const float c[] = {
-		0.13092811405658722f,    -0.06532805413007736f,  0.048499591648578644f,
-		-0.039206814020872116f,  0.0321165956556797f,    -0.025746457278728485f,
-		0.019645143300294876f,   -0.013963320292532444f, 0.00965119618922472f,
-		-0.0067153386771678925f, 0.0036589212249964476f, -0.0011864100815728307f,
+		0.13092811405658722f,    -0.06532805413007736f,   0.048499591648578644f,
+		-0.039206814020872116f,  0.0321165956556797f,     -0.025746457278728485f,
+		0.019645143300294876f,   -0.013963320292532444f,  0.00965119618922472f,
+		-0.0067153386771678925f, 0.0036589212249964476f,  -0.0011864100815728307f,
 		0.0008749347180128098f,  -0.0010283689480274916f, 0.0003928584628738463f,
 	};
 	const __m256 end = _mm256_set1_ps(5.4f), start = _mm256_set1_ps(-5.4f);
 	__m256 low = _mm256_cmp_ps(t, start, _CMP_LT_OQ);
 	__m256 x = _mm256_max_ps(start, _mm256_min_ps(end, t)); /* NaN stays one */
-	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps((float)(2 / (5.4 * 5.4))),
-	                           _mm256_set1_ps(-1));
+	__m256 s = _mm256_fmadd_ps(
+		_mm256_mul_ps(x, x), _mm256_set1_ps((float)(2 / (5.4 * 5.4))), _mm256_set1_ps(-1));
 	__m256 y = _mm256_set1_ps(c[14]);
 
 #pragma GCC unroll 14

@@ -29,7 +29,8 @@ static void layer_norm_ref(const inv_layer_norm *n, size_t rows, size_t x_stride
 	}
 }
 
-static void add_bias_ref(const float *bias, size_t rows, size_t width, size_t stride, float *x)
+static void add_bias_ref(const float *bias, size_t rows, size_t width, size_t stride,
+                         float *x)
 {
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < width; j++)

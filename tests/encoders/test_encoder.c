@@ -20,7 +20,8 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	o.encoder = "pixel";
 	assert_int_equal(invar_encoder_open(ctx, NULL, &o, &e), INVAR_E_USE);
 	assert_null(e);
-	test_assert_error("no encoder of invar models list is called 'pixel'; did you mean pixels?");
+	test_assert_error(
+		"no encoder of invar models list is called 'pixel'; did you mean pixels?");
 	o.encoder = "pixels";
 	assert_int_equal(invar_encoder_open(ctx, "w.safetensors", &o, &e), INVAR_E_USE);
 	test_assert_error("takes no weights");

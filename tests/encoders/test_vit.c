@@ -1,0 +1,216 @@
+/*
+ * test_vit.c - vision transformers against the features they must give, positions against
+ * their worked examples, and what must not change a bit: threads.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "encoders/encoder.h"
+#include "encoders/positions.h"
+#include "formats/npy.h"
+#include "golden_encoders.h"
+#include "support.h"
+
+static const char *const families[] = {"dino_vit",  "dinov2",      "timm_vit", "hf_vit",
+                                       "hf_dinov2", "openai_clip", "hf_clip",  NULL};
+
+static invar_context *context_of(unsigned threads, bool plain)
+{
+	invar_context *ctx;
+
+	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+	if (plain)
+		ctx->cpu = 0;
+	return ctx;
+}
+
+/* ---- Features
+ * ----------------------------------------------------------------------------
+ */
+
+static void check_features(const golden_encoder *c, void *user)
+{
+	invar_encoder *e = golden_encoder_open(user, c);
+	double gap = golden_encoder_gap(e, c);
+
+	if (!(gap <= c->tolerance))
+		fail_msg("%s: off by %g where %g is allowed", c->name, gap, c->tolerance);
+	invar_encoder_close(e);
+}
+
+static void features_agree(void **state)
+{
+	invar_context *fast = context_of(2, false), *plain = context_of(2, true);
+
+	(void)state;
+	assert_true(golden_encoders(families, check_features, fast) >= 5);
+	assert_true(golden_encoders(families, check_features, plain) >= 5);
+	invar_context_free(fast);
+	invar_context_free(plain);
+}
+
+enum { MANY = 21 };
+
+/* The first image of a case, moved a little from image to image. */
+static float *make_images(const golden_encoder *c)
+{
+	size_t cells = (size_t)(c->shape[1] * c->shape[2] * c->shape[3]);
+	float *x = malloc(MANY * cells * sizeof *x);
+
+	assert_non_null(x);
+	for (size_t i = 0; i < MANY * cells; i++)
+		x[i] = c->input[i % cells] + 0.01f * (float)(i / cells);
+	return x;
+}
+
+static void run_many(invar_context *ctx, const golden_encoder *c, const float *x,
+                     size_t at_once, float *out)
+{
+	invar_encoder *e = golden_encoder_open(ctx, c);
+	size_t cells = (size_t)(c->shape[1] * c->shape[2] * c->shape[3]);
+
+	for (size_t i = 0; i < MANY; i += at_once) {
+		uint64_t shape[4] = {MANY - i < at_once ? MANY - i : at_once, c->shape[1],
+		                     c->shape[2], c->shape[3]};
+
+		assert_int_equal(invar_encoder_run(e, x + i * cells, shape, out + i * c->width),
+		                 INVAR_OK);
+	}
+	invar_encoder_close(e);
+}
+
+static double largest_gap(const float *a, const float *b, size_t count)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		most = fmax(most, fabs((double)a[i] - b[i]));
+	return most;
+}
+
+/* Bits do not depend on threads, values not on how many images came at once. */
+static void check_threads(const golden_encoder *c, void *user)
+{
+	size_t count = (size_t)(MANY * c->width);
+	float *x = make_images(c), *one = malloc(count * sizeof *one);
+	float *other = malloc(count * sizeof *other);
+
+	(void)user;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		invar_context *ctx = context_of(threads, false);
+
+		run_many(ctx, c, x, MANY, threads == 1 ? one : other);
+		if (threads > 1)
+			assert_memory_equal(one, other, count * sizeof *one);
+		run_many(ctx, c, x, 1, other);
+		assert_true(largest_gap(one, other, count) < 1e-6 + 0.1 * c->tolerance);
+		invar_context_free(ctx);
+	}
+	free(x);
+	free(one);
+	free(other);
+}
+
+static void threads_change_no_bit(void **state)
+{
+	(void)state;
+	assert_true(golden_encoders(families, check_threads, NULL) >= 5);
+}
+
+/* ---- Positions
+ * ---------------------------------------------------------------------------
+ */
+
+static void positions_of_a_wave(void **state)
+{
+	enum { G = 28, N = 12 };
+	static const size_t at[5][2] = {{0, 0}, {0, 11}, {5, 7}, {11, 0}, {11, 11}};
+	static const double dino[] = {0.544355, -0.367074, 0.250623, 0.910138, 0.849329};
+	static const double timm[] = {0.639491, -0.253409, 0.099281, 0.770151, 0.817162};
+	float table[G * G], out[N * N];
+
+	(void)state;
+	for (size_t u = 0; u < G; u++)
+		for (size_t v = 0; v < G; v++)
+			table[u * G + v] = (float)sin(0.3 * (double)u + 0.7 * (double)v);
+	assert_int_equal(inv_positions_fit(INV_POS_DINO, table, G, 1, N, N, out), INVAR_OK);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(fabs(out[at[i][0] * N + at[i][1]] - dino[i]) < 2e-6);
+	assert_int_equal(inv_positions_fit(INV_POS_TIMM, table, G, 1, N, N, out), INVAR_OK);
+	for (size_t i = 0; i < 5; i++)
+		assert_true(fabs(out[at[i][0] * N + at[i][1]] - timm[i]) < 2e-6);
+}
+
+static void positions_stay_where_nothing_changes(void **state)
+{
+	(void)state;
+	assert_false(inv_positions_differ(INV_POS_DINO, 4, 4, 4, 32, 32));
+	assert_true(inv_positions_differ(INV_POS_DINO, 4, 4, 4, 33, 32));
+	assert_true(inv_positions_differ(INV_POS_HF, 4, 2, 8, 16, 64));
+	assert_false(inv_positions_differ(INV_POS_TIMM, 4, 4, 4, 33, 32));
+	assert_true(inv_positions_differ(INV_POS_TIMM, 4, 4, 5, 32, 40));
+}
+
+/* A table of another size, row by row in the file that holds it with the class token. */
+static void positions_of_golden_tables(void **state)
+{
+	static const struct {
+		const char *weights, *name, *expected;
+		inv_pos way;
+		size_t grid, rows, cols, width;
+	} cases[] = {
+		{"dino_vit.safetensors", "pos_embed", "aux_dino_pos_48x40.npy", INV_POS_DINO, 4, 6,
+	     5, 48},
+		{"dinov2.pth", "pos_embed", "aux_dinov2_pos_70x56.npy", INV_POS_DINO, 4, 5, 4, 32},
+		{"dinov2_reg.pth", "pos_embed", "aux_dinov2_reg_pos_70x56.npy", INV_POS_TIMM, 4, 5,
+	     4, 32},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		float table[17 * 48], out[30 * 48], want[31 * 48];
+		char path[1024];
+		const invar_weight *t;
+		invar_weights *w;
+		inv_npy *a;
+		double gap;
+
+		snprintf(path, sizeof path, "golden/encoders/%s", cases[i].weights);
+		assert_int_equal(invar_weights_open(test_ctx, test_need_shared(path), NULL, &w),
+		                 INVAR_OK);
+		assert_non_null(t = invar_weights_find(w, cases[i].name));
+		assert_int_equal(t->cells, 17 * cases[i].width);
+		assert_int_equal(invar_weights_read(w, t, table), INVAR_OK);
+		snprintf(path, sizeof path, "golden/encoders/%s", cases[i].expected);
+		assert_int_equal(inv_npy_open(test_need_shared(path), &a), INVAR_OK);
+		assert_int_equal(
+			inv_npy_read(a, 0, (cases[i].rows * cases[i].cols + 1) * cases[i].width, want),
+			INVAR_OK);
+		assert_int_equal(inv_positions_fit(cases[i].way, table + cases[i].width,
+		                                   cases[i].grid, cases[i].width, cases[i].rows,
+		                                   cases[i].cols, out),
+		                 INVAR_OK);
+		gap = largest_gap(out, want + cases[i].width,
+		                  cases[i].rows * cases[i].cols * cases[i].width);
+		if (!(gap < 3e-6)) /* those tables were fitted in float */
+			fail_msg("%s: off by %g", cases[i].expected, gap);
+		inv_npy_close(a);
+		invar_weights_close(w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(features_agree),
+		cmocka_unit_test(threads_change_no_bit),
+		cmocka_unit_test(positions_of_a_wave),
+		cmocka_unit_test(positions_stay_where_nothing_changes),
+		cmocka_unit_test(positions_of_golden_tables),
+	};
+
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
+}
