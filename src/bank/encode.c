@@ -4,7 +4,8 @@
  * What a bank says of itself is put together first and held against the bank that is
  * there; then each split gets the arrays it misses: clean rows, labels, copies. Images
  * that cannot be read are found before anything is written, so that all arrays of a
- * split have the same rows; which were left out stands in bank.json.
+ * split have the same rows; which were left out stands in bank.json. A split that was
+ * begun and interrupted goes on where its map says (done.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,16 +17,15 @@
 #include "bank/encode_pass.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "formats/npy.h"
 #include "images/ahead.h"
-
-#define MOST_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
 
 typedef struct encoding {
 	inv_encoding of;
-	invar_encode_opts opts;
-	invar_context alone; /* the same context on one thread, for augmenting in blocks */
 	const char *path;
+	json_t *about; /* what bank.json says of all splits */
 	inv_bank_writer *bank;
+	inv_walk *walk;
 } encoding;
 
 static invar_status no_memory(const encoding *k)
@@ -33,183 +33,7 @@ static invar_status no_memory(const encoding *k)
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", k->path);
 }
 
-/* ---- What is encoded, and how ----------------------------------------------------------
- */
-
-/* Native: that of the first image which can be read. */
-static invar_status find_shape(encoding *k)
-{
-	const invar_dataset *d = k->of.dataset;
-	const inv_preparation *p = &k->of.preparation;
-	uint32_t width = 1, height = 1;
-	invar_status st = INVAR_OK;
-
-	for (uint64_t row = 0; !p->side && row < d->splits[0].count; row++) {
-		st = inv_images_measure(d, &d->splits[0], row, &width, &height);
-		if (st == INVAR_OK || !inv_is_broken(st) || !d->opts.skip_broken)
-			break;
-	}
-	k->of.shape.c = p->channels;
-	if (st == INVAR_OK)
-		st = inv_prepared_size(p, height, width, d->text, &k->of.shape.h, &k->of.shape.w);
-	return st;
-}
-
-static invar_status find_width(encoding *k)
-{
-	const invar_encoder *e = k->of.encoder;
-	inv_extent s = k->of.shape;
-	invar_status st = inv_encoder_plan_new(e, s, &k->of.plan);
-
-	k->of.augmented = s;
-	if (st == INVAR_OK && k->of.augment)
-		st = inv_augment_result(k->of.augment, s, &k->of.augmented);
-	if (st == INVAR_OK)
-		st = inv_encoder_plan_new(e, k->of.augmented, &k->of.copy_plan);
-	if (st != INVAR_OK)
-		return st;
-	k->of.width = k->of.plan->width;
-	if (k->of.copy_plan->width != k->of.width)
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"--augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
-			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
-			k->opts.augment, k->of.augmented.w, k->of.augmented.h, s.w, s.h,
-			invar_encoder_name(e), k->of.copy_plan->width, k->of.width);
-	if (k->of.width > MOST_WIDTH)
-		return inv_fail(INVAR_E_USE,
-		                "%s: features of %" PRIu64
-		                " numbers are too wide, at most 2^24 are "
-		                "allowed; give --size N",
-		                k->of.dataset->text, k->of.width);
-	return INVAR_OK;
-}
-
-static invar_status open_augment(encoding *k)
-{
-	const char *spec = k->opts.augment;
-	invar_status st =
-		spec ? invar_augment_parse(&k->alone, spec, &k->of.augment) : INVAR_OK;
-
-	if (st != INVAR_OK)
-		return inv_context(st, "--augment %.100s", spec);
-	if (!spec)
-		return INVAR_OK;
-	k->of.columns = invar_augment_columns(k->of.augment);
-	if (!k->of.pixel_space)
-		inv_augment_pixels(k->of.augment, &k->of.preparation.normalisation);
-	return INVAR_OK;
-}
-
-static invar_status plan(encoding *k, const invar_encode_opts *o)
-{
-	invar_status st = inv_encode_take(o, &k->opts);
-
-	if (st != INVAR_OK ||
-	    (st = inv_encode_check_copies(&k->opts, k->of.dataset)) != INVAR_OK ||
-	    (st = inv_encode_preparation(&k->opts, k->of.encoder, k->of.dataset,
-	                                 &k->of.preparation)) != INVAR_OK)
-		return st;
-	k->of.seed = k->opts.seed;
-	k->of.dtype = strcmp(k->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
-	k->of.pixel_space = strcmp(k->opts.augment_space, "pixel") == 0;
-	if ((st = open_augment(k)) != INVAR_OK || (st = find_shape(k)) != INVAR_OK)
-		return st;
-	if (k->of.pixel_space) {
-		k->of.pending = k->of.preparation.normalisation;
-		st = inv_normalisation_parse("none", &k->of.preparation.normalisation);
-	}
-	return st == INVAR_OK ? find_width(k) : st;
-}
-
-/* ---- What bank.json says ----------------------------------------------------------------
- */
-
-/* 0.1307, not 0.130700007: the shortest digits that give the float again. */
-static json_t *float_json(float value)
-{
-	double scale = 1;
-
-	if (!isfinite(value))
-		return json_null();
-	for (int digits = 0; digits < 12; digits++, scale *= 10) {
-		double rounded = rint((double)value * scale) / scale;
-
-		if ((float)rounded == value)
-			return json_real(rounded);
-	}
-	return json_real((double)value);
-}
-
-static json_t *floats_json(const float *values, size_t count)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < count; i++)
-		if (json_array_append_new(list, float_json(values[i])) != 0) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
-static json_t *preparation_json(const encoding *k)
-{
-	const inv_preparation *p = &k->of.preparation;
-	const inv_normalisation *n = k->of.pixel_space ? &k->of.pending : &p->normalisation;
-	const char *filter = p->filter == INV_BICUBIC ? "bicubic" : "bilinear";
-
-	return json_pack(
-		"{s:i, s:[I, I], s:o, s:o, s:o}", "channels", (int)p->channels, "size",
-		(json_int_t)k->of.shape.h, (json_int_t)k->of.shape.w, "resize",
-		p->side ? json_sprintf("shorter side, %s, centre", filter) : json_null(), "mean",
-		floats_json(n->mean, p->channels), "std", floats_json(n->std, p->channels));
-}
-
-static json_t *columns_json(const invar_augment *a)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < invar_augment_columns(a); i++)
-		if (json_array_append_new(list, json_string(invar_augment_column(a, i))) != 0) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
-static json_t *classes_json(const invar_dataset *d)
-{
-	json_t *list = d->classes.count ? json_array() : json_null();
-
-	for (size_t i = 0; list && i < d->classes.count; i++)
-		if (json_array_append_new(list, inv_json_path(inv_names_at(&d->classes, i))) != 0) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
-}
-
-/* No times, no paths: the same call elsewhere gives the same bytes. */
-static json_t *about_json(const encoding *k)
-{
-	const inv_encoding *of = &k->of;
-	const invar_augment *a = of->augment;
-
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
-	                 invar_encoder_name(of->encoder), "weights_sha256",
-	                 of->encoder->weights_sha256 ? json_string(of->encoder->weights_sha256)
-	                                             : json_null(),
-	                 "preprocess", preparation_json(k), "dtype", k->opts.dtype, "augment",
-	                 a ? json_string(invar_augment_spec(a)) : json_null(), "augment_space",
-	                 a ? json_string(k->opts.augment_space) : json_null(), "augment_params",
-	                 a ? columns_json(a) : json_null(), "seed",
-	                 a ? json_integer((json_int_t)k->opts.seed) : json_null(), "classes",
-	                 classes_json(of->dataset), "source", of->dataset->kind->name);
-}
-
-/* ---- The rows of a split
- * ------------------------------------------------------------------
+/* ---- The rows of a split ---------------------------------------------------------------
  */
 
 typedef struct part {
@@ -217,9 +41,22 @@ typedef struct part {
 	inv_images images;       /* without those that are left out; borrows the rest */
 	uint32_t *index;         /* of its own, NULL where nothing is left out */
 	json_t *left_out;        /* indices */
+	json_t *entry;           /* what bank.json says of it */
+	int64_t *labels;         /* NULL: none */
+	char *map_path;
+	bool begun; /* some blocks are there */
 	inv_finished there;
 	uint64_t copies; /* wanted */
 } part;
+
+static void clear_part(part *p)
+{
+	json_decref(p->left_out);
+	json_decref(p->entry);
+	inv_free(p->index);
+	inv_free(p->labels);
+	inv_free(p->map_path);
+}
 
 /* Only its size is looked at; what cannot be prepared is broken as well. */
 static invar_status look_at(void *user, inv_image *image, const inv_ahead_item *item,
@@ -290,23 +127,31 @@ static invar_status leave_out(encoding *k, part *p)
 	return INVAR_OK;
 }
 
+/* What was left out when the split was begun stays so. */
 static invar_status choose_rows(encoding *k, part *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	json_t *known = json_object_get(entry, "left_out");
+	bool old = p->there.clean || p->begun;
 	invar_status st = INVAR_OK;
 
-	if (p->there.clean && json_is_array(known))
+	if (old && json_is_array(known))
 		p->left_out = json_incref(known);
 	else if (!(p->left_out = json_array()))
 		return no_memory(k);
-	else if (!p->there.clean && k->of.dataset->opts.skip_broken)
+	else if (!old && k->of.dataset->opts.skip_broken)
 		st = find_readable(k, p);
-	return st == INVAR_OK ? leave_out(k, p) : st;
+	if (st == INVAR_OK)
+		st = leave_out(k, p);
+	if (st == INVAR_OK &&
+	    !(p->entry =
+	          json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total, "rows",
+	                    (json_int_t)p->images.count, "left_out", p->left_out)))
+		st = no_memory(k);
+	return st;
 }
 
-/* ---- What is there must fit
- * ----------------------------------------------------------------
+/* ---- What is there must fit ------------------------------------------------------------
  */
 
 static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
@@ -357,40 +202,175 @@ static invar_status check_labels(const encoding *k, const part *p, const int64_t
 	return st;
 }
 
-static invar_status check_part(const encoding *k, const part *p, const int64_t *labels)
+static invar_status check_part(const encoding *k, const part *p)
 {
-	if (p->there.rows != p->images.count)
+	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
+	uint64_t rows = p->there.clean
+	                    ? p->there.rows
+	                    : (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+
+	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has %" PRIu64 " rows but %" PRIu64
 		                " images were chosen; choose the same ones, or make another bank",
-		                k->path, p->split->name, p->there.rows, p->images.count);
-	if (p->there.width != k->of.width)
+		                k->path, p->split->name, rows, p->images.count);
+	if (p->there.clean && p->there.width != k->of.width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has rows of %" PRIu64
 		                " numbers but the encoder gives %" PRIu64,
 		                k->path, p->split->name, p->there.width, k->of.width);
-	return check_labels(k, p, labels);
+	return check_labels(k, p, p->labels);
+}
+
+/* Compares rows that are there with rows as they come out now. */
+typedef struct comparison {
+	const inv_npy *known;
+	float *row;
+} comparison;
+
+static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
+                            const float *out, const float *params)
+{
+	const comparison *c = user;
+	size_t width = c->known->h.shape[1];
+	invar_status st = INVAR_OK;
+
+	(void)array;
+	(void)params;
+	for (size_t i = 0; i < rows && st == INVAR_OK; i++) {
+		const float *now = out + i * width;
+		float *there = c->row + (row + i) * width, most = 0, gap = 0;
+
+		st = inv_npy_read(c->known, (row + i) * width, width, there);
+		for (size_t j = 0; j < width; j++) {
+			most = fmaxf(most, fabsf(there[j]));
+			gap = fmaxf(gap, fabsf(there[j] - now[j]));
+		}
+		if (st == INVAR_OK && gap > 2e-3f * most)
+			st = inv_fail(INVAR_E_MISMATCH,
+			              "%s: its row %" PRIu64
+			              " is another than that of the images now; only the same images "
+			              "can be added to",
+			              c->known->path, row + i);
+	}
+	return st;
+}
+
+/*
+ * Clean rows that are there must come out again, or the others would belong to other
+ * images. The first group tells; float16 and other processors move the last digits.
+ */
+static invar_status check_known(encoding *k, const part *p, const char *name)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	inv_walk_plan plan = {.images = &p->images,
+	                      .count =
+	                          p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
+	                      .copy = {INVAR_CLEAN},
+	                      .arrays = 1,
+	                      .put = compare};
+	comparison c = {0};
+	inv_npy *known = NULL;
+	invar_status st = path ? inv_npy_open(path, &known) : no_memory(k);
+
+	c.known = known;
+	plan.user = &c;
+	if (st == INVAR_OK && !(c.row = inv_alloc(plan.count * k->of.width * sizeof *c.row)))
+		st = no_memory(k);
+	if (st == INVAR_OK)
+		st = inv_walk_run(k->walk, &plan);
+	inv_npy_close(known);
+	inv_free(c.row);
+	inv_free(path);
+	return st;
+}
+
+/* ---- What rows belong to ---------------------------------------------------------------
+ */
+
+static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
+                                        "seed"};
+
+/* By everything that they follow from; clean rows do not follow from the SPEC. */
+static invar_status belong(const encoding *k, const part *p, bool clean,
+                           char hex[INV_SHA256_HEX])
+{
+	char labels[INV_SHA256_HEX] = "";
+	json_t *about = json_copy(k->about), *all;
+	char *text;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; clean && i < sizeof of_copies / sizeof *of_copies; i++)
+		json_object_del(about, of_copies[i]);
+	if (p->labels)
+		st = inv_sha256(p->labels, p->images.count * sizeof *p->labels, labels);
+	all = json_pack("{s:o, s:O, s:s, s:I}", "about", about, "split", p->entry, "labels",
+	                labels, "width", (json_int_t)k->of.width);
+	text = all ? inv_json_text(all, 0) : NULL;
+	json_decref(all);
+	if (st == INVAR_OK)
+		st = text ? inv_sha256(text, strlen(text), hex) : no_memory(k);
+	inv_free(text);
+	return st;
+}
+
+/* The map of a split, with what each array to be filled belongs to. */
+static invar_status open_map(const encoding *k, const part *p, size_t from, inv_done **out)
+{
+	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
+	invar_status st = inv_done_open(p->map_path, p->images.count, p->copies + 1, out);
+
+	if (st == INVAR_OK)
+		st = belong(k, p, true, clean);
+	if (st == INVAR_OK)
+		st = belong(k, p, false, copies);
+	for (size_t i = from; i <= p->copies && st == INVAR_OK; i++)
+		st = inv_done_expect(*out, i, i ? copies : clean);
+	return st;
 }
 
 /* ---- One split
- * ----------------------------------------------------------------------------
+ * ---------------------------------------------------------------------------
  */
 
-static invar_status open_arrays(encoding *k, const part *p, inv_pass *pass)
+static bool is_complete(const inv_done *map, size_t i)
+{
+	for (uint64_t b = 0; b < inv_done_blocks(map); b++)
+		if (!inv_done_has(map, i, b))
+			return false;
+	return true;
+}
+
+/* Its parameters were finished a moment before the program ended. */
+static bool has_params(const encoding *k, const part *p, const inv_pass *pass, int32_t copy)
 {
 	char name[INV_ARRAY_NAME];
-	invar_status st = INVAR_OK;
+	char *path =
+		inv_bank_writer_path(k->bank, p->split->name, inv_array_name(copy, true, name));
+	bool there = path && inv_exists(path) && is_complete(pass->map, (size_t)(copy + 1));
 
-	for (size_t i = 0; i < pass->arrays && st == INVAR_OK; i++) {
-		inv_pass_array *a = &pass->array[i];
+	inv_free(path);
+	return there;
+}
 
-		st = inv_rows_create(k->bank, p->split->name, inv_array_name(a->copy, false, name),
-		                     k->of.dtype, p->images.count, k->of.width, &a->rows);
-		if (st == INVAR_OK && a->copy != INVAR_CLEAN && k->of.columns)
-			st = inv_rows_create(k->bank, p->split->name,
-			                     inv_array_name(a->copy, true, name), INV_F32,
-			                     p->images.count, k->of.columns, &a->params);
+static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
+                               inv_pass_array *a)
+{
+	size_t number = (size_t)(a->copy + 1);
+	char name[INV_ARRAY_NAME];
+	bool kept = inv_done_any(pass->map, number), params = kept;
+	invar_status st =
+		inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, false, name),
+	                  k->of.dtype, p->images.count, k->of.width, &kept, &a->rows);
+
+	if (st == INVAR_OK && a->copy != INVAR_CLEAN && k->of.columns &&
+	    !has_params(k, p, pass, a->copy)) {
+		st = inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
+		                   INV_F32, p->images.count, k->of.columns, &params, &a->params);
+		kept = kept && params;
 	}
+	if (st == INVAR_OK && !kept)
+		inv_done_forget(pass->map, number);
 	return st;
 }
 
@@ -399,6 +379,7 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 {
 	for (size_t i = 0; i < pass->arrays; i++) {
 		inv_pass_array *a = &pass->array[i];
+		bool keep = inv_done_any(pass->map, (size_t)(a->copy + 1));
 
 		if (st == INVAR_OK && a->params) {
 			st = inv_rows_finish(a->params);
@@ -408,8 +389,8 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 			st = inv_rows_finish(a->rows);
 			a->rows = NULL;
 		}
-		inv_rows_abandon(a->params);
-		inv_rows_abandon(a->rows);
+		inv_rows_leave(a->params, keep);
+		inv_rows_leave(a->rows, keep);
 	}
 	return st;
 }
@@ -421,77 +402,108 @@ static invar_status run_passes(encoding *k, const part *p, inv_pass *pass)
 
 	pass->total = ((uint64_t)((int64_t)p->copies - copy)) * p->images.count;
 	while (st == INVAR_OK && copy < (int64_t)p->copies) {
-		for (pass->arrays = 0; pass->arrays < INV_PASS_ARRAYS && copy < (int64_t)p->copies;
-		     copy++)
-			pass->array[pass->arrays++] = (inv_pass_array){.copy = (int32_t)copy};
-		st = open_arrays(k, p, pass);
+		for (pass->arrays = 0;
+		     pass->arrays < INV_WALK_ARRAYS && copy < (int64_t)p->copies && st == INVAR_OK;
+		     copy++) {
+			inv_pass_array *a = &pass->array[pass->arrays++];
+
+			*a = (inv_pass_array){.copy = (int32_t)copy};
+			st = open_array(k, p, pass, a);
+		}
 		if (st == INVAR_OK)
 			st = inv_pass_run(pass);
 		st = close_arrays(pass, st);
-		pass->known = NULL; /* it is looked at once */
 	}
 	return st;
 }
 
+/* Copies that an earlier run began and this one does not want. */
+static invar_status drop_others(const encoding *k, const part *p, const inv_done *map)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = p->copies + 1; i < inv_done_arrays(map) && st == INVAR_OK; i++) {
+		char name[INV_ARRAY_NAME];
+
+		st = inv_rows_drop(k->bank, p->split->name,
+		                   inv_array_name((int32_t)i - 1, false, name));
+		if (st == INVAR_OK)
+			st = inv_rows_drop(k->bank, p->split->name,
+			                   inv_array_name((int32_t)i - 1, true, name));
+	}
+	return st;
+}
+
+static invar_status check_images(encoding *k, const part *p, const inv_done *map)
+{
+	if (p->there.clean)
+		return check_known(k, p, "clean.npy");
+	if (!inv_done_has(map, 0, 0))
+		return INVAR_OK;
+	return check_known(k, p, "clean.npy.part");
+}
+
 static invar_status fill(encoding *k, part *p)
 {
-	char stage[80], *clean = inv_bank_writer_path(k->bank, p->split->name, "clean.npy");
-	inv_pass pass = {.of = &k->of, .images = &p->images, .stage = stage};
+	char stage[96];
+	inv_pass pass = {.of = &k->of, .walk = k->walk, .images = &p->images, .stage = stage};
+	size_t from = p->there.clean ? (size_t)p->there.copies + 1 : 0;
 	double began = inv_wall_seconds(), seconds;
-	inv_npy *known = NULL;
-	invar_status st = clean ? INVAR_OK : no_memory(k);
+	invar_status st = open_map(k, p, from, &pass.map);
 
-	snprintf(stage, sizeof stage, "encode %.60s", p->split->name);
-	if (st == INVAR_OK && p->there.clean)
-		st = inv_npy_open(clean, &known);
-	pass.known = known;
+	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " copies", p->split->name,
+	         p->copies);
+	if (st == INVAR_OK)
+		st = check_images(k, p, pass.map);
 	if (st == INVAR_OK)
 		st = run_passes(k, p, &pass);
 	seconds = inv_wall_seconds() - began;
 	if (st == INVAR_OK)
+		st = drop_others(k, p, pass.map);
+	inv_done_close(pass.map, st == INVAR_OK);
+	if (st == INVAR_OK)
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: %" PRIu64 " images, %" PRIu64 " copies; %" PRIu64
 		        " encoded, %.0f a second",
-		        p->split->name, p->images.count, p->copies, pass.done,
-		        (double)pass.done / (seconds > 0 ? seconds : 1));
-	inv_npy_close(known);
-	inv_free(clean);
+		        p->split->name, p->images.count, p->copies, pass.encoded,
+		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
 	return st;
 }
 
-static invar_status begin(encoding *k, const part *p, const int64_t *labels)
+static invar_status begin(encoding *k, const part *p)
 {
-	json_t *entry = json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total,
-	                          "rows", (json_int_t)p->images.count, "left_out", p->left_out);
 	invar_status st =
-		entry ? inv_bank_writer_begin(k->bank, p->split->name, entry, p->copies > 0)
-			  : no_memory(k);
+		inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
 
-	json_decref(entry);
-	if (st == INVAR_OK && labels && !p->there.clean)
-		st = inv_bank_writer_labels(k->bank, p->split->name, labels, p->images.count);
+	if (st == INVAR_OK && p->labels && !p->there.clean)
+		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
+	if (st == INVAR_OK && p->begun)
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: goes on where it was interrupted",
+		        p->split->name);
 	return st;
 }
 
 static invar_status encode_part(encoding *k, part *p)
 {
-	int64_t *labels = NULL;
 	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
 
-	if (st == INVAR_OK)
-		st = choose_rows(k, p);
-	if (st == INVAR_OK)
-		st = read_labels(k, p, &labels);
-	if (st == INVAR_OK && p->there.clean)
-		st = check_part(k, p, labels);
+	if (st == INVAR_OK &&
+	    !(p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part")))
+		st = no_memory(k);
+	if (st != INVAR_OK)
+		return st;
+	p->begun = inv_done_is_begun(p->map_path);
+	if ((st = choose_rows(k, p)) == INVAR_OK)
+		st = read_labels(k, p, &p->labels);
+	if (st == INVAR_OK && (p->there.clean || p->begun))
+		st = check_part(k, p);
 	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: is there already, with %" PRIu64 " copies; nothing to do",
 		        p->split->name, p->there.copies);
-	} else if (st == INVAR_OK && (st = begin(k, p, labels)) == INVAR_OK) {
+	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
 		st = fill(k, p);
 	}
-	inv_free(labels);
 	return st;
 }
 
@@ -502,11 +514,11 @@ static invar_status encode_splits(encoding *k)
 
 	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++) {
 		part p = {.split = &d->splits[i],
-		          .copies = inv_encode_copies(&k->opts, d->splits[i].name)};
+		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name)};
 
-		st = encode_part(k, &p);
-		json_decref(p.left_out);
-		inv_free(p.index);
+		if ((st = inv_encoding_check_weights(&k->of)) == INVAR_OK)
+			st = encode_part(k, &p);
+		clear_part(&p);
 	}
 	return st;
 }
@@ -514,25 +526,20 @@ static invar_status encode_splits(encoding *k)
 invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                           const invar_encode_opts *o, const char *bank)
 {
-	encoding k = {
-		.of = {.ctx = e->ctx, .encoder = e, .dataset = d}, .alone = *e->ctx, .path = bank};
-	const char *sha256;
-	json_t *about = NULL;
-	invar_status st = invar_encoder_sha256(e, &sha256);
+	encoding k = {.path = bank};
+	invar_status st = inv_encoding_open(e, d, o, &k.of);
 
-	k.alone.threads = 1;
-	if (st == INVAR_OK)
-		st = plan(&k, o);
-	if (st == INVAR_OK && !(about = about_json(&k)))
+	if (st == INVAR_OK && !(k.about = inv_encoding_json(&k.of)))
 		st = no_memory(&k);
 	if (st == INVAR_OK)
-		st = inv_bank_writer_open(bank, about, &k.bank);
+		st = inv_bank_writer_open(bank, k.about, &k.bank);
+	if (st == INVAR_OK)
+		st = inv_walk_new(&k.of, &k.walk);
 	if (st == INVAR_OK)
 		st = encode_splits(&k);
-	json_decref(about);
+	inv_walk_free(k.walk);
 	inv_bank_writer_close(k.bank);
-	invar_augment_close(k.of.augment);
-	inv_encoder_plan_free(k.of.plan);
-	inv_encoder_plan_free(k.of.copy_plan);
+	json_decref(k.about);
+	inv_encoding_close(&k.of);
 	return st;
 }

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "bank/done.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "formats/npy.h"
@@ -43,8 +45,24 @@ static bool ends_in(const char *text, const char *end)
 }
 
 typedef struct contents {
-	bool split, other; /* some split with clean rows; anything else but *.part */
+	bool split, other; /* some split, finished or begun; anything else but *.part */
 } contents;
+
+static invar_status look_at(const char *path, const char *name, contents *out)
+{
+	char *folder = inv_join(path, name), *clean = NULL, *map = NULL;
+
+	if (folder && (clean = inv_join(folder, "clean.npy")))
+		map = inv_join(folder, "done.part");
+	if (map && (inv_exists(clean) || inv_done_is_begun(map)))
+		out->split = true;
+	else if (!ends_in(name, ".part"))
+		out->other = true;
+	inv_free(folder);
+	inv_free(clean);
+	inv_free(map);
+	return map ? INVAR_OK : no_memory(path);
+}
 
 static invar_status look_into(const char *path, contents *out)
 {
@@ -55,22 +73,9 @@ static invar_status look_into(const char *path, contents *out)
 	*out = (contents){0};
 	if (!dir)
 		return inv_fail_errno(path, "cannot read the folder");
-	while (st == INVAR_OK && (entry = readdir(dir))) {
-		char *folder, *clean;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		folder = inv_join(path, entry->d_name);
-		clean = folder ? inv_join(folder, "clean.npy") : NULL;
-		if (!clean)
-			st = no_memory(path);
-		else if (inv_exists(clean))
-			out->split = true;
-		else if (!ends_in(entry->d_name, ".part"))
-			out->other = true;
-		inv_free(folder);
-		inv_free(clean);
-	}
+	while (st == INVAR_OK && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			st = look_at(path, entry->d_name, out);
 	closedir(dir);
 	return st;
 }
@@ -375,7 +380,7 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 struct inv_rows {
 	inv_npy_writer *npy;
 	char *path;
-	uint64_t width, done;
+	uint64_t width;
 };
 
 const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME])
@@ -394,49 +399,93 @@ static void free_rows(inv_rows *r)
 	inv_free(r);
 }
 
-void inv_rows_abandon(inv_rows *r)
+void inv_rows_leave(inv_rows *r, bool keep)
 {
 	if (!r)
 		return;
-	inv_npy_abort(r->npy);
+	if (keep)
+		inv_npy_leave(r->npy);
+	else
+		inv_npy_abort(r->npy);
 	free_rows(r);
 }
 
-invar_status inv_rows_create(const inv_bank_writer *w, const char *split, const char *name,
-                             inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out)
+static char *part_of(const char *path)
+{
+	size_t room = strlen(path) + 6;
+	char *part = inv_alloc(room);
+
+	if (part)
+		snprintf(part, room, "%s.part", path);
+	return part;
+}
+
+/* The array that was begun, if it has the shape that is wanted now. */
+static bool can_be_kept(const char *part, inv_dtype dtype, const uint64_t shape[2])
+{
+	inv_npy *there = NULL;
+	bool same = inv_exists(part) && inv_npy_open(part, &there) == INVAR_OK &&
+	            there->h.dtype == dtype && there->h.rank == 2 &&
+	            there->h.shape[0] == shape[0] && there->h.shape[1] == shape[1];
+
+	inv_npy_close(there);
+	return same;
+}
+
+invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
+                           inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
+                           inv_rows **out)
 {
 	uint64_t shape[2] = {rows, width};
 	inv_rows *r = inv_calloc(1, sizeof *r);
+	char *part = NULL;
 	invar_status st;
 
 	*out = NULL;
-	if (!r || !(r->path = inv_bank_writer_path(w, split, name))) {
-		inv_free(r);
+	if (r && (r->path = inv_bank_writer_path(w, split, name)))
+		part = part_of(r->path);
+	if (!part) {
+		inv_rows_leave(r, true);
 		return no_memory(w->path);
 	}
 	r->width = width;
-	st = inv_npy_create(r->path, dtype, 2, shape, &r->npy);
+	*kept = *kept && can_be_kept(part, dtype, shape);
+	st = inv_npy_take_up(r->path, dtype, 2, shape, *kept, &r->npy);
+	inv_free(part);
 	if (st != INVAR_OK) {
-		inv_rows_abandon(r);
+		inv_rows_leave(r, true);
 		return st;
 	}
 	*out = r;
 	return INVAR_OK;
 }
 
-invar_status inv_rows_put(inv_rows *r, const float *data, uint64_t rows)
+invar_status inv_rows_drop(const inv_bank_writer *w, const char *split, const char *name)
 {
-	invar_status st;
+	char *path = inv_bank_writer_path(w, split, name), *part = path ? part_of(path) : NULL;
+	invar_status st = part ? INVAR_OK : no_memory(w->path);
 
+	if (st == INVAR_OK && inv_exists(part) && unlink(part) != 0)
+		st = inv_fail_errno(part, "cannot remove");
+	inv_free(path);
+	inv_free(part);
+	return st;
+}
+
+invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows)
+{
 	for (uint64_t i = 0; i < rows * r->width; i++)
 		if (!isfinite(data[i]))
 			return inv_fail(INVAR_E_NUMERIC,
 			                "%s: its element [%" PRIu64 ", %" PRIu64 "] would be %s",
-			                r->path, r->done + i / r->width, i % r->width,
+			                r->path, first + i / r->width, i % r->width,
 			                isnan(data[i]) ? "NaN" : "Inf");
-	st = inv_npy_put(r->npy, data, rows * r->width);
-	r->done += rows;
-	return st;
+	return inv_npy_put_at(r->npy, first * r->width, data, rows * r->width);
+}
+
+invar_status inv_rows_sync(inv_rows *r)
+{
+	return inv_npy_sync(r->npy);
 }
 
 invar_status inv_rows_finish(inv_rows *r)

@@ -8,6 +8,8 @@
  *      aug/NNN.npy that its copy is.
  *   3. What is there is not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on where files lie.
+ *   5. An array that is not complete stands in its .part file, and the split's done.part
+ *      says how far it is (done.h); the next run takes both up.
  */
 #ifndef INV_BANK_WRITE_H
 #define INV_BANK_WRITE_H
@@ -22,7 +24,7 @@ typedef struct inv_bank_writer inv_bank_writer;
 /*
  * Makes the folder, or takes up the bank that is there if `about` agrees with what it
  * says of itself; null agrees with anything where copies are described. A bank without a
- * single split says nothing yet.
+ * single split, finished or begun, says nothing yet.
  */
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
                                   inv_bank_writer **out);
@@ -61,13 +63,21 @@ const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME])
 
 typedef struct inv_rows inv_rows;
 
-/* float32 or float16; the room on the disk is reserved now. */
-invar_status inv_rows_create(const inv_bank_writer *w, const char *split, const char *name,
-                             inv_dtype dtype, uint64_t rows, uint64_t width,
-                             inv_rows **out);
-/* The next rows, in order. NaN and Inf are refused by file, row and column. */
-invar_status inv_rows_put(inv_rows *r, const float *data, uint64_t rows);
-invar_status inv_rows_finish(inv_rows *r); /* frees r; fails if rows are missing */
-void inv_rows_abandon(inv_rows *r);        /* frees r; accepts NULL */
+/*
+ * float32 or float16; the room on the disk is reserved now. With `kept` true, what its part
+ * file holds stays, if there is one of this shape; *kept says whether it does.
+ */
+invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
+                           inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
+                           inv_rows **out);
+/*
+ * Rows at their place, from any thread. NaN and Inf are refused by file, row and column.
+ */
+invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows);
+invar_status inv_rows_sync(inv_rows *r);     /* what was put is on the disk */
+invar_status inv_rows_finish(inv_rows *r);   /* frees r; every row was put */
+void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
+/* Removes the part file of an array that nobody will take up. */
+invar_status inv_rows_drop(const inv_bank_writer *w, const char *split, const char *name);
 
 #endif

@@ -119,7 +119,7 @@ static invar_status reserve(inv_writer *w, uint64_t bytes)
  * Opens and locks the part file. Its name may be renamed away between the two by
  * a writer that was faster; then the lock is on the wrong file, and we try again.
  */
-static invar_status open_part(inv_writer *w)
+static invar_status open_part(inv_writer *w, bool keep)
 {
 	struct stat ours, named;
 
@@ -137,7 +137,9 @@ static invar_status open_part(inv_writer *w)
 			break;
 		close(w->fd);
 	}
-	return ftruncate(w->fd, 0) == 0 ? INVAR_OK : inv_fail_errno(w->path, "cannot write");
+	if (keep || ftruncate(w->fd, 0) == 0)
+		return INVAR_OK;
+	return inv_fail_errno(w->path, "cannot write");
 }
 
 /* A link stands for what it points to; only a regular file can be replaced. */
@@ -186,7 +188,7 @@ invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
 	st = name_part(w, path);
 	if (st == INVAR_OK)
-		st = open_part(w);
+		st = open_part(w, false);
 	if (st == INVAR_OK)
 		st = reserve(w, bytes);
 	if (st != INVAR_OK) {
@@ -195,6 +197,69 @@ invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 	}
 	*out = w;
 	return INVAR_OK;
+}
+
+/* Where nothing can be reserved, the file has its size all the same. */
+static invar_status set_size(const inv_writer *w, uint64_t bytes)
+{
+	return ftruncate(w->fd, (off_t)bytes) == 0
+	           ? INVAR_OK
+	           : inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
+}
+
+invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
+                                inv_writer **out)
+{
+	inv_writer *w = inv_calloc(1, sizeof *w);
+	invar_status st;
+
+	*out = NULL;
+	if (!w)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+	st = name_part(w, path);
+	if (st == INVAR_OK)
+		st = open_part(w, keep);
+	if (st == INVAR_OK)
+		st = reserve(w, bytes);
+	if (st == INVAR_OK)
+		st = set_size(w, bytes);
+	if (st == INVAR_OK)
+		*out = w;
+	else if (keep)
+		inv_writer_leave(w);
+	else
+		inv_writer_abort(w);
+	return st;
+}
+
+invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes)
+{
+	const char *from = data;
+
+	while (bytes) {
+		ssize_t done = pwrite(w->fd, from, bytes, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0)
+			return inv_fail_errno(w->path, "cannot write");
+		from += done;
+		at += (uint64_t)done;
+		bytes -= (size_t)done;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_writer_sync(inv_writer *w)
+{
+	return fdatasync(w->fd) == 0 ? INVAR_OK
+	                             : inv_fail_errno(w->path, "cannot flush to disk");
+}
+
+void inv_writer_leave(inv_writer *w)
+{
+	if (w)
+		free_writer(w);
 }
 
 static invar_status write_all(inv_writer *w, const char *data, size_t bytes)

@@ -6,7 +6,8 @@
  *      renamed to PATH, and the folder is flushed.
  *   2. A killed program leaves the old PATH or the new one, and perhaps a
  *      PATH.part that the next save replaces.
- *   3. A failed save removes its PATH.part and leaves PATH as it was.
+ *   3. A failed save removes its PATH.part and leaves PATH as it was, unless the part
+ *      was begun to be taken up again.
  *   4. Of two programs that save the same PATH at once, the second fails.
  */
 #ifndef INV_FILE_H
@@ -26,6 +27,17 @@ invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes);
 /* Both free the writer; commit removes the part file if it fails. */
 invar_status inv_writer_commit(inv_writer *w);
 void inv_writer_abort(inv_writer *w);
+
+/*
+ * A file of known size that is filled at any place, by one program after the other if
+ * need be. With `keep` what its PATH.part holds stays; it must have `bytes` bytes then.
+ */
+invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
+                                inv_writer **out);
+/* Of such a file, from any thread. */
+invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes);
+invar_status inv_writer_sync(inv_writer *w); /* what was put is on the disk */
+void inv_writer_leave(inv_writer *w);        /* frees the writer; the part file stays */
 
 invar_status inv_file_save(const char *path, const void *data, size_t bytes);
 

@@ -93,4 +93,16 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 invar_status inv_npy_commit(inv_npy_writer *w);
 void inv_npy_abort(inv_npy_writer *w);
 
+/*
+ * An atomic file that is filled at any place, by one program after the other if need be:
+ * with `keep` the data of its PATH.part stay, which is an array of this shape then.
+ */
+invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
+                             const uint64_t *shape, bool keep, inv_npy_writer **out);
+/* Of such a file, elements first … first+count-1; from any thread. */
+invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
+                            size_t count);
+invar_status inv_npy_sync(inv_npy_writer *w);
+void inv_npy_leave(inv_npy_writer *w); /* frees w; the part file stays */
+
 #endif

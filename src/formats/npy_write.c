@@ -23,6 +23,7 @@ struct inv_npy_writer {
 	char *name;
 	inv_dtype dtype;
 	uint64_t cells, done;
+	uint64_t data_from; /* of a file that is filled at any place */
 	uint16_t half[BLOCK];
 };
 
@@ -115,18 +116,15 @@ static invar_status check_what(const char *name, inv_dtype dtype, unsigned rank,
 	return INVAR_OK;
 }
 
-/* path or fd, the other one is NULL or -1. */
-static invar_status create(const char *path, int fd, const char *name, inv_dtype dtype,
-                           unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+static invar_status new_writer(const char *name, int fd, inv_dtype dtype, unsigned rank,
+                               const uint64_t *shape, inv_npy_writer **out)
 {
-	char header[HEADER];
 	inv_npy_writer *w;
 	uint64_t cells;
-	size_t bytes;
-	invar_status st;
+	invar_status st = check_what(name, dtype, rank, shape, &cells);
 
 	*out = NULL;
-	if ((st = check_what(name, dtype, rank, shape, &cells)) != INVAR_OK)
+	if (st != INVAR_OK)
 		return st;
 	w = inv_calloc(1, sizeof *w);
 	if (!w || !(w->name = inv_strdup(name))) {
@@ -136,9 +134,25 @@ static invar_status create(const char *path, int fd, const char *name, inv_dtype
 	w->fd = fd;
 	w->dtype = dtype;
 	w->cells = cells;
+	*out = w;
+	return INVAR_OK;
+}
+
+/* path or fd, the other one is NULL or -1. */
+static invar_status create(const char *path, int fd, const char *name, inv_dtype dtype,
+                           unsigned rank, const uint64_t *shape, inv_npy_writer **out)
+{
+	char header[HEADER];
+	inv_npy_writer *w;
+	size_t bytes;
+	invar_status st = new_writer(name, fd, dtype, rank, shape, &w);
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
 	bytes = make_header(dtype, rank, shape, header);
 	if (path)
-		st = inv_writer_open(path, bytes + cells * inv_dtype_size(dtype), &w->file);
+		st = inv_writer_open(path, bytes + w->cells * inv_dtype_size(dtype), &w->file);
 	if (st == INVAR_OK)
 		st = write_bytes(w, header, bytes);
 	if (st != INVAR_OK) {
@@ -174,23 +188,28 @@ static invar_status check_put(const inv_npy_writer *w, bool integers, size_t cou
 }
 
 /* A finite number that float16 cannot hold would silently become Inf. */
+static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float *data,
+                           size_t count, uint16_t *half)
+{
+	for (size_t i = 0; i < count; i++) {
+		half[i] = inv_float_to_half(data[i]);
+		if ((half[i] & 0x7fff) == 0x7c00 && !isinf(data[i]))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "%s: element %" PRIu64 " is %.9g, float16 holds at most 65504",
+			                w->name, first + i, (double)data[i]);
+	}
+	return INVAR_OK;
+}
+
 static invar_status put_half(inv_npy_writer *w, const float *data, size_t count)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t done = 0, n; done < count && st == INVAR_OK; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
-		for (size_t i = 0; i < n; i++) {
-			float x = data[done + i];
-
-			w->half[i] = inv_float_to_half(x);
-			if ((w->half[i] & 0x7fff) == 0x7c00 && !isinf(x))
-				return inv_fail(INVAR_E_NUMERIC,
-				                "%s: element %" PRIu64
-				                " is %.9g, float16 holds at most 65504",
-				                w->name, w->done + done + i, (double)x);
-		}
-		st = write_bytes(w, w->half, n * sizeof *w->half);
+		st = narrow(w, w->done + done, data + done, n, w->half);
+		if (st == INVAR_OK)
+			st = write_bytes(w, w->half, n * sizeof *w->half);
 	}
 	return st;
 }
@@ -216,6 +235,68 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 	w->done += count;
 	return write_bytes(w, data, count * sizeof *data);
 }
+
+/* ---- At any place --------------------------------------------------------------------
+ */
+
+invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
+                             const uint64_t *shape, bool keep, inv_npy_writer **out)
+{
+	char header[HEADER];
+	inv_npy_writer *w;
+	invar_status st = new_writer(path, -1, dtype, rank, shape, &w);
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	w->done = w->cells; /* what is missing is not known here */
+	w->data_from = make_header(dtype, rank, shape, header);
+	st = inv_writer_take_up(path, w->data_from + w->cells * inv_dtype_size(dtype), keep,
+	                        &w->file);
+	if (st == INVAR_OK && !keep)
+		st = inv_writer_put_at(w->file, 0, header, w->data_from);
+	if (st != INVAR_OK) {
+		inv_npy_abort(w);
+		return st;
+	}
+	*out = w;
+	return INVAR_OK;
+}
+
+invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
+                            size_t count)
+{
+	uint64_t at = w->data_from + first * inv_dtype_size(w->dtype);
+	uint16_t half[BLOCK];
+	invar_status st = INVAR_OK;
+
+	if (w->dtype == INV_F32)
+		return inv_writer_put_at(w->file, at, data, count * sizeof *data);
+	for (size_t done = 0, n; done < count && st == INVAR_OK; done += n) {
+		n = count - done < BLOCK ? count - done : BLOCK;
+		st = narrow(w, first + done, data + done, n, half);
+		if (st == INVAR_OK)
+			st = inv_writer_put_at(w->file, at + done * sizeof *half, half,
+			                       n * sizeof *half);
+	}
+	return st;
+}
+
+invar_status inv_npy_sync(inv_npy_writer *w)
+{
+	return inv_writer_sync(w->file);
+}
+
+void inv_npy_leave(inv_npy_writer *w)
+{
+	if (!w)
+		return;
+	inv_writer_leave(w->file);
+	free_npy_writer(w);
+}
+
+/* ---- The end ---------------------------------------------------------------------------
+ */
 
 invar_status inv_npy_commit(inv_npy_writer *w)
 {

@@ -46,6 +46,7 @@ static invar_status write_bank(void *user)
 	inv_bank_writer *w = NULL;
 	inv_finished there;
 	inv_rows *r = NULL;
+	bool kept = false;
 	invar_status st = inv_bank_writer_open(user, about, &w);
 
 	if (st == INVAR_OK)
@@ -53,11 +54,11 @@ static invar_status write_bank(void *user)
 	if (st == INVAR_OK)
 		st = inv_bank_writer_labels(w, "train", labels, 2);
 	if (st == INVAR_OK)
-		st = inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 2, &r);
-	if (st == INVAR_OK && (st = inv_rows_put(r, rows, 2)) == INVAR_OK)
+		st = inv_rows_open(w, "train", "clean.npy", INV_F32, 2, 2, &kept, &r);
+	if (st == INVAR_OK && (st = inv_rows_put(r, 0, rows, 2)) == INVAR_OK)
 		st = inv_rows_finish(r);
 	else
-		inv_rows_abandon(r);
+		inv_rows_leave(r, false);
 	if (st == INVAR_OK)
 		st = inv_bank_writer_find(w, "train", &there);
 	inv_bank_writer_close(w);

@@ -32,13 +32,13 @@ static void put(inv_bank_writer *w, const char *split, int32_t copy)
 {
 	float data[] = {1, 2, 3, 4, 5, 6};
 	char name[INV_ARRAY_NAME];
+	bool kept = false;
 	inv_rows *r;
 
-	assert_int_equal(
-		inv_rows_create(w, split, inv_array_name(copy, false, name), INV_F16, 2, 3, &r),
-		INVAR_OK);
-	assert_int_equal(inv_rows_put(r, data, 1), INVAR_OK);
-	assert_int_equal(inv_rows_put(r, data + 3, 1), INVAR_OK);
+	inv_array_name(copy, false, name);
+	assert_int_equal(inv_rows_open(w, split, name, INV_F16, 2, 3, &kept, &r), INVAR_OK);
+	assert_int_equal(inv_rows_put(r, 1, data + 3, 1), INVAR_OK);
+	assert_int_equal(inv_rows_put(r, 0, data, 1), INVAR_OK);
 	assert_int_equal(inv_rows_finish(r), INVAR_OK);
 }
 
@@ -97,24 +97,65 @@ static void what_it_says_is_kept_and_held_against(void **state)
 	json_decref(about);
 }
 
+static inv_rows *open_rows(const inv_bank_writer *w, uint64_t rows, bool *kept)
+{
+	inv_rows *r;
+
+	assert_int_equal(inv_rows_open(w, "train", "clean.npy", INV_F32, rows, 3, kept, &r),
+	                 INVAR_OK);
+	return r;
+}
+
 static void rows_that_are_no_numbers_are_refused(void **state)
 {
 	float data[] = {1, 2, 3, 4, NAN, 6};
 	inv_bank_writer *w = open_writer("nan", NULL);
+	bool kept = false;
 	inv_rows *r;
 
 	(void)state;
 	begin(w, "train");
-	assert_int_equal(inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 3, &r), INVAR_OK);
-	assert_int_equal(inv_rows_put(r, data, 2), INVAR_E_NUMERIC);
-	test_assert_error("clean.npy: its element [1, 1] would be NaN");
-	inv_rows_abandon(r);
-	inv_rows_abandon(NULL);
+	r = open_rows(w, 8, &kept);
+	assert_int_equal(inv_rows_put(r, 5, data, 2), INVAR_E_NUMERIC);
+	test_assert_error("clean.npy: its element [6, 1] would be NaN");
+	inv_rows_leave(r, false);
+	inv_rows_leave(NULL, false);
 	assert_false(test_has_part(test_path("nan/train")));
-	assert_int_equal(inv_rows_create(w, "train", "clean.npy", INV_F32, 2, 3, &r), INVAR_OK);
-	assert_int_equal(inv_rows_put(r, data, 1), INVAR_OK);
-	assert_int_equal(inv_rows_finish(r), INVAR_E_USE); /* a row is missing */
-	assert_false(test_exists(test_path("nan/train/clean.npy")));
+	inv_bank_writer_close(w);
+}
+
+static void an_array_is_taken_up_again(void **state)
+{
+	float a[] = {1, 2, 3}, b[] = {4, 5, 6}, back[6];
+	inv_bank_writer *w = open_writer("again", NULL);
+	bool kept = true;
+	inv_npy *npy;
+	inv_rows *r;
+
+	(void)state;
+	begin(w, "train");
+	r = open_rows(w, 2, &kept);
+	assert_false(kept); /* there is nothing to be kept */
+	assert_int_equal(inv_rows_put(r, 1, b, 1), INVAR_OK);
+	inv_rows_leave(r, true);
+	kept = true;
+	r = open_rows(w, 2, &kept);
+	assert_true(kept);
+	assert_int_equal(inv_rows_put(r, 0, a, 1), INVAR_OK);
+	assert_int_equal(inv_rows_finish(r), INVAR_OK);
+	assert_int_equal(inv_npy_open(test_path("again/train/clean.npy"), &npy), INVAR_OK);
+	assert_int_equal(inv_npy_read(npy, 0, 6, back), INVAR_OK);
+	assert_true(back[0] == 1 && back[2] == 3 && back[3] == 4 && back[5] == 6);
+	inv_npy_close(npy);
+	r = open_rows(w, 2, &kept);
+	inv_rows_leave(r, true);
+	kept = true;
+	r = open_rows(w, 3, &kept); /* of another shape */
+	assert_false(kept);
+	inv_rows_leave(r, true);
+	assert_int_equal(inv_rows_drop(w, "train", "clean.npy"), INVAR_OK);
+	assert_int_equal(inv_rows_drop(w, "train", "clean.npy"), INVAR_OK);
+	assert_false(test_has_part(test_path("again/train")));
 	inv_bank_writer_close(w);
 }
 
@@ -143,6 +184,7 @@ int main(void)
 		cmocka_unit_test(what_is_written_can_be_opened),
 		cmocka_unit_test(what_it_says_is_kept_and_held_against),
 		cmocka_unit_test(rows_that_are_no_numbers_are_refused),
+		cmocka_unit_test(an_array_is_taken_up_again),
 		cmocka_unit_test(a_bad_bank_json_is_named),
 	};
 

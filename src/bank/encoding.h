@@ -1,0 +1,49 @@
+/*
+ * encoding.h - how the images of a data set become features: what the options come to.
+ */
+#ifndef INV_ENCODING_H
+#define INV_ENCODING_H
+
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "encoders/encoder.h"
+#include "formats/dtype.h"
+#include "images/augment/augment.h"
+#include "images/dataset.h"
+
+typedef struct inv_encoding {
+	const invar_context *ctx;
+	invar_context alone; /* the same on one thread, for augmenting in groups */
+	const invar_encoder *encoder;
+	const invar_dataset *dataset;
+	invar_encode_opts opts; /* complete; text is borrowed */
+	/* For images as they are, and for copies, which may have another shape. */
+	inv_encoder_plan *plan, *copy_plan; /* the same where shapes are */
+	invar_augment *augment;             /* on one thread; NULL: no copies */
+	inv_preparation preparation;
+	bool pixel_space;          /* augment first, normalise afterwards */
+	inv_normalisation pending; /* in pixel space: what is left to be done */
+	inv_extent shape;          /* of a prepared image */
+	inv_extent augmented;
+	uint64_t width;
+	size_t columns; /* of parameters */
+	inv_dtype dtype;
+	struct stat weights; /* of their file, when its hash was taken */
+} inv_encoding;
+
+/* It borrows all it is given. The address of *out must stay; close follows in any case. */
+invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
+                               const invar_encode_opts *o, inv_encoding *out);
+void inv_encoding_close(inv_encoding *of);
+
+/* Refuses weights whose file is another by now. */
+invar_status inv_encoding_check_weights(inv_encoding *of);
+
+/*
+ * What bank.json says of it. No times, no paths: the same call elsewhere gives the same
+ * bytes. Gives; NULL if there is no memory.
+ */
+json_t *inv_encoding_json(const inv_encoding *of);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * walk.h - a walk over images: decoded, prepared, augmented and encoded, all cores busy.
+ *
+ * Images are decoded and prepared ahead of their use (images/ahead.h) and gathered in
+ * groups. The work is a pool that all threads take from: to gather the next group, or to
+ * augment and encode a gathered group for one of the arrays. Nobody waits for a batch to
+ * be complete, and at most a few groups are held at a time, whatever the arrays.
+ * Groups are cut by row number and draws follow from the image's index, so neither
+ * threads nor what is left out change a bit.
+ */
+#ifndef INV_WALK_H
+#define INV_WALK_H
+
+#include "bank/encoding.h"
+
+enum { INV_WALK_ARRAYS = 32 };
+
+typedef struct inv_walk_plan {
+	const inv_images *images;      /* all of which can be read */
+	uint64_t first, count;         /* rows of them; first is a multiple of INV_GROUP */
+	uint64_t epoch;                /* of the draws */
+	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */
+	size_t arrays;
+	void *user;
+	/* Are the rows of this group wanted? NULL: all are. From any thread. */
+	bool (*wants)(void *user, size_t array, uint64_t row);
+	/* Gets rows of features and of parameters; from any thread. */
+	invar_status (*put)(void *user, size_t array, uint64_t row, size_t rows,
+	                    const float *out, const float *params);
+	/* Every now and then, on the caller's thread; what it returns ends the walk, unless
+	 * it is INVAR_OK. NULL: nothing. */
+	invar_status (*tick)(void *user);
+} inv_walk_plan;
+
+/* The memory of walks, one at a time. */
+typedef struct inv_walk inv_walk;
+
+invar_status inv_walk_new(const inv_encoding *of, inv_walk **out);
+invar_status inv_walk_run(inv_walk *k, const inv_walk_plan *plan);
+void inv_walk_free(inv_walk *k); /* accepts NULL */
+
+#endif
