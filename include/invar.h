@@ -747,6 +747,8 @@ typedef struct invar_encode_opts {
 	const char *mean, *std;    /* numbers "0.5" or "0.48,0.46,0.41"; NULL: as above */
 	const char *dtype;         /* "float32" or "float16" */
 	uint64_t seed;             /* 0 */
+	uint64_t resize; /* the shorter side before the centre is cut out; 0: as `side`, else
+	                    the encoder's own */
 } invar_encode_opts;
 
 INVAR_API void invar_encode_defaults(invar_encode_opts *o);
@@ -756,10 +758,30 @@ INVAR_API const invar_field *invar_encode_fields(size_t *count);
  * Writes features of every split of a data set that is open into a bank, a folder that
  * need not exist yet. What is there is kept: further splits and further copies can be
  * added, and end in the same bytes as if they had been asked for at once. A bank of
- * another encoder, SPEC, size or seed is refused.
+ * another encoder, SPEC, size or seed is refused. Rows are finished in blocks of 256; a
+ * call that was interrupted, even by the end of its process, is made again and goes on
+ * behind the blocks that are there.
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_encode_opts *o, const char *bank);
+
+/* What invar_encode would do now and what it takes. */
+typedef struct invar_forecast {
+	size_t size;         /* set it to sizeof(invar_forecast) */
+	uint64_t images;     /* of all splits */
+	uint64_t features;   /* rows to be made, of images and copies */
+	uint64_t there;      /* rows that are in the bank */
+	uint64_t width;      /* of a row */
+	uint64_t bytes;      /* of the files to be written */
+	uint64_t free_bytes; /* on the disk */
+	double rate;         /* rows a second, measured; 0: nothing is to be made */
+	double seconds;
+} invar_forecast;
+
+/* Measures for about a second; writes nothing. */
+INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
+                                             const invar_encode_opts *o, const char *bank,
+                                             invar_forecast *out);
 
 #ifdef __cplusplus
 }

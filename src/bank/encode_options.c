@@ -27,6 +27,10 @@ static const invar_field fields[] = {
 	{"size", INVAR_FIELD_TEXT, AT(side), 0, 0, MAYBE, NULL, "native|N", "Preparation",
      "the shorter side becomes N, of that the centre N x N is taken; native keeps images "
      "as they are; the encoder's own if not given (pixels: native)"},
+	{"resize", INVAR_FIELD_COUNT, AT(resize), 0, INV_MOST_SIDE, RESULT, NULL, "N",
+     "Preparation",
+     "the shorter side before the centre of --size is cut out; 0: --size if that is given, "
+     "else the encoder's own"},
 	{"normalize", INVAR_FIELD_TEXT, AT(normalize), 0, 0, MAYBE, NULL, "NAME|MEANS/STDS",
      "Preparation",
      "none, half, imagenet, clip, mnist, fashion-mnist, stl10, cifar10, or numbers such as "
@@ -208,6 +212,20 @@ static invar_status check_channels(const inv_preparation *p, const invar_dataset
 	                found, d->text, p->channels);
 }
 
+static invar_status refuse_resize(const invar_encode_opts *o, const inv_preparation *p)
+{
+	if (!p->side)
+		return inv_fail(INVAR_E_USE,
+		                "--resize %" PRIu64 ": images stay as large as they are without "
+		                "--size N, the centre that is cut out",
+		                o->resize);
+	return inv_fail(INVAR_E_USE,
+	                "--resize %" PRIu64
+	                ": is less than the %zu x %zu pixels of --size that "
+	                "are cut out of it",
+	                o->resize, p->side, p->side);
+}
+
 invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out)
 {
@@ -220,8 +238,10 @@ invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_enco
 	                         .channels = d->grey && e->input.keeps_grey ? 1 : INV_RGB};
 	if (o->side && (st = inv_side_parse(o->side, &out->side)) != INVAR_OK)
 		return st;
-	if (o->side)
-		out->resize = 0;
+	if (o->side || o->resize)
+		out->resize = o->resize;
+	if (o->resize && o->resize < (out->side ? out->side : SIZE_MAX))
+		return refuse_resize(o, out);
 	if ((st = read_normalisation(o, named, &out->normalisation)) != INVAR_OK ||
 	    (st = check_channels(out, d)) != INVAR_OK)
 		return st;

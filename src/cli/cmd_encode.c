@@ -1,4 +1,5 @@
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 typedef struct encode_values {
 	inv_common common;
 	const char *output, *weights;
+	int plan;
 	invar_encoder_opts encoder;
 	invar_encode_opts encode;
 	invar_dataset_opts dataset;
@@ -21,6 +23,8 @@ static const inv_example examples[] = {
      "the same later: adds the copies that are missing"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
      "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
+	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --plan",
+     "how long that takes and how large it will be; nothing is written"},
 	{0},
 };
 
@@ -39,6 +43,8 @@ static const invar_field own_table[] = {
      INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
      "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
      "Face"},
+	{"plan", INVAR_FIELD_FLAG, offsetof(encode_values, plan), 0, 1, 0, NULL, NULL, "Result",
+     "only measure a second of the work, and tell the time and the room it will take"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -59,6 +65,72 @@ static void defaults(void *values)
 	invar_dataset_defaults(&v->dataset);
 }
 
+/* ---- --plan ----------------------------------------------------------------------------
+ */
+
+static void spell_seconds(double seconds, char *out, size_t room)
+{
+	if (seconds < 90)
+		snprintf(out, room, "%.0f seconds", seconds);
+	else if (seconds < 90 * 60)
+		snprintf(out, room, "%.0f minutes", seconds / 60);
+	else
+		snprintf(out, room, "%.1f hours", seconds / 3600);
+}
+
+static void spell_bytes(uint64_t bytes, char *out, size_t room)
+{
+	if (bytes < 10 * 1000 * 1000)
+		snprintf(out, room, "%.2f MB", (double)bytes / 1e6);
+	else if (bytes < 10ull * 1000 * 1000 * 1000)
+		snprintf(out, room, "%.0f MB", (double)bytes / 1e6);
+	else
+		snprintf(out, room, "%.1f GB", (double)bytes / 1e9);
+}
+
+static void print_forecast(const encode_values *v, const invar_forecast *f)
+{
+	char time[40], bytes[40], room[40];
+
+	spell_seconds(f->seconds, time, sizeof time);
+	spell_bytes(f->bytes, bytes, sizeof bytes);
+	spell_bytes(f->free_bytes, room, sizeof room);
+	printf("%" PRIu64 " images, %" PRIu64 " features of %" PRIu64 " numbers in %s",
+	       f->images, f->features + f->there, f->width, v->encode.dtype);
+	if (f->there)
+		printf("; %" PRIu64 " of them are there, %" PRIu64 " are to be made", f->there,
+		       f->features);
+	if (f->features)
+		printf("\ntime  about %s, at %.*f a second as measured now", time,
+		       f->rate < 100 ? 1 : 0, f->rate);
+	printf("\ndisk  %s, of %s that are free%s\n", bytes, room,
+	       f->bytes > f->free_bytes ? ": it will not fit" : "");
+}
+
+static invar_status forecast(inv_session *s, const encode_values *v, invar_encoder *e,
+                             const invar_dataset *d)
+{
+	invar_forecast f = {.size = sizeof f};
+	invar_status st = invar_encode_forecast(e, d, &v->encode, v->output, &f);
+
+	if (st != INVAR_OK)
+		return st;
+	inv_term_clear(s->term);
+	if (!s->common->json) {
+		print_forecast(v, &f);
+		return INVAR_OK;
+	}
+	return inv_print_json(
+		s, json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:I, s:I}", "images",
+	                 (json_int_t)f.images, "features", (json_int_t)f.features, "there",
+	                 (json_int_t)f.there, "width", (json_int_t)f.width, "dtype",
+	                 v->encode.dtype, "rate", f.rate, "seconds", f.seconds, "bytes",
+	                 (json_int_t)f.bytes, "free_bytes", (json_int_t)f.free_bytes));
+}
+
+/* ---- Encoding --------------------------------------------------------------------------
+ */
+
 static invar_status encode(inv_session *s, const encode_values *v, char *name, size_t room)
 {
 	invar_dataset *dataset = NULL;
@@ -69,7 +141,9 @@ static invar_status encode(inv_session *s, const encode_values *v, char *name, s
 		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
 	if (st == INVAR_OK)
 		snprintf(name, room, "%s", invar_encoder_name(encoder));
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && v->plan)
+		st = forecast(s, v, encoder, dataset);
+	else if (st == INVAR_OK)
 		st = invar_encode(encoder, dataset, &v->encode, v->output);
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
@@ -121,12 +195,12 @@ static invar_status run(inv_session *s, void *values)
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = encode(s, v, name, sizeof name);
-	if (st == INVAR_E_CANCELLED)
+	if (st == INVAR_E_CANCELLED && !v->plan)
 		return inv_fault(s, st,
-		                 "interrupted; arrays that are finished stay in %s, and the same "
-		                 "command makes the others",
+		                 "interrupted; what is finished stays in %s, and the same command "
+		                 "goes on from there",
 		                 v->output);
-	return st == INVAR_OK ? tell_result(s, v, name) : st;
+	return st == INVAR_OK && !v->plan ? tell_result(s, v, name) : st;
 }
 
 const inv_command inv_cmd_encode = {
@@ -141,7 +215,9 @@ const inv_command inv_cmd_encode = {
 		"was made. What is there already is kept: other splits and more copies can be "
 		"added "
 		"later and have the same bytes as if they had been made at once. Features of "
-		"another encoder, SPEC, size or seed are refused.",
+		"another encoder, SPEC, size or seed are refused. Rows are finished in blocks of "
+		"256: after an interruption, whatever it was, the same command goes on behind "
+		"the blocks that are there and ends in the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
 	.tables = tables,

@@ -17,6 +17,7 @@ $ cat bank/bank.json
 >  "version": 1,
 >  "encoder": "pixels",
 >  "weights_sha256": null,
+>  "encoder_options": null,
 >  "preprocess": {
 >   "channels": 1,
 >   "size": [
@@ -73,6 +74,29 @@ $ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype fl
 > done in N s, N s of CPU time, at most N MB of memory
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
+$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9]*/, at N/; s/[0-9.]* [MG]B that/N MB that/; s/about [0-9]* seconds/about N seconds/'
+> 12 images, 60 features of 12 numbers in float32
+> time  about N seconds, at N a second as measured now
+> disk  0.00 MB, of N MB that are free
+$ invar encode npy:x.npy -o bank --augment rotation --copies 4 --plan | head -1; ls
+> 12 images, 60 features of 12 numbers in float32; 48 of them are there, 12 are to be made
+> bank
+> other
+> run
+> split
+> x.npy
+$ invar encode npy:x.npy -o bank --augment rotation --copies 2 --plan --json | sed 's/"free_bytes": [0-9]*/"free_bytes": N/'
+> {
+>   "images": 12,
+>   "features": 0,
+>   "there": 48,
+>   "width": 12,
+>   "dtype": "float32",
+>   "rate": 0.0,
+>   "seconds": 0.0,
+>   "bytes": 0,
+>   "free_bytes": N
+> }
 
 What is refused.
 $ invar encode npy:x.npy -o bank --augment noise -q
@@ -107,6 +131,12 @@ $ invar encode npy:x.npy -o new --mean 1,2
 ? 2
 $ invar encode npy:x.npy -o new --size big
 ! invar encode: the size 'big' must be native or 1 to 8192
+? 2
+$ invar encode npy:x.npy -o new --resize 8
+! invar encode: --resize 8: images stay as large as they are without --size N, the centre that is cut out
+? 2
+$ invar encode npy:x.npy -o new --resize 8 --size 9
+! invar encode: --resize 8: is less than the 9 x 9 pixels of --size that are cut out of it
 ? 2
 $ invar encode npy:none.npy -o new
 ! invar: none.npy: cannot open: No such file or directory

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# encode_killed.sh INVAR MAKE - encoding that is killed or interrupted ends, when the same
-# command is given again, in the bytes of a run that was left alone.
+# encode_killed.sh INVAR MAKE - encoding that is killed or interrupted goes on, when the
+# same command is given again, and ends in the bytes of a run that was left alone; blocks
+# that are finished are not done again, and what differs is refused.
 set -eu
 invar=$(realpath "$1")
 export OMP_WAIT_POLICY=passive
@@ -8,32 +9,78 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# 1500 grey images of 32 x 32
+fail()
+{
+	echo "$1"
+	exit 1
+}
+
+# 6000 grey images of 32 x 32
 {
 	printf '\223NUMPY\001\000\166\000'
-	printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (1500, 32, 32), }"
-	seq 1 400000 | head -c $((1500 * 32 * 32))
+	printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (6000, 32, 32), }"
+	seq 1 4000000 | head -c $((6000 * 32 * 32))
 } >x.npy
 options=(npy:x.npy --holdout 0.3 --augment rotation+noise --copies 20 -q)
+start=$(date +%s%N)
 "$invar" encode "${options[@]}" -o whole
-for wait in 0.02 0.05 0.1 0.15 0.2 0.3 0.4 0.6; do
+took=$((($(date +%s%N) - start) / 1000000))
+went_on=0
+for moment in 1 2 3 4 5 6 7 8 9 10; do
 	"$invar" encode "${options[@]}" -o killed &
-	sleep $wait
+	sleep "$(printf '%d.%03d' $((took * moment / 25000)) $((took * moment / 25 % 1000)))"
 	kill -9 $! 2>/dev/null || true
 	wait $! 2>/dev/null || true
+	map=$(ls killed/*/done.part 2>/dev/null || true)
+	[ -z "$map" ] || ! cut -c66- $map | tail -n +2 | grep -q 1 || went_on=1
 done
 "$invar" encode "${options[@]}" -o killed --threads 1
 diff -r whole killed
+[ $went_on = 1 ] || echo "no block was finished before a kill: this machine is too fast"
 
-"$invar" encode "${options[@]}" --copies 200 -o stopped 2>error &
-until [ -e stopped/train/clean.npy.part ]; do sleep 0.02; done
+# Interrupted: what is finished stays, and only the rest is encoded.
+"$invar" encode "${options[@]}" --copies 60 -o stopped 2>error &
+until [ -e stopped/train/done.part ] && cut -c66- stopped/train/done.part | tail -n +2 | grep -q 1; do
+	sleep 0.05
+done
 kill -INT $!
 code=0
 wait $! || code=$?
-[ $code = 130 ] || { echo "exit $code instead of 130"; exit 1; }
-grep -q 'interrupted; arrays that are finished stay in stopped' error
-[ -z "$(find stopped -name '*.part')" ]
-"$invar" encode "${options[@]}" -o stopped
-for file in train/clean.npy test/aug/019.npy test/labels.npy bank.json; do
-	[ ! -e whole/$file ] || cmp whole/$file stopped/$file
+[ $code = 130 ] || fail "exit $code instead of 130"
+grep -q 'interrupted; what is finished stays in stopped' error
+refuse()
+{
+	message=$1
+	shift
+	code=0
+	"$invar" encode "$@" -o stopped 2>error || code=$?
+	[ $code = 1 ] || fail "exit $code instead of 1: $*"
+	[ "$(wc -l <error)" = 1 ] && grep -q "$message" error || { cat error; fail "$*"; }
+}
+refuse 'its augment is rotation+noise but rotation was asked for' npy:x.npy --holdout 0.3 --augment rotation -q
+refuse 'its seed is 0 but 1 was asked for' "${options[@]}" --seed 1
+refuse 'its dtype is float32 but float16' "${options[@]}" --dtype float16
+refuse 'its size is \[32, 32\] but \[16, 16\]' "${options[@]}" --size 16
+refuse 'has 4200 rows but 1000 images were chosen' "${options[@]}" --limit 1000
+head -c 128 x.npy >y.npy
+tail -c +129 x.npy | tac -s 1 | head -c $((6000 * 32 * 32)) >>y.npy
+truncate -s "$(stat -c %s x.npy)" y.npy
+refuse 'is another than that of the images now' npy:y.npy "${options[@]:1}"
+marks=$(cut -c66- stopped/train/done.part | tail -n +2 | tr -cd 1 | wc -c)
+[ "$marks" -gt 0 ] || fail "the finished blocks were lost"
+"$invar" encode "${options[@]:0:5}" --copies 20 -o stopped 2>log
+encoded=$(sed -n 's/^train: .*; \([0-9]*\) encoded.*/\1/p' log)
+[ "$encoded" -lt $((4200 * 21)) ] || fail "finished blocks were encoded again: $encoded"
+diff -r whole stopped
+
+# A map whose part file is gone, or torn, stands for nothing.
+"$invar" encode "${options[@]}" --copies 60 -o torn 2>/dev/null &
+until [ -e torn/train/done.part ] && cut -c66- torn/train/done.part | tail -n +2 | grep -q 1; do
+	sleep 0.05
 done
+kill -9 $!
+wait $! 2>/dev/null || true
+rm torn/train/aug/003.npy.part
+truncate -s -1 torn/train/aug/004.npy.part
+"$invar" encode "${options[@]}" -o torn
+diff -r whole torn

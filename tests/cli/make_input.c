@@ -6,12 +6,14 @@
  *     make-input npy FILE.npy 4 3 8           an array of that shape
  *     make-input nan FILE.npy 4 8             the same with a NaN in its middle
  *     make-input range FILE.npy 12            0, 1, 2 … 11
+ *     make-input photos FOLDER 600            as many PNG files of 16 x 16, in two classes
  *     make-input compare A.npy B.npy 1e-5     fails unless max |A - B| <= 1e-5 max |A|
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "invar.h"
 
@@ -34,6 +36,32 @@ static int make_bank(invar_context *ctx, int argc, char **argv)
 	if (argc > 5)
 		o.shift = strtod(argv[5], NULL);
 	return invar_bank_synthesize(ctx, &o, argv[2]) == INVAR_OK ? EXIT_SUCCESS : fail();
+}
+
+static int make_photos(invar_context *ctx, char **argv)
+{
+	unsigned long count = strtoul(argv[3], NULL, 10);
+	invar_status st = INVAR_OK;
+
+	for (unsigned long i = 0; i < count && st == INVAR_OK; i++) {
+		const char *class = i % 2 ? "odd" : "even";
+		char path[4096];
+		uint8_t rgb[3 * 16 * 16];
+		void *bytes = NULL;
+		size_t size;
+
+		for (size_t j = 0; j < sizeof rgb; j++)
+			rgb[j] = (uint8_t)(i * 37 + j * 11 + i * j % 101);
+		mkdir(argv[2], 0777);
+		snprintf(path, sizeof path, "%s/%s", argv[2], class);
+		mkdir(path, 0777);
+		snprintf(path, sizeof path, "%s/%s/%04lu.png", argv[2], class, i);
+		st = invar_png_encode(ctx, rgb, 16, 16, &bytes, &size);
+		if (st == INVAR_OK)
+			st = invar_file_write(ctx, path, bytes, size);
+		invar_free(bytes);
+	}
+	return st == INVAR_OK ? EXIT_SUCCESS : fail();
 }
 
 static int make_array(invar_context *ctx, int argc, char **argv)
@@ -104,6 +132,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	if (strcmp(argv[1], "bank") == 0)
 		code = make_bank(ctx, argc, argv);
+	else if (strcmp(argv[1], "photos") == 0 && argc == 4)
+		code = make_photos(ctx, argv);
 	else if (strcmp(argv[1], "compare") == 0 && argc == 5)
 		code = compare(ctx, argv);
 	else

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# encode_faults.sh INVAR MAKE SHARED - a full disk, an image that vanishes, weights that change:
+# exit 1 with one sentence, nothing lost, and the same command goes on afterwards.
+set -eu
+invar=$(realpath "$1") make=$(realpath "$2") shared=${INVAR_SHARED:-$3}
+export OMP_WAIT_POLICY=passive
+work=$(mktemp -d)
+trap 'umount "$work/disk" 2>/dev/null || true; rm -rf "$work"' EXIT
+cd "$work"
+
+fail()
+{
+	echo "$1"
+	exit 1
+}
+
+# expect WORDS COMMAND... - exit 1, one sentence with these words
+expect()
+{
+	words=$1
+	shift
+	code=0
+	"$@" 2>message || code=$?
+	cat message
+	[ $code = 1 ] || fail "exit $code, expected 1: $*"
+	[ "$(wc -l <message)" = 1 ] || fail "not one sentence: $*"
+	grep -q "$words" message || fail "not said: $words"
+}
+
+"$make" photos photos 600
+options=(folder:photos --size 16 --augment rotation --copies 3 -q)
+"$invar" encode "${options[@]}" -o whole
+
+# An image vanishes; the list of files is made before.
+"$invar" encode folder:photos --size 16 --augment rotation --copies 60 -q -o vanished 2>message &
+until [ -e vanished/train/done.part ]; do sleep 0.02; done
+mv photos/odd/0599.png .
+code=0
+wait $! || code=$?
+if [ $code != 0 ]; then
+	cat message
+	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code"
+	grep -q 'odd/0599.png: cannot open' message || fail "the image is not named"
+fi
+mv 0599.png photos/odd
+printf 'no image' >photos/odd/0597.png
+expect 'odd/0597.png' "$invar" encode "${options[@]}" -o broken
+cut -c66- broken/train/done.part | tail -n +2 | grep -q 1 || fail "finished blocks were lost"
+"$make" photos photos 600
+"$invar" encode "${options[@]}" -o broken
+diff -r whole broken
+
+# Weights change.
+if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
+	cp "$shared/data/cifar10_resnet20.safetensors" w.safetensors
+	chmod u+w w.safetensors
+	network=(folder:photos --weights w.safetensors --size 32 --augment rotation --copies 9 -q)
+	"$invar" encode "${network[@]}" -o by_network
+	"$invar" encode "${network[@]}" -o changed 2>message &
+	until [ -e changed/train/done.part ] && cut -c66- changed/train/done.part | tail -n +2 | grep -q 1; do
+		sleep 0.02
+	done
+	cp w.safetensors old
+	printf '\77' | dd of=w.safetensors bs=1 seek=900000 conv=notrunc 2>/dev/null
+	code=0
+	wait $! || code=$?
+	cat message
+	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code after the weights have changed"
+	grep -q 'w.safetensors: the weights have changed' message || fail "not said"
+	expect 'its weights_sha256 is' "$invar" encode "${network[@]}" -o changed
+	cp old w.safetensors
+	"$invar" encode "${network[@]}" -o changed
+	diff -r by_network changed
+else
+	echo "no weights in $shared: the change of weights is skipped"
+fi
+
+# A full disk; needs the right to mount a small tmpfs.
+mkdir disk
+if mount -t tmpfs -o size=9m none disk 2>/dev/null; then
+	expect 'cannot reserve its bytes on the disk: No space left' \
+		"$invar" encode "${options[@]}" --copies 9 -o disk/bank
+	[ -z "$(find disk -name '*.npy.part')" ] || fail "parts without a row were left"
+	"$invar" encode "${options[@]}" --copies 2 -o disk/bank
+	expect 'No space left' "$invar" encode "${options[@]}" --copies 9 -o disk/bank
+	cmp whole/train/aug/001.npy disk/bank/train/aug/001.npy
+	mount -o remount,size=100m disk
+	"$invar" encode "${options[@]}" -o disk/bank
+	diff -r whole disk/bank
+else
+	echo "no right to mount a tmpfs: the full disk is skipped"
+fi
