@@ -46,7 +46,7 @@ static const struct {
 	{"I64", 64},        {"U64", 64},
 };
 
-static unsigned bits_of(const char *type)
+unsigned inv_safetensors_bits(const char *type)
 {
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
 		if (strcmp(type, known[i].name) == 0)
@@ -143,7 +143,7 @@ static invar_status take_type(const inv_safetensors *f, const json_t *info, entr
 	e->tensor.type = json_string_value(json_object_get(info, "dtype"));
 	if (!e->tensor.type)
 		return bad_entry(f, e, "has no dtype, a string was expected");
-	if (!bits_of(e->tensor.type))
+	if (!inv_safetensors_bits(e->tensor.type))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s': its dtype is '%.40s', F32 or another of the "
 		                "format's was expected",
@@ -191,7 +191,7 @@ static invar_status take_offsets(const inv_safetensors *f, const json_t *info, e
  */
 static invar_status check_size(const inv_safetensors *f, entry *e)
 {
-	uint64_t bits = bits_of(e->tensor.type);
+	uint64_t bits = inv_safetensors_bits(e->tensor.type);
 	uint64_t item = bits, have = e->end - e->begin;
 	bool empty = false;
 

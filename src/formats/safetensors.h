@@ -58,9 +58,25 @@ typedef struct inv_metadata {
 	const char *key, *value;
 } inv_metadata;
 
-/* Equal tensors and metadata give equal bytes. */
+/* Equal tensors and metadata give equal bytes, in this call and the next. */
 invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
                                   size_t count, const inv_metadata *metadata,
                                   size_t metadata_count);
+
+/* Any tensor: of a type that safetensors have, in any layout. */
+typedef struct inv_tensor_stored {
+	const char *name, *type;
+	unsigned rank;
+	uint64_t shape[INV_TENSOR_RANK];
+	int64_t stride[INV_TENSOR_RANK]; /* in elements */
+	const void *data;                /* the first element; any alignment */
+} inv_tensor_stored;
+
+/* Each in its own type, dense; wide types first, so that numbers lie aligned. */
+invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *tensors,
+                                   size_t count, const inv_metadata *metadata,
+                                   size_t metadata_count);
+/* Of an element of this type; 0 where there is none of this name. */
+unsigned inv_safetensors_bits(const char *type);
 
 #endif

@@ -1,8 +1,9 @@
 /*
- * safetensors_write.c - the writer: F32 tensors and metadata, in a fixed order.
+ * safetensors_write.c - the writer: tensors and metadata, in a fixed order.
  *
- * Names are sorted and the header is padded with spaces to a multiple of 8, so
- * equal contents give equal bytes and floats lie aligned in a mapped file.
+ * Wide types come first, names are sorted and the header is padded with spaces to a
+ * multiple of 8, so equal contents give equal bytes and numbers lie aligned in a mapped
+ * file.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,9 +14,10 @@
 #include "base/memory.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
+#include "formats/strides.h"
 #include "formats/utf8.h"
 
-enum { LENGTH_BYTES = 8, PAD = 8 };
+enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 16, MOST_ITEM = 8 };
 
 /* jansson answers text that is not UTF-8 and a lack of memory alike; we say which. */
 static bool is_utf8(const char *text)
@@ -56,9 +58,12 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const inv_metadata *)a)->key, ((const inv_metadata *)b)->key);
 }
 
-static int by_name(const void *a, const void *b)
+static int by_width_and_name(const void *a, const void *b)
 {
-	return strcmp(((const inv_tensor_out *)a)->name, ((const inv_tensor_out *)b)->name);
+	const inv_tensor_stored *x = a, *y = b;
+	unsigned m = inv_safetensors_bits(x->type), n = inv_safetensors_bits(y->type);
+
+	return m != n ? (m < n) - (m > n) : strcmp(x->name, y->name);
 }
 
 /* Sorted copies: the caller's lists stay as they are. */
@@ -104,7 +109,7 @@ static json_t *list_of(const uint64_t *counts, size_t n)
 	return list;
 }
 
-static invar_status put_tensor_info(json_t *header, const inv_tensor_out *t,
+static invar_status put_tensor_info(json_t *header, const inv_tensor_stored *t,
                                     const uint64_t range[2], const char *path)
 {
 	json_t *info = json_object();
@@ -112,7 +117,7 @@ static invar_status put_tensor_info(json_t *header, const inv_tensor_out *t,
 
 	if (!info)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
-	if ((st = put_text(info, "dtype", "F32", path)) == INVAR_OK &&
+	if ((st = put_text(info, "dtype", t->type, path)) == INVAR_OK &&
 	    (st = put(info, "shape", list_of(t->shape, t->rank), path)) == INVAR_OK &&
 	    (st = put(info, "data_offsets", list_of(range, 2), path)) == INVAR_OK)
 		return put(header, t->name, info, path);
@@ -120,17 +125,28 @@ static invar_status put_tensor_info(json_t *header, const inv_tensor_out *t,
 	return st;
 }
 
-static invar_status put_tensor(json_t *header, const inv_tensor_out *t, const char *path,
+static bool count_bytes(const inv_tensor_stored *t, uint64_t *bytes)
+{
+	uint64_t cells, bits;
+
+	if (!inv_shape_cells(t->rank, t->shape, 1, &cells) ||
+	    inv_mul_overflow(cells, inv_safetensors_bits(t->type), &bits))
+		return false;
+	*bytes = bits / 8;
+	return true;
+}
+
+static invar_status put_tensor(json_t *header, const inv_tensor_stored *t, const char *path,
                                uint64_t *at)
 {
-	uint64_t cells, range[2] = {*at, *at};
+	uint64_t bytes, range[2] = {*at, *at};
 
 	if (t->rank > INV_TENSOR_RANK)
 		return inv_fail(INVAR_E_USE,
 		                "%s: tensor '%.200s' has %u dimensions, at most %d were expected",
 		                path, t->name, t->rank, INV_TENSOR_RANK);
-	if (!inv_shape_cells(t->rank, t->shape, sizeof *t->data, &cells) ||
-	    inv_add_overflow(*at, cells * sizeof *t->data, &range[1]) || range[1] > INT64_MAX)
+	if (!count_bytes(t, &bytes) || inv_add_overflow(*at, bytes, &range[1]) ||
+	    range[1] > INT64_MAX)
 		return inv_fail(INVAR_E_USE,
 		                "%s: tensor '%.200s' makes the file larger than 2^63 - 1 bytes",
 		                path, t->name);
@@ -159,7 +175,7 @@ static invar_status finish_header(json_t *header, const char *path, unsigned cha
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
 }
 
-static invar_status make_header(const inv_tensor_out *tensors, size_t count,
+static invar_status make_header(const inv_tensor_stored *tensors, size_t count,
                                 const inv_metadata *metadata, size_t metadata_count,
                                 const char *path, unsigned char **out, size_t *bytes,
                                 uint64_t *data_bytes)
@@ -184,8 +200,29 @@ static invar_status make_header(const inv_tensor_out *tensors, size_t count,
 	return st;
 }
 
+/* Numbers of whole bytes, gathered in pieces. */
+static invar_status write_strided(inv_writer *w, const inv_tensor_stored *t, uint64_t bytes)
+{
+	size_t item = inv_safetensors_bits(t->type) / 8, used = 0;
+	unsigned char piece[PIECE];
+	inv_cell c = {0};
+	invar_status st = INVAR_OK;
+
+	for (uint64_t i = 0; i < bytes / item && st == INVAR_OK; i++) {
+		memcpy(piece + used, (const unsigned char *)t->data + c.offset * (int64_t)item,
+		       item);
+		inv_next_cell(t->rank, t->shape, t->stride, &c);
+		used += item;
+		if (used > PIECE - MOST_ITEM) {
+			st = inv_writer_put(w, piece, used);
+			used = 0;
+		}
+	}
+	return st == INVAR_OK && used ? inv_writer_put(w, piece, used) : st;
+}
+
 static invar_status write_file(const char *path, const unsigned char *header, size_t bytes,
-                               const inv_tensor_out *tensors, size_t count,
+                               const inv_tensor_stored *tensors, size_t count,
                                uint64_t data_bytes)
 {
 	inv_writer *w;
@@ -195,11 +232,13 @@ static invar_status write_file(const char *path, const unsigned char *header, si
 		return st;
 	st = inv_writer_put(w, header, bytes);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
-		uint64_t cells;
+		const inv_tensor_stored *t = &tensors[i];
+		uint64_t size;
 
-		if (inv_shape_cells(tensors[i].rank, tensors[i].shape, sizeof(float), &cells) &&
-		    cells)
-			st = inv_writer_put(w, tensors[i].data, cells * sizeof(float));
+		if (!count_bytes(t, &size) || !size)
+			continue;
+		st = inv_is_dense(t->rank, t->shape, t->stride) ? inv_writer_put(w, t->data, size)
+		                                                : write_strided(w, t, size);
 	}
 	if (st == INVAR_OK)
 		return inv_writer_commit(w);
@@ -207,11 +246,22 @@ static invar_status write_file(const char *path, const unsigned char *header, si
 	return st;
 }
 
-invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
-                                  size_t count, const inv_metadata *metadata,
-                                  size_t metadata_count)
+static invar_status check_types(const char *path, const inv_tensor_stored *t, size_t count)
 {
-	inv_tensor_out *t = sorted(tensors, count, sizeof *t, by_name);
+	for (size_t i = 0; i < count; i++)
+		if (!inv_safetensors_bits(t[i].type))
+			return inv_fail(
+				INVAR_E_USE,
+				"%s: tensor '%.200s' is of type %s, which safetensors do not have", path,
+				t[i].name, t[i].type);
+	return INVAR_OK;
+}
+
+invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *tensors,
+                                   size_t count, const inv_metadata *metadata,
+                                   size_t metadata_count)
+{
+	inv_tensor_stored *t = sorted(tensors, count, sizeof *t, by_width_and_name);
 	unsigned char *header = NULL;
 	size_t bytes = 0;
 	uint64_t data_bytes;
@@ -219,11 +269,41 @@ invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensor
 
 	if (!t)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
-	st =
-		make_header(t, count, metadata, metadata_count, path, &header, &bytes, &data_bytes);
-	if (st == INVAR_OK)
+	if ((st = check_types(path, t, count)) == INVAR_OK &&
+	    (st = make_header(t, count, metadata, metadata_count, path, &header, &bytes,
+	                      &data_bytes)) == INVAR_OK)
 		st = write_file(path, header, bytes, t, count, data_bytes);
 	inv_free(header);
+	inv_free(t);
+	return st;
+}
+
+static inv_tensor_stored dense_floats(const inv_tensor_out *t)
+{
+	inv_tensor_stored s = {
+		.name = t->name, .type = "F32", .rank = t->rank, .data = t->data};
+	uint64_t stride = 1; /* may wrap; what is too large is refused before it is used */
+
+	for (unsigned i = t->rank < INV_TENSOR_RANK ? t->rank : INV_TENSOR_RANK; i-- > 0;) {
+		s.shape[i] = t->shape[i];
+		s.stride[i] = (int64_t)stride;
+		stride *= t->shape[i];
+	}
+	return s;
+}
+
+invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,
+                                  size_t count, const inv_metadata *metadata,
+                                  size_t metadata_count)
+{
+	inv_tensor_stored *t = inv_calloc(count, sizeof *t);
+	invar_status st;
+
+	if (!t)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+	for (size_t i = 0; i < count; i++)
+		t[i] = dense_floats(&tensors[i]);
+	st = inv_safetensors_store(path, t, count, metadata, metadata_count);
 	inv_free(t);
 	return st;
 }

@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "formats/safetensors.h"
+#include "formats/strides.h"
+
+enum { MOST_GROWTH = 16 };
 
 extern const inv_weights_format inv_weights_torch_zip, inv_weights_torch_legacy,
 	inv_weights_safetensors;
@@ -194,31 +198,15 @@ static bool find_dtype(const char *type, inv_dtype *out)
 	return false;
 }
 
-static bool is_dense(const inv_weight *t)
-{
-	int64_t dense = 1;
-
-	for (unsigned i = t->of.rank; i-- > 0; dense *= (int64_t)t->of.shape[i])
-		if (t->of.shape[i] > 1 && t->stride[i] != dense)
-			return false;
-	return true;
-}
-
-/* One element after the other, the last axis fastest. */
+/* One element after the other. */
 static void read_strided(const inv_weight *t, inv_dtype dtype, float *out)
 {
-	uint64_t at[INVAR_WEIGHT_RANK] = {0};
-	int64_t offset = 0, bytes = (int64_t)inv_dtype_size(dtype);
+	int64_t bytes = (int64_t)inv_dtype_size(dtype);
+	inv_cell c = {0};
 
 	for (uint64_t i = 0; i < t->of.cells; i++) {
-		inv_widen(dtype, false, t->data + offset * bytes, 1, out + i);
-		for (unsigned axis = t->of.rank; axis-- > 0;) {
-			offset += t->stride[axis];
-			if (++at[axis] < t->of.shape[axis])
-				break;
-			offset -= (int64_t)at[axis] * t->stride[axis];
-			at[axis] = 0;
-		}
+		inv_widen(dtype, false, t->data + c.offset * bytes, 1, out + i);
+		inv_next_cell(t->of.rank, t->of.shape, t->stride, &c);
 	}
 }
 
@@ -231,7 +219,7 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s' is of type %s, which cannot be read as floats",
 		                w->path, of->name, of->type);
-	if (is_dense(t))
+	if (inv_is_dense(of->rank, of->shape, t->stride))
 		inv_widen(dtype, false, t->data, of->cells, out);
 	else
 		read_strided(t, dtype, out);
@@ -244,8 +232,51 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
 	return INVAR_OK;
 }
 
+/* ---- Writing
+ * -----------------------------------------------------------------------------
+ */
+
+/*
+ * Tensors may share a storage, and each is written on its own: a small file must not
+ * become a disk full of copies.
+ */
+static invar_status check_growth(const invar_weights *w, const char *path)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < w->count; i++) {
+		const invar_weight *t = &w->list[i].of;
+
+		/* Neither can overflow: cells fit the file, and tensors are counted in memory. */
+		all += t->cells / 8 * inv_safetensors_bits(t->type);
+		if (all / MOST_GROWTH > w->map.size)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: would be more than %d times as large as %s, whose tensors "
+			                "share their storage",
+			                path, MOST_GROWTH, w->path);
+	}
+	return INVAR_OK;
+}
+
 invar_status invar_weights_save(const invar_weights *w, const char *path)
 {
-	return w->format->name ? inv_fail(INVAR_E_USE, "%s: cannot be written yet", path)
-	                       : INVAR_OK;
+	static const inv_metadata format = {"format", "pt"};
+	inv_tensor_stored *list;
+	invar_status st = check_growth(w, path);
+
+	if (st != INVAR_OK)
+		return st;
+	if (!(list = inv_calloc(w->count, sizeof *list)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+	for (size_t i = 0; i < w->count; i++) {
+		const inv_weight *t = &w->list[i];
+
+		list[i] = (inv_tensor_stored){
+			.name = t->of.name, .type = t->of.type, .rank = t->of.rank, .data = t->data};
+		memcpy(list[i].shape, t->of.shape, sizeof t->of.shape);
+		memcpy(list[i].stride, t->stride, sizeof t->stride);
+	}
+	st = inv_safetensors_store(path, list, w->count, &format, 1);
+	inv_free(list);
+	return st;
 }

@@ -8,6 +8,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "formats/idx.h"
 #include "formats/jpeg.h"
@@ -131,7 +133,11 @@ static const struct reader *reader_of(const char *name)
 static void check(const char *name, const char *expected)
 {
 	const char *path = test_shared("golden/hostile/%s", name);
+	clock_t start = clock();
 	invar_status st = reader_of(name)->read(path);
+
+	if (clock() - start > CLOCKS_PER_SEC)
+		fail_msg("%s took more than a second", name);
 
 	if (strncmp(expected, "accepted", 8) == 0 && st != INVAR_OK)
 		fail_msg("not accepted: %s", invar_last_error());
@@ -168,6 +174,16 @@ static void every_listed_file_behaves_as_listed(void **state)
 	assert_true(checked > 270);
 }
 
+/* At their peak all readers together, the program included. */
+static void little_memory_was_taken(void **state)
+{
+	struct rusage usage;
+
+	(void)state;
+	getrusage(RUSAGE_SELF, &usage);
+	assert_true(usage.ru_maxrss < 200 * 1024);
+}
+
 static void nothing_was_executed(void **state)
 {
 	(void)state;
@@ -178,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_listed_file_behaves_as_listed),
+		cmocka_unit_test(little_memory_was_taken),
 		cmocka_unit_test(nothing_was_executed),
 	};
 

@@ -112,6 +112,30 @@ static invar_status open_idx(void *user)
 	return st;
 }
 
+static invar_status convert_weights(void *user)
+{
+	invar_weights *w;
+	invar_status st = invar_weights_open(
+		NULL, test_source("tests/formats/torch/%s", (char *)user), NULL, &w);
+
+	assert_true((st == INVAR_OK) == (w != NULL));
+	if (st == INVAR_OK)
+		st = invar_weights_save(w, test_path("b.safetensors"));
+	invar_weights_close(w);
+	return st;
+}
+
+static void converting_weights_survives(void **state)
+{
+	static char *const names[] = {"zip.pth", "legacy.pth", "deflated.pth", "nested.pth",
+	                              "script.pt"};
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++)
+		assert_true(test_each_allocation_fails(convert_weights, names[i]) >= 10);
+	assert_false(test_has_part(test_folder()));
+}
+
 static void images_survive(void **state)
 {
 	(void)state;
@@ -161,6 +185,7 @@ int main(void)
 		cmocka_unit_test(writing_npy_survives),
 		cmocka_unit_test(opening_safetensors_survives),
 		cmocka_unit_test(saving_safetensors_survives),
+		cmocka_unit_test(converting_weights_survives),
 	};
 
 	return cmocka_run_group_tests_name("no_memory", tests, NULL, NULL);
