@@ -101,8 +101,15 @@ static invar_status refuse_global(const inv_pickle *p, const char *module,
                                   size_t module_length, const char *name,
                                   size_t name_length)
 {
+	static const char whole[] = "torch.nn.modules.";
 	char a[SHOWN + 1], b[SHOWN + 1];
 
+	if (module_length >= strlen(whole) && memcmp(module, whole, strlen(whole)) == 0)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: its pickle wants %s.%s: it is a whole module, not its tensors; "
+			"save module.state_dict() in Python instead",
+			p->path, plain(module, module_length, a), plain(name, name_length, b));
 	return inv_fail(
 		INVAR_E_FORMAT,
 		"%s: its pickle wants %s.%s, which is not among the names a weight file "
