@@ -681,6 +681,10 @@ typedef struct invar_model {
 	const char *file;      /* the name under which it is published; NULL: none */
 	uint64_t bytes;        /* of that file; 0: not known */
 	const char *sha256;    /* of that file, perhaps its beginning alone; NULL: not known */
+	/* What its weights do not tell, as in invar_encoder_opts; 0 and NULL: nothing such. */
+	uint32_t heads;
+	double eps, bn_eps;
+	const char *pos, *stride;
 } invar_model;
 
 INVAR_API size_t invar_model_count(void);

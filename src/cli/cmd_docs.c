@@ -11,7 +11,10 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"KIND", "markdown, man, bash, or commands for a plain list of their names", 1, 1},
+	{"KIND",
+     "markdown, man, bash, models for a table of the encoders known by name, or commands "
+     "for a plain list of their names",
+     1, 1},
 	{"COMMAND", "whose man page; that of invar itself if it is not given", 0, 1},
 	{0},
 };
@@ -29,7 +32,7 @@ static invar_status print_man(inv_session *s)
 static invar_status run(inv_session *s, void *values)
 {
 	const char *kind = s->argument[0];
-	invar_status st = inv_check_word(s, "KIND", "markdown|man|bash|commands", kind);
+	invar_status st = inv_check_word(s, "KIND", "markdown|man|bash|models|commands", kind);
 
 	(void)values;
 	if (st != INVAR_OK)
@@ -44,6 +47,8 @@ static invar_status run(inv_session *s, void *values)
 		inv_docs_markdown(stdout);
 	else if (strcmp(kind, "bash") == 0)
 		inv_docs_bash(stdout);
+	else if (strcmp(kind, "models") == 0)
+		inv_models_markdown(stdout);
 	else
 		for (const inv_command *const *c = inv_commands(); *c; c++)
 			puts((*c)->name);

@@ -1,7 +1,9 @@
 /* models_list.c - invar models list: what is known by name. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/help.h"
 #include "cli/models.h"
 #include "report/table.h"
 
@@ -16,6 +18,52 @@ static const char *images_text(const invar_model *m, char text[SOME])
 	else
 		snprintf(text, SOME, "%u of %u, %s", m->side, m->resize, m->filter);
 	return text;
+}
+
+static void untold_text(const invar_model *m, char text[SOME])
+{
+	size_t used = 0;
+
+	*text = '\0';
+	if (m->heads)
+		used += (size_t)snprintf(text, SOME, ", %u heads", m->heads);
+	if (m->eps > 0)
+		used += (size_t)snprintf(text + used, SOME - used, ", eps %g", m->eps);
+	if (m->pos)
+		used += (size_t)snprintf(text + used, SOME - used, ", pos %s", m->pos);
+	if (m->bn_eps > 0)
+		used += (size_t)snprintf(text + used, SOME - used, ", bn-eps %g", m->bn_eps);
+	if (m->stride)
+		snprintf(text + used, SOME - used, ", stride %s", m->stride);
+}
+
+/* The table of docs/MODELS.md. */
+void inv_models_markdown(FILE *out)
+{
+	char images[SOME], untold[SOME];
+
+	fputs(
+		"| name | network | width | images | normalised | what weights do not tell | file "
+		"|\n|---|---|---:|---|---|---|---|\n",
+		out);
+	for (size_t i = 0; i < invar_model_count(); i++) {
+		const invar_model *m = invar_model_at(i);
+
+		untold_text(m, untold);
+		fprintf(out, "| `%s` | %s | ", m->name, m->about);
+		if (m->width)
+			fprintf(out, "%u", m->width);
+		fprintf(out, " | %s | %s | %s | ", images_text(m, images),
+		        m->normalize ? m->normalize : "as the data", *untold ? untold + 2 : "");
+		if (m->file)
+			fprintf(out, "`%s`", m->file);
+		if (m->bytes)
+			fprintf(out, ", %" PRIu64 " bytes", m->bytes);
+		if (m->sha256)
+			fprintf(out, ", SHA-256 %s%s", m->sha256,
+			        strlen(m->sha256) < INV_SHA256_DIGITS ? "…" : "");
+		fputs(" |\n", out);
+	}
 }
 
 static bool print_list(void)

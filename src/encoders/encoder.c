@@ -64,7 +64,7 @@ static const inv_encoder_kind *find_family(const char *family)
 /* What the user says, else the model; what neither does the family knows. */
 static void fill_options(invar_encoder *e)
 {
-	const inv_model *m = e->model;
+	const invar_model *m = &e->model->of;
 	invar_encoder_opts *o = &e->opts;
 
 	o->heads = o->heads ? o->heads : m->heads;
@@ -140,7 +140,7 @@ static invar_status check_measures(const invar_encoder *e)
 		uint64_t is, must;
 		bool open;
 	} measures[] = {
-		{"width", is->width, must->width, !must->width},
+		{"width", is->width, e->model->of.width, false},
 		{"patch", is->patch, must->patch, !must->patch},
 		{"number of blocks", is->depth, must->depth, !must->depth},
 		{"number of registers", is->registers, must->registers, !must->patch},

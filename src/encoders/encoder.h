@@ -72,14 +72,10 @@ typedef struct inv_encoder_kind {
 
 extern const inv_encoder_kind *const inv_encoder_kinds[]; /* ended by NULL */
 
-/* A known encoder: what is public of it, and what its weights do not tell. */
+/* A known encoder: what is public of it, and what its weights must measure. */
 typedef struct inv_model {
 	invar_model of;
-	inv_measures is;
-	/* 0 and NULL: the family's own. */
-	uint64_t heads;
-	double eps, bn_eps;
-	const char *pos, *stride;
+	inv_measures is; /* and of.width */
 } inv_model;
 
 const inv_model *inv_model_find(const char *name); /* NULL: none of this name */

@@ -4,13 +4,13 @@ set -eu
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 "$2/man/generate" "$1" "$fresh"
-for file in docs/CLI.md completions/invar $(cd "$fresh" && ls man/*.1); do
+for file in docs/CLI.md docs/MODELS.md completions/invar $(cd "$fresh" && ls man/*.1); do
 	if ! cmp -s "$fresh/$file" "$2/$file"; then
 		echo "$file is stale: run man/generate $1"
 		diff -u "$2/$file" "$fresh/$file" | head -20
 		exit 1
 	fi
-	grep -q "$file\|${file##*/}" "$2/man/meson.build" || [ "$file" = docs/CLI.md ] || {
+	grep -q "$file\|${file##*/}" "$2/man/meson.build" || [ "${file%/*}" = docs ] || {
 		echo "$file is not installed by man/meson.build"
 		exit 1
 	}
