@@ -159,14 +159,15 @@ static invar_status check_measures(const invar_encoder *e)
 static invar_status open_weights(invar_encoder *e, const char *weights)
 {
 	inv_parameters *p;
-	invar_status st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
+	invar_status bad, st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
 
 	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
 	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
 		st = e->kind->open(e, p);
-	if (st == INVAR_OK && e->model)
-		st = check_measures(e);
+	/* Also where it failed: that it is another network tells more than what it lacks. */
+	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
+		st = bad;
 	inv_parameters_close(p);
 	return st;
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""weights.py INVAR - weight files as users have them, through `invar features` and `models`.
+
+Makes a small ViT and a small ResNet with random weights, then: names of other networks,
+weights that are missing, superfluous, mis-shaped or not finite, images that do not fit:
+each is one sentence and exit 1. Threads, pipes and `models convert` change no byte.
+"""
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+invar = os.path.realpath(sys.argv[1])
+failed = 0
+
+
+def complain(text):
+    global failed
+    failed += 1
+    print(text)
+
+
+def vit():
+    d, p, g = 64, 4, 2
+    shapes = {"cls_token": [1, 1, d], "pos_embed": [1, 1 + g * g, d],
+              "patch_embed.proj.weight": [d, 3, p, p], "patch_embed.proj.bias": [d],
+              "norm.weight": [d], "norm.bias": [d]}
+    for name, shape in {"norm1": [d], "attn.qkv": [3 * d, d], "attn.proj": [d, d], "norm2": [d],
+                        "mlp.fc1": [4 * d, d], "mlp.fc2": [d, 4 * d]}.items():
+        shapes[f"blocks.0.{name}.weight"] = shape
+        shapes[f"blocks.0.{name}.bias"] = shape[:1]
+    return shapes
+
+
+def resnet():
+    shapes = {"conv1.weight": [2, 3, 7, 7]}
+
+    def norm(name, c):
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            shapes[f"{name}.{part}"] = [c]
+
+    norm("bn1", 2)
+    before = 2
+    for layer in range(1, 5):
+        c = 2 ** layer
+        name = f"layer{layer}.0"
+        shapes[f"{name}.conv1.weight"] = [c, before, 3, 3]
+        shapes[f"{name}.conv2.weight"] = [c, c, 3, 3]
+        norm(f"{name}.bn1", c)
+        norm(f"{name}.bn2", c)
+        if layer > 1:
+            shapes[f"{name}.downsample.0.weight"] = [c, before, 1, 1]
+            norm(f"{name}.downsample.1", c)
+        before = c
+    return shapes
+
+
+def make(shapes):
+    draw = random.Random(1)
+    return {name: (shape, [abs(draw.gauss(0, 1)) + 0.5 if "running_var" in name
+                           else draw.gauss(0, 0.5) for _ in range(math.prod(shape))])
+            for name, shape in shapes.items()}
+
+
+def save(path, tensors):
+    head, body = {}, b""
+    for name, (shape, values) in tensors.items():
+        raw = struct.pack(f"<{len(values)}f", *values)
+        head[name] = {"dtype": "F32", "shape": shape,
+                      "data_offsets": [len(body), len(body) + len(raw)]}
+        body += raw
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + body)
+
+
+def save_images(path, shape):
+    draw = random.Random(2)
+    head = ("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)).ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        file.write(struct.pack(f"<{math.prod(shape)}f",
+                               *(draw.gauss(0, 1) for _ in range(math.prod(shape)))))
+
+
+def run(*words, stdin=None):
+    return subprocess.run([invar, *words], capture_output=True, stdin=stdin)
+
+
+def refused(pattern, *words, code=1):
+    got = run(*words)
+    text = got.stderr.decode()
+    if got.returncode != code or text.count("\n") != 1 or pattern not in text or got.stdout:
+        complain(f"{' '.join(words)}: exit {got.returncode}, wanted {code} and '{pattern}': {text}")
+
+
+def features(weights, out, *options):
+    got = run("features", "x.npy", "-o", out, "--weights", weights, "-q", *options)
+    if got.returncode != 0:
+        complain(f"{weights} {options}: {got.stderr.decode()}")
+        return b""
+    with open(out, "rb") as file:
+        return file.read()
+
+
+def check_same_bytes(weights):
+    first = features(weights, "a.npy", "--threads", "1")
+    for options in (["--threads", "2"], ["--threads", "3"]):
+        if features(weights, "b.npy", *options) != first:
+            complain(f"{weights}: {options} changes the features")
+    with open("x.npy", "rb") as file:
+        got = run("features", "-", "-o", "-", "--weights", weights, "-q", stdin=file)
+    if got.stdout != first:
+        complain(f"{weights}: a pipe changes the features: {got.stderr.decode()}")
+    if run("models", "convert", weights, "c.safetensors", "-q").returncode != 0 or \
+            features("c.safetensors", "b.npy") != first:
+        complain(f"{weights}: convert changes the features")
+
+
+def check_refusals(name, tensors, one, other_name, mismatch):
+    def broken(pattern, change):
+        copy = dict(tensors)
+        change(copy)
+        save("broken.safetensors", copy)
+        refused(pattern, "features", "x.npy", "-o", "y.npy", "--weights", "broken.safetensors", "-q")
+
+    shape, values = tensors[one]
+    last = len(values) - 1
+    broken(one, lambda t: t.pop(one))
+    broken(one, lambda t: t.update({one: (shape[:-1] + [shape[-1] + 1],
+                                          values + values[:len(values) // shape[-1]])}))
+    for value in (math.nan, math.inf):
+        broken(f"tensor '{one}': element {last} is not a finite number",
+               lambda t: t.update({one: (shape, values[:-1] + [value])}))
+    refused(mismatch, "features", "x.npy", "-o", "y.npy", "--weights", name, "--encoder", other_name)
+    refused("has not the tensors of", "features", "x.npy", "-o", "y.npy", "--weights", name,
+            "--encoder", "squeezenet1_1")
+    refused("channels, not", "features", "grey.npy", "-o", "y.npy", "--weights", name, "-q")
+    if os.path.exists("y.npy"):
+        complain(f"{name}: a refused call left y.npy")
+
+
+def check_models(name, family):
+    got = run("models", "inspect", name, "--json")
+    if json.loads(got.stdout or "{}").get("encoder", {}).get("name") != family:
+        complain(f"inspect {name}: {got.stdout.decode()[:300]} {got.stderr.decode()}")
+    got = run("models", "verify", name, "--json")
+    if got.returncode != 0 or not json.loads(got.stdout)["norm"] > 0:
+        complain(f"verify {name}: {got.stderr.decode()}")
+
+
+with tempfile.TemporaryDirectory() as work:
+    os.chdir(work)
+    save_images("x.npy", (37, 3, 12, 8))
+    save_images("grey.npy", (2, 1, 12, 8))
+    for name, family, tensors, one, other, mismatch in (
+            ("vit.safetensors", "vit", make(vit()), "blocks.0.attn.qkv.weight", "dino_vits8",
+             "its width is 64 but that of dino_vits8 is 384"),
+            ("resnet.safetensors", "resnet", make(resnet()), "layer3.0.conv2.weight", "resnet18",
+             "its width is 16 but that of resnet18 is 512")):
+        save(name, tensors)
+        check_same_bytes(name)
+        check_refusals(name, tensors, one, other, mismatch)
+        check_models(name, family)
+sys.exit(1 if failed else 0)
