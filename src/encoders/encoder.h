@@ -56,8 +56,8 @@ typedef struct inv_encoder_kind {
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);
 	/*
-	 * Takes the weights; fills e->own, e->about, e->measures, and in e->input what they
-	 * tell. close follows if it fails.
+	 * Takes the weights; fills e->own, e->measures (first), e->about, and in e->input what
+	 * they tell. close follows if it fails.
 	 */
 	invar_status (*open)(invar_encoder *e, inv_parameters *p);
 	void (*close)(invar_encoder *e);

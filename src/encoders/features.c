@@ -115,7 +115,7 @@ invar_status invar_encoder_run_file(invar_encoder *e, const char *in, const char
 	if (st == INVAR_OK) {
 		memcpy(shape, from.h->shape, 4 * sizeof *shape);
 		st = invar_encoder_width(e, shape, &w.width);
-		if (st == INVAR_E_USE) /* it is the file that is wrong */
+		if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* it is the file that is wrong */
 			st = inv_context(INVAR_E_MISMATCH, "%s", from.name);
 	}
 	if (st == INVAR_OK) {

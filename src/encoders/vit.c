@@ -73,10 +73,6 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
 		return st;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
-	e->measures = (inv_measures){.width = v->projected ? v->projected : v->width,
-	                             .patch = v->patch,
-	                             .depth = v->depth,
-	                             .registers = v->registers};
 	describe(v, e->about);
 	return INVAR_OK;
 }

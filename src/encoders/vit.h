@@ -49,7 +49,7 @@ typedef struct inv_vit {
 /* Are there the names of a vision transformer, of CLIP's? */
 bool inv_vit_recognise(const inv_parameters *p);
 bool inv_clip_recognise(const inv_parameters *p);
-/* Fills all but kernels. */
+/* Fills all but kernels, and of the encoder its input and measures. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
 
 #endif

@@ -641,8 +641,13 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 	loader l = {.s = find_scheme(p), .v = v, .p = p};
 	invar_status st;
 
-	if ((st = size_network(&l)) != INVAR_OK || (st = set_switches(&l, e)) != INVAR_OK ||
-	    (st = take_all(&l)) != INVAR_OK)
+	if ((st = size_network(&l)) != INVAR_OK)
+		return st;
+	e->measures = (inv_measures){.width = v->projected ? v->projected : v->width,
+	                             .patch = v->patch,
+	                             .depth = v->depth,
+	                             .registers = v->registers};
+	if ((st = set_switches(&l, e)) != INVAR_OK || (st = take_all(&l)) != INVAR_OK)
 		return st;
 	e->input.resize = e->input.side = v->patch * v->grid;
 	e->input.filter = INV_BICUBIC;

@@ -140,7 +140,7 @@ def check_refusals(name, tensors, one, other_name, mismatch):
     refused(mismatch, "features", "x.npy", "-o", "y.npy", "--weights", name, "--encoder", other_name)
     refused("has not the tensors of", "features", "x.npy", "-o", "y.npy", "--weights", name,
             "--encoder", "squeezenet1_1")
-    refused("channels, not", "features", "grey.npy", "-o", "y.npy", "--weights", name, "-q")
+    refused("grey.npy: ", "features", "grey.npy", "-o", "y.npy", "--weights", name, "-q")
     if os.path.exists("y.npy"):
         complain(f"{name}: a refused call left y.npy")
 

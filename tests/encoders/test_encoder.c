@@ -44,6 +44,33 @@ static void every_encoder_is_listed(void **state)
 	assert_int_equal(*at, '\0');
 }
 
+static bool is_family(const char *name)
+{
+	for (size_t i = 0; inv_encoder_kinds[i]; i++)
+		if (strcmp(inv_encoder_kinds[i]->family, name) == 0)
+			return true;
+	return false;
+}
+
+static void every_name_has_a_family_and_a_normalisation(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < invar_model_count(); i++) {
+		const invar_model *m = invar_model_at(i);
+		inv_normalisation n;
+
+		assert_true(is_family(m->family));
+		assert_non_null(m->about);
+		assert_true(strcmp(m->filter, "bicubic") == 0 ||
+		            strcmp(m->filter, "bilinear") == 0);
+		assert_true(m->resize >= m->side);
+		if (m->normalize)
+			assert_int_equal(inv_normalisation_parse(m->normalize, &n), INVAR_OK);
+		if (m->sha256)
+			assert_int_equal(strspn(m->sha256, "0123456789abcdef"), strlen(m->sha256));
+	}
+}
+
 static void pixels_are_the_tensor(void **state)
 {
 	enum { N = 2 * INV_GROUP + 3, CELLS = 3 * 2 * 5 };
@@ -74,6 +101,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found_and_mistyped_ones_refused),
 		cmocka_unit_test(every_encoder_is_listed),
+		cmocka_unit_test(every_name_has_a_family_and_a_normalisation),
 		cmocka_unit_test(pixels_are_the_tensor),
 	};
 
