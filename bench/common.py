@@ -14,6 +14,7 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RESULTS = os.path.join(HERE, "RESULTS.md")
@@ -27,8 +28,38 @@ def arguments(description, **more):
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--write", action="store_true", help="put the table into RESULTS.md")
     for name, default in more.items():
-        parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default)
+        how = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        parser.add_argument("--" + name.replace("_", "-"), **how)
     return parser.parse_args()
+
+
+def peak_megabytes(pid):
+    """Of what is or was resident; 0 of a process that has just ended."""
+    try:
+        with open("/proc/%d/status" % pid) as f:
+            return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) / 1024
+    except (OSError, AttributeError):
+        return 0
+
+
+def watch(command):
+    """(seconds, seconds of processors, peak megabytes) of a program from start to end.
+
+    The memory is looked at while it runs: what wait4 gives counts the process that
+    started it too."""
+    start, peak = time.perf_counter(), 0
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while True:
+        pid, status, used = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        peak = max(peak, peak_megabytes(process.pid))
+        time.sleep(0.005)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit("this failed: %s" % " ".join(command))
+    return seconds, used.ru_utime + used.ru_stime, peak
 
 
 class LineProgram:
@@ -58,8 +89,7 @@ class LineProgram:
         return float(self.line())
 
     def peak_megabytes(self):
-        with open("/proc/%d/status" % self.process.pid) as f:
-            return int(re.search(r"VmHWM:\s+(\d+) kB", f.read()).group(1)) / 1024
+        return peak_megabytes(self.process.pid)
 
     def close(self):
         self.process.stdin.close()

@@ -14,6 +14,8 @@
  *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
  *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
  *                                  drawn anew every time; affine, crop, noise too
+ *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
+ *                                  the encoder of a weight file; its name is for the peers
  *     profile waco 384 10      ->  the same, and where they go on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
@@ -436,6 +438,55 @@ static double time_augment(invar_context *ctx, bench_augment *known, const char 
 	return now() - start;
 }
 
+/* ---- Encoders ---------------------------------------------------------------------- */
+
+typedef struct bench_encoder {
+	invar_encoder *encoder;
+	char path[300];
+	uint64_t shape[4];
+	float *x, *out;
+} bench_encoder;
+
+static void close_encoder(bench_encoder *b)
+{
+	invar_encoder_close(b->encoder);
+	inv_free(b->x);
+	inv_free(b->out);
+}
+
+/* The one of the call before, where it is the same; one batch warms a new one up. */
+static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path,
+                          size_t side, size_t batch)
+{
+	uint64_t width;
+
+	if (b->encoder && strcmp(b->path, path) == 0 && b->shape[0] == batch &&
+	    b->shape[3] == side)
+		return;
+	close_encoder(b);
+	die(invar_encoder_open(ctx, path, NULL, &b->encoder));
+	snprintf(b->path, sizeof b->path, "%s", path);
+	memcpy(b->shape, (uint64_t[]){batch, 3, side, side}, sizeof b->shape);
+	die(invar_encoder_width(b->encoder, b->shape, &width));
+	b->x = normal_rows(batch, 3 * side * side, "bench/tensors");
+	b->out = inv_calloc(batch * width, sizeof *b->out);
+	if (!b->out)
+		exit(1);
+	die(invar_encoder_run(b->encoder, b->x, b->shape, b->out));
+}
+
+static double time_encoder(invar_context *ctx, bench_encoder *b, const char *path,
+                           size_t side, size_t batch, size_t count)
+{
+	double start;
+
+	ready_encoder(ctx, b, path, side, batch);
+	start = now();
+	for (size_t i = 0; i < count; i++)
+		die(invar_encoder_run(b->encoder, b->x, b->shape, b->out));
+	return now() - start;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned threads = argc == 3 && strcmp(argv[1], "--threads") == 0
@@ -443,8 +494,9 @@ int main(int argc, char **argv)
 	                       : 0;
 	bench_step known[SIZES] = {0};
 	bench_augment pictures[PICTURES + 1] = {0};
+	bench_encoder encoder = {0};
 	invar_context *ctx;
-	char line[400], name[20], text[200];
+	char line[500], name[20], text[300];
 
 	die(invar_context_new(threads, NULL, &ctx));
 	puts("ready");
@@ -464,8 +516,10 @@ int main(int argc, char **argv)
 			                             slices_of(line)));
 		else if (sscanf(line, "deviation %zu %zu %zu %zu", &a, &b, &c, &count) == 4)
 			printf("%.9f\n", deviation_of_sliced(ctx, a, b, c, count, slices_of(line)));
-		else if (sscanf(line, "folder %zu %zu %199s", &a, &b, text) == 3)
+		else if (sscanf(line, "folder %zu %zu %299s", &a, &b, text) == 3)
 			printf("%.9f\n", time_folder(ctx, a, b, text));
+		else if (sscanf(line, "encode %*s %zu %zu %zu %299s", &a, &b, &c, text) == 4)
+			printf("%.9f\n", time_encoder(ctx, &encoder, text, a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
 		else if (sscanf(line, "augment %19s %zu %zu %zu", name, &a, &b, &c) == 4)
@@ -485,6 +539,7 @@ int main(int argc, char **argv)
 		inv_free(p->x);
 		inv_free(p->out);
 	}
+	close_encoder(&encoder);
 	invar_context_free(ctx);
 	return 0;
 }

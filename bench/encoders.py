@@ -1,0 +1,233 @@
+"""encoders.py - images a second through ViTs and ResNet-50: invar against PyTorch and ONNX Runtime.
+
+Random weights, the same file for all; tensors that lie ready to features. A peer is
+taken at its best: every variant is tried at several batches (torch.compile, which takes
+long to start, at eager's best batch alone), the fastest of each peer then runs in turn
+with invar, at the peer's batch, and with the machine's peak. The share of the peak
+counts the multiply-adds of convolutions, linear layers and attention.
+
+Then the time from the start of a process to the first feature, and peak memory.
+
+`--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part.
+"""
+
+import importlib.metadata
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+import common
+
+sys.path.insert(0, os.path.join(common.HERE, "peers"))
+import encoder_nets  # noqa: E402
+
+TITLES = {("vit_small_patch8", 96): "ViT-S/8 at 96", ("vit_tiny_patch16", 224): "ViT-Ti/16 at 224",
+          ("vit_base_patch16", 224): "ViT-B/16 at 224", ("resnet50", 96): "ResNet-50 at 96",
+          ("resnet50", 224): "ResNet-50 at 224"}
+BATCHES, MOST_GMAC = (1, 8, 16, 32, 64), 150  # in a batch: some seconds at most
+SPEED = 60  # GMAC a second, about; for how many batches make a second
+ROUNDS, FIRST_ROUNDS = 5, 3
+
+
+class Network:
+    """One of the networks with its files, made once and kept in the build."""
+
+    def __init__(self, options, name, side):
+        self.options, self.name, self.side = options, name, side
+        self.gmac, self.is_vit = encoder_nets.GMAC[name, side], encoder_nets.NETS[name][0] == "vit"
+        self.folder = os.path.join(options.build, "encoders")
+        os.makedirs(self.folder, exist_ok=True)
+        self.weights = self.at("safetensors")
+        if not os.path.exists(self.weights):
+            torch.manual_seed(1)
+            save_file(encoder_nets.make(name, side).state_dict(), self.weights + ".part")
+            os.rename(self.weights + ".part", self.weights)
+
+    def at(self, ending):
+        return os.path.join(os.path.abspath(self.folder), "%s_%d.%s" % (self.name, self.side, ending))
+
+    def onnx(self, form):
+        path = self.at(form + ".onnx")
+        if not os.path.exists(path):
+            subprocess.run([sys.executable, os.path.join(common.HERE, "peers", "export_onnx.py"), self.name,
+                            str(self.side), self.weights, path + ".part", form], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            os.rename(path + ".part", path)
+        return path
+
+    def batches(self):
+        fitting = [n for n in BATCHES if n * self.gmac <= MOST_GMAC]
+        return fitting[:2] if self.options.quick else fitting
+
+    def asker(self, program, batch, file, variant, seconds=1.0):
+        """A function: seconds an image."""
+        count = max(1, round(seconds * SPEED / self.gmac / batch))
+        line = "encode %s %d %d %d %s %s" % (self.name, self.side, batch, count, file, variant)
+        return lambda: program.ask(line) / count / batch
+
+    def asker_of(self, peer, program, batch, variant, seconds=1.0):
+        if peer == "onnx":
+            return self.asker(program, batch, self.onnx(variant), "plain", seconds)
+        return self.asker(program, batch, self.weights, variant, seconds)
+
+
+# ---- The peers at their best -------------------------------------------------------
+
+SCRIPTS = {"torch": "torch_encoders.py", "onnx": "onnx_encoders.py"}
+
+
+def variants(peer, net):
+    if peer == "onnx":
+        return ("traced", "attention") if net.is_vit else ("traced",)
+    return ("eager",) if net.is_vit else ("eager", "channels-last")
+
+
+def try_batches(options, net, peer):
+    """{(variant, batch): seconds an image}"""
+    times = {}
+    for variant in variants(peer, net):
+        program = common.peer_program(options, SCRIPTS[peer])
+        for batch in net.batches():
+            times[variant, batch] = net.asker_of(peer, program, batch, variant, 0.5)()
+        program.close()
+    if peer == "torch" and not options.no_compile:
+        batch = min(times, key=times.get)[1]
+        program = common.peer_program(options, SCRIPTS[peer])
+        measure = net.asker_of(peer, program, batch, "compile-frozen", 0.5)
+        times["compile-frozen", batch] = min(measure(), measure())
+        program.close()
+    return times
+
+
+# ---- In turn -----------------------------------------------------------------------
+
+
+def compare(options, net):
+    """Medians of all sides, the trials, and peak memory."""
+    trials = {peer: try_batches(options, net, peer) for peer in SCRIPTS}
+    best = {peer: min(times, key=times.get) for peer, times in trials.items()}
+    programs = {peer: common.peer_program(options, script) for peer, script in SCRIPTS.items()}
+    sides = {}
+    for peer, (variant, batch) in best.items():
+        sides[peer] = net.asker_of(peer, programs[peer], batch, variant)
+    for batch in {batch for _, batch in best.values()}:
+        programs["invar", batch] = common.invar_program(options)
+        sides["invar", batch] = net.asker(programs["invar", batch], batch, net.weights, "")
+    for measure in list(sides.values()):
+        measure()  # compiles, packs
+    sides["peak"] = lambda: common.measure_peak(options)
+    found = common.in_turn(options.rounds, sides)
+    memory = {side: program.peak_megabytes() for side, program in programs.items()}
+    for program in programs.values():
+        program.close()
+    return {"net": net, "found": found, "best": best, "trials": trials, "memory": memory}
+
+
+def speed_row(one):
+    net, found, best = one["net"], one["found"], one["best"]
+    share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
+    row = [TITLES[net.name, net.side]]
+    for peer in SCRIPTS:
+        batch = best[peer][1]
+        own, theirs = found["invar", batch], found[peer]
+        row += ["%d" % batch, "%.1f" % (1 / own), "%.1f" % (1 / theirs), "%.2f" % (theirs / own)]
+    fastest = min(found["invar", batch] for _, batch in best.values())
+    return row + [share(fastest), share(found["torch"]), share(found["onnx"]), "%.0f" % found["peak"]]
+
+
+def trial_rows(one):
+    net = one["net"]
+    for peer, label in (("torch", "PyTorch"), ("onnx", "ONNX Runtime")):
+        times = one["trials"][peer]
+        for variant in dict.fromkeys(v for v, _ in times):
+            cells = ["%.1f" % (1 / times[variant, n]) if (variant, n) in times else "" for n in BATCHES]
+            yield [TITLES[net.name, net.side], "%s, %s" % (label, variant), *cells]
+
+
+# ---- The first feature ---------------------------------------------------------------
+
+
+def first_feature(options, net):
+    """A row: both sides from nothing to one feature in a file, and how far they differ."""
+    image, threads = os.path.join(net.folder, "one.npy"), str(options.threads)
+    out = {side: os.path.join(net.folder, side + ".npy") for side in ("invar", "torch")}
+    np.save(image, np.random.default_rng(0).standard_normal((1, 3, net.side, net.side), dtype="f4"))
+    commands = {
+        "invar": [os.path.join(options.build, "src", "cli", "invar"), "features", image, "-o", out["invar"],
+                  "--weights", net.weights, "--threads", threads, "-q"],
+        "torch": [sys.executable, os.path.join(common.HERE, "peers", "torch_first.py"), net.name, str(net.side),
+                  net.weights, image, out["torch"], threads]}
+    seen = {side: [] for side in commands}
+    for number in range(1 if options.quick else 1 + FIRST_ROUNDS):
+        for side in seen:
+            if os.path.exists(out[side]):
+                os.remove(out[side])
+            seen[side].append(common.watch(commands[side]))
+    median = lambda side, i: statistics.median(pair[i] for pair in seen[side][-FIRST_ROUNDS:])
+    ours, theirs = np.load(out["invar"]), np.load(out["torch"])
+    gap = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    return [TITLES[net.name, net.side], "%.2f s" % median("invar", 0), "%.2f s" % median("torch", 0),
+            "%.1f" % (median("torch", 0) / median("invar", 0)), "%.0f MB" % median("invar", 2),
+            "%.0f MB" % median("torch", 2), "%.0e" % gap]
+
+
+# ---- The page ------------------------------------------------------------------------
+
+
+def memory_row(one):
+    net, memory = one["net"], one["memory"]
+    own = max(value for side, value in memory.items() if side[0] == "invar")
+    return [TITLES[net.name, net.side], "%.0f MB" % own, "%.0f MB" % memory["torch"], "%.0f MB" % memory["onnx"]]
+
+
+def page(options, all_found, firsts):
+    body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
+           "batch and variant, invar at the same batch.\n\n" % (
+               torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
+    body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "batch", "invar", "ONNX Runtime",
+                          "times faster", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
+                          "peak GFLOP/s"], [speed_row(one) for one in all_found])
+    body += "\n\nPeak memory of these processes:\n\n"
+    body += common.table(["network", "invar", "PyTorch", "ONNX Runtime"], [memory_row(one) for one in all_found])
+    body += "\n\nFrom the start of a process to the feature of one image in a file (weights in the page cache), and " \
+            "that feature's largest difference over its largest number:\n\n"
+    body += common.table(["network", "invar", "PyTorch, eager", "times faster", "invar, peak memory",
+                          "PyTorch, peak memory", "difference"], firsts)
+    body += "\n\nThe trials, images a second by batch:\n\n"
+    body += common.table(["network", "variant", *map(str, BATCHES)],
+                         [row for one in all_found for row in trial_rows(one)])
+    return body
+
+
+def chosen(text):
+    known = {"%s:%d" % key: key for key in TITLES}
+    for word in text.split(","):
+        if word not in known:
+            sys.exit("encoders.py: --nets has no '%s'; there are: %s" % (word, ",".join(known)))
+        yield known[word]
+
+
+def main():
+    options = common.arguments(__doc__, nets=",".join("%s:%d" % key for key in TITLES), quick=False,
+                               no_compile=False)
+    if options.rounds == 9:
+        options.rounds = 1 if options.quick else ROUNDS
+    networks = [Network(options, *key) for key in chosen(options.nets)]
+    all_found = []
+    for net in networks:
+        start = time.time()
+        all_found.append(compare(options, net))
+        print("%s: %s (%.0f s)" % (TITLES[net.name, net.side], speed_row(all_found[-1])[1:], time.time() - start),
+              file=sys.stderr, flush=True)
+    firsts = [first_feature(options, net) for net in networks]
+    common.report(options, "encoders", "Encoders", page(options, all_found, firsts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""torch_encoders.py - encoders run by PyTorch, driven by lines of text.
+
+    encode NET SIDE BATCH COUNT FILE VARIANT    answers the seconds that COUNT batches took
+
+VARIANT is eager, channels-last (eager, for convolutions), compile or compile-frozen
+(torch.compile with its weights taken as constants, which packs them once).
+"""
+
+import sys
+import time
+
+import torch
+import torch._inductor.config
+
+import encoder_nets
+
+WARM = 2
+
+
+def prepared(net, variant):
+    """The network as this variant has it, and the layout of its images."""
+    layout = torch.contiguous_format if variant in ("eager", "compile") else torch.channels_last
+    if isinstance(net, encoder_nets.ResNet):
+        net = net.to(memory_format=layout)
+    if variant.startswith("compile"):
+        torch._inductor.config.freezing = variant == "compile-frozen"
+        net = torch.compile(net, dynamic=False)
+    return net, layout
+
+
+def make(name, side, batch, path, variant):
+    """One batch, as a function."""
+    net = encoder_nets.loaded(name, side, path)
+    net, layout = prepared(net, variant)
+    x = torch.randn(batch, 3, side, side).to(memory_format=layout)
+    for _ in range(WARM):
+        net(x)
+    return lambda: net(x)
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[sys.argv.index("--threads") + 1]))
+    known = {}
+    print("ready", flush=True)
+    for line in sys.stdin:
+        _, name, side, batch, count, path, variant = line.split()
+        key = (name, int(side), int(batch), path, variant)
+        with torch.no_grad():
+            if key not in known:
+                torch._dynamo.reset()
+                known[key] = make(*key)
+            start = time.perf_counter()
+            for _ in range(int(count)):
+                known[key]()
+            print(time.perf_counter() - start, flush=True)
+
+
+if __name__ == "__main__":
+    main()
