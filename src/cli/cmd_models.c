@@ -166,8 +166,7 @@ static invar_status run(inv_session *s, void *values)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
-	invar_status st =
-		inv_check_word(s, "ACTION", "list|inspect|verify|convert|pull", s->argument[0]);
+	invar_status st = inv_check_word(s, "ACTION", s->command->words, s->argument[0]);
 
 	if (st != INVAR_OK)
 		return st;
@@ -192,6 +191,7 @@ const inv_command inv_cmd_models = {
 		"prints the one it got.",
 	.examples = examples,
 	.arguments = arguments,
+	.words = "list|inspect|verify|convert|pull",
 	.tables = tables,
 	.values = sizeof(models_values),
 	.defaults = defaults,

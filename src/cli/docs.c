@@ -267,6 +267,17 @@ static void bash_values(const inv_command *c, FILE *out)
 	}
 }
 
+/* The first argument of a command that takes one of a few words. */
+static void bash_argument(const inv_command *c, FILE *out)
+{
+	if (!c->words)
+		return;
+	fprintf(out, "\t%s:%s) COMPREPLY=($(compgen -W \"", c->name, c->name);
+	for (const char *at = c->words; *at; at++)
+		putc(*at == '|' ? ' ' : *at, out);
+	fputs("\" -- \"$current\")); return ;;\n", out);
+}
+
 void inv_docs_bash(FILE *out)
 {
 	fputs("# bash completion for invar; made by 'invar docs bash' from the option tables.\n"
@@ -281,8 +292,10 @@ void inv_docs_bash(FILE *out)
 	fputs("--help --version\" -- \"$current\"))\n\t\treturn\n\tfi\n"
 	      "\tcase $command:$before in\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
+	for (const inv_command *const *c = inv_commands(); *c; c++) {
+		bash_argument(*c, out);
 		bash_values(*c, out);
+	}
 	fputs("\tesac\n\tcase $command in\n", out);
 	for (const inv_command *const *c = inv_commands(); *c; c++)
 		bash_words(*c, out);

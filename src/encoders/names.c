@@ -160,7 +160,7 @@ static const inv_model models[] = {
 
 	/* CLIP's visual towers; the width is that of the projection. */
 	{.of = {.name = "clip_vitb16",
-            .family = "vit",
+            .family = "clip",
             .about = "CLIP, ViT-B/16",
             .width = 512,
             AS_CLIP,
@@ -170,7 +170,7 @@ static const inv_model models[] = {
             .eps = 1e-5},
      .is = {.patch = 16, .depth = 12}},
 	{.of = {.name = "clip_vitb32",
-            .family = "vit",
+            .family = "clip",
             .about = "CLIP, ViT-B/32",
             .width = 512,
             AS_CLIP,
@@ -180,7 +180,7 @@ static const inv_model models[] = {
             .eps = 1e-5},
      .is = {.patch = 32, .depth = 12}},
 	{.of = {.name = "clip_vitl14",
-            .family = "vit",
+            .family = "clip",
             .about = "CLIP, ViT-L/14",
             .width = 768,
             AS_CLIP,

@@ -74,6 +74,22 @@ def run_golden(work):
                 read_npy(os.path.join(golden, case["expected"])), case["tolerance_abs"], work)
 
 
+def check_names(work):
+    """A name of another network is refused, in a sentence that tells both."""
+    for file, name, sentence in (
+            ("clip_w128_jit.pt", "clip_vitb16", "its width is 32 but that of clip_vitb16 is 512"),
+            ("dino_vit.pth", "dino_vits8", "its width is 48 but that of dino_vits8 is 384"),
+            ("dino_vit.pth", "clip_vitb16", "has not the tensors of a clip"),
+            ("clip_w128_jit.pt", "dino_vitb16", "has not the tensors of a vit"),
+            ("resnet_basic.pth", "resnet18", "its width is 40 but that of resnet18 is 512")):
+        run = subprocess.run([invar, "features", os.path.join(golden, "in_32x32.npy"), "-o",
+                              os.path.join(work, "out.npy"), "--weights",
+                              os.path.join(golden, file), "--encoder", name],
+                             capture_output=True, text=True)
+        if run.returncode != 1 or sentence not in run.stderr or run.stderr.count("\n") != 1:
+            complain(f"{file} as {name}: exit {run.returncode}: {run.stderr.strip()}")
+
+
 def read_safetensors(path):
     with open(path, "rb") as file:
         raw = file.read()
@@ -101,6 +117,7 @@ def planes(pixels, mean, std):
             for i, v in enumerate(pixels)]
 
 
+KERAS = ((123.68 / 255, 116.779 / 255, 103.939 / 255), (1 / 255,) * 3)
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 CAFFE = ((123 / 255, 117 / 255, 104 / 255), (1 / 255,) * 3)
 
@@ -119,11 +136,17 @@ def run_real(work):
     columns = member("stl10_binary_mini.tar.xz", "test_X.bin")[:4 * 27648]
     pixels = bytes(columns[p * 9216 + x * 96 + y]
                    for p in range(12) for y in range(96) for x in range(96))
-    write_npy(images, (4, 3, 96, 96), planes(pixels, *CAFFE))
-    features = expected["squeezenet1_1.features"]
-    compare("squeezenet1_1", os.path.join(data, "squeezenet1_1_caffe.f16.safetensors"),
-            ["--encoder", "squeezenet1_1"], images, features,
-            1e-4 * max(abs(v) for v in features), work)
+    # ResNet-50 is too large to be kept there; $INVAR_RESNET50 says where it is.
+    for name, key, file, constants in (
+            ("squeezenet1_1", "squeezenet1_1.features",
+             os.path.join(data, "squeezenet1_1_caffe.f16.safetensors"), CAFFE),
+            ("resnet50_keras", "resnet50.features", os.environ.get("INVAR_RESNET50"), KERAS)):
+        if not file:
+            print(f"{name}: skipped")
+            continue
+        write_npy(images, (4, 3, 96, 96), planes(pixels, *constants))
+        compare(name, file, ["--encoder", name], images, expected[key],
+                1e-4 * max(abs(v) for v in expected[key]), work)
 
 
 if not os.path.isdir(golden):
@@ -131,6 +154,7 @@ if not os.path.isdir(golden):
     sys.exit(77)
 with tempfile.TemporaryDirectory() as work:
     run_golden(work)
+    check_names(work)
     if os.path.isfile(os.path.join(data, "reference_outputs.safetensors")):
         run_real(work)
 sys.exit(1 if failed else 0)

@@ -7,7 +7,7 @@ $ invar models list | sed -n '1,3p;18p'
 > swav_resnet50           2048  224 of 256, bilinear  imagenet     swav_800ep_pretrain.pth.tar          -
 $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "name": "clip_vitb16",
->       "family": "vit",
+>       "family": "clip",
 >       "about": "CLIP, ViT-B/16",
 >       "width": 512,
 >       "resize": 224,
