@@ -30,6 +30,6 @@ train mawa --epochs "$epochs"
 train residual --epochs "$epochs" --residual --lr 1e-4
 train waco --epochs "$epochs" --loss waco
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual,waco} --split "$split" \
-	--only lc,nc,ec,kept,structure,collision -o "$out/results.json"
+	--only lc,ec,kept,structure,collision -o "$out/results.json"
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual} --split "$split" --only knn --k 1 --index clean \
 	-o "$out/old-index.json"
