@@ -214,6 +214,7 @@ typedef struct invar_dataset_opts {
 
 INVAR_API void invar_dataset_defaults(invar_dataset_opts *o);
 INVAR_API const invar_field *invar_dataset_fields(size_t *count);
+INVAR_API const invar_field *invar_dataset_choice_fields(size_t *count); /* without split */
 
 /* o may be NULL. Images are read later, one by one. */
 INVAR_API invar_status invar_dataset_open(invar_context *ctx, const char *text,
@@ -786,6 +787,19 @@ typedef struct invar_forecast {
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
                                              const invar_encode_opts *o, const char *bank,
                                              invar_forecast *out);
+
+/*
+ * invar_train on images instead of a bank: copies are augmented and encoded while the
+ * adapter trains, new ones in every epoch, each a function of the seed, the epoch and the
+ * image. Clean features are encoded once, into the bank `run`/clean. Of `how`, the members
+ * of invar_images_fields count; of the data set, the split that trains must be open, and
+ * others had better not be.
+ */
+INVAR_API const invar_field *invar_images_fields(size_t *count);
+INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
+                                          const invar_encode_opts *how,
+                                          const invar_train_opts *o,
+                                          const char *const *given, const char *run);
 
 #ifdef __cplusplus
 }

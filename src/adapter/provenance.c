@@ -54,6 +54,8 @@ static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
 		st = describe_bank(&plan->source[g], entry);
 		json_array_append_new(also, entry);
 	}
+	if (plan->fresh && st == INVAR_OK)
+		json_object_set_new(out, "images", inv_fresh_json(plan->fresh));
 	if (plan->sources > 1)
 		json_object_set(out, "also", also);
 	json_decref(also);

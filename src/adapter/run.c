@@ -29,8 +29,9 @@ static bool set_paths(inv_run *r, const char *path)
 	r->checkpoint_path = inv_join(path, "checkpoint.safetensors");
 	r->adapter_path = inv_join(path, "adapter.safetensors");
 	r->decoder_path = inv_join(path, "decoder.safetensors");
+	r->clean_path = inv_join(path, "clean");
 	return r->path && r->json_path && r->log_path && r->checkpoint_path &&
-	       r->adapter_path && r->decoder_path;
+	       r->adapter_path && r->decoder_path && r->clean_path;
 }
 
 static bool is_part(const char *name)
@@ -42,10 +43,11 @@ static bool is_part(const char *name)
 
 static bool is_leftover(const char *name)
 {
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_part(name);
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_part(name) ||
+	       strcmp(name, "clean") == 0;
 }
 
-/* Empty but for the .part files that a killed program leaves. */
+/* Empty but for what a program leaves that was killed before there was a run. */
 static bool is_empty(const char *path)
 {
 	DIR *dir = opendir(path);
@@ -151,6 +153,32 @@ static invar_status remove_in(const inv_run *r, const char *name)
 	return st;
 }
 
+/* Of the bank of clean features: files, folders of splits. */
+static invar_status remove_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL; /* a link is removed, not followed */
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	while (dir && st == INVAR_OK && (entry = readdir(dir))) {
+		char *inner;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (!(inner = inv_join(path, entry->d_name)))
+			st = inv_fail(INVAR_E_NOMEM, "%s: no memory to remove it", path);
+		else
+			st = remove_tree(inner);
+		inv_free(inner);
+	}
+	if (dir)
+		closedir(dir);
+	if (st == INVAR_OK && remove(path) != 0 && errno != ENOENT)
+		st = inv_fail_errno(path, "cannot remove");
+	return st;
+}
+
 /* run.json goes last: until then, the old run can be told for what it is. */
 invar_status inv_run_clear(inv_run *r)
 {
@@ -167,7 +195,11 @@ invar_status inv_run_clear(inv_run *r)
 	if (dir)
 		closedir(dir);
 	if (r->replace && st == INVAR_OK)
+		st = remove_tree(r->clean_path);
+	if (r->replace && st == INVAR_OK)
 		st = remove_in(r, "run.json");
+	if (st == INVAR_OK)
+		r->replace = false;
 	return st;
 }
 
@@ -240,6 +272,7 @@ void inv_run_close(inv_run *r)
 	inv_free(r->checkpoint_path);
 	inv_free(r->adapter_path);
 	inv_free(r->decoder_path);
+	inv_free(r->clean_path);
 	inv_free(r);
 }
 

@@ -8,7 +8,9 @@
  *      cut back to the epochs that the checkpoint has finished.
  *   4. adapter.safetensors appears once, when the last epoch is done; a
  *      decoder.safetensors right before it.
- *   5. One process at a time holds the run (flock on the folder).
+ *   5. clean/ is a bank that a training on images has made; without a run.json it is a
+ *      leftover that the next training takes up.
+ *   6. One process at a time holds the run (flock on the folder).
  */
 #ifndef INV_RUN_H
 #define INV_RUN_H
@@ -21,6 +23,7 @@
 typedef struct inv_run {
 	char *path;
 	char *json_path, *log_path, *checkpoint_path, *adapter_path, *decoder_path;
+	char *clean_path; /* folder of clean features, where a run is trained on images */
 	int lock;
 	bool made;    /* the folder is of our making */
 	bool replace; /* an old run is still in it */

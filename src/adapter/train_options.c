@@ -129,14 +129,14 @@ double inv_train_lr_min(const invar_train_opts *o)
 	return o->lr_min < o->lr ? o->lr_min : o->lr;
 }
 
-static invar_status check_source(const invar_train_opts *o, const invar_bank *b,
+static invar_status check_source(const invar_train_opts *o, const invar_bank *b, bool fresh,
                                  inv_source *out)
 {
 	const inv_split *s = inv_bank_split(b, o->split);
 
 	if (!s)
 		return INVAR_E_MISMATCH;
-	if (o->copies > s->copies)
+	if (o->copies > s->copies && !fresh)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: --copies is %" PRIu64 " but %s has %" PRIu32 " copies",
 		                b->path, o->copies, s->name, s->copies);
@@ -144,22 +144,44 @@ static invar_status check_source(const invar_train_opts *o, const invar_bank *b,
 	return INVAR_OK;
 }
 
+/* Every epoch has copies of its own, so what chooses among those of a bank is refused. */
+static invar_status check_fresh(const invar_train_opts *o, inv_train_plan *p)
+{
+	const char *images = p->source[0].bank->path;
+
+	if (o->copies)
+		return inv_fail(INVAR_E_USE,
+		                "--copies %" PRIu64 " chooses among the copies of a bank, but with "
+		                "--images %s every epoch makes its own",
+		                o->copies, images);
+	if (!p->loss || (p->closed && inv_closed_needs_copies(o->init)))
+		return inv_fail(INVAR_E_USE,
+		                "%s %s needs a bank with copies, not --images %s; make one with "
+		                "invar encode",
+		                p->loss ? "--init" : "--loss", p->loss ? o->init : o->loss, images);
+	p->source[0].copies = UINT32_MAX;
+	return INVAR_OK;
+}
+
 static invar_status check_sources(const invar_train_opts *o, const invar_bank *const *banks,
                                   size_t count, inv_train_plan *p)
 {
-	invar_status st = check_source(o, banks[0], &p->source[0]);
+	invar_status st = check_source(o, banks[0], p->fresh, &p->source[0]);
 
 	if (st == INVAR_OK && count > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
 		                "--loss %s takes one augmentation, so --also %s has no place",
 		                o->loss, banks[1]->path);
 	for (size_t g = 1; g < count && st == INVAR_OK; g++)
-		if ((st = check_source(o, banks[g], &p->source[g])) == INVAR_OK)
+		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
 			st = inv_bank_check_alike(banks[0], p->source[0].split, banks[g],
 			                          p->source[g].split);
 	p->sources = (uint32_t)count;
 	p->split = p->source[0].split;
-	return st;
+	if (st == INVAR_OK && p->fresh && count > 1)
+		return inv_fail(INVAR_E_USE, "--also %s needs a bank before it, not --images %s",
+		                banks[1]->path, banks[0]->path);
+	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;
 }
 
 /* Of one source: are its copies enough for the loss? */
@@ -309,7 +331,7 @@ static invar_status check_validation(const invar_train_opts *o, inv_train_plan *
 }
 
 invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
-                             const invar_bank *const *banks, size_t count,
+                             const invar_bank *const *banks, size_t count, inv_fresh *fresh,
                              inv_train_plan *out)
 {
 	size_t d = banks[0]->dim;
@@ -317,6 +339,7 @@ invar_status inv_train_check(const invar_train_opts *o, const char *const *given
 
 	if (st != INVAR_OK)
 		return st;
+	out->fresh = fresh;
 	out->loss = inv_loss_find(o->loss);
 	out->closed = strcmp(o->init, "random") != 0;
 	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};

@@ -12,6 +12,7 @@ extern const inv_fields inv_train_table;
 typedef struct inv_train_plan {
 	inv_source source[INV_SOURCES_MOST];
 	uint32_t sources;
+	inv_fresh *fresh;       /* makes the copies of the one source; NULL: it has them */
 	const inv_split *split; /* of the first source */
 	const inv_loss *loss;   /* NULL: --loss none */
 	inv_loss_opts opts;
@@ -28,10 +29,11 @@ typedef struct inv_train_plan {
 
 /*
  * Every rule that the options and the banks must keep together, one sentence each.
- * `given` names the options that were asked for; NULL where nobody knows.
+ * `given` names the options that were asked for; NULL where nobody knows. With `fresh`
+ * there is one bank, or its outline, and copies are made without end.
  */
 invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
-                             const invar_bank *const *banks, size_t count,
+                             const invar_bank *const *banks, size_t count, inv_fresh *fresh,
                              inv_train_plan *out);
 
 /* lr_min, but never above lr. */

@@ -35,6 +35,7 @@ typedef struct trainer {
 	size_t banks;
 	invar_bank *opened[INV_SOURCES_MOST]; /* those of them that are ours to close */
 	const char *also[INV_SOURCES_MOST];   /* paths of the others, NULL at the end */
+	inv_fresh *fresh;                     /* makes the copies; NULL: the banks have them */
 	invar_train_opts o;
 	inv_train_plan plan;
 	inv_run *run;
@@ -107,6 +108,7 @@ static inv_batch_plan batch_plan(const trainer *t, bool train)
 		.purpose = train ? "train" : "validation",
 		.every_epoch_alike = !train,
 		.epochs = (uint32_t)t->o.epochs,
+		.fresh = t->fresh,
 	};
 
 	memcpy(plan.source, t->plan.source, sizeof plan.source);
@@ -370,7 +372,8 @@ static invar_status train_epochs(trainer *t)
 		double lr =
 			inv_cosine_rate(t->o.lr, inv_train_lr_min(&t->o), t->at.epoch, t->o.epochs);
 
-		st = one_step(t, lr);
+		if ((st = one_step(t, lr)) == INVAR_E_CANCELLED)
+			return stop_here(t);
 		if (st == INVAR_OK && t->at.step == steps)
 			st = end_epoch(t, lr);
 		if (st == INVAR_OK && inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK &&
@@ -423,7 +426,7 @@ static invar_status check_options(trainer *t, const char *const *given)
 	invar_status st = open_also(t);
 
 	if (st == INVAR_OK)
-		st = inv_train_check(&t->o, given, t->bank, t->banks, &t->plan);
+		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
 	if (st == INVAR_OK && t->plan.loss)
 		t->o.batch = t->plan.batch;
 	return st;
@@ -462,6 +465,23 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 		return st;
 	t->resumed = json_incref(json_object_get(t->run->json, "options"));
 	return resume_options(t, given, path);
+}
+
+/*
+ * Copies made from images need clean features as well: a bank of its own in the run's
+ * folder takes the place of the outline that the options were held against.
+ */
+static invar_status encode_clean(trainer *t, const char *const *given)
+{
+	invar_status st = inv_run_clear(t->run);
+
+	inv_fresh_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
+	if (st == INVAR_OK)
+		st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->opened[0]);
+	t->bank[0] = t->opened[0];
+	if (st == INVAR_OK)
+		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
+	return st;
 }
 
 static void announce_resume(const trainer *t)
@@ -517,6 +537,8 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 {
 	invar_status st = open_run(t, given, path);
 
+	if (st == INVAR_OK && t->fresh)
+		st = encode_clean(t, given);
 	if (st == INVAR_OK)
 		st = build(t);
 	if (st == INVAR_OK)
@@ -537,11 +559,35 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 	return st == INVAR_E_CANCELLED ? st : note_failure(t, st);
 }
 
+/* Runs the training that t was given and frees all that it has made. */
+static invar_status train(trainer *t, const invar_train_opts *o, const char *const *given,
+                          const char *run)
+{
+	invar_status st;
+
+	invar_train_defaults(&t->o); /* for members that a caller's older header lacks */
+	memcpy(&t->o, o, o->size < sizeof t->o ? o->size : sizeof t->o);
+	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
+	st = run_training(t, given, run);
+	inv_batches_free(t->batches);
+	inv_batches_free(t->held_out);
+	if (!t->step)
+		inv_free(t->params);
+	inv_step_free(t->step);
+	inv_step_free(t->judge);
+	inv_run_close(t->run);
+	json_decref(t->resumed);
+	for (size_t i = 0; i < INV_SOURCES_MOST; i++)
+		invar_bank_close(t->opened[i]);
+	inv_free(t->images);
+	inv_free(t->best);
+	return st;
+}
+
 invar_status invar_train(invar_bank *const *banks, size_t count, const invar_train_opts *o,
                          const char *const *given, const char *run)
 {
 	trainer t = {.validation = NAN};
-	invar_status st;
 
 	if (!count || count > INV_SOURCES_MOST)
 		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, %zu were given",
@@ -549,21 +595,26 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_tra
 	for (; t.banks < count; t.banks++)
 		t.bank[t.banks] = banks[t.banks];
 	t.ctx = banks[0]->ctx;
-	invar_train_defaults(&t.o); /* for members that a caller's older header lacks */
-	memcpy(&t.o, o, o->size < sizeof t.o ? o->size : sizeof t.o);
-	t.start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
-	st = run_training(&t, given, run);
-	inv_batches_free(t.batches);
-	inv_batches_free(t.held_out);
-	if (!t.step)
-		inv_free(t.params);
-	inv_step_free(t.step);
-	inv_step_free(t.judge);
-	inv_run_close(t.run);
-	json_decref(t.resumed);
-	for (size_t i = 0; i < INV_SOURCES_MOST; i++)
-		invar_bank_close(t.opened[i]);
-	inv_free(t.images);
-	inv_free(t.best);
+	return train(&t, o, given, run);
+}
+
+invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
+                                const invar_encode_opts *how, const invar_train_opts *o,
+                                const char *const *given, const char *run)
+{
+	trainer t = {.validation = NAN, .banks = 1};
+	invar_status st;
+
+	if (!how->augment && o->samples)
+		return inv_fail(INVAR_E_USE,
+		                "training on images needs to know what it is to be invariant to: "
+		                "give --augment SPEC");
+	st = inv_fresh_open(e, d, o->split, how, o->seed, &t.fresh);
+	if (st == INVAR_OK) {
+		t.bank[0] = inv_fresh_outline(t.fresh);
+		t.ctx = t.bank[0]->ctx;
+		st = train(&t, o, given, run);
+	}
+	inv_fresh_close(t.fresh);
 	return st;
 }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -12,7 +13,9 @@ enum {
 	RING = 3,            /* gathered batches */
 	AHEAD = 6,           /* batches between telling the system and gathering */
 	RESIDENT = 64 << 20, /* a split below so many bytes is left to the system */
-	PURPOSE = 64
+	PURPOSE = 64,
+	MOMENT = 200 * 1000 * 1000, /* nanoseconds */
+	BILLION = 1000 * 1000 * 1000
 };
 
 struct inv_batches {
@@ -22,7 +25,8 @@ struct inv_batches {
 	inv_stream copies_of[2][INV_SOURCES_MOST]; /* by parity of the epoch, like order */
 	uint32_t *order[2];
 	uint32_t order_epoch[2];
-	uint32_t *drawn; /* [s] */
+	uint32_t *drawn;  /* [s] */
+	uint32_t *chosen; /* [N] images of a batch whose copies are made */
 	float *ring[RING];
 	size_t rows, dim; /* (G s + 1) N, d */
 
@@ -103,7 +107,7 @@ static invar_status for_each_sample(inv_batches *b, unsigned slot, uint32_t imag
 	size_t stride = (size_t)p->N * b->dim;
 	invar_status st = fn(&p->source[0], INVAR_CLEAN, image, to);
 
-	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++) {
+	for (uint32_t g = 0; g < p->sources && !p->fresh && st == INVAR_OK; g++) {
 		inv_choose(&b->copies_of[slot][g], image, p->source[g].copies, b->drawn, p->s);
 		for (uint32_t k = 0; k < p->s && st == INVAR_OK; k++)
 			st = fn(&p->source[g], (int32_t)b->drawn[k], image, to += stride);
@@ -122,7 +126,20 @@ static invar_status for_each_row(inv_batches *b, uint64_t batch, row_fn *fn, flo
 		uint32_t image = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
 
 		st = for_each_sample(b, epoch & 1, image, fn, to + i * b->dim);
+		b->chosen[i] = image;
 	}
+	return st;
+}
+
+static invar_status gather(inv_batches *b, uint64_t batch, float *to)
+{
+	const inv_batch_plan *p = &b->plan;
+	uint32_t epoch = p->every_epoch_alike ? 0 : (uint32_t)(batch / b->steps);
+	invar_status st = for_each_row(b, batch, gather_row, to);
+
+	if (st == INVAR_OK && p->fresh && p->s)
+		st = inv_fresh_fill(p->fresh, epoch, b->chosen, p->N, p->s,
+		                    to + (size_t)p->N * b->dim);
 	return st;
 }
 
@@ -174,7 +191,7 @@ static void *read_ahead(void *user)
 		advise(b, batch + i);
 	for (; batch < last_batch(b) && st == INVAR_OK && wait_for_room(b); batch++) {
 		advise(b, batch + AHEAD);
-		st = for_each_row(b, batch, gather_row, b->ring[batch % RING]);
+		st = gather(b, batch, b->ring[batch % RING]);
 		publish(b, st);
 	}
 	return NULL;
@@ -189,6 +206,33 @@ invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 	return INVAR_OK;
 }
 
+/*
+ * Copies that are made take their time, so the caller is asked now and then whether he
+ * still wants them; the lock is open meanwhile.
+ */
+static invar_status wait_a_moment(inv_batches *b)
+{
+	uint64_t done = b->taken, total = last_batch(b);
+	struct timespec until;
+	invar_status st = INVAR_OK;
+
+	if (!b->plan.fresh) {
+		pthread_cond_wait(&b->changed, &b->lock);
+		return INVAR_OK;
+	}
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += MOMENT;
+	until.tv_sec += until.tv_nsec / BILLION;
+	until.tv_nsec %= BILLION;
+	if (pthread_cond_timedwait(&b->changed, &b->lock, &until) == 0 ||
+	    b->plan.every_epoch_alike)
+		return INVAR_OK;
+	pthread_mutex_unlock(&b->lock);
+	st = inv_progress(b->plan.source[0].bank->ctx, b->plan.purpose, done, total);
+	pthread_mutex_lock(&b->lock);
+	return st;
+}
+
 /* A buffer is taken until the call after; then its room is given back. */
 invar_status inv_batches_next(inv_batches *b, const float **rows)
 {
@@ -198,10 +242,10 @@ invar_status inv_batches_next(inv_batches *b, const float **rows)
 	b->taken += b->holding;
 	b->holding = false;
 	pthread_cond_signal(&b->changed);
-	while (b->status == INVAR_OK && b->filled == b->taken)
-		pthread_cond_wait(&b->changed, &b->lock);
+	while (st == INVAR_OK && b->status == INVAR_OK && b->filled == b->taken)
+		st = wait_a_moment(b);
 	b->holding = b->filled != b->taken;
-	if (!b->holding)
+	if (!b->holding && st == INVAR_OK)
 		st = inv_fail(b->status, "%s", b->sentence);
 	*rows = b->ring[b->taken % RING];
 	pthread_mutex_unlock(&b->lock);
@@ -220,11 +264,12 @@ static bool allocate(inv_batches *b)
 		ok = ok && b->order[i];
 	}
 	b->drawn = inv_calloc(b->plan.s + 1, sizeof *b->drawn);
+	b->chosen = inv_calloc(b->plan.N, sizeof *b->chosen);
 	for (int i = 0; i < RING; i++) {
 		b->ring[i] = inv_calloc(b->rows * b->dim, sizeof(float));
 		ok = ok && b->ring[i];
 	}
-	return ok && b->drawn;
+	return ok && b->drawn && b->chosen;
 }
 
 invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
@@ -262,6 +307,8 @@ void inv_batches_free(inv_batches *b)
 		b->stop = true;
 		pthread_cond_signal(&b->changed);
 		pthread_mutex_unlock(&b->lock);
+		if (b->plan.fresh)
+			inv_fresh_cancel(b->plan.fresh);
 		pthread_join(b->thread, NULL);
 	}
 	pthread_cond_destroy(&b->changed);
@@ -271,5 +318,6 @@ void inv_batches_free(inv_batches *b)
 	for (int i = 0; i < RING; i++)
 		inv_free(b->ring[i]);
 	inv_free(b->drawn);
+	inv_free(b->chosen);
 	inv_free(b);
 }

@@ -4,12 +4,13 @@
  * Which images a step sees, and which of their copies, is a function of (seed,
  * split, place of the bank, epoch, image) alone. A thread of its own gathers the rows into
  * a ring of buffers and tells the system some batches earlier what it will read, so a bank
- * larger than memory streams while the step before is computed.
+ * larger than memory streams while the step before is computed. Copies that are made
+ * from images are made there as well: new ones in every epoch.
  */
 #ifndef INV_BATCHES_H
 #define INV_BATCHES_H
 
-#include "bank/bank.h"
+#include "bank/fresh.h"
 
 enum { INV_SOURCES_MOST = 8 };
 
@@ -17,7 +18,7 @@ enum { INV_SOURCES_MOST = 8 };
 typedef struct inv_source {
 	const invar_bank *bank;
 	const inv_split *split;
-	uint32_t copies; /* draw among the first so many */
+	uint32_t copies; /* draw among the first so many; UINT32_MAX: each is made anew */
 } inv_source;
 
 typedef struct inv_batch_plan {
@@ -31,6 +32,7 @@ typedef struct inv_batch_plan {
 	const char *purpose;    /* "train", "validation": keeps their draws apart */
 	bool every_epoch_alike; /* the order and draws of epoch 0, always */
 	uint32_t epochs;        /* reading ahead ends there */
+	inv_fresh *fresh;       /* makes the copies; NULL: they are those of the sources */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;

@@ -98,33 +98,19 @@ static invar_status find_readable(encoding *k, part *p)
 	return st;
 }
 
-/* The rows that stay, in order; the list of those left out is in order too. */
 static invar_status leave_out(encoding *k, part *p)
 {
-	size_t out = 0, most = json_array_size(p->left_out);
-	const inv_images *s = p->split;
-	uint64_t kept = 0;
+	invar_status st;
 
-	p->images = *s;
-	if (!most)
+	p->images = *p->split;
+	if (!json_array_size(p->left_out))
 		return INVAR_OK;
-	if (!(p->index = inv_alloc(s->count * sizeof *p->index)))
-		return no_memory(k);
-	for (uint64_t row = 0; row < s->count; row++) {
-		uint64_t index = inv_images_index(s, row);
-
-		if (out < most &&
-		    (uint64_t)json_integer_value(json_array_get(p->left_out, out)) == index)
-			out++;
-		else
-			p->index[kept++] = (uint32_t)index;
-	}
+	st = inv_images_without(p->split, p->left_out, &p->index, &p->images.count);
 	p->images.index = p->index;
-	p->images.count = kept;
-	if (!kept)
+	if (st == INVAR_OK && !p->images.count)
 		return inv_fail(INVAR_E_FORMAT, "%s: no image of its split %s can be read",
-		                k->of.dataset->text, s->name);
-	return INVAR_OK;
+		                k->of.dataset->text, p->split->name);
+	return st;
 }
 
 /* What was left out when the split was begun stays so. */

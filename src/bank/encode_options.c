@@ -18,9 +18,6 @@ enum { MOST_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64 };
 static const invar_field fields[] = {
 	{"augment", INVAR_FIELD_TEXT, AT(augment), 0, 0, MAYBE, NULL, "SPEC", "Copies",
      "how copies are made, such as rotation or 'affine+noise:std=0.5'; none without it"},
-	{"copies", INVAR_FIELD_TEXT, AT(copies), 0, 0, MAYBE, NULL, "N|SPLIT=N,…", "Copies",
-     "copies of every image, in each split or in those named; 5 of test and 10 of the "
-     "others if not given; those that are there are kept"},
 	{"augment-space", INVAR_FIELD_TEXT, AT(augment_space), 0, 0, RESULT, "normalized|pixel",
      "WORD", "Copies",
      "augment the normalised tensor, as in the paper, or pixels from 0 to 1"},
@@ -40,6 +37,11 @@ static const invar_field fields[] = {
      "one number or one a channel, of pixels from 0 to 1; overrides --normalize"},
 	{"std", INVAR_FIELD_TEXT, AT(std), 0, 0, MAYBE, NULL, "F,…", "Preparation",
      "the same for the divisor"},
+
+	/* The last three are those of a bank alone. */
+	{"copies", INVAR_FIELD_TEXT, AT(copies), 0, 0, MAYBE, NULL, "N|SPLIT=N,…", "Copies",
+     "copies of every image, in each split or in those named; 5 of test and 10 of the "
+     "others if not given; those that are there are kept"},
 	{"dtype", INVAR_FIELD_TEXT, AT(dtype), 0, 0, RESULT, "float32|float16", "WORD",
      "Result", "numbers of the features; float16 takes half the room"},
 	{"seed", INVAR_FIELD_COUNT, AT(seed), 0, 0x1p53, RESULT, NULL, "N", "Common",
@@ -55,6 +57,12 @@ void invar_encode_defaults(invar_encode_opts *o)
 const invar_field *invar_encode_fields(size_t *count)
 {
 	*count = sizeof fields / sizeof *fields;
+	return fields;
+}
+
+const invar_field *invar_images_fields(size_t *count)
+{
+	*count = sizeof fields / sizeof *fields - 3;
 	return fields;
 }
 

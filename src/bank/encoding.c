@@ -8,6 +8,7 @@
 
 #include "bank/encode_options.h"
 #include "base/fields.h"
+#include "base/memory.h"
 #include "base/sha256.h"
 
 #define MOST_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
@@ -272,4 +273,28 @@ json_t *inv_encoding_json(const inv_encoding *of)
 	                 "augment_params", a ? columns_json(a) : json_null(), "seed",
 	                 a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
 	                 classes_json(of->dataset), "source", of->dataset->kind->name);
+}
+
+/* ---- The images of a split --------------------------------------------------------------
+ */
+
+/* The list is in order, as the images are. */
+invar_status inv_images_without(const inv_images *s, const json_t *left_out,
+                                uint32_t **index, uint64_t *kept)
+{
+	size_t out = 0, most = json_array_size(left_out);
+
+	*kept = 0;
+	if (!(*index = inv_alloc((s->count + 1) * sizeof **index)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu64 " images",
+		                s->count);
+	for (uint64_t row = 0; row < s->count; row++) {
+		uint64_t i = inv_images_index(s, row);
+
+		if (out < most && (uint64_t)json_integer_value(json_array_get(left_out, out)) == i)
+			out++;
+		else
+			(*index)[(*kept)++] = (uint32_t)i;
+	}
+	return INVAR_OK;
 }

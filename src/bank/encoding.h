@@ -41,6 +41,13 @@ void inv_encoding_close(inv_encoding *of);
 invar_status inv_encoding_check_weights(inv_encoding *of);
 
 /*
+ * The indices of the images of a split but for those in a list, in order; gives `index`,
+ * inv_free. kept is how many there are.
+ */
+invar_status inv_images_without(const inv_images *s, const json_t *left_out,
+                                uint32_t **index, uint64_t *kept);
+
+/*
  * What bank.json says of it. No times, no paths: the same call elsewhere gives the same
  * bytes. Gives; NULL if there is no memory.
  */

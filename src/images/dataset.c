@@ -20,8 +20,6 @@ enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
 #define AT(member) offsetof(invar_dataset_opts, member)
 
 static const invar_field fields[] = {
-	{"split", INVAR_FIELD_TEXT, AT(split), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "NAMES",
-     "Images", "only these splits, separated by commas; all of them without it"},
 	{"holdout", INVAR_FIELD_NUMBER, AT(holdout), 0, 1, INVAR_FIELD_RESULT, NULL, "F",
      "Images",
      "where there are no splits: the last share F of each class becomes test, the rest "
@@ -33,6 +31,9 @@ static const invar_field fields[] = {
      "Images", "the first N images of each split; 0 takes all"},
 	{"skip-broken", INVAR_FIELD_FLAG, AT(skip_broken), 0, 0, INVAR_FIELD_RESULT, NULL, NULL,
      "Images", "name and count images that cannot be read, instead of ending there"},
+	/* The last one is not for those who have a word for the split themselves. */
+	{"split", INVAR_FIELD_TEXT, AT(split), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "NAMES",
+     "Images", "only these splits, separated by commas; all of them without it"},
 };
 
 void invar_dataset_defaults(invar_dataset_opts *o)
@@ -43,6 +44,12 @@ void invar_dataset_defaults(invar_dataset_opts *o)
 const invar_field *invar_dataset_fields(size_t *count)
 {
 	*count = sizeof fields / sizeof *fields;
+	return fields;
+}
+
+const invar_field *invar_dataset_choice_fields(size_t *count)
+{
+	*count = sizeof fields / sizeof *fields - 1;
 	return fields;
 }
 

@@ -1,0 +1,221 @@
+/* fresh.c - see fresh.h. */
+#include "bank/fresh.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "bank/walk.h"
+#include "base/memory.h"
+
+struct inv_fresh {
+	invar_encoder *encoder;
+	inv_encoding of;
+	inv_walk *walk;
+	const inv_images *split; /* as the data set has it */
+	uint32_t *index;         /* [rows] of the clean bank */
+	uint64_t rows;
+	struct inv_kernels kernels;
+	inv_split outline_split;
+	invar_bank outline;
+	pthread_mutex_t lock; /* one walk at a time */
+	atomic_bool cancelled;
+};
+
+static invar_status no_memory(const inv_fresh *f)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to make copies", f->of.dataset->text);
+}
+
+/* ---- Opening ---------------------------------------------------------------------------
+ */
+
+static void draw_outline(inv_fresh *f)
+{
+	f->outline_split =
+		(inv_split){.name = f->split->name, .rows = f->split->count, .copies = 0};
+	f->outline = (invar_bank){.ctx = f->of.ctx,
+	                          .path = f->of.dataset->text,
+	                          .dim = (uint32_t)f->of.width,
+	                          .split_count = 1,
+	                          .splits = &f->outline_split};
+}
+
+static invar_status open_fresh(inv_fresh *f, const invar_dataset *d, const char *split,
+                               const invar_encode_opts *o, uint64_t seed)
+{
+	invar_encode_opts mine = *o;
+	invar_status st = inv_dataset_need_split(d, split, &f->split);
+
+	mine.copies = o->augment ? "0" : NULL; /* none are kept */
+	mine.dtype = "float32";
+	mine.seed = seed;
+	if (st == INVAR_OK)
+		st = inv_encoding_open(f->encoder, d, &mine, &f->of);
+	if (st == INVAR_OK)
+		draw_outline(f);
+	return st;
+}
+
+invar_status inv_fresh_open(invar_encoder *e, const invar_dataset *d, const char *split,
+                            const invar_encode_opts *o, uint64_t seed, inv_fresh **out)
+{
+	inv_fresh *f = inv_calloc(1, sizeof *f);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return inv_fail(INVAR_E_NOMEM, "no memory to make copies");
+	f->encoder = e;
+	inv_kernels_init(&f->kernels, e->ctx->cpu);
+	pthread_mutex_init(&f->lock, NULL);
+	atomic_init(&f->cancelled, false);
+	if ((st = open_fresh(f, d, split, o, seed)) != INVAR_OK) {
+		inv_fresh_close(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+void inv_fresh_close(inv_fresh *f)
+{
+	if (!f)
+		return;
+	inv_walk_free(f->walk);
+	inv_encoding_close(&f->of);
+	pthread_mutex_destroy(&f->lock);
+	inv_free(f->index);
+	inv_free(f);
+}
+
+void inv_fresh_set_seed(inv_fresh *f, uint64_t seed)
+{
+	f->of.opts.seed = seed;
+}
+
+const invar_bank *inv_fresh_outline(const inv_fresh *f)
+{
+	return &f->outline;
+}
+
+json_t *inv_fresh_json(const inv_fresh *f)
+{
+	return inv_encoding_json(&f->of);
+}
+
+/* ---- The clean features -----------------------------------------------------------------
+ */
+
+/* Rows of the bank to indices of images: those that could not be read have no row. */
+static invar_status find_rows(inv_fresh *f, const invar_bank *clean)
+{
+	const json_t *entry =
+		json_object_get(json_object_get(clean->json, "splits"), f->split->name);
+	const inv_split *s = inv_bank_split(clean, f->split->name);
+
+	if (!s)
+		return INVAR_E_MISMATCH;
+	f->rows = s->rows;
+	return inv_images_without(f->split, json_object_get(entry, "left_out"), &f->index,
+	                          &f->rows);
+}
+
+invar_status inv_fresh_encode_clean(inv_fresh *f, const char *folder, invar_bank **out)
+{
+	/* A context is const to those who walk; the hooks are only called. */
+	invar_context *ctx = f->encoder->ctx;
+	invar_status st = invar_encode(f->encoder, f->of.dataset, &f->of.opts, folder);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = invar_bank_open(ctx, folder, out);
+	if (st == INVAR_OK)
+		st = find_rows(f, *out);
+	if (st == INVAR_OK && f->of.augment)
+		st = inv_walk_new(&f->of, &f->walk);
+	return st;
+}
+
+/* ---- Copies
+ * ------------------------------------------------------------------------------
+ */
+
+typedef struct batch {
+	inv_fresh *f;
+	uint32_t N;
+	uint32_t first; /* copy of the walk's first array */
+	float *out;
+} batch;
+
+static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
+                        const float *out, const float *params)
+{
+	const batch *b = user;
+	size_t width = b->f->of.width;
+
+	(void)params;
+	if (!b->f->kernels.all_finite(out, rows * width))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "%s: the features of a copy of an image of %s are not finite",
+		                b->f->of.dataset->text, b->f->split->name);
+	memcpy(b->out + ((b->first + array) * b->N + row) * width, out,
+	       rows * width * sizeof *out);
+	return INVAR_OK;
+}
+
+static invar_status heed_cancel(void *user)
+{
+	const batch *b = user;
+
+	return atomic_load(&b->f->cancelled)
+	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer wanted")
+	           : INVAR_OK;
+}
+
+static invar_status fill(inv_fresh *f, uint32_t epoch, const inv_images *images, uint32_t s,
+                         float *out)
+{
+	batch b = {.f = f, .N = (uint32_t)images->count, .out = out};
+	inv_walk_plan plan = {.images = images,
+	                      .count = images->count,
+	                      .epoch = epoch,
+	                      .user = &b,
+	                      .put = put,
+	                      .tick = heed_cancel};
+	invar_status st = heed_cancel(&b);
+
+	for (; b.first < s && st == INVAR_OK; b.first += (uint32_t)plan.arrays) {
+		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
+		     plan.arrays++)
+			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
+		st = inv_walk_run(f->walk, &plan);
+	}
+	return st;
+}
+
+invar_status inv_fresh_fill(inv_fresh *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
+                            uint32_t s, float *out)
+{
+	inv_images images = *f->split;
+	uint32_t *index = inv_alloc(N * sizeof *index);
+	invar_status st;
+
+	if (!index)
+		return no_memory(f);
+	for (uint32_t i = 0; i < N; i++)
+		index[i] = f->index[rows[i]];
+	images.index = index;
+	images.count = N;
+	pthread_mutex_lock(&f->lock);
+	st = fill(f, epoch, &images, s, out);
+	pthread_mutex_unlock(&f->lock);
+	inv_free(index);
+	return st;
+}
+
+void inv_fresh_cancel(inv_fresh *f)
+{
+	atomic_store(&f->cancelled, true);
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# train_images.sh INVAR MAKE - fresh copies in every epoch: those of epoch 0 are the copies
+# of a bank; threads, interruptions and kills change no byte.
+set -eu
+invar=$(realpath "$1") make=$(realpath "$2")
+export OMP_WAIT_POLICY=passive
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail()
+{
+	echo "$1"
+	exit 1
+}
+
+"$make" photos photos 600
+images=(--images folder:photos --encoder pixels --size 8 --augment rotation+noise:std=0.1)
+short=(--hidden 64 --batch 64 -q)
+
+# One epoch on the only copy of a bank, and on images: the same adapter.
+for space in normalized pixel; do
+	"$invar" encode folder:photos "${images[@]:2}" --augment-space $space --copies 1 --seed 3 -o bank-$space -q
+	"$invar" train bank-$space -o by-bank-$space "${short[@]}" --samples 1 --epochs 1 --seed 3
+	"$invar" train "${images[@]}" --augment-space $space -o by-images-$space "${short[@]}" --samples 1 --epochs 1 --seed 3
+	cmp by-bank-$space/adapter.safetensors by-images-$space/adapter.safetensors
+	cmp bank-$space/train/clean.npy by-images-$space/clean/train/clean.npy
+done
+
+# Later epochs have copies of their own: a second epoch is no repetition of the first.
+"$invar" train bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
+"$invar" train "${images[@]}" -o two-by-images "${short[@]}" --samples 1 --epochs 2 --seed 3
+! cmp -s two-by-bank/adapter.safetensors two-by-images/adapter.safetensors || fail "epoch 1 has the copies of epoch 0"
+
+# Threads.
+for n in 1 2; do
+	"$invar" train "${images[@]}" -o threads$n "${short[@]}" --epochs 3 --validation 0.1 --keep best --threads $n
+done
+cmp threads1/adapter.safetensors threads2/adapter.safetensors
+
+# Every loss.
+for loss in 'waco --projections 20' 'simclr' 'hsic' 'mawa --samples 0' 'waco --projections 20 --width 8 --decoder'; do
+	"$invar" train "${images[@]}" -o loss --force "${short[@]}" --epochs 1 --loss $loss
+	[ -e loss/adapter.safetensors ] || fail "$loss"
+done
+
+# Killed and interrupted, in mid-epoch too.
+long=("${short[@]}" --epochs 30 --checkpoint-seconds 0 --threads 1)
+start=$(date +%s%N)
+"$invar" train "${images[@]}" -o whole "${long[@]}"
+took=$((($(date +%s%N) - start) / 1000000))
+for moment in 1 2 3 4 5 6; do
+	if [ -e run/run.json ]; then again=(--resume); else again=(); fi
+	"$invar" train "${images[@]}" -o run "${long[@]}" "${again[@]}" 2>message &
+	sleep "$(printf '%d.%03d' $((took * moment / 20000)) $((took * moment / 20 % 1000)))"
+	if [ $((moment % 2)) = 0 ]; then kill -INT $!; else kill -9 $!; fi 2>/dev/null || true
+	code=0
+	wait $! 2>/dev/null || code=$?
+	case $code in 0 | 130 | 137) ;; *) cat message; fail "exit $code" ;; esac
+done
+if [ -e run/run.json ]; then again=(--resume); else again=(); fi
+"$invar" train "${images[@]}" -o run "${long[@]}" "${again[@]}"
+cmp whole/adapter.safetensors run/adapter.safetensors
+diff -r whole/clean run/clean
+
+# What is refused, in one sentence.
+refuse()
+{
+	want=$1 words=$2
+	shift 2
+	code=0
+	"$invar" train "$@" 2>error || code=$?
+	cat error
+	[ $code = "$want" ] || fail "exit $code instead of $want: $*"
+	[ "$(wc -l <error)" = 1 ] && grep -q -e "$words" error || fail "not said: $words"
+}
+refuse 2 'not both' bank-pixel "${images[@]}" -o new
+refuse 2 'BANK is missing' -o new
+refuse 2 '--augment says how images become features' bank-pixel --augment rotation -o new
+refuse 2 'give --augment SPEC' "${images[@]:0:6}" -o new
+refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
+refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new
+refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -o new
+[ ! -e new ] || fail "a folder was made"
+refuse 1 'its augment is rotation+noise:std=0.1 but noise was asked for' "${images[@]:0:6}" --augment noise -o whole --resume
+refuse 1 'is there already' "${images[@]}" -o whole
+"$invar" train "${images[@]:0:6}" --augment noise -o whole --force "${short[@]}" --epochs 1
+grep -q '"augment": "noise"' whole/clean/bank.json
