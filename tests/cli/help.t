@@ -92,7 +92,7 @@ $ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort
 The completion offers commands, options and the words an option may have.
 $ source <(invar docs bash); COMP_WORDS=(invar tr) COMP_CWORD=1; _invar; echo "${COMPREPLY[@]}"
 > train
-$ source <(invar docs bash); COMP_WORDS=(invar train --resi) COMP_CWORD=2; _invar; echo "${COMPREPLY[@]}"
+$ source <(invar docs bash); COMP_WORDS=(invar train --resid) COMP_CWORD=2; _invar; echo "${COMPREPLY[@]}"
 > --residual
 $ source <(invar docs bash); COMP_WORDS=(invar train --keep '') COMP_CWORD=3; _invar; echo "${COMPREPLY[@]}"
 > last best

@@ -19,13 +19,13 @@ $ invar docs markdown train
 ! invar docs: 'train' is an argument too many: only man takes a COMMAND
 ? 2
 $ invar train
-! invar train: BANK is missing; the usage is: invar train BANK -o RUN [options]
+! invar train: BANK is missing, or --images DATASET instead
 ? 2
 $ invar train bank
 ! invar train: the folder for the run is missing: -o RUN
 ? 2
 $ invar train bank extra -o run
-! invar train: 'extra' is an argument too many; the usage is: invar train BANK -o RUN [options]
+! invar train: 'extra' is an argument too many; the usage is: invar train BANK -o RUN | --images DATASET --augment SPEC -o RUN [options]
 ? 2
 $ invar train bank -o
 ! invar train: -o needs a value: -o RUN
