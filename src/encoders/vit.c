@@ -22,7 +22,7 @@
 #include "math/attention.h"
 #include "math/matmul.h"
 
-enum { ROWS = 2400 }; /* of a group at most, if it has more than one image */
+enum { ROWS = 800 }; /* of a group at most, if it has more than one image */
 
 typedef struct space {
 	float *x, *y;     /* [n T, D] */
@@ -70,9 +70,9 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	if (!v)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for a ViT", inv_parameters_path(p));
 	e->own = v;
+	inv_kernels_init(&v->kernels, e->ctx->cpu);
 	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
 		return st;
-	inv_kernels_init(&v->kernels, e->ctx->cpu);
 	describe(v, e->about);
 	return INVAR_OK;
 }
@@ -233,15 +233,20 @@ typedef struct pass {
 	size_t n;
 } pass;
 
-/* c [rows, out] (+)= a [rows, in] W', rows of a and c so many floats apart. */
-static void multiply(const pass *r, size_t rows, size_t out, size_t in, const float *a,
-                     size_t a_stride, const float *weight, bool add, float *c,
-                     size_t c_stride)
-{
-	const inv_matmul_spec spec = {.m = rows, .n = out, .k = in, .transpose_b = true};
+/* W [in, out], or some columns of it. */
+typedef struct matrix {
+	const float *at;
+	size_t in, out, stride;
+} matrix;
 
-	inv_gemm_strided(r->p->encoder->ctx, &spec, &(inv_strides){a_stride, in, c_stride}, add,
-	                 a, weight, c);
+/* c [rows, out] (+)= a [rows, in] W, rows of a and c so many floats apart. */
+static void multiply(const pass *r, size_t rows, const float *a, size_t a_stride, matrix by,
+                     bool add, float *c, size_t c_stride)
+{
+	const inv_matmul_spec spec = {.m = rows, .n = by.out, .k = by.in};
+
+	inv_gemm_strided(r->p->encoder->ctx, &spec,
+	                 &(inv_strides){a_stride, by.stride, c_stride}, add, a, by.at, c);
 }
 
 static void norm(const pass *r, inv_vit_linear by, const float *then, size_t rows, float *x,
@@ -281,8 +286,8 @@ static void embed(const pass *r, const float *images)
 
 		cut_patches(r, images + i * inv_extent_cells(r->p->shape), patches);
 		memcpy(x, r->plan->start, T * D * sizeof *x);
-		multiply(r, T - first, D, cells, patches, cells, v->patches.weight, true,
-		         x + first * D, D);
+		multiply(r, T - first, patches, cells, (matrix){v->patches.weight, cells, D, D},
+		         true, x + first * D, D);
 	}
 	if (v->pre_norm)
 		norm(r, v->before, NULL, r->n * T, r->s.x, r->s.x);
@@ -293,16 +298,16 @@ static void make_qkv(const pass *r, const inv_vit_block *b, bool all)
 {
 	size_t T = r->plan->tokens, D = r->v->width, rows = r->n * T;
 	float *qkv = r->s.wide;
-	const float *y = r->s.y;
+	const float *y = r->s.y, *W = b->qkv.weight;
 
 	if (all) {
-		multiply(r, rows, 3 * D, D, y, D, b->qkv.weight, false, qkv, 3 * D);
+		multiply(r, rows, y, D, (matrix){W, D, 3 * D, 3 * D}, false, qkv, 3 * D);
 		r->v->kernels.add_bias(b->qkv.bias, rows, 3 * D, 3 * D, qkv);
 		return;
 	}
-	multiply(r, rows, 2 * D, D, y, D, b->qkv.weight + D * D, false, qkv + D, 3 * D);
+	multiply(r, rows, y, D, (matrix){W + D, D, 2 * D, 3 * D}, false, qkv + D, 3 * D);
 	r->v->kernels.add_bias(b->qkv.bias + D, rows, 2 * D, 3 * D, qkv + D);
-	multiply(r, r->n, D, D, y, T * D, b->qkv.weight, false, qkv, T * 3 * D);
+	multiply(r, r->n, y, T * D, (matrix){W, D, D, 3 * D}, false, qkv, T * 3 * D);
 	r->v->kernels.add_bias(b->qkv.bias, r->n, D, T * 3 * D, qkv);
 }
 
@@ -323,7 +328,7 @@ static void attend(const pass *r, const inv_vit_block *b, size_t queries)
 	}
 	for (size_t i = 1; queries < T && i < r->n; i++)
 		memcpy(x + i * D, x + i * T * D, D * sizeof *x);
-	multiply(r, r->n * queries, D, D, y, D, b->out.weight, true, x, D);
+	multiply(r, r->n * queries, y, D, (matrix){b->out.weight, D, D, D}, true, x, D);
 }
 
 /* x += fc2(gelu(fc1(norm2 x))) */
@@ -331,14 +336,15 @@ static void think(const pass *r, const inv_vit_block *b, size_t rows)
 {
 	const inv_vit *v = r->v;
 	float *x = r->s.x, *y = r->s.y, *h = r->s.wide;
+	size_t D = v->width, H = v->hidden;
 
 	norm(r, b->norm2, b->fc2.bias, rows, x, y);
-	multiply(r, rows, v->hidden, v->width, y, v->width, b->fc1.weight, false, h, v->hidden);
+	multiply(r, rows, y, D, (matrix){b->fc1.weight, D, H, H}, false, h, H);
 	if (v->quick)
 		v->kernels.bias_quick_gelu(b->fc1.bias, rows, v->hidden, h);
 	else
 		v->kernels.bias_gelu(b->fc1.bias, rows, v->hidden, h);
-	multiply(r, rows, v->width, v->hidden, h, v->hidden, b->fc2.weight, true, x, v->width);
+	multiply(r, rows, h, H, (matrix){b->fc2.weight, H, D, D}, true, x, D);
 }
 
 /* y [n, D] = mean of the patches of x [n T, D] */
@@ -375,7 +381,8 @@ static invar_status run_vit(const inv_encoder_plan *p, const float *images, size
 		average(&r);
 	norm(&r, v->after, NULL, n, r.s.x, v->projected ? r.s.y : out);
 	if (v->projected)
-		multiply(&r, n, v->projected, v->width, r.s.y, v->width, v->projection, false, out,
+		multiply(&r, n, r.s.y, v->width,
+		         (matrix){v->projection, v->width, v->projected, v->projected}, false, out,
 		         v->projected);
 	return INVAR_OK;
 }

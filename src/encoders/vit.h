@@ -14,7 +14,7 @@
 #include "math/kernels.h"
 
 typedef struct inv_vit_linear {
-	float *weight; /* [out, in] */
+	float *weight; /* [in, out], turned: the products are faster so */
 	float *bias;   /* [out]; zeros where the file has none */
 } inv_vit_linear;
 
@@ -36,8 +36,8 @@ typedef struct inv_vit {
 	inv_pos pos;
 
 	inv_arena memory;
-	float *class_token, *register_tokens, *positions, *projection /* [out, in] */;
-	inv_vit_linear patches; /* weight [width, channels patch patch] */
+	float *class_token, *register_tokens, *positions, *projection /* [in, out] */;
+	inv_vit_linear patches; /* weight [channels patch patch, width] */
 	inv_vit_linear before, after;
 	inv_vit_block *blocks;
 
@@ -49,7 +49,7 @@ typedef struct inv_vit {
 /* Are there the names of a vision transformer, of CLIP's? */
 bool inv_vit_recognise(const inv_parameters *p);
 bool inv_clip_recognise(const inv_parameters *p);
-/* Fills all but kernels, and of the encoder its input and measures. */
+/* Fills all but kernels, which it needs, and of the encoder its input and measures. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
 
 #endif

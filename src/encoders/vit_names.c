@@ -15,13 +15,13 @@
 
 #include "encoders/vit.h"
 
-enum { MOST_LISTED = 10 };
+enum { MOST_LISTED = 10, MOST_CONSTANTS = 4 };
 
 typedef struct scheme {
 	const char *name;
 	const char *class_token, *positions, *patches, *registers, *before, *after, *mean;
 	const char *projection;
-	bool projection_turned; /* [in, out] */
+	bool projection_turned; /* [in, out] in the file */
 	const char *block;      /* with %zu */
 	const char *norm1, *qkv, *query, *key, *value, *out, *scale1;
 	const char *norm2, *fc1, *fc2, *scale2;
@@ -155,6 +155,7 @@ typedef struct loader {
 	inv_parameters *p;
 	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
 	bool qkv_bias, scales;
+	float *stored; /* room for a matrix as the file has it */
 } loader;
 
 /* ---- Recognising
@@ -445,16 +446,30 @@ static invar_status take_norm(loader *l, const char *before, const char *part,
 	return st == INVAR_OK ? take(l, before, part, "bias", 1, shape, at->bias) : st;
 }
 
+/* [out, in] of the file becomes [in, out], whose rows are so many floats apart. */
+static invar_status take_turned(loader *l, const char *before, const char *part,
+                                const char *rest, unsigned rank, const uint64_t *shape,
+                                size_t stride, float *to)
+{
+	size_t out = (size_t)shape[0], in = 1;
+	invar_status st = take(l, before, part, rest, rank, shape, l->stored);
+
+	for (unsigned i = 1; i < rank; i++)
+		in *= (size_t)shape[i];
+	if (st == INVAR_OK)
+		l->v->kernels.turn(l->stored, out, in, in, stride, to);
+	return st;
+}
+
 static invar_status take_linear(loader *l, const char *part, size_t out, size_t in,
-                                bool bias, inv_vit_linear at)
+                                size_t stride, bool bias, inv_vit_linear at)
 {
 	uint64_t shape[2] = {out, in};
-	invar_status st = take(l, l->block, part, "weight", 2, shape, at.weight);
+	invar_status st = take_turned(l, l->block, part, "weight", 2, shape, stride, at.weight);
 
 	if (st == INVAR_OK && bias)
-		st = take(l, l->block, part, "bias", 1, shape, at.bias);
-	else
-		memset(at.bias, 0, out * sizeof *at.bias);
+		return take(l, l->block, part, "bias", 1, shape, at.bias);
+	memset(at.bias, 0, out * sizeof *at.bias);
 	return st;
 }
 
@@ -467,11 +482,11 @@ static invar_status take_qkv(loader *l, inv_vit_linear at)
 	invar_status st = INVAR_OK;
 
 	if (s->qkv)
-		return take_linear(l, s->qkv, 3 * d, d, l->qkv_bias, at);
+		return take_linear(l, s->qkv, 3 * d, d, 3 * d, l->qkv_bias, at);
 	for (size_t i = 0; i < 3 && st == INVAR_OK; i++) {
-		inv_vit_linear third = {at.weight + i * d * d, at.bias + i * d};
+		inv_vit_linear third = {at.weight + i * d, at.bias + i * d};
 
-		st = take_linear(l, parts[i], d, d, l->qkv_bias, third);
+		st = take_linear(l, parts[i], d, d, 3 * d, l->qkv_bias, third);
 	}
 	return st;
 }
@@ -479,21 +494,18 @@ static invar_status take_qkv(loader *l, inv_vit_linear at)
 /* x + gamma (W h + b) is x + (gamma W) h + gamma b. */
 static invar_status take_scale(loader *l, const char *part, size_t in, inv_vit_linear at)
 {
-	uint64_t shape[1] = {l->v->width};
-	float *gamma;
+	size_t d = l->v->width;
+	uint64_t shape[1] = {d};
+	const float *gamma = l->stored;
 	invar_status st;
 
 	if (!l->scales)
 		return INVAR_OK;
-	if (!(gamma = inv_calloc(l->v->width, sizeof *gamma)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the scales of a layer");
-	st = take(l, l->block, part, "", 1, shape, gamma);
-	for (size_t o = 0; st == INVAR_OK && o < l->v->width; o++) {
-		for (size_t i = 0; i < in; i++)
-			at.weight[o * in + i] *= gamma[o];
+	st = take(l, l->block, part, "", 1, shape, l->stored);
+	for (size_t i = 0; st == INVAR_OK && i < in * d; i++)
+		at.weight[i] *= gamma[i % d];
+	for (size_t o = 0; st == INVAR_OK && o < d; o++)
 		at.bias[o] *= gamma[o];
-	}
-	inv_free(gamma);
 	return st;
 }
 
@@ -507,11 +519,11 @@ static invar_status take_block(loader *l, size_t i)
 	find_block(s, l->p, i, l->block);
 	if ((st = take_norm(l, l->block, s->norm1, &b->norm1)) != INVAR_OK ||
 	    (st = take_qkv(l, b->qkv)) != INVAR_OK ||
-	    (st = take_linear(l, s->out, d, d, true, b->out)) != INVAR_OK ||
+	    (st = take_linear(l, s->out, d, d, d, true, b->out)) != INVAR_OK ||
 	    (st = take_scale(l, s->scale1, d, b->out)) != INVAR_OK ||
 	    (st = take_norm(l, l->block, s->norm2, &b->norm2)) != INVAR_OK ||
-	    (st = take_linear(l, s->fc1, hidden, d, true, b->fc1)) != INVAR_OK ||
-	    (st = take_linear(l, s->fc2, d, hidden, true, b->fc2)) != INVAR_OK)
+	    (st = take_linear(l, s->fc1, hidden, d, hidden, true, b->fc1)) != INVAR_OK ||
+	    (st = take_linear(l, s->fc2, d, hidden, d, true, b->fc2)) != INVAR_OK)
 		return st;
 	return take_scale(l, s->scale2, hidden, b->fc2);
 }
@@ -520,7 +532,8 @@ static invar_status take_patches(loader *l)
 {
 	inv_vit *v = l->v;
 	const uint64_t shape[4] = {v->width, v->channels, v->patch, v->patch};
-	invar_status st = take(l, "", l->s->patches, "weight", 4, shape, v->patches.weight);
+	invar_status st =
+		take_turned(l, "", l->s->patches, "weight", 4, shape, v->width, v->patches.weight);
 
 	/* CLIP's have none, as a norm follows; others need theirs. */
 	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
@@ -553,24 +566,24 @@ static invar_status take_tokens(loader *l)
 static invar_status take_projection(loader *l)
 {
 	inv_vit *v = l->v;
-	bool turned = l->s->projection_turned;
-	const uint64_t shape[2] = {turned ? v->width : v->projected,
-	                           turned ? v->projected : v->width};
-	float *stored;
-	invar_status st;
+	const uint64_t as_used[2] = {v->width, v->projected};
+	const uint64_t turned[2] = {v->projected, v->width};
 
 	if (!v->projected)
 		return INVAR_OK;
-	if (!turned)
-		return take(l, "", l->s->projection, "", 2, shape, v->projection);
-	if (!(stored = inv_calloc(v->width, v->projected * sizeof *stored)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a projection");
-	if ((st = take(l, "", l->s->projection, "", 2, shape, stored)) == INVAR_OK)
-		for (size_t i = 0; i < v->width; i++)
-			for (size_t o = 0; o < v->projected; o++)
-				v->projection[o * v->width + i] = stored[i * v->projected + o];
-	inv_free(stored);
-	return st;
+	if (l->s->projection_turned)
+		return take(l, "", l->s->projection, "", 2, as_used, v->projection);
+	return take_turned(l, "", l->s->projection, "", 2, turned, v->projected, v->projection);
+}
+
+static size_t largest_matrix(const inv_vit *v)
+{
+	size_t in = v->channels * v->patch * v->patch;
+
+	in = in < 3 * v->width ? 3 * v->width : in;
+	in = in < v->hidden ? v->hidden : in;
+	in = in < v->projected ? v->projected : in;
+	return in * v->width;
 }
 
 static invar_status take_all(loader *l)
@@ -582,6 +595,9 @@ static invar_status take_all(loader *l)
 	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
 		return st;
 	place_tensors(v);
+	if (!(l->stored = inv_alloc(largest_matrix(v) * sizeof *l->stored)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
+		                inv_parameters_path(l->p));
 	if ((st = take_patches(l)) != INVAR_OK || (st = take_tokens(l)) != INVAR_OK)
 		return st;
 	if (v->pre_norm)
@@ -626,11 +642,13 @@ static invar_status read_preprocessor(loader *l, const char **normalisation)
 		return st;
 	mean = json_object_get(said, "image_mean");
 	std = json_object_get(said, "image_std");
-	if (json_array_size(mean) && json_array_size(mean) == json_array_size(std)) {
-		used = print_numbers(mean, text, room - 1);
+	/* A number takes 16 characters at most, so all of them fit. */
+	if (json_array_size(mean) == l->v->channels && json_array_size(std) == l->v->channels &&
+	    l->v->channels <= MOST_CONSTANTS) {
+		used = print_numbers(mean, text, room);
 		used += (size_t)snprintf(text + used, room - used, "/");
-		if (used < room && used + print_numbers(std, text + used, room - used) < room)
-			*normalisation = text;
+		print_numbers(std, text + used, room - used);
+		*normalisation = text;
 	}
 	json_decref(said);
 	return INVAR_OK;
@@ -647,7 +665,11 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 	                             .patch = v->patch,
 	                             .depth = v->depth,
 	                             .registers = v->registers};
-	if ((st = set_switches(&l, e)) != INVAR_OK || (st = take_all(&l)) != INVAR_OK)
+	if ((st = set_switches(&l, e)) != INVAR_OK)
+		return st;
+	st = take_all(&l);
+	inv_free(l.stored);
+	if (st != INVAR_OK)
 		return st;
 	e->input.resize = e->input.side = v->patch * v->grid;
 	e->input.filter = INV_BICUBIC;

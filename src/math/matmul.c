@@ -256,6 +256,8 @@ void inv_gemm_strided(const invar_context *ctx, const inv_matmul_spec *s,
 		inv_gemm_strided_ref(s, apart, add, a, b, c);
 		return;
 	}
+	if (s->k < SHORT_SUM && inv_onednn_usable() && inv_onednn_gemm(s, apart, add, a, b, c))
+		return;
 	inv_openblas_on_one_thread();
 	cblas_sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
 	            s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k,

@@ -104,12 +104,15 @@ static void check_threads(const golden_encoder *c, void *user)
 	(void)user;
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		invar_context *ctx = context_of(threads, false);
+		double gap;
 
 		run_many(ctx, c, x, MANY, threads == 1 ? one : other);
 		if (threads > 1)
 			assert_memory_equal(one, other, count * sizeof *one);
 		run_many(ctx, c, x, 1, other);
-		assert_true(largest_gap(one, other, count) < 1e-6 + 0.1 * c->tolerance);
+		gap = largest_gap(one, other, count);
+		if (!(gap <= 0.5 * c->tolerance)) /* another shape of product, another rounding */
+			fail_msg("%s: %g apart when run one by one", c->name, gap);
 		invar_context_free(ctx);
 	}
 	free(x);
