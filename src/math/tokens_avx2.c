@@ -2,7 +2,7 @@
  * tokens_avx2.c - what happens to tokens between the products, eight numbers at a time.
  *
  * Widths need not be multiples of eight: the last vector of a row is loaded and stored
- * under a mask.
+ * under a mask. That alone, for masked stores are slow on some machines.
  */
 #include <immintrin.h>
 
@@ -75,7 +75,18 @@ static void norm_row(const inv_layer_norm *n, float *x, float *y)
 	const __m256 by =
 		_mm256_div_ps(_mm256_set1_ps(1), _mm256_sqrt_ps(_mm256_set1_ps(under)));
 
-	for (size_t j = 0; j < n->width; j += LANES) {
+	size_t j = 0;
+
+	for (; j + LANES <= n->width; j += LANES) {
+		__m256 old = _mm256_loadu_ps(x + j);
+		__m256 z = _mm256_mul_ps(_mm256_sub_ps(old, from), by);
+
+		_mm256_storeu_ps(y + j, _mm256_fmadd_ps(z, _mm256_loadu_ps(n->weight + j),
+		                                        _mm256_loadu_ps(n->bias + j)));
+		if (n->then)
+			_mm256_storeu_ps(x + j, _mm256_add_ps(old, _mm256_loadu_ps(n->then + j)));
+	}
+	if (j < n->width) {
 		__m256i on = mask_of(n->width - j);
 		__m256 old = _mm256_maskload_ps(x + j, on);
 		__m256 z = _mm256_mul_ps(_mm256_sub_ps(old, from), by);
@@ -178,14 +189,21 @@ static inline __m256 quick_gelu_eight(__m256 t)
 
 static void bias_quick_gelu_avx2(const float *bias, size_t rows, size_t width, float *x)
 {
-	for (size_t i = 0; i < rows; i++, x += width)
-		for (size_t j = 0; j < width; j += LANES) {
+	for (size_t i = 0; i < rows; i++, x += width) {
+		size_t j = 0;
+
+		for (; j + LANES <= width; j += LANES)
+			_mm256_storeu_ps(x + j,
+			                 quick_gelu_eight(_mm256_add_ps(_mm256_loadu_ps(x + j),
+			                                                _mm256_loadu_ps(bias + j))));
+		if (j < width) {
 			__m256i on = mask_of(width - j);
 			__m256 a = _mm256_add_ps(_mm256_maskload_ps(x + j, on),
 			                         _mm256_maskload_ps(bias + j, on));
 
 			_mm256_maskstore_ps(x + j, on, quick_gelu_eight(a));
 		}
+	}
 }
 
 void inv_kernels_tokens_avx2(struct inv_kernels *k)

@@ -110,7 +110,7 @@ unsigned golden_encoders(const char *const *families, golden_encoder_fn *fn, voi
 	char folder[PATH];
 	unsigned count;
 
-	snprintf(folder, sizeof folder, "%s/tests/golden/encoders", golden_source());
+	snprintf(folder, sizeof folder, "%s/tests/golden/encoders/vit", golden_source());
 	count = run_folder(folder, families, fn, user);
 	snprintf(folder, sizeof folder, "%s/golden/encoders", golden_shared());
 	return count + run_folder(folder, families, fn, user);

@@ -3,7 +3,7 @@
  *
  * A folder with a manifest.json: cases that name a weight file, an input, the expected
  * features and a tolerance; heads stand with the architecture of the weight file. Our own
- * is tests/golden/encoders, a larger one may stand under $INVAR_SHARED/golden/encoders.
+ * is tests/golden/encoders/vit, a larger one may stand under $INVAR_SHARED/golden/encoders.
  */
 #ifndef INV_GOLDEN_ENCODERS_H
 #define INV_GOLDEN_ENCODERS_H
