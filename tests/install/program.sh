@@ -13,13 +13,13 @@ sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' > "$work/apply.c"
 cd "$work"
 cc -std=c11 -Wall -Werror apply.c $(pkg-config --cflags --libs invar) -o apply
 "$invar" demo --keep tour -q > /dev/null
-cp -r "$(dirname "$(find tour -name adapter.safetensors | sort | head -n 1)")" run
+cp -r "$(dirname "$(find tour -name adapter.safetensors | sort | head -n 1)")" e
 export LD_LIBRARY_PATH=$(dirname "$(find "$work/root" -name libinvar.so)")
 answer=$(./apply)
 # E(0), first feature, by the program.
 printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 64), }" > zero.npy
 head -c 256 /dev/zero >> zero.npy
-"$invar" apply run zero.npy -o out.npy -q
+"$invar" apply e zero.npy -o out.npy -q
 want=$(tail -c 256 out.npy | od -A n -t f4 -N 4 | tr -d ' ')
 awk -v a="$answer" -v b="$want" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= 1e-5) }'
 for file in bin/invar share/man/man1/invar.1 share/bash-completion/completions/invar include/invar.h; do

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# readme.sh INVAR MAKE_INPUT README WEIGHTS - types every command of the README.
+#
+# The images and the weights that it speaks of are made here, small ones. The program of
+# its Python lines runs where NumPy is, else a bank like it is made; ./dev's own commands
+# are not run from within a test of ./dev.
+set -eu
+invar=$(realpath "$1") make_input=$(realpath "$2") readme=$(realpath "$3") weights=$(realpath "$4")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+ln -s "$invar" "$work/bin/invar"
+export PATH=$work/bin:$PATH
+cd "$work"
+"$make_input" photos photos 40
+mv photos/even photos/cats
+mv photos/cats/0000.png photos/cats/1.jpg # what it is tells its content
+cp "$weights" resnet50-0676ba61.pth
+if python3 -c 'import numpy' 2>/dev/null; then
+	sed -n '/^import os$/,/^```$/p' "$readme" | sed '$d' | python3 -
+else
+	echo "no NumPy here: the features are made by make_input"
+	"$make_input" bank features 300 64
+	ln -s aug/000.npy features/test/aug.npy
+fi
+typed=0
+while IFS= read -r line; do
+	echo "\$ $line"
+	bash -euc "$line" < /dev/null > out.txt 2> err.txt || { cat out.txt err.txt; exit 1; }
+	typed=$((typed + 1))
+done < <(sed -n '/^```sh$/,/^```$/p' "$readme" | grep '^invar ')
+[ "$typed" -ge 11 ] || { echo "only $typed commands were found"; exit 1; }
+for file in photos.png rotation.png bank/bank.json run/adapter.safetensors e/adapter.safetensors out.npy; do
+	[ -s "$file" ] || { echo "$file is missing"; exit 1; }
+done
