@@ -29,7 +29,9 @@ train ridge --loss none --init ridge
 train mawa --epochs "$epochs"
 train residual --epochs "$epochs" --residual --lr 1e-4
 train waco --epochs "$epochs" --loss waco
+# What F itself loses, known before any training; then what the adapters do about it.
+"$invar" eval "$out/bank" --split "$split" --only collision -o "$out/collision.json"
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual,waco} --split "$split" \
-	--only lc,ec,kept,structure,collision -o "$out/results.json"
+	--only lc,ec,kept,structure -o "$out/results.json"
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual} --split "$split" --only knn --k 1 --index clean \
 	-o "$out/old-index.json"
