@@ -11,7 +11,8 @@
 #include "encoders/convnet_steps.h"
 
 enum {
-	PIXELS = 64, /* of the last maps of a group, at least */
+	PIXELS = 64,   /* of the last maps of a group, at least */
+	TOGETHER = 64, /* maps of so many pixels at most lie together */
 	ALIGN = INV_ALIGN / sizeof(float),
 	LONGEST_SEARCH = 4096
 };
@@ -58,7 +59,7 @@ static invar_status refuse_small(const inv_encoder_plan *p, const inv_convnet *n
 	size_t side = 1;
 
 	while (side < LONGEST_SEARCH &&
-	       !find_shapes(net, (inv_maps){1, net->channels[0], side, side}, maps))
+	       !find_shapes(net, (inv_maps){1, net->channels[0], side, side, false}, maps))
 		side++;
 	return inv_fail(INVAR_E_USE,
 	                "images of %zu x %zu are too small for this %s, which needs %zu x %zu "
@@ -141,6 +142,7 @@ static invar_status make_convolutions(plan *o, const invar_context *ctx)
 		                            .outputs = s->outputs,
 		                            .window = s->window,
 		                            .plain = s->from == 0,
+		                            .together = o->values[s->to].maps.together,
 		                            .add = s->add,
 		                            .relu = s->relu};
 		invar_status st;
@@ -155,11 +157,23 @@ static invar_status make_convolutions(plan *o, const invar_context *ctx)
 	return INVAR_OK;
 }
 
+/* Small maps that a convolution makes, and all behind them. */
+static void put_together(plan *o)
+{
+	for (size_t i = 0; i < o->net->step_count; i++) {
+		const inv_step *s = &o->net->steps[i];
+		inv_maps *to = &o->values[s->to].maps;
+
+		to->together = to->together || o->values[s->from].maps.together ||
+		               (s->weights && s->from && to->height * to->width <= TOGETHER);
+	}
+}
+
 static invar_status find_maps(inv_encoder_plan *p, plan *o)
 {
 	const inv_convnet *net = o->net;
 	inv_maps *maps = inv_calloc(net->value_count, sizeof *maps);
-	inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w};
+	inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
 	invar_status st = INVAR_OK;
 
 	if (!maps)
@@ -171,6 +185,8 @@ static invar_status find_maps(inv_encoder_plan *p, plan *o)
 		o->values[i].maps = maps[i];
 		o->values[i].maps.images = o->group;
 	}
+	if (o->block > 1 && o->group > 1)
+		put_together(o);
 	inv_free(maps);
 	return st;
 }
@@ -252,7 +268,6 @@ invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n
 	const inv_convnet *net = o->net;
 	float *buffer = (float *)(void *)o->buffers[thread];
 	const float *image = fill_up(o, x, n, buffer);
-	inv_maps last = o->values[net->last].maps;
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < net->step_count && st == INVAR_OK; i++) {
@@ -266,8 +281,8 @@ invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n
 		else
 			inv_max_pool(o->block, o->values[s->from].maps, s->window, from, to);
 	}
-	last.images = n;
 	if (st == INVAR_OK)
-		inv_mean_pool(o->block, last, buffer + o->values[net->last].at, out);
+		inv_mean_pool(o->block, o->values[net->last].maps, n,
+		              buffer + o->values[net->last].at, out);
 	return st;
 }

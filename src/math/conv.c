@@ -3,16 +3,18 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "math/onednn.h"
 #include "math/onednn_conv.h"
 
-enum { MOST_BLOCK = 16 };
+enum { MOST_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
 
 struct inv_conv {
 	inv_conv_spec spec;
 	const float *weights, *bias;
+	size_t block, gathered;  /* floats of what is gathered first */
 	inv_onednn_conv *onednn; /* NULL: the plain loop */
 };
 
@@ -50,52 +52,10 @@ inv_maps inv_conv_result(const inv_conv_spec *s)
 {
 	return (inv_maps){s->from.images, s->outputs,
 	                  inv_window_places(s->window, s->from.height),
-	                  inv_window_places(s->window, s->from.width)};
+	                  inv_window_places(s->window, s->from.width), s->together};
 }
 
 /* ---- Convolution ---------------------------------------------------------------- */
-
-invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
-                          const float *weights, const float *bias, inv_conv **out)
-{
-	inv_conv *p = inv_calloc(1, sizeof *p);
-	invar_status st = INVAR_OK;
-
-	*out = NULL;
-	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
-	*p = (inv_conv){.spec = *s, .weights = weights, .bias = bias};
-	if (has_onednn(ctx))
-		st = inv_onednn_conv_new(s, weights, bias, ctx->threads, &p->onednn);
-	if (st != INVAR_OK) {
-		inv_conv_free(p);
-		return st;
-	}
-	*out = p;
-	return INVAR_OK;
-}
-
-size_t inv_conv_scratch(const inv_conv *p)
-{
-	return p->onednn ? inv_onednn_conv_scratch(p->onednn) : 0;
-}
-
-invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
-                          unsigned thread)
-{
-	if (p->onednn)
-		return inv_onednn_conv_run(p->onednn, from, to, scratch, thread);
-	inv_conv_ref(&p->spec, from, p->weights, p->bias, to);
-	return INVAR_OK;
-}
-
-void inv_conv_free(inv_conv *p)
-{
-	if (!p)
-		return;
-	inv_onednn_conv_free(p->onednn);
-	inv_free(p);
-}
 
 /* The part of a window at `place` that lies on a side: [*first, *end) of the kernel. */
 static void clip(inv_window w, size_t place, size_t side, size_t *first, size_t *end)
@@ -141,6 +101,159 @@ void inv_conv_ref(const inv_conv_spec *s, const float *from, const float *weight
 
 				*to = (float)(s->relu && sum < 0 ? 0 : sum);
 			}
+}
+
+/* ---- Gathering -------------------------------------------------------------------- */
+
+/*
+ * Into maps that lie together a convolution is a product: each pixel of the result sees
+ * kernel x kernel pixels of all channels, which are written side by side as if they were
+ * the channels of a pixel.
+ */
+static bool is_product(const inv_conv_spec *s)
+{
+	return s->together && s->from.together && s->window.kernel == 1 &&
+	       s->window.stride == 1 && s->window.padding == 0;
+}
+
+static inv_conv_spec as_product(const inv_conv_spec *s, size_t block)
+{
+	const inv_maps to = inv_conv_result(s);
+	size_t channels = (s->from.channels + block - 1) / block * block;
+	inv_conv_spec product = *s;
+
+	product.window = (inv_window){.kernel = 1, .stride = 1};
+	product.from = (inv_maps){.images = 1,
+	                          .channels = channels * s->window.kernel * s->window.kernel,
+	                          .height = to.images * to.height,
+	                          .width = to.width};
+	return product;
+}
+
+/* [outputs, channels / block, kernel, kernel, block] from conv.h's order. */
+static float *product_weights(const inv_conv_spec *s, size_t block, const float *weights)
+{
+	size_t area = s->window.kernel * s->window.kernel, channels = s->from.channels;
+	size_t row = (channels + block - 1) / block * block * area;
+	float *w = inv_calloc(s->outputs, row * sizeof *w);
+
+	for (size_t o = 0; w && o < s->outputs; o++)
+		for (size_t c = 0; c < channels; c++)
+			for (size_t k = 0; k < area; k++)
+				w[o * row + (c / block * area + k) * block + c % block] =
+					weights[(o * channels + c) * area + k];
+	return w;
+}
+
+static const float *plane_of(inv_maps m, size_t block, size_t image, size_t first,
+                             const float *x)
+{
+	size_t blocks = (m.channels + block - 1) / block;
+	size_t plane = m.together ? first * m.images + image : image * blocks + first;
+
+	return x + plane * m.height * m.width * block;
+}
+
+/* What the windows see at (y, x) of the kernel, for one block of channels. */
+static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
+                           const float *plane, size_t y, size_t x, float *out)
+{
+	const inv_window w = s->window;
+
+	for (size_t row = 0; row < to.height; row++)
+		for (size_t col = 0; col < to.width; col++, out += block) {
+			size_t top = row * w.stride + y - w.padding; /* wraps where it is outside */
+			size_t left = col * w.stride + x - w.padding;
+
+			if (top < s->from.height && left < s->from.width)
+				memcpy(out, plane + (top * s->from.width + left) * block,
+				       block * sizeof *out);
+			else
+				memset(out, 0, block * sizeof *out);
+		}
+	return out;
+}
+
+static void gather(const inv_conv_spec *s, size_t block, const float *from, float *out)
+{
+	const inv_maps to = inv_conv_result(s);
+	size_t k = s->window.kernel;
+
+	for (size_t first = 0; first * block < s->from.channels; first++)
+		for (size_t i = 0; i < k * k; i++)
+			for (size_t n = 0; n < to.images; n++)
+				out = gather_plane(s, to, block, plane_of(s->from, block, n, first, from),
+				                   i / k, i % k, out);
+}
+
+/* ---- Which kernel ----------------------------------------------------------------- */
+
+static invar_status new_onednn(inv_conv *p, unsigned threads)
+{
+	inv_conv_spec product;
+	invar_status st;
+	float *w;
+
+	if (!p->spec.together)
+		return inv_onednn_conv_new(&p->spec, p->weights, p->bias, threads, &p->onednn);
+	product = as_product(&p->spec, p->block);
+	if (!(w = product_weights(&p->spec, p->block, p->weights)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+	if (!is_product(&p->spec))
+		p->gathered = (inv_maps_floats(p->block, product.from) + ALIGN - 1) / ALIGN * ALIGN;
+	st = inv_onednn_conv_new(&product, w, p->bias, threads, &p->onednn);
+	inv_free(w);
+	return st;
+}
+
+invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
+                          const float *weights, const float *bias, inv_conv **out)
+{
+	inv_conv *p = inv_calloc(1, sizeof *p);
+	invar_status st = INVAR_OK;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+	*p = (inv_conv){.spec = *s, .weights = weights, .bias = bias};
+	p->block = inv_maps_block(ctx);
+	if (has_onednn(ctx))
+		st = new_onednn(p, ctx->threads);
+	if (st != INVAR_OK) {
+		inv_conv_free(p);
+		return st;
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+size_t inv_conv_scratch(const inv_conv *p)
+{
+	return p->gathered * sizeof(float) +
+	       (p->onednn ? inv_onednn_conv_scratch(p->onednn) : 0);
+}
+
+invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
+                          unsigned thread)
+{
+	float *space = scratch;
+
+	if (!p->onednn) {
+		inv_conv_ref(&p->spec, from, p->weights, p->bias, to);
+		return INVAR_OK;
+	}
+	if (p->gathered)
+		gather(&p->spec, p->block, from, space);
+	return inv_onednn_conv_run(p->onednn, p->gathered ? space : from, to,
+	                           space + p->gathered, thread);
+}
+
+void inv_conv_free(inv_conv *p)
+{
+	if (!p)
+		return;
+	inv_onednn_conv_free(p->onednn);
+	inv_free(p);
 }
 
 /* ---- Pooling -------------------------------------------------------------------- */
@@ -198,18 +311,19 @@ void inv_max_pool(size_t block, inv_maps from, inv_window w, const float *x, flo
 		           to + i * results * block);
 }
 
-void inv_mean_pool(size_t block, inv_maps from, const float *x, float *to)
+void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, float *to)
 {
 	size_t pixels = from.height * from.width;
 
 	assert(block <= MOST_BLOCK);
-	for (size_t n = 0; n < from.images; n++)
-		for (size_t first = 0; first < from.channels; first += block, x += pixels * block) {
+	for (size_t n = 0; n < count; n++)
+		for (size_t first = 0; first < from.channels; first += block) {
+			const float *plane = plane_of(from, block, n, first / block, x);
 			double sum[MOST_BLOCK] = {0};
 
 			for (size_t i = 0; i < pixels; i++)
 				for (size_t c = 0; c < block; c++)
-					sum[c] += (double)x[i * block + c];
+					sum[c] += (double)plane[i * block + c];
 			for (size_t c = 0; c < block && first + c < from.channels; c++)
 				*to++ = (float)(sum[c] / (double)pixels);
 		}

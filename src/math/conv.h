@@ -7,6 +7,10 @@
  * keeps its maps so from its first convolution, which takes plain images, to the average
  * at its end, which gives plain rows.
  *
+ * Small maps may lie together, [channels / block, images, height, width, block]: then all
+ * pixels of a group of images pass a kernel at once, where those of one image would be too
+ * few for it. A convolution into such maps first gathers what its windows see.
+ *
  * A convolution is made once for its shape, with its weights laid as its kernel reads
  * them, and runs on the calling thread alone, on many threads at once, and without
  * allocating. inv_conv_ref is the plain loop it is tested against.
@@ -21,6 +25,7 @@
 
 typedef struct inv_maps {
 	size_t images, channels, height, width;
+	bool together; /* the images of a block of channels follow each other */
 } inv_maps;
 
 /* A square window over maps. */
@@ -33,9 +38,10 @@ typedef struct inv_conv_spec {
 	inv_maps from;
 	size_t outputs; /* channels of the result */
 	inv_window window;
-	bool plain; /* `from` is not in blocks */
-	bool add;   /* to what the result holds before */
-	bool relu;  /* then max(0, .) */
+	bool plain;    /* `from` is not in blocks */
+	bool together; /* so lies the result; it must where `from` does */
+	bool add;      /* to what the result holds before */
+	bool relu;     /* then max(0, .) */
 } inv_conv_spec;
 
 typedef struct inv_conv inv_conv;
@@ -66,7 +72,7 @@ void inv_conv_ref(const inv_conv_spec *s, const float *from, const float *weight
 
 /* The largest value of each window; padding counts as nothing. */
 void inv_max_pool(size_t block, inv_maps from, inv_window w, const float *x, float *to);
-/* The mean of each map: [images, channels], plain. */
-void inv_mean_pool(size_t block, inv_maps from, const float *x, float *to);
+/* The mean of each map of the first so many images: [count, channels], plain. */
+void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, float *to);
 
 #endif

@@ -10,23 +10,23 @@
 
 static const inv_conv_spec specs[] = {
 	/* images of one and three channels */
-	{{1, 3, 17, 19}, 8, {7, 2, 3, false}, .plain = true, .relu = true},
-	{{2, 1, 9, 12}, 5, {3, 1, 1, false}, .plain = true},
-	{{3, 3, 11, 8}, 17, {3, 2, 0, false}, .plain = true, .relu = true},
-	{{2, 3, 224, 31}, 64, {7, 2, 3, false}, .plain = true, .relu = true},
+	{{1, 3, 17, 19, false}, 8, {7, 2, 3, false}, .plain = true, .relu = true},
+	{{2, 1, 9, 12, false}, 5, {3, 1, 1, false}, .plain = true},
+	{{3, 3, 11, 8, false}, 17, {3, 2, 0, false}, .plain = true, .relu = true},
+	{{2, 3, 224, 31, false}, 64, {7, 2, 3, false}, .plain = true, .relu = true},
 	/* few channels, odd ones, whole blocks */
-	{{1, 1, 1, 1}, 1, {1, 1, 0, false}, .add = false},
-	{{2, 2, 5, 7}, 3, {3, 1, 1, false}, .add = true, .relu = true},
-	{{1, 4, 16, 16}, 16, {1, 1, 0, false}, .add = true, .relu = true},
-	{{3, 8, 9, 5}, 32, {1, 2, 0, false}, .add = false},
-	{{2, 16, 7, 7}, 8, {3, 2, 1, false}, .relu = true},
-	{{4, 24, 3, 3}, 40, {3, 1, 1, false}, .add = true},
-	{{1, 72, 13, 6}, 13, {1, 1, 0, false}, .relu = true},
-	{{2, 64, 14, 14}, 128, {3, 2, 1, false}, .relu = true},
-	{{2, 256, 6, 6}, 64, {1, 1, 0, false}, .add = true, .relu = true},
-	{{5, 130, 2, 2}, 66, {3, 1, 1, false}, .add = true, .relu = true},
-	{{2, 10, 1, 1}, 12, {3, 1, 1, false}, .add = false},
-	{{2, 10, 2, 3}, 12, {5, 2, 2, false}, .add = false},
+	{{1, 1, 1, 1, false}, 1, {1, 1, 0, false}, .add = false},
+	{{2, 2, 5, 7, false}, 3, {3, 1, 1, false}, .add = true, .relu = true},
+	{{1, 4, 16, 16, false}, 16, {1, 1, 0, false}, .add = true, .relu = true},
+	{{3, 8, 9, 5, false}, 32, {1, 2, 0, false}, .add = false},
+	{{2, 16, 7, 7, false}, 8, {3, 2, 1, false}, .relu = true},
+	{{4, 24, 3, 3, false}, 40, {3, 1, 1, false}, .add = true},
+	{{1, 72, 13, 6, false}, 13, {1, 1, 0, false}, .relu = true},
+	{{2, 64, 14, 14, false}, 128, {3, 2, 1, false}, .relu = true},
+	{{2, 256, 6, 6, false}, 64, {1, 1, 0, false}, .add = true, .relu = true},
+	{{5, 130, 2, 2, false}, 66, {3, 1, 1, false}, .add = true, .relu = true},
+	{{2, 10, 1, 1, false}, 12, {3, 1, 1, false}, .add = false},
+	{{2, 10, 2, 3, false}, 12, {5, 2, 2, false}, .add = false},
 };
 
 static void check(invar_status st)
@@ -57,8 +57,9 @@ static void lay(size_t block, inv_maps m, bool back, float *plain, float *laid)
 		for (size_t c = 0; c < m.channels; c++)
 			for (size_t i = 0; i < pixels; i++) {
 				float *p = &plain[(n * m.channels + c) * pixels + i];
-				float *l =
-					&laid[((n * blocks + c / block) * pixels + i) * block + c % block];
+				size_t plane =
+					m.together ? c / block * m.images + n : n * blocks + c / block;
+				float *l = &laid[(plane * pixels + i) * block + c % block];
 
 				*(back ? p : l) = *(back ? l : p);
 			}
@@ -100,7 +101,7 @@ static void check_spec(invar_context *ctx, const inv_conv_spec *s)
 	lay(block, to, true, got, out);
 	assert_maps(got, want, count, filter);
 	/* What fills up the last block has stayed 0. */
-	for (size_t c = to.channels; c % block; c++)
+	for (size_t c = to.channels; c % block && to.images == 1; c++)
 		assert_true(out[(to.channels / block * to.height * to.width) * block + c % block] ==
 		            0);
 	inv_conv_free(p);
@@ -120,8 +121,17 @@ static void convolutions_equal_the_loop(void **state)
 
 	(void)state;
 	check(invar_context_new(1, NULL, &ctx));
-	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
-		check_spec(ctx, &specs[i]);
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+		inv_conv_spec s = specs[i];
+
+		check_spec(ctx, &s);
+		if (s.plain || inv_maps_block(ctx) == 1)
+			continue;
+		s.together = true; /* into maps that lie together, and from such */
+		check_spec(ctx, &s);
+		s.from.together = true;
+		check_spec(ctx, &s);
+	}
 	invar_context_free(ctx);
 }
 
@@ -140,7 +150,7 @@ static void windows_are_counted_as_pytorch_counts(void **state)
 
 static void pools_are_the_largest_and_the_mean(void **state)
 {
-	const inv_maps m = {1, 2, 3, 4};
+	const inv_maps m = {1, 2, 3, 4, false};
 	const float x[24] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12,
 	                     -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -11, -12};
 	const float padded[8] = {6, 8, 10, 12, -1, -2, -5, -6};
@@ -152,12 +162,12 @@ static void pools_are_the_largest_and_the_mean(void **state)
 		float *in = laid(blocks[i], m, x), out[2 * 2 * 16], plain[8], mean[2];
 
 		inv_max_pool(blocks[i], m, (inv_window){3, 2, 1, false}, in, out);
-		lay(blocks[i], (inv_maps){1, 2, 2, 2}, true, plain, out);
+		lay(blocks[i], (inv_maps){1, 2, 2, 2, false}, true, plain, out);
 		assert_memory_equal(plain, padded, sizeof padded);
 		inv_max_pool(blocks[i], m, (inv_window){3, 2, 0, true}, in, out);
-		lay(blocks[i], (inv_maps){1, 2, 1, 2}, true, plain, out);
+		lay(blocks[i], (inv_maps){1, 2, 1, 2, false}, true, plain, out);
 		assert_memory_equal(plain, ceiled, sizeof ceiled);
-		inv_mean_pool(blocks[i], m, in, mean);
+		inv_mean_pool(blocks[i], m, 1, in, mean);
 		assert_true(mean[0] == 6.5f && mean[1] == -6.5f);
 		inv_free(in);
 	}
