@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "math/onednn.h"
 #include "math/onednn_conv.h"
+#include "math/winograd.h"
 
 enum { MOST_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
 
@@ -15,7 +16,8 @@ struct inv_conv {
 	inv_conv_spec spec;
 	const float *weights, *bias;
 	size_t block, gathered;  /* floats of what is gathered first */
-	inv_onednn_conv *onednn; /* NULL: the plain loop */
+	inv_winograd *winograd;  /* else */
+	inv_onednn_conv *onednn; /* else the plain loop */
 };
 
 static bool has_onednn(const invar_context *ctx)
@@ -145,8 +147,8 @@ static float *product_weights(const inv_conv_spec *s, size_t block, const float 
 	return w;
 }
 
-static const float *plane_of(inv_maps m, size_t block, size_t image, size_t first,
-                             const float *x)
+const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first,
+                            const float *x)
 {
 	size_t blocks = (m.channels + block - 1) / block;
 	size_t plane = m.together ? first * m.images + image : image * blocks + first;
@@ -182,8 +184,9 @@ static void gather(const inv_conv_spec *s, size_t block, const float *from, floa
 	for (size_t first = 0; first * block < s->from.channels; first++)
 		for (size_t i = 0; i < k * k; i++)
 			for (size_t n = 0; n < to.images; n++)
-				out = gather_plane(s, to, block, plane_of(s->from, block, n, first, from),
-				                   i / k, i % k, out);
+				out = gather_plane(s, to, block,
+				                   inv_maps_plane(s->from, block, n, first, from), i / k,
+				                   i % k, out);
 }
 
 /* ---- Which kernel ----------------------------------------------------------------- */
@@ -195,13 +198,13 @@ static invar_status new_onednn(inv_conv *p, unsigned threads)
 	float *w;
 
 	if (!p->spec.together)
-		return inv_onednn_conv_new(&p->spec, p->weights, p->bias, threads, &p->onednn);
+		return inv_onednn_conv_new(&p->spec, 1, p->weights, p->bias, threads, &p->onednn);
 	product = as_product(&p->spec, p->block);
 	if (!(w = product_weights(&p->spec, p->block, p->weights)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
 	if (!is_product(&p->spec))
 		p->gathered = (inv_maps_floats(p->block, product.from) + ALIGN - 1) / ALIGN * ALIGN;
-	st = inv_onednn_conv_new(&product, w, p->bias, threads, &p->onednn);
+	st = inv_onednn_conv_new(&product, 1, w, p->bias, threads, &p->onednn);
 	inv_free(w);
 	return st;
 }
@@ -217,7 +220,9 @@ invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
 		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
 	*p = (inv_conv){.spec = *s, .weights = weights, .bias = bias};
 	p->block = inv_maps_block(ctx);
-	if (has_onednn(ctx))
+	if (inv_winograd_pays(ctx, s))
+		st = inv_winograd_new(s, weights, bias, ctx->threads, &p->winograd);
+	else if (has_onednn(ctx))
 		st = new_onednn(p, ctx->threads);
 	if (st != INVAR_OK) {
 		inv_conv_free(p);
@@ -229,6 +234,8 @@ invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
 
 size_t inv_conv_scratch(const inv_conv *p)
 {
+	if (p->winograd)
+		return inv_winograd_scratch(p->winograd);
 	return p->gathered * sizeof(float) +
 	       (p->onednn ? inv_onednn_conv_scratch(p->onednn) : 0);
 }
@@ -238,13 +245,15 @@ invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void 
 {
 	float *space = scratch;
 
+	if (p->winograd)
+		return inv_winograd_run(p->winograd, from, to, scratch, thread);
 	if (!p->onednn) {
 		inv_conv_ref(&p->spec, from, p->weights, p->bias, to);
 		return INVAR_OK;
 	}
 	if (p->gathered)
 		gather(&p->spec, p->block, from, space);
-	return inv_onednn_conv_run(p->onednn, p->gathered ? space : from, to,
+	return inv_onednn_conv_run(p->onednn, 0, p->gathered ? space : from, to,
 	                           space + p->gathered, thread);
 }
 
@@ -252,6 +261,7 @@ void inv_conv_free(inv_conv *p)
 {
 	if (!p)
 		return;
+	inv_winograd_free(p->winograd);
 	inv_onednn_conv_free(p->onednn);
 	inv_free(p);
 }
@@ -318,7 +328,7 @@ void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, fl
 	assert(block <= MOST_BLOCK);
 	for (size_t n = 0; n < count; n++)
 		for (size_t first = 0; first < from.channels; first += block) {
-			const float *plane = plane_of(from, block, n, first / block, x);
+			const float *plane = inv_maps_plane(from, block, n, first / block, x);
 			double sum[MOST_BLOCK] = {0};
 
 			for (size_t i = 0; i < pixels; i++)

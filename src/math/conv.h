@@ -50,6 +50,9 @@ typedef struct inv_conv inv_conv;
 size_t inv_maps_block(const invar_context *ctx);
 /* Floats of maps in blocks. */
 size_t inv_maps_floats(size_t block, inv_maps m);
+/* Where the pixels of one image and block of channels begin. */
+const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first,
+                            const float *x);
 /* How many places a window has along a side; 0: the side is too short. */
 size_t inv_window_places(inv_window w, size_t side);
 inv_maps inv_conv_result(const inv_conv_spec *s);

@@ -20,9 +20,11 @@ typedef struct lane { /* what one thread runs with */
 
 struct inv_onednn_conv {
 	inv_conv_spec spec;
+	size_t sets, set; /* of weights; bytes of one */
 	dnnl_engine_t engine;
 	dnnl_primitive_t primitive;
-	float *weights, *bias; /* as the primitive reads them */
+	char *weights; /* as the primitive reads them */
+	float *bias;
 	size_t scratch;
 	unsigned threads;
 	lane *lanes;
@@ -60,40 +62,52 @@ static dnnl_status_t describe_weights(inv_desc *out, const inv_conv_spec *s,
 	return inv_desc_tagged(out, 4, dims, tag);
 }
 
+static dnnl_status_t lay_set(inv_onednn_conv *p, dnnl_primitive_t reorder,
+                             const dnnl_exec_arg_t args[2], const float *from, void *to)
+{
+	dnnl_status_t code =
+		dnnl_memory_set_data_handle(args[0].memory, (void *)(uintptr_t)from);
+
+	if (code == dnnl_success)
+		code = dnnl_memory_set_data_handle(args[1].memory, to);
+	if (code == dnnl_success)
+		code = dnnl_primitive_execute(reorder, p->lanes[0].stream, 2, args);
+	if (code == dnnl_success)
+		code = dnnl_stream_wait(p->lanes[0].stream);
+	return code;
+}
+
 /* The weights go where the primitive wants them to be. */
 static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
                                  inv_const_desc laid, const float *weights)
 {
-	dnnl_memory_t from = NULL, to = NULL;
+	const inv_conv_spec *s = &p->spec;
+	size_t cells = s->outputs * s->from.channels * s->window.kernel * s->window.kernel;
+	dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
 	dnnl_primitive_desc_t pd = NULL;
 	dnnl_primitive_t reorder = NULL;
 	dnnl_status_t code;
 
-	if (!(p->weights = inv_alloc(dnnl_memory_desc_get_size(laid))))
+	p->set = (dnnl_memory_desc_get_size(laid) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	if (!(p->weights = inv_alloc(p->sets * p->set)))
 		return dnnl_out_of_memory;
-	code = dnnl_memory_create(&from, plain, p->engine, (void *)(uintptr_t)weights);
+	code = dnnl_memory_create(&args[0].memory, plain, p->engine, DNNL_MEMORY_NONE);
 	if (code == dnnl_success)
-		code = dnnl_memory_create(&to, laid, p->engine, p->weights);
+		code = dnnl_memory_create(&args[1].memory, laid, p->engine, DNNL_MEMORY_NONE);
 	if (code == dnnl_success)
 		code = dnnl_reorder_primitive_desc_create(&pd, plain, p->engine, laid, p->engine,
 		                                          NULL);
 	if (code == dnnl_success)
 		code = dnnl_primitive_create(&reorder, pd);
-	if (code == dnnl_success) {
-		const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-
-		code = dnnl_primitive_execute(reorder, p->lanes[0].stream, 2, args);
-	}
-	if (code == dnnl_success)
-		code = dnnl_stream_wait(p->lanes[0].stream);
+	for (size_t i = 0; i < p->sets && code == dnnl_success; i++)
+		code = lay_set(p, reorder, args, weights + i * cells, p->weights + i * p->set);
 	if (reorder)
 		dnnl_primitive_destroy(reorder);
 	if (pd)
 		dnnl_primitive_desc_destroy(pd);
-	if (to)
-		dnnl_memory_destroy(to);
-	if (from)
-		dnnl_memory_destroy(from);
+	for (int i = 0; i < 2; i++)
+		if (args[i].memory)
+			dnnl_memory_destroy(args[i].memory);
 	return code;
 }
 
@@ -204,7 +218,7 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 	return code;
 }
 
-invar_status inv_onednn_conv_new(const inv_conv_spec *s, const float *weights,
+invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
                                  const float *bias, unsigned threads, inv_onednn_conv **out)
 {
 	inv_onednn_conv *p = inv_calloc(1, sizeof *p);
@@ -217,6 +231,7 @@ invar_status inv_onednn_conv_new(const inv_conv_spec *s, const float *weights,
 		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
 	}
 	p->spec = *s;
+	p->sets = sets;
 	p->threads = threads;
 	before = inv_onednn_one_thread();
 	code = build(p, weights, bias);
@@ -257,14 +272,16 @@ size_t inv_onednn_conv_scratch(const inv_onednn_conv *p)
 	return p->scratch;
 }
 
-static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, const float *from,
-                             float *to, void *scratch)
+static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, size_t set,
+                             const float *from, float *to, void *scratch)
 {
 	dnnl_status_t code =
 		dnnl_memory_set_data_handle(l->memory[FROM], (void *)(uintptr_t)from);
 
 	if (code == dnnl_success)
 		code = dnnl_memory_set_data_handle(l->memory[TO], to);
+	if (code == dnnl_success && p->sets > 1)
+		code = dnnl_memory_set_data_handle(l->memory[WEIGHTS], p->weights + set * p->set);
 	if (code == dnnl_success && p->scratch)
 		code = dnnl_memory_set_data_handle(l->memory[SCRATCH], scratch);
 	if (code == dnnl_success)
@@ -274,11 +291,11 @@ static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, const floa
 	return code;
 }
 
-invar_status inv_onednn_conv_run(const inv_onednn_conv *p, const float *from, float *to,
-                                 void *scratch, unsigned thread)
+invar_status inv_onednn_conv_run(const inv_onednn_conv *p, size_t set, const float *from,
+                                 float *to, void *scratch, unsigned thread)
 {
 	int before = inv_onednn_one_thread();
-	dnnl_status_t code = execute(p, &p->lanes[thread], from, to, scratch);
+	dnnl_status_t code = execute(p, &p->lanes[thread], set, from, to, scratch);
 
 	inv_onednn_put_back(before);
 	return code == dnnl_success ? INVAR_OK : inv_onednn_fail(code, "run a convolution");

@@ -9,12 +9,13 @@ typedef struct inv_onednn_conv inv_onednn_conv;
 /* Channels of a block, by the vectors of this machine. */
 size_t inv_onednn_block(void);
 
-invar_status inv_onednn_conv_new(const inv_conv_spec *s, const float *weights,
+/* `sets` of weights, one behind the other, each of which may run. */
+invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
                                  const float *bias, unsigned threads,
                                  inv_onednn_conv **out);
 size_t inv_onednn_conv_scratch(const inv_onednn_conv *p); /* bytes */
-invar_status inv_onednn_conv_run(const inv_onednn_conv *p, const float *from, float *to,
-                                 void *scratch, unsigned thread);
+invar_status inv_onednn_conv_run(const inv_onednn_conv *p, size_t set, const float *from,
+                                 float *to, void *scratch, unsigned thread);
 void inv_onednn_conv_free(inv_onednn_conv *p); /* accepts NULL */
 
 #endif

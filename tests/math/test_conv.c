@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "math/conv.h"
+#include "math/winograd.h"
 
 static const inv_conv_spec specs[] = {
 	/* images of one and three channels */
@@ -25,6 +26,10 @@ static const inv_conv_spec specs[] = {
 	{{2, 64, 14, 14, false}, 128, {3, 2, 1, false}, .relu = true},
 	{{2, 256, 6, 6, false}, 64, {1, 1, 0, false}, .add = true, .relu = true},
 	{{5, 130, 2, 2, false}, 66, {3, 1, 1, false}, .add = true, .relu = true},
+	/* 3x3 in tiles */
+	{{2, 32, 24, 24, false}, 40, {3, 1, 1, false}, .add = true, .relu = true},
+	{{1, 64, 13, 22, false}, 32, {3, 1, 1, false}, .relu = true},
+	{{5, 40, 7, 6, false}, 64, {3, 1, 1, false}, .add = true},
 	{{2, 10, 1, 1, false}, 12, {3, 1, 1, false}, .add = false},
 	{{2, 10, 2, 3, false}, 12, {5, 2, 2, false}, .add = false},
 };
@@ -74,12 +79,19 @@ static float *laid(size_t block, inv_maps m, const float *plain)
 	return out;
 }
 
-/* Sums of `terms` products of N(0, 1), each rounded to float on the way. */
-static void assert_maps(const float *got, const float *want, size_t count, size_t terms)
+/*
+ * Sums of `terms` products of N(0, 1), each rounded to float on the way. In tiles, numbers
+ * up to a hundred times as large cancel each other.
+ */
+static double limit_of(size_t terms, bool tiles)
+{
+	return tiles ? 1e-5 * sqrt((double)terms) : 1e-6 + 1e-7 * (double)terms;
+}
+
+static void assert_maps(const float *got, const float *want, size_t count, double limit)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!(fabs((double)got[i] - want[i]) <=
-		      1e-6 + 1e-7 * (double)terms + 2e-6 * fabs((double)want[i])))
+		if (!(fabs((double)got[i] - want[i]) <= limit + 2e-6 * fabs((double)want[i])))
 			fail_msg("value %zu of %zu is %.9g, not %.9g", i, count, got[i], want[i]);
 }
 
@@ -99,7 +111,7 @@ static void check_spec(invar_context *ctx, const inv_conv_spec *s)
 	scratch = inv_alloc(inv_conv_scratch(p) + 1);
 	check(inv_conv_run(p, in, out, scratch, 0));
 	lay(block, to, true, got, out);
-	assert_maps(got, want, count, filter);
+	assert_maps(got, want, count, limit_of(filter, inv_winograd_pays(ctx, s)));
 	/* What fills up the last block has stayed 0. */
 	for (size_t c = to.channels; c % block && to.images == 1; c++)
 		assert_true(out[(to.channels / block * to.height * to.width) * block + c % block] ==
@@ -132,6 +144,30 @@ static void convolutions_equal_the_loop(void **state)
 		s.from.together = true;
 		check_spec(ctx, &s);
 	}
+	invar_context_free(ctx);
+}
+
+/* What is said to be computed in tiles by the tests above is. */
+static void only_large_maps_are_cut_into_tiles(void **state)
+{
+	const inv_window three = {3, 1, 1, false}, halving = {3, 2, 1, false};
+	inv_conv_spec s = {{2, 64, 24, 24, false}, 64, three, .relu = true};
+	invar_context *ctx;
+
+	(void)state;
+	check(invar_context_new(1, NULL, &ctx));
+	if (!(ctx->cpu & INV_CPU_AVX2) || inv_maps_block(ctx) != INV_WINOGRAD_BLOCK) {
+		invar_context_free(ctx);
+		skip();
+	}
+	assert_true(inv_winograd_pays(ctx, &s));
+	s.window = halving;
+	assert_false(inv_winograd_pays(ctx, &s));
+	s.window = three;
+	s.from.channels = 60; /* no whole blocks */
+	assert_false(inv_winograd_pays(ctx, &s));
+	s.from = (inv_maps){2, 64, 5, 5, false}; /* tiles mostly empty */
+	assert_false(inv_winograd_pays(ctx, &s));
 	invar_context_free(ctx);
 }
 
@@ -177,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(convolutions_equal_the_loop),
+		cmocka_unit_test(only_large_maps_are_cut_into_tiles),
 		cmocka_unit_test(windows_are_counted_as_pytorch_counts),
 		cmocka_unit_test(pools_are_the_largest_and_the_mean),
 	};
