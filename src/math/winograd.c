@@ -22,15 +22,9 @@ struct inv_winograd {
 	size_t tiles, run; /* of all images; of a run */
 	inv_onednn_conv *products;
 	float *bias;
+	inv_winograd_in *in;
+	inv_winograd_out *out;
 };
-
-/* G of the paper: what 3 weights in a row become. */
-static const double g[WINDOW][3] = {{1.0 / 4, 0, 0},
-                                    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                    {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                    {1.0 / 24, -1.0 / 12, 1.0 / 6},
-                                    {0, 0, 1}};
 
 static size_t tiles_across(size_t side)
 {
@@ -59,18 +53,41 @@ bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 
 /* ---- Making --------------------------------------------------------------------- */
 
-/* G g Gt of one filter, each of the 36 numbers `apart` from the next. */
-static void transform_filter(const float *w, float *out, size_t apart)
+/* A row of G: 1, x, x^2 over the product of x less each other point. */
+static void fill_row(double x, double rest, double row[3])
 {
-	for (size_t y = 0; y < WINDOW; y++)
-		for (size_t x = 0; x < WINDOW; x++) {
-			double sum = 0;
+	row[0] = 1 / rest;
+	row[1] = x / rest;
+	row[2] = x * x / rest;
+}
 
-			for (size_t i = 0; i < 3; i++)
-				for (size_t j = 0; j < 3; j++)
-					sum += g[y][i] * (double)w[i * 3 + j] * g[x][j];
-			out[(y * WINDOW + x) * apart] = (float)sum;
-		}
+/* What 3 weights in a row become. */
+static void fill_g(double g[WINDOW][3])
+{
+	const double a = INV_WINOGRAD_A, b = INV_WINOGRAD_B, a2 = a * a, b2 = b * b;
+
+	fill_row(0, a2 * b2, g[0]);
+	fill_row(a, 2 * a2 * (a2 - b2), g[1]);
+	fill_row(-a, 2 * a2 * (a2 - b2), g[2]);
+	fill_row(b, 2 * b2 * (b2 - a2), g[3]);
+	fill_row(-b, 2 * b2 * (b2 - a2), g[4]);
+	g[5][0] = g[5][1] = 0;
+	g[5][2] = 1;
+}
+
+/* G g Gt of one filter, each of the 36 numbers `apart` from the next. */
+static void transform_filter(double g[WINDOW][3], const float *w, float *out, size_t apart)
+{
+	for (size_t y = 0; y < WINDOW; y++) {
+		double row[3]; /* of G g */
+
+		for (size_t j = 0; j < 3; j++)
+			row[j] = g[y][0] * (double)w[j] + g[y][1] * (double)w[3 + j] +
+			         g[y][2] * (double)w[6 + j];
+		for (size_t x = 0; x < WINDOW; x++)
+			out[(y * WINDOW + x) * apart] =
+				(float)(row[0] * g[x][0] + row[1] * g[x][1] + row[2] * g[x][2]);
+	}
 }
 
 static invar_status make_products(inv_winograd *p, const float *weights, unsigned threads)
@@ -83,11 +100,13 @@ static invar_status make_products(inv_winograd *p, const float *weights, unsigne
 		.window = {.kernel = 1, .stride = 1}};
 	float *u = inv_alloc(PRODUCTS * filters * sizeof *u);
 	float *zeros = inv_calloc(s->outputs, sizeof *zeros);
+	double g[WINDOW][3];
 	invar_status st;
 
+	fill_g(g);
 	if (u && zeros) {
 		for (size_t i = 0; i < filters; i++)
-			transform_filter(weights + i * 9, u + i, filters);
+			transform_filter(g, weights + i * 9, u + i, filters);
 		st = inv_onednn_conv_new(&one, PRODUCTS, u, zeros, threads, &p->products);
 	} else
 		st = inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
@@ -109,6 +128,10 @@ invar_status inv_winograd_new(const inv_conv_spec *s, const float *weights,
 		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
 	}
 	p->spec = *s;
+#if defined(__x86_64__)
+	p->in = inv_winograd_in_avx2;
+	p->out = inv_winograd_out_avx2;
+#endif
 	p->tiles = s->from.images * tiles_of(&s->from);
 	runs = (p->tiles + RUN - 1) / RUN;
 	p->run = (p->tiles + runs - 1) / runs;
@@ -171,8 +194,8 @@ static void transform_in(const inv_winograd *p, size_t first, size_t count,
 
 			t.top--; /* the padding */
 			t.left--;
-			inv_winograd_in_avx2(inv_maps_plane(*m, BLOCK, image, b, from), t,
-			                     v + (b * p->run + i) * BLOCK, apart);
+			p->in(inv_maps_plane(*m, BLOCK, image, b, from), t,
+			      v + (b * p->run + i) * BLOCK, apart);
 		}
 }
 
@@ -189,9 +212,8 @@ static void transform_out(const inv_winograd *p, size_t first, size_t count,
 			size_t plane =
 				(size_t)(inv_maps_plane(m, BLOCK, image, b, to) - (const float *)to);
 
-			inv_winograd_out_avx2(products + (b * p->run + i) * BLOCK, apart,
-			                      p->bias + b * BLOCK, p->spec.add, p->spec.relu, t,
-			                      to + plane);
+			p->out(products + (b * p->run + i) * BLOCK, apart, p->bias + b * BLOCK,
+			       p->spec.add, p->spec.relu, t, to + plane);
 		}
 }
 

@@ -5,7 +5,11 @@
  * Bt d B; the weights become as many, G g Gt; the 36 products of [tiles, channels] and
  * [channels, outputs] that remain are 1x1 convolutions of oneDNN; At m A gives the 4x4
  * results. A. Lavin and S. Gray, "Fast algorithms for convolutional neural
- * networks", 2015. Rounding is some ten times that of the direct sum.
+ * networks", 2015.
+ *
+ * The polynomials behind it are taken at 0, ±a, ±b and infinity. The paper has a = 1, b =
+ * 2; those here keep the numbers in between small, so that rounding is twice that of the
+ * direct sum, not ten times.
  */
 #ifndef INV_WINOGRAD_H
 #define INV_WINOGRAD_H
@@ -14,6 +18,8 @@
 
 enum { INV_WINOGRAD_BLOCK = 8, INV_WINOGRAD_TILE = 4, INV_WINOGRAD_WINDOW = 6 };
 enum { INV_WINOGRAD_PRODUCTS = 36 };
+#define INV_WINOGRAD_A 0.6875f
+#define INV_WINOGRAD_B 1.5f
 
 typedef struct inv_winograd inv_winograd;
 
@@ -34,9 +40,13 @@ typedef struct inv_winograd_tile {
 } inv_winograd_tile;
 
 /* One tile of 8 channels to 36 vectors, `apart` floats between them. */
-void inv_winograd_in_avx2(const float *plane, inv_winograd_tile t, float *v, size_t apart);
+typedef void inv_winograd_in(const float *plane, inv_winograd_tile t, float *v,
+                             size_t apart);
 /* And back: 4x4 results with their bias [8], on or into the plane. */
-void inv_winograd_out_avx2(const float *m, size_t apart, const float *bias, bool add,
-                           bool relu, inv_winograd_tile t, float *plane);
+typedef void inv_winograd_out(const float *m, size_t apart, const float *bias, bool add,
+                              bool relu, inv_winograd_tile t, float *plane);
+
+inv_winograd_in inv_winograd_in_avx2;
+inv_winograd_out inv_winograd_out_avx2;
 
 #endif

@@ -26,30 +26,36 @@ static inline void store(float *x, vec v)
 	memcpy(x, &v, sizeof v);
 }
 
+/* Powers of the two points, each exact. */
+static const float a = INV_WINOGRAD_A, a2 = INV_WINOGRAD_A * INV_WINOGRAD_A,
+				   a3 = INV_WINOGRAD_A * INV_WINOGRAD_A * INV_WINOGRAD_A;
+static const float b = INV_WINOGRAD_B, b2 = INV_WINOGRAD_B * INV_WINOGRAD_B,
+				   b3 = INV_WINOGRAD_B * INV_WINOGRAD_B * INV_WINOGRAD_B;
+
 /* Bt d of one column or row. */
 static inline void transform_in(const vec d[WINDOW], vec out[WINDOW])
 {
-	vec even = d[4] - 4 * d[2], odd = d[3] - 4 * d[1];
-	vec even2 = d[4] - d[2], odd2 = 2 * (d[3] - d[1]);
+	vec even_a = d[4] - b2 * d[2], odd_a = a * (d[3] - b2 * d[1]);
+	vec even_b = d[4] - a2 * d[2], odd_b = b * (d[3] - a2 * d[1]);
 
-	out[0] = 4 * d[0] - 5 * d[2] + d[4];
-	out[1] = even + odd;
-	out[2] = even - odd;
-	out[3] = even2 + odd2;
-	out[4] = even2 - odd2;
-	out[5] = 4 * d[1] - 5 * d[3] + d[5];
+	out[0] = a2 * b2 * d[0] - (a2 + b2) * d[2] + d[4];
+	out[1] = even_a + odd_a;
+	out[2] = even_a - odd_a;
+	out[3] = even_b + odd_b;
+	out[4] = even_b - odd_b;
+	out[5] = a2 * b2 * d[1] - (a2 + b2) * d[3] + d[5];
 }
 
 /* At m of one column or row. */
 static inline void transform_out(const vec m[WINDOW], vec out[TILE])
 {
-	vec sum = m[1] + m[2], difference = m[1] - m[2];
-	vec sum2 = m[3] + m[4], difference2 = m[3] - m[4];
+	vec even_a = m[1] + m[2], odd_a = m[1] - m[2];
+	vec even_b = m[3] + m[4], odd_b = m[3] - m[4];
 
-	out[0] = m[0] + sum + sum2;
-	out[1] = difference + 2 * difference2;
-	out[2] = sum + 4 * sum2;
-	out[3] = difference + 8 * difference2 + m[5];
+	out[0] = m[0] + even_a + even_b;
+	out[1] = a * odd_a + b * odd_b;
+	out[2] = a2 * even_a + b2 * even_b;
+	out[3] = a3 * odd_a + b3 * odd_b + m[5];
 }
 
 static inline vec pixel(const float *plane, const inv_winograd_tile *t, long y, long x)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "encoders/encoder.h"
 #include "formats/safetensors.h"
+#include "golden_encoders.h"
 #include "images/dataset.h"
 #include "support.h"
 
@@ -161,6 +162,28 @@ static void the_plain_path_agrees(void **state)
 		inv_free(fast);
 		inv_free(plain);
 	}
+}
+
+/* ---- Published forms, tiny -------------------------------------------------------- */
+
+static void check_published(const golden_encoder *c, void *user)
+{
+	invar_encoder *e = golden_encoder_open(user, c);
+	double gap = golden_encoder_gap(e, c);
+
+	if (!(gap <= c->tolerance))
+		fail_msg("%s: features are %.3g off, more than %.3g", c->name, gap, c->tolerance);
+	invar_encoder_close(e);
+}
+
+/* torchvision's, DINO's and SwAV's files. */
+static void published_forms_give_their_features(void **state)
+{
+	static const char *const families[] = {"resnet", NULL};
+
+	(void)state;
+	if (!golden_encoders(families, check_published, test_ctx))
+		skip();
 }
 
 /* ---- What is refused -------------------------------------------------------------- */
@@ -361,6 +384,7 @@ int main(void)
 		cmocka_unit_test(features_equal_the_definitions),
 		cmocka_unit_test(no_bit_depends_on_the_threads),
 		cmocka_unit_test(the_plain_path_agrees),
+		cmocka_unit_test(published_forms_give_their_features),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(missing_extra_and_misshapen_tensors_are_named),
 		cmocka_unit_test(squeezenet_equals_pytorch),
