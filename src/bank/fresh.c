@@ -210,6 +210,8 @@ invar_status inv_fresh_fill(inv_fresh *f, uint32_t epoch, const uint32_t *rows, 
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
 	st = fill(f, epoch, &images, s, out);
+	if (st == INVAR_OK)
+		st = inv_encoding_check_weights(&f->of);
 	pthread_mutex_unlock(&f->lock);
 	inv_free(index);
 	return st;

@@ -35,7 +35,8 @@ invar_status inv_fresh_encode_clean(inv_fresh *f, const char *folder, invar_bank
 
 /*
  * s copies of the images in N rows of that bank: out is [s, N, d]. The work is cut by
- * place in the batch alone. From one thread at a time or several.
+ * place in the batch alone. Weights that have changed meanwhile are refused. From any
+ * thread.
  */
 invar_status inv_fresh_fill(inv_fresh *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
                             uint32_t s, float *out);
