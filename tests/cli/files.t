@@ -158,11 +158,15 @@ $ invar loss mawa --adapter run --clean nan.npy --aug a.npy -q
 ! invar: nan.npy: its element [3, 0] is NaN
 ? 1
 
-$ invar demo --keep empty -q
-! invar: empty: is there already; --keep wants a new folder
+$ invar demo --data nowhere -q
+! invar demo: 'nowhere' is no data set; it must begin with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:
+? 2
+$ invar demo --data mnist:bank -q
+! invar: bank: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, packed by gzip or not
 ? 1
-$ TMPDIR=/nowhere invar demo -q 2>&1 | sed 's/demo-[^:]*/demo-X/'
-> invar: /nowhere/invar-demo-X: cannot make a temporary folder: No such file or directory
+$ invar demo --data npy:a.npy -o x.npy -q
+! invar: x.npy: is a file, a folder was expected
+? 1
 
 $ ls -A
 > a.npy

@@ -6,7 +6,7 @@ $ invar
 > Usage: invar COMMAND [arguments] [options]
 >
 > Commands:
->   demo        shows the whole method on features that it makes up
+>   demo        shows the whole method on real images
 >   data        shows what is in a data set of images
 >   augment     shows what an augmentation does, and does it
 >   models      encoders known by name, and what is in weight files

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# program.sh BUILD INVAR README - installs to a folder, compiles the C program of the
+# program.sh BUILD INVAR README MAKE - installs to a folder, compiles the C program of the
 # README with pkg-config alone, and holds its answer against `invar apply`.
 set -eu
-build=$(realpath "$1") invar=$(realpath "$2") readme=$(realpath "$3")
+build=$(realpath "$1") invar=$(realpath "$2") readme=$(realpath "$3") make=$(realpath "$4")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 meson install -C "$build" --no-rebuild --quiet --destdir "$work/root" > /dev/null
@@ -12,8 +12,8 @@ sed -n '/^```c$/,/^```$/p' "$readme" | sed '1d;$d' > "$work/apply.c"
 [ "$(wc -l < "$work/apply.c")" -le 30 ]
 cd "$work"
 cc -std=c11 -Wall -Werror apply.c $(pkg-config --cflags --libs invar) -o apply
-"$invar" demo --keep tour -q > /dev/null
-cp -r "$(dirname "$(find tour -name adapter.safetensors | sort | head -n 1)")" e
+"$make" bank bank 64 64
+"$invar" train bank -o e --hidden 16 --epochs 2 -q
 export LD_LIBRARY_PATH=$(dirname "$(find "$work/root" -name libinvar.so)")
 answer=$(./apply)
 # E(0), first feature, by the program.
@@ -22,6 +22,6 @@ head -c 256 /dev/zero >> zero.npy
 "$invar" apply e zero.npy -o out.npy -q
 want=$(tail -c 256 out.npy | od -A n -t f4 -N 4 | tr -d ' ')
 awk -v a="$answer" -v b="$want" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= 1e-5) }'
-for file in bin/invar share/man/man1/invar.1 share/bash-completion/completions/invar include/invar.h; do
+for file in bin/invar share/man/man1/invar.1 share/bash-completion/completions/invar include/invar.h share/invar/demo.safetensors; do
 	[ -n "$(find "$work/root" -path "*/$file*")" ] || { echo "$file is not installed"; exit 1; }
 done

@@ -1,0 +1,172 @@
+/*
+ * demo_encode.c - the first part of the demo: real images become a bank.
+ *
+ * The encoder that comes with invar is a narrow ResNet that has seen upright garments
+ * only (tools/train_demo_encoder.py). It is looked for from where the program stands,
+ * so that an installed tree may be moved.
+ */
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/demo.h"
+#include "cli/files.h"
+#include "cli/term.h"
+
+#define COPIES "train=5,test=2"
+enum { TEST_SHARE = 5 }; /* one in so many images is measured on */
+
+static const char *const no_images =
+	"there is no data set: 'apt install dataset-fashion-mnist' brings one, or name "
+	"another, --data mnist:DIR for idx files, --data folder:DIR for images";
+
+/* ---- The weights --------------------------------------------------------------- */
+
+/* From build/src/cli and from PREFIX/bin. */
+static const char *const places[] = {"../../share/demo.safetensors",
+                                     "../share/invar/demo.safetensors"};
+
+/* NULL if there is none; gives, free() it. */
+static char *beside_program(const char *place)
+{
+	char program[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+	char *path, *plain = NULL;
+
+	if (length < 0)
+		return NULL;
+	program[length] = '\0';
+	if ((path = inv_path(dirname(program), place)))
+		plain = realpath(path, NULL);
+	free(path);
+	return plain;
+}
+
+static invar_status find_weights(inv_demo *d)
+{
+	if (d->v->weights)
+		d->weights = strdup(d->v->weights);
+	for (size_t i = 0; i < sizeof places / sizeof *places && !d->weights; i++)
+		d->weights = beside_program(places[i]);
+	if (!d->weights)
+		d->weights = realpath(INV_DATA_FOLDER "/demo.safetensors", NULL);
+	if (!d->weights)
+		return inv_fault(d->s, INVAR_E_IO,
+		                 "share/invar/demo.safetensors was not found beside the program; "
+		                 "name an encoder's weights by --weights FILE");
+	return INVAR_OK;
+}
+
+/* ---- The images ------------------------------------------------------------------ */
+
+/* A plain folder is one of idx files, with names as MNIST has them. */
+static invar_status name_dataset(inv_demo *d)
+{
+	const char *data = d->v->data;
+
+	if (!data)
+		d->dataset = strdup("fashion-mnist:");
+	else if (inv_path_is_folder(data)) {
+		if (asprintf(&d->dataset, "mnist:%s", data) < 0)
+			d->dataset = NULL;
+	} else
+		d->dataset = strdup(data);
+	return d->dataset ? INVAR_OK : inv_no_memory(d->s);
+}
+
+static invar_status offers_test(inv_demo *d, bool *out)
+{
+	invar_dataset *all;
+	const char *name;
+	invar_status st = invar_dataset_open(d->s->ctx, d->dataset, NULL, &all);
+
+	*out = false;
+	if (st != INVAR_OK)
+		return st;
+	for (size_t i = 0; (name = invar_dataset_offered(all, i)); i++)
+		if (strcmp(name, "test") == 0)
+			*out = true;
+	invar_dataset_close(all);
+	return INVAR_OK;
+}
+
+static invar_status open_split(inv_demo *d, const char *split, uint64_t limit, bool whole,
+                               invar_dataset **out)
+{
+	invar_dataset_opts o;
+
+	invar_dataset_defaults(&o);
+	o.split = split;
+	o.limit = limit;
+	o.holdout = whole ? 0 : 1.0 / TEST_SHARE;
+	return invar_dataset_open(d->s->ctx, d->dataset, &o, out);
+}
+
+static invar_status open_images(inv_demo *d)
+{
+	uint64_t tests = (d->v->limit + TEST_SHARE - 1) / TEST_SHARE;
+	bool has_test;
+	invar_status st = name_dataset(d);
+
+	if (st == INVAR_OK)
+		st = offers_test(d, &has_test);
+	if (st == INVAR_E_IO && !d->v->data)
+		return inv_fault(d->s, st, "%s", no_images);
+	if (st == INVAR_OK)
+		st = open_split(d, "train", d->v->limit, has_test, &d->train);
+	if (st == INVAR_OK)
+		st = open_split(d, "test", tests, has_test, &d->test);
+	return st;
+}
+
+/* ---- The bank ---------------------------------------------------------------------- */
+
+static void announce(const inv_demo *d, const invar_encoder *e)
+{
+	inv_term_say(d->s->term, "Images: %s, %llu to learn from and %llu to measure on.",
+	             d->dataset, (unsigned long long)invar_dataset_count(d->train, "train"),
+	             (unsigned long long)invar_dataset_count(d->test, "test"));
+	inv_term_say(d->s->term, "Encoder: %s\n(%s).", d->weights, invar_encoder_about(e));
+	inv_term_say(d->s->term,
+	             "Encoding every image upright, and turned by any angle: copies %s.",
+	             COPIES);
+}
+
+static invar_status fill_bank(inv_demo *d, invar_encoder *e)
+{
+	invar_encode_opts o;
+	invar_status st;
+
+	invar_encode_defaults(&o);
+	o.augment = DEMO_AUGMENT;
+	o.copies = COPIES;
+	o.side = d->v->side ? d->v->side : d->v->weights ? NULL : DEMO_SIDE;
+	/* Black is 0 without any normalisation, so the corners of a turned image stay black. */
+	o.normalize = d->v->normalize ? d->v->normalize : d->v->weights ? NULL : "none";
+	o.seed = d->v->common.seed;
+	if ((st = invar_encode(e, d->train, &o, d->bank_path)) != INVAR_OK)
+		return st;
+	return invar_encode(e, d->test, &o, d->bank_path);
+}
+
+invar_status inv_demo_encode(inv_demo *d)
+{
+	invar_encoder *e = NULL;
+	invar_status st = open_images(d);
+
+	if (st == INVAR_OK)
+		st = find_weights(d);
+	if (st == INVAR_OK)
+		st = invar_encoder_open(d->s->ctx, d->weights, NULL, &e);
+	if (st == INVAR_OK)
+		st = inv_folder_make(d->s, d->folder);
+	if (st == INVAR_OK) {
+		announce(d, e);
+		st = fill_bank(d, e);
+	}
+	invar_encoder_close(e);
+	return st == INVAR_OK ? invar_bank_open(d->s->ctx, d->bank_path, &d->bank) : st;
+}

@@ -1,0 +1,84 @@
+/*
+ * demo_train.c - the second part of the demo: adapters on the bank.
+ *
+ * Ridge is the closed form that training has to beat; MaWa in both its forms and WaCo
+ * are the paper's. They are smaller and shorter than the paper's, and it is said.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/demo.h"
+#include "cli/files.h"
+#include "cli/term.h"
+
+enum { HIDDEN = 512, EPOCHS = 20 };
+
+const char *const inv_demo_column[DEMO_COLUMNS] = {"F", "ridge", "mawa", "residual",
+                                                   "waco"};
+
+/* What each run differs in from the defaults of `invar train`. */
+static const struct recipe {
+	const char *title, *loss, *init;
+	int residual;
+} recipes[DEMO_ADAPTERS] = {
+	{"ridge", "none", "ridge", 0},
+	{"MaWa", "mawa", "random", 0},
+	{"MaWa, residual", "mawa", "random", 1},
+	{"WaCo", "waco", "random", 0},
+};
+
+/* A linear map needs 2 d hidden units: ReLU(z) - ReLU(-z) carries it. */
+static uint64_t hidden_units(const inv_demo *d)
+{
+	uint64_t least = 2 * (uint64_t)invar_bank_dim(d->bank);
+
+	return least > HIDDEN ? least : HIDDEN;
+}
+
+static bool was_begun(const char *run)
+{
+	char *json = inv_path(run, "run.json");
+	bool there = json && access(json, F_OK) == 0;
+
+	free(json);
+	return there;
+}
+
+static void announce(const inv_demo *d, const struct recipe *r, const invar_train_opts *o)
+{
+	if (strcmp(r->loss, "none") == 0)
+		inv_term_say(d->s->term, "Solving %s, which training has to beat.", r->title);
+	else
+		inv_term_say(d->s->term, "Training %s: %llu epochs, %llu hidden units.", r->title,
+		             (unsigned long long)o->epochs, (unsigned long long)o->hidden);
+}
+
+static invar_status train_one(inv_demo *d, size_t i)
+{
+	const struct recipe *r = &recipes[i];
+	invar_train_opts o;
+	invar_status st;
+
+	invar_train_defaults(&o);
+	o.loss = r->loss;
+	o.init = r->init;
+	o.residual = r->residual;
+	o.hidden = hidden_units(d);
+	o.epochs = EPOCHS;
+	o.seed = d->v->common.seed;
+	o.resume = was_begun(d->run_path[i]);
+	announce(d, r, &o);
+	if ((st = invar_train(&d->bank, 1, &o, NULL, d->run_path[i])) != INVAR_OK)
+		return st;
+	return invar_adapter_open(d->s->ctx, d->run_path[i], &d->adapter[i]);
+}
+
+invar_status inv_demo_train(inv_demo *d)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < DEMO_ADAPTERS && st == INVAR_OK; i++)
+		st = train_one(d, i);
+	return st;
+}
