@@ -14,8 +14,6 @@ import torch._inductor.config
 
 import encoder_nets
 
-WARM = 2
-
 
 def prepared(net, variant):
     """The network as this variant has it, and the layout of its images."""
@@ -33,8 +31,7 @@ def make(name, side, batch, path, variant):
     net = encoder_nets.loaded(name, side, path)
     net, layout = prepared(net, variant)
     x = torch.randn(batch, 3, side, side).to(memory_format=layout)
-    for _ in range(WARM):
-        net(x)
+    net(x)
     return lambda: net(x)
 
 
