@@ -63,7 +63,7 @@ static invar_status refuse_small(const inv_encoder_plan *p, const inv_convnet *n
 		side++;
 	return inv_fail(INVAR_E_USE,
 	                "images of %zu x %zu are too small for this %s, which needs %zu x %zu "
-	                "at least; give a larger --side",
+	                "at least; give larger ones (invar encode: --size N)",
 	                p->shape.h, p->shape.w, net->family, side, side);
 }
 
@@ -157,15 +157,36 @@ static invar_status make_convolutions(plan *o, const invar_context *ctx)
 	return INVAR_OK;
 }
 
-/* Small maps that a convolution makes, and all behind them. */
-static void put_together(plan *o)
+/* Takes back what a step cannot read or write so; true: something was. */
+static bool keep_apart(const plan *o, const inv_step *s)
 {
-	for (size_t i = 0; i < o->net->step_count; i++) {
-		const inv_step *s = &o->net->steps[i];
-		inv_maps *to = &o->values[s->to].maps;
+	inv_maps *from = &o->values[s->from].maps, *to = &o->values[s->to].maps;
+	bool before = from->together, then = to->together;
 
-		to->together = to->together || o->values[s->from].maps.together ||
-		               (s->weights && s->from && to->height * to->width <= TOGETHER);
+	if (!s->from || (!s->weights && !from->together))
+		to->together = false; /* of the image, and a pool leaves maps as they lie */
+	if (!to->together)
+		from->together = false; /* a convolution puts together, never apart */
+	return before != from->together || then != to->together;
+}
+
+/*
+ * Small maps lie together if all steps that read and write them can have them so. A value
+ * that is added to has two writers, of which one may be a pool.
+ */
+static void put_together(const plan *o)
+{
+	bool changed = true;
+
+	for (size_t i = 0; i < o->net->value_count; i++) {
+		inv_maps *m = &o->values[i].maps;
+
+		m->together = i && m->height * m->width <= TOGETHER;
+	}
+	while (changed) {
+		changed = false;
+		for (size_t i = o->net->step_count; i-- > 0;)
+			changed = keep_apart(o, &o->net->steps[i]) || changed;
 	}
 }
 

@@ -4,7 +4,7 @@
 
 #include "encoders/convnet.h"
 
-enum { INV_MOST_STEPS = 1024 };
+enum { INV_MOST_STEPS = 2048 }; /* ResNet-1202 has 1203 */
 
 typedef struct inv_step {
 	size_t from, to, channel;

@@ -71,6 +71,7 @@ static const tiny_case cases[] = {
      "ResNet for CIFAR, basic blocks 2 1 2, shortcuts without weights, 13 features", 0,
      NULL},
 	{"squeeze", "images", "squeeze", "SqueezeNet 1.1, 11 features", 0, NULL},
+	{"wide", "small", "wide", "ResNet, basic blocks 2 1 1 1, 17 features", 0, NULL},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -141,6 +142,38 @@ static void no_bit_depends_on_the_threads(void **state)
 		inv_free(many);
 		inv_free(x);
 	}
+}
+
+/* Where all maps are small, where only the last are, and where a side is odd. */
+static void small_images_agree_with_the_plain_path(void **state)
+{
+	static const uint64_t sides[][2] = {{4, 4},   {8, 8},   {16, 16}, {24, 9},
+	                                    {32, 32}, {33, 32}, {40, 17}};
+	enum { N = 19, MOST = N * 3 * 40 * 40 };
+	float *x = inv_alloc(MOST * sizeof *x);
+
+	(void)state;
+	if (getenv("INVAR_CPU"))
+		skip();
+	for (size_t i = 0; i < MOST; i++)
+		x[i] = sinf(0.37f * (float)i) + cosf(0.0113f * (float)i);
+	for (size_t i = 0; i < CASES; i++)
+		for (size_t j = 0; j < sizeof sides / sizeof *sides; j++) {
+			bool grey = strcmp(cases[i].images, "grey") == 0;
+			uint64_t shape[4] = {N, grey ? 1 : 3, sides[j][0], sides[j][1]}, width;
+			float *fast, *plain;
+
+			if (strcmp(cases[i].weights, "squeeze") == 0 && shape[3] < 25)
+				continue;
+			fast = run_case(&cases[i], 1, x, shape, &width);
+			setenv("INVAR_CPU", "ref", 1);
+			plain = run_case(&cases[i], 1, x, shape, &width);
+			unsetenv("INVAR_CPU");
+			assert_near(cases[i].expected, fast, plain, N * width, 5e-6);
+			inv_free(fast);
+			inv_free(plain);
+		}
+	inv_free(x);
 }
 
 static void the_plain_path_agrees(void **state)
@@ -253,6 +286,42 @@ static void missing_extra_and_misshapen_tensors_are_named(void **state)
 		test_assert_error(all[i].sentence);
 		assert_null(e);
 	}
+}
+
+/* One channel everywhere, and a layer of more blocks than there may be. */
+static void a_network_too_deep_is_refused(void **state)
+{
+	enum { BLOCKS = 1100, EACH = 10, MOST = 5 + (BLOCKS + 2) * EACH, NAME = 80 };
+	static const char *const parts[] = {"conv1.weight", "bn1.weight", "bn1.bias",
+	                                    "bn1.running_mean", "bn1.running_var"};
+	static const float one[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+	inv_tensor_out *list = inv_calloc(MOST, sizeof *list);
+	char(*name)[NAME] = inv_calloc(MOST, sizeof *name);
+	const char *path = test_path("deep.safetensors");
+	invar_encoder *e;
+	size_t n = 0;
+
+	(void)state;
+	for (size_t block = 0; block <= BLOCKS + 2; block++)
+		for (int k = block ? 2 : 1; k > 0; k--)
+			for (size_t i = 0; i < 5; i++, n++) {
+				size_t layer = block <= BLOCKS ? 1 : block - BLOCKS + 1;
+				char part[20];
+
+				snprintf(part, sizeof part, "%s", parts[i]);
+				*strchr(part, '1') = (char)('0' + k);
+				if (block)
+					snprintf(name[n], NAME, "layer%zu.%zu.%s", layer,
+					         layer == 1 ? block - 1 : 0, part);
+				else
+					snprintf(name[n], NAME, "%s", part);
+				list[n] = (inv_tensor_out){name[n], i ? 1 : 4, {1, 1, 3, 3}, one};
+			}
+	check(inv_safetensors_save(path, list, n, NULL, 0));
+	inv_free(list);
+	inv_free(name);
+	assert_int_equal(invar_encoder_open(test_ctx, path, NULL, &e), INVAR_E_MISMATCH);
+	test_assert_error("has more than 2048 layers, the most there may be");
 }
 
 /* ---- Real ones -------------------------------------------------------------------- */
@@ -384,9 +453,11 @@ int main(void)
 		cmocka_unit_test(features_equal_the_definitions),
 		cmocka_unit_test(no_bit_depends_on_the_threads),
 		cmocka_unit_test(the_plain_path_agrees),
+		cmocka_unit_test(small_images_agree_with_the_plain_path),
 		cmocka_unit_test(published_forms_give_their_features),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(missing_extra_and_misshapen_tensors_are_named),
+		cmocka_unit_test(a_network_too_deep_is_refused),
 		cmocka_unit_test(squeezenet_equals_pytorch),
 		cmocka_unit_test(resnet20_equals_pytorch),
 		cmocka_unit_test(resnet56_equals_pytorch),

@@ -190,7 +190,10 @@ def main(folder):
         "basic": make_resnet(1, 5, (5, 6, 8, 11), None, (2, 1, 2, 1), False),
         "cifar": make_cifar((4, 8, 13), (2, 1, 2)),
         "squeeze": make_squeeze(6, 5, (16, 4, 16, 5, 16, 8, 16, 3), (8, 6, 16, 5, 9, 8, 7, 8)),
+        # More channels than a block of them has, and a pool of less than 64 pixels.
+        "wide": make_resnet(3, 10, (10, 11, 12, 17), None, (2, 1, 1, 1), False),
     }
+    small = rng.normal(0, 1, (3, 3, 32, 20)).astype(np.float32)
     values = {
         "images": images,
         "grey": grey,
@@ -199,6 +202,8 @@ def main(folder):
         "basic": run_resnet(nets["basic"], grey),
         "cifar": run_cifar(nets["cifar"], images),
         "squeeze": run_squeeze(nets["squeeze"], images),
+        "small": small,
+        "wide": run_resnet(nets["wide"], small),
     }
     for name, p in nets.items():
         save(f"{folder}/{name}.safetensors", p)
