@@ -15,7 +15,12 @@
 
 #include "encoders/vit.h"
 
-enum { MOST_LISTED = 10, MOST_CONSTANTS = 4 };
+enum {
+	MOST_LISTED = 10,
+	MOST_CONSTANTS = 4,
+	MOST_BLOCKS = 1000, /* what is behind them is left over, and refused */
+	MOST_SIZE = 1 << 16 /* of any side of a matrix */
+};
 
 typedef struct scheme {
 	const char *name;
@@ -274,6 +279,28 @@ static invar_status size_mlp(loader *l)
 	return st;
 }
 
+/* A shape with a zero in it may claim anything, and sizes are multiplied. */
+static invar_status check_sizes(const loader *l)
+{
+	const inv_vit *v = l->v;
+	const struct {
+		const char *what;
+		size_t is;
+	} sizes[] = {{"width", v->width},
+	             {"width of an MLP", v->hidden},
+	             {"width of a projection", v->projected},
+	             {"number of registers", v->registers},
+	             {"side of its table of positions", v->grid}};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (sizes[i].is > MOST_SIZE)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: its %s is %zu, more than the %d of any ViT known here",
+			                inv_parameters_path(l->p), sizes[i].what, sizes[i].is,
+			                MOST_SIZE);
+	return INVAR_OK;
+}
+
 static invar_status size_network(loader *l)
 {
 	const invar_weight *patches, *pos, *found;
@@ -286,7 +313,7 @@ static invar_status size_network(loader *l)
 	v->width = (size_t)patches->shape[0];
 	v->channels = (size_t)patches->shape[1];
 	v->patch = (size_t)patches->shape[2];
-	while (find_block(s, l->p, v->depth, l->block))
+	while (v->depth < MOST_BLOCKS && find_block(s, l->p, v->depth, l->block))
 		v->depth++;
 	found = s->registers ? inv_parameters_find(l->p, "%s", s->registers) : NULL;
 	if (!found && s->registers && !s->has_config)
@@ -306,7 +333,8 @@ static invar_status size_network(loader *l)
 	l->scales = s->scale1 && inv_parameters_find(l->p, "%s%s", l->block, s->scale1);
 	l->qkv_bias =
 		inv_parameters_find(l->p, "%s%sbias", l->block, s->qkv ? s->qkv : s->query);
-	return size_mlp(l);
+	st = size_mlp(l);
+	return st == INVAR_OK ? check_sizes(l) : st;
 }
 
 /* ---- Switches
@@ -673,6 +701,7 @@ invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
 		return st;
 	e->input.resize = e->input.side = v->patch * v->grid;
 	e->input.filter = INV_BICUBIC;
+	e->input.keeps_grey = v->channels == 1;
 	e->input.normalisation = l.s->clip ? "clip" : "imagenet";
 	return l.s->has_config ? read_preprocessor(&l, &e->input.normalisation) : INVAR_OK;
 }

@@ -11,6 +11,7 @@
 #include "encoders/encoder.h"
 #include "encoders/positions.h"
 #include "formats/npy.h"
+#include "formats/safetensors.h"
 #include "golden_encoders.h"
 #include "support.h"
 
@@ -265,6 +266,40 @@ static void what_is_wrong_is_named(void **state)
 	               "give --heads N");
 }
 
+/* A projection of no rows and so many columns that 12 times as many are 2^64 + 8. */
+static void sizes_that_wrap_are_refused(void **state)
+{
+	enum { MOST = 64 };
+	const char *path = test_path("wraps.safetensors");
+	inv_tensor_stored list[MOST] = {0};
+	inv_safetensors *f;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(
+		inv_safetensors_open(test_source("tests/golden/encoders/vit/clip.safetensors"), &f),
+		INVAR_OK);
+	count = inv_safetensors_count(f);
+	assert_true(count <= MOST);
+	for (size_t i = 0; i < count; i++) {
+		const inv_tensor *t = inv_safetensors_at(f, i);
+		bool wraps = strcmp(t->name, "visual.proj") == 0;
+		int64_t stride = 1;
+
+		list[i] = (inv_tensor_stored){.name = t->name,
+		                              .type = wraps ? "U8" : t->type,
+		                              .rank = t->rank,
+		                              .data = t->data};
+		for (unsigned k = t->rank; k-- > 0; stride *= (int64_t)t->shape[k]) {
+			list[i].shape[k] = wraps ? k * (UINT64_MAX / 12 + 1) : t->shape[k];
+			list[i].stride[k] = stride;
+		}
+	}
+	assert_int_equal(inv_safetensors_store(path, list, count, NULL, 0), INVAR_OK);
+	inv_safetensors_close(f);
+	assert_refused(path, 2, "its width of a projection is 1537228672809129302, more than");
+}
+
 static void shapes_that_do_not_fit_are_refused(void **state)
 {
 	const uint64_t small[4] = {1, 3, 3, 12}, grey[4] = {1, 1, 12, 12},
@@ -334,6 +369,7 @@ int main(void)
 		cmocka_unit_test(positions_stay_where_nothing_changes),
 		cmocka_unit_test(positions_of_golden_tables),
 		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(sizes_that_wrap_are_refused),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(constants_beside_the_weights_are_read),
 	};
