@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "encoders/encoder.h"
 #include "encoders/positions.h"
+#include "encoders/vit.h"
 #include "formats/npy.h"
 #include "formats/safetensors.h"
 #include "golden_encoders.h"
@@ -266,38 +267,105 @@ static void what_is_wrong_is_named(void **state)
 	               "give --heads N");
 }
 
+enum { MOST_TENSORS = 64 };
+
+/* One of our own files with a tensor in place of that of its name, or beside the others. */
+static const char *rewritten(const char *file, const inv_tensor_stored *other)
+{
+	const char *path = test_path("rewritten.safetensors");
+	inv_tensor_stored list[MOST_TENSORS];
+	inv_safetensors *f;
+	size_t count = 0;
+
+	assert_int_equal(
+		inv_safetensors_open(test_source("tests/golden/encoders/vit/%s", file), &f),
+		INVAR_OK);
+	assert_true(inv_safetensors_count(f) < MOST_TENSORS);
+	for (size_t i = 0; i < inv_safetensors_count(f); i++) {
+		const inv_tensor *t = inv_safetensors_at(f, i);
+		inv_tensor_stored *to = &list[count];
+		int64_t stride = 1;
+
+		*to = (inv_tensor_stored){
+			.name = t->name, .type = t->type, .rank = t->rank, .data = t->data};
+		for (unsigned k = t->rank; k-- > 0; stride *= (int64_t)t->shape[k]) {
+			to->shape[k] = t->shape[k];
+			to->stride[k] = stride;
+		}
+		count += !other || strcmp(t->name, other->name) != 0;
+	}
+	if (other)
+		list[count++] = *other;
+	assert_int_equal(inv_safetensors_store(path, list, count, NULL, 0), INVAR_OK);
+	inv_safetensors_close(f);
+	return path;
+}
+
 /* A projection of no rows and so many columns that 12 times as many are 2^64 + 8. */
 static void sizes_that_wrap_are_refused(void **state)
 {
-	enum { MOST = 64 };
-	const char *path = test_path("wraps.safetensors");
-	inv_tensor_stored list[MOST] = {0};
-	inv_safetensors *f;
-	size_t count;
+	const inv_tensor_stored wraps = {.name = "visual.proj",
+	                                 .type = "U8",
+	                                 .rank = 2,
+	                                 .shape = {0, UINT64_MAX / 12 + 1},
+	                                 .stride = {1, 1}};
 
 	(void)state;
-	assert_int_equal(
-		inv_safetensors_open(test_source("tests/golden/encoders/vit/clip.safetensors"), &f),
-		INVAR_OK);
-	count = inv_safetensors_count(f);
-	assert_true(count <= MOST);
-	for (size_t i = 0; i < count; i++) {
-		const inv_tensor *t = inv_safetensors_at(f, i);
-		bool wraps = strcmp(t->name, "visual.proj") == 0;
-		int64_t stride = 1;
+	assert_refused(rewritten("clip.safetensors", &wraps), 2,
+	               "its width of a projection is 1537228672809129302, more than");
+}
 
-		list[i] = (inv_tensor_stored){.name = t->name,
-		                              .type = wraps ? "U8" : t->type,
-		                              .rank = t->rank,
-		                              .data = t->data};
-		for (unsigned k = t->rank; k-- > 0; stride *= (int64_t)t->shape[k]) {
-			list[i].shape[k] = wraps ? k * (UINT64_MAX / 12 + 1) : t->shape[k];
-			list[i].stride[k] = stride;
-		}
-	}
-	assert_int_equal(inv_safetensors_store(path, list, count, NULL, 0), INVAR_OK);
-	inv_safetensors_close(f);
-	assert_refused(path, 2, "its width of a projection is 1537228672809129302, more than");
+/* ---- What no shape tells
+ * -------------------------------------------------------------------
+ */
+
+static void assert_switches(const char *path, const invar_encoder_opts *given, float eps,
+                            inv_pos pos, bool quick)
+{
+	invar_encoder_opts o = *given;
+	const inv_vit *v;
+	invar_encoder *e;
+
+	o.heads = 2;
+	if (invar_encoder_open(test_ctx, path, &o, &e) != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+	v = e->own;
+	assert_float_equal(v->eps, eps, 0);
+	assert_string_equal(inv_pos_name(v->pos), inv_pos_name(pos));
+	assert_int_equal(v->quick, quick);
+	assert_int_equal(v->heads, 2);
+	invar_encoder_close(e);
+}
+
+static void families_have_defaults_and_options_win(void **state)
+{
+	static const float zeros[36];
+	const inv_tensor_stored head = {.name = "head.weight",
+	                                .type = "F32",
+	                                .rank = 2,
+	                                .shape = {3, 12},
+	                                .stride = {12, 1},
+	                                .data = zeros};
+	static const char config[] = "{\"vision_config\": {\"hidden_act\": \"gelu\"}}";
+	invar_encoder_opts none, some;
+
+	(void)state;
+	invar_encoder_defaults(&none);
+	invar_encoder_defaults(&some);
+	some.eps = 0.25;
+	some.pos = "hf";
+	assert_switches(rewritten("dino.safetensors", NULL), &none, 1e-6f, INV_POS_DINO, false);
+	assert_switches(rewritten("dino.safetensors", NULL), &some, 0.25f, INV_POS_HF, false);
+	assert_switches(rewritten("dino.safetensors", &head), &none, 1e-6f, INV_POS_TIMM,
+	                false);
+	assert_switches(rewritten("hf_vit/model.safetensors", NULL), &none, 1e-12f, INV_POS_HF,
+	                false);
+	assert_switches(rewritten("hf_clip/model.safetensors", NULL), &none, 1e-5f, INV_POS_HF,
+	                true);
+	test_write(test_path("config.json"), config, strlen(config));
+	assert_switches(rewritten("hf_clip/model.safetensors", NULL), &none, 1e-5f, INV_POS_HF,
+	                false);
+	remove(test_path("config.json"));
 }
 
 static void shapes_that_do_not_fit_are_refused(void **state)
@@ -370,6 +438,7 @@ int main(void)
 		cmocka_unit_test(positions_of_golden_tables),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(sizes_that_wrap_are_refused),
+		cmocka_unit_test(families_have_defaults_and_options_win),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(constants_beside_the_weights_are_read),
 	};

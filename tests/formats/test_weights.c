@@ -289,6 +289,93 @@ static void nan_is_refused_when_read(void **state)
 	free(bytes);
 }
 
+/* ---- What the older layout says of a storage ---- */
+
+/* Bytes of the pickle of legacy.pth behind the class of the tensor f64's storage. */
+enum { ELEMENTS = 26, VIEW = 27, OFFSET = 33, ROWS = 35, ROW_STRIDE = 42 };
+
+/* The file, and the place behind a text in it. */
+static unsigned char *read_legacy(const char *text, size_t *size, size_t *at)
+{
+	unsigned char *bytes = test_read(test_source("tests/formats/torch/legacy.pth"), size);
+	size_t length = strlen(text);
+
+	for (*at = 0; memcmp(bytes + *at, text, length) != 0;)
+		assert_true(++*at + length < *size);
+	*at += length;
+	return bytes;
+}
+
+static void assert_legacy_refused(const char *text, size_t from, unsigned char value,
+                                  size_t also, const char *sentence)
+{
+	size_t size, at;
+	unsigned char *bytes = read_legacy(text, &size, &at);
+	invar_weights *w;
+
+	bytes[at + from] = value;
+	if (also)
+		bytes[at + also] = 0;
+	assert_int_equal(inv_weights_view(bytes, size, "legacy.pth", NULL, &w), INVAR_E_FORMAT);
+	test_assert_error(sentence);
+	free(bytes);
+}
+
+static void storages_and_byte_order_are_checked(void **state)
+{
+	static const char class[] = "torch\nDoubleStorage\n";
+
+	(void)state;
+	assert_legacy_refused("little_endian", 2, 0x89, 0, "does not say that it is little");
+	assert_legacy_refused(class, ELEMENTS, 7, 0, "has 6 elements and 7 in the pickle");
+	assert_legacy_refused(class, OFFSET, 1, 0, "a tensor leaves its storage");
+	assert_legacy_refused(class, ROW_STRIDE, 4, 0, "a tensor leaves its storage");
+	assert_legacy_refused(class, ROWS, 3, ROW_STRIDE, "more elements than its storage");
+}
+
+/* Very old files: a storage that is elements 1 to 4 of another. */
+static void a_view_of_a_storage_begins_where_it_says(void **state)
+{
+	static const unsigned char view[] = {'X', 1, 0, 0, 0, 'v', 'K', 1, 'K', 4, 0x87};
+	size_t size, at, more = sizeof view - 1;
+	unsigned char *bytes = read_legacy("torch\nDoubleStorage\n", &size, &at), *longer;
+	invar_weights *whole = open_made("legacy.pth", NULL), *w;
+	float *all = read_floats(whole, invar_weights_find(whole, "f64"), INVAR_OK), *part;
+
+	(void)state;
+	assert_non_null(longer = malloc(size + more));
+	bytes[at + ROWS] = 1;
+	memcpy(longer, bytes, at + VIEW);
+	memcpy(longer + at + VIEW, view, sizeof view);
+	memcpy(longer + at + VIEW + sizeof view, bytes + at + VIEW + 1, size - at - VIEW - 1);
+	assert_int_equal(inv_weights_view(longer, size + more, "view.pth", NULL, &w), INVAR_OK);
+	part = read_floats(w, invar_weights_find(w, "f64"), INVAR_OK);
+	assert_memory_equal(part, all + 1, 3 * sizeof *part);
+	invar_weights_close(w);
+	invar_weights_close(whole);
+	free(part);
+	free(all);
+	free(longer);
+	free(bytes);
+}
+
+static void a_flipped_weight_is_seen_by_its_crc(void **state)
+{
+	invar_weights *w;
+	size_t size, at;
+	unsigned char *bytes = test_read(test_source("tests/formats/torch/zip.pth"), &size);
+
+	(void)state;
+	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_OK);
+	at = (size_t)(((const inv_weight *)(const void *)invar_weights_find(w, "f64"))->data -
+	              bytes);
+	invar_weights_close(w);
+	bytes[at] ^= 1;
+	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_E_FORMAT);
+	test_assert_error("its CRC-32 is another than the directory says");
+	free(bytes);
+}
+
 /* ---- Saving ---- */
 
 static void assert_same(const invar_weights *a, const invar_weights *b)
@@ -390,6 +477,9 @@ int main(void)
 		cmocka_unit_test(damaged_files_are_refused_or_harmless),
 		cmocka_unit_test(a_real_checkpoint_survives_damage),
 		cmocka_unit_test(nan_is_refused_when_read),
+		cmocka_unit_test(storages_and_byte_order_are_checked),
+		cmocka_unit_test(a_view_of_a_storage_begins_where_it_says),
+		cmocka_unit_test(a_flipped_weight_is_seen_by_its_crc),
 		cmocka_unit_test(a_saved_file_holds_the_same),
 		cmocka_unit_test(a_missing_folder_is_told_when_saving),
 		cmocka_unit_test(every_shared_encoder_is_read),
