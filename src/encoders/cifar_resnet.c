@@ -23,18 +23,6 @@ static bool recognise(const inv_parameters *p)
 	       !inv_parameters_find(p, "layer4.0.conv1.weight");
 }
 
-/* The k-th convolution of a block with its norm. */
-static size_t add_conv(inv_convnet *net, const char *block, int k, inv_layer l)
-{
-	char conv[INV_PARAMETER_NAME], norm[INV_PARAMETER_NAME];
-
-	snprintf(conv, sizeof conv, "%s.conv%d", block, k);
-	snprintf(norm, sizeof norm, "%s.bn%d", block, k);
-	l.conv = conv;
-	l.norm = norm;
-	return inv_convnet_conv(net, &l);
-}
-
 static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t outputs)
 {
 	const inv_layer l = {.conv = block, .from = x, .window = {1, 2, 0, false}};
@@ -71,11 +59,11 @@ static size_t add_block(inv_convnet *net, const char *block, size_t stride, size
 	inv_layer last = {.window = three, .add = true, .relu = true};
 
 	first.window.stride = stride;
-	last.from = add_conv(net, block, 1, first);
+	last.from = inv_convnet_numbered(net, block, 1, first);
 	last.to = x;
 	if (stride > 1)
 		last.to = add_shortcut(net, block, x, inv_convnet_channels(net, last.from));
-	return add_conv(net, block, 2, last);
+	return inv_convnet_numbered(net, block, 2, last);
 }
 
 static size_t describe(inv_convnet *net, const inv_parameters *p, size_t *blocks)
@@ -125,6 +113,7 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 
 const inv_encoder_kind inv_cifar_resnet = {
 	.family = "cifar_resnet",
+	.heeds = INV_OF_BATCH_NORMS,
 	.recognise = recognise,
 	.open = open_cifar,
 	.close = inv_convnet_close,

@@ -236,6 +236,17 @@ size_t inv_convnet_conv(inv_convnet *net, const inv_layer *l)
 	return inv_convnet_filter(net, l, outputs, weights, bias);
 }
 
+size_t inv_convnet_numbered(inv_convnet *net, const char *block, int k, inv_layer l)
+{
+	char conv[INV_PARAMETER_NAME], norm[INV_PARAMETER_NAME];
+
+	snprintf(conv, sizeof conv, "%s.conv%d", block, k);
+	snprintf(norm, sizeof norm, "%s.bn%d", block, k);
+	l.conv = conv;
+	l.norm = norm;
+	return inv_convnet_conv(net, &l);
+}
+
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w)
 {
 	return add_step(net,

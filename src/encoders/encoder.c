@@ -49,9 +49,7 @@ const invar_field *invar_encoder_fields(size_t *count)
 	return fields;
 }
 
-/* ---- Opening
- * -----------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static const inv_encoder_kind *find_family(const char *family)
 {
@@ -155,14 +153,40 @@ static invar_status check_measures(const invar_encoder *e)
 	return INVAR_OK;
 }
 
-static invar_status open_weights(invar_encoder *e, const char *weights)
+/* An option that a network would pass over in silence is a mistake. */
+static invar_status check_heeded(const invar_encoder *e, const invar_encoder_opts *given)
+{
+	const struct {
+		const char *option;
+		bool is_given;
+		unsigned of;
+	} all[] = {
+		{"heads", given->heads > 0, INV_OF_ATTENTION},
+		{"eps", given->eps > 0, INV_OF_ATTENTION},
+		{"pos", given->pos != NULL, INV_OF_ATTENTION},
+		{"bn-eps", given->bn_eps > 0, INV_OF_BATCH_NORMS},
+		{"stride", given->stride != NULL, INV_OF_BOTTLENECKS},
+	};
+
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].is_given && !(e->kind->heeds & all[i].of))
+			return inv_fail(INVAR_E_USE,
+			                "--%s says nothing of the encoder %s%s%s; leave it out",
+			                all[i].option, invar_encoder_name(e), e->weights ? " in " : "",
+			                e->weights ? e->weights : "");
+	return INVAR_OK;
+}
+
+static invar_status open_weights(invar_encoder *e, const char *weights,
+                                 const invar_encoder_opts *given)
 {
 	inv_parameters *p;
 	invar_status bad, st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
 
 	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
-	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
+	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK &&
+	    (st = check_heeded(e, given)) == INVAR_OK)
 		st = e->kind->open(e, p);
 	/* Also where it failed: that it is another network tells more than what it lacks. */
 	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
@@ -173,6 +197,7 @@ static invar_status open_weights(invar_encoder *e, const char *weights)
 
 static invar_status open_encoder(invar_encoder *e, const char *weights)
 {
+	const invar_encoder_opts given = e->opts;
 	invar_status st =
 		inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &e->opts);
 
@@ -186,7 +211,10 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 		                "the encoder %s needs its weights: give --weights FILE%s%s",
 		                e->model->of.name, e->model->of.file ? ", published as " : "",
 		                e->model->of.file ? e->model->of.file : "");
-	st = weights ? open_weights(e, weights) : e->kind->open(e, NULL);
+	if (weights)
+		st = open_weights(e, weights, &given);
+	else if ((st = check_heeded(e, &given)) == INVAR_OK)
+		st = e->kind->open(e, NULL);
 	if (st == INVAR_OK && e->model)
 		fill_input(e);
 	return st;
@@ -254,9 +282,7 @@ invar_status invar_encoder_sha256(invar_encoder *e, const char **hex)
 	return st;
 }
 
-/* ---- Running
- * -----------------------------------------------------------------------------
- */
+/* ---- Running ---------------------------------------------------------------------- */
 
 invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
                                   inv_encoder_plan **out)

@@ -51,8 +51,16 @@ typedef struct inv_encoder_plan {
 	void *own;      /* the kind's own */
 } inv_encoder_plan;
 
+/* Options that say something of some families alone. */
+enum {
+	INV_OF_ATTENTION = 1,   /* --heads, --eps, --pos */
+	INV_OF_BATCH_NORMS = 2, /* --bn-eps */
+	INV_OF_BOTTLENECKS = 4  /* --stride */
+};
+
 typedef struct inv_encoder_kind {
 	const char *family;
+	unsigned heeds; /* INV_OF_* */
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);
 	/*

@@ -30,18 +30,6 @@ static bool recognise(const inv_parameters *p)
 	       inv_parameters_find(p, "layer4.0.conv1.weight");
 }
 
-/* The k-th convolution of a block with its norm. */
-static size_t add_conv(inv_convnet *net, const block *b, int k, inv_layer l)
-{
-	char conv[64], norm[64];
-
-	snprintf(conv, sizeof conv, "%s.conv%d", b->name, k);
-	snprintf(norm, sizeof norm, "%s.bn%d", b->name, k);
-	l.conv = conv;
-	l.norm = norm;
-	return inv_convnet_conv(net, &l);
-}
-
 /* What the block is added to: its input, or a projection of it. */
 static size_t add_shortcut(inv_convnet *net, const inv_parameters *p, const block *b,
                            size_t x)
@@ -68,13 +56,13 @@ static size_t add_block(inv_convnet *net, const inv_parameters *p, const block *
 		first.window.stride = b->stride;
 	else
 		middle.window.stride = b->stride;
-	last.from = add_conv(net, b, 1, first);
+	last.from = inv_convnet_numbered(net, b->name, 1, first);
 	if (b->bottleneck) {
 		middle.from = last.from;
-		last.from = add_conv(net, b, 2, middle);
+		last.from = inv_convnet_numbered(net, b->name, 2, middle);
 	}
 	last.window = b->bottleneck ? point : three;
-	return add_conv(net, b, b->bottleneck ? 3 : 2, last);
+	return inv_convnet_numbered(net, b->name, b->bottleneck ? 3 : 2, last);
 }
 
 static size_t add_layer(inv_convnet *net, const inv_parameters *p, int layer, block b,
@@ -126,6 +114,11 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 		snprintf(format, sizeof format, "layer%d.%%zu.conv1.weight", i + 1);
 		blocks[i] = inv_parameters_in_a_row(p, format);
 	}
+	if (b.early && !b.bottleneck)
+		inv_convnet_fail(net, inv_fail(INVAR_E_USE,
+		                               "%s: has basic blocks, and --stride 1x1 is of "
+		                               "bottlenecks; leave it out",
+		                               inv_parameters_path(p)));
 	ignore_heads(p);
 	last = describe(net, p, b, blocks);
 	e->input = (inv_input){.resize = 256,
@@ -143,6 +136,7 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 
 const inv_encoder_kind inv_resnet = {
 	.family = "resnet",
+	.heeds = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
 	.recognise = recognise,
 	.open = open_resnet,
 	.close = inv_convnet_close,

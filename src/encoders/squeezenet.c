@@ -29,7 +29,7 @@ static bool recognise(const inv_parameters *p)
 /* The 1x1 convolution as a 3x3 one with its weights in the middle, the 3x3 behind it. */
 static size_t join_filters(inv_convnet *net, const inv_layer *small, const inv_layer *large)
 {
-	size_t m, n, channels = inv_convnet_channels(net, small->from);
+	size_t m = 0, n = 0, channels = inv_convnet_channels(net, small->from);
 	float *a, *a_bias, *b, *b_bias, *w = NULL, *bias = NULL;
 	inv_layer l = *large;
 

@@ -37,9 +37,7 @@ typedef struct vit_plan {
 	space *spaces; /* one a thread */
 } vit_plan;
 
-/* ---- Opening
- * -----------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static void describe(const inv_vit *v, char *out)
 {
@@ -86,9 +84,7 @@ static void close_vit(invar_encoder *e)
 	inv_free(v);
 }
 
-/* ---- Planning
- * ----------------------------------------------------------------------------
- */
+/* ---- Planning --------------------------------------------------------------------- */
 
 static size_t patch_cells(const inv_vit *v)
 {
@@ -221,9 +217,7 @@ static void unplan_vit(inv_encoder_plan *p)
 	inv_free(plan);
 }
 
-/* ---- Running
- * -----------------------------------------------------------------------------
- */
+/* ---- Running ---------------------------------------------------------------------- */
 
 typedef struct pass {
 	const inv_encoder_plan *p;
@@ -389,6 +383,7 @@ static invar_status run_vit(const inv_encoder_plan *p, const float *images, size
 
 const inv_encoder_kind inv_vit_kind = {
 	.family = "vit",
+	.heeds = INV_OF_ATTENTION,
 	.recognise = inv_vit_recognise,
 	.open = open_vit,
 	.close = close_vit,
@@ -399,6 +394,7 @@ const inv_encoder_kind inv_vit_kind = {
 
 const inv_encoder_kind inv_clip_kind = {
 	.family = "clip",
+	.heeds = INV_OF_ATTENTION,
 	.recognise = inv_clip_recognise,
 	.open = open_vit,
 	.close = close_vit,

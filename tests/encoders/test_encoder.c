@@ -28,6 +28,42 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	invar_context_free(ctx);
 }
 
+static void assert_unheeded(const char *weights, const invar_encoder_opts *o,
+                            const char *sentence)
+{
+	invar_context *ctx;
+	invar_encoder *e;
+
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_encoder_open(ctx, weights, o, &e), INVAR_E_USE);
+	assert_null(e);
+	test_assert_error(sentence);
+	invar_context_free(ctx);
+}
+
+/* A ResNet has no heads, and a stride 1x1 of basic blocks would change nothing. */
+static void options_that_say_nothing_are_refused(void **state)
+{
+	const char *folder = "tests/golden/encoders/convnets/%s.safetensors";
+	invar_encoder_opts heads, eps, stride;
+
+	(void)state;
+	invar_encoder_defaults(&heads);
+	invar_encoder_defaults(&eps);
+	invar_encoder_defaults(&stride);
+	heads.heads = 2;
+	eps.bn_eps = 1e-3;
+	stride.stride = "1x1";
+	assert_unheeded(NULL, &heads, "--heads says nothing of the encoder pixels; leave it");
+	assert_unheeded(test_source(folder, "bottleneck"), &heads,
+	                "--heads says nothing of the encoder resnet in ");
+	assert_unheeded(test_source(folder, "squeeze"), &eps, "--bn-eps says nothing of");
+	assert_unheeded(test_source(folder, "cifar"), &stride, "--stride says nothing of");
+	assert_unheeded(test_source(folder, "basic"), &stride, "has basic blocks");
+	assert_unheeded(test_source("tests/golden/encoders/vit/dino.safetensors"), &eps,
+	                "--bn-eps says nothing of the encoder vit in ");
+}
+
 /* The list that is shown and the table that is searched are the same. */
 static void every_encoder_is_listed(void **state)
 {
@@ -100,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found_and_mistyped_ones_refused),
+		cmocka_unit_test(options_that_say_nothing_are_refused),
 		cmocka_unit_test(every_encoder_is_listed),
 		cmocka_unit_test(every_name_has_a_family_and_a_normalisation),
 		cmocka_unit_test(pixels_are_the_tensor),
