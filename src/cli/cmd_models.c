@@ -53,8 +53,7 @@ static void defaults(void *values)
 	invar_encoder_defaults(&((models_values *)values)->encoder);
 }
 
-/* ---- What is known
- * ------------------------------------------------------------------------- */
+/* ---- What is known ---------------------------------------------------------------- */
 
 const invar_model *inv_model_named(const char *name)
 {
@@ -86,8 +85,7 @@ bool inv_hash_agrees(const char *hex, const char *known)
 	return strncasecmp(hex, known, strlen(known)) == 0;
 }
 
-/* ---- Convert
- * ------------------------------------------------------------------------- */
+/* ---- Convert ---------------------------------------------------------------------- */
 
 static invar_status refuse_same(inv_session *s, const char *from, const char *to)
 {
@@ -123,8 +121,7 @@ static invar_status convert(inv_session *s, const models_values *v)
 	return st;
 }
 
-/* ---- The command
- * ------------------------------------------------------------------------- */
+/* ---- The command ------------------------------------------------------------------ */
 
 static const struct {
 	const char *name;
@@ -139,26 +136,29 @@ static const struct {
 	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|"},
 };
 
-static bool is_common(const char *option)
+/* Of options, each of which ends with a bar. */
+static bool is_listed(const char *options, const char *option)
 {
-	return strstr("|json|quiet|verbose|threads|seed|help|version|", option) != NULL;
+	size_t length = strlen(option);
+
+	for (const char *at = options; *at; at = strchr(at, '|') + 1)
+		if (strncmp(at, option, length) == 0 && at[length] == '|')
+			return true;
+	return false;
 }
 
 /* An option that an action would pass over in silence is a mistake. */
 static invar_status check_use(inv_session *s, size_t action)
 {
+	static const char common[] = "json|quiet|verbose|threads|seed|help|version|";
+
 	if (s->arguments != actions[action].files + 1)
 		return inv_fault(s, INVAR_E_USE, "%s takes %s", actions[action].name,
 		                 actions[action].files ? actions[action].needs : "no arguments");
-	for (const char *const *given = s->given; *given; given++) {
-		const char *at = strstr(actions[action].takes, *given);
-		size_t length = strlen(*given);
-
-		if (is_common(*given) ||
-		    (at && at[length] == '|' && (at == actions[action].takes || at[-1] == '|')))
-			continue;
-		return inv_fault(s, INVAR_E_USE, "%s takes no --%s", actions[action].name, *given);
-	}
+	for (const char *const *given = s->given; *given; given++)
+		if (!is_listed(common, *given) && !is_listed(actions[action].takes, *given))
+			return inv_fault(s, INVAR_E_USE, "%s takes no --%s", actions[action].name,
+			                 *given);
 	return INVAR_OK;
 }
 

@@ -236,8 +236,7 @@ invar_status inv_npy_put_int(inv_npy_writer *w, const int64_t *data, size_t coun
 	return write_bytes(w, data, count * sizeof *data);
 }
 
-/* ---- At any place --------------------------------------------------------------------
- */
+/* ---- At any place ----------------------------------------------------------------- */
 
 invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
                              const uint64_t *shape, bool keep, inv_npy_writer **out)
@@ -295,8 +294,7 @@ void inv_npy_leave(inv_npy_writer *w)
 	free_npy_writer(w);
 }
 
-/* ---- The end ---------------------------------------------------------------------------
- */
+/* ---- The end ---------------------------------------------------------------------- */
 
 invar_status inv_npy_commit(inv_npy_writer *w)
 {

@@ -230,8 +230,6 @@ static void close_file(invar_weights *w)
 	inv_free(l);
 }
 
-extern const inv_weights_format inv_weights_torch_legacy;
-
 const inv_weights_format inv_weights_torch_legacy = {
 	.name = "torch legacy",
 	.recognise = recognise,

@@ -145,8 +145,6 @@ static void close_file(invar_weights *w)
 	inv_free(a);
 }
 
-extern const inv_weights_format inv_weights_torch_zip;
-
 const inv_weights_format inv_weights_torch_zip = {
 	.name = "torch zip",
 	.recognise = recognise,

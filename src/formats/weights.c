@@ -11,9 +11,6 @@
 
 enum { MOST_GROWTH = 16 };
 
-extern const inv_weights_format inv_weights_torch_zip, inv_weights_torch_legacy,
-	inv_weights_safetensors;
-
 static const inv_weights_format *const formats[] = {
 	&inv_weights_torch_zip, /* TorchScript as well */
 	&inv_weights_torch_legacy,
@@ -21,9 +18,7 @@ static const inv_weights_format *const formats[] = {
 	NULL,
 };
 
-/* ---- Opening
- * -----------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 /* A folder stands for the weights in it. */
 static invar_status find_file(const char *path, char **out)
@@ -123,9 +118,7 @@ void invar_weights_close(invar_weights *w)
 	inv_free(w);
 }
 
-/* ---- Looking
- * -----------------------------------------------------------------------------
- */
+/* ---- Looking ---------------------------------------------------------------------- */
 
 const char *invar_weights_format(const invar_weights *w)
 {
@@ -175,9 +168,7 @@ const invar_weight *invar_weights_find(const invar_weights *w, const char *name)
 	return NULL;
 }
 
-/* ---- Reading
- * -----------------------------------------------------------------------------
- */
+/* ---- Reading ---------------------------------------------------------------------- */
 
 static bool find_dtype(const char *type, inv_dtype *out)
 {
@@ -232,9 +223,7 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
 	return INVAR_OK;
 }
 
-/* ---- Writing
- * -----------------------------------------------------------------------------
- */
+/* ---- Writing ---------------------------------------------------------------------- */
 
 /*
  * Tensors may share a storage, and each is written on its own: a small file must not

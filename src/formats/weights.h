@@ -31,6 +31,9 @@ typedef struct inv_weights_format {
 	void (*close)(invar_weights *w);
 } inv_weights_format;
 
+extern const inv_weights_format inv_weights_safetensors, inv_weights_torch_legacy,
+	inv_weights_torch_zip;
+
 struct invar_weights {
 	const invar_context *ctx;
 	char *path;

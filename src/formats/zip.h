@@ -9,8 +9,8 @@
  *   1. One disk, no comment, the end record last in the file; the directory ends where
  *      the end records begin (ZIP64 or not), and has as many entries as they say.
  *   2. Entries are stored or deflated, not encrypted; their names are relative paths in
- *      one common top folder, without "..", backslash or control characters, each there
- * once.
+ *      one common top folder, without "..", backslash or control characters, none of
+ *      them there twice.
  *   3. Every local header repeats what the directory says (sizes and CRC-32 may follow
  *      the data instead), and the entries fill the file up to the directory: no gap, no
  *      overlap.

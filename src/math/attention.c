@@ -64,7 +64,7 @@ static void attend_ref(const inv_attention *a, const float *q, const float *k,
 	for (size_t j = 0; j < a->tokens; j++) {
 		scores[j] = 0;
 		for (size_t c = 0; c < a->width; c++)
-			scores[j] += (double)q[c] * k[j * a->kv_stride + c] * scale_of(a);
+			scores[j] += (double)q[c] * k[j * a->kv_stride + c] / sqrt((double)a->width);
 		most = fmax(most, scores[j]);
 	}
 	for (size_t j = 0; j < a->tokens; j++)
