@@ -74,8 +74,7 @@ void inv_done_forget(inv_done *d, size_t i)
 	memset(blocks_of(d, i), '0', d->blocks);
 }
 
-/* ---- Opening --------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static void write_header(uint64_t blocks, char header[HEADER + 1])
 {

@@ -33,8 +33,7 @@ static invar_status no_memory(const encoding *k)
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", k->path);
 }
 
-/* ---- The rows of a split ---------------------------------------------------------------
- */
+/* ---- The rows of a split ---------------------------------------------------------- */
 
 typedef struct part {
 	const inv_images *split; /* as the data set has it */
@@ -137,8 +136,7 @@ static invar_status choose_rows(encoding *k, part *p)
 	return st;
 }
 
-/* ---- What is there must fit ------------------------------------------------------------
- */
+/* ---- What is there must fit ------------------------------------------------------- */
 
 static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 {
@@ -271,8 +269,7 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 	return st;
 }
 
-/* ---- What rows belong to ---------------------------------------------------------------
- */
+/* ---- What rows belong to ---------------------------------------------------------- */
 
 static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
                                         "seed"};
@@ -315,9 +312,7 @@ static invar_status open_map(const encoding *k, const part *p, size_t from, inv_
 	return st;
 }
 
-/* ---- One split
- * ---------------------------------------------------------------------------
- */
+/* ---- One split -------------------------------------------------------------------- */
 
 static bool is_complete(const inv_done *map, size_t i)
 {

@@ -81,8 +81,7 @@ invar_status inv_encode_take(const invar_encode_opts *o, invar_encode_opts *all)
 	return st;
 }
 
-/* ---- --copies -------------------------------------------------------------------------
- */
+/* ---- --copies --------------------------------------------------------------------- */
 
 /* A number and nothing behind it but the end or a comma. */
 static bool read_count(const char *text, uint64_t *count)
@@ -148,8 +147,7 @@ uint64_t inv_encode_copies(const invar_encode_opts *o, const char *split)
 	return count;
 }
 
-/* ---- Preparation ------------------------------------------------------------------------
- */
+/* ---- Preparation ------------------------------------------------------------------ */
 
 static const char *standard_normalisation(const invar_encoder *e, const invar_dataset *d)
 {

@@ -32,8 +32,7 @@ static bool is_missing(const inv_pass *p, size_t array, uint64_t block)
 	return !inv_done_has(p->map, (size_t)(p->array[array].copy + 1), block);
 }
 
-/* ---- What the walk calls ---------------------------------------------------------------
- */
+/* ---- What the walk calls ---------------------------------------------------------- */
 
 /* The map changes under our feet, but never what it says of a block that is not put. */
 static bool wants(void *user, size_t array, uint64_t row)
@@ -147,9 +146,7 @@ static invar_status tick(void *user)
 	return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
 }
 
-/* ---- Blocks that are missing
- * -------------------------------------------------------------
- */
+/* ---- Blocks that are missing ------------------------------------------------------ */
 
 static void count_missing(filling *f)
 {

@@ -13,8 +13,7 @@
 
 #define MOST_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
 
-/* ---- What is encoded, and how ----------------------------------------------------------
- */
+/* ---- What is encoded, and how ----------------------------------------------------- */
 
 /* Native: that of the first image which can be read. */
 static invar_status find_shape(inv_encoding *of)
@@ -161,8 +160,7 @@ invar_status inv_encoding_check_weights(inv_encoding *of)
 	return INVAR_OK;
 }
 
-/* ---- What bank.json says ----------------------------------------------------------------
- */
+/* ---- What bank.json says ---------------------------------------------------------- */
 
 /* 0.1307, not 0.130700007: the shortest digits that give the float again. */
 static json_t *float_json(float value)
@@ -253,9 +251,9 @@ static json_t *options_json(const invar_encoder *e)
 	table.field = invar_encoder_fields(&table.count);
 	options = inv_fields_json(table, &e->opts, INVAR_FIELD_RESULT);
 	json_object_del(options, "encoder");
-	json_object_foreach_safe(options, next, key, value) if (json_is_number(value) &&
-	                                                        !(json_number_value(value) > 0))
-		json_object_set_new(options, key, json_null());
+	json_object_foreach_safe (options, next, key, value)
+		if (json_is_number(value) && !(json_number_value(value) > 0))
+			json_object_set_new(options, key, json_null());
 	return options;
 }
 
@@ -275,8 +273,7 @@ json_t *inv_encoding_json(const inv_encoding *of)
 	                 classes_json(of->dataset), "source", of->dataset->kind->name);
 }
 
-/* ---- The images of a split --------------------------------------------------------------
- */
+/* ---- The images of a split -------------------------------------------------------- */
 
 /* The list is in order, as the images are. */
 invar_status inv_images_without(const inv_images *s, const json_t *left_out,

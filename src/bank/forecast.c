@@ -19,8 +19,7 @@
 enum { HEADER_BYTES = 128 }; /* of an npy file */
 #define MEASURE_SECONDS 1.0
 
-/* ---- A second of work -------------------------------------------------------------------
- */
+/* ---- A second of work ------------------------------------------------------------- */
 
 typedef struct measurement {
 	const inv_encoding *of;
@@ -80,8 +79,7 @@ static invar_status measure(const inv_encoding *of, double *rate)
 	return st;
 }
 
-/* ---- What is missing --------------------------------------------------------------------
- */
+/* ---- What is missing -------------------------------------------------------------- */
 
 /* Rows of finished blocks of arrays that are not finished. */
 static invar_status count_begun(const inv_bank_writer *w, const inv_images *s, size_t from,

@@ -28,8 +28,7 @@ static invar_status no_memory(const inv_fresh *f)
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory to make copies", f->of.dataset->text);
 }
 
-/* ---- Opening ---------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static void draw_outline(inv_fresh *f)
 {
@@ -105,8 +104,7 @@ json_t *inv_fresh_json(const inv_fresh *f)
 	return inv_encoding_json(&f->of);
 }
 
-/* ---- The clean features -----------------------------------------------------------------
- */
+/* ---- The clean features ----------------------------------------------------------- */
 
 /* Rows of the bank to indices of images: those that could not be read have no row. */
 static invar_status find_rows(inv_fresh *f, const invar_bank *clean)
@@ -138,9 +136,7 @@ invar_status inv_fresh_encode_clean(inv_fresh *f, const char *folder, invar_bank
 	return st;
 }
 
-/* ---- Copies
- * ------------------------------------------------------------------------------
- */
+/* ---- Copies ----------------------------------------------------------------------- */
 
 typedef struct batch {
 	inv_fresh *f;

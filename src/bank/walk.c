@@ -44,8 +44,7 @@ struct inv_walk {
 	uint64_t gathered_rows;
 };
 
-/* ---- Preparing ahead ------------------------------------------------------------------
- */
+/* ---- Preparing ahead -------------------------------------------------------------- */
 
 static invar_status prepare(void *user, inv_image *image, const inv_ahead_item *item,
                             unsigned worker)
@@ -68,8 +67,7 @@ static invar_status prepare(void *user, inv_image *image, const inv_ahead_item *
 	           : st;
 }
 
-/* ---- Gathering -------------------------------------------------------------------------
- */
+/* ---- Gathering -------------------------------------------------------------------- */
 
 static invar_status gather(inv_walk *k, gathered *g)
 {
@@ -95,8 +93,7 @@ static invar_status gather(inv_walk *k, gathered *g)
 	return st;
 }
 
-/* ---- One group of one array -------------------------------------------------------------
- */
+/* ---- One group of one array ------------------------------------------------------- */
 
 static void normalise(const inv_normalisation *n, inv_extent shape, size_t images, float *x)
 {
@@ -178,8 +175,7 @@ static invar_status run_task(inv_walk *k, const gathered *g, size_t task, unsign
 	return st == INVAR_OK ? p->put(p->user, array, g->row + from, rows, out, params) : st;
 }
 
-/* ---- The pool ---------------------------------------------------------------------------
- */
+/* ---- The pool --------------------------------------------------------------------- */
 
 typedef struct job {
 	gathered *at;
@@ -309,8 +305,7 @@ invar_status inv_walk_run(inv_walk *k, const inv_walk_plan *plan)
 	return st;
 }
 
-/* ---- Making and freeing -----------------------------------------------------------------
- */
+/* ---- Making and freeing ----------------------------------------------------------- */
 
 static void take_pieces(inv_walk *k)
 {

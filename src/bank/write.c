@@ -34,8 +34,7 @@ char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const ch
 	return path;
 }
 
-/* ---- What is there --------------------------------------------------------------------
- */
+/* ---- What is there ---------------------------------------------------------------- */
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -123,8 +122,7 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	return st;
 }
 
-/* ---- What it says of itself ------------------------------------------------------------
- */
+/* ---- What it says of itself ------------------------------------------------------- */
 
 static const char *spell(const json_t *value, char out[SPELLED])
 {
@@ -323,8 +321,7 @@ void inv_bank_writer_close(inv_bank_writer *w)
 	inv_free(w);
 }
 
-/* ---- Splits ----------------------------------------------------------------------------
- */
+/* ---- Splits ----------------------------------------------------------------------- */
 
 const json_t *inv_bank_writer_entry(const inv_bank_writer *w, const char *split)
 {
@@ -374,8 +371,7 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 	return st;
 }
 
-/* ---- Rows of one array -----------------------------------------------------------------
- */
+/* ---- Rows of one array ------------------------------------------------------------ */
 
 struct inv_rows {
 	inv_npy_writer *npy;

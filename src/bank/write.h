@@ -53,8 +53,7 @@ invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
 invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
                                     const int64_t *labels, uint64_t rows);
 
-/* ---- Rows of one array ----------------------------------------------------------------
- */
+/* ---- Rows of one array ------------------------------------------------------------ */
 
 enum { INV_ARRAY_NAME = 40 };
 

@@ -133,8 +133,7 @@ static invar_status look(inv_session *s, const data_values *v, contents *c)
 	return st;
 }
 
-/* ---- For people ------------------------------------------------------------------------
- */
+/* ---- For people ------------------------------------------------------------------- */
 
 enum { SIZE_TEXT = 64 };
 
@@ -264,8 +263,7 @@ static invar_status print_contents(inv_session *s, const contents *c)
 	return print_splits(c) && print_classes(c) ? INVAR_OK : inv_no_memory(s);
 }
 
-/* ---- For programs
- * ------------------------------------------------------------------------ */
+/* ---- For programs ----------------------------------------------------------------- */
 
 static json_t *classes_json(const contents *c)
 {
@@ -307,8 +305,7 @@ static json_t *contents_json(const contents *c)
 	                 splits, "splits_there", there, "classes", classes_json(c));
 }
 
-/* ---- The contact sheet
- * ---------------------------------------------------------------------- */
+/* ---- The contact sheet ------------------------------------------------------------ */
 
 typedef struct gallery {
 	inv_sheet_cell *cell;
@@ -430,8 +427,7 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	return st;
 }
 
-/* ---- The command
- * ------------------------------------------------------------------------------ */
+/* ---- The command ------------------------------------------------------------------ */
 
 static invar_status run(inv_session *s, void *values)
 {

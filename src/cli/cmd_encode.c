@@ -65,8 +65,7 @@ static void defaults(void *values)
 	invar_dataset_defaults(&v->dataset);
 }
 
-/* ---- --plan ----------------------------------------------------------------------------
- */
+/* ---- --plan ----------------------------------------------------------------------- */
 
 static void spell_seconds(double seconds, char *out, size_t room)
 {
@@ -128,8 +127,7 @@ static invar_status forecast(inv_session *s, const encode_values *v, invar_encod
 	                 (json_int_t)f.bytes, "free_bytes", (json_int_t)f.free_bytes));
 }
 
-/* ---- Encoding --------------------------------------------------------------------------
- */
+/* ---- Encoding --------------------------------------------------------------------- */
 
 static invar_status encode(inv_session *s, const encode_values *v, char *name, size_t room)
 {

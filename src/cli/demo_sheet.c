@@ -198,8 +198,7 @@ static invar_status hang_row(gallery *g, uint64_t row, int64_t label)
 	return st;
 }
 
-/* ---- The sheet -------------------------------------------------------------------------
- */
+/* ---- The sheet -------------------------------------------------------------------- */
 
 static invar_status load(gallery *g)
 {

@@ -126,8 +126,7 @@ invar_status inv_demo_table(const inv_demo *d)
 	return written ? INVAR_OK : inv_no_memory(d->s);
 }
 
-/* ---- In words --------------------------------------------------------------------------
- */
+/* ---- In words --------------------------------------------------------------------- */
 
 static void explain_columns(void)
 {

@@ -29,8 +29,7 @@ typedef struct transfer {
 	char reason[CURL_ERROR_SIZE];
 } transfer;
 
-/* ---- What libcurl calls
- * ------------------------------------------------------------------------- */
+/* ---- What libcurl calls ----------------------------------------------------------- */
 
 static size_t take_bytes(char *data, size_t one, size_t count, void *user)
 {
@@ -65,8 +64,7 @@ static int heed_progress(void *user, curl_off_t total, curl_off_t done, curl_off
 	                      total > 0 ? t->from + (uint64_t)total : 0);
 }
 
-/* ---- The transfer
- * ------------------------------------------------------------------------- */
+/* ---- The transfer ----------------------------------------------------------------- */
 
 static CURLcode set_up(CURL *c, transfer *t)
 {
@@ -159,8 +157,7 @@ static invar_status perform(transfer *t, bool *no_rest)
 	return explain(t, code, answer);
 }
 
-/* ---- Before and after
- * ------------------------------------------------------------------------- */
+/* ---- Before and after ------------------------------------------------------------- */
 
 static invar_status open_part(transfer *t)
 {

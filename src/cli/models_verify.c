@@ -24,8 +24,7 @@ typedef struct finding {
 	double norm;
 } finding;
 
-/* ---- The file
- * ------------------------------------------------------------------------- */
+/* ---- The file --------------------------------------------------------------------- */
 
 static bool differs(const finding *f)
 {
@@ -97,8 +96,7 @@ static invar_status check_file(inv_session *s, const models_values *v, finding *
 	return st;
 }
 
-/* ---- The network
- * ------------------------------------------------------------------------- */
+/* ---- The network ------------------------------------------------------------------ */
 
 /* Three channels, or the one that the network has. */
 static invar_status find_shape(invar_encoder *e, uint64_t side, uint64_t shape[4],
@@ -154,8 +152,7 @@ static invar_status check_network(inv_session *s, const models_values *v, findin
 	return st;
 }
 
-/* ---- What was found
- * ------------------------------------------------------------------------- */
+/* ---- What was found --------------------------------------------------------------- */
 
 static const char *verdict(const finding *f)
 {

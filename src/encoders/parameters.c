@@ -187,9 +187,7 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
 	return count;
 }
 
-/* ---- Taking
- * ------------------------------------------------------------------------------
- */
+/* ---- Taking ----------------------------------------------------------------------- */
 
 static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t room)
 {

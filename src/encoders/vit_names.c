@@ -163,9 +163,7 @@ typedef struct loader {
 	float *stored; /* room for a matrix as the file has it */
 } loader;
 
-/* ---- Recognising
- * -------------------------------------------------------------------------
- */
+/* ---- Recognising ------------------------------------------------------------------ */
 
 /*
  * Where the names of block i begin. DINOv2 cuts long networks into chunks,
@@ -214,9 +212,7 @@ bool inv_clip_recognise(const inv_parameters *p)
 	return s && s->clip;
 }
 
-/* ---- Sizes
- * -------------------------------------------------------------------------------
- */
+/* ---- Sizes ------------------------------------------------------------------------ */
 
 static size_t side_of_square(uint64_t cells)
 {
@@ -337,9 +333,7 @@ static invar_status size_network(loader *l)
 	return st == INVAR_OK ? check_sizes(l) : st;
 }
 
-/* ---- Switches
- * ----------------------------------------------------------------------------
- */
+/* ---- Switches --------------------------------------------------------------------- */
 
 /* config.json of Hugging Face; that of a whole CLIP has one inside for images. */
 static const json_t *config_of(const loader *l)
@@ -419,9 +413,7 @@ static invar_status set_switches(loader *l, const invar_encoder *e)
 	return set_heads(l, e);
 }
 
-/* ---- Tensors
- * -----------------------------------------------------------------------------
- */
+/* ---- Tensors ---------------------------------------------------------------------- */
 
 static void place_linear(inv_arena *a, size_t out, size_t in, inv_vit_linear *at)
 {
@@ -643,9 +635,7 @@ static invar_status take_all(loader *l)
 	           : st;
 }
 
-/* ---- What images it wants
- * ----------------------------------------------------------------
- */
+/* ---- What images it wants --------------------------------------------------------- */
 
 static size_t print_numbers(const json_t *list, char *out, size_t room)
 {

@@ -249,8 +249,7 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
 	return INVAR_OK;
 }
 
-/* ---- Opening ---------------------------------------------------------------------------
- */
+/* ---- Opening ---------------------------------------------------------------------- */
 
 static const inv_dataset_kind *find_kind(const char *text)
 {
@@ -372,8 +371,7 @@ void invar_dataset_close(invar_dataset *d)
 	inv_free(d);
 }
 
-/* ---- Asking
- * ------------------------------------------------------------------------------- */
+/* ---- Asking ----------------------------------------------------------------------- */
 
 const inv_images *inv_dataset_split(const invar_dataset *d, const char *name)
 {
@@ -439,8 +437,7 @@ bool inv_is_broken(invar_status st)
 	return st == INVAR_E_FORMAT || st == INVAR_E_IO;
 }
 
-/* ---- The public names of the same
- * --------------------------------------------------------- */
+/* ---- The public names of the same ------------------------------------------------- */
 
 size_t invar_dataset_splits(const invar_dataset *d)
 {

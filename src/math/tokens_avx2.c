@@ -26,9 +26,7 @@ static inline float sum_eight(__m256 x)
 	return _mm_cvtss_f32(_mm_add_ss(y, _mm_movehdup_ps(y)));
 }
 
-/* ---- Layer norm
- * --------------------------------------------------------------------------
- */
+/* ---- Layer norm ------------------------------------------------------------------- */
 
 static float mean_of(const float *x, size_t width)
 {
@@ -121,9 +119,7 @@ static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t s
 	}
 }
 
-/* ---- Activations
- * -------------------------------------------------------------------------
- */
+/* ---- Activations ------------------------------------------------------------------ */
 
 /*
  * t Phi(t). Phi(t) - 1/2 is t times an even function of t, here a polynomial of degree 14

@@ -29,9 +29,7 @@ static invar_context *context_of(unsigned threads, bool plain)
 	return ctx;
 }
 
-/* ---- Features
- * ----------------------------------------------------------------------------
- */
+/* ---- Features --------------------------------------------------------------------- */
 
 static void check_features(const golden_encoder *c, void *user)
 {
@@ -127,9 +125,7 @@ static void threads_change_no_bit(void **state)
 	assert_true(golden_encoders(families, check_threads, NULL) >= 20);
 }
 
-/* ---- Positions
- * ---------------------------------------------------------------------------
- */
+/* ---- Positions -------------------------------------------------------------------- */
 
 static void positions_of_a_wave(void **state)
 {
@@ -209,9 +205,7 @@ static void positions_of_golden_tables(void **state)
 	}
 }
 
-/* ---- What is refused
- * -------------------------------------------------------------------
- */
+/* ---- What is refused -------------------------------------------------------------- */
 
 /* One of our own files with some bytes of its header replaced, as many by as many. */
 static const char *changed(const char *file, const char *from, const char *to)
@@ -315,9 +309,7 @@ static void sizes_that_wrap_are_refused(void **state)
 	               "its width of a projection is 1537228672809129302, more than");
 }
 
-/* ---- What no shape tells
- * -------------------------------------------------------------------
- */
+/* ---- What no shape tells ---------------------------------------------------------- */
 
 static void assert_switches(const char *path, const invar_encoder_opts *given, float eps,
                             inv_pos pos, bool quick)

@@ -158,9 +158,7 @@ static void a_nan_stays_one(void **state)
 	assert_true(isnan(x[3]) && isnan(x[8]) && x[0] == 0);
 }
 
-/* ---- Attention
- * --------------------------------------------------------------------------
- */
+/* ---- Attention -------------------------------------------------------------------- */
 
 enum { MOST = 150, HEADS = 3, HEAD = 65 };
 
@@ -208,9 +206,7 @@ static void attention_is_right(void **state)
 	invar_context_free(ctx);
 }
 
-/* ---- Products of parts of matrices
- * -----------------------------------------------------
- */
+/* ---- Products of parts of matrices ------------------------------------------------ */
 
 static void parts_of_matrices_are_multiplied(void **state)
 {
