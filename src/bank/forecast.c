@@ -60,8 +60,12 @@ static invar_status measure(const inv_encoding *of, double *rate)
 	const inv_images *s = &of->dataset->splits[0];
 	uint64_t copies = inv_encode_copies(&of->opts, s->name);
 	measurement m = {.of = of};
-	inv_walk_plan plan = {
-		.images = s, .count = s->count, .user = &m, .put = count, .tick = stop_in_time};
+	inv_walk_plan plan = {.images = s,
+	                      .passes_over = of->dataset->opts.skip_broken,
+	                      .count = s->count,
+	                      .user = &m,
+	                      .put = count,
+	                      .tick = stop_in_time};
 	inv_walk *walk;
 	invar_status st = inv_walk_new(of, &walk);
 
@@ -82,19 +86,20 @@ static invar_status measure(const inv_encoding *of, double *rate)
 /* ---- What is missing -------------------------------------------------------------- */
 
 /* Rows of finished blocks of arrays that are not finished. */
-static invar_status count_begun(const inv_bank_writer *w, const inv_images *s, size_t from,
-                                uint64_t copies, uint64_t *rows)
+static invar_status count_begun(const inv_bank_writer *w, const char *split,
+                                uint64_t images, size_t from, uint64_t copies,
+                                uint64_t *rows)
 {
-	char *path = inv_bank_writer_path(w, s->name, "done.part");
+	char *path = inv_bank_writer_path(w, split, "done.part");
 	inv_done *map = NULL;
 	invar_status st = INVAR_OK;
 
 	*rows = 0;
 	if (path && inv_done_is_begun(path))
-		st = inv_done_open(path, s->count, copies + 1, &map);
+		st = inv_done_open(path, images, copies + 1, &map);
 	for (size_t i = from; map && i <= copies; i++)
 		for (uint64_t b = 0; b < inv_done_blocks(map); b++) {
-			uint64_t left = s->count - b * INV_BLOCK_ROWS;
+			uint64_t left = images - b * INV_BLOCK_ROWS;
 
 			if (inv_done_has(map, i, b))
 				*rows += left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS;
@@ -104,28 +109,37 @@ static invar_status count_begun(const inv_bank_writer *w, const inv_images *s, s
 	return st;
 }
 
+/* Without those that were left out when the split was begun. */
+static uint64_t rows_of(const inv_bank_writer *w, const inv_images *s)
+{
+	const json_t *entry = w ? inv_bank_writer_entry(w, s->name) : NULL;
+	size_t left_out = json_array_size(json_object_get(entry, "left_out"));
+
+	return left_out < s->count ? s->count - left_out : s->count;
+}
+
 static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
                               const inv_images *s, invar_forecast *out)
 {
 	uint64_t copies = inv_encode_copies(&of->opts, s->name), from = 0, begun = 0, arrays;
-	uint64_t row = of->width * inv_dtype_size(of->dtype);
+	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of(w, s);
 	inv_finished there = {0};
 	invar_status st = w ? inv_bank_writer_find(w, s->name, &there) : INVAR_OK;
 
 	if (there.clean)
 		from = there.copies + 1;
 	if (st == INVAR_OK && w)
-		st = count_begun(w, s, from, copies, &begun);
+		st = count_begun(w, s->name, rows, from, copies, &begun);
 	arrays = copies + 1 > from ? copies + 1 - from : 0;
-	out->images += s->count;
-	out->features += arrays * s->count - begun;
-	out->there += begun + from * s->count;
-	out->bytes += arrays * (HEADER_BYTES + s->count * row);
+	out->images += rows;
+	out->features += arrays * rows - begun;
+	out->there += begun + from * rows;
+	out->bytes += arrays * (HEADER_BYTES + rows * row);
 	if (!there.clean && s->labels)
-		out->bytes += HEADER_BYTES + s->count * sizeof(int64_t);
+		out->bytes += HEADER_BYTES + rows * sizeof(int64_t);
 	if (of->columns)
-		out->bytes += (arrays - !there.clean) *
-		              (HEADER_BYTES + s->count * of->columns * sizeof(float));
+		out->bytes +=
+			(arrays - !there.clean) * (HEADER_BYTES + rows * of->columns * sizeof(float));
 	return st;
 }
 

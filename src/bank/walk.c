@@ -40,6 +40,7 @@ struct inv_walk {
 	pthread_mutex_t lock; /* of all that follows, and of the places but for their data */
 	pthread_cond_t changed;
 	bool gathering; /* some thread does */
+	bool ended;     /* there are no more images; its own, while it gathers */
 	bool all_gathered, stop;
 	uint64_t gathered_rows;
 };
@@ -80,7 +81,13 @@ static invar_status gather(inv_walk *k, gathered *g)
 	g->rows = left < INV_GROUP ? (size_t)left : INV_GROUP;
 	for (size_t i = 0; i < g->rows && st == INVAR_OK; i++) {
 		st = inv_ahead_next(k->ahead, &item);
-		if (st == INVAR_OK && (!item || inv_ahead_broken(k->ahead)))
+		if (st == INVAR_OK && !item && k->plan->passes_over) {
+			k->ended = true;
+			g->rows = i;
+			break;
+		}
+		if (st == INVAR_OK &&
+		    (!item || (inv_ahead_broken(k->ahead) && !k->plan->passes_over)))
 			st = inv_fail(INVAR_E_IO,
 			              "%s: an image of %s that could be read a moment ago cannot be "
 			              "read now",
@@ -258,10 +265,10 @@ static void end_job(inv_walk *k, const job *j, invar_status st)
 	} else if (j->gather) {
 		k->gathering = false;
 		k->gathered_rows += g->rows;
-		k->all_gathered = k->gathered_rows == k->plan->count;
+		k->all_gathered = k->ended || k->gathered_rows == k->plan->count;
 		g->next = 0;
 		g->left = k->plan->arrays * inv_blocks(g->rows, k->group);
-		g->ready = true;
+		g->taken = g->ready = g->rows > 0;
 	} else if (--g->left == 0) {
 		g->taken = g->ready = false;
 	}
@@ -291,7 +298,7 @@ invar_status inv_walk_run(inv_walk *k, const inv_walk_plan *plan)
 
 	k->plan = plan;
 	k->gathered_rows = 0;
-	k->gathering = k->stop = false;
+	k->gathering = k->ended = k->stop = false;
 	k->all_gathered = !plan->count;
 	for (size_t i = 0; i < k->places; i++)
 		k->place[i].taken = k->place[i].ready = false;

@@ -46,6 +46,13 @@ mv 0599.png photos/odd
 printf 'no image' >photos/odd/0597.png
 expect 'odd/0597.png' "$invar" encode "${options[@]}" -o broken
 cut -c66- broken/train/done.part | tail -n +2 | grep -q 1 || fail "finished blocks were lost"
+
+# A plan passes over it as well, before there is a bank and afterwards.
+"$invar" encode "${options[@]}" -o passed --skip-broken --plan >plan 2>message || fail "$(tail -1 message)"
+"$invar" encode "${options[@]}" -o passed --skip-broken 2>message || fail "$(tail -1 message)"
+"$invar" encode "${options[@]}" -o passed --skip-broken --plan --json >plan 2>message || fail "$(tail -1 message)"
+grep -q '"images": 599' plan || fail "not 599 images: $(cat plan)"
+
 "$make" photos photos 600
 "$invar" encode "${options[@]}" -o broken
 diff -r whole broken
