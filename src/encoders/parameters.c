@@ -211,6 +211,12 @@ static bool same_shape(const invar_weight *w, unsigned rank, const uint64_t *sha
 	       memcmp(w->shape + skip, shape, rank * sizeof *shape) == 0;
 }
 
+/* Whole numbers would be those of a quantised network, which are no weights as they are. */
+static bool holds_floats(const invar_weight *w)
+{
+	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
+}
+
 invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
                                  const uint64_t *shape, float *out)
 {
@@ -226,6 +232,11 @@ invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned r
 		                inv_parameters_path(p), name,
 		                shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
 		                shape_text(rank, shape, wanted, sizeof wanted));
+	if (!holds_floats(a->weight))
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its tensor '%.200s' holds %s but must hold floats; quantised "
+		                "weights are not known here",
+		                inv_parameters_path(p), name, a->weight->type);
 	a->taken = true;
 	return invar_weights_read(p->weights, a->weight, out);
 }

@@ -162,17 +162,19 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	size_t side = v->grid * v->patch, h = p->shape.h, w = p->shape.w;
 
 	if (p->shape.c != v->channels)
-		return inv_fail(INVAR_E_USE, "%s: takes images of %zu channels, not of %zu",
+		return inv_fail(INVAR_E_USE,
+		                "%s: takes images of %zu channels, not of %zu; give others",
 		                p->encoder->weights, v->channels, p->shape.c);
 	if (h < v->patch || w < v->patch)
 		return inv_fail(INVAR_E_USE,
-		                "%s: images of %zu x %zu are smaller than one patch of %zu x %zu",
-		                p->encoder->weights, h, w, v->patch, v->patch);
+		                "%s: images of %zu x %zu are smaller than one patch of %zu x %zu; "
+		                "give larger ones",
+		                p->encoder->weights, w, h, v->patch, v->patch);
 	if (v->one_size && (h / v->patch != v->grid || w / v->patch != v->grid))
 		return inv_fail(INVAR_E_USE,
 		                "%s: is a CLIP for images of %zu x %zu, not of %zu x %zu; resize "
 		                "them, or say with --pos how its positions are to be fitted",
-		                p->encoder->weights, side, side, h, w);
+		                p->encoder->weights, side, side, w, h);
 	return INVAR_OK;
 }
 

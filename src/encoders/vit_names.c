@@ -18,9 +18,13 @@
 enum {
 	MOST_LISTED = 10,
 	MOST_CONSTANTS = 4,
+	MOST_HEADS = 1024,
 	MOST_BLOCKS = 1000, /* what is behind them is left over, and refused */
 	MOST_SIZE = 1 << 16 /* of any side of a matrix */
 };
+
+/* Of what is taken from pixels and what divides them. */
+static const double most_constant = 1e6, least_std = 1e-9;
 
 typedef struct scheme {
 	const char *name;
@@ -344,15 +348,22 @@ static const json_t *config_of(const loader *l)
 	return inside ? inside : config;
 }
 
+static invar_status refuse_config(const loader *l, const char *name, const char *expected)
+{
+	return inv_fail(INVAR_E_MISMATCH, "%s: the config.json beside it has no fit %s: %s",
+	                inv_parameters_path(l->p), name, expected);
+}
+
 static invar_status set_heads(loader *l, const invar_encoder *e)
 {
 	inv_vit *v = l->v;
-	json_int_t said =
-		json_integer_value(json_object_get(config_of(l), "num_attention_heads"));
+	const json_t *given = json_object_get(config_of(l), "num_attention_heads");
+	json_int_t said = json_integer_value(given);
 
-	v->heads = e->opts.heads             ? (size_t)e->opts.heads
-	           : said > 0 && said < 1024 ? (size_t)said
-	                                     : v->width / 64;
+	if (given && !e->opts.heads && (said < 1 || said > MOST_HEADS))
+		return refuse_config(l, "num_attention_heads",
+		                     "1 to 1024 were expected; mend it, or give --heads N");
+	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;
 	if (v->heads && v->width % v->heads == 0 &&
 	    (e->opts.heads || said > 0 || v->width % 64 == 0))
 		return INVAR_OK;
@@ -368,9 +379,12 @@ static invar_status set_heads(loader *l, const invar_encoder *e)
 
 static invar_status set_activation(loader *l)
 {
-	const char *said = json_string_value(json_object_get(config_of(l), "hidden_act"));
+	const json_t *given = json_object_get(config_of(l), "hidden_act");
+	const char *said = json_string_value(given);
 
 	l->v->quick = l->s->clip;
+	if (given && !said)
+		return refuse_config(l, "hidden_act", "gelu or quick_gelu was expected; mend it");
 	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
@@ -399,7 +413,11 @@ static invar_status set_switches(loader *l, const invar_encoder *e)
 	invar_status st;
 
 	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
-	if (said > 0 && said < 1)
+	if (eps && !(e->opts.eps > 0) && !(said > 0 && said <= 1))
+		return refuse_config(l, "layer_norm_eps",
+		                     "a number above 0 and up to 1 was expected; mend it, or give "
+		                     "--eps F");
+	if (eps)
 		v->eps = (float)said;
 	if (e->opts.eps > 0)
 		v->eps = (float)e->opts.eps;
@@ -647,6 +665,30 @@ static size_t print_numbers(const json_t *list, char *out, size_t room)
 	return used;
 }
 
+/* As many numbers as channels, above `low`. */
+static bool are_constants(const json_t *list, size_t channels, double low)
+{
+	bool fine = json_array_size(list) == channels && channels <= MOST_CONSTANTS;
+
+	for (size_t i = 0; fine && i < channels; i++) {
+		const json_t *one = json_array_get(list, i);
+
+		fine = json_is_number(one) && json_number_value(one) > low &&
+		       json_number_value(one) < most_constant;
+	}
+	return fine;
+}
+
+static invar_status refuse_constants(const loader *l)
+{
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: the preprocessor_config.json beside it has no fit image_mean and "
+		"image_std: %zu numbers each were expected, the latter above 0; mend or "
+		"remove it",
+		inv_parameters_path(l->p), l->v->channels);
+}
+
 /* image_mean and image_std of preprocessor_config.json beside the weights. */
 static invar_status read_preprocessor(loader *l, const char **normalisation)
 {
@@ -661,15 +703,17 @@ static invar_status read_preprocessor(loader *l, const char **normalisation)
 	mean = json_object_get(said, "image_mean");
 	std = json_object_get(said, "image_std");
 	/* A number takes 16 characters at most, so all of them fit. */
-	if (json_array_size(mean) == l->v->channels && json_array_size(std) == l->v->channels &&
-	    l->v->channels <= MOST_CONSTANTS) {
+	if ((mean || std) && !(are_constants(mean, l->v->channels, -most_constant) &&
+	                       are_constants(std, l->v->channels, least_std))) {
+		st = refuse_constants(l);
+	} else if (mean) {
 		used = print_numbers(mean, text, room);
 		used += (size_t)snprintf(text + used, room - used, "/");
 		print_numbers(std, text + used, room - used);
 		*normalisation = text;
 	}
 	json_decref(said);
-	return INVAR_OK;
+	return st;
 }
 
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)

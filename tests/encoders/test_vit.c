@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "encoders/encoder.h"
@@ -407,6 +408,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	(void)state;
 	test_write(test_path("model.safetensors"), data, bytes);
 	test_write(test_path("preprocessor_config.json"), said, strlen(said));
+	unlink(test_path("config.json"));
 	free(data);
 	invar_encoder_defaults(&o);
 	o.heads = 2;
@@ -418,6 +420,51 @@ static void constants_beside_the_weights_are_read(void **state)
 	                    "ViT, patch 4, 2 blocks of width 12, 2 heads, positions 3 x 3 as "
 	                    "Hugging Face fits them");
 	invar_encoder_close(e);
+}
+
+/* Nothing of them is passed over in silence: the features would be others. */
+static void what_is_said_beside_the_weights_must_fit(void **state)
+{
+	static const struct {
+		const char *file, *text, *error;
+	} cases[] = {
+		{"config.json", "{\"num_attention_heads\": 0}", "1 to 1024 were expected"},
+		{"config.json", "{\"num_attention_heads\": -1}", "give --heads N"},
+		{"config.json", "{\"num_attention_heads\": 1000000000}", "num_attention_heads"},
+		{"config.json", "{\"num_attention_heads\": \"2\"}", "num_attention_heads"},
+		{"config.json", "{\"layer_norm_eps\": -1}", "layer_norm_eps"},
+		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give --eps F"},
+		{"config.json", "{\"hidden_act\": 3}", "hidden_act"},
+		{"config.json", "[]", "a JSON object was expected"},
+		{"preprocessor_config.json",
+	     "{\"image_mean\": [\"a\", 0, 0], \"image_std\": [1, 1, 1]}", "3 numbers each"},
+		{"preprocessor_config.json",
+	     "{\"image_mean\": [0, 0, 0], \"image_std\": [1, 0, 1]}", "above 0"},
+		{"preprocessor_config.json", "{\"image_std\": [1, 1, 1]}", "mend or remove it"},
+	};
+	size_t bytes;
+	void *data = test_read(
+		test_source("tests/golden/encoders/vit/hf_vit/model.safetensors"), &bytes);
+	invar_encoder *e;
+
+	(void)state;
+	test_write(test_path("model.safetensors"), data, bytes);
+	free(data);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *heads = "{\"num_attention_heads\": 2}";
+
+		unlink(test_path("preprocessor_config.json"));
+		test_write(test_path("config.json"), heads, strlen(heads));
+		assert_int_equal(
+			invar_encoder_open(test_ctx, test_path("model.safetensors"), NULL, &e),
+			INVAR_OK);
+		invar_encoder_close(e);
+		test_write(test_path("%s", cases[i].file), cases[i].text, strlen(cases[i].text));
+		assert_int_not_equal(
+			invar_encoder_open(test_ctx, test_path("model.safetensors"), NULL, &e),
+			INVAR_OK);
+		test_assert_error(cases[i].error);
+	}
 }
 
 int main(void)
@@ -433,6 +480,7 @@ int main(void)
 		cmocka_unit_test(families_have_defaults_and_options_win),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(constants_beside_the_weights_are_read),
+		cmocka_unit_test(what_is_said_beside_the_weights_must_fit),
 	};
 
 	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
