@@ -160,13 +160,14 @@ static const char *standard_normalisation(const invar_encoder *e, const invar_da
 
 /* One of --mean and --std: "%s/1" or "0/%s" read as a normalisation. */
 static invar_status read_numbers(const char *option, const char *format, const char *text,
-                                 inv_normalisation *out)
+                                 size_t channels, inv_normalisation *out)
 {
 	char both[INV_NORMALISED * 32];
 	int length = snprintf(both, sizeof both, format, text);
 
 	if (strchr(text, '/') || length >= (int)sizeof both ||
-	    inv_normalisation_parse(both, out) != INVAR_OK)
+	    inv_normalisation_parse(both, out) != INVAR_OK ||
+	    (out->channels != 1 && out->channels < channels))
 		return inv_fail(INVAR_E_USE,
 		                "--%s %.60s: must be one number, or one a channel separated by "
 		                "commas%s",
@@ -190,14 +191,14 @@ static invar_status read_normalisation(const invar_encode_opts *o, const char *n
 	invar_status st = inv_normalisation_parse(named, n);
 
 	if (st == INVAR_OK && o->mean) {
-		st = read_numbers("mean", "%s/1", o->mean, &mean);
+		st = read_numbers("mean", "%s/1", o->mean, n->channels, &mean);
 		if (st == INVAR_OK && mean.channels > n->channels)
 			widen(n, mean.channels);
 		for (size_t c = 0; st == INVAR_OK && c < n->channels; c++)
 			n->mean[c] = mean.mean[c < mean.channels ? c : 0];
 	}
 	if (st == INVAR_OK && o->std) {
-		st = read_numbers("std", "0/%s", o->std, &std);
+		st = read_numbers("std", "0/%s", o->std, n->channels, &std);
 		if (st == INVAR_OK && std.channels > n->channels)
 			widen(n, std.channels);
 		for (size_t c = 0; st == INVAR_OK && c < n->channels; c++)

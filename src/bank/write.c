@@ -2,10 +2,13 @@
 #include "bank/write.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "bank/done.h"
@@ -19,6 +22,7 @@ enum { SPELLED = 120, MOST_COPIES = 100000 };
 struct inv_bank_writer {
 	char *path;
 	json_t *json;
+	int lock; /* the folder itself, -1 without */
 };
 
 static invar_status no_memory(const char *path)
@@ -290,6 +294,16 @@ static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 	return st;
 }
 
+/* Two that begin one bank at once would each find it empty. Some disks have no locks. */
+static invar_status lock(inv_bank_writer *w)
+{
+	w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_IO, "%s: another invar is writing this bank; wait for its end",
+	                w->path);
+}
+
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
                                   inv_bank_writer **out)
 {
@@ -301,7 +315,10 @@ invar_status inv_bank_writer_open(const char *path, const json_t *about,
 		inv_free(w);
 		return no_memory(path);
 	}
+	w->lock = -1;
 	st = inv_make_folder(path);
+	if (st == INVAR_OK)
+		st = lock(w);
 	if (st == INVAR_OK)
 		st = find_or_begin(w, about);
 	if (st != INVAR_OK) {
@@ -316,6 +333,8 @@ void inv_bank_writer_close(inv_bank_writer *w)
 {
 	if (!w)
 		return;
+	if (w->lock >= 0)
+		close(w->lock);
 	json_decref(w->json);
 	inv_free(w->path);
 	inv_free(w);

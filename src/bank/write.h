@@ -24,7 +24,7 @@ typedef struct inv_bank_writer inv_bank_writer;
 /*
  * Makes the folder, or takes up the bank that is there if `about` agrees with what it
  * says of itself; null agrees with anything where copies are described. A bank without a
- * single split, finished or begun, says nothing yet.
+ * single split, finished or begun, says nothing yet. The folder is locked until the end.
  */
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
                                   inv_bank_writer **out);

@@ -178,6 +178,20 @@ static void a_bad_bank_json_is_named(void **state)
 	json_decref(about);
 }
 
+static void only_one_writes_a_bank(void **state)
+{
+	json_t *about = json_pack("{s:s}", "encoder", "other");
+	inv_bank_writer *w = open_writer("one", NULL), *second;
+
+	(void)state;
+	assert_int_equal(inv_bank_writer_open(test_path("one"), about, &second), INVAR_E_IO);
+	test_assert_error("another invar is writing this bank");
+	inv_bank_writer_close(w);
+	assert_int_equal(inv_bank_writer_open(test_path("one"), about, &second), INVAR_OK);
+	inv_bank_writer_close(second);
+	json_decref(about);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +200,7 @@ int main(void)
 		cmocka_unit_test(rows_that_are_no_numbers_are_refused),
 		cmocka_unit_test(an_array_is_taken_up_again),
 		cmocka_unit_test(a_bad_bank_json_is_named),
+		cmocka_unit_test(only_one_writes_a_bank),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

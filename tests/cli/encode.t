@@ -129,6 +129,8 @@ $ invar encode npy:x.npy -o new --normalize imagenet
 $ invar encode npy:x.npy -o new --mean 1,2
 ! invar encode: the normalisation is for 2 channels but the images of npy:x.npy have 1; give another --normalize, or --mean and --std
 ? 2
+$ make-input photos photos 2; invar encode folder:photos -o new --mean 1,2; rm -r photos
+! invar encode: --mean 1,2: must be one number, or one a channel separated by commas
 $ invar encode npy:x.npy -o new --size big
 ! invar encode: the size 'big' must be native or 1 to 8192
 ? 2
