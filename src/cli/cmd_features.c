@@ -1,6 +1,7 @@
 /* cmd_features.c - invar features: tensors through an encoder, in blocks. */
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/files.h"
@@ -83,6 +84,38 @@ static invar_status tell_result(inv_session *s, const features_values *v, invar_
 	return INVAR_OK;
 }
 
+/* The weights of a folder are in one of these. */
+static bool is_in_weights(const char *weights, const char *output)
+{
+	static const char *const names[] = {"model.safetensors", "pytorch_model.bin",
+	                                    "config.json", "preprocessor_config.json"};
+	bool found = inv_path_is_same(output, weights);
+
+	for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
+		char *path = inv_path(weights, names[i]);
+
+		found = path && inv_path_is_same(output, path);
+		free(path);
+	}
+	return found;
+}
+
+/* Features cannot be turned back into what they were made of. */
+static invar_status check_target(inv_session *s, const features_values *v)
+{
+	if (strcmp(v->output, "-") == 0)
+		return INVAR_OK;
+	if (inv_path_is_same(v->output, s->argument[0]))
+		return inv_fault(s, INVAR_E_USE,
+		                 "-o %s would replace the images themselves; name another file",
+		                 v->output);
+	if (v->weights && is_in_weights(v->weights, v->output))
+		return inv_fault(s, INVAR_E_USE,
+		                 "-o %s would replace the weights themselves; name another file",
+		                 v->output);
+	return INVAR_OK;
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	features_values *v = values;
@@ -100,7 +133,9 @@ static invar_status run(inv_session *s, void *values)
 	if (!v->weights && !v->encoder.encoder)
 		return inv_fault(s, INVAR_E_USE,
 		                 "the weights are missing: --weights FILE (or --encoder pixels)");
-	if ((st = inv_session_start(s)) == INVAR_OK)
+	if ((st = check_target(s, v)) == INVAR_OK)
+		st = inv_session_start(s);
+	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
 	if (st == INVAR_OK)
 		st = invar_encoder_run_file(encoder, s->argument[0], v->output, dtype, shape);

@@ -87,15 +87,18 @@ bool inv_hash_agrees(const char *hex, const char *known)
 
 /* ---- Convert ---------------------------------------------------------------------- */
 
-static invar_status refuse_same(inv_session *s, const char *from, const char *to)
+/* The weights of a folder are those of a file in it. */
+static invar_status check_target(inv_session *s, const invar_weights *w, const char *to)
 {
-	invar_status st = inv_check_other(s, to, from);
-
-	return st == INVAR_OK ? st
-	                      : inv_fault(s, st,
-	                                  "%s would replace the file itself; name "
-	                                  "another one",
-	                                  to);
+	if (inv_path_is_same(to, invar_weights_path(w)))
+		return inv_fault(s, INVAR_E_USE,
+		                 "%s would replace the file itself; name another one", to);
+	if (!*to || strcmp(to, "-") == 0)
+		return inv_fault(s, INVAR_E_USE,
+		                 "'%s' is no name of a file; the result of convert is "
+		                 "OUT.safetensors, never a pipe",
+		                 to);
+	return inv_check_writable(s, to);
 }
 
 static invar_status convert(inv_session *s, const models_values *v)
@@ -104,11 +107,10 @@ static invar_status convert(inv_session *s, const models_values *v)
 	invar_weights *w;
 	invar_status st;
 
-	if ((st = inv_check_writable(s, to)) != INVAR_OK ||
-	    (st = refuse_same(s, from, to)) != INVAR_OK ||
-	    (st = invar_weights_open(s->ctx, from, v->encoder.key, &w)) != INVAR_OK)
+	if ((st = invar_weights_open(s->ctx, from, v->encoder.key, &w)) != INVAR_OK)
 		return st;
-	st = invar_weights_save(w, to);
+	if ((st = check_target(s, w, to)) == INVAR_OK)
+		st = invar_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s,
 		                    json_pack("{s:s, s:s, s:s, s:I}", "output", to, "format",

@@ -228,6 +228,12 @@ static invar_status finish(transfer *t)
 		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
 		                 strerror(errno));
 	f->bytes = (uint64_t)info.st_size;
+	if (f->bytes == 0) {
+		unlink(t->part);
+		return inv_fault(t->s, INVAR_E_IO,
+		                 "%s: is empty, a weight file was expected; look at the address",
+		                 f->url);
+	}
 	if ((st = invar_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
 		return st;
 	if (!is_expected(f)) {

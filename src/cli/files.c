@@ -69,12 +69,17 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	return st;
 }
 
+bool inv_path_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino &&
+	       x.st_dev == y.st_dev;
+}
+
 invar_status inv_check_other(inv_session *s, const char *output, const char *input)
 {
-	struct stat a, b;
-
-	if (stat(output, &a) != 0 || stat(input, &b) != 0 || a.st_ino != b.st_ino ||
-	    a.st_dev != b.st_dev)
+	if (!inv_path_is_same(output, input))
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_USE, "-o %s would replace the adapter itself", output);
 }

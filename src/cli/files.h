@@ -16,6 +16,8 @@ void inv_folder_remove(const char *path);                       /* with all that
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);
 
+bool inv_path_is_same(const char *a, const char *b); /* one file, by any names */
+
 /* Refuses an output that is the adapter (or the run) it is made with. */
 invar_status inv_check_other(inv_session *s, const char *output, const char *input);
 

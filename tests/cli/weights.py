@@ -145,6 +145,35 @@ def check_refusals(name, tensors, one, other_name, mismatch):
         complain(f"{name}: a refused call left y.npy")
 
 
+def check_whole_numbers(name, one):
+    with open(name, "rb") as file:
+        data = file.read()
+    at = data.index(b'"F32"', data.index(f'"{one}"'.encode()))
+    with open("quantised.safetensors", "wb") as file:
+        file.write(data[:at] + b'"I32"' + data[at + 5:])
+    refused(f"'{one}' holds I32 but must hold floats", "features", "x.npy", "-o", "y.npy",
+            "--weights", "quantised.safetensors", "-q")
+
+
+def check_nothing_is_replaced(name):
+    os.makedirs("folder", exist_ok=True)
+    for link, to in (("folder/model.safetensors", "../" + name), ("link", "x.npy")):
+        if os.path.lexists(link):
+            os.remove(link)
+        os.symlink(to, link)
+    before = os.stat(name), os.stat("x.npy")
+    for out in ("x.npy", "./x.npy", "link"):
+        refused("the images themselves", "features", "x.npy", "-o", out, "--weights", name, code=2)
+    for out, weights in ((name, name), ("folder/model.safetensors", name), (name, "folder"),
+                         ("folder/model.safetensors", "folder")):
+        refused("the weights themselves", "features", "x.npy", "-o", out, "--weights", weights, code=2)
+        refused("would replace the file itself", "models", "convert", weights, out, code=2)
+    for out in ("-", ""):
+        refused("is no name of a file", "models", "convert", name, out, code=2)
+    if before != (os.stat(name), os.stat("x.npy")):
+        complain(f"{name}: a refused call has changed a file")
+
+
 def check_models(name, family):
     got = run("models", "inspect", name, "--json")
     if json.loads(got.stdout or "{}").get("encoder", {}).get("name") != family:
@@ -166,5 +195,7 @@ with tempfile.TemporaryDirectory() as work:
         save(name, tensors)
         check_same_bytes(name)
         check_refusals(name, tensors, one, other, mismatch)
+        check_whole_numbers(name, one)
+        check_nothing_is_replaced(name)
         check_models(name, family)
 sys.exit(1 if failed else 0)
