@@ -153,7 +153,7 @@ const inv_command inv_cmd_dependence = {
 		"with both halves shuffled; the correlation divides it by that of each variable "
 		"with itself. Errors are standard errors over the directions, each 16 of which "
 		"shuffle anew; those of orthogonal directions are upper bounds. With few samples "
-        "for the dimensions, independent variables have a "
+		"for the dimensions, independent variables have a "
 		"correlation far above 0, so it is shown for shuffled pairings too.",
 	.examples = examples,
 	.arguments = arguments,
