@@ -33,8 +33,21 @@ static void note_signal(int number)
 		interrupted = 1;
 }
 
+/* Files are mapped: there is no other news of one that gets shorter while it is read. */
+static void end_without_file(int number)
+{
+	static const char text[] =
+		"invar: a file was cut or its disk failed while it was read; what was finished "
+		"stays, mend the file and give the command again\n";
+
+	(void)number;
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	_exit(1);
+}
+
 void inv_signals_catch(void)
 {
+	struct sigaction cut = {.sa_handler = end_without_file, .sa_flags = SA_RESETHAND};
 	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
 	struct sigaction always = {.sa_handler = note_signal};
 
@@ -42,6 +55,7 @@ void inv_signals_catch(void)
 	sigaction(SIGTERM, &once, NULL);
 	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
+	sigaction(SIGBUS, &cut, NULL);
 }
 
 bool inv_interrupted(void)

@@ -29,7 +29,10 @@ void inv_term_clear(inv_term *t);
 /* Wall time, CPU time and peak memory of this process. */
 void inv_term_close(inv_term *t);
 
-/* SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. */
+/*
+ * SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. SIGBUS, a
+ * mapped file that was cut, is a sentence and exit 1.
+ */
 void inv_signals_catch(void);
 bool inv_interrupted(void);
 bool inv_pipe_closed(void); /* nobody reads our output any more */

@@ -78,6 +78,19 @@ if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	cp old w.safetensors
 	"$invar" encode "${network[@]}" -o changed
 	diff -r by_network changed
+
+	# Images are cut while they are read; a stop makes sure that they are not read yet.
+	"$make" npy x.npy 4000 3 32 32
+	"$invar" features x.npy -o cut.npy --weights w.safetensors -q --threads 1 2>message &
+	until [ -e cut.npy.part ]; do sleep 0.02; done
+	kill -STOP $!
+	truncate -s 4096 x.npy
+	kill -CONT $!
+	code=0
+	wait $! || code=$?
+	cat message
+	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code after the images were cut"
+	[ ! -e cut.npy ] || fail "a result without its images"
 else
 	echo "no weights in $shared: the change of weights is skipped"
 fi
