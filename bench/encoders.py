@@ -154,11 +154,12 @@ def speed_row(one):
     net, found, best = one["net"], one["found"], one["best"]
     share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
     row = [TITLES[net.name, net.side]]
+    fastest = min(found["invar", batch] for _, batch in best.values())
     for peer in SCRIPTS:
         batch = best[peer][1]
         own, theirs = found["invar", batch], found[peer]
-        row += ["%d" % batch, "%.1f" % (1 / own), "%.1f" % (1 / theirs), "%.2f" % (theirs / own)]
-    fastest = min(found["invar", batch] for _, batch in best.values())
+        row += ["%d" % batch, "%.1f" % (1 / own), "%.1f" % (1 / theirs), "%.2f" % (theirs / own),
+                "%.2f" % (theirs / fastest)]
     return row + [share(fastest), share(found["torch"]), share(found["onnx"]), "%.0f" % found["peak"]]
 
 
@@ -209,10 +210,11 @@ def memory_row(one):
 
 def page(options, all_found, firsts):
     body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
-           "batch and variant, invar at the same batch.\n\n" % (
+           "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches " \
+           "(one image is one thread's work for invar).\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
-    body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "batch", "invar", "ONNX Runtime",
-                          "times faster", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
+    body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "at best", "batch", "invar",
+                          "ONNX Runtime", "times faster", "at best", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
                           "peak GFLOP/s"], [speed_row(one) for one in all_found])
     body += "\n\nPeak memory of these processes (PyTorch's with its settings for speed):\n\n"
     body += common.table(["network", "invar", "PyTorch", "ONNX Runtime"], [memory_row(one) for one in all_found])

@@ -157,6 +157,28 @@ static invar_status build(trainer *t)
 	return INVAR_OK;
 }
 
+/* Fewer than so many steps leave an adapter near where it began. */
+enum { FEW_STEPS = 100 };
+
+static void announce_length(const trainer *t)
+{
+	const inv_train_plan *p = &t->plan;
+	uint64_t steps = inv_batches_steps(t->batches), all = steps * t->o.epochs;
+
+	inv_log(t->ctx, INVAR_LOG_INFO,
+	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s%s, %" PRIu64
+	        " step%s an epoch",
+	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
+	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "", steps,
+	        steps == 1 ? "" : "s");
+	if (all < FEW_STEPS)
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "%" PRIu64
+		        " step%s in all %s few; so many images need about --epochs %" PRIu64,
+		        all, all == 1 ? "" : "s", all == 1 ? "is" : "are",
+		        (3 * FEW_STEPS + steps - 1) / steps);
+}
+
 static void announce_steps(const trainer *t)
 {
 	const inv_train_plan *p = &t->plan;
@@ -165,20 +187,15 @@ static void announce_steps(const trainer *t)
 	if (t->judge)
 		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
 	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO, "batch of %" PRIu32 ": there are no more images",
-		        p->N);
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "a batch is of %" PRIu32 " images, there are no more", p->N);
 	if (p->s < t->o.samples && p->s == p->loss->most_samples)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " samples of an image: %s takes no more",
 		        p->s, p->loss->name);
 	else if (p->s < t->o.samples)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
-	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s%s, %" PRIu32
-	        " steps an epoch",
-	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
-	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "",
-	        inv_batches_steps(t->batches));
+	announce_length(t);
 	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
 	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
 }

@@ -504,6 +504,20 @@ static invar_status encode_splits(encoding *k)
 	return st;
 }
 
+/* Two networks of one shape may want different pixels, so what is given to F is said. */
+static void announce_preparation(const inv_encoding *of)
+{
+	const inv_preparation *p = &of->preparation;
+	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
+	size_t last = n->channels - 1;
+
+	inv_log(of->ctx, INVAR_LOG_INFO,
+	        "%s: images of %zu x %zu, %zu channel%s, mean %.4g to %.4g, std %.4g to %.4g",
+	        invar_encoder_name(of->encoder), of->shape.w, of->shape.h, of->shape.c,
+	        of->shape.c == 1 ? "" : "s", (double)n->mean[0], (double)n->mean[last],
+	        (double)n->std[0], (double)n->std[last]);
+}
+
 invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                           const invar_encode_opts *o, const char *bank)
 {
@@ -516,8 +530,10 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
 		st = inv_bank_writer_open(bank, k.about, &k.bank);
 	if (st == INVAR_OK)
 		st = inv_walk_new(&k.of, &k.walk);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK) {
+		announce_preparation(&k.of);
 		st = encode_splits(&k);
+	}
 	inv_walk_free(k.walk);
 	inv_bank_writer_close(k.bank);
 	json_decref(k.about);

@@ -30,7 +30,8 @@ static const invar_field fields[] = {
      "else the encoder's own"},
 	{"normalize", INVAR_FIELD_TEXT, AT(normalize), 0, 0, MAYBE, NULL, "NAME|MEANS/STDS",
      "Preparation",
-     "none, half, imagenet, clip, mnist, fashion-mnist, stl10, cifar10, or numbers such as "
+     "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, cifar10, or "
+     "numbers such as "
      "0.5/0.5; the encoder's own if not given (pixels: the data set's; where it has none, "
      "imagenet, or half for grey images)"},
 	{"mean", INVAR_FIELD_TEXT, AT(mean), 0, 0, MAYBE, NULL, "F,…", "Preparation",

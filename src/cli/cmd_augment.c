@@ -391,6 +391,17 @@ static bool is_numpy(const char *path)
 	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
+static invar_status check_output(inv_session *s, const augment_values *v, bool numpy)
+{
+	if (numpy || !is_numpy(v->output))
+		return INVAR_OK;
+	return inv_fault(
+		s, INVAR_E_USE,
+		"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
+		"file went in",
+		v->output);
+}
+
 static invar_status print_json(inv_session *s, const augment_values *v,
                                const invar_augment *a)
 {
@@ -414,6 +425,7 @@ static invar_status run(inv_session *s, void *values)
 	                         : "the file for the sheet is missing: -o SHEET")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
+	    (st = check_output(s, v, numpy)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
 	st = inv_check_writable(s, v->output);

@@ -173,9 +173,18 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
 		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
 	if (st == INVAR_OK) {
-		inv_term_say(s->term,
-		             "%s holds features of %u numbers; next: invar train %s -o RUN",
-		             v->output, (unsigned)invar_bank_dim(b), v->output);
+		const char *first = invar_bank_split(b, 0);
+
+		if (invar_bank_copies(b, first))
+			inv_term_say(s->term,
+			             "%s holds features of %u numbers; next: invar train %s -o RUN",
+			             v->output, (unsigned)invar_bank_dim(b), v->output);
+		else
+			inv_term_say(
+				s->term,
+				"%s holds features of %u numbers, without copies; next: invar apply "
+				"RUN %s/%s/clean.npy -o OUT.npy",
+				v->output, (unsigned)invar_bank_dim(b), v->output, first);
 		inv_term_close(s->term);
 	}
 	invar_bank_close(b);

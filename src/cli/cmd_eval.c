@@ -162,7 +162,8 @@ static void print_heading(const json_t *document)
 	const char *encoder = json_string_value(json_object_get(document, "encoder"));
 	const char *augment = json_string_value(json_object_get(document, "augment"));
 
-	printf("%s%s%s%s%lld points of the split %s, %lld copies, width %lld\n\n",
+	printf("%s%s%s%s%lld points of the split %s, %lld copies, width %lld; clean | "
+	       "augmented\n\n",
 	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
 	       augment ? ": " : "",
 	       (long long)json_integer_value(json_object_get(document, "points")),

@@ -80,6 +80,17 @@ const invar_model *inv_model_of_file(const char *path)
 	return found;
 }
 
+const invar_model *inv_model_of_hash(const char *hex)
+{
+	for (size_t i = 0; i < invar_model_count(); i++) {
+		const char *known = invar_model_at(i)->sha256;
+
+		if (known && strcmp(known, hex) == 0)
+			return invar_model_at(i);
+	}
+	return NULL;
+}
+
 bool inv_hash_agrees(const char *hex, const char *known)
 {
 	return strncasecmp(hex, known, strlen(known)) == 0;

@@ -22,6 +22,8 @@ invar_status inv_models_pull(inv_session *s, const models_values *v);
 const invar_model *inv_model_named(const char *name);
 /* The one that is published as this file, wherever it lies; NULL: none, or several. */
 const invar_model *inv_model_of_file(const char *path);
+/* By the whole SHA-256, whatever the file is called; NULL where none is known. */
+const invar_model *inv_model_of_hash(const char *hex);
 /* Is this the hash that is known, of which perhaps only the beginning is? */
 bool inv_hash_agrees(const char *hex, const char *known);
 

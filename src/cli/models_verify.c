@@ -36,8 +36,11 @@ static bool differs(const finding *f)
 static invar_status check_known(inv_session *s, const models_values *v, finding *f)
 {
 	const invar_model *by_file = inv_model_of_file(f->path);
+	const invar_model *by_hash = inv_model_of_hash(f->hex);
 
-	f->model = v->encoder.encoder ? inv_model_named(v->encoder.encoder) : by_file;
+	f->model = v->encoder.encoder ? inv_model_named(v->encoder.encoder)
+	           : by_file          ? by_file
+	                              : by_hash;
 	f->published = f->model && f->model->file && f->model == by_file;
 	if (!f->published || !differs(f))
 		return INVAR_OK;

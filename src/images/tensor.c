@@ -18,7 +18,8 @@ static const invar_field fields[] = {
      "the shorter side becomes N, of that the centre N x N is taken; native keeps it"},
 	{"normalize", INVAR_FIELD_TEXT, offsetof(invar_tensor_opts, normalize), 0, 0,
      INVAR_FIELD_RESULT, NULL, "NAME|MEANS/STDS", "Pictures",
-     "none, half, imagenet, clip, mnist, fashion-mnist, stl10, cifar10, or numbers such as "
+     "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, cifar10, or "
+     "numbers such as "
      "0.5/0.5"},
 };
 

@@ -56,7 +56,7 @@ $ echo text > text.png; invar augment rotation text.png -o b.png
 ! invar: text.png: is neither a JPEG nor a PNG file
 ? 1
 $ invar augment rotation text.png -o b.png --normalize imagnet
-! invar augment: the normalisation 'imagnet' is neither none, half, imagenet, clip, mnist, fashion-mnist, stl10 or cifar10 nor MEANS/STDS such as 0.5/0.5; did you mean imagenet?
+! invar augment: the normalisation 'imagnet' is neither none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10 or cifar10 nor MEANS/STDS such as 0.5/0.5; did you mean imagenet?
 ? 2
 $ invar augment rotation text.png -o b.png --params a.json
 ! invar augment: --params and --params-out are for NumPy files

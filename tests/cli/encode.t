@@ -50,8 +50,8 @@ $ cat bank/bank.json
 >  }
 > }
 $ invar encode npy:x.npy -o bank --augment rotation --copies train=2 2>&1 | head -2
+> pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
 > train: is there already, with 2 copies; nothing to do
-> bank holds features of 12 numbers; next: invar train bank -o RUN
 $ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
 > {
 >   "bank": "bank",
@@ -68,6 +68,7 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
 > }
 $ invar encode npy:x.npy -o other --augment rotation --copies 3 -q --threads 1; diff -r bank other
 $ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype float16 2>&1 | sed 's/[0-9.]* a second/N a second/; s/[0-9.]\+ \(s\|MB\)/N \1/g'
+> pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
 > train: 9 images, 10 copies; 99 encoded, N a second
 > test: 3 images, 5 copies; 18 encoded, N a second
 > split holds features of 12 numbers; next: invar train split -o RUN

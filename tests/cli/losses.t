@@ -12,7 +12,7 @@ $ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' 
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
 > "batch": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
-> batch of 64: there are no more images
+> a batch is of 64 images, there are no more
 > 2 samples of an image: simclr takes no more
 
 Options that belong to another loss.

@@ -15,6 +15,7 @@ cd "$work"
 "$make_input" photos photos 40
 mv photos/even photos/cats
 mv photos/cats/0000.png photos/cats/1.jpg # what it is tells its content
+cp -r photos new
 cp "$weights" resnet50-0676ba61.pth
 if python3 -c 'import numpy' 2>/dev/null; then
 	sed -n '/^import os$/,/^```$/p' "$readme" | sed '$d' | python3 -
@@ -29,7 +30,7 @@ while IFS= read -r line; do
 	bash -euc "$line" < /dev/null > out.txt 2> err.txt || { cat out.txt err.txt; exit 1; }
 	typed=$((typed + 1))
 done < <(sed -n '/^```sh$/,/^```$/p' "$readme" | grep '^invar ')
-[ "$typed" -ge 11 ] || { echo "only $typed commands were found"; exit 1; }
-for file in photos.png rotation.png bank/bank.json run/adapter.safetensors e/adapter.safetensors out.npy; do
+[ "$typed" -ge 14 ] || { echo "only $typed commands were found"; exit 1; }
+for file in photos.png rotation.png bank/bank.json run/adapter.safetensors e/adapter.safetensors codes.npy out.npy; do
 	[ -s "$file" ] || { echo "$file is missing"; exit 1; }
 done

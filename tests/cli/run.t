@@ -56,7 +56,7 @@ $ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | awk '
 $ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | sed -n 3p
 >                      F            run          run#2        adapter
 $ invar eval bank --points 10 --only structure -q
-> synthetic, coherent displacement: 10 points of the split test, 3 copies, width 8
+> synthetic, coherent displacement: 10 points of the split test, 3 copies, width 8; clean | augmented
 >
 >                      F
 > L1 | L2  1.000 | 1.000
