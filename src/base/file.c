@@ -178,25 +178,30 @@ static invar_status name_part(inv_writer *w, const char *path)
 	return INVAR_OK;
 }
 
-invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
+/* A writer whose part file is open and has its room; one that failed is the caller's to
+ * end. */
+static invar_status begin(const char *path, uint64_t bytes, bool keep, inv_writer **out)
 {
-	inv_writer *w = inv_calloc(1, sizeof *w);
+	inv_writer *w = *out = inv_calloc(1, sizeof *w);
 	invar_status st;
 
-	*out = NULL;
 	if (!w)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
 	st = name_part(w, path);
 	if (st == INVAR_OK)
-		st = open_part(w, false);
-	if (st == INVAR_OK)
-		st = reserve(w, bytes);
-	if (st != INVAR_OK) {
+		st = open_part(w, keep);
+	return st == INVAR_OK ? reserve(w, bytes) : st;
+}
+
+invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
+{
+	inv_writer *w;
+	invar_status st = begin(path, bytes, false, &w);
+
+	*out = st == INVAR_OK ? w : NULL;
+	if (w && st != INVAR_OK)
 		inv_writer_abort(w);
-		return st;
-	}
-	*out = w;
-	return INVAR_OK;
+	return st;
 }
 
 /* Where nothing can be reserved, the file has its size all the same. */
@@ -210,24 +215,15 @@ static invar_status set_size(const inv_writer *w, uint64_t bytes)
 invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out)
 {
-	inv_writer *w = inv_calloc(1, sizeof *w);
-	invar_status st;
+	inv_writer *w;
+	invar_status st = begin(path, bytes, keep, &w);
 
-	*out = NULL;
-	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	st = name_part(w, path);
-	if (st == INVAR_OK)
-		st = open_part(w, keep);
-	if (st == INVAR_OK)
-		st = reserve(w, bytes);
 	if (st == INVAR_OK)
 		st = set_size(w, bytes);
-	if (st == INVAR_OK)
-		*out = w;
-	else if (keep)
+	*out = st == INVAR_OK ? w : NULL;
+	if (w && st != INVAR_OK && keep)
 		inv_writer_leave(w);
-	else
+	else if (w && st != INVAR_OK)
 		inv_writer_abort(w);
 	return st;
 }

@@ -211,6 +211,11 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 		                "the encoder %s needs its weights: give --weights FILE%s%s",
 		                e->model->of.name, e->model->of.file ? ", published as " : "",
 		                e->model->of.file ? e->model->of.file : "");
+	if (e->opts.key && !weights)
+		return inv_fail(
+			INVAR_E_USE,
+			"--key %.60s: the encoder %s has no checkpoint to pick from; leave it out",
+			e->opts.key, e->model->of.name);
 	if (weights)
 		st = open_weights(e, weights, &given);
 	else if ((st = check_heeded(e, &given)) == INVAR_OK)

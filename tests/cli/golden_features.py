@@ -136,12 +136,13 @@ def run_real(work):
     columns = member("stl10_binary_mini.tar.xz", "test_X.bin")[:4 * 27648]
     pixels = bytes(columns[p * 9216 + x * 96 + y]
                    for p in range(12) for y in range(96) for x in range(96))
-    # ResNet-50 is too large to be kept there; $INVAR_RESNET50 says where it is.
+    # ResNet-50 is too large to be kept there; $INVAR_WEIGHTS is the folder it was put in.
     for name, key, file, constants in (
             ("squeezenet1_1", "squeezenet1_1.features",
              os.path.join(data, "squeezenet1_1_caffe.f16.safetensors"), CAFFE),
-            ("resnet50_keras", "resnet50.features", os.environ.get("INVAR_RESNET50"), KERAS)):
-        if not file:
+            ("resnet50_keras", "resnet50.features",
+             os.path.join(os.environ.get("INVAR_WEIGHTS", ""), "resnet50_keras.f16.safetensors"), KERAS)):
+        if not os.path.exists(file):
             print(f"{name}: skipped")
             continue
         write_npy(images, (4, 3, 96, 96), planes(pixels, *constants))

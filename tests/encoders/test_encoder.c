@@ -23,6 +23,10 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	test_assert_error(
 		"no encoder of invar models list is called 'pixel'; did you mean pixels?");
 	o.encoder = "pixels";
+	o.key = "teacher";
+	assert_int_equal(invar_encoder_open(ctx, NULL, &o, &e), INVAR_E_USE);
+	test_assert_error("--key teacher: the encoder pixels has no checkpoint");
+	o.key = NULL;
 	assert_int_equal(invar_encoder_open(ctx, "w.safetensors", &o, &e), INVAR_E_USE);
 	test_assert_error("takes no weights");
 	invar_context_free(ctx);
