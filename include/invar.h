@@ -235,6 +235,9 @@ INVAR_API invar_status invar_dataset_labels(const invar_dataset *d, const char *
 /* The place of each image in its split before classes were chosen. */
 INVAR_API invar_status invar_dataset_indices(const invar_dataset *d, const char *split,
                                              uint64_t *out);
+/* The file of an image, a path below DIR; NULL where images are no files. Views. */
+INVAR_API const char *invar_dataset_name(const invar_dataset *d, const char *split,
+                                         uint64_t row);
 /* Gives 8-bit RGB; free it with invar_free. Many threads may read at once. */
 INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *split,
                                           uint64_t row, uint8_t **rgb, uint32_t *width,
@@ -276,6 +279,11 @@ INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, i
                                        uint64_t first, uint64_t rows, float *out);
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
+/* Whether SPLIT/names.txt is there: the file that each row was made of. */
+INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
+/* A name a row, a path below the data set's folder. Gives all in one; invar_free. */
+INVAR_API invar_status invar_bank_names(const invar_bank *b, const char *split,
+                                        char ***out);
 INVAR_API void invar_bank_close(invar_bank *b);
 
 /*

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "bank/bank.h"
+#include "bank/row_names.h"
 #include "base/memory.h"
 
 static bool same_row(const float *a, const float *b, size_t dim)
@@ -17,6 +17,7 @@ static invar_status compare_rows(const invar_bank *a, const inv_split *s,
                                  const invar_bank *b, const inv_split *other, float *rows)
 {
 	size_t dim = a->dim;
+	char text[INV_ROW_TEXT];
 	invar_status st = INVAR_OK;
 
 	for (uint64_t i = 0; i < s->rows && st == INVAR_OK; i++) {
@@ -25,9 +26,10 @@ static invar_status compare_rows(const invar_bank *a, const inv_split *s,
 			st = inv_bank_row(b, other, INVAR_CLEAN, i, rows + dim);
 		if (st == INVAR_OK && !same_row(rows, rows + dim, dim))
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %" PRIu64 " is another than that of %s; the banks "
-			              "of one training hold the same clean rows in the same order",
-			              other->clean->path, i, s->clean->path);
+			              "%s: its row %s is another than that of %s; the banks of one "
+			              "training hold the same clean rows in the same order",
+			              other->clean->path, inv_row_text(b, other, i, text),
+			              s->clean->path);
 	}
 	return st;
 }

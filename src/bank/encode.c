@@ -15,6 +15,7 @@
 
 #include "bank/encode_options.h"
 #include "bank/encode_pass.h"
+#include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "formats/npy.h"
@@ -164,6 +165,7 @@ static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 static invar_status check_labels(const encoding *k, const part *p, const int64_t *labels)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "labels.npy");
+	char text[INV_ROW_TEXT];
 	inv_npy *there = NULL;
 	invar_status st = path ? INVAR_OK : no_memory(k);
 
@@ -176,12 +178,23 @@ static invar_status check_labels(const encoding *k, const part *p, const int64_t
 			st = inv_npy_read_int(there, i, 1, &label);
 		if (st == INVAR_OK && label != labels[i])
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: label %" PRIu64 " is %" PRId64
-			              " but that of the images now is "
+			              "%s: label %s is %" PRId64 " but that of the images now is "
 			              "%" PRId64 "; copies can only be added with the same images",
-			              path, i, label, labels[i]);
+			              path, inv_image_text(k->of.dataset, &p->images, i, text), label,
+			              labels[i]);
 	}
 	inv_npy_close(there);
+	inv_free(path);
+	return st;
+}
+
+static invar_status check_names(const encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	invar_status st = path ? INVAR_OK : no_memory(k);
+
+	if (st == INVAR_OK && k->of.dataset->kind->file && inv_exists(path))
+		st = inv_row_names_check(path, k->of.dataset, &p->images);
 	inv_free(path);
 	return st;
 }
@@ -192,6 +205,7 @@ static invar_status check_part(const encoding *k, const part *p)
 	uint64_t rows = p->there.clean
 	                    ? p->there.rows
 	                    : (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+	invar_status st;
 
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
@@ -203,11 +217,15 @@ static invar_status check_part(const encoding *k, const part *p)
 		                "%s: its split %s has rows of %" PRIu64
 		                " numbers but the encoder gives %" PRIu64,
 		                k->path, p->split->name, p->there.width, k->of.width);
-	return check_labels(k, p, p->labels);
+	if ((st = check_labels(k, p, p->labels)) != INVAR_OK)
+		return st;
+	return check_names(k, p);
 }
 
 /* Compares rows that are there with rows as they come out now. */
 typedef struct comparison {
+	const encoding *k;
+	const part *p;
 	const inv_npy *known;
 	float *row;
 } comparison;
@@ -217,6 +235,7 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 {
 	const comparison *c = user;
 	size_t width = c->known->h.shape[1];
+	char text[INV_ROW_TEXT];
 	invar_status st = INVAR_OK;
 
 	(void)array;
@@ -232,10 +251,10 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 		}
 		if (st == INVAR_OK && gap > 2e-3f * most)
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %" PRIu64
-			              " is another than that of the images now; only the same images "
-			              "can be added to",
-			              c->known->path, row + i);
+			              "%s: its row %s is another than that of the images now; only the "
+			              "same images can be added to",
+			              c->known->path,
+			              inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
 	}
 	return st;
 }
@@ -253,7 +272,7 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 	                      .copy = {INVAR_CLEAN},
 	                      .arrays = 1,
 	                      .put = compare};
-	comparison c = {0};
+	comparison c = {.k = k, .p = p};
 	inv_npy *known = NULL;
 	invar_status st = path ? inv_npy_open(path, &known) : no_memory(k);
 
@@ -451,6 +470,33 @@ static invar_status fill(encoding *k, part *p)
 	return st;
 }
 
+static invar_status save_names(const encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	invar_status st =
+		path ? inv_row_names_save(path, k->of.dataset, &p->images) : no_memory(k);
+
+	inv_free(path);
+	return st;
+}
+
+/* Rows that were made when banks had no names get them, if they are of these images. */
+static invar_status add_names(encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	bool missing = path && !inv_exists(path);
+	invar_status st = path ? INVAR_OK : no_memory(k);
+
+	inv_free(path);
+	if (st != INVAR_OK || !missing || !k->of.dataset->kind->file)
+		return st;
+	if ((st = check_known(k, p, "clean.npy")) != INVAR_OK)
+		return st;
+	inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: names.txt is added, the files of its rows",
+	        p->split->name);
+	return save_names(k, p);
+}
+
 static invar_status begin(encoding *k, const part *p)
 {
 	invar_status st =
@@ -458,6 +504,8 @@ static invar_status begin(encoding *k, const part *p)
 
 	if (st == INVAR_OK && p->labels && !p->there.clean)
 		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
+	if (st == INVAR_OK && k->of.dataset->kind->file && !p->there.clean)
+		st = save_names(k, p);
 	if (st == INVAR_OK && p->begun)
 		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: goes on where it was interrupted",
 		        p->split->name);
@@ -478,6 +526,8 @@ static invar_status encode_part(encoding *k, part *p)
 		st = read_labels(k, p, &p->labels);
 	if (st == INVAR_OK && (p->there.clean || p->begun))
 		st = check_part(k, p);
+	if (st == INVAR_OK && p->there.clean)
+		st = add_names(k, p);
 	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: is there already, with %" PRIu64 " copies; nothing to do",

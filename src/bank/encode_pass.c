@@ -1,10 +1,12 @@
 /* encode_pass.c - see encode_pass.h. */
 #include "bank/encode_pass.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
 
@@ -46,6 +48,21 @@ static bool wants(void *user, size_t array, uint64_t row)
 	return missing;
 }
 
+/* The sentence names the element; where images are files, the file is of more use. */
+static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
+                               const float *out)
+{
+	const invar_dataset *d = p->of->dataset;
+	uint64_t width = p->of->width, i = 0;
+	char text[INV_ROW_TEXT];
+
+	while (i + 1 < rows * width && isfinite(out[i]))
+		i++;
+	return d->kind->file ? inv_context(INVAR_E_NUMERIC, "row %s",
+	                                   inv_image_text(d, p->images, row + i / width, text))
+	                     : INVAR_E_NUMERIC;
+}
+
 static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
                         const float *out, const float *params)
 {
@@ -53,6 +70,8 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 	const inv_pass_array *a = &f->p->array[array];
 	invar_status st = inv_rows_put(a->rows, row, out, rows);
 
+	if (st == INVAR_E_NUMERIC)
+		return name_image(f->p, row, rows, out);
 	if (st == INVAR_OK && a->params)
 		st = inv_rows_put(a->params, row, params, rows);
 	if (st != INVAR_OK)

@@ -10,6 +10,7 @@
 
 #include "bank/done.h"
 #include "bank/encode_options.h"
+#include "bank/row_names.h"
 #include "bank/walk.h"
 #include "bank/write.h"
 #include "base/clock.h"
@@ -137,6 +138,8 @@ static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
 	out->bytes += arrays * (HEADER_BYTES + rows * row);
 	if (!there.clean && s->labels)
 		out->bytes += HEADER_BYTES + rows * sizeof(int64_t);
+	if (!there.clean && of->dataset->kind->file)
+		out->bytes += inv_row_names_bytes(of->dataset, s);
 	if (of->columns)
 		out->bytes +=
 			(arrays - !there.clean) * (HEADER_BYTES + rows * of->columns * sizeof(float));

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bank/bank.h"
+#include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
@@ -102,18 +102,20 @@ static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t co
 	return s->aug[stacked ? 0 : copy];
 }
 
-static invar_status refuse_not_finite(const inv_npy *a, int32_t copy, uint64_t image,
-                                      const float *row, uint32_t dim)
+static invar_status refuse_not_finite(const invar_bank *b, const inv_split *s,
+                                      const inv_npy *a, int32_t copy, uint64_t image,
+                                      const float *row)
 {
-	char which[40] = "";
+	char which[40] = "", text[INV_ROW_TEXT];
 	uint32_t j = 0;
 
-	while (isfinite(row[j]) && j + 1 < dim)
+	while (isfinite(row[j]) && j + 1 < b->dim)
 		j++;
 	if (copy >= 0 && a->h.rank == 3)
 		snprintf(which, sizeof which, ", copy %" PRId32, copy);
-	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 "%s, column %" PRIu32 " is %s",
-	                a->path, image, which, j, isnan(row[j]) ? "NaN" : "infinite");
+	return inv_fail(INVAR_E_NUMERIC, "%s: row %s%s, column %" PRIu32 " is %s", a->path,
+	                inv_row_text(b, s, image, text), which, j,
+	                isnan(row[j]) ? "NaN" : "infinite");
 }
 
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
@@ -131,9 +133,8 @@ invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
 		b->kernels.widen_half((const uint16_t *)(const void *)from, b->dim, out);
 	else if ((st = inv_npy_read(a, first, b->dim, out)) != INVAR_OK)
 		return st;
-	return b->kernels.all_finite(out, b->dim)
-	           ? INVAR_OK
-	           : refuse_not_finite(a, copy, row, out, b->dim);
+	return b->kernels.all_finite(out, b->dim) ? INVAR_OK
+	                                          : refuse_not_finite(b, s, a, copy, row, out);
 }
 
 invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
@@ -160,6 +161,7 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
+	char text[INV_ROW_TEXT];
 	invar_status st;
 
 	if (!s)
@@ -171,9 +173,8 @@ invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *
 	for (uint64_t i = 0; i < s->rows; i++)
 		if (out[i] < 0)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: the label of row %" PRIu64 " is %" PRId64
-			                ", labels count from 0",
-			                s->labels->path, i, out[i]);
+			                "%s: the label of row %s is %" PRId64 ", labels count from 0",
+			                s->labels->path, inv_row_text(b, s, i, text), out[i]);
 	return INVAR_OK;
 }
 

@@ -3,8 +3,8 @@
  *
  * Invariants of a bank while it grows:
  *   1. bank.json is there before the first array; what it says holds for all of them.
- *   2. An array appears complete or not at all. Labels come before the clean rows, the
- *      parameters of a copy before the copy: clean.npy means that the split is there,
+ *   2. An array appears complete or not at all. Labels and names come before the clean
+ * rows, the parameters of a copy before the copy: clean.npy means that the split is there,
  *      aug/NNN.npy that its copy is.
  *   3. What is there is not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on where files lie.

@@ -155,10 +155,12 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(all, json_pack("{s:s, s:I, s:I, s:b}", "name", name, "rows",
-		                                     (json_int_t)invar_bank_rows(b, name), "copies",
-		                                     (json_int_t)invar_bank_copies(b, name),
-		                                     "labels", invar_bank_has_labels(b, name)));
+		json_array_append_new(all,
+		                      json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", name, "rows",
+		                                (json_int_t)invar_bank_rows(b, name), "copies",
+		                                (json_int_t)invar_bank_copies(b, name), "labels",
+		                                invar_bank_has_labels(b, name), "names",
+		                                invar_bank_has_names(b, name)));
 	}
 	return all;
 }
@@ -217,9 +219,10 @@ const inv_command inv_cmd_encode = {
 	.about =
 		"Images are decoded, resized where a size is asked for (byte for byte as Pillow "
 		"does it), normalised, augmented and encoded; BANK gets the clean rows, labels, "
-		"copies with the parameters that were drawn, and bank.json, which says how all "
-		"this "
-		"was made. What is there already is kept: other splits and more copies can be "
+		"copies with the parameters that were drawn, where images are files "
+        "SPLIT/names.txt "
+		"with the file of each row, and bank.json, which says how all this was made. What "
+        "is there already is kept: other splits and more copies can be "
 		"added "
 		"later and have the same bytes as if they had been made at once. Features of "
 		"another encoder, SPEC, size or seed are refused. Rows are finished in blocks of "

@@ -407,6 +407,11 @@ int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t r
 	return label >= 0 && d->renumber ? d->renumber[label] : label;
 }
 
+const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row)
+{
+	return d->kind->file ? d->kind->file(s, source_of(s, row)) : NULL;
+}
+
 static invar_status check_row(const invar_dataset *d, const inv_images *s, uint64_t row)
 {
 	if (row < s->count)
@@ -481,6 +486,13 @@ const char *invar_dataset_class_title(const invar_dataset *d, size_t i)
 const char *invar_dataset_offered(const invar_dataset *d, size_t i)
 {
 	return i < d->split_names.count ? inv_names_at(&d->split_names, i) : NULL;
+}
+
+const char *invar_dataset_name(const invar_dataset *d, const char *split, uint64_t row)
+{
+	const inv_images *s = inv_dataset_split(d, split);
+
+	return s && row < s->count ? inv_images_name(d, s, row) : NULL;
 }
 
 invar_status invar_dataset_labels(const invar_dataset *d, const char *split, int64_t *out)

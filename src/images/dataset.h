@@ -63,6 +63,8 @@ typedef struct inv_dataset_kind {
 	/* The size that read would give, as cheaply as the kind can tell. */
 	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                        uint32_t *width, uint32_t *height);
+	/* Its file, below the data set's folder; views. NULL: images are no files. */
+	const char *(*file)(const inv_images *s, uint64_t source);
 	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
 } inv_dataset_kind;
 
@@ -119,6 +121,8 @@ invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
                                     const inv_images **out);
 uint64_t inv_images_index(const inv_images *s, uint64_t row);
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row);
+/* Its file, "cats/1.png"; views. NULL where images are no files of their own. */
+const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row);
 /* Many threads may read at once. The sentence of a failure names the image. */
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out);

@@ -62,7 +62,8 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
 >       "name": "train",
 >       "rows": 12,
 >       "copies": 3,
->       "labels": false
+>       "labels": false,
+>       "names": false
 >     }
 >   ]
 > }
@@ -98,6 +99,21 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 2 --plan --json | s
 >   "bytes": 0,
 >   "free_bytes": N
 > }
+
+Where images are files, a bank has their names.
+$ make-input photos pets 5; mv pets/even/0002.png "$(printf 'pets/even/a\\b\nc.png')"; invar encode folder:pets -o pets-bank --size 4 --json -q | grep names; cat pets-bank/train/names.txt
+>       "names": true
+> even/0000.png
+> even/0004.png
+> even/a\\b\x0ac.png
+> odd/0001.png
+> odd/0003.png
+$ mv pets elsewhere; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 1 -q; rm pets-bank/train/names.txt; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 1 2>&1 | sed -n 2,3p
+> train: names.txt is added, the files of its rows
+> train: is there already, with 1 copies; nothing to do
+$ mv elsewhere/odd/0001.png elsewhere/odd/0002.png; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 2 -q
+! invar: pets-bank/train/names.txt: row 3 is of odd/0001.png but the image there now is odd/0002.png; only the same images can be added to
+? 1
 
 What is refused.
 $ invar encode npy:x.npy -o bank --augment noise -q
@@ -149,8 +165,10 @@ $ mkdir full; touch full/notes; invar encode npy:x.npy -o full
 ? 1
 $ ls
 > bank
+> elsewhere
 > full
 > other
+> pets-bank
 > run
 > split
 > x.npy

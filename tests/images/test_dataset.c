@@ -514,6 +514,7 @@ static void tiny_imagenet_follows_its_lists(void **state)
 	(void)state;
 	make_tiny("tiny");
 	d = open_set("tiny-imagenet:%s", test_path("tiny"));
+	assert_string_equal(invar_dataset_name(d, "val", 0), "val/images/val_1.png");
 	assert_int_equal(invar_dataset_splits(d), 2);
 	assert_string_equal(invar_dataset_class(d, 1), "n01");
 	assert_string_equal(invar_dataset_class_title(d, 1), "fish");

@@ -239,3 +239,10 @@ invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint6
 	inv_free(path);
 	return st;
 }
+
+const char *inv_file_name(const inv_images *s, uint64_t source)
+{
+	const inv_file_list *f = s->store;
+
+	return inv_names_at(&f->names, source);
+}

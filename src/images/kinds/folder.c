@@ -186,5 +186,6 @@ const inv_dataset_kind inv_folder = {
 	.open = open_folder,
 	.read = inv_file_read,
 	.measure = inv_file_measure,
+	.file = inv_file_name,
 	.close = close_folder,
 };

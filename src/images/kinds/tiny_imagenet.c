@@ -245,5 +245,6 @@ const inv_dataset_kind inv_tiny_imagenet = {
 	.open = open_tiny,
 	.read = inv_file_read,
 	.measure = inv_file_measure,
+	.file = inv_file_name,
 	.close = close_tiny,
 };

@@ -1,0 +1,335 @@
+/* row_names.c - see row_names.h for what the file looks like. */
+#include "bank/row_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#define FILE_NAME "names.txt"
+
+static invar_status no_memory(const char *path)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of images", path);
+}
+
+/* ---- One name as a line ----------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character at the start of a text and its number; 0: it is none. */
+static size_t read_character(const unsigned char *text, uint32_t *number)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t bytes = *text < 0x80   ? 1
+	               : *text < 0xc0 ? 0
+	               : *text < 0xe0 ? 2
+	               : *text < 0xf0 ? 3
+	               : *text < 0xf8 ? 4
+	                              : 0;
+
+	*number = bytes > 1 ? *text & (0x7fu >> bytes) : *text;
+	for (size_t i = 1; i < bytes; i++) {
+		if ((text[i] & 0xc0) != 0x80) /* the NUL at the end as well */
+			return 0;
+		*number = *number << 6 | (text[i] & 0x3f);
+	}
+	if (*number < least[bytes] || *number > 0x10ffff ||
+	    (*number >= 0xd800 && *number < 0xe000))
+		return 0;
+	return bytes;
+}
+
+static bool is_plain(uint32_t number)
+{
+	return number >= 0x20 && number != '\\' && (number < 0x7f || number >= 0xa0) &&
+	       number != 0x2028 && number != 0x2029;
+}
+
+/* Writes the line without its end and returns its length; `out` NULL: the length alone. */
+static size_t escape(const char *name, char *out)
+{
+	const unsigned char *at = (const unsigned char *)name;
+	size_t fill = 0;
+
+	while (*at) {
+		uint32_t number;
+		size_t bytes = read_character(at, &number), taken = bytes ? bytes : 1;
+		bool plain = bytes && is_plain(number), slash = *at == '\\';
+
+		for (size_t i = 0; i < taken; i++, at++) {
+			char coded[8];
+			size_t length = plain ? 1 : slash ? 2 : 4;
+
+			snprintf(coded, sizeof coded, plain ? "%c" : slash ? "\\%c" : "\\x%02x", *at);
+			if (out)
+				memcpy(out + fill, coded, length);
+			fill += length;
+		}
+	}
+	if (out)
+		out[fill] = '\0';
+	return fill;
+}
+
+/* Room for the longest line of a split, with its newline or NUL; gives. */
+static char *line_room(const invar_dataset *d, const inv_images *s)
+{
+	size_t most = 0;
+
+	for (uint64_t row = 0; row < s->count; row++) {
+		size_t length = escape(inv_images_name(d, s, row), NULL);
+
+		most = length > most ? length : most;
+	}
+	return inv_alloc(most + 2);
+}
+
+/* ---- Writing and comparing -------------------------------------------------------- */
+
+uint64_t inv_row_names_bytes(const invar_dataset *d, const inv_images *s)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t row = 0; row < s->count; row++)
+		bytes += escape(inv_images_name(d, s, row), NULL) + 1;
+	return bytes;
+}
+
+invar_status inv_row_names_save(const char *path, const invar_dataset *d,
+                                const inv_images *s)
+{
+	char *line = line_room(d, s);
+	inv_writer *w = NULL;
+	invar_status st = line ? inv_writer_open(path, 0, &w) : no_memory(path);
+
+	for (uint64_t row = 0; row < s->count && st == INVAR_OK; row++) {
+		size_t length = escape(inv_images_name(d, s, row), line);
+
+		line[length] = '\n';
+		st = inv_writer_put(w, line, length + 1);
+	}
+	inv_free(line);
+	if (st == INVAR_OK)
+		return inv_writer_commit(w);
+	if (w)
+		inv_writer_abort(w);
+	return st;
+}
+
+static invar_status refuse_other(const char *path, uint64_t row, const char *there,
+                                 size_t length, const char *now)
+{
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: row %" PRIu64
+	                " is of %.*s but the image there now is %.200s; only the same images "
+	                "can be added to",
+	                path, row, (int)(length < 200 ? length : 200), there, now);
+}
+
+static invar_status compare(const char *path, const inv_map *map, const invar_dataset *d,
+                            const inv_images *s, char *line)
+{
+	const char *at = (const char *)map->data, *end = at + map->size;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t row = 0; row < s->count && st == INVAR_OK; row++) {
+		const char *newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+		size_t there = (size_t)((newline ? newline : end) - at);
+		size_t length = escape(inv_images_name(d, s, row), line);
+
+		if (!newline || there != length || memcmp(at, line, length) != 0)
+			st = refuse_other(path, row, there ? at : "no file", there ? there : 7, line);
+		at = newline ? newline + 1 : end;
+	}
+	if (st == INVAR_OK && at < end)
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: has more than a line for each of the %" PRIu64
+		              " images; only the same images can be added to",
+		              path, s->count);
+	return st;
+}
+
+invar_status inv_row_names_check(const char *path, const invar_dataset *d,
+                                 const inv_images *s)
+{
+	char *line = line_room(d, s);
+	inv_map map = {0};
+	invar_status st = line ? inv_map_open(path, &map) : no_memory(path);
+
+	if (st == INVAR_OK)
+		st = compare(path, &map, d, s, line);
+	inv_map_close(&map);
+	inv_free(line);
+	return st;
+}
+
+/* ---- Reading ---------------------------------------------------------------------- */
+
+static int digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* A line as the name it stands for, with a NUL; returns its end, NULL: it makes no sense.
+ */
+static char *unescape(const char *line, const char *end, char *out)
+{
+	while (line < end) {
+		if (*line == '\0')
+			return NULL;
+		if (*line != '\\') {
+			*out++ = *line++;
+		} else if (end - line >= 2 && line[1] == '\\') {
+			*out++ = '\\';
+			line += 2;
+		} else if (end - line >= 4 && line[1] == 'x' && digit(line[2]) >= 0 &&
+		           digit(line[3]) >= 0 && digit(line[2]) + digit(line[3])) {
+			*out++ = (char)(16 * digit(line[2]) + digit(line[3]));
+			line += 4;
+		} else {
+			return NULL;
+		}
+	}
+	*out++ = '\0';
+	return out;
+}
+
+static uint64_t count_lines(const char *text, uint64_t bytes)
+{
+	uint64_t lines = 0;
+
+	for (const char *at = text, *end = text + bytes; at < end; lines++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		at = newline ? newline + 1 : end;
+	}
+	return lines;
+}
+
+invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *path,
+                                 uint64_t rows, char ***out)
+{
+	const char *at = text, *end = text + bytes;
+	uint64_t lines = bytes ? count_lines(text, bytes) : 0;
+	char **names, *fill;
+
+	*out = NULL;
+	if (lines != rows)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: has %" PRIu64 " lines but the split has %" PRIu64 " rows",
+		                path, lines, rows);
+	/* A line has at least the byte of its end, but perhaps the last. */
+	if (!(names = inv_alloc(rows * sizeof *names + bytes + 1)))
+		return no_memory(path);
+	fill = (char *)(names + rows);
+	for (uint64_t row = 0; row < rows; row++) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+		names[row] = fill;
+		if (!(fill = unescape(at, newline ? newline : end, fill))) {
+			inv_free(names);
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: line %" PRIu64
+			                " holds a NUL, or a backslash that begins neither \\\\ nor "
+			                "\\xHH",
+			                path, row + 1);
+		}
+		at = newline ? newline + 1 : end;
+	}
+	*out = names;
+	return INVAR_OK;
+}
+
+static char *names_path(const invar_bank *b, const inv_split *s)
+{
+	char *folder = inv_join(b->path, s->name);
+	char *path = folder ? inv_join(folder, FILE_NAME) : NULL;
+
+	inv_free(folder);
+	return path;
+}
+
+int invar_bank_has_names(const invar_bank *b, const char *split)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	char *path = s ? names_path(b, s) : NULL;
+	bool there = path && inv_exists(path);
+
+	inv_free(path);
+	return there;
+}
+
+invar_status invar_bank_names(const invar_bank *b, const char *split, char ***out)
+{
+	const inv_split *s = inv_bank_split(b, split);
+	char *path = s ? names_path(b, s) : NULL;
+	inv_map map = {0};
+	invar_status st;
+
+	*out = NULL;
+	if (!s)
+		return INVAR_E_MISMATCH;
+	st = path ? inv_map_open(path, &map) : inv_bank_no_memory(b->path);
+	if (st == INVAR_OK)
+		st = inv_row_names_parse((const char *)map.data, map.size, path, s->rows, out);
+	inv_map_close(&map);
+	inv_free(path);
+	return st;
+}
+
+/* ---- A row in a sentence ---------------------------------------------------------- */
+
+static const char *spell(uint64_t row, const char *line, size_t length,
+                         char text[INV_ROW_TEXT])
+{
+	bool cut = length > INV_ROW_TEXT - 40;
+
+	if (line && length)
+		snprintf(text, INV_ROW_TEXT, "%" PRIu64 " (%.*s%s)", row,
+		         (int)(cut ? INV_ROW_TEXT - 40 : length), line, cut ? "…" : "");
+	else
+		snprintf(text, INV_ROW_TEXT, "%" PRIu64, row);
+	return text;
+}
+
+static const char *find_line(const inv_map *map, uint64_t row, size_t *length)
+{
+	const char *at = (const char *)map->data, *end = at + map->size, *newline;
+
+	for (; row && at < end; row--) {
+		newline = memchr(at, '\n', (size_t)(end - at));
+		at = newline ? newline + 1 : end;
+	}
+	newline = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+	*length = (size_t)((newline ? newline : end) - at);
+	return at;
+}
+
+const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
+                         char text[INV_ROW_TEXT])
+{
+	char *path = names_path(b, s);
+	const char *line = NULL;
+	size_t length = 0;
+	inv_map map = {0};
+
+	if (path && inv_exists(path) && inv_map_open(path, &map) == INVAR_OK && map.size &&
+	    count_lines((const char *)map.data, map.size) == s->rows)
+		line = find_line(&map, row, &length);
+	spell(row, line, length, text);
+	inv_map_close(&map);
+	inv_free(path);
+	return text;
+}
+
+const char *inv_image_text(const invar_dataset *d, const inv_images *s, uint64_t row,
+                           char text[INV_ROW_TEXT])
+{
+	const char *name = inv_images_name(d, s, row);
+	char *line = name ? inv_alloc(escape(name, NULL) + 1) : NULL;
+
+	spell(row, line, line ? escape(name, line) : 0, text);
+	inv_free(line);
+	return text;
+}
