@@ -809,6 +809,20 @@ INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset 
                                           const invar_train_opts *o,
                                           const char *const *given, const char *run);
 
+/*
+ * Going on with such a run needs the same images and encoder once more: takes what they
+ * were opened with from `run`, where it is not named in `given`. Texts are views, alive
+ * until invar_recalled_free, which is to be called in any case. `split` of the data set is
+ * the one that trains.
+ */
+typedef struct invar_recalled invar_recalled;
+
+INVAR_API invar_status invar_train_images_recall(
+	invar_context *ctx, const char *run, const char *const *given, const char **weights,
+	invar_dataset_opts *dataset, invar_encoder_opts *encoder, invar_encode_opts *how,
+	invar_recalled **out);
+INVAR_API void invar_recalled_free(invar_recalled *r); /* accepts NULL */
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,6 +42,15 @@ static invar_status describe_bank(const inv_source *from, json_t *out)
 	return INVAR_OK;
 }
 
+/* What is encoded, and the options that say so, for --resume. */
+static json_t *images_json(const inv_fresh *fresh)
+{
+	json_t *images = inv_fresh_json(fresh);
+
+	json_object_set_new(images, "options", inv_fresh_options(fresh));
+	return images;
+}
+
 /* { bank, inputs } of the first bank, and with several an array "also" of the others. */
 static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
 {
@@ -55,7 +64,7 @@ static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
 		json_array_append_new(also, entry);
 	}
 	if (plan->fresh && st == INVAR_OK)
-		json_object_set_new(out, "images", inv_fresh_json(plan->fresh));
+		json_object_set_new(out, "images", images_json(plan->fresh));
 	if (plan->sources > 1)
 		json_object_set(out, "also", also);
 	json_decref(also);

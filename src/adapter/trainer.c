@@ -442,6 +442,10 @@ static invar_status check_options(trainer *t, const char *const *given)
 {
 	invar_status st = open_also(t);
 
+	if (st == INVAR_OK && t->fresh && t->o.samples && !inv_fresh_augments(t->fresh))
+		st = inv_fail(INVAR_E_USE,
+		              "training on images needs to know what it is to be invariant to: "
+		              "give --augment SPEC");
 	if (st == INVAR_OK)
 		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
 	if (st == INVAR_OK && t->plan.loss)
@@ -620,13 +624,8 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const char *const *given, const char *run)
 {
 	trainer t = {.validation = NAN, .banks = 1};
-	invar_status st;
+	invar_status st = inv_fresh_open(e, d, o->split, how, o->seed, &t.fresh);
 
-	if (!how->augment && o->samples)
-		return inv_fail(INVAR_E_USE,
-		                "training on images needs to know what it is to be invariant to: "
-		                "give --augment SPEC");
-	st = inv_fresh_open(e, d, o->split, how, o->seed, &t.fresh);
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_fresh_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;

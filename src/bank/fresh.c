@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bank/walk.h"
+#include "base/fields.h"
 #include "base/memory.h"
 
 struct inv_fresh {
@@ -99,9 +100,44 @@ const invar_bank *inv_fresh_outline(const inv_fresh *f)
 	return &f->outline;
 }
 
+bool inv_fresh_augments(const inv_fresh *f)
+{
+	return f->of.augment != NULL;
+}
+
 json_t *inv_fresh_json(const inv_fresh *f)
 {
 	return inv_encoding_json(&f->of);
+}
+
+static bool add_options(json_t *all, const invar_field *(*fields)(size_t *count),
+                        const void *opts)
+{
+	inv_fields table = {0};
+	json_t *some;
+	bool fine;
+
+	table.field = fields(&table.count);
+	some = inv_fields_json(table, opts, 0);
+	fine = some && json_object_update(all, some) == 0;
+	json_decref(some);
+	return fine;
+}
+
+json_t *inv_fresh_options(const inv_fresh *f)
+{
+	const char *weights = f->encoder->weights;
+	json_t *all = json_object();
+
+	/* A path that is not UTF-8 has no place in JSON, and must be typed again. */
+	json_object_set_new(all, "images", json_string(f->of.dataset->text));
+	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
+	if (add_options(all, invar_dataset_fields, &f->of.dataset->opts) &&
+	    add_options(all, invar_encoder_fields, &f->encoder->opts) &&
+	    add_options(all, invar_images_fields, &f->of.opts))
+		return all;
+	json_decref(all);
+	return NULL;
 }
 
 /* ---- The clean features ----------------------------------------------------------- */

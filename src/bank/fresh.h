@@ -27,8 +27,12 @@ void inv_fresh_set_seed(inv_fresh *f, uint64_t seed);
  * rows of its split, broken images still counted. Views.
  */
 const invar_bank *inv_fresh_outline(const inv_fresh *f);
+bool inv_fresh_augments(const inv_fresh *f); /* has a SPEC for copies */
 /* What is encoded and how, as in bank.json; gives, NULL if there is no memory. */
 json_t *inv_fresh_json(const inv_fresh *f);
+
+/* What it was opened with, every option by its name, for run.json; gives likewise. */
+json_t *inv_fresh_options(const inv_fresh *f);
 
 /* Makes the bank of clean features in a folder, or takes it up, and opens it. */
 invar_status inv_fresh_encode_clean(inv_fresh *f, const char *folder, invar_bank **out);

@@ -242,17 +242,29 @@ static invar_status resume_field(const invar_field *f, const json_t *saved, bool
 	return st;
 }
 
-invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
-                               const char *where, void *opts)
+static invar_status take_saved(inv_fields f, const json_t *saved, const char *const *given,
+                               bool held, const char *where, void *opts)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < f.count && st == INVAR_OK; i++) {
 		const json_t *value = json_object_get(saved, f.field[i].name);
+		bool is_given = inv_is_given(given, f.field[i].name);
 
-		if (value)
-			st = resume_field(&f.field[i], value, inv_is_given(given, f.field[i].name),
-			                  where, opts);
+		if (value && (held || !is_given))
+			st = resume_field(&f.field[i], value, is_given, where, opts);
 	}
 	return st;
+}
+
+invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
+                               const char *where, void *opts)
+{
+	return take_saved(f, saved, given, true, where, opts);
+}
+
+invar_status inv_fields_recall(inv_fields f, const json_t *saved, const char *const *given,
+                               const char *where, void *opts)
+{
+	return take_saved(f, saved, given, false, where, opts);
 }

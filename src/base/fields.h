@@ -44,4 +44,8 @@ bool inv_is_given(const char *const *given, const char *name);
 invar_status inv_fields_resume(inv_fields f, const json_t *saved, const char *const *given,
                                const char *where, void *opts);
 
+/* The same, but whether what was given fits is for others to tell. */
+invar_status inv_fields_recall(inv_fields f, const json_t *saved, const char *const *given,
+                               const char *where, void *opts);
+
 #endif

@@ -32,6 +32,8 @@ static const inv_example examples[] = {
 	{"invar train --images stl10:data --weights dino.pth --augment rotation -o run",
      "without a bank: every epoch makes new copies of the images and encodes them"},
 	{"invar train bank -o run --resume", "goes on where the run was interrupted"},
+	{"invar train --images stl10:data -o run --resume",
+     "the same on images: the run knows its weights and how images were prepared"},
 	{0},
 };
 
@@ -86,12 +88,10 @@ static invar_status explain_interrupt(inv_session *s, const train_values *v)
 	if (!resumable)
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
 		                 v->images ? "; the same command goes on from here" : "");
-	if (v->images)
-		return inv_fault(s, INVAR_E_CANCELLED,
-		                 "interrupted; the same command with --resume goes on from here");
 	return inv_fault(s, INVAR_E_CANCELLED,
-	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
-	                 s->argument[0], v->output);
+	                 "interrupted; 'invar train %s%s -o %s --resume' goes on from here",
+	                 v->images ? "--images " : "", v->images ? v->images : s->argument[0],
+	                 v->output);
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -142,15 +142,20 @@ static invar_status train_on_bank(inv_session *s, const train_values *v)
 	return st;
 }
 
-static invar_status train_on_images(inv_session *s, const train_values *v)
+static invar_status train_on_images(inv_session *s, train_values *v)
 {
-	invar_dataset_opts which = v->dataset;
+	invar_recalled *begun = NULL;
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
-	which.split = v->train.split;
-	st = invar_dataset_open(s->ctx, v->images, &which, &dataset);
+	v->dataset.split = v->train.split;
+	if (v->train.resume)
+		st = invar_train_images_recall(s->ctx, v->output, s->given, &v->weights,
+		                               &v->dataset, &v->encoder, &v->encode, &begun);
+	v->train.split = v->dataset.split;
+	if (st == INVAR_OK)
+		st = invar_dataset_open(s->ctx, v->images, &v->dataset, &dataset);
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
 	if (st == INVAR_OK)
@@ -158,6 +163,7 @@ static invar_status train_on_images(inv_session *s, const train_values *v)
 		                        v->output);
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
+	invar_recalled_free(begun);
 	return st;
 }
 
@@ -223,7 +229,9 @@ const inv_command inv_cmd_train = {
 		"run goes on with --resume and ends with the same bytes as one that was never "
 		"interrupted. With --images there is no bank: clean features are encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
-		"function of seed, epoch and image.",
+		"function of seed, epoch and image; with --resume, weights and preparation need "
+        "not "
+		"be given again.",
 	.examples = examples,
 	.arguments = arguments,
 	.tables = tables,

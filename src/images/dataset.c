@@ -64,6 +64,19 @@ static invar_status take_opts(invar_dataset *d, const invar_dataset_opts *o)
 	return inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &d->opts);
 }
 
+/* The caller's texts live as long as the call; what a data set was opened with is asked
+ * for later. */
+static invar_status keep_texts(invar_dataset *d)
+{
+	const char **text[] = {&d->opts.split, &d->opts.classes};
+	bool fine = true;
+
+	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
+		if (*text[i] && !(*text[i] = inv_strdup(*text[i])))
+			fine = false;
+	return fine ? INVAR_OK : inv_dataset_no_memory(d);
+}
+
 /* ---- For kinds --------------------------------------------------------------------- */
 
 invar_status inv_dataset_no_memory(const invar_dataset *d)
@@ -302,8 +315,10 @@ static invar_status unknown_kind(const char *text)
 
 static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
 {
-	invar_status st = take_opts(d, o);
+	invar_status st = take_opts(d, o), kept = keep_texts(d);
 
+	if (st == INVAR_OK)
+		st = kept;
 	if (st == INVAR_OK)
 		st = find_place(d);
 	if (st == INVAR_OK)
@@ -315,7 +330,6 @@ static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
 	if (st == INVAR_OK)
 		st = inv_dataset_choose_classes(d);
 	inv_dataset_limit(d);
-	d->opts.split = d->opts.classes = NULL; /* borrowed for the call only */
 	return st;
 }
 
@@ -366,6 +380,8 @@ void invar_dataset_close(invar_dataset *d)
 	inv_names_clear(&d->titles);
 	inv_free(d->renumber);
 	inv_free(d->whole_labels);
+	inv_free((char *)(uintptr_t)d->opts.split);
+	inv_free((char *)(uintptr_t)d->opts.classes);
 	inv_free(d->text);
 	inv_free(d->place);
 	inv_free(d);

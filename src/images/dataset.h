@@ -40,7 +40,7 @@ struct invar_dataset {
 	invar_context *ctx;
 	const struct inv_dataset_kind *kind;
 	char *text, *place;
-	invar_dataset_opts opts; /* its texts are used while opening only */
+	invar_dataset_opts opts; /* its texts are its own */
 	inv_names split_names;   /* every split there is, also those not asked for */
 	inv_images splits[INV_MOST_SPLITS];
 	size_t split_count;

@@ -164,6 +164,20 @@ static void resuming_refuses_another_value_that_was_given(void **state)
 	json_decref(saved);
 }
 
+static void recalling_leaves_what_was_given(void **state)
+{
+	static const char *const given[] = {"count", NULL};
+	json_t *saved = json_pack("{s:i, s:i}", "count", 7, "rate", 2);
+	options o = good();
+
+	(void)state;
+	assert_int_equal(inv_fields_recall(fields, saved, given, "run.json", &o), INVAR_OK);
+	assert_int_equal(o.count, 5);
+	assert_true(o.rate == 2);
+	assert_int_equal(inv_fields_recall(fields, NULL, given, "run.json", &o), INVAR_OK);
+	json_decref(saved);
+}
+
 static void saved_values_of_the_wrong_type_are_refused(void **state)
 {
 	json_t *wrong[] = {json_pack("{s:i}", "flag", 1),    json_pack("{s:i}", "count", -1),
@@ -192,6 +206,7 @@ int main(void)
 		cmocka_unit_test(resuming_takes_what_was_saved),
 		cmocka_unit_test(a_list_is_an_array_and_comes_back),
 		cmocka_unit_test(resuming_refuses_another_value_that_was_given),
+		cmocka_unit_test(recalling_leaves_what_was_given),
 		cmocka_unit_test(saved_values_of_the_wrong_type_are_refused),
 	};
 

@@ -49,19 +49,31 @@ long=("${short[@]}" --epochs 30 --checkpoint-seconds 0 --threads 1)
 start=$(date +%s%N)
 "$invar" train "${images[@]}" -o whole "${long[@]}"
 took=$((($(date +%s%N) - start) / 1000000))
+again=("${images[@]:0:2}" -q --resume) # all else is known from the run
 for moment in 1 2 3 4 5 6; do
-	if [ -e run/run.json ]; then again=(--resume); else again=(); fi
-	"$invar" train "${images[@]}" -o run "${long[@]}" "${again[@]}" 2>message &
+	if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "${long[@]}"); fi
+	"$invar" train "${words[@]}" -o run 2>message &
 	sleep "$(printf '%d.%03d' $((took * moment / 20000)) $((took * moment / 20 % 1000)))"
 	if [ $((moment % 2)) = 0 ]; then kill -INT $!; else kill -9 $!; fi 2>/dev/null || true
 	code=0
 	wait $! 2>/dev/null || code=$?
 	case $code in 0 | 130 | 137) ;; *) cat message; fail "exit $code" ;; esac
+	! grep -q "^invar: interrupted; 'invar train" message || grep -q -e '--images folder:photos -o run --resume' message
 done
-if [ -e run/run.json ]; then again=(--resume); else again=(); fi
-"$invar" train "${images[@]}" -o run "${long[@]}" "${again[@]}"
+if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "${long[@]}"); fi
+"$invar" train "${words[@]}" -o run
 cmp whole/adapter.safetensors run/adapter.safetensors
 diff -r whole/clean run/clean
+
+# A run goes on without its options, and with them in other words.
+"$invar" train "${again[@]}" -o whole
+"$invar" train "${again[@]}" -o whole --augment rotation:degrees=-180..180+noise:std=0.1 --encoder pixels --size 8
+cmp whole/adapter.safetensors run/adapter.safetensors
+"$invar" train "${images[@]:0:6}" --samples 0 --holdout 0.25 --split test -o few "${short[@]}" --epochs 2
+cp -r few again
+rm again/adapter.safetensors again/checkpoint.safetensors
+"$invar" train "${again[@]}" -o again
+cmp few/adapter.safetensors again/adapter.safetensors
 
 # What is refused, in one sentence.
 refuse()
@@ -83,6 +95,17 @@ refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new
 refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -o new
 [ ! -e new ] || fail "a folder was made"
 refuse 1 'its augment is rotation+noise:std=0.1 but noise was asked for' "${images[@]:0:6}" --augment noise -o whole --resume
+refuse 1 'its size is \[8, 8\] but \[9, 9\] was asked for' "${again[@]}" --size 9 -o whole
+refuse 1 'has 600 rows but 450 images were chosen' "${again[@]}" --holdout 0.25 -o whole
+refuse 1 'was begun with --hidden 64, so it cannot go on with 32' "${again[@]}" --hidden 32 -o whole
+refuse 1 'begun on a bank' "${again[@]}" -o by-bank-pixel
+refuse 1 'there is nothing to resume' "${again[@]}" -o new
+cp -r whole older # as from before options of images were kept
+sed -i '/^   "augment":/d' older/run.json
+refuse 2 'give --augment SPEC' "${again[@]}" -o older
+"$invar" train "${again[@]}" "${images[@]:6}" -o older
+sed -i 's/^   "size": ".*/   "size": 8,/' older/run.json
+refuse 1 'the value of "size" makes no sense' "${again[@]}" -o older
 refuse 1 'is there already' "${images[@]}" -o whole
 "$invar" train "${images[@]:0:6}" --augment noise -o whole --force "${short[@]}" --epochs 1
 grep -q '"augment": "noise"' whole/clean/bank.json
