@@ -14,6 +14,7 @@
 
 enum { HEADER = 64, NAME = INV_SHA256_HEX, MOST_ARRAYS = 100002 };
 #define MOST_BYTES ((size_t)1 << 30)
+#define MAGIC "invar-done 1: "
 
 struct inv_done {
 	int fd;
@@ -80,7 +81,7 @@ static void write_header(uint64_t blocks, char header[HEADER + 1])
 {
 	char text[HEADER];
 
-	snprintf(text, sizeof text, "invar-done 1: %" PRIu64 " blocks of %d rows", blocks,
+	snprintf(text, sizeof text, MAGIC "%" PRIu64 " blocks of %d rows", blocks,
 	         INV_BLOCK_ROWS);
 	snprintf(header, HEADER + 1, "%-*s\n", HEADER - 1, text);
 }
@@ -100,7 +101,8 @@ static bool is_line(const inv_done *d, size_t i)
 {
 	const char *line = line_of(d, i);
 
-	if (line[NAME - 1] != ' ' || line[d->line - 1] != '\n')
+	if (strspn(line, "0123456789abcdef-") != NAME - 1 || line[NAME - 1] != ' ' ||
+	    line[d->line - 1] != '\n')
 		return false;
 	for (uint64_t b = 0; b < d->blocks; b++)
 		if (line[NAME + b] != '0' && line[NAME + b] != '1')
@@ -117,16 +119,22 @@ static invar_status refuse(const inv_done *d)
 	                d->path);
 }
 
+/* Of what is not our map: another one, or what a crash left of its first save? */
+static bool is_foreign(const char *text, size_t bytes)
+{
+	return memchr(text, MAGIC[0], bytes) != NULL;
+}
+
 /* What was there: nothing, a map of as many blocks, or something that is refused. */
 static invar_status take_text(inv_done *d, const char *text, size_t bytes, size_t arrays)
 {
 	char header[HEADER + 1];
 	size_t there = bytes > HEADER ? (bytes - HEADER) / d->line : 0;
-	bool ours, begun = memchr(text, 'i', bytes) != NULL;
+	bool ours;
 
 	write_header(d->blocks, header);
 	ours = bytes >= HEADER && memcmp(text, header, HEADER) == 0;
-	if (begun && !ours)
+	if (!ours && is_foreign(text, bytes))
 		return refuse(d);
 	d->arrays = ours && there > arrays ? there : arrays;
 	if (d->arrays > MOST_ARRAYS || !(d->text = inv_calloc(bytes_of(d) + 1, 1)))
@@ -214,8 +222,10 @@ invar_status inv_done_save(inv_done *d)
 			return inv_fail_errno(d->path, "cannot write");
 		done += (size_t)n;
 	}
-	return fdatasync(d->fd) == 0 ? INVAR_OK
-	                             : inv_fail_errno(d->path, "cannot flush to disk");
+	/* What was no map may have been longer, and its end is none of ours. */
+	return ftruncate(d->fd, (off_t)bytes) == 0 && fdatasync(d->fd) == 0
+	           ? INVAR_OK
+	           : inv_fail_errno(d->path, "cannot flush to disk");
 }
 
 void inv_done_close(inv_done *d, bool remove)
@@ -235,22 +245,35 @@ void inv_done_close(inv_done *d, bool remove)
 	inv_free(d);
 }
 
+/* A text as a map, of as many blocks as its header says; else one without arrays. */
+static bool take_map(char *text, size_t bytes, inv_done *out)
+{
+	char header[HEADER + 1];
+
+	*out = (inv_done){.text = text};
+	if (bytes < HEADER || sscanf(text, MAGIC "%" SCNu64, &out->blocks) != 1 ||
+	    out->blocks > bytes)
+		return false;
+	write_header(out->blocks, header);
+	if (memcmp(text, header, HEADER) != 0)
+		return false;
+	out->line = NAME + (size_t)out->blocks + 1;
+	out->arrays = (bytes - HEADER) / out->line;
+	return true;
+}
+
 bool inv_done_is_begun(const char *path)
 {
-	char *text, *line;
+	char *text;
 	size_t bytes;
-	bool begun = false;
+	inv_done d;
+	bool begun;
 
 	if (!inv_exists(path) || inv_file_load(path, MOST_BYTES, &text, &bytes) != INVAR_OK)
 		return false;
-	for (line = bytes > HEADER ? text + HEADER : text + bytes; *line && !begun;) {
-		char *blank = strchr(line, ' '), *end = blank ? strchr(blank, '\n') : NULL;
-
-		if (!end)
-			break;
-		begun = memchr(blank, '1', (size_t)(end - blank)) != NULL;
-		line = end + 1;
-	}
+	begun = !take_map(text, bytes, &d) && is_foreign(text, bytes);
+	for (size_t i = 0; i < d.arrays && !begun; i++)
+		begun = is_line(&d, i) && inv_done_any(&d, i);
 	inv_free(text);
 	return begun;
 }

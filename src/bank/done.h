@@ -43,7 +43,7 @@ invar_status inv_done_save(inv_done *d);                   /* on disk */
 /* Frees d; accepts NULL. A map without a finished block is removed in any case. */
 void inv_done_close(inv_done *d, bool remove);
 
-/* Whether the file is a map with a finished block. */
+/* Whether the file is a map with a finished block, or no map that could be read. */
 bool inv_done_is_begun(const char *path);
 
 #endif

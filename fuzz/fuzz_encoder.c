@@ -1,0 +1,73 @@
+/*
+ * fuzz_encoder.c - any bytes as the weights of an encoder: recognised, loaded, planned for
+ * small images and run.
+ *
+ * What is accepted must run, and twice with the same result: a place that nobody wrote
+ * would tell. A ViT that does not tell its heads gets one.
+ */
+#include "encoders/encoder.h"
+#include "fuzz_file.h"
+
+enum { IMAGES = 2, SIDE = 33, MOST_SIDE = 64, MOST_PATCHES = 100, MOST_WIDTH = 4096 };
+
+/* The image that its authors give it, if that is a small one; SIDE otherwise. */
+static size_t choose_side(const invar_encoder *e)
+{
+	size_t side = invar_encoder_side(e), patch = e->measures.patch;
+
+	if (!side || side > MOST_SIDE)
+		side = SIDE;
+	return patch && (side / patch) * (side / patch) > MOST_PATCHES ? patch : side;
+}
+
+static void run(invar_encoder *e)
+{
+	size_t side = choose_side(e), cells;
+	const uint64_t shape[4] = {IMAGES, e->input.keeps_grey ? 1 : 3, side, side};
+	uint64_t width;
+	float *x, *out;
+
+	if (side > MOST_SIDE || invar_encoder_width(e, shape, &width) != INVAR_OK ||
+	    width > MOST_WIDTH)
+		return;
+	cells = (size_t)(shape[0] * shape[1] * side * side);
+	x = malloc(cells * sizeof *x);
+	out = malloc(2 * IMAGES * width * sizeof *out + 1);
+	for (size_t i = 0; i < cells; i++)
+		x[i] = (float)(i % 17) / 8 - 1;
+	require(invar_encoder_run(e, x, shape, out) == INVAR_OK);
+	require(invar_encoder_run(e, x, shape, out + IMAGES * width) == INVAR_OK);
+	require(memcmp(out, out + IMAGES * width, IMAGES * width * sizeof *out) == 0);
+	free(x);
+	free(out);
+}
+
+static invar_status open_and_run(invar_context *ctx, const char *path, uint64_t heads)
+{
+	invar_encoder_opts o;
+	invar_encoder *e;
+	invar_status st;
+
+	invar_encoder_defaults(&o);
+	o.heads = heads;
+	st = invar_encoder_open(ctx, path, &o, &e);
+	require((st == INVAR_OK) == (e != NULL));
+	if (e)
+		run(e);
+	invar_encoder_close(e);
+	return st;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char path[FUZZ_PATH];
+	int fd = memory_file(data, size, path);
+	invar_context *ctx;
+
+	require(invar_context_new(1, NULL, &ctx) == INVAR_OK);
+	if (open_and_run(ctx, path, 0) == INVAR_E_USE)
+		open_and_run(ctx, path, 1);
+	invar_context_free(ctx);
+	close(fd);
+	return 0;
+}
