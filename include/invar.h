@@ -173,7 +173,11 @@ INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
 INVAR_API uint32_t invar_adapter_output(const invar_adapter *e);  /* w */
 INVAR_API int invar_adapter_residual(const invar_adapter *e);     /* E(z) = z + MLP(z) */
 INVAR_API const char *invar_adapter_path(const invar_adapter *e); /* its file; views */
-/* A metadata string such as "invar.loss", or NULL; views. */
+/*
+ * A metadata string such as "invar.loss", or NULL; views. "invar.encoder",
+ * "invar.encoder_sha256" and "invar.input", a JSON object with the size, mean, std … of
+ * images, say which features it was made for.
+ */
 INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
 /* z is [rows, d], out [rows, w]; they must not overlap. */
 INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
@@ -182,7 +186,8 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
 
 /*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks,
- * so files larger than memory pass through. "-" is standard input or output.
+ * so files larger than memory pass through. "-" is standard input or output. A
+ * warning is logged where the file belongs to a bank of features that E was not made for.
  */
 INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                                 const char *out, invar_dtype dtype);

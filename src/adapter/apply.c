@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/adapter.h"
+#include "adapter/made_for.h"
 #include "base/file.h"
 #include "base/threads.h"
 #include "formats/npy_source.h"
@@ -103,8 +103,10 @@ invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
 
 	if (st == INVAR_OK)
 		st = check_shape(e, &from);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK) {
+		inv_made_for_warn_file(e, in);
 		st = apply_to(e, &from, out, dtype);
+	}
 	inv_npy_source_close(&from);
 	return st;
 }

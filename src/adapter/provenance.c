@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "adapter/made_for.h"
 #include "base/clock.h"
 
 static json_t *machine_json(const invar_context *ctx)
@@ -176,7 +177,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
                               const inv_train_plan *plan)
 {
 	const invar_bank *bank = plan->source[0].bank;
-	char *augment = join_augments(plan);
+	char *augment = join_augments(plan), *input = inv_made_for_input(bank);
 	json_t *options = inv_fields_json(inv_train_table, o, INVAR_FIELD_RESULT);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
@@ -188,6 +189,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.augment", augment},
 		{"invar.encoder", bank_field(bank, "encoder")},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
+		{"invar.input", input},
 		{"invar.residual", residual ? "1" : "0"},
 		{"invar.seed", seed},
 		{"invar.options", text},
@@ -196,11 +198,12 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
 	inv_mlp_tensors(s, params, "", names, tensors);
-	st = text && augment
+	st = text && augment && input
 	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
 	                                sizeof metadata / sizeof *metadata)
 	         : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", path);
 	inv_free(augment);
+	inv_free(input);
 	inv_free(text);
 	json_decref(options);
 	return st;

@@ -98,6 +98,9 @@ void inv_log(const invar_context *ctx, int level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
+	for (char *at = line; *at; at++) /* names of files may hold anything */
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
 	ctx->hooks.log(ctx->hooks.user, level, line);
 }
 

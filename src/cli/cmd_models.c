@@ -196,7 +196,9 @@ const inv_command inv_cmd_models = {
 	.usage = "ACTION [FILE [OUT]] [options]",
 	.about =
 		"A weight file is safetensors, a PyTorch checkpoint or a TorchScript archive; "
-		"nothing in it is executed. inspect shows any such file, an encoder or not. verify "
+		"nothing in it is executed. inspect shows any such file, an encoder or not; of an "
+        "adapter, or of a run, what "
+		"it was made for. verify "
 		"compares with what is known, reads every weight and runs the network on an image "
 		"that is zero after normalisation. pull is the only thing here that ever uses a "
 		"network: it writes FILE.part, which the same command takes up where it was cut, "

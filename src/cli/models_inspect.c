@@ -13,6 +13,7 @@ enum { SHAPE_TEXT = 24 * INVAR_WEIGHT_RANK };
 
 typedef struct contents {
 	const invar_weights *weights;
+	const invar_adapter *adapter; /* NULL: it is none */
 	uint64_t file_bytes, cells, bytes;
 	char name[64], about[256]; /* of the encoder; "" where it is none */
 	char why[512];             /* it is none */
@@ -90,6 +91,104 @@ static bool print_tensors(const contents *c)
 	return written;
 }
 
+/* ---- An adapter, and what it was made for ------------------------------------------- */
+
+static const char *said(const invar_adapter *e, const char *key)
+{
+	const char *text = invar_adapter_metadata(e, key);
+
+	return text && *text ? text : NULL;
+}
+
+/* How images were prepared, as far as the file says so; gives, or NULL. */
+static json_t *preparation(const invar_adapter *e)
+{
+	const char *text = said(e, "invar.input");
+
+	return text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+}
+
+/* Anybody can write metadata; what would command a terminal is not shown. */
+static void print_text(const char *text)
+{
+	for (; *text; text++)
+		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+}
+
+static void print_numbers(const char *what, const json_t *list)
+{
+	const json_t *value;
+	size_t i;
+
+	json_array_foreach (list, i, value)
+		printf("%s%.8g", i ? " " : what, json_number_value(value));
+}
+
+static void print_preparation(const json_t *p)
+{
+	const json_t *size = json_object_get(p, "size");
+	const char *resize = json_string_value(json_object_get(p, "resize"));
+
+	if (json_array_size(size) == 2)
+		printf(", images of %lld x %lld",
+		       (long long)json_integer_value(json_array_get(size, 1)),
+		       (long long)json_integer_value(json_array_get(size, 0)));
+	if (resize) {
+		fputs(" (", stdout);
+		print_text(resize);
+		putchar(')');
+	}
+	print_numbers(", mean ", json_object_get(p, "mean"));
+	print_numbers(", std ", json_object_get(p, "std"));
+}
+
+static void print_adapter(const invar_adapter *e)
+{
+	const char *encoder = said(e, "invar.encoder"), *loss = said(e, "invar.loss");
+	const char *hash = said(e, "invar.encoder_sha256"), *augment = said(e, "invar.augment");
+	json_t *p = preparation(e);
+	const char *space = json_string_value(json_object_get(p, "augment_space"));
+
+	printf("adapter     from %u to %u features, %u hidden units%s%s",
+	       (unsigned)invar_adapter_input(e), (unsigned)invar_adapter_output(e),
+	       (unsigned)invar_adapter_hidden(e), invar_adapter_residual(e) ? ", residual" : "",
+	       loss ? ", loss " : "");
+	print_text(loss ? loss : "");
+	fputs("\nmade for    ", stdout);
+	print_text(encoder ? encoder : "features of an encoder that is not named");
+	fputs(hash ? " with weights of SHA-256 " : "", stdout);
+	print_text(hash ? hash : "");
+	print_preparation(p);
+	fputs(augment ? "; " : "", stdout);
+	print_text(augment ? augment : "");
+	if (augment && space)
+		fputs(strcmp(space, "pixel") == 0 ? " of pixels" : " of normalised images", stdout);
+	putchar('\n');
+	json_decref(p);
+}
+
+static json_t *text_json(const char *text)
+{
+	return text ? inv_name_json(text) : json_null();
+}
+
+static json_t *adapter_json(const invar_adapter *e)
+{
+	json_t *p = e ? preparation(e) : NULL;
+
+	if (!e)
+		return json_null();
+	return json_pack(
+		"{s:i, s:i, s:i, s:b, s:o, s:o, s:o, s:o, s:o}", "input", invar_adapter_input(e),
+		"hidden", invar_adapter_hidden(e), "output", invar_adapter_output(e), "residual",
+		invar_adapter_residual(e), "loss", text_json(said(e, "invar.loss")), "augment",
+		text_json(said(e, "invar.augment")), "encoder", text_json(said(e, "invar.encoder")),
+		"encoder_sha256", text_json(said(e, "invar.encoder_sha256")), "preparation",
+		p ? p : json_null());
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
 static bool print_contents(const contents *c)
 {
 	const char *key = invar_weights_key(c->weights), *keys = invar_weights_keys(c->weights);
@@ -102,7 +201,9 @@ static bool print_contents(const contents *c)
 			fputs(*keys == '|' ? ", " : (char[]){*keys, '\0'}, stdout);
 		putchar('\n');
 	}
-	if (*c->name)
+	if (c->adapter)
+		print_adapter(c->adapter);
+	else if (*c->name)
 		printf("encoder     %s: %s\n", c->name, c->about);
 	else
 		printf("encoder     none: %s\n", c->why);
@@ -133,32 +234,46 @@ static json_t *contents_json(const contents *c)
 	json_t *encoder = *c->name ? json_pack("{s:s, s:s}", "name", c->name, "about", c->about)
 	                           : json_null();
 
-	return json_pack(
-		"{s:o, s:s, s:I, s:o, s:o, s:o, s:I, s:I, s:o}", "file",
-		inv_name_json(invar_weights_path(c->weights)), "format",
-		invar_weights_format(c->weights), "file_bytes", (json_int_t)c->file_bytes, "key",
-		inv_name_json(invar_weights_key(c->weights)), "keys",
-		inv_name_json(invar_weights_keys(c->weights)), "encoder", encoder, "values",
-		(json_int_t)c->cells, "bytes", (json_int_t)c->bytes, "tensors", tensors_json(c));
+	return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "file",
+	                 inv_name_json(invar_weights_path(c->weights)), "format",
+	                 invar_weights_format(c->weights), "file_bytes",
+	                 (json_int_t)c->file_bytes, "key",
+	                 inv_name_json(invar_weights_key(c->weights)), "keys",
+	                 inv_name_json(invar_weights_keys(c->weights)), "encoder", encoder,
+	                 "adapter", adapter_json(c->adapter), "values", (json_int_t)c->cells,
+	                 "bytes", (json_int_t)c->bytes, "tensors", tensors_json(c));
 }
 
+static invar_status show(inv_session *s, const models_values *v, contents *c)
+{
+	struct stat info;
+	invar_status st;
+
+	if (stat(invar_weights_path(c->weights), &info) == 0)
+		c->file_bytes = (uint64_t)info.st_size;
+	add_up(c);
+	st = recognise(s, v, c);
+	if (st == INVAR_OK && s->common->json)
+		st = inv_print_json(s, contents_json(c));
+	else if (st == INVAR_OK && !print_contents(c))
+		st = inv_no_memory(s);
+	return st;
+}
+
+/* A run stands for the adapter in it, as elsewhere. */
 invar_status inv_models_inspect(inv_session *s, const models_values *v)
 {
-	invar_weights *w;
-	invar_status st = invar_weights_open(s->ctx, s->argument[1], v->encoder.key, &w);
-	contents c = {.weights = w};
-	struct stat info;
+	invar_adapter *e;
+	invar_weights *w = NULL;
+	const char *path = s->argument[1];
+	invar_status st = invar_adapter_open(s->ctx, path, &e);
 
-	if (st != INVAR_OK)
-		return st;
-	if (stat(invar_weights_path(w), &info) == 0)
-		c.file_bytes = (uint64_t)info.st_size;
-	add_up(&c);
-	st = recognise(s, v, &c);
-	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, contents_json(&c));
-	else if (st == INVAR_OK && !print_contents(&c))
-		st = inv_no_memory(s);
+	if (st == INVAR_OK)
+		path = invar_adapter_path(e);
+	st = invar_weights_open(s->ctx, path, v->encoder.key, &w);
+	if (st == INVAR_OK)
+		st = show(s, v, &(contents){.weights = w, .adapter = e});
 	invar_weights_close(w);
+	invar_adapter_close(e);
 	return st;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/made_for.h"
 #include "base/fields.h"
 #include "measure/measurement.h"
 
@@ -133,6 +134,8 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 			st = inv_fail(INVAR_E_MISMATCH,
 			              "%s takes features %zu wide, those of %s are %" PRIu32, names[i],
 			              adapters[i]->s.d, bank->path, bank->dim);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		inv_made_for_warn(adapters[i], bank);
 	return st;
 }
 
