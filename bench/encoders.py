@@ -211,7 +211,7 @@ def memory_row(one):
 def page(options, all_found, firsts):
     body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
            "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches " \
-           "(one image is one thread's work for invar).\n\n" % (
+           "(in a ResNet, one image is one thread's work for invar).\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
     body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "at best", "batch", "invar",
                           "ONNX Runtime", "times faster", "at best", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",

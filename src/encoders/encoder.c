@@ -364,28 +364,51 @@ invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4], uint
 typedef struct job {
 	const inv_encoder_plan *plan;
 	const float *x;
-	size_t images;
+	size_t images, group;
 	float *out;
 } job;
 
+static const float *image_of(const job *j, size_t i)
+{
+	return j->x + i * inv_extent_cells(j->plan->shape);
+}
+
 static invar_status run_group(void *user, size_t group, unsigned thread)
 {
-	job *j = user;
-	size_t first = group * j->plan->group, left = j->images - first;
+	const job *j = user;
+	size_t first = group * j->group, left = j->images - first;
 
-	return inv_encoder_plan_run(j->plan, j->x + first * inv_extent_cells(j->plan->shape),
-	                            left < j->plan->group ? left : j->plan->group, thread,
+	return inv_encoder_plan_run(j->plan, image_of(j, first),
+	                            left < j->group ? left : j->group, thread,
 	                            j->out + first * j->plan->width);
 }
 
+/* Groups of about the same size, as many for each thread. */
+static void share_out(job *j, size_t threads)
+{
+	size_t each = j->images / threads;
+
+	if (each)
+		j->group = inv_blocks(each, inv_blocks(each, j->plan->group));
+}
+
+/* Images that would leave a thread without work are computed by all of them together. */
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
 	job j = {.x = nchw, .images = (size_t)shape[0], .out = out};
 	invar_status st = plan_for(e, shape);
+	size_t rest = e->kind->run_together ? j.images % e->ctx->threads : 0;
 
 	if (st != INVAR_OK)
 		return st;
 	j.plan = e->last;
-	return inv_parallel_try(e->ctx, inv_blocks(j.images, j.plan->group), run_group, &j);
+	j.group = j.plan->group;
+	j.images -= rest;
+	if (e->kind->run_together)
+		share_out(&j, e->ctx->threads);
+	st = inv_parallel_try(e->ctx, inv_blocks(j.images, j.group), run_group, &j);
+	for (size_t i = j.images; i < j.images + rest && st == INVAR_OK; i++)
+		st = e->kind->run_together(j.plan, image_of(&j, i), 1, out + i * j.plan->width);
+	return st;
 }

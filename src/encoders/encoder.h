@@ -5,8 +5,9 @@
  * It recognises its own weights by their names, builds itself from them, and is then
  * planned for a shape of images: what depends on the shape (position tables, the layout
  * of activations, a working space for each thread) is made once. A plan turns groups of
- * images into rows of features. Groups are cut by the place of an image alone and each
- * is computed on one thread, so no bit depends on the number of threads.
+ * images into rows of features, each group on one thread. Either groups are cut by the
+ * place of an image alone, or the kind's features do not depend on the cut, which it says
+ * by having run_together: no bit depends on the number of threads.
  *
  * What is known of an encoder by its name stands in names.c; what the user says wins.
  */
@@ -76,6 +77,9 @@ typedef struct inv_encoder_kind {
 	/* x is [n, c, h, w], out [n, width], n <= group; `thread` below ctx->threads. */
 	invar_status (*run)(const inv_encoder_plan *p, const float *x, size_t n,
 	                    unsigned thread, float *out);
+	/* The same bits, computed by all threads at once; NULL: it cannot. */
+	invar_status (*run_together)(const inv_encoder_plan *p, const float *x, size_t n,
+	                             float *out);
 } inv_encoder_kind;
 
 extern const inv_encoder_kind *const inv_encoder_kinds[]; /* ended by NULL */

@@ -11,7 +11,10 @@
  * computes the tokens that the feature reads: where that is the class token, its queries
  * and its MLP are those of one row an image.
  *
- * A group is computed by one thread in a working space that was planned once.
+ * All but attention happens to each token by itself. So a block is two steps: attention,
+ * cut by image and head, and what lies between two attentions, cut into parts of rows that
+ * stay in the cache from one product to the next. No cut changes a bit (panels.h), so a
+ * group of images may be one thread's work, and one image the work of all threads.
  */
 #include "encoders/vit.h"
 
@@ -19,15 +22,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/threads.h"
 #include "math/attention.h"
-#include "math/matmul.h"
 
-enum { ROWS = 800 }; /* of a group at most, if it has more than one image */
+enum {
+	ROWS = 800, /* of a group at most, if it has more than one image */
+	PART = 192  /* of a part */
+};
 
+/* Of a thread. */
 typedef struct space {
-	float *x, *y;     /* [n T, D] */
-	float *wide;      /* [n T, max(3 D, hidden, patch)]: patches, then qkv or hidden */
-	float *attention; /* what attention needs */
+	float *x, *y;   /* [n T, D] of its group */
+	float *qkv;     /* [n T, 3 D] */
+	float *room;    /* what attention needs; or what a product does, */
+	float *between; /* and [PART, max(hidden, patch)]: patches, or what an MLP hides */
 } space;
 
 typedef struct vit_plan {
@@ -96,8 +104,7 @@ static inv_attention attention_of(const inv_encoder_plan *p, size_t queries)
 	const inv_vit *v = p->encoder->own;
 	const vit_plan *plan = p->own;
 
-	return (inv_attention){.ctx = p->encoder->ctx,
-	                       .kernels = &v->kernels,
+	return (inv_attention){.kernels = &v->kernels,
 	                       .queries = queries,
 	                       .tokens = plan->tokens,
 	                       .heads = v->heads,
@@ -115,10 +122,10 @@ static void place_spaces(const inv_encoder_plan *p)
 	inv_arena *a = &plan->memory;
 	const inv_attention attention = attention_of(p, plan->tokens);
 	uint64_t rows = (uint64_t)p->group * plan->tokens;
-	size_t wide = 3 * v->width;
+	uint64_t wide = v->hidden < patch_cells(v) ? patch_cells(v) : v->hidden;
+	uint64_t room = inv_attention_room(&attention), between = inv_panels_room();
 
-	wide = wide < v->hidden ? v->hidden : wide;
-	wide = wide < patch_cells(v) ? patch_cells(v) : wide;
+	room = room < between + PART * wide ? between + PART * wide : room;
 	plan->start = inv_arena_take(a, (uint64_t)plan->tokens * v->width, sizeof(float));
 	plan->spaces = inv_arena_take(a, p->encoder->ctx->threads, sizeof *plan->spaces);
 	for (unsigned t = 0; t < p->encoder->ctx->threads; t++) {
@@ -126,8 +133,9 @@ static void place_spaces(const inv_encoder_plan *p)
 
 		s->x = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->y = inv_arena_take(a, rows * v->width, sizeof(float));
-		s->wide = inv_arena_take(a, rows * wide, sizeof(float));
-		s->attention = inv_arena_take(a, inv_attention_room(&attention), sizeof(float));
+		s->qkv = inv_arena_take(a, rows * 3 * v->width, sizeof(float));
+		s->room = inv_arena_take(a, room, sizeof(float));
+		s->between = a->base ? s->room + between : NULL;
 	}
 }
 
@@ -225,27 +233,35 @@ typedef struct pass {
 	const inv_encoder_plan *p;
 	const inv_vit *v;
 	const vit_plan *plan;
-	space s;
+	const float *images;
 	size_t n;
+	float *x, *y, *qkv; /* of the group */
+	bool together;      /* all threads; else this one: */
+	unsigned thread;
+	/* Of the step under way: */
+	const inv_vit_block *done, *next; /* blocks before and behind; NULL: none */
+	size_t rows, part;                /* of x, and of a part of it */
+	size_t queries;                   /* tokens of an image that `next` computes */
 } pass;
 
-/* W [in, out], or some columns of it. */
-typedef struct matrix {
-	const float *at;
-	size_t in, out, stride;
-} matrix;
-
-/* c [rows, out] (+)= a [rows, in] W, rows of a and c so many floats apart. */
-static void multiply(const pass *r, size_t rows, const float *a, size_t a_stride, matrix by,
-                     bool add, float *c, size_t c_stride)
+static void each(pass *r, size_t count, inv_block_fn *step)
 {
-	const inv_matmul_spec spec = {.m = rows, .n = by.out, .k = by.in};
-
-	inv_gemm_strided(r->p->encoder->ctx, &spec,
-	                 &(inv_strides){a_stride, by.stride, c_stride}, add, a, by.at, c);
+	if (r->together)
+		inv_parallel(r->p->encoder->ctx, count, step, r);
+	else
+		for (size_t i = 0; i < count; i++)
+			step(r, i, r->thread);
 }
 
-static void norm(const pass *r, inv_vit_linear by, const float *then, size_t rows, float *x,
+/* c [rows, n] (+)= a [rows, k] W, rows of a and c so many floats apart. */
+static void multiply(const pass *r, unsigned thread, inv_panels by, size_t rows,
+                     const float *a, size_t a_stride, bool add, float *c, size_t c_stride)
+{
+	inv_panels_multiply(&r->v->kernels, &by, rows, a, a_stride, add, c, c_stride,
+	                    r->plan->spaces[thread].room);
+}
+
+static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows, float *x,
                  float *y)
 {
 	const inv_layer_norm n = {.width = r->v->width,
@@ -257,93 +273,130 @@ static void norm(const pass *r, inv_vit_linear by, const float *then, size_t row
 	r->v->kernels.layer_norm(&n, rows, r->v->width, r->v->width, x, y);
 }
 
-/* One image [c, h, w] as rows of patches; what is left at the border is not used. */
-static void cut_patches(const pass *r, const float *image, float *out)
+/* Some patches of an image [c, h, w] as rows; what is left at the border is not used. */
+static void cut_patches(const pass *r, const float *image, size_t first, size_t count,
+                        float *out)
 {
 	const inv_vit *v = r->v;
 	size_t P = v->patch, w = r->p->shape.w, plane = r->p->shape.h * w;
 
-	for (size_t i = 0; i < r->plan->rows; i++)
-		for (size_t j = 0; j < r->plan->cols; j++)
-			for (size_t c = 0; c < v->channels; c++)
-				for (size_t y = 0; y < P; y++, out += P)
-					memcpy(out, image + c * plane + (i * P + y) * w + j * P,
-					       P * sizeof *out);
+	for (size_t i = first; i < first + count; i++) {
+		const float *corner = image + i / r->plan->cols * P * w + i % r->plan->cols * P;
+
+		for (size_t c = 0; c < v->channels; c++)
+			for (size_t y = 0; y < P; y++, out += P)
+				memcpy(out, corner + c * plane + y * w, P * sizeof *out);
+	}
 }
 
-static void embed(const pass *r, const float *images)
+/* x of one image */
+static void embed(void *user, size_t image, unsigned thread)
 {
+	const pass *r = user;
 	const inv_vit *v = r->v;
-	size_t T = r->plan->tokens, D = v->width, cells = patch_cells(v),
-		   first = 1 + v->registers;
+	size_t T = r->plan->tokens, D = v->width, others = 1 + v->registers, now;
+	float *x = r->x + image * T * D, *patches = r->plan->spaces[thread].between;
 
-	for (size_t i = 0; i < r->n; i++) {
-		float *patches = r->s.wide, *x = r->s.x + i * T * D;
-
-		cut_patches(r, images + i * inv_extent_cells(r->p->shape), patches);
-		memcpy(x, r->plan->start, T * D * sizeof *x);
-		multiply(r, T - first, patches, cells, (matrix){v->patches.weight, cells, D, D},
-		         true, x + first * D, D);
+	memcpy(x, r->plan->start, T * D * sizeof *x);
+	for (size_t i = 0; i < T - others; i += now) {
+		now = T - others - i < PART ? T - others - i : PART;
+		cut_patches(r, r->images + image * inv_extent_cells(r->p->shape), i, now, patches);
+		multiply(r, thread, v->patches.weight, now, patches, v->patches.weight.k, true,
+		         x + (others + i) * D, D);
 	}
 	if (v->pre_norm)
-		norm(r, v->before, NULL, r->n * T, r->s.x, r->s.x);
+		norm(r, v->before, NULL, T, x, x);
 }
 
-/* qkv of all tokens, or k and v of all and q of the first of each image. */
-static void make_qkv(const pass *r, const inv_vit_block *b, bool all)
+/* y of one head of one image, of `queries` tokens */
+static void attend(void *user, size_t index, unsigned thread)
 {
-	size_t T = r->plan->tokens, D = r->v->width, rows = r->n * T;
-	float *qkv = r->s.wide;
-	const float *y = r->s.y, *W = b->qkv.weight;
+	const pass *r = user;
+	size_t T = r->plan->tokens, D = r->v->width, image = index / r->v->heads;
+	const inv_attention a = attention_of(r->p, r->queries);
+	const float *qkv = r->qkv + image * T * 3 * D;
 
-	if (all) {
-		multiply(r, rows, y, D, (matrix){W, D, 3 * D, 3 * D}, false, qkv, 3 * D);
-		r->v->kernels.add_bias(b->qkv.bias, rows, 3 * D, 3 * D, qkv);
-		return;
-	}
-	multiply(r, rows, y, D, (matrix){W + D, D, 2 * D, 3 * D}, false, qkv + D, 3 * D);
-	r->v->kernels.add_bias(b->qkv.bias + D, rows, 2 * D, 3 * D, qkv + D);
-	multiply(r, r->n, y, T * D, (matrix){W, D, D, 3 * D}, false, qkv, T * 3 * D);
-	r->v->kernels.add_bias(b->qkv.bias, r->n, D, T * 3 * D, qkv);
+	inv_attention_head(&a, index % r->v->heads, qkv, qkv + D, qkv + 2 * D,
+	                   r->plan->spaces[thread].room, r->y + image * r->queries * D);
 }
 
-/* x += out(attention(norm1 x)); of `queries` tokens an image, which x holds afterwards. */
-static void attend(const pass *r, const inv_vit_block *b, size_t queries)
-{
-	size_t T = r->plan->tokens, D = r->v->width;
-	const inv_attention a = attention_of(r->p, queries);
-	float *x = r->s.x, *y = r->s.y;
-
-	norm(r, b->norm1, b->out.bias, r->n * T, x, y);
-	make_qkv(r, b, queries == T);
-	for (size_t i = 0; i < r->n; i++) {
-		const float *qkv = r->s.wide + i * T * 3 * D;
-
-		inv_attention_run(&a, qkv, qkv + D, qkv + 2 * D, r->s.attention,
-		                  y + i * queries * D);
-	}
-	for (size_t i = 1; queries < T && i < r->n; i++)
-		memcpy(x + i * D, x + i * T * D, D * sizeof *x);
-	multiply(r, r->n * queries, y, D, (matrix){b->out.weight, D, D, D}, true, x, D);
-}
-
-/* x += fc2(gelu(fc1(norm2 x))) */
-static void think(const pass *r, const inv_vit_block *b, size_t rows)
+/* x += out(y), x += fc2(gelu(fc1(norm2 x))) of some rows */
+static void think(const pass *r, const inv_vit_block *b, size_t rows, unsigned thread,
+                  float *x, float *y)
 {
 	const inv_vit *v = r->v;
-	float *x = r->s.x, *y = r->s.y, *h = r->s.wide;
+	float *h = r->plan->spaces[thread].between;
 	size_t D = v->width, H = v->hidden;
 
+	multiply(r, thread, b->out.weight, rows, y, D, true, x, D);
 	norm(r, b->norm2, b->fc2.bias, rows, x, y);
-	multiply(r, rows, y, D, (matrix){b->fc1.weight, D, H, H}, false, h, H);
+	multiply(r, thread, b->fc1.weight, rows, y, D, false, h, H);
 	if (v->quick)
-		v->kernels.bias_quick_gelu(b->fc1.bias, rows, v->hidden, h);
+		v->kernels.bias_quick_gelu(b->fc1.bias, rows, H, h);
 	else
-		v->kernels.bias_gelu(b->fc1.bias, rows, v->hidden, h);
-	multiply(r, rows, h, H, (matrix){b->fc2.weight, H, D, D}, true, x, D);
+		v->kernels.bias_gelu(b->fc1.bias, rows, H, h);
+	multiply(r, thread, b->fc2.weight, rows, h, H, true, x, D);
 }
 
-/* y [n, D] = mean of the patches of x [n T, D] */
+/* Columns of q, k and v from `first` on, of rows that are `apart` rows from each other. */
+static void make_qkv(const pass *r, const inv_vit_block *b, unsigned thread, size_t first,
+                     size_t columns, size_t rows, size_t apart, const float *y, float *qkv)
+{
+	size_t D = r->v->width, stride = apart * 3 * D;
+
+	multiply(r, thread, inv_panels_columns(&b->qkv.weight, first, columns), rows, y,
+	         apart * D, false, qkv + first, stride);
+	r->v->kernels.add_bias(b->qkv.bias + first, rows, columns, stride, qkv + first);
+}
+
+/* Are queries of the class tokens alone computed? Only whole panels can be left out. */
+static bool asks_class_alone(const pass *r)
+{
+	return r->queries < r->plan->tokens && r->v->width % INV_PANEL_COLS == 0;
+}
+
+/* What happens to a part of the rows from one attention to the next. */
+static void between(void *user, size_t part, unsigned thread)
+{
+	const pass *r = user;
+	size_t D = r->v->width, first = part * r->part, left = r->rows - first;
+	size_t rows = left < r->part ? left : r->part, start = asks_class_alone(r) ? D : 0;
+	float *x = r->x + first * D, *y = r->y + first * D;
+
+	if (r->done)
+		think(r, r->done, rows, thread, x, y);
+	if (!r->next)
+		return;
+	norm(r, r->next->norm1, r->next->out.bias, rows, x, y);
+	make_qkv(r, r->next, thread, start, 3 * D - start, rows, 1, y, r->qkv + first * 3 * D);
+}
+
+/* Parts of the same size; where all threads work, one for each at least. */
+static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *next)
+{
+	size_t threads = r->together ? r->p->encoder->ctx->threads : 1;
+	size_t parts = inv_blocks(r->rows, PART);
+
+	r->done = done;
+	r->next = next;
+	parts = parts < threads ? threads : parts;
+	r->part = inv_blocks(inv_blocks(r->rows, parts), INV_STRIP_ROWS) * INV_STRIP_ROWS;
+	each(r, inv_blocks(r->rows, r->part), between);
+	if (next && asks_class_alone(r))
+		make_qkv(r, next, r->thread, 0, r->v->width, r->n, r->plan->tokens, r->y, r->qkv);
+}
+
+/* From here on x has one row an image. */
+static void keep_class_tokens(pass *r)
+{
+	size_t T = r->plan->tokens, D = r->v->width;
+
+	for (size_t i = 1; i < r->n; i++)
+		memcpy(r->x + i * D, r->x + i * T * D, D * sizeof *r->x);
+	r->rows = r->n;
+}
+
+/* x [n, D] = mean of the patches of x [n T, D] */
 static void average(const pass *r)
 {
 	size_t T = r->plan->tokens, D = r->v->width, first = 1 + r->v->registers;
@@ -353,33 +406,77 @@ static void average(const pass *r)
 			double sum = 0;
 
 			for (size_t t = first; t < T; t++)
-				sum += r->s.x[(i * T + t) * D + j];
-			r->s.y[i * D + j] = (float)(sum / (double)(T - first));
+				sum += r->x[(i * T + t) * D + j];
+			r->y[i * D + j] = (float)(sum / (double)(T - first));
 		}
-	memcpy(r->s.x, r->s.y, r->n * D * sizeof(float));
+	memcpy(r->x, r->y, r->n * D * sizeof *r->x);
+}
+
+static void run_blocks(pass *r)
+{
+	const inv_vit *v = r->v;
+
+	for (size_t i = 0; i <= v->depth; i++) {
+		bool last = i + 1 == v->depth;
+
+		if (i > 0)
+			each(r, r->n * v->heads, attend);
+		if (i > 0 && r->queries < r->plan->tokens)
+			keep_class_tokens(r);
+		r->queries = last && !v->mean ? 1 : r->plan->tokens;
+		go_between(r, i > 0 ? &v->blocks[i - 1] : NULL,
+		           i < v->depth ? &v->blocks[i] : NULL);
+	}
+}
+
+static void run_pass(pass *r, float *out)
+{
+	const inv_vit *v = r->v;
+
+	each(r, r->n, embed);
+	run_blocks(r);
+	if (v->mean)
+		average(r);
+	norm(r, v->after, NULL, r->n, r->x, v->projected ? r->y : out);
+	if (v->projected)
+		multiply(r, r->thread, v->projection, r->n, r->y, v->width, false, out,
+		         v->projected);
+}
+
+static pass new_pass(const inv_encoder_plan *p, const float *images, size_t n,
+                     unsigned thread)
+{
+	const vit_plan *plan = p->own;
+	const space *s = &plan->spaces[thread];
+
+	return (pass){.p = p,
+	              .v = p->encoder->own,
+	              .plan = plan,
+	              .images = images,
+	              .n = n,
+	              .x = s->x,
+	              .y = s->y,
+	              .qkv = s->qkv,
+	              .thread = thread,
+	              .rows = n * plan->tokens};
 }
 
 static invar_status run_vit(const inv_encoder_plan *p, const float *images, size_t n,
                             unsigned thread, float *out)
 {
-	const inv_vit *v = p->encoder->own;
-	const vit_plan *plan = p->own;
-	const pass r = {.p = p, .v = v, .plan = plan, .s = plan->spaces[thread], .n = n};
+	pass r = new_pass(p, images, n, thread);
 
-	embed(&r, images);
-	for (size_t i = 0; i < v->depth; i++) {
-		size_t kept = i + 1 == v->depth && !v->mean ? 1 : plan->tokens;
+	run_pass(&r, out);
+	return INVAR_OK;
+}
 
-		attend(&r, &v->blocks[i], kept);
-		think(&r, &v->blocks[i], n * kept);
-	}
-	if (v->mean)
-		average(&r);
-	norm(&r, v->after, NULL, n, r.s.x, v->projected ? r.s.y : out);
-	if (v->projected)
-		multiply(&r, n, r.s.y, v->width,
-		         (matrix){v->projection, v->width, v->projected, v->projected}, false, out,
-		         v->projected);
+static invar_status run_vit_together(const inv_encoder_plan *p, const float *images,
+                                     size_t n, float *out)
+{
+	pass r = new_pass(p, images, n, 0);
+
+	r.together = true;
+	run_pass(&r, out);
 	return INVAR_OK;
 }
 
@@ -392,6 +489,7 @@ const inv_encoder_kind inv_vit_kind = {
 	.plan = plan_vit,
 	.unplan = unplan_vit,
 	.run = run_vit,
+	.run_together = run_vit_together,
 };
 
 const inv_encoder_kind inv_clip_kind = {
@@ -403,4 +501,5 @@ const inv_encoder_kind inv_clip_kind = {
 	.plan = plan_vit,
 	.unplan = unplan_vit,
 	.run = run_vit,
+	.run_together = run_vit_together,
 };

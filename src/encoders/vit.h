@@ -11,16 +11,21 @@
 #include "base/memory.h"
 #include "encoders/encoder.h"
 #include "encoders/positions.h"
-#include "math/kernels.h"
+#include "math/panels.h"
+
+typedef struct inv_vit_norm {
+	float *weight, *bias; /* [width] */
+} inv_vit_norm;
 
 typedef struct inv_vit_linear {
-	float *weight; /* [in, out], turned: the products are faster so */
-	float *bias;   /* [out]; zeros where the file has none */
+	inv_panels weight; /* [in, out] */
+	float *bias;       /* [out]; zeros where the file has none */
 } inv_vit_linear;
 
 /* Layer scale is no step of its own: it is multiplied into out and fc2. */
 typedef struct inv_vit_block {
-	inv_vit_linear norm1, qkv, out, norm2, fc1, fc2;
+	inv_vit_norm norm1, norm2;
+	inv_vit_linear qkv, out, fc1, fc2;
 } inv_vit_block;
 
 typedef struct inv_vit {
@@ -36,9 +41,10 @@ typedef struct inv_vit {
 	inv_pos pos;
 
 	inv_arena memory;
-	float *class_token, *register_tokens, *positions, *projection /* [in, out] */;
+	float *class_token, *register_tokens, *positions;
+	inv_panels projection;  /* [width, projected] */
 	inv_vit_linear patches; /* weight [channels patch patch, width] */
-	inv_vit_linear before, after;
+	inv_vit_norm before, after;
 	inv_vit_block *blocks;
 
 	struct inv_kernels kernels;

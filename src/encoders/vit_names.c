@@ -164,7 +164,8 @@ typedef struct loader {
 	inv_parameters *p;
 	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
 	bool qkv_bias, scales;
-	float *stored; /* room for a matrix as the file has it */
+	float *stored; /* room for a matrix as the file has it, */
+	float *gamma;  /* and behind it for a layer scale */
 } loader;
 
 /* ---- Recognising ------------------------------------------------------------------ */
@@ -433,10 +434,22 @@ static invar_status set_switches(loader *l, const invar_encoder *e)
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
+static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
+{
+	*at = inv_panels_of(in, out,
+	                    inv_arena_take(a, inv_panels_floats(in, out), sizeof(float)));
+}
+
 static void place_linear(inv_arena *a, size_t out, size_t in, inv_vit_linear *at)
 {
-	at->weight = inv_arena_take(a, (uint64_t)out * in, sizeof(float));
+	place_panels(a, in, out, &at->weight);
 	at->bias = inv_arena_take(a, out, sizeof(float));
+}
+
+static void place_norm(inv_arena *a, size_t width, inv_vit_norm *at)
+{
+	at->weight = inv_arena_take(a, width, sizeof(float));
+	at->bias = inv_arena_take(a, width, sizeof(float));
 }
 
 /* Twice: to add up, and to give out. */
@@ -450,17 +463,17 @@ static void place_tensors(inv_vit *v)
 	v->positions = inv_arena_take(a, ((uint64_t)v->grid * v->grid + v->other_positions) * d,
 	                              sizeof(float));
 	place_linear(a, d, v->channels * v->patch * v->patch, &v->patches);
-	place_linear(a, d, 1, &v->before);
-	place_linear(a, d, 1, &v->after);
-	v->projection = inv_arena_take(a, (uint64_t)v->projected * d, sizeof(float));
+	place_norm(a, d, &v->before);
+	place_norm(a, d, &v->after);
+	place_panels(a, d, v->projected, &v->projection);
 	v->blocks = inv_arena_take(a, v->depth, sizeof *v->blocks);
 	for (size_t i = 0; i < v->depth; i++) {
 		inv_vit_block none, *b = a->base ? &v->blocks[i] : &none;
 
-		place_linear(a, d, 1, &b->norm1);
+		place_norm(a, d, &b->norm1);
 		place_linear(a, 3 * d, d, &b->qkv);
 		place_linear(a, d, d, &b->out);
-		place_linear(a, d, 1, &b->norm2);
+		place_norm(a, d, &b->norm2);
 		place_linear(a, v->hidden, d, &b->fc1);
 		place_linear(a, d, v->hidden, &b->fc2);
 	}
@@ -476,7 +489,7 @@ static invar_status take(loader *l, const char *before, const char *part, const 
 }
 
 static invar_status take_norm(loader *l, const char *before, const char *part,
-                              inv_vit_linear *at)
+                              inv_vit_norm *at)
 {
 	uint64_t shape[1] = {l->v->width};
 	invar_status st = take(l, before, part, "weight", 1, shape, at->weight);
@@ -484,30 +497,44 @@ static invar_status take_norm(loader *l, const char *before, const char *part,
 	return st == INVAR_OK ? take(l, before, part, "bias", 1, shape, at->bias) : st;
 }
 
-/* [out, in] of the file becomes [in, out], whose rows are so many floats apart. */
-static invar_status take_turned(loader *l, const char *before, const char *part,
-                                const char *rest, unsigned rank, const uint64_t *shape,
-                                size_t stride, float *to)
+static invar_status take_bias(loader *l, const char *part, size_t out, bool is_there,
+                              float *bias)
 {
-	size_t out = (size_t)shape[0], in = 1;
-	invar_status st = take(l, before, part, rest, rank, shape, l->stored);
+	uint64_t shape[1] = {out};
 
-	for (unsigned i = 1; i < rank; i++)
-		in *= (size_t)shape[i];
-	if (st == INVAR_OK)
-		l->v->kernels.turn(l->stored, out, in, in, stride, to);
+	if (is_there)
+		return take(l, l->block, part, "bias", 1, shape, bias);
+	memset(bias, 0, out * sizeof *bias);
+	return INVAR_OK;
+}
+
+/* x + gamma (W h + b) is x + (gamma W) h + gamma b; W is in l->stored. */
+static invar_status scale_stored(loader *l, const char *part, inv_vit_linear at)
+{
+	uint64_t shape[1] = {at.weight.n};
+	invar_status st = take(l, l->block, part, "", 1, shape, l->gamma);
+
+	for (size_t o = 0; st == INVAR_OK && o < at.weight.n; o++) {
+		for (size_t i = 0; i < at.weight.k; i++)
+			l->stored[o * at.weight.k + i] *= l->gamma[o];
+		at.bias[o] *= l->gamma[o];
+	}
 	return st;
 }
 
-static invar_status take_linear(loader *l, const char *part, size_t out, size_t in,
-                                size_t stride, bool bias, inv_vit_linear at)
+/* `scale` is the name of a layer scale that follows, or NULL. */
+static invar_status take_linear(loader *l, const char *part, const char *scale,
+                                inv_vit_linear at)
 {
-	uint64_t shape[2] = {out, in};
-	invar_status st = take_turned(l, l->block, part, "weight", 2, shape, stride, at.weight);
+	uint64_t shape[2] = {at.weight.n, at.weight.k};
+	invar_status st = take(l, l->block, part, "weight", 2, shape, l->stored);
 
-	if (st == INVAR_OK && bias)
-		return take(l, l->block, part, "bias", 1, shape, at.bias);
-	memset(at.bias, 0, out * sizeof *at.bias);
+	if (st == INVAR_OK)
+		st = take_bias(l, part, at.weight.n, true, at.bias);
+	if (st == INVAR_OK && scale && l->scales)
+		st = scale_stored(l, scale, at);
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, at.weight.k);
 	return st;
 }
 
@@ -515,35 +542,18 @@ static invar_status take_linear(loader *l, const char *part, size_t out, size_t 
 static invar_status take_qkv(loader *l, inv_vit_linear at)
 {
 	const scheme *s = l->s;
-	const char *const parts[3] = {s->query, s->key, s->value};
-	size_t d = l->v->width;
+	const char *const names[3] = {s->qkv ? s->qkv : s->query, s->key, s->value};
+	size_t d = l->v->width, parts = s->qkv ? 1 : 3, out = 3 * d / parts;
+	uint64_t shape[2] = {out, d};
 	invar_status st = INVAR_OK;
 
-	if (s->qkv)
-		return take_linear(l, s->qkv, 3 * d, d, 3 * d, l->qkv_bias, at);
-	for (size_t i = 0; i < 3 && st == INVAR_OK; i++) {
-		inv_vit_linear third = {at.weight + i * d, at.bias + i * d};
-
-		st = take_linear(l, parts[i], d, d, 3 * d, l->qkv_bias, third);
+	for (size_t i = 0; i < parts && st == INVAR_OK; i++) {
+		st = take(l, l->block, names[i], "weight", 2, shape, l->stored + i * out * d);
+		if (st == INVAR_OK)
+			st = take_bias(l, names[i], out, l->qkv_bias, at.bias + i * out);
 	}
-	return st;
-}
-
-/* x + gamma (W h + b) is x + (gamma W) h + gamma b. */
-static invar_status take_scale(loader *l, const char *part, size_t in, inv_vit_linear at)
-{
-	size_t d = l->v->width;
-	uint64_t shape[1] = {d};
-	const float *gamma = l->stored;
-	invar_status st;
-
-	if (!l->scales)
-		return INVAR_OK;
-	st = take(l, l->block, part, "", 1, shape, l->stored);
-	for (size_t i = 0; st == INVAR_OK && i < in * d; i++)
-		at.weight[i] *= gamma[i % d];
-	for (size_t o = 0; st == INVAR_OK && o < d; o++)
-		at.bias[o] *= gamma[o];
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, d);
 	return st;
 }
 
@@ -551,28 +561,27 @@ static invar_status take_block(loader *l, size_t i)
 {
 	const scheme *s = l->s;
 	inv_vit_block *b = &l->v->blocks[i];
-	size_t d = l->v->width, hidden = l->v->hidden;
 	invar_status st;
 
 	find_block(s, l->p, i, l->block);
 	if ((st = take_norm(l, l->block, s->norm1, &b->norm1)) != INVAR_OK ||
 	    (st = take_qkv(l, b->qkv)) != INVAR_OK ||
-	    (st = take_linear(l, s->out, d, d, d, true, b->out)) != INVAR_OK ||
-	    (st = take_scale(l, s->scale1, d, b->out)) != INVAR_OK ||
+	    (st = take_linear(l, s->out, s->scale1, b->out)) != INVAR_OK ||
 	    (st = take_norm(l, l->block, s->norm2, &b->norm2)) != INVAR_OK ||
-	    (st = take_linear(l, s->fc1, hidden, d, hidden, true, b->fc1)) != INVAR_OK ||
-	    (st = take_linear(l, s->fc2, d, hidden, d, true, b->fc2)) != INVAR_OK)
+	    (st = take_linear(l, s->fc1, NULL, b->fc1)) != INVAR_OK)
 		return st;
-	return take_scale(l, s->scale2, hidden, b->fc2);
+	return take_linear(l, s->fc2, s->scale2, b->fc2);
 }
 
 static invar_status take_patches(loader *l)
 {
 	inv_vit *v = l->v;
 	const uint64_t shape[4] = {v->width, v->channels, v->patch, v->patch};
-	invar_status st =
-		take_turned(l, "", l->s->patches, "weight", 4, shape, v->width, v->patches.weight);
+	invar_status st = take(l, "", l->s->patches, "weight", 4, shape, l->stored);
 
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&v->kernels, &v->patches.weight, l->stored,
+		                       v->patches.weight.k);
 	/* CLIP's have none, as a norm follows; others need theirs. */
 	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
 		memset(v->patches.bias, 0, v->width * sizeof *v->patches.bias);
@@ -606,12 +615,17 @@ static invar_status take_projection(loader *l)
 	inv_vit *v = l->v;
 	const uint64_t as_used[2] = {v->width, v->projected};
 	const uint64_t turned[2] = {v->projected, v->width};
+	bool used = l->s->projection_turned;
+	invar_status st;
 
 	if (!v->projected)
 		return INVAR_OK;
-	if (l->s->projection_turned)
-		return take(l, "", l->s->projection, "", 2, as_used, v->projection);
-	return take_turned(l, "", l->s->projection, "", 2, turned, v->projected, v->projection);
+	st = take(l, "", l->s->projection, "", 2, used ? as_used : turned, l->stored);
+	if (st == INVAR_OK && used)
+		inv_panels_fill(&v->projection, l->stored, v->projected);
+	else if (st == INVAR_OK)
+		inv_panels_fill_turned(&v->kernels, &v->projection, l->stored, v->width);
+	return st;
 }
 
 static size_t largest_matrix(const inv_vit *v)
@@ -633,9 +647,10 @@ static invar_status take_all(loader *l)
 	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
 		return st;
 	place_tensors(v);
-	if (!(l->stored = inv_alloc(largest_matrix(v) * sizeof *l->stored)))
+	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
 		                inv_parameters_path(l->p));
+	l->gamma = l->stored + largest_matrix(v);
 	if ((st = take_patches(l)) != INVAR_OK || (st = take_tokens(l)) != INVAR_OK)
 		return st;
 	if (v->pre_norm)

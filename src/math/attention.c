@@ -3,18 +3,36 @@
 
 #include <math.h>
 
-#include "math/matmul.h"
+#include "math/panels.h"
 
-enum { QUERIES = 64 }; /* of a block: its scores stay in the second cache */
+enum { QUERIES = 96 }; /* of a block: its scores stay in the second cache */
 
 static double scale_of(const inv_attention *a)
 {
 	return 1 / sqrt((double)a->width);
 }
 
-size_t inv_attention_room(const inv_attention *a)
+typedef struct spaces {
+	inv_panels keys, values; /* K' [width, tokens] and V [tokens, width] of a head */
+	float *scores;           /* [QUERIES, tokens] */
+	float *product;          /* what products need */
+} spaces;
+
+static spaces cut_room(const inv_attention *a, float *room)
 {
-	return QUERIES * a->tokens;
+	uint64_t keys = inv_panels_floats(a->width, a->tokens);
+	uint64_t values = inv_panels_floats(a->tokens, a->width);
+
+	return (spaces){.keys = inv_panels_of(a->width, a->tokens, room),
+	                .values = inv_panels_of(a->tokens, a->width, room + keys),
+	                .product = room + keys + values,
+	                .scores = room + keys + values + inv_panels_room()};
+}
+
+uint64_t inv_attention_room(const inv_attention *a)
+{
+	return inv_panels_floats(a->width, a->tokens) + inv_panels_floats(a->tokens, a->width) +
+	       inv_panels_room() + (uint64_t)QUERIES * a->tokens;
 }
 
 static void softmax_row(const inv_attention *a, float *scores)
@@ -27,33 +45,24 @@ static void softmax_row(const inv_attention *a, float *scores)
 		scores[j] *= share;
 }
 
-/* `rows` queries of one head. */
-static void attend(const inv_attention *a, size_t rows, const float *q, const float *k,
-                   const float *v, float *scores, float *out)
+void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
+                        const float *v, float *room, float *out)
 {
-	const inv_matmul_spec weigh = {
-		.m = rows, .n = a->tokens, .k = a->width, .transpose_b = true};
-	const inv_matmul_spec mix = {.m = rows, .n = a->width, .k = a->tokens};
+	const spaces s = cut_room(a, room);
+	size_t at = head * a->width, T = a->tokens;
 
-	inv_gemm_strided(a->ctx, &weigh, &(inv_strides){a->q_stride, a->kv_stride, a->tokens},
-	                 false, q, k, scores);
-	for (size_t i = 0; i < rows; i++)
-		softmax_row(a, scores + i * a->tokens);
-	inv_gemm_strided(a->ctx, &mix, &(inv_strides){a->tokens, a->kv_stride, a->out_stride},
-	                 false, scores, v, out);
-}
+	inv_panels_fill_turned(a->kernels, &s.keys, k + at, a->kv_stride);
+	inv_panels_fill(&s.values, v + at, a->kv_stride);
+	for (size_t i = 0; i < a->queries; i += QUERIES) {
+		size_t rows = a->queries - i < QUERIES ? a->queries - i : QUERIES;
 
-void inv_attention_run(const inv_attention *a, const float *q, const float *k,
-                       const float *v, float *room, float *out)
-{
-	for (size_t h = 0; h < a->heads; h++)
-		for (size_t i = 0; i < a->queries; i += QUERIES) {
-			size_t rows = a->queries - i < QUERIES ? a->queries - i : QUERIES;
-			size_t at = h * a->width;
-
-			attend(a, rows, q + i * a->q_stride + at, k + at, v + at, room,
-			       out + i * a->out_stride + at);
-		}
+		inv_panels_multiply(a->kernels, &s.keys, rows, q + i * a->q_stride + at,
+		                    a->q_stride, false, s.scores, T, s.product);
+		for (size_t row = 0; row < rows; row++)
+			softmax_row(a, s.scores + row * T);
+		inv_panels_multiply(a->kernels, &s.values, rows, s.scores, T, false,
+		                    out + i * a->out_stride + at, a->out_stride, s.product);
+	}
 }
 
 static void attend_ref(const inv_attention *a, const float *q, const float *k,

@@ -1,31 +1,29 @@
 /*
- * attention.h - softmax(scale Q K') V for every head of one image, without n^2 copies.
+ * attention.h - softmax(scale Q K') V of the heads of one image, without n^2 copies.
  *
  * Scores of one head are computed for a block of queries at a time and stay in the cache
- * until they have weighed the values. Sums over keys are whole, so neither the block nor
- * anything else but the shape changes a bit.
+ * until they have weighed the values. Sums are those of panels.h, so that neither the
+ * block nor the other queries change a bit.
  */
 #ifndef INV_ATTENTION_H
 #define INV_ATTENTION_H
 
-#include "base/context.h"
 #include "math/kernels.h"
 
 /* Head h of a token's q, k and v stands at columns [h width, (h + 1) width). */
 typedef struct inv_attention {
-	const invar_context *ctx;
 	const struct inv_kernels *kernels;
 	size_t queries; /* the first of the tokens; their output alone is computed */
 	size_t tokens, heads, width;
 	size_t q_stride, kv_stride, out_stride; /* floats from token to token */
 } inv_attention;
 
-/* Floats of working space that a run needs. */
-size_t inv_attention_room(const inv_attention *a);
-void inv_attention_run(const inv_attention *a, const float *q, const float *k,
-                       const float *v, float *room, float *out);
+/* Floats of working space that a head needs. */
+uint64_t inv_attention_room(const inv_attention *a);
+void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
+                        const float *v, float *room, float *out);
 
-/* The definition, in double. */
+/* The definition, of all heads, in double. */
 void inv_attention_ref(const inv_attention *a, const float *q, const float *k,
                        const float *v, double *scores /* [tokens] */, float *out);
 

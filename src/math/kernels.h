@@ -18,6 +18,7 @@
 /* INV_PAIR_SUM: coordinates that are summed in one go, so that rounding stays small. */
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
+enum { INV_STRIP_ROWS = 6, INV_PANEL_COLS = 16 };
 
 typedef struct inv_adamw_rates {
 	float keep; /* 1 - lr * weight_decay */
@@ -65,6 +66,16 @@ typedef struct inv_layer_norm {
 	float eps;
 	const float *then;
 } inv_layer_norm;
+
+/* Rows of C for one panel of W, see panels.h. */
+typedef struct inv_panel_product {
+	const float *strips;     /* of A, as pack_strips lays them out */
+	const float *panel;      /* [k][INV_PANEL_COLS] */
+	size_t rows, k, columns; /* columns <= INV_PANEL_COLS */
+	bool add;
+	float *c;
+	size_t stride; /* floats from row to row of c */
+} inv_panel_product;
 
 struct inv_kernels {
 	/* True where all are finite. */
@@ -192,6 +203,15 @@ struct inv_kernels {
 	/* x = gelu(x + bias): t Phi(t), off by 1e-7 |t| at most; x sigmoid(1.702 x). */
 	void (*bias_gelu)(const float *bias, size_t rows, size_t width, float *x);
 	void (*bias_quick_gelu)(const float *bias, size_t rows, size_t width, float *x);
+
+	/*
+	 * strips [rows / STRIP_ROWS, rounded up][k][STRIP_ROWS] = a [rows, k]; may write two
+	 * floats more.
+	 */
+	void (*pack_strips)(const float *a, size_t stride, size_t rows, size_t k,
+	                    float *strips);
+	/* c (+)= strips panel; the order of each sum follows from k alone. */
+	void (*panel_product)(const inv_panel_product *p);
 };
 
 /* cpu: the context's INV_CPU_* flags. */
@@ -203,5 +223,7 @@ void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);
 void inv_kernels_tokens_avx2(struct inv_kernels *k);
+void inv_kernels_panels_ref(struct inv_kernels *k);
+void inv_kernels_panels_avx2(struct inv_kernels *k);
 
 #endif

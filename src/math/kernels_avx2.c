@@ -11,6 +11,7 @@
 
 #include "math/exp_avx2.h"
 #include "math/kernels.h"
+#include "math/turn_avx2.h"
 
 enum { LANES = 8 };
 
@@ -163,33 +164,6 @@ static void adamw_avx2(const inv_adamw_rates *r, const float *grad, size_t count
 		adamw_one(r, grad[i], p + i, m + i, v + i);
 }
 
-/* Eight rows of eight: pairs, then quads, then halves swap. */
-static inline void turn_block(__m256 r[LANES])
-{
-	__m256 t[LANES];
-
-#pragma GCC unroll 4
-	for (int i = 0; i < LANES; i += 2) {
-		t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-		t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-	}
-#pragma GCC unroll 2
-	for (int i = 0; i < LANES; i += 4) {
-		r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-		r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-		r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-		r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-	}
-#pragma GCC unroll 4
-	for (int i = 0; i < 4; i++) {
-		t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
-		t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
-	}
-#pragma GCC unroll 8
-	for (int i = 0; i < LANES; i++)
-		r[i] = t[i];
-}
-
 static void turn_eight(const float *const points[LANES], size_t k, float *packed)
 {
 	__m256 r[LANES];
@@ -197,7 +171,7 @@ static void turn_eight(const float *const points[LANES], size_t k, float *packed
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		r[i] = _mm256_loadu_ps(points[i] + k);
-	turn_block(r);
+	inv_turn_block(r);
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		_mm256_storeu_ps(packed + (k + (size_t)i) * INV_PAIR_COLS, r[i]);
@@ -626,7 +600,7 @@ static void turn_avx2(const float *x, size_t rows, size_t cols, size_t x_stride,
 			__m256 r[LANES];
 
 			load_block(x + i * x_stride + j, x_stride, r);
-			turn_block(r);
+			inv_turn_block(r);
 			store_block(r, out_stride, out + j * out_stride + i);
 		}
 	for (size_t i = 0; i < rows; i++)
@@ -642,13 +616,13 @@ static inline void mirror_block(const float *row_scale, const float *col_scale,
 
 	load_block(x, stride, r);
 	load_block(y, stride, s);
-	turn_block(s);
+	inv_turn_block(s);
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		s[i] = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(row_scale[i]), r[i]),
 		                     _mm256_mul_ps(by_col, s[i]));
 	store_block(s, stride, x);
-	turn_block(s);
+	inv_turn_block(s);
 	store_block(s, stride, y);
 }
 

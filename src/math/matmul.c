@@ -248,22 +248,6 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a
 		inv_matmul_ref(s, a, b, bias, c);
 }
 
-void inv_gemm_strided(const invar_context *ctx, const inv_matmul_spec *s,
-                      const inv_strides *apart, bool add, const float *a, const float *b,
-                      float *c)
-{
-	if (!ctx->cpu) {
-		inv_gemm_strided_ref(s, apart, add, a, b, c);
-		return;
-	}
-	if (s->k < SHORT_SUM && inv_onednn_usable() && inv_onednn_gemm(s, apart, add, a, b, c))
-		return;
-	inv_openblas_on_one_thread();
-	cblas_sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
-	            s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k,
-	            1, a, (int)apart->a, b, (int)apart->b, add ? 1 : 0, c, (int)apart->c);
-}
-
 void inv_matmul_version(char *text, size_t bytes)
 {
 	int major, minor, patch;

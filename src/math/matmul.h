@@ -53,18 +53,6 @@ void inv_matmul_free(inv_matmul *p);
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float *a,
               const float *b, const float *bias, float *c);
 
-/* Floats from row to row of each matrix as it is stored. */
-typedef struct inv_strides {
-	size_t a, b, c;
-} inv_strides;
-
-/* The same on parts of matrices, without bias and ReLU; C += where add is true. */
-void inv_gemm_strided(const invar_context *ctx, const inv_matmul_spec *spec,
-                      const inv_strides *apart, bool add, const float *a, const float *b,
-                      float *c);
-void inv_gemm_strided_ref(const inv_matmul_spec *spec, const inv_strides *apart, bool add,
-                          const float *a, const float *b, float *c);
-
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 

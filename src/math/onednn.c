@@ -166,19 +166,6 @@ invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
 	return code == dnnl_success ? INVAR_OK : inv_onednn_fail(code, "run a matrix product");
 }
 
-bool inv_onednn_gemm(const inv_matmul_spec *s, const inv_strides *apart, bool add,
-                     const float *a, const float *b, float *c)
-{
-	int before = inv_onednn_one_thread();
-	dnnl_status_t code =
-		dnnl_sgemm(s->transpose_a ? 'T' : 'N', s->transpose_b ? 'T' : 'N', (dnnl_dim_t)s->m,
-	               (dnnl_dim_t)s->n, (dnnl_dim_t)s->k, 1, a, (dnnl_dim_t)apart->a, b,
-	               (dnnl_dim_t)apart->b, add ? 1 : 0, c, (dnnl_dim_t)apart->c);
-
-	inv_onednn_put_back(before);
-	return code == dnnl_success;
-}
-
 void inv_onednn_version(int *major, int *minor, int *patch)
 {
 	const dnnl_version_t *v = dnnl_version();

@@ -17,10 +17,6 @@ invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
                             const float *bias, float *c);
 void inv_onednn_free(inv_onednn *p);
 
-/* C (+)= op(A) op(B) at once, on the calling thread; false: nothing was done. */
-bool inv_onednn_gemm(const inv_matmul_spec *s, const inv_strides *apart, bool add,
-                     const float *a, const float *b, float *c);
-
 void inv_onednn_version(int *major, int *minor, int *patch);
 
 #endif

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/context.h"
 #include "base/rng.h"
 #include "math/attention.h"
-#include "math/matmul.h"
 
 enum { ROWS = 5, WIDE = 70, STRIDE = 77 };
 
@@ -169,8 +169,7 @@ static void check_attention(invar_context *ctx, size_t queries, size_t tokens, s
 	static double scores[MOST];
 	struct inv_kernels k;
 	size_t d = HEADS * width;
-	const inv_attention a = {.ctx = ctx,
-	                         .kernels = &k,
+	const inv_attention a = {.kernels = &k,
 	                         .queries = queries,
 	                         .tokens = tokens,
 	                         .heads = HEADS,
@@ -184,7 +183,8 @@ static void check_attention(invar_context *ctx, size_t queries, size_t tokens, s
 	fill(qkv, tokens * 3 * d, (uint32_t)(300 + tokens), 0.7f);
 	memset(got, 0, sizeof got);
 	memset(want, 0, sizeof want);
-	inv_attention_run(&a, qkv, qkv + d, qkv + 2 * d, room, got);
+	for (size_t h = 0; h < HEADS; h++)
+		inv_attention_head(&a, h, qkv, qkv + d, qkv + 2 * d, room, got);
 	inv_attention_ref(&a, qkv, qkv + d, qkv + 2 * d, scores, want);
 	assert_near(got, want, sizeof got / sizeof *got, 5e-6);
 }
@@ -206,33 +206,6 @@ static void attention_is_right(void **state)
 	invar_context_free(ctx);
 }
 
-/* ---- Products of parts of matrices ------------------------------------------------ */
-
-static void parts_of_matrices_are_multiplied(void **state)
-{
-	static float a[40 * 600], b[600 * 50], c[40 * 60], want[40 * 60];
-	static const size_t sums[] = {1, 7, 192, 511, 512, 590};
-	invar_context *ctx;
-
-	(void)state;
-	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	fill(a, 40 * 600, 6, 0.3f);
-	fill(b, 600 * 50, 7, 0.3f);
-	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-		for (int way = 0; way < 4; way++) {
-			const inv_matmul_spec spec = {
-				.m = 37, .n = 43, .k = sums[i], .transpose_b = way & 1};
-			const inv_strides apart = {600, way & 1 ? sums[i] : 50, 60};
-
-			fill(c, 40 * 60, 8, 1);
-			memcpy(want, c, sizeof c);
-			inv_gemm_strided(ctx, &spec, &apart, way & 2, a, b, c);
-			inv_gemm_strided_ref(&spec, &apart, way & 2, a, b, want);
-			assert_near(c, want, 40 * 60, 1e-5);
-		}
-	invar_context_free(ctx);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,7 +217,6 @@ int main(void)
 		cmocka_unit_test(activations_take_biases_by_row),
 		cmocka_unit_test(a_nan_stays_one),
 		cmocka_unit_test(attention_is_right),
-		cmocka_unit_test(parts_of_matrices_are_multiplied),
 	};
 	invar_context *ctx;
 

@@ -1,0 +1,126 @@
+/*
+ * panels.c - see panels.h.
+ *
+ * Sums are cut into parts of at most MOST_SUM terms, so that a panel's part stays in the
+ * first cache while rows pass by; rows into parts of at most MOST_ROWS, which stay in the
+ * second cache as strips while panels pass by. The cut of the sum follows from k alone.
+ */
+#include "math/panels.h"
+
+#include <string.h>
+
+#include "base/threads.h"
+
+enum { MOST_SUM = 384, MOST_ROWS = 192, SLACK = 16 };
+
+uint64_t inv_panels_floats(size_t k, size_t n)
+{
+	return (uint64_t)inv_blocks(n, INV_PANEL_COLS) * INV_PANEL_COLS * k;
+}
+
+size_t inv_panels_room(void)
+{
+	return MOST_SUM * MOST_ROWS + SLACK; /* pack_strips may write a little further */
+}
+
+/* The size of parts of about the same size, each a multiple of `step` but the last. */
+static size_t even_part(size_t whole, size_t most, size_t step)
+{
+	size_t parts = inv_blocks(whole, most);
+
+	return parts ? inv_blocks(inv_blocks(whole, parts), step) * step : step;
+}
+
+inv_panels inv_panels_of(size_t k, size_t n, float *at)
+{
+	return (inv_panels){
+		.k = k, .n = n, .wide = inv_blocks(n, INV_PANEL_COLS) * INV_PANEL_COLS, .at = at};
+}
+
+inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n)
+{
+	inv_panels part = *w;
+
+	part.n = n;
+	part.first += first;
+	return part;
+}
+
+static size_t columns_at(const inv_panels *w, size_t first)
+{
+	return w->n - first < INV_PANEL_COLS ? w->n - first : INV_PANEL_COLS;
+}
+
+/* Rows [l, l + count) of W, columns from j on. */
+static float *panel_at(const inv_panels *w, size_t l, size_t count, size_t j)
+{
+	return w->at + l * w->wide + (w->first + j) * count;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static void fill_panel(const float *x, size_t stride, size_t rows, size_t columns,
+                       float *panel)
+{
+	for (size_t l = 0; l < rows; l++, panel += INV_PANEL_COLS) {
+		memcpy(panel, x + l * stride, columns * sizeof *panel);
+		memset(panel + columns, 0, (INV_PANEL_COLS - columns) * sizeof *panel);
+	}
+}
+
+void inv_panels_fill(const inv_panels *w, const float *x, size_t stride)
+{
+	size_t sum = even_part(w->k, MOST_SUM, 1);
+
+	for (size_t l = 0; l < w->k; l += sum)
+		for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
+			size_t rows = least(sum, w->k - l);
+
+			fill_panel(x + l * stride + j, stride, rows, columns_at(w, j),
+			           panel_at(w, l, rows, j));
+		}
+}
+
+void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
+                            const float *x, size_t stride)
+{
+	size_t sum = even_part(w->k, MOST_SUM, 1);
+
+	for (size_t l = 0; l < w->k; l += sum)
+		for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
+			size_t rows = least(sum, w->k - l), columns = columns_at(w, j);
+			float *panel = panel_at(w, l, rows, j);
+
+			if (columns < INV_PANEL_COLS)
+				memset(panel, 0, rows * INV_PANEL_COLS * sizeof *panel);
+			kernels->turn(x + j * stride + l, columns, rows, stride, INV_PANEL_COLS, panel);
+		}
+}
+
+void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
+                         size_t rows, const float *a, size_t a_stride, bool add, float *c,
+                         size_t c_stride, float *room)
+{
+	size_t sum = even_part(w->k, MOST_SUM, 1);
+	size_t height = even_part(rows, MOST_ROWS, INV_STRIP_ROWS);
+
+	for (size_t i = 0; i < rows; i += height)
+		for (size_t l = 0; l < w->k; l += sum) {
+			inv_panel_product p = {.strips = room,
+			                       .rows = least(height, rows - i),
+			                       .k = least(sum, w->k - l),
+			                       .add = add || l > 0,
+			                       .stride = c_stride};
+
+			kernels->pack_strips(a + i * a_stride + l, a_stride, p.rows, p.k, room);
+			for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
+				p.panel = panel_at(w, l, p.k, j);
+				p.columns = columns_at(w, j);
+				p.c = c + i * c_stride + j;
+				kernels->panel_product(&p);
+			}
+		}
+}

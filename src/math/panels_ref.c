@@ -1,0 +1,36 @@
+/* panels_ref.c - products of strips and panels, in plain C. */
+#include "math/kernels.h"
+
+static void pack_strips_ref(const float *a, size_t stride, size_t rows, size_t k,
+                            float *strips)
+{
+	for (size_t i = 0; i < rows; i++) {
+		float *strip = strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * k;
+
+		for (size_t l = 0; l < k; l++)
+			strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] = a[i * stride + l];
+	}
+}
+
+static void panel_product_ref(const inv_panel_product *p)
+{
+	for (size_t i = 0; i < p->rows; i++) {
+		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
+
+		for (size_t j = 0; j < p->columns; j++) {
+			float *c = p->c + i * p->stride + j;
+			double sum = 0;
+
+			for (size_t l = 0; l < p->k; l++)
+				sum += (double)strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] *
+				       p->panel[l * INV_PANEL_COLS + j];
+			*c = (float)(p->add ? *c + sum : sum);
+		}
+	}
+}
+
+void inv_kernels_panels_ref(struct inv_kernels *k)
+{
+	k->pack_strips = pack_strips_ref;
+	k->panel_product = panel_product_ref;
+}

@@ -1,0 +1,142 @@
+/* test_panels.c - products with panels against the definition, and what changes no bit. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "base/rng.h"
+#include "math/panels.h"
+
+enum { ROWS = 200, COLS = 70, SUM = 800, STRIDE = 90 };
+
+static struct inv_kernels plain, fast;
+static float a[ROWS * SUM], w[SUM * STRIDE], c[ROWS * STRIDE], other[ROWS * STRIDE];
+static float *panels, *room;
+
+static void fill(float *x, size_t count, uint32_t index)
+{
+	inv_stream s = inv_stream_of(9, "panels", 0);
+
+	inv_fill_normal(&s, index, x, count);
+}
+
+/* Floats behind the result must stay; a sum of k terms is off by some ulps of its size. */
+static void check_product(size_t rows, size_t n, size_t k, size_t stride, bool add)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < stride; j++) {
+			double sum = add ? other[i * stride + j] : 0, size = fabs(sum) + 1;
+			double got = c[i * stride + j];
+
+			for (size_t l = 0; l < k && j < n; l++) {
+				sum += (double)a[i * SUM + l] * w[l * STRIDE + j];
+				size += fabs((double)a[i * SUM + l] * w[l * STRIDE + j]);
+			}
+			if (j >= n ? got != other[i * stride + j] : !(fabs(got - sum) <= 1e-6 * size))
+				fail_msg("%zu x %zu x %zu: [%zu, %zu] is %g, not %g", rows, n, k, i, j, got,
+				         sum);
+		}
+}
+
+static void check_shape(const struct inv_kernels *kernels, size_t rows, size_t n, size_t k,
+                        bool turned)
+{
+	static float x[SUM * STRIDE];
+	const inv_panels p = inv_panels_of(k, n, panels);
+
+	assert_true(inv_panels_floats(k, n) <= SUM * STRIDE);
+	memset(panels, 0xff, SUM * STRIDE * sizeof *panels); /* NaN, where nothing is written */
+	if (turned) {
+		for (size_t l = 0; l < k; l++)
+			for (size_t j = 0; j < n; j++)
+				x[j * (k + 3) + l] = w[l * STRIDE + j];
+		inv_panels_fill_turned(kernels, &p, x, k + 3);
+	} else {
+		inv_panels_fill(&p, w, STRIDE);
+	}
+	for (int add = 0; add < 2; add++) {
+		memcpy(c, other, sizeof c);
+		inv_panels_multiply(kernels, &p, rows, a, SUM, add, c, STRIDE, room);
+		check_product(rows, n, k, STRIDE, add);
+	}
+}
+
+static void products_are_right(void **state)
+{
+	static const size_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 13, 200};
+	static const size_t columns[] = {1, 8, 15, 16, 17, 33, 48};
+	static const size_t sums[] = {1, 7, 8, 64, 383};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t j = 0; j < sizeof columns / sizeof *columns; j++)
+			for (size_t l = 0; l < sizeof sums / sizeof *sums; l++) {
+				check_shape(&fast, rows[i], columns[j], sums[l], (i + j + l) % 2);
+				check_shape(&plain, rows[i], columns[j], sums[l], (i + j + l) % 2);
+			}
+}
+
+static void long_sums_are_right(void **state)
+{
+	static const size_t sums[] = {384, 385, 768, 769, 800};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+		for (int turned = 0; turned < 2; turned++) {
+			check_shape(&fast, 11, 37, sums[i], turned);
+			check_shape(&plain, 11, 37, sums[i], turned);
+		}
+}
+
+/* Any cut of the rows, and any panels left out, give the bits of the whole. */
+static void cuts_change_no_bit(void **state)
+{
+	const inv_panels p = inv_panels_of(SUM, COLS, panels);
+	const inv_panels part = inv_panels_columns(&p, 32, COLS - 32);
+
+	(void)state;
+	inv_panels_fill(&p, w, STRIDE);
+	inv_panels_multiply(&fast, &p, ROWS, a, SUM, false, c, STRIDE, room);
+	for (size_t step = 1; step < ROWS; step += 1 + step / 2) {
+		float cut[ROWS * STRIDE] = {0};
+
+		for (size_t i = 0; i < ROWS; i += step) {
+			size_t rows = ROWS - i < step ? ROWS - i : step;
+
+			inv_panels_multiply(&fast, &part, rows, a + i * SUM, SUM, false,
+			                    cut + i * STRIDE + 32, STRIDE, room);
+		}
+		for (size_t i = 0; i < ROWS; i++)
+			assert_memory_equal(cut + i * STRIDE + 32, c + i * STRIDE + 32,
+			                    (COLS - 32) * sizeof *c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(products_are_right),
+		cmocka_unit_test(long_sums_are_right),
+		cmocka_unit_test(cuts_change_no_bit),
+	};
+	invar_context *ctx;
+	int failed;
+
+	if (invar_context_new(1, NULL, &ctx) != INVAR_OK)
+		return 1;
+	inv_kernels_init(&plain, 0);
+	inv_kernels_init(&fast, ctx->cpu);
+	invar_context_free(ctx);
+	fill(a, ROWS * SUM, 1);
+	fill(w, SUM * STRIDE, 2);
+	fill(other, ROWS * STRIDE, 3);
+	/* Of their very sizes, so that a sanitizer sees what is behind them. */
+	panels = malloc(SUM * STRIDE * sizeof *panels);
+	room = malloc(inv_panels_room() * sizeof *room);
+	failed = panels && room ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+	free(panels);
+	free(room);
+	return failed;
+}
