@@ -58,12 +58,31 @@ static void take_options(const inv_run *r)
 	}
 }
 
+/* The same for a training on images, whose encoder it recalls as well. */
+static void recall_images(const char *folder)
+{
+	const char *weights = NULL;
+	invar_dataset_opts dataset;
+	invar_encoder_opts encoder;
+	invar_encode_opts how;
+	invar_recalled *r;
+
+	invar_dataset_defaults(&dataset);
+	invar_encoder_defaults(&encoder);
+	invar_encode_defaults(&how);
+	if (invar_train_images_recall(NULL, folder, NULL, &weights, &dataset, &encoder, &how,
+	                              &r) == INVAR_OK)
+		require(!weights || strlen(weights) < SIZE_MAX);
+	invar_recalled_free(r);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *folder = memory_folder();
 	inv_run *r;
 
 	put_file("run.json", data, size);
+	recall_images(folder);
 	if (inv_run_open(folder, INV_RUN_RESUME, &r) == INVAR_OK) {
 		take_options(r);
 		require(inv_run_save(r) == INVAR_OK);

@@ -39,6 +39,8 @@ static const invar_field own_table[] = {
 	{"output", INVAR_FIELD_TEXT, offsetof(models_values, output), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "FILE", "Pull",
      "file to write; the name under which it is published if not given"},
+	{"most", INVAR_FIELD_NUMBER, offsetof(models_values, most), 1e-3, 1e6, 0, NULL, "GB",
+     "Pull", "a larger file is refused; that of a name is as large as the list says"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -50,7 +52,10 @@ static const inv_option_table tables[] = {
 
 static void defaults(void *values)
 {
-	invar_encoder_defaults(&((models_values *)values)->encoder);
+	models_values *v = values;
+
+	v->most = 20;
+	invar_encoder_defaults(&v->encoder);
 }
 
 /* ---- What is known ---------------------------------------------------------------- */
@@ -146,7 +151,7 @@ static const struct {
 	{"inspect", 1, inv_models_inspect, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
 	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
 	{"convert", 2, convert, "FILE OUT.safetensors", "key|"},
-	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|"},
+	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|most|"},
 };
 
 /* Of options, each of which ends with a bar. */

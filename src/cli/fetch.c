@@ -11,12 +11,20 @@
 #include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/term.h"
 
-enum { CONNECT_SECONDS = 30, SILENT_SECONDS = 60, REDIRECTIONS = 10, NOTHING_MORE = 416 };
+enum {
+	CONNECT_SECONDS = 30,
+	SILENT_SECONDS = 60,
+	REDIRECTIONS = 10,
+	WHOLE_FILE = 200, /* answers to a request for the rest of one */
+	NOTHING_MORE = 416,
+	LEFT_FREE = 16 /* a sixteenth of what is free on the disk stays so */
+};
 
 typedef struct transfer {
 	inv_session *s;
@@ -25,17 +33,31 @@ typedef struct transfer {
 	int fd;
 	uint64_t from;    /* bytes that were there before */
 	uint64_t written; /* and since */
+	uint64_t room;    /* for more on the disk */
+	bool too_large;   /* more would have come than it may have, or than there is room */
 	int write_error;  /* errno of a write that failed */
 	char reason[CURL_ERROR_SIZE];
 } transfer;
 
 /* ---- What libcurl calls ----------------------------------------------------------- */
 
+/* In a transfer that begins now, at most; get_all has begun anew where from > most. */
+static uint64_t bytes_to_come(const transfer *t)
+{
+	uint64_t rest = t->f->most - t->from;
+
+	return rest < t->room ? rest : t->room;
+}
+
 static size_t take_bytes(char *data, size_t one, size_t count, void *user)
 {
 	transfer *t = user;
 	size_t left = one * count;
 
+	if (left > bytes_to_come(t) - t->written) {
+		t->too_large = true;
+		return CURL_WRITEFUNC_ERROR;
+	}
 	while (left) {
 		ssize_t now = write(t->fd, data, left);
 
@@ -88,13 +110,32 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
+	/* Where the server tells the size, it is refused before a byte has come. */
+	bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_to_come(t));
 	return bad;
+}
+
+static invar_status refuse_large(transfer *t)
+{
+	const inv_fetch *f = t->f;
+
+	if (t->written)
+		unlink(t->part);
+	if (t->room < f->most - t->from)
+		return inv_fault(t->s, INVAR_E_IO,
+		                 "%s: more would come than there is room for on the disk of %s, "
+		                 "%" PRIu64 " MB; make room, or name another place with -o",
+		                 f->url, f->path, t->room >> 20);
+	return inv_fault(t->s, INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url,
+	                 f->most, f->advice);
 }
 
 static invar_status explain(transfer *t, CURLcode code, long answer)
 {
 	const char *url = t->f->url;
 
+	if (t->too_large || code == CURLE_FILESIZE_EXCEEDED)
+		return refuse_large(t);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return inv_fault(t->s, INVAR_E_CANCELLED,
 		                 "interrupted; what came is in %s, and the same command goes on",
@@ -124,11 +165,25 @@ static invar_status explain(transfer *t, CURLcode code, long answer)
 	                 *t->reason ? t->reason : curl_easy_strerror(code));
 }
 
+/* Where a disk does not tell, a write that fails will. */
+static uint64_t measure_room(int fd)
+{
+	struct statvfs disk;
+	uint64_t room;
+
+	if (fstatvfs(fd, &disk) != 0 || !disk.f_blocks)
+		return INT64_MAX;
+	room = (uint64_t)disk.f_bavail * disk.f_frsize;
+	return room - room / LEFT_FREE;
+}
+
 static invar_status start_over(transfer *t)
 {
-	t->from = t->written = 0;
-	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0)
+	t->from = t->written = t->f->resumed_from = 0;
+	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0) {
+		t->room = measure_room(t->fd);
 		return INVAR_OK;
+	}
 	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be emptied: %s", t->part,
 	                 strerror(errno));
 }
@@ -150,7 +205,8 @@ static invar_status perform(transfer *t, bool *no_rest)
 		return INVAR_OK;
 	if (t->from && !t->written &&
 	    (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
-	     answer == NOTHING_MORE)) {
+	     answer == NOTHING_MORE ||
+	     (code == CURLE_FILESIZE_EXCEEDED && answer == WHOLE_FILE))) {
 		*no_rest = true;
 		return INVAR_OK;
 	}
@@ -172,6 +228,7 @@ static invar_status open_part(transfer *t)
 	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: is not a regular file", t->part);
 	t->from = (uint64_t)info.st_size;
+	t->room = measure_room(t->fd);
 	return INVAR_OK;
 }
 
@@ -195,10 +252,12 @@ static invar_status get_all(transfer *t)
 
 	if (is_complete(t))
 		return INVAR_OK;
+	/* A part that is longer than the whole may be is of something else. */
+	if (t->from > t->f->most && (st = start_over(t)) != INVAR_OK)
+		return st;
 	t->f->resumed_from = t->from;
 	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)
 		return st;
-	t->f->resumed_from = 0;
 	inv_term_say(t->s->term, "%s: the server sends no rest; from the beginning", t->part);
 	if ((st = start_over(t)) == INVAR_OK)
 		st = perform(t, &no_rest);

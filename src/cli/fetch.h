@@ -9,6 +9,8 @@
  *      nothing more to send.
  *   3. A file whose SHA-256 is not the one expected is removed.
  *   4. http, https and file; a redirection may lead to http and https only.
+ *   5. No more comes than the file may have, nor than leaves some room on the disk; a
+ *      server that sends more is left, and what it sent is removed.
  */
 #ifndef INV_FETCH_H
 #define INV_FETCH_H
@@ -18,6 +20,8 @@
 typedef struct inv_fetch {
 	const char *url, *path;
 	const char *sha256; /* expected, perhaps its beginning alone; NULL: none */
+	uint64_t most;      /* bytes it may have */
+	const char *advice; /* for one that has more, behind a semicolon */
 	/* What came: */
 	uint64_t bytes, resumed_from;
 	char hex[65];

@@ -11,6 +11,8 @@
 #include "cli/options.h"
 #include "cli/term.h"
 
+static const double gigabyte = 1e9;
+
 static invar_status check_hash(inv_session *s, const char *hex)
 {
 	size_t digits = 0;
@@ -36,6 +38,12 @@ static invar_status choose_file(inv_session *s, const models_values *v, inv_fetc
 	if (!m)
 		m = inv_model_of_file(what);
 	f->sha256 = v->sha256 ? v->sha256 : m ? m->sha256 : NULL;
+	f->most = (uint64_t)(v->most * gigabyte);
+	f->advice = "if it should have, give --most GB";
+	if (m && m->bytes && !v->sha256) {
+		f->most = m->bytes;
+		f->advice = "those of the list have no more, so look at the address";
+	}
 	return inv_check_writable(s, f->path);
 }
 

@@ -91,6 +91,21 @@ expect 1 'but should be b627a593' resnet34-b627a593.pth --url "$base/weights.pth
 expect 0 "  dino_deitsmall8_pretrain.pth" dino_vits8 --url "$base/weights.pth"
 expect 2 'has no weights' pixels --url "$base/weights.pth"
 
+# A server that never ends, or promises too much, leaves nothing: not more than the list says,
+# than --most, than the disk has room for. A part that is too long is begun anew.
+expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/endless"
+expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/claims/2483857"
+expect 1 'has more than 1000000 bytes; if it should have, give --most' m.pth --url "$base/endless" --most 0.001
+expect 1 'has more than 20000000000 bytes' m.pth --url "$base/claims/20000000001"
+expect 1 'room for on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --most 1000000
+gone squeezenet1_1_caffe.f16.safetensors{,.part} m.pth m.pth.part
+head -c 2000000 /dev/zero > l.pth.part
+expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --most 0.001
+head -c 900000 /dev/urandom > served/large.pth
+head -c 200000 served/large.pth > k.pth.part
+expect 0 'sends no rest' k.pth --url "$base/whole/large.pth" --most 0.001
+expect 2 '--most' m.pth --url "$base/endless" --most 0
+
 # Addresses that lead nowhere.
 expect 1 '404, there is no such file' n.pth --url "$base/nowhere"
 expect 1 'cannot be fetched' n.pth --url http://127.0.0.1:1/weights.pth

@@ -5,6 +5,8 @@
 /cut/N/NAME     the same, but the connection ends after N bytes of the body
 /whole/NAME     the same, ranges ignored
 /to/WHERE       redirects to WHERE
+/endless        bytes without a length, until nobody takes them
+/claims/N       an answer that promises N bytes, of which none come
 """
 import http.server
 import os
@@ -20,6 +22,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if path == "endless" or path.startswith("claims/"):
+            self.promise(path)
+            return
         if path.startswith("cut/"):
             number, path = path[4:].split("/", 1)
             limit = int(number)
@@ -32,6 +37,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         self.send_data(data, limit, ranges)
+
+    def promise(self, path):
+        self.send_response(200)
+        if path != "endless":
+            self.send_header("Content-Length", path.split("/")[1])
+        self.end_headers()
+        self.close_connection = True
+        try:
+            while path == "endless":
+                self.wfile.write(bytes(65536))
+        except OSError:
+            pass
 
     def send_data(self, data, limit, ranges):
         wanted = self.headers.get("Range", "")
