@@ -46,6 +46,20 @@ static bool is_plain(uint32_t number)
 	       number != 0x2028 && number != 0x2029;
 }
 
+/* One byte of a line: as it is, \\ or \xHH; returns how many bytes that takes. */
+static size_t put_byte(unsigned char byte, bool plain, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char coded[] = {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+	size_t length = plain ? 1 : byte == '\\' ? 2 : 4;
+
+	if (out && plain)
+		*out = (char)byte;
+	else if (out)
+		memcpy(out, byte == '\\' ? "\\\\" : coded, length);
+	return length;
+}
+
 /* Writes the line without its end and returns its length; `out` NULL: the length alone. */
 static size_t escape(const char *name, char *out)
 {
@@ -55,17 +69,10 @@ static size_t escape(const char *name, char *out)
 	while (*at) {
 		uint32_t number;
 		size_t bytes = read_character(at, &number), taken = bytes ? bytes : 1;
-		bool plain = bytes && is_plain(number), slash = *at == '\\';
+		bool plain = bytes && is_plain(number);
 
-		for (size_t i = 0; i < taken; i++, at++) {
-			char coded[8];
-			size_t length = plain ? 1 : slash ? 2 : 4;
-
-			snprintf(coded, sizeof coded, plain ? "%c" : slash ? "\\%c" : "\\x%02x", *at);
-			if (out)
-				memcpy(out + fill, coded, length);
-			fill += length;
-		}
+		for (size_t i = 0; i < taken; i++)
+			fill += put_byte(*at++, plain, out ? out + fill : NULL);
 	}
 	if (out)
 		out[fill] = '\0';

@@ -1,9 +1,12 @@
 /* test_no_memory.c - opening and writing a bank, starved of memory at every allocation in
  * turn. */
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "bank/row_names.h"
 #include "bank/write.h"
+#include "base/memory.h"
 #include "failing.h"
 #include "support.h"
 
@@ -79,10 +82,47 @@ static void writing_survives(void **state)
 	json_decref(about);
 }
 
+/* names.txt of a folder of two images, written, compared and read. */
+static invar_status name_rows(void *user)
+{
+	const invar_dataset *d = user;
+	const inv_images *s = inv_dataset_split(d, "train");
+	char path[2048], **names = NULL;
+	invar_status st;
+
+	snprintf(path, sizeof path, "%s", test_path("names.txt"));
+	st = inv_row_names_save(path, d, s);
+	if (st == INVAR_OK)
+		st = inv_row_names_check(path, d, s);
+	if (st == INVAR_OK)
+		st = inv_row_names_parse("a\nb\\\\\n", 6, path, 2, &names);
+	assert_true((st == INVAR_OK) == (names != NULL));
+	inv_free(names);
+	return st;
+}
+
+static void naming_survives(void **state)
+{
+	char text[2100];
+	invar_dataset *d;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	mkdir(test_path("files"), 0777);
+	test_write(test_path("files/1.png"), "", 0); /* nobody looks into them */
+	test_write(test_path("files/2.png"), "", 0);
+	snprintf(text, sizeof text, "folder:%s", test_path("files"));
+	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
+	assert_true(test_each_allocation_fails(name_rows, d) >= 5);
+	invar_dataset_close(d);
+	invar_context_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(opening_survives),
-	                                   cmocka_unit_test(writing_survives)};
+	                                   cmocka_unit_test(writing_survives),
+	                                   cmocka_unit_test(naming_survives)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

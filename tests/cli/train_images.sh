@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# train_images.sh INVAR MAKE - fresh copies in every epoch: those of epoch 0 are the copies
+# train_images.sh INVAR MAKE WEIGHTS - fresh copies in every epoch: those of epoch 0 are the copies
 # of a bank; threads, interruptions and kills change no byte.
 set -eu
-invar=$(realpath "$1") make=$(realpath "$2")
+invar=$(realpath "$1") make=$(realpath "$2") weights=$(realpath "$3")
 export OMP_WAIT_POLICY=passive
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -75,6 +75,20 @@ rm again/adapter.safetensors again/checkpoint.safetensors
 "$invar" train "${again[@]}" -o again
 cmp few/adapter.safetensors again/adapter.safetensors
 
+# The encoder's weights and options too, from wherever the weights are now.
+cp "$weights" w.safetensors
+network=(--images folder:photos --weights w.safetensors --size 16 --augment rotation --bn-eps 1e-4 --stride 1x1 --limit 70)
+"$invar" train "${network[@]}" -o net "${short[@]}" --epochs 2 --samples 1
+cp -r net net2
+rm net2/adapter.safetensors net2/checkpoint.safetensors
+"$invar" train "${again[@]}" -o net2
+cmp net/adapter.safetensors net2/adapter.safetensors
+mv w.safetensors moved.safetensors
+! "$invar" train "${again[@]}" -o net2 2>error || fail "without its weights"
+grep -q w.safetensors error
+"$invar" train "${again[@]}" -o net2 --weights moved.safetensors
+grep -q '"weights": "moved.safetensors"' net2/run.json
+
 # What is refused, in one sentence.
 refuse()
 {
@@ -98,6 +112,7 @@ refuse 1 'its augment is rotation+noise:std=0.1 but noise was asked for' "${imag
 refuse 1 'its size is \[8, 8\] but \[9, 9\] was asked for' "${again[@]}" --size 9 -o whole
 refuse 1 'has 600 rows but 450 images were chosen' "${again[@]}" --holdout 0.25 -o whole
 refuse 1 'was begun with --hidden 64, so it cannot go on with 32' "${again[@]}" --hidden 32 -o whole
+refuse 1 'its bn-eps is 0.0001 but 0.001 was asked for' "${again[@]}" --weights moved.safetensors --bn-eps 1e-3 -o net
 refuse 1 'begun on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new
 cp -r whole older # as from before options of images were kept

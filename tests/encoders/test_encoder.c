@@ -92,6 +92,25 @@ static bool is_family(const char *name)
 	return false;
 }
 
+/* A run keeps them as if they had been given, and gives them when it goes on. */
+static void a_family_heeds_what_its_models_say(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < invar_model_count(); i++) {
+		const invar_model *m = invar_model_at(i);
+		size_t k = 0;
+
+		while (strcmp(inv_encoder_kinds[k]->family, m->family) != 0)
+			k++;
+		if (m->heads || m->eps > 0 || m->pos)
+			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_ATTENTION);
+		if (m->bn_eps > 0)
+			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_BATCH_NORMS);
+		if (m->stride)
+			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_BOTTLENECKS);
+	}
+}
+
 static void every_name_has_a_family_and_a_normalisation(void **state)
 {
 	(void)state;
@@ -142,6 +161,7 @@ int main(void)
 		cmocka_unit_test(names_are_found_and_mistyped_ones_refused),
 		cmocka_unit_test(options_that_say_nothing_are_refused),
 		cmocka_unit_test(every_encoder_is_listed),
+		cmocka_unit_test(a_family_heeds_what_its_models_say),
 		cmocka_unit_test(every_name_has_a_family_and_a_normalisation),
 		cmocka_unit_test(pixels_are_the_tensor),
 	};
