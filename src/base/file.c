@@ -379,6 +379,18 @@ invar_status inv_map_open(const char *path, inv_map *out)
 	return st;
 }
 
+void inv_map_let_go(const inv_map *m, const void *data, uint64_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGE_SIZE);
+	uintptr_t start = (uintptr_t)m->data, first = (uintptr_t)data;
+
+	if (!m->data || first < start || first - start > m->size ||
+	    bytes > m->size - (first - start))
+		return; /* not of this file */
+	bytes += first % page;
+	(void)madvise((void *)(first - first % page), bytes, MADV_DONTNEED);
+}
+
 void inv_map_close(inv_map *m)
 {
 	if (m->data)

@@ -48,6 +48,8 @@ typedef struct inv_map {
 } inv_map;
 
 invar_status inv_map_open(const char *path, inv_map *out);
+/* Pages that are done with need not stay in memory; their bytes can still be read. */
+void inv_map_let_go(const inv_map *m, const void *data, uint64_t bytes);
 void inv_map_close(inv_map *m);
 
 /* A whole small file as a string; refuses more than `most` bytes. Gives; inv_free. */

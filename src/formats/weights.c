@@ -210,10 +210,13 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s' is of type %s, which cannot be read as floats",
 		                w->path, of->name, of->type);
-	if (inv_is_dense(of->rank, of->shape, t->stride))
+	if (inv_is_dense(of->rank, of->shape, t->stride)) {
 		inv_widen(dtype, false, t->data, of->cells, out);
-	else
+		if (!w->borrowed)
+			inv_map_let_go(&w->map, t->data, of->cells * inv_dtype_size(dtype));
+	} else {
 		read_strided(t, dtype, out);
+	}
 	for (uint64_t i = 0; i < of->cells; i++)
 		if (!isfinite(out[i]))
 			return inv_fail(INVAR_E_NUMERIC,

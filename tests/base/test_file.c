@@ -182,6 +182,28 @@ static void a_map_shows_the_file_and_empty_files_map_to_nothing(void **state)
 	inv_map_close(&map);
 }
 
+static void what_is_let_go_can_be_read_again(void **state)
+{
+	enum { SIZE = 40000 };
+	unsigned char bytes[SIZE], elsewhere[16] = "not of the file";
+	inv_map map;
+
+	(void)state;
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (unsigned char)(i * 7);
+	assert_int_equal(inv_file_save(test_path("m"), bytes, SIZE), INVAR_OK);
+	assert_int_equal(inv_map_open(test_path("m"), &map), INVAR_OK);
+	assert_memory_equal(map.data, bytes, SIZE);
+	inv_map_let_go(&map, map.data + 5000, 30000);
+	inv_map_let_go(&map, map.data, SIZE);
+	inv_map_let_go(&map, map.data, SIZE + 1);
+	inv_map_let_go(&map, elsewhere, sizeof elsewhere);
+	assert_memory_equal(map.data, bytes, SIZE);
+	assert_string_equal((char *)elsewhere, "not of the file");
+	inv_map_close(&map);
+	inv_map_let_go(&map, NULL, 0);
+}
+
 static void only_regular_files_are_opened(void **state)
 {
 	inv_map map;
@@ -273,6 +295,7 @@ int main(void)
 		cmocka_unit_test(a_folder_is_not_overwritten),
 		cmocka_unit_test(places_that_cannot_be_written_are_named),
 		cmocka_unit_test(a_map_shows_the_file_and_empty_files_map_to_nothing),
+		cmocka_unit_test(what_is_let_go_can_be_read_again),
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(a_small_file_is_loaded_within_its_limit),
 		cmocka_unit_test(folders_are_made_once_and_files_are_not_folders),
