@@ -6,23 +6,13 @@
 # done already in OUT is not done again. INVAR names the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30}
-invar=${INVAR:-invar}
-mkdir -p "$out"
+. "$(dirname "$0")/common.sh"
 
-train() { # NAME OPTIONS…
-	local name=$1
-	shift
-	[ -e "$out/$name/adapter.safetensors" ] && return
-	local how=()
-	[ -e "$out/$name/run.json" ] && how=(--resume)
-	"$invar" train "$bank" -o "$out/$name" "$@" "${how[@]}"
-}
-
-train rigid --loss none --init rigid
-train ridge --loss none --init ridge
+train_once "$out/rigid" "$bank" --loss none --init rigid
+train_once "$out/ridge" "$bank" --loss none --init ridge
 for seed in 0 1 2; do
-	train "mawa-$seed" --epochs "$epochs" --seed "$seed"
-	train "residual-$seed" --residual --epochs "$epochs" --seed "$seed"
+	train_once "$out/mawa-$seed" "$bank" --epochs "$epochs" --seed "$seed"
+	train_once "$out/residual-$seed" "$bank" --residual --epochs "$epochs" --seed "$seed"
 done
 "$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} -o "$out/results.json"
 "$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} --only knn --k 1 --index clean \

@@ -11,19 +11,15 @@ set -eu
 out=$1 dataset=$2
 shift 2
 epochs=${EPOCHS:-30} seeds=${SEEDS:-3}
-invar=${INVAR:-invar}
+. "$(dirname "$0")/common.sh"
 runs=()
-mkdir -p "$out"
 
 train() { # NAME OPTIONS…
-	local name=$1
+	local name=$1 seed
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
-		local run=$out/$name-$seed how=()
-		runs+=("$run")
-		[ -e "$run/adapter.safetensors" ] && continue
-		[ -e "$run/run.json" ] && how=(--resume)
-		"$invar" train "$@" -o "$run" --epochs "$epochs" --seed "$seed" "${how[@]}"
+		runs+=("$out/$name-$seed")
+		train_once "$out/$name-$seed" --epochs "$epochs" --seed "$seed" "$@"
 	done
 }
 

@@ -12,23 +12,13 @@ set -eu
 out=$1 dataset=$2
 shift 2
 epochs=${EPOCHS:-30} split=${SPLIT:-test}
-invar=${INVAR:-invar}
-mkdir -p "$out"
-
-train() { # NAME OPTIONS…
-	local name=$1
-	shift
-	[ -e "$out/$name/adapter.safetensors" ] && return
-	local how=()
-	[ -e "$out/$name/run.json" ] && how=(--resume)
-	"$invar" train "$out/bank" -o "$out/$name" "$@" "${how[@]}"
-}
+. "$(dirname "$0")/common.sh"
 
 "$invar" encode "$dataset" -o "$out/bank" "$@"
-train ridge --loss none --init ridge
-train mawa --epochs "$epochs"
-train residual --epochs "$epochs" --residual --lr 1e-4
-train waco --epochs "$epochs" --loss waco
+train_once "$out/ridge" "$out/bank" --loss none --init ridge
+train_once "$out/mawa" "$out/bank" --epochs "$epochs"
+train_once "$out/residual" "$out/bank" --epochs "$epochs" --residual --lr 1e-4
+train_once "$out/waco" "$out/bank" --epochs "$epochs" --loss waco
 # What F itself loses, known before any training; then what the adapters do about it.
 "$invar" eval "$out/bank" --split "$split" --only collision -o "$out/collision.json"
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual,waco} --split "$split" \

@@ -8,19 +8,15 @@
 # the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30} seeds=${4:-3}
-invar=${INVAR:-invar}
+. "$(dirname "$0")/common.sh"
 runs=()
-mkdir -p "$out"
 
 train() { # NAME OPTIONS…
-	local name=$1
+	local name=$1 seed
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
-		local run=$out/$name-$seed how=()
-		runs+=("$run")
-		[ -e "$run/adapter.safetensors" ] && continue
-		[ -e "$run/run.json" ] && how=(--resume)
-		"$invar" train "$bank" -o "$run" --epochs "$epochs" --seed "$seed" "$@" "${how[@]}"
+		runs+=("$out/$name-$seed")
+		train_once "$out/$name-$seed" "$bank" --epochs "$epochs" --seed "$seed" "$@"
 	done
 }
 

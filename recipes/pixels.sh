@@ -14,9 +14,8 @@
 # is done already in OUT is not done again.
 set -eu
 dataset=$1 out=$2 epochs=${3:-20}
-invar=${INVAR:-invar}
 limit=${LIMIT:-10000} hidden=${HIDDEN:-4096} copies=${COPIES:-10}
-mkdir -p "$out"
+. "$(dirname "$0")/common.sh"
 
 "$invar" encode "$dataset" -o "$out/bank" --encoder pixels --limit "$limit" \
 	--augment rotation --copies "train=$copies,test=5"
@@ -26,11 +25,7 @@ mkdir -p "$out"
 train() { # NAME OPTIONS…
 	local name=$1
 	shift
-	[ -e "$out/$name/adapter.safetensors" ] && return
-	local how=()
-	[ -e "$out/$name/run.json" ] && how=(--resume)
-	"$invar" train "$out/bank" -o "$out/$name" --loss waco --width 64 --hidden "$hidden" \
-		--epochs "$epochs" "$@" "${how[@]}"
+	train_once "$out/$name" "$out/bank" --loss waco --width 64 --hidden "$hidden" --epochs "$epochs" "$@"
 }
 
 train id --samples 0

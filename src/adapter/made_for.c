@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-enum { SPELLED = 120, LISTED = 5 * SPELLED };
+enum { LISTED = 5 * INV_SPELLED };
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
@@ -27,18 +27,6 @@ char *inv_made_for_input(const invar_bank *bank)
 }
 
 /* ---- Comparing -------------------------------------------------------------------- */
-
-static const char *spell(const json_t *value, char out[SPELLED])
-{
-	const char *plain = json_string_value(value);
-	char *text = plain ? NULL : inv_json_text(value, 0);
-	const char *shown = plain ? plain : text ? text : "?";
-	int most = SPELLED - 4;
-
-	snprintf(out, SPELLED, "%.*s%s", most, shown, strlen(shown) > (size_t)most ? "…" : "");
-	inv_free(text);
-	return out;
-}
 
 static const char *metadata(const invar_adapter *e, const char *key)
 {
@@ -71,10 +59,10 @@ static void compare_encoders(const invar_adapter *e, const json_t *bank, const c
 static void append(char list[LISTED], const char *key, const json_t *value)
 {
 	size_t used = strlen(list);
-	char text[SPELLED];
+	char text[INV_SPELLED];
 
 	snprintf(list + used, LISTED - used, "%s%s %s", used ? ", " : "", key,
-	         spell(value, text));
+	         inv_json_spell(value, text));
 }
 
 /* What copies were made in does not matter here: E sees features of any image. */

@@ -17,7 +17,7 @@
 #include "formats/npy.h"
 #include "images/spec.h"
 
-enum { SPELLED = 120, MOST_COPIES = 100000 };
+enum { MOST_COPIES = 100000 };
 
 struct inv_bank_writer {
 	char *path;
@@ -128,18 +128,6 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 
 /* ---- What it says of itself ------------------------------------------------------- */
 
-static const char *spell(const json_t *value, char out[SPELLED])
-{
-	const char *plain = json_string_value(value);
-	char *text = plain ? NULL : inv_json_text(value, 0);
-	const char *shown = plain ? plain : text ? text : "?";
-	int most = SPELLED - 4;
-
-	snprintf(out, SPELLED, "%.*s%s", most, shown, strlen(shown) > (size_t)most ? "…" : "");
-	inv_free(text);
-	return out;
-}
-
 static bool is_null(const json_t *value)
 {
 	return !value || json_is_null(value);
@@ -154,15 +142,15 @@ static bool describes_copies(const char *key)
 static invar_status check_value(const char *path, const char *key, const json_t *theirs,
                                 const json_t *ours)
 {
-	char a[SPELLED], b[SPELLED];
+	char a[INV_SPELLED], b[INV_SPELLED];
 
 	if ((is_null(theirs) && is_null(ours)) || (theirs && ours && json_equal(theirs, ours)))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: its %s is %s but %s was asked for; give such features a bank of "
 	                "their own",
-	                path, key, is_null(theirs) ? "not known" : spell(theirs, a),
-	                is_null(ours) ? "none" : spell(ours, b));
+	                path, key, is_null(theirs) ? "not known" : inv_json_spell(theirs, a),
+	                is_null(ours) ? "none" : inv_json_spell(ours, b));
 }
 
 /* "rotation:degrees=-180..180" is "rotation"; ours is canonical. */

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -48,6 +49,19 @@ char *inv_json_text(const json_t *value, int indent)
 	if (text)
 		memcpy(text + bytes, indent ? "\n" : "", 2 - !indent);
 	return text;
+}
+
+const char *inv_json_spell(const json_t *value, char out[INV_SPELLED])
+{
+	const char *plain = json_string_value(value);
+	char *text = plain ? NULL : inv_json_text(value, 0);
+	const char *shown = plain ? plain : text ? text : "?";
+	int most = INV_SPELLED - 4;
+
+	snprintf(out, INV_SPELLED, "%.*s%s", most, shown,
+	         strlen(shown) > (size_t)most ? "…" : "");
+	inv_free(text);
+	return out;
 }
 
 invar_status inv_json_save(const char *path, const json_t *value)

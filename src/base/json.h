@@ -15,6 +15,10 @@ invar_status inv_json_load(const char *path, json_t **out);
  */
 char *inv_json_text(const json_t *value, int indent);
 
+/* A value as it is shown in a sentence: text without its quotes, shortened by "…". */
+enum { INV_SPELLED = 120 };
+const char *inv_json_spell(const json_t *value, char out[INV_SPELLED]);
+
 invar_status inv_json_save(const char *path, const json_t *value);
 
 /* A path as text: bytes that are not UTF-8 become '?', for JSON knows no others. */

@@ -90,9 +90,29 @@ static void numbers_that_json_does_not_know_become_null(void **state)
 	json_decref(inf);
 }
 
+static void values_are_shown_in_a_sentence(void **state)
+{
+	char out[INV_SPELLED], many[300];
+	json_t *text = json_string("rotation"), *pair = json_pack("[i, i]", 8, 9), *much;
+
+	(void)state;
+	memset(many, 'a', sizeof many - 1);
+	many[sizeof many - 1] = 0;
+	much = json_string(many);
+	assert_string_equal(inv_json_spell(text, out), "rotation");
+	assert_string_equal(inv_json_spell(pair, out), "[8, 9]");
+	inv_json_spell(much, out);
+	assert_int_equal(strlen(out), INV_SPELLED - 1);
+	assert_string_equal(out + INV_SPELLED - 1 - strlen("…"), "…");
+	json_decref(text);
+	json_decref(pair);
+	json_decref(much);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(values_are_shown_in_a_sentence),
 		cmocka_unit_test(only_objects_without_duplicate_keys_are_loaded),
 		cmocka_unit_test(very_deep_and_very_large_documents_are_refused),
 		cmocka_unit_test(text_is_stable_and_ends_in_a_newline_when_indented),
