@@ -384,29 +384,34 @@ static invar_status run_group(void *user, size_t group, unsigned thread)
 }
 
 /* Groups of about the same size, as many for each thread. */
-static void share_out(job *j, size_t threads)
+static size_t even_group(const job *j, size_t threads)
 {
-	size_t each = j->images / threads;
+	size_t each = j->images < threads ? 1 : j->images / threads;
 
-	if (each)
-		j->group = inv_blocks(each, inv_blocks(each, j->plan->group));
+	return inv_blocks(each, inv_blocks(each, j->plan->group));
 }
 
-/* Images that would leave a thread without work are computed by all of them together. */
+/* The last images, if they leave half of the threads or more without work. */
+static size_t left_over(const invar_encoder *e, size_t images)
+{
+	size_t rest = images % e->ctx->threads;
+
+	return e->kind->run_together && 2 * rest <= e->ctx->threads ? rest : 0;
+}
+
+/* Images that are left over are computed by all threads together. */
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
 	job j = {.x = nchw, .images = (size_t)shape[0], .out = out};
 	invar_status st = plan_for(e, shape);
-	size_t rest = e->kind->run_together ? j.images % e->ctx->threads : 0;
+	size_t rest = left_over(e, j.images);
 
 	if (st != INVAR_OK)
 		return st;
 	j.plan = e->last;
-	j.group = j.plan->group;
 	j.images -= rest;
-	if (e->kind->run_together)
-		share_out(&j, e->ctx->threads);
+	j.group = e->kind->run_together ? even_group(&j, e->ctx->threads) : j.plan->group;
 	st = inv_parallel_try(e->ctx, inv_blocks(j.images, j.group), run_group, &j);
 	for (size_t i = j.images; i < j.images + rest && st == INVAR_OK; i++)
 		st = e->kind->run_together(j.plan, image_of(&j, i), 1, out + i * j.plan->width);
