@@ -741,8 +741,8 @@ INVAR_API invar_status invar_encoder_sha256(invar_encoder *e, const char **hex);
 INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4],
                                            uint64_t *width);
 /*
- * Tensors [n, c, h, w] to features [n, width]. Images are computed in groups cut by
- * their place alone, so the number of threads changes no bit.
+ * Tensors [n, c, h, w] to features [n, width]. Neither the number of threads nor the
+ * other images of a call change a bit of an image's feature.
  */
 INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
                                          const uint64_t shape[4], float *out);

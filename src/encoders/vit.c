@@ -7,7 +7,7 @@
  *     x += out(attention(norm1 x)),  x += fc2(gelu(fc1(norm2 x)))
  *
  * Products that end in x are added to it by the product itself; their bias is added when
- * the norm before has read x. Layer scale is in the weights (vit_names.c). The last block
+ * the norm before has read x. Layer scale is in the weights (vit_load.c). The last block
  * computes the tokens that the feature reads: where that is the class token, its queries
  * and its MLP are those of one row an image.
  *

@@ -3,7 +3,8 @@
  *
  * One forward pass serves DINO, timm, DINOv2 (layer scale, registers), Hugging Face's
  * ViT and DINOv2, and CLIP's image side. vit_names.c knows what each of them calls its
- * tensors and reads them; vit.c runs them.
+ * tensors, vit_shape.c finds out which network they are and vit_load.c reads them; vit.c
+ * runs them.
  */
 #ifndef INV_VIT_H
 #define INV_VIT_H

@@ -1,0 +1,334 @@
+/* vit_load.c - the tensors of a vision transformer, and how it wants its images. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "encoders/vit_names.h"
+
+enum { MOST_CONSTANTS = 4 };
+
+/* Of what is taken from pixels and what divides them. */
+static const double most_constant = 1e6, least_std = 1e-9;
+
+/* ---- Tensors ---------------------------------------------------------------------- */
+
+static void place_panels(inv_arena *a, size_t in, size_t out, inv_panels *at)
+{
+	*at = inv_panels_of(in, out,
+	                    inv_arena_take(a, inv_panels_floats(in, out), sizeof(float)));
+}
+
+static void place_linear(inv_arena *a, size_t out, size_t in, inv_vit_linear *at)
+{
+	place_panels(a, in, out, &at->weight);
+	at->bias = inv_arena_take(a, out, sizeof(float));
+}
+
+static void place_norm(inv_arena *a, size_t width, inv_vit_norm *at)
+{
+	at->weight = inv_arena_take(a, width, sizeof(float));
+	at->bias = inv_arena_take(a, width, sizeof(float));
+}
+
+/* Twice: to add up, and to give out. */
+static void place_tensors(inv_vit *v)
+{
+	inv_arena *a = &v->memory;
+	size_t d = v->width;
+
+	v->class_token = inv_arena_take(a, d, sizeof(float));
+	v->register_tokens = inv_arena_take(a, (uint64_t)v->registers * d, sizeof(float));
+	v->positions = inv_arena_take(a, ((uint64_t)v->grid * v->grid + v->other_positions) * d,
+	                              sizeof(float));
+	place_linear(a, d, v->channels * v->patch * v->patch, &v->patches);
+	place_norm(a, d, &v->before);
+	place_norm(a, d, &v->after);
+	place_panels(a, d, v->projected, &v->projection);
+	v->blocks = inv_arena_take(a, v->depth, sizeof *v->blocks);
+	for (size_t i = 0; i < v->depth; i++) {
+		inv_vit_block none, *b = a->base ? &v->blocks[i] : &none;
+
+		place_norm(a, d, &b->norm1);
+		place_linear(a, 3 * d, d, &b->qkv);
+		place_linear(a, d, d, &b->out);
+		place_norm(a, d, &b->norm2);
+		place_linear(a, v->hidden, d, &b->fc1);
+		place_linear(a, d, v->hidden, &b->fc2);
+	}
+}
+
+static invar_status take(inv_vit_loader *l, const char *before, const char *part,
+                         const char *rest, unsigned rank, const uint64_t *shape, float *out)
+{
+	char name[2 * INV_PARAMETER_NAME];
+
+	snprintf(name, sizeof name, "%s%s%s", before, part, rest);
+	return inv_parameters_take(l->p, name, rank, shape, out);
+}
+
+static invar_status take_norm(inv_vit_loader *l, const char *before, const char *part,
+                              inv_vit_norm *at)
+{
+	uint64_t shape[1] = {l->v->width};
+	invar_status st = take(l, before, part, "weight", 1, shape, at->weight);
+
+	return st == INVAR_OK ? take(l, before, part, "bias", 1, shape, at->bias) : st;
+}
+
+static invar_status take_bias(inv_vit_loader *l, const char *part, size_t out,
+                              bool is_there, float *bias)
+{
+	uint64_t shape[1] = {out};
+
+	if (is_there)
+		return take(l, l->block, part, "bias", 1, shape, bias);
+	memset(bias, 0, out * sizeof *bias);
+	return INVAR_OK;
+}
+
+/* x + gamma (W h + b) is x + (gamma W) h + gamma b; W is in l->stored. */
+static invar_status scale_stored(inv_vit_loader *l, const char *part, inv_vit_linear at)
+{
+	uint64_t shape[1] = {at.weight.n};
+	invar_status st = take(l, l->block, part, "", 1, shape, l->gamma);
+
+	for (size_t o = 0; st == INVAR_OK && o < at.weight.n; o++) {
+		for (size_t i = 0; i < at.weight.k; i++)
+			l->stored[o * at.weight.k + i] *= l->gamma[o];
+		at.bias[o] *= l->gamma[o];
+	}
+	return st;
+}
+
+/* `scale` is the name of a layer scale that follows, or NULL. */
+static invar_status take_linear(inv_vit_loader *l, const char *part, const char *scale,
+                                inv_vit_linear at)
+{
+	uint64_t shape[2] = {at.weight.n, at.weight.k};
+	invar_status st = take(l, l->block, part, "weight", 2, shape, l->stored);
+
+	if (st == INVAR_OK)
+		st = take_bias(l, part, at.weight.n, true, at.bias);
+	if (st == INVAR_OK && scale && l->scales)
+		st = scale_stored(l, scale, at);
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, at.weight.k);
+	return st;
+}
+
+/* Queries, keys and values as one matrix, whether the file has them so or apart. */
+static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
+{
+	const inv_vit_scheme *s = l->s;
+	const char *const names[3] = {s->qkv ? s->qkv : s->query, s->key, s->value};
+	size_t d = l->v->width, parts = s->qkv ? 1 : 3, out = 3 * d / parts;
+	uint64_t shape[2] = {out, d};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < parts && st == INVAR_OK; i++) {
+		st = take(l, l->block, names[i], "weight", 2, shape, l->stored + i * out * d);
+		if (st == INVAR_OK)
+			st = take_bias(l, names[i], out, l->qkv_bias, at.bias + i * out);
+	}
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, d);
+	return st;
+}
+
+static invar_status take_block(inv_vit_loader *l, size_t i)
+{
+	const inv_vit_scheme *s = l->s;
+	inv_vit_block *b = &l->v->blocks[i];
+	invar_status st;
+
+	inv_vit_find_block(s, l->p, i, l->block);
+	if ((st = take_norm(l, l->block, s->norm1, &b->norm1)) != INVAR_OK ||
+	    (st = take_qkv(l, b->qkv)) != INVAR_OK ||
+	    (st = take_linear(l, s->out, s->scale1, b->out)) != INVAR_OK ||
+	    (st = take_norm(l, l->block, s->norm2, &b->norm2)) != INVAR_OK ||
+	    (st = take_linear(l, s->fc1, NULL, b->fc1)) != INVAR_OK)
+		return st;
+	return take_linear(l, s->fc2, s->scale2, b->fc2);
+}
+
+static invar_status take_patches(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	const uint64_t shape[4] = {v->width, v->channels, v->patch, v->patch};
+	invar_status st = take(l, "", l->s->patches, "weight", 4, shape, l->stored);
+
+	if (st == INVAR_OK)
+		inv_panels_fill_turned(&v->kernels, &v->patches.weight, l->stored,
+		                       v->patches.weight.k);
+	/* CLIP's have none, as a norm follows; others need theirs. */
+	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
+		memset(v->patches.bias, 0, v->width * sizeof *v->patches.bias);
+		return st;
+	}
+	return st == INVAR_OK ? take(l, "", l->s->patches, "bias", 1, shape, v->patches.bias)
+	                      : st;
+}
+
+static invar_status take_tokens(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	const uint64_t one[1] = {v->width}, some[2] = {v->registers, v->width};
+	const uint64_t all[2] = {(uint64_t)v->grid * v->grid + v->other_positions, v->width};
+	invar_status st = take(l, "", l->s->class_token, "", 1, one, v->class_token);
+	const char *registers = l->s->registers;
+
+	if (st == INVAR_OK)
+		st = take(l, "", l->s->positions, "", 2, all, v->positions);
+	if (st != INVAR_OK || !v->registers)
+		return st;
+	if (!inv_parameters_find(l->p, "%s", registers))
+		registers = "reg_token";
+	/* A single register is [1, 1, d], whose ones in front are nothing. */
+	return v->registers == 1 ? take(l, "", registers, "", 1, one, v->register_tokens)
+	                         : take(l, "", registers, "", 2, some, v->register_tokens);
+}
+
+static invar_status take_projection(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	const uint64_t as_used[2] = {v->width, v->projected};
+	const uint64_t turned[2] = {v->projected, v->width};
+	bool used = l->s->projection_turned;
+	invar_status st;
+
+	if (!v->projected)
+		return INVAR_OK;
+	st = take(l, "", l->s->projection, "", 2, used ? as_used : turned, l->stored);
+	if (st == INVAR_OK && used)
+		inv_panels_fill(&v->projection, l->stored, v->projected);
+	else if (st == INVAR_OK)
+		inv_panels_fill_turned(&v->kernels, &v->projection, l->stored, v->width);
+	return st;
+}
+
+static size_t largest_matrix(const inv_vit *v)
+{
+	size_t in = v->channels * v->patch * v->patch;
+
+	in = in < 3 * v->width ? 3 * v->width : in;
+	in = in < v->hidden ? v->hidden : in;
+	in = in < v->projected ? v->projected : in;
+	return in * v->width;
+}
+
+static invar_status take_all(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	invar_status st;
+
+	place_tensors(v);
+	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
+		return st;
+	place_tensors(v);
+	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
+		                inv_parameters_path(l->p));
+	l->gamma = l->stored + largest_matrix(v);
+	if ((st = take_patches(l)) != INVAR_OK || (st = take_tokens(l)) != INVAR_OK)
+		return st;
+	if (v->pre_norm)
+		st = take_norm(l, "", l->s->before, &v->before);
+	if (st == INVAR_OK)
+		st = take_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after);
+	for (size_t i = 0; i < v->depth && st == INVAR_OK; i++)
+		st = take_block(l, i);
+	if (st == INVAR_OK)
+		st = take_projection(l);
+	for (size_t i = 0; i < INV_VIT_LISTED && l->s->ignored[i]; i++)
+		inv_parameters_ignore(l->p, l->s->ignored[i]);
+	return st == INVAR_OK
+	           ? inv_parameters_finish(l->p, l->s->clip ? "CLIP" : "ViT", l->s->own)
+	           : st;
+}
+
+/* ---- What images it wants --------------------------------------------------------- */
+
+static size_t print_numbers(const json_t *list, char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < json_array_size(list) && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, "%s%.9g", i ? "," : "",
+		                         json_number_value(json_array_get(list, i)));
+	return used;
+}
+
+/* As many numbers as channels, above `low`. */
+static bool are_constants(const json_t *list, size_t channels, double low)
+{
+	bool fine = json_array_size(list) == channels && channels <= MOST_CONSTANTS;
+
+	for (size_t i = 0; fine && i < channels; i++) {
+		const json_t *one = json_array_get(list, i);
+
+		fine = json_is_number(one) && json_number_value(one) > low &&
+		       json_number_value(one) < most_constant;
+	}
+	return fine;
+}
+
+static invar_status refuse_constants(const inv_vit_loader *l)
+{
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: the preprocessor_config.json beside it has no fit image_mean and "
+		"image_std: %zu numbers each were expected, the latter above 0; mend or "
+		"remove it",
+		inv_parameters_path(l->p), l->v->channels);
+}
+
+/* image_mean and image_std of preprocessor_config.json beside the weights. */
+static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisation)
+{
+	char *text = l->v->normalisation;
+	size_t room = sizeof l->v->normalisation, used;
+	json_t *said;
+	const json_t *mean, *std;
+	invar_status st = inv_parameters_beside(l->p, "preprocessor_config.json", &said);
+
+	if (st != INVAR_OK || !said)
+		return st;
+	mean = json_object_get(said, "image_mean");
+	std = json_object_get(said, "image_std");
+	/* A number takes 16 characters at most, so all of them fit. */
+	if ((mean || std) && !(are_constants(mean, l->v->channels, -most_constant) &&
+	                       are_constants(std, l->v->channels, least_std))) {
+		st = refuse_constants(l);
+	} else if (mean) {
+		used = print_numbers(mean, text, room);
+		used += (size_t)snprintf(text + used, room - used, "/");
+		print_numbers(std, text + used, room - used);
+		*normalisation = text;
+	}
+	json_decref(said);
+	return st;
+}
+
+invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p)
+{
+	inv_vit_loader l = {.s = inv_vit_find_scheme(p), .v = v, .p = p};
+	invar_status st;
+
+	if ((st = inv_vit_size(&l)) != INVAR_OK)
+		return st;
+	e->measures = (inv_measures){.width = v->projected ? v->projected : v->width,
+	                             .patch = v->patch,
+	                             .depth = v->depth,
+	                             .registers = v->registers};
+	if ((st = inv_vit_switch(&l, e)) != INVAR_OK)
+		return st;
+	st = take_all(&l);
+	inv_free(l.stored);
+	if (st != INVAR_OK)
+		return st;
+	e->input.resize = e->input.side = v->patch * v->grid;
+	e->input.filter = INV_BICUBIC;
+	e->input.keeps_grey = v->channels == 1;
+	e->input.normalisation = l.s->clip ? "clip" : "imagenet";
+	return l.s->has_config ? read_preprocessor(&l, &e->input.normalisation) : INVAR_OK;
+}

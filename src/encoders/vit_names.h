@@ -1,0 +1,51 @@
+/*
+ * vit_names.h - reading a vision transformer: by its scheme of names (vit_names.c), what
+ * network it is (vit_shape.c), and its tensors (vit_load.c).
+ */
+#ifndef INV_VIT_NAMES_H
+#define INV_VIT_NAMES_H
+
+#include "encoders/vit.h"
+
+enum { INV_VIT_LISTED = 10 };
+
+/* What its authors call the tensors. Parts end where "weight" or "bias" follows. */
+typedef struct inv_vit_scheme {
+	const char *name;
+	const char *class_token, *positions, *patches, *registers, *before, *after, *mean;
+	const char *projection;
+	bool projection_turned; /* [in, out] in the file */
+	const char *block;      /* with %zu */
+	const char *norm1, *qkv, *query, *key, *value, *out, *scale1;
+	const char *norm2, *fc1, *fc2, *scale2;
+	double eps;
+	inv_pos pos;
+	bool clip, has_config;
+	const char *own[INV_VIT_LISTED], *ignored[INV_VIT_LISTED];
+} inv_vit_scheme;
+
+/* What is being read: the scheme's entry and the file. */
+typedef struct inv_vit_loader {
+	const inv_vit_scheme *s;
+	inv_vit *v;
+	inv_parameters *p;
+	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
+	bool qkv_bias, scales;
+	float *stored; /* room for a matrix as the file has it, */
+	float *gamma;  /* and behind it for a layer scale */
+} inv_vit_loader;
+
+/* NULL: these are the names of none. */
+const inv_vit_scheme *inv_vit_find_scheme(const inv_parameters *p);
+/*
+ * Where the names of block i begin. DINOv2 cuts long networks into chunks,
+ * "blocks.CHUNK.i.", and goes on counting from chunk to chunk.
+ */
+bool inv_vit_find_block(const inv_vit_scheme *s, const inv_parameters *p, size_t i,
+                        char out[INV_PARAMETER_NAME]);
+
+/* Its sizes, from those of the tensors; then what no shape tells. */
+invar_status inv_vit_size(inv_vit_loader *l);
+invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * vit_shape.c - which vision transformer it is that a file holds.
+ *
+ * Sizes are those of the tensors; what no shape tells (heads, eps, the way of fitting
+ * positions) comes from the user or the model, else from config.json where the scheme has
+ * one, else from the scheme.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "encoders/vit_names.h"
+
+enum {
+	MOST_HEADS = 1024,
+	MOST_BLOCKS = 1000, /* what is behind them is left over, and refused */
+	MOST_SIZE = 1 << 16 /* of any side of a matrix */
+};
+
+/* ---- Sizes ------------------------------------------------------------------------ */
+
+static size_t side_of_square(uint64_t cells)
+{
+	size_t side = (size_t)(sqrt((double)cells) + 0.5);
+
+	return side && (uint64_t)side * side == cells ? side : 0;
+}
+
+/* One row for the class token, or for registers as well, or for neither. */
+static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
+{
+	inv_vit *v = l->v;
+	uint64_t rows = pos->rank >= 2 ? pos->shape[pos->rank - 2] : 0;
+	const size_t others[] = {1, 1 + v->registers, 0};
+
+	for (size_t i = 0; i < 3 && !v->grid; i++)
+		if (rows > others[i] && (v->grid = side_of_square(rows - others[i])))
+			v->other_positions = others[i];
+	if (v->grid)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its tensor '%s' has positions of %" PRIu64
+	                " tokens, which are no square of patches and a class token",
+	                inv_parameters_path(l->p), pos->name, rows);
+}
+
+static invar_status need(const inv_vit_loader *l, const invar_weight **out, unsigned rank,
+                         const char *part, const char *rest)
+{
+	*out = inv_parameters_find(l->p, "%s%s", part, rest);
+	if (!*out)
+		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%s%s'",
+		                inv_parameters_path(l->p), part, rest);
+	if ((*out)->rank != rank || !(*out)->cells)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its tensor '%s%s' has %u dimensions and %" PRIu64
+		                " values but must have %u and some",
+		                inv_parameters_path(l->p), part, rest, (*out)->rank, (*out)->cells,
+		                rank);
+	return INVAR_OK;
+}
+
+/* "blocks.0.mlp.fc1.weight" [hidden, width] */
+static invar_status size_mlp(inv_vit_loader *l)
+{
+	static const char *const gated[] = {"w12.weight", "weights_in.weight"};
+	char name[2 * INV_PARAMETER_NAME];
+	const invar_weight *fc1;
+	invar_status st;
+
+	for (size_t i = 0; i < 2; i++)
+		if (inv_parameters_find(l->p, "%smlp.%s", l->block, gated[i]))
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: its tensor '%smlp.%s' belongs to a gated MLP (SwiGLU), "
+			                "which is not supported; take a smaller DINOv2",
+			                inv_parameters_path(l->p), l->block, gated[i]);
+	snprintf(name, sizeof name, "%s%s", l->block, l->s->fc1);
+	if ((st = need(l, &fc1, 2, name, "weight")) == INVAR_OK)
+		l->v->hidden = (size_t)fc1->shape[0];
+	return st;
+}
+
+/* A shape with a zero in it may claim anything, and sizes are multiplied. */
+static invar_status check_sizes(const inv_vit_loader *l)
+{
+	const inv_vit *v = l->v;
+	const struct {
+		const char *what;
+		size_t is;
+	} sizes[] = {{"width", v->width},
+	             {"width of an MLP", v->hidden},
+	             {"width of a projection", v->projected},
+	             {"number of registers", v->registers},
+	             {"side of its table of positions", v->grid}};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		if (sizes[i].is > MOST_SIZE)
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: its %s is %zu, more than the %d of any ViT known here",
+			                inv_parameters_path(l->p), sizes[i].what, sizes[i].is,
+			                MOST_SIZE);
+	return INVAR_OK;
+}
+
+invar_status inv_vit_size(inv_vit_loader *l)
+{
+	const invar_weight *patches, *pos, *found;
+	const inv_vit_scheme *s = l->s;
+	inv_vit *v = l->v;
+	invar_status st = need(l, &patches, 4, s->patches, "weight");
+
+	if (st != INVAR_OK)
+		return st;
+	v->width = (size_t)patches->shape[0];
+	v->channels = (size_t)patches->shape[1];
+	v->patch = (size_t)patches->shape[2];
+	while (v->depth < MOST_BLOCKS && inv_vit_find_block(s, l->p, v->depth, l->block))
+		v->depth++;
+	found = s->registers ? inv_parameters_find(l->p, "%s", s->registers) : NULL;
+	if (!found && s->registers && !s->has_config)
+		found = inv_parameters_find(l->p, "reg_token");
+	v->registers = found && found->rank >= 2 ? (size_t)found->shape[found->rank - 2] : 0;
+	v->pre_norm = s->before && inv_parameters_find(l->p, "%sweight", s->before);
+	v->mean = s->mean && inv_parameters_find(l->p, "%sweight", s->mean);
+	found = s->projection ? inv_parameters_find(l->p, "%s", s->projection) : NULL;
+	if (found && found->rank == 2)
+		v->projected = (size_t)found->shape[s->projection_turned];
+	if (!(pos = inv_parameters_find(l->p, "%s", s->positions)))
+		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%s'",
+		                inv_parameters_path(l->p), s->positions);
+	if ((st = size_positions(l, pos)) != INVAR_OK)
+		return st;
+	inv_vit_find_block(s, l->p, 0, l->block);
+	l->scales = s->scale1 && inv_parameters_find(l->p, "%s%s", l->block, s->scale1);
+	l->qkv_bias =
+		inv_parameters_find(l->p, "%s%sbias", l->block, s->qkv ? s->qkv : s->query);
+	st = size_mlp(l);
+	return st == INVAR_OK ? check_sizes(l) : st;
+}
+
+/* ---- Switches --------------------------------------------------------------------- */
+
+/* config.json of Hugging Face; that of a whole CLIP has one inside for images. */
+static const json_t *config_of(const inv_vit_loader *l)
+{
+	const json_t *config = l->s->has_config ? inv_parameters_config(l->p) : NULL;
+	const json_t *inside = json_object_get(config, "vision_config");
+
+	return inside ? inside : config;
+}
+
+static invar_status refuse_config(const inv_vit_loader *l, const char *name,
+                                  const char *expected)
+{
+	return inv_fail(INVAR_E_MISMATCH, "%s: the config.json beside it has no fit %s: %s",
+	                inv_parameters_path(l->p), name, expected);
+}
+
+static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
+{
+	inv_vit *v = l->v;
+	const json_t *given = json_object_get(config_of(l), "num_attention_heads");
+	json_int_t said = json_integer_value(given);
+
+	if (given && !e->opts.heads && (said < 1 || said > MOST_HEADS))
+		return refuse_config(l, "num_attention_heads",
+		                     "1 to 1024 were expected; mend it, or give --heads N");
+	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;
+	if (v->heads && v->width % v->heads == 0 &&
+	    (e->opts.heads || said > 0 || v->width % 64 == 0))
+		return INVAR_OK;
+	if (v->heads && (e->opts.heads || said > 0))
+		return inv_fail(INVAR_E_USE,
+		                "%s: its width %zu cannot be cut into %zu heads; give --heads N",
+		                inv_parameters_path(l->p), v->width, v->heads);
+	return inv_fail(INVAR_E_USE,
+	                "%s: its width %zu is no multiple of 64, so it does not tell the "
+	                "number of heads; give --heads N",
+	                inv_parameters_path(l->p), v->width);
+}
+
+static invar_status set_activation(inv_vit_loader *l)
+{
+	const json_t *given = json_object_get(config_of(l), "hidden_act");
+	const char *said = json_string_value(given);
+
+	l->v->quick = l->s->clip;
+	if (given && !said)
+		return refuse_config(l, "hidden_act", "gelu or quick_gelu was expected; mend it");
+	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: the config.json beside it has hidden_act '%.60s' but only gelu "
+			"and quick_gelu are known",
+			inv_parameters_path(l->p), said);
+	if (said)
+		l->v->quick = strcmp(said, "quick_gelu") == 0;
+	return INVAR_OK;
+}
+
+/* timm shares DINO's names but not its way with positions; its files have a head. */
+static bool is_timm(const inv_vit_loader *l)
+{
+	return !l->s->has_config && !l->s->clip &&
+	       (inv_parameters_find(l->p, "head.weight") || l->v->mean || l->v->pre_norm ||
+	        inv_parameters_find(l->p, "reg_token"));
+}
+
+invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
+{
+	inv_vit *v = l->v;
+	json_t *eps = json_object_get(config_of(l), "layer_norm_eps");
+	double said = json_number_value(eps);
+	bool timm = is_timm(l);
+	invar_status st;
+
+	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
+	if (eps && !(e->opts.eps > 0) && !(said > 0 && said <= 1))
+		return refuse_config(l, "layer_norm_eps",
+		                     "a number above 0 and up to 1 was expected; mend it, or give "
+		                     "--eps F");
+	if (eps)
+		v->eps = (float)said;
+	if (e->opts.eps > 0)
+		v->eps = (float)e->opts.eps;
+	v->pos = timm || (v->registers && !l->s->clip) ? INV_POS_TIMM : l->s->pos;
+	v->one_size = l->s->clip && !e->opts.pos;
+	if (e->opts.pos)
+		v->pos = inv_pos_of(e->opts.pos);
+	v->scheme = timm ? "timm" : l->s->name;
+	if ((st = set_activation(l)) != INVAR_OK)
+		return st;
+	return set_heads(l, e);
+}
