@@ -63,6 +63,9 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 invar_status inv_bank_check_alike(const invar_bank *a, const inv_split *s,
                                   const invar_bank *b, const inv_split *other);
 
+/* Reads a bank.json; refuses one of another format. *out is given in any case. */
+invar_status inv_bank_load_json(const char *path, json_t **out);
+
 invar_status inv_bank_no_memory(const char *path);
 
 #endif

@@ -256,22 +256,31 @@ static invar_status open_splits(invar_bank *b)
 	return st;
 }
 
+invar_status inv_bank_load_json(const char *path, json_t **out)
+{
+	const char *format;
+	invar_status st = inv_json_load(path, out);
+
+	if (st != INVAR_OK)
+		return st;
+	format = json_string_value(json_object_get(*out, "format"));
+	if (!format || strcmp(format, "invar-bank") != 0)
+		return inv_fail(INVAR_E_FORMAT, "%s: its format is %s but must be invar-bank", path,
+		                format ? format : "missing");
+	if (json_integer_value(json_object_get(*out, "version")) != 1)
+		return inv_fail(INVAR_E_FORMAT, "%s: only version 1 is known", path);
+	return INVAR_OK;
+}
+
 static invar_status open_json(invar_bank *b)
 {
 	char *path = inv_join(b->path, "bank.json");
-	const char *format;
 	invar_status st = INVAR_OK;
 
 	if (!path)
 		return inv_bank_no_memory(b->path);
-	if (inv_exists(path) && (st = inv_json_load(path, &b->json)) == INVAR_OK) {
-		format = json_string_value(json_object_get(b->json, "format"));
-		if (!format || strcmp(format, "invar-bank") != 0)
-			st = inv_fail(INVAR_E_FORMAT, "%s: its format is %s but must be invar-bank",
-			              path, format ? format : "missing");
-		else if (json_integer_value(json_object_get(b->json, "version")) != 1)
-			st = inv_fail(INVAR_E_FORMAT, "%s: only version 1 is known", path);
-	}
+	if (inv_exists(path))
+		st = inv_bank_load_json(path, &b->json);
 	inv_free(path);
 	return st;
 }

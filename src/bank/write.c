@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "bank/bank.h"
 #include "bank/done.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -222,18 +223,6 @@ static json_t *say_anew(const json_t *about)
 	return NULL;
 }
 
-static invar_status check_format(const char *path, const json_t *json)
-{
-	const char *format = json_string_value(json_object_get(json, "format"));
-
-	if (!format || strcmp(format, "invar-bank") != 0)
-		return inv_fail(INVAR_E_FORMAT, "%s: its format is %s but must be invar-bank", path,
-		                format ? format : "missing");
-	if (json_integer_value(json_object_get(json, "version")) != 1)
-		return inv_fail(INVAR_E_FORMAT, "%s: only version 1 is known", path);
-	return INVAR_OK;
-}
-
 static invar_status save(const inv_bank_writer *w)
 {
 	char *path = inv_join(w->path, "bank.json");
@@ -246,10 +235,8 @@ static invar_status save(const inv_bank_writer *w)
 static invar_status take_up(inv_bank_writer *w, const char *json, const json_t *about)
 {
 	json_t *splits;
-	invar_status st = inv_json_load(json, &w->json);
+	invar_status st = inv_bank_load_json(json, &w->json);
 
-	if (st == INVAR_OK)
-		st = check_format(json, w->json);
 	if (st == INVAR_OK)
 		st = check_about(json, w->json, about);
 	if (st != INVAR_OK)

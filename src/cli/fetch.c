@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "cli/files.h"
+#include "cli/models.h"
 #include "cli/term.h"
 
 enum {
@@ -234,7 +234,7 @@ static invar_status open_part(transfer *t)
 
 static bool is_expected(const inv_fetch *f)
 {
-	return !f->sha256 || strncasecmp(f->hex, f->sha256, strlen(f->sha256)) == 0;
+	return !f->sha256 || inv_hash_agrees(f->hex, f->sha256);
 }
 
 /* A part that is all there already needs no server. */

@@ -273,37 +273,41 @@ static invar_status op_false(inv_pickle *p)
 	return push_int(p, INV_PY_BOOL, 0);
 }
 
-static invar_status op_int1(inv_pickle *p)
+/* Of 1 and 2 bytes they have no sign. */
+static invar_status push_number(inv_pickle *p, unsigned bytes)
 {
 	uint64_t n;
-	invar_status st = get_number(p, 1, &n);
+	invar_status st = get_number(p, bytes, &n);
 
-	return st == INVAR_OK ? push_int(p, INV_PY_INT, (int64_t)n) : st;
+	return st == INVAR_OK ? push_int(p, INV_PY_INT, bytes == 4 ? (int32_t)n : (int64_t)n)
+	                      : st;
+}
+
+static invar_status op_int1(inv_pickle *p)
+{
+	return push_number(p, 1);
 }
 
 static invar_status op_int2(inv_pickle *p)
 {
-	uint64_t n;
-	invar_status st = get_number(p, 2, &n);
-
-	return st == INVAR_OK ? push_int(p, INV_PY_INT, (int64_t)n) : st;
+	return push_number(p, 2);
 }
 
 static invar_status op_int4(inv_pickle *p)
 {
-	uint64_t n;
-	invar_status st = get_number(p, 4, &n);
-
-	return st == INVAR_OK ? push_int(p, INV_PY_INT, (int32_t)n) : st;
+	return push_number(p, 4);
 }
 
 /* Two's complement of any length. */
-static invar_status push_long(inv_pickle *p, const char *bytes, uint64_t length)
+static invar_status push_long(inv_pickle *p, unsigned width)
 {
-	uint64_t n = length && (bytes[length - 1] & 0x80) ? UINT64_MAX : 0;
+	const char *bytes;
+	uint64_t length, n;
 	inv_py *v;
-	invar_status st;
+	invar_status st = get_bytes(p, width, &bytes, &length);
 
+	if (st != INVAR_OK)
+		return st;
 	if (length > 8) {
 		if ((st = push_new(p, INV_PY_BIG, &v)) == INVAR_OK) {
 			v->of.text = bytes;
@@ -311,26 +315,19 @@ static invar_status push_long(inv_pickle *p, const char *bytes, uint64_t length)
 		}
 		return st;
 	}
+	n = length && (bytes[length - 1] & 0x80) ? UINT64_MAX : 0;
 	memcpy(&n, bytes, length);
 	return push_int(p, INV_PY_INT, (int64_t)n);
 }
 
 static invar_status op_long1(inv_pickle *p)
 {
-	const char *bytes;
-	uint64_t length;
-	invar_status st = get_bytes(p, 1, &bytes, &length);
-
-	return st == INVAR_OK ? push_long(p, bytes, length) : st;
+	return push_long(p, 1);
 }
 
 static invar_status op_long4(inv_pickle *p)
 {
-	const char *bytes;
-	uint64_t length;
-	invar_status st = get_bytes(p, 4, &bytes, &length);
-
-	return st == INVAR_OK ? push_long(p, bytes, length) : st;
+	return push_long(p, 4);
 }
 
 /* Big-endian, unlike everything else. */
@@ -472,20 +469,24 @@ static invar_status get_memo(inv_pickle *p, uint64_t index)
 	return push(p, p->memo[index]);
 }
 
-static invar_status op_put1(inv_pickle *p)
+/* The place of the memo follows, a number of so many bytes. */
+static invar_status with_place(inv_pickle *p, unsigned bytes,
+                               invar_status (*act)(inv_pickle *p, uint64_t index))
 {
 	uint64_t index;
-	invar_status st = get_number(p, 1, &index);
+	invar_status st = get_number(p, bytes, &index);
 
-	return st == INVAR_OK ? put_memo(p, index) : st;
+	return st == INVAR_OK ? act(p, index) : st;
+}
+
+static invar_status op_put1(inv_pickle *p)
+{
+	return with_place(p, 1, put_memo);
 }
 
 static invar_status op_put4(inv_pickle *p)
 {
-	uint64_t index;
-	invar_status st = get_number(p, 4, &index);
-
-	return st == INVAR_OK ? put_memo(p, index) : st;
+	return with_place(p, 4, put_memo);
 }
 
 static invar_status op_memoize(inv_pickle *p)
@@ -495,18 +496,12 @@ static invar_status op_memoize(inv_pickle *p)
 
 static invar_status op_get1(inv_pickle *p)
 {
-	uint64_t index;
-	invar_status st = get_number(p, 1, &index);
-
-	return st == INVAR_OK ? get_memo(p, index) : st;
+	return with_place(p, 1, get_memo);
 }
 
 static invar_status op_get4(inv_pickle *p)
 {
-	uint64_t index;
-	invar_status st = get_number(p, 4, &index);
-
-	return st == INVAR_OK ? get_memo(p, index) : st;
+	return with_place(p, 4, get_memo);
 }
 
 /* ---- Opcodes: containers ---- */

@@ -76,12 +76,11 @@ static inv_py *insides(inv_py *v)
 	return v->kind == INV_PY_BAG ? v->of.inside : v;
 }
 
-/* The last one of that name, as in Python. */
-static inv_py *find(const inv_py *dict, const char *key)
+inv_py *inv_torch_find(const inv_py *dict, const char *key)
 {
 	inv_py *found = NULL;
 
-	for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
+	for (uint32_t i = 0; dict->kind == INV_PY_DICT && i + 1 < dict->count; i += 2) {
 		const inv_py *k = dict->of.items[i];
 
 		if (k->kind == INV_PY_TEXT && k->count == strlen(key) &&
@@ -140,7 +139,7 @@ static invar_status set_texts(invar_weights *w, const char *key, size_t length,
 static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys,
                                 inv_py **out)
 {
-	*out = find(root, w->wanted_key);
+	*out = inv_torch_find(root, w->wanted_key);
 	if (holds_tensors(*out))
 		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
 	if (!*keys)
@@ -160,7 +159,7 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 	                                    "network",          "student",     NULL};
 
 	for (size_t i = 0; usual[i]; i++)
-		if (holds_tensors(*out = find(root, usual[i])))
+		if (holds_tensors(*out = inv_torch_find(root, usual[i])))
 			return set_texts(w, usual[i], strlen(usual[i]), keys);
 	*out = root;
 	if (has_tensors_itself(root))
@@ -270,7 +269,7 @@ static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *l
 	}
 	if (memchr(text, 0, bytes))
 		return inv_fail(INVAR_E_FORMAT, "%s: a name has a NUL in it", k->w->path);
-	if (bytes + 1 > MOST_NAME - length)
+	if (bytes + (length > 0) > MOST_NAME - length)
 		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
 		                MOST_NAME);
 	if (length)

@@ -47,18 +47,6 @@ static invar_status next_pickle(invar_weights *w, legacy *l, inv_py **out)
 	return st;
 }
 
-static const inv_py *find(const inv_py *dict, const char *key)
-{
-	for (uint32_t i = 0; dict->kind == INV_PY_DICT && i + 1 < dict->count; i += 2) {
-		const inv_py *k = dict->of.items[i];
-
-		if (k->kind == INV_PY_TEXT && k->count == strlen(key) &&
-		    memcmp(k->of.text, key, k->count) == 0)
-			return dict->of.items[i + 1];
-	}
-	return NULL;
-}
-
 static invar_status check_head(invar_weights *w, legacy *l)
 {
 	const inv_py *little;
@@ -83,7 +71,7 @@ static invar_status check_head(invar_weights *w, legacy *l)
 			PROTOCOL);
 	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
 		return st;
-	little = find(v, "little_endian");
+	little = inv_torch_find(v, "little_endian");
 	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: does not say that it is little-endian, as is expected",

@@ -265,8 +265,17 @@ static void what_is_wrong_is_named(void **state)
 
 enum { MOST_TENSORS = 64 };
 
-/* One of our own files with a tensor in place of that of its name, or beside the others. */
-static const char *rewritten(const char *file, const inv_tensor_stored *other)
+static bool is_among(const inv_tensor_stored *list, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(list[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* One of our own files with tensors in place of those of their names, or beside them. */
+static const char *rewritten_with(const char *file, const inv_tensor_stored *others,
+                                  size_t other_count)
 {
 	const char *path = test_path("rewritten.safetensors");
 	inv_tensor_stored list[MOST_TENSORS];
@@ -276,7 +285,7 @@ static const char *rewritten(const char *file, const inv_tensor_stored *other)
 	assert_int_equal(
 		inv_safetensors_open(test_source("tests/golden/encoders/vit/%s", file), &f),
 		INVAR_OK);
-	assert_true(inv_safetensors_count(f) < MOST_TENSORS);
+	assert_true(inv_safetensors_count(f) + other_count <= MOST_TENSORS);
 	for (size_t i = 0; i < inv_safetensors_count(f); i++) {
 		const inv_tensor *t = inv_safetensors_at(f, i);
 		inv_tensor_stored *to = &list[count];
@@ -288,13 +297,18 @@ static const char *rewritten(const char *file, const inv_tensor_stored *other)
 			to->shape[k] = t->shape[k];
 			to->stride[k] = stride;
 		}
-		count += !other || strcmp(t->name, other->name) != 0;
+		count += !is_among(others, other_count, t->name);
 	}
-	if (other)
-		list[count++] = *other;
+	for (size_t i = 0; i < other_count; i++)
+		list[count++] = others[i];
 	assert_int_equal(inv_safetensors_store(path, list, count, NULL, 0), INVAR_OK);
 	inv_safetensors_close(f);
 	return path;
+}
+
+static const char *rewritten(const char *file, const inv_tensor_stored *other)
+{
+	return rewritten_with(file, other, other != NULL);
 }
 
 /* A projection of no rows and so many columns that 12 times as many are 2^64 + 8. */
@@ -360,6 +374,34 @@ static void families_have_defaults_and_options_win(void **state)
 	assert_switches(rewritten("hf_clip/model.safetensors", NULL), &none, 1e-5f, INV_POS_HF,
 	                false);
 	remove(test_path("config.json"));
+}
+
+/* timm's CLIPs have a norm before the first block, and CLIP's eps in all. */
+static void a_norm_before_the_blocks_is_timms_and_has_another_eps(void **state)
+{
+	static const float zeros[12];
+	const inv_tensor_stored norm[] = {{.name = "module.backbone.norm_pre.weight",
+	                                   .type = "F32",
+	                                   .rank = 1,
+	                                   .shape = {12},
+	                                   .stride = {1},
+	                                   .data = zeros},
+	                                  {.name = "module.backbone.norm_pre.bias",
+	                                   .type = "F32",
+	                                   .rank = 1,
+	                                   .shape = {12},
+	                                   .stride = {1},
+	                                   .data = zeros}};
+	invar_encoder_opts none, some;
+
+	(void)state;
+	invar_encoder_defaults(&none);
+	invar_encoder_defaults(&some);
+	some.eps = 0.25;
+	assert_switches(rewritten_with("dino.safetensors", norm, 2), &none, 1e-5f, INV_POS_TIMM,
+	                false);
+	assert_switches(rewritten_with("dino.safetensors", norm, 2), &some, 0.25f, INV_POS_TIMM,
+	                false);
 }
 
 static void shapes_that_do_not_fit_are_refused(void **state)
@@ -479,6 +521,7 @@ int main(void)
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(sizes_that_wrap_are_refused),
 		cmocka_unit_test(families_have_defaults_and_options_win),
+		cmocka_unit_test(a_norm_before_the_blocks_is_timms_and_has_another_eps),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
 		cmocka_unit_test(constants_beside_the_weights_are_read),
 		cmocka_unit_test(what_is_said_beside_the_weights_must_fit),

@@ -96,8 +96,8 @@ static invar_status add_title(invar_dataset *d, const char *words, const char *i
 
 			return inv_names_add(&d->titles, name, strcspn(name, ",\r\n"));
 		}
-		line = strchr(line, '\n');
-		line += line != NULL;
+		if ((line = strchr(line, '\n')))
+			line++;
 	}
 	return inv_names_add(&d->titles, id, length);
 }
