@@ -317,6 +317,122 @@ static void tensors_stay_within_their_storage(void **state)
 	}
 }
 
+/* A tensor of two of four floats, made of the parts that are given. */
+static void made_of(script *s, const char *function, const char *view, const char *rest)
+{
+	begin(s);
+	ops(s, "}");
+	text(s, "t");
+	ops(s, "ctorch._utils\n");
+	ops(s, function);
+	ops(s, "\n((");
+	text(s, "storage");
+	ops(s, "ctorch\nFloatStorage\n");
+	text(s, "0");
+	text(s, "cpu");
+	ops(s, "K\4");
+	ops(s, view);
+	ops(s, "tQM");
+	put(s, "\0\0", 2);
+	ops(s, "K\2\x85K\1\x85\x89N");
+	ops(s, rest);
+	ops(s, "tRs.");
+}
+
+#define VIEW(first, count) "(U\1vK" first "K" count "t"
+
+static void storages_that_view_others_stay_within_them(void **state)
+{
+	static script s;
+
+	(void)state;
+	made_of(&s, "_rebuild_tensor_v2", "N", "");
+	assert_reads(&s, 1);
+	made_of(&s, "_rebuild_tensor_v2", VIEW("\1", "\3"), "");
+	assert_reads(&s, 1);
+	made_of(&s, "_rebuild_tensor_v2", VIEW("\2", "\3"), "");
+	assert_refuses(&s, "views elements outside");
+	made_of(&s, "_rebuild_tensor_v2", VIEW("\5", "\1"), "");
+	assert_refuses(&s, "views elements outside");
+	made_of(&s, "_rebuild_tensor_v2", VIEW("\3", "\1"), "");
+	assert_refuses(&s, "leaves its storage");
+}
+
+/* Negated or conjugated values would be read as they are not. */
+static void tensors_with_properties_of_their_own_are_refused(void **state)
+{
+	static script s;
+
+	(void)state;
+	made_of(&s, "_rebuild_tensor_v2", "", "}");
+	assert_reads(&s, 1);
+	made_of(&s, "_rebuild_tensor_v2", "", "}U\3neg\x88s");
+	assert_refuses(&s, "properties of its own");
+	made_of(&s, "_rebuild_tensor_v2", "", "}N");
+	assert_refuses(&s, "too few values or too many");
+	made_of(&s, "_rebuild_tensor_v3", "", "ctorch\nfloat32\n");
+	assert_reads(&s, 1);
+	made_of(&s, "_rebuild_tensor_v3", "", "ctorch\nfloat32\n}U\3neg\x88s");
+	assert_refuses(&s, "properties of its own");
+	made_of(&s, "_rebuild_tensor_v3", "", "ctorch\nfloat64\n");
+	assert_refuses(&s, "another type than its storage");
+}
+
+/* ---- Pickles one behind the other: checkpoints of the older layout ---- */
+
+static void put_tensor_of(script *s, const char *name, const char *storage, uint32_t all)
+{
+	text(s, name);
+	ops(s, "ctorch._utils\n_rebuild_tensor_v2\n((");
+	text(s, "storage");
+	ops(s, "ctorch\n");
+	ops(s, storage);
+	ops(s, "\n");
+	text(s, "0");
+	text(s, "cpu");
+	op4(s, 'J', all);
+	ops(s, "tQM");
+	put(s, "\0\0", 2);
+	ops(s, "K\1\x85K\1\x85\x89NtRs");
+}
+
+/* Two tensors over storage 0 of two floats; the second says this of it. */
+static bool legacy_opens(const char *storage, uint32_t all, size_t more)
+{
+	static script s;
+	const uint64_t count = 2, zeros[2] = {0};
+	invar_weights *w;
+	bool fine;
+
+	begin(&s);
+	ops(&s, "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.");
+	ops(&s, "\x80\x02M\xe9\x03.");
+	ops(&s, "\x80\x02}U\x0dlittle_endian\x88s.");
+	ops(&s, "\x80\x02}");
+	put_tensor_of(&s, "a", "FloatStorage", 2);
+	put_tensor_of(&s, "b", storage, all);
+	ops(&s, ".\x80\x02]U\1"
+	        "0a.");
+	put(&s, &count, sizeof count);
+	put(&s, zeros, 8 + more);
+	fine = inv_weights_view(s.bytes, s.used, "made.pth", NULL, &w) == INVAR_OK;
+	invar_weights_close(w);
+	return fine;
+}
+
+static void storages_of_one_key_say_the_same_and_end_the_file(void **state)
+{
+	(void)state;
+	if (!legacy_opens("FloatStorage", 2, 0))
+		fail_msg("%s", invar_last_error());
+	assert_false(legacy_opens("FloatStorage", 1, 0));
+	test_assert_error("of two types or sizes");
+	assert_false(legacy_opens("IntStorage", 2, 0));
+	test_assert_error("of two types or sizes");
+	assert_false(legacy_opens("FloatStorage", 2, 1));
+	test_assert_error("something follows its last storage");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -327,6 +443,9 @@ int main(void)
 		cmocka_unit_test(a_place_of_the_memo_is_what_was_put_there),
 		cmocka_unit_test(protocols_are_two_to_five),
 		cmocka_unit_test(tensors_stay_within_their_storage),
+		cmocka_unit_test(storages_that_view_others_stay_within_them),
+		cmocka_unit_test(tensors_with_properties_of_their_own_are_refused),
+		cmocka_unit_test(storages_of_one_key_say_the_same_and_end_the_file),
 	};
 
 	return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);
