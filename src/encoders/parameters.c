@@ -9,6 +9,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "formats/weights.h"
+
+enum { MOST_GROWTH = 64 };
+#define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
 
 typedef struct parameter {
 	const char *name; /* without prefixes; views */
@@ -82,6 +86,21 @@ invar_status inv_parameters_beside(const inv_parameters *p, const char *file, js
 	return st;
 }
 
+/* Tensors may share a storage: a small file must not become a network that fills memory. */
+static invar_status check_growth(const invar_weights *w)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < w->count; i++)
+		bytes += w->list[i].of.cells * sizeof(float); /* cells fit the file */
+	if (bytes <= SMALL || bytes / MOST_GROWTH <= w->map.size)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: its tensors share their storage and would take %" PRIu64
+	                " MB of memory, more than %d times the file, which no network does",
+	                w->path, bytes >> 20, MOST_GROWTH);
+}
+
 invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
                                  inv_parameters **out)
 {
@@ -92,7 +111,8 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its weights", path);
 	p->ctx = ctx;
-	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK)
+	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK &&
+	    (st = check_growth(p->weights)) == INVAR_OK)
 		st = inv_parameters_beside(p, "config.json", &p->config);
 	if (st == INVAR_OK) {
 		p->count = invar_weights_count(p->weights);

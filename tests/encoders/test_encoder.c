@@ -1,4 +1,5 @@
 /* test_encoder.c - encoders by name; pixels are the tensor itself. */
+#include <stdio.h>
 #include <string.h>
 
 #include "encoders/encoder.h"
@@ -155,6 +156,48 @@ static void pixels_are_the_tensor(void **state)
 	invar_context_free(ctx);
 }
 
+/* A checkpoint of the older layout whose tensors all view one storage of 2^14 floats. */
+static const char *with_shared_storage(unsigned tensors)
+{
+	static const char head[] = "\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+							   "\x80\2M\xe9\x03.\x80\2}U\x0dlittle_endian\x88s."
+							   "\x80\2}ctorch._utils\n_rebuild_tensor_v2\nq\1"
+							   "0(U\7storagectorch\nFloatStorage\nU\1"
+							   "0U\3cpuM\0\x40tQq\2"
+							   "0";
+	static const char tail[] = ".\x80\2]U\1"
+							   "0a.\0\x40\0\0\0\0\0\0";
+	static const float zeros[1 << 14];
+	const char *path = test_path("shared.pth");
+	FILE *f = fopen(path, "wb");
+
+	fwrite(head, 1, sizeof head - 1, f);
+	for (unsigned i = 0; i < tensors; i++) {
+		fprintf(f, "U\6t%05uh\1(h\2", i);
+		fwrite("K\0M\0\x40\x85K\1\x85\x89NtRs", 1, 14, f);
+	}
+	fwrite(tail, 1, sizeof tail - 1, f);
+	fwrite(zeros, 1, sizeof zeros, f);
+	assert_int_equal(fclose(f), 0);
+	return path;
+}
+
+static void a_small_file_does_not_become_a_large_network(void **state)
+{
+	invar_context *ctx;
+	invar_encoder *e;
+
+	(void)state;
+	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+	assert_int_equal(invar_encoder_open(ctx, with_shared_storage(4096), NULL, &e),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("not those of an encoder known here");
+	assert_int_equal(invar_encoder_open(ctx, with_shared_storage(4097), NULL, &e),
+	                 INVAR_E_FORMAT);
+	test_assert_error("share their storage and would take 256 MB");
+	invar_context_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +207,7 @@ int main(void)
 		cmocka_unit_test(a_family_heeds_what_its_models_say),
 		cmocka_unit_test(every_name_has_a_family_and_a_normalisation),
 		cmocka_unit_test(pixels_are_the_tensor),
+		cmocka_unit_test(a_small_file_does_not_become_a_large_network),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,31 @@ static void sizes_that_wrap_are_refused(void **state)
 	               "its width of a projection is 1537228672809129302, more than");
 }
 
+/* Ones in front of a shape are nothing, but a zero there is no tensor at all. */
+static void a_tensor_of_nothing_is_not_taken(void **state)
+{
+	static const float zeros[12];
+	inv_tensor_stored token = {.name = "module.backbone.cls_token",
+	                           .type = "F32",
+	                           .rank = 3,
+	                           .shape = {1, 1, 12},
+	                           .stride = {12, 12, 1},
+	                           .data = zeros};
+	invar_encoder_opts o;
+	invar_encoder *e;
+
+	(void)state;
+	invar_encoder_defaults(&o);
+	o.heads = 2;
+	assert_int_equal(
+		invar_encoder_open(test_ctx, rewritten("dino.safetensors", &token), &o, &e),
+		INVAR_OK);
+	invar_encoder_close(e);
+	token.shape[1] = 0;
+	assert_refused(rewritten("dino.safetensors", &token), 2,
+	               "has shape [1, 0, 12] but must have [12]");
+}
+
 /* ---- What no shape tells ---------------------------------------------------------- */
 
 static void assert_switches(const char *path, const invar_encoder_opts *given, float eps,
@@ -520,6 +545,7 @@ int main(void)
 		cmocka_unit_test(positions_of_golden_tables),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(sizes_that_wrap_are_refused),
+		cmocka_unit_test(a_tensor_of_nothing_is_not_taken),
 		cmocka_unit_test(families_have_defaults_and_options_win),
 		cmocka_unit_test(a_norm_before_the_blocks_is_timms_and_has_another_eps),
 		cmocka_unit_test(shapes_that_do_not_fit_are_refused),
