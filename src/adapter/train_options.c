@@ -197,7 +197,7 @@ static invar_status check_copies(const invar_train_opts *o, const inv_loss *loss
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: %s has no augmented copies (aug/000.npy …), so only --samples 0 "
-			"can train on it",
+			"can train on it; 'invar encode' with --augment adds copies",
 			from->bank->path, from->split->name);
 	return INVAR_OK;
 }
@@ -268,7 +268,7 @@ static invar_status check_closed(const invar_train_opts *o, const inv_train_plan
 	if (inv_closed_needs_copies(o->init) && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which --init %s "
-		                "is fitted to",
+		                "is fitted to; 'invar encode' with --augment adds them",
 		                p->source[0].bank->path, p->split->name, o->init);
 	if (inv_closed_needs_copies(o->init) && p->sources > 1)
 		return inv_fail(INVAR_E_USE,

@@ -29,9 +29,9 @@ static invar_status find_shape(inv_encoding *of)
 			break;
 	}
 	of->shape.c = p->channels;
-	if (st == INVAR_OK)
-		st = inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w);
-	return st;
+	if (st != INVAR_OK)
+		return inv_refuse_broken(d, st, invar_last_error());
+	return inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w);
 }
 
 static bool is_same(inv_extent a, inv_extent b)

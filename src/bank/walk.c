@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "images/ahead.h"
@@ -52,17 +53,18 @@ static invar_status prepare(void *user, inv_image *image, const inv_ahead_item *
 {
 	const inv_walk *k = user;
 	const inv_encoding *of = k->of;
+	char text[INV_ROW_TEXT];
 	size_t h, w;
 	invar_status st = inv_prepared_size(&of->preparation, image->height, image->width,
 	                                    of->dataset->text, &h, &w);
 
 	if (st == INVAR_OK && (h != of->shape.h || w != of->shape.w))
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: image %" PRIu64
-		              " of %s has %zu x %zu pixels but the first one %zu x %zu; give "
-		              "--size N",
-		              of->dataset->text, item->row, k->plan->images->name, w, h,
-		              of->shape.w, of->shape.h);
+		              "%s: image %s of %s has %zu x %zu pixels but the first one %zu x "
+		              "%zu; give --size N",
+		              of->dataset->text,
+		              inv_image_text(of->dataset, k->plan->images, item->row, text),
+		              k->plan->images->name, w, h, of->shape.w, of->shape.h);
 	return st == INVAR_OK
 	           ? inv_prepare(k->preparer[worker], image, of->dataset->text, item->data)
 	           : st;

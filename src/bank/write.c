@@ -335,6 +335,39 @@ static invar_status make_folders(const inv_bank_writer *w, const char *split, bo
 	return st;
 }
 
+/* Train, val, test, unlabeled, then the others by byte order. */
+static int compare_splits(const char *a, const char *b)
+{
+	static const char *const first[] = {"train", "val", "test", "unlabeled"};
+
+	for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+		bool is_a = strcmp(a, first[i]) == 0, is_b = strcmp(b, first[i]) == 0;
+
+		if (is_a || is_b)
+			return is_b - is_a;
+	}
+	return strcmp(a, b);
+}
+
+/* In an order of their own, so that it does not matter which was made first. */
+static json_t *sort_splits(json_t *splits)
+{
+	json_t *sorted = json_object(), *value;
+	const char *key, *least = "";
+
+	while (least && sorted) {
+		least = NULL;
+		json_object_foreach (splits, key, value)
+			if (!json_object_get(sorted, key) && (!least || compare_splits(key, least) < 0))
+				least = key;
+		if (least && json_object_set(sorted, least, json_object_get(splits, least)) != 0) {
+			json_decref(sorted);
+			return NULL;
+		}
+	}
+	return sorted;
+}
+
 /* bank.json first: a folder without it is not taken for a bank. */
 invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
                                    const json_t *entry, bool copies)
@@ -342,7 +375,8 @@ invar_status inv_bank_writer_begin(inv_bank_writer *w, const char *split,
 	json_t *splits = json_object_get(w->json, "splits");
 	invar_status st;
 
-	if (json_object_set(splits, split, (json_t *)(uintptr_t)entry) != 0)
+	if (json_object_set(splits, split, (json_t *)(uintptr_t)entry) != 0 ||
+	    json_object_set_new(w->json, "splits", sort_splits(splits)) != 0)
 		return no_memory(w->path);
 	st = save(w);
 	return st == INVAR_OK ? make_folders(w, split, copies) : st;

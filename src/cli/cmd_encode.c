@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/options.h"
 #include "cli/term.h"
@@ -165,6 +166,31 @@ static json_t *splits_json(const invar_bank *b)
 	return all;
 }
 
+static void tell_next(inv_session *s, const char *path, const invar_bank *b)
+{
+	unsigned width = (unsigned)invar_bank_dim(b);
+	const char *with = NULL;
+
+	for (size_t i = invar_bank_splits(b); i-- > 0;)
+		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
+		    (!with || strcmp(with, "train") != 0))
+			with = invar_bank_split(b, i);
+	if (!with)
+		inv_term_say(s->term,
+		             "%s holds features of %u numbers, without copies; next: invar apply "
+		             "RUN %s/%s/clean.npy -o OUT.npy",
+		             path, width, path, invar_bank_split(b, 0));
+	else if (strcmp(with, "train") == 0)
+		inv_term_say(s->term,
+		             "%s holds features of %u numbers; next: invar train %s -o RUN", path,
+		             width, path);
+	else
+		inv_term_say(s->term,
+		             "%s holds features of %u numbers, copies only of %s; next: invar "
+		             "train %s --split %s -o RUN",
+		             path, width, with, path, with);
+}
+
 static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)
 {
 	invar_bank *b;
@@ -175,18 +201,7 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
 		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
 	if (st == INVAR_OK) {
-		const char *first = invar_bank_split(b, 0);
-
-		if (invar_bank_copies(b, first))
-			inv_term_say(s->term,
-			             "%s holds features of %u numbers; next: invar train %s -o RUN",
-			             v->output, (unsigned)invar_bank_dim(b), v->output);
-		else
-			inv_term_say(
-				s->term,
-				"%s holds features of %u numbers, without copies; next: invar apply "
-				"RUN %s/%s/clean.npy -o OUT.npy",
-				v->output, (unsigned)invar_bank_dim(b), v->output, first);
+		tell_next(s, v->output, b);
 		inv_term_close(s->term);
 	}
 	invar_bank_close(b);
@@ -220,9 +235,9 @@ const inv_command inv_cmd_encode = {
 		"Images are decoded, resized where a size is asked for (byte for byte as Pillow "
 		"does it), normalised, augmented and encoded; BANK gets the clean rows, labels, "
 		"copies with the parameters that were drawn, where images are files "
-        "SPLIT/names.txt "
+		"SPLIT/names.txt "
 		"with the file of each row, and bank.json, which says how all this was made. What "
-        "is there already is kept: other splits and more copies can be "
+		"is there already is kept: other splits and more copies can be "
 		"added "
 		"later and have the same bytes as if they had been made at once. Features of "
 		"another encoder, SPEC, size or seed are refused. Rows are finished in blocks of "

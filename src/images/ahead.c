@@ -139,7 +139,7 @@ invar_status inv_ahead_next(inv_ahead *a, const inv_ahead_item **item)
 			return INVAR_OK;
 		}
 		if (!inv_is_broken(s->status) || !a->dataset->opts.skip_broken)
-			return inv_fail(s->status, "%s", s->sentence);
+			return inv_refuse_broken(a->dataset, s->status, s->sentence);
 		inv_log(a->dataset->ctx, INVAR_LOG_WARNING, "passed over: %s", s->sentence);
 		a->broken++;
 	}

@@ -458,6 +458,14 @@ bool inv_is_broken(invar_status st)
 	return st == INVAR_E_FORMAT || st == INVAR_E_IO;
 }
 
+invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why)
+{
+	bool image = inv_is_broken(st) && d->kind->file;
+
+	return inv_fail(st, "%.900s%s", why,
+	                image ? "; --skip-broken passes over such images" : "");
+}
+
 /* ---- The public names of the same ------------------------------------------------- */
 
 size_t invar_dataset_splits(const invar_dataset *d)

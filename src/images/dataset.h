@@ -130,5 +130,7 @@ invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uin
                                 uint32_t *width, uint32_t *height);
 /* An image that --skip-broken may pass over: the file's fault, not memory's or ours. */
 bool inv_is_broken(invar_status st);
+/* The end of a walk at such an image, with what can be done about it. */
+invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why);
 
 #endif

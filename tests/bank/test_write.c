@@ -97,6 +97,28 @@ static void what_it_says_is_kept_and_held_against(void **state)
 	json_decref(about);
 }
 
+static void order_of_splits_is_their_own(void **state)
+{
+	static const char *const all[] = {"fold1",     "test",  "train",
+	                                  "unlabeled", "fold0", "val"};
+	static const char *const sorted[] = {"train",     "val",   "test",
+	                                     "unlabeled", "fold0", "fold1"};
+	inv_bank_writer *w = open_writer("order", NULL);
+	json_t *json, *value;
+	const char *key;
+	size_t i = 0;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+		begin(w, all[k]);
+	inv_bank_writer_close(w);
+	assert_non_null(json = json_load_file(test_path("order/bank.json"), 0, NULL));
+	json_object_foreach (json_object_get(json, "splits"), key, value)
+		assert_string_equal(key, sorted[i++]);
+	assert_int_equal(i, sizeof all / sizeof *all);
+	json_decref(json);
+}
+
 static inv_rows *open_rows(const inv_bank_writer *w, uint64_t rows, bool *kept)
 {
 	inv_rows *r;
@@ -197,6 +219,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_written_can_be_opened),
 		cmocka_unit_test(what_it_says_is_kept_and_held_against),
+		cmocka_unit_test(order_of_splits_is_their_own),
 		cmocka_unit_test(rows_that_are_no_numbers_are_refused),
 		cmocka_unit_test(an_array_is_taken_up_again),
 		cmocka_unit_test(a_bad_bank_json_is_named),

@@ -135,7 +135,7 @@ What is broken ends the command, or is named and counted.
 
 $ echo 'no image' > pets/cat/broken.png; head -c 300 pets/cat/420.jpg > pets/cat/cut.jpg; ln -s nowhere pets/dog/lost.png
 $ invar data folder:pets -q
-! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file; --skip-broken passes over such images
 ? 1
 $ invar data folder:pets -q --skip-broken
 > split  images  broken  labels  width × height
@@ -162,6 +162,14 @@ Folders and files that cannot be.
 $ mkdir 'pets/empty class'; invar data folder:pets -q
 ! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
 ? 1
+$ touch 'pets/empty class/a.TIF' 'pets/empty class/b.txt'; invar data folder:pets -q
+! invar: pets/empty class: holds no JPEG or PNG file; make PNG files of images in other formats, such as a.TIF
+? 1
+$ cp pets/cat/420.jpg 'pets/empty class'; invar data folder:pets -q --skip-broken --split train | tail -1
+> empty class      1
+! warning: folder:pets: 1 images such as a.TIF are neither JPEG nor PNG and stay out
+! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:nowhere -q
 ! invar: nowhere: cannot read the folder: No such file or directory
 ? 1

@@ -74,6 +74,9 @@ $ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype fl
 > test: 3 images, 5 copies; 18 encoded, N a second
 > split holds features of 12 numbers; next: invar train split -o RUN
 > done in N s, N s of CPU time, at most N MB of memory
+$ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split test 2>&1 | grep holds
+> back holds features of 12 numbers, copies only of test; next: invar train back --split test -o RUN
+$ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
 $ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9]*/, at N/; s/[0-9.]* [MG]B that/N MB that/; s/about [0-9]* seconds/about N seconds/'

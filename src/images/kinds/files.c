@@ -2,6 +2,7 @@
 #include "images/kinds/files.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,18 @@ static bool is_image_name(const char *name)
 	               strcasecmp(dot, ".png") == 0);
 }
 
+static bool is_foreign_name(const char *name)
+{
+	static const char *const ends[] = {".tif", ".tiff", ".webp", ".bmp",  ".gif",
+	                                   ".ppm", ".pgm",  ".heic", ".avif", ".jp2"};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+		if (strcasecmp(dot, ends[i]) == 0)
+			return true;
+	return false;
+}
+
 static invar_status no_memory(const char *folder)
 {
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory to list the folder", folder);
@@ -34,7 +47,7 @@ static char *join_inner(const char *folder, const char *name)
 
 /* One folder: its sub-folders, its images and how much else there is; unsorted. */
 typedef struct listing {
-	inv_names folders, images;
+	inv_names folders, images, foreign;
 	uint64_t others;
 } listing;
 
@@ -42,6 +55,7 @@ static void clear_listing(listing *l)
 {
 	inv_names_clear(&l->folders);
 	inv_names_clear(&l->images);
+	inv_names_clear(&l->foreign);
 }
 
 /* Most file systems tell what an entry is; links, and all of it elsewhere, are asked. */
@@ -72,7 +86,8 @@ static invar_status list_entry(listing *l, const char *path, const struct dirent
 	if (is_image_name(name)) /* also a link that leads nowhere: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
 	l->others++;
-	return INVAR_OK;
+	return is_foreign_name(name) ? inv_names_add(&l->foreign, name, strlen(name))
+	                             : INVAR_OK;
 }
 
 static invar_status list_folder(const char *path, listing *l)
@@ -90,6 +105,7 @@ static invar_status list_folder(const char *path, listing *l)
 	closedir(dir);
 	inv_names_sort(&l->folders);
 	inv_names_sort(&l->images);
+	inv_names_sort(&l->foreign);
 	if (st != INVAR_OK)
 		clear_listing(l);
 	return st;
@@ -108,7 +124,8 @@ invar_status inv_list_folders(const char *root, const char *folder, inv_names *o
 	*has_images = l.images.count > 0;
 	inv_names_clear(out);
 	*out = l.folders;
-	inv_names_clear(&l.images);
+	l.folders = (inv_names){0};
+	clear_listing(&l);
 	return INVAR_OK;
 }
 
@@ -143,6 +160,14 @@ invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label
 	return st == INVAR_OK ? add_label(f, label) : st;
 }
 
+static void note_others(inv_file_list *f, const listing *l)
+{
+	if (!f->foreign && l->foreign.count)
+		snprintf(f->example, sizeof f->example, "%.79s", inv_names_at(&l->foreign, 0));
+	f->foreign += l->foreign.count;
+	f->others += l->others;
+}
+
 /* Gathers names below root/folder; `found` is sorted afterwards as a whole. */
 static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
                            inv_names *found)
@@ -156,7 +181,7 @@ static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
 		              "%s: is more than %d folders deep; does a link lead "
 		              "in a circle?",
 		              path, DEEPEST);
-	f->others += l.others;
+	note_others(f, &l);
 	for (size_t i = 0; i < l.images.count && st == INVAR_OK; i++) {
 		char *name = join_inner(folder, inv_names_at(&l.images, i));
 
@@ -174,6 +199,18 @@ static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
 	return st;
 }
 
+static invar_status refuse_empty(const inv_file_list *f, const char *folder)
+{
+	if (!f->foreign)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s/%s: holds no JPEG or PNG file; fill the folder or remove it",
+		                f->root, folder);
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s/%s: holds no JPEG or PNG file; make PNG files of images in other "
+	                "formats, such as %s",
+	                f->root, folder, f->example);
+}
+
 invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
 {
 	inv_names found = {0};
@@ -183,9 +220,7 @@ invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t
 	for (size_t i = 0; i < found.count && st == INVAR_OK; i++)
 		st = inv_file_list_add(f, inv_names_at(&found, i), label);
 	if (st == INVAR_OK && !found.count)
-		st = inv_fail(INVAR_E_FORMAT,
-		              "%s/%s: holds no JPEG or PNG file; fill the folder or remove it",
-		              f->root, folder);
+		st = refuse_empty(f, folder);
 	inv_names_clear(&found);
 	return st;
 }
@@ -197,16 +232,25 @@ void inv_file_list_clear(inv_file_list *f)
 	*f = (inv_file_list){0};
 }
 
+void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
+{
+	if (f->foreign)
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: %" PRIu64 " images such as %s are neither JPEG nor PNG and stay out",
+		        d->text, f->foreign, f->example);
+	if (f->others > f->foreign)
+		inv_log(d->ctx, INVAR_LOG_DETAIL,
+		        "%s: %" PRIu64 " files are no images by their names and stay out", d->text,
+		        f->others - f->foreign);
+}
+
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split)
 {
 	int32_t *labels = f->labels;
 
 	f->labels = NULL;
 	f->room = 0;
-	if (f->others)
-		inv_log(d->ctx, INVAR_LOG_DETAIL,
-		        "%s: %llu files of the split %s are neither .jpg nor .png and stay out",
-		        d->text, (unsigned long long)f->others, split);
+	inv_file_list_tell(f, d);
 	return inv_dataset_add(d, split, f->names.count, labels, f);
 }
 

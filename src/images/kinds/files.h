@@ -16,6 +16,8 @@ typedef struct inv_file_list {
 	int32_t *labels;  /* [names.count] once a label was added; NULL without labels */
 	uint64_t room;    /* of labels */
 	uint64_t others;  /* files passed over */
+	uint64_t foreign; /* of those, images in formats that are not read */
+	char example[80]; /* the first of these */
 } inv_file_list;
 
 /* Adds all images in root/folder and below, in byte order, with one label. */
@@ -23,6 +25,8 @@ invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t
 /* Adds one image by its name below the root. */
 invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label);
 void inv_file_list_clear(inv_file_list *f);
+/* Images that stay out for their format are warned of, other files told as a detail. */
+void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d);
 /* Hands the labels over, as inv_dataset_add takes them. */
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split);
 

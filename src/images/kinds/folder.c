@@ -144,6 +144,7 @@ static invar_status open_whole(invar_dataset *d, folder *own)
 		int32_t *labels = own->files[0].labels;
 
 		own->files[0].labels = NULL;
+		inv_file_list_tell(&own->files[0], d);
 		st = inv_dataset_add_whole(d, own->files[0].names.count, labels, &own->files[0]);
 	}
 	return st;
