@@ -29,7 +29,8 @@ static const invar_field own_table[] = {
      "Result", "folder for the bank, the runs, the table and the picture"},
 	{"data", INVAR_FIELD_TEXT, offsetof(inv_demo_values, data), 0, 0, INVAR_FIELD_OPTIONAL,
      NULL, "DATASET", "Images",
-     "other images, as in 'invar encode'; a plain folder holds idx files as MNIST's"},
+     "other images, as in 'invar encode'; a plain folder holds idx files as MNIST's, or "
+     "images"},
 	{"limit", INVAR_FIELD_COUNT, offsetof(inv_demo_values, limit), 50, 1e9, 0, NULL, "N",
      "Images", "images to learn from; a fifth as many are measured on"},
 	{"weights", INVAR_FIELD_TEXT, offsetof(inv_demo_values, weights), 0, 0,

@@ -62,7 +62,23 @@ static invar_status find_weights(inv_demo *d)
 
 /* ---- The images ------------------------------------------------------------------ */
 
-/* A plain folder is one of idx files, with names as MNIST has them. */
+static bool has_idx(const char *folder)
+{
+	static const char *const names[] = {"train-images-idx3-ubyte", "t10k-images-idx3-ubyte",
+	                                    "train-images-idx3-ubyte.gz",
+	                                    "t10k-images-idx3-ubyte.gz"};
+	bool there = false;
+
+	for (size_t i = 0; i < sizeof names / sizeof *names && !there; i++) {
+		char *path = inv_path(folder, names[i]);
+
+		there = path && access(path, F_OK) == 0;
+		free(path);
+	}
+	return there;
+}
+
+/* A plain folder is one of idx files, with names as MNIST has them, or of images. */
 static invar_status name_dataset(inv_demo *d)
 {
 	const char *data = d->v->data;
@@ -70,7 +86,7 @@ static invar_status name_dataset(inv_demo *d)
 	if (!data)
 		d->dataset = strdup("fashion-mnist:");
 	else if (inv_path_is_folder(data)) {
-		if (asprintf(&d->dataset, "mnist:%s", data) < 0)
+		if (asprintf(&d->dataset, "%s:%s", has_idx(data) ? "mnist" : "folder", data) < 0)
 			d->dataset = NULL;
 	} else
 		d->dataset = strdup(data);
@@ -166,6 +182,10 @@ invar_status inv_demo_encode(inv_demo *d)
 	if (st == INVAR_OK) {
 		announce(d, e);
 		st = fill_bank(d, e);
+		if (st == INVAR_E_MISMATCH)
+			st = inv_fault(d->s, st,
+			               "%s; if %s is of another demo, give another folder with -o",
+			               invar_last_error(), d->folder);
 	}
 	invar_encoder_close(e);
 	return st == INVAR_OK ? invar_bank_open(d->s->ctx, d->bank_path, &d->bank) : st;

@@ -162,6 +162,9 @@ Folders and files that cannot be.
 $ mkdir 'pets/empty class'; invar data folder:pets -q
 ! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
 ? 1
+$ mkdir pets/bank; touch pets/bank/bank.json; invar data folder:pets -q # a bank among its images is no class
+! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
+? 1
 $ touch 'pets/empty class/a.TIF' 'pets/empty class/b.txt'; invar data folder:pets -q
 ! invar: pets/empty class: holds no JPEG or PNG file; make PNG files of images in other formats, such as a.TIF
 ? 1

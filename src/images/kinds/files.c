@@ -73,16 +73,42 @@ static invar_status is_folder(const char *path, const struct dirent *entry, bool
 	return INVAR_OK;
 }
 
+/* A bank or a run beside its images, as `encode folder:. -o bank` leaves it, is no class.
+ */
+static invar_status is_result(const char *path, const char *name, bool *out)
+{
+	static const char *const files[] = {"bank.json", "run.json"};
+	char *folder = inv_join(path, name);
+	invar_status st = folder ? INVAR_OK : no_memory(path);
+
+	*out = false;
+	for (size_t i = 0; i < sizeof files / sizeof *files && st == INVAR_OK; i++) {
+		char *file = inv_join(folder, files[i]);
+
+		st = file ? INVAR_OK : no_memory(path);
+		*out = *out || (file && inv_exists(file));
+		inv_free(file);
+	}
+	inv_free(folder);
+	return st;
+}
+
 static invar_status list_entry(listing *l, const char *path, const struct dirent *entry)
 {
 	const char *name = entry->d_name;
-	bool folder;
+	bool folder, result = false;
 	invar_status st = is_folder(path, entry, &folder);
 
+	if (st == INVAR_OK && folder)
+		st = is_result(path, name, &result);
 	if (st != INVAR_OK)
 		return st;
-	if (folder)
+	if (folder && !result)
 		return inv_names_add(&l->folders, name, strlen(name));
+	if (result) {
+		l->others++;
+		return INVAR_OK;
+	}
 	if (is_image_name(name)) /* also a link that leads nowhere: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
 	l->others++;
