@@ -114,6 +114,17 @@ static size_t outputs_of(const inv_convnet *net, const char *conv)
 	return w && w->rank == 4 && w->cells ? (size_t)w->shape[0] : 1;
 }
 
+static invar_status check_filters(const inv_convnet *net, const inv_layer *l,
+                                  size_t outputs)
+{
+	char name[2 * INV_PARAMETER_NAME];
+	size_t k = l->window.kernel;
+	const uint64_t shape[] = {outputs, net->channels[l->from], k, k};
+
+	snprintf(name, sizeof name, "%s.weight", l->conv);
+	return inv_parameters_check(net->parameters, name, 4, shape);
+}
+
 static invar_status take_filters(inv_convnet *net, const inv_layer *l, size_t outputs,
                                  float *weights, float *bias)
 {
@@ -151,6 +162,8 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 		return net->status;
 	find_image_channels(net, l->conv);
 	*outputs = outputs_of(net, l->conv);
+	if ((net->status = check_filters(net, l, *outputs)) != INVAR_OK)
+		return net->status;
 	filter = net->channels[l->from] * l->window.kernel * l->window.kernel;
 	*weights = inv_calloc(*outputs, filter * sizeof **weights);
 	*bias = inv_calloc(*outputs, sizeof **bias);

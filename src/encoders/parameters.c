@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "formats/weights.h"
 
-enum { MOST_GROWTH = 64 };
+enum { MOST_GROWTH = 16 };
 #define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
 
 typedef struct parameter {
@@ -28,10 +28,17 @@ struct inv_parameters {
 	json_t *config;
 };
 
-/* Those that are put around a whole network, in the order in which they are nested. */
-static const char *const wrappers[] = {"module.",       "model.",  "backbone.",
-                                       "vit.",          "dinov2.", "dinov2_with_registers.",
-                                       "vision_model.", "visual.", NULL};
+/* Those that are put around a whole network, in the order in which they mostly nest. */
+static const char *const wrappers[] = {"_orig_mod.",
+                                       "module.",
+                                       "model.",
+                                       "backbone.",
+                                       "vit.",
+                                       "dinov2.",
+                                       "dinov2_with_registers.",
+                                       "vision_model.",
+                                       "visual.",
+                                       NULL};
 
 static bool begins(const char *name, const char *with)
 {
@@ -39,7 +46,7 @@ static bool begins(const char *name, const char *with)
 }
 
 /* Where some names begin with the wrapper, the others stand beside the network. */
-static void unwrap(inv_parameters *p, const char *wrapper)
+static bool unwrap(inv_parameters *p, const char *wrapper)
 {
 	size_t wrapped = 0;
 
@@ -54,6 +61,18 @@ static void unwrap(inv_parameters *p, const char *wrapper)
 			a->name += strlen(wrapper);
 		else
 			a->outside = true;
+	}
+	return wrapped > 0;
+}
+
+static void unwrap_all(inv_parameters *p)
+{
+	bool found = true;
+
+	while (found) {
+		found = false;
+		for (size_t i = 0; wrappers[i]; i++)
+			found = unwrap(p, wrappers[i]) || found;
 	}
 }
 
@@ -128,8 +147,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 		p->list[i].weight = invar_weights_at(p->weights, i);
 		p->list[i].name = p->list[i].weight->name;
 	}
-	for (size_t i = 0; wrappers[i]; i++)
-		unwrap(p, wrappers[i]);
+	unwrap_all(p);
 	qsort(p->list, p->count, sizeof *p->list, by_name);
 	*out = p;
 	return INVAR_OK;
@@ -237,11 +255,11 @@ static bool holds_floats(const invar_weight *w)
 	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;
 }
 
-invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
-                                 const uint64_t *shape, float *out)
+invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned rank,
+                                  const uint64_t *shape)
 {
 	char found[INV_PARAMETER_NAME], wanted[INV_PARAMETER_NAME];
-	parameter *a = look_up(p, name);
+	const parameter *a = look_up(p, name);
 
 	if (!a)
 		return inv_fail(INVAR_E_MISMATCH, "%s: has no tensor '%.200s'",
@@ -257,6 +275,17 @@ invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned r
 		                "%s: its tensor '%.200s' holds %s but must hold floats; quantised "
 		                "weights are not known here",
 		                inv_parameters_path(p), name, a->weight->type);
+	return INVAR_OK;
+}
+
+invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
+                                 const uint64_t *shape, float *out)
+{
+	invar_status st = inv_parameters_check(p, name, rank, shape);
+	parameter *a = look_up(p, name);
+
+	if (st != INVAR_OK)
+		return st;
 	a->taken = true;
 	return invar_weights_read(p->weights, a->weight, out);
 }

@@ -39,9 +39,13 @@ const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const ch
 size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
 
 /*
- * Reads a tensor of this shape and ticks it off; missing and mis-shaped ones are named.
- * A shape of 1s in front is nothing: [1, 1, d] can be taken as [d].
+ * Is there a tensor of floats of this shape? Missing and mis-shaped ones are named. A
+ * shape of 1s in front is nothing: [1, 1, d] can be taken as [d]. To be asked before
+ * memory is given to what a file only claims.
  */
+invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned rank,
+                                  const uint64_t *shape);
+/* The same, then reads the tensor and ticks it off. */
 invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
                                  const uint64_t *shape, float *out);
 /* Ticks off what begins like this: heads and counters that F does not need. */

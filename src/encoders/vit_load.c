@@ -30,6 +30,18 @@ static void place_norm(inv_arena *a, size_t width, inv_vit_norm *at)
 	at->bias = inv_arena_take(a, width, sizeof(float));
 }
 
+static void place_block(inv_arena *a, const inv_vit *v, inv_vit_block *b)
+{
+	size_t d = v->width;
+
+	place_norm(a, d, &b->norm1);
+	place_linear(a, 3 * d, d, &b->qkv);
+	place_linear(a, d, d, &b->out);
+	place_norm(a, d, &b->norm2);
+	place_linear(a, v->hidden, d, &b->fc1);
+	place_linear(a, d, v->hidden, &b->fc2);
+}
+
 /* Twice: to add up, and to give out. */
 static void place_tensors(inv_vit *v)
 {
@@ -46,14 +58,9 @@ static void place_tensors(inv_vit *v)
 	place_panels(a, d, v->projected, &v->projection);
 	v->blocks = inv_arena_take(a, v->depth, sizeof *v->blocks);
 	for (size_t i = 0; i < v->depth; i++) {
-		inv_vit_block none, *b = a->base ? &v->blocks[i] : &none;
+		inv_vit_block none;
 
-		place_norm(a, d, &b->norm1);
-		place_linear(a, 3 * d, d, &b->qkv);
-		place_linear(a, d, d, &b->out);
-		place_norm(a, d, &b->norm2);
-		place_linear(a, v->hidden, d, &b->fc1);
-		place_linear(a, d, v->hidden, &b->fc2);
+		place_block(a, v, a->base ? &v->blocks[i] : &none);
 	}
 }
 
@@ -63,7 +70,21 @@ static invar_status take(inv_vit_loader *l, const char *before, const char *part
 	char name[2 * INV_PARAMETER_NAME];
 
 	snprintf(name, sizeof name, "%s%s%s", before, part, rest);
-	return inv_parameters_take(l->p, name, rank, shape, out);
+	return l->stored ? inv_parameters_take(l->p, name, rank, shape, out)
+	                 : inv_parameters_check(l->p, name, rank, shape);
+}
+
+/* l->stored [n, k] as panels */
+static void turn_stored(const inv_vit_loader *l, const inv_panels *w)
+{
+	if (l->stored)
+		inv_panels_fill_turned(&l->v->kernels, w, l->stored, w->k);
+}
+
+static void no_bias(const inv_vit_loader *l, size_t out, float *bias)
+{
+	if (l->stored)
+		memset(bias, 0, out * sizeof *bias);
 }
 
 static invar_status take_norm(inv_vit_loader *l, const char *before, const char *part,
@@ -82,7 +103,7 @@ static invar_status take_bias(inv_vit_loader *l, const char *part, size_t out,
 
 	if (is_there)
 		return take(l, l->block, part, "bias", 1, shape, bias);
-	memset(bias, 0, out * sizeof *bias);
+	no_bias(l, out, bias);
 	return INVAR_OK;
 }
 
@@ -92,7 +113,7 @@ static invar_status scale_stored(inv_vit_loader *l, const char *part, inv_vit_li
 	uint64_t shape[1] = {at.weight.n};
 	invar_status st = take(l, l->block, part, "", 1, shape, l->gamma);
 
-	for (size_t o = 0; st == INVAR_OK && o < at.weight.n; o++) {
+	for (size_t o = 0; st == INVAR_OK && l->stored && o < at.weight.n; o++) {
 		for (size_t i = 0; i < at.weight.k; i++)
 			l->stored[o * at.weight.k + i] *= l->gamma[o];
 		at.bias[o] *= l->gamma[o];
@@ -112,7 +133,7 @@ static invar_status take_linear(inv_vit_loader *l, const char *part, const char 
 	if (st == INVAR_OK && scale && l->scales)
 		st = scale_stored(l, scale, at);
 	if (st == INVAR_OK)
-		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, at.weight.k);
+		turn_stored(l, &at.weight);
 	return st;
 }
 
@@ -126,21 +147,27 @@ static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < parts && st == INVAR_OK; i++) {
-		st = take(l, l->block, names[i], "weight", 2, shape, l->stored + i * out * d);
+		float *rows = l->stored ? l->stored + i * out * d : NULL;
+		float *bias = l->stored ? at.bias + i * out : NULL;
+
+		st = take(l, l->block, names[i], "weight", 2, shape, rows);
 		if (st == INVAR_OK)
-			st = take_bias(l, names[i], out, l->qkv_bias, at.bias + i * out);
+			st = take_bias(l, names[i], out, l->qkv_bias, bias);
 	}
 	if (st == INVAR_OK)
-		inv_panels_fill_turned(&l->v->kernels, &at.weight, l->stored, d);
+		turn_stored(l, &at.weight);
 	return st;
 }
 
 static invar_status take_block(inv_vit_loader *l, size_t i)
 {
 	const inv_vit_scheme *s = l->s;
-	inv_vit_block *b = &l->v->blocks[i];
+	inv_arena nowhere = {0};
+	inv_vit_block claimed, *b = l->stored ? &l->v->blocks[i] : &claimed;
 	invar_status st;
 
+	if (!l->stored)
+		place_block(&nowhere, l->v, b);
 	inv_vit_find_block(s, l->p, i, l->block);
 	if ((st = take_norm(l, l->block, s->norm1, &b->norm1)) != INVAR_OK ||
 	    (st = take_qkv(l, b->qkv)) != INVAR_OK ||
@@ -158,11 +185,10 @@ static invar_status take_patches(inv_vit_loader *l)
 	invar_status st = take(l, "", l->s->patches, "weight", 4, shape, l->stored);
 
 	if (st == INVAR_OK)
-		inv_panels_fill_turned(&v->kernels, &v->patches.weight, l->stored,
-		                       v->patches.weight.k);
+		turn_stored(l, &v->patches.weight);
 	/* CLIP's have none, as a norm follows; others need theirs. */
 	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
-		memset(v->patches.bias, 0, v->width * sizeof *v->patches.bias);
+		no_bias(l, v->width, v->patches.bias);
 		return st;
 	}
 	return st == INVAR_OK ? take(l, "", l->s->patches, "bias", 1, shape, v->patches.bias)
@@ -199,10 +225,10 @@ static invar_status take_projection(inv_vit_loader *l)
 	if (!v->projected)
 		return INVAR_OK;
 	st = take(l, "", l->s->projection, "", 2, used ? as_used : turned, l->stored);
-	if (st == INVAR_OK && used)
+	if (st == INVAR_OK && used && l->stored)
 		inv_panels_fill(&v->projection, l->stored, v->projected);
 	else if (st == INVAR_OK)
-		inv_panels_fill_turned(&v->kernels, &v->projection, l->stored, v->width);
+		turn_stored(l, &v->projection);
 	return st;
 }
 
@@ -216,19 +242,11 @@ static size_t largest_matrix(const inv_vit *v)
 	return in * v->width;
 }
 
-static invar_status take_all(inv_vit_loader *l)
+static invar_status take_tensors(inv_vit_loader *l)
 {
 	inv_vit *v = l->v;
 	invar_status st;
 
-	place_tensors(v);
-	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
-		return st;
-	place_tensors(v);
-	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
-		                inv_parameters_path(l->p));
-	l->gamma = l->stored + largest_matrix(v);
 	if ((st = take_patches(l)) != INVAR_OK || (st = take_tokens(l)) != INVAR_OK)
 		return st;
 	if (v->pre_norm)
@@ -237,8 +255,26 @@ static invar_status take_all(inv_vit_loader *l)
 		st = take_norm(l, "", v->mean ? l->s->mean : l->s->after, &v->after);
 	for (size_t i = 0; i < v->depth && st == INVAR_OK; i++)
 		st = take_block(l, i);
-	if (st == INVAR_OK)
-		st = take_projection(l);
+	return st == INVAR_OK ? take_projection(l) : st;
+}
+
+/* All shapes are checked before memory is asked for: a file may claim any. */
+static invar_status take_all(inv_vit_loader *l)
+{
+	inv_vit *v = l->v;
+	invar_status st;
+
+	place_tensors(v);
+	if ((st = take_tensors(l)) != INVAR_OK)
+		return st;
+	if ((st = inv_arena_commit(&v->memory)) != INVAR_OK)
+		return inv_context(st, "%s", inv_parameters_path(l->p));
+	place_tensors(v);
+	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
+		                inv_parameters_path(l->p));
+	l->gamma = l->stored + largest_matrix(v);
+	st = take_tensors(l);
 	for (size_t i = 0; i < INV_VIT_LISTED && l->s->ignored[i]; i++)
 		inv_parameters_ignore(l->p, l->s->ignored[i]);
 	return st == INVAR_OK

@@ -31,8 +31,9 @@ typedef struct inv_vit_loader {
 	inv_parameters *p;
 	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
 	bool qkv_bias, scales;
-	float *stored; /* room for a matrix as the file has it, */
-	float *gamma;  /* and behind it for a layer scale */
+	float
+		*stored;  /* room for a matrix as the file has it, NULL while shapes are checked, */
+	float *gamma; /* and behind it for a layer scale */
 } inv_vit_loader;
 
 /* NULL: these are the names of none. */

@@ -27,12 +27,17 @@ static size_t side_of_square(uint64_t cells)
 	return side && (uint64_t)side * side == cells ? side : 0;
 }
 
-/* One row for the class token, or for registers as well, or for neither. */
+/*
+ * Rows before those of the patches: one for the class token, or for registers as well, or
+ * for neither, as timm publishes networks with registers. (9 rows and 4 registers can be
+ * 3 x 3 patches or 2 x 2.)
+ */
 static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
 {
 	inv_vit *v = l->v;
 	uint64_t rows = pos->rank >= 2 ? pos->shape[pos->rank - 2] : 0;
-	const size_t others[] = {1, 1 + v->registers, 0};
+	bool timm = inv_parameters_find(l->p, "reg_token") != NULL;
+	const size_t others[] = {timm ? 0 : 1, 1 + v->registers, timm ? 1 : 0};
 
 	for (size_t i = 0; i < 3 && !v->grid; i++)
 		if (rows > others[i] && (v->grid = side_of_square(rows - others[i])))

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000 };
+enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000, MOST_MARKS = 1000000 };
 
 typedef struct entry {
 	inv_tensor tensor;
@@ -79,6 +79,25 @@ static invar_status check_length(const unsigned char *bytes, uint64_t size,
 	return INVAR_OK;
 }
 
+/*
+ * A value of JSON takes up to a hundred times its text. What separates and opens values is
+ * ten or so a tensor; a million are more than any network has.
+ */
+static invar_status check_marks(const char *path, const unsigned char *header,
+                                uint64_t length)
+{
+	uint64_t marks = 0;
+
+	for (uint64_t i = 0; i < length; i++)
+		marks += header[i] == ',' || header[i] == '{' || header[i] == '[';
+	if (marks <= MOST_MARKS)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: its header has %" PRIu64
+	                " values, more than the %d of any weights known here",
+	                path, marks, MOST_MARKS);
+}
+
 static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
                                  uint64_t size)
 {
@@ -86,6 +105,8 @@ static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
 	uint64_t length = 0;
 	invar_status st = check_length(bytes, size, f->path, &length);
 
+	if (st == INVAR_OK)
+		st = check_marks(f->path, bytes + LENGTH_BYTES, length);
 	if (st != INVAR_OK)
 		return st;
 	f->header = json_loadb((const char *)bytes + LENGTH_BYTES, length,

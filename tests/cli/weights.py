@@ -3,7 +3,9 @@
 
 Makes a small ViT and a small ResNet with random weights, then: names of other networks,
 weights that are missing, superfluous, mis-shaped or not finite, images that do not fit:
-each is one sentence and exit 1. Threads, pipes and `models convert` change no byte.
+each is one sentence and exit 1. So are shapes that a file only claims and networks whose
+tensors all view one storage, before memory is given to them. Threads, pipes, prefixes and
+`models convert` change no byte.
 """
 import json
 import math
@@ -13,6 +15,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 invar = os.path.realpath(sys.argv[1])
 failed = 0
@@ -183,6 +186,77 @@ def check_models(name, family):
         complain(f"verify {name}: {got.stderr.decode()}")
 
 
+def check_prefixes(name, tensors):
+    first = features(name, "a.npy")
+    for prefix in ("_orig_mod.", "module._orig_mod.", "backbone.module.", "module.module."):
+        save("wrapped.safetensors", {prefix + key: value for key, value in tensors.items()})
+        if features("wrapped.safetensors", "b.npy") != first:
+            complain(f"{name}: the prefix {prefix} changes the features")
+
+
+def check_claims():
+    """A few numbers may claim a network of terabytes: the tensor is named, not the memory."""
+    claims = ((vit, "patch_embed.proj.weight", [1, 1, 100000, 1]),
+              (vit, "patch_embed.proj.weight", [60000, 1, 1, 1]),
+              (vit, "blocks.0.mlp.fc1.weight", [65536, 1]),
+              (resnet, "layer1.0.conv1.weight", [100000, 1, 1, 1]))
+    for network, name, shape in claims:
+        shapes = network()
+        shapes.update({f"blocks.{i}.norm1.weight": [1] for i in range(1, 900) if network == vit})
+        shapes[name] = shape
+        save("claims.safetensors", {key: (s, [0.5] * math.prod(s)) for key, s in shapes.items()})
+        refused("but must have", "features", "x.npy", "-o", "y.npy", "--weights", "claims.safetensors", "-q",
+                *(["--heads", "1"] if network == vit else []))
+
+
+def tensor(shape, cells):
+    """As torch.save writes it, over a storage '0' of so many floats."""
+    text = lambda s: b"X" + struct.pack("<I", len(s)) + s
+    number = lambda n: b"J" + struct.pack("<i", n)
+    many = lambda parts: b"(" + b"".join(parts) + b"t"
+    strides = [math.prod(shape[i + 1:]) for i in range(len(shape))]
+    storage = many([text(b"storage"), b"ctorch\nFloatStorage\n", text(b"0"), text(b"cpu"), number(cells)])
+    return b"ctorch._utils\n_rebuild_tensor_v2\n" + many(
+        [storage + b"Q", number(0), many(map(number, shape)), many(map(number, strides)), b"\x89", b"}"]) + b"R"
+
+
+def check_shared_storage():
+    """One megabyte that 100 blocks view is not 300 MB of weights."""
+    d, cells = 256, 256 * 1024
+    shapes = {"cls_token": [1, 1, d], "pos_embed": [1, 5, d], "patch_embed.proj.weight": [d, 3, 4, 4],
+              "patch_embed.proj.bias": [d], "norm.weight": [d], "norm.bias": [d]}
+    for block in range(100):
+        for name, shape in {"norm1": [d], "attn.qkv": [3 * d, d], "attn.proj": [d, d], "norm2": [d],
+                            "mlp.fc1": [4 * d, d], "mlp.fc2": [d, 4 * d]}.items():
+            shapes[f"blocks.{block}.{name}.weight"] = shape
+            shapes[f"blocks.{block}.{name}.bias"] = shape[:1]
+    pickle = b"\x80\x02}(" + b"".join(
+        b"X" + struct.pack("<I", len(name)) + name.encode() + tensor(shape, cells)
+        for name, shape in shapes.items()) + b"u."
+    with zipfile.ZipFile("shared.pth", "w") as archive:
+        archive.writestr("archive/data.pkl", pickle)
+        archive.writestr("archive/data/0", bytes(4 * cells))
+    refused("its tensors share their storage", "features", "x.npy", "-o", "y.npy", "--weights",
+            "shared.pth", "-q")
+
+
+def check_long_header():
+    text = b"{" + b",".join(b'"%d":[]' % i for i in range(600000)) + b"}"
+    with open("long.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+    refused("its header has 1200000 values", "models", "inspect", "long.safetensors")
+
+
+def check_registers():
+    """timm's networks with registers have positions of the patches alone: 9 are 3 x 3."""
+    shapes = vit()
+    shapes.update({"reg_token": [1, 4, 64], "pos_embed": [1, 9, 64]})
+    save("registers.safetensors", make(shapes))
+    about = run("models", "inspect", "registers.safetensors").stdout.decode()
+    if "positions 3 x 3" not in about:
+        complain(f"registers.safetensors: {about[:300]}")
+
+
 with tempfile.TemporaryDirectory() as work:
     os.chdir(work)
     save_images("x.npy", (37, 3, 12, 8))
@@ -198,4 +272,9 @@ with tempfile.TemporaryDirectory() as work:
         check_whole_numbers(name, one)
         check_nothing_is_replaced(name)
         check_models(name, family)
+        check_prefixes(name, tensors)
+    check_claims()
+    check_shared_storage()
+    check_long_header()
+    check_registers()
 sys.exit(1 if failed else 0)
