@@ -1,5 +1,6 @@
 /* test_file.c - claims about files: complete or not at all, whatever goes wrong. */
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -204,6 +205,40 @@ static void what_is_let_go_can_be_read_again(void **state)
 	inv_map_let_go(&map, NULL, 0);
 }
 
+/* Pages of mapped files that this process holds. */
+static long pages_of_files(void)
+{
+	long all, resident, of_files = -1;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld %ld %ld", &all, &resident, &of_files), 3);
+	fclose(f);
+	return of_files;
+}
+
+static void what_is_let_go_takes_no_memory(void **state)
+{
+	enum { SIZE = 32 << 20 };
+	long page = sysconf(_SC_PAGE_SIZE), before;
+	unsigned char *bytes = calloc(1, SIZE);
+	unsigned sum = 0;
+	inv_map map;
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_int_equal(inv_file_save(test_path("large"), bytes, SIZE), INVAR_OK);
+	assert_int_equal(inv_map_open(test_path("large"), &map), INVAR_OK);
+	for (size_t i = 0; i < SIZE; i += 512)
+		sum += map.data[i];
+	assert_int_equal(sum, 0);
+	before = pages_of_files();
+	inv_map_let_go(&map, map.data + 100, SIZE - 200);
+	assert_true(before - pages_of_files() >= SIZE / page / 2);
+	inv_map_close(&map);
+	free(bytes);
+}
+
 static void only_regular_files_are_opened(void **state)
 {
 	inv_map map;
@@ -296,6 +331,7 @@ int main(void)
 		cmocka_unit_test(places_that_cannot_be_written_are_named),
 		cmocka_unit_test(a_map_shows_the_file_and_empty_files_map_to_nothing),
 		cmocka_unit_test(what_is_let_go_can_be_read_again),
+		cmocka_unit_test(what_is_let_go_takes_no_memory),
 		cmocka_unit_test(only_regular_files_are_opened),
 		cmocka_unit_test(a_small_file_is_loaded_within_its_limit),
 		cmocka_unit_test(folders_are_made_once_and_files_are_not_folders),
