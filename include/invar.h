@@ -65,6 +65,13 @@ typedef enum invar_status {
 /* This thread's last sentence; "" before the first failure, never NULL. */
 INVAR_API const char *invar_last_error(void);
 
+/*
+ * The same with `prefix` before the name of every option that it mentions, for programs
+ * whose users know options by another spelling: "--" on a command line. Writes at most
+ * `size` bytes with the final 0 and returns out.
+ */
+INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
+
 /* Letters to insert, delete, replace or swap; for programs that say "did you mean". */
 INVAR_API size_t invar_edit_distance(const char *a, const char *b);
 
@@ -132,6 +139,69 @@ typedef struct invar_field {
 	const char *group;   /* heading in the help */
 	const char *help;    /* half a sentence, no full stop */
 } invar_field;
+
+/*
+ * Options by name. invar_options_new makes a list for a command; values are set as text
+ * and checked at once, against the type, bounds and choices of their option. What was not
+ * set has its default. A list may be used for any number of calls.
+ */
+typedef struct invar_options invar_options;
+
+typedef enum invar_option_type {
+	INVAR_OPTION_FLAG,   /* on or off: "1", "true", "0", "false" */
+	INVAR_OPTION_COUNT,  /* a whole number, 0 or more */
+	INVAR_OPTION_NUMBER, /* a finite number */
+	INVAR_OPTION_TEXT,
+	INVAR_OPTION_LIST /* texts; each call of invar_options_set adds one */
+} invar_option_type;
+
+enum {
+	INVAR_OPTION_RESULT = 1, /* its value changes the result; kept in the adapter */
+	INVAR_OPTION_ABOVE = 2   /* the minimum itself is not allowed */
+};
+
+/* What an option is. Read it by pointer; the struct grows at its end. */
+typedef struct invar_option {
+	const char *name; /* "batch-size" */
+	invar_option_type type;
+	const char *initial; /* the default as text; NULL: none, off or 0 */
+	double min, max;     /* bounds of counts and numbers; max 0: none */
+	unsigned flags;
+	const char *choices;             /* words separated by |; NULL: any text */
+	const char *(*choice)(size_t i); /* the same from a table; NULL past the last */
+	const char *meta;                /* stands for the value in help: N, F, WORD */
+	const char *group;               /* heading in help */
+	const char *help;                /* half a sentence, no full stop */
+} invar_option;
+
+INVAR_API void invar_options_free(invar_options *o); /* accepts NULL */
+/* INVAR_E_USE with the nearest name if there is no such option. */
+INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
+                                         const char *text);
+INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
+                                                double value);
+INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
+INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
+/* Flags count as 0 and 1; NaN for texts and names that do not exist. */
+INVAR_API double invar_options_number(const invar_options *o, const char *name);
+/* Value i of a list, or of a text with i = 0; NULL: none. Views, until it is set again. */
+INVAR_API const char *invar_options_text(const invar_options *o, const char *name,
+                                         size_t i);
+
+/* The options there are, in the order of the help; views, alive as long as o. */
+INVAR_API size_t invar_options_count(const invar_options *o);
+INVAR_API const invar_option *invar_options_at(const invar_options *o, size_t i);
+INVAR_API const invar_option *invar_options_find(const invar_options *o, const char *name);
+/* The losses, measurements … that an option belongs to, one by one; NULL past the last. */
+INVAR_API const char *invar_options_owner(const invar_options *o, const char *name,
+                                          size_t i);
+/* Adds an option of the caller's own; the row is copied, its texts are borrowed. */
+INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *row,
+                                         size_t size_of_row);
+
+/* All values as a JSON object; gives, invar_free. Reading it back sets them. */
+INVAR_API invar_status invar_options_json(const invar_options *o, char **json);
+INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json);
 
 /* ---- 4. Arrays, files and adapters ---------------------------------------- */
 

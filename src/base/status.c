@@ -13,7 +13,8 @@
 
 enum { SENTENCE = 1024 };
 
-static _Thread_local char last_error[SENTENCE];
+static _Thread_local char last_error[SENTENCE]; /* bare */
+static _Thread_local char marked[SENTENCE];     /* with INV_OPTION before each option */
 
 const char *invar_last_error(void)
 {
@@ -25,11 +26,34 @@ const char *invar_version(void)
 	return INVAR_VERSION;
 }
 
+/* Copies the marked sentence with `prefix` for each mark; cut off at `size`. */
+static void spell_marks(const char *prefix, char *out, size_t size)
+{
+	size_t fill = 0, bytes = strlen(prefix);
+
+	for (const char *at = marked; *at && fill + 1 < size; at++) {
+		if (*at != *INV_OPTION)
+			out[fill++] = *at;
+		else if (fill + bytes < size) {
+			memcpy(out + fill, prefix, bytes);
+			fill += bytes;
+		}
+	}
+	if (size)
+		out[fill] = '\0';
+}
+
+const char *invar_last_error_spelled(const char *prefix, char *out, size_t size)
+{
+	spell_marks(prefix, out, size);
+	return out;
+}
+
 /* File names may hold anything; a sentence stays on one line. */
 static void keep_on_one_line(char *text)
 {
 	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+		if (((unsigned char)*text < 0x20 && *text != *INV_OPTION) || *text == 0x7f)
 			*text = '?';
 }
 
@@ -42,7 +66,8 @@ invar_status inv_fail(invar_status code, const char *format, ...)
 	vsnprintf(sentence, sizeof sentence, format, args);
 	va_end(args);
 	keep_on_one_line(sentence);
-	memcpy(last_error, sentence, sizeof sentence);
+	memcpy(marked, sentence, sizeof sentence);
+	spell_marks("", last_error, sizeof last_error);
 	return code;
 }
 
@@ -55,7 +80,7 @@ invar_status inv_context(invar_status code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(prefix, sizeof prefix, format, args);
 	va_end(args);
-	memcpy(before, last_error, sizeof before);
+	memcpy(before, marked, sizeof before);
 	return inv_fail(code, "%.500s: %.500s", prefix, before);
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/fields.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/words.h"
 #include "base/sha256.h"
 #include "base/threads.h"
 

@@ -11,7 +11,7 @@
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/words.h"
 
 enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/words.h"
 
 /* A piece of the text; copied where a function wants a string. */
 typedef struct piece {

@@ -1,0 +1,78 @@
+/*
+ * options.h - options by name: declared once, checked when they are set.
+ *
+ * An option is a row of a table, written with designated initialisers: its name, type,
+ * default, bounds, choices and help. A loss, a measurement, an encoder declares its own
+ * rows in its own file; the room that runs them adds these tables to a list. What a
+ * caller holds is an invar_options made from such a list. It knows what was set and what
+ * is the default, and the command line, run.json, the adapter's metadata, the
+ * documentation and the check on resuming are all made from it.
+ *
+ * Invariants:
+ *   1. A value that is held is within its bounds and among its choices, also one that
+ *      was read from a file.
+ *   2. Texts are copies; nothing is borrowed from the caller or from a document.
+ *   3. A number is rounded to the 15 digits that run.json keeps, so that a run and its
+ *      resumption compute with the same double.
+ *   4. A message marks the names of options (INV_OPTION in status.h), so that the
+ *      command line can show them as they are typed.
+ */
+#ifndef INV_BASE_OPTIONS_H
+#define INV_BASE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+#include "base/status.h"
+
+/* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
+invar_status inv_options_begin(const char *command, invar_options **out);
+
+/*
+ * Adds rows up to the one without a name. owner is the loss, measurement … that they
+ * belong to, or NULL for those of the command itself. A name that is there already is
+ * passed over: the first table decides.
+ */
+invar_status inv_options_add_rows(invar_options *o, const char *owner,
+                                  const invar_option *rows);
+
+/*
+ * A part that chooses among owners, such as the loss: says that `owner` also uses the
+ * rows named in "a|b", which stand in the command's own table.
+ */
+invar_status inv_options_share(invar_options *o, const char *owner, const char *names);
+
+/* Values. The name must be an option of this list, of this type. */
+bool inv_option_flag(const invar_options *o, const char *name);
+uint64_t inv_option_count(const invar_options *o, const char *name);
+double inv_option_number(const invar_options *o, const char *name);
+const char *inv_option_text(const invar_options *o, const char *name); /* NULL: none */
+/* Ended by NULL; NULL where nothing was given. */
+const char *const *inv_option_list(const invar_options *o, const char *name);
+bool inv_option_is(const invar_options *o, const char *name, const char *word);
+
+/* Was it set by the caller, rather than left at its default? */
+bool inv_option_is_set(const invar_options *o, const char *name);
+
+/*
+ * Fails if an option was set that belongs to owners, but not to `owner` (NULL: to none
+ * of them): "temperature is an option of simclr, not of mawa".
+ */
+invar_status inv_options_check_owner(const invar_options *o, const char *owner);
+bool inv_options_owned(const invar_options *o, const char *name, const char *owner);
+
+/* { name: value, … } of the options that have all of `flags`; an absent text is null. */
+json_t *inv_options_json(const invar_options *o, unsigned flags);
+
+/*
+ * Takes the values that `saved` holds, except for options that were set; of those, the
+ * ones that change the result must have the saved value (INVAR_E_MISMATCH naming
+ * `where`). With `lenient`, what was set is not compared.
+ */
+invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
+                                bool lenient);
+
+/* A copy, with what was set; gives, invar_options_free. */
+invar_status inv_options_copy(const invar_options *o, invar_options **out);
+
+#endif

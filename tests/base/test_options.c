@@ -1,0 +1,290 @@
+/* test_options.c - claims about options by name. */
+#include "base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+static const char *fruit_at(size_t i)
+{
+	static const char *const fruit[] = {"apple", "pear", NULL};
+
+	return i < 2 ? fruit[i] : NULL;
+}
+
+static const invar_option own[] = {
+	{.name = "epochs",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "100",
+     .min = 1,
+     .max = 1000,
+     .flags = INVAR_OPTION_RESULT},
+	{.name = "rate",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1e-3",
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE},
+	{.name = "keep", .type = INVAR_OPTION_TEXT, .initial = "last", .choices = "last|best"},
+	{.name = "fruit", .type = INVAR_OPTION_TEXT, .initial = "pear", .choice = fruit_at},
+	{.name = "title", .type = INVAR_OPTION_TEXT},
+	{.name = "also", .type = INVAR_OPTION_LIST},
+	{.name = "force", .type = INVAR_OPTION_FLAG},
+	{.name = "no-identity", .type = INVAR_OPTION_FLAG, .flags = INVAR_OPTION_RESULT},
+	{0},
+};
+
+static const invar_option warm[] = {
+	{.name = "temperature", .type = INVAR_OPTION_NUMBER, .initial = "0.5", .max = 10},
+	{0},
+};
+
+static invar_options *make(void)
+{
+	invar_options *o;
+
+	assert_int_equal(inv_options_begin("train", &o), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, NULL, own), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, "simclr", warm), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, "anco", warm), INVAR_OK);
+	assert_int_equal(inv_options_share(o, "mawa", "no-identity"), INVAR_OK);
+	return o;
+}
+
+static void what_is_not_set_has_its_default(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	assert_true(inv_option_number(o, "rate") == 1e-3);
+	assert_true(inv_option_is(o, "fruit", "pear"));
+	assert_null(inv_option_text(o, "title"));
+	assert_null(inv_option_list(o, "also"));
+	assert_false(inv_option_flag(o, "force"));
+	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	assert_int_equal(invar_options_set(o, "epochs", "5"), INVAR_OK);
+	assert_int_equal(inv_option_count(o, "epochs"), 5);
+	assert_int_equal(invar_options_is_set(o, "epochs"), 1);
+	assert_int_equal(invar_options_unset(o, "epochs"), INVAR_OK);
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	invar_options_free(o);
+}
+
+/* A value that cannot be taken leaves the one before it. */
+static void refuse(invar_options *o, const char *name, const char *text,
+                   const char *sentence)
+{
+	if (invar_options_set(o, name, text) != INVAR_E_USE)
+		fail_msg("%s = '%s' was accepted", name, text);
+	test_assert_error(sentence);
+}
+
+static void wrong_values_are_refused_by_name(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	refuse(o, "epochs", "0", "epochs must be at least 1 and at most 1000, not 0");
+	refuse(o, "epochs", "1001", "epochs must be at least 1 and at most 1000, not 1001");
+	refuse(o, "epochs", "ten", "epochs needs a whole number, not 'ten'");
+	refuse(o, "epochs", "-3", "not -3");
+	refuse(o, "epochs", "1.5", "epochs needs a whole number, not '1.5'");
+	refuse(o, "epochs", "99999999999999999999999", "at most 1000");
+	refuse(o, "rate", "0", "rate must be above 0, not 0");
+	refuse(o, "rate", "nan", "rate needs a number, not 'nan'");
+	refuse(o, "rate", "1e999", "rate must be above 0, not 1e999");
+	refuse(o, "rate", " 1", "rate needs a number");
+	refuse(o, "rate", "0x10", "rate needs a number");
+	refuse(o, "keep", "bset", "keep must be last or best, not 'bset'; did you mean best?");
+	refuse(o, "keep", "last|best", "keep must be last or best");
+	refuse(o, "keep", "", "keep must be last or best");
+	refuse(o, "fruit", "appel", "did you mean apple?");
+	refuse(o, "title", "", "title needs a value");
+	refuse(o, "force", "maybe", "force is on or off: true or false, not 'maybe'");
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
+	assert_true(inv_option_is(o, "keep", "last"));
+	assert_int_equal(invar_options_set_number(o, "rate", NAN), INVAR_E_USE);
+	invar_options_free(o);
+}
+
+static void an_unknown_name_comes_with_the_nearest(void **state)
+{
+	invar_options *o = make();
+	char text[200];
+
+	(void)state;
+	refuse(o, "epoch", "5", "there is no option epoch; did you mean epochs?");
+	invar_last_error_spelled("--", text, sizeof text);
+	assert_string_equal(text, "there is no option --epoch; did you mean --epochs?");
+	invar_last_error_spelled("--", text, 8);
+	assert_string_equal(text, "there i");
+	refuse(o, "zzzzzzzz", "5", "there is no option zzzzzzzz of train");
+	assert_int_equal(invar_options_set_json(o, "{\"epoch\": 5}"), INVAR_E_USE);
+	invar_options_free(o);
+}
+
+static void a_number_is_rounded_to_what_is_saved(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(invar_options_set(o, "rate", "0.12345678901234567890"), INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.123456789012346);
+	assert_int_equal(invar_options_set_number(o, "rate", 0.1 + 0.2), INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.3);
+	assert_int_equal(invar_options_set_number(o, "epochs", 7), INVAR_OK);
+	assert_int_equal(inv_option_count(o, "epochs"), 7);
+	assert_int_equal(invar_options_set_number(o, "epochs", 7.5), INVAR_E_USE);
+	invar_options_free(o);
+}
+
+static void a_list_grows_and_its_texts_are_copies(void **state)
+{
+	invar_options *o = make();
+	char text[] = "one";
+
+	(void)state;
+	assert_int_equal(invar_options_set(o, "also", text), INVAR_OK);
+	memcpy(text, "xxx", 3);
+	assert_int_equal(invar_options_set(o, "also", "two"), INVAR_OK);
+	assert_string_equal(inv_option_list(o, "also")[0], "one");
+	assert_string_equal(invar_options_text(o, "also", 1), "two");
+	assert_null(inv_option_list(o, "also")[2]);
+	assert_null(invar_options_text(o, "also", 2));
+	invar_options_free(o);
+}
+
+static void an_option_belongs_to_its_owners(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "temperature", "2"), INVAR_OK);
+	assert_int_equal(inv_options_check_owner(o, "simclr"), INVAR_OK);
+	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_E_USE);
+	test_assert_error("temperature is an option of simclr and anco, not of mawa");
+	assert_int_equal(inv_options_check_owner(o, NULL), INVAR_E_USE);
+	assert_int_equal(invar_options_unset(o, "temperature"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "no-identity", "true"), INVAR_OK);
+	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_OK);
+	assert_int_equal(inv_options_check_owner(o, "simclr"), INVAR_E_USE);
+	assert_string_equal(invar_options_owner(o, "temperature", 1), "anco");
+	assert_null(invar_options_owner(o, "temperature", 2));
+	assert_null(invar_options_owner(o, "epochs", 0));
+	invar_options_free(o);
+}
+
+static void json_goes_out_and_comes_back(void **state)
+{
+	invar_options *o = make(), *back = make();
+	char *text, *again;
+
+	(void)state;
+	assert_int_equal(invar_options_set(o, "epochs", "7"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "title", "a \"b\" ü"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "also", "x"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "force", "1"), INVAR_OK);
+	assert_int_equal(invar_options_json(o, &text), INVAR_OK);
+	assert_int_equal(invar_options_set_json(back, text), INVAR_OK);
+	assert_int_equal(invar_options_json(back, &again), INVAR_OK);
+	assert_string_equal(text, again);
+	assert_int_equal(inv_option_count(back, "epochs"), 7);
+	invar_free(text);
+	invar_free(again);
+	assert_int_equal(invar_options_set_json(back, "[1]"), INVAR_E_FORMAT);
+	assert_int_equal(invar_options_set_json(back, "{"), INVAR_E_FORMAT);
+	assert_int_equal(invar_options_set_json(back, "{\"epochs\": \"7\"}"), INVAR_E_FORMAT);
+	assert_int_equal(invar_options_set_json(back, "{\"epochs\": 7000}"), INVAR_E_FORMAT);
+	assert_int_equal(invar_options_set_json(back, "{\"keep\": null}"), INVAR_E_FORMAT);
+	assert_int_equal(inv_option_count(back, "epochs"), 7);
+	invar_options_free(o);
+	invar_options_free(back);
+}
+
+static void resuming_takes_what_was_saved_and_refuses_what_differs(void **state)
+{
+	json_t *saved = json_pack("{s:i, s:f, s:s, s:b}", "epochs", 20, "rate", 0.25, "keep",
+	                          "best", "force", 1);
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(invar_options_set(o, "rate", "0.25"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "force", "0"), INVAR_OK);
+	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_OK);
+	assert_int_equal(inv_option_count(o, "epochs"), 20);
+	assert_true(inv_option_is(o, "keep", "best"));
+	assert_false(inv_option_flag(o, "force")); /* it does not change the result */
+	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
+	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_E_MISMATCH);
+	test_assert_error(
+		"run: was started with rate 0.25, so it cannot be resumed with 0.5");
+	assert_int_equal(inv_options_resume(o, saved, "run", true), INVAR_OK);
+	json_object_set_new(saved, "epochs", json_integer(0));
+	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_E_FORMAT);
+	test_assert_error("run: epochs must be at least 1");
+	json_decref(saved);
+	invar_options_free(o);
+}
+
+/* A caller that was compiled when rows were shorter, or will be when they are longer. */
+static void rows_of_other_sizes_are_taken(void **state)
+{
+	struct longer {
+		invar_option row;
+		char more[40];
+	} row = {.row = {.name = "format", .type = INVAR_OPTION_TEXT, .initial = "text"},
+	         .more = "unknown"};
+	invar_options *o = make();
+	const invar_option *added;
+
+	(void)state;
+	assert_int_equal(invar_options_add(o, &row.row, sizeof row), INVAR_OK);
+	row.row.name = "colour";
+	assert_int_equal(invar_options_add(o, &row.row, offsetof(invar_option, min)), INVAR_OK);
+	added = invar_options_find(o, "colour");
+	assert_string_equal(added->initial, "text");
+	assert_null(added->help);
+	assert_string_equal(invar_options_text(o, "format", 0), "text");
+	row.row.name = NULL;
+	assert_int_equal(invar_options_add(o, &row.row, sizeof row), INVAR_E_USE);
+	invar_options_free(o);
+}
+
+static void a_copy_is_independent(void **state)
+{
+	invar_options *o = make(), *copy;
+
+	(void)state;
+	assert_int_equal(invar_options_set(o, "title", "one"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "also", "x"), INVAR_OK);
+	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "title", "two"), INVAR_OK);
+	invar_options_free(o);
+	assert_string_equal(inv_option_text(copy, "title"), "one");
+	assert_string_equal(inv_option_list(copy, "also")[0], "x");
+	assert_int_equal(invar_options_is_set(copy, "title"), 1);
+	assert_int_equal(invar_options_set(copy, "fruit", "apple"), INVAR_OK);
+	invar_options_free(copy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_not_set_has_its_default),
+		cmocka_unit_test(wrong_values_are_refused_by_name),
+		cmocka_unit_test(an_unknown_name_comes_with_the_nearest),
+		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),
+		cmocka_unit_test(a_list_grows_and_its_texts_are_copies),
+		cmocka_unit_test(an_option_belongs_to_its_owners),
+		cmocka_unit_test(json_goes_out_and_comes_back),
+		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),
+		cmocka_unit_test(rows_of_other_sizes_are_taken),
+		cmocka_unit_test(a_copy_is_independent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
