@@ -72,8 +72,8 @@ INVAR_API const char *invar_last_error(void);
  */
 INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
 
-/* Letters to insert, delete, replace or swap; for programs that say "did you mean". */
-INVAR_API size_t invar_edit_distance(const char *a, const char *b);
+/* The word of "a|b|c" nearest to a mistyped one, at most 63 bytes; "" if all are far. */
+INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
 
 /* ---- 2. Context and hooks ------------------------------------------------ */
 
@@ -174,7 +174,13 @@ typedef struct invar_option {
 	const char *help;                /* half a sentence, no full stop */
 } invar_option;
 
-INVAR_API void invar_options_free(invar_options *o); /* accepts NULL */
+/*
+ * The options of a command: "train", "eval", … (invar_options_commands lists them); NULL
+ * gives an empty list for options of the caller's own.
+ */
+INVAR_API invar_status invar_options_new(const char *command, invar_options **out);
+INVAR_API const char *invar_options_commands(size_t i); /* NULL past the last */
+INVAR_API void invar_options_free(invar_options *o);    /* accepts NULL */
 /* INVAR_E_USE with the nearest name if there is no such option. */
 INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
                                          const char *text);
@@ -195,7 +201,7 @@ INVAR_API const invar_option *invar_options_find(const invar_options *o, const c
 /* The losses, measurements … that an option belongs to, one by one; NULL past the last. */
 INVAR_API const char *invar_options_owner(const invar_options *o, const char *name,
                                           size_t i);
-/* Adds an option of the caller's own; the row is copied, its texts are borrowed. */
+/* Adds an option of the caller's own; the row and its texts are copied. */
 INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *row,
                                          size_t size_of_row);
 

@@ -10,7 +10,6 @@
 
 #include "base/memory.h"
 #include "base/words.h"
-#include "base/words.h"
 
 enum { OWNERS = 8, NAMES = 2048, BOUND = 40 };
 
@@ -21,6 +20,7 @@ typedef struct entry {
 	invar_option row;          /* a copy; row.choices is ours where `choices` is set */
 	const char *owner[OWNERS]; /* NULL past the last */
 	char *choices;
+	char *texts; /* of a caller's own row */
 	bool set;
 	bool flag;
 	uint64_t count;
@@ -64,6 +64,7 @@ void invar_options_free(invar_options *o)
 		clear_list(&o->entry[i]);
 		inv_free(o->entry[i].text);
 		inv_free(o->entry[i].choices);
+		inv_free(o->entry[i].texts);
 	}
 	inv_free(o->entry);
 	inv_free(o);
@@ -114,8 +115,8 @@ static invar_status spell_choices(entry *e)
 	if (!e->row.choice)
 		return INVAR_OK;
 	for (size_t i = 0; (word = e->row.choice(i)) && fill < sizeof names; i++)
-		fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "",
-		                         word);
+		fill +=
+			(size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "", word);
 	assert(fill < sizeof names);
 	if (!(e->choices = inv_strdup(names)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
@@ -139,7 +140,30 @@ static invar_status add_owner(entry *e, const char *owner)
 	return INVAR_OK;
 }
 
-static invar_status add_row(invar_options *o, const char *owner, const invar_option *row)
+/* The texts of a row that may not outlive the call, one after the other in one block. */
+static invar_status keep_texts(entry *e)
+{
+	const char **text[] = {&e->row.name, &e->row.initial, &e->row.choices,
+	                       &e->row.meta, &e->row.group,   &e->row.help};
+	size_t bytes = 0, count = sizeof text / sizeof *text;
+	char *at;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += *text[i] ? strlen(*text[i]) + 1 : 0;
+	if (!(at = e->texts = inv_alloc(bytes)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	for (size_t i = 0; i < count; i++)
+		if (*text[i]) {
+			size_t length = strlen(*text[i]) + 1;
+
+			*text[i] = memcpy(at, *text[i], length);
+			at += length;
+		}
+	return INVAR_OK;
+}
+
+static invar_status add_row(invar_options *o, const char *owner, const invar_option *row,
+                            bool keep)
 {
 	entry *e = find_entry(o, row->name);
 	invar_status st;
@@ -150,7 +174,8 @@ static invar_status add_row(invar_options *o, const char *owner, const invar_opt
 		return st;
 	e = &o->entry[o->count++];
 	*e = (entry){.row = *row};
-	if ((st = spell_choices(e)) != INVAR_OK || (st = add_owner(e, owner)) != INVAR_OK)
+	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
+	    (st = add_owner(e, owner)) != INVAR_OK)
 		return st;
 	return row->initial ? store(e, row->initial) : INVAR_OK;
 }
@@ -161,7 +186,7 @@ invar_status inv_options_add_rows(invar_options *o, const char *owner,
 	invar_status st = INVAR_OK;
 
 	for (; rows && rows->name && st == INVAR_OK; rows++)
-		st = add_row(o, owner, rows);
+		st = add_row(o, owner, rows, false);
 	return st;
 }
 
@@ -173,7 +198,7 @@ invar_status invar_options_add(invar_options *o, const invar_option *row, size_t
 	memcpy(&ours, row, size < sizeof ours ? size : sizeof ours);
 	if (!ours.name || !*ours.name)
 		return inv_fail(INVAR_E_USE, "an option needs a name");
-	return add_row(o, NULL, &ours);
+	return add_row(o, NULL, &ours, true);
 }
 
 invar_status inv_options_share(invar_options *o, const char *owner, const char *names)
@@ -277,8 +302,8 @@ static invar_status check_word(const invar_option *row, const char *text)
 
 	if (!row->choices)
 		return *text ? INVAR_OK
-		             : inv_fail(INVAR_E_USE, INV_OPTION "%s needs a value, not an empty one",
-		                        row->name);
+		             : inv_fail(INVAR_E_USE,
+		                        INV_OPTION "%s needs a value, not an empty one", row->name);
 	snprintf(what, sizeof what, INV_OPTION "%s", row->name);
 	return inv_require_word(what, row->choices, text);
 }
@@ -668,16 +693,14 @@ static invar_status compare(const entry *e, const json_t *saved, const char *whe
 {
 	json_t *mine = entry_json(e);
 	char a[INV_SPELLED], b[INV_SPELLED];
-	bool same = json_is_number(saved)
-	                ? json_number_value(saved) == json_number_value(mine)
-	                : json_equal(saved, mine);
-	invar_status st =
-		same ? INVAR_OK
-			 : inv_fail(INVAR_E_MISMATCH,
-	                    "%s: was started with " INV_OPTION
-	                    "%s %s, so it cannot be resumed with %s",
-	                    where, e->row.name, inv_json_spell(saved, a),
-	                    inv_json_spell(mine, b));
+	bool same = json_is_number(saved) ? json_number_value(saved) == json_number_value(mine)
+	                                  : json_equal(saved, mine);
+	invar_status st = same ? INVAR_OK
+	                       : inv_fail(INVAR_E_MISMATCH,
+	                                  "%s: was started with " INV_OPTION
+	                                  "%s %s, so it cannot be resumed with %s",
+	                                  where, e->row.name, inv_json_spell(saved, a),
+	                                  inv_json_spell(mine, b));
 
 	json_decref(mine);
 	return st;
@@ -741,12 +764,14 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 static invar_status copy_entry(const entry *from, entry *to)
 {
 	*to = *from;
-	to->text = to->choices = NULL;
+	to->text = to->choices = to->texts = NULL;
 	to->list = NULL;
 	to->listed = 0;
 	if ((from->text && !(to->text = inv_strdup(from->text))) ||
 	    (from->choices && !(to->choices = inv_strdup(from->choices))))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	if (from->texts && keep_texts(to) != INVAR_OK)
+		return INVAR_E_NOMEM;
 	if (to->choices)
 		to->row.choices = to->choices;
 	for (size_t i = 0; i < from->listed; i++)

@@ -13,7 +13,7 @@ static size_t least(size_t a, size_t b)
 }
 
 /* Optimal string alignment: insert, delete, replace and swap neighbours cost 1. */
-size_t invar_edit_distance(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[3][LONGEST + 1];
 	size_t na = strlen(a), nb = strlen(b);
@@ -108,7 +108,7 @@ void inv_closest_start(inv_closest *n, const char *word)
 void inv_closest_try(inv_closest *n, const char *candidate)
 {
 	size_t length = strlen(n->word);
-	size_t distance = invar_edit_distance(n->word, candidate);
+	size_t distance = edit_distance(n->word, candidate);
 
 	if (length >= 2 && strncmp(candidate, n->word, length) == 0)
 		distance = least(distance, 1);
@@ -118,18 +118,27 @@ void inv_closest_try(inv_closest *n, const char *candidate)
 	}
 }
 
-const char *inv_hint(const char *word, const char *names, char out[INV_HINT])
+const char *invar_nearest(const char *word, const char *choices, char out[INV_WORD])
 {
 	char name[INV_WORD];
 	inv_closest n;
 
 	inv_closest_start(&n, word);
 	out[0] = '\0';
-	while (inv_next_word(&names, '|', name)) {
+	while (inv_next_word(&choices, '|', name)) {
 		n.best = NULL; /* set again only by a word that is nearer than all before */
 		inv_closest_try(&n, name);
 		if (n.best)
-			snprintf(out, INV_HINT, "; did you mean %s?", name);
+			snprintf(out, INV_WORD, "%s", name);
 	}
+	return out;
+}
+
+const char *inv_hint(const char *word, const char *names, char out[INV_HINT])
+{
+	char near[INV_WORD];
+
+	invar_nearest(word, names, near);
+	snprintf(out, INV_HINT, *near ? "; did you mean %s?" : "%s", near);
 	return out;
 }

@@ -202,7 +202,7 @@ const inv_command inv_cmd_models = {
 	.about =
 		"A weight file is safetensors, a PyTorch checkpoint or a TorchScript archive; "
 		"nothing in it is executed. inspect shows any such file, an encoder or not; of an "
-        "adapter, or of a run, what "
+		"adapter, or of a run, what "
 		"it was made for. verify "
 		"compares with what is known, reads every weight and runs the network on an image "
 		"that is zero after normalisation. pull is the only thing here that ever uses a "

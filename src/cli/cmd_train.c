@@ -230,7 +230,7 @@ const inv_command inv_cmd_train = {
 		"interrupted. With --images there is no bank: clean features are encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
-        "not "
+		"not "
 		"be given again.",
 	.examples = examples,
 	.arguments = arguments,

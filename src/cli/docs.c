@@ -36,12 +36,14 @@ static void markdown_options(const inv_described *d, const char *group, FILE *ou
 
 	fprintf(out, "\n**%s**\n\n| option | meaning | default |\n|---|---|---|\n", group);
 	for (size_t i = 0; i < d->options; i++) {
-		if (strcmp(d->option[i].group, group) != 0)
+		const invar_option *row = inv_described_in(d, i, group);
+
+		if (!row)
 			continue;
-		inv_spell_option(&d->option[i], label, sizeof label);
-		inv_spell_default(d, &d->option[i], note, sizeof note);
+		inv_spell_option(row, label, sizeof label);
+		inv_spell_default(row, note, sizeof note);
 		fprintf(out, "| `%s` | ", label);
-		markdown_text(out, d->option[i].field->help);
+		markdown_text(out, row->help);
 		fputs(" | ", out);
 		markdown_text(out, strncmp(note, "default ", 8) == 0 ? note + 8 : note);
 		fputs(" |\n", out);
@@ -118,16 +120,16 @@ static void roff_text(FILE *out, const char *text)
 			putc(*text, out);
 }
 
-static void roff_option(const inv_described *d, const inv_option *o, FILE *out)
+static void roff_option(const invar_option *row, FILE *out)
 {
 	char label[SOME], note[SOME];
 
-	inv_spell_option(o, label, sizeof label);
-	inv_spell_default(d, o, note, sizeof note);
+	inv_spell_option(row, label, sizeof label);
+	inv_spell_default(row, note, sizeof note);
 	fputs(".TP\n.B ", out);
 	roff_text(out, label);
 	putc('\n', out);
-	roff_text(out, o->field->help);
+	roff_text(out, row->help);
 	if (*note) {
 		fputs(" (", out);
 		roff_text(out, note);
@@ -144,9 +146,12 @@ static void roff_options(const inv_command *c, FILE *out)
 	fputs(".SH OPTIONS\n", out);
 	for (size_t g = 0; g < d.groups; g++) {
 		fprintf(out, ".SS %s\n", d.group[g]);
-		for (size_t i = 0; i < d.options; i++)
-			if (strcmp(d.option[i].group, d.group[g]) == 0)
-				roff_option(&d, &d.option[i], out);
+		for (size_t i = 0; i < d.options; i++) {
+			const invar_option *row = inv_described_in(&d, i, d.group[g]);
+
+			if (row)
+				roff_option(row, out);
+		}
 	}
 	inv_described_clear(&d);
 }
@@ -227,44 +232,36 @@ void inv_docs_man(const inv_command *c, FILE *out)
 
 /* ---- Bash completion ---------------------------------------------------------- */
 
-static void bash_words(const inv_command *c, FILE *out)
+static void bash_words(const inv_described *d, FILE *out)
 {
-	inv_option option[INV_MOST_OPTIONS];
-	size_t options = inv_options(c, option);
-
-	fprintf(out, "\t%s) words=\"", c->name);
-	for (size_t i = 0; i < options; i++)
-		fprintf(out, "%s--%s", i ? " " : "", option[i].field->name);
+	fprintf(out, "\t%s) words=\"", d->command->name);
+	for (size_t i = 0; i < d->options; i++)
+		fprintf(out, "%s--%s", i ? " " : "", invar_options_at(d->list, i)->name);
 	fputs("\" ;;\n", out);
 }
 
 /* What may follow an option: its choices, folders, files, or a number of one's own. */
-static void bash_values(const inv_command *c, FILE *out)
+static void bash_value(const char *command, const invar_option *row, FILE *out)
 {
-	inv_option option[INV_MOST_OPTIONS];
-	size_t options = inv_options(c, option);
+	char letter = inv_letter_of(row->name);
 
-	for (size_t i = 0; i < options; i++) {
-		const invar_field *f = option[i].field;
-
-		if (f->type == INVAR_FIELD_FLAG)
-			continue;
-		fprintf(out, "\t%s:--%s", c->name, f->name);
-		if (option[i].letter)
-			fprintf(out, "|%s:-%c", c->name, option[i].letter);
-		fputs(") ", out);
-		if (f->choices) {
-			fputs("COMPREPLY=($(compgen -W \"", out);
-			for (const char *at = f->choices; *at; at++)
-				putc(*at == '|' ? ' ' : *at, out);
-			fputs("\" -- \"$current\"))", out);
-		} else if (f->type == INVAR_FIELD_TEXT || f->type == INVAR_FIELD_LIST) {
-			fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$current\")", out);
-		} else {
-			putc(':', out);
-		}
-		fputs("; return ;;\n", out);
+	if (row->type == INVAR_OPTION_FLAG)
+		return;
+	fprintf(out, "\t%s:--%s", command, row->name);
+	if (letter)
+		fprintf(out, "|%s:-%c", command, letter);
+	fputs(") ", out);
+	if (row->choices) {
+		fputs("COMPREPLY=($(compgen -W \"", out);
+		for (const char *at = row->choices; *at; at++)
+			putc(*at == '|' ? ' ' : *at, out);
+		fputs("\" -- \"$current\"))", out);
+	} else if (row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST) {
+		fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$current\")", out);
+	} else {
+		putc(':', out);
 	}
+	fputs("; return ;;\n", out);
 }
 
 /* The first argument of a command that takes one of a few words. */
@@ -293,12 +290,22 @@ void inv_docs_bash(FILE *out)
 	      "\tcase $command:$before in\n",
 	      out);
 	for (const inv_command *const *c = inv_commands(); *c; c++) {
+		inv_described d;
+
 		bash_argument(*c, out);
-		bash_values(*c, out);
+		inv_describe(&d, *c);
+		for (size_t i = 0; i < d.options; i++)
+			bash_value((*c)->name, invar_options_at(d.list, i), out);
+		inv_described_clear(&d);
 	}
 	fputs("\tesac\n\tcase $command in\n", out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		bash_words(*c, out);
+	for (const inv_command *const *c = inv_commands(); *c; c++) {
+		inv_described d;
+
+		inv_describe(&d, *c);
+		bash_words(&d, out);
+		inv_described_clear(&d);
+	}
 	fputs("\tesac\n"
 	      "\tif [[ $current == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"

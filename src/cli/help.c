@@ -11,91 +11,68 @@
 
 enum { INDENT = 2, MOST_LABEL = 28, SOME = 512 };
 
+/* The common group ends the list, wherever its first option stands. */
+static void add_group(inv_described *d, const char *group)
+{
+	size_t g = 0;
+
+	while (g < d->groups && strcmp(d->group[g], group) != 0)
+		g++;
+	if (g == d->groups && g + 1 < INV_MOST_GROUPS && strcmp(group, INV_COMMON_GROUP) != 0)
+		d->group[d->groups++] = group;
+}
+
 void inv_describe(inv_described *d, const inv_command *c)
 {
 	*d = (inv_described){.command = c};
-	d->options = inv_options(c, d->option);
-	d->values = calloc(1, c->values);
-	if (d->values && c->defaults)
-		c->defaults(d->values);
-	for (size_t i = 0; i < d->options; i++) {
-		size_t g = 0;
-
-		while (g < d->groups && strcmp(d->group[g], d->option[i].group) != 0)
-			g++;
-		if (g == d->groups)
-			d->group[d->groups++] = d->option[i].group;
-	}
-	/* The seed is an early member of many structs, yet the common group ends the list. */
-	for (size_t g = 0; g + 1 < d->groups; g++)
-		if (strcmp(d->group[g], "Common") == 0) {
-			const char *common = d->group[g];
-
-			memmove(&d->group[g], &d->group[g + 1], (d->groups - g - 1) * sizeof *d->group);
-			d->group[d->groups - 1] = common;
-			break;
-		}
+	if (inv_command_options(c, &d->list) != INVAR_OK)
+		return;
+	d->options = invar_options_count(d->list);
+	for (size_t i = 0; i < d->options; i++)
+		add_group(d, inv_group_of(invar_options_at(d->list, i)));
+	d->group[d->groups++] = INV_COMMON_GROUP;
 }
 
 void inv_described_clear(inv_described *d)
 {
-	free(d->values);
-	d->values = NULL;
+	invar_options_free(d->list);
+	*d = (inv_described){0};
 }
 
-void inv_spell_option(const inv_option *o, char *out, size_t room)
+const invar_option *inv_described_in(const inv_described *d, size_t i, const char *group)
 {
-	const char *meta = o->field->meta ? o->field->meta : "VALUE";
+	const invar_option *row = invar_options_at(d->list, i);
+
+	return strcmp(inv_group_of(row), group) == 0 ? row : NULL;
+}
+
+void inv_spell_option(const invar_option *row, char *out, size_t room)
+{
+	const char *meta = row->meta ? row->meta : "VALUE";
 	char letter[8] = "";
 
-	if (o->letter)
-		snprintf(letter, sizeof letter, "-%c, ", o->letter);
-	if (o->field->type == INVAR_FIELD_FLAG)
-		snprintf(out, room, "%s--%s", letter, o->field->name);
+	if (inv_letter_of(row->name))
+		snprintf(letter, sizeof letter, "-%c, ", inv_letter_of(row->name));
+	if (row->type == INVAR_OPTION_FLAG)
+		snprintf(out, room, "%s--%s", letter, row->name);
 	else
-		snprintf(out, room, "%s--%s %s", letter, o->field->name, meta);
+		snprintf(out, room, "%s--%s %s", letter, row->name, meta);
 }
 
-static void spell_value(const inv_described *d, const inv_option *o, char *out, size_t room)
+void inv_spell_default(const invar_option *row, char *out, size_t room)
 {
-	const char *at = (const char *)d->values + o->offset;
-	const char *text;
-
-	*out = '\0';
-	switch (o->field->type) {
-	case INVAR_FIELD_FLAG:
-		return;
-	case INVAR_FIELD_COUNT:
-		snprintf(out, room, "%llu",
-		         (unsigned long long)*(const uint64_t *)(const void *)at);
-		return;
-	case INVAR_FIELD_NUMBER:
-		snprintf(out, room, "%g", *(const double *)(const void *)at);
-		return;
-	case INVAR_FIELD_TEXT:
-		text = *(const char *const *)(const void *)at;
-		snprintf(out, room, "%s", text ? text : "");
-		return;
-	case INVAR_FIELD_LIST: /* lists begin empty */
-		return;
-	}
-}
-
-void inv_spell_default(const inv_described *d, const inv_option *o, char *out, size_t room)
-{
-	char value[SOME] = "", words[SOME] = "";
+	const char *value = row->initial ? row->initial : "";
+	char words[SOME] = "";
 	size_t fill = 0;
 
-	if (d->values)
-		spell_value(d, o, value, sizeof value);
-	for (const char *c = o->field->choices; c && *c && fill + 3 < sizeof words; c++) {
+	for (const char *c = row->choices; c && *c && fill + 3 < sizeof words; c++) {
 		if (*c == '|')
 			words[fill++] = ',';
 		words[fill++] = *c == '|' ? ' ' : *c;
 	}
-	if (o->field->choices && strchr(o->field->choices, '|'))
+	if (row->choices && strchr(row->choices, '|'))
 		snprintf(out, room, "one of %s%s%s", words, *value ? "; default " : "", value);
-	else if (o->field->type == INVAR_FIELD_LIST)
+	else if (row->type == INVAR_OPTION_LIST)
 		snprintf(out, room, "may be repeated");
 	else
 		snprintf(out, room, "%s%s", *value ? "default " : "", value);
@@ -164,14 +141,13 @@ static void put_arguments(const inv_command *c, FILE *out, size_t columns)
 		put_entry(out, a->name, width, a->help, columns);
 }
 
-static void put_option(const inv_described *d, const inv_option *o, size_t width, FILE *out,
-                       size_t columns)
+static void put_option(const invar_option *row, size_t width, FILE *out, size_t columns)
 {
 	char label[SOME], note[SOME], text[2 * SOME];
 
-	inv_spell_option(o, label, sizeof label);
-	inv_spell_default(d, o, note, sizeof note);
-	snprintf(text, sizeof text, *note ? "%s (%s)" : "%s%s", o->field->help, note);
+	inv_spell_option(row, label, sizeof label);
+	inv_spell_default(row, note, sizeof note);
+	snprintf(text, sizeof text, *note ? "%s (%s)" : "%s%s", row->help, note);
 	put_entry(out, label, width, text, columns);
 }
 
@@ -181,14 +157,17 @@ static void put_options(const inv_described *d, FILE *out, size_t columns)
 	size_t width = 0;
 
 	for (size_t i = 0; i < d->options; i++) {
-		inv_spell_option(&d->option[i], label, sizeof label);
+		inv_spell_option(invar_options_at(d->list, i), label, sizeof label);
 		width = wider(width, label);
 	}
 	for (size_t g = 0; g < d->groups; g++) {
 		fprintf(out, "\n%s:\n", d->group[g]);
-		for (size_t i = 0; i < d->options; i++)
-			if (strcmp(d->option[i].group, d->group[g]) == 0)
-				put_option(d, &d->option[i], width, out, columns);
+		for (size_t i = 0; i < d->options; i++) {
+			const invar_option *row = inv_described_in(d, i, d->group[g]);
+
+			if (row)
+				put_option(row, width, out, columns);
+		}
 	}
 }
 
@@ -224,21 +203,30 @@ void inv_help_overview(FILE *out, size_t columns)
 	      out);
 }
 
+/* "demo|data|…"; options of invar itself where a dash was typed. */
+static void list_names(bool dashes, char *out, size_t room)
+{
+	size_t fill = 0;
+
+	if (dashes) {
+		snprintf(out, room, "--help|--version");
+		return;
+	}
+	for (const inv_command *const *c = inv_commands(); *c && fill < room; c++)
+		fill +=
+			(size_t)snprintf(out + fill, room - fill, "%s%s", fill ? "|" : "", (*c)->name);
+}
+
 invar_status inv_help_unknown(inv_session *s, const char *name)
 {
 	const char *kind = name[0] == '-' ? "option" : "command";
-	inv_nearest n;
+	char names[SOME], near[64];
 
-	inv_nearest_start(&n, name);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		inv_nearest_try(&n, (*c)->name);
-	if (name[0] == '-') {
-		inv_nearest_try(&n, "--help");
-		inv_nearest_try(&n, "--version");
-	}
-	if (n.best)
+	list_names(name[0] == '-', names, sizeof names);
+	invar_nearest(name, names, near);
+	if (*near)
 		return inv_fault(s, INVAR_E_USE, "there is no %s '%s'; did you mean '%s'?", kind,
-		                 name, n.best);
+		                 name, near);
 	return inv_fault(s, INVAR_E_USE, "there is no %s '%s'; 'invar help' lists the commands",
 	                 kind, name);
 }

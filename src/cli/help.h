@@ -10,21 +10,24 @@
 #include "cli/options.h"
 
 /* A command with its options and their defaults, ready to be described. */
+enum { INV_MOST_GROUPS = 32 };
+
 typedef struct inv_described {
 	const inv_command *command;
-	inv_option option[INV_MOST_OPTIONS];
+	invar_options *list; /* NULL if there was no memory */
 	size_t options;
-	const char *group[INV_MOST_OPTIONS]; /* headings in order, the common ones last */
+	const char *group[INV_MOST_GROUPS]; /* headings in order, the common ones last */
 	size_t groups;
-	void *values; /* the defaults; NULL if there was no memory */
 } inv_described;
 
 void inv_describe(inv_described *d, const inv_command *c);
 void inv_described_clear(inv_described *d);
+/* Option i if it stands under the heading, else NULL. */
+const invar_option *inv_described_in(const inv_described *d, size_t i, const char *group);
 /* "-o, --output FILE" with the given words around names and values. */
-void inv_spell_option(const inv_option *o, char *out, size_t room);
+void inv_spell_option(const invar_option *row, char *out, size_t room);
 /* "default 100", "one of a, b; default a", or "" where there is nothing to add. */
-void inv_spell_default(const inv_described *d, const inv_option *o, char *out, size_t room);
+void inv_spell_default(const invar_option *row, char *out, size_t room);
 
 void inv_help_overview(FILE *out, size_t columns);
 void inv_help_command(const inv_command *c, FILE *out, size_t columns);

@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/struct_options.h"
 #include "cli/term.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
@@ -65,7 +66,9 @@ invar_status inv_print_json(inv_session *s, json_t *document)
 
 static int exit_code(inv_session *s, invar_status st)
 {
-	const char *sentence = *s->fault ? s->fault : invar_last_error();
+	char spelled[sizeof s->fault];
+	const char *sentence =
+		*s->fault ? s->fault : invar_last_error_spelled("--", spelled, sizeof spelled);
 
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
@@ -81,46 +84,62 @@ static int exit_code(inv_session *s, invar_status st)
 	                                 : EXIT_FAILED;
 }
 
-static invar_status run_command(inv_session *s, char **word, size_t words, void *values)
+static inv_common read_common(const inv_session *s)
 {
-	inv_common *common = values;
-	invar_status st;
+	return (inv_common){.help = inv_flag(s, "help"),
+	                    .version = inv_flag(s, "version"),
+	                    .json = inv_flag(s, "json"),
+	                    .quiet = inv_flag(s, "quiet"),
+	                    .verbose = inv_flag(s, "verbose"),
+	                    .threads = (uint64_t)inv_number(s, "threads"),
+	                    .seed = (uint64_t)inv_number(s, "seed")};
+}
 
-	if (s->command->defaults)
-		s->command->defaults(values);
-	st = inv_parse(s, word, words, values);
-	if (st == INVAR_OK && common->help) {
-		inv_help_command(s->command, stdout, inv_term_columns());
-		return INVAR_OK;
+static invar_status call_command(inv_session *s)
+{
+	void *values = NULL;
+	invar_status st = inv_fill_struct(s, &values);
+
+	if (st == INVAR_OK) {
+		*(inv_common *)values = *s->common;
+		st = s->command->run(s, values);
 	}
-	if (st == INVAR_OK && common->version) {
-		printf("invar %s\n", invar_version());
-		return INVAR_OK;
-	}
-	if (st != INVAR_OK || (st = inv_check_arguments(s)) != INVAR_OK)
+	invar_context_free(s->ctx);
+	inv_clear_struct(s, values);
+	return st;
+}
+
+static invar_status run_command(inv_session *s, char **word, size_t words)
+{
+	inv_common common;
+	invar_status st = inv_command_options(s->command, &s->options);
+
+	if (st == INVAR_OK)
+		st = inv_parse(s, word, words);
+	if (st != INVAR_OK)
 		return st;
-	inv_term_start(s->term, common->quiet, common->verbose);
-	s->common = common;
-	return s->command->run(s, values);
+	common = read_common(s);
+	s->common = &common;
+	if (common.help)
+		inv_help_command(s->command, stdout, inv_term_columns());
+	else if (common.version)
+		printf("invar %s\n", invar_version());
+	if (common.help || common.version || (st = inv_check_arguments(s)) != INVAR_OK)
+		return st;
+	inv_term_start(s->term, common.quiet, common.verbose);
+	return call_command(s);
 }
 
 static invar_status find_and_run(inv_session *s, char **word, size_t words)
 {
 	invar_status st;
-	void *values;
 
 	s->command = inv_command_find(word[0]);
 	if (!s->command)
 		return inv_help_unknown(s, word[0]);
-	values = calloc(1, s->command->values);
-	if (!values)
-		return inv_no_memory(s);
-	st = run_command(s, word + 1, words - 1, values);
-	invar_context_free(s->ctx);
+	st = run_command(s, word + 1, words - 1);
 	free(s->argument);
-	free(s->given);
-	inv_values_clear(s->command, values);
-	free(values);
+	invar_options_free(s->options);
 	return st;
 }
 

@@ -6,30 +6,29 @@
 
 #include "cli/command.h"
 
-enum { INV_MOST_OPTIONS = 128 };
-
-typedef struct inv_option {
-	const invar_field *field;
-	size_t offset;     /* of the member in the command's values */
-	const char *group; /* heading in the help */
-	char letter;       /* short name, 0 if it has none */
-} inv_option;
+/* The common options end the help whatever table they come from first. */
+#define INV_COMMON_GROUP "Common"
 
 /*
- * The options of a command in the order of the help; out has room for
- * INV_MOST_OPTIONS. A name that appears twice (seed is a member of several
- * option structs and a common option too) counts once: the first table wins.
+ * All options of a command: those of the library, its own, the common ones. Gives;
+ * invar_options_free.
  */
-size_t inv_options(const inv_command *c, inv_option *out);
+invar_status inv_command_options(const inv_command *c, invar_options **out);
+
+/* The short name of an option, the same in every command; 0 if it has none. */
+char inv_letter_of(const char *name);
+const char *inv_group_of(const invar_option *row);
 
 /*
- * Reads the words that follow the command's name into values, s->argument and
- * s->given. A fault is INVAR_E_USE with one sentence.
+ * Reads the words that follow the command's name into s->options and s->argument. A
+ * fault is INVAR_E_USE with one sentence.
  */
-invar_status inv_parse(inv_session *s, char **word, size_t words, void *values);
+invar_status inv_parse(inv_session *s, char **word, size_t words);
 
-/* Frees the lists that inv_parse made. */
-void inv_values_clear(const inv_command *c, void *values);
+/* Values of s->options. */
+bool inv_flag(const inv_session *s, const char *name);
+double inv_number(const inv_session *s, const char *name);
+const char *inv_text(const inv_session *s, const char *name); /* NULL where not given */
 
 /* Refuses missing and superfluous arguments. */
 invar_status inv_check_arguments(inv_session *s);
@@ -40,18 +39,5 @@ invar_status inv_need(inv_session *s, const char *value, const char *sentence);
 /* Refuses a word that is not among "a|b|c", naming the nearest one that is. */
 invar_status inv_check_word(inv_session *s, const char *what, const char *choices,
                             const char *text);
-
-/*
- * The candidate nearest to a mistyped word by edit distance, or one that it
- * begins; best stays NULL if all are far.
- */
-typedef struct inv_nearest {
-	const char *word;
-	const char *best;
-	size_t distance;
-} inv_nearest;
-
-void inv_nearest_start(inv_nearest *n, const char *word);
-void inv_nearest_try(inv_nearest *n, const char *candidate);
 
 #endif

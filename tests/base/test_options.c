@@ -220,8 +220,7 @@ static void resuming_takes_what_was_saved_and_refuses_what_differs(void **state)
 	assert_false(inv_option_flag(o, "force")); /* it does not change the result */
 	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
 	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_E_MISMATCH);
-	test_assert_error(
-		"run: was started with rate 0.25, so it cannot be resumed with 0.5");
+	test_assert_error("run: was started with rate 0.25, so it cannot be resumed with 0.5");
 	assert_int_equal(inv_options_resume(o, saved, "run", true), INVAR_OK);
 	json_object_set_new(saved, "epochs", json_integer(0));
 	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_E_FORMAT);

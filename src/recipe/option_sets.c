@@ -1,0 +1,42 @@
+/* option_sets.c - invar_options_new: the options of each command, one line each. */
+#include <string.h>
+
+#include "base/options.h"
+
+static const struct option_set {
+	const char *command;
+	invar_status (*declare)(invar_options *o);
+} sets[] = {
+	{NULL, NULL},
+};
+
+const char *invar_options_commands(size_t i)
+{
+	return i < sizeof sets / sizeof *sets ? sets[i].command : NULL;
+}
+
+static const struct option_set *find_set(const char *command)
+{
+	for (const struct option_set *set = sets; set->command; set++)
+		if (strcmp(set->command, command) == 0)
+			return set;
+	return NULL;
+}
+
+invar_status invar_options_new(const char *command, invar_options **out)
+{
+	const struct option_set *set = command ? find_set(command) : NULL;
+	invar_status st;
+
+	*out = NULL;
+	if (command && !set)
+		return inv_fail(INVAR_E_USE, "there are no options for '%.64s'", command);
+	st = inv_options_begin(command ? command : "this list", out);
+	if (st == INVAR_OK && set)
+		st = set->declare(*out);
+	if (st != INVAR_OK) {
+		invar_options_free(*out);
+		*out = NULL;
+	}
+	return st;
+}
