@@ -198,9 +198,9 @@ INVAR_API const char *invar_options_text(const invar_options *o, const char *nam
 INVAR_API size_t invar_options_count(const invar_options *o);
 INVAR_API const invar_option *invar_options_at(const invar_options *o, size_t i);
 INVAR_API const invar_option *invar_options_find(const invar_options *o, const char *name);
-/* The losses, measurements … that an option belongs to, one by one; NULL past the last. */
-INVAR_API const char *invar_options_owner(const invar_options *o, const char *name,
-                                          size_t i);
+/* The losses, closed forms … that an option belongs to, one by one; NULL past the last. */
+INVAR_API const char *invar_options_part(const invar_options *o, const char *name,
+                                         size_t i);
 /* Adds an option of the caller's own; the row and its texts are copied. */
 INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *row,
                                          size_t size_of_row);
@@ -394,139 +394,63 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
 
 /* ---- 7. Training -------------------------------------------------------------- */
 
-/* Fill with invar_train_defaults(&o), change what matters, pass by pointer. */
-typedef struct invar_train_opts {
-	size_t size;         /* set by the defaults call; lets the struct grow */
-	const char *loss;    /* invar_loss_kinds, "mawa"; "none": a closed form, untrained */
-	const char *split;   /* rows that train; "train" */
-	uint64_t epochs;     /* 100 */
-	uint64_t batch;      /* N, images a step; 0 = the loss's own, 256 for most */
-	uint64_t samples;    /* s in Eq. 21, copies of an image a step draws; 3 */
-	uint64_t copies;     /* use the first so many copies of the bank; 0 = all */
-	uint64_t hidden;     /* 4096 */
-	uint64_t width;      /* w, width of a code; 0 = d */
-	int residual;        /* E(z) = z + MLP(z), begins at the identity; 0 */
-	double lr;           /* AdamW start; 1e-3, cosine down to lr_min */
-	double lr_min;       /* 4e-4 */
-	double weight_decay; /* 1e-4, biases too */
-	double anchor;       /* weight of MaWa's clean term; 1, as in the paper */
-	int no_identity;     /* leave out the clean rows; 0 */
-	double validation;   /* share of images held out; 0, as in the paper */
-	const char *keep;    /* "last" or "best" (by validation loss) */
-	double checkpoint_seconds; /* at most one checkpoint in so many seconds; 60 */
-	uint64_t seed;             /* key of every random draw; 0 */
-	int resume;                /* go on with the run that is there; 0 */
-	int force;                 /* replace the run that is there; 0 */
-	const char *init;          /* where E begins: "random", "identity", "rigid", "ridge" */
-	double ridge;              /* lambda of "ridge"; 0 = chosen on held-out images */
-	uint64_t projections;      /* WaCo: directions of each sliced distance; 1000 */
-	double p;                  /* WaCo: power of the distances; 2 */
-	const char *slices;        /* WaCo: directions "random" or in "orthogonal" blocks */
-	const char *shuffle;       /* WaCo: of XX and ZZ, "both" halves or the "second" */
-	double temperature;        /* SimCLR; 0.5 */
-	const char *sigma_x;       /* HSIC: width of the kernel, "median" or a number */
-	const char *sigma_z;       /* the same on codes; "median" */
-	int decoder;               /* train a decoder beside E, Eq. 32; 0 */
-	double alpha;              /* weight of its reconstruction; 1 */
-	double beta;               /* and of the loss beside it; 1 */
-	const char *const *also;   /* WaCo: paths of further banks, see invar_train */
-} invar_train_opts;
-
-INVAR_API void invar_train_defaults(invar_train_opts *o);
-INVAR_API const invar_field *invar_train_fields(size_t *count);
-
 /*
- * Trains an adapter on a bank and fills the folder `run`: adapter.safetensors,
- * run.json, log.jsonl, checkpoint.safetensors, and decoder.safetensors where one
- * is trained: an adapter from codes to features. With `resume`, the members named
- * in `given` (NULL-terminated field names, may be NULL) must agree with the
- * run's own; all others are taken from it.
+ * Trains an adapter on a bank and fills the folder `run`: adapter.safetensors, run.json,
+ * log.jsonl, checkpoint.safetensors, and with the option decoder a decoder.safetensors,
+ * an adapter from codes to features. o is made for "train". With the option resume, what
+ * was set must agree with the run's own options; all others are taken from it.
  *
- * Several banks, given open or named by `also`, are several augmentations of the
- * same images: all have the clean rows of the first, in the same order, and each
- * has copies of its own.
+ * Several banks are several augmentations of the same images: all have the clean rows of
+ * the first, in the same order, and each has copies of its own.
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
-                                   const invar_train_opts *o, const char *const *given,
-                                   const char *run);
+                                   const invar_options *o, const char *run);
 
 /* ---- 8. Losses on given arrays --------------------------------------------------- */
 
-/* WaCo's draws from outside, of its distances in the order XZ, XX, ZZ. */
-typedef struct invar_loss_draws {
-	const float *directions[3];         /* [projections, d + w], 2 d and 2 w wide */
-	const uint32_t *permutations[3][2]; /* of the M rows, numbered from 0 */
-} invar_loss_draws;
-
-typedef struct invar_loss_input {
-	size_t size;
-	const invar_adapter *adapter;
-	const float *clean; /* [images, dim] */
-	const float *aug;   /* [groups, images, samples, dim]; NULL with samples 0 */
-	uint64_t images;
-	uint32_t dim;
-	uint32_t samples;
-	uint32_t groups;               /* augmentations, each with samples; 0 counts as 1 */
-	const float *views;            /* SimCLR: [2 images, dim] instead of aug and clean */
-	const invar_adapter *decoder;  /* from codes to features; NULL: none */
-	const invar_loss_draws *draws; /* [groups]; NULL: drawn by the seed */
-} invar_loss_input;
-
-/* As in invar_train_opts, where not said otherwise. */
-typedef struct invar_loss_opts {
-	size_t size;
-	const char *kind; /* of invar_loss_kinds, "mawa" */
-	double anchor;
-	int no_identity;
-	int residual;         /* read the adapter as residual whatever its file says */
-	uint64_t projections; /* also of given directions */
-	double p;
-	const char *slices;
-	const char *shuffle;
-	double temperature;
-	const char *sigma_x;
-	const char *sigma_z;
-	double alpha; /* weights beside a decoder */
-	double beta;
-	uint64_t seed; /* key of what is drawn */
-} invar_loss_opts;
-
-typedef struct invar_named_value {
-	const char *name;
-	double value;
-} invar_named_value;
-
-typedef struct invar_named_array {
-	const char *name; /* "0_weight", "codes"; see invar_loss */
-	unsigned rank;
-	uint64_t shape[4];
-	float *data;
-} invar_named_array;
-
-/* Free the contents with invar_loss_result_clear. */
-typedef struct invar_loss_result {
-	size_t size;
-	double value;
-	size_t term_count, grad_count;
-	invar_named_value *terms;
-	invar_named_array *grads;
-} invar_loss_result;
-
-INVAR_API void invar_loss_defaults(invar_loss_opts *o);
-INVAR_API const invar_field *invar_loss_fields(size_t *count);
-/* The kinds of loss there are, "mawa|…", as in a field's choices. */
-INVAR_API const char *invar_loss_kinds(void);
-/* Refuses an option among `given` that other kinds take, but not this one. */
-INVAR_API invar_status invar_loss_check_given(const char *kind, const char *const *given);
 /*
- * Terms are named as in log.jsonl. Gradients are those of the adapter's blocks
- * ("0_weight" …), of a decoder's ("dec_0_weight" …) and of the codes, row k N + i
- * for sample k of image i: "codes", or with several augmentations "codes_1",
- * "codes_2" …, each with clean rows of its own and with the loss's share alone.
+ * One loss on given arrays: the value, its terms and the gradients, for checking and for
+ * programs that train with a loop of their own. Arrays are borrowed until it is freed.
  */
-INVAR_API invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
-                                  const invar_loss_opts *o, invar_loss_result *out);
-INVAR_API void invar_loss_result_clear(invar_loss_result *r);
+typedef struct invar_loss invar_loss;
+
+/* o is made for "loss", its option kind names the loss: invar_loss_kind lists them. */
+INVAR_API invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
+                                      invar_loss **out);
+INVAR_API const char *invar_loss_kind(size_t i); /* "mawa", …; NULL past the last */
+/* Clean features [images, d]. */
+INVAR_API invar_status invar_loss_set_clean(invar_loss *l, const float *clean,
+                                            uint64_t images);
+/* Copies [groups, images, samples, d]: of one augmentation, or of several for waco. */
+INVAR_API invar_status invar_loss_set_copies(invar_loss *l, const float *copies,
+                                             uint32_t groups, uint32_t samples);
+/* For simclr instead: [2 images, d], rows i and i + images are a pair. */
+INVAR_API invar_status invar_loss_set_views(invar_loss *l, const float *views,
+                                            uint64_t images);
+/* From codes to features; its reconstruction joins the loss by alpha and beta. */
+INVAR_API invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder);
+/*
+ * What waco would draw for augmentation `group`: `part` is "xz", "xx" or "zz"; directions
+ * are [projections, d + w], 2 d and 2 w wide; first and second permute the M rows. All
+ * three parts of all groups, or none.
+ */
+INVAR_API invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
+                                            const float *directions, const uint32_t *first,
+                                            const uint32_t *second);
+INVAR_API invar_status invar_loss_compute(invar_loss *l);
+/* After that; terms are named as in log.jsonl. */
+INVAR_API double invar_loss_value(const invar_loss *l);
+INVAR_API size_t invar_loss_terms(const invar_loss *l);
+INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **name);
+/*
+ * Gradients of the blocks of the adapter ("0_weight" …), of a decoder ("dec_0_weight" …)
+ * and of the codes, row k N + i for sample k of image i: "codes", or with several
+ * augmentations "codes_1", "codes_2" …, each with clean rows of its own and the share of
+ * the loss alone. Views; NULL past the last.
+ */
+INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
+                                           unsigned *rank, const uint64_t **shape);
+INVAR_API void invar_loss_free(invar_loss *l); /* accepts NULL */
 
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
@@ -887,8 +811,7 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
 INVAR_API const invar_field *invar_images_fields(size_t *count);
 INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                           const invar_encode_opts *how,
-                                          const invar_train_opts *o,
-                                          const char *const *given, const char *run);
+                                          const invar_options *o, const char *run);
 
 /*
  * Going on with such a run needs the same images and encoder once more: takes what they

@@ -6,8 +6,8 @@
  *      names of torch.nn.Sequential(Linear, ReLU, Linear), and no other tensor.
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
  *      invar.encoder, invar.encoder_sha256, invar.input (made_for.h),
- *      invar.residual ("0", "1"), invar.seed, invar.options. All are optional when reading: PyTorch alone
- *      can make an adapter.
+ *      invar.residual ("0", "1"), invar.seed, invar.options. All are optional when reading:
+ * PyTorch alone can make an adapter.
  *   3. invar.options holds only options that change the result, so equal runs
  *      give equal bytes.
  */

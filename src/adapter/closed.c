@@ -30,6 +30,31 @@ enum { BLOCK = 1024, HELD_OUT = 10 /* one image in so many */ };
 
 const double inv_ridge_choices[INV_RIDGE_CHOICES] = {1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 
+static const char *const names[] = {"identity", "rigid", "ridge"};
+
+static const invar_option ridge_rows[] = {
+	{.name = "ridge",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1e9,
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "F",
+     .group = "Method",
+     .help = "strength of the ridge regression, in mean diagonals of the Gram matrix; 0 "
+             "chooses it on held-out images"},
+	{0},
+};
+
+const char *inv_closed_name_at(size_t i)
+{
+	return i < sizeof names / sizeof *names ? names[i] : NULL;
+}
+
+invar_status inv_closed_declare(invar_options *o, const char *selector)
+{
+	return inv_options_add_part(o, selector, "ridge", ridge_rows);
+}
+
 bool inv_closed_needs_copies(const char *kind)
 {
 	return strcmp(kind, "identity") != 0;

@@ -12,10 +12,12 @@
 
 #include "adapter/mlp.h"
 #include "bank/bank.h"
+#include "base/options.h"
 #include "math/rigid.h"
 
-/* The names, as a field's choices. */
-#define INV_CLOSED_KINDS "identity|rigid|ridge"
+const char *inv_closed_name_at(size_t i); /* NULL past the last */
+/* Adds their options; `selector` is the option that names a closed form. */
+invar_status inv_closed_declare(invar_options *o, const char *selector);
 
 enum { INV_RIDGE_CHOICES = 6 };
 

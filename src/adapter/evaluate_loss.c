@@ -1,77 +1,65 @@
 /*
- * evaluate_loss.c - invar_loss: value and gradients on given arrays, for checking.
+ * evaluate_loss.c - value and gradients of a loss on given arrays.
  *
  * The arrays become the rows of one training step, so that what is checked is
  * what trains.
  */
+#include "adapter/evaluate_loss.h"
+
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "adapter/adapter.h"
-#include "adapter/loss_options.h"
 #include "adapter/loss_result.h"
-#include "base/fields.h"
 
-#define FIELD(member) offsetof(invar_loss_opts, member)
-#define ABOVE INVAR_FIELD_ABOVE
-
-static const invar_field fields[] = {
-	{"anchor", INVAR_FIELD_NUMBER, FIELD(anchor), 0, 1e9, 0, NULL, "W", "Loss",
-     "weight of mawa's clean term"},
-	{"no-identity", INVAR_FIELD_FLAG, FIELD(no_identity), 0, 1, 0, NULL, NULL, "Loss",
-     "leave out the clean rows"},
-	{"residual", INVAR_FIELD_FLAG, FIELD(residual), 0, 1, 0, NULL, NULL, "Loss",
-     "read the adapter as E(z) = z + MLP(z), whatever its file says"},
-	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, 0, NULL, "N", "Loss",
-     "directions of each sliced distance of waco and sw, where none are given"},
-	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, INV_POWER_MOST, 0, NULL, "F", "Loss",
-     "power of the distances of waco and sw"},
-	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, 0, INV_SLICES, "WORD", "Loss",
-     "directions that are drawn: independent, or orthogonal in blocks"},
-	{"shuffle", INVAR_FIELD_TEXT, FIELD(shuffle), 0, 0, 0, INV_SHUFFLES, "WORD", "Loss",
-     "which halves of XX and ZZ waco permutes, where no permutations are given"},
-	{"temperature", INVAR_FIELD_NUMBER, FIELD(temperature), 0, 1e6, ABOVE, NULL, "F",
-     "Loss", "temperature of simclr"},
-	{"sigma-x", INVAR_FIELD_TEXT, FIELD(sigma_x), 0, 0, 0, NULL, "F", "Loss",
-     "width of hsic's kernel on features: a number or median"},
-	{"sigma-z", INVAR_FIELD_TEXT, FIELD(sigma_z), 0, 0, 0, NULL, "F", "Loss",
-     "the same on codes"},
-	{"alpha", INVAR_FIELD_NUMBER, FIELD(alpha), 0, 1e9, 0, NULL, "W", "Loss",
-     "weight of the decoder's squared error"},
-	{"beta", INVAR_FIELD_NUMBER, FIELD(beta), 0, 1e9, 0, NULL, "W", "Loss",
-     "weight of the loss beside a decoder"},
-	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
-     "key of every random draw"},
+static const invar_option own_rows[] = {
+	{.name = "kind",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "mawa",
+     .choice = inv_loss_name_at,
+     .meta = "WORD",
+     .group = "Loss",
+     .help = "the loss"},
+	{.name = "no-identity",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Loss",
+     .help = "leave out the clean rows"},
+	{.name = "residual",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Loss",
+     .help = "read the adapter as E(z) = z + MLP(z), whatever its file says"},
+	{.name = "alpha",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .max = 1e9,
+     .meta = "W",
+     .group = "Loss",
+     .help = "weight of the squared error of a decoder"},
+	{.name = "beta",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .max = 1e9,
+     .meta = "W",
+     .group = "Loss",
+     .help = "weight of the loss beside a decoder"},
+	{.name = "seed",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Common",
+     .help = "key of every random draw"},
+	{0},
 };
 
-static const inv_fields table = {fields, sizeof fields / sizeof *fields};
-
-void invar_loss_defaults(invar_loss_opts *o)
+invar_status inv_loss_options_declare(invar_options *o)
 {
-	*o = (invar_loss_opts){.size = sizeof *o,
-	                       .kind = "mawa",
-	                       .anchor = 1,
-	                       .projections = 1000,
-	                       .p = 2,
-	                       .slices = "random",
-	                       .shuffle = "both",
-	                       .temperature = 0.5,
-	                       .sigma_x = "median",
-	                       .sigma_z = "median",
-	                       .alpha = 1,
-	                       .beta = 1};
-}
+	invar_status st = inv_options_add_rows(o, own_rows);
 
-const invar_field *invar_loss_fields(size_t *count)
-{
-	*count = table.count;
-	return fields;
+	return st == INVAR_OK ? inv_loss_declare(o, "kind") : st;
 }
 
 /* ---- Checks ---------------------------------------------------------------------- */
 
-static invar_status check_adapter(const invar_loss_input *in, const invar_loss_opts *o,
+static invar_status check_adapter(const inv_loss_input *in, const invar_options *o,
                                   const inv_loss *loss)
 {
 	const invar_adapter *e = in->adapter, *d = in->decoder;
@@ -84,7 +72,7 @@ static invar_status check_adapter(const invar_loss_input *in, const invar_loss_o
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s needs codes as wide as the features, %s gives %zu for %zu",
 		                loss->name, e->path, e->s.w, e->s.d);
-	if (o->residual && e->s.w != e->s.d)
+	if (inv_option_flag(o, "residual") && e->s.w != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH, "%s: cannot be residual, it maps %zu to %zu",
 		                e->path, e->s.d, e->s.w);
 	if (d && (d->s.d != e->s.w || d->s.w != e->s.d))
@@ -103,7 +91,7 @@ static bool is_of_pairs(const inv_loss *loss)
 	return loss->fewest_samples == 2 && loss->most_samples == 2;
 }
 
-static invar_status check_rows(const invar_loss_input *in, const inv_loss_opts *o,
+static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
                                const inv_loss *loss)
 {
 	if (!in->images)
@@ -112,11 +100,11 @@ static invar_status check_rows(const invar_loss_input *in, const inv_loss_opts *
 		return inv_fail(INVAR_E_USE, "%s does not look at pairs of views", loss->name);
 	if (!in->clean && (!in->views || in->decoder))
 		return inv_fail(INVAR_E_USE, "the clean features are missing");
-	if (in->samples < loss->fewest_samples || (!in->samples && o->no_identity) ||
+	if (in->samples < loss->fewest_samples ||
+	    (!in->samples && inv_option_flag(o, "no-identity")) ||
 	    (in->samples && !in->aug && !in->views))
-		return inv_fail(INVAR_E_USE, "%s needs augmented rows here, and there are none: %s",
-		                loss->name,
-		                is_of_pairs(loss) ? "--aug A.npy or --views V.npy" : "--aug A.npy");
+		return inv_fail(INVAR_E_USE, "%s needs copies%s here, and there are none",
+		                loss->name, is_of_pairs(loss) ? " or views" : "");
 	if (loss->most_samples && in->samples > loss->most_samples)
 		return inv_fail(INVAR_E_USE, "%s takes %u samples of an image, there are %" PRIu32,
 		                loss->name, loss->most_samples, in->samples);
@@ -133,14 +121,13 @@ static invar_status check_permutation(const uint32_t *sigma, size_t M, const cha
                                       size_t group, bool *seen)
 {
 	if (!sigma)
-		return inv_fail(INVAR_E_USE,
-		                "--perm-%s: a permutation of augmentation %zu is missing", part,
-		                group + 1);
+		return inv_fail(INVAR_E_USE, "%s: a permutation of augmentation %zu is missing",
+		                part, group + 1);
 	memset(seen, 0, M * sizeof *seen);
 	for (size_t r = 0; r < M; r++) {
 		if (sigma[r] >= M || seen[sigma[r]])
 			return inv_fail(INVAR_E_MISMATCH,
-			                "--perm-%s: a permutation of augmentation %zu holds %" PRIu32
+			                "%s: a permutation of augmentation %zu holds %" PRIu32
 			                "%s, but each of 0 to %zu must be in it once",
 			                part, group + 1, sigma[r], sigma[r] < M ? " twice" : "", M - 1);
 		seen[sigma[r]] = true;
@@ -148,7 +135,7 @@ static invar_status check_permutation(const uint32_t *sigma, size_t M, const cha
 	return INVAR_OK;
 }
 
-static invar_status check_draws(const invar_loss_input *in, const inv_loss_opts *o,
+static invar_status check_draws(const inv_loss_input *in, const invar_options *o,
                                 const inv_loss *loss)
 {
 	static const char *const parts[] = {"xz", "xx", "zz"};
@@ -158,17 +145,16 @@ static invar_status check_draws(const invar_loss_input *in, const inv_loss_opts 
 
 	if (!in->draws)
 		return INVAR_OK;
-	if (!inv_loss_takes(loss, "projections"))
+	if (!inv_options_uses(o, "kind", loss->name, "projections"))
 		return inv_fail(INVAR_E_USE, "%s has no directions and permutations to be given",
 		                loss->name);
 	if (!(seen = inv_calloc(M, sizeof *seen)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for %zu rows", M);
 	for (size_t i = 0; i < 6 * in->groups && st == INVAR_OK; i++) {
-		const invar_loss_draws *draws = &in->draws[i / 6];
+		const inv_loss_draws *draws = &in->draws[i / 6];
 
 		if (!draws->directions[i % 3])
-			st = inv_fail(INVAR_E_USE,
-			              "--directions-%s: those of augmentation %zu are missing",
+			st = inv_fail(INVAR_E_USE, "%s: the directions of augmentation %zu are missing",
 			              parts[i % 3], i / 6 + 1);
 		else
 			st = check_permutation(draws->permutations[i % 3][i / 3 % 2], M, parts[i % 3],
@@ -178,41 +164,24 @@ static invar_status check_draws(const invar_loss_input *in, const inv_loss_opts 
 	return st;
 }
 
-static invar_status read_options(const invar_loss_opts *o, inv_loss_opts *out)
+static invar_status check(const inv_loss_input *in, const invar_options *o,
+                          const inv_loss *loss)
 {
-	invar_status st = inv_fields_check(table, o);
+	invar_status st = inv_options_check_parts(o);
 
-	if (st != INVAR_OK)
-		return st;
-	*out = (inv_loss_opts){.anchor = o->anchor,
-	                       .no_identity = o->no_identity,
-	                       .projections = o->projections,
-	                       .p = o->p,
-	                       .temperature = o->temperature};
-	return inv_loss_read_words(o->slices, o->shuffle, o->sigma_x, o->sigma_z, out);
-}
-
-static invar_status check(const invar_loss_input *in, const invar_loss_opts *o,
-                          inv_step_spec *spec)
-{
-	const inv_loss *loss = o->kind ? inv_loss_find(o->kind) : NULL;
-	invar_status st = read_options(o, &spec->opts);
-
-	spec->loss = loss;
-	if (!loss)
-		return inv_fail(INVAR_E_USE, "there is no loss '%s', only %s",
-		                o->kind ? o->kind : "", INV_LOSS_KINDS);
+	if (st == INVAR_OK && loss->check)
+		st = loss->check(o);
 	if (st == INVAR_OK)
 		st = check_adapter(in, o, loss);
 	if (st == INVAR_OK)
-		st = check_rows(in, &spec->opts, loss);
-	return st == INVAR_OK ? check_draws(in, &spec->opts, loss) : st;
+		st = check_rows(in, o, loss);
+	return st == INVAR_OK ? check_draws(in, o, loss) : st;
 }
 
 /* ---- The step ---------------------------------------------------------------------- */
 
 /* [N, d] and [G, N, s, d] -> rows k N + i. */
-static float *stack_rows(const invar_loss_input *in)
+static float *stack_rows(const inv_loss_input *in)
 {
 	size_t N = in->images, s = in->samples, d = in->dim, G = in->groups;
 	float *rows = inv_calloc((G * s + 1) * N * d, sizeof *rows);
@@ -230,7 +199,7 @@ static float *stack_rows(const invar_loss_input *in)
 	return rows;
 }
 
-static void load_params(const invar_loss_input *in, inv_step *p)
+static void load_params(const inv_loss_input *in, inv_step *p)
 {
 	memcpy(p->params, in->adapter->params, p->adapter_floats * sizeof(float));
 	if (in->decoder)
@@ -238,8 +207,8 @@ static void load_params(const invar_loss_input *in, inv_step *p)
 		       (p->floats - p->adapter_floats) * sizeof(float));
 }
 
-static invar_status evaluate(const invar_context *ctx, const invar_loss_input *in,
-                             const inv_step_spec *spec, invar_loss_result *out)
+static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
+                             const inv_step_spec *spec, inv_loss_result *out)
 {
 	float *rows = stack_rows(in);
 	inv_step *p = NULL;
@@ -261,36 +230,30 @@ static invar_status evaluate(const invar_context *ctx, const invar_loss_input *i
 	return st;
 }
 
-invar_status invar_loss(invar_context *ctx, const invar_loss_input *in,
-                        const invar_loss_opts *o, invar_loss_result *out)
+invar_status inv_loss_evaluate(const invar_context *ctx, const inv_loss_input *in,
+                               const invar_options *o, inv_loss_result *out)
 {
-	/* Members that a caller's older header lacks are zero, or have their defaults. */
-	invar_loss_input input = {0};
-	invar_loss_opts opts;
-	inv_step_spec spec = {.update = true};
+	inv_loss_input input = *in;
+	inv_step_spec spec = {
+		.update = true, .loss = inv_loss_find(inv_option_text(o, "kind")), .options = o};
 	invar_status st;
 
-	*out = (invar_loss_result){.size = sizeof *out};
-	invar_loss_defaults(&opts);
-	memcpy(&opts, o, o->size < sizeof opts ? o->size : sizeof opts);
-	memcpy(&input, in, in->size < sizeof input ? in->size : sizeof input);
+	*out = (inv_loss_result){0};
 	if (input.views)
 		input.samples = 2;
 	if (!input.groups)
 		input.groups = 1;
-	if ((st = check(&input, &opts, &spec)) != INVAR_OK)
+	if ((st = check(&input, o, spec.loss)) != INVAR_OK)
 		return st;
 	spec.shape = input.adapter->s;
-	spec.residual = opts.residual || input.adapter->residual;
+	spec.residual = inv_option_flag(o, "residual") || input.adapter->residual;
 	spec.N = input.images;
 	spec.s = input.samples;
 	spec.groups = input.groups;
-	spec.seed = opts.seed;
-	spec.alpha = opts.alpha;
-	spec.beta = opts.beta;
+	spec.seed = inv_option_count(o, "seed");
+	spec.alpha = inv_option_number(o, "alpha");
+	spec.beta = input.decoder ? inv_option_number(o, "beta") : 1;
 	if (input.decoder)
 		spec.decoder = input.decoder->s;
-	else
-		spec.beta = 1;
 	return evaluate(ctx, &input, &spec, out);
 }

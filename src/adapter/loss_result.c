@@ -12,25 +12,25 @@ static invar_status no_memory(void)
 }
 
 /* The name with '_' for '.'; the array is the caller's to fill. */
-static invar_status add_grad(invar_loss_result *r, const char *prefix, const char *name,
+static invar_status add_grad(inv_loss_result *r, const char *prefix, const char *name,
                              unsigned rank, const uint64_t *shape, float **data)
 {
-	invar_named_array *g = &r->grads[r->grad_count];
-	char text[32], *copy;
+	inv_named_array *g = &r->grads[r->grad_count];
+	char text[32];
 
 	snprintf(text, sizeof text, "%s%s", prefix, name);
 	for (char *at = text; *at; at++)
 		if (*at == '.')
 			*at = '_';
-	g->name = copy = inv_strdup(text);
+	g->name = inv_strdup(text);
 	g->data = *data = inv_calloc(shape[0] * (rank > 1 ? shape[1] : 1), sizeof **data);
 	g->rank = rank;
 	memcpy(g->shape, shape, rank * sizeof *shape);
 	r->grad_count++;
-	return copy && g->data ? INVAR_OK : no_memory();
+	return g->name && g->data ? INVAR_OK : no_memory();
 }
 
-static invar_status add_blocks(invar_loss_result *r, const char *prefix, inv_mlp_shape s,
+static invar_status add_blocks(inv_loss_result *r, const char *prefix, inv_mlp_shape s,
                                const float *grads)
 {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
@@ -47,19 +47,19 @@ static invar_status add_blocks(invar_loss_result *r, const char *prefix, inv_mlp
 }
 
 static invar_status add_terms(const inv_step *p, const inv_loss_value *value,
-                              invar_loss_result *r)
+                              inv_loss_result *r)
 {
 	for (size_t i = 0; i < p->term_count; i++) {
 		char *name = inv_strdup(p->terms[i]);
 
-		r->terms[r->term_count++] = (invar_named_value){name, value->term[i]};
+		r->terms[r->term_count++] = (inv_named_value){name, value->term[i]};
 		if (!name)
 			return no_memory();
 	}
 	return INVAR_OK;
 }
 
-static invar_status add_codes(const inv_step *p, invar_loss_result *r)
+static invar_status add_codes(const inv_step *p, inv_loss_result *r)
 {
 	size_t rows = p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
 	uint64_t shape[2] = {rows, p->spec.shape.w};
@@ -78,7 +78,7 @@ static void gather_codes(const inv_step *p, size_t group, float *out)
 {
 	const inv_loss_shape *s = &p->loss_shape;
 	const float *codes = p->codes + p->front * s->w;
-	size_t clean = p->spec.loss->codes_clean(s->opts) * s->N * s->w;
+	size_t clean = p->spec.loss->codes_clean(s->options) * s->N * s->w;
 	size_t own = s->s * s->N * s->w;
 
 	memcpy(out, codes, clean * sizeof *out);
@@ -90,7 +90,7 @@ static void gather_codes(const inv_step *p, size_t group, float *out)
  * others: the same key, or the ones given for it.
  */
 static invar_status add_group(inv_step *p, const float *rows, size_t group,
-                              invar_loss_result *r)
+                              inv_loss_result *r)
 {
 	const inv_loss *loss = p->spec.loss;
 	inv_loss_shape s = p->loss_shape;
@@ -123,10 +123,10 @@ static invar_status add_group(inv_step *p, const float *rows, size_t group,
 	return st;
 }
 
-static invar_status check_finite(const inv_step *p, const invar_loss_result *r)
+static invar_status check_finite(const inv_step *p, const inv_loss_result *r)
 {
 	for (size_t i = 0; i < r->grad_count; i++) {
-		const invar_named_array *g = &r->grads[i];
+		const inv_named_array *g = &r->grads[i];
 
 		if (!p->kernels.all_finite(g->data, g->shape[0] * (g->rank > 1 ? g->shape[1] : 1)))
 			return inv_fail(INVAR_E_NUMERIC,
@@ -138,7 +138,7 @@ static invar_status check_finite(const inv_step *p, const invar_loss_result *r)
 /* ---- All of it --------------------------------------------------------------------- */
 
 static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *value,
-                         invar_loss_result *r)
+                         inv_loss_result *r)
 {
 	size_t groups = p->spec.groups;
 	invar_status st;
@@ -161,24 +161,24 @@ static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *v
 }
 
 invar_status inv_loss_collect(inv_step *p, const float *rows, const inv_loss_value *value,
-                              invar_loss_result *out)
+                              inv_loss_result *out)
 {
 	invar_status st = fill(p, rows, value, out);
 
 	if (st != INVAR_OK)
-		invar_loss_result_clear(out);
+		inv_loss_result_clear(out);
 	return st;
 }
 
-void invar_loss_result_clear(invar_loss_result *r)
+void inv_loss_result_clear(inv_loss_result *r)
 {
 	for (size_t i = 0; i < r->grad_count; i++) {
-		inv_free((void *)(uintptr_t)r->grads[i].name);
+		inv_free(r->grads[i].name);
 		inv_free(r->grads[i].data);
 	}
 	for (size_t i = 0; i < r->term_count; i++)
-		inv_free((void *)(uintptr_t)r->terms[i].name);
+		inv_free(r->terms[i].name);
 	inv_free(r->terms);
 	inv_free(r->grads);
-	*r = (invar_loss_result){.size = sizeof *r};
+	*r = (inv_loss_result){0};
 }

@@ -96,17 +96,19 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	return INVAR_OK;
 }
 
-static json_t *options_json(const invar_train_opts *o)
+/* With the batch size that was used in place of "the default of the loss". */
+static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
-	json_t *options = inv_fields_json(inv_train_table, o, 0);
+	json_t *options = inv_options_json(o->options, flags);
 
+	json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
 	json_object_del(options, "resume");
 	json_object_del(options, "force");
 	return options;
 }
 
 invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
-                              const invar_train_opts *o)
+                              const inv_train_settings *o)
 {
 	json_t *banks = json_object(), *json = r->json;
 	invar_status st = describe_banks(plan, banks);
@@ -123,7 +125,7 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 	json_object_set_new(json, "version", json_integer(1));
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
-	json_object_set_new(json, "options", options_json(o));
+	json_object_set_new(json, "options", options_json(o, 0));
 	json_object_update(json, banks);
 	json_decref(banks);
 	json_object_set_new(json, "versions", versions_json());
@@ -173,12 +175,12 @@ static char *join_augments(const inv_train_plan *plan)
 }
 
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              bool residual, const invar_train_opts *o,
+                              bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan)
 {
 	const invar_bank *bank = plan->source[0].bank;
 	char *augment = join_augments(plan), *input = inv_made_for_input(bank);
-	json_t *options = inv_fields_json(inv_train_table, o, INVAR_FIELD_RESULT);
+	json_t *options = options_json(o, INVAR_OPTION_RESULT);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
 	inv_tensor_out tensors[INV_MLP_BLOCKS];

@@ -19,14 +19,14 @@ typedef struct inv_run_start {
  * right before the new run.json comes.
  */
 invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
-                              const invar_train_opts *o);
+                              const inv_train_settings *o);
 /* Adds up the times and saves run.json with this state. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state);
 
 /* Writes adapter.safetensors or, never residual, a decoder; equal runs, equal bytes. */
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
-                              bool residual, const invar_train_opts *o,
+                              bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan);
 
 #endif

@@ -65,13 +65,13 @@ static void shape_loss(inv_step *p)
 
 	p->loss_shape = (inv_loss_shape){.ctx = p->ctx,
 	                                 .kernels = &p->kernels,
-	                                 .opts = &s->opts,
+	                                 .options = s->options,
 	                                 .N = s->N,
 	                                 .s = s->s,
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
 	                                 .w = s->shape.w};
-	p->front = s->decoder.h && !s->loss->codes_clean(&s->opts) ? s->N : 0;
+	p->front = s->decoder.h && !s->loss->codes_clean(s->options) ? s->N : 0;
 }
 
 /* "sc"; with several augmentations "sc_1", "sc_2"; last the decoder's. */
@@ -137,7 +137,7 @@ static const float *inputs(const inv_step *p, const float *rows)
 {
 	const inv_step_spec *s = &p->spec;
 
-	return p->front || s->loss->codes_clean(&s->opts) ? rows : rows + s->N * s->shape.d;
+	return p->front || s->loss->codes_clean(s->options) ? rows : rows + s->N * s->shape.d;
 }
 
 /* alpha R + beta L, of the value and of what has been computed of the gradient. */

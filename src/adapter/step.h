@@ -19,7 +19,7 @@ enum { INV_TERM_NAME = 24 };
 typedef struct inv_step_spec {
 	inv_mlp_shape shape;
 	const inv_loss *loss;
-	inv_loss_opts opts;
+	const invar_options *options; /* of the loss */
 	size_t N, s;
 	size_t groups;         /* augmentations; 0 counts as one */
 	inv_mlp_shape decoder; /* h = 0: none */

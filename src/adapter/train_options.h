@@ -5,9 +5,21 @@
 #include "adapter/losses/loss.h"
 #include "adapter/mlp.h"
 #include "bank/batches.h"
-#include "base/fields.h"
+#include "base/options.h"
 
-extern const inv_fields inv_train_table;
+/* The options of training itself, read once; a loss and a closed form read their own. */
+typedef struct inv_train_settings {
+	const invar_options *options;
+	const char *loss, *init, *split, *keep;
+	uint64_t epochs, batch, samples, copies, hidden, width, seed;
+	bool residual, no_identity, decoder, resume, force;
+	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
+	double alpha, beta; /* weights beside a decoder */
+} inv_train_settings;
+
+invar_status inv_train_declare(invar_options *o);
+/* Texts are views of o. */
+void inv_train_read(const invar_options *o, inv_train_settings *out);
 
 typedef struct inv_train_plan {
 	inv_source source[INV_SOURCES_MOST];
@@ -15,8 +27,7 @@ typedef struct inv_train_plan {
 	inv_fresh *fresh;       /* makes the copies of the one source; NULL: it has them */
 	const inv_split *split; /* of the first source */
 	const inv_loss *loss;   /* NULL: --loss none */
-	inv_loss_opts opts;
-	bool closed; /* begins at a closed form */
+	bool closed;            /* begins at a closed form */
 	inv_mlp_shape shape;
 	inv_mlp_shape decoder; /* h = 0: none */
 	uint32_t s;            /* copies a step takes of each image and source */
@@ -28,15 +39,10 @@ typedef struct inv_train_plan {
 } inv_train_plan;
 
 /*
- * Every rule that the options and the banks must keep together, one sentence each.
- * `given` names the options that were asked for; NULL where nobody knows. With `fresh`
- * there is one bank, or its outline, and copies are made without end.
+ * Every rule that the options and the banks must keep together, one sentence each. With
+ * `fresh` there is one bank, or its outline, and copies are made without end.
  */
-invar_status inv_train_check(const invar_train_opts *o, const char *const *given,
-                             const invar_bank *const *banks, size_t count, inv_fresh *fresh,
-                             inv_train_plan *out);
-
-/* lr_min, but never above lr. */
-double inv_train_lr_min(const invar_train_opts *o);
+invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
+                             size_t count, inv_fresh *fresh, inv_train_plan *out);
 
 #endif

@@ -31,15 +31,14 @@ _Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augm
 
 typedef struct trainer {
 	const invar_context *ctx;
-	const invar_bank *bank[INV_SOURCES_MOST]; /* the first, then --also */
+	const invar_bank *bank[INV_SOURCES_MOST];
 	size_t banks;
-	invar_bank *opened[INV_SOURCES_MOST]; /* those of them that are ours to close */
-	const char *also[INV_SOURCES_MOST];   /* paths of the others, NULL at the end */
-	inv_fresh *fresh;                     /* makes the copies; NULL: the banks have them */
-	invar_train_opts o;
+	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
+	inv_fresh *fresh;  /* makes the copies; NULL: the banks have them */
+	invar_options *options;
+	inv_train_settings o; /* what options says, read once */
 	inv_train_plan plan;
 	inv_run *run;
-	json_t *resumed;  /* the run's own options, which o borrows text from */
 	uint32_t *images; /* the rows that train, then the rows held out */
 	float *params;    /* E as it is now, then D: the step's, or our own without steps */
 	size_t floats;    /* of params */
@@ -82,7 +81,7 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 	return (inv_step_spec){
 		.shape = t->plan.shape,
 		.loss = t->plan.loss,
-		.opts = t->plan.opts,
+		.options = t->options,
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
 		.groups = t->plan.sources,
@@ -229,7 +228,7 @@ static invar_status interrupted(trainer *t)
 static invar_status begin_closed(trainer *t)
 {
 	const inv_closed_spec spec = {.kind = t->o.init,
-	                              .lambda = t->o.ridge,
+	                              .lambda = inv_option_number(t->options, "ridge"),
 	                              .bank = t->bank[0],
 	                              .split = t->plan.split,
 	                              .copies = t->plan.source[0].copies,
@@ -386,8 +385,7 @@ static invar_status train_epochs(trainer *t)
 	if (st == INVAR_OK && t->held_out)
 		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
 	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
-		double lr =
-			inv_cosine_rate(t->o.lr, inv_train_lr_min(&t->o), t->at.epoch, t->o.epochs);
+		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
 
 		if ((st = one_step(t, lr)) == INVAR_E_CANCELLED)
 			return stop_here(t);
@@ -416,92 +414,55 @@ static invar_status save_adapter(const trainer *t)
 	                        &t->o, &t->plan);
 }
 
-/* Opens what --also names. From here on, also names the banks after the first. */
-static invar_status open_also(trainer *t)
+/* What the options come to; run.json gets the batch size that the loss chose. */
+static invar_status check_options(trainer *t)
 {
-	/* A context is const to banks, whose hooks are only called. */
-	invar_context *ctx = (invar_context *)(uintptr_t)t->ctx;
-	invar_status st = INVAR_OK;
-
-	for (const char *const *path = t->o.also; path && *path && st == INVAR_OK; path++) {
-		if (t->banks == INV_SOURCES_MOST)
-			return inv_fail(INVAR_E_USE, "--also %s: a training takes at most %d banks",
-			                *path, INV_SOURCES_MOST);
-		st = invar_bank_open(ctx, *path, &t->opened[t->banks]);
-		t->bank[t->banks] = t->opened[t->banks];
-		t->banks++;
-	}
-	for (size_t i = 1; i < t->banks && st == INVAR_OK; i++)
-		t->also[i - 1] = t->bank[i]->path;
-	t->o.also = t->also;
-	return st;
-}
-
-/* What the options come to; run.json gets the batch that the loss chose. */
-static invar_status check_options(trainer *t, const char *const *given)
-{
-	invar_status st = open_also(t);
-
-	if (st == INVAR_OK && t->fresh && t->o.samples && !inv_fresh_augments(t->fresh))
-		st = inv_fail(INVAR_E_USE,
-		              "training on images needs to know what it is to be invariant to: "
-		              "give --augment SPEC");
-	if (st == INVAR_OK)
-		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
-	if (st == INVAR_OK && t->plan.loss)
-		t->o.batch = t->plan.batch;
-	return st;
-}
-
-/* Banks that are open already are those of the run, whatever their names were. */
-static invar_status resume_options(trainer *t, const char *const *given, const char *path)
-{
-	const char *const *asked = t->o.also;
-	void *taken;
-	invar_status st = inv_fields_resume(inv_train_table, t->resumed, given, path, &t->o);
-
-	taken = t->o.also == asked ? NULL : (void *)(uintptr_t)t->o.also;
-	if (t->banks > 1)
-		t->o.also = asked;
-	if (st == INVAR_OK)
-		st = check_options(t, given);
-	inv_free(taken);
-	return st;
-}
-
-static invar_status open_run(trainer *t, const char *const *given, const char *path)
-{
-	inv_run_mode mode = t->o.resume  ? INV_RUN_RESUME
-	                    : t->o.force ? INV_RUN_REPLACE
-	                                 : INV_RUN_FRESH;
 	invar_status st;
 
-	if (t->o.resume && t->o.force)
-		return inv_fail(INVAR_E_USE, "--resume and --force exclude each other");
-	inv_fields_round(inv_train_table, &t->o);
+	inv_train_read(t->options, &t->o);
+	if (t->fresh && t->o.samples && !inv_fresh_augments(t->fresh))
+		return inv_fail(INVAR_E_USE,
+		                "training on images needs to know what to be invariant to: give an "
+		                "@augment SPEC");
+	if ((st = inv_train_check(&t->o, t->bank, t->banks, t->fresh, &t->plan)) != INVAR_OK)
+		return st;
+	t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
+	return INVAR_OK;
+}
+
+static invar_status open_run(trainer *t, const char *path)
+{
+	bool resume = inv_option_flag(t->options, "resume");
+	bool force = inv_option_flag(t->options, "force");
+	inv_run_mode mode = resume ? INV_RUN_RESUME : force ? INV_RUN_REPLACE : INV_RUN_FRESH;
+	invar_status st;
+
+	if (resume && force)
+		return inv_fail(INVAR_E_USE, "@resume and @force exclude each other");
 	/* What can be refused is refused before anything is made or removed. */
-	if (!t->o.resume && (st = check_options(t, given)) != INVAR_OK)
+	if (!resume && (st = check_options(t)) != INVAR_OK)
 		return st;
-	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !t->o.resume)
+	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
 		return st;
-	t->resumed = json_incref(json_object_get(t->run->json, "options"));
-	return resume_options(t, given, path);
+	st = inv_options_resume(t->options, json_object_get(t->run->json, "options"), path,
+	                        false);
+	return st == INVAR_OK ? check_options(t) : st;
 }
 
 /*
  * Copies made from images need clean features as well: a bank of its own in the run's
  * folder takes the place of the outline that the options were held against.
  */
-static invar_status encode_clean(trainer *t, const char *const *given)
+static invar_status encode_clean(trainer *t)
 {
 	invar_status st = inv_run_clear(t->run);
 
 	inv_fresh_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
 	if (st == INVAR_OK)
-		st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->opened[0]);
-	t->bank[0] = t->opened[0];
+		st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->clean);
+	t->bank[0] = t->clean;
 	if (st == INVAR_OK)
-		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
+		st = inv_train_check(&t->o, t->bank, t->banks, t->fresh, &t->plan);
 	return st;
 }
 
@@ -554,12 +515,12 @@ static invar_status note_failure(trainer *t, invar_status st)
 	return inv_fail(st, "%s", sentence);
 }
 
-static invar_status run_training(trainer *t, const char *const *given, const char *path)
+static invar_status run_training(trainer *t, const char *path)
 {
-	invar_status st = open_run(t, given, path);
+	invar_status st = open_run(t, path);
 
 	if (st == INVAR_OK && t->fresh)
-		st = encode_clean(t, given);
+		st = encode_clean(t);
 	if (st == INVAR_OK)
 		st = build(t);
 	if (st == INVAR_OK)
@@ -581,15 +542,13 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 }
 
 /* Runs the training that t was given and frees all that it has made. */
-static invar_status train(trainer *t, const invar_train_opts *o, const char *const *given,
-                          const char *run)
+static invar_status train(trainer *t, const invar_options *o, const char *run)
 {
-	invar_status st;
+	invar_status st = inv_options_copy(o, &t->options);
 
-	invar_train_defaults(&t->o); /* for members that a caller's older header lacks */
-	memcpy(&t->o, o, o->size < sizeof t->o ? o->size : sizeof t->o);
 	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
-	st = run_training(t, given, run);
+	if (st == INVAR_OK)
+		st = run_training(t, run);
 	inv_batches_free(t->batches);
 	inv_batches_free(t->held_out);
 	if (!t->step)
@@ -597,39 +556,39 @@ static invar_status train(trainer *t, const invar_train_opts *o, const char *con
 	inv_step_free(t->step);
 	inv_step_free(t->judge);
 	inv_run_close(t->run);
-	json_decref(t->resumed);
-	for (size_t i = 0; i < INV_SOURCES_MOST; i++)
-		invar_bank_close(t->opened[i]);
+	invar_bank_close(t->clean);
 	inv_free(t->images);
 	inv_free(t->best);
+	invar_options_free(t->options);
 	return st;
 }
 
-invar_status invar_train(invar_bank *const *banks, size_t count, const invar_train_opts *o,
-                         const char *const *given, const char *run)
+invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
+                         const char *run)
 {
 	trainer t = {.validation = NAN};
 
 	if (!count || count > INV_SOURCES_MOST)
-		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, %zu were given",
+		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
 		                INV_SOURCES_MOST, count);
 	for (; t.banks < count; t.banks++)
 		t.bank[t.banks] = banks[t.banks];
 	t.ctx = banks[0]->ctx;
-	return train(&t, o, given, run);
+	return train(&t, o, run);
 }
 
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
-                                const invar_encode_opts *how, const invar_train_opts *o,
-                                const char *const *given, const char *run)
+                                const invar_encode_opts *how, const invar_options *o,
+                                const char *run)
 {
 	trainer t = {.validation = NAN, .banks = 1};
-	invar_status st = inv_fresh_open(e, d, o->split, how, o->seed, &t.fresh);
+	invar_status st = inv_fresh_open(e, d, inv_option_text(o, "split"), how,
+	                                 inv_option_count(o, "seed"), &t.fresh);
 
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_fresh_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;
-		st = train(&t, o, given, run);
+		st = train(&t, o, run);
 	}
 	inv_fresh_close(t.fresh);
 	return st;

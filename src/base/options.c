@@ -11,14 +11,19 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { OWNERS = 8, NAMES = 2048, BOUND = 40 };
+enum { PARTS = 12, NAMES = 2048, BOUND = 40 };
 
 /* The largest count that a double, and so JSON and Python, holds exactly. */
 static const double max_count = 0x1p53;
 
+typedef struct part {
+	const char *selector, *value; /* "loss", "simclr" */
+} part;
+
 typedef struct entry {
-	invar_option row;          /* a copy; row.choices is ours where `choices` is set */
-	const char *owner[OWNERS]; /* NULL past the last */
+	invar_option row; /* a copy; row.choices is ours where `choices` is set */
+	part part[PARTS]; /* that the option belongs to; none: to the command itself */
+	size_t parts;
 	char *choices;
 	char *texts; /* of a caller's own row */
 	bool set;
@@ -126,18 +131,21 @@ static invar_status spell_choices(entry *e)
 
 static invar_status store(entry *e, const char *text);
 
-static invar_status add_owner(entry *e, const char *owner)
+static bool is_of_part(const entry *e, const char *selector, const char *value)
 {
-	for (size_t i = 0; owner && i < OWNERS - 1; i++) {
-		if (!e->owner[i]) {
-			e->owner[i] = owner;
-			return INVAR_OK;
-		}
-		if (strcmp(e->owner[i], owner) == 0)
-			return INVAR_OK;
-	}
-	assert(!owner);
-	return INVAR_OK;
+	for (size_t i = 0; i < e->parts; i++)
+		if (strcmp(e->part[i].selector, selector) == 0 &&
+		    strcmp(e->part[i].value, value) == 0)
+			return true;
+	return false;
+}
+
+static void add_part(entry *e, const char *selector, const char *value)
+{
+	if (!selector || is_of_part(e, selector, value))
+		return;
+	assert(e->parts < PARTS);
+	e->part[e->parts++] = (part){selector, value};
 }
 
 /* The texts of a row that may not outlive the call, one after the other in one block. */
@@ -162,31 +170,35 @@ static invar_status keep_texts(entry *e)
 	return INVAR_OK;
 }
 
-static invar_status add_row(invar_options *o, const char *owner, const invar_option *row,
-                            bool keep)
+static invar_status add_row(invar_options *o, const invar_option *row, bool keep)
 {
-	entry *e = find_entry(o, row->name);
+	entry *e;
 	invar_status st;
 
-	if (e)
-		return e->owner[0] ? add_owner(e, owner) : INVAR_OK;
+	if (find_entry(o, row->name))
+		return INVAR_OK;
 	if ((st = make_space(o)) != INVAR_OK)
 		return st;
 	e = &o->entry[o->count++];
 	*e = (entry){.row = *row};
-	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
-	    (st = add_owner(e, owner)) != INVAR_OK)
+	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK)
 		return st;
 	return row->initial ? store(e, row->initial) : INVAR_OK;
 }
 
-invar_status inv_options_add_rows(invar_options *o, const char *owner,
+invar_status inv_options_add_rows(invar_options *o, const invar_option *rows)
+{
+	return inv_options_add_part(o, NULL, NULL, rows);
+}
+
+invar_status inv_options_add_part(invar_options *o, const char *selector, const char *value,
                                   const invar_option *rows)
 {
 	invar_status st = INVAR_OK;
 
 	for (; rows && rows->name && st == INVAR_OK; rows++)
-		st = add_row(o, owner, rows, false);
+		if ((st = add_row(o, rows, false)) == INVAR_OK)
+			add_part(find_entry(o, rows->name), selector, value);
 	return st;
 }
 
@@ -198,10 +210,11 @@ invar_status invar_options_add(invar_options *o, const invar_option *row, size_t
 	memcpy(&ours, row, size < sizeof ours ? size : sizeof ours);
 	if (!ours.name || !*ours.name)
 		return inv_fail(INVAR_E_USE, "an option needs a name");
-	return add_row(o, NULL, &ours, true);
+	return add_row(o, &ours, true);
 }
 
-invar_status inv_options_share(invar_options *o, const char *owner, const char *names)
+invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
+                               const char *names)
 {
 	char name[INV_WORD];
 
@@ -209,7 +222,7 @@ invar_status inv_options_share(invar_options *o, const char *owner, const char *
 		entry *e = find_entry(o, name);
 
 		assert(e);
-		add_owner(e, owner);
+		add_part(e, selector, value);
 	}
 	return INVAR_OK;
 }
@@ -246,10 +259,10 @@ static invar_status refuse_bounds(const invar_option *row, const char *text)
 
 	spell_bound(row->min, min);
 	if (most == INFINITY || most == max_count)
-		return inv_fail(INVAR_E_USE, INV_OPTION "%s must be %s %s, not %s", row->name,
-		                above, min, text);
-	return inv_fail(INVAR_E_USE, INV_OPTION "%s must be %s %s and at most %s, not %s",
-	                row->name, above, min, spell_bound(most, max), text);
+		return inv_fail(INVAR_E_USE, "@%s must be %s %s, not %s", row->name, above, min,
+		                text);
+	return inv_fail(INVAR_E_USE, "@%s must be %s %s and at most %s, not %s", row->name,
+	                above, min, spell_bound(most, max), text);
 }
 
 static invar_status read_count(const invar_option *row, const char *text, uint64_t *out)
@@ -259,8 +272,7 @@ static invar_status read_count(const invar_option *row, const char *text, uint64
 	unsigned long long value;
 
 	if (!*digits || digits[strspn(digits, "0123456789")])
-		return inv_fail(INVAR_E_USE, INV_OPTION "%s needs a whole number, not '%s'",
-		                row->name, text);
+		return inv_fail(INVAR_E_USE, "@%s needs a whole number, not '%s'", row->name, text);
 	errno = 0;
 	value = strtoull(digits, NULL, 10);
 	if (errno || (negative && value) || !is_within(row, (double)value))
@@ -278,8 +290,7 @@ static invar_status read_number(const invar_option *row, const char *text, doubl
 	if (*text && !text[strspn(text, "0123456789.eE+-")])
 		value = strtod(text, &end);
 	if (!end || end == text || *end)
-		return inv_fail(INVAR_E_USE, INV_OPTION "%s needs a number, not '%s'", row->name,
-		                text);
+		return inv_fail(INVAR_E_USE, "@%s needs a number, not '%s'", row->name, text);
 	if (!isfinite(value) || !is_within(row, value))
 		return refuse_bounds(row, text);
 	snprintf(rounded, sizeof rounded, "%.15g", value);
@@ -292,8 +303,8 @@ static invar_status read_flag(const invar_option *row, const char *text, bool *o
 	*out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
 	if (*out || strcmp(text, "0") == 0 || strcmp(text, "false") == 0)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, INV_OPTION "%s is on or off: true or false, not '%s'",
-	                row->name, text);
+	return inv_fail(INVAR_E_USE, "@%s is on or off: true or false, not '%s'", row->name,
+	                text);
 }
 
 static invar_status check_word(const invar_option *row, const char *text)
@@ -302,9 +313,9 @@ static invar_status check_word(const invar_option *row, const char *text)
 
 	if (!row->choices)
 		return *text ? INVAR_OK
-		             : inv_fail(INVAR_E_USE,
-		                        INV_OPTION "%s needs a value, not an empty one", row->name);
-	snprintf(what, sizeof what, INV_OPTION "%s", row->name);
+		             : inv_fail(INVAR_E_USE, "@%s needs a value, not an empty one",
+		                        row->name);
+	snprintf(what, sizeof what, "@%s", row->name);
 	return inv_require_word(what, row->choices, text);
 }
 
@@ -371,12 +382,9 @@ static invar_status refuse_name(const invar_options *o, const char *name)
 	for (size_t i = 0; i < o->count; i++)
 		inv_closest_try(&n, o->entry[i].row.name);
 	if (n.best)
-		return inv_fail(INVAR_E_USE,
-		                "there is no option " INV_OPTION "%.64s; did you mean " INV_OPTION
-		                "%s?",
-		                name, n.best);
-	return inv_fail(INVAR_E_USE, "there is no option " INV_OPTION "%.64s of %s", name,
-	                o->command);
+		return inv_fail(INVAR_E_USE, "there is no option @%.64s; did you mean @%s?", name,
+		                n.best);
+	return inv_fail(INVAR_E_USE, "there is no option @%.64s of %s", name, o->command);
 }
 
 static invar_status find_option(invar_options *o, const char *name, entry **out)
@@ -391,7 +399,7 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 	invar_status st = find_option(o, name, &e);
 
 	if (st == INVAR_OK && !text)
-		return inv_fail(INVAR_E_USE, INV_OPTION "%s needs a value", name);
+		return inv_fail(INVAR_E_USE, "@%s needs a value", name);
 	if (st == INVAR_OK && e->row.type == INVAR_OPTION_LIST && !e->set)
 		clear_list(e); /* what is given replaces the default */
 	if (st == INVAR_OK)
@@ -411,7 +419,7 @@ invar_status invar_options_set_number(invar_options *o, const char *name, double
 	if (st != INVAR_OK)
 		return st;
 	if (!isfinite(value))
-		return inv_fail(INVAR_E_USE, INV_OPTION "%s needs a finite number", name);
+		return inv_fail(INVAR_E_USE, "@%s needs a finite number", name);
 	spell_bound(value, text);
 	return invar_options_set(o, name, text);
 }
@@ -451,11 +459,11 @@ const invar_option *invar_options_find(const invar_options *o, const char *name)
 	return e ? &e->row : NULL;
 }
 
-const char *invar_options_owner(const invar_options *o, const char *name, size_t i)
+const char *invar_options_part(const invar_options *o, const char *name, size_t i)
 {
 	const entry *e = find_entry(o, name);
 
-	return e && i < OWNERS ? e->owner[i] : NULL;
+	return e && i < e->parts ? e->part[i].value : NULL;
 }
 
 int invar_options_is_set(const invar_options *o, const char *name)
@@ -532,53 +540,56 @@ bool inv_option_is(const invar_options *o, const char *name, const char *word)
 	return text && strcmp(text, word) == 0;
 }
 
-/* ---- Owners ------------------------------------------------------------------------- */
+/* ---- Parts -------------------------------------------------------------------------- */
 
-static bool has_owner(const entry *e, const char *owner)
-{
-	for (size_t i = 0; i < OWNERS && e->owner[i]; i++)
-		if (owner && strcmp(e->owner[i], owner) == 0)
-			return true;
-	return false;
-}
-
-bool inv_options_owned(const invar_options *o, const char *name, const char *owner)
+bool inv_options_uses(const invar_options *o, const char *selector, const char *value,
+                      const char *name)
 {
 	const entry *e = find_entry(o, name);
 
-	return e && has_owner(e, owner);
+	return e && is_of_part(e, selector, value);
 }
 
-/* "mawa, waco and hsic" */
-static const char *spell_owners(const entry *e, char *out, size_t size)
+/* The value of an option that chooses a part, as text; "" if it has none. */
+static const char *chosen(const invar_options *o, const char *selector)
 {
+	const entry *e = find_entry(o, selector);
+
+	if (e && e->row.type == INVAR_OPTION_FLAG)
+		return e->flag ? "true" : "false";
+	return e && e->text ? e->text : "";
+}
+
+static bool has_chosen_part(const invar_options *o, const entry *e)
+{
+	for (size_t i = 0; i < e->parts; i++)
+		if (strcmp(chosen(o, e->part[i].selector), e->part[i].value) == 0)
+			return true;
+	return e->parts == 0;
+}
+
+static invar_status refuse_part(const invar_options *o, const entry *e)
+{
+	const char *selector = e->part[0].selector;
+	char names[PARTS * INV_WORD] = "", list[PARTS * INV_WORD];
 	size_t fill = 0;
 
-	out[0] = '\0';
-	for (size_t i = 0; i < OWNERS && e->owner[i] && fill < size; i++) {
-		bool last = i + 1 == OWNERS || !e->owner[i + 1];
-
-		fill += (size_t)snprintf(out + fill, size - fill, "%s%s",
-		                         !i     ? ""
-		                         : last ? " and "
-		                                : ", ",
-		                         e->owner[i]);
-	}
-	return out;
+	if (strcmp(e->part[0].value, "true") == 0)
+		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
+		                selector);
+	for (size_t i = 0; i < e->parts && fill < sizeof names; i++)
+		fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "",
+		                         e->part[i].value);
+	return inv_fail(INVAR_E_USE, "@%s belongs to @%s %s, but @%s is %s", e->row.name,
+	                selector, inv_list_words(names, list, sizeof list), selector,
+	                chosen(o, selector));
 }
 
-invar_status inv_options_check_owner(const invar_options *o, const char *owner)
+invar_status inv_options_check_parts(const invar_options *o)
 {
-	char owners[OWNERS * INV_WORD];
-
-	for (size_t i = 0; i < o->count; i++) {
-		const entry *e = &o->entry[i];
-
-		if (e->set && e->owner[0] && !has_owner(e, owner))
-			return inv_fail(INVAR_E_USE, INV_OPTION "%s is an option of %s, not of %s",
-			                e->row.name, spell_owners(e, owners, sizeof owners),
-			                owner ? owner : "none");
-	}
+	for (size_t i = 0; i < o->count; i++)
+		if (o->entry[i].set && !has_chosen_part(o, &o->entry[i]))
+			return refuse_part(o, &o->entry[i]);
 	return INVAR_OK;
 }
 
@@ -695,12 +706,12 @@ static invar_status compare(const entry *e, const json_t *saved, const char *whe
 	char a[INV_SPELLED], b[INV_SPELLED];
 	bool same = json_is_number(saved) ? json_number_value(saved) == json_number_value(mine)
 	                                  : json_equal(saved, mine);
-	invar_status st = same ? INVAR_OK
-	                       : inv_fail(INVAR_E_MISMATCH,
-	                                  "%s: was started with " INV_OPTION
-	                                  "%s %s, so it cannot be resumed with %s",
-	                                  where, e->row.name, inv_json_spell(saved, a),
-	                                  inv_json_spell(mine, b));
+	invar_status st =
+		same ? INVAR_OK
+			 : inv_fail(INVAR_E_MISMATCH,
+	                    "%s: was started with @%s %s, so it cannot be resumed with %s",
+	                    where, e->row.name, inv_json_spell(saved, a),
+	                    inv_json_spell(mine, b));
 
 	json_decref(mine);
 	return st;

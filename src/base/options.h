@@ -14,8 +14,8 @@
  *   2. Texts are copies; nothing is borrowed from the caller or from a document.
  *   3. A number is rounded to the 15 digits that run.json keeps, so that a run and its
  *      resumption compute with the same double.
- *   4. A message marks the names of options (INV_OPTION in status.h), so that the
- *      command line can show them as they are typed.
+ *   4. A message marks the names of options (@, see status.h), so that the command line
+ *      can show them as they are typed.
  */
 #ifndef INV_BASE_OPTIONS_H
 #define INV_BASE_OPTIONS_H
@@ -28,19 +28,19 @@
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);
 
-/*
- * Adds rows up to the one without a name. owner is the loss, measurement … that they
- * belong to, or NULL for those of the command itself. A name that is there already is
- * passed over: the first table decides.
- */
-invar_status inv_options_add_rows(invar_options *o, const char *owner,
-                                  const invar_option *rows);
+/* Adds rows up to the one without a name; a name that exists is passed over. */
+invar_status inv_options_add_rows(invar_options *o, const invar_option *rows);
 
 /*
- * A part that chooses among owners, such as the loss: says that `owner` also uses the
- * rows named in "a|b", which stand in the command's own table.
+ * The same for rows that matter only where another option has a certain value: those of
+ * the loss simclr belong to ("loss", "simclr"). Several parts may declare one option;
+ * the first one's row counts. A flag has the values "true" and "false".
  */
-invar_status inv_options_share(invar_options *o, const char *owner, const char *names);
+invar_status inv_options_add_part(invar_options *o, const char *selector, const char *value,
+                                  const invar_option *rows);
+/* Such a part also uses the options named in "a|b", which were declared before. */
+invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
+                               const char *names);
 
 /* Values. The name must be an option of this list, of this type. */
 bool inv_option_flag(const invar_options *o, const char *name);
@@ -55,11 +55,13 @@ bool inv_option_is(const invar_options *o, const char *name, const char *word);
 bool inv_option_is_set(const invar_options *o, const char *name);
 
 /*
- * Fails if an option was set that belongs to owners, but not to `owner` (NULL: to none
- * of them): "temperature is an option of simclr, not of mawa".
+ * Fails if an option was set that belongs to a part which is not chosen: "temperature
+ * belongs to loss simclr, but loss is mawa".
  */
-invar_status inv_options_check_owner(const invar_options *o, const char *owner);
-bool inv_options_owned(const invar_options *o, const char *name, const char *owner);
+invar_status inv_options_check_parts(const invar_options *o);
+/* Does the part (selector, value) use this option? */
+bool inv_options_uses(const invar_options *o, const char *selector, const char *value,
+                      const char *name);
 
 /* { name: value, … } of the options that have all of `flags`; an absent text is null. */
 json_t *inv_options_json(const invar_options *o, unsigned flags);

@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SENTENCE = 1024 };
+enum { SENTENCE = 1024, MARK = '\001' };
 
 static _Thread_local char last_error[SENTENCE]; /* bare */
-static _Thread_local char marked[SENTENCE];     /* with INV_OPTION before each option */
+static _Thread_local char marked[SENTENCE];     /* with MARK before each option */
 
 const char *invar_last_error(void)
 {
@@ -32,7 +32,7 @@ static void spell_marks(const char *prefix, char *out, size_t size)
 	size_t fill = 0, bytes = strlen(prefix);
 
 	for (const char *at = marked; *at && fill + 1 < size; at++) {
-		if (*at != *INV_OPTION)
+		if (*at != MARK)
 			out[fill++] = *at;
 		else if (fill + bytes < size) {
 			memcpy(out + fill, prefix, bytes);
@@ -53,8 +53,20 @@ const char *invar_last_error_spelled(const char *prefix, char *out, size_t size)
 static void keep_on_one_line(char *text)
 {
 	for (; *text; text++)
-		if (((unsigned char)*text < 0x20 && *text != *INV_OPTION) || *text == 0x7f)
+		if (((unsigned char)*text < 0x20 && *text != MARK) || *text == 0x7f)
 			*text = '?';
+}
+
+/* The @ of a format becomes a mark; one in a file name stays what it is. */
+static void spell(const char *format, va_list args, char sentence[SENTENCE])
+{
+	char with_marks[SENTENCE];
+
+	snprintf(with_marks, sizeof with_marks, "%s", format);
+	for (char *at = with_marks; *at; at++)
+		if (*at == '@')
+			*at = MARK;
+	vsnprintf(sentence, SENTENCE, with_marks, args);
 }
 
 invar_status inv_fail(invar_status code, const char *format, ...)
@@ -63,7 +75,7 @@ invar_status inv_fail(invar_status code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(sentence, sizeof sentence, format, args);
+	spell(format, args, sentence);
 	va_end(args);
 	keep_on_one_line(sentence);
 	memcpy(marked, sentence, sizeof sentence);
@@ -78,7 +90,7 @@ invar_status inv_context(invar_status code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(prefix, sizeof prefix, format, args);
+	spell(format, args, prefix);
 	va_end(args);
 	memcpy(before, marked, sizeof before);
 	return inv_fail(code, "%.500s: %.500s", prefix, before);

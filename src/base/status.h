@@ -5,14 +5,10 @@
 #include "invar.h"
 
 /*
- * Stands before the name of an option in a sentence, so that a program can spell it as
- * its users do: inv_fail(…, INV_OPTION "epochs must be at least 1").
- */
-#define INV_OPTION "\001"
-
-/*
  * Writes this thread's sentence and returns the code, so that the place that
- * discovers a fault says `return inv_fail(...)`.
+ * discovers a fault says `return inv_fail(...)`. An @ in the format stands before
+ * the name of an option, "@epochs must be at least 1", so that a program can spell
+ * it as its users do.
  */
 invar_status inv_fail(invar_status code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

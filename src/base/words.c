@@ -91,6 +91,9 @@ invar_status inv_require_word(const char *what, const char *choices, const char 
 	inv_hint(text, choices, hint);
 	if (!strchr(choices, '|'))
 		hint[0] = '\0'; /* the sentence names the only word already */
+	if (*what == '@')
+		return inv_fail(INVAR_E_USE, "@%s must be %s, not '%.64s'%s", what + 1, all, text,
+		                hint);
 	return inv_fail(INVAR_E_USE, "%s must be %s, not '%.64s'%s", what, all, text, hint);
 }
 

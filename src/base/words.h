@@ -23,7 +23,7 @@ const char *inv_list_words(const char *names, char *out, size_t room);
 
 /*
  * Fails unless text is one of the words "a|b|c", naming them and the nearest. `what` is
- * how the sentence begins: "temperature".
+ * how the sentence begins; an @ before it says that it is an option.
  */
 invar_status inv_require_word(const char *what, const char *choices, const char *text);
 

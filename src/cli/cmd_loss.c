@@ -21,7 +21,6 @@ typedef struct loss_values {
 	const char *const *aug;
 	inv_draw_files draws;
 	inv_sw_files sw;
-	invar_loss_opts loss;
 } loss_values;
 
 static const inv_example examples[] = {
@@ -37,7 +36,10 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"KIND", "mawa, waco, simclr or hsic; sw is the sliced distance alone", 1, 1},
+	{.name = "KIND",
+     .help = "mawa, waco, simclr or hsic; sw is the sliced distance alone",
+     .least = 1,
+     .most = 1},
 	{0},
 };
 
@@ -82,14 +84,8 @@ INV_FIELDS_FUNCTION(own_fields, own_table)
 
 static const inv_option_table tables[] = {
 	{own_fields, 0},
-	{invar_loss_fields, offsetof(loss_values, loss)},
 	{0},
 };
-
-static void defaults(void *values)
-{
-	invar_loss_defaults(&((loss_values *)values)->loss);
-}
 
 /* ---- What belongs to which kind ------------------------------------------------ */
 
@@ -130,9 +126,7 @@ static invar_status check_given(inv_session *s, const char *kind)
 		if (strcmp(kind, "sw") == 0 && !is_of_sw(*name))
 			return inv_fault(s, INVAR_E_USE, "--%s is no option of sw", *name);
 	}
-	if (strcmp(kind, "sw") == 0)
-		return INVAR_OK;
-	return invar_loss_check_given(kind, s->given);
+	return INVAR_OK;
 }
 
 static invar_status check_decoder_weights(inv_session *s, const loss_values *v)
@@ -220,10 +214,11 @@ static invar_status load_arrays(inv_session *s, const loss_values *v, loss_input
 	return st == INVAR_OK ? inv_array_take(s, &in->views) : st;
 }
 
-static invar_status load_draws(inv_session *s, loss_values *v, loss_inputs *in)
+/* Directions that are given say how many projections there are. */
+static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs *in)
 {
 	size_t groups = in->augs.groups ? in->augs.groups : 1;
-	uint64_t rows = in->augs.samples + !v->loss.no_identity;
+	uint64_t rows = in->augs.samples + !inv_flag(s, "no-identity");
 	invar_status st;
 
 	if (!in->clean.array)
@@ -231,36 +226,57 @@ static invar_status load_draws(inv_session *s, loss_values *v, loss_inputs *in)
 	rows *= invar_array_shape(in->clean.array)[0];
 	st = inv_draws_load(s, &v->draws, groups, rows, invar_adapter_input(in->adapter),
 	                    invar_adapter_output(in->adapter), &in->draws);
-	if (in->draws.projections)
-		v->loss.projections = in->draws.projections;
+	if (st == INVAR_OK && in->draws.projections)
+		st = invar_options_set_number(s->options, "projections",
+		                              (double)in->draws.projections);
 	return st;
+}
+
+static invar_status set_draws(const inv_given_draws *g, invar_loss *l)
+{
+	static const char *const parts[] = {"xz", "xx", "zz"};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; g->draws && i < 3 * g->groups && st == INVAR_OK; i++) {
+		const inv_draws *d = &g->draws[i / 3];
+
+		st = invar_loss_set_draws(l, (uint32_t)(i / 3), parts[i % 3], d->directions[i % 3],
+		                          d->permutations[i % 3][0], d->permutations[i % 3][1]);
+	}
+	return st;
+}
+
+static invar_status set_arrays(const loss_inputs *given, invar_loss *l)
+{
+	const invar_array *clean = given->clean.array, *views = given->views.array;
+	invar_status st = INVAR_OK;
+
+	if (clean)
+		st = invar_loss_set_clean(l, given->clean.data, invar_array_shape(clean)[0]);
+	if (st == INVAR_OK && views)
+		st = invar_loss_set_views(l, given->views.data, invar_array_shape(views)[0] / 2);
+	if (st == INVAR_OK && given->augs.data)
+		st = invar_loss_set_copies(l, given->augs.data, (uint32_t)given->augs.groups,
+		                           (uint32_t)given->augs.samples);
+	if (st == INVAR_OK && given->decoder)
+		st = invar_loss_set_decoder(l, given->decoder);
+	return st == INVAR_OK ? set_draws(&given->draws, l) : st;
 }
 
 static invar_status compute(inv_session *s, const loss_values *v, const loss_inputs *given)
 {
-	const inv_given_array *rows = given->clean.array ? &given->clean : &given->views;
-	uint64_t count = invar_array_shape(rows->array)[0];
-	invar_loss_result result = {.size = sizeof result};
-	invar_loss_input in = {
-		.size = sizeof in,
-		.adapter = given->adapter,
-		.clean = given->clean.data,
-		.aug = given->augs.data,
-		.images = given->clean.array ? count : count / 2,
-		.dim = invar_adapter_input(given->adapter),
-		.samples = (uint32_t)given->augs.samples,
-		.groups = (uint32_t)given->augs.groups,
-		.views = given->views.data,
-		.decoder = given->decoder,
-		.draws = given->draws.draws,
-	};
-	invar_status st = invar_loss(s->ctx, &in, &v->loss, &result);
+	invar_loss *l = NULL;
+	invar_status st = invar_loss_new(given->adapter, s->options, &l);
 
-	if (st == INVAR_OK && v->grad)
-		st = inv_loss_write(s, v->grad, &result);
 	if (st == INVAR_OK)
-		st = inv_loss_print(s, &result);
-	invar_loss_result_clear(&result);
+		st = set_arrays(given, l);
+	if (st == INVAR_OK)
+		st = invar_loss_compute(l);
+	if (st == INVAR_OK && v->grad)
+		st = inv_loss_write(s, v->grad, l);
+	if (st == INVAR_OK)
+		st = inv_loss_print(s, l);
+	invar_loss_free(l);
 	return st;
 }
 
@@ -279,7 +295,7 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 	return st == INVAR_OK ? check_decoder_weights(s, v) : st;
 }
 
-static invar_status run_loss(inv_session *s, loss_values *v)
+static invar_status run_loss(inv_session *s, const loss_values *v)
 {
 	loss_inputs in = {0};
 	invar_status st = check_needs(s, v);
@@ -302,20 +318,31 @@ static invar_status run_loss(inv_session *s, loss_values *v)
 
 /* ---- The command --------------------------------------------------------------------- */
 
+/* The kinds of the library, and sw; which of them is a matter of the argument. */
+static invar_status check_kind(inv_session *s, const char *kind)
+{
+	char kinds[256];
+	size_t fill = 0;
+	const char *name;
+
+	for (size_t i = 0; (name = invar_loss_kind(i)) && fill < sizeof kinds; i++)
+		fill += (size_t)snprintf(kinds + fill, sizeof kinds - fill, "%s|", name);
+	snprintf(kinds + fill, sizeof kinds - fill, "sw");
+	return inv_check_word(s, "KIND", kinds, kind);
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	loss_values *v = values;
 	const char *kind = s->argument[0];
-	char kinds[128];
 	invar_status st;
 
-	snprintf(kinds, sizeof kinds, "%s|sw", invar_loss_kinds());
-	if ((st = inv_check_word(s, "KIND", kinds, kind)) != INVAR_OK ||
-	    (st = check_given(s, kind)) != INVAR_OK)
+	if ((st = check_kind(s, kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
 		return st;
-	v->loss.kind = kind;
-	st = strcmp(kind, "sw") == 0 ? inv_loss_sw(s, &v->sw, &v->loss, v->grad)
-	                             : run_loss(s, v);
+	if (strcmp(kind, "sw") == 0)
+		st = inv_loss_sw(s, &v->sw, v->grad);
+	else if ((st = invar_options_set(s->options, "kind", kind)) == INVAR_OK)
+		st = run_loss(s, v);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
 	return st;
@@ -333,8 +360,9 @@ const inv_command inv_cmd_loss = {
 			 "or follows from --seed.",
 	.examples = examples,
 	.arguments = arguments,
+	.options = "loss",
+	.hidden = "kind",
 	.tables = tables,
 	.values = sizeof(loss_values),
-	.defaults = defaults,
 	.run = run,
 };

@@ -10,8 +10,6 @@
 
 typedef struct train_values {
 	inv_common common;
-	const char *output, *images, *weights;
-	invar_train_opts train;
 	invar_encoder_opts encoder;
 	invar_encode_opts encode;
 	invar_dataset_opts dataset;
@@ -25,7 +23,7 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder that leads back to the features"},
-	{"invar train rotated -o run --loss waco --also noisy --also cropped",
+	{"invar train rotated noisy cropped -o run --loss waco",
      "three augmentations of the same images at once"},
 	{"invar train bank -o ridge --loss none --init ridge",
      "a closed form in a second, to see what training has to beat"},
@@ -38,60 +36,64 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"BANK",
-     "folder of features: train/clean.npy and its copies train/aug/000.npy and so on; or "
-     "--images instead",
-     0, 1},
+	{.name = "BANK…",
+     .help = "folders of features: train/clean.npy and its copies train/aug/000.npy and so "
+             "on; several are several augmentations of the same images (waco); or --images "
+             "instead",
+     .most = INV_MANY},
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(train_values, output), 0, 0, 0, NULL, "RUN",
-     "Run", "folder to fill with the adapter, its log and its checkpoint"},
-	{"images", INVAR_FIELD_TEXT, offsetof(train_values, images), 0, 0, INVAR_FIELD_OPTIONAL,
-     NULL, "DATASET", "Images",
-     "instead of a bank: augment and encode images while training, new copies in every "
-     "epoch; a data set as in `invar encode`"},
-	{"weights", INVAR_FIELD_TEXT, offsetof(train_values, weights), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder", "the encoder's weights, for --images"},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "RUN",
+     .group = "Run",
+     .help = "folder to fill with the adapter, its log and its checkpoint"},
+	{.name = "images",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DATASET",
+     .group = "Images",
+     .help = "instead of a bank: augment and encode images while training, new copies in "
+             "every epoch; a data set as in `invar encode`"},
+	{.name = "weights",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Encoder",
+     .help = "the weights of the encoder, for --images"},
+	{0},
 };
-INV_FIELDS_FUNCTION(own_fields, own_table)
 
 static const inv_option_table tables[] = {
-	{own_fields, 0},
-	{invar_train_fields, offsetof(train_values, train)},
 	{invar_dataset_choice_fields, offsetof(train_values, dataset)},
 	{invar_encoder_fields, offsetof(train_values, encoder)},
 	{invar_images_fields, offsetof(train_values, encode)},
 	{0},
 };
 
-enum { IMAGE_TABLES = 2 }; /* of those above, the first that is for --images alone */
-
 static void defaults(void *values)
 {
 	train_values *v = values;
 
-	invar_train_defaults(&v->train);
 	invar_encoder_defaults(&v->encoder);
 	invar_encode_defaults(&v->encode);
 	invar_dataset_defaults(&v->dataset);
 }
 
 /* Tells how to go on, if there is something to go on with. */
-static invar_status explain_interrupt(inv_session *s, const train_values *v)
+static invar_status explain_interrupt(inv_session *s)
 {
-	char *begun = inv_path(v->output, "run.json");
+	const char *output = inv_text(s, "output"), *images = inv_text(s, "images");
+	char *begun = inv_path(output, "run.json");
 	bool resumable = begun && access(begun, F_OK) == 0;
 
 	free(begun);
 	if (!resumable)
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
-		                 v->images ? "; the same command goes on from here" : "");
+		                 images ? "; the same command goes on from here" : "");
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s%s -o %s --resume' goes on from here",
-	                 v->images ? "--images " : "", v->images ? v->images : s->argument[0],
-	                 v->output);
+	                 images ? "--images " : "", images ? images : s->argument[0], output);
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -131,36 +133,39 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	return st;
 }
 
-static invar_status train_on_bank(inv_session *s, const train_values *v)
+static invar_status train_on_banks(inv_session *s)
 {
-	invar_bank *bank;
-	invar_status st = invar_bank_open(s->ctx, s->argument[0], &bank);
+	invar_bank **bank = calloc(s->arguments, sizeof *bank);
+	invar_status st = bank ? INVAR_OK : inv_no_memory(s);
 
+	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
+		st = invar_bank_open(s->ctx, s->argument[i], &bank[i]);
 	if (st == INVAR_OK)
-		st = invar_train(&bank, 1, &v->train, s->given, v->output);
-	invar_bank_close(bank);
+		st = invar_train(bank, s->arguments, s->options, inv_text(s, "output"));
+	for (size_t i = 0; i < s->arguments && bank; i++)
+		invar_bank_close(bank[i]);
+	free(bank);
 	return st;
 }
 
 static invar_status train_on_images(inv_session *s, train_values *v)
 {
+	const char *weights = inv_text(s, "weights"), *output = inv_text(s, "output");
 	invar_recalled *begun = NULL;
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
 	invar_status st = INVAR_OK;
 
-	v->dataset.split = v->train.split;
-	if (v->train.resume)
-		st = invar_train_images_recall(s->ctx, v->output, s->given, &v->weights,
-		                               &v->dataset, &v->encoder, &v->encode, &begun);
-	v->train.split = v->dataset.split;
+	v->dataset.split = inv_text(s, "split");
+	if (inv_flag(s, "resume"))
+		st = invar_train_images_recall(s->ctx, output, s->given, &weights, &v->dataset,
+		                               &v->encoder, &v->encode, &begun);
 	if (st == INVAR_OK)
-		st = invar_dataset_open(s->ctx, v->images, &v->dataset, &dataset);
+		st = invar_dataset_open(s->ctx, inv_text(s, "images"), &v->dataset, &dataset);
 	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
+		st = invar_encoder_open(s->ctx, weights, &v->encoder, &encoder);
 	if (st == INVAR_OK)
-		st = invar_train_images(encoder, dataset, &v->encode, &v->train, s->given,
-		                        v->output);
+		st = invar_train_images(encoder, dataset, &v->encode, s->options, output);
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
 	invar_recalled_free(begun);
@@ -170,7 +175,7 @@ static invar_status train_on_images(inv_session *s, train_values *v)
 /* An option that says how images become features has no place beside a bank. */
 static const char *find_image_option(const inv_session *s)
 {
-	const inv_option_table *t = tables + IMAGE_TABLES;
+	const inv_option_table *t = tables;
 	size_t count;
 
 	for (const char **name = s->given; *name; name++) {
@@ -184,17 +189,17 @@ static const char *find_image_option(const inv_session *s)
 	return NULL;
 }
 
-static invar_status check_source(inv_session *s, const train_values *v)
+static invar_status check_source(inv_session *s)
 {
-	const char *option = find_image_option(s);
+	const char *option = find_image_option(s), *images = inv_text(s, "images");
 
-	if (v->images && s->arguments)
+	if (images && s->arguments)
 		return inv_fault(s, INVAR_E_USE,
 		                 "give a bank or --images, not both: %s and --images %s",
-		                 s->argument[0], v->images);
-	if (!v->images && !s->arguments)
+		                 s->argument[0], images);
+	if (!images && !s->arguments)
 		return inv_fault(s, INVAR_E_USE, "BANK is missing, or --images DATASET instead");
-	if (!v->images && option)
+	if (!images && option)
 		return inv_fault(s, INVAR_E_USE,
 		                 "--%s says how images become features, but %s has features; it "
 		                 "belongs to --images",
@@ -204,25 +209,24 @@ static invar_status check_source(inv_session *s, const train_values *v)
 
 static invar_status run(inv_session *s, void *values)
 {
-	train_values *v = values;
+	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
 
-	if ((st = check_source(s, v)) != INVAR_OK ||
-	    (st = inv_need(s, v->output, "the folder for the run is missing: -o RUN")) !=
+	if ((st = check_source(s)) != INVAR_OK ||
+	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
-	st = v->images ? train_on_images(s, v) : train_on_bank(s, v);
+	st = images ? train_on_images(s, values) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)
-		return explain_interrupt(s, v);
-	return st == INVAR_OK ? tell_result(s, v->images ? NULL : s->argument[0], v->output)
-	                      : st;
+		return explain_interrupt(s);
+	return st == INVAR_OK ? tell_result(s, images ? NULL : s->argument[0], output) : st;
 }
 
 const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
-	.usage = "BANK -o RUN | --images DATASET --augment SPEC -o RUN [options]",
+	.usage = "BANK… -o RUN | --images DATASET --augment SPEC -o RUN [options]",
 	.about =
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
@@ -234,6 +238,8 @@ const inv_command inv_cmd_train = {
 		"be given again.",
 	.examples = examples,
 	.arguments = arguments,
+	.options = "train",
+	.own = own,
 	.tables = tables,
 	.values = sizeof(train_values),
 	.defaults = defaults,

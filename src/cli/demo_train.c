@@ -45,33 +45,49 @@ static bool was_begun(const char *run)
 	return there;
 }
 
-static void announce(const inv_demo *d, const struct recipe *r, const invar_train_opts *o)
+static void announce(const inv_demo *d, const struct recipe *r)
 {
 	if (strcmp(r->loss, "none") == 0)
 		inv_term_say(d->s->term, "Solving %s, which training has to beat.", r->title);
 	else
 		inv_term_say(d->s->term, "Training %s: %llu epochs, %llu hidden units.", r->title,
-		             (unsigned long long)o->epochs, (unsigned long long)o->hidden);
+		             (unsigned long long)EPOCHS, (unsigned long long)hidden_units(d));
+}
+
+static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
+{
+	const struct recipe *r = &recipes[i];
+	invar_status st = invar_options_set(o, "loss", r->loss);
+
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "init", r->init);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "residual", r->residual);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "hidden", (double)hidden_units(d));
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "epochs", EPOCHS);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "seed", (double)d->v->common.seed);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "resume", was_begun(d->run_path[i]));
+	return st;
 }
 
 static invar_status train_one(inv_demo *d, size_t i)
 {
-	const struct recipe *r = &recipes[i];
-	invar_train_opts o;
-	invar_status st;
+	invar_options *o;
+	invar_status st = invar_options_new("train", &o);
 
-	invar_train_defaults(&o);
-	o.loss = r->loss;
-	o.init = r->init;
-	o.residual = r->residual;
-	o.hidden = hidden_units(d);
-	o.epochs = EPOCHS;
-	o.seed = d->v->common.seed;
-	o.resume = was_begun(d->run_path[i]);
-	announce(d, r, &o);
-	if ((st = invar_train(&d->bank, 1, &o, NULL, d->run_path[i])) != INVAR_OK)
-		return st;
-	return invar_adapter_open(d->s->ctx, d->run_path[i], &d->adapter[i]);
+	if (st == INVAR_OK)
+		st = set_options(d, i, o);
+	if (st == INVAR_OK) {
+		announce(d, &recipes[i]);
+		st = invar_train(&d->bank, 1, o, d->run_path[i]);
+	}
+	invar_options_free(o);
+	return st == INVAR_OK ? invar_adapter_open(d->s->ctx, d->run_path[i], &d->adapter[i])
+	                      : st;
 }
 
 invar_status inv_demo_train(inv_demo *d)

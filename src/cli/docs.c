@@ -236,20 +236,21 @@ static void bash_words(const inv_described *d, FILE *out)
 {
 	fprintf(out, "\t%s) words=\"", d->command->name);
 	for (size_t i = 0; i < d->options; i++)
-		fprintf(out, "%s--%s", i ? " " : "", invar_options_at(d->list, i)->name);
+		if (!inv_is_argument(d->command, invar_options_at(d->list, i)->name))
+			fprintf(out, "%s--%s", i ? " " : "", invar_options_at(d->list, i)->name);
 	fputs("\" ;;\n", out);
 }
 
 /* What may follow an option: its choices, folders, files, or a number of one's own. */
-static void bash_value(const char *command, const invar_option *row, FILE *out)
+static void bash_value(const inv_command *c, const invar_option *row, FILE *out)
 {
 	char letter = inv_letter_of(row->name);
 
-	if (row->type == INVAR_OPTION_FLAG)
+	if (row->type == INVAR_OPTION_FLAG || inv_is_argument(c, row->name))
 		return;
-	fprintf(out, "\t%s:--%s", command, row->name);
+	fprintf(out, "\t%s:--%s", c->name, row->name);
 	if (letter)
-		fprintf(out, "|%s:-%c", command, letter);
+		fprintf(out, "|%s:-%c", c->name, letter);
 	fputs(") ", out);
 	if (row->choices) {
 		fputs("COMPREPLY=($(compgen -W \"", out);
@@ -295,7 +296,7 @@ void inv_docs_bash(FILE *out)
 		bash_argument(*c, out);
 		inv_describe(&d, *c);
 		for (size_t i = 0; i < d.options; i++)
-			bash_value((*c)->name, invar_options_at(d.list, i), out);
+			bash_value(*c, invar_options_at(d.list, i), out);
 		inv_described_clear(&d);
 	}
 	fputs("\tesac\n\tcase $command in\n", out);

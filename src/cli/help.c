@@ -29,7 +29,8 @@ void inv_describe(inv_described *d, const inv_command *c)
 		return;
 	d->options = invar_options_count(d->list);
 	for (size_t i = 0; i < d->options; i++)
-		add_group(d, inv_group_of(invar_options_at(d->list, i)));
+		if (!inv_is_argument(c, invar_options_at(d->list, i)->name))
+			add_group(d, inv_group_of(invar_options_at(d->list, i)));
 	d->group[d->groups++] = INV_COMMON_GROUP;
 }
 
@@ -43,7 +44,9 @@ const invar_option *inv_described_in(const inv_described *d, size_t i, const cha
 {
 	const invar_option *row = invar_options_at(d->list, i);
 
-	return strcmp(inv_group_of(row), group) == 0 ? row : NULL;
+	if (strcmp(inv_group_of(row), group) != 0 || inv_is_argument(d->command, row->name))
+		return NULL;
+	return row;
 }
 
 void inv_spell_option(const invar_option *row, char *out, size_t room)

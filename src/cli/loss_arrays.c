@@ -190,7 +190,7 @@ static invar_status read_pair(inv_session *s, const char *text, int part, uint64
 static invar_status read_group(inv_session *s, const inv_draw_files *f, size_t group,
                                uint64_t M, const uint64_t width[3], inv_given_draws *g)
 {
-	invar_loss_draws *draws = &g->draws[group];
+	inv_draws *draws = &g->draws[group];
 	invar_status st = INVAR_OK;
 
 	for (int i = 0; i < 3 && st == INVAR_OK; i++) {

@@ -30,10 +30,16 @@ typedef struct inv_draw_files {
 	const char *const *permutations[3]; /* "P1.npy,P2.npy" */
 } inv_draw_files;
 
+/* In the order xz, xx, zz. */
+typedef struct inv_draws {
+	const float *directions[3];
+	const uint32_t *permutations[3][2];
+} inv_draws;
+
 typedef struct inv_given_draws {
 	size_t groups;
 	uint64_t projections;
-	invar_loss_draws *draws; /* [groups]; NULL where none were given */
+	inv_draws *draws;        /* [groups]; NULL where none were given */
 	inv_given_array *arrays; /* [groups][3] directions */
 	uint32_t **numbers;      /* [groups][3][2] permutations */
 } inv_given_draws;

@@ -7,39 +7,71 @@
 #include "cli/command.h"
 #include "cli/files.h"
 
-invar_status inv_loss_write(inv_session *s, const char *folder, const invar_loss_result *r)
+invar_status inv_gradient_write(inv_session *s, const char *folder, const char *name,
+                                const float *data, unsigned rank, const uint64_t *shape)
 {
 	invar_status st = inv_folder_make(s, folder);
+	char *file = NULL, *path = NULL;
 
-	for (size_t i = 0; i < r->grad_count && st == INVAR_OK; i++) {
-		const invar_named_array *g = &r->grads[i];
-		char *name, *path = NULL;
+	if (st != INVAR_OK)
+		return st;
+	if (asprintf(&file, "%s.npy", name) < 0)
+		return inv_no_memory(s);
+	path = inv_path(folder, file);
+	free(file);
+	st = path ? invar_array_write(s->ctx, path, data, rank, shape, INVAR_FLOAT32)
+	          : inv_no_memory(s);
+	free(path);
+	return st;
+}
 
-		if (asprintf(&name, "%s.npy", g->name) < 0)
-			return inv_no_memory(s);
-		path = inv_path(folder, name);
-		free(name);
-		st = path ? invar_array_write(s->ctx, path, g->data, g->rank, g->shape,
-		                              INVAR_FLOAT32)
-		          : inv_no_memory(s);
-		free(path);
+invar_status inv_loss_write(inv_session *s, const char *folder, const invar_loss *l)
+{
+	invar_status st = INVAR_OK;
+	const uint64_t *shape;
+	const char *name;
+	const float *data;
+	unsigned rank;
+
+	for (size_t i = 0; st == INVAR_OK; i++) {
+		if (!(data = invar_loss_gradient(l, i, &name, &rank, &shape)))
+			break;
+		st = inv_gradient_write(s, folder, name, data, rank, shape);
 	}
 	return st;
 }
 
-invar_status inv_loss_print(inv_session *s, const invar_loss_result *r)
+static invar_status print_value(inv_session *s, double value, json_t *terms)
 {
-	double value = r->value + 0.0; /* no minus before a zero */
-	json_t *terms;
+	value += 0.0; /* no minus before a zero */
+	if (s->common->json)
+		return inv_print_json(s, json_pack("{s:f, s:o}", "value", value, "terms", terms));
+	json_decref(terms);
+	printf("value  %.9g\n", value);
+	return INVAR_OK;
+}
 
-	if (!s->common->json) {
-		printf("value  %.9g\n", value);
-		for (size_t i = 0; i < r->term_count; i++)
-			printf("%s  %.9g\n", r->terms[i].name, r->terms[i].value);
-		return INVAR_OK;
+invar_status inv_value_print(inv_session *s, double value)
+{
+	return print_value(s, value, json_object());
+}
+
+invar_status inv_loss_print(inv_session *s, const invar_loss *l)
+{
+	json_t *terms = json_object();
+	const char *name;
+	invar_status st;
+
+	for (size_t i = 0; i < invar_loss_terms(l); i++) {
+		double term = invar_loss_term(l, i, &name);
+
+		json_object_set_new(terms, name, json_real(term));
 	}
-	terms = json_object();
-	for (size_t i = 0; i < r->term_count; i++)
-		json_object_set_new(terms, r->terms[i].name, json_real(r->terms[i].value));
-	return inv_print_json(s, json_pack("{s:f, s:o}", "value", value, "terms", terms));
+	st = print_value(s, invar_loss_value(l), terms);
+	for (size_t i = 0; i < invar_loss_terms(l) && !s->common->json; i++) {
+		double term = invar_loss_term(l, i, &name);
+
+		printf("%s  %.9g\n", name, term);
+	}
+	return st;
 }

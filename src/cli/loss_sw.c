@@ -31,36 +31,34 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 	return INVAR_OK;
 }
 
-static invar_status compute_sw(inv_session *s, const sw_inputs *in,
-                               const invar_loss_opts *options, const char *folder)
+static invar_status compute_sw(inv_session *s, const sw_inputs *in, const char *folder)
 {
 	const uint64_t *shape = invar_array_shape(in->a.array);
-	invar_named_array grad = {.name = "a", .rank = 2, .shape = {shape[0], shape[1]}};
-	invar_loss_result result = {.size = sizeof result, .grad_count = 1, .grads = &grad};
+	float *grad = NULL;
 	invar_sliced_opts o;
 	invar_status st;
+	double value;
 
 	invar_sliced_defaults(&o);
-	o.p = options->p;
-	o.slices = options->slices;
-	o.seed = options->seed;
+	o.p = inv_number(s, "p");
+	o.slices = inv_text(s, "slices");
+	o.seed = s->common->seed;
 	o.projections = in->directions.array ? invar_array_shape(in->directions.array)[0]
-	                                     : options->projections;
-	if (folder && !(grad.data = calloc(invar_array_size(in->a.array), sizeof(float))))
+	                                     : (uint64_t)inv_number(s, "projections");
+	if (folder && !(grad = calloc(invar_array_size(in->a.array), sizeof *grad)))
 		return inv_no_memory(s);
-	st = invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
-	                              (uint32_t)shape[1], in->directions.data, &o,
-	                              &result.value, grad.data);
+	st =
+		invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
+	                             (uint32_t)shape[1], in->directions.data, &o, &value, grad);
 	if (st == INVAR_OK && folder)
-		st = inv_loss_write(s, folder, &result);
+		st = inv_gradient_write(s, folder, "a", grad, 2, shape);
 	if (st == INVAR_OK)
-		st = inv_loss_print(s, &result);
-	free(grad.data);
+		st = inv_value_print(s, value);
+	free(grad);
 	return st;
 }
 
-invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
-                         const invar_loss_opts *o, const char *grad)
+invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files, const char *grad)
 {
 	sw_inputs in = {0};
 	invar_status st = inv_need(s, files->a, "the first set is missing: --a A.npy");
@@ -84,7 +82,7 @@ invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
 	if (st == INVAR_OK)
 		st = inv_array_take(s, &in.directions);
 	if (st == INVAR_OK)
-		st = compute_sw(s, &in, o, grad);
+		st = compute_sw(s, &in, grad);
 	inv_array_drop(&in.a);
 	inv_array_drop(&in.b);
 	inv_array_drop(&in.directions);

@@ -10,7 +10,6 @@ typedef struct inv_sw_files {
 } inv_sw_files;
 
 /* Of the options, p, projections, slices and seed matter. grad may be NULL. */
-invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
-                         const invar_loss_opts *o, const char *grad);
+invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files, const char *grad);
 
 #endif

@@ -84,6 +84,11 @@ const char *inv_group_of(const invar_option *row)
 	return row->group;
 }
 
+bool inv_is_argument(const inv_command *c, const char *name)
+{
+	return c->hidden && strcmp(c->hidden, name) == 0;
+}
+
 static invar_status add_rows(invar_options *o, const invar_option *rows)
 {
 	invar_status st = INVAR_OK;
@@ -231,7 +236,11 @@ static invar_status read_long(inv_parser *p, const char *text)
 
 	if (!name)
 		return inv_no_memory(p->s);
-	if (row)
+	if (row && inv_is_argument(p->s->command, name))
+		st = inv_fault(p->s, INVAR_E_USE,
+		               "%s is an argument, not an option; the usage is: invar %s %s", name,
+		               p->s->command->name, p->s->command->usage);
+	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
 	else
 		st = invar_options_set(p->s->options, name, ""); /* says what it could be */

@@ -18,6 +18,8 @@ invar_status inv_command_options(const inv_command *c, invar_options **out);
 /* The short name of an option, the same in every command; 0 if it has none. */
 char inv_letter_of(const char *name);
 const char *inv_group_of(const invar_option *row);
+/* Is the option set by an argument of the command, so that it is not typed by name? */
+bool inv_is_argument(const inv_command *c, const char *name);
 
 /*
  * Reads the words that follow the command's name into s->options and s->argument. A

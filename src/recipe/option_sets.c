@@ -1,12 +1,16 @@
 /* option_sets.c - invar_options_new: the options of each command, one line each. */
 #include <string.h>
 
+#include "adapter/evaluate_loss.h"
+#include "adapter/train_options.h"
 #include "base/options.h"
 
 static const struct option_set {
 	const char *command;
 	invar_status (*declare)(invar_options *o);
 } sets[] = {
+	{"train", inv_train_declare},
+	{"loss", inv_loss_options_declare},
 	{NULL, NULL},
 };
 

@@ -15,6 +15,10 @@ static const char *fruit_at(size_t i)
 }
 
 static const invar_option own[] = {
+	{.name = "loss",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "mawa",
+     .choices = "mawa|simclr|anco"},
 	{.name = "epochs",
      .type = INVAR_OPTION_COUNT,
      .initial = "100",
@@ -44,10 +48,11 @@ static invar_options *make(void)
 	invar_options *o;
 
 	assert_int_equal(inv_options_begin("train", &o), INVAR_OK);
-	assert_int_equal(inv_options_add_rows(o, NULL, own), INVAR_OK);
-	assert_int_equal(inv_options_add_rows(o, "simclr", warm), INVAR_OK);
-	assert_int_equal(inv_options_add_rows(o, "anco", warm), INVAR_OK);
-	assert_int_equal(inv_options_share(o, "mawa", "no-identity"), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, own), INVAR_OK);
+	assert_int_equal(inv_options_add_part(o, "loss", "simclr", warm), INVAR_OK);
+	assert_int_equal(inv_options_add_part(o, "loss", "anco", warm), INVAR_OK);
+	assert_int_equal(inv_options_share(o, "loss", "mawa", "no-identity"), INVAR_OK);
+	assert_int_equal(inv_options_share(o, "force", "true", "title"), INVAR_OK);
 	return o;
 }
 
@@ -157,24 +162,30 @@ static void a_list_grows_and_its_texts_are_copies(void **state)
 	invar_options_free(o);
 }
 
-static void an_option_belongs_to_its_owners(void **state)
+static void an_option_belongs_to_its_parts(void **state)
 {
 	invar_options *o = make();
 
 	(void)state;
-	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "temperature", "2"), INVAR_OK);
-	assert_int_equal(inv_options_check_owner(o, "simclr"), INVAR_OK);
-	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_E_USE);
-	test_assert_error("temperature is an option of simclr and anco, not of mawa");
-	assert_int_equal(inv_options_check_owner(o, NULL), INVAR_E_USE);
-	assert_int_equal(invar_options_unset(o, "temperature"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
+	test_assert_error("temperature belongs to loss simclr or anco, but loss is mawa");
+	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "no-identity", "true"), INVAR_OK);
-	assert_int_equal(inv_options_check_owner(o, "mawa"), INVAR_OK);
-	assert_int_equal(inv_options_check_owner(o, "simclr"), INVAR_E_USE);
-	assert_string_equal(invar_options_owner(o, "temperature", 1), "anco");
-	assert_null(invar_options_owner(o, "temperature", 2));
-	assert_null(invar_options_owner(o, "epochs", 0));
+	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
+	assert_int_equal(invar_options_unset(o, "no-identity"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
+	test_assert_error("title belongs to force, which is not given");
+	assert_int_equal(invar_options_set(o, "force", "true"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+	assert_true(inv_options_uses(o, "loss", "simclr", "temperature"));
+	assert_false(inv_options_uses(o, "loss", "mawa", "temperature"));
+	assert_string_equal(invar_options_part(o, "temperature", 1), "anco");
+	assert_null(invar_options_part(o, "temperature", 2));
+	assert_null(invar_options_part(o, "epochs", 0));
 	invar_options_free(o);
 }
 
@@ -278,7 +289,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_name_comes_with_the_nearest),
 		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),
 		cmocka_unit_test(a_list_grows_and_its_texts_are_copies),
-		cmocka_unit_test(an_option_belongs_to_its_owners),
+		cmocka_unit_test(an_option_belongs_to_its_parts),
 		cmocka_unit_test(json_goes_out_and_comes_back),
 		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),
 		cmocka_unit_test(rows_of_other_sizes_are_taken),

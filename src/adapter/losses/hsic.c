@@ -24,6 +24,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -39,6 +40,7 @@ enum { TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
 typedef struct hsic {
 	const inv_loss_shape *shape;
 	size_t N, M, w;
+	double given_x, given_z; /* widths of the kernels; 0: the median */
 	inv_squares *of_clean, *of_codes;
 	inv_median *median;
 	inv_matmul *product;
@@ -53,9 +55,48 @@ typedef struct hsic {
 	float *grad;
 } hsic;
 
-static bool codes_clean(const inv_loss_opts *o)
+static const invar_option options[] = {
+	{.name = "sigma-x",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "median",
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "F",
+     .group = "Loss",
+     .help = "width of the kernel of hsic on features: a number, or the median of each "
+             "batch"},
+	{.name = "sigma-z",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "median",
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "F",
+     .group = "Loss",
+     .help = "the same on codes"},
+	{0},
+};
+
+/* The width of a kernel: 0 for "median", else a number above 0. */
+static invar_status read_width(const invar_options *o, const char *name, double *out)
 {
-	return !o->no_identity;
+	const char *text = inv_option_text(o, name);
+	char *end = NULL;
+
+	*out = 0;
+	if (strcmp(text, "median") == 0)
+		return INVAR_OK;
+	if (!text[strspn(text, "0123456789.eE+-")])
+		*out = strtod(text, &end);
+	if (end && end != text && !*end && *out > 0 && isfinite(*out))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE, "@%s must be median or a number above 0, not '%s'", name,
+	                text);
+}
+
+static invar_status check(const invar_options *o)
+{
+	double width;
+	invar_status st = read_width(o, "sigma-x", &width);
+
+	return st == INVAR_OK ? read_width(o, "sigma-z", &width) : st;
 }
 
 static void plan_memory(hsic *p)
@@ -102,14 +143,19 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+	if ((st = read_width(s->options, "sigma-x", &p->given_x)) != INVAR_OK ||
+	    (st = read_width(s->options, "sigma-z", &p->given_z)) != INVAR_OK) {
+		release(p);
+		return st;
+	}
 	p->N = s->N;
 	p->M = inv_loss_rows(&inv_loss_hsic, s);
 	p->w = s->w;
 	if (p->M > MOST_ROWS) {
 		release(p);
 		return inv_fail(INVAR_E_USE,
-		                "hsic compares at most %d rows with each other, a smaller --batch "
-		                "than %zu is needed",
+		                "hsic compares at most %d rows with each other, a smaller "
+		                "@batch-size than %zu is needed",
 		                MOST_ROWS, s->N);
 	}
 	plan_memory(p);
@@ -185,7 +231,7 @@ static void centre_kernel(hsic *p)
 static double find_kernel(hsic *p, const float *clean)
 {
 	const inv_loss_shape *s = p->shape;
-	double sigma = s->opts->sigma_x;
+	double sigma = p->given_x;
 
 	inv_squares_run(p->of_clean, clean, p->kernel);
 	if (!(sigma > 0))
@@ -264,8 +310,7 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 	p->grad = grad;
 	out->term[TERM_SIGMA_X] = find_kernel(p, b->clean);
 	inv_squares_run(p->of_codes, b->codes, p->pairs);
-	p->sigma_z =
-		s->opts->sigma_z > 0 ? s->opts->sigma_z : median_distance(p, p->pairs, p->M);
+	p->sigma_z = p->given_z > 0 ? p->given_z : median_distance(p, p->pairs, p->M);
 	out->term[TERM_SIGMA_Z] = p->sigma_z;
 	inv_parallel(s->ctx, inv_blocks(p->M, BLOCK), weights_of_block, p);
 	out->term[TERM_HSIC] = inv_sum_in_order(p->sum, p->M) / (rest * rest);
@@ -277,8 +322,10 @@ const inv_loss inv_loss_hsic = {
 	.name = "hsic",
 	.terms = {"hsic", "sigma_x", "sigma_z"},
 	.batch = 256,
-	.options = "no-identity|sigma-x|sigma-z",
-	.codes_clean = codes_clean,
+	.options = options,
+	.shares = "no-identity",
+	.check = check,
+	.codes_clean = inv_loss_keeps_identity,
 	.prepare = prepare,
 	.evaluate = evaluate,
 	.release = release,

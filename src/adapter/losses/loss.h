@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "math/kernels.h"
 
 enum {
@@ -26,28 +27,19 @@ enum {
 	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_GROUPS_MOST + 1 /* and the decoder's */
 };
 
-/* The options of all losses; each takes what concerns it. */
-typedef struct inv_loss_opts {
-	double anchor;           /* MaWa: weight of the clean term */
-	bool no_identity;        /* without the clean rows */
-	size_t projections;      /* WaCo: directions of each distance */
-	double p;                /* WaCo: the power of the distances */
-	bool orthogonal;         /* WaCo: directions in orthogonal blocks */
-	bool shuffle_second;     /* WaCo: XX and ZZ keep their first half in place */
-	double temperature;      /* SimCLR */
-	double sigma_x, sigma_z; /* HSIC: widths of the kernels; 0 is the median */
-} inv_loss_opts;
-
 /* What stays the same from batch to batch. */
 typedef struct inv_loss_shape {
 	const invar_context *ctx;
 	const struct inv_kernels *kernels;
-	const inv_loss_opts *opts;
+	const invar_options *options; /* read once, by prepare */
 	size_t N, s, groups, d, w;
 } inv_loss_shape;
 
-/* Directions and permutations from outside, for checking. */
-typedef invar_loss_draws inv_loss_draws;
+/* Directions and permutations from outside, for checking; in the order XZ, XX, ZZ. */
+typedef struct inv_loss_draws {
+	const float *directions[3];         /* [projections, d + w], 2 d and 2 w wide */
+	const uint32_t *permutations[3][2]; /* of the M rows, numbered from 0 */
+} inv_loss_draws;
 
 typedef struct inv_loss_batch {
 	const float *clean;          /* [N, d] */
@@ -73,13 +65,16 @@ typedef struct inv_loss {
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
 	bool several; /* takes more augmentations, as -sum log(-L) of the L of each */
-	unsigned fewest_samples; /* copies a step needs at least */
-	unsigned most_samples;   /* and takes at most; 0: any number */
-	unsigned batch;          /* images a step where nobody says */
-	const char *options;     /* of inv_loss_opts, "anchor|no-identity" */
+	unsigned fewest_samples;     /* copies a step needs at least */
+	unsigned most_samples;       /* and takes at most; 0: any number */
+	unsigned batch;              /* default number of images per step */
+	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
+	const char *shares; /* options of training that concern it as well, "no-identity" */
 
+	/* What a table of options cannot say; may be NULL. */
+	invar_status (*check)(const invar_options *o);
 	/* Are the clean rows among the codes, under these options? */
-	bool (*codes_clean)(const inv_loss_opts *o);
+	bool (*codes_clean)(const invar_options *o);
 	invar_status (*prepare)(const inv_loss_shape *shape, inv_loss_work *out);
 	/* grad [R, w] is written, not added to; NULL where only the value is wanted. */
 	invar_status (*evaluate)(const inv_loss_shape *shape, void *state,
@@ -87,17 +82,21 @@ typedef struct inv_loss {
 	void (*release)(void *state);
 } inv_loss;
 
-/* The names of table.c, as a field's choices. */
-#define INV_LOSS_KINDS "mawa|waco|simclr|hsic"
-
 /* NULL where there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);
 const inv_loss *inv_loss_at(size_t i); /* NULL past the last */
+const char *inv_loss_name_at(size_t i);
+
+/* Adds the options of all losses; `selector` is the option that names the loss. */
+invar_status inv_loss_declare(invar_options *o, const char *selector);
+
+/* For losses that leave out the clean rows with no-identity. */
+bool inv_loss_keeps_identity(const invar_options *o);
 
 /* R above; M is that of one augmentation. */
 static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s)
 {
-	return (s->groups * s->s + loss->codes_clean(s->opts)) * s->N;
+	return (s->groups * s->s + loss->codes_clean(s->options)) * s->N;
 }
 
 #endif

@@ -18,32 +18,65 @@
 
 enum { BLOCK_FLOATS = 1 << 15, TERM_CLEAN = 0, TERM_AUGMENTED = 1 };
 
+typedef struct mawa {
+	double anchor;
+	size_t clean;    /* rows of codes that are clean: N, or 0 without identity */
+	double *error;   /* [rows] weighted squared errors */
+	float *unwanted; /* [threads, w] a gradient row for when none is wanted */
+	inv_arena arena;
+} mawa;
+
 typedef struct mawa_job {
 	const inv_loss_shape *shape;
+	const mawa *state;
 	const inv_loss_batch *b;
 	size_t rows, block; /* rows in all, and in a block of work */
 	float *grad;
-	double *error; /* [rows] weighted squared errors */
 } mawa_job;
 
-static bool codes_clean(const inv_loss_opts *o)
+static const invar_option options[] = {
+	{.name = "anchor",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .max = 1e9,
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "W",
+     .group = "Loss",
+     .help = "weight of the clean term of mawa"},
+	{0},
+};
+
+static void release(void *state)
 {
-	return !o->no_identity;
+	mawa *p = state;
+
+	inv_arena_free(&p->arena);
+	inv_free(p);
 }
 
-/* The state: errors [rows], then a gradient row a thread for when none is wanted. */
+static void plan_memory(const inv_loss_shape *s, mawa *p)
+{
+	p->error = inv_arena_take(&p->arena, inv_loss_rows(&inv_loss_mawa, s), sizeof(double));
+	p->unwanted = inv_arena_take(&p->arena, s->ctx->threads * s->w, sizeof(float));
+}
+
 static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 {
-	size_t rows = inv_loss_rows(&inv_loss_mawa, s);
+	mawa *p = inv_calloc(1, sizeof *p);
+	invar_status st;
 
-	out->bytes = rows * sizeof(double) + s->ctx->threads * s->w * sizeof(float);
-	out->state = inv_alloc(out->bytes);
-	return out->state ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for the loss");
-}
-
-static size_t clean_rows(const inv_loss_shape *s)
-{
-	return s->opts->no_identity ? 0 : s->N;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
+	p->anchor = inv_option_number(s->options, "anchor");
+	p->clean = inv_loss_keeps_identity(s->options) ? s->N : 0;
+	plan_memory(s, p);
+	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK) {
+		inv_free(p);
+		return st;
+	}
+	plan_memory(s, p);
+	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
+	return INVAR_OK;
 }
 
 static void error_block(void *user, size_t block, unsigned thread)
@@ -52,34 +85,35 @@ static void error_block(void *user, size_t block, unsigned thread)
 	const inv_loss_shape *s = j->shape;
 	size_t from = block * j->block, w = s->w;
 	size_t end = from + j->block < j->rows ? from + j->block : j->rows;
-	float *unwanted = (float *)(j->error + j->rows) + thread * w;
+	float *unwanted = j->state->unwanted + thread * w;
 
 	for (size_t row = from; row < end; row++) {
-		double weight = row < clean_rows(s) ? s->opts->anchor : 1;
+		double weight = row < j->state->clean ? j->state->anchor : 1;
 		float scale = (float)(2 * weight / (double)j->rows);
 		float *grad = j->grad ? j->grad + row * w : unwanted;
 
-		j->error[row] = weight * s->kernels->squared_error(j->b->codes + row * w,
-		                                                   j->b->clean + row % s->N * w, w,
-		                                                   scale, grad);
+		j->state->error[row] = weight * s->kernels->squared_error(
+											j->b->codes + row * w,
+											j->b->clean + row % s->N * w, w, scale, grad);
 	}
 }
 
 static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
                              inv_loss_value *out, float *grad)
 {
-	size_t rows = inv_loss_rows(&inv_loss_mawa, s), clean = clean_rows(s);
+	const mawa *p = state;
+	size_t rows = inv_loss_rows(&inv_loss_mawa, s), clean = p->clean;
 	mawa_job j = {.shape = s,
+	              .state = p,
 	              .b = b,
 	              .rows = rows,
 	              .block = inv_blocks(BLOCK_FLOATS, s->w),
-	              .grad = grad,
-	              .error = state};
+	              .grad = grad};
 
 	inv_parallel(s->ctx, inv_blocks(rows, j.block), error_block, &j);
-	out->term[TERM_CLEAN] = inv_sum_in_order(j.error, clean) / (double)rows;
+	out->term[TERM_CLEAN] = inv_sum_in_order(p->error, clean) / (double)rows;
 	out->term[TERM_AUGMENTED] =
-		inv_sum_in_order(j.error + clean, rows - clean) / (double)rows;
+		inv_sum_in_order(p->error + clean, rows - clean) / (double)rows;
 	out->value = out->term[TERM_CLEAN] + out->term[TERM_AUGMENTED];
 	return INVAR_OK;
 }
@@ -89,9 +123,10 @@ const inv_loss inv_loss_mawa = {
 	.terms = {"clean", "augmented"},
 	.same_width = true,
 	.batch = 256,
-	.options = "anchor|no-identity",
-	.codes_clean = codes_clean,
+	.options = options,
+	.shares = "no-identity",
+	.codes_clean = inv_loss_keeps_identity,
 	.prepare = prepare,
 	.evaluate = evaluate,
-	.release = inv_free,
+	.release = release,
 };

@@ -31,6 +31,7 @@ static const double least_norm = 1e-12;
 typedef struct simclr {
 	const inv_loss_shape *shape;
 	size_t M, w;
+	double temperature;
 	inv_gram *gram;
 	inv_matmul *product;
 	inv_arena arena;
@@ -45,7 +46,19 @@ typedef struct simclr {
 	float *grad;
 } simclr;
 
-static bool codes_clean(const inv_loss_opts *o)
+static const invar_option options[] = {
+	{.name = "temperature",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0.5",
+     .max = 1e6,
+     .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
+     .meta = "F",
+     .group = "Loss",
+     .help = "temperature of simclr"},
+	{0},
+};
+
+static bool codes_clean(const invar_options *o)
 {
 	(void)o;
 	return false;
@@ -79,6 +92,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+	p->temperature = inv_option_number(s->options, "temperature");
 	p->M = inv_loss_rows(&inv_loss_simclr, s);
 	p->w = s->w;
 	product = (inv_matmul_spec){.m = p->M, .n = s->w, .k = p->M};
@@ -130,7 +144,7 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 {
 	simclr *p = user;
 	const struct inv_kernels *k = p->shape->kernels;
-	double inverse = 1 / p->shape->opts->temperature;
+	double inverse = 1 / p->temperature;
 
 	(void)thread;
 	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
@@ -165,7 +179,7 @@ static void symmetrise_band(void *user, size_t band, unsigned thread)
 static void through_norms_of_block(void *user, size_t block, unsigned thread)
 {
 	simclr *p = user;
-	double scale = 1 / ((double)p->M * p->shape->opts->temperature);
+	double scale = 1 / ((double)p->M * p->temperature);
 
 	(void)thread;
 	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
@@ -215,7 +229,7 @@ const inv_loss inv_loss_simclr = {
 	.fewest_samples = 2,
 	.most_samples = 2,
 	.batch = 1024,
-	.options = "temperature",
+	.options = options,
 	.codes_clean = codes_clean,
 	.prepare = prepare,
 	.evaluate = evaluate,

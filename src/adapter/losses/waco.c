@@ -28,6 +28,7 @@
 
 enum { XZ, XX, ZZ, DISTANCES };
 enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
+enum { MAX_POWER = 10 }; /* the slopes |gap|^(p - 1) have to fit into floats */
 enum { LINE = 16, COMBINE = 1 << 14 }; /* floats of a cache line, of a block of work */
 
 static const double normaliser_floor = 1e-10, log_floor = 1e-12;
@@ -40,6 +41,9 @@ typedef struct shuffle {
 
 typedef struct waco {
 	size_t M, L, stride; /* stride: L rounded up to a cache line */
+	double p;            /* the power of the distances */
+	bool codes_clean, orthogonal;
+	bool shuffle_second; /* XX and ZZ keep their first half in place */
 	/* Directions: of X in xz, xx (both halves); of Z in xz; of Z in zz (both halves). */
 	float *theta_x, *theta_xz, *theta_zz;
 	float *x, *xz, *zz;       /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
@@ -53,10 +57,43 @@ typedef struct waco {
 	inv_arena arena;
 } waco;
 
-static bool codes_clean(const inv_loss_opts *o)
-{
-	return !o->no_identity;
-}
+static const invar_option options[] = {
+	{.name = "projections",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "1000",
+     .min = 1,
+     .max = 1 << 20,
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "N",
+     .group = "Loss",
+     .help = "directions of each sliced distance"},
+	{.name = "p",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "2",
+     .min = 1,
+     .max = MAX_POWER,
+     .flags = INVAR_OPTION_RESULT,
+     .meta = "F",
+     .group = "Loss",
+     .help = "power of the sliced distances"},
+	{.name = "slices",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "random",
+     .flags = INVAR_OPTION_RESULT,
+     .choices = "random|orthogonal",
+     .meta = "WORD",
+     .group = "Loss",
+     .help = "directions: independent, or orthogonal in blocks"},
+	{.name = "shuffle",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "both",
+     .flags = INVAR_OPTION_RESULT,
+     .choices = "both|second",
+     .meta = "WORD",
+     .group = "Loss",
+     .help = "which halves of XX and ZZ waco permutes"},
+	{0},
+};
 
 static size_t round_up(size_t n, size_t step)
 {
@@ -68,7 +105,7 @@ static size_t round_up(size_t n, size_t step)
 static void describe_directions(const inv_loss_shape *s, const waco *p, inv_directions *set)
 {
 	size_t L = p->L, half = p->stride;
-	bool orthogonal = s->opts->orthogonal;
+	bool orthogonal = p->orthogonal;
 
 	set[XZ] = (inv_directions){
 		.L = L, .first = s->d, .second = s->w, .a = p->theta_x, .b = p->theta_xz};
@@ -159,14 +196,19 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
-	p->M = (s->s + codes_clean(s->opts)) * s->N;
+	p->codes_clean = inv_loss_keeps_identity(s->options);
+	p->orthogonal = inv_option_is(s->options, "slices", "orthogonal");
+	p->shuffle_second = inv_option_is(s->options, "shuffle", "second");
+	p->p = inv_option_number(s->options, "p");
+	p->M = (s->s + p->codes_clean) * s->N;
 	if (p->M > INV_KEY_ROWS) {
 		inv_free(p);
-		return inv_fail(INVAR_E_USE,
-		                "waco sorts at most %u rows, a smaller --batch than %zu is needed",
-		                INV_KEY_ROWS, s->N);
+		return inv_fail(
+			INVAR_E_USE,
+			"waco sorts at most %u rows, a smaller @batch-size than %zu is needed",
+			INV_KEY_ROWS, s->N);
 	}
-	p->L = s->opts->projections;
+	p->L = inv_option_count(s->options, "projections");
 	p->stride = round_up(p->L, LINE);
 	plan_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
@@ -228,7 +270,7 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 		for (uint32_t half = 0; half < 2; half++) {
 			shuffle *to = &p->shuffles[i];
-			bool kept = s->opts->shuffle_second && i != XZ && half == 0;
+			bool kept = p->shuffle_second && i != XZ && half == 0;
 
 			if (b->draws)
 				memcpy(to->sigma[half], b->draws[group].permutations[i][half],
@@ -250,7 +292,7 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 static double measure(const inv_loss_shape *s, waco *p, inv_sliced *job)
 {
 	job->L = p->L;
-	job->p = s->opts->p;
+	job->p = p->p;
 	job->powers = p->powers;
 	inv_sliced_run(s->ctx, s->kernels, job, p->sliced_scratch);
 	return inv_sliced_distance(p->powers, p->L, job->p);
@@ -335,12 +377,12 @@ static void combine_block(void *user, size_t block, unsigned thread)
 static invar_status go_back(const inv_loss_shape *s, waco *p, const double *term,
                             double outer, float *grad)
 {
-	double power = 1 / s->opts->p;
+	double power = 1 / p->p;
 	double base = term[TERM_XX] * term[TERM_ZZ] + normaliser_floor;
 	double by_xz = pow(base, -power);
 	double by_zz = -power * term[TERM_XZ] * term[TERM_XX] * pow(base, -power - 1);
-	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, s->opts->p);
-	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, s->opts->p);
+	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, p->p);
+	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, p->p);
 	combination c = {.a = p->grad_xz,
 	                 .b = p->grad_zz,
 	                 .by_a = (float)(outer * by_xz * slope_xz),
@@ -373,8 +415,8 @@ static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_b
 	term[TERM_XZ] = distance_xz(s, p, slopes);
 	term[TERM_XX] = distance_xx(s, p);
 	term[TERM_ZZ] = distance_zz(s, p, slopes);
-	term[TERM_SC] = term[TERM_XZ] /
-	                pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / s->opts->p);
+	term[TERM_SC] =
+		term[TERM_XZ] / pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / p->p);
 	if (!isfinite(term[TERM_XX] + term[TERM_ZZ])) /* dividing by it must not look like 0 */
 		term[TERM_SC] = NAN;
 	return INVAR_OK;
@@ -394,7 +436,7 @@ static invar_status evaluate_one(const inv_loss_shape *s, waco *p, const inv_los
 /* Clean rows come first and belong to every augmentation; its own follow. */
 static void gather_codes(const inv_loss_shape *s, waco *p, const float *codes, size_t group)
 {
-	size_t clean = codes_clean(s->opts) * s->N * s->w, own = s->s * s->N * s->w;
+	size_t clean = p->codes_clean * s->N * s->w, own = s->s * s->N * s->w;
 
 	memcpy(p->codes, codes, clean * sizeof(float));
 	memcpy(p->codes + clean, codes + clean + group * own, own * sizeof(float));
@@ -402,7 +444,7 @@ static void gather_codes(const inv_loss_shape *s, waco *p, const float *codes, s
 
 static void add_gradient(const inv_loss_shape *s, const waco *p, size_t group, float *grad)
 {
-	size_t clean = codes_clean(s->opts) * s->N * s->w, own = s->s * s->N * s->w;
+	size_t clean = p->codes_clean * s->N * s->w, own = s->s * s->N * s->w;
 
 	if (group == 0)
 		memcpy(grad, p->grad, clean * sizeof(float));
@@ -442,10 +484,11 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 const inv_loss inv_loss_waco = {
 	.name = "waco",
 	.terms = {"sc", "sw_xz", "sw_xx", "sw_zz"},
-	.options = "no-identity|projections|p|slices|shuffle|also",
+	.options = options,
+	.shares = "no-identity",
 	.several = true,
 	.batch = 256,
-	.codes_clean = codes_clean,
+	.codes_clean = inv_loss_keeps_identity,
 	.prepare = prepare,
 	.evaluate = evaluate,
 	.release = release,

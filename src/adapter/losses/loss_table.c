@@ -1,0 +1,57 @@
+/* loss_table.c - the losses, one line each. */
+#include <string.h>
+
+#include "adapter/losses/hsic.h"
+#include "adapter/losses/loss.h"
+#include "adapter/losses/mawa.h"
+#include "adapter/losses/simclr.h"
+#include "adapter/losses/waco.h"
+
+static const inv_loss *const losses[] = {
+	&inv_loss_mawa,
+	&inv_loss_waco,
+	&inv_loss_simclr,
+	&inv_loss_hsic,
+};
+
+const inv_loss *inv_loss_at(size_t i)
+{
+	return i < sizeof losses / sizeof *losses ? losses[i] : NULL;
+}
+
+const inv_loss *inv_loss_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+		if (strcmp(losses[i]->name, name) == 0)
+			return losses[i];
+	return NULL;
+}
+
+const char *inv_loss_name_at(size_t i)
+{
+	const inv_loss *loss = inv_loss_at(i);
+
+	return loss ? loss->name : NULL;
+}
+
+const char *invar_loss_kind(size_t i)
+{
+	return inv_loss_name_at(i);
+}
+
+invar_status inv_loss_declare(invar_options *o, const char *selector)
+{
+	const inv_loss *loss;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		st = inv_options_add_part(o, selector, loss->name, loss->options);
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		st = inv_options_share(o, selector, loss->name, loss->shares);
+	return st;
+}
+
+bool inv_loss_keeps_identity(const invar_options *o)
+{
+	return !inv_option_flag(o, "no-identity");
+}
