@@ -545,6 +545,63 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *names, size_t count,
                                   const invar_eval_opts *o, char **json);
 
+/*
+ * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
+ * of them. Whoever shows results reads the descriptions of metrics and needs to know no
+ * measurement by name.
+ */
+typedef struct invar_results invar_results;
+
+typedef enum invar_unit {
+	INVAR_UNIT_NUMBER,
+	INVAR_UNIT_SHARE, /* 0 to 1, shown in percent */
+	INVAR_UNIT_COUNT  /* a whole number */
+} invar_unit;
+
+/* Read the three structs below by pointer; they grow at their end. Texts are views. */
+typedef struct invar_column {
+	const char *id;    /* unique: "F", "1", "2" … */
+	const char *title; /* for people; need not be unique */
+	const char *path;  /* of the adapter; NULL for F */
+} invar_column;
+
+typedef struct invar_metric {
+	const char *id;          /* unique: "lc.clean" */
+	const char *measurement; /* "lc" */
+	const char *row;         /* title of its row in a table: "LC" */
+	const char *part;        /* its place among the metrics of a row: "clean"; or NULL */
+	invar_unit unit;
+	int better;      /* 1: higher is better, -1: lower, 0: neither */
+	unsigned digits; /* after the point, as shown */
+} invar_metric;
+
+typedef struct invar_value {
+	double value;
+	double low, high;   /* 95 % interval; NaN: none */
+	uint64_t count;     /* images or pairs that it was taken over; 0: not told */
+	const char *reason; /* why there is no value; NULL: there is one */
+} invar_value;
+
+INVAR_API size_t invar_results_columns(const invar_results *r);
+INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
+INVAR_API size_t invar_results_metrics(const invar_results *r);
+INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
+/* NULL where nothing was measured for this pair. Not for several threads at once. */
+INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
+                                                 const char *column);
+/* Why a measurement has no values; NULL: it has, or was not asked for. */
+INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
+                                            const char *column);
+/* What the figures were taken on: "bank", "split", "encoder", "augment"; or NULL. */
+INVAR_API const char *invar_results_about(const invar_results *r, const char *key);
+/* "points", "copies", "dim"; NaN if absent. */
+INVAR_API double invar_results_about_number(const invar_results *r, const char *key);
+/* The document as docs/RESULTS-FORMAT.md describes it; gives, invar_free. */
+INVAR_API invar_status invar_results_json(const invar_results *r, char **json);
+INVAR_API invar_status invar_results_open(invar_context *ctx, const char *path,
+                                          invar_results **out);
+INVAR_API void invar_results_free(invar_results *r); /* accepts NULL */
+
 /* ---- 10. Augmentations ------------------------------------------------------------ */
 
 /*

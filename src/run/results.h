@@ -1,0 +1,55 @@
+/*
+ * results.h - what was measured: columns, metrics, values.
+ *
+ * A measurement describes its metrics once (invar_metric: id, row and part of the table,
+ * unit, direction, digits) and puts values; tables, pages and programs read descriptions
+ * and values and know no measurement by name. docs/RESULTS-FORMAT.md has the JSON.
+ *
+ * Invariants:
+ *   1. The id of a column or a metric is unique; titles need not be.
+ *   2. A value belongs to a metric and a column of the document, and there is at most one.
+ *   3. A value is a number, or says why there is none.
+ *   4. Equal documents give equal text.
+ */
+#ifndef INV_RESULTS_H
+#define INV_RESULTS_H
+
+#include "base/json.h"
+
+invar_status inv_results_new(invar_results **out);
+
+/* What the figures were taken on: "bank", "split", "encoder" … takes value. */
+invar_status inv_results_describe(invar_results *r, const char *key, json_t *value);
+
+/* path is the adapter's file, or NULL for F itself. */
+invar_status inv_results_add_column(invar_results *r, const char *id, const char *title,
+                                    const char *path);
+/* A metric whose id is there already is passed over. */
+invar_status inv_results_add_metric(invar_results *r, const invar_metric *m);
+/* Replaces a value that is there. */
+invar_status inv_results_put(invar_results *r, const char *metric, const char *column,
+                             const invar_value *value);
+/* Why a measurement has no values; column NULL: for none of them. */
+invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
+                              const char *reason);
+/* What else a measurement tells, for programs; takes details. */
+invar_status inv_results_detail(invar_results *r, const char *measurement,
+                                const char *column, json_t *details);
+/* The options that matter for a measurement, { "k": 20 }; takes options. */
+invar_status inv_results_options(invar_results *r, const char *measurement,
+                                 json_t *options);
+
+json_t *inv_results_document(const invar_results *r); /* gives */
+/* Refuses a document that is not of version 1 or breaks an invariant; names `where`. */
+invar_status inv_results_read(const json_t *document, const char *where,
+                              invar_results **out);
+
+/*
+ * Adds the figures of one column (and of F beside it) to the document of a run: one entry
+ * per bank, split, measurement and options that matter; an equal one is replaced. *metrics
+ * is NULL or what the file held; gives.
+ */
+invar_status inv_results_merge(const invar_results *r, const char *column,
+                               const char *where, json_t **metrics);
+
+#endif
