@@ -7,12 +7,14 @@ static const inv_example examples[] = {
 	{"invar docs markdown > docs/CLI.md", "the reference of all commands"},
 	{"invar docs man train > invar-train.1", "the man page of one command"},
 	{"invar docs bash > /etc/bash_completion.d/invar", "completion for bash"},
+	{"invar docs fish > ~/.config/fish/completions/invar.fish", "completion for fish"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{"KIND",
-     "markdown, man, bash, models for a table of the encoders known by name, or commands "
+     "markdown, man, bash, zsh, fish, models for a table of the encoders known by name, or "
+     "commands "
      "for a plain list of their names",
      1, 1},
 	{"COMMAND", "whose man page; that of invar itself if it is not given", 0, 1},
@@ -32,7 +34,7 @@ static invar_status print_man(inv_session *s)
 static invar_status run(inv_session *s, void *values)
 {
 	const char *kind = s->argument[0];
-	invar_status st = inv_check_word(s, "KIND", "markdown|man|bash|models|commands", kind);
+	invar_status st = inv_check_word(s, "KIND", s->command->words, kind);
 
 	(void)values;
 	if (st != INVAR_OK)
@@ -47,6 +49,10 @@ static invar_status run(inv_session *s, void *values)
 		inv_docs_markdown(stdout);
 	else if (strcmp(kind, "bash") == 0)
 		inv_docs_bash(stdout);
+	else if (strcmp(kind, "zsh") == 0)
+		inv_docs_zsh(stdout);
+	else if (strcmp(kind, "fish") == 0)
+		inv_docs_fish(stdout);
 	else if (strcmp(kind, "models") == 0)
 		inv_models_markdown(stdout);
 	else
@@ -57,10 +63,11 @@ static invar_status run(inv_session *s, void *values)
 
 const inv_command inv_cmd_docs = {
 	.name = "docs",
-	.purpose = "prints the reference, a man page or the bash completion",
+	.purpose = "prints the reference, a man page or a shell completion",
 	.usage = "KIND [COMMAND]",
 	.examples = examples,
 	.arguments = arguments,
+	.words = "markdown|man|bash|zsh|fish|models|commands",
 	.values = sizeof(inv_common),
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /*
- * docs.c - docs/CLI.md, the man pages and the bash completion.
+ * docs.c - docs/CLI.md and the man pages.
  *
  * They hold no date and no width of a terminal, so that the same tables always
  * give the same bytes and a test can tell when a file in the tree is stale.
@@ -228,90 +228,4 @@ void inv_docs_man(const inv_command *c, FILE *out)
 		if (*other != c)
 			fprintf(out, ",\n.BR invar\\-%s (1)", (*other)->name);
 	putc('\n', out);
-}
-
-/* ---- Bash completion ---------------------------------------------------------- */
-
-static void bash_words(const inv_described *d, FILE *out)
-{
-	fprintf(out, "\t%s) words=\"", d->command->name);
-	for (size_t i = 0; i < d->options; i++)
-		if (!inv_is_argument(d->command, invar_options_at(d->list, i)->name))
-			fprintf(out, "%s--%s", i ? " " : "", invar_options_at(d->list, i)->name);
-	fputs("\" ;;\n", out);
-}
-
-/* What may follow an option: its choices, folders, files, or a number of one's own. */
-static void bash_value(const inv_command *c, const invar_option *row, FILE *out)
-{
-	char letter = inv_letter_of(row->name);
-
-	if (row->type == INVAR_OPTION_FLAG || inv_is_argument(c, row->name))
-		return;
-	fprintf(out, "\t%s:--%s", c->name, row->name);
-	if (letter)
-		fprintf(out, "|%s:-%c", c->name, letter);
-	fputs(") ", out);
-	if (row->choices) {
-		fputs("COMPREPLY=($(compgen -W \"", out);
-		for (const char *at = row->choices; *at; at++)
-			putc(*at == '|' ? ' ' : *at, out);
-		fputs("\" -- \"$current\"))", out);
-	} else if (row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST) {
-		fputs("mapfile -t COMPREPLY < <(compgen -f -- \"$current\")", out);
-	} else {
-		putc(':', out);
-	}
-	fputs("; return ;;\n", out);
-}
-
-/* The first argument of a command that takes one of a few words. */
-static void bash_argument(const inv_command *c, FILE *out)
-{
-	if (!c->words)
-		return;
-	fprintf(out, "\t%s:%s) COMPREPLY=($(compgen -W \"", c->name, c->name);
-	for (const char *at = c->words; *at; at++)
-		putc(*at == '|' ? ' ' : *at, out);
-	fputs("\" -- \"$current\")); return ;;\n", out);
-}
-
-void inv_docs_bash(FILE *out)
-{
-	fputs("# bash completion for invar; made by 'invar docs bash' from the option tables.\n"
-	      "_invar()\n{\n"
-	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-	      "\tlocal command=${COMP_WORDS[1]} words=\n\n"
-	      "\tif ((COMP_CWORD == 1)) || [[ $command == help && $COMP_CWORD -eq 2 ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -W \"",
-	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		fprintf(out, "%s ", (*c)->name);
-	fputs("--help --version\" -- \"$current\"))\n\t\treturn\n\tfi\n"
-	      "\tcase $command:$before in\n",
-	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		inv_described d;
-
-		bash_argument(*c, out);
-		inv_describe(&d, *c);
-		for (size_t i = 0; i < d.options; i++)
-			bash_value(*c, invar_options_at(d.list, i), out);
-		inv_described_clear(&d);
-	}
-	fputs("\tesac\n\tcase $command in\n", out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		inv_described d;
-
-		inv_describe(&d, *c);
-		bash_words(&d, out);
-		inv_described_clear(&d);
-	}
-	fputs("\tesac\n"
-	      "\tif [[ $current == -* ]]; then\n"
-	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
-	      "\telse\n"
-	      "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-	      "\tfi\n}\ncomplete -o filenames -F _invar invar\n",
-	      out);
 }

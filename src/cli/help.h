@@ -1,5 +1,5 @@
 /*
- * help.h - the same tables as text for a terminal, Markdown, roff and bash.
+ * help.h - the same tables as text for a terminal, Markdown, roff and shells.
  */
 #ifndef INV_HELP_H
 #define INV_HELP_H
@@ -35,7 +35,9 @@ invar_status inv_help_unknown(inv_session *s, const char *name);
 
 void inv_docs_markdown(FILE *out);
 void inv_docs_man(const inv_command *c, FILE *out); /* NULL: the page of invar itself */
-void inv_docs_bash(FILE *out);
+void inv_docs_bash(FILE *out); /* completion.c, with the next two */
+void inv_docs_zsh(FILE *out);
+void inv_docs_fish(FILE *out);
 void inv_models_markdown(FILE *out); /* the known encoders; models_list.c */
 
 #endif
