@@ -52,6 +52,14 @@ invar_status inv_options_begin(const char *command, invar_options **out)
 	return INVAR_OK;
 }
 
+invar_status inv_options_expect(const invar_options *o, const char *command)
+{
+	if (strcmp(o->command, command) == 0)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE, "these options were made for %s, not for %s", o->command,
+	                command);
+}
+
 static void clear_list(entry *e)
 {
 	for (size_t i = 0; i < e->listed; i++)

@@ -42,6 +42,9 @@ invar_status inv_options_add_part(invar_options *o, const char *selector, const 
 invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
                                const char *names);
 
+/* Fails unless o was made for this command: a program may hand over the wrong list. */
+invar_status inv_options_expect(const invar_options *o, const char *command);
+
 /* Values. The name must be an option of this list, of this type. */
 bool inv_option_flag(const invar_options *o, const char *name);
 uint64_t inv_option_count(const invar_options *o, const char *name);

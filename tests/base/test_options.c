@@ -77,6 +77,17 @@ static void what_is_not_set_has_its_default(void **state)
 	invar_options_free(o);
 }
 
+static void a_list_is_for_its_command(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_expect(o, "train"), INVAR_OK);
+	assert_int_equal(inv_options_expect(o, "loss"), INVAR_E_USE);
+	test_assert_error("these options were made for train, not for loss");
+	invar_options_free(o);
+}
+
 /* A value that cannot be taken leaves the one before it. */
 static void refuse(invar_options *o, const char *name, const char *text,
                    const char *sentence)
@@ -285,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_set_has_its_default),
+		cmocka_unit_test(a_list_is_for_its_command),
 		cmocka_unit_test(wrong_values_are_refused_by_name),
 		cmocka_unit_test(an_unknown_name_comes_with_the_nearest),
 		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),
