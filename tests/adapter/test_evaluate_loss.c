@@ -1,4 +1,4 @@
-/* test_loss.c - invar_loss: what it gives for every kind, and what it refuses. */
+/* test_evaluate_loss.c - what every kind of loss gives on arrays, and what it refuses. */
 #include "support.h"
 
 #include <math.h>
@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/adapter.h"
-#include "adapter/losses/loss.h"
+#include "adapter/evaluate_loss.h"
 #include "base/rng.h"
 
 enum { N = 9, S = 2, D = 6, H = 11, GROUPS = 2, L = 7, M = (S + 1) * N };
@@ -40,29 +39,27 @@ static int teardown(void **state)
 	return 0;
 }
 
-static invar_loss_input input(uint32_t samples, uint32_t groups)
+static inv_loss_input input(uint32_t samples, uint32_t groups)
 {
-	return (invar_loss_input){.size = sizeof(invar_loss_input),
-	                          .adapter = &E,
-	                          .clean = clean,
-	                          .aug = aug,
-	                          .images = N,
-	                          .dim = D,
-	                          .samples = samples,
-	                          .groups = groups};
+	return (inv_loss_input){.adapter = &E,
+	                        .clean = clean,
+	                        .aug = aug,
+	                        .images = N,
+	                        .dim = D,
+	                        .samples = samples,
+	                        .groups = groups};
 }
 
-static invar_loss_opts options(const char *kind)
+static invar_options *options(const char *kind)
 {
-	invar_loss_opts o;
+	invar_options *o = test_options("loss", "kind", kind, NULL);
 
-	invar_loss_defaults(&o);
-	o.kind = kind;
-	o.projections = L;
+	if (inv_options_uses(o, "kind", kind, "projections"))
+		test_set(o, "projections", test_text("%d", L), NULL);
 	return o;
 }
 
-static const invar_named_array *grad(const invar_loss_result *r, const char *name)
+static const inv_named_array *grad(const inv_loss_result *r, const char *name)
 {
 	for (size_t i = 0; i < r->grad_count; i++)
 		if (strcmp(r->grads[i].name, name) == 0)
@@ -71,7 +68,7 @@ static const invar_named_array *grad(const invar_loss_result *r, const char *nam
 	return NULL;
 }
 
-static double term(const invar_loss_result *r, const char *name)
+static double term(const inv_loss_result *r, const char *name)
 {
 	for (size_t i = 0; i < r->term_count; i++)
 		if (strcmp(r->terms[i].name, name) == 0)
@@ -81,16 +78,16 @@ static double term(const invar_loss_result *r, const char *name)
 }
 
 /* The gradient of the last bias is the sum over all rows of the gradient of the codes. */
-static void check_sums(const invar_loss_result *r, size_t groups)
+static void check_sums(const inv_loss_result *r, size_t groups)
 {
-	const invar_named_array *bias = grad(r, "2_bias");
+	const inv_named_array *bias = grad(r, "2_bias");
 
 	for (size_t j = 0; j < D; j++) {
 		double sum = 0;
 
 		for (size_t g = 0; g < groups; g++) {
 			char name[16];
-			const invar_named_array *codes;
+			const inv_named_array *codes;
 
 			snprintf(name, sizeof name, groups > 1 ? "codes_%zu" : "codes", g + 1);
 			codes = grad(r, name);
@@ -108,15 +105,14 @@ static void every_kind_with_and_without_a_decoder(void **state)
 	(void)state;
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
 		for (int decoder = 0; decoder < 2; decoder++) {
-			invar_loss_input in = input(S, 1);
-			invar_loss_opts o = options(loss->name);
-			invar_loss_result r, plain;
+			inv_loss_input in = input(S, 1);
+			invar_options *o = options(loss->name);
+			inv_loss_result r, plain;
 
-			assert_int_equal(invar_loss(ctx, &in, &o, &plain), INVAR_OK);
+			assert_int_equal(inv_loss_evaluate(ctx, &in, o, &plain), INVAR_OK);
 			in.decoder = decoder ? &back : NULL;
-			o.alpha = 0.3;
-			o.beta = 0.7;
-			assert_int_equal(invar_loss(ctx, &in, &o, &r), INVAR_OK);
+			test_set(o, "alpha", "0.3", "beta", "0.7", NULL);
+			assert_int_equal(inv_loss_evaluate(ctx, &in, o, &r), INVAR_OK);
 			check_sums(&r, 1);
 			assert_int_equal(r.grad_count, decoder ? 9 : 5);
 			if (decoder) {
@@ -127,8 +123,9 @@ static void every_kind_with_and_without_a_decoder(void **state)
 			} else {
 				assert_true(r.value == plain.value); /* the weights are the decoder's */
 			}
-			invar_loss_result_clear(&r);
-			invar_loss_result_clear(&plain);
+			inv_loss_result_clear(&r);
+			inv_loss_result_clear(&plain);
+			invar_options_free(o);
 		}
 }
 
@@ -136,142 +133,131 @@ static void every_kind_with_and_without_a_decoder(void **state)
 static void several_augmentations_add_up(void **state)
 {
 	for (int no_identity = 0; no_identity < 2; no_identity++) {
-		invar_loss_input in = input(S, GROUPS);
-		invar_loss_opts o = options("waco");
-		invar_loss_result r;
+		inv_loss_input in = input(S, GROUPS);
+		invar_options *o = test_set(options("waco"), "no-identity", no_identity ? "1" : "0",
+		                            "seed", "5", NULL);
+		inv_loss_result r;
 
 		(void)state;
-		o.no_identity = no_identity;
-		o.seed = 5;
-		assert_int_equal(invar_loss(ctx, &in, &o, &r), INVAR_OK);
+		assert_int_equal(inv_loss_evaluate(ctx, &in, o, &r), INVAR_OK);
 		check_sums(&r, GROUPS);
 		assert_int_equal(grad(&r, "codes_2")->shape[0], (S + !no_identity) * N);
 		assert_true(fabs(r.value + log(term(&r, "sc_1")) + log(term(&r, "sc_2"))) < 1e-9);
-		invar_loss_result_clear(&r);
+		inv_loss_result_clear(&r);
+		invar_options_free(o);
 	}
 }
 
 static void two_views_are_two_samples(void **state)
 {
-	invar_loss_input in = input(2, 1);
-	invar_loss_opts o = options("simclr");
-	invar_loss_result a, b;
+	inv_loss_input in = input(2, 1);
+	invar_options *o;
+	inv_loss_result a, b;
 	float views[2 * N * D];
 
 	(void)state;
 	if (!inv_loss_find("simclr"))
 		skip();
+	o = options("simclr");
 	for (size_t i = 0; i < N; i++)
 		for (size_t k = 0; k < 2; k++)
 			memcpy(views + (k * N + i) * D, aug + (i * S + k) * D, D * sizeof *views);
-	assert_int_equal(invar_loss(ctx, &in, &o, &a), INVAR_OK);
+	assert_int_equal(inv_loss_evaluate(ctx, &in, o, &a), INVAR_OK);
 	in.clean = in.aug = NULL;
 	in.samples = 0;
 	in.views = views;
-	assert_int_equal(invar_loss(ctx, &in, &o, &b), INVAR_OK);
+	assert_int_equal(inv_loss_evaluate(ctx, &in, o, &b), INVAR_OK);
 	assert_true(a.value == b.value);
-	invar_loss_result_clear(&a);
-	invar_loss_result_clear(&b);
+	inv_loss_result_clear(&a);
+	inv_loss_result_clear(&b);
 	in.decoder = &back;
-	assert_int_equal(invar_loss(ctx, &in, &o, &b), INVAR_E_USE);
+	assert_int_equal(inv_loss_evaluate(ctx, &in, o, &b), INVAR_E_USE);
 	test_assert_error("the clean features are missing");
+	invar_options_free(o);
 }
 
-/* A program compiled before the structs grew. */
-static void older_structs_are_understood(void **state)
+/* Frees the options. */
+static void refuse(const inv_loss_input *in, invar_options *o, const char *word)
 {
-	invar_loss_input in = input(S, 1);
-	invar_loss_opts o = options("mawa");
-	invar_loss_result a, b;
+	inv_loss_result r;
 
-	(void)state;
-	assert_int_equal(invar_loss(ctx, &in, &o, &a), INVAR_OK);
-	memset((char *)&in + offsetof(invar_loss_input, groups), 0x5a,
-	       sizeof in - offsetof(invar_loss_input, groups));
-	memset((char *)&o + offsetof(invar_loss_opts, projections), 0x5a,
-	       sizeof o - offsetof(invar_loss_opts, projections));
-	in.size = offsetof(invar_loss_input, groups);
-	o.size = offsetof(invar_loss_opts, projections);
-	assert_int_equal(invar_loss(ctx, &in, &o, &b), INVAR_OK);
-	assert_true(a.value == b.value);
-	invar_loss_result_clear(&a);
-	invar_loss_result_clear(&b);
-}
-
-static void refuse(const invar_loss_input *in, const invar_loss_opts *o, const char *word)
-{
-	invar_loss_result r;
-
-	assert_int_not_equal(invar_loss(ctx, in, o, &r), INVAR_OK);
+	assert_int_not_equal(inv_loss_evaluate(ctx, in, o, &r), INVAR_OK);
 	test_assert_error(word);
 	assert_int_equal(r.grad_count, 0);
+	invar_options_free(o);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+static void draws_that_do_not_fit_are_refused(void **state)
 {
 	static float directions[3][L * 2 * D];
 	static uint32_t sigma[M];
-	invar_loss_draws draws = {{directions[0], directions[1], directions[2]},
-	                          {{sigma, sigma}, {sigma, sigma}, {sigma, sigma}}};
-	invar_loss_input in = input(S, 1);
-	invar_loss_opts o = options("waco");
-	invar_adapter other = back;
+	inv_loss_draws draws = {{directions[0], directions[1], directions[2]},
+	                        {{sigma, sigma}, {sigma, sigma}, {sigma, sigma}}};
+	inv_loss_input in = input(S, 1);
 
 	(void)state;
 	in.draws = &draws;
-	refuse(&in, &o, "--perm-xz: a permutation of augmentation 1 holds 0 twice");
+	refuse(&in, options("waco"), "xz: a permutation of augmentation 1 holds 0 twice");
 	for (uint32_t i = 0; i < M; i++)
 		sigma[i] = i;
 	sigma[4] = M;
-	refuse(&in, &o, "holds 27, but each of 0 to 26 must be in it once");
-	o = options("mawa");
-	refuse(&in, &o, "mawa has no directions and permutations to be given");
-	in = input(S, GROUPS);
-	refuse(&in, &o, "mawa takes one augmentation, there are 2");
+	refuse(&in, options("waco"), "holds 27, but each of 0 to 26 must be in it once");
+	refuse(&in, options("mawa"), "mawa has no directions and permutations to be given");
+	sigma[4] = 4;
+	draws.permutations[2][1] = NULL;
+	refuse(&in, options("waco"), "zz: a permutation of augmentation 1 is missing");
+	draws.directions[1] = NULL;
+	refuse(&in, options("waco"), "xx: the directions of augmentation 1 are missing");
+}
+
+static void arrays_that_do_not_fit_are_refused(void **state)
+{
+	inv_loss_input in = input(S, GROUPS);
+	invar_adapter other = back;
+
+	(void)state;
+	refuse(&in, options("mawa"), "mawa takes one augmentation, there are 2");
 	in = input(S, 9);
-	o = options("waco");
-	refuse(&in, &o, "there are 9 augmentations, at most 8 go");
+	refuse(&in, options("waco"), "there are 9 augmentations, at most 8 go");
 	in = input(S, 1);
 	in.views = aug;
-	refuse(&in, &o, "waco does not look at pairs of views");
+	refuse(&in, options("waco"), "waco does not look at pairs of views");
 	in = input(S, 1);
 	other.s.d = D + 1;
 	in.decoder = &other;
-	refuse(&in, &o, "D: maps 7 to 6, but a decoder of E maps 6 to 6");
+	refuse(&in, options("waco"), "D: maps 7 to 6, but a decoder of E maps 6 to 6");
 	other = back;
 	other.residual = true;
-	refuse(&in, &o, "D: is residual, which a decoder is not");
-	in = input(S, 1);
-	o.sigma_x = "0";
-	refuse(&in, &o, "--sigma-x is '0' but must be median or a number above 0");
-	o = options("nothing");
-	refuse(&in, &o, "there is no loss 'nothing'");
+	refuse(&in, options("waco"), "D: is residual, which a decoder is not");
 	in = input(0, 1);
-	o = options("waco");
-	o.no_identity = 1;
-	refuse(&in, &o, "waco needs augmented rows here, and there are none: --aug A.npy");
+	refuse(&in, test_set(options("waco"), "no-identity", "1", NULL),
+	       "waco needs copies here, and there are none");
 	in = input(S, 1);
 	in.aug = NULL;
-	refuse(&in, &o, "waco needs augmented rows here, and there are none: --aug A.npy");
-	in = input(S, 1);
-	in.draws = &draws;
-	o = options("waco");
-	for (uint32_t i = 0; i < M; i++)
-		sigma[i] = i;
-	draws.permutations[2][1] = NULL;
-	refuse(&in, &o, "--perm-zz: a permutation of augmentation 1 is missing");
-	draws.directions[1] = NULL;
-	refuse(&in, &o, "--directions-xx: those of augmentation 1 are missing");
+	refuse(&in, options("waco"), "waco needs copies here, and there are none");
+}
+
+static void options_that_do_not_fit_are_refused(void **state)
+{
+	inv_loss_input in = input(S, 1);
+	invar_options *o = options("mawa");
+
+	(void)state;
+	refuse(&in, test_set(options("hsic"), "sigma-x", "0", NULL),
+	       "sigma-x must be median or a number above 0, not '0'");
+	refuse(&in, test_set(options("waco"), "sigma-x", "1", NULL),
+	       "sigma-x belongs to kind hsic, but kind is waco");
+	assert_int_equal(invar_options_set(o, "kind", "nothing"), INVAR_E_USE);
+	test_assert_error("kind must be mawa, waco, simclr or hsic, not 'nothing'");
+	invar_options_free(o);
 }
 
 static void gradients_that_overflow_are_no_result(void **state)
 {
-	invar_loss_input in = input(2, 1);
-	invar_loss_opts o = options("simclr");
+	inv_loss_input in = input(2, 1);
 
 	(void)state;
-	o.temperature = 1e-200;
-	refuse(&in, &o,
+	refuse(&in, test_set(options("simclr"), "temperature", "1e-200", NULL),
 	       "simclr on these rows under E: the gradient of codes has values too large");
 }
 
@@ -281,8 +267,9 @@ int main(void)
 		cmocka_unit_test(every_kind_with_and_without_a_decoder),
 		cmocka_unit_test(several_augmentations_add_up),
 		cmocka_unit_test(two_views_are_two_samples),
-		cmocka_unit_test(older_structs_are_understood),
-		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(draws_that_do_not_fit_are_refused),
+		cmocka_unit_test(arrays_that_do_not_fit_are_refused),
+		cmocka_unit_test(options_that_do_not_fit_are_refused),
 		cmocka_unit_test(gradients_that_overflow_are_no_result),
 	};
 
