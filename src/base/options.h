@@ -77,7 +77,10 @@ json_t *inv_options_json(const invar_options *o, unsigned flags);
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient);
 
-/* A copy, with what was set; gives, invar_options_free. */
+/*
+ * A copy of the options of the command, with what was set; those that a caller has added
+ * are left out, as they mean nothing to it. Gives, invar_options_free.
+ */
 invar_status inv_options_copy(const invar_options *o, invar_options **out);
 
 #endif
