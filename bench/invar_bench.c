@@ -70,23 +70,41 @@ static float *normal_rows(size_t rows, size_t width, const char *purpose)
 typedef struct bench_step {
 	const inv_loss *loss;
 	size_t d;
+	invar_options *options;
 	inv_step *step;
 	float *rows; /* [(s + 1) N, d], the clean ones first */
 } bench_step;
 
 /* The batch is the loss's own: 256 images, or 1024 in two views for SimCLR. */
-static inv_step_spec step_spec(const inv_loss *loss, size_t d)
+static inv_step_spec step_spec(const inv_loss *loss, const invar_options *o, size_t d)
 {
 	size_t most = loss->most_samples;
 
-	return (inv_step_spec){
-		.shape = {d, HIDDEN, d},
-		.loss = loss,
-		.opts = {.anchor = 1, .projections = 1000, .p = 2, .temperature = 0.5},
-		.N = loss->batch,
-		.s = most > 0 && most < SAMPLES ? most : SAMPLES,
-		.update = true,
-		.weight_decay = 1e-4};
+	return (inv_step_spec){.shape = {d, HIDDEN, d},
+	                       .loss = loss,
+	                       .options = o,
+	                       .N = loss->batch,
+	                       .s = most > 0 && most < SAMPLES ? most : SAMPLES,
+	                       .update = true,
+	                       .weight_decay = 1e-4};
+}
+
+static void drop_step(bench_step *b)
+{
+	inv_step_free(b->step);
+	invar_options_free(b->options);
+	inv_free(b->rows);
+}
+
+static void refuse_loss(const char *name)
+{
+	const char *other;
+
+	fprintf(stderr, "invar_bench: no loss '%s'; there are:", name);
+	for (size_t i = 0; (other = invar_loss_kind(i)); i++)
+		fprintf(stderr, " %s", other);
+	fputc('\n', stderr);
+	exit(1);
 }
 
 static bench_step *find_step(const invar_context *ctx, bench_step *known, const char *name,
@@ -97,18 +115,15 @@ static bench_step *find_step(const invar_context *ctx, bench_step *known, const 
 	inv_step_spec spec;
 	inv_loss_value value;
 
-	if (!loss) {
-		fprintf(stderr, "invar_bench: no loss '%s'; there are: %s\n", name,
-		        invar_loss_kinds());
-		exit(1);
-	}
+	if (!loss)
+		refuse_loss(name);
 	while (at->step && (at->d != d || at->loss != loss) && at < known + SIZES - 1)
 		at++;
 	if (at->step && at->d == d && at->loss == loss)
 		return at;
-	inv_step_free(at->step);
-	inv_free(at->rows);
-	spec = step_spec(loss, d);
+	drop_step(at);
+	die(invar_options_new("loss", &at->options)); /* the paper's values by default */
+	spec = step_spec(loss, at->options, d);
 	at->loss = loss;
 	at->d = d;
 	at->rows = normal_rows((spec.s + 1) * spec.N, d, "bench/rows");
@@ -137,7 +152,7 @@ static void profile_step(bench_step *b, double part[PARTS])
 	inv_step *p = b->step;
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, 1e-4};
 	const float *seen =
-		b->rows + (b->loss->codes_clean(&p->spec.opts) ? 0 : p->spec.N * b->d);
+		b->rows + (b->loss->codes_clean(p->spec.options) ? 0 : p->spec.N * b->d);
 	inv_loss_batch batch = {.clean = b->rows, .codes = p->codes, .step = p->t};
 	inv_loss_value value = {0};
 	double at[PARTS + 1] = {now()};
@@ -530,10 +545,8 @@ int main(int argc, char **argv)
 			puts("what?");
 		fflush(stdout);
 	}
-	for (int i = 0; i < SIZES; i++) {
-		inv_step_free(known[i].step);
-		inv_free(known[i].rows);
-	}
+	for (int i = 0; i < SIZES; i++)
+		drop_step(&known[i]);
 	for (bench_augment *p = pictures; p->augment; p++) {
 		invar_augment_close(p->augment);
 		inv_free(p->x);

@@ -25,19 +25,21 @@ static void save_and_load(inv_step *p, const float *best, const inv_progress_sta
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const inv_step_spec spec = {.shape = {D, HIDDEN, D},
-	                            .loss = inv_loss_find("mawa"),
-	                            .opts = {.anchor = 1},
-	                            .N = 2,
-	                            .s = 1,
-	                            .update = true};
+	inv_step_spec spec = {.shape = {D, HIDDEN, D},
+	                      .loss = inv_loss_find("mawa"),
+	                      .N = 2,
+	                      .s = 1,
+	                      .update = true};
 	char path[FUZZ_PATH];
 	int fd = memory_file(data, size, path);
 	inv_progress_state at = {0};
+	invar_options *o;
 	invar_context *ctx;
 	inv_step *p;
 	float *best;
 
+	require(invar_options_new("loss", &o) == INVAR_OK);
+	spec.options = o;
 	require(invar_context_new(1, NULL, &ctx) == INVAR_OK);
 	require(inv_step_new(ctx, &spec, &p) == INVAR_OK);
 	best = inv_calloc(p->floats, sizeof *best);
@@ -45,6 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		save_and_load(p, best, &at);
 	inv_free(best);
 	inv_step_free(p);
+	invar_options_free(o);
 	invar_context_free(ctx);
 	close(fd);
 	return 0;

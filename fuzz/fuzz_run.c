@@ -9,7 +9,22 @@
 #include "base/memory.h"
 #include "fuzz_file.h"
 
-static void hold_against_bank(invar_train_opts *o)
+/* What was written down is taken up as it was. */
+static void take_up_again(const invar_options *o)
+{
+	json_t *written = inv_options_json(o, 0), *again;
+	invar_options *same;
+
+	require(invar_options_new("train", &same) == INVAR_OK);
+	require(inv_options_resume(same, written, "again", false) == INVAR_OK);
+	again = inv_options_json(same, 0);
+	require(json_equal(written, again));
+	json_decref(written);
+	json_decref(again);
+	invar_options_free(same);
+}
+
+static void hold_against_bank(const invar_options *o)
 {
 	inv_npy array = {.h = {.rank = 2, .shape = {100, 8}}};
 	inv_split split = {
@@ -17,44 +32,36 @@ static void hold_against_bank(invar_train_opts *o)
 	invar_context *ctx;
 	invar_bank bank = {.path = (char[]){"bank"}, .dim = 8, .split_count = 1};
 	const invar_bank *banks[] = {&bank};
+	inv_train_settings settings;
 	inv_train_plan plan = {0};
 
 	require(invar_context_new(1, NULL, &ctx) == INVAR_OK);
 	bank.ctx = ctx;
 	bank.splits = &split;
-	o->also = NULL; /* would be opened */
-	if (inv_train_check(o, NULL, banks, 1, NULL, &plan) == INVAR_OK) {
-		json_t *again = inv_fields_json(inv_train_table, o, 0);
-		invar_train_opts same = *o;
-
+	inv_train_read(o, &settings);
+	if (inv_train_check(&settings, banks, 1, NULL, &plan) == INVAR_OK) {
 		require(plan.shape.d == 8 && plan.images + plan.held_out <= 100);
-		require(inv_fields_resume(inv_train_table, again, NULL, "again", &same) ==
-		        INVAR_OK);
-		require(same.epochs == o->epochs && same.hidden == o->hidden);
-		if (same.also != o->also)
-			inv_free((void *)(uintptr_t)same.also);
-		json_decref(again);
+		take_up_again(o);
 	}
 	invar_context_free(ctx);
 }
 
+/* With nothing set, and with two options that the run must agree with. */
 static void take_options(const inv_run *r)
 {
-	static const char *const given[] = {"seed", "loss", NULL};
-	const json_t *options = json_object_get(r->json, "options");
-	const char *const *const ways[] = {NULL, given};
+	const json_t *saved = json_object_get(r->json, "options");
 
-	for (int i = 0; i < 2; i++) {
-		invar_train_opts o;
-		const char *const *taken;
+	for (int given = 0; given < 2; given++) {
+		invar_options *o;
 
-		invar_train_defaults(&o);
-		if (inv_fields_resume(inv_train_table, options, ways[i], "fuzz", &o) == INVAR_OK) {
-			taken = o.also;
-			hold_against_bank(&o);
-			o.also = taken;
+		require(invar_options_new("train", &o) == INVAR_OK);
+		if (given) {
+			require(invar_options_set(o, "seed", "0") == INVAR_OK);
+			require(invar_options_set(o, "loss", "mawa") == INVAR_OK);
 		}
-		inv_free((void *)(uintptr_t)o.also);
+		if (inv_options_resume(o, saved, "fuzz", false) == INVAR_OK)
+			hold_against_bank(o);
+		invar_options_free(o);
 	}
 }
 

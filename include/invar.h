@@ -438,7 +438,7 @@ INVAR_API invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const
                                             const float *directions, const uint32_t *first,
                                             const uint32_t *second);
 INVAR_API invar_status invar_loss_compute(invar_loss *l);
-/* After that; terms are named as in log.jsonl. */
+/* After that; terms are named as in log.jsonl, NaN past the last. name may be NULL. */
 INVAR_API double invar_loss_value(const invar_loss *l);
 INVAR_API size_t invar_loss_terms(const invar_loss *l);
 INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **name);
@@ -446,7 +446,7 @@ INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **nam
  * Gradients of the blocks of the adapter ("0_weight" …), of a decoder ("dec_0_weight" …)
  * and of the codes, row k N + i for sample k of image i: "codes", or with several
  * augmentations "codes_1", "codes_2" …, each with clean rows of its own and the share of
- * the loss alone. Views; NULL past the last.
+ * the loss alone. Views; NULL past the last. name, rank and shape may be NULL.
  */
 INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
                                            unsigned *rank, const uint64_t **shape);

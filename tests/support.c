@@ -107,6 +107,48 @@ const char *test_shared(const char *format, ...)
 	return path;
 }
 
+const char *test_text(const char *format, ...)
+{
+	char *text = next_buffer();
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, LENGTH, format, args);
+	va_end(args);
+	return text;
+}
+
+static void set_pairs(invar_options *o, va_list pairs)
+{
+	const char *name;
+
+	while ((name = va_arg(pairs, const char *)) != NULL)
+		if (invar_options_set(o, name, va_arg(pairs, const char *)) != INVAR_OK)
+			fail_msg("%s", invar_last_error());
+}
+
+invar_options *test_options(const char *command, ...)
+{
+	invar_options *o;
+	va_list pairs;
+
+	assert_int_equal(invar_options_new(command, &o), INVAR_OK);
+	va_start(pairs, command);
+	set_pairs(o, pairs);
+	va_end(pairs);
+	return o;
+}
+
+invar_options *test_set(invar_options *o, ...)
+{
+	va_list pairs;
+
+	va_start(pairs, o);
+	set_pairs(o, pairs);
+	va_end(pairs);
+	return o;
+}
+
 bool test_exists(const char *path)
 {
 	struct stat info;

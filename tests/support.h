@@ -45,6 +45,15 @@ extern invar_context *test_ctx;
 int test_context_open(void **state);
 int test_context_close(void **state);
 
+/*
+ * The options of a command ("train", "loss") with these set: name, text, …, NULL. Free
+ * them with invar_options_free. test_set sets more of them and gives them back.
+ */
+invar_options *test_options(const char *command, ...) __attribute__((sentinel));
+invar_options *test_set(invar_options *o, ...) __attribute__((sentinel));
+/* A value that is computed, in one of the rotating buffers. */
+const char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* The last error is one sentence that holds `word`; prints it if not. */
 void test_assert_error(const char *word);
 

@@ -1,4 +1,6 @@
 /* loss_object.c - invar_loss: the arrays of a loss one by one, then what comes out. */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "adapter/evaluate_loss.h"
@@ -15,11 +17,13 @@ struct invar_loss {
 invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
                             invar_loss **out)
 {
-	invar_loss *l = inv_calloc(1, sizeof *l);
-	invar_status st;
+	invar_status st = inv_options_expect(o, "loss");
+	invar_loss *l;
 
 	*out = NULL;
-	if (!l)
+	if (st != INVAR_OK)
+		return st;
+	if (!(l = inv_calloc(1, sizeof *l)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a loss");
 	if ((st = inv_options_copy(o, &l->options)) != INVAR_OK) {
 		inv_free(l);
@@ -40,21 +44,24 @@ void invar_loss_free(invar_loss *l)
 	inv_free(l);
 }
 
-static invar_status check_images(const invar_loss *l, uint64_t images)
+/* Clean features and views, where both are given, are of the same images. */
+static invar_status set_images(invar_loss *l, const float *beside, uint64_t images)
 {
-	if (!l->in.images || l->in.images == images)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH,
-	                "there are %llu images of one kind and %llu of another",
-	                (unsigned long long)l->in.images, (unsigned long long)images);
+	if (beside && l->in.images != images)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "clean features and views must be of the same images, but there "
+		                "are %" PRIu64 " and %" PRIu64,
+		                l->in.images, images);
+	l->in.images = images;
+	return INVAR_OK;
 }
 
 invar_status invar_loss_set_clean(invar_loss *l, const float *clean, uint64_t images)
 {
-	invar_status st = check_images(l, images);
+	invar_status st = set_images(l, l->in.views, images);
 
-	l->in.clean = clean;
-	l->in.images = images;
+	if (st == INVAR_OK)
+		l->in.clean = clean;
 	return st;
 }
 
@@ -72,10 +79,10 @@ invar_status invar_loss_set_copies(invar_loss *l, const float *copies, uint32_t 
 
 invar_status invar_loss_set_views(invar_loss *l, const float *views, uint64_t images)
 {
-	invar_status st = check_images(l, images);
+	invar_status st = set_images(l, l->in.clean, images);
 
-	l->in.views = views;
-	l->in.images = images;
+	if (st == INVAR_OK)
+		l->in.views = views;
 	return st;
 }
 
@@ -121,22 +128,26 @@ size_t invar_loss_terms(const invar_loss *l)
 
 double invar_loss_term(const invar_loss *l, size_t i, const char **name)
 {
-	const inv_named_value *term = &l->result.terms[i];
+	bool exists = i < l->result.term_count;
 
 	if (name)
-		*name = term->name;
-	return term->value;
+		*name = exists ? l->result.terms[i].name : NULL;
+	return exists ? l->result.terms[i].value : NAN;
 }
 
 const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
                                  unsigned *rank, const uint64_t **shape)
 {
-	const inv_named_array *grad = &l->result.grads[i];
+	const inv_named_array *grad;
 
 	if (i >= l->result.grad_count)
 		return NULL;
-	*name = grad->name;
-	*rank = grad->rank;
-	*shape = grad->shape;
+	grad = &l->result.grads[i];
+	if (name)
+		*name = grad->name;
+	if (rank)
+		*rank = grad->rank;
+	if (shape)
+		*shape = grad->shape;
 	return grad->data;
 }

@@ -280,7 +280,7 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 	if (o->copies)
 		return inv_fail(INVAR_E_USE,
 		                "@copies %" PRIu64 " chooses among the copies of a bank, but with "
-		                                   "@images %s every epoch makes its own",
+		                "@images %s every epoch makes its own",
 		                o->copies, images);
 	if (!p->loss || (p->closed && inv_closed_needs_copies(o->init)))
 		return inv_fail(INVAR_E_USE,
@@ -299,17 +299,14 @@ static invar_status check_sources(const inv_train_settings *o,
 
 	if (st == INVAR_OK && count > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s takes one augmentation, so @also %s has no place",
-		                o->loss, banks[1]->path);
+		                "@loss %s takes one bank, but %zu are given: the second is %s",
+		                o->loss, count, banks[1]->path);
 	for (size_t g = 1; g < count && st == INVAR_OK; g++)
 		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
 			st = inv_bank_check_alike(banks[0], p->source[0].split, banks[g],
 			                          p->source[g].split);
 	p->sources = (uint32_t)count;
 	p->split = p->source[0].split;
-	if (st == INVAR_OK && p->fresh && count > 1)
-		return inv_fail(INVAR_E_USE, "@also %s needs a bank before it, not @images %s",
-		                banks[1]->path, banks[0]->path);
 	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;
 }
 
@@ -347,7 +344,8 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 		p->s = p->s < p->source[g].copies ? p->s : p->source[g].copies;
 	}
 	if (!p->s && p->sources > 1)
-		return inv_fail(INVAR_E_USE, "@samples 0 leaves the banks of @also without use");
+		return inv_fail(INVAR_E_USE,
+		                "@samples 0 leaves the banks after the first without use");
 	if (p->s < p->loss->fewest_samples)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s needs %u copies of an image, @samples is %" PRIu64,
@@ -385,9 +383,9 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                p->source[0].bank->path, p->split->name, o->init);
 	if (inv_closed_needs_copies(o->init) && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
-		                "@init %s is fitted to the copies of one bank, so it does not go "
-		                "with @also",
-		                o->init);
+		                "@init %s is fitted to the copies of one bank, but %" PRIu32
+		                " are given",
+		                o->init, p->sources);
 	return INVAR_OK;
 }
 

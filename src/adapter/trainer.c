@@ -567,10 +567,13 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
                          const char *run)
 {
 	trainer t = {.validation = NAN};
+	invar_status st;
 
 	if (!count || count > INV_SOURCES_MOST)
 		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
 		                INV_SOURCES_MOST, count);
+	if ((st = inv_options_expect(o, "train")) != INVAR_OK)
+		return st;
 	for (; t.banks < count; t.banks++)
 		t.bank[t.banks] = banks[t.banks];
 	t.ctx = banks[0]->ctx;
@@ -582,9 +585,11 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const char *run)
 {
 	trainer t = {.validation = NAN, .banks = 1};
-	invar_status st = inv_fresh_open(e, d, inv_option_text(o, "split"), how,
-	                                 inv_option_count(o, "seed"), &t.fresh);
+	invar_status st = inv_options_expect(o, "train");
 
+	if (st == INVAR_OK)
+		st = inv_fresh_open(e, d, inv_option_text(o, "split"), how,
+		                    inv_option_count(o, "seed"), &t.fresh);
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_fresh_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;

@@ -25,7 +25,7 @@ typedef struct entry {
 	part part[PARTS]; /* that the option belongs to; none: to the command itself */
 	size_t parts;
 	char *choices;
-	char *texts; /* of a caller's own row */
+	char *texts; /* of a row that a caller has added; NULL: of the command's own */
 	bool set;
 	bool flag;
 	uint64_t count;
@@ -50,6 +50,14 @@ invar_status inv_options_begin(const char *command, invar_options **out)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
 	(*out)->command = command;
 	return INVAR_OK;
+}
+
+invar_status inv_options_expect(const invar_options *o, const char *command)
+{
+	if (strcmp(o->command, command) == 0)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE, "these options were made for %s, not for %s", o->command,
+	                command);
 }
 
 static void clear_list(entry *e)
@@ -775,14 +783,12 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 static invar_status copy_entry(const entry *from, entry *to)
 {
 	*to = *from;
-	to->text = to->choices = to->texts = NULL;
+	to->text = to->choices = NULL;
 	to->list = NULL;
 	to->listed = 0;
 	if ((from->text && !(to->text = inv_strdup(from->text))) ||
 	    (from->choices && !(to->choices = inv_strdup(from->choices))))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	if (from->texts && keep_texts(to) != INVAR_OK)
-		return INVAR_E_NOMEM;
 	if (to->choices)
 		to->row.choices = to->choices;
 	for (size_t i = 0; i < from->listed; i++)
@@ -799,8 +805,9 @@ invar_status inv_options_copy(const invar_options *o, invar_options **out)
 	*out = NULL;
 	if (st == INVAR_OK && !(copy->entry = inv_calloc(o->count + 1, sizeof *copy->entry)))
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory for options");
-	for (; st == INVAR_OK && copy->count < o->count; copy->count++)
-		st = copy_entry(&o->entry[copy->count], &copy->entry[copy->count]);
+	for (size_t i = 0; i < o->count && st == INVAR_OK; i++)
+		if (!o->entry[i].texts)
+			st = copy_entry(&o->entry[i], &copy->entry[copy->count++]);
 	if (st != INVAR_OK) {
 		invar_options_free(copy);
 		return st;

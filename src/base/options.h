@@ -42,6 +42,9 @@ invar_status inv_options_add_part(invar_options *o, const char *selector, const 
 invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
                                const char *names);
 
+/* Fails unless o was made for this command: a program may hand over the wrong list. */
+invar_status inv_options_expect(const invar_options *o, const char *command);
+
 /* Values. The name must be an option of this list, of this type. */
 bool inv_option_flag(const invar_options *o, const char *name);
 uint64_t inv_option_count(const invar_options *o, const char *name);
@@ -74,7 +77,10 @@ json_t *inv_options_json(const invar_options *o, unsigned flags);
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient);
 
-/* A copy, with what was set; gives, invar_options_free. */
+/*
+ * A copy of the options of the command, with what was set; those that a caller has added
+ * are left out, as they mean nothing to it. Gives, invar_options_free.
+ */
 invar_status inv_options_copy(const invar_options *o, invar_options **out);
 
 #endif

@@ -43,6 +43,8 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
+enum { KINDS = 256 }; /* bytes of a list of all of them */
+
 #define AT(member) offsetof(loss_values, member)
 
 static const invar_field own_table[] = {
@@ -116,8 +118,32 @@ static bool is_of_sw(const char *option)
 	return strstr(sw_options, word);
 }
 
+/* "mawa, waco and hsic", unless the option goes with every kind or with this one. */
+static const char *other_kinds(const inv_session *s, const char *option, const char *kind,
+                               char out[KINDS])
+{
+	const char *other, *next;
+	size_t fill = 0;
+
+	for (size_t i = 0; fill < KINDS; i++) {
+		if (!(other = invar_options_part(s->options, option, i)))
+			break;
+		next = invar_options_part(s->options, option, i + 1);
+		if (strcmp(other, kind) == 0)
+			return NULL;
+		fill += (size_t)snprintf(out + fill, KINDS - fill, "%s%s",
+		                         !i     ? ""
+		                         : next ? ", "
+		                                : " and ",
+		                         other);
+	}
+	return fill ? out : NULL;
+}
+
 static invar_status check_given(inv_session *s, const char *kind)
 {
+	char list[KINDS];
+
 	for (const char **name = s->given; *name; name++) {
 		for (size_t i = 0; i < sizeof only / sizeof *only; i++)
 			if (strcmp(only[i].option, *name) == 0 && strcmp(only[i].kind, kind) != 0)
@@ -125,6 +151,9 @@ static invar_status check_given(inv_session *s, const char *kind)
 				                 *name, only[i].kind, kind);
 		if (strcmp(kind, "sw") == 0 && !is_of_sw(*name))
 			return inv_fault(s, INVAR_E_USE, "--%s is no option of sw", *name);
+		if (strcmp(kind, "sw") != 0 && other_kinds(s, *name, kind, list))
+			return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", *name,
+			                 list, kind);
 	}
 	return INVAR_OK;
 }
@@ -321,7 +350,7 @@ static invar_status run_loss(inv_session *s, const loss_values *v)
 /* The kinds of the library, and sw; which of them is a matter of the argument. */
 static invar_status check_kind(inv_session *s, const char *kind)
 {
-	char kinds[256];
+	char kinds[KINDS];
 	size_t fill = 0;
 	const char *name;
 

@@ -80,20 +80,33 @@ static void defaults(void *values)
 	invar_dataset_defaults(&v->dataset);
 }
 
+/* "bank other", or "--images DATASET": what a command that resumes begins with. */
+static void spell_source(const inv_session *s, char *out, size_t size)
+{
+	const char *images = inv_text(s, "images");
+	size_t fill = 0;
+
+	snprintf(out, size, "--images %s", images ? images : "");
+	for (size_t i = 0; i < s->arguments && fill < size; i++)
+		fill +=
+			(size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "", s->argument[i]);
+}
+
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s)
 {
 	const char *output = inv_text(s, "output"), *images = inv_text(s, "images");
-	char *begun = inv_path(output, "run.json");
+	char *begun = inv_path(output, "run.json"), source[1024];
 	bool resumable = begun && access(begun, F_OK) == 0;
 
 	free(begun);
 	if (!resumable)
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
 		                 images ? "; the same command goes on from here" : "");
+	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
-	                 "interrupted; 'invar train %s%s -o %s --resume' goes on from here",
-	                 images ? "--images " : "", images ? images : s->argument[0], output);
+	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
+	                 source, output);
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -226,7 +239,7 @@ static invar_status run(inv_session *s, void *values)
 const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
-	.usage = "BANK… -o RUN | --images DATASET --augment SPEC -o RUN [options]",
+	.usage = "(BANK… | --images DATASET --augment SPEC) -o RUN [options]",
 	.about =
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "

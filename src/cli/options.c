@@ -15,7 +15,7 @@
 
 #include "cli/struct_options.h"
 
-enum { SOME = 512 };
+enum { SOME = 512, NAMES = 4096 };
 
 static const invar_option common_rows[] = {
 	{.name = "threads",
@@ -227,6 +227,26 @@ static invar_status set_option(inv_parser *p, const invar_option *row, const cha
 	return invar_options_set(p->s->options, row->name, value);
 }
 
+/* With the nearest of those that can be typed. */
+static invar_status refuse_option(inv_parser *p, const char *name)
+{
+	const invar_option *row;
+	char names[NAMES] = "", near[64];
+	size_t fill = 0;
+
+	for (size_t i = 0; (row = invar_options_at(p->s->options, i)) && fill < NAMES; i++)
+		if (!inv_is_argument(p->s->command, row->name))
+			fill += (size_t)snprintf(names + fill, NAMES - fill, "%s%s", fill ? "|" : "",
+			                         row->name);
+	invar_nearest(name, names, near);
+	if (*near)
+		return inv_fault(p->s, INVAR_E_USE, "there is no option --%s; did you mean --%s?",
+		                 name, near);
+	return inv_fault(p->s, INVAR_E_USE,
+	                 "there is no option --%s; 'invar %s --help' lists the options", name,
+	                 p->s->command->name);
+}
+
 static invar_status read_long(inv_parser *p, const char *text)
 {
 	size_t length = strcspn(text, "=");
@@ -243,7 +263,7 @@ static invar_status read_long(inv_parser *p, const char *text)
 	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
 	else
-		st = invar_options_set(p->s->options, name, ""); /* says what it could be */
+		st = refuse_option(p, name);
 	free(name);
 	return st;
 }

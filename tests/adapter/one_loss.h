@@ -7,7 +7,7 @@
 #include "adapter/losses/loss.h"
 #include "base/memory.h"
 
-/* shape needs ctx, opts, N, s, d and w; groups 0 counts as one. grad may be NULL. */
+/* shape needs ctx, options, N, s, d and w; groups 0 counts as one. grad may be NULL. */
 static inline inv_loss_value one_loss(const inv_loss *loss, inv_loss_shape shape,
                                       const inv_loss_batch *b, float *grad)
 {

@@ -65,20 +65,16 @@ static int look(void *user, const char *stage, uint64_t done, uint64_t total)
 static void train(invar_bank *bank, const inv_loss *loss, bool more, watch *w)
 {
 	invar_bank *const banks[] = {bank, bank};
-	invar_train_opts o;
+	invar_options *o =
+		test_options("train", "loss", loss->name, "decoder", more ? "1" : "0", "batch-size",
+	                 "16", "samples", "2", "hidden", "64", "epochs", "3", NULL);
 
 	*w = (watch){0};
-	invar_train_defaults(&o);
-	o.loss = loss->name;
-	o.decoder = more;
-	o.batch = 16;
-	o.samples = 2;
-	o.hidden = 64;
-	o.epochs = 3;
-	assert_int_equal(invar_train(banks, more && loss->several ? 2 : 1, &o, NULL,
+	assert_int_equal(invar_train(banks, more && loss->several ? 2 : 1, o,
 	                             test_path("%s%d", loss->name, more)),
 	                 INVAR_OK);
 	assert_int_equal(w->steps, 3 * (STEPS - 2));
+	invar_options_free(o);
 }
 
 static void steps_allocate_nothing(void **state)

@@ -226,15 +226,10 @@ static void spare_units_keep_their_draws_and_are_silent(void **state)
 
 /* ---- Runs ---------------------------------------------------------------- */
 
-static invar_train_opts options(const char *init)
+static invar_options *options(const char *init)
 {
-	invar_train_opts o;
-
-	invar_train_defaults(&o);
-	o.loss = "none";
-	o.init = init;
-	o.hidden = 2 * D + 6;
-	return o;
+	return test_options("train", "loss", "none", "init", init, "hidden",
+	                    test_text("%d", 2 * D + 6), NULL);
 }
 
 static void assert_same_file(const char *a, const char *b)
@@ -250,14 +245,15 @@ static void assert_same_file(const char *a, const char *b)
 
 static void a_run_without_training_holds_what_a_run_holds(void **state)
 {
-	invar_train_opts o = options("ridge");
+	invar_options *o =
+		test_set(options("ridge"), "epochs", "7", NULL); /* no part in this */
 	char *log;
 	json_t *run, *closed;
 	invar_adapter *e;
 
 	(void)state;
-	o.epochs = 7; /* no part in this */
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("ridge")), INVAR_OK);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("ridge")), INVAR_OK);
+	invar_options_free(o);
 	log = test_read(test_path("ridge/log.jsonl"), NULL);
 	assert_string_equal(log, "");
 	free(log);
@@ -278,7 +274,8 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 
 static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
 {
-	invar_train_opts o = options("ridge");
+	invar_options *o = options("ridge"),
+				  *resume = test_options("train", "resume", "1", NULL);
 
 	(void)state;
 	for (unsigned t = 1; t <= 4; t++) {
@@ -287,23 +284,22 @@ static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
 
 		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
 		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
-		assert_int_equal(invar_train(&b, 1, &o, NULL, test_path("threads%u", t)), INVAR_OK);
+		assert_int_equal(invar_train(&b, 1, o, test_path("threads%u", t)), INVAR_OK);
 		assert_same_file(test_path("threads1/adapter.safetensors"),
 		                 test_path("threads%u/adapter.safetensors", t));
 		invar_bank_close(b);
 		invar_context_free(c);
 	}
 	stop = true;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("stopped")),
-	                 INVAR_E_CANCELLED);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
 	test_assert_error("can go on with --resume");
 	stop = false;
 	assert_false(test_exists(test_path("stopped/adapter.safetensors")));
-	invar_train_defaults(&o);
-	o.resume = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("stopped")), INVAR_OK);
+	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);
 	assert_same_file(test_path("threads1/adapter.safetensors"),
 	                 test_path("stopped/adapter.safetensors"));
+	invar_options_free(o);
+	invar_options_free(resume);
 }
 
 static double first_loss(const char *run)
@@ -325,18 +321,15 @@ static void a_training_begins_at_the_closed_form(void **state)
 	(void)state;
 	for (int residual = 0; residual < 2; residual++) {
 		const char *name = residual ? "begin_residual" : "begin";
-		invar_train_opts o = options("ridge");
+		invar_options *o =
+			test_set(options("ridge"), "residual", residual ? "1" : "0", NULL);
 		invar_adapter *e;
 		double sum = 0;
 
-		o.residual = residual;
-		assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("%s_none", name)),
-		                 INVAR_OK);
-		o.loss = "mawa";
-		o.samples = COPIES;
-		o.batch = ROWS;
-		o.epochs = 3;
-		assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("%s", name)), INVAR_OK);
+		assert_int_equal(invar_train(&bank, 1, o, test_path("%s_none", name)), INVAR_OK);
+		test_set(o, "loss", "mawa", "samples", test_text("%d", COPIES), "batch-size",
+		         test_text("%d", ROWS), "epochs", "3", NULL);
+		assert_int_equal(invar_train(&bank, 1, o, test_path("%s", name)), INVAR_OK);
 		assert_int_equal(invar_adapter_open(ctx, test_path("%s_none", name), &e), INVAR_OK);
 		read_rows(INVAR_CLEAN, clean);
 		for (int32_t k = INVAR_CLEAN; k < COPIES; k++) {
@@ -348,69 +341,73 @@ static void a_training_begins_at_the_closed_form(void **state)
 		sum /= (COPIES + 1) * ROWS;
 		assert_true(fabs(first_loss(name) - sum) < 1e-5 * sum);
 		invar_adapter_close(e);
+		invar_options_free(o);
 	}
 }
 
 /* The first step is a checkpoint away from the beginning; both ways end alike. */
 static void a_training_on_a_closed_form_resumes(void **state)
 {
-	invar_train_opts o = options("rigid"), again;
+	invar_options *o =
+		test_set(options("rigid"), "loss", "mawa", "batch-size", "32", "epochs", "2",
+	             "validation", "0.2", "checkpoint-seconds", "0", NULL);
+	invar_options *again = test_options("train", "resume", "1", NULL);
 
 	(void)state;
-	o.loss = "mawa";
-	o.batch = 32;
-	o.epochs = 2;
-	o.validation = 0.2;
-	o.checkpoint_seconds = 0;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("long")), INVAR_OK);
-	invar_train_defaults(&again);
-	again.resume = 1;
+	assert_int_equal(invar_train(&bank, 1, o, test_path("long")), INVAR_OK);
 	for (int i = 0; i < 2; i++) { /* from the last checkpoint, then from none */
 		assert_int_equal(rename(test_path("long/adapter.safetensors"), test_path("keep")),
 		                 0);
 		if (i)
 			unlink(test_path("long/checkpoint.safetensors"));
-		assert_int_equal(invar_train(&bank, 1, &again, NULL, test_path("long")), INVAR_OK);
+		assert_int_equal(invar_train(&bank, 1, again, test_path("long")), INVAR_OK);
 		assert_same_file(test_path("keep"), test_path("long/adapter.safetensors"));
 	}
+	invar_options_free(o);
+	invar_options_free(again);
 }
 
 /* ---- Wrong uses ---------------------------------------------------------- */
 
-static void refuse(invar_bank *b, const invar_train_opts *o, const char *word)
+/* Frees the options. */
+static void refuse(invar_bank *b, invar_options *o, const char *word)
 {
-	assert_int_not_equal(invar_train(&b, 1, o, NULL, test_path("wrong")), INVAR_OK);
+	assert_int_not_equal(invar_train(&b, 1, o, test_path("wrong")), INVAR_OK);
 	test_assert_error(word);
 	assert_false(test_exists(test_path("wrong")));
+	invar_options_free(o);
+}
+
+static void refuse_value(const char *name, const char *text, const char *word)
+{
+	invar_options *o = test_options("train", NULL);
+
+	assert_int_equal(invar_options_set(o, name, text), INVAR_E_USE);
+	test_assert_error(word);
+	invar_options_free(o);
 }
 
 static void wrong_uses_make_no_run(void **state)
 {
-	invar_train_opts o = options("random");
+	invar_options *identity = options("identity"); /* needs no copies */
 
 	(void)state;
-	refuse(bank, &o, "--loss none trains nothing, so it needs a closed form: --init");
-	o = options("regal");
-	refuse(bank, &o, "--init is 'regal' but must be one of random|identity|rigid|ridge");
-	o = options("rigid");
-	o.hidden = 2 * D - 1;
-	refuse(bank, &o, "--hidden is 17, the bank has 9 features, so at least 18");
-	o = options("identity");
-	o.width = 4;
-	refuse(bank, &o, "--width is 4, the bank has 9");
-	o = options("rigid");
-	o.ridge = 0.5;
-	refuse(bank, &o, "--ridge 0.5 belongs to --init ridge, but --init is rigid");
-	o = options("ridge");
-	o.ridge = -1;
-	refuse(bank, &o, "--ridge is -1 but must be at least 0");
-	o = options("ridge");
-	o.copies = 4;
-	refuse(bank, &o, "--copies is 4 but train has 3 copies");
-	o = options("ridge");
-	refuse(bare, &o, "train has no augmented copies");
-	o = options("identity"); /* needs none */
-	assert_int_equal(invar_train(&bare, 1, &o, NULL, test_path("bare_run")), INVAR_OK);
+	refuse(bank, options("random"),
+	       "loss none trains nothing, so it needs a closed form: init");
+	refuse_value("init", "regal",
+	             "init must be random, identity, rigid or ridge, not 'regal'");
+	refuse(bank, test_set(options("rigid"), "hidden", test_text("%d", 2 * D - 1), NULL),
+	       "hidden is 17, the bank has 9 features, so at least 18");
+	refuse(bank, test_set(options("identity"), "width", "4", NULL),
+	       "width is 4, the bank has 9");
+	refuse(bank, test_set(options("rigid"), "ridge", "0.5", NULL),
+	       "ridge belongs to init ridge, but init is rigid");
+	refuse_value("ridge", "-1", "ridge must be at least 0 and at most 1000000000, not -1");
+	refuse(bank, test_set(options("ridge"), "copies", "4", NULL),
+	       "copies is 4 but train has 3 copies");
+	refuse(bare, options("ridge"), "train has no augmented copies");
+	assert_int_equal(invar_train(&bare, 1, identity, test_path("bare_run")), INVAR_OK);
+	invar_options_free(identity);
 }
 
 int main(void)

@@ -177,9 +177,11 @@ static void a_step_adds_it_to_any_loss(void **state)
 {
 	(void)state;
 	for (int no_identity = 0; no_identity < 2; no_identity++) {
+		invar_options *o =
+			test_options("loss", "no-identity", no_identity ? "1" : "0", NULL);
 		inv_step_spec spec = {.shape = E,
 		                      .loss = inv_loss_find("mawa"),
-		                      .opts = {.anchor = 1, .no_identity = no_identity},
+		                      .options = o,
 		                      .N = N,
 		                      .s = S,
 		                      .decoder = back,
@@ -212,6 +214,7 @@ static void a_step_adds_it_to_any_loss(void **state)
 				         want);
 		}
 		inv_step_free(p);
+		invar_options_free(o);
 		inv_free(wide);
 		inv_free(rows);
 	}

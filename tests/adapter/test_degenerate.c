@@ -65,18 +65,18 @@ typedef void fill_fn(float *rows, size_t count);
 
 static void train(const inv_loss *loss, fill_fn *fill, size_t groups, const char *what)
 {
-	inv_step_spec spec = {
-		.shape = {D, H, D},
-		.loss = loss,
-		.opts = {.anchor = 1, .projections = SLICES, .p = 2, .temperature = 0.5},
-		.N = N,
-		.s = S,
-		.groups = groups,
-		.decoder = {D, H, D},
-		.alpha = 1,
-		.beta = 1,
-		.update = true,
-		.weight_decay = 1e-4};
+	invar_options *o = test_options("loss", "projections", test_text("%d", SLICES), NULL);
+	inv_step_spec spec = {.shape = {D, H, D},
+	                      .loss = loss,
+	                      .options = o,
+	                      .N = N,
+	                      .s = S,
+	                      .groups = groups,
+	                      .decoder = {D, H, D},
+	                      .alpha = 1,
+	                      .beta = 1,
+	                      .update = true,
+	                      .weight_decay = 1e-4};
 	size_t count = (groups * S + 1) * N;
 	float *rows = inv_calloc(count * D, sizeof *rows);
 	inv_loss_value value;
@@ -94,6 +94,7 @@ static void train(const inv_loss *loss, fill_fn *fill, size_t groups, const char
 			fail_msg("%s on %s, step %d: a weight is not finite", loss->name, what, t);
 	}
 	inv_step_free(p);
+	invar_options_free(o);
 	inv_free(rows);
 }
 

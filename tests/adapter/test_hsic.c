@@ -14,6 +14,18 @@
 
 enum { TERM_HSIC, TERM_SIGMA_X, TERM_SIGMA_Z };
 
+/* Widths of 0 are the medians. */
+static invar_options *hsic_options(double sigma_x, double sigma_z)
+{
+	invar_options *o = test_options("loss", "kind", "hsic", NULL);
+
+	if (sigma_x > 0)
+		test_set(o, "sigma-x", test_text("%.17g", sigma_x), NULL);
+	if (sigma_z > 0)
+		test_set(o, "sigma-z", test_text("%.17g", sigma_z), NULL);
+	return o;
+}
+
 static float *stack(golden *g, size_t shape[GOLDEN_RANK])
 {
 	const float *clean = golden_f32(g, "clean", NULL), *aug = golden_f32(g, "aug", shape);
@@ -34,17 +46,22 @@ static void golden_values_and_gradients(void **state)
 		golden *g = golden_open(*root, "hsic");
 		size_t shape[GOLDEN_RANK];
 		float *rows = stack(g, shape);
+		double sigma_x = golden_value(g, "sigma_x"), sigma_z = golden_value(g, "sigma_z");
+		invar_options *median = hsic_options(0, sigma_z);
+		invar_options *given = hsic_options(sigma_x, sigma_z);
 		inv_step_spec spec = {.loss = &inv_loss_hsic, .N = shape[0], .s = shape[1]};
 		inv_loss_value value;
 
-		spec.opts.sigma_z = golden_value(g, "sigma_z");
+		spec.options = median;
 		value = golden_step(test_ctx, g, spec, rows, "_median");
 		golden_check_value(g, "sigma_x_median", value.term[TERM_SIGMA_X]);
 		golden_check_value(g, "hsic_median", value.term[TERM_HSIC]);
-		spec.opts.sigma_x = golden_value(g, "sigma_x");
+		spec.options = given;
 		value = golden_step(test_ctx, g, spec, rows, "_given");
-		assert_true(value.term[TERM_SIGMA_X] == spec.opts.sigma_x);
-		assert_true(value.term[TERM_SIGMA_Z] == spec.opts.sigma_z);
+		assert_true(value.term[TERM_SIGMA_X] == sigma_x);
+		assert_true(value.term[TERM_SIGMA_Z] == sigma_z);
+		invar_options_free(median);
+		invar_options_free(given);
 		inv_free(rows);
 		golden_close(g);
 	}
@@ -55,11 +72,11 @@ static void golden_medians(void **state)
 {
 	golden *g = golden_open(golden_roots()[0], "hsic_median");
 	size_t shape[GOLDEN_RANK];
-	inv_loss_opts o = {0};
+	invar_options *o = hsic_options(0, 0);
 	inv_loss_batch b = {.codes = golden_f32(g, "codes", shape),
 	                    .clean = golden_f32(g, "clean", NULL)};
 	inv_loss_shape s = {.ctx = test_ctx,
-	                    .opts = &o,
+	                    .options = o,
 	                    .N = (size_t)golden_value(g, "N"),
 	                    .s = (size_t)golden_value(g, "s"),
 	                    .d = (size_t)golden_value(g, "d"),
@@ -73,6 +90,7 @@ static void golden_medians(void **state)
 	golden_check_value(g, "sigma_x", value.term[TERM_SIGMA_X]);
 	golden_check_value(g, "sigma_z", value.term[TERM_SIGMA_Z]);
 	golden_check(g, "grad_codes", grad, shape[0] * shape[1]);
+	invar_options_free(o);
 	inv_free(grad);
 	golden_close(g);
 }
@@ -87,14 +105,16 @@ typedef struct cloud {
 	inv_loss_value value;
 } cloud;
 
-static double evaluate(cloud *c, inv_loss_opts o)
+/* Frees the options. */
+static double evaluate(cloud *c, invar_options *o)
 {
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W};
 	inv_loss_batch b = {.clean = c->clean, .codes = c->codes};
 
-	shape.s = c->M / N - !o.no_identity;
+	shape.s = c->M / N - inv_loss_keeps_identity(o);
 	c->value = one_loss(&inv_loss_hsic, shape, &b, c->grad);
 	assert_true(c->value.value == one_loss(&inv_loss_hsic, shape, &b, NULL).value);
+	invar_options_free(o);
 	return c->value.value;
 }
 
@@ -172,13 +192,13 @@ static void value_and_gradient_are_those_of_the_definition(void **state)
 	cloud c = random_cloud(MOST), copies = random_cloud(S * N), alone = random_cloud(N);
 
 	(void)state;
-	evaluate(&c, (inv_loss_opts){.sigma_x = 2, .sigma_z = 1.5});
+	evaluate(&c, hsic_options(2, 1.5));
 	assert_definition(&c);
-	evaluate(&c, (inv_loss_opts){0}); /* the widths are constants to the gradient */
+	evaluate(&c, hsic_options(0, 0)); /* the widths are constants to the gradient */
 	assert_definition(&c);
-	evaluate(&copies, (inv_loss_opts){.no_identity = true});
+	evaluate(&copies, test_set(hsic_options(0, 0), "no-identity", "1", NULL));
 	assert_definition(&copies);
-	evaluate(&alone, (inv_loss_opts){0}); /* s = 0: dimension reduction */
+	evaluate(&alone, hsic_options(0, 0)); /* s = 0: dimension reduction */
 	assert_definition(&alone);
 }
 
@@ -187,8 +207,8 @@ static void the_worked_example(void **state)
 {
 	enum { n = 6 };
 	float clean[n * 3], codes[n * 2];
-	inv_loss_opts given = {.sigma_x = 1.5, .sigma_z = 0.8}, medians = {0};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &given, .N = n, .d = 3, .w = 2};
+	invar_options *given = hsic_options(1.5, 0.8), *medians = hsic_options(0, 0);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = given, .N = n, .d = 3, .w = 2};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 	inv_loss_value value;
 
@@ -201,10 +221,12 @@ static void the_worked_example(void **state)
 	}
 	value = one_loss(&inv_loss_hsic, shape, &b, NULL);
 	assert_true(fabs(value.term[TERM_HSIC] - 0.018120278835) < 1e-8);
-	shape.opts = &medians;
+	shape.options = medians;
 	value = one_loss(&inv_loss_hsic, shape, &b, NULL);
 	assert_true(fabs(value.term[TERM_SIGMA_X] - 2.046689379) < 1e-6);
 	assert_true(fabs(value.term[TERM_SIGMA_Z] - 1.576787288) < 1e-6);
+	invar_options_free(given);
+	invar_options_free(medians);
 }
 
 /* ---- Invariances and edges ----------------------------------------------------------- */
@@ -220,8 +242,8 @@ static void moving_all_codes_changes_nothing(void **state)
 	moved = c;
 	for (size_t i = 0; i < MOST * W; i++)
 		moved.codes[i] += 100;
-	value = evaluate(&c, (inv_loss_opts){0});
-	assert_true(fabs(evaluate(&moved, (inv_loss_opts){0}) - value) < 1e-6 * fabs(value));
+	value = evaluate(&c, hsic_options(0, 0));
+	assert_true(fabs(evaluate(&moved, hsic_options(0, 0)) - value) < 1e-6 * fabs(value));
 	for (size_t i = 0; i < MOST * W; i++) {
 		assert_true(fabsf(c.grad[i] - moved.grad[i]) < 1e-8f);
 		sums[i % W] += c.grad[i];
@@ -233,12 +255,12 @@ static void moving_all_codes_changes_nothing(void **state)
 static void the_scale_of_the_codes_does_not_matter_to_medians(void **state)
 {
 	cloud c = random_cloud(MOST), scaled = c;
-	double value = evaluate(&c, (inv_loss_opts){0});
+	double value = evaluate(&c, hsic_options(0, 0));
 
 	(void)state;
 	for (size_t i = 0; i < MOST * W; i++)
 		scaled.codes[i] *= 64;
-	assert_true(fabs(evaluate(&scaled, (inv_loss_opts){0}) - value) < 1e-6 * fabs(value));
+	assert_true(fabs(evaluate(&scaled, hsic_options(0, 0)) - value) < 1e-6 * fabs(value));
 	assert_true(scaled.value.term[TERM_SIGMA_Z] == 64 * c.value.term[TERM_SIGMA_Z]);
 }
 
@@ -258,7 +280,7 @@ static void a_median_of_zero_counts_as_one(void **state)
 		c.clean[i] = c.clean[i % D]; /* one distinct row: no pairs */
 	for (size_t i = W; i < (MOST - 2) * W; i++)
 		c.codes[i] = c.codes[i % W]; /* all but two: more than half of the pairs */
-	evaluate(&c, (inv_loss_opts){0});
+	evaluate(&c, hsic_options(0, 0));
 	assert_all_finite(&c);
 	assert_true(c.value.term[TERM_SIGMA_X] == 1);
 	assert_true(c.value.term[TERM_SIGMA_Z] == 1);
@@ -275,7 +297,7 @@ static void equal_codes_far_from_the_others_are_at_zero(void **state)
 		c.codes[i] = c.codes[i % W] + (i / W == 3 ? 1e-5f : 0);
 	for (size_t i = (MOST - 2) * W; i < MOST * W; i++)
 		c.codes[i] += 1000;
-	evaluate(&c, (inv_loss_opts){0});
+	evaluate(&c, hsic_options(0, 0));
 	assert_true(c.value.term[TERM_SIGMA_Z] == 1);
 	assert_all_finite(&c);
 	assert_true(fabs(c.value.value - plain_moved(&c, 0, 0)) < 1e-5 * fabs(c.value.value));
@@ -289,18 +311,17 @@ static void clouds_without_shape_stay_finite(void **state)
 	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		for (size_t k = 0; k < 4; k++) {
-			inv_loss_opts o = {.sigma_x = widths[i], .sigma_z = widths[i]};
 			cloud c = random_cloud(MOST);
 
 			for (size_t j = 0; j < MOST * W; j++)
 				c.codes[j] *= scales[k];
 			for (size_t j = 0; j < N * D; j++)
 				c.clean[j] *= scales[k];
-			evaluate(&c, o);
+			evaluate(&c, hsic_options(widths[i], widths[i]));
 			assert_all_finite(&c);
 			for (size_t j = 0; j < MOST * W; j++)
 				c.codes[j] = scales[k];
-			evaluate(&c, o);
+			evaluate(&c, hsic_options(widths[i], widths[i]));
 			assert_all_finite(&c);
 		}
 }
@@ -309,8 +330,8 @@ static void one_image_depends_on_nothing(void **state)
 {
 	const float clean[] = {1, 2}, codes[] = {3, 4, 5, 6, 7, 8};
 	float grad[6];
-	inv_loss_opts o = {0};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 1, .d = 2, .w = 2};
+	invar_options *o = hsic_options(0, 0);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = 1, .d = 2, .w = 2};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 
 	(void)state;
@@ -319,6 +340,7 @@ static void one_image_depends_on_nothing(void **state)
 		for (size_t i = 0; i < 2 * (shape.s + 1); i++)
 			assert_true(grad[i] == 0);
 	}
+	invar_options_free(o);
 }
 
 /* 720 rows: several tiles of each kind. The plain kernels agree as far as floats do. */
@@ -327,51 +349,55 @@ static void threads_change_no_bit_and_flavours_little(void **state)
 	enum { n = 240, w = 33, count = 3 * n * w };
 	float *codes = inv_alloc(count * sizeof *codes);
 	inv_stream s = inv_stream_of(1, "many", 0);
-	inv_loss_opts o = {0};
+	invar_options *o = hsic_options(0, 0);
 	inv_loss_batch b = {.clean = codes, .codes = codes};
-	inv_loss_shape shape = {.opts = &o, .N = n, .s = 2, .d = w, .w = w};
+	inv_loss_shape shape = {.options = o, .N = n, .s = 2, .d = w, .w = w};
 
 	(void)state;
 	inv_fill_normal(&s, 0, codes, count);
 	assert_alike_on_threads_and_flavours(&inv_loss_hsic, shape, &b, count, 1e-5);
 	inv_free(codes);
+	invar_options_free(o);
 }
 
 static void what_is_no_number_is_seen(void **state)
 {
 	cloud c = random_cloud(MOST);
-	inv_loss_opts o = {0};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	invar_options *o = hsic_options(0, 0);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W};
 	inv_loss_batch b = {.clean = c.clean, .codes = c.codes};
 
 	(void)state;
 	c.codes[5 * W + 3] = NAN;
 	assert_true(isnan(one_loss(&inv_loss_hsic, shape, &b, c.grad).value));
+	invar_options_free(o);
 }
 
 static void the_narrowest_kernels_stay_finite(void **state)
 {
 	cloud c = random_cloud(MOST);
-	inv_loss_opts o = {.sigma_x = 1e-200, .sigma_z = 1e-200};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+	invar_options *o = hsic_options(1e-200, 1e-200);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W};
 	inv_loss_batch b = {.clean = c.clean, .codes = c.codes};
 
 	(void)state;
 	assert_true(isfinite(one_loss(&inv_loss_hsic, shape, &b, c.grad).value));
+	invar_options_free(o);
 	assert_all_finite(&c);
 }
 
 /* Their pairs could not be counted; refused before memory is asked for. */
 static void too_many_rows_are_refused(void **state)
 {
-	inv_loss_opts o = {0};
+	invar_options *o = hsic_options(0, 0);
 	inv_loss_shape shape = {
-		.ctx = test_ctx, .opts = &o, .N = 92682, .s = 0, .groups = 1, .d = D, .w = W};
+		.ctx = test_ctx, .options = o, .N = 92682, .s = 0, .groups = 1, .d = D, .w = W};
 	inv_loss_work work = {0};
 
 	(void)state;
 	assert_int_equal(inv_loss_hsic.prepare(&shape, &work), INVAR_E_USE);
-	test_assert_error("a smaller --batch than 92682 is needed");
+	test_assert_error("a smaller batch-size than 92682 is needed");
+	invar_options_free(o);
 }
 
 int main(void)

@@ -58,15 +58,13 @@ static void make_bank(const char *name, const char *json)
 
 static invar_adapter *train(const char *bank, const char *run)
 {
-	invar_train_opts o;
+	invar_options *o = test_options("train", "hidden", "4", "epochs", "1", NULL);
 	invar_adapter *e;
 	invar_bank *b;
 
-	invar_train_defaults(&o);
-	o.hidden = 4;
-	o.epochs = 1;
 	assert_int_equal(invar_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
-	assert_int_equal(invar_train(&b, 1, &o, NULL, test_path("%s", run)), INVAR_OK);
+	assert_int_equal(invar_train(&b, 1, o, test_path("%s", run)), INVAR_OK);
+	invar_options_free(o);
 	invar_bank_close(b);
 	assert_int_equal(invar_adapter_open(ctx, test_path("%s", run), &e), INVAR_OK);
 	return e;

@@ -12,39 +12,48 @@
 #include "golden.h"
 #include "one_loss.h"
 
-/* Through the public call, as `invar loss` does it. */
+/* The codes come first; the blocks of the adapter follow. */
+static void check_gradients(golden *g, const invar_loss *l)
+{
+	const uint64_t *shape;
+	const char *name;
+	const float *data;
+	unsigned rank;
+	size_t i = 0;
+
+	for (; (data = invar_loss_gradient(l, i, &name, &rank, &shape)); i++)
+		if (i)
+			golden_check(g, test_text("grad_%s", name), data,
+			             shape[0] * (rank > 1 ? shape[1] : 1));
+	assert_int_equal(i, 5);
+}
+
+/* Through the public calls, as `invar loss` does it. */
 static void check_case(const char *root, const char *name, int residual)
 {
 	golden *g = golden_open(root, name);
 	size_t shape[GOLDEN_RANK];
-	invar_loss_input in = {.size = sizeof in};
-	invar_loss_opts o;
-	invar_loss_result r;
+	const float *aug = golden_f32(g, "aug", shape);
+	invar_options *o = test_options("loss", "residual", residual ? "1" : "0", NULL);
 	invar_adapter *e;
+	invar_loss *l;
+	double value;
 
 	assert_int_equal(
 		invar_adapter_open(test_ctx, golden_path(g, "adapter.safetensors"), &e), INVAR_OK);
-	in.adapter = e;
-	in.clean = golden_f32(g, "clean", NULL);
-	in.aug = golden_f32(g, "aug", shape);
-	in.images = shape[0];
-	in.samples = (uint32_t)shape[1];
-	in.dim = (uint32_t)shape[2];
-	invar_loss_defaults(&o);
-	o.residual = residual;
-	assert_int_equal(invar_loss(test_ctx, &in, &o, &r), INVAR_OK);
-	golden_check_value(g, "loss", r.value);
-	assert_int_equal(r.grad_count, 5);
-	for (size_t i = 1; i < r.grad_count; i++) {
-		uint64_t count =
-			r.grads[i].shape[0] * (r.grads[i].rank > 1 ? r.grads[i].shape[1] : 1);
-		char file[64];
-
-		snprintf(file, sizeof file, "grad_%s", r.grads[i].name);
-		golden_check(g, file, r.grads[i].data, count);
-	}
-	assert_true(fabs(r.terms[0].value + r.terms[1].value - r.value) < 1e-12 * r.value);
-	invar_loss_result_clear(&r);
+	assert_int_equal(invar_adapter_input(e), shape[2]);
+	assert_int_equal(invar_loss_new(e, o, &l), INVAR_OK);
+	assert_int_equal(invar_loss_set_clean(l, golden_f32(g, "clean", NULL), shape[0]),
+	                 INVAR_OK);
+	assert_int_equal(invar_loss_set_copies(l, aug, 1, (uint32_t)shape[1]), INVAR_OK);
+	assert_int_equal(invar_loss_compute(l), INVAR_OK);
+	value = invar_loss_value(l);
+	golden_check_value(g, "loss", value);
+	check_gradients(g, l);
+	assert_true(fabs(invar_loss_term(l, 0, NULL) + invar_loss_term(l, 1, NULL) - value) <
+	            1e-12 * value);
+	invar_loss_free(l);
+	invar_options_free(o);
 	invar_adapter_close(e);
 	golden_close(g);
 }
@@ -66,12 +75,15 @@ typedef struct cloud {
 
 static double evaluate(cloud *c, double anchor, bool no_identity)
 {
-	inv_loss_opts o = {.anchor = anchor, .no_identity = no_identity};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D};
+	invar_options *o = test_options("loss", "anchor", test_text("%g", anchor),
+	                                "no-identity", no_identity ? "1" : "0", NULL);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = D};
 	inv_loss_batch b = {.clean = c->clean,
 	                    .codes = no_identity ? c->codes + N * D : c->codes};
+	double value = one_loss(&inv_loss_mawa, shape, &b, c->grad).value;
 
-	return one_loss(&inv_loss_mawa, shape, &b, c->grad).value;
+	invar_options_free(o);
+	return value;
 }
 
 static cloud random_cloud(void)
@@ -146,8 +158,8 @@ static void the_worked_example(void **state)
 {
 	enum { n = 6, d = 3 };
 	float clean[n * d], codes[2 * n * d], grad[2 * n * d];
-	inv_loss_opts o = {.anchor = 1};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = n, .s = 1, .d = d, .w = d};
+	invar_options *o = test_options("loss", NULL);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = n, .s = 1, .d = d, .w = d};
 	inv_loss_batch b = {.clean = clean, .codes = codes};
 
 	(void)state;
@@ -158,18 +170,28 @@ static void the_worked_example(void **state)
 		}
 	assert_true(fabs(one_loss(&inv_loss_mawa, shape, &b, grad).value - 1.589431609788) <
 	            1e-6);
+	invar_options_free(o);
 }
 
 static void the_table_and_the_names_agree(void **state)
 {
-	char names[] = INV_LOSS_KINDS;
+	invar_options *train = test_options("train", NULL), *loss = test_options("loss", NULL);
+	char names[256] = "";
+	const char *word;
 
 	(void)state;
-	for (char *word = strtok(names, "|"); word; word = strtok(NULL, "|")) {
+	for (size_t i = 0; (word = invar_loss_kind(i)); i++) {
 		assert_non_null(inv_loss_find(word));
 		assert_string_equal(inv_loss_find(word)->name, word);
+		snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? "|" : "",
+		         word);
 	}
 	assert_null(inv_loss_find("nothing"));
+	assert_string_equal(invar_options_find(loss, "kind")->choices, names);
+	assert_string_equal(invar_options_find(train, "loss")->choices,
+	                    test_text("%s|none", names));
+	invar_options_free(train);
+	invar_options_free(loss);
 }
 
 int main(void)

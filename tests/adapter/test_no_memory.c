@@ -1,6 +1,7 @@
 /* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
 #include "adapter/adapter.h"
 #include "adapter/closed.h"
+#include "adapter/evaluate_loss.h"
 #include "adapter/losses/hsic.h"
 #include "adapter/losses/simclr.h"
 #include "failing.h"
@@ -48,13 +49,14 @@ static void fitting_survives(void **state)
 	invar_context_free(ctx);
 }
 
+static invar_options *options; /* made before the memory fails */
+
 static invar_status prepare(void *loss)
 {
-	const inv_loss_opts o = {.temperature = 0.5, .projections = 10, .p = 2};
 	const inv_loss *l = loss;
 	struct inv_kernels kernels;
-	const inv_loss_shape shape = {ctx,    &kernels,    &o,     .N = 5,
-	                              .s = 2, .groups = 1, .d = D, .w = D};
+	const inv_loss_shape shape = {ctx,    &kernels,    options, .N = 5,
+	                              .s = 2, .groups = 1, .d = D,  .w = D};
 	inv_loss_work work = {0};
 	invar_status st;
 
@@ -69,8 +71,10 @@ static void preparing_a_loss_survives(void **state)
 {
 	(void)state;
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	options = test_options("loss", NULL);
 	assert_true(test_each_allocation_fails(prepare, (void *)&inv_loss_simclr) >= 3);
 	assert_true(test_each_allocation_fails(prepare, (void *)&inv_loss_hsic) >= 8);
+	invar_options_free(options);
 	invar_context_free(ctx);
 }
 
@@ -80,29 +84,52 @@ enum { N = 5, S = 1, GROUPS = 2 };
 
 static invar_adapter E = {.s = {D, 6, D}, .path = (char[]){"E"}};
 
+static float clean[N * D], aug[GROUPS * N * S * D];
+
 static invar_status evaluate(void *user)
 {
-	static float clean[N * D], aug[GROUPS * N * S * D];
-	const invar_loss_input in = {.size = sizeof in,
-	                             .adapter = &E,
-	                             .clean = clean,
-	                             .aug = aug,
-	                             .images = N,
-	                             .dim = D,
-	                             .samples = S,
-	                             .groups = GROUPS,
-	                             .decoder = &E};
-	invar_loss_opts o;
-	invar_loss_result r;
+	const inv_loss_input in = {.adapter = &E,
+	                           .clean = clean,
+	                           .aug = aug,
+	                           .images = N,
+	                           .dim = D,
+	                           .samples = S,
+	                           .groups = GROUPS,
+	                           .decoder = &E};
+	inv_loss_result r;
 	invar_status st;
 
 	(void)user;
-	invar_loss_defaults(&o);
-	o.kind = "waco";
-	o.projections = 3;
-	st = invar_loss(ctx, &in, &o, &r);
+	st = inv_loss_evaluate(ctx, &in, options, &r);
 	if (st == INVAR_OK)
-		invar_loss_result_clear(&r);
+		inv_loss_result_clear(&r);
+	return st;
+}
+
+/* The same by the public calls, options included. */
+static invar_status compute(void *user)
+{
+	invar_options *o;
+	invar_loss *l = NULL;
+	invar_status st = invar_options_new("loss", &o);
+
+	(void)user;
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "kind", "waco");
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "projections", "3");
+	if (st == INVAR_OK)
+		st = invar_loss_new(&E, o, &l);
+	if (st == INVAR_OK)
+		st = invar_loss_set_clean(l, clean, N);
+	if (st == INVAR_OK)
+		st = invar_loss_set_copies(l, aug, GROUPS, S);
+	if (st == INVAR_OK)
+		st = invar_loss_set_decoder(l, &E);
+	if (st == INVAR_OK)
+		st = invar_loss_compute(l);
+	invar_loss_free(l);
+	invar_options_free(o);
 	return st;
 }
 
@@ -112,7 +139,10 @@ static void a_loss_on_arrays_survives(void **state)
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
 	E.ctx = ctx;
 	E.params = inv_calloc(inv_mlp_floats(E.s), sizeof(float));
+	options = test_options("loss", "kind", "waco", "projections", "3", NULL);
 	assert_true(test_each_allocation_fails(evaluate, NULL) > 30);
+	assert_true(test_each_allocation_fails(compute, NULL) > 40);
+	invar_options_free(options);
 	inv_free(E.params);
 	invar_context_free(ctx);
 }

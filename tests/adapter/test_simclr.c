@@ -12,6 +12,12 @@
 #include "golden_step.h"
 #include "one_loss.h"
 
+static invar_options *simclr_options(double temperature)
+{
+	return test_options("loss", "kind", "simclr", "temperature",
+	                    test_text("%.15g", temperature), NULL);
+}
+
 static void check_case(const char *root, const char *tag, double temperature)
 {
 	golden *g = golden_open(root, "simclr");
@@ -19,11 +25,12 @@ static void check_case(const char *root, const char *tag, double temperature)
 	const float *views = golden_f32(g, "views", shape);
 	size_t N = shape[0] / 2, d = shape[1];
 	float *rows = inv_calloc(3 * N * d, sizeof *rows);
-	inv_step_spec spec = {
-		.loss = &inv_loss_simclr, .opts = {.temperature = temperature}, .N = N, .s = 2};
+	invar_options *o = simclr_options(temperature);
+	inv_step_spec spec = {.loss = &inv_loss_simclr, .options = o, .N = N, .s = 2};
 
 	memcpy(rows + N * d, views, 2 * N * d * sizeof *rows);
 	golden_step(test_ctx, g, spec, rows, tag);
+	invar_options_free(o);
 	inv_free(rows);
 	golden_close(g);
 }
@@ -48,13 +55,14 @@ typedef struct cloud {
 
 static double evaluate(cloud *c, double temperature)
 {
-	inv_loss_opts o = {.temperature = temperature};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
+	invar_options *o = simclr_options(temperature);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = 2, .d = W, .w = W};
 	inv_loss_batch b = {.codes = c->codes};
 	inv_loss_value value = one_loss(&inv_loss_simclr, shape, &b, c->grad);
 
 	assert_true(value.value == one_loss(&inv_loss_simclr, shape, &b, NULL).value);
 	c->cosine = value.term[0];
+	invar_options_free(o);
 	return value.value;
 }
 
@@ -147,13 +155,14 @@ static void value_and_gradient_are_those_of_the_definition(void **state)
 static void the_worked_example(void **state)
 {
 	const float codes[] = {1, 2, 0, 0, 1, 1, 2, 0, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1};
-	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 3, .s = 2, .d = 3, .w = 3};
+	invar_options *o = simclr_options(0.5);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = 3, .s = 2, .d = 3, .w = 3};
 	inv_loss_batch b = {.codes = codes};
 
 	(void)state;
 	assert_true(fabs(one_loss(&inv_loss_simclr, shape, &b, NULL).value - 0.972945388355) <
 	            1e-6);
+	invar_options_free(o);
 }
 
 /* ---- Invariances and edges ----------------------------------------------------------- */
@@ -242,14 +251,15 @@ static void one_image_costs_nothing(void **state)
 {
 	const float codes[] = {1, 2, -3, 4};
 	float grad[4];
-	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = 1, .s = 2, .d = 2, .w = 2};
+	invar_options *o = simclr_options(0.5);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = 1, .s = 2, .d = 2, .w = 2};
 	inv_loss_batch b = {.codes = codes};
 
 	(void)state;
 	assert_true(one_loss(&inv_loss_simclr, shape, &b, grad).value == 0);
 	for (size_t i = 0; i < 4; i++)
 		assert_true(fabsf(grad[i]) < 1e-6f);
+	invar_options_free(o);
 }
 
 /* 700 rows: several tiles of each kind. The plain kernels agree as far as floats do. */
@@ -258,26 +268,28 @@ static void threads_change_no_bit_and_flavours_little(void **state)
 	enum { n = 350, w = 40, count = 2 * n * w };
 	float *codes = inv_alloc(count * sizeof *codes);
 	inv_stream s = inv_stream_of(1, "many", 0);
-	inv_loss_opts o = {.temperature = 0.1};
+	invar_options *o = simclr_options(0.1);
 	inv_loss_batch b = {.codes = codes};
-	inv_loss_shape shape = {.opts = &o, .N = n, .s = 2, .d = w, .w = w};
+	inv_loss_shape shape = {.options = o, .N = n, .s = 2, .d = w, .w = w};
 
 	(void)state;
 	inv_fill_normal(&s, 0, codes, count);
 	assert_alike_on_threads_and_flavours(&inv_loss_simclr, shape, &b, count, 1e-5);
 	inv_free(codes);
+	invar_options_free(o);
 }
 
 static void what_is_no_number_is_seen(void **state)
 {
 	cloud c = random_cloud();
-	inv_loss_opts o = {.temperature = 0.5};
-	inv_loss_shape shape = {.ctx = test_ctx, .opts = &o, .N = N, .s = 2, .d = W, .w = W};
+	invar_options *o = simclr_options(0.5);
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = 2, .d = W, .w = W};
 	inv_loss_batch b = {.codes = c.codes};
 
 	(void)state;
 	c.codes[5 * W + 3] = NAN;
 	assert_true(isnan(one_loss(&inv_loss_simclr, shape, &b, c.grad).value));
+	invar_options_free(o);
 }
 
 int main(void)

@@ -10,6 +10,22 @@
 #include "base/rng.h"
 #include "golden.h"
 
+static invar_options *options; /* MaWa with its defaults */
+
+static int make_options(void **state)
+{
+	(void)state;
+	options = test_options("loss", NULL);
+	return 0;
+}
+
+static int free_options(void **state)
+{
+	(void)state;
+	invar_options_free(options);
+	return 0;
+}
+
 static void stack(float *rows, const float *clean, const float *aug, size_t N, size_t s,
                   size_t d)
 {
@@ -37,7 +53,7 @@ static void check_trace(const char *root)
 	const float *clean = golden_f32(g, "clean", NULL), *aug = golden_f32(g, "aug", shape);
 	size_t N = shape[0], s = shape[1], d = shape[2];
 	inv_step_spec spec = {.loss = inv_loss_find("mawa"),
-	                      .opts = {.anchor = 1},
+	                      .options = options,
 	                      .N = N,
 	                      .s = s,
 	                      .update = true,
@@ -82,7 +98,7 @@ static void fifty_steps_are_the_same_on_any_number_of_threads(void **state)
 	enum { N = 64, S = 3, D = 96, H = 2304, STEPS = 50 };
 	inv_step_spec spec = {.shape = {D, H, D},
 	                      .loss = inv_loss_find("mawa"),
-	                      .opts = {.anchor = 1},
+	                      .options = options,
 	                      .N = N,
 	                      .s = S,
 	                      .update = true,
@@ -118,7 +134,7 @@ static void a_loss_that_is_not_finite_stops_the_step(void **state)
 {
 	inv_step_spec spec = {.shape = {2, 4, 2},
 	                      .loss = inv_loss_find("mawa"),
-	                      .opts = {.anchor = 1},
+	                      .options = options,
 	                      .N = 2,
 	                      .s = 1,
 	                      .update = true};
@@ -147,5 +163,5 @@ int main(void)
 		cmocka_unit_test(a_loss_that_is_not_finite_stops_the_step),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, make_options, free_options);
 }

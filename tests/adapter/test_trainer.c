@@ -51,17 +51,19 @@ static int close_bank(void **state)
 	return 0;
 }
 
-static invar_train_opts options(void)
+static invar_options *options(void)
 {
-	invar_train_opts o;
+	return test_options("train", "batch-size", test_text("%d", N), "hidden", "24", "epochs",
+	                    test_text("%d", EPOCHS), "validation", "0.3", "keep", "best", NULL);
+}
 
-	invar_train_defaults(&o);
-	o.batch = N;
-	o.hidden = 24;
-	o.epochs = EPOCHS;
-	o.validation = 0.3;
-	o.keep = "best";
-	return o;
+/* Trains on one bank and frees the options. */
+static invar_status train(invar_bank *b, invar_options *o, const char *run)
+{
+	invar_status st = invar_train(&b, 1, o, run);
+
+	invar_options_free(o);
+	return st;
 }
 
 static void assert_same_file(const char *a, const char *b)
@@ -77,34 +79,34 @@ static void assert_same_file(const char *a, const char *b)
 
 static void runs_stopped_at_any_step_end_in_the_same_bytes(void **state)
 {
-	const char *const given[] = {"epochs", NULL};
-	invar_train_opts o = options(), again;
+	/* What is not set comes from the run. */
+	invar_options *again =
+		test_options("train", "resume", "1", "epochs", test_text("%d", EPOCHS), NULL);
 
 	(void)state;
 	stop_at = 0;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("whole")), INVAR_OK);
+	assert_int_equal(train(bank, options(), test_path("whole")), INVAR_OK);
 	for (uint64_t step = 1; step < STEPS * EPOCHS; step++) {
 		stop_at = step;
-		assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run%d", (int)step)),
+		assert_int_equal(train(bank, options(), test_path("run%d", (int)step)),
 		                 INVAR_E_CANCELLED);
 		assert_false(test_exists(test_path("run%d/adapter.safetensors", (int)step)));
 		stop_at = 0;
-		invar_train_defaults(&again); /* what is not given comes from the run */
-		again.resume = 1;
-		again.epochs = EPOCHS;
-		assert_int_equal(
-			invar_train(&bank, 1, &again, given, test_path("run%d", (int)step)), INVAR_OK);
+		assert_int_equal(invar_train(&bank, 1, again, test_path("run%d", (int)step)),
+		                 INVAR_OK);
 		assert_same_file(test_path("whole/adapter.safetensors"),
 		                 test_path("run%d/adapter.safetensors", (int)step));
 		assert_same_file(test_path("whole/checkpoint.safetensors"),
 		                 test_path("run%d/checkpoint.safetensors", (int)step));
 	}
+	invar_options_free(again);
 }
 
 /* ---- Every loss ------------------------------------------------------------------ */
 
-static void make_bank(const char *name, uint64_t rows, double shift, uint64_t seed)
+static invar_bank *make_bank(const char *name, uint64_t rows, double shift, uint64_t seed)
 {
+	invar_bank *made;
 	invar_synthetic_opts o;
 
 	invar_synthetic_defaults(&o);
@@ -115,80 +117,86 @@ static void make_bank(const char *name, uint64_t rows, double shift, uint64_t se
 	o.shift = shift;
 	o.seed = seed;
 	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("%s", name)), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("%s", name), &made), INVAR_OK);
+	return made;
 }
 
-/* Stopped within an epoch and at the end of one, with what is not given from the run. */
-static void check_resumed(const invar_train_opts *o, const char *name)
+/* Stopped within an epoch and at the end of one; options that are not set are the run's. */
+static void check_resumed(invar_bank *const *banks, size_t count, const invar_options *o,
+                          const char *name)
 {
 	static const char *const files[] = {"adapter", "checkpoint", "decoder"};
+	invar_options *rest = test_options("train", "resume", "1", NULL);
 
 	stop_at = 0;
-	if (invar_train(&bank, 1, o, NULL, test_path("%s", name)) != INVAR_OK)
+	if (invar_train(banks, count, o, test_path("%s", name)) != INVAR_OK)
 		fail_msg("%s: %s", name, invar_last_error());
 	for (uint64_t step = 3; step < 5; step++) {
 		char again[96];
-		invar_train_opts rest;
 
 		snprintf(again, sizeof again, "%s-%d", name, (int)step);
 		stop_at = step;
-		assert_int_equal(invar_train(&bank, 1, o, NULL, test_path("%s", again)),
+		assert_int_equal(invar_train(banks, count, o, test_path("%s", again)),
 		                 INVAR_E_CANCELLED);
 		stop_at = 0;
-		invar_train_defaults(&rest);
-		rest.resume = 1;
-		assert_int_equal(invar_train(&bank, 1, &rest, NULL, test_path("%s", again)),
-		                 INVAR_OK);
-		for (int i = 0; i < 2 + o->decoder; i++)
+		assert_int_equal(invar_train(banks, count, rest, test_path("%s", again)), INVAR_OK);
+		for (int i = 0; i < 2 + (invar_options_number(o, "decoder") > 0); i++)
 			assert_same_file(test_path("%s/%s.safetensors", name, files[i]),
 			                 test_path("%s/%s.safetensors", again, files[i]));
 	}
+	invar_options_free(rest);
+}
+
+static bool has_option(const inv_loss *loss, const char *name)
+{
+	invar_options *o = test_options("train", NULL);
+	bool has = inv_options_uses(o, "loss", loss->name, name);
+
+	invar_options_free(o);
+	return has;
 }
 
 static void every_loss_resumes_in_the_same_bytes(void **state)
 {
-	char second[4096];
-	const char *const also[] = {second, NULL};
+	invar_bank *const banks[] = {bank, make_bank("second", ROWS, 3, 0)};
 	const inv_loss *loss;
 
 	(void)state;
-	make_bank("second", ROWS, 3, 0);
-	snprintf(second, sizeof second, "%s", test_path("second"));
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
 		for (int form = 0; form < 8; form++) {
 			bool decoder = form & 1, without = form & 2, several = form & 4;
-			invar_train_opts o = options();
+			invar_options *o;
 			char name[64];
 
 			if ((several && !loss->several) ||
-			    (without && (!loss->options || !strstr(loss->options, "no-identity"))))
+			    (without && !has_option(loss, "no-identity")))
 				continue;
-			o.loss = loss->name;
-			o.projections = 20;
-			o.decoder = decoder;
-			o.alpha = 0.5;
-			o.no_identity = without;
-			o.also = several ? also : NULL;
+			o = test_set(options(), "loss", loss->name, NULL);
+			if (has_option(loss, "projections"))
+				test_set(o, "projections", "20", NULL);
+			if (decoder)
+				test_set(o, "decoder", "1", "alpha", "0.5", NULL);
+			if (without)
+				test_set(o, "no-identity", "1", NULL);
 			snprintf(name, sizeof name, "%s%s%s%s", loss->name, decoder ? "-dec" : "",
-			         without ? "-noid" : "", several ? "-also" : "");
-			check_resumed(&o, name);
+			         without ? "-noid" : "", several ? "-two" : "");
+			check_resumed(banks, several ? 2 : 1, o, name);
+			invar_options_free(o);
 		}
+	invar_bank_close(banks[1]);
 }
 
 /* A decoder is an adapter from codes to features, and the best of both is kept. */
 static void a_decoder_lowers_its_error_and_can_be_applied(void **state)
 {
-	invar_train_opts o = options();
+	invar_options *o = test_set(options(), "decoder", "1", "epochs", "200", "lr", "3e-3",
+	                            "lr-min", "3e-3", "validation", "0", "keep", "last", NULL);
 	float x[ROWS * 8], z[ROWS * 8], y[ROWS * 8];
 	double error = 0, size = 0;
 	invar_adapter *e, *d;
 
 	(void)state;
-	o.decoder = 1;
-	o.epochs = 200;
-	o.lr = o.lr_min = 3e-3;
-	o.validation = 0;
-	o.keep = "last";
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("auto")), INVAR_OK);
+	assert_int_equal(train(bank, o, test_path("auto")), INVAR_OK);
 	assert_int_equal(invar_adapter_open(ctx, test_path("auto"), &e), INVAR_OK);
 	assert_int_equal(invar_adapter_open(ctx, test_path("auto/decoder.safetensors"), &d),
 	                 INVAR_OK);
@@ -235,16 +243,12 @@ static void the_log_has_a_line_an_epoch_and_the_loss_falls(void **state)
 
 static void resuming_refuses_other_values(void **state)
 {
-	const char *const given[] = {"hidden", NULL};
-	invar_train_opts o = options();
+	invar_options *o = test_options("train", "resume", "1", "hidden", "25", NULL);
 
 	(void)state;
-	o.resume = 1;
-	o.hidden = 25;
-	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("whole")),
-	                 INVAR_E_MISMATCH);
-	test_assert_error("begun with --hidden 24, so it cannot go on with 25");
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("nowhere")), INVAR_E_IO);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("whole")), INVAR_E_MISMATCH);
+	test_assert_error("was started with hidden 24, so it cannot be resumed with 25");
+	assert_int_equal(train(bank, o, test_path("nowhere")), INVAR_E_IO);
 	test_assert_error("nothing to resume");
 	assert_false(test_exists(test_path("nowhere")));
 }
@@ -252,7 +256,6 @@ static void resuming_refuses_other_values(void **state)
 /* The same shapes, another value in one row. */
 static void resuming_refuses_other_rows(void **state)
 {
-	invar_train_opts o = options();
 	invar_synthetic_opts made;
 	invar_bank *other;
 
@@ -265,9 +268,9 @@ static void resuming_refuses_other_rows(void **state)
 	made.seed = 1;
 	assert_int_equal(invar_bank_synthesize(ctx, &made, test_path("other")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("other"), &other), INVAR_OK);
-	o.resume = 1;
-	assert_int_equal(invar_train(&other, 1, &o, NULL, test_path("whole")),
-	                 INVAR_E_MISMATCH);
+	assert_int_equal(
+		train(other, test_set(options(), "resume", "1", NULL), test_path("whole")),
+		INVAR_E_MISMATCH);
 	test_assert_error("begun on other rows");
 	invar_bank_close(other);
 }
@@ -275,19 +278,18 @@ static void resuming_refuses_other_rows(void **state)
 /* Whatever goes wrong before the first step, the old run is still there. */
 static void force_keeps_the_old_run_until_the_new_one_can_start(void **state)
 {
-	invar_train_opts o = options();
 	inv_run *run;
 
 	(void)state;
-	o.force = 1;
-	o.copies = 99;
-	assert_int_not_equal(invar_train(&bank, 1, &o, NULL, test_path("run3")), INVAR_OK);
-	o = options();
-	o.force = 1;
-	o.hidden = 1 << 20;
-	o.batch = 1 << 20;
-	o.lr = 1e300; /* out of bounds */
-	assert_int_not_equal(invar_train(&bank, 1, &o, NULL, test_path("run3")), INVAR_OK);
+	assert_int_not_equal(train(bank,
+	                           test_set(options(), "force", "1", "copies", "99", NULL),
+	                           test_path("run3")),
+	                     INVAR_OK);
+	assert_int_not_equal(train(bank,
+	                           test_set(options(), "force", "1", "hidden", "1048576",
+	                                    "batch-size", "1048576", "lr-min", "1", NULL),
+	                           test_path("run3")),
+	                     INVAR_OK);
 	/* A failure after the folder was opened, such as too little memory. */
 	assert_int_equal(inv_run_open(test_path("run3"), INV_RUN_REPLACE, &run), INVAR_OK);
 	inv_run_close(run);
@@ -297,20 +299,19 @@ static void force_keeps_the_old_run_until_the_new_one_can_start(void **state)
 
 static void a_damaged_checkpoint_is_refused_and_noted(void **state)
 {
-	invar_train_opts o = options();
+	invar_options *o = test_set(options(), "resume", "1", NULL);
 	size_t bytes;
 	char *good = test_read(test_path("run4/checkpoint.safetensors"), &bytes), *json;
 
 	(void)state;
-	o.resume = 1;
 	test_write(test_path("run4/checkpoint.safetensors"), good, bytes / 2);
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run4")), INVAR_E_FORMAT);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("run4")), INVAR_E_FORMAT);
 	json = test_read(test_path("run4/run.json"), NULL);
 	assert_non_null(strstr(json, "\"failed\""));
 	free(json);
 	test_write(test_path("run4/checkpoint.safetensors"), good, bytes);
 	free(good);
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run4")), INVAR_OK);
+	assert_int_equal(train(bank, o, test_path("run4")), INVAR_OK);
 	assert_same_file(test_path("whole/adapter.safetensors"),
 	                 test_path("run4/adapter.safetensors"));
 }
@@ -320,7 +321,8 @@ static void weights_that_are_not_finite_are_never_saved(void **state)
 {
 	uint64_t shape[2] = {N, 4};
 	float x[N * 4];
-	invar_train_opts o = options();
+	invar_options *o = test_set(options(), "samples", "0", "validation", "0", "keep",
+	                            "last", "epochs", "1", NULL);
 	invar_bank *huge;
 
 	(void)state;
@@ -332,12 +334,7 @@ static void weights_that_are_not_finite_are_never_saved(void **state)
 	                                   INVAR_FLOAT32),
 	                 INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("huge"), &huge), INVAR_OK);
-	o.samples = 0;
-	o.validation = 0;
-	o.keep = "last";
-	o.epochs = 1;
-	assert_int_equal(invar_train(&huge, 1, &o, NULL, test_path("huge-run")),
-	                 INVAR_E_NUMERIC);
+	assert_int_equal(train(huge, o, test_path("huge-run")), INVAR_E_NUMERIC);
 	assert_false(test_exists(test_path("huge-run/adapter.safetensors")));
 	assert_false(test_exists(test_path("huge-run/checkpoint.safetensors")));
 	invar_bank_close(huge);
@@ -345,194 +342,191 @@ static void weights_that_are_not_finite_are_never_saved(void **state)
 
 static void an_existing_run_is_replaced_only_by_force(void **state)
 {
-	invar_train_opts o = options();
-
 	(void)state;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("whole")), INVAR_E_IO);
-	test_assert_error("--force");
-	o.force = 1;
-	o.seed = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run1")), INVAR_OK);
+	assert_int_equal(train(bank, options(), test_path("whole")), INVAR_E_IO);
+	test_assert_error("force");
+	assert_int_equal(train(bank, test_set(options(), "force", "1", "seed", "1", NULL),
+	                       test_path("run1")),
+	                 INVAR_OK);
 }
 
 static void without_a_checkpoint_it_starts_over(void **state)
 {
-	invar_train_opts o = options();
-
 	(void)state;
 	unlink(test_path("run2/checkpoint.safetensors"));
 	unlink(test_path("run2/adapter.safetensors"));
-	o.resume = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("run2")), INVAR_OK);
+	assert_int_equal(
+		train(bank, test_set(options(), "resume", "1", NULL), test_path("run2")), INVAR_OK);
 	assert_same_file(test_path("whole/adapter.safetensors"),
 	                 test_path("run2/adapter.safetensors"));
 }
 
-static void refuse(const invar_train_opts *o, const char *word)
+/* Nothing half-made is left; frees the options. */
+static void refuse_banks(invar_bank *const *banks, size_t count, invar_options *o,
+                         const char *word)
 {
-	assert_int_not_equal(invar_train(&bank, 1, o, NULL, test_path("wrong")), INVAR_OK);
+	assert_int_not_equal(invar_train(banks, count, o, test_path("wrong")), INVAR_OK);
 	test_assert_error(word);
-	assert_false(test_exists(test_path("wrong"))); /* nothing half-made */
+	assert_false(test_exists(test_path("wrong")));
+	invar_options_free(o);
+}
+
+static void refuse(invar_options *o, const char *word)
+{
+	refuse_banks(&bank, 1, o, word);
+}
+
+/* A value that makes no sense by itself is not even taken. */
+static void refuse_value(const char *name, const char *text, const char *word)
+{
+	invar_options *o = options();
+
+	assert_int_equal(invar_options_set(o, name, text), INVAR_E_USE);
+	test_assert_error(word);
+	invar_options_free(o);
 }
 
 static void wrong_options_make_no_run(void **state)
 {
-	invar_train_opts o = options();
-
 	(void)state;
-	o.hidden = 0;
-	refuse(&o, "--hidden is 0 but must be at least 1");
-	o = options();
-	o.lr = 0;
-	refuse(&o, "--lr is 0 but must be above 0");
-	o = options();
-	o.loss = "moose";
-	refuse(&o, "must be one of mawa");
-	o = options();
-	o.copies = 5;
-	refuse(&o, "--copies is 5 but train has 4 copies");
-	o = options();
-	o.width = 4;
-	refuse(&o, "--width is 4, the bank has 8");
-	o = options();
-	o.validation = 0;
-	refuse(&o, "--keep best needs");
-	o = options();
-	o.split = "tarin";
-	refuse(&o, "no split tarin");
-	o = options();
-	o.samples = 0;
-	o.no_identity = 1;
-	refuse(&o, "needs augmented copies");
-	o = options();
-	o.resume = o.force = 1;
-	refuse(&o, "exclude each other");
-	o = options();
-	o.sigma_z = "-1";
-	refuse(&o, "--sigma-z is '-1' but must be median or a number above 0");
-	o = options();
-	o.decoder = 1;
-	o.loss = "none";
-	o.init = "identity";
-	refuse(&o, "cannot train a --decoder");
+	refuse_value("hidden", "0", "hidden must be at least 1 and at most 1048576, not 0");
+	refuse_value("lr", "0", "lr must be above 0 and at most 1000, not 0");
+	refuse_value("loss", "moose", "loss must be mawa");
+	refuse(test_set(options(), "copies", "5", NULL), "copies is 5 but train has 4 copies");
+	refuse(test_set(options(), "width", "4", NULL), "width is 4, the bank has 8");
+	refuse(test_set(options(), "validation", "0", NULL), "keep best needs");
+	refuse(test_set(options(), "split", "tarin", NULL), "no split tarin");
+	refuse(test_set(options(), "samples", "0", "no-identity", "1", NULL),
+	       "needs augmented copies");
+	refuse(test_set(options(), "resume", "1", "force", "1", NULL), "exclude each other");
+	refuse(test_set(options(), "loss", "hsic", "sigma-z", "-1", NULL),
+	       "sigma-z must be median or a number above 0, not '-1'");
+	refuse(test_set(options(), "decoder", "1", "loss", "none", "init", "identity", NULL),
+	       "cannot train a decoder");
+	refuse(test_options("loss", NULL), "these options were made for loss, not for train");
 }
 
-static void options_of_another_loss_are_refused_where_given(void **state)
+static void
+a_floor_above_the_learning_rate_is_refused_and_the_default_gives_way(void **state)
 {
-	const char *const given[] = {"epochs", "alpha", NULL};
-	invar_train_opts o = options();
-
 	(void)state;
-	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("wrong")), INVAR_E_USE);
-	test_assert_error("--alpha belongs to --decoder, which is not given");
-	for (size_t i = 0; inv_loss_at(i); i++)
-		if (inv_loss_at(i)->options && strstr(inv_loss_at(i)->options, "temperature")) {
-			const char *const hot[] = {"temperature", NULL};
+	refuse(test_set(options(), "lr", "1e-4", "lr-min", "2e-4", NULL),
+	       "lr-min 0.0002 is above lr 0.0001");
+	refuse(test_set(options(), "lr-min", "2e-3", NULL), "lr-min 0.002 is above lr 0.001");
+	assert_int_equal(
+		train(bank, test_set(options(), "lr", "1e-4", NULL), test_path("slow")), INVAR_OK);
+	for (size_t e = 0; e < EPOCHS; e++)
+		assert_true(logged("slow", e, "lr") == 1e-4);
+	assert_int_equal(
+		train(bank, test_options("train", "resume", "1", NULL), test_path("slow")),
+		INVAR_OK);
+}
 
-			assert_int_equal(invar_train(&bank, 1, &o, hot, test_path("wrong")),
-			                 INVAR_E_USE);
-			test_assert_error("--temperature is an option of simclr, not of mawa");
-		}
+static void options_of_another_loss_are_refused_where_set(void **state)
+{
+	(void)state;
+	refuse(test_set(options(), "alpha", "1", NULL),
+	       "alpha belongs to decoder, which is not given");
+	for (size_t i = 0; inv_loss_at(i); i++)
+		if (has_option(inv_loss_at(i), "temperature"))
+			refuse(test_set(options(), "temperature", "0.5", NULL),
+			       "temperature belongs to loss simclr, but loss is mawa");
+}
+
+/* ---- Several banks --------------------------------------------------------------- */
+
+static const inv_loss *loss_of_several(void)
+{
+	for (size_t i = 0; inv_loss_at(i); i++)
+		if (inv_loss_at(i)->several)
+			return inv_loss_at(i);
+	return NULL;
 }
 
 static void banks_that_do_not_belong_together_are_refused(void **state)
 {
-	char other[4096], few[4096], second[4096];
-	const char *also[] = {NULL, NULL};
-	const inv_loss *loss = NULL;
-	invar_train_opts o = options();
+	const inv_loss *loss = loss_of_several();
+	invar_bank *strange[] = {bank, make_bank("strange", ROWS, 2, 5)};
+	invar_bank *few[] = {bank, make_bank("few-rows", ROWS - 1, 2, 0)};
+	invar_bank *two[] = {bank, NULL};
 
 	(void)state;
-	make_bank("strange", ROWS, 2, 5);
-	make_bank("few-rows", ROWS - 1, 2, 0);
-	snprintf(other, sizeof other, "%s", test_path("strange"));
-	snprintf(few, sizeof few, "%s", test_path("few-rows"));
-	snprintf(second, sizeof second, "%s", test_path("second"));
-	o.also = also;
-	also[0] = second;
-	refuse(&o, "--loss mawa takes one augmentation, so --also");
-	also[0] = "/nowhere";
-	refuse(&o, "/nowhere: there is no such bank");
-	for (size_t i = 0; inv_loss_at(i); i++)
-		loss = inv_loss_at(i)->several ? inv_loss_at(i) : loss;
-	if (!loss)
-		return;
-	o.loss = loss->name;
-	also[0] = other;
-	refuse(&o, "strange/train/clean.npy: its row 0 is another than that of");
-	also[0] = few;
-	refuse(&o, "few-rows/train/clean.npy: is [49, 8] but");
-	also[0] = second;
-	o.copies = 4;
-	refuse(&o, "second: --copies is 4 but train has 3 copies");
-	o.copies = 0;
-	o.samples = 0;
-	refuse(&o, "--samples 0 leaves the banks of --also without use");
-	o = options();
-	o.loss = loss->name;
-	o.also = also;
-	o.init = "rigid";
-	refuse(&o, "--init rigid is fitted to the copies of one bank");
+	assert_int_equal(invar_bank_open(ctx, test_path("second"), &two[1]), INVAR_OK);
+	refuse_banks(two, 2, options(),
+	             "loss mawa takes one bank, but 2 are given: the second is");
+	if (loss) {
+		const char *name = loss->name;
+
+		refuse_banks(strange, 2, test_set(options(), "loss", name, NULL),
+		             "strange/train/clean.npy: its row 0 is another than that of");
+		refuse_banks(few, 2, test_set(options(), "loss", name, NULL),
+		             "few-rows/train/clean.npy: is [49, 8] but");
+		refuse_banks(two, 2, test_set(options(), "loss", name, "copies", "4", NULL),
+		             "second: copies is 4 but train has 3 copies");
+		refuse_banks(two, 2, test_set(options(), "loss", name, "samples", "0", NULL),
+		             "samples 0 leaves the banks after the first without use");
+		refuse_banks(two, 2, test_set(options(), "loss", name, "init", "rigid", NULL),
+		             "init rigid is fitted to the copies of one bank, but 2 are given");
+	}
+	invar_bank_close(strange[1]);
+	invar_bank_close(few[1]);
+	invar_bank_close(two[1]);
+}
+
+static void no_bank_and_too_many_are_refused(void **state)
+{
+	invar_bank *const many[] = {bank, bank, bank, bank, bank, bank, bank, bank, bank};
+
+	(void)state;
+	refuse_banks(many, 9, options(), "a training takes 1 to 8 banks, not 9");
+	refuse_banks(many, 0, options(), "a training takes 1 to 8 banks, not 0");
 }
 
 /* The files of a bank may move; it is their content that is compared. */
 static void a_run_on_two_banks_resumes_on_the_same_two(void **state)
 {
-	const inv_loss *loss = NULL;
-	const char *const given[] = {"also", NULL};
-	char other[4096];
-	const char *const also[] = {other, NULL};
-	invar_train_opts o = options();
+	const inv_loss *loss = loss_of_several();
+	invar_bank *const banks[] = {bank, make_bank("third", ROWS, 4, 0)};
+	invar_options *o = test_options("train", "resume", "1", NULL);
+	char run[64];
 
 	(void)state;
-	for (size_t i = 0; inv_loss_at(i); i++)
-		loss = inv_loss_at(i)->several ? inv_loss_at(i) : loss;
-	if (!loss)
-		return;
-	o.resume = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("%s-also", loss->name)),
-	                 INVAR_E_MISMATCH);
-	test_assert_error("was begun on 2 banks, so it cannot go on with 1");
-	make_bank("third", ROWS, 4, 0);
-	snprintf(other, sizeof other, "%s", test_path("third"));
-	o.also = also;
-	assert_int_equal(invar_train(&bank, 1, &o, given, test_path("%s-also", loss->name)),
-	                 INVAR_E_MISMATCH);
-	test_assert_error("was begun on other rows than");
+	if (loss) {
+		snprintf(run, sizeof run, "%s-two", loss->name);
+		assert_int_equal(invar_train(banks, 1, o, test_path("%s", run)), INVAR_E_MISMATCH);
+		test_assert_error("was begun on 2 banks, so it cannot go on with 1");
+		assert_int_equal(invar_train(banks, 2, o, test_path("%s", run)), INVAR_E_MISMATCH);
+		test_assert_error("was begun on other rows than");
+	}
+	invar_bank_close(banks[1]);
+	invar_options_free(o);
 }
 
 static void few_images_and_copies_are_enough(void **state)
 {
-	invar_train_opts o = options();
+	invar_options *o =
+		test_set(options(), "batch-size", "4096", "samples", "9", "epochs", "1", NULL);
 
 	(void)state;
-	o.batch = 4096;
-	o.samples = 9;
-	o.epochs = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("few")), INVAR_OK);
-	o.samples = 0; /* an autoencoder: the clean rows alone */
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("clean")), INVAR_OK);
-	o.samples = 2;
-	o.no_identity = 1;
-	o.residual = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("noid")), INVAR_OK);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("few")), INVAR_OK);
+	test_set(o, "samples", "0", NULL); /* an autoencoder: the clean rows alone */
+	assert_int_equal(invar_train(&bank, 1, o, test_path("clean")), INVAR_OK);
+	test_set(o, "samples", "2", "no-identity", "1", "residual", "1", NULL);
+	assert_int_equal(train(bank, o, test_path("noid")), INVAR_OK);
 }
 
 /* The residual form begins at E(z) = z: the first loss is that of F itself. */
 static void a_residual_run_begins_at_the_identity(void **state)
 {
-	invar_train_opts o = options();
+	/* All 4 copies, so that the first loss is no draw. */
+	invar_options *o =
+		test_set(options(), "residual", "1", "samples", "4", "validation", "0", "keep",
+	             "last", "batch-size", test_text("%d", ROWS), "epochs", "1", NULL);
 	float clean[ROWS * 8], copy[ROWS * 8];
 	double sum = 0;
 
 	(void)state;
-	o.residual = 1;
-	o.samples = 4; /* all copies, so that the first loss is no draw */
-	o.validation = 0;
-	o.keep = "last";
-	o.batch = ROWS;
-	o.epochs = 1;
-	assert_int_equal(invar_train(&bank, 1, &o, NULL, test_path("residual")), INVAR_OK);
+	assert_int_equal(train(bank, o, test_path("residual")), INVAR_OK);
 	assert_int_equal(invar_bank_read(bank, "train", INVAR_CLEAN, 0, ROWS, clean), INVAR_OK);
 	for (int32_t c = 0; c < 4; c++) {
 		assert_int_equal(invar_bank_read(bank, "train", c, 0, ROWS, copy), INVAR_OK);
@@ -558,8 +552,11 @@ int main(void)
 		cmocka_unit_test(wrong_options_make_no_run),
 		cmocka_unit_test(every_loss_resumes_in_the_same_bytes),
 		cmocka_unit_test(a_decoder_lowers_its_error_and_can_be_applied),
-		cmocka_unit_test(options_of_another_loss_are_refused_where_given),
+		cmocka_unit_test(
+			a_floor_above_the_learning_rate_is_refused_and_the_default_gives_way),
+		cmocka_unit_test(options_of_another_loss_are_refused_where_set),
 		cmocka_unit_test(banks_that_do_not_belong_together_are_refused),
+		cmocka_unit_test(no_bank_and_too_many_are_refused),
 		cmocka_unit_test(a_run_on_two_banks_resumes_on_the_same_two),
 		cmocka_unit_test(few_images_and_copies_are_enough),
 		cmocka_unit_test(a_residual_run_begins_at_the_identity),

@@ -17,6 +17,12 @@
 
 static const char *const pairs[3] = {"xz", "xx", "zz"};
 
+static invar_options *waco_options(size_t projections)
+{
+	return test_options("loss", "kind", "waco", "projections",
+	                    test_text("%zu", projections), NULL);
+}
+
 /* ---- Golden cases, at the codes --------------------------------------------------------
  */
 
@@ -78,7 +84,7 @@ static void check_codes_case(const char *root, const char *name)
 	size_t in[GOLDEN_RANK], out[GOLDEN_RANK], s;
 	const float *clean = golden_f32(g, "clean", in);
 	size_t rows = (golden_f64(g, "grad_codes", out), out[0]), w = out[1];
-	inv_loss_opts o = {.projections = (size_t)golden_value(g, "L"), .p = 2};
+	invar_options *o = waco_options((size_t)golden_value(g, "L"));
 	uint32_t *room = malloc(6 * rows * sizeof *room);
 	float *z = malloc(rows * w * sizeof *z), *grad = malloc(rows * w * sizeof *grad);
 	inv_loss_draws draws = golden_draws(g, "", room, rows);
@@ -89,11 +95,12 @@ static void check_codes_case(const char *root, const char *name)
 	golden_rows(g, in[0], s, in[1], z);
 	v = one_loss(&inv_loss_waco,
 	             (inv_loss_shape){
-					 .ctx = test_ctx, .opts = &o, .N = in[0], .s = s, .d = in[1], .w = w},
+					 .ctx = test_ctx, .options = o, .N = in[0], .s = s, .d = in[1], .w = w},
 	             &b, grad);
 	golden_check_value(g, "loss", v.value);
 	check_terms(g, &v, 1);
 	golden_check(g, "grad_codes", grad, rows * w);
+	invar_options_free(o);
 	free(room);
 	free(z);
 	free(grad);
@@ -189,14 +196,13 @@ static double plain_loss(const cloud *c, const double *z, double p)
 
 static double our_loss(cloud *c, double p)
 {
-	inv_loss_opts o = {.projections = L, .p = p};
+	invar_options *o = test_set(waco_options(L), "p", test_text("%g", p), NULL);
 	inv_loss_batch b = {.clean = c->clean, .codes = c->codes, .draws = &c->draws};
+	inv_loss_shape shape = {.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W};
+	double value = one_loss(&inv_loss_waco, shape, &b, c->grad).value;
 
-	return one_loss(&inv_loss_waco,
-	                (inv_loss_shape){
-						.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
-	                &b, c->grad)
-	    .value;
+	invar_options_free(o);
+	return value;
 }
 
 static void values_and_differences_of_the_plain_form(void **state)
@@ -233,7 +239,7 @@ static void values_and_differences_of_the_plain_form(void **state)
 static void a_variable_correlates_with_itself_by_one(void **state)
 {
 	cloud c;
-	inv_loss_opts o = {.projections = L, .p = 2};
+	invar_options *o = waco_options(L);
 	float z[M * D];
 	inv_loss_batch b = {.clean = c.clean, .codes = z, .draws = &c.draws};
 	inv_loss_value v;
@@ -249,17 +255,19 @@ static void a_variable_correlates_with_itself_by_one(void **state)
 		z[i] = c.clean[i % (N * D)];
 	v = one_loss(
 		&inv_loss_waco,
-		(inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = D}, &b,
+		(inv_loss_shape){.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = D}, &b,
 		NULL);
 	assert_true(fabs(v.value + 1) < 1e-6);
 	assert_true(v.term[1] == v.term[2] || fabs(v.term[1] - v.term[2]) < 1e-6);
+	invar_options_free(o);
 }
 
 static double gaussian_correlation(double scale, bool orthogonal, bool second)
 {
 	enum { n = 4000, d = 8, REPEATS = 5 };
-	inv_loss_opts o = {
-		.projections = 300, .p = 2, .orthogonal = orthogonal, .shuffle_second = second};
+	invar_options *o =
+		test_set(waco_options(300), "slices", orthogonal ? "orthogonal" : "random",
+	             "shuffle", second ? "second" : "both", NULL);
 	float *x = malloc(n * d * sizeof *x), *z = malloc(n * d * sizeof *z);
 	inv_stream s = inv_stream_of(1, "gauss", 0);
 	inv_loss_batch b = {.clean = x, .codes = z, .seed = 3};
@@ -269,11 +277,12 @@ static double gaussian_correlation(double scale, bool orthogonal, bool second)
 	for (size_t i = 0; i < n * d; i++)
 		z[i] = (float)scale * x[i];
 	for (; b.step < REPEATS; b.step++)
-		sum -=
-			one_loss(&inv_loss_waco,
-		             (inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = n, .d = d, .w = d},
-		             &b, NULL)
-				.value;
+		sum -= one_loss(
+				   &inv_loss_waco,
+				   (inv_loss_shape){.ctx = test_ctx, .options = o, .N = n, .d = d, .w = d},
+				   &b, NULL)
+		           .value;
+	invar_options_free(o);
 	free(x);
 	free(z);
 	return sum / REPEATS;
@@ -300,13 +309,15 @@ static void shuffling_the_second_half_changes_xx_and_zz_alone(void **state)
 	(void)state;
 	fill_cloud(&c);
 	for (int second = 0; second < 2; second++) {
-		inv_loss_opts o = {.projections = L, .p = 2, .shuffle_second = second};
+		invar_options *o =
+			test_set(waco_options(L), "shuffle", second ? "second" : "both", NULL);
 		inv_loss_batch b = {.clean = c.clean, .codes = c.codes, .seed = 1};
 
 		v[second] = one_loss(
 			&inv_loss_waco,
-			(inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
+			(inv_loss_shape){.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W},
 			&b, NULL);
+		invar_options_free(o);
 	}
 	assert_true(v[0].term[1] == v[1].term[1]);
 	assert_true(fabs(v[0].term[2] - v[1].term[2]) > 1e-3);
@@ -339,7 +350,7 @@ static void the_worked_example(void **state)
 		-0.229756721, -0.153544860, 0.169739121, -0.352461702, -0.015759363, -0.321120880,
 		-0.122044316, 0.306925335,  0.468200957, 0.327276836,  -0.270379678, 0.192925271};
 	float x[n * d], z[n * w], grad[n * w], theta[3][36];
-	inv_loss_opts o = {.projections = 6, .p = 2};
+	invar_options *o = waco_options(6);
 	inv_loss_draws draws = {.directions = {theta[0], theta[1], theta[2]},
 	                        .permutations = {{one, two}, {kept, one}, {kept, two}}};
 	inv_loss_batch b = {.clean = x, .codes = z, .draws = &draws};
@@ -356,14 +367,15 @@ static void the_worked_example(void **state)
 	repeat_directions(xx, 2, 2 * d, theta[1]);
 	repeat_directions(zz, 2, 2 * w, theta[2]);
 	v = one_loss(&inv_loss_waco,
-	             (inv_loss_shape){.ctx = test_ctx, .opts = &o, .N = n, .d = d, .w = w}, &b,
-	             grad);
+	             (inv_loss_shape){.ctx = test_ctx, .options = o, .N = n, .d = d, .w = w},
+	             &b, grad);
 	assert_true(fabs(v.term[0] - 1.012693998472) < 2e-6);
 	assert_true(fabs(v.term[1] - 0.306730110043) < 1e-6);
 	assert_true(fabs(v.term[2] - 0.246464412277) < 1e-6);
 	assert_true(fabs(v.term[3] - 0.372222077587) < 1e-6);
 	for (size_t i = 0; i < n * w; i++)
 		assert_true(fabs(grad[i] + slopes[i]) < 5e-6);
+	invar_options_free(o);
 }
 
 /* ---- Several augmentations, threads
@@ -374,7 +386,7 @@ static void several_augmentations_add_their_logarithms(void **state)
 {
 	cloud a, b;
 	float codes[(2 * S + 1) * N * W], grad[(2 * S + 1) * N * W];
-	inv_loss_opts o = {.projections = L, .p = 2};
+	invar_options *o = waco_options(L);
 	inv_loss_draws draws[2];
 	inv_loss_batch batch = {.codes = codes, .draws = draws};
 	inv_loss_value v;
@@ -397,7 +409,7 @@ static void several_augmentations_add_their_logarithms(void **state)
 	v = one_loss(
 		&inv_loss_waco,
 		(inv_loss_shape){
-			.ctx = test_ctx, .opts = &o, .N = N, .s = S, .groups = 2, .d = D, .w = W},
+			.ctx = test_ctx, .options = o, .N = N, .s = S, .groups = 2, .d = D, .w = W},
 		&batch, grad);
 	assert_true(fabs(v.value + log(-one) + log(-two)) < 1e-6);
 	assert_true(fabs(v.term[4] + two) < 1e-6);
@@ -407,6 +419,7 @@ static void several_augmentations_add_their_logarithms(void **state)
 		assert_true(fabs(grad[i] - a.grad[i] / -one) < 1e-6);
 		assert_true(fabs(grad[i + S * N * W] - b.grad[i] / -two) < 1e-6);
 	}
+	invar_options_free(o);
 }
 
 static void threads_change_no_bit(void **state)
@@ -414,7 +427,7 @@ static void threads_change_no_bit(void **state)
 	enum { n = 40, s = 3, d = 33, w = 17 };
 	static float clean[n * d], codes[(s + 1) * n * w], grad[2][(s + 1) * n * w];
 	inv_stream stream = inv_stream_of(1, "threads", 0);
-	inv_loss_opts o = {.projections = 130, .p = 2};
+	invar_options *o = waco_options(130);
 	inv_loss_batch b = {.clean = clean, .codes = codes, .seed = 1, .step = 2};
 	double value[2];
 
@@ -428,13 +441,14 @@ static void threads_change_no_bit(void **state)
 		assert_int_equal(invar_context_new(threads, NULL, &own), INVAR_OK);
 		value[at] = one_loss(&inv_loss_waco,
 		                     (inv_loss_shape){
-								 .ctx = own, .opts = &o, .N = n, .s = s, .d = d, .w = w},
+								 .ctx = own, .options = o, .N = n, .s = s, .d = d, .w = w},
 		                     &b, grad[at])
 		                .value;
 		assert_memory_equal(&value[at], &value[0], sizeof value[0]);
 		assert_memory_equal(grad[at], grad[0], sizeof grad[0]);
 		invar_context_free(own);
 	}
+	invar_options_free(o);
 }
 
 /* Equal rows, constant features: finite, and no gradient where there is no distance. */
@@ -462,7 +476,7 @@ static void nothing_to_tell_apart_stays_finite(void **state)
 static void what_is_no_number_is_seen(void **state)
 {
 	enum { G = 2, ROWS = (G * S + 1) * N };
-	inv_loss_opts o = {.projections = L, .p = 2};
+	invar_options *o = waco_options(L);
 	inv_stream s = inv_stream_of(9, "faults", 0);
 	float clean[N * D], codes[ROWS * W], grad[ROWS * W];
 	inv_loss_batch b = {.clean = clean, .codes = codes};
@@ -471,7 +485,7 @@ static void what_is_no_number_is_seen(void **state)
 	for (size_t row = 0; row < ROWS; row++)
 		for (size_t groups = 1; groups <= G; groups++) {
 			inv_loss_shape shape = {
-				.ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W};
+				.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W};
 
 			shape.groups = groups;
 			inv_fill_normal(&s, 0, clean, N * D);
@@ -484,12 +498,13 @@ static void what_is_no_number_is_seen(void **state)
 	inv_fill_normal(&s, 1, codes, ROWS * W);
 	for (size_t i = 0; i < N * D; i++)
 		clean[i] = i % 2 ? 3e38f : -3e38f;
-	assert_false(
-		isfinite(one_loss(&inv_loss_waco,
-	                      (inv_loss_shape){
-							  .ctx = test_ctx, .opts = &o, .N = N, .s = S, .d = D, .w = W},
-	                      &b, grad)
-	                 .value));
+	assert_false(isfinite(
+		one_loss(
+			&inv_loss_waco,
+			(inv_loss_shape){.ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W},
+			&b, grad)
+			.value));
+	invar_options_free(o);
 }
 
 int main(void)

@@ -77,6 +77,17 @@ static void what_is_not_set_has_its_default(void **state)
 	invar_options_free(o);
 }
 
+static void a_list_is_for_its_command(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_expect(o, "train"), INVAR_OK);
+	assert_int_equal(inv_options_expect(o, "loss"), INVAR_E_USE);
+	test_assert_error("these options were made for train, not for loss");
+	invar_options_free(o);
+}
+
 /* A value that cannot be taken leaves the one before it. */
 static void refuse(invar_options *o, const char *name, const char *text,
                    const char *sentence)
@@ -281,10 +292,29 @@ static void a_copy_is_independent(void **state)
 	invar_options_free(copy);
 }
 
+/* The output of a command line is nothing that a training should write down. */
+static void a_copy_leaves_out_what_a_caller_added(void **state)
+{
+	const invar_option mine = {
+		.name = "output", .type = INVAR_OPTION_TEXT, .flags = INVAR_OPTION_RESULT};
+	invar_options *o = make(), *copy;
+
+	(void)state;
+	assert_int_equal(invar_options_add(o, &mine, sizeof mine), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "output", "here"), INVAR_OK);
+	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
+	assert_int_equal(invar_options_count(copy), invar_options_count(o) - 1);
+	assert_null(invar_options_find(copy, "output"));
+	assert_non_null(invar_options_find(copy, "temperature"));
+	invar_options_free(o);
+	invar_options_free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_set_has_its_default),
+		cmocka_unit_test(a_list_is_for_its_command),
 		cmocka_unit_test(wrong_values_are_refused_by_name),
 		cmocka_unit_test(an_unknown_name_comes_with_the_nearest),
 		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),
@@ -294,6 +324,7 @@ int main(void)
 		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),
 		cmocka_unit_test(rows_of_other_sizes_are_taken),
 		cmocka_unit_test(a_copy_is_independent),
+		cmocka_unit_test(a_copy_leaves_out_what_a_caller_added),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

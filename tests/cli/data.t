@@ -125,7 +125,7 @@ $ invar data mnist: -q
 ! invar data: 'mnist:' does not say where it is, as mnist:PLACE does
 ? 2
 $ invar data folder:pets -q --holdout 2
-! invar data: --holdout is 2 but must be at least 0 and at most 1
+! invar data: --holdout must be at least 0 and at most 1, not 2
 ? 2
 $ invar data folder:pets -q --classes nolist
 ! invar: --classes: nolist: cannot open: No such file or directory

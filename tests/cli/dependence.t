@@ -45,11 +45,11 @@ $ invar dependence x.npy bad.npy
 ! invar: bad.npy: its element [20, 0] is NaN
 ? 1
 $ invar dependence x.npy z.npy --p 0.5
-! invar dependence: --p is 0.5 but must be at least 1 and at most 100
+! invar dependence: --p must be at least 1 and at most 100, not 0.5
 ? 2
 $ invar dependence x.npy z.npy --slices diagonal
-! invar dependence: --slices is 'diagonal' but must be random or orthogonal
+! invar dependence: --slices must be random or orthogonal, not 'diagonal'
 ? 2
 $ invar dependence x.npy z.npy --projections 0
-! invar dependence: --projections is 0 but must be at least 1 and at most 1048576
+! invar dependence: --projections must be at least 1 and at most 1048576, not 0
 ? 2

@@ -26,7 +26,7 @@ $ invar train bank -o fresh --resume -q
 ! invar: fresh: is not there, so there is nothing to resume; leave out --resume
 ? 1
 $ invar train bank -o run --resume --hidden 32 -q
-! invar: run: was begun with --hidden 16, so it cannot go on with 32
+! invar: run: was started with --hidden 16, so it cannot be resumed with 32
 ? 1
 $ invar train wide -o run --resume -q
 ! invar: run: was begun on other rows than wide/train holds now, so it cannot go on
@@ -41,10 +41,13 @@ $ invar train bank -o r --residual --width 4 -q
 ! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
 ? 2
 $ invar train bank -o r --loss hsic --sigma-x wide -q
-! invar train: --sigma-x is 'wide' but must be median or a number above 0
+! invar train: --sigma-x must be median or a number above 0, not 'wide'
+? 2
+$ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
+! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor is an option of mawa, not of none
+! invar train: --anchor belongs to --loss mawa, but --loss is none
 ? 2
 $ invar train bank -o r --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge
@@ -53,7 +56,7 @@ $ invar train bank -o r --init ridge --hidden 15 -q
 ! invar train: --init ridge needs two hidden units for each feature: --hidden is 15, the bank has 8 features, so at least 16
 ? 2
 $ invar train bank -o r --init rigid --ridge 0.1 -q
-! invar train: --ridge 0.1 belongs to --init ridge, but --init is rigid
+! invar train: --ridge belongs to --init ridge, but --init is rigid
 ? 2
 
 $ invar apply nowhere x.npy -o out.npy -q

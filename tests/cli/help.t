@@ -44,8 +44,8 @@ $ invar help help
 >   --seed N       key of every random draw (default 0)
 >   --json         print one JSON document on standard output and nothing else
 >                  there
->   -q, --quiet    say nothing but warnings and errors
->   -v, --verbose  say more about what is being done
+>   -q, --quiet    print only warnings and errors
+>   -v, --verbose  print more about what is being done
 >   -h, --help     show this help
 >   --version      show the version
 $ invar apply --help
@@ -78,8 +78,8 @@ $ invar apply --help
 >   --seed N              key of every random draw (default 0)
 >   --json                print one JSON document on standard output and nothing
 >                         else there
->   -q, --quiet           say nothing but warnings and errors
->   -v, --verbose         say more about what is being done
+>   -q, --quiet           print only warnings and errors
+>   -v, --verbose         print more about what is being done
 >   -h, --help            show this help
 >   --version             show the version
 $ diff <(invar help train) <(invar train -h)

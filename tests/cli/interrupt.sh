@@ -6,7 +6,7 @@ invar=$(realpath "$1") make=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q)
+options=(--threads 1 --hidden 256 --epochs 60 --batch-size 64 --checkpoint-seconds 0 -q)
 "$make" bank bank 2000 32
 "$invar" train bank -o whole "${options[@]}" || exit 1
 for signal in INT TERM; do

@@ -6,7 +6,7 @@ invar=$(realpath "$1") make=$(realpath "$2") kills=${3:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-options=(--threads 1 --hidden 256 --epochs 60 --batch 64 --checkpoint-seconds 0 -q "${@:4}")
+options=(--threads 1 --hidden 256 --epochs 60 --batch-size 64 --checkpoint-seconds 0 -q "${@:4}")
 "$make" bank bank 2000 32
 start=$(date +%s%N)
 "$invar" train bank -o whole "${options[@]}" || exit 1

@@ -2,34 +2,34 @@ Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
 $ for l in mawa waco simclr hsic; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
-$ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch": [0-9]*' $l/run.json; done
+$ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
-> "batch": 256
+> "batch-size": 256
 > "epoch" "loss" "terms" "sc" "sw_xz" "sw_xx" "sw_zz" "lr" "seconds"
-> "batch": 256
+> "batch-size": 256
 > "epoch" "loss" "terms" "cosine" "lr" "seconds"
-> "batch": 1024
+> "batch-size": 1024
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
-> "batch": 256
+> "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
 > a batch is of 64 images, there are no more
 > 2 samples of an image: simclr takes no more
 
 Options that belong to another loss.
 $ invar train bank -o r --temperature 0.1 -q
-! invar train: --temperature is an option of simclr, not of mawa
+! invar train: --temperature belongs to --loss simclr, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
-! invar train: --no-identity is an option of mawa, waco and hsic, not of simclr
+! invar train: --no-identity belongs to --loss mawa, waco or hsic, but --loss is simclr
 ? 2
 $ invar train bank -o r --loss hsic --projections 10 -q
-! invar train: --projections is an option of waco, not of hsic
+! invar train: --projections belongs to --loss waco, but --loss is hsic
 ? 2
 $ invar train bank -o r --loss waco --sigma-z median -q
-! invar train: --sigma-z is an option of hsic, not of waco
+! invar train: --sigma-z belongs to --loss hsic, but --loss is waco
 ? 2
-$ invar train bank -o r --also noise -q
-! invar train: --also is an option of waco, not of mawa
+$ invar train bank noise -o r -q
+! invar train: --loss mawa takes one bank, but 2 are given: the second is noise
 ? 2
 $ invar train bank -o r --loss simclr --samples 1 -q
 ! invar train: --loss simclr needs 2 copies of an image, --samples is 1
@@ -61,34 +61,35 @@ $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
 ? 2
 
 Several banks: the same clean rows, each with copies of its own.
-$ invar train bank -o both --loss waco --also noise --hidden 16 --epochs 2 --projections 20 -q; tail -1 both/log.jsonl | grep -o '"sc_[12]"'
+$ invar train bank noise -o both --loss waco --hidden 16 --epochs 2 --projections 20 -q; tail -1 both/log.jsonl | grep -o '"sc_[12]"'
 > "sc_1"
 > "sc_2"
-$ grep -o '"bank": "[a-z]*"' both/run.json; grep -A2 '"also": \[$' both/run.json | head -3
+$ grep -o '"bank": "[a-z]*"' both/run.json; grep -o '"also": ' both/run.json
 > "bank": "bank"
 > "bank": "noise"
->   "also": [
->    "noise"
->   ],
+> "also":
+$ invar train bank noise -o both --resume -q
 $ invar train bank -o both --resume -q
-$ invar train bank -o again --loss waco --also noise --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
-$ invar train bank -o r --loss waco --also other -q
+! invar: both: was begun on 2 banks, so it cannot go on with 1
+? 1
+$ invar train bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
+$ invar train bank other -o r --loss waco -q
 ! invar: other/train/clean.npy: is [60, 8] but bank/train/clean.npy is [64, 8]; the banks of one training hold the same clean rows
 ? 1
-$ invar train bank -o r --loss waco --also nowhere -q
+$ invar train bank nowhere -o r --loss waco -q
 ! invar: nowhere: there is no such bank
 ? 1
-$ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train bank -o r --loss waco --also turned -q
+$ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train bank turned -o r --loss waco -q
 ! invar: turned/train/clean.npy: its row 0 is another than that of bank/train/clean.npy; the banks of one training hold the same clean rows in the same order
 ? 1
-$ invar train bank -o r --loss waco --also noise --init rigid --hidden 16 -q
-! invar train: --init rigid is fitted to the copies of one bank, so it does not go with --also
+$ invar train bank noise -o r --loss waco --init rigid --hidden 16 -q
+! invar train: --init rigid is fitted to the copies of one bank, but 2 are given
 ? 2
-$ invar train bank -o r --loss waco --also '' -q
-! invar train: --also needs a value, but has an empty one
-? 2
-$ invar train bank -o r --loss waco $(for i in 1 2 3 4 5 6 7 8; do echo --also noise; done) -q
-! invar train: --also noise: a training takes at most 8 banks
+$ invar train bank '' -o r --loss waco -q
+! invar: : there is no such bank
+? 1
+$ invar train bank $(for i in 1 2 3 4 5 6 7 8; do echo noise; done) -o r --loss waco -q
+! invar train: a training takes 1 to 8 banks, not 9
 ? 2
 $ ls r
 ! ls: cannot access 'r': No such file or directory
@@ -181,7 +182,7 @@ $ invar loss simclr --adapter mawa --clean x.npy --aug a3.npy -q
 ! invar loss: simclr takes 2 samples of an image, there are 3
 ? 2
 $ invar loss hsic --adapter mawa --clean x.npy --aug a.npy --sigma-x wide -q
-! invar loss: --sigma-x is 'wide' but must be median or a number above 0
+! invar loss: --sigma-x must be median or a number above 0, not 'wide'
 ? 2
 $ invar loss sw --a x.npy -q
 ! invar loss: the second set is missing: --b B.npy

@@ -94,7 +94,7 @@ $ invar models
 ! invar models: ACTION is missing; the usage is: invar models ACTION [FILE [OUT]] [options]
 ? 2
 $ invar models lists
-! invar models: ACTION is 'lists' but must be list, inspect, verify, convert or pull; did you mean list?
+! invar models: ACTION must be list, inspect, verify, convert or pull, not 'lists'; did you mean list?
 ? 2
 $ invar models list me
 ! invar models: list takes no arguments

@@ -16,7 +16,7 @@ fail()
 
 "$make" photos photos 600
 images=(--images folder:photos --encoder pixels --size 8 --augment rotation+noise:std=0.1)
-short=(--hidden 64 --batch 64 -q)
+short=(--hidden 64 --batch-size 64 -q)
 
 # One epoch on the only copy of a bank, and on images: the same adapter.
 for space in normalized pixel; do
@@ -111,7 +111,7 @@ refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -
 refuse 1 'its augment is rotation+noise:std=0.1 but noise was asked for' "${images[@]:0:6}" --augment noise -o whole --resume
 refuse 1 'its size is \[8, 8\] but \[9, 9\] was asked for' "${again[@]}" --size 9 -o whole
 refuse 1 'has 600 rows but 450 images were chosen' "${again[@]}" --holdout 0.25 -o whole
-refuse 1 'was begun with --hidden 64, so it cannot go on with 32' "${again[@]}" --hidden 32 -o whole
+refuse 1 'was started with --hidden 64, so it cannot be resumed with 32' "${again[@]}" --hidden 32 -o whole
 refuse 1 'its bn-eps is 0.0001 but 0.001 was asked for' "${again[@]}" --weights moved.safetensors --bn-eps 1e-3 -o net
 refuse 1 'begun on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new

@@ -13,7 +13,7 @@ $ invar help evla
 ! invar help: there is no command 'evla'; did you mean 'eval'?
 ? 2
 $ invar docs manual
-! invar docs: KIND is 'manual' but must be markdown, man, bash, models or commands
+! invar docs: KIND must be markdown, man, bash, models or commands, not 'manual'
 ? 2
 $ invar docs markdown train
 ! invar docs: 'train' is an argument too many: only man takes a COMMAND
@@ -24,8 +24,8 @@ $ invar train
 $ invar train bank
 ! invar train: the folder for the run is missing: -o RUN
 ? 2
-$ invar train bank extra -o run
-! invar train: 'extra' is an argument too many; the usage is: invar train BANK -o RUN | --images DATASET --augment SPEC -o RUN [options]
+$ invar encode folder:pets extra -o bank
+! invar encode: 'extra' is an argument too many; the usage is: invar encode DATASET -o BANK [options]
 ? 2
 $ invar train bank -o
 ! invar train: -o needs a value: -o RUN
@@ -46,10 +46,10 @@ $ invar train bank -o run -x
 ! invar train: there is no option -x; 'invar train --help' lists the options
 ? 2
 $ invar train bank -o run --hidden 0
-! invar train: --hidden is 0 but must be at least 1 and at most 1048576
+! invar train: --hidden must be at least 1 and at most 1048576, not 0
 ? 2
 $ invar train bank -o run --hidden -4
-! invar train: --hidden is -4 but must be at least 1 and at most 1048576
+! invar train: --hidden must be at least 1 and at most 1048576, not -4
 ? 2
 $ invar train bank -o run --hidden=12x
 ! invar train: --hidden needs a whole number, not '12x'
@@ -61,7 +61,7 @@ $ invar train bank -o run --hidden ''
 ! invar train: --hidden needs a whole number, not ''
 ? 2
 $ invar train bank -o run --hidden 99999999999999999999999
-! invar train: --hidden is 99999999999999999999999 but must be at least 1 and at most 1048576
+! invar train: --hidden must be at least 1 and at most 1048576, not 99999999999999999999999
 ? 2
 $ invar train bank -o run --epochs
 ! invar train: --epochs needs a value: --epochs N
@@ -79,37 +79,37 @@ $ invar train bank -o run --lr ' 1'
 ! invar train: --lr needs a number, not ' 1'
 ? 2
 $ invar train bank -o run --lr 1e999
-! invar train: --lr is 1e999 but must be above 0 and at most 1000
+! invar train: --lr must be above 0 and at most 1000, not 1e999
 ? 2
 $ invar train bank -o run --lr -1
-! invar train: --lr is -1 but must be above 0 and at most 1000
+! invar train: --lr must be above 0 and at most 1000, not -1
 ? 2
 $ invar train bank -o run --validation 1.5
-! invar train: --validation is 1.5 but must be at least 0 and at most 0.9
+! invar train: --validation must be at least 0 and at most 0.9, not 1.5
 ? 2
 $ invar train bank -o run --residual=yes
 ! invar train: --residual takes no value, but has 'yes'
 ? 2
 $ invar train bank -o run --loss mava
-! invar train: --loss is 'mava' but must be mawa, waco, simclr, hsic or none; did you mean mawa?
+! invar train: --loss must be mawa, waco, simclr, hsic or none, not 'mava'; did you mean mawa?
 ? 2
 $ invar train bank -o run --temperature 0
-! invar train: --temperature is 0 but must be above 0 and at most 1000000
+! invar train: --temperature must be above 0 and at most 1000000, not 0
 ? 2
 $ invar train bank -o run --p 0.5
-! invar train: --p is 0.5 but must be at least 1 and at most 10
+! invar train: --p must be at least 1 and at most 10, not 0.5
 ? 2
 $ invar train bank -o run --slices orthgonal
-! invar train: --slices is 'orthgonal' but must be random or orthogonal; did you mean orthogonal?
+! invar train: --slices must be random or orthogonal, not 'orthgonal'; did you mean orthogonal?
 ? 2
 $ invar train bank -o run --keep lats
-! invar train: --keep is 'lats' but must be last or best; did you mean last?
+! invar train: --keep must be last or best, not 'lats'; did you mean last?
 ? 2
 $ invar train bank -o run --threads 5000
-! invar train: --threads is 5000 but must be at least 0 and at most 1024
+! invar train: --threads must be at least 0 and at most 1024, not 5000
 ? 2
 $ invar train bank -o ''
-! invar train: --output needs a value, but has an empty one
+! invar train: --output needs a value, not an empty one
 ? 2
 $ invar apply adapter.safetensors
 ! invar apply: IN.npy is missing; the usage is: invar apply ADAPTER IN.npy -o OUT.npy [options]
@@ -118,7 +118,7 @@ $ invar apply adapter.safetensors in.npy
 ! invar apply: the file for the result is missing: -o OUT.npy
 ? 2
 $ invar apply adapter.safetensors in.npy -o out.npy --dtype float64
-! invar apply: --dtype is 'float64' but must be float32 or float16; did you mean float32?
+! invar apply: --dtype must be float32 or float16, not 'float64'; did you mean float32?
 ? 2
 $ invar apply adapter.safetensors - -o - --json
 ! invar apply: --json and '-o -' both want standard output; choose one
@@ -127,16 +127,16 @@ $ invar eval bank
 ! invar: bank: there is no such bank
 ? 1
 $ invar eval bank run --format html
-! invar eval: --format is 'html' but must be text, markdown, csv or latex
+! invar eval: --format must be text, markdown, csv or latex, not 'html'
 ? 2
 $ invar eval bank run --points -1
-! invar eval: --points is -1 but must be at least 0 and at most 4000000000
+! invar eval: --points must be at least 0 and at most 4000000000, not -1
 ? 2
 $ invar loss
 ! invar loss: KIND is missing; the usage is: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
 ? 2
 $ invar loss mava
-! invar loss: KIND is 'mava' but must be mawa, waco, simclr, hsic or sw; did you mean mawa?
+! invar loss: KIND must be mawa, waco, simclr, hsic or sw, not 'mava'; did you mean mawa?
 ? 2
 $ invar loss mawa
 ! invar loss: the adapter is missing: --adapter FILE

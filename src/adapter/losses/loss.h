@@ -4,9 +4,9 @@
  * A loss sees the clean features of a batch and the codes of its rows, and
  * gives its value, its terms by name, and the gradient of the codes; it knows
  * nothing of E, the bank or the optimiser. A new loss is one file and one line
- * in table.c.
+ * in loss_table.c.
  *
- * Letters: N images; G augmentations (1 but for --also), s samples of each;
+ * Letters: N images; G augmentations (one for each bank), s samples of each;
  * k0 = 0 where the clean rows are among the loss's codes and 1 where they are
  * not; R = (G s + 1 - k0) N rows of codes; row (k - k0) N + i is sample k of
  * image i, k = 0 the clean one, k = 1 + g s + j sample j of augmentation g.
