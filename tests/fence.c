@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { BESIDE = 1024 }; /* bytes beside an array that are set with it */
+
 test_fence test_fence_new(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -27,8 +29,11 @@ void test_fence_free(test_fence *f)
 
 void *test_fenced(const test_fence *f, bool before, size_t bytes)
 {
-	assert_true(bytes <= (size_t)(f->last - f->first));
-	memset(f->first, 0xff, (size_t)(f->last - f->first));
+	size_t room = (size_t)(f->last - f->first), all = bytes + BESIDE;
+
+	assert_true(bytes <= room);
+	all = all < room ? all : room;
+	memset(before ? f->first : f->last - all, 0xff, all);
 	return before ? f->first : f->last - bytes;
 }
 

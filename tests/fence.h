@@ -20,9 +20,9 @@ test_fence test_fence_new(size_t bytes);
 void test_fence_free(test_fence *f);
 
 /*
- * An array of `bytes` bytes, of set bits throughout (NaN where it holds floats), as is all
- * that lies beside it: with `before` it begins right behind the forbidden page in front,
- * else it ends right before the one behind.
+ * An array of `bytes` bytes, of set bits throughout (NaN where it holds floats), as is what
+ * lies beside it: with `before` it begins right behind the forbidden page in front, else it
+ * ends right before the one behind.
  */
 void *test_fenced(const test_fence *f, bool before, size_t bytes);
 
