@@ -282,6 +282,7 @@ INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 INVAR_API const char *invar_bank_field(const invar_bank *b, const char *name);
 INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
                                        uint64_t first, uint64_t rows, float *out);
+/* One per row; a negative one stands for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
 /* Whether SPLIT/names.txt is there: the file that each row was made of. */
@@ -536,9 +537,16 @@ INVAR_API const invar_field *invar_eval_fields(size_t *count);
 
 /*
  * Measures F and each adapter on a bank. Gives one JSON document; free it with
- * invar_free. names[i] is the column title of adapter i. What the bank cannot
- * answer (no labels, no copies) is skipped and listed under "skipped"; asked
- * for by `only`, it is an error.
+ * invar_free, whatever the status. names[i] is the column title of adapter i.
+ *
+ * Each measurement fails alone. What the bank cannot answer (no labels, no copies)
+ * is listed under "skipped" with its reason; what cannot be measured for a column
+ * has {"skipped": reason} in its place. Where `only` names such a measurement, the
+ * status is that of the first, and the document holds the others.
+ *
+ * No memory, a file that cannot be read and a hook that stops end the call at once.
+ * The document then holds what was measured before, and "incomplete": true. It is
+ * NULL where nothing was measured.
  */
 INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,

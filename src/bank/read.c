@@ -161,21 +161,12 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	char text[INV_ROW_TEXT];
-	invar_status st;
 
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (!s->labels)
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
-	if ((st = inv_npy_read_int(s->labels, 0, s->rows, out)) != INVAR_OK)
-		return st;
-	for (uint64_t i = 0; i < s->rows; i++)
-		if (out[i] < 0)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: the label of row %s is %" PRId64 ", labels count from 0",
-			                s->labels->path, inv_row_text(b, s, i, text), out[i]);
-	return INVAR_OK;
+	return inv_npy_read_int(s->labels, 0, s->rows, out);
 }
 
 /* ---- Banks larger than memory -------------------------------------------------------- */

@@ -161,14 +161,15 @@ static void print_heading(const json_t *document)
 {
 	const char *encoder = json_string_value(json_object_get(document, "encoder"));
 	const char *augment = json_string_value(json_object_get(document, "augment"));
+	long long points = json_integer_value(json_object_get(document, "points"));
+	long long copies = json_integer_value(json_object_get(document, "copies"));
 
-	printf("%s%s%s%s%lld points of the split %s, %lld copies, width %lld; clean | "
+	printf("%s%s%s%s%lld point%s of the split %s, %lld cop%s, width %lld; clean | "
 	       "augmented\n\n",
 	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	       augment ? ": " : "",
-	       (long long)json_integer_value(json_object_get(document, "points")),
-	       json_string_value(json_object_get(document, "split")),
-	       (long long)json_integer_value(json_object_get(document, "copies")),
+	       augment ? ": " : "", points, points == 1 ? "" : "s",
+	       json_string_value(json_object_get(document, "split")), copies,
+	       copies == 1 ? "y" : "ies",
 	       (long long)json_integer_value(json_object_get(document, "dim")));
 }
 
@@ -188,21 +189,59 @@ static invar_status print_table(inv_session *s, const eval_values *v,
 }
 
 /* Everything a reader needs to know about one measurement of one run. */
-static json_t *own_part(const json_t *document, const char *title,
-                        const json_t *measurement)
+static json_t *own_part(const json_t *document, const char *title, const char *name)
 {
+	const json_t *all = json_object_get(document, "measurements");
+	const json_t *measurement = json_object_get(all, name);
+
 	return json_pack(
-		"{s:O, s:O, s:O, s:O, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
+		"{s:O, s:O, s:O, s:O, s:O*, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
 		"split", json_object_get(document, "split"), "points",
 		json_object_get(document, "points"), "dim", json_object_get(document, "dim"), "F",
-		json_object_get(measurement, "F"), "E", json_object_get(measurement, title));
+		json_object_get(measurement, "F"), "E", json_object_get(measurement, title),
+		"skipped", json_object_get(json_object_get(document, "skipped"), name));
+}
+
+static bool has_figures(const json_t *cell)
+{
+	return cell && !json_object_get(cell, "skipped");
+}
+
+/* A run's own cell of a measurement, or that of F where the measurement has no other. */
+static const json_t *own_cell(const json_t *measurement, const char *title)
+{
+	const json_t *own = json_object_get(measurement, title);
+
+	return own ? own : json_object_get(measurement, "F");
+}
+
+/*
+ * Whether a measurement is kept in the place of `before`. What was skipped takes no
+ * figure's place; of a document that is not complete, only what the run itself has counts.
+ */
+static bool is_kept(const json_t *document, const char *title, const json_t *measurement,
+                    const json_t *before)
+{
+	if (json_object_get(document, "incomplete"))
+		return has_figures(json_object_get(measurement, title));
+	return has_figures(own_cell(measurement, title)) || !has_figures(own_cell(before, "E"));
+}
+
+static bool merge_one(const json_t *document, const char *title, const char *name,
+                      json_t *all)
+{
+	const json_t *measurement =
+		json_object_get(json_object_get(document, "measurements"), name);
+
+	return !is_kept(document, title, measurement, json_object_get(all, name)) ||
+	       json_object_set_new(all, name, own_part(document, title, name)) == 0;
 }
 
 /* A new measurement replaces the old one of its name; the others stay. */
 static invar_status merge_metrics(inv_session *s, const json_t *document, columns *c,
                                   size_t i)
 {
-	json_t *all, *measurement;
+	json_t *all, *measurement, *reason;
 	const char *name;
 
 	if (!c->metrics[i])
@@ -213,19 +252,20 @@ static invar_status merge_metrics(inv_session *s, const json_t *document, column
 		json_object_set_new(c->metrics[i], "measurements", all);
 	}
 	json_object_foreach (json_object_get(document, "measurements"), name, measurement)
-		if (json_object_set_new(all, name, own_part(document, c->name[i], measurement)) !=
-		    0)
+		if (!merge_one(document, c->name[i], name, all))
 			return inv_no_memory(s);
+	json_object_foreach (json_object_get(document, "skipped"), name, reason)
+		if (!merge_one(document, c->name[i], name, all))
+			return inv_no_memory(s);
+	if (!json_object_size(all))
+		return INVAR_OK;
 	return inv_save_json(s, c->metrics_path[i], c->metrics[i]);
 }
 
-static invar_status keep_results(inv_session *s, const eval_values *v,
-                                 const json_t *document, columns *c)
+static invar_status keep_results(inv_session *s, const json_t *document, columns *c)
 {
 	invar_status st = INVAR_OK;
 
-	if (v->output)
-		st = inv_save_json(s, v->output, document);
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		if (c->metrics_path[i] && access(s->argument[1 + i], W_OK) != 0)
 			fprintf(stderr, "%s is not kept: the run cannot be written to\n",
@@ -237,8 +277,9 @@ static invar_status keep_results(inv_session *s, const eval_values *v,
 
 /* ---- The command ---------------------------------------------------------------- */
 
-static invar_status measure(inv_session *s, const eval_values *v, const columns *c,
-                            json_t **out)
+/* *out may hold results whatever the status is, and NULL where there are none. */
+static invar_status measure_bank(inv_session *s, const eval_values *v, const columns *c,
+                                 json_t **out)
 {
 	invar_bank *bank = NULL;
 	char *text = NULL;
@@ -249,29 +290,46 @@ static invar_status measure(inv_session *s, const eval_values *v, const columns 
 		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
 		                (const char *const *)c->name, c->count, &v->eval, &text);
 	invar_bank_close(bank);
-	if (st != INVAR_OK)
-		return st;
-	*out = json_loads(text, 0, NULL);
+	if (text && !(*out = json_loads(text, 0, NULL)))
+		st = inv_no_memory(s);
 	invar_free(text);
-	return *out ? INVAR_OK : inv_no_memory(s);
+	return st;
+}
+
+/* Shows and keeps a document; one that is not complete is kept by its runs alone. */
+static invar_status conclude(inv_session *s, const eval_values *v, columns *c,
+                             json_t *document)
+{
+	bool complete = !json_object_get(document, "incomplete");
+	invar_status st = INVAR_OK;
+
+	if (complete)
+		st = s->common->json ? inv_print_json(s, json_incref(document))
+		                     : print_table(s, v, document);
+	if (complete && st == INVAR_OK && v->output)
+		st = inv_save_json(s, v->output, document);
+	return st == INVAR_OK ? keep_results(s, document, c) : st;
 }
 
 static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
 {
 	json_t *document = NULL;
 	invar_status st = v->output ? inv_check_writable(s, v->output) : INVAR_OK;
+	char sentence[sizeof s->fault];
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
 	for (size_t i = 0; i < c->count && st == INVAR_OK && v->output; i++)
 		st = inv_check_other(s, v->output, invar_adapter_path(c->adapter[i]));
 	if (st == INVAR_OK)
-		st = measure(s, v, c, &document);
+		st = measure_bank(s, v, c, &document);
+	if (!document)
+		return st;
+	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
 	if (st == INVAR_OK)
-		st = s->common->json ? inv_print_json(s, json_incref(document))
-		                     : print_table(s, v, document);
-	if (st == INVAR_OK)
-		st = keep_results(s, v, document, c);
+		st = conclude(s, v, c, document);
+	else if (conclude(s, v, c, document) == INVAR_OK)
+		inv_fault(s, st, "%s", sentence); /* as it was before anything else was done */
 	json_decref(document);
 	return st;
 }
@@ -308,9 +366,14 @@ const inv_command inv_cmd_eval = {
 		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
 		"equality. collision is the share of augmented features nearer to another class "
 		"than to their own, as they are, after the best rigid map fitted on the same "
-		"points (as published, which flatters), and after one fitted on other points. What "
-		"the bank cannot answer is skipped. The numbers of a run are merged into its "
-		"metrics.json.",
+		"points (as published, which flatters), and after one fitted on other points. Each "
+		"measurement fails alone: what cannot be measured is skipped, with the reason "
+		"below "
+		"the table and in the JSON; asked for by its own name in --only, it makes the exit "
+		"code 1, and the others are still shown. Labels may be any numbers; rows with a "
+		"negative one have none and are left out of what needs labels. The numbers of a "
+		"run "
+		"are merged into its metrics.json.",
 	.examples = examples,
 	.arguments = arguments,
 	.tables = tables,

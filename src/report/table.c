@@ -18,6 +18,8 @@ struct inv_table {
 	size_t columns;
 	size_t count, room; /* cells */
 	char **cell;
+	char **note;
+	size_t notes;
 	unsigned long long left; /* a bit a column */
 	bool failed;
 };
@@ -51,7 +53,10 @@ void inv_table_free(inv_table *t)
 		return;
 	for (size_t i = 0; i < t->count; i++)
 		free(t->cell[i]);
+	for (size_t i = 0; i < t->notes; i++)
+		free(t->note[i]);
 	free(t->cell);
+	free(t->note);
 	free(t);
 }
 
@@ -97,6 +102,22 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 	}
 	keep_printable(text);
 	t->cell[t->count++] = text;
+}
+
+void inv_table_note(inv_table *t, const char *text)
+{
+	char **more = t->failed ? NULL : realloc(t->note, (t->notes + 1) * sizeof *more);
+	char *copy = strdup(text);
+
+	t->failed = !more || !copy;
+	if (more)
+		t->note = more;
+	if (t->failed) {
+		free(copy);
+		return;
+	}
+	keep_printable(copy);
+	t->note[t->notes++] = copy;
 }
 
 void inv_table_number(inv_table *t, double value)
@@ -207,6 +228,8 @@ static void write_text(const inv_table *t, const size_t *width, FILE *out)
 		}
 		putc('\n', out);
 	}
+	for (size_t i = 0; i < t->notes; i++)
+		fprintf(out, "%s%s\n", i ? "" : "\n", t->note[i]);
 }
 
 static void put_escaped(const char *text, const char *special, const char *before,
@@ -233,6 +256,21 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 			fprintf(out, "|---%s%s", is_left(t, k) ? "" : ":",
 			        k + 1 < t->columns ? "" : "|\n");
 	}
+	for (size_t i = 0; i < t->notes; i++) {
+		putc('\n', out); /* a paragraph each */
+		put_escaped(t->note[i], "*_<`\\", "\\", out);
+		putc('\n', out);
+	}
+}
+
+static void put_csv(const char *text, bool last, FILE *out)
+{
+	bool quoted = strpbrk(text, ",\"") != NULL;
+
+	fputs(quoted ? "\"" : "", out);
+	put_escaped(text, "\"", "\"", out);
+	fputs(quoted ? "\"" : "", out);
+	fputs(last ? "\r\n" : ",", out);
 }
 
 /* RFC 4180, with a quote doubled inside quotes. */
@@ -240,15 +278,11 @@ static void write_csv(const inv_table *t, const size_t *width, FILE *out)
 {
 	(void)width;
 	for (size_t row = 0; row < row_count(t); row++)
-		for (size_t k = 0; k < t->columns; k++) {
-			const char *text = cell_at(t, row, k);
-			bool quoted = strpbrk(text, ",\"") != NULL;
-
-			fputs(quoted ? "\"" : "", out);
-			put_escaped(text, "\"", "\"", out);
-			fputs(quoted ? "\"" : "", out);
-			fputs(k + 1 < t->columns ? "," : "\r\n", out);
-		}
+		for (size_t k = 0; k < t->columns; k++)
+			put_csv(cell_at(t, row, k), k + 1 == t->columns, out);
+	for (size_t i = 0; i < t->notes; i++)
+		for (size_t k = 0; k < t->columns; k++)
+			put_csv(k ? "" : t->note[i], k + 1 == t->columns, out);
 }
 
 static void put_latex(const char *text, FILE *out)
@@ -277,6 +311,11 @@ static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 		fputs(row == 0 ? " \\\\\n\\hline\n" : " \\\\\n", out);
 	}
 	fputs("\\hline\n\\end{tabular}\n", out);
+	for (size_t i = 0; i < t->notes; i++) {
+		fputs("\\par ", out);
+		put_latex(t->note[i], out);
+		putc('\n', out);
+	}
 }
 
 static const struct {
