@@ -69,21 +69,6 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	return st;
 }
 
-bool inv_path_is_same(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino &&
-	       x.st_dev == y.st_dev;
-}
-
-invar_status inv_check_other(inv_session *s, const char *output, const char *input)
-{
-	if (!inv_path_is_same(output, input))
-		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "-o %s would replace the adapter itself", output);
-}
-
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out)
 {
 	struct stat info = {0};

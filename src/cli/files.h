@@ -16,11 +16,6 @@ void inv_folder_remove(const char *path);                       /* with all that
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);
 
-bool inv_path_is_same(const char *a, const char *b); /* one file, by any names */
-
-/* Refuses an output that is the adapter (or the run) it is made with. */
-invar_status inv_check_other(inv_session *s, const char *output, const char *input);
-
 /* NULL in *out where the file does not exist; gives, json_decref() it. */
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out);
 invar_status inv_save_json(inv_session *s, const char *path, const json_t *document);
