@@ -2,14 +2,11 @@
 #include "cli/files.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MOST_OPEN = 16 };
 
 char *inv_path(const char *folder, const char *name)
 {
@@ -37,19 +34,6 @@ invar_status inv_folder_make(inv_session *s, const char *path)
 		return inv_fault(s, INVAR_E_IO, "%s: is a file, a folder was expected", path);
 	return inv_fault(s, INVAR_E_IO, "%s: cannot make the folder: %s", path,
 	                 strerror(errno));
-}
-
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-	(void)info;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
-void inv_folder_remove(const char *path)
-{
-	nftw(path, remove_one, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
 }
 
 invar_status inv_check_writable(inv_session *s, const char *path)

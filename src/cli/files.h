@@ -11,7 +11,6 @@
 char *inv_path(const char *folder, const char *name);
 bool inv_path_is_folder(const char *path);
 invar_status inv_folder_make(inv_session *s, const char *path); /* fine if it is there */
-void inv_folder_remove(const char *path);                       /* with all that is in it */
 
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);

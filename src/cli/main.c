@@ -17,6 +17,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/stack.h"
 #include "cli/term.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
@@ -159,6 +160,8 @@ int main(int argc, char **argv)
 	inv_session s = {.term = &term};
 	invar_status st = INVAR_OK;
 
+	if (!inv_stack_suffices(argv))
+		return EXIT_FAILED;
 	occupy_streams();
 	inv_signals_catch();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
