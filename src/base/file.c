@@ -67,17 +67,15 @@ invar_status inv_sync_folder(const char *path)
 	return bad ? inv_fail_errno(path, "cannot flush the folder") : INVAR_OK;
 }
 
-/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. */
-static void sync_parent(const char *path)
+/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. Cuts
+ * the path, so that no memory is needed. */
+static void sync_parent(char *path)
 {
-	char *folder = inv_strdup(path);
-	char *slash = folder ? strrchr(folder, '/') : NULL;
+	char *slash = strrchr(path, '/');
 
 	if (slash)
-		slash[slash == folder] = '\0';
-	if (folder)
-		inv_sync_folder(slash ? folder : ".");
-	inv_free(folder);
+		slash[slash == path] = '\0';
+	inv_sync_folder(slash ? path : ".");
 }
 
 static void free_writer(inv_writer *w)

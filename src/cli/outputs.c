@@ -79,8 +79,10 @@ void inv_reads_dataset(inv_session *s, const char *dataset)
 {
 	/* Those whose every file is an image; other kinds know the names of their files. */
 	static const char *const of_images[] = {"folder:", "tiny-imagenet:"};
-	const char *colon = dataset ? strchr(dataset, ':') : NULL;
+	const char *colon = dataset ? strpbrk(dataset, ":/") : NULL;
 
+	if (colon && *colon == '/') /* a path, whatever follows */
+		colon = NULL;
 	for (size_t i = 0; colon && i < sizeof of_images / sizeof *of_images; i++)
 		if (strncmp(dataset, of_images[i], strlen(of_images[i])) == 0) {
 			inv_reads_all(s, colon + 1, "the images");

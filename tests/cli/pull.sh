@@ -84,6 +84,20 @@ expect 1 'but should be' h.pth --url "$base/weights.pth" --sha256 "$right"
 gone h.pth h.pth.invar.part
 expect 0 "^$right  h.pth" h.pth --url "$base/weights.pth" --sha256 "$right"
 
+# A part of the user's own is left alone, a link or a pipe of our name is neither followed nor removed.
+echo 'a download of a browser' > u.pth.part
+expect 0 "^$right  u.pth" u.pth --url "$base/weights.pth" --sha256 "$right"
+[ "$(cat u.pth.part)" = 'a download of a browser' ] || complain "u.pth.part was touched"
+echo precious > victim
+ln -s victim v.pth.invar.part
+expect 1 'v.pth.invar.part: cannot be opened: it is a link' v.pth --url "$base/weights.pth"
+mkfifo y.pth.invar.part
+expect 1 'y.pth.invar.part: is not a regular file' y.pth --url "$base/weights.pth"
+ln victim t.pth.invar.part
+expect 1 't.pth.invar.part: has another name too' t.pth --url "$base/weights.pth"
+[ "$(cat victim)" = precious ] && [ -L v.pth.invar.part ] && [ -p y.pth.invar.part ] ||
+	complain "what stood in the place of a part was touched"
+
 # A name of the list stands for its file, and for its hash.
 expect 1 'but should be 0676ba61' resnet50 --url "$base/weights.pth"
 gone resnet50-0676ba61.pth resnet50-0676ba61.pth.invar.part
