@@ -31,6 +31,9 @@
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
  *     that OpenBLAS computes on one thread a call, as the threads are ours;
+ *   - the library installs no signal handlers: a program that wants an error, not its
+ *     end, where a file may not grow (ulimit -f) ignores SIGXFSZ, and one that writes
+ *     to pipes SIGPIPE; a file that gets shorter while it is read raises SIGBUS;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H
@@ -152,7 +155,10 @@ INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
 INVAR_API void invar_array_close(invar_array *a);
 
-/* Writes atomically: the file appears complete or not at all. */
+/*
+ * Writes atomically: the file appears complete or not at all. It grows as PATH.invar.part,
+ * keeps mode and owner of a file that it replaces, and follows a link that PATH is.
+ */
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const float *data, unsigned rank,
                                          const uint64_t *shape, invar_dtype dtype);

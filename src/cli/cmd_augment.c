@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/sheet.h"
 
 typedef struct augment_values {
 	inv_common common;
 	const char *output, *params, *params_out;
+	int force;
 	uint64_t samples;
 	invar_tensor_opts tensor;
 	invar_draw draw;
@@ -50,6 +51,9 @@ static const invar_field own_table[] = {
      "Result", "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
 	{"samples", INVAR_FIELD_COUNT, offsetof(augment_values, samples), 1, 1000, 0, NULL, "N",
      "Result", "samples of each picture on the sheet"},
+	{"force", INVAR_FIELD_FLAG, offsetof(augment_values, force), 0, 1, 0, NULL, NULL,
+     "Result",
+     "replace a file of another kind, or one that is write-protected; never what is read"},
 	{"params", INVAR_FIELD_TEXT, offsetof(augment_values, params), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "P.json", "Tensors",
      "take these parameters instead of drawing them"},
@@ -391,15 +395,33 @@ static bool is_numpy(const char *path)
 	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-static invar_status check_output(inv_session *s, const augment_values *v, bool numpy)
+static invar_status check_outputs(inv_session *s, const augment_values *v, bool numpy)
 {
-	if (numpy || !is_numpy(v->output))
-		return INVAR_OK;
-	return inv_fault(
-		s, INVAR_E_USE,
-		"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
-		"file went in",
-		v->output);
+	const inv_output result = {.option = "-o",
+	                           .path = v->output,
+	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(v->output),
+	                           .force = v->force};
+	const inv_output params = {.option = "--params-out",
+	                           .path = v->params_out,
+	                           .kind = INV_OUTPUT_PARAMS,
+	                           .force = v->force};
+	invar_status st;
+
+	if (!numpy && is_numpy(v->output))
+		return inv_fault(
+			s, INVAR_E_USE,
+			"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
+			"file went in",
+			v->output);
+	if (v->params_out && strcmp(v->params_out, v->output) == 0)
+		return inv_fault(s, INVAR_E_USE, "-o and --params-out both name %s; name two files",
+		                 v->output);
+	for (size_t i = 1; i < s->arguments; i++)
+		inv_reads(s, s->argument[i], "the images");
+	inv_reads(s, v->params, "the parameters");
+	if ((st = inv_check_output(s, &result)) == INVAR_OK)
+		st = inv_check_output(s, &params);
+	return st;
 }
 
 static invar_status print_json(inv_session *s, const augment_values *v,
@@ -425,11 +447,9 @@ static invar_status run(inv_session *s, void *values)
 	                         : "the file for the sheet is missing: -o SHEET")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
-	    (st = check_output(s, v, numpy)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
-	st = inv_check_writable(s, v->output);
-	if (st == INVAR_OK)
+	if ((st = check_outputs(s, v, numpy)) == INVAR_OK)
 		st = numpy ? run_tensors(s, v, a) : run_sheet(s, v, a);
 	if (st == INVAR_OK && s->common->json)
 		st = print_json(s, v, a);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 typedef struct encode_values {
@@ -208,6 +209,12 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 	return st;
 }
 
+static invar_status check_output(inv_session *s, const encode_values *v)
+{
+	inv_reads_dataset(s, s->argument[0]);
+	return inv_check_output_folder(s, "-o", v->output);
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	encode_values *v = values;
@@ -216,7 +223,7 @@ static invar_status run(inv_session *s, void *values)
 
 	if ((st = inv_need(s, v->output, "the folder for the bank is missing: -o BANK")) !=
 	        INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = encode(s, v, name, sizeof name);
 	if (st == INVAR_E_CANCELLED && !v->plan)

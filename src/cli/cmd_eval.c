@@ -12,12 +12,14 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/results.h"
 
 typedef struct eval_values {
 	inv_common common;
 	const char *output, *format;
+	int force;
 	invar_eval_opts eval;
 } eval_values;
 
@@ -42,6 +44,10 @@ static const invar_field own_table[] = {
      "Result", "write the whole JSON document to this file too"},
 	{"format", INVAR_FIELD_TEXT, offsetof(eval_values, format), 0, 0, 0, INV_TABLE_FORMATS,
      "WORD", "Result", "how the table is written"},
+	{"force", INVAR_FIELD_FLAG, offsetof(eval_values, force), 0, 1, 0, NULL, NULL, "Result",
+     "let the document replace a file of another kind, or lie in the bank; never a file "
+     "that"
+     " is read"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -311,16 +317,25 @@ static invar_status conclude(inv_session *s, const eval_values *v, columns *c,
 	return st == INVAR_OK ? keep_results(s, document, c) : st;
 }
 
+static invar_status check_output(inv_session *s, const eval_values *v)
+{
+	inv_reads_all(s, s->argument[0], "the features");
+	for (size_t i = 1; i < s->arguments; i++)
+		inv_reads(s, s->argument[i], "the adapter");
+	return inv_check_output(s, &(inv_output){.option = "-o",
+	                                         .path = v->output,
+	                                         .kind = INV_OUTPUT_RESULTS,
+	                                         .force = v->force});
+}
+
 static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
 {
 	json_t *document = NULL;
-	invar_status st = v->output ? inv_check_writable(s, v->output) : INVAR_OK;
+	invar_status st = check_output(s, v);
 	char sentence[sizeof s->fault];
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
-	for (size_t i = 0; i < c->count && st == INVAR_OK && v->output; i++)
-		st = inv_check_other(s, v->output, invar_adapter_path(c->adapter[i]));
 	if (st == INVAR_OK)
 		st = measure_bank(s, v, c, &document);
 	if (!document)

@@ -6,6 +6,7 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 typedef struct train_values {
@@ -78,14 +79,19 @@ static void defaults(void *values)
 	invar_dataset_defaults(&v->dataset);
 }
 
+static bool is_begun(const char *run)
+{
+	char *json = inv_path(run, "run.json");
+	bool begun = json && access(json, F_OK) == 0;
+
+	free(json);
+	return begun;
+}
+
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s, const train_values *v)
 {
-	char *begun = inv_path(v->output, "run.json");
-	bool resumable = begun && access(begun, F_OK) == 0;
-
-	free(begun);
-	if (!resumable)
+	if (!is_begun(v->output))
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
 		                 v->images ? "; the same command goes on from here" : "");
 	return inv_fault(s, INVAR_E_CANCELLED,
@@ -202,6 +208,17 @@ static invar_status check_source(inv_session *s, const train_values *v)
 	return INVAR_OK;
 }
 
+/* A run that has been begun among data stays where it is. */
+static invar_status check_output(inv_session *s, const train_values *v)
+{
+	inv_reads_dataset(s, v->images);
+	if (s->arguments)
+		inv_reads_all(s, s->argument[0], "the features");
+	for (const char *const *bank = v->train.also; bank && *bank; bank++)
+		inv_reads_all(s, *bank, "the features");
+	return is_begun(v->output) ? INVAR_OK : inv_check_output_folder(s, "-o", v->output);
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	train_values *v = values;
@@ -210,7 +227,7 @@ static invar_status run(inv_session *s, void *values)
 	if ((st = check_source(s, v)) != INVAR_OK ||
 	    (st = inv_need(s, v->output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = v->images ? train_on_images(s, v) : train_on_bank(s, v);
 	if (st == INVAR_E_CANCELLED)
@@ -230,7 +247,7 @@ const inv_command inv_cmd_train = {
 		"interrupted. With --images there is no bank: clean features are encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
-        "not "
+		"not "
 		"be given again.",
 	.examples = examples,
 	.arguments = arguments,

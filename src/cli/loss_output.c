@@ -6,24 +6,51 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/outputs.h"
 
-invar_status inv_loss_write(inv_session *s, const char *folder, const invar_loss_result *r)
+static char *gradient_path(const char *folder, const invar_named_array *g)
 {
-	invar_status st = inv_folder_make(s, folder);
+	char *path;
 
-	for (size_t i = 0; i < r->grad_count && st == INVAR_OK; i++) {
-		const invar_named_array *g = &r->grads[i];
-		char *name, *path = NULL;
+	return asprintf(&path, "%s/%s.npy", folder, g->name) < 0 ? NULL : path;
+}
 
-		if (asprintf(&name, "%s.npy", g->name) < 0)
-			return inv_no_memory(s);
-		path = inv_path(folder, name);
-		free(name);
-		st = path ? invar_array_write(s->ctx, path, g->data, g->rank, g->shape,
-		                              INVAR_FLOAT32)
-		          : inv_no_memory(s);
-		free(path);
-	}
+static invar_status check_gradient(inv_session *s, const inv_grad_folder *to,
+                                   const invar_named_array *g)
+{
+	char *path = gradient_path(to->path, g);
+	invar_status st = path ? inv_check_output(s, &(inv_output){.option = "--grad",
+	                                                           .path = path,
+	                                                           .kind = INV_OUTPUT_NPY,
+	                                                           .force = to->force})
+	                       : inv_no_memory(s);
+
+	free(path);
+	return st;
+}
+
+static invar_status write_gradient(inv_session *s, const char *folder,
+                                   const invar_named_array *g)
+{
+	char *path = gradient_path(folder, g);
+	invar_status st =
+		path ? invar_array_write(s->ctx, path, g->data, g->rank, g->shape, INVAR_FLOAT32)
+			 : inv_no_memory(s);
+
+	free(path);
+	return st;
+}
+
+/* All names are looked at before the first file is written. */
+invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to,
+                            const invar_loss_result *r)
+{
+	invar_status st = inv_folder_make(s, to->path);
+
+	for (size_t i = 0; i < r->grad_count && st == INVAR_OK; i++)
+		st = check_gradient(s, to, &r->grads[i]);
+	for (size_t i = 0; i < r->grad_count && st == INVAR_OK; i++)
+		st = write_gradient(s, to->path, &r->grads[i]);
 	return st;
 }
 

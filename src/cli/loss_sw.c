@@ -32,7 +32,7 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 }
 
 static invar_status compute_sw(inv_session *s, const sw_inputs *in,
-                               const invar_loss_opts *options, const char *folder)
+                               const invar_loss_opts *options, const inv_grad_folder *to)
 {
 	const uint64_t *shape = invar_array_shape(in->a.array);
 	invar_named_array grad = {.name = "a", .rank = 2, .shape = {shape[0], shape[1]}};
@@ -46,13 +46,13 @@ static invar_status compute_sw(inv_session *s, const sw_inputs *in,
 	o.seed = options->seed;
 	o.projections = in->directions.array ? invar_array_shape(in->directions.array)[0]
 	                                     : options->projections;
-	if (folder && !(grad.data = calloc(invar_array_size(in->a.array), sizeof(float))))
+	if (to->path && !(grad.data = calloc(invar_array_size(in->a.array), sizeof(float))))
 		return inv_no_memory(s);
 	st = invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
 	                              (uint32_t)shape[1], in->directions.data, &o,
 	                              &result.value, grad.data);
-	if (st == INVAR_OK && folder)
-		st = inv_loss_write(s, folder, &result);
+	if (st == INVAR_OK && to->path)
+		st = inv_loss_write(s, to, &result);
 	if (st == INVAR_OK)
 		st = inv_loss_print(s, &result);
 	free(grad.data);
@@ -60,7 +60,7 @@ static invar_status compute_sw(inv_session *s, const sw_inputs *in,
 }
 
 invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
-                         const invar_loss_opts *o, const char *grad)
+                         const invar_loss_opts *o, const inv_grad_folder *grad)
 {
 	sw_inputs in = {0};
 	invar_status st = inv_need(s, files->a, "the first set is missing: --a A.npy");

@@ -16,6 +16,8 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
+#include "cli/stack.h"
 #include "cli/term.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
@@ -117,6 +119,7 @@ static invar_status find_and_run(inv_session *s, char **word, size_t words)
 		return inv_no_memory(s);
 	st = run_command(s, word + 1, words - 1, values);
 	invar_context_free(s->ctx);
+	inv_reads_clear(s);
 	free(s->argument);
 	free(s->given);
 	inv_values_clear(s->command, values);
@@ -157,6 +160,8 @@ int main(int argc, char **argv)
 	inv_session s = {.term = &term};
 	invar_status st = INVAR_OK;
 
+	if (!inv_stack_suffices(argv))
+		return EXIT_FAILED;
 	occupy_streams();
 	inv_signals_catch();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "cli/files.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const double gigabyte = 1e9;
@@ -24,6 +26,17 @@ static invar_status check_hash(inv_session *s, const char *hex)
 	return inv_fault(s, INVAR_E_USE,
 	                 "--sha256 %s: must be %d hexadecimal digits, and has %zu", hex,
 	                 INV_SHA256_DIGITS, digits);
+}
+
+/* What stands there already is looked at later; an address may be a file of ours. */
+static invar_status check_output(inv_session *s, const inv_fetch *f)
+{
+	char *local = inv_fetch_local(f->url);
+
+	inv_reads(s, local, "the file");
+	free(local);
+	return inv_check_output(
+		s, &(inv_output){.option = "-o", .path = f->path, .kind = INV_OUTPUT_NEW});
 }
 
 /* A name stands for the file it is published as; anything else is the file itself. */
@@ -44,7 +57,7 @@ static invar_status choose_file(inv_session *s, const models_values *v, inv_fetc
 		f->most = m->bytes;
 		f->advice = "those of the list have no more, so look at the address";
 	}
-	return inv_check_writable(s, f->path);
+	return check_output(s, f);
 }
 
 /* Nothing is replaced: a file that is there is the one that was meant, or in the way. */

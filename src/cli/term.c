@@ -56,6 +56,7 @@ void inv_signals_catch(void)
 	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and says so */
 }
 
 bool inv_interrupted(void)

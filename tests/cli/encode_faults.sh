@@ -82,7 +82,7 @@ if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	# Images are cut while they are read; a stop makes sure that they are not read yet.
 	"$make" npy x.npy 4000 3 32 32
 	"$invar" features x.npy -o cut.npy --weights w.safetensors -q --threads 1 2>message &
-	until [ -e cut.npy.part ]; do sleep 0.02; done
+	until [ -e cut.npy.invar.part ]; do sleep 0.02; done
 	kill -STOP $!
 	truncate -s 4096 x.npy
 	kill -CONT $!

@@ -86,7 +86,7 @@ $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 $ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
 > invar: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
-! invar models: run/adapter.safetensors would replace the file itself; name another one
+! invar models: run/adapter.safetensors would replace the weights that this command reads; name another file
 ? 2
 
 Wrong use: exit 2, and the right word.
