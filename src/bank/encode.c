@@ -18,6 +18,7 @@
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/words.h"
 #include "formats/npy.h"
 #include "images/ahead.h"
 
@@ -155,8 +156,9 @@ static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 	if (!missing)
 		return INVAR_OK;
 	inv_log(k->of.ctx, INVAR_LOG_WARNING,
-	        "%s: %" PRIu64 " images of %s have no label, so none are written",
-	        k->of.dataset->text, missing, p->split->name);
+	        "%s: %" PRIu64 " %s of %s %s no label, so no labels are written",
+	        k->of.dataset->text, missing, inv_plural(missing, "image", "images"),
+	        p->split->name, inv_plural(missing, "has", "have"));
 	inv_free(*out);
 	*out = NULL;
 	return INVAR_OK;
@@ -209,9 +211,11 @@ static invar_status check_part(const encoding *k, const part *p)
 
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its split %s has %" PRIu64 " rows but %" PRIu64
-		                " images were chosen; choose the same ones, or make another bank",
-		                k->path, p->split->name, rows, p->images.count);
+		                "%s: its split %s has %" PRIu64 " %s but %" PRIu64
+		                " %s chosen; choose the same ones, or make another bank",
+		                k->path, p->split->name, rows, inv_plural(rows, "row", "rows"),
+		                p->images.count,
+		                inv_plural(p->images.count, "image was", "images were"));
 	if (p->there.clean && p->there.width != k->of.width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has rows of %" PRIu64
@@ -451,8 +455,8 @@ static invar_status fill(encoding *k, part *p)
 	double began = inv_wall_seconds(), seconds;
 	invar_status st = open_map(k, p, from, &pass.map);
 
-	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " copies", p->split->name,
-	         p->copies);
+	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " %s", p->split->name, p->copies,
+	         inv_plural(p->copies, "copy", "copies"));
 	if (st == INVAR_OK)
 		st = check_images(k, p, pass.map);
 	if (st == INVAR_OK)
@@ -463,9 +467,10 @@ static invar_status fill(encoding *k, part *p)
 	inv_done_close(pass.map, st == INVAR_OK);
 	if (st == INVAR_OK)
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: %" PRIu64 " images, %" PRIu64 " copies; %" PRIu64
-		        " encoded, %.0f a second",
-		        p->split->name, p->images.count, p->copies, pass.encoded,
+		        "%s: %" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
+		        p->split->name, p->images.count,
+		        inv_plural(p->images.count, "image", "images"), p->copies,
+		        inv_plural(p->copies, "copy", "copies"), pass.encoded,
 		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
 	return st;
 }
@@ -530,8 +535,8 @@ static invar_status encode_part(encoding *k, part *p)
 		st = add_names(k, p);
 	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: is there already, with %" PRIu64 " copies; nothing to do",
-		        p->split->name, p->there.copies);
+		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
+		        p->there.copies, inv_plural(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
 		st = fill(k, p);
 	}

@@ -15,6 +15,7 @@
 #include "bank/done.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/words.h"
 #include "formats/npy.h"
 #include "images/spec.h"
 
@@ -113,8 +114,9 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	if (st == INVAR_OK && inv_exists(path)) {
 		st = inv_npy_open(path, &clean);
 		if (st == INVAR_OK && clean->h.rank != 2)
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, 2 were expected", path,
-			              clean->h.rank);
+			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
+			              clean->h.rank,
+			              inv_plural(clean->h.rank, "dimension", "dimensions"));
 	}
 	if (st == INVAR_OK && clean) {
 		out->clean = true;

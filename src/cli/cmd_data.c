@@ -339,7 +339,7 @@ static invar_status hang(inv_session *s, const data_values *v, const contents *c
 	invar_status st =
 		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
 
-	if (st != INVAR_OK && v->dataset.skip_broken && st != INVAR_E_NOMEM)
+	if (st == INVAR_E_FORMAT && v->dataset.skip_broken)
 		return INVAR_OK;
 	if (st != INVAR_OK)
 		return st;

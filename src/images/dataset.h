@@ -111,7 +111,7 @@ bool inv_is_listed(const char *list, const char *word); /* in "a,b,c" */
 invar_status inv_dataset_check_split_names(const invar_dataset *d);
 invar_status inv_dataset_hold_out(invar_dataset *d);
 invar_status inv_dataset_choose_classes(invar_dataset *d);
-void inv_dataset_limit(invar_dataset *d);
+invar_status inv_dataset_limit(invar_dataset *d);
 
 /* ---- For those who read ----------------------------------------------------------------
  */
@@ -120,6 +120,7 @@ const inv_images *inv_dataset_split(const invar_dataset *d, const char *name); /
 invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
                                     const inv_images **out);
 uint64_t inv_images_index(const inv_images *s, uint64_t row);
+int32_t inv_images_kind_label(const inv_images *s, uint64_t row); /* without --classes */
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row);
 /* Its file, "cats/1.png"; views. NULL where images are no files of their own. */
 const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row);
@@ -128,7 +129,10 @@ invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64
                              inv_image *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
-/* An image that --skip-broken may pass over: the file's fault, not memory's or ours. */
+/*
+ * An image that --skip-broken may pass over: its file is at fault, and not memory, a limit
+ * on open files, permissions or the disk.
+ */
 bool inv_is_broken(invar_status st);
 /* The end of a walk at such an image, with what can be done about it. */
 invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why);
