@@ -138,6 +138,8 @@ static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
 	out->bytes += arrays * (HEADER_BYTES + rows * row);
 	if (!there.clean && s->labels)
 		out->bytes += HEADER_BYTES + rows * sizeof(int64_t);
+	if (!there.clean)
+		out->bytes += HEADER_BYTES + rows * INV_FINGERPRINT;
 	if (!there.clean && of->dataset->kind->file)
 		out->bytes += inv_row_names_bytes(of->dataset, s);
 	if (of->columns)

@@ -467,6 +467,25 @@ invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64
 	return st == INVAR_OK ? d->kind->read(d, s, source_of(s, row), out) : st;
 }
 
+invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
+                                     uint64_t row, inv_image *out, inv_fingerprint *print)
+{
+	invar_status st = check_row(d, s, row);
+
+	if (st != INVAR_OK)
+		return st;
+	if (d->kind->fingerprint)
+		return d->kind->fingerprint(d, s, source_of(s, row), out, print);
+	st = d->kind->read(d, s, source_of(s, row), out);
+	return st == INVAR_OK ? inv_fingerprint_pixels(out, print) : st;
+}
+
+invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
+                                    uint64_t row, inv_image *scratch, inv_fingerprint *out)
+{
+	return inv_images_read_printed(d, s, row, d->kind->fingerprint ? NULL : scratch, out);
+}
+
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height)
 {

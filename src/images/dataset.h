@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "images/fingerprint.h"
 #include "images/image.h"
 #include "images/names.h"
 
@@ -60,6 +61,12 @@ typedef struct inv_dataset_kind {
 	invar_status (*open)(invar_dataset *d);
 	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                     inv_image *out);
+	/*
+	 * The image as read gives it and its fingerprint; `image` NULL: the fingerprint alone,
+	 * as cheaply as the kind can tell. NULL: fingerprints are those of pixels.
+	 */
+	invar_status (*fingerprint)(const invar_dataset *d, const inv_images *s,
+	                            uint64_t source, inv_image *image, inv_fingerprint *out);
 	/* The size that read would give, as cheaply as the kind can tell. */
 	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                        uint32_t *width, uint32_t *height);
@@ -127,6 +134,12 @@ const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_
 /* Many threads may read at once. The sentence of a failure names the image. */
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out);
+/* The same, with the fingerprint of what was read. */
+invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
+                                     uint64_t row, inv_image *out, inv_fingerprint *print);
+/* The fingerprint alone; scratch holds pixels where nothing cheaper tells it. */
+invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
+                                    uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
 /*

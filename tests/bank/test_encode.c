@@ -116,6 +116,7 @@ static void assert_same_bank(const char *a, const char *b, unsigned copies)
 {
 	assert_same_file(a, b, "bank.json");
 	assert_same_file(a, b, "train/clean.npy");
+	assert_same_file(a, b, "train/fingerprints.npy");
 	assert_same_file(a, b, "train/labels.npy");
 	for (unsigned i = 0; i < copies; i++) {
 		char name[40];
@@ -313,7 +314,7 @@ static void other_images_are_refused(void **state)
 	make_grey(images, labels, 1);
 	snprintf(text, sizeof text, "npy:%s,%s", images, labels);
 	assert_int_equal(encode(two, text, NULL, &o, "at-once"), INVAR_E_MISMATCH);
-	test_assert_error("row 0 is another");
+	test_assert_error("image 0 of train has changed");
 	assert_false(test_exists(test_path("at-once/train/aug/005.npy")));
 	assert_false(test_has_part(test_path("at-once/train/aug")));
 }

@@ -193,7 +193,7 @@ static void an_older_bank_gets_names(void **state)
 	unlink(test_path("old0/train/names.txt"));
 	write_picture(test_path("older/cats/2.png"), 200);
 	assert_int_equal(encode(text, NULL, "1", test_path("old0")), INVAR_E_MISMATCH);
-	test_assert_error("its row 1 (cats/2.png) is another than that of the images now");
+	test_assert_error("its row 1 (cats/2.png) differs from that of the image now");
 	assert_false(test_exists(test_path("old0/train/names.txt")));
 }
 

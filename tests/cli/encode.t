@@ -11,6 +11,7 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies train=2 -q; find ba
 > bank/train/aug/001.npy
 > bank/train/aug/001.params.npy
 > bank/train/clean.npy
+> bank/train/fingerprints.npy
 $ cat bank/bank.json
 > {
 >  "format": "invar-bank",
@@ -116,6 +117,9 @@ $ mv pets elsewhere; invar encode folder:elsewhere -o pets-bank --size 4 --augme
 > train: already exists, with 1 copy; nothing to do
 $ mv elsewhere/odd/0001.png elsewhere/odd/0002.png; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 2 -q
 ! invar: pets-bank/train/names.txt: row 3 is of odd/0001.png but the image there now is odd/0002.png; only the same images can be added to
+? 1
+$ mv elsewhere/odd/0002.png elsewhere/odd/0001.png; cp elsewhere/odd/0003.png elsewhere/odd/0001.png; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 2 -q
+! invar: pets-bank/train/fingerprints.npy: image 3 (odd/0001.png) of train has changed since its row was encoded; restore the old image, or encode into another bank
 ? 1
 
 What is refused.

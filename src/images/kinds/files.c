@@ -304,6 +304,16 @@ invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t
 	return st;
 }
 
+invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
+                                  uint64_t source, inv_image *image, inv_fingerprint *out)
+{
+	char *path = path_of(s, source);
+	invar_status st = path ? inv_fingerprint_file(path, image, out) : no_memory(d->place);
+
+	inv_free(path);
+	return st;
+}
+
 invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint64_t source,
                               uint32_t *width, uint32_t *height)
 {

@@ -188,6 +188,7 @@ const inv_dataset_kind inv_folder = {
 	.name = "folder",
 	.open = open_folder,
 	.read = inv_file_read,
+	.fingerprint = inv_file_fingerprint,
 	.measure = inv_file_measure,
 	.file = inv_file_name,
 	.close = close_folder,
