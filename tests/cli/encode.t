@@ -80,12 +80,12 @@ $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype flo
 $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
-$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9]*/, at N/; s/[0-9.]* [MG]B that/N MB that/; s/about [0-9]* seconds/about N seconds/'
+$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9.]*/, at N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
 > 12 images, 60 features of 12 numbers in float32
-> time  about N seconds, at N a second as measured now
-> disk  0.00 MB, of N MB that are free
+> time  T, at N features per second as measured now
+> disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy -o bank --augment rotation --copies 4 --plan | head -1; ls
-> 12 images, 60 features of 12 numbers in float32; 48 of them are there, 12 are to be made
+> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made
 > bank
 > other
 > run
@@ -100,6 +100,8 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 2 --plan --json | s
 >   "dtype": "float32",
 >   "rate": 0.0,
 >   "seconds": 0.0,
+>   "seconds_low": 0.0,
+>   "seconds_high": 0.0,
 >   "bytes": 0,
 >   "free_bytes": N
 > }
