@@ -13,6 +13,7 @@
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/words.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -412,9 +413,9 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	invar_status st;
 
 	snprintf(subtitle, sizeof subtitle,
-	         p->has_labels ? "%s: %" PRIu64 " images of %zu classes%s"
-	                       : "%s: %" PRIu64 " images",
-	         p->name, p->count, c->classes,
+	         p->has_labels ? "%s: %" PRIu64 " %s of %zu %s%s" : "%s: %" PRIu64 " %s",
+	         p->name, p->count, inv_plural(p->count, "image", "images"), c->classes,
+	         inv_plural(c->classes, "class", "classes"),
 	         classes < c->classes ? ", the first shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)

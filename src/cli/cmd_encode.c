@@ -198,7 +198,7 @@ static json_t *splits_json(const invar_bank *b)
 static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = NULL;
+	const char *with = NULL, *numbers = inv_plural(width, "number", "numbers");
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -206,18 +206,17 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 			with = invar_bank_split(b, i);
 	if (!with)
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, without copies; next: invar apply "
+		             "%s holds features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
-		             path, width, path, invar_bank_split(b, 0));
+		             path, width, numbers, path, invar_bank_split(b, 0));
 	else if (strcmp(with, "train") == 0)
-		inv_term_say(s->term,
-		             "%s holds features of %u numbers; next: invar train %s -o RUN", path,
-		             width, path);
+		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
+		             path, width, numbers, path);
 	else
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, copies only of %s; next: invar "
+		             "%s holds features of %u %s, copies only of %s; next: invar "
 		             "train %s --split %s -o RUN",
-		             path, width, with, path, with);
+		             path, width, numbers, with, path, with);
 }
 
 static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)

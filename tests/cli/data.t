@@ -66,6 +66,9 @@ $ cp -r pets flat; mv flat/*/* flat; rmdir flat/cat flat/dog; invar data folder:
 
 A contact sheet beside the table.
 
+$ invar data folder:pets -q --classes list --limit 1 --sheet one.svg > /dev/null; grep -o 'train: 1 image of 1 class<' one.svg; rm one.svg
+> train: 1 image of 1 class<
+
 $ invar data folder:pets -q --sheet sheet.svg | head -n 2; grep -c '<image' sheet.svg; grep -o '>cat<' sheet.svg | wc -l
 > split  images  labels  width × height
 > train       5     yes   14–23 × 14–23
