@@ -806,11 +806,15 @@ typedef struct invar_forecast {
 	uint64_t width;      /* of a row */
 	uint64_t bytes;      /* of the files to be written */
 	uint64_t free_bytes; /* on the disk */
-	double rate;         /* rows a second, measured; 0: nothing is to be made */
-	double seconds;
+	double rate;         /* rows per second, measured; 0: nothing is to be made */
+	double seconds;      /* at this rate, with the disk */
+	double seconds_low, seconds_high; /* it should take between these */
 } invar_forecast;
 
-/* Measures for about a second; writes nothing. */
+/*
+ * Measures every split for a moment, some seconds in all. A file without a name is written
+ * on the bank's disk meanwhile; nothing stays there.
+ */
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
                                              const invar_encode_opts *o, const char *bank,
                                              invar_forecast *out);

@@ -14,6 +14,7 @@
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/words.h"
 
 /* ---- Asking -------------------------------------------------------------------- */
 
@@ -146,13 +147,13 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
-		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu32 " copies, there is no copy %" PRId32, b->path,
-		                split, s->copies, copy);
+		return inv_fail(INVAR_E_USE, "%s: %s has %" PRIu32 " %s, there is no copy %" PRId32,
+		                b->path, split, s->copies, inv_plural(s->copies, "copy", "copies"),
+		                copy);
 	if (first > s->rows || rows > s->rows - first)
 		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu64 " rows, not %" PRIu64 " from %" PRIu64,
-		                b->path, split, s->rows, rows, first);
+		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,
+		                split, s->rows, inv_plural(s->rows, "row", "rows"), rows, first);
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
 		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
 	return st;

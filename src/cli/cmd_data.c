@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/words.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -343,7 +344,7 @@ static invar_status hang(inv_session *s, const data_values *v, const contents *c
 	invar_status st =
 		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
 
-	if (st != INVAR_OK && v->dataset.skip_broken && st != INVAR_E_NOMEM)
+	if (st == INVAR_E_FORMAT && v->dataset.skip_broken)
 		return INVAR_OK;
 	if (st != INVAR_OK)
 		return st;
@@ -416,9 +417,9 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	invar_status st;
 
 	snprintf(subtitle, sizeof subtitle,
-	         p->has_labels ? "%s: %" PRIu64 " images of %zu classes%s"
-	                       : "%s: %" PRIu64 " images",
-	         p->name, p->count, c->classes,
+	         p->has_labels ? "%s: %" PRIu64 " %s of %zu %s%s" : "%s: %" PRIu64 " %s",
+	         p->name, p->count, inv_plural(p->count, "image", "images"), c->classes,
+	         inv_plural(c->classes, "class", "classes"),
 	         classes < c->classes ? ", the first shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)

@@ -35,7 +35,9 @@ static const invar_field own_table[] = {
      "other images, as in 'invar encode'; a plain folder holds idx files as MNIST's, or "
      "images"},
 	{"limit", INVAR_FIELD_COUNT, offsetof(inv_demo_values, limit), 50, 1e9, 0, NULL, "N",
-     "Images", "images to learn from; a fifth as many are measured on"},
+     "Images",
+     "images to learn from, as many of each class where classes are folders; a fifth "
+     "as many are measured on"},
 	{"weights", INVAR_FIELD_TEXT, offsetof(inv_demo_values, weights), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
      "another encoder than the one that comes with invar"},
