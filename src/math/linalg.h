@@ -2,10 +2,9 @@
  * linalg.h - small dense algebra in double: products, SVD, Cholesky.
  *
  * The work that fits and measurements do once per run, on matrices of d by d.
- * CBLAS and LAPACKE compute, OpenBLAS being what Debian puts under both; each
- * call runs on one thread, and what is worth several threads is cut into tiles
- * by its shape alone, so no result depends on the threads. All matrices are
- * row-major.
+ * OpenBLAS computes, with the LAPACK that it carries (openblas.h); each call runs on one
+ * thread, and what is worth several threads is cut into tiles by its shape alone, so no
+ * result depends on the threads. All matrices are row-major.
  */
 #ifndef INV_LINALG_H
 #define INV_LINALG_H
@@ -24,7 +23,10 @@ typedef struct inv_dgemm_spec {
 	bool lower;       /* C is symmetric: at least its lower triangle is computed */
 } inv_dgemm_spec;
 
-/* On the calling thread alone; safe from any number of threads at once. */
+/*
+ * On the calling thread alone; safe from as many threads at once as the context has.
+ * inv_openblas_need_for(ctx) comes first, as products report no failures.
+ */
 void inv_dgemm(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
                const double *b, double *c);
 /* On the context's threads, in tiles of rows of C; same bits on any number of them. */

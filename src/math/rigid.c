@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/linalg.h"
+#include "math/openblas.h"
 
 enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
 
@@ -49,10 +50,13 @@ static double *waiting_b(const inv_pairs *p)
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out)
 {
-	inv_pairs *p = inv_calloc(1, sizeof *p);
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_pairs *p;
 
 	*out = NULL;
-	if (!p)
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu features", d);
 	p->ctx = ctx;
 	p->d = d;
@@ -295,7 +299,10 @@ invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, con
                           uint64_t rows, float *out)
 {
 	map_job j = {.ctx = ctx, .m = m, .z = z, .out = out, .rows = rows};
+	invar_status st = inv_openblas_need_for(ctx);
 
+	if (st != INVAR_OK)
+		return st;
 	j.scratch = inv_alloc((size_t)ctx->threads * 2 * MAP_ROWS * m->d * sizeof(double));
 	if (!j.scratch)
 		return inv_fail(INVAR_E_NOMEM, "no memory to map rows of %zu features", m->d);
