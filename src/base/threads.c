@@ -12,8 +12,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "base/memory.h"
-
 /* ---- How many threads there are ----------------------------------------------------- */
 
 static _Thread_local unsigned asked = 1, available = 1;
@@ -28,12 +26,10 @@ static void *wait_for_the_others(void *gate)
 /* Of `wanted` threads, the calling one included, how many there can be at once. */
 static unsigned try_threads(unsigned wanted)
 {
-	pthread_t *thread = inv_calloc(wanted, sizeof *thread);
+	pthread_t thread[INV_MAX_THREADS];
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 	unsigned started = 0;
 
-	if (!thread)
-		return 1;
 	pthread_mutex_lock(&gate);
 	while (started + 1 < wanted &&
 	       pthread_create(&thread[started], NULL, wait_for_the_others, &gate) == 0)
@@ -41,7 +37,6 @@ static unsigned try_threads(unsigned wanted)
 	pthread_mutex_unlock(&gate);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(thread[i], NULL);
-	inv_free(thread);
 	return started + 1;
 }
 

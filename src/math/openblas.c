@@ -15,8 +15,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
-#include <sys/mman.h>
 
+#include "base/memory.h"
 #include "math/onednn_api.h"
 
 #define LIBRARY "libopenblas.so.0"
@@ -33,17 +33,6 @@ static bool loaded;
 static unsigned reserved; /* buffers */
 
 /* ---- Loading --------------------------------------------------------------------- */
-
-static bool can_map(size_t bytes)
-{
-	void *at =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (at == MAP_FAILED)
-		return false;
-	munmap(at, bytes);
-	return true;
-}
 
 static void *load_on_one_core(void)
 {
@@ -115,7 +104,7 @@ static invar_status make_ready(unsigned threads)
 	size_t bytes = (threads - reserved) * buffer_bytes + (loaded ? 0 : library_bytes);
 	invar_status st;
 
-	if (!can_map(bytes))
+	if (!inv_can_map(bytes))
 		return inv_fail(INVAR_E_NOMEM,
 		                "not enough memory: OpenBLAS needs %zu MB of address space for %u "
 		                "threads; use fewer, or raise the limit",
