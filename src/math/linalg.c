@@ -147,6 +147,107 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 	                info > 0 ? "did not converge" : "met a NaN");
 }
 
+/* ---- Thin sides ------------------------------------------------------------------- */
+
+/*
+ * A row-major A [n, d] is LAPACK's A^T = Q T, T [n, n] upper triangular. Hence
+ *
+ *     A^T B = Q_a (T_a T_b^T) Q_b^T = Q_a (U S V^T) Q_b^T
+ *     R     = Q_a [U V^T, 0; 0, I] Q_b^T
+ */
+typedef struct thin {
+	const invar_context *ctx;
+	int n, d, work_size;
+	double *a, *b;                             /* become Q and T */
+	double *tau_a, *tau_b;                     /* [n]: factors of the reflectors */
+	double *t_a, *t_b, *core, *u, *vt, *sigma; /* [n, n], sigma [n] */
+	double *work;                              /* [work_size] */
+} thin;
+
+enum { WORK_COLUMNS = 64 }; /* of LAPACK's blocks */
+
+static void plan_thin(thin *t, inv_arena *arena)
+{
+	size_t n = (size_t)t->n, square = n * n;
+
+	t->work_size = t->d * WORK_COLUMNS + 65 * 64; /* and dormqr's own triangle */
+	t->tau_a = inv_arena_take(arena, n, sizeof(double));
+	t->tau_b = inv_arena_take(arena, n, sizeof(double));
+	t->t_a = inv_arena_take(arena, square, sizeof(double));
+	t->t_b = inv_arena_take(arena, square, sizeof(double));
+	t->core = inv_arena_take(arena, square, sizeof(double));
+	t->u = inv_arena_take(arena, square, sizeof(double));
+	t->vt = inv_arena_take(arena, square, sizeof(double));
+	t->sigma = inv_arena_take(arena, n, sizeof(double));
+	t->work = inv_arena_take(arena, (size_t)t->work_size, sizeof(double));
+}
+
+/* Leaves Q in a; T, rows first and with zeros below its diagonal, in `triangle`. */
+static void factor(const thin *t, double *a, double *tau, double *triangle)
+{
+	size_t n = (size_t)t->n, d = (size_t)t->d;
+	int info;
+
+	inv_openblas_get()->dgeqrf(&t->d, &t->n, a, &t->d, tau, t->work, &t->work_size, &info);
+	for (size_t i = 0; i < n; i++)
+		for (size_t l = 0; l < n; l++)
+			triangle[i * n + l] = i <= l ? a[l * d + i] : 0;
+}
+
+/* x becomes op(Q) x or x op(Q), columns first. */
+static void reflect(const thin *t, const char *side, const char *transpose, const double *q,
+                    const double *tau, double *x)
+{
+	int info;
+
+	inv_openblas_get()->dormqr(side, transpose, &t->d, &t->d, &t->n, q, &t->d, tau, x,
+	                           &t->d, t->work, &t->work_size, &info, 1, 1);
+}
+
+static invar_status solve_thin(thin *t, double *R)
+{
+	size_t n = (size_t)t->n, d = (size_t)t->d;
+	inv_dgemm_spec core = {n, n, n, .transpose_b = true},
+				   rotation = {n, n, n, .add = false};
+	invar_status st;
+
+	factor(t, t->a, t->tau_a, t->t_a);
+	factor(t, t->b, t->tau_b, t->t_b);
+	inv_dgemm_tiled(t->ctx, &core, t->t_a, t->t_b, t->core);
+	if ((st = inv_svd(n, n, t->core, t->u, t->sigma, t->vt)) != INVAR_OK)
+		return st;
+	inv_dgemm_tiled(t->ctx, &rotation, t->u, t->vt, t->core);
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			R[i * d + j] = i < n && j < n ? t->core[i * n + j] : i == j;
+	/* R rows first is R^T = Q_b [V U^T, 0; 0, I] Q_a^T columns first. */
+	reflect(t, "L", "N", t->b, t->tau_b, R);
+	reflect(t, "R", "T", t->a, t->tau_a, R);
+	return INVAR_OK;
+}
+
+invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
+                                 double *b, double *R)
+{
+	thin t = {.ctx = ctx, .n = (int)n, .d = (int)d, .a = a, .b = b};
+	inv_arena arena = {0};
+	invar_status st = check_size(n, d);
+
+	if (st == INVAR_OK)
+		st = inv_openblas_need(ctx->threads);
+	if (st != INVAR_OK)
+		return st;
+	plan_thin(&t, &arena);
+	if ((st = inv_arena_commit(&arena)) != INVAR_OK)
+		return st;
+	plan_thin(&t, &arena);
+	st = solve_thin(&t, R);
+	inv_arena_free(&arena);
+	return st;
+}
+
+/* ---- Solving ----------------------------------------------------------------------- */
+
 typedef struct solve_job {
 	size_t n, r;
 	const double *factor;

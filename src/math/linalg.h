@@ -43,6 +43,15 @@ void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, do
 invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt);
 
 /*
+ * The orthogonal R [d, d] that is nearest to A^T B, for A and B [n, d] with n <= d: the
+ * least |A R - B|. A and B are overwritten. It takes two QR and an SVD of n by n, where
+ * U V^T of A^T B itself would take one of d by d. Both are the same map for whatever
+ * lies in the span of A's rows; off it, any orthogonal map is as good.
+ */
+invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
+                                 double *b, double *R);
+
+/*
  * Solves G X = C for a symmetric positive definite G [n, n], of which the lower
  * triangle is read; C [n, r] becomes X, G its factor. INVAR_E_NUMERIC where G is
  * not positive definite to the last digits of a double.

@@ -71,6 +71,7 @@ static invar_status load(void)
 	if (!find(library, "cblas_sgemm", &t.sgemm) ||
 	    !find(library, "cblas_dgemm", &t.dgemm) ||
 	    !find(library, "cblas_dtrsm", &t.dtrsm) || !find(library, "dgesdd_", &t.dgesdd) ||
+	    !find(library, "dgeqrf_", &t.dgeqrf) || !find(library, "dormqr_", &t.dormqr) ||
 	    !find(library, "dpotrf_", &t.dpotrf) || !find(library, "sgeqrf_", &t.sgeqrf) ||
 	    !find(library, "sorgqr_", &t.sorgqr) ||
 	    !find(library, "openblas_get_config", &t.config) ||

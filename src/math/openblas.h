@@ -23,6 +23,13 @@ typedef void inv_dgesdd_fn(const char *job, const int *m, const int *n, double *
                            const int *lda, double *s, double *u, const int *ldu, double *vt,
                            const int *ldvt, double *work, const int *lwork, int *iwork,
                            int *info, size_t job_length);
+typedef void inv_dgeqrf_fn(const int *m, const int *n, double *a, const int *lda,
+                           double *tau, double *work, const int *lwork, int *info);
+typedef void inv_dormqr_fn(const char *side, const char *transpose, const int *m,
+                           const int *n, const int *k, const double *a, const int *lda,
+                           const double *tau, double *c, const int *ldc, double *work,
+                           const int *lwork, int *info, size_t side_length,
+                           size_t transpose_length);
 typedef void inv_dpotrf_fn(const char *triangle, const int *n, double *a, const int *lda,
                            int *info, size_t triangle_length);
 typedef void inv_sgeqrf_fn(const int *m, const int *n, float *a, const int *lda, float *tau,
@@ -36,6 +43,8 @@ typedef struct inv_openblas {
 	__typeof__(cblas_dgemm) *dgemm;
 	__typeof__(cblas_dtrsm) *dtrsm;
 	inv_dgesdd_fn *dgesdd;
+	inv_dgeqrf_fn *dgeqrf;
+	inv_dormqr_fn *dormqr;
 	inv_dpotrf_fn *dpotrf;
 	inv_sgeqrf_fn *sgeqrf;
 	inv_sorgqr_fn *sorgqr;
