@@ -30,7 +30,8 @@
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
- *     that OpenBLAS computes on one thread a call, as the threads are ours;
+ *     that OpenBLAS, loaded when it is first needed, computes on one thread a
+ *     call, as the threads are ours;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H

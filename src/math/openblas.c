@@ -100,17 +100,26 @@ static void map_buffers(unsigned count)
 			table.give_buffer(buffer[i]);
 }
 
+static invar_status check_memory(size_t bytes, unsigned threads)
+{
+	if (inv_can_map(bytes))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NOMEM,
+	                "not enough memory: OpenBLAS needs %zu MB more of address space for %u "
+	                "threads; use fewer, or raise the limit",
+	                bytes >> 20, threads);
+}
+
 static invar_status make_ready(unsigned threads)
 {
-	size_t bytes = (threads - reserved) * buffer_bytes + (loaded ? 0 : library_bytes);
-	invar_status st;
+	invar_status st = INVAR_OK;
 
-	if (!inv_can_map(bytes))
-		return inv_fail(INVAR_E_NOMEM,
-		                "not enough memory: OpenBLAS needs %zu MB of address space for %u "
-		                "threads; use fewer, or raise the limit",
-		                bytes >> 20, threads);
-	if (!loaded && (st = load()) != INVAR_OK)
+	/* From 0.3.29 on it maps a buffer of its own while it is loaded. */
+	if (!loaded && (st = check_memory(library_bytes + buffer_bytes, threads)) == INVAR_OK)
+		st = load();
+	if (st == INVAR_OK)
+		st = check_memory((threads - reserved) * buffer_bytes, threads);
+	if (st != INVAR_OK)
 		return st;
 	if (table.take_buffer)
 		map_buffers(threads);
