@@ -30,7 +30,8 @@
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
- *     that OpenBLAS computes on one thread a call, as the threads are ours;
+ *     that OpenBLAS, loaded when it is first needed, computes on one thread a
+ *     call, as the threads are ours;
  *   - the library installs no signal handlers: a program that wants an error, not its
  *     end, where a file may not grow (ulimit -f) ignores SIGXFSZ, and one that writes
  *     to pipes SIGPIPE; a file that gets shorter while it is read raises SIGBUS;

@@ -383,6 +383,7 @@ static invar_status train_epochs(trainer *t)
 	invar_status st =
 		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
 
+	t->step->total = total;
 	if (st == INVAR_OK && t->held_out)
 		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
 	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {

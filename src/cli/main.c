@@ -170,5 +170,6 @@ int main(int argc, char **argv)
 		printf("invar %s\n", invar_version());
 	else
 		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
+	inv_signals_done();
 	return close_output(exit_code(&s, st));
 }

@@ -13,10 +13,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define REDRAW 0.2 /* seconds between two drawings */
+
+/* Milliseconds from a signal to the end: of any command, and more to write a checkpoint. */
+enum { PATIENCE = 1500, SAVING = 8500 };
 
 /*
  * The only global state of the program: a signal handler has no argument, so
@@ -24,13 +28,48 @@
  */
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t pipe_closed;
+static volatile sig_atomic_t saving; /* a training that heard of it writes its checkpoint */
+static volatile sig_atomic_t line_drawn;
+
+static void call_back_in(int milliseconds)
+{
+	struct itimerval once = {
+		.it_value = {milliseconds / 1000, milliseconds % 1000 * (suseconds_t)1000}};
+
+	setitimer(ITIMER_REAL, &once, NULL);
+}
 
 static void note_signal(int number)
 {
-	if (number == SIGPIPE)
+	if (number == SIGPIPE) {
 		pipe_closed = 1;
-	else
-		interrupted = 1;
+		return;
+	}
+	interrupted = 1;
+	call_back_in(PATIENCE);
+}
+
+/*
+ * A call into LAPACK cannot be stopped. Whatever is on disk outlives the end of the
+ * process at any moment, so after a while that is how it ends.
+ */
+static void end_at_once(int number)
+{
+	static const char wipe[] = "\r\033[K";
+	static const char text[] =
+		"invar: interrupted in the middle of a calculation; what was saved stays, and the "
+		"same command (train: with --resume) continues from there\n";
+
+	(void)number;
+	if (saving) {
+		saving = 0;
+		call_back_in(SAVING);
+		return;
+	}
+	if (line_drawn)
+		(void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	_exit(130);
 }
 
 /* Files are mapped: there is no other news of one that gets shorter while it is read. */
@@ -50,6 +89,7 @@ void inv_signals_catch(void)
 	struct sigaction cut = {.sa_handler = end_without_file, .sa_flags = SA_RESETHAND};
 	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
 	struct sigaction always = {.sa_handler = note_signal};
+	struct sigaction late = {.sa_handler = end_at_once};
 
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
@@ -57,6 +97,12 @@ void inv_signals_catch(void)
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and says so */
+	sigaction(SIGALRM, &late, NULL);
+}
+
+void inv_signals_done(void)
+{
+	call_back_in(0);
 }
 
 bool inv_interrupted(void)
@@ -93,6 +139,7 @@ void inv_term_clear(inv_term *t)
 	if (t->drawn)
 		fputs("\r\033[K", stderr);
 	t->drawn = false;
+	line_drawn = 0;
 }
 
 static void write_line(void *user, int level, const char *line)
@@ -163,6 +210,7 @@ static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
 	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, line);
 	fflush(stderr);
 	t->drawn = true;
+	line_drawn = 1;
 	t->shown = now;
 }
 
@@ -171,6 +219,7 @@ static int heed_progress(void *user, const char *stage, uint64_t done, uint64_t 
 	inv_term *t = user;
 	double now;
 
+	saving = inv_interrupted() && strcmp(stage, "train") == 0;
 	if (!t->live)
 		return inv_interrupted();
 	now = seconds_now();
