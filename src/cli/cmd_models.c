@@ -12,6 +12,8 @@ static const inv_example examples[] = {
 	{"invar models list", "what is known by name, and how its authors prepare images"},
 	{"invar models inspect checkpoint.pth --key student",
      "what a file holds, and which encoder it is taken for"},
+	{"invar models inspect resnet50-0676ba61.pth --tensors",
+     "the same, and a line for every tensor"},
 	{"invar models verify dino_deitsmall8_pretrain.pth",
      "size, SHA-256, finite weights, and one image through the network"},
 	{"invar models convert ViT-B-16.pt clip.safetensors",
@@ -31,6 +33,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_field own_table[] = {
+	{"tensors", INVAR_FIELD_FLAG, offsetof(models_values, tensors), 0, 1, 0, NULL, NULL,
+     "Inspect", "list every tensor: name, type, shape and number of values"},
 	{"url", INVAR_FIELD_TEXT, offsetof(models_values, url), 0, 0, INVAR_FIELD_OPTIONAL,
      NULL, "URL", "Pull", "address of the file: http, https or file"},
 	{"sha256", INVAR_FIELD_TEXT, offsetof(models_values, sha256), 0, 0,
@@ -148,7 +152,8 @@ static const struct {
 	const char *needs, *takes; /* options of its own, ended by a bar each */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
-	{"inspect", 1, inv_models_inspect, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
+	{"inspect", 1, inv_models_inspect, "FILE",
+     "key|encoder|heads|eps|bn-eps|pos|stride|tensors|"},
 	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
 	{"convert", 2, convert, "FILE OUT.safetensors", "key|"},
 	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|most|"},
@@ -202,7 +207,7 @@ const inv_command inv_cmd_models = {
 	.about =
 		"A weight file is safetensors, a PyTorch checkpoint or a TorchScript archive; "
 		"nothing in it is executed. inspect shows any such file, an encoder or not; of an "
-        "adapter, or of a run, what "
+		"adapter, or of a run, what "
 		"it was made for. verify "
 		"compares with what is known, reads every weight and runs the network on an image "
 		"that is zero after normalisation. pull is the only thing here that ever uses a "

@@ -8,6 +8,7 @@ typedef struct models_values {
 	inv_common common;
 	const char *output, *url, *sha256;
 	double most; /* GB that a file may have */
+	int tensors; /* inspect: list them */
 	invar_encoder_opts encoder;
 } models_values;
 

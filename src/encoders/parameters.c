@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "formats/weights.h"
 
-enum { MOST_GROWTH = 16 };
+enum { MOST_GROWTH = 16, MOST_WRAPS = 16 };
 #define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
 
 typedef struct parameter {
@@ -65,11 +65,12 @@ static bool unwrap(inv_parameters *p, const char *wrapper)
 	return wrapped > 0;
 }
 
+/* Nobody wraps more often; a name that does would make this as slow as it is long. */
 static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;
 
-	while (found) {
+	for (int round = 0; found && round < MOST_WRAPS; round++) {
 		found = false;
 		for (size_t i = 0; wrappers[i]; i++)
 			found = unwrap(p, wrappers[i]) || found;
