@@ -7,6 +7,7 @@
 
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 typedef struct encode_values {
 	inv_common common;
@@ -68,16 +69,6 @@ static void defaults(void *values)
 
 /* ---- --plan ----------------------------------------------------------------------- */
 
-static void spell_seconds(double seconds, char *out, size_t room)
-{
-	if (seconds < 90)
-		snprintf(out, room, "%.0f seconds", seconds);
-	else if (seconds < 90 * 60)
-		snprintf(out, room, "%.0f minutes", seconds / 60);
-	else
-		snprintf(out, room, "%.1f hours", seconds / 3600);
-}
-
 static void spell_bytes(uint64_t bytes, char *out, size_t room)
 {
 	if (bytes < 10 * 1000 * 1000)
@@ -90,19 +81,20 @@ static void spell_bytes(uint64_t bytes, char *out, size_t room)
 
 static void print_forecast(const encode_values *v, const invar_forecast *f)
 {
-	char time[40], bytes[40], room[40];
+	char time[INV_SPELLED_TIME], rate[INV_SPELLED_TIME], bytes[40], room[40];
+	uint64_t all = f->features + f->there;
 
-	spell_seconds(f->seconds, time, sizeof time);
 	spell_bytes(f->bytes, bytes, sizeof bytes);
 	spell_bytes(f->free_bytes, room, sizeof room);
-	printf("%" PRIu64 " images, %" PRIu64 " features of %" PRIu64 " numbers in %s",
-	       f->images, f->features + f->there, f->width, v->encode.dtype);
+	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
+	       inv_noun(f->images, "image", "images"), all,
+	       inv_noun(all, "feature", "features"), f->width,
+	       inv_noun(f->width, "number", "numbers"), v->encode.dtype);
 	if (f->there)
-		printf("; %" PRIu64 " of them are there, %" PRIu64 " are to be made", f->there,
-		       f->features);
+		printf("; %" PRIu64 " already made, %" PRIu64 " to make", f->there, f->features);
 	if (f->features)
-		printf("\ntime  about %s, at %.*f a second as measured now", time,
-		       f->rate < 100 ? 1 : 0, f->rate);
+		printf("\ntime  %s, at %s as measured now", inv_estimate_text(f->seconds, time),
+		       inv_rate_text(f->rate, rate));
 	printf("\ndisk  %s, of %s that are free%s\n", bytes, room,
 	       f->bytes > f->free_bytes ? ": it will not fit" : "");
 }
@@ -169,7 +161,7 @@ static json_t *splits_json(const invar_bank *b)
 static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = NULL;
+	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -177,18 +169,17 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 			with = invar_bank_split(b, i);
 	if (!with)
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, without copies; next: invar apply "
+		             "%s holds features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
-		             path, width, path, invar_bank_split(b, 0));
+		             path, width, numbers, path, invar_bank_split(b, 0));
 	else if (strcmp(with, "train") == 0)
-		inv_term_say(s->term,
-		             "%s holds features of %u numbers; next: invar train %s -o RUN", path,
-		             width, path);
+		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
+		             path, width, numbers, path);
 	else
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, copies only of %s; next: invar "
+		             "%s holds features of %u %s, copies only of %s; next: invar "
 		             "train %s --split %s -o RUN",
-		             path, width, with, path, with);
+		             path, width, numbers, with, path, with);
 }
 
 static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)

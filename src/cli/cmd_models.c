@@ -7,6 +7,7 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar models list", "what is known by name, and how its authors prepare images"},
@@ -137,8 +138,8 @@ static invar_status convert(inv_session *s, const models_values *v)
 		                              invar_weights_format(w), "key", invar_weights_key(w),
 		                              "tensors", (json_int_t)invar_weights_count(w)));
 	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s holds %zu tensors of %s", to, invar_weights_count(w),
-		             from);
+		inv_term_say(s->term, "%s holds %zu %s of %s", to, invar_weights_count(w),
+		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);
 	invar_weights_close(w);
 	return st;
 }

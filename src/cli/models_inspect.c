@@ -154,10 +154,12 @@ static void print_adapter(const invar_adapter *e)
 	json_t *p = preparation(e);
 	const char *space = json_string_value(json_object_get(p, "augment_space"));
 
-	printf("adapter     from %u to %u features, %u hidden units%s%s",
+	printf("adapter     from %u to %u %s, %u hidden %s%s%s",
 	       (unsigned)invar_adapter_input(e), (unsigned)invar_adapter_output(e),
-	       (unsigned)invar_adapter_hidden(e), invar_adapter_residual(e) ? ", residual" : "",
-	       loss ? ", loss " : "");
+	       inv_noun(invar_adapter_output(e), "feature", "features"),
+	       (unsigned)invar_adapter_hidden(e),
+	       inv_noun(invar_adapter_hidden(e), "unit", "units"),
+	       invar_adapter_residual(e) ? ", residual" : "", loss ? ", loss " : "");
 	print_text(loss ? loss : "");
 	fputs("\nmade for    ", stdout);
 	print_text(encoder ? encoder : "features of an encoder that is not named");
@@ -197,7 +199,6 @@ static json_t *adapter_json(const invar_adapter *e)
 static void print_summary(const contents *c)
 {
 	const char *key = invar_weights_key(c->weights), *keys = invar_weights_keys(c->weights);
-	char values[INV_COUNTED];
 
 	printf("format      %s, %" PRIu64 " bytes\n", invar_weights_format(c->weights),
 	       c->file_bytes);
@@ -215,8 +216,9 @@ static void print_summary(const contents *c)
 		printf("encoder     %s: %s\n", c->name, c->about);
 	else
 		printf("encoder     none: %s\n", c->why);
-	printf("tensors     %zu, %s, %" PRIu64 " bytes\n", invar_weights_count(c->weights),
-	       inv_counted(values, c->cells, "value", "values"), c->bytes);
+	printf("tensors     %zu, %" PRIu64 " %s, %" PRIu64 " %s\n",
+	       invar_weights_count(c->weights), c->cells, inv_noun(c->cells, "value", "values"),
+	       c->bytes, inv_noun(c->bytes, "byte", "bytes"));
 }
 
 /* The summary comes at once, however long the list is. */

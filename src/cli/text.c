@@ -1,7 +1,7 @@
 /* text.c - see text.h. */
 #include "cli/text.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,10 +10,61 @@ enum { ESCAPE = 8 }; /* room for one character, escaped or not */
 
 static const char ellipsis[] = "…";
 
-const char *inv_counted(char out[INV_COUNTED], uint64_t count, const char *one,
-                        const char *many)
+const char *inv_estimate_text(double seconds, char out[INV_SPELLED_TIME])
 {
-	snprintf(out, INV_COUNTED, "%" PRIu64 " %s", count, count == 1 ? one : many);
+	static const struct {
+		double below, unit; /* seconds */
+		const char *one, *many;
+		int digits;
+	} units[] = {{90, 1, "second", "seconds", 0},
+	             {90 * 60, 60, "minute", "minutes", 0},
+	             {36 * 3600, 3600, "hour", "hours", 1},
+	             {INFINITY, 24 * 3600, "day", "days", 1}};
+	size_t i = 0;
+	char number[INV_SPELLED_TIME / 2];
+
+	while (seconds >= units[i].below && isfinite(units[i].below))
+		i++;
+	snprintf(number, sizeof number, "%.*f", units[i].digits, seconds / units[i].unit);
+	if (strcmp(number, "0") == 0)
+		snprintf(out, INV_SPELLED_TIME, "less than a second");
+	else
+		snprintf(out, INV_SPELLED_TIME, "about %s %s", number,
+		         strcmp(number, "1") == 0 ? units[i].one : units[i].many);
+	return out;
+}
+
+const char *inv_rate_text(double per_second, char out[INV_SPELLED_TIME])
+{
+	static const struct {
+		double least, times;
+		const char *unit;
+	} units[] = {{1e6, 1e-6, "M/s"},
+	             {1e4, 1e-3, "k/s"},
+	             {1, 1, "/s"},
+	             {1. / 60, 60, "/min"},
+	             {0, 3600, "/h"}};
+	size_t i = 0;
+	double rate;
+
+	while (per_second < units[i].least)
+		i++;
+	rate = per_second * units[i].times;
+	snprintf(out, INV_SPELLED_TIME, "%.*f%s", rate < 10 || i < 2 ? 1 : 0, rate,
+	         units[i].unit);
+	return out;
+}
+
+const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME])
+{
+	unsigned long long whole = (unsigned long long)(seconds + 0.5);
+
+	if (seconds < 59.95)
+		snprintf(out, INV_SPELLED_TIME, "%.1f s", seconds);
+	else if (whole < 3600)
+		snprintf(out, INV_SPELLED_TIME, "%llu min %llu s", whole / 60, whole % 60);
+	else
+		snprintf(out, INV_SPELLED_TIME, "%llu h %llu min", whole / 3600, whole / 60 % 60);
 	return out;
 }
 

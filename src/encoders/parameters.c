@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/weights.h"
 
 enum { MOST_GROWTH = 16, MOST_WRAPS = 16 };
@@ -325,9 +326,9 @@ invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
 		left++;
 	}
 	if (left)
-		inv_log(
-			p->ctx, INVAR_LOG_INFO,
-			"%s: %zu tensors are not part of the %s and are left alone, the first is %s",
-			inv_parameters_path(p), left, family, first);
+		inv_log(p->ctx, INVAR_LOG_INFO,
+		        "%s: %zu %s not part of the %s and left alone, the first is %.200s",
+		        inv_parameters_path(p), left, inv_noun(left, "tensor is", "tensors are"),
+		        family, first);
 	return INVAR_OK;
 }

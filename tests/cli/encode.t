@@ -79,12 +79,12 @@ $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype flo
 $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
-$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9]*/, at N/; s/[0-9.]* [MG]B that/N MB that/; s/about [0-9]* seconds/about N seconds/'
+$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/^time .*, at .* as/time  about N seconds, at N as/; s/[0-9.]* [MG]B that/N MB that/'
 > 12 images, 60 features of 12 numbers in float32
-> time  about N seconds, at N a second as measured now
+> time  about N seconds, at N as measured now
 > disk  0.00 MB, of N MB that are free
 $ invar encode npy:x.npy -o bank --augment rotation --copies 4 --plan | head -1; ls
-> 12 images, 60 features of 12 numbers in float32; 48 of them are there, 12 are to be made
+> 12 images, 60 features of 12 numbers in float32; 48 already made, 12 to make
 > bank
 > other
 > run
