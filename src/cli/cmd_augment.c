@@ -426,8 +426,9 @@ static invar_status print_json(inv_session *s, const augment_values *v,
 
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
 		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
-	return inv_print_json(s, json_pack("{s:s, s:o, s:s}", "augment", invar_augment_spec(a),
-	                                   "columns", columns, "output", v->output));
+	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", invar_augment_spec(a),
+	                                   "columns", columns, "output",
+	                                   inv_name_json(v->output)));
 }
 
 static invar_status run(inv_session *s, void *values)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "cli/text.h"
@@ -148,12 +149,12 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(all,
-		                      json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", name, "rows",
-		                                (json_int_t)invar_bank_rows(b, name), "copies",
-		                                (json_int_t)invar_bank_copies(b, name), "labels",
-		                                invar_bank_has_labels(b, name), "names",
-		                                invar_bank_has_names(b, name)));
+		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b}", "name",
+		                                     inv_name_json(name), "rows",
+		                                     (json_int_t)invar_bank_rows(b, name), "copies",
+		                                     (json_int_t)invar_bank_copies(b, name),
+		                                     "labels", invar_bank_has_labels(b, name),
+		                                     "names", invar_bank_has_names(b, name)));
 	}
 	return all;
 }
@@ -188,9 +189,10 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 	invar_status st = invar_bank_open(s->ctx, v->output, &b);
 
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
-		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
+		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",
+		                                 inv_name_json(v->output), "encoder", name, "width",
+		                                 (json_int_t)invar_bank_dim(b), "splits",
+		                                 splits_json(b)));
 	if (st == INVAR_OK) {
 		tell_next(s, v->output, b);
 		inv_term_close(s->term);

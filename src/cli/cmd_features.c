@@ -70,11 +70,11 @@ static invar_status tell_result(inv_session *s, const features_values *v, invar_
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:s, s:s}", "encoder",
+			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
 		                 invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
 		                 (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
 		                 (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		                 v->output, "dtype", v->dtype));
+		                 inv_name_json(v->output), "dtype", v->dtype));
 	if (st != INVAR_OK)
 		return st;
 	inv_term_say(s->term,

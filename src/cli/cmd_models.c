@@ -133,10 +133,11 @@ static invar_status convert(inv_session *s, const models_values *v)
 	if ((st = check_target(s, w, to)) == INVAR_OK)
 		st = invar_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s,
-		                    json_pack("{s:s, s:s, s:s, s:I}", "output", to, "format",
-		                              invar_weights_format(w), "key", invar_weights_key(w),
-		                              "tensors", (json_int_t)invar_weights_count(w)));
+		st =
+			inv_print_json(s, json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
+		                                "format", invar_weights_format(w), "key",
+		                                inv_name_json(invar_weights_key(w)), "tensors",
+		                                (json_int_t)invar_weights_count(w)));
 	if (st == INVAR_OK)
 		inv_term_say(s->term, "%s holds %zu %s of %s", to, invar_weights_count(w),
 		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);

@@ -100,8 +100,9 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 {
 	json_t *last = inv_last_json_line(log);
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
-	json_t *document = json_pack("{s:s, s:s, s:I}", "run", run, "adapter", adapter,
-	                             "epochs", last ? epoch + 1 : (json_int_t)0);
+	json_t *document =
+		json_pack("{s:o, s:o, s:I}", "run", inv_name_json(run), "adapter",
+	              inv_name_json(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
 
 	json_object_del(last, "epoch");
 	json_object_del(last, "seconds");
@@ -230,7 +231,7 @@ const inv_command inv_cmd_train = {
 		"interrupted. With --images there is no bank: clean features are encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
-        "not "
+		"not "
 		"be given again.",
 	.examples = examples,
 	.arguments = arguments,
