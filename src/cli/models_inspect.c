@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/models.h"
@@ -287,6 +288,15 @@ static invar_status show(inv_session *s, const models_values *v, contents *c)
 	return st;
 }
 
+static bool is_run(const char *path)
+{
+	char *adapter = inv_path(path, "adapter.safetensors");
+	bool found = adapter && access(adapter, F_OK) == 0;
+
+	free(adapter);
+	return found;
+}
+
 /* A run stands for the adapter in it, as elsewhere. */
 invar_status inv_models_inspect(inv_session *s, const models_values *v)
 {
@@ -295,6 +305,8 @@ invar_status inv_models_inspect(inv_session *s, const models_values *v)
 	const char *path = s->argument[1];
 	invar_status st = invar_adapter_open(s->ctx, path, &e);
 
+	if (st != INVAR_OK && is_run(path))
+		return st;
 	if (st == INVAR_OK)
 		path = invar_adapter_path(e);
 	st = invar_weights_open(s->ctx, path, v->encoder.key, &w);

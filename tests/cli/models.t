@@ -107,6 +107,11 @@ $ invar models convert run/adapter.safetensors run/adapter.safetensors
 ! invar models: run/adapter.safetensors would replace the file itself; name another one
 ? 2
 
+A run whose adapter is damaged is still a run, not a folder without weights.
+$ mkdir cut; head -c 100 run/adapter.safetensors > cut/adapter.safetensors; invar models inspect cut
+! invar: cut/adapter.safetensors: is not a safetensors file, or cut: it claims a header of 1056 bytes, at most 92 were expected
+? 1
+
 Wrong use: exit 2, and the right word.
 $ invar models
 ! invar models: ACTION is missing; the usage is: invar models ACTION [FILE [OUT]] [options]
