@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "formats/npy.h"
 
 enum { MOST_WIDTH = 1 << 24 };
@@ -107,16 +108,18 @@ static invar_status load(invar_adapter *e)
 	if (st != INVAR_OK)
 		return st;
 	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu tensors, an adapter holds %d",
-		                e->path, inv_safetensors_count(e->file), INV_MLP_BLOCKS);
+		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu %s, an adapter holds %d", e->path,
+		                inv_safetensors_count(e->file),
+		                inv_noun(inv_safetensors_count(e->file), "tensor", "tensors"),
+		                INV_MLP_BLOCKS);
 	residual = inv_safetensors_metadata(e->file, "invar.residual");
 	e->residual = residual && strcmp(residual, "1") == 0;
 	if (residual && !e->residual && strcmp(residual, "0") != 0)
 		return inv_fail(INVAR_E_FORMAT, "%s: its invar.residual is '%s' but must be 0 or 1",
 		                e->path, residual);
 	if (e->residual && e->s.d != e->s.w)
-		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu features",
-		                e->path, e->s.d, e->s.w);
+		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu %s", e->path,
+		                e->s.d, e->s.w, inv_noun(e->s.w, "feature", "features"));
 	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
 	if (!e->params)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", e->path);

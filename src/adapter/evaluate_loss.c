@@ -12,6 +12,7 @@
 #include "adapter/loss_options.h"
 #include "adapter/loss_result.h"
 #include "base/fields.h"
+#include "base/text.h"
 
 #define FIELD(member) offsetof(invar_loss_opts, member)
 #define ABOVE INVAR_FIELD_ABOVE
@@ -118,8 +119,9 @@ static invar_status check_rows(const invar_loss_input *in, const inv_loss_opts *
 		                loss->name,
 		                is_of_pairs(loss) ? "--aug A.npy or --views V.npy" : "--aug A.npy");
 	if (loss->most_samples && in->samples > loss->most_samples)
-		return inv_fail(INVAR_E_USE, "%s takes %u samples of an image, there are %" PRIu32,
-		                loss->name, loss->most_samples, in->samples);
+		return inv_fail(INVAR_E_USE, "%s takes %u %s of an image, there are %" PRIu32,
+		                loss->name, loss->most_samples,
+		                inv_noun(loss->most_samples, "sample", "samples"), in->samples);
 	if (in->groups > 1 && (!loss->several || !in->samples))
 		return inv_fail(INVAR_E_USE, "%s takes one augmentation, there are %" PRIu32,
 		                loss->name, in->groups);

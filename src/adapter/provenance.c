@@ -9,6 +9,7 @@
 
 #include "adapter/made_for.h"
 #include "base/clock.h"
+#include "base/text.h"
 
 static json_t *machine_json(const invar_context *ctx)
 {
@@ -79,9 +80,10 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	const json_t *then = r->json, *also = json_object_get(r->json, "also");
 
 	if (json_array_size(also) + 1 != plan->sources)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: was begun on %zu banks, so it cannot go on with %" PRIu32,
-		                r->path, json_array_size(also) + 1, plan->sources);
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: was begun on %zu %s, so it cannot go on with %" PRIu32,
+			r->path, json_array_size(also) + 1,
+			inv_noun(json_array_size(also) + 1, "bank", "banks"), plan->sources);
 	for (uint32_t g = 0; g < plan->sources; g++) {
 		if (g) {
 			then = json_array_get(also, g - 1);

@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/text.h"
 
 _Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
 
@@ -166,16 +167,15 @@ static void announce_length(const trainer *t)
 	uint64_t steps = inv_batches_steps(t->batches), all = steps * t->o.epochs;
 
 	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s%s, %" PRIu64
-	        " step%s an epoch",
-	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
+	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s an epoch",
+	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
+	        p->split->name, p->shape.d, p->shape.h, p->shape.w,
 	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "", steps,
-	        steps == 1 ? "" : "s");
+	        inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64
-		        " step%s in all %s few; so many images need about --epochs %" PRIu64,
-		        all, all == 1 ? "" : "s", all == 1 ? "is" : "are",
+		        "%" PRIu64 " %s in all %s few; so many images need about --epochs %" PRIu64,
+		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
 
@@ -187,17 +187,19 @@ static void announce_steps(const trainer *t)
 	if (t->judge)
 		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
 	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "a batch is of %" PRIu32 " images, there are no more", p->N);
+		inv_log(t->ctx, INVAR_LOG_INFO, "a batch is of %" PRIu32 " %s, there are no more",
+		        p->N, inv_noun(p->N, "image", "images"));
 	if (p->s < t->o.samples && p->s == p->loss->most_samples)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " samples of an image: %s takes no more",
-		        p->s, p->loss->name);
+		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s of an image: %s takes no more",
+		        p->s, inv_noun(p->s, "sample", "samples"), p->loss->name);
 	else if (p->s < t->o.samples)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
+		        "%" PRIu32 " %s of an image: there are no more copies", p->s,
+		        inv_noun(p->s, "sample", "samples"));
 	announce_length(t);
-	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
-	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u %s",
+	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads,
+	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 
 static void announce_closed(const trainer *t, const inv_closed *c)
@@ -206,8 +208,9 @@ static void announce_closed(const trainer *t, const inv_closed *c)
 
 	if (inv_closed_needs_copies(c->kind))
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s fitted to %" PRIu32 " images of %s and %" PRIu32 " copies of each",
-		        c->kind, p->images, p->split->name, p->source[0].copies);
+		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each", c->kind,
+		        p->images, inv_noun(p->images, "image", "images"), p->split->name,
+		        p->source[0].copies, inv_noun(p->source[0].copies, "copy", "copies"));
 	if (c->chosen)
 		inv_log(t->ctx, INVAR_LOG_INFO, "ridge %g has the least error on held-out images",
 		        c->lambda);
@@ -515,8 +518,10 @@ static void announce_resume(const trainer *t)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
 	else
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s goes on after %" PRIu64 " of %" PRIu64 " epochs and %" PRIu64 " steps",
-		        t->run->path, t->at.epoch, t->o.epochs, t->at.step);
+		        "%s goes on after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",
+		        t->run->path, t->at.epoch, t->o.epochs,
+		        inv_noun(t->o.epochs, "epoch", "epochs"), t->at.step,
+		        inv_noun(t->at.step, "step", "steps"));
 }
 
 /* Do the counters of a checkpoint name a place in this run? */

@@ -18,7 +18,7 @@
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "formats/npy.h"
 #include "images/ahead.h"
 
@@ -158,8 +158,8 @@ static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 		return INVAR_OK;
 	inv_log(k->of.ctx, INVAR_LOG_WARNING,
 	        "%s: %" PRIu64 " %s of %s %s no label, so no labels are written",
-	        k->of.dataset->text, missing, inv_plural(missing, "image", "images"),
-	        p->split->name, inv_plural(missing, "has", "have"));
+	        k->of.dataset->text, missing, inv_noun(missing, "image", "images"),
+	        p->split->name, inv_noun(missing, "has", "have"));
 	inv_free(*out);
 	*out = NULL;
 	return INVAR_OK;
@@ -214,9 +214,9 @@ static invar_status check_part(const encoding *k, const part *p)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has %" PRIu64 " %s but %" PRIu64
 		                " %s chosen; choose the same ones, or make another bank",
-		                k->path, p->split->name, rows, inv_plural(rows, "row", "rows"),
+		                k->path, p->split->name, rows, inv_noun(rows, "row", "rows"),
 		                p->images.count,
-		                inv_plural(p->images.count, "image was", "images were"));
+		                inv_noun(p->images.count, "image was", "images were"));
 	if (p->there.clean && p->there.width != k->of.width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has rows of %" PRIu64
@@ -533,7 +533,7 @@ static invar_status fill(encoding *k, part *p)
 	invar_status st = open_map(k, p, from, &pass.map);
 
 	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " %s", p->split->name, p->copies,
-	         inv_plural(p->copies, "copy", "copies"));
+	         inv_noun(p->copies, "copy", "copies"));
 	if (st == INVAR_OK)
 		st = check_images(k, p, pass.map);
 	if (st == INVAR_OK)
@@ -546,8 +546,8 @@ static invar_status fill(encoding *k, part *p)
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: %" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
 		        p->split->name, p->images.count,
-		        inv_plural(p->images.count, "image", "images"), p->copies,
-		        inv_plural(p->copies, "copy", "copies"), pass.encoded,
+		        inv_noun(p->images.count, "image", "images"), p->copies,
+		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
 		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
 	return st;
 }
@@ -624,7 +624,7 @@ static invar_status encode_part(encoding *k, part *p)
 			return st;
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
-		        p->there.copies, inv_plural(p->there.copies, "copy", "copies"));
+		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
 		st = fill(k, p);
 	}

@@ -14,7 +14,7 @@
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/sha256.h"
-#include "base/words.h"
+#include "base/text.h"
 
 /* ---- Asking -------------------------------------------------------------------- */
 
@@ -148,12 +148,12 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 		return INVAR_E_MISMATCH;
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
 		return inv_fail(INVAR_E_USE, "%s: %s has %" PRIu32 " %s, there is no copy %" PRId32,
-		                b->path, split, s->copies, inv_plural(s->copies, "copy", "copies"),
+		                b->path, split, s->copies, inv_noun(s->copies, "copy", "copies"),
 		                copy);
 	if (first > s->rows || rows > s->rows - first)
 		return inv_fail(INVAR_E_USE,
 		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,
-		                split, s->rows, inv_plural(s->rows, "row", "rows"), rows, first);
+		                split, s->rows, inv_noun(s->rows, "row", "rows"), rows, first);
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
 		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
 	return st;

@@ -15,7 +15,7 @@
 #include "bank/done.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "formats/npy.h"
 #include "images/spec.h"
 
@@ -116,7 +116,7 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 		if (st == INVAR_OK && clean->h.rank != 2)
 			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
 			              clean->h.rank,
-			              inv_plural(clean->h.rank, "dimension", "dimensions"));
+			              inv_noun(clean->h.rank, "dimension", "dimensions"));
 	}
 	if (st == INVAR_OK && clean) {
 		out->clean = true;

@@ -74,10 +74,10 @@ static invar_status run(inv_session *s, void *values)
 		return st;
 	st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s,
-		                    json_pack("{s:s, s:s, s:i, s:i}", "output", v->output, "dtype",
-		                              v->dtype, "input_dim", invar_adapter_input(adapter),
-		                              "output_dim", invar_adapter_output(adapter)));
+		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
+		                                 inv_name_json(v->output), "dtype", v->dtype,
+		                                 "input_dim", invar_adapter_input(adapter),
+		                                 "output_dim", invar_adapter_output(adapter)));
 	invar_adapter_close(adapter);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

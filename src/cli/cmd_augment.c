@@ -5,6 +5,7 @@
  * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
  * parameters drawn or given, for programs and for checking.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -94,6 +95,20 @@ typedef struct tensors {
 	float *x, *out, *params;
 } tensors;
 
+/* What is not a number would spread over its neighbours. */
+static invar_status check_finite(inv_session *s, const char *path, const tensors *t)
+{
+	uint64_t each = t->shape[1] * t->shape[2] * t->shape[3];
+
+	for (uint64_t i = 0; i < t->shape[0] * each; i++)
+		if (!isfinite(t->x[i]))
+			return inv_fault(s, INVAR_E_NUMERIC,
+			                 "%s: image %" PRIu64 " has a pixel that is %s (value %" PRIu64
+			                 ")",
+			                 path, i / each, isnan(t->x[i]) ? "NaN" : "infinite", i % each);
+	return INVAR_OK;
+}
+
 static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
 {
 	invar_array *array;
@@ -110,6 +125,8 @@ static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
 		cells = invar_array_size(array);
 		t->x = malloc(cells * sizeof *t->x + 1);
 		st = t->x ? invar_array_read(array, 0, cells, t->x) : inv_no_memory(s);
+		if (st == INVAR_OK)
+			st = check_finite(s, path, t);
 	}
 	invar_array_close(array);
 	return st;
@@ -431,8 +448,9 @@ static invar_status print_json(inv_session *s, const augment_values *v,
 
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
 		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
-	return inv_print_json(s, json_pack("{s:s, s:o, s:s}", "augment", invar_augment_spec(a),
-	                                   "columns", columns, "output", v->output));
+	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", invar_augment_spec(a),
+	                                   "columns", columns, "output",
+	                                   inv_name_json(v->output)));
 }
 
 static invar_status run(inv_session *s, void *values)

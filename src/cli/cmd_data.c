@@ -14,7 +14,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/words.h"
+#include "cli/text.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -415,12 +415,14 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	size_t columns = each * (WIDE / each > 1 ? WIDE / each : 1);
 	char subtitle[160];
 	invar_status st;
+	int used;
 
-	snprintf(subtitle, sizeof subtitle,
-	         p->has_labels ? "%s: %" PRIu64 " %s of %zu %s%s" : "%s: %" PRIu64 " %s",
-	         p->name, p->count, inv_plural(p->count, "image", "images"), c->classes,
-	         inv_plural(c->classes, "class", "classes"),
-	         classes < c->classes ? ", the first shown" : "");
+	used = snprintf(subtitle, sizeof subtitle, "%s: %" PRIu64 " %s", p->name, p->count,
+	                inv_noun(p->count, "image", "images"));
+	if (p->has_labels && used > 0 && (size_t)used < sizeof subtitle)
+		snprintf(subtitle + used, sizeof subtitle - (size_t)used, " of %zu %s%s",
+		         c->classes, inv_noun(c->classes, "class", "classes"),
+		         classes < c->classes ? ", the first shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)
 		return inv_no_memory(s);

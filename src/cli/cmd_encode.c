@@ -7,10 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/words.h"
+#include "cli/text.h"
 
 typedef struct encode_values {
 	inv_common common;
@@ -107,13 +108,13 @@ static void print_forecast(const encode_values *v, const invar_forecast *f)
 	spell_bytes(f->bytes, bytes, sizeof bytes);
 	spell_bytes(f->free_bytes, room, sizeof room);
 	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
-	       inv_plural(f->images, "image", "images"), all,
-	       inv_plural(all, "feature", "features"), f->width,
-	       inv_plural(f->width, "number", "numbers"), v->encode.dtype);
+	       inv_noun(f->images, "image", "images"), all,
+	       inv_noun(all, "feature", "features"), f->width,
+	       inv_noun(f->width, "number", "numbers"), v->encode.dtype);
 	if (f->there)
 		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", f->there,
-		       inv_plural(f->there, "exists", "exist"), f->features,
-		       inv_plural(f->features, "is", "are"));
+		       inv_noun(f->there, "exists", "exist"), f->features,
+		       inv_noun(f->features, "is", "are"));
 	if (f->features)
 		printf("\ntime  %s, at %.*f features per second as measured now", time,
 		       f->rate < 100 ? 1 : 0, f->rate);
@@ -186,12 +187,12 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(all,
-		                      json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", name, "rows",
-		                                (json_int_t)invar_bank_rows(b, name), "copies",
-		                                (json_int_t)invar_bank_copies(b, name), "labels",
-		                                invar_bank_has_labels(b, name), "names",
-		                                invar_bank_has_names(b, name)));
+		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b}", "name",
+		                                     inv_name_json(name), "rows",
+		                                     (json_int_t)invar_bank_rows(b, name), "copies",
+		                                     (json_int_t)invar_bank_copies(b, name),
+		                                     "labels", invar_bank_has_labels(b, name),
+		                                     "names", invar_bank_has_names(b, name)));
 	}
 	return all;
 }
@@ -199,7 +200,7 @@ static json_t *splits_json(const invar_bank *b)
 static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = NULL, *numbers = inv_plural(width, "number", "numbers");
+	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -226,9 +227,10 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 	invar_status st = invar_bank_open(s->ctx, v->output, &b);
 
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
-		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
+		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",
+		                                 inv_name_json(v->output), "encoder", name, "width",
+		                                 (json_int_t)invar_bank_dim(b), "splits",
+		                                 splits_json(b)));
 	if (st == INVAR_OK) {
 		tell_next(s, v->output, b);
 		inv_term_close(s->term);

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 typedef struct features_values {
 	inv_common common;
@@ -73,17 +74,18 @@ static invar_status tell_result(inv_session *s, const features_values *v, invar_
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:s, s:s}", "encoder",
+			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
 		                 invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
 		                 (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
 		                 (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		                 v->output, "dtype", v->dtype));
+		                 inv_name_json(v->output), "dtype", v->dtype));
 	if (st != INVAR_OK)
 		return st;
 	inv_term_say(s->term,
-	             "%" PRIu64 " images of %" PRIu64 " x %" PRIu64 ", features of %" PRIu64
-	             " numbers: %s",
-	             shape[0], shape[3], shape[2], width, invar_encoder_about(e));
+	             "%" PRIu64 " %s of %" PRIu64 " x %" PRIu64 ", features of %" PRIu64
+	             " %s: %s",
+	             shape[0], inv_noun(shape[0], "image", "images"), shape[3], shape[2], width,
+	             inv_noun(width, "number", "numbers"), invar_encoder_about(e));
 	inv_term_close(s->term);
 	return INVAR_OK;
 }

@@ -7,11 +7,14 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar models list", "what is known by name, and how its authors prepare images"},
 	{"invar models inspect checkpoint.pth --key student",
      "what a file holds, and which encoder it is taken for"},
+	{"invar models inspect resnet50-0676ba61.pth --tensors",
+     "the same, and a line for every tensor"},
 	{"invar models verify dino_deitsmall8_pretrain.pth",
      "size, SHA-256, finite weights, and one image through the network"},
 	{"invar models convert ViT-B-16.pt clip.safetensors",
@@ -31,6 +34,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_field own_table[] = {
+	{"tensors", INVAR_FIELD_FLAG, offsetof(models_values, tensors), 0, 1, 0, NULL, NULL,
+     "Inspect", "list every tensor: name, type, shape and number of values"},
 	{"url", INVAR_FIELD_TEXT, offsetof(models_values, url), 0, 0, INVAR_FIELD_OPTIONAL,
      NULL, "URL", "Pull", "address of the file: http, https or file"},
 	{"sha256", INVAR_FIELD_TEXT, offsetof(models_values, sha256), 0, 0,
@@ -125,13 +130,14 @@ static invar_status convert(inv_session *s, const models_values *v)
 		return st;
 	st = invar_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s,
-		                    json_pack("{s:s, s:s, s:s, s:I}", "output", to, "format",
-		                              invar_weights_format(w), "key", invar_weights_key(w),
-		                              "tensors", (json_int_t)invar_weights_count(w)));
+		st =
+			inv_print_json(s, json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
+		                                "format", invar_weights_format(w), "key",
+		                                inv_name_json(invar_weights_key(w)), "tensors",
+		                                (json_int_t)invar_weights_count(w)));
 	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s holds %zu tensors of %s", to, invar_weights_count(w),
-		             from);
+		inv_term_say(s->term, "%s holds %zu %s of %s", to, invar_weights_count(w),
+		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);
 	invar_weights_close(w);
 	return st;
 }
@@ -145,7 +151,8 @@ static const struct {
 	const char *needs, *takes; /* options of its own, ended by a bar each */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
-	{"inspect", 1, inv_models_inspect, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
+	{"inspect", 1, inv_models_inspect, "FILE",
+     "key|encoder|heads|eps|bn-eps|pos|stride|tensors|"},
 	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
 	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|"},
 	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|most|"},

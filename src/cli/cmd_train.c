@@ -106,8 +106,9 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 {
 	json_t *last = inv_last_json_line(log);
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
-	json_t *document = json_pack("{s:s, s:s, s:I}", "run", run, "adapter", adapter,
-	                             "epochs", last ? epoch + 1 : (json_int_t)0);
+	json_t *document =
+		json_pack("{s:o, s:o, s:I}", "run", inv_name_json(run), "adapter",
+	              inv_name_json(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
 
 	json_object_del(last, "epoch");
 	json_object_del(last, "seconds");

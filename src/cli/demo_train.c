@@ -11,6 +11,7 @@
 #include "cli/demo.h"
 #include "cli/files.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 enum { HIDDEN = 512, EPOCHS = 20 };
 
@@ -50,8 +51,9 @@ static void announce(const inv_demo *d, const struct recipe *r, const invar_trai
 	if (strcmp(r->loss, "none") == 0)
 		inv_term_say(d->s->term, "Solving %s, which training has to beat.", r->title);
 	else
-		inv_term_say(d->s->term, "Training %s: %llu epochs, %llu hidden units.", r->title,
-		             (unsigned long long)o->epochs, (unsigned long long)o->hidden);
+		inv_term_say(d->s->term, "Training %s: %llu %s, %llu hidden %s.", r->title,
+		             (unsigned long long)o->epochs, inv_noun(o->epochs, "epoch", "epochs"),
+		             (unsigned long long)o->hidden, inv_noun(o->hidden, "unit", "units"));
 }
 
 static invar_status train_one(inv_demo *d, size_t i)

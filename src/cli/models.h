@@ -9,6 +9,7 @@ typedef struct models_values {
 	const char *output, *url, *sha256;
 	int force;
 	double most; /* GB that a file may have */
+	int tensors; /* inspect: list them */
 	invar_encoder_opts encoder;
 } models_values;
 

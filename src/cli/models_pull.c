@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 static const double gigabyte = 1e9;
 
@@ -88,10 +89,12 @@ static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 	if (there)
 		inv_term_say(s->term, "%s: is there already, with this SHA-256", f->path);
 	else if (f->resumed_from)
-		inv_term_say(s->term, "%s: %" PRIu64 " bytes, of which %" PRIu64 " were there",
-		             f->path, f->bytes, f->resumed_from);
+		inv_term_say(s->term, "%s: %" PRIu64 " %s, of which %" PRIu64 " already existed",
+		             f->path, f->bytes, inv_noun(f->bytes, "byte", "bytes"),
+		             f->resumed_from);
 	else
-		inv_term_say(s->term, "%s: %" PRIu64 " bytes", f->path, f->bytes);
+		inv_term_say(s->term, "%s: %" PRIu64 " %s", f->path, f->bytes,
+		             inv_noun(f->bytes, "byte", "bytes"));
 	if (!f->sha256)
 		inv_term_say(s->term, "no SHA-256 is known of it; the one above is what came");
 	else if (strlen(f->sha256) < INV_SHA256_DIGITS)

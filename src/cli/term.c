@@ -7,6 +7,7 @@
  */
 #include "cli/term.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "cli/text.h"
 
 #define REDRAW 0.2 /* seconds between two drawings */
 
@@ -173,16 +176,6 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 	t->shown = 0;
 }
 
-static void spell_rate(double rate, char *out, size_t room)
-{
-	if (rate >= 1e6)
-		snprintf(out, room, "%.1fM/s", rate / 1e6);
-	else if (rate >= 1e4)
-		snprintf(out, room, "%.1fk/s", rate / 1e3);
-	else
-		snprintf(out, room, rate >= 10 ? "%.0f/s" : "%.2f/s", rate);
-}
-
 static void spell_time(double seconds, char *out, size_t room)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
@@ -194,19 +187,22 @@ static void spell_time(double seconds, char *out, size_t room)
 		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
+/* A stage that is not done has never 100 %. */
 static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
 {
-	char rate[32] = "", left[48] = "", line[256];
+	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
 	size_t columns = inv_term_columns();
 
+	if (total)
+		snprintf(share, sizeof share, "%3.0f %%",
+		         floor(100 * (double)done / (double)total));
 	if (speed > 0) {
-		spell_rate(speed, rate, sizeof rate);
+		inv_rate_text(speed, rate);
 		if (total && (double)(total - done) / speed < 1e7)
 			spell_time((double)(total - done) / speed, left, sizeof left);
 	}
-	snprintf(line, sizeof line, "%s  %3.0f %%  %s  %s", t->stage,
-	         total ? 100 * (double)done / (double)total : 0.0, rate, left);
+	snprintf(line, sizeof line, "%s  %s  %s  %s", t->stage, share, rate, left);
 	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, line);
 	fflush(stderr);
 	t->drawn = true;
@@ -241,14 +237,16 @@ invar_hooks inv_term_hooks(inv_term *t)
 void inv_term_close(inv_term *t)
 {
 	struct rusage use;
+	char elapsed[INV_SPELLED_TIME], busy[INV_SPELLED_TIME];
 	double cpu;
 
 	inv_term_clear(t);
 	getrusage(RUSAGE_SELF, &use);
 	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-	inv_term_say(t, "done in %.1f s, %.1f s of CPU time, at most %.0f MB of memory",
-	             seconds_now() - t->began, cpu, (double)use.ru_maxrss / 1024);
+	inv_term_say(t, "done in %s, %s of CPU time, at most %.0f MB of memory",
+	             inv_duration_text(seconds_now() - t->began, elapsed),
+	             inv_duration_text(cpu, busy), (double)use.ru_maxrss / 1024);
 }
 
 size_t inv_term_columns(void)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/npy.h"
 
 enum { BLOCK = 8192, HEADER = 512, ALIGN = 64 };
@@ -185,8 +186,8 @@ static invar_status check_put(const inv_npy_writer *w, bool integers, size_t cou
 		                inv_dtype_name(w->dtype), integers ? "integers" : "floats");
 	if (count > w->cells - w->done)
 		return inv_fail(INVAR_E_USE,
-		                "%s: got more than the %" PRIu64 " elements that its shape holds",
-		                w->name, w->cells);
+		                "%s: got more than the %" PRIu64 " %s that its shape holds",
+		                w->name, w->cells, inv_noun(w->cells, "element", "elements"));
 	return INVAR_OK;
 }
 
@@ -310,8 +311,8 @@ invar_status inv_npy_commit(inv_npy_writer *w)
 	invar_status st = INVAR_OK;
 
 	if (w->done != w->cells) {
-		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " elements, its shape needs %" PRIu64,
-		              w->name, w->done, w->cells);
+		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " %s, its shape needs %" PRIu64,
+		              w->name, w->done, inv_noun(w->done, "element", "elements"), w->cells);
 		inv_npy_abort(w);
 		return st;
 	}

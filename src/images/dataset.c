@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "base/words.h"
+#include "base/text.h"
 
 enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
 
@@ -237,7 +237,7 @@ invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
 		want++;
 	if (st == INVAR_OK && d->classes.count && d->classes.count != want)
 		st = inv_fail(INVAR_E_FORMAT, "%s: names %zu %s, %zu were expected", path,
-		              d->classes.count, inv_plural(d->classes.count, "class", "classes"),
+		              d->classes.count, inv_noun(d->classes.count, "class", "classes"),
 		              want);
 	for (size_t i = d->classes.count; i < want && st == INVAR_OK; i++)
 		st = inv_dataset_add_class(d, standard[i]);

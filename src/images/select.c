@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "images/dataset.h"
 
 enum { MOST_LIST = 16 << 20, DROPPED = -1 };
@@ -130,7 +130,7 @@ static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *s
 		                "%s: --holdout %.15g of %" PRIu64
 		                " %s leaves none for test, as one of each class stays in train",
 		                d->text, d->opts.holdout, whole->total,
-		                inv_plural(whole->total, "image", "images"));
+		                inv_noun(whole->total, "image", "images"));
 	train = inv_alloc(kept * sizeof *train);
 	test = inv_alloc((whole->total - kept) * sizeof *test);
 	if (!train || !test) {
@@ -363,8 +363,8 @@ static void tell_spread(const invar_dataset *d, const inv_images *s,
 	if (least == most)
 		inv_log(d->ctx, INVAR_LOG_INFO,
 		        "%s: --limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s",
-		        s->name, d->opts.limit, most, inv_plural(most, "image", "images"), classes,
-		        inv_plural(classes, "class", "classes"));
+		        s->name, d->opts.limit, most, inv_noun(most, "image", "images"), classes,
+		        inv_noun(classes, "class", "classes"));
 	else
 		inv_log(d->ctx, INVAR_LOG_INFO,
 		        "%s: --limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64

@@ -61,7 +61,7 @@ expect 1 'another SHA-256' a.pth --url "$base/weights.pth" --sha256 "$wrong"
 expect 1 'cut after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
 gone r.pth
 [ "$(stat -c %s r.pth.invar.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.invar.part) bytes"
-expect 0 'of which 100000 were there' r.pth --url "$base/weights.pth" --sha256 "$right"
+expect 0 'of which 100000 already existed' r.pth --url "$base/weights.pth" --sha256 "$right"
 cmp -s r.pth served/weights.pth || complain "the resumed file is not what was served"
 gone r.pth.invar.part
 grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked for"
@@ -74,7 +74,7 @@ expect 0 "^$right  p.pth" p.pth --url "$base/nowhere" --sha256 "$right"
 cp served/weights.pth q.pth.invar.part
 expect 0 "^$right  q.pth" q.pth --url "$base/weights.pth"
 head -c 5000 served/weights.pth > f.pth.invar.part
-expect 0 'of which 5000 were there' f.pth --url "file://$work/served/weights.pth" --sha256 "$right"
+expect 0 'of which 5000 already existed' f.pth --url "file://$work/served/weights.pth" --sha256 "$right"
 
 # Wrong hashes leave nothing behind, also where the part was not of this file.
 expect 1 "SHA-256 is $right but should be $wrong" h.pth --url "$base/weights.pth" --sha256 "$wrong"
@@ -141,5 +141,5 @@ gone n.pth n.pth.invar.part
 [ "$(cat code)" = 1 ] && grep -q 'full.pth.invar.part: cannot write: File too large' err ||
 	complain "a full disk: exit $(cat code), $(cat err)"
 gone full.pth
-expect 0 'were there' full.pth --url "$base/weights.pth" --sha256 "$right"
+expect 0 'already existed' full.pth --url "$base/weights.pth" --sha256 "$right"
 exit $failed

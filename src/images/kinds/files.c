@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 
 enum { DEEPEST = 16 }; /* folders in folders; a link may lead in a circle */
 
@@ -265,12 +265,12 @@ void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
 
 	if (f->foreign)
 		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
-		        f->foreign, inv_plural(f->foreign, "image", "images"), f->example,
-		        inv_plural(f->foreign, "is neither JPEG nor PNG and stays out",
+		        f->foreign, inv_noun(f->foreign, "image", "images"), f->example,
+		        inv_noun(f->foreign, "is neither JPEG nor PNG and stays out",
 		                   "are neither JPEG nor PNG and stay out"));
 	if (other)
 		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, other,
-		        inv_plural(other, "file is no image by its name and stays out",
+		        inv_noun(other, "file is no image by its name and stays out",
 		                   "files are no images by their names and stay out"));
 }
 

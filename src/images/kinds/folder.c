@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "images/kinds/files.h"
 
 enum { SPLITS = 4 };
@@ -49,7 +49,7 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 	                "%s: has splits (train, val, test or unlabeled) and beside them the "
 	                "folder %s with %zu %s; put it into a split, or all classes into "
 	                "%s/train",
-	                d->place, name, images, inv_plural(images, "image", "images"),
+	                d->place, name, images, inv_noun(images, "image", "images"),
 	                d->place);
 }
 

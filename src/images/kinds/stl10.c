@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "images/dataset.h"
 
 enum { SIDE = 96, PLANE = SIDE * SIDE, IMAGE = 3 * PLANE, FIRST_LABEL = 1, SPLITS = 3 };
@@ -61,8 +61,8 @@ static invar_status load_labels(const invar_dataset *d, const char *name, uint64
 	*out = NULL;
 	if (st == INVAR_OK && map.size != images)
 		st = inv_fail(INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for %" PRIu64 " %s", path,
-		              map.size, inv_plural(map.size, "label", "labels"), images,
-		              inv_plural(images, "image", "images"));
+		              map.size, inv_noun(map.size, "label", "labels"), images,
+		              inv_noun(images, "image", "images"));
 	if (st == INVAR_OK)
 		st = inv_dataset_byte_labels(d, map.data, images, 1, FIRST_LABEL, path, out);
 	inv_map_close(&map);
@@ -111,7 +111,7 @@ static invar_status parse_fold(const invar_dataset *d, const char *line, uint64_
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s/fold_indices.txt: '%.20s' is not the index of one of the "
 			                "%" PRIu64 " %s of train",
-			                d->place, line, images, inv_plural(images, "image", "images"));
+			                d->place, line, images, inv_noun(images, "image", "images"));
 		*out++ = (uint32_t)number;
 	}
 	return INVAR_OK;
