@@ -10,12 +10,16 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
+enum { PAUSE_MS = 10, MOST_WAIT_MS = 30000 };
+
 struct inv_writer {
 	int fd;
+	bool busy; /* another program holds the part file */
 	char *path, *part;
 	size_t fill;
 	char buffer[1 << 16];
@@ -130,6 +134,7 @@ static invar_status open_part(inv_writer *w, bool keep)
 		if (flock(w->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
 			close(w->fd);
 			w->fd = -1; /* so that nobody removes the other's part file */
+			w->busy = true;
 			return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
 		}
 		if (fstat(w->fd, &ours) == 0 && stat(w->part, &named) == 0 &&
@@ -198,6 +203,29 @@ invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 	inv_writer *w;
 	invar_status st = begin(path, bytes, false, &w);
 
+	*out = st == INVAR_OK ? w : NULL;
+	if (w && st != INVAR_OK)
+		inv_writer_abort(w);
+	return st;
+}
+
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	inv_writer *w;
+	invar_status st;
+	int waited = 0;
+
+	while ((st = begin(path, 0, false, &w)) != INVAR_OK && w && w->busy &&
+	       waited < MOST_WAIT_MS) {
+		inv_writer_abort(w);
+		w = NULL;
+		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
+			break;
+		nanosleep(&pause, NULL);
+		waited += PAUSE_MS;
+	}
 	*out = st == INVAR_OK ? w : NULL;
 	if (w && st != INVAR_OK)
 		inv_writer_abort(w);

@@ -8,7 +8,8 @@
  *      PATH.part that the next save replaces.
  *   3. A failed save removes its PATH.part and leaves PATH as it was, unless the part
  *      was begun to be taken up again.
- *   4. Of two programs that save the same PATH at once, the second fails.
+ *   4. Of two programs that save the same PATH at once, the second fails, unless it
+ *      asked to wait for its turn.
  */
 #ifndef INV_FILE_H
 #define INV_FILE_H
@@ -17,12 +18,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/context.h"
 
 typedef struct inv_writer inv_writer;
 
 /* bytes > 0 is a promise of the size: the disk must have room for it now. */
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out);
+/*
+ * The same for a file that is read, changed and written: waits, for half a minute at
+ * most, until no other program writes it. What is read from now on until the commit is
+ * what the last of them wrote.
+ */
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out);
 invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes);
 /* Both free the writer; commit removes the part file if it fails. */
 invar_status inv_writer_commit(inv_writer *w);

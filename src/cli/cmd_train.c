@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/options.h"
@@ -81,13 +80,8 @@ static void defaults(void *values)
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s, const train_values *v)
 {
-	char *begun = inv_path(v->output, "run.json");
-	bool resumable = begun && access(begun, F_OK) == 0;
-
-	free(begun);
-	if (!resumable)
-		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
-		                 v->images ? "; the same command goes on from here" : "");
+	if (!invar_run_is_begun(v->output, v->train.force))
+		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s%s -o %s --resume' goes on from here",
 	                 v->images ? "--images " : "", v->images ? v->images : s->argument[0],
@@ -113,8 +107,8 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 
 static invar_status tell_result(inv_session *s, const char *bank, const char *run)
 {
-	char *adapter = inv_path(run, "adapter.safetensors");
-	char *log = inv_path(run, "log.jsonl");
+	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
+	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
 
 	if (!adapter || !log)
@@ -227,10 +221,14 @@ const inv_command inv_cmd_train = {
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
 		"run goes on with --resume and ends with the same bytes as one that was never "
-		"interrupted. With --images there is no bank: clean features are encoded once, "
+		"interrupted. RUN must be a new or an empty folder: what is not part of a run is "
+		"never removed. With --force the new run is written to RUN.part and takes the "
+		"place of RUN once it is finished; until then RUN stays as it is, and --resume "
+		"goes on with the new one. With --images there is no bank: clean features are "
+        "encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
-        "not "
+		"not "
 		"be given again.",
 	.examples = examples,
 	.arguments = arguments,
