@@ -339,8 +339,8 @@ typedef struct invar_train_opts {
 	const char *keep;    /* "last" or "best" (by validation loss) */
 	double checkpoint_seconds; /* at most one checkpoint in so many seconds; 60 */
 	uint64_t seed;             /* key of every random draw; 0 */
-	int resume;                /* go on with the run that is there; 0 */
-	int force;                 /* replace the run that is there; 0 */
+	int resume;                /* go on with a run that was interrupted; 0 */
+	int force;                 /* replace a run, once the new one is finished; 0 */
 	const char *init;          /* where E begins: "random", "identity", "rigid", "ridge" */
 	double ridge;              /* lambda of "ridge"; 0 = chosen on held-out images */
 	uint64_t projections;      /* WaCo: directions of each sliced distance; 1000 */

@@ -225,7 +225,7 @@ const inv_command inv_cmd_train = {
 		"never removed. With --force the new run is written to RUN.part and takes the "
 		"place of RUN once it is finished; until then RUN stays as it is, and --resume "
 		"goes on with the new one. With --images there is no bank: clean features are "
-        "encoded once, "
+		"encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
 		"not "
