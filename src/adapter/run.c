@@ -113,11 +113,13 @@ typedef struct view {
 	bool there; /* the place */
 } view;
 
-static void look(const inv_run *r, view *v)
+static invar_status look(const inv_run *r, view *v)
 {
+	invar_status place = inv_run_look(r->place, &v->place);
+	invar_status stage = inv_run_look(r->stage, &v->stage);
+
 	v->there = inv_exists(r->place);
-	inv_run_look(r->place, &v->place);
-	inv_run_look(r->stage, &v->stage);
+	return place != INVAR_OK ? place : stage;
 }
 
 static void forget(view *v)
@@ -133,11 +135,10 @@ static invar_status put_back(const inv_run *r)
 {
 	const char *to = !inv_exists(r->place) ? r->place : r->stage;
 	inv_run_contents old;
-	invar_status st = INVAR_OK;
+	invar_status st = inv_run_look(r->aside, &old);
 	int lock = -1;
 
-	inv_run_look(r->aside, &old);
-	if (old.json && !inv_exists(to)) {
+	if (st == INVAR_OK && old.json && !inv_exists(to)) {
 		st = inv_folder_lock(r->aside, busy, &lock);
 		if (st == INVAR_OK && rename(r->aside, to) != 0)
 			st = inv_fail_errno(r->aside, "cannot rename");
@@ -152,10 +153,10 @@ static invar_status put_back(const inv_run *r)
 static invar_status remove_replaced(const inv_run *r)
 {
 	inv_run_contents old;
-	invar_status st;
+	invar_status st = inv_run_look(r->stage, &old);
 
-	inv_run_look(r->stage, &old);
-	st = inv_folder_move_foreign(r->stage, r->place, inv_run_owner(&old));
+	if (st == INVAR_OK)
+		st = inv_folder_move_foreign(r->stage, r->place, inv_run_owner(&old));
 	if (st == INVAR_OK)
 		st = inv_folder_remove_own(r->stage, inv_run_owner(&old), INVAR_RUN_JSON);
 	inv_run_forget(&old);
@@ -164,15 +165,16 @@ static invar_status remove_replaced(const inv_run *r)
 	return st;
 }
 
-/* What is left to do after an exchange; the run in its place says "replaces" until then. */
+/* What is left to do after an exchange; the run in its place says so until then. */
 static invar_status finish_exchange(inv_run *r)
 {
 	char *path = inv_join(r->place, INVAR_RUN_JSON);
 	view v;
 	int place = -1, stage = -1;
-	invar_status st = path ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", r->path);
+	invar_status st = look(r, &v);
 
-	look(r, &v);
+	if (st == INVAR_OK && !path)
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", r->path);
 	if (st == INVAR_OK && v.place.is_replacing) {
 		bool replaced = v.stage.json && !v.stage.is_replacing;
 
@@ -181,7 +183,7 @@ static invar_status finish_exchange(inv_run *r)
 			st = inv_folder_lock(r->stage, busy, &stage);
 		if (st == INVAR_OK && replaced)
 			st = remove_replaced(r);
-		if (st == INVAR_OK && json_object_del(v.place.json, "replaces") == 0)
+		if (st == INVAR_OK && json_object_del(v.place.json, INV_RUN_REPLACES) == 0)
 			st = inv_json_save(path, v.place.json);
 	}
 	forget(&v);
@@ -256,6 +258,8 @@ static invar_status check_resume(inv_run *r, const view *v)
 	bool there = json && inv_exists(json);
 
 	inv_free(json);
+	if (!json)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", r->path);
 	r->staged = v->stage.is_replacing;
 	r->leftover = false;
 	if (r->staged || there)
@@ -271,10 +275,10 @@ static invar_status check_mode(inv_run *r, inv_run_mode mode)
 
 	if (inv_exists(r->place) && !inv_is_folder(r->place))
 		return inv_fail(INVAR_E_IO, "%s: is a file, a run is a folder", r->path);
-	look(r, &v);
-	st = mode == INV_RUN_FRESH    ? check_fresh(r, &v)
-	     : mode == INV_RUN_RESUME ? check_resume(r, &v)
-	                              : check_replace(r, &v);
+	if ((st = look(r, &v)) == INVAR_OK)
+		st = mode == INV_RUN_FRESH    ? check_fresh(r, &v)
+		     : mode == INV_RUN_RESUME ? check_resume(r, &v)
+		                              : check_replace(r, &v);
 	forget(&v);
 	return st == INVAR_OK ? set_folder(r, r->staged ? r->stage : r->place) : st;
 }
@@ -339,10 +343,10 @@ static invar_status load_json(inv_run *r)
 static invar_status begin_json(inv_run *r)
 {
 	r->json = json_pack("{s:s, s:i}", "format", INV_RUN_FORMAT, "version", 1);
-	if (r->json && r->staged)
-		json_object_set_new(r->json, "replaces", inv_json_path(r->path));
-	return r->json ? INVAR_OK
-	               : inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
+	if (r->json &&
+	    (!r->staged || json_object_set_new(r->json, INV_RUN_REPLACES, json_true()) == 0))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
 }
 
 static invar_status prepare(inv_run *r, inv_run_mode mode)
@@ -405,13 +409,14 @@ invar_status inv_run_clear(inv_run *r, const json_t *images)
 
 	if (!r->leftover)
 		return INVAR_OK;
-	inv_run_look(r->folder, &old);
+	st = inv_run_look(r->folder, &old);
 	if (images && is_same_about(images, json_object_get(old.json, "images"))) {
 		json_decref(old.clean); /* no longer of the old run, so it stays */
 		old.clean = NULL;
 		old.clean_begun = false;
 	}
-	st = inv_folder_remove_own(r->folder, inv_run_owner(&old), INVAR_RUN_JSON);
+	if (st == INVAR_OK)
+		st = inv_folder_remove_own(r->folder, inv_run_owner(&old), INVAR_RUN_JSON);
 	inv_run_forget(&old);
 	if (st == INVAR_OK)
 		r->leftover = false;
@@ -461,7 +466,7 @@ invar_status inv_run_publish(inv_run *r)
 		st = remove_replaced(r);
 	if (st != INVAR_OK)
 		return st;
-	json_object_del(r->json, "replaces"); /* now that the old run is gone */
+	json_object_del(r->json, INV_RUN_REPLACES); /* now that the old run is gone */
 	return inv_run_save(r);
 }
 
@@ -505,7 +510,7 @@ int invar_run_is_begun(const char *run, int replacing)
 	bool begun = false;
 
 	if (name_folders(&r, run) == INVAR_OK) {
-		look(&r, &v);
+		(void)look(&r, &v);
 		begun = v.stage.is_replacing || (!replacing && v.place.json);
 		forget(&v);
 	}

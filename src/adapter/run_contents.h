@@ -15,8 +15,12 @@ typedef struct inv_run_contents {
 	bool failed_early; /* it failed before it had anything to lose */
 } inv_run_contents;
 
-/* Looks into a folder, which need not exist. Borrows the path; clear it in any case. */
-void inv_run_look(const char *path, inv_run_contents *out);
+/*
+ * Looks into a folder, which need not exist; fails where a run.json of ours is damaged or
+ * there is no memory, for neither must look like a file that is missing. Borrows the path;
+ * forget it in any case.
+ */
+invar_status inv_run_look(const char *path, inv_run_contents *out);
 void inv_run_forget(inv_run_contents *c);
 
 /* The owner of what a training writes; views c. */
@@ -29,5 +33,7 @@ invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
 /* How every run.json begins; also a torn one. */
 #define INV_RUN_MARK "{\n \"format\": \"invar-run\""
 #define INV_RUN_FORMAT "invar-run"
+/* In run.json, true while the run has not yet taken the place of another. */
+#define INV_RUN_REPLACES "replaces"
 
 #endif

@@ -62,19 +62,23 @@ static bool agrees(const json_t *bank_json, const json_t *about)
 	return true;
 }
 
-json_t *inv_bank_find_json(const char *path, const json_t *about, bool *begun)
+invar_status inv_bank_find_json(const char *path, const json_t *about, json_t **out,
+                                bool *begun)
 {
 	char *file = inv_join(path, "bank.json"), *part = inv_join(path, "bank.json.part");
-	json_t *json = NULL;
+	invar_status st = file && part ? INVAR_OK : inv_bank_no_memory(path);
 
-	*begun = file && part && !inv_exists(file) &&
+	*out = NULL;
+	*begun = st == INVAR_OK && !inv_exists(file) &&
 	         (!inv_exists(part) || inv_file_begins(part, MARK));
-	if (file && inv_exists(file) &&
-	    (inv_bank_load_json(file, &json) != INVAR_OK || !agrees(json, about))) {
-		json_decref(json);
-		json = NULL;
+	if (st == INVAR_OK && inv_exists(file)) {
+		st = inv_bank_load_json(file, out);
+		if (st != INVAR_OK || !agrees(*out, about)) {
+			json_decref(*out);
+			*out = NULL;
+		}
 	}
 	inv_free(file);
 	inv_free(part);
-	return json;
+	return st == INVAR_E_NOMEM ? st : INVAR_OK;
 }

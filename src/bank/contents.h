@@ -19,6 +19,7 @@ inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry);
  * inv_encoding_json), else NULL; gives, json_decref. *begun says whether there is none
  * yet but for a part file of ours.
  */
-json_t *inv_bank_find_json(const char *path, const json_t *about, bool *begun);
+invar_status inv_bank_find_json(const char *path, const json_t *about, json_t **out,
+                                bool *begun);
 
 #endif

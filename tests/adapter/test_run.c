@@ -1,4 +1,5 @@
 /* test_run.c - replacing a run, from every moment at which a program may have ended. */
+#include "adapter/checkpoint.h"
 #include "adapter/run.h"
 
 #include <errno.h>
@@ -158,6 +159,19 @@ static void both_runs_are_held_meanwhile(void **state)
 	assert_false(test_exists(test_path("held.part")));
 }
 
+/* A checkpoint from before it said what it was made with is taken as before. */
+static void an_older_checkpoint_is_accepted(void **state)
+{
+	json_t *now = json_pack("{s:{s:i}}", "options", "epochs", 3);
+
+	(void)state;
+	assert_int_equal(
+		inv_checkpoint_check(test_source("fuzz/corpus/checkpoint/plain.safetensors"), now,
+	                         "run.json"),
+		INVAR_OK);
+	json_decref(now);
+}
+
 /* ---- Results ---------------------------------------------------------------------- */
 
 static int stop(void *user, const char *stage, uint64_t done, uint64_t total)
@@ -220,6 +234,7 @@ int main(void)
 		cmocka_unit_test(the_old_run_is_put_back_for_a_fresh_one_too),
 		cmocka_unit_test(a_failed_replacement_leaves_nothing),
 		cmocka_unit_test(both_runs_are_held_meanwhile),
+		cmocka_unit_test(an_older_checkpoint_is_accepted),
 		cmocka_unit_test(results_are_merged_by_name),
 		cmocka_unit_test(who_waits_for_results_can_be_stopped),
 	};

@@ -44,9 +44,9 @@ images=(--images folder:photos --encoder pixels --size 4 --augment rotation "${s
 for thing in notes.txt movie.mkv.part report.html metrics.json log.jsonl adapter.safetensors.part .hidden; do
 	rm -rf own && mkdir own && echo mine >own/$thing && chmod 600 own/$thing
 	refuse "own: holds $thing, which is not part of a run" bank -o own "${short[@]}"
-	refuse "own: holds $thing, which is not part of a run" bank -o own "${short[@]}" --force
-	refuse "own: holds $thing, which is not part of a run" "${images[@]}" -o own
 done
+refuse 'own: holds .hidden, which is not part of a run' bank -o own "${short[@]}" --force
+refuse 'own: holds .hidden, which is not part of a run' "${images[@]}" -o own
 rm -rf own && mkdir -p own/clean && echo 'my thesis' >own/clean/thesis.txt
 refuse 'own: holds clean, which is not part of a run' bank -o own "${short[@]}"
 refuse 'own: holds clean, which is not part of a run' "${images[@]}" -o own --force
@@ -75,6 +75,15 @@ refuse 'failed: holds clean, which is not part of' bank -o failed "${short[@]}"
 refuse 'failed: holds clean, which is not part of' "${images[@]}" -o failed
 rm -rf failed/clean
 "$invar" train bank -o failed "${short[@]}" -q || fail "a failed run is not tried again"
+
+"$make" photos broken 40
+photo=$(find broken -type f | sort | tail -1)
+cp "$photo" photo && : >"$photo"
+other=(--images folder:broken "${images[@]:2}" --limit 0)
+"$invar" train "${other[@]}" -o mended -q 2>error && fail "a broken image was read"
+[ -e mended/run.json ] && grep -q '"failed"' mended/run.json || fail "a failure is not noted"
+cp photo "$photo"
+"$invar" train "${other[@]}" -o mended -q || fail "a training on images is not tried again"
 
 # What lies in a run that --force would replace; a bank of clean features with more in it.
 "$invar" train bank -o run "${short[@]}" -q || exit 1
@@ -174,7 +183,7 @@ rm -r run.part
 
 # Killed after the exchange: what is left of the old run is removed, and never taken up.
 for how in "--resume" "--force --seed 3 ${short[*]}"; do
-	sed -i 's/^ "version": 1,/ "version": 1,\n "replaces": "run",/' run/run.json
+	sed -i 's/^ "version": 1,/ "version": 1,\n "replaces": true,/' run/run.json
 	cp -r other run.part
 	rm run.part/adapter.safetensors
 	echo 'my notes' >run.part/notes.txt
