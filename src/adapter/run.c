@@ -72,6 +72,8 @@ static void free_paths(inv_run *r)
 /* The names of the files in the folder that is filled. */
 static invar_status set_folder(inv_run *r, const char *folder)
 {
+	if (r->folder && strcmp(r->folder, folder) == 0)
+		return INVAR_OK;
 	free_paths(r);
 	r->folder = inv_strdup(folder);
 	r->json_path = inv_join(folder, INVAR_RUN_JSON);
@@ -487,7 +489,7 @@ void inv_run_close(inv_run *r)
 		r->leftover = r->made = true;
 		(void)inv_run_clear(r, NULL);
 	}
-	if (r->made)
+	if (r->made && r->folder)
 		rmdir(r->folder); /* which only an empty folder allows */
 	if (r->lock >= 0)
 		close(r->lock);
