@@ -347,8 +347,8 @@ typedef struct invar_train_opts {
 	const char *keep;    /* "last" or "best" (by validation loss) */
 	double checkpoint_seconds; /* at most one checkpoint in so many seconds; 60 */
 	uint64_t seed;             /* key of every random draw; 0 */
-	int resume;                /* go on with the run that is there; 0 */
-	int force;                 /* replace the run that is there; 0 */
+	int resume;                /* go on with a run that was interrupted; 0 */
+	int force;                 /* replace a run, once the new one is finished; 0 */
 	const char *init;          /* where E begins: "random", "identity", "rigid", "ridge" */
 	double ridge;              /* lambda of "ridge"; 0 = chosen on held-out images */
 	uint64_t projections;      /* WaCo: directions of each sliced distance; 1000 */
@@ -381,6 +381,28 @@ INVAR_API const invar_field *invar_train_fields(size_t *count);
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_train_opts *o, const char *const *given,
                                    const char *run);
+
+/* The files of a run, by their names in its folder. */
+#define INVAR_RUN_JSON "run.json"
+#define INVAR_RUN_LOG "log.jsonl"
+#define INVAR_RUN_CHECKPOINT "checkpoint.safetensors"
+#define INVAR_RUN_ADAPTER "adapter.safetensors"
+#define INVAR_RUN_DECODER "decoder.safetensors"
+#define INVAR_RUN_METRICS "metrics.json"
+#define INVAR_RUN_CLEAN "clean" /* a bank, where a run is trained on images */
+
+/*
+ * Whether `resume` would find something to go on with; with `replacing`, whether it is a
+ * run that was begun with `force`. Such a run is written to the folder RUN.part and takes
+ * the place of RUN when it is finished.
+ */
+INVAR_API int invar_run_is_begun(const char *run, int replacing);
+/*
+ * Merges { "measurements": { NAME: … } } into metrics.json of a run: a new measurement
+ * replaces the old one of its name, all else stays. Several programs may do so at once.
+ */
+INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
+                                              const char *json);
 
 /* ---- 8. Losses on given arrays --------------------------------------------------- */
 

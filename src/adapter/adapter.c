@@ -95,7 +95,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 /* A run stands for the adapter in it. */
 static char *adapter_path(const char *path)
 {
-	return inv_is_folder(path) ? inv_join(path, "adapter.safetensors") : inv_strdup(path);
+	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);
 }
 
 static invar_status load(invar_adapter *e)
@@ -141,7 +141,7 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
 	else if (inv_is_folder(path) && !inv_exists(e->path))
 		st = inv_fail(INVAR_E_IO,
-		              "%s: holds no adapter.safetensors; is its training finished?", path);
+		              "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
 	else
 		st = load(e);
 	if (st != INVAR_OK) {

@@ -83,9 +83,9 @@ static const invar_field fields[] = {
 	{"checkpoint-seconds", INVAR_FIELD_NUMBER, FIELD(checkpoint_seconds), 0, 1e9, 0, NULL,
      "F", "Run", "at most one checkpoint in so many seconds, at the end of an epoch"},
 	{"resume", INVAR_FIELD_FLAG, FIELD(resume), 0, 1, 0, NULL, NULL, "Run",
-     "go on with the run that is there, with its options"},
+     "go on with a run that was interrupted, with its options"},
 	{"force", INVAR_FIELD_FLAG, FIELD(force), 0, 1, 0, NULL, NULL, "Run",
-     "replace the run that is there"},
+     "replace a run that already exists, once the new one is finished"},
 	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, RESULT, NULL, "N", "Common",
      "key of every random draw"},
 };

@@ -40,6 +40,7 @@ typedef struct trainer {
 	invar_train_opts o;
 	inv_train_plan plan;
 	inv_run *run;
+	bool begun;       /* run.json is ours */
 	json_t *resumed;  /* the run's own options, which o borrows text from */
 	uint32_t *images; /* the rows that train, then the rows held out */
 	float *params;    /* E as it is now, then D: the step's, or our own without steps */
@@ -279,7 +280,8 @@ static invar_status save_checkpoint(trainer *t)
 
 	t->saved = inv_wall_seconds();
 	if (st == INVAR_OK)
-		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at);
+		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
+		                         t->run->made_with);
 	return st;
 }
 
@@ -488,6 +490,7 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !t->o.resume)
 		return st;
+	inv_run_compare_version(t->ctx, t->run);
 	t->resumed = json_incref(json_object_get(t->run->json, "options"));
 	return resume_options(t, given, path);
 }
@@ -498,11 +501,17 @@ static invar_status open_run(trainer *t, const char *const *given, const char *p
  */
 static invar_status encode_clean(trainer *t, const char *const *given)
 {
-	invar_status st = inv_run_clear(t->run);
+	invar_status st = INVAR_OK;
 
 	inv_fresh_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
-	if (st == INVAR_OK)
-		st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->opened[0]);
+	if (!t->o.resume)
+		st = inv_run_begin(t->run, &t->plan, &t->o);
+	if (st != INVAR_OK)
+		return st;
+	t->begun = !t->o.resume;
+	st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->opened[0]);
+	if (st == INVAR_E_CANCELLED)
+		return interrupted(t);
 	t->bank[0] = t->opened[0];
 	if (st == INVAR_OK)
 		st = inv_train_check(&t->o, given, t->bank, t->banks, t->fresh, &t->plan);
@@ -560,7 +569,8 @@ static invar_status note_failure(trainer *t, invar_status st)
 	return inv_fail(st, "%s", sentence);
 }
 
-static invar_status run_training(trainer *t, const char *const *given, const char *path)
+/* Up to a run.json that describes it all; what it says is kept from here on. */
+static invar_status prepare_run(trainer *t, const char *const *given, const char *path)
 {
 	invar_status st = open_run(t, given, path);
 
@@ -570,9 +580,15 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 		st = build(t);
 	if (st == INVAR_OK)
 		st = inv_run_describe(t->run, &t->plan, &t->o);
-	if (st != INVAR_OK)
-		return st;
-	if ((st = restore(t)) == INVAR_OK && t->step)
+	t->begun = t->begun || st == INVAR_OK;
+	return st;
+}
+
+static invar_status fill_run(trainer *t)
+{
+	invar_status st = restore(t);
+
+	if (st == INVAR_OK && t->step)
 		announce_steps(t);
 	if (st == INVAR_OK)
 		st = begin_closed(t);
@@ -581,9 +597,20 @@ static invar_status run_training(trainer *t, const char *const *given, const cha
 		st = train_epochs(t);
 	if (st == INVAR_OK)
 		st = save_adapter(t);
+	return st;
+}
+
+static invar_status run_training(trainer *t, const char *const *given, const char *path)
+{
+	invar_status st = prepare_run(t, given, path);
+
 	if (st == INVAR_OK)
-		return inv_run_finish(t->run, &t->start, t->at.t, "finished");
-	return st == INVAR_E_CANCELLED ? st : note_failure(t, st);
+		st = fill_run(t);
+	if (st != INVAR_OK)
+		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
+	if ((st = inv_run_finish(t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
+		return st;
+	return inv_run_publish(t->run);
 }
 
 /* Runs the training that t was given and frees all that it has made. */

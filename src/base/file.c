@@ -9,12 +9,16 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
+enum { PAUSE_MS = 10, MOST_WAIT_MS = 30000 };
+
 struct inv_writer {
 	int fd;
+	bool busy; /* another program holds the part file */
 	char *path, *part;
 	bool replaces; /* a file of that name, which was this one: */
 	struct stat old;
@@ -158,13 +162,14 @@ static bool is_still_named(int fd, const char *part)
 	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-static invar_status refuse_second(const inv_writer *w)
+static invar_status refuse_second(inv_writer *w)
 {
+	w->busy = true;
 	return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
 }
 
 /* What a killed program left loses its name; its bytes stay if they have another one. */
-static invar_status remove_leftover(const inv_writer *w)
+static invar_status remove_leftover(inv_writer *w)
 {
 	int fd;
 	invar_status st = open_existing(w->part, O_RDONLY, &fd);
@@ -290,6 +295,29 @@ invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 	inv_writer *w;
 	invar_status st = begin(path, INV_PART, bytes, false, &w);
 
+	*out = st == INVAR_OK ? w : NULL;
+	if (w && st != INVAR_OK)
+		inv_writer_abort(w);
+	return st;
+}
+
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	inv_writer *w;
+	invar_status st;
+	int waited = 0;
+
+	while ((st = begin(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
+	       waited < MOST_WAIT_MS) {
+		inv_writer_abort(w);
+		w = NULL;
+		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
+			break;
+		nanosleep(&pause, NULL);
+		waited += PAUSE_MS;
+	}
 	*out = st == INVAR_OK ? w : NULL;
 	if (w && st != INVAR_OK)
 		inv_writer_abort(w);

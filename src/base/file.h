@@ -8,7 +8,8 @@
  *      part file that the next save replaces.
  *   3. A failed save removes its part file and leaves PATH as it was, unless the part
  *      was begun to be taken up again.
- *   4. Of two programs that save the same PATH at once, the second fails.
+ *   4. Of two programs that save the same PATH at once, the second fails, unless it
+ *      asked to wait for its turn.
  *   5. A part file is PATH.invar.part, a name that nobody else uses; a PATH.part is the
  *      user's (browsers download into such files) and is never touched. Arrays that are
  *      taken up again stand in PATH.part: in banks, where every name is ours.
@@ -31,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/context.h"
 
 #define INV_PART ".invar.part"
 #define INV_BANK_PART ".part"
@@ -40,6 +41,13 @@ typedef struct inv_writer inv_writer;
 
 /* bytes > 0 is a promise of the size: the disk must have room for it now. */
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out);
+/*
+ * The same for a file that is read, changed and written: waits, for half a minute at
+ * most, until no other program writes it. What is read from now on until the commit is
+ * what the last of them wrote.
+ */
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out);
 invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes);
 /* Both free the writer; commit removes the part file if it fails. */
 invar_status inv_writer_commit(inv_writer *w);

@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"

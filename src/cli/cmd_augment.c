@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"

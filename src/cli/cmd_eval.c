@@ -73,7 +73,6 @@ typedef struct columns {
 	invar_adapter **adapter;
 	char **name;
 	char **metrics_path; /* NULL for an adapter that is not in a run folder */
-	json_t **metrics;    /* what was in the file before, NULL if it is new */
 } columns;
 
 static bool allocate_columns(columns *c, size_t count)
@@ -82,8 +81,7 @@ static bool allocate_columns(columns *c, size_t count)
 	c->adapter = calloc(count, sizeof *c->adapter);
 	c->name = calloc(count, sizeof *c->name);
 	c->metrics_path = calloc(count, sizeof *c->metrics_path);
-	c->metrics = calloc(count, sizeof *c->metrics);
-	return c->adapter && c->name && c->metrics_path && c->metrics;
+	return c->adapter && c->name && c->metrics_path;
 }
 
 static void free_columns(columns *c)
@@ -95,13 +93,10 @@ static void free_columns(columns *c)
 			free(c->name[i]);
 		if (c->metrics_path)
 			free(c->metrics_path[i]);
-		if (c->metrics)
-			json_decref(c->metrics[i]);
 	}
 	free(c->adapter);
 	free(c->name);
 	free(c->metrics_path);
-	free(c->metrics);
 }
 
 static bool is_taken(const columns *c, size_t before, const char *name)
@@ -148,6 +143,7 @@ static char *unique_title(const columns *c, size_t i, const char *path)
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
 {
 	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
+	json_t *there;
 
 	if (st != INVAR_OK)
 		return st;
@@ -155,9 +151,11 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 		return inv_no_memory(s);
 	if (!inv_path_is_folder(path))
 		return INVAR_OK;
-	if (!(c->metrics_path[i] = inv_path(path, "metrics.json")))
+	if (!(c->metrics_path[i] = inv_path(path, INVAR_RUN_METRICS)))
 		return inv_no_memory(s);
-	return inv_load_json(s, c->metrics_path[i], &c->metrics[i]);
+	st = inv_load_json(s, c->metrics_path[i], &there); /* to refuse it before the work */
+	json_decref(there);
+	return st;
 }
 
 /* ---- Results ------------------------------------------------------------------ */
@@ -208,64 +206,50 @@ static json_t *own_part(const json_t *document, const char *title, const char *n
 		"skipped", json_object_get(json_object_get(document, "skipped"), name));
 }
 
-static bool has_figures(const json_t *cell)
+/* Of a document that is not complete, only what the run itself has is kept. */
+static bool is_kept(const json_t *document, const char *title, const char *name)
 {
-	return cell && !json_object_get(cell, "skipped");
+	const json_t *all = json_object_get(document, "measurements");
+	const json_t *own = json_object_get(json_object_get(all, name), title);
+
+	return !json_object_get(document, "incomplete") ||
+	       (own && !json_object_get(own, "skipped"));
 }
 
-/* A run's own cell of a measurement, or that of F where the measurement has no other. */
-static const json_t *own_cell(const json_t *measurement, const char *title)
+static bool add_own(const json_t *document, const char *title, const char *name,
+                    json_t *all)
 {
-	const json_t *own = json_object_get(measurement, title);
-
-	return own ? own : json_object_get(measurement, "F");
-}
-
-/*
- * Whether a measurement is kept in the place of `before`. What was skipped takes no
- * figure's place; of a document that is not complete, only what the run itself has counts.
- */
-static bool is_kept(const json_t *document, const char *title, const json_t *measurement,
-                    const json_t *before)
-{
-	if (json_object_get(document, "incomplete"))
-		return has_figures(json_object_get(measurement, title));
-	return has_figures(own_cell(measurement, title)) || !has_figures(own_cell(before, "E"));
-}
-
-static bool merge_one(const json_t *document, const char *title, const char *name,
-                      json_t *all)
-{
-	const json_t *measurement =
-		json_object_get(json_object_get(document, "measurements"), name);
-
-	return !is_kept(document, title, measurement, json_object_get(all, name)) ||
+	return !is_kept(document, title, name) ||
 	       json_object_set_new(all, name, own_part(document, title, name)) == 0;
 }
 
-/* A new measurement replaces the old one of its name; the others stay. */
-static invar_status merge_metrics(inv_session *s, const json_t *document, columns *c,
-                                  size_t i)
+/* What a run keeps of the document: its own column, beside F. */
+static json_t *own_results(const json_t *document, const char *title)
 {
-	json_t *all, *measurement, *reason;
+	json_t *all = json_object(), *value;
 	const char *name;
+	bool added = true;
 
-	if (!c->metrics[i])
-		c->metrics[i] = json_object();
-	all = json_object_get(c->metrics[i], "measurements");
-	if (!json_is_object(all)) {
-		all = json_object();
-		json_object_set_new(c->metrics[i], "measurements", all);
-	}
-	json_object_foreach (json_object_get(document, "measurements"), name, measurement)
-		if (!merge_one(document, c->name[i], name, all))
-			return inv_no_memory(s);
-	json_object_foreach (json_object_get(document, "skipped"), name, reason)
-		if (!merge_one(document, c->name[i], name, all))
-			return inv_no_memory(s);
-	if (!json_object_size(all))
-		return INVAR_OK;
-	return inv_save_json(s, c->metrics_path[i], c->metrics[i]);
+	json_object_foreach (json_object_get(document, "measurements"), name, value)
+		added = added && add_own(document, title, name, all);
+	json_object_foreach (json_object_get(document, "skipped"), name, value)
+		added = added && add_own(document, title, name, all);
+	if (added)
+		return json_pack("{s:o}", "measurements", all);
+	json_decref(all);
+	return NULL;
+}
+
+static invar_status keep_column(inv_session *s, const json_t *document, const char *run,
+                                const char *title)
+{
+	json_t *results = own_results(document, title);
+	char *text = results ? json_dumps(results, INV_JSON_STYLE) : NULL;
+	invar_status st = text ? invar_run_keep_results(s->ctx, run, text) : inv_no_memory(s);
+
+	free(text);
+	json_decref(results);
+	return st;
 }
 
 static invar_status keep_results(inv_session *s, const json_t *document, columns *c)
@@ -277,7 +261,7 @@ static invar_status keep_results(inv_session *s, const json_t *document, columns
 			fprintf(stderr, "%s is not kept: the run cannot be written to\n",
 			        c->metrics_path[i]);
 		else if (c->metrics_path[i])
-			st = merge_metrics(s, document, c, i);
+			st = keep_column(s, document, s->argument[1 + i], c->name[i]);
 	return st;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cli/files.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
@@ -211,7 +212,7 @@ const inv_command inv_cmd_models = {
 		"compares with what is known, reads every weight and runs the network on an image "
 		"that is zero after normalisation. pull is the only thing here that ever uses a "
 		"network: it writes FILE.invar.part, which the same command takes up where it was "
-        "cut, "
+		"cut, "
 		"and renames it when all has come and its SHA-256 is right; where none is known it "
 		"prints the one it got.",
 	.examples = examples,

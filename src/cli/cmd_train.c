@@ -2,7 +2,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/options.h"
@@ -79,21 +78,11 @@ static void defaults(void *values)
 	invar_dataset_defaults(&v->dataset);
 }
 
-static bool is_begun(const char *run)
-{
-	char *json = inv_path(run, "run.json");
-	bool begun = json && access(json, F_OK) == 0;
-
-	free(json);
-	return begun;
-}
-
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s, const train_values *v)
 {
-	if (!is_begun(v->output))
-		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
-		                 v->images ? "; the same command goes on from here" : "");
+	if (!invar_run_is_begun(v->output, v->train.force))
+		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s%s -o %s --resume' goes on from here",
 	                 v->images ? "--images " : "", v->images ? v->images : s->argument[0],
@@ -120,8 +109,8 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 
 static invar_status tell_result(inv_session *s, const char *bank, const char *run)
 {
-	char *adapter = inv_path(run, "adapter.safetensors");
-	char *log = inv_path(run, "log.jsonl");
+	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
+	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
 
 	if (!adapter || !log)
@@ -217,7 +206,8 @@ static invar_status check_output(inv_session *s, const train_values *v)
 		inv_reads_all(s, s->argument[0], "the features");
 	for (const char *const *bank = v->train.also; bank && *bank; bank++)
 		inv_reads_all(s, *bank, "the features");
-	return is_begun(v->output) ? INVAR_OK : inv_check_output_folder(s, "-o", v->output);
+	return invar_run_is_begun(v->output, 0) ? INVAR_OK
+	                                        : inv_check_output_folder(s, "-o", v->output);
 }
 
 static invar_status run(inv_session *s, void *values)
@@ -245,7 +235,11 @@ const inv_command inv_cmd_train = {
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
 		"run goes on with --resume and ends with the same bytes as one that was never "
-		"interrupted. With --images there is no bank: clean features are encoded once, "
+		"interrupted. RUN must be a new or an empty folder: what is not part of a run is "
+		"never removed. With --force the new run is written to RUN.part and takes the "
+		"place of RUN once it is finished; until then RUN stays as it is, and --resume "
+		"goes on with the new one. With --images there is no bank: clean features are "
+		"encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
 		"not "

@@ -4,12 +4,9 @@
  * Ridge is the closed form that training has to beat; MaWa in both its forms and WaCo
  * are the paper's. They are smaller and shorter than the paper's, and it is said.
  */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/demo.h"
-#include "cli/files.h"
 #include "cli/term.h"
 #include "cli/text.h"
 
@@ -37,15 +34,6 @@ static uint64_t hidden_units(const inv_demo *d)
 	return least > HIDDEN ? least : HIDDEN;
 }
 
-static bool was_begun(const char *run)
-{
-	char *json = inv_path(run, "run.json");
-	bool there = json && access(json, F_OK) == 0;
-
-	free(json);
-	return there;
-}
-
 static void announce(const inv_demo *d, const struct recipe *r, const invar_train_opts *o)
 {
 	if (strcmp(r->loss, "none") == 0)
@@ -69,7 +57,7 @@ static invar_status train_one(inv_demo *d, size_t i)
 	o.hidden = hidden_units(d);
 	o.epochs = EPOCHS;
 	o.seed = d->v->common.seed;
-	o.resume = was_begun(d->run_path[i]);
+	o.resume = invar_run_is_begun(d->run_path[i], 0);
 	announce(d, r, &o);
 	if ((st = invar_train(&d->bank, 1, &o, NULL, d->run_path[i])) != INVAR_OK)
 		return st;

@@ -78,7 +78,7 @@ static invar_status is_folder(const char *path, const struct dirent *entry, bool
  */
 static invar_status is_result(const char *path, const char *name, bool *out)
 {
-	static const char *const files[] = {"bank.json", "run.json"};
+	static const char *const files[] = {"bank.json", INVAR_RUN_JSON};
 	char *folder = inv_join(path, name);
 	invar_status st = folder ? INVAR_OK : no_memory(path);
 
