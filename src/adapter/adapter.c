@@ -140,8 +140,9 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 	if (!e->path)
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
 	else if (inv_is_folder(path) && !inv_exists(e->path))
-		st = inv_fail(INVAR_E_IO,
-		              "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
+		st =
+			inv_fail(INVAR_E_IO,
+		             "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
 	else
 		st = load(e);
 	if (st != INVAR_OK) {
