@@ -16,7 +16,7 @@ static void save_and_load(inv_step *p, const float *best, const inv_progress_sta
 	char path[2 * FUZZ_PATH];
 
 	snprintf(path, sizeof path, "%s/checkpoint", memory_folder());
-	require(inv_checkpoint_save(path, p, best, at) == INVAR_OK);
+	require(inv_checkpoint_save(path, p, best, at, NULL) == INVAR_OK);
 	require(inv_checkpoint_load(path, p, other, &again) == INVAR_OK);
 	require(again.epoch == at->epoch && again.step == at->step && again.t == at->t);
 	require(memcmp(other, best, p->floats * sizeof *best) == 0);

@@ -30,7 +30,11 @@
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
- *     that OpenBLAS computes on one thread a call, as the threads are ours;
+ *     that OpenBLAS, loaded when it is first needed, computes on one thread a
+ *     call, as the threads are ours;
+ *   - the library installs no signal handlers: a program that wants an error, not its
+ *     end, where a file may not grow (ulimit -f) ignores SIGXFSZ, and one that writes
+ *     to pipes SIGPIPE; a file that gets shorter while it is read raises SIGBUS;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H
@@ -228,7 +232,10 @@ INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
 INVAR_API void invar_array_close(invar_array *a);
 
-/* Writes atomically: the file appears complete or not at all. */
+/*
+ * Writes atomically: the file appears complete or not at all. It grows as PATH.invar.part,
+ * keeps mode and owner of a file that it replaces, and follows a link that PATH is.
+ */
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const float *data, unsigned rank,
                                          const uint64_t *shape, invar_dtype dtype);
@@ -358,6 +365,7 @@ INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 INVAR_API const char *invar_bank_field(const invar_bank *b, const char *name);
 INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
                                        uint64_t first, uint64_t rows, float *out);
+/* One per row; a negative one stands for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
 /* Whether SPLIT/names.txt is there: the file that each row was made of. */
@@ -405,6 +413,28 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
+
+/* The files of a run, by their names in its folder. */
+#define INVAR_RUN_JSON "run.json"
+#define INVAR_RUN_LOG "log.jsonl"
+#define INVAR_RUN_CHECKPOINT "checkpoint.safetensors"
+#define INVAR_RUN_ADAPTER "adapter.safetensors"
+#define INVAR_RUN_DECODER "decoder.safetensors"
+#define INVAR_RUN_METRICS "metrics.json"
+#define INVAR_RUN_CLEAN "clean" /* a bank, where a run is trained on images */
+
+/*
+ * Whether `resume` would find something to go on with; with `replacing`, whether it is a
+ * run that was begun with `force`. Such a run is written to the folder RUN.part and takes
+ * the place of RUN when it is finished.
+ */
+INVAR_API int invar_run_is_begun(const char *run, int replacing);
+/*
+ * Merges { "measurements": { NAME: … } } into metrics.json of a run: a new measurement
+ * replaces the old one of its name, all else stays. Several programs may do so at once.
+ */
+INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
+                                              const char *json);
 
 /* ---- 8. Losses on given arrays --------------------------------------------------- */
 
@@ -536,9 +566,16 @@ INVAR_API const invar_field *invar_eval_fields(size_t *count);
 
 /*
  * Measures F and each adapter on a bank. Gives one JSON document; free it with
- * invar_free. names[i] is the column title of adapter i. What the bank cannot
- * answer (no labels, no copies) is skipped and listed under "skipped"; asked
- * for by `only`, it is an error.
+ * invar_free, whatever the status. names[i] is the column title of adapter i.
+ *
+ * Each measurement fails alone. What the bank cannot answer (no labels, no copies)
+ * is listed under "skipped" with its reason; what cannot be measured for a column
+ * has {"skipped": reason} in its place. Where `only` names such a measurement, the
+ * status is that of the first, and the document holds the others.
+ *
+ * No memory, a file that cannot be read and a hook that stops end the call at once.
+ * The document then holds what was measured before, and "incomplete": true. It is
+ * NULL where nothing was measured.
  */
 INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
@@ -849,11 +886,15 @@ typedef struct invar_forecast {
 	uint64_t width;      /* of a row */
 	uint64_t bytes;      /* of the files to be written */
 	uint64_t free_bytes; /* on the disk */
-	double rate;         /* rows a second, measured; 0: nothing is to be made */
-	double seconds;
+	double rate;         /* rows per second, measured; 0: nothing is to be made */
+	double seconds;      /* at this rate, with the disk */
+	double seconds_low, seconds_high; /* it should take between these */
 } invar_forecast;
 
-/* Measures for about a second; writes nothing. */
+/*
+ * Measures every split for a moment, some seconds in all. A file without a name is written
+ * on the bank's disk meanwhile; nothing stays there.
+ */
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
                                              const invar_encode_opts *o, const char *bank,
                                              invar_forecast *out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "formats/npy.h"
 
 enum { MOST_WIDTH = 1 << 24 };
@@ -94,7 +95,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 /* A run stands for the adapter in it. */
 static char *adapter_path(const char *path)
 {
-	return inv_is_folder(path) ? inv_join(path, "adapter.safetensors") : inv_strdup(path);
+	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);
 }
 
 static invar_status load(invar_adapter *e)
@@ -107,16 +108,18 @@ static invar_status load(invar_adapter *e)
 	if (st != INVAR_OK)
 		return st;
 	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu tensors, an adapter holds %d",
-		                e->path, inv_safetensors_count(e->file), INV_MLP_BLOCKS);
+		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu %s, an adapter holds %d", e->path,
+		                inv_safetensors_count(e->file),
+		                inv_noun(inv_safetensors_count(e->file), "tensor", "tensors"),
+		                INV_MLP_BLOCKS);
 	residual = inv_safetensors_metadata(e->file, "invar.residual");
 	e->residual = residual && strcmp(residual, "1") == 0;
 	if (residual && !e->residual && strcmp(residual, "0") != 0)
 		return inv_fail(INVAR_E_FORMAT, "%s: its invar.residual is '%s' but must be 0 or 1",
 		                e->path, residual);
 	if (e->residual && e->s.d != e->s.w)
-		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu features",
-		                e->path, e->s.d, e->s.w);
+		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu %s", e->path,
+		                e->s.d, e->s.w, inv_noun(e->s.w, "feature", "features"));
 	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
 	if (!e->params)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", e->path);
@@ -137,8 +140,9 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 	if (!e->path)
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
 	else if (inv_is_folder(path) && !inv_exists(e->path))
-		st = inv_fail(INVAR_E_IO,
-		              "%s: holds no adapter.safetensors; is its training finished?", path);
+		st =
+			inv_fail(INVAR_E_IO,
+		             "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
 	else
 		st = load(e);
 	if (st != INVAR_OK) {

@@ -10,6 +10,8 @@
 
 enum { SETS = 4, PARTS = 2, COUNTERS = 3, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
 
+#define MADE_WITH "invar.made_with"
+
 static const char *const prefixes[SETS] = {"", "m.", "v.", "best."};
 
 /* E, and the decoder where there is one: what lies where in each set. */
@@ -85,17 +87,19 @@ static size_t describe(const inv_progress_state *at, size_t terms, entry *e,
 }
 
 invar_status inv_checkpoint_save(const char *path, const inv_step *p, const float *best,
-                                 const inv_progress_state *at)
+                                 const inv_progress_state *at, const char *made_with)
 {
 	const float *sets[SETS] = {p->params, p->m, p->v, best};
 	char names[PARTS * SETS][INV_MLP_BLOCKS][32], prefix[16];
 	inv_tensor_out tensors[PARTS * SETS * INV_MLP_BLOCKS];
 	part net[PARTS];
 	entry entries[COUNTERS + NUMBERS];
-	inv_metadata metadata[COUNTERS + NUMBERS + 1];
+	inv_metadata metadata[COUNTERS + NUMBERS + 2];
 	size_t count = describe(at, p->term_count, entries, metadata);
 	size_t parts = parts_of(p, net), used = 0;
 
+	if (made_with)
+		metadata[count++] = (inv_metadata){MADE_WITH, made_with};
 	for (size_t k = 0; k < parts; k++)
 		for (int i = 0; i < SETS; i++) {
 			if (!sets[i])
@@ -157,6 +161,60 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
 				st = inv_mlp_read(f, path, prefix, net[k].shape, sets[i] + net[k].offset);
 		}
 	p->t = at->t;
+	inv_safetensors_close(f);
+	return st;
+}
+
+/* ---- What it was made with -------------------------------------------------------- */
+
+typedef struct difference {
+	const char *field; /* NULL: none */
+	const json_t *then, *now;
+} difference;
+
+static difference find_difference(const char *field, const json_t *then, const json_t *now)
+{
+	difference d = {0};
+	const char *key;
+	json_t *value;
+
+	if (json_is_object(then) && json_is_object(now)) {
+		json_object_foreach ((json_t *)(uintptr_t)then, key, value)
+			if (!d.field && json_object_get(now, key))
+				d = find_difference(key, value, json_object_get(now, key));
+		return d;
+	}
+	return json_equal(then, now) ? d : (difference){field, then, now};
+}
+
+static invar_status compare(const json_t *then, const json_t *now, const char *says)
+{
+	difference d = find_difference("it", then, now);
+	char was[INV_SPELLED], is[INV_SPELLED];
+
+	if (!d.field)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s says %s %s, but the checkpoint was made with %s; set it back, or "
+	                "begin again with --force",
+	                says, d.field, inv_json_spell(d.now, is), inv_json_spell(d.then, was));
+}
+
+invar_status inv_checkpoint_check(const char *path, const json_t *now, const char *says)
+{
+	inv_safetensors *f;
+	invar_status st = INVAR_OK;
+	const char *text;
+	json_t *then = NULL;
+
+	if (inv_safetensors_open(path, &f) != INVAR_OK)
+		return INVAR_OK; /* loading it tells what is wrong with it */
+	if ((text = inv_safetensors_metadata(f, MADE_WITH)) &&
+	    !(then = json_loads(text, JSON_REJECT_DUPLICATES, NULL)))
+		st = inv_fail(INVAR_E_FORMAT, "%s: its " MADE_WITH " is not JSON", path);
+	if (st == INVAR_OK && then)
+		st = compare(then, now, says);
+	json_decref(then);
 	inv_safetensors_close(f);
 	return st;
 }

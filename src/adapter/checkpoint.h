@@ -4,12 +4,14 @@
  * Tensors: 0.weight … 2.bias, the same with m. and v. for AdamW's moments, and
  * with best. where the best epoch so far is kept; a decoder's are dec.0.weight,
  * m.dec.0.weight and so on. Metadata: counters as
- * decimal text, sums and the best loss as hexadecimal floats, which are exact.
+ * decimal text, sums and the best loss as hexadecimal floats, which are exact;
+ * "invar.made_with", a JSON object of all that the result follows from, see provenance.h.
  */
 #ifndef INV_CHECKPOINT_H
 #define INV_CHECKPOINT_H
 
 #include "adapter/step.h"
+#include "base/json.h"
 
 typedef struct inv_progress_state {
 	uint64_t epoch, step; /* the next step to do */
@@ -19,10 +21,17 @@ typedef struct inv_progress_state {
 	double best; /* validation loss of `best`; infinite before the first */
 } inv_progress_state;
 
-/* best may be NULL. */
+/* best and made_with, which is JSON, may be NULL. */
 invar_status inv_checkpoint_save(const char *path, const inv_step *p, const float *best,
-                                 const inv_progress_state *at);
+                                 const inv_progress_state *at, const char *made_with);
 invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
                                  inv_progress_state *at);
+
+/*
+ * Refuses a checkpoint that was made with other values than `now`, by the name of the
+ * field; `says` is the file that now says otherwise. Values that only one of them has are
+ * no contradiction, and older checkpoints have none.
+ */
+invar_status inv_checkpoint_check(const char *path, const json_t *now, const char *says);
 
 #endif

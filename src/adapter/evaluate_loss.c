@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "adapter/loss_result.h"
+#include "base/text.h"
 
 static const invar_option own_rows[] = {
 	{.name = "kind",
@@ -106,8 +107,9 @@ static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
 		return inv_fail(INVAR_E_USE, "%s needs copies%s here, and there are none",
 		                loss->name, is_of_pairs(loss) ? " or views" : "");
 	if (loss->most_samples && in->samples > loss->most_samples)
-		return inv_fail(INVAR_E_USE, "%s takes %u samples of an image, there are %" PRIu32,
-		                loss->name, loss->most_samples, in->samples);
+		return inv_fail(INVAR_E_USE, "%s takes %u %s of an image, there are %" PRIu32,
+		                loss->name, loss->most_samples,
+		                inv_noun(loss->most_samples, "sample", "samples"), in->samples);
 	if (in->groups > 1 && (!loss->several || !in->samples))
 		return inv_fail(INVAR_E_USE, "%s takes one augmentation, there are %" PRIu32,
 		                loss->name, in->groups);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/threads.h"
+#include "math/openblas.h"
 
 enum { PAD = 16, APPLY_ROWS = 128 };
 
@@ -286,7 +287,10 @@ invar_status inv_layers_apply(const invar_context *ctx, const inv_layers_shape *
 	               .widest = 1,
 	               .rows = rows,
 	               .residual = residual};
+	invar_status st = inv_openblas_need_for(ctx);
 
+	if (st != INVAR_OK)
+		return st;
 	for (size_t l = 1; l < s->count; l++)
 		j.widest = s->width[l] > j.widest ? s->width[l] : j.widest;
 	j.scratch = inv_alloc((size_t)ctx->threads * 2 * APPLY_ROWS * j.widest * sizeof(float));

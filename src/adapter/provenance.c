@@ -7,8 +7,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "adapter/checkpoint.h"
 #include "adapter/made_for.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/text.h"
 
 static json_t *machine_json(const invar_context *ctx)
 {
@@ -64,12 +68,16 @@ static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
 		st = describe_bank(&plan->source[g], entry);
 		json_array_append_new(also, entry);
 	}
-	if (plan->fresh && st == INVAR_OK)
-		json_object_set_new(out, "images", images_json(plan->fresh));
 	if (plan->sources > 1)
 		json_object_set(out, "also", also);
 	json_decref(also);
 	return st;
+}
+
+/* A run that was interrupted while its images were encoded has not seen a row yet. */
+static bool has_inputs(const inv_run *r)
+{
+	return json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path);
 }
 
 /* The files may have moved, what is in them may not have changed. */
@@ -79,9 +87,10 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	const json_t *then = r->json, *also = json_object_get(r->json, "also");
 
 	if (json_array_size(also) + 1 != plan->sources)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: was begun on %zu banks, so it cannot go on with %" PRIu32,
-		                r->path, json_array_size(also) + 1, plan->sources);
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: was begun on %zu %s, so it cannot go on with %" PRIu32,
+			r->path, json_array_size(also) + 1,
+			inv_noun(json_array_size(also) + 1, "bank", "banks"), plan->sources);
 	for (uint32_t g = 0; g < plan->sources; g++) {
 		if (g) {
 			then = json_array_get(also, g - 1);
@@ -107,30 +116,121 @@ static json_t *options_json(const inv_train_settings *o, unsigned flags)
 	return options;
 }
 
-invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
+static json_t *result_options_json(const inv_train_settings *o)
+{
+	return options_json(o, INVAR_OPTION_RESULT);
+}
+
+/* The rows of all banks as one hash; gives. */
+static json_t *rows_json(const json_t *banks)
+{
+	json_t *all = json_array(), *other;
+	char hex[INV_SHA256_HEX], *text;
+	size_t i;
+	invar_status st = INVAR_E_NOMEM;
+
+	json_array_append(all, json_object_get(banks, "inputs"));
+	json_array_foreach (json_object_get(banks, "also"), i, other)
+		json_array_append(all, json_object_get(other, "inputs"));
+	if ((text = inv_json_text(all, 0)))
+		st = inv_sha256(text, strlen(text), hex);
+	inv_free(text);
+	json_decref(all);
+	return st == INVAR_OK ? json_string(hex) : NULL;
+}
+
+/* All that a checkpoint follows from; gives, NULL if there is no memory. */
+static json_t *made_with_json(const inv_train_plan *plan, const inv_train_settings *o,
+                              const json_t *banks)
+{
+	json_t *images = plan->fresh ? inv_fresh_json(plan->fresh) : NULL;
+
+	json_object_del(images, "classes"); /* which no training looks at */
+	return json_pack("{s:o, s:o, s:o*}", "options", result_options_json(o), "rows",
+	                 rows_json(banks), "images", images);
+}
+
+static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
+                                     const inv_train_settings *o, const json_t *banks)
+{
+	json_t *now = made_with_json(plan, o, banks);
+	invar_status st = INVAR_OK;
+
+	if (!now || !(r->made_with = inv_json_text(now, 0)))
+		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
+	else if (o->resume && inv_exists(r->checkpoint_path))
+		st = inv_checkpoint_check(r->checkpoint_path, now, r->json_path);
+	json_decref(now);
+	return st;
+}
+
+/* Bank and run are named as they will be called once the run is in its place. */
+static invar_status name_clean(const inv_run *r, json_t *banks)
+{
+	char *path = inv_join(r->path, INVAR_RUN_CLEAN);
+	bool fine = path && json_object_set_new(banks, "bank", inv_json_path(path)) == 0;
+
+	inv_free(path);
+	return fine ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", r->path);
+}
+
+static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
-	json_t *banks = json_object(), *json = r->json;
-	invar_status st = describe_banks(plan, banks);
+	json_t *json = r->json;
 
-	if (st == INVAR_OK && o->resume)
-		st = check_inputs(r, plan, banks);
-	if (st == INVAR_OK)
-		st = inv_run_clear(r);
-	if (st != INVAR_OK) {
-		json_decref(banks);
-		return st;
-	}
-	json_object_set_new(json, "format", json_string("invar-run"));
-	json_object_set_new(json, "version", json_integer(1));
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
 	json_object_set_new(json, "options", options_json(o, 0));
-	json_object_update(json, banks);
-	json_decref(banks);
+	if (plan->fresh)
+		json_object_set_new(json, "images", images_json(plan->fresh));
 	json_object_set_new(json, "versions", versions_json());
 	json_object_set_new(json, "machine", machine_json(plan->source[0].bank->ctx));
-	return inv_run_save(r);
+}
+
+invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
+                           const inv_train_settings *o)
+{
+	invar_status st;
+
+	describe_training(r, plan, o);
+	st = inv_run_clear(r, json_object_get(r->json, "images"));
+	return st == INVAR_OK ? inv_run_save(r) : st;
+}
+
+invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
+                              const inv_train_settings *o)
+{
+	json_t *banks = json_object();
+	invar_status st = describe_banks(plan, banks);
+
+	if (st == INVAR_OK && o->resume && has_inputs(r))
+		st = check_inputs(r, plan, banks);
+	if (st == INVAR_OK)
+		st = check_checkpoint(r, plan, o, banks);
+	if (st == INVAR_OK && plan->fresh)
+		st = name_clean(r, banks);
+	if (st == INVAR_OK)
+		st = inv_run_clear(r, NULL);
+	if (st == INVAR_OK) {
+		describe_training(r, plan, o);
+		json_object_update(r->json, banks);
+		st = inv_run_save(r);
+	}
+	json_decref(banks);
+	return st;
+}
+
+void inv_run_compare_version(const invar_context *ctx, const inv_run *r)
+{
+	const json_t *versions = json_object_get(r->json, "versions");
+	const char *then = json_string_value(json_object_get(versions, "invar"));
+
+	if (then && strcmp(then, INVAR_VERSION) != 0)
+		inv_log(ctx, INVAR_LOG_WARNING,
+		        "%s was written by invar %s, this is %s; the result may differ from that "
+		        "of either",
+		        r->path, then, INVAR_VERSION);
 }
 
 static void add_number(json_t *json, const char *key, double value)
@@ -180,7 +280,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 {
 	const invar_bank *bank = plan->source[0].bank;
 	char *augment = join_augments(plan), *input = inv_made_for_input(bank);
-	json_t *options = options_json(o, INVAR_OPTION_RESULT);
+	json_t *options = result_options_json(o);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
 	inv_tensor_out tensors[INV_MLP_BLOCKS];

@@ -1,5 +1,8 @@
 /*
  * provenance.h - what a run tells about itself: run.json and the adapter's metadata.
+ *
+ * Its checkpoints say what they were made with: { "options": those that change the
+ * result, "rows": SHA-256 of the hashes of all rows, "images": how they were encoded }.
  */
 #ifndef INV_PROVENANCE_H
 #define INV_PROVENANCE_H
@@ -14,12 +17,20 @@ typedef struct inv_run_start {
 } inv_run_start;
 
 /*
- * Fills and saves run.json, state "running". Resuming, the rows of the banks must
- * be those that the run was begun on. With `replace`, the files of the old run go
- * right before the new run.json comes.
+ * Saves a run.json, state "running", before images are encoded: what lies in the folder
+ * from now on is part of this run. What an earlier training left goes first.
+ */
+invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
+                           const inv_train_settings *o);
+/*
+ * The same once there are rows to train on, which run.json names. Resuming, the rows must
+ * be those that the run was begun on, and its checkpoint must have been made with the
+ * same rows and options.
  */
 invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o);
+/* Warns where another version has worked on the run that is resumed. */
+void inv_run_compare_version(const invar_context *ctx, const inv_run *r);
 /* Adds up the times and saves run.json with this state. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state);

@@ -159,6 +159,12 @@ static invar_status add_decoder(inv_step *p, const float *params, const float *r
 	return INVAR_OK;
 }
 
+/* Within a step, before anything of the state changes: stopping there loses nothing. */
+static invar_status check_cancel(const inv_step *p)
+{
+	return p->total ? inv_progress(p->ctx, "train", p->t, p->total) : INVAR_OK;
+}
+
 static invar_status forward(inv_step *p, const float *params, const float *rows,
                             uint64_t key, inv_loss_value *out)
 {
@@ -173,6 +179,8 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 		inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 
 	*out = (inv_loss_value){0};
+	if (st == INVAR_OK)
+		st = check_cancel(p);
 	if (st == INVAR_OK)
 		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out,
 		                       s->update ? p->d_codes + skip : NULL);
@@ -212,9 +220,13 @@ invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_va
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
 	if (st == INVAR_OK)
+		st = check_cancel(p);
+	if (st == INVAR_OK)
 		st = decoder_backward(p);
 	if (st == INVAR_OK)
 		st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
+	if (st == INVAR_OK)
+		st = check_cancel(p);
 	if (st != INVAR_OK)
 		return st;
 	p->t++;

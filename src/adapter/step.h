@@ -46,7 +46,8 @@ typedef struct inv_step {
 	const inv_loss_draws *draws; /* set by invar_loss; NULL: by seed and step */
 	char terms[INV_VALUE_TERMS][INV_TERM_NAME];
 	size_t term_count;
-	uint64_t t; /* steps done */
+	uint64_t t;     /* steps done */
+	uint64_t total; /* of the training; 0: a step is not to be stopped midway */
 	inv_mlp_pass *pass;
 	inv_arena arena;
 } inv_step;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/closed.h"
+#include "base/text.h"
 
 static const char *loss_choice(size_t i)
 {
@@ -171,11 +172,11 @@ static const invar_option training_rows[] = {
 	{.name = "resume",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
-     .help = "continue the existing run with its options"},
+     .help = "continue a run that was interrupted, with its options"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
-     .help = "replace the existing run"},
+     .help = "replace an existing run, once the new one is finished"},
 	{.name = "seed",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -265,9 +266,9 @@ static invar_status check_source(const inv_train_settings *o, const invar_bank *
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (o->copies > s->copies && !fresh)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: @copies is %" PRIu64 " but %s has %" PRIu32 " copies", b->path,
-		                o->copies, s->name, s->copies);
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: @copies is %" PRIu64 " but %s has %" PRIu32 " %s",
+			b->path, o->copies, s->name, s->copies, inv_noun(s->copies, "copy", "copies"));
 	*out = (inv_source){b, s, o->copies ? (uint32_t)o->copies : s->copies};
 	return INVAR_OK;
 }
@@ -316,8 +317,9 @@ static invar_status check_copies(const inv_train_settings *o, const inv_loss *lo
 {
 	if (from->copies < loss->fewest_samples)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: @loss %s needs %u copies of an image, %s has %" PRIu32,
-		                from->bank->path, o->loss, loss->fewest_samples, from->split->name,
+		                "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
+		                from->bank->path, o->loss, loss->fewest_samples,
+		                inv_noun(loss->fewest_samples, "copy", "copies"), from->split->name,
 		                from->copies);
 	if (o->samples && !from->copies)
 		return inv_fail(
@@ -348,8 +350,9 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 		                "@samples 0 leaves the banks after the first without use");
 	if (p->s < p->loss->fewest_samples)
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s needs %u copies of an image, @samples is %" PRIu64,
-		                o->loss, p->loss->fewest_samples, o->samples);
+		                "@loss %s needs %u %s of an image, @samples is %" PRIu64, o->loss,
+		                p->loss->fewest_samples,
+		                inv_noun(p->loss->fewest_samples, "copy", "copies"), o->samples);
 	if (!p->s && o->no_identity)
 		return inv_fail(
 			INVAR_E_USE,
@@ -374,8 +377,9 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 	if (p->shape.h < 2 * p->shape.d)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s needs two hidden units for each feature: @hidden is %zu, "
-		                "the bank has %zu features, so at least %zu",
-		                o->init, p->shape.h, p->shape.d, 2 * p->shape.d);
+		                "the bank has %zu %s, so at least %zu",
+		                o->init, p->shape.h, p->shape.d,
+		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
 	if (inv_closed_needs_copies(o->init) && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
@@ -436,8 +440,9 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 		return INVAR_OK;
 	p->held_out = (uint32_t)(o->validation * (double)p->split->rows);
 	if (o->validation > 0 && !p->held_out)
-		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " images holds out none",
-		                o->validation, p->split->rows);
+		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out none",
+		                o->validation, p->split->rows,
+		                inv_noun(p->split->rows, "image", "images"));
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");
 	p->images -= p->held_out;

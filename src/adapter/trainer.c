@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/text.h"
 
 _Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
 
@@ -39,6 +40,7 @@ typedef struct trainer {
 	inv_train_settings o; /* what options says, read once */
 	inv_train_plan plan;
 	inv_run *run;
+	bool begun;       /* run.json is ours */
 	uint32_t *images; /* the rows that train, then the rows held out */
 	float *params;    /* E as it is now, then D: the step's, or our own without steps */
 	size_t floats;    /* of params */
@@ -165,16 +167,15 @@ static void announce_length(const trainer *t)
 	uint64_t steps = inv_batches_steps(t->batches), all = steps * t->o.epochs;
 
 	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " images of %s, (%zu, %zu, %zu)%s%s, %" PRIu64
-	        " step%s an epoch",
-	        p->loss->name, p->images, p->split->name, p->shape.d, p->shape.h, p->shape.w,
+	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s an epoch",
+	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
+	        p->split->name, p->shape.d, p->shape.h, p->shape.w,
 	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "", steps,
-	        steps == 1 ? "" : "s");
+	        inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64
-		        " step%s in all %s few; so many images need about --epochs %" PRIu64,
-		        all, all == 1 ? "" : "s", all == 1 ? "is" : "are",
+		        "%" PRIu64 " %s in all %s few; so many images need about --epochs %" PRIu64,
+		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
 
@@ -186,17 +187,19 @@ static void announce_steps(const trainer *t)
 	if (t->judge)
 		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
 	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "a batch is of %" PRIu32 " images, there are no more", p->N);
+		inv_log(t->ctx, INVAR_LOG_INFO, "a batch is of %" PRIu32 " %s, there are no more",
+		        p->N, inv_noun(p->N, "image", "images"));
 	if (p->s < t->o.samples && p->s == p->loss->most_samples)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " samples of an image: %s takes no more",
-		        p->s, p->loss->name);
+		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s of an image: %s takes no more",
+		        p->s, inv_noun(p->s, "sample", "samples"), p->loss->name);
 	else if (p->s < t->o.samples)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu32 " samples of an image: there are no more copies", p->s);
+		        "%" PRIu32 " %s of an image: there are no more copies", p->s,
+		        inv_noun(p->s, "sample", "samples"));
 	announce_length(t);
-	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u threads",
-	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads);
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u %s",
+	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads,
+	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 
 static void announce_closed(const trainer *t, const inv_closed *c)
@@ -205,8 +208,9 @@ static void announce_closed(const trainer *t, const inv_closed *c)
 
 	if (inv_closed_needs_copies(c->kind))
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s fitted to %" PRIu32 " images of %s and %" PRIu32 " copies of each",
-		        c->kind, p->images, p->split->name, p->source[0].copies);
+		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each", c->kind,
+		        p->images, inv_noun(p->images, "image", "images"), p->split->name,
+		        p->source[0].copies, inv_noun(p->source[0].copies, "copy", "copies"));
 	if (c->chosen)
 		inv_log(t->ctx, INVAR_LOG_INFO, "ridge %g has the least error on held-out images",
 		        c->lambda);
@@ -275,7 +279,8 @@ static invar_status save_checkpoint(trainer *t)
 
 	t->saved = inv_wall_seconds();
 	if (st == INVAR_OK)
-		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at);
+		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
+		                         t->run->made_with);
 	return st;
 }
 
@@ -382,6 +387,7 @@ static invar_status train_epochs(trainer *t)
 	invar_status st =
 		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
 
+	t->step->total = total;
 	if (st == INVAR_OK && t->held_out)
 		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
 	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
@@ -444,6 +450,7 @@ static invar_status open_run(trainer *t, const char *path)
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
 		return st;
+	inv_run_compare_version(t->ctx, t->run);
 	st = inv_options_resume(t->options, json_object_get(t->run->json, "options"), path,
 	                        false);
 	return st == INVAR_OK ? check_options(t) : st;
@@ -455,11 +462,17 @@ static invar_status open_run(trainer *t, const char *path)
  */
 static invar_status encode_clean(trainer *t)
 {
-	invar_status st = inv_run_clear(t->run);
+	invar_status st = INVAR_OK;
 
 	inv_fresh_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
-	if (st == INVAR_OK)
-		st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->clean);
+	if (!t->o.resume)
+		st = inv_run_begin(t->run, &t->plan, &t->o);
+	if (st != INVAR_OK)
+		return st;
+	t->begun = !t->o.resume;
+	st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->clean);
+	if (st == INVAR_E_CANCELLED)
+		return interrupted(t);
 	t->bank[0] = t->clean;
 	if (st == INVAR_OK)
 		st = inv_train_check(&t->o, t->bank, t->banks, t->fresh, &t->plan);
@@ -475,8 +488,10 @@ static void announce_resume(const trainer *t)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
 	else
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s goes on after %" PRIu64 " of %" PRIu64 " epochs and %" PRIu64 " steps",
-		        t->run->path, t->at.epoch, t->o.epochs, t->at.step);
+		        "%s goes on after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",
+		        t->run->path, t->at.epoch, t->o.epochs,
+		        inv_noun(t->o.epochs, "epoch", "epochs"), t->at.step,
+		        inv_noun(t->at.step, "step", "steps"));
 }
 
 /* Do the counters of a checkpoint name a place in this run? */
@@ -515,7 +530,8 @@ static invar_status note_failure(trainer *t, invar_status st)
 	return inv_fail(st, "%s", sentence);
 }
 
-static invar_status run_training(trainer *t, const char *path)
+/* Up to a run.json that describes it all; what it says is kept from here on. */
+static invar_status prepare_run(trainer *t, const char *path)
 {
 	invar_status st = open_run(t, path);
 
@@ -525,9 +541,15 @@ static invar_status run_training(trainer *t, const char *path)
 		st = build(t);
 	if (st == INVAR_OK)
 		st = inv_run_describe(t->run, &t->plan, &t->o);
-	if (st != INVAR_OK)
-		return st;
-	if ((st = restore(t)) == INVAR_OK && t->step)
+	t->begun = t->begun || st == INVAR_OK;
+	return st;
+}
+
+static invar_status fill_run(trainer *t)
+{
+	invar_status st = restore(t);
+
+	if (st == INVAR_OK && t->step)
 		announce_steps(t);
 	if (st == INVAR_OK)
 		st = begin_closed(t);
@@ -536,9 +558,20 @@ static invar_status run_training(trainer *t, const char *path)
 		st = train_epochs(t);
 	if (st == INVAR_OK)
 		st = save_adapter(t);
+	return st;
+}
+
+static invar_status run_training(trainer *t, const char *path)
+{
+	invar_status st = prepare_run(t, path);
+
 	if (st == INVAR_OK)
-		return inv_run_finish(t->run, &t->start, t->at.t, "finished");
-	return st == INVAR_E_CANCELLED ? st : note_failure(t, st);
+		st = fill_run(t);
+	if (st != INVAR_OK)
+		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
+	if ((st = inv_run_finish(t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
+		return st;
+	return inv_run_publish(t->run);
 }
 
 /* Runs the training that t was given and frees all that it has made. */

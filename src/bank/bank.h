@@ -6,7 +6,8 @@
  *   2. Its copies are aug/000.npy, 001.npy … without a gap, each [n, d], or one
  *      aug.npy [n, c, d]; not both.
  *   3. Labels, where present, are n integers >= 0.
- *   4. names.txt is a help for people and not looked at (row_names.h).
+ *   4. names.txt (row_names.h) and fingerprints.npy (fingerprints.h) are not looked at
+ *      here.
  *   5. bank.json is optional; where present it is a JSON object whose format is
  *      "invar-bank" and whose version is 1.
  *   6. Files are mapped, never loaded: a bank may be larger than memory.

@@ -151,7 +151,8 @@ static invar_status take_text(inv_done *d, const char *text, size_t bytes, size_
 
 static invar_status lock(inv_done *d)
 {
-	d->fd = open(d->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	/* Not through a link to another file, and not into a pipe that nobody reads. */
+	d->fd = open(d->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (d->fd < 0)
 		return inv_fail_errno(d->path, "cannot write");
 	if (flock(d->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)

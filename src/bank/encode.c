@@ -18,6 +18,7 @@
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/npy.h"
 #include "images/ahead.h"
 
@@ -27,6 +28,7 @@ typedef struct encoding {
 	json_t *about; /* what bank.json says of all splits */
 	inv_bank_writer *bank;
 	inv_walk *walk;
+	bool again; /* images are compared even if nothing is missing */
 } encoding;
 
 static invar_status no_memory(const encoding *k)
@@ -155,8 +157,9 @@ static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 	if (!missing)
 		return INVAR_OK;
 	inv_log(k->of.ctx, INVAR_LOG_WARNING,
-	        "%s: %" PRIu64 " images of %s have no label, so none are written",
-	        k->of.dataset->text, missing, p->split->name);
+	        "%s: %" PRIu64 " %s of %s %s no label, so no labels are written",
+	        k->of.dataset->text, missing, inv_noun(missing, "image", "images"),
+	        p->split->name, inv_noun(missing, "has", "have"));
 	inv_free(*out);
 	*out = NULL;
 	return INVAR_OK;
@@ -209,9 +212,11 @@ static invar_status check_part(const encoding *k, const part *p)
 
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its split %s has %" PRIu64 " rows but %" PRIu64
-		                " images were chosen; choose the same ones, or make another bank",
-		                k->path, p->split->name, rows, p->images.count);
+		                "%s: its split %s has %" PRIu64 " %s but %" PRIu64
+		                " %s chosen; choose the same ones, or make another bank",
+		                k->path, p->split->name, rows, inv_noun(rows, "row", "rows"),
+		                p->images.count,
+		                inv_noun(p->images.count, "image was", "images were"));
 	if (p->there.clean && p->there.width != k->of.width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has rows of %" PRIu64
@@ -251,7 +256,7 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 		}
 		if (st == INVAR_OK && gap > 2e-3f * most)
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %s is another than that of the images now; only the "
+			              "%s: its row %s differs from that of the image now; only the "
 			              "same images can be added to",
 			              c->known->path,
 			              inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
@@ -284,6 +289,40 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 		st = inv_walk_run(k->walk, &plan);
 	inv_npy_close(known);
 	inv_free(c.row);
+	inv_free(path);
+	return st;
+}
+
+/*
+ * Every row that is there must be of the image that is there now. Banks without
+ * fingerprints are known by their first rows alone.
+ */
+static invar_status check_fingerprints(encoding *k, const part *p, const inv_done *map,
+                                       const inv_npy *known)
+{
+	uint64_t rows = p->images.count;
+	invar_status st = INVAR_OK;
+
+	if (p->there.clean)
+		return inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, 0, rows);
+	for (uint64_t b = 0; b < inv_done_blocks(map) && st == INVAR_OK; b++) {
+		uint64_t first = b * INV_BLOCK_ROWS, left = rows - first;
+
+		if (inv_done_has(map, 0, b))
+			st = inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, first,
+			                            left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS);
+	}
+	return st;
+}
+
+/* Those of finished rows, or *out is NULL. */
+static invar_status open_fingerprints(const encoding *k, const part *p, const char *name,
+                                      inv_npy **out)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	invar_status st =
+		path ? inv_fingerprints_open(path, p->images.count, out) : no_memory(k);
+
 	inv_free(path);
 	return st;
 }
@@ -341,57 +380,105 @@ static bool is_complete(const inv_done *map, size_t i)
 	return true;
 }
 
-/* Its parameters were finished a moment before the program ended. */
-static bool has_params(const encoding *k, const part *p, const inv_pass *pass, int32_t copy)
+static bool has_file(const encoding *k, const part *p, const char *name)
 {
-	char name[INV_ARRAY_NAME];
-	char *path =
-		inv_bank_writer_path(k->bank, p->split->name, inv_array_name(copy, true, name));
-	bool there = path && inv_exists(path) && is_complete(pass->map, (size_t)(copy + 1));
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	bool there = path && inv_exists(path);
 
 	inv_free(path);
 	return there;
 }
 
+/* What goes beside it was finished a moment before the program ended. */
+static bool has_beside(const encoding *k, const part *p, const inv_done *map, int32_t copy)
+{
+	char name[INV_ARRAY_NAME];
+
+	return is_complete(map, (size_t)(copy + 1)) &&
+	       has_file(k, p, inv_array_name(copy, true, name));
+}
+
+/* Rows that an older version began have no fingerprints, and get none. */
+static bool wants_beside(const encoding *k, const part *p, const inv_done *map,
+                         int32_t copy, bool begun)
+{
+	if (copy != INVAR_CLEAN)
+		return k->of.columns && !has_beside(k, p, map, copy);
+	return begun ? has_file(k, p, "fingerprints.npy.part") : true;
+}
+
+static invar_status open_beside(encoding *k, const part *p, inv_pass_array *a, bool *kept)
+{
+	bool clean = a->copy == INVAR_CLEAN;
+	char name[INV_ARRAY_NAME];
+
+	return inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
+	                     clean ? INV_U8 : INV_F32, p->images.count,
+	                     clean ? INV_FINGERPRINT : k->of.columns, kept, &a->beside);
+}
+
+/* Without the clean rows nobody knows what the copies are of. */
+static void forget_array(inv_done *map, int32_t copy)
+{
+	if (copy != INVAR_CLEAN)
+		inv_done_forget(map, (size_t)(copy + 1));
+	for (size_t i = 0; copy == INVAR_CLEAN && i < inv_done_arrays(map); i++)
+		inv_done_forget(map, i);
+}
+
 static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
                                inv_pass_array *a)
 {
-	size_t number = (size_t)(a->copy + 1);
 	char name[INV_ARRAY_NAME];
-	bool kept = inv_done_any(pass->map, number), params = kept;
+	bool kept = inv_done_any(pass->map, (size_t)(a->copy + 1)), beside;
 	invar_status st =
 		inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, false, name),
 	                  k->of.dtype, p->images.count, k->of.width, &kept, &a->rows);
 
-	if (st == INVAR_OK && a->copy != INVAR_CLEAN && k->of.columns &&
-	    !has_params(k, p, pass, a->copy)) {
-		st = inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
-		                   INV_F32, p->images.count, k->of.columns, &params, &a->params);
-		kept = kept && params;
+	if (st == INVAR_OK && wants_beside(k, p, pass->map, a->copy, kept)) {
+		beside = kept;
+		st = open_beside(k, p, a, &beside);
+		kept = kept && beside;
 	}
 	if (st == INVAR_OK && !kept)
-		inv_done_forget(pass->map, number);
+		forget_array(pass->map, a->copy);
 	return st;
 }
 
-/* Parameters before their copy, so that a copy which is there has them. */
+/* What goes beside rows comes first, so that rows which are there have it. */
 static invar_status close_arrays(inv_pass *pass, invar_status st)
 {
 	for (size_t i = 0; i < pass->arrays; i++) {
 		inv_pass_array *a = &pass->array[i];
 		bool keep = inv_done_any(pass->map, (size_t)(a->copy + 1));
 
-		if (st == INVAR_OK && a->params) {
-			st = inv_rows_finish(a->params);
-			a->params = NULL;
+		if (st == INVAR_OK && a->beside) {
+			st = inv_rows_finish(a->beside);
+			a->beside = NULL;
 		}
 		if (st == INVAR_OK) {
 			st = inv_rows_finish(a->rows);
 			a->rows = NULL;
 		}
-		inv_rows_leave(a->params, keep);
+		inv_rows_leave(a->beside, keep);
 		inv_rows_leave(a->rows, keep);
 	}
+	return st;
+}
+
+/* A pass that does not take fingerprints is held to those that are there. */
+static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
+{
+	inv_npy *known = NULL;
+	invar_status st = INVAR_OK;
+
+	if (pass->array[0].copy != INVAR_CLEAN || has_beside(k, p, pass->map, INVAR_CLEAN))
+		st = open_fingerprints(k, p, "fingerprints.npy", &known);
+	pass->known = known;
+	if (st == INVAR_OK)
+		st = inv_pass_run(pass);
+	pass->known = NULL;
+	inv_npy_close(known);
 	return st;
 }
 
@@ -411,36 +498,30 @@ static invar_status run_passes(encoding *k, const part *p, inv_pass *pass)
 			st = open_array(k, p, pass, a);
 		}
 		if (st == INVAR_OK)
-			st = inv_pass_run(pass);
+			st = run_pass(k, p, pass);
 		st = close_arrays(pass, st);
-	}
-	return st;
-}
-
-/* Copies that an earlier run began and this one does not want. */
-static invar_status drop_others(const encoding *k, const part *p, const inv_done *map)
-{
-	invar_status st = INVAR_OK;
-
-	for (size_t i = p->copies + 1; i < inv_done_arrays(map) && st == INVAR_OK; i++) {
-		char name[INV_ARRAY_NAME];
-
-		st = inv_rows_drop(k->bank, p->split->name,
-		                   inv_array_name((int32_t)i - 1, false, name));
-		if (st == INVAR_OK)
-			st = inv_rows_drop(k->bank, p->split->name,
-			                   inv_array_name((int32_t)i - 1, true, name));
 	}
 	return st;
 }
 
 static invar_status check_images(encoding *k, const part *p, const inv_done *map)
 {
+	bool finished = p->there.clean || has_beside(k, p, map, INVAR_CLEAN);
+	inv_npy *known = NULL;
+	invar_status st;
+
+	if (!p->there.clean && !inv_done_any(map, 0))
+		return INVAR_OK;
+	st = open_fingerprints(k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part",
+	                       &known);
+	if (st == INVAR_OK && known)
+		st = check_fingerprints(k, p, map, known);
+	inv_npy_close(known);
+	if (st != INVAR_OK)
+		return st;
 	if (p->there.clean)
 		return check_known(k, p, "clean.npy");
-	if (!inv_done_has(map, 0, 0))
-		return INVAR_OK;
-	return check_known(k, p, "clean.npy.part");
+	return inv_done_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
 }
 
 static invar_status fill(encoding *k, part *p)
@@ -451,21 +532,22 @@ static invar_status fill(encoding *k, part *p)
 	double began = inv_wall_seconds(), seconds;
 	invar_status st = open_map(k, p, from, &pass.map);
 
-	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " copies", p->split->name,
-	         p->copies);
+	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " %s", p->split->name, p->copies,
+	         inv_noun(p->copies, "copy", "copies"));
 	if (st == INVAR_OK)
 		st = check_images(k, p, pass.map);
 	if (st == INVAR_OK)
 		st = run_passes(k, p, &pass);
 	seconds = inv_wall_seconds() - began;
 	if (st == INVAR_OK)
-		st = drop_others(k, p, pass.map);
+		st = inv_bank_writer_sweep(k->bank, p->split->name);
 	inv_done_close(pass.map, st == INVAR_OK);
 	if (st == INVAR_OK)
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: %" PRIu64 " images, %" PRIu64 " copies; %" PRIu64
-		        " encoded, %.0f a second",
-		        p->split->name, p->images.count, p->copies, pass.encoded,
+		        "%s: %" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
+		        p->split->name, p->images.count,
+		        inv_noun(p->images.count, "image", "images"), p->copies,
+		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
 		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
 	return st;
 }
@@ -480,7 +562,10 @@ static invar_status save_names(const encoding *k, const part *p)
 	return st;
 }
 
-/* Rows that were made when banks had no names get them, if they are of these images. */
+/*
+ * Rows that were made when banks had no names get them, if they are of these images. The
+ * file is a help alone: a bank that cannot be written to does without it.
+ */
 static invar_status add_names(encoding *k, const part *p)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
@@ -492,9 +577,15 @@ static invar_status add_names(encoding *k, const part *p)
 		return st;
 	if ((st = check_known(k, p, "clean.npy")) != INVAR_OK)
 		return st;
-	inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: names.txt is added, the files of its rows",
-	        p->split->name);
-	return save_names(k, p);
+	if ((st = save_names(k, p)) == INVAR_E_IO) {
+		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt is not added: %s",
+		        p->split->name, invar_last_error());
+		return INVAR_OK;
+	}
+	if (st == INVAR_OK)
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: names.txt is added, the files of its rows",
+		        p->split->name);
+	return st;
 }
 
 static invar_status begin(encoding *k, const part *p)
@@ -529,9 +620,11 @@ static invar_status encode_part(encoding *k, part *p)
 	if (st == INVAR_OK && p->there.clean)
 		st = add_names(k, p);
 	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
+		if (k->again && (st = check_images(k, p, NULL)) != INVAR_OK)
+			return st;
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
-		        "%s: is there already, with %" PRIu64 " copies; nothing to do",
-		        p->split->name, p->there.copies);
+		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
+		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
 		st = fill(k, p);
 	}
@@ -568,10 +661,10 @@ static void announce_preparation(const inv_encoding *of)
 	        (double)n->std[0], (double)n->std[last]);
 }
 
-invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
-                          const invar_encode_opts *o, const char *bank)
+static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
+                                const invar_encode_opts *o, const char *bank, bool again)
 {
-	encoding k = {.path = bank};
+	encoding k = {.path = bank, .again = again};
 	invar_status st = inv_encoding_open(e, d, o, &k.of);
 
 	if (st == INVAR_OK && !(k.about = inv_encoding_json(&k.of)))
@@ -589,4 +682,16 @@ invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
 	json_decref(k.about);
 	inv_encoding_close(&k.of);
 	return st;
+}
+
+invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
+                          const invar_encode_opts *o, const char *bank)
+{
+	return encode_into(e, d, o, bank, false);
+}
+
+invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
+                              const invar_encode_opts *o, const char *bank)
+{
+	return encode_into(e, d, o, bank, true);
 }

@@ -19,4 +19,11 @@ uint64_t inv_encode_copies(const invar_encode_opts *o, const char *split);
 invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out);
 
+/*
+ * invar_encode for those who will read the images once more: what is there already is
+ * compared with them even if nothing is missing.
+ */
+invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
+                              const invar_encode_opts *o, const char *bank);
+
 #endif

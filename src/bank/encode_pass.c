@@ -48,6 +48,20 @@ static bool wants(void *user, size_t array, uint64_t row)
 	return missing;
 }
 
+/* Images are what they were, or it is noted what they are. */
+static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+{
+	const inv_pass *p = ((filling *)user)->p;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < rows && p->known && st == INVAR_OK; i++)
+		st = inv_fingerprints_compare(p->known, row + i, p->of->dataset, p->images, row + i,
+		                              &print[i]);
+	if (st == INVAR_OK && p->array[0].copy == INVAR_CLEAN && p->array[0].beside)
+		st = inv_rows_put_bytes(p->array[0].beside, row, print->byte, rows);
+	return st;
+}
+
 /* The sentence names the element; where images are files, the file is of more use. */
 static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
                                const float *out)
@@ -72,8 +86,8 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 
 	if (st == INVAR_E_NUMERIC)
 		return name_image(f->p, row, rows, out);
-	if (st == INVAR_OK && a->params)
-		st = inv_rows_put(a->params, row, params, rows);
+	if (st == INVAR_OK && a->beside && a->copy != INVAR_CLEAN)
+		st = inv_rows_put(a->beside, row, params, rows);
 	if (st != INVAR_OK)
 		return st;
 	pthread_mutex_lock(&f->lock);
@@ -104,8 +118,8 @@ static invar_status sync_arrays(const inv_pass *p)
 
 	for (size_t i = 0; i < p->arrays && st == INVAR_OK; i++) {
 		st = inv_rows_sync(p->array[i].rows);
-		if (st == INVAR_OK && p->array[i].params)
-			st = inv_rows_sync(p->array[i].params);
+		if (st == INVAR_OK && p->array[i].beside)
+			st = inv_rows_sync(p->array[i].beside);
 	}
 	return st;
 }
@@ -190,6 +204,7 @@ static invar_status walk_stretches(filling *f)
 	                      .arrays = p->arrays,
 	                      .user = f,
 	                      .wants = wants,
+	                      .see = see,
 	                      .put = put,
 	                      .tick = tick};
 	invar_status st = INVAR_OK;

@@ -9,19 +9,22 @@
 #define INV_ENCODE_PASS_H
 
 #include "bank/done.h"
+#include "bank/fingerprints.h"
 #include "bank/walk.h"
 #include "bank/write.h"
 
 /* An array that the pass fills; in the map its number is copy + 1. */
 typedef struct inv_pass_array {
 	int32_t copy; /* or INVAR_CLEAN */
-	inv_rows *rows, *params;
+	inv_rows *rows;
+	inv_rows *beside; /* parameters of a copy, fingerprints of clean rows; NULL: none */
 } inv_pass_array;
 
 typedef struct inv_pass {
 	inv_encoding *of;
 	inv_walk *walk;
 	const inv_images *images; /* the rows, all of which can be read */
+	const inv_npy *known;     /* their fingerprints, which must come out; NULL: any do */
 	inv_done *map;
 	inv_pass_array array[INV_WALK_ARRAYS];
 	size_t arrays;

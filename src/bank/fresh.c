@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "bank/encode_options.h"
+#include "bank/fingerprints.h"
 #include "bank/walk.h"
 #include "base/fields.h"
 #include "base/memory.h"
@@ -17,6 +19,7 @@ struct inv_fresh {
 	const inv_images *split; /* as the data set has it */
 	uint32_t *index;         /* [rows] of the clean bank */
 	uint64_t rows;
+	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
 	struct inv_kernels kernels;
 	inv_split outline_split;
 	invar_bank outline;
@@ -84,6 +87,7 @@ void inv_fresh_close(inv_fresh *f)
 	if (!f)
 		return;
 	inv_walk_free(f->walk);
+	inv_npy_close(f->known);
 	inv_encoding_close(&f->of);
 	pthread_mutex_destroy(&f->lock);
 	inv_free(f->index);
@@ -156,17 +160,30 @@ static invar_status find_rows(inv_fresh *f, const invar_bank *clean)
 	                          &f->rows);
 }
 
+static invar_status open_fingerprints(inv_fresh *f, const char *folder)
+{
+	char *split = inv_join(folder, f->split->name);
+	char *path = split ? inv_join(split, "fingerprints.npy") : NULL;
+	invar_status st = path ? inv_fingerprints_open(path, f->rows, &f->known) : no_memory(f);
+
+	inv_free(path);
+	inv_free(split);
+	return st;
+}
+
 invar_status inv_fresh_encode_clean(inv_fresh *f, const char *folder, invar_bank **out)
 {
 	/* A context is const to those who walk; the hooks are only called. */
 	invar_context *ctx = f->encoder->ctx;
-	invar_status st = invar_encode(f->encoder, f->of.dataset, &f->of.opts, folder);
+	invar_status st = inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder);
 
 	*out = NULL;
 	if (st == INVAR_OK)
 		st = invar_bank_open(ctx, folder, out);
 	if (st == INVAR_OK)
 		st = find_rows(f, *out);
+	if (st == INVAR_OK)
+		st = open_fingerprints(f, folder);
 	if (st == INVAR_OK && f->of.augment)
 		st = inv_walk_new(&f->of, &f->walk);
 	return st;
@@ -178,6 +195,8 @@ typedef struct batch {
 	inv_fresh *f;
 	uint32_t N;
 	uint32_t first; /* copy of the walk's first array */
+	const inv_images *images;
+	const uint32_t *rows; /* [N] of the clean bank */
 	float *out;
 } batch;
 
@@ -197,6 +216,17 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 	return INVAR_OK;
 }
 
+static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+{
+	const batch *b = user;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t i = row; i < row + rows && b->f->known && st == INVAR_OK; i++)
+		st = inv_fingerprints_compare(b->f->known, b->rows[i], b->f->of.dataset, b->images,
+		                              i, &print[i - row]);
+	return st;
+}
+
 static invar_status heed_cancel(void *user)
 {
 	const batch *b = user;
@@ -206,14 +236,16 @@ static invar_status heed_cancel(void *user)
 	           : INVAR_OK;
 }
 
-static invar_status fill(inv_fresh *f, uint32_t epoch, const inv_images *images, uint32_t s,
-                         float *out)
+static invar_status fill(inv_fresh *f, uint32_t epoch, const inv_images *images,
+                         const uint32_t *rows, uint32_t s, float *out)
 {
-	batch b = {.f = f, .N = (uint32_t)images->count, .out = out};
+	batch b = {
+		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
 	inv_walk_plan plan = {.images = images,
 	                      .count = images->count,
 	                      .epoch = epoch,
 	                      .user = &b,
+	                      .see = see,
 	                      .put = put,
 	                      .tick = heed_cancel};
 	invar_status st = heed_cancel(&b);
@@ -241,7 +273,7 @@ invar_status inv_fresh_fill(inv_fresh *f, uint32_t epoch, const uint32_t *rows, 
 	images.index = index;
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
-	st = fill(f, epoch, &images, s, out);
+	st = fill(f, epoch, &images, rows, s, out);
 	if (st == INVAR_OK)
 		st = inv_encoding_check_weights(&f->of);
 	pthread_mutex_unlock(&f->lock);

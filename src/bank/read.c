@@ -14,6 +14,7 @@
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/text.h"
 
 /* ---- Asking -------------------------------------------------------------------- */
 
@@ -146,13 +147,13 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
-		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu32 " copies, there is no copy %" PRId32, b->path,
-		                split, s->copies, copy);
+		return inv_fail(INVAR_E_USE, "%s: %s has %" PRIu32 " %s, there is no copy %" PRId32,
+		                b->path, split, s->copies, inv_noun(s->copies, "copy", "copies"),
+		                copy);
 	if (first > s->rows || rows > s->rows - first)
 		return inv_fail(INVAR_E_USE,
-		                "%s: %s has %" PRIu64 " rows, not %" PRIu64 " from %" PRIu64,
-		                b->path, split, s->rows, rows, first);
+		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,
+		                split, s->rows, inv_noun(s->rows, "row", "rows"), rows, first);
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++)
 		st = inv_bank_row(b, s, copy, first + i, out + i * b->dim);
 	return st;
@@ -161,21 +162,12 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
-	char text[INV_ROW_TEXT];
-	invar_status st;
 
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (!s->labels)
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
-	if ((st = inv_npy_read_int(s->labels, 0, s->rows, out)) != INVAR_OK)
-		return st;
-	for (uint64_t i = 0; i < s->rows; i++)
-		if (out[i] < 0)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: the label of row %s is %" PRId64 ", labels count from 0",
-			                s->labels->path, inv_row_text(b, s, i, text), out[i]);
-	return INVAR_OK;
+	return inv_npy_read_int(s->labels, 0, s->rows, out);
 }
 
 /* ---- Banks larger than memory -------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define FILE_NAME "names.txt"
 
@@ -224,8 +225,9 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 	*out = NULL;
 	if (lines != rows)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has %" PRIu64 " lines but the split has %" PRIu64 " rows",
-		                path, lines, rows);
+		                "%s: has %" PRIu64 " %s but the split has %" PRIu64 " %s", path,
+		                lines, inv_noun(lines, "line", "lines"), rows,
+		                inv_noun(rows, "row", "rows"));
 	/* A line has at least the byte of its end, but perhaps the last. */
 	if (!(names = inv_alloc(rows * sizeof *names + bytes + 1)))
 		return no_memory(path);

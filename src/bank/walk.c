@@ -77,6 +77,7 @@ static invar_status gather(inv_walk *k, gathered *g)
 	size_t cells = inv_extent_cells(k->of->shape);
 	uint64_t left = k->plan->count - k->gathered_rows;
 	const inv_ahead_item *item = NULL;
+	inv_fingerprint print[INV_GROUP];
 	invar_status st = INVAR_OK;
 
 	g->row = k->plan->first + k->gathered_rows;
@@ -98,7 +99,10 @@ static invar_status gather(inv_walk *k, gathered *g)
 			break;
 		memcpy(g->x + i * cells, item->data, cells * sizeof *g->x);
 		g->index[i] = item->index;
+		print[i] = item->print;
 	}
+	if (st == INVAR_OK && g->rows && k->plan->see)
+		st = k->plan->see(k->plan->user, g->row, g->rows, print);
 	return st;
 }
 

@@ -25,6 +25,10 @@ typedef struct inv_walk_plan {
 	void *user;
 	/* Are the rows of this group wanted? NULL: all are. From any thread. */
 	bool (*wants)(void *user, size_t array, uint64_t row);
+	/* Told what images of consecutive rows are, before any of their rows is put; what it
+	 * returns ends the walk, unless it is INVAR_OK. NULL: nobody asks. From any thread. */
+	invar_status (*see)(void *user, uint64_t row, size_t rows,
+	                    const inv_fingerprint *print);
 	/* Gets rows of features and of parameters; from any thread. */
 	invar_status (*put)(void *user, size_t array, uint64_t row, size_t rows,
 	                    const float *out, const float *params);

@@ -15,6 +15,7 @@
 #include "bank/done.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/npy.h"
 #include "images/spec.h"
 
@@ -113,8 +114,9 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	if (st == INVAR_OK && inv_exists(path)) {
 		st = inv_npy_open(path, &clean);
 		if (st == INVAR_OK && clean->h.rank != 2)
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, 2 were expected", path,
-			              clean->h.rank);
+			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
+			              clean->h.rank,
+			              inv_noun(clean->h.rank, "dimension", "dimensions"));
 	}
 	if (st == INVAR_OK && clean) {
 		out->clean = true;
@@ -407,13 +409,13 @@ struct inv_rows {
 	uint64_t width;
 };
 
-const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME])
+const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME])
 {
 	if (copy == INVAR_CLEAN)
-		snprintf(name, INV_ARRAY_NAME, "clean.npy");
+		snprintf(name, INV_ARRAY_NAME, "%s.npy", beside ? "fingerprints" : "clean");
 	else
 		snprintf(name, INV_ARRAY_NAME, "aug/%03" PRId32 "%s.npy", copy,
-		         params ? ".params" : "");
+		         beside ? ".params" : "");
 	return name;
 }
 
@@ -484,18 +486,6 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 	return INVAR_OK;
 }
 
-invar_status inv_rows_drop(const inv_bank_writer *w, const char *split, const char *name)
-{
-	char *path = inv_bank_writer_path(w, split, name), *part = path ? part_of(path) : NULL;
-	invar_status st = part ? INVAR_OK : no_memory(w->path);
-
-	if (st == INVAR_OK && inv_exists(part) && unlink(part) != 0)
-		st = inv_fail_errno(part, "cannot remove");
-	inv_free(path);
-	inv_free(part);
-	return st;
-}
-
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows)
 {
 	for (uint64_t i = 0; i < rows * r->width; i++)
@@ -505,6 +495,12 @@ invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64
 			                r->path, first + i / r->width, i % r->width,
 			                isnan(data[i]) ? "NaN" : "Inf");
 	return inv_npy_put_at(r->npy, first * r->width, data, rows * r->width);
+}
+
+invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data,
+                                uint64_t rows)
+{
+	return inv_npy_put_bytes_at(r->npy, first * r->width, data, rows * r->width);
 }
 
 invar_status inv_rows_sync(inv_rows *r)
@@ -517,5 +513,48 @@ invar_status inv_rows_finish(inv_rows *r)
 	invar_status st = inv_npy_commit(r->npy);
 
 	free_rows(r);
+	return st;
+}
+
+/* ---- Part files that nobody needs ------------------------------------------------- */
+
+/* "clean.npy.part", "012.npy.part", "012.params.npy.part": what encoding leaves. */
+static bool is_part(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+
+	if (digits)
+		return strcmp(name + digits, ".npy.part") == 0 ||
+		       strcmp(name + digits, ".params.npy.part") == 0;
+	return strcmp(name, "clean.npy.part") == 0 ||
+	       strcmp(name, "fingerprints.npy.part") == 0;
+}
+
+static invar_status sweep_folder(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	if (!dir)
+		return errno == ENOENT ? INVAR_OK
+		                       : inv_fail_errno(folder, "cannot read the folder");
+	while (st == INVAR_OK && (entry = readdir(dir)))
+		if (is_part(entry->d_name) && unlinkat(dirfd(dir), entry->d_name, 0) != 0)
+			st = inv_fail_errno(folder, "cannot remove an unfinished array");
+	closedir(dir);
+	return st;
+}
+
+invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split)
+{
+	char *folder = inv_join(w->path, split);
+	char *aug = folder ? inv_join(folder, "aug") : NULL;
+	invar_status st = aug ? sweep_folder(folder) : no_memory(w->path);
+
+	if (st == INVAR_OK)
+		st = sweep_folder(aug);
+	inv_free(aug);
+	inv_free(folder);
 	return st;
 }

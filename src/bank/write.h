@@ -3,9 +3,9 @@
  *
  * Invariants of a bank while it grows:
  *   1. bank.json is there before the first array; what it says holds for all of them.
- *   2. An array appears complete or not at all. Labels and names come before the clean
- * rows, the parameters of a copy before the copy: clean.npy means that the split is there,
- *      aug/NNN.npy that its copy is.
+ *   2. An array appears complete or not at all. Labels, names and fingerprints come before
+ * the clean rows, the parameters of a copy before the copy: clean.npy means that the split
+ * is there, aug/NNN.npy that its copy is.
  *   3. What is there is not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on where files lie.
  *   5. An array that is not complete stands in its .part file, and the split's done.part
@@ -57,14 +57,17 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 
 enum { INV_ARRAY_NAME = 40 };
 
-/* "clean.npy" for INVAR_CLEAN, else "aug/003.npy"; `params`: "aug/003.params.npy". */
-const char *inv_array_name(int32_t copy, bool params, char name[INV_ARRAY_NAME]);
+/*
+ * "clean.npy" for INVAR_CLEAN, else "aug/003.npy". `beside`: the array that goes with it,
+ * "fingerprints.npy" and "aug/003.params.npy".
+ */
+const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME]);
 
 typedef struct inv_rows inv_rows;
 
 /*
- * float32 or float16; the room on the disk is reserved now. With `kept` true, what its part
- * file holds stays, if there is one of this shape; *kept says whether it does.
+ * float32, float16 or uint8; the room on the disk is reserved now. With `kept` true, what
+ * its part file holds stays, if there is one of this shape; *kept says whether it does.
  */
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
                            inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
@@ -73,10 +76,16 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
  * Rows at their place, from any thread. NaN and Inf are refused by file, row and column.
  */
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows);
+/* The same of an array of uint8. */
+invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data,
+                                uint64_t rows);
 invar_status inv_rows_sync(inv_rows *r);     /* what was put is on the disk */
 invar_status inv_rows_finish(inv_rows *r);   /* frees r; every row was put */
 void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
-/* Removes the part file of an array that nobody will take up. */
-invar_status inv_rows_drop(const inv_bank_writer *w, const char *split, const char *name);
+/*
+ * Removes the part files of a split, whichever arrays they are of; those of a finished
+ * split are nobody's to take up. The map of the split must be held.
+ */
+invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split);
 
 #endif

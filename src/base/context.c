@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 
-enum { MOST_THREADS = 1024, LINE = 1024 };
+enum { LINE = 1024 };
 
 #if defined(__x86_64__)
 /* __builtin_cpu_supports knows the word f16c in GCC but not in clang 14. */
@@ -56,9 +56,9 @@ invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
 	unsigned cpu;
 
 	*out = NULL;
-	if (threads > MOST_THREADS)
+	if (threads > INV_MAX_THREADS)
 		return inv_fail(INVAR_E_USE, "%u threads are more than the %d allowed", threads,
-		                MOST_THREADS);
+		                INV_MAX_THREADS);
 	if ((st = cap_cpu(&cpu)) != INVAR_OK)
 		return st;
 	ctx = inv_calloc(1, sizeof *ctx);

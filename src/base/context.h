@@ -12,6 +12,8 @@ enum {
 	INV_CPU_LIBRARIES = 2 /* oneDNN and OpenBLAS, which choose for themselves */
 };
 
+enum { INV_MAX_THREADS = 1024 };
+
 struct invar_context {
 	unsigned threads;
 	unsigned cpu;

@@ -3,20 +3,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 
+enum { PAUSE_MS = 10, MOST_WAIT_MS = 30000 };
+
 struct inv_writer {
 	int fd;
+	bool busy; /* another program holds the part file */
 	char *path, *part;
+	bool replaces; /* a file of that name, which was this one: */
+	struct stat old;
 	size_t fill;
 	char buffer[1 << 16];
 };
@@ -66,19 +71,15 @@ invar_status inv_sync_folder(const char *path)
 	return bad ? inv_fail_errno(path, "cannot flush the folder") : INVAR_OK;
 }
 
-/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. */
-static void sync_parent(const char *path)
+/* After a rename: the file is whole, so a folder that cannot be flushed is no fault. Cuts
+ * the path, so that no memory is needed. */
+static void sync_parent(char *path)
 {
-	char folder[PATH_MAX];
-	char *slash;
+	char *slash = strrchr(path, '/');
 
-	if (strlen(path) >= sizeof folder)
-		return;
-	snprintf(folder, sizeof folder, "%s", path);
-	slash = strrchr(folder, '/');
 	if (slash)
-		slash[slash == folder] = '\0';
-	inv_sync_folder(slash ? folder : ".");
+		slash[slash == path] = '\0';
+	inv_sync_folder(slash ? path : ".");
 }
 
 static void free_writer(inv_writer *w)
@@ -115,89 +116,208 @@ static invar_status reserve(inv_writer *w, uint64_t bytes)
 	return inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
 }
 
-/*
- * Opens and locks the part file. Its name may be renamed away between the two by
- * a writer that was faster; then the lock is on the wrong file, and we try again.
- */
-static invar_status open_part(inv_writer *w, bool keep)
+/* ---- The part file ------------------------------------------------------------------ */
+
+/* Why what stands under a part file's name is not opened. */
+static invar_status refuse_part(const char *part)
+{
+	int error = errno;
+	struct stat info;
+
+	if (lstat(part, &info) == 0 && !S_ISREG(info.st_mode))
+		return inv_fail(INVAR_E_IO,
+		                "%s: is %s, in the way of what is written there first; remove it",
+		                part, S_ISLNK(info.st_mode) ? "a link" : "not a regular file");
+	errno = error;
+	return inv_fail_errno(part, "cannot write");
+}
+
+/* A file that is there, never through a link and never waiting for a pipe; -1 in *fd if
+ * it is gone. */
+static invar_status open_existing(const char *part, int mode, int *fd)
+{
+	struct stat info;
+
+	*fd = open(part, mode | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (*fd < 0)
+		return errno == ENOENT ? INVAR_OK : refuse_part(part);
+	if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode))
+		return INVAR_OK;
+	close(*fd);
+	*fd = -1;
+	return refuse_part(part);
+}
+
+/* Some disks have no locks; where there are any, another writer has this one. */
+static bool is_locked(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+static bool is_still_named(int fd, const char *part)
 {
 	struct stat ours, named;
 
-	for (;;) {
-		w->fd = open(w->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-		if (w->fd < 0)
-			return inv_fail_errno(w->path, "cannot write");
-		if (flock(w->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-			close(w->fd);
-			w->fd = -1; /* so that nobody removes the other's part file */
-			return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
-		}
-		if (fstat(w->fd, &ours) == 0 && stat(w->part, &named) == 0 &&
-		    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)
-			break;
-		close(w->fd);
-	}
-	if (keep || ftruncate(w->fd, 0) == 0)
-		return INVAR_OK;
-	return inv_fail_errno(w->path, "cannot write");
+	return fstat(fd, &ours) == 0 && lstat(part, &named) == 0 &&
+	       ours.st_ino == named.st_ino && ours.st_dev == named.st_dev;
 }
 
-/* A link stands for what it points to; only a regular file can be replaced. */
-static invar_status check_target(const char *path, char resolved[PATH_MAX])
+static invar_status refuse_second(inv_writer *w)
 {
-	size_t bytes = strlen(path) + 1;
-	struct stat info;
+	w->busy = true;
+	return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
+}
 
-	if (bytes > PATH_MAX)
-		return inv_fail(INVAR_E_IO, "%s: cannot write: its name is too long", path);
-	memcpy(resolved, path, bytes);
-	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && !realpath(path, resolved))
+/* What a killed program left loses its name; its bytes stay if they have another one. */
+static invar_status remove_leftover(inv_writer *w)
+{
+	int fd;
+	invar_status st = open_existing(w->part, O_RDONLY, &fd);
+
+	if (st != INVAR_OK || fd < 0)
+		return st;
+	if (is_locked(fd))
+		st = refuse_second(w);
+	else if (is_still_named(fd, w->part) && unlink(w->part) != 0)
+		st = inv_fail_errno(w->part, "cannot remove");
+	close(fd);
+	return st;
+}
+
+/* As private as the file it replaces, and from its first byte. */
+static void take_after_old(const inv_writer *w)
+{
+	mode_t mode = w->old.st_mode & 0777;
+
+	if (fchown(w->fd, w->old.st_uid, w->old.st_gid) != 0 &&
+	    fchown(w->fd, (uid_t)-1, w->old.st_gid) != 0)
+		mode = (mode & 0707) | (mode & 07) << 3; /* of another group: no more than all */
+	(void)fchmod(w->fd, mode);                   /* some disks have no modes */
+}
+
+/*
+ * Makes and locks the part file. Its name may be taken or renamed away between the
+ * two by a writer that was faster; then the lock is on the wrong file, and we try again.
+ */
+static invar_status create_part(inv_writer *w)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	invar_status st;
+
+	while ((w->fd = open(w->part, flags, w->replaces ? 0600 : 0666)) < 0 ||
+	       is_locked(w->fd) || !is_still_named(w->fd, w->part)) {
+		if (w->fd >= 0)
+			close(w->fd); /* and it is not ours to remove */
+		else if (errno != EEXIST)
+			return inv_fail_errno(w->path, "cannot write");
+		w->fd = -1;
+		if ((st = remove_leftover(w)) != INVAR_OK)
+			return st;
+	}
+	if (w->replaces)
+		take_after_old(w);
+	return INVAR_OK;
+}
+
+/* The part file of an earlier program, with what it holds. */
+static invar_status keep_part(inv_writer *w)
+{
+	struct stat info;
+	invar_status st = open_existing(w->part, O_WRONLY, &w->fd);
+
+	if (st != INVAR_OK)
+		return st;
+	if (w->fd < 0)
+		return create_part(w);
+	if (is_locked(w->fd) || !is_still_named(w->fd, w->part))
+		return refuse_second(w);
+	if (fstat(w->fd, &info) != 0 || info.st_nlink != 1)
+		return inv_fail(INVAR_E_IO, "%s: has another name too; remove this one", w->part);
+	return INVAR_OK;
+}
+
+/* ---- Writing ------------------------------------------------------------------------ */
+
+/* A link stands for what it points to; only a regular file can be replaced. Gives. */
+static invar_status find_target(inv_writer *w, const char *path)
+{
+	struct stat info;
+	char *real = NULL;
+
+	if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode) && !(real = realpath(path, NULL)))
 		return inv_fail_errno(path, "cannot follow the link");
-	if (stat(resolved, &info) != 0 || S_ISREG(info.st_mode))
+	w->path = inv_strdup(real ? real : path);
+	free(real);
+	if (!w->path)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+	w->replaces = stat(w->path, &w->old) == 0;
+	if (!w->replaces || S_ISREG(w->old.st_mode))
 		return INVAR_OK;
-	if (S_ISDIR(info.st_mode))
+	if (S_ISDIR(w->old.st_mode))
 		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
 	return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced by one",
 	                path);
 }
 
-static invar_status name_part(inv_writer *w, const char *path)
+static invar_status name_part(inv_writer *w, const char *path, const char *suffix)
 {
-	char target[PATH_MAX];
-	invar_status st = check_target(path, target);
-	size_t length = strlen(target);
+	size_t room;
+	invar_status st;
 
 	w->fd = -1;
-	if (st != INVAR_OK)
+	if ((st = find_target(w, path)) != INVAR_OK)
 		return st;
-	w->path = inv_strdup(target);
-	w->part = inv_alloc(length + 6);
-	if (!w->path || !w->part)
+	room = strlen(w->path) + strlen(suffix) + 1;
+	if (!(w->part = inv_alloc(room)))
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	snprintf(w->part, length + 6, "%s.part", target);
+	snprintf(w->part, room, "%s%s", w->path, suffix);
 	return INVAR_OK;
 }
 
 /* A writer whose part file is open and has its room; one that failed is the caller's to
  * end. */
-static invar_status begin(const char *path, uint64_t bytes, bool keep, inv_writer **out)
+static invar_status begin(const char *path, const char *suffix, uint64_t bytes, bool keep,
+                          inv_writer **out)
 {
 	inv_writer *w = *out = inv_calloc(1, sizeof *w);
 	invar_status st;
 
 	if (!w)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	st = name_part(w, path);
+	st = name_part(w, path, suffix);
 	if (st == INVAR_OK)
-		st = open_part(w, keep);
+		st = keep ? keep_part(w) : create_part(w);
 	return st == INVAR_OK ? reserve(w, bytes) : st;
 }
 
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out)
 {
 	inv_writer *w;
-	invar_status st = begin(path, bytes, false, &w);
+	invar_status st = begin(path, INV_PART, bytes, false, &w);
 
+	*out = st == INVAR_OK ? w : NULL;
+	if (w && st != INVAR_OK)
+		inv_writer_abort(w);
+	return st;
+}
+
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	inv_writer *w;
+	invar_status st;
+	int waited = 0;
+
+	while ((st = begin(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
+	       waited < MOST_WAIT_MS) {
+		inv_writer_abort(w);
+		w = NULL;
+		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
+			break;
+		nanosleep(&pause, NULL);
+		waited += PAUSE_MS;
+	}
 	*out = st == INVAR_OK ? w : NULL;
 	if (w && st != INVAR_OK)
 		inv_writer_abort(w);
@@ -216,7 +336,7 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out)
 {
 	inv_writer *w;
-	invar_status st = begin(path, bytes, keep, &w);
+	invar_status st = begin(path, INV_BANK_PART, bytes, keep, &w);
 
 	if (st == INVAR_OK)
 		st = set_size(w, bytes);
@@ -303,9 +423,8 @@ static invar_status publish(inv_writer *w)
 	if (fsync(w->fd) != 0)
 		return inv_fail_errno(w->path, "cannot flush to disk");
 	if (rename(w->part, w->path) != 0)
-		return inv_fail_errno(w->path, "cannot rename its .part file to it");
-	sync_parent(
-		w->path); /* the file is whole; a folder that cannot be flushed is no fault */
+		return inv_fail_errno(w->path, "cannot rename its part file to it");
+	sync_parent(w->path);
 	return INVAR_OK;
 }
 

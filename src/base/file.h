@@ -2,13 +2,28 @@
  * file.h - files that appear complete or not at all, and mapped reading.
  *
  * Invariants of a saved file:
- *   1. Everything is written to PATH.part in the same folder, flushed to disk,
+ *   1. Everything is written to a part file in the same folder, flushed to disk,
  *      renamed to PATH, and the folder is flushed.
  *   2. A killed program leaves the old PATH or the new one, and perhaps a
- *      PATH.part that the next save replaces.
- *   3. A failed save removes its PATH.part and leaves PATH as it was, unless the part
+ *      part file that the next save replaces.
+ *   3. A failed save removes its part file and leaves PATH as it was, unless the part
  *      was begun to be taken up again.
- *   4. Of two programs that save the same PATH at once, the second fails.
+ *   4. Of two programs that save the same PATH at once, the second fails, unless it
+ *      asked to wait for its turn.
+ *   5. A part file is PATH.invar.part, a name that nobody else uses; a PATH.part is the
+ *      user's (browsers download into such files) and is never touched. Arrays that are
+ *      taken up again stand in PATH.part: in banks, where every name is ours.
+ *   6. A part file is made anew (O_EXCL), after a leftover of that name is unlinked; no
+ *      byte is written through a link, into a pipe, or into a file with a second name.
+ *      What is not a regular file is not ours: it stays, and the save fails.
+ *   7. A part that is taken up is a regular file with one name, opened without following
+ *      links. Its owner may be another: people share the folder of a bank.
+ *   8. A link as PATH stands for the file it points to. Of a file that is replaced, mode
+ *      and, where the system allows it, owner and group are kept; its part has them from
+ *      the first byte. A new file has the mode that the umask gives it.
+ *
+ * A limit on the size of files (ulimit -f) ends a program by SIGXFSZ, unless it ignores
+ * that signal: then a write fails, and 3 holds. `invar` does.
  */
 #ifndef INV_FILE_H
 #define INV_FILE_H
@@ -17,12 +32,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/status.h"
+#include "base/context.h"
+
+#define INV_PART ".invar.part"
+#define INV_BANK_PART ".part"
 
 typedef struct inv_writer inv_writer;
 
 /* bytes > 0 is a promise of the size: the disk must have room for it now. */
 invar_status inv_writer_open(const char *path, uint64_t bytes, inv_writer **out);
+/*
+ * The same for a file that is read, changed and written: waits, for half a minute at
+ * most, until no other program writes it. What is read from now on until the commit is
+ * what the last of them wrote.
+ */
+invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
+                                     inv_writer **out);
 invar_status inv_writer_put(inv_writer *w, const void *data, size_t bytes);
 /* Both free the writer; commit removes the part file if it fails. */
 invar_status inv_writer_commit(inv_writer *w);
@@ -30,7 +55,8 @@ void inv_writer_abort(inv_writer *w);
 
 /*
  * A file of known size that is filled at any place, by one program after the other if
- * need be. With `keep` what its PATH.part holds stays; it must have `bytes` bytes then.
+ * need be, in a bank. With `keep` what its PATH.part holds stays; it must have `bytes`
+ * bytes then.
  */
 invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out);

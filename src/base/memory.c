@@ -72,6 +72,17 @@ void *inv_arena_take(inv_arena *a, uint64_t count, size_t bytes)
 }
 
 /* The system lends more than it has and kills who takes it, so we ask what it has. */
+bool inv_can_map(size_t bytes)
+{
+	void *at =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	munmap(at, bytes);
+	return true;
+}
+
 static bool fits_in_memory(size_t bytes)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);

@@ -20,6 +20,9 @@ void *inv_calloc(size_t count, size_t bytes);
 char *inv_strdup(const char *text);
 void inv_free(void *memory);
 
+/* Whether the system would give so many bytes more; for libraries that do not ask. */
+bool inv_can_map(size_t bytes);
+
 static inline bool inv_mul_overflow(uint64_t a, uint64_t b, uint64_t *out)
 {
 	return __builtin_mul_overflow(a, b, out);

@@ -3,19 +3,31 @@
 
 #include <openssl/evp.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 
-invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX])
+invar_status inv_sha256_digest(const void *data, size_t bytes,
+                               unsigned char digest[INV_SHA256_BYTES])
 {
-	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned char room[EVP_MAX_MD_SIZE];
 	unsigned length = 0;
 
-	if (!EVP_Digest(data, bytes, digest, &length, EVP_sha256(), NULL) || length != 32)
+	if (!EVP_Digest(data, bytes, room, &length, EVP_sha256(), NULL) ||
+	    length != INV_SHA256_BYTES)
 		return inv_fail(INVAR_E_NOMEM, "libcrypto could not compute a SHA-256");
-	for (unsigned i = 0; i < length; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	memcpy(digest, room, INV_SHA256_BYTES);
 	return INVAR_OK;
+}
+
+invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX])
+{
+	unsigned char digest[INV_SHA256_BYTES];
+	invar_status st = inv_sha256_digest(data, bytes, digest);
+
+	for (unsigned i = 0; st == INVAR_OK && i < INV_SHA256_BYTES; i++)
+		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	return st;
 }
 
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX])

@@ -6,9 +6,11 @@
 
 #include "base/status.h"
 
-enum { INV_SHA256_HEX = 65 }; /* 64 digits and a NUL */
+enum { INV_SHA256_BYTES = 32, INV_SHA256_HEX = 65 }; /* 64 digits and a NUL */
 
 invar_status inv_sha256(const void *data, size_t bytes, char hex[INV_SHA256_HEX]);
+invar_status inv_sha256_digest(const void *data, size_t bytes,
+                               unsigned char digest[INV_SHA256_BYTES]);
 invar_status inv_sha256_file(const char *path, char hex[INV_SHA256_HEX]);
 
 #endif

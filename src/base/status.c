@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,7 +100,8 @@ invar_status inv_context(invar_status code, const char *format, ...)
 invar_status inv_fail_errno(const char *path, const char *what)
 {
 	int error = errno;
+	bool limit = error == EMFILE || error == ENFILE;
 
-	return inv_fail(error == ENOMEM ? INVAR_E_NOMEM : INVAR_E_IO, "%s: %s: %s", path, what,
-	                strerror(error));
+	return inv_fail(error == ENOMEM ? INVAR_E_NOMEM : INVAR_E_IO, "%s: %s: %s%s", path,
+	                what, strerror(error), limit ? "; raise the limit with ulimit -n" : "");
 }

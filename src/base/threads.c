@@ -1,17 +1,81 @@
-/* threads.c - parallel loops over OpenMP. */
+/*
+ * threads.c - parallel loops over OpenMP.
+ *
+ * libgomp ends the process where the system gives it no thread, be it for a limit on
+ * memory or on tasks. So threads are tried out before libgomp starts its own: where
+ * there are fewer, a loop runs on fewer, which changes no result. libgomp keeps its
+ * threads for the thread that started them, and so does the count of them here.
+ */
 #include "base/threads.h"
 
 #include <omp.h>
+#include <pthread.h>
 #include <stdio.h>
+
+/* ---- How many threads there are ----------------------------------------------------- */
+
+static _Thread_local unsigned asked = 1, available = 1;
+
+static void *wait_for_the_others(void *gate)
+{
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+/* Of `wanted` threads, the calling one included, how many there can be at once. */
+static unsigned try_threads(unsigned wanted)
+{
+	pthread_t thread[INV_MAX_THREADS];
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	unsigned started = 0;
+
+	pthread_mutex_lock(&gate);
+	while (started + 1 < wanted &&
+	       pthread_create(&thread[started], NULL, wait_for_the_others, &gate) == 0)
+		started++;
+	pthread_mutex_unlock(&gate);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	return started + 1;
+}
+
+/* Has libgomp start its threads while the memory that was just tried is still there. */
+static void start_team(unsigned threads)
+{
+#pragma omp parallel num_threads((int)threads)
+	{
+	}
+}
+
+static unsigned team_size(const invar_context *ctx)
+{
+	unsigned wanted = ctx->threads;
+
+	if (wanted > asked && !omp_in_parallel()) {
+		available = try_threads(wanted);
+		asked = wanted;
+		if (available > 1)
+			start_team(available);
+		if (available < wanted)
+			inv_log(ctx, INVAR_LOG_WARNING, "only %u of %u threads could be started",
+			        available, wanted);
+	}
+	return wanted < available ? wanted : available;
+}
+
+/* ---- Loops --------------------------------------------------------------------------- */
 
 void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, void *user)
 {
-	if (ctx->threads <= 1 || blocks <= 1) {
+	unsigned threads = blocks > 1 ? team_size(ctx) : 1;
+
+	if (threads <= 1) {
 		for (size_t i = 0; i < blocks; i++)
 			fn(user, i, 0);
 		return;
 	}
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)ctx->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)threads)
 	for (size_t i = 0; i < blocks; i++)
 		fn(user, i, (unsigned)omp_get_thread_num());
 }

@@ -4,11 +4,13 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 typedef struct apply_values {
 	inv_common common;
 	const char *output, *dtype;
+	int force;
 } apply_values;
 
 static const inv_example examples[] = {
@@ -31,6 +33,9 @@ static const invar_field own_table[] = {
      "Result", "NumPy file to write; - is standard output"},
 	{"dtype", INVAR_FIELD_TEXT, offsetof(apply_values, dtype), 0, 0, 0, "float32|float16",
      "WORD", "Result", "type of the numbers that are written"},
+	{"force", INVAR_FIELD_FLAG, offsetof(apply_values, force), 0, 1, 0, NULL, NULL,
+     "Result",
+     "replace a file of another kind, or one that is write-protected; never what is read"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -39,6 +44,17 @@ static const inv_option_table tables[] = {{own_fields, 0}, {0}};
 static void defaults(void *values)
 {
 	((apply_values *)values)->dtype = "float32";
+}
+
+static invar_status check_output(inv_session *s, const apply_values *v)
+{
+	inv_reads(s, s->argument[0], "the adapter");
+	inv_reads(s, s->argument[1], "the features");
+	return inv_check_output(s, &(inv_output){.option = "-o",
+	                                         .path = v->output,
+	                                         .kind = INV_OUTPUT_NPY,
+	                                         .force = v->force,
+	                                         .stream = true});
 }
 
 static invar_status run(inv_session *s, void *values)
@@ -54,16 +70,15 @@ static invar_status run(inv_session *s, void *values)
 	if (s->common->json && strcmp(v->output, "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
 		                 "--json and '-o -' both want standard output; choose one");
-	if ((st = inv_session_start(s)) != INVAR_OK ||
+	if ((st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
-	if ((st = inv_check_other(s, v->output, invar_adapter_path(adapter))) == INVAR_OK)
-		st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
+	st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s,
-		                    json_pack("{s:s, s:s, s:i, s:i}", "output", v->output, "dtype",
-		                              v->dtype, "input_dim", invar_adapter_input(adapter),
-		                              "output_dim", invar_adapter_output(adapter)));
+		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
+		                                 inv_name_json(v->output), "dtype", v->dtype,
+		                                 "input_dim", invar_adapter_input(adapter),
+		                                 "output_dim", invar_adapter_output(adapter)));
 	invar_adapter_close(adapter);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);

@@ -5,6 +5,7 @@
  * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
  * parameters drawn or given, for programs and for checking.
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,12 +14,14 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/sheet.h"
 
 typedef struct augment_values {
 	inv_common common;
 	const char *output, *params, *params_out;
+	int force;
 	uint64_t samples;
 	invar_tensor_opts tensor;
 	invar_draw draw;
@@ -50,6 +53,9 @@ static const invar_field own_table[] = {
      "Result", "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
 	{"samples", INVAR_FIELD_COUNT, offsetof(augment_values, samples), 1, 1000, 0, NULL, "N",
      "Result", "samples of each picture on the sheet"},
+	{"force", INVAR_FIELD_FLAG, offsetof(augment_values, force), 0, 1, 0, NULL, NULL,
+     "Result",
+     "replace a file of another kind, or one that is write-protected; never what is read"},
 	{"params", INVAR_FIELD_TEXT, offsetof(augment_values, params), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "P.json", "Tensors",
      "take these parameters instead of drawing them"},
@@ -90,6 +96,20 @@ typedef struct tensors {
 	float *x, *out, *params;
 } tensors;
 
+/* What is not a number would spread over its neighbours. */
+static invar_status check_finite(inv_session *s, const char *path, const tensors *t)
+{
+	uint64_t each = t->shape[1] * t->shape[2] * t->shape[3];
+
+	for (uint64_t i = 0; i < t->shape[0] * each; i++)
+		if (!isfinite(t->x[i]))
+			return inv_fault(s, INVAR_E_NUMERIC,
+			                 "%s: image %" PRIu64 " has a pixel that is %s (value %" PRIu64
+			                 ")",
+			                 path, i / each, isnan(t->x[i]) ? "NaN" : "infinite", i % each);
+	return INVAR_OK;
+}
+
 static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
 {
 	invar_array *array;
@@ -106,6 +126,8 @@ static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
 		cells = invar_array_size(array);
 		t->x = malloc(cells * sizeof *t->x + 1);
 		st = t->x ? invar_array_read(array, 0, cells, t->x) : inv_no_memory(s);
+		if (st == INVAR_OK)
+			st = check_finite(s, path, t);
 	}
 	invar_array_close(array);
 	return st;
@@ -391,15 +413,33 @@ static bool is_numpy(const char *path)
 	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-static invar_status check_output(inv_session *s, const augment_values *v, bool numpy)
+static invar_status check_outputs(inv_session *s, const augment_values *v, bool numpy)
 {
-	if (numpy || !is_numpy(v->output))
-		return INVAR_OK;
-	return inv_fault(
-		s, INVAR_E_USE,
-		"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
-		"file went in",
-		v->output);
+	const inv_output result = {.option = "-o",
+	                           .path = v->output,
+	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(v->output),
+	                           .force = v->force};
+	const inv_output params = {.option = "--params-out",
+	                           .path = v->params_out,
+	                           .kind = INV_OUTPUT_PARAMS,
+	                           .force = v->force};
+	invar_status st;
+
+	if (!numpy && is_numpy(v->output))
+		return inv_fault(
+			s, INVAR_E_USE,
+			"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
+			"file went in",
+			v->output);
+	if (v->params_out && strcmp(v->params_out, v->output) == 0)
+		return inv_fault(s, INVAR_E_USE, "-o and --params-out both name %s; name two files",
+		                 v->output);
+	for (size_t i = 1; i < s->arguments; i++)
+		inv_reads(s, s->argument[i], "the images");
+	inv_reads(s, v->params, "the parameters");
+	if ((st = inv_check_output(s, &result)) == INVAR_OK)
+		st = inv_check_output(s, &params);
+	return st;
 }
 
 static invar_status print_json(inv_session *s, const augment_values *v,
@@ -409,8 +449,9 @@ static invar_status print_json(inv_session *s, const augment_values *v,
 
 	for (size_t i = 0; i < invar_augment_columns(a); i++)
 		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
-	return inv_print_json(s, json_pack("{s:s, s:o, s:s}", "augment", invar_augment_spec(a),
-	                                   "columns", columns, "output", v->output));
+	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", invar_augment_spec(a),
+	                                   "columns", columns, "output",
+	                                   inv_name_json(v->output)));
 }
 
 static invar_status run(inv_session *s, void *values)
@@ -425,11 +466,9 @@ static invar_status run(inv_session *s, void *values)
 	                         : "the file for the sheet is missing: -o SHEET")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
-	    (st = check_output(s, v, numpy)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
-	st = inv_check_writable(s, v->output);
-	if (st == INVAR_OK)
+	if ((st = check_outputs(s, v, numpy)) == INVAR_OK)
 		st = numpy ? run_tensors(s, v, a) : run_sheet(s, v, a);
 	if (st == INVAR_OK && s->common->json)
 		st = print_json(s, v, a);

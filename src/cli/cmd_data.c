@@ -12,7 +12,9 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -22,7 +24,7 @@ typedef struct data_values {
 	inv_common common;
 	const char *sheet;
 	uint64_t each;
-	int check;
+	int check, force;
 	invar_dataset_opts dataset;
 } data_values;
 
@@ -53,6 +55,9 @@ static const invar_field own_table[] = {
      "images of each class on the sheet; 0 takes as many as look well"},
 	{"check", INVAR_FIELD_FLAG, offsetof(data_values, check), 0, 0, 0, NULL, NULL, "Result",
      "decode every image instead of reading its header"},
+	{"force", INVAR_FIELD_FLAG, offsetof(data_values, force), 0, 1, 0, NULL, NULL, "Result",
+     "let the sheet replace a file of another kind, or lie among the images; never an image"
+     " that is read"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -339,7 +344,7 @@ static invar_status hang(inv_session *s, const data_values *v, const contents *c
 	invar_status st =
 		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
 
-	if (st != INVAR_OK && v->dataset.skip_broken && st != INVAR_E_NOMEM)
+	if (st == INVAR_E_FORMAT && v->dataset.skip_broken)
 		return INVAR_OK;
 	if (st != INVAR_OK)
 		return st;
@@ -410,12 +415,14 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	size_t columns = each * (WIDE / each > 1 ? WIDE / each : 1);
 	char subtitle[160];
 	invar_status st;
+	int used;
 
-	snprintf(subtitle, sizeof subtitle,
-	         p->has_labels ? "%s: %" PRIu64 " images of %zu classes%s"
-	                       : "%s: %" PRIu64 " images",
-	         p->name, p->count, c->classes,
-	         classes < c->classes ? ", the first shown" : "");
+	used = snprintf(subtitle, sizeof subtitle, "%s: %" PRIu64 " %s", p->name, p->count,
+	                inv_noun(p->count, "image", "images"));
+	if (p->has_labels && used > 0 && (size_t)used < sizeof subtitle)
+		snprintf(subtitle + used, sizeof subtitle - (size_t)used, " of %zu %s%s",
+		         c->classes, inv_noun(c->classes, "class", "classes"),
+		         classes < c->classes ? ", the first shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)
 		return inv_no_memory(s);
@@ -429,6 +436,16 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 
 /* ---- The command ------------------------------------------------------------------ */
 
+static invar_status check_sheet(inv_session *s, const data_values *v)
+{
+	inv_reads_dataset(s, s->argument[0]);
+	inv_reads(s, v->dataset.classes, "the list of classes");
+	return inv_check_output(s, &(inv_output){.option = "--sheet",
+	                                         .path = v->sheet,
+	                                         .kind = inv_sheet_kind(v->sheet),
+	                                         .force = v->force});
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	data_values *v = values;
@@ -436,7 +453,7 @@ static invar_status run(inv_session *s, void *values)
 	invar_status st = inv_session_start(s);
 
 	if (st == INVAR_OK && v->sheet)
-		st = inv_check_writable(s, v->sheet);
+		st = check_sheet(s, v);
 	if (st == INVAR_OK)
 		st = look(s, v, &c);
 	if (st == INVAR_OK && v->sheet)

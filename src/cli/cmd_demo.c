@@ -12,6 +12,7 @@
 #include "cli/demo.h"
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
@@ -27,12 +28,16 @@ static const inv_argument arguments[] = {{0}};
 static const invar_field own_table[] = {
 	{"output", INVAR_FIELD_TEXT, offsetof(inv_demo_values, output), 0, 0, 0, NULL, "DIR",
      "Result", "folder for the bank, the runs, the table and the picture"},
+	{"force", INVAR_FIELD_FLAG, offsetof(inv_demo_values, force), 0, 1, 0, NULL, NULL,
+     "Result", "replace a results.json or neighbours.png of another kind in DIR"},
 	{"data", INVAR_FIELD_TEXT, offsetof(inv_demo_values, data), 0, 0, INVAR_FIELD_OPTIONAL,
      NULL, "DATASET", "Images",
      "other images, as in 'invar encode'; a plain folder holds idx files as MNIST's, or "
      "images"},
 	{"limit", INVAR_FIELD_COUNT, offsetof(inv_demo_values, limit), 50, 1e9, 0, NULL, "N",
-     "Images", "images to learn from; a fifth as many are measured on"},
+     "Images",
+     "images to learn from, as many of each class where classes are folders; a fifth "
+     "as many are measured on"},
 	{"weights", INVAR_FIELD_TEXT, offsetof(inv_demo_values, weights), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
      "another encoder than the one that comes with invar"},
@@ -67,6 +72,22 @@ static invar_status name_paths(inv_demo *d)
 	                                                        : inv_no_memory(d->s);
 }
 
+static invar_status check_outputs(inv_demo *d)
+{
+	const inv_output outputs[] = {
+		{.path = d->results_path, .kind = INV_OUTPUT_RESULTS, .force = d->v->force},
+		{.path = d->sheet_path, .kind = INV_OUTPUT_PNG, .force = d->v->force},
+	};
+	invar_status st;
+
+	inv_reads_dataset(d->s, d->v->data);
+	st = inv_check_output_folder(d->s, "-o", d->folder);
+	for (size_t i = 0; i < sizeof outputs / sizeof *outputs && st == INVAR_OK; i++)
+		if (inv_path_is_folder(d->folder)) /* else it is made later, or that is refused */
+			st = inv_check_output(d->s, &outputs[i]);
+	return st;
+}
+
 static void free_demo(inv_demo *d)
 {
 	for (size_t i = 0; i < DEMO_ADAPTERS; i++) {
@@ -88,6 +109,8 @@ static invar_status work(inv_demo *d)
 {
 	invar_status st = name_paths(d);
 
+	if (st == INVAR_OK)
+		st = check_outputs(d);
 	if (st == INVAR_OK)
 		st = inv_demo_encode(d);
 	if (st == INVAR_OK)

@@ -6,6 +6,7 @@
 #include "cli/arrays.h"
 #include "cli/options.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 typedef struct dependence_values {
 	inv_common common;
@@ -66,8 +67,9 @@ static invar_status print_json(inv_session *s, const invar_dependence_result *r,
 static void print_table(const invar_dependence_result *r, uint64_t rows,
                         const invar_sliced_opts *o)
 {
-	printf("%llu pairs, SW_%g along %llu %s directions\n\n", (unsigned long long)rows, o->p,
-	       (unsigned long long)o->projections, o->slices);
+	printf("%llu %s, SW_%g along %llu %s %s\n\n", (unsigned long long)rows,
+	       inv_noun(rows, "pair", "pairs"), o->p, (unsigned long long)o->projections,
+	       o->slices, inv_noun(o->projections, "direction", "directions"));
 	if (isnan(r->dependence_error)) { /* of up to 16 directions there is none */
 		printf("dependence   %.5g\n", r->dependence);
 		printf("correlation  %.4f\n", r->correlation);
@@ -77,8 +79,9 @@ static void print_table(const invar_dependence_result *r, uint64_t rows,
 	}
 	if (!o->permutations)
 		return;
-	printf("\nthe same of %llu shuffled pairings, which know nothing of each other:\n",
-	       (unsigned long long)o->permutations);
+	printf("\nthe same of %llu shuffled %s, where X and Z are independent:\n",
+	       (unsigned long long)o->permutations,
+	       inv_noun(o->permutations, "pairing", "pairings"));
 	printf("dependence   %.5g\n", r->dependence_floor);
 	if (o->permutations > 1)
 		printf("correlation  %.4f, deviating by %.4f\n", r->floor, r->floor_deviation);

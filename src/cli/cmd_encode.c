@@ -1,12 +1,17 @@
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 typedef struct encode_values {
 	inv_common common;
@@ -25,7 +30,7 @@ static const inv_example examples[] = {
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
      "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
 	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --plan",
-     "how long that takes and how large it will be; nothing is written"},
+     "how long that takes and the disk space needed; nothing is kept"},
 	{0},
 };
 
@@ -45,7 +50,7 @@ static const invar_field own_table[] = {
      "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
      "Face"},
 	{"plan", INVAR_FIELD_FLAG, offsetof(encode_values, plan), 0, 1, 0, NULL, NULL, "Result",
-     "only measure a second of the work, and tell the time and the room it will take"},
+     "only measure some seconds of the work, and print the time and the disk space needed"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -68,14 +73,20 @@ static void defaults(void *values)
 
 /* ---- --plan ----------------------------------------------------------------------- */
 
-static void spell_seconds(double seconds, char *out, size_t room)
+/* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
+static void spell_seconds(double low, double high, char *out, size_t room)
 {
-	if (seconds < 90)
-		snprintf(out, room, "%.0f seconds", seconds);
-	else if (seconds < 90 * 60)
-		snprintf(out, room, "%.0f minutes", seconds / 60);
+	const char *unit = high < 90 ? "second" : high < 90 * 60 ? "minute" : "hour";
+	double length = high < 90 ? 1 : high < 90 * 60 ? 60 : 3600;
+	double step = high / length < 5 ? 10 : 1;
+	double from = floor(low / length * step) / step, to = ceil(high / length * step) / step;
+
+	if (high < 1)
+		snprintf(out, room, "less than a second");
+	else if (from >= to)
+		snprintf(out, room, "about %g %s%s", to, unit, to <= 1 ? "" : "s");
 	else
-		snprintf(out, room, "%.1f hours", seconds / 3600);
+		snprintf(out, room, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
 }
 
 static void spell_bytes(uint64_t bytes, char *out, size_t room)
@@ -90,50 +101,70 @@ static void spell_bytes(uint64_t bytes, char *out, size_t room)
 
 static void print_forecast(const encode_values *v, const invar_forecast *f)
 {
-	char time[40], bytes[40], room[40];
+	uint64_t all = f->features + f->there;
+	char time[60], bytes[40], room[40];
 
-	spell_seconds(f->seconds, time, sizeof time);
+	spell_seconds(f->seconds_low, f->seconds_high, time, sizeof time);
 	spell_bytes(f->bytes, bytes, sizeof bytes);
 	spell_bytes(f->free_bytes, room, sizeof room);
-	printf("%" PRIu64 " images, %" PRIu64 " features of %" PRIu64 " numbers in %s",
-	       f->images, f->features + f->there, f->width, v->encode.dtype);
+	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
+	       inv_noun(f->images, "image", "images"), all,
+	       inv_noun(all, "feature", "features"), f->width,
+	       inv_noun(f->width, "number", "numbers"), v->encode.dtype);
 	if (f->there)
-		printf("; %" PRIu64 " of them are there, %" PRIu64 " are to be made", f->there,
-		       f->features);
+		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", f->there,
+		       inv_noun(f->there, "exists", "exist"), f->features,
+		       inv_noun(f->features, "is", "are"));
 	if (f->features)
-		printf("\ntime  about %s, at %.*f a second as measured now", time,
+		printf("\ntime  %s, at %.*f features per second as measured now", time,
 		       f->rate < 100 ? 1 : 0, f->rate);
-	printf("\ndisk  %s, of %s that are free%s\n", bytes, room,
+	printf("\ndisk  %s needed, %s free%s\n", bytes, room,
 	       f->bytes > f->free_bytes ? ": it will not fit" : "");
 }
 
+/* `opening`: seconds that images and weights took to open, as they will again. */
 static invar_status forecast(inv_session *s, const encode_values *v, invar_encoder *e,
-                             const invar_dataset *d)
+                             const invar_dataset *d, double opening)
 {
 	invar_forecast f = {.size = sizeof f};
 	invar_status st = invar_encode_forecast(e, d, &v->encode, v->output, &f);
 
 	if (st != INVAR_OK)
 		return st;
+	if (f.features) {
+		f.seconds += opening;
+		f.seconds_low += opening / 2;
+		f.seconds_high += opening * 2;
+	}
 	inv_term_clear(s->term);
 	if (!s->common->json) {
 		print_forecast(v, &f);
 		return INVAR_OK;
 	}
 	return inv_print_json(
-		s, json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:I, s:I}", "images",
+		s, json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
 	                 (json_int_t)f.images, "features", (json_int_t)f.features, "there",
 	                 (json_int_t)f.there, "width", (json_int_t)f.width, "dtype",
-	                 v->encode.dtype, "rate", f.rate, "seconds", f.seconds, "bytes",
+	                 v->encode.dtype, "rate", f.rate, "seconds", f.seconds, "seconds_low",
+	                 f.seconds_low, "seconds_high", f.seconds_high, "bytes",
 	                 (json_int_t)f.bytes, "free_bytes", (json_int_t)f.free_bytes));
 }
 
 /* ---- Encoding --------------------------------------------------------------------- */
 
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static invar_status encode(inv_session *s, const encode_values *v, char *name, size_t room)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
+	double began = now();
 	invar_status st = invar_dataset_open(s->ctx, s->argument[0], &v->dataset, &dataset);
 
 	if (st == INVAR_OK)
@@ -141,7 +172,7 @@ static invar_status encode(inv_session *s, const encode_values *v, char *name, s
 	if (st == INVAR_OK)
 		snprintf(name, room, "%s", invar_encoder_name(encoder));
 	if (st == INVAR_OK && v->plan)
-		st = forecast(s, v, encoder, dataset);
+		st = forecast(s, v, encoder, dataset, now() - began);
 	else if (st == INVAR_OK)
 		st = invar_encode(encoder, dataset, &v->encode, v->output);
 	invar_encoder_close(encoder);
@@ -156,12 +187,12 @@ static json_t *splits_json(const invar_bank *b)
 	for (size_t i = 0; i < invar_bank_splits(b); i++) {
 		const char *name = invar_bank_split(b, i);
 
-		json_array_append_new(all,
-		                      json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", name, "rows",
-		                                (json_int_t)invar_bank_rows(b, name), "copies",
-		                                (json_int_t)invar_bank_copies(b, name), "labels",
-		                                invar_bank_has_labels(b, name), "names",
-		                                invar_bank_has_names(b, name)));
+		json_array_append_new(all, json_pack("{s:o, s:I, s:I, s:b, s:b}", "name",
+		                                     inv_name_json(name), "rows",
+		                                     (json_int_t)invar_bank_rows(b, name), "copies",
+		                                     (json_int_t)invar_bank_copies(b, name),
+		                                     "labels", invar_bank_has_labels(b, name),
+		                                     "names", invar_bank_has_names(b, name)));
 	}
 	return all;
 }
@@ -169,7 +200,7 @@ static json_t *splits_json(const invar_bank *b)
 static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
-	const char *with = NULL;
+	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -177,18 +208,17 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 			with = invar_bank_split(b, i);
 	if (!with)
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, without copies; next: invar apply "
+		             "%s holds features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
-		             path, width, path, invar_bank_split(b, 0));
+		             path, width, numbers, path, invar_bank_split(b, 0));
 	else if (strcmp(with, "train") == 0)
-		inv_term_say(s->term,
-		             "%s holds features of %u numbers; next: invar train %s -o RUN", path,
-		             width, path);
+		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
+		             path, width, numbers, path);
 	else
 		inv_term_say(s->term,
-		             "%s holds features of %u numbers, copies only of %s; next: invar "
+		             "%s holds features of %u %s, copies only of %s; next: invar "
 		             "train %s --split %s -o RUN",
-		             path, width, with, path, with);
+		             path, width, numbers, with, path, with);
 }
 
 static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)
@@ -197,15 +227,22 @@ static invar_status tell_result(inv_session *s, const encode_values *v, const ch
 	invar_status st = invar_bank_open(s->ctx, v->output, &b);
 
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:I, s:o}", "bank", v->output, "encoder", name,
-		                 "width", (json_int_t)invar_bank_dim(b), "splits", splits_json(b)));
+		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",
+		                                 inv_name_json(v->output), "encoder", name, "width",
+		                                 (json_int_t)invar_bank_dim(b), "splits",
+		                                 splits_json(b)));
 	if (st == INVAR_OK) {
 		tell_next(s, v->output, b);
 		inv_term_close(s->term);
 	}
 	invar_bank_close(b);
 	return st;
+}
+
+static invar_status check_output(inv_session *s, const encode_values *v)
+{
+	inv_reads_dataset(s, s->argument[0]);
+	return inv_check_output_folder(s, "-o", v->output);
 }
 
 static invar_status run(inv_session *s, void *values)
@@ -216,7 +253,7 @@ static invar_status run(inv_session *s, void *values)
 
 	if ((st = inv_need(s, v->output, "the folder for the bank is missing: -o BANK")) !=
 	        INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = encode(s, v, name, sizeof name);
 	if (st == INVAR_E_CANCELLED && !v->plan)
@@ -235,12 +272,13 @@ const inv_command inv_cmd_encode = {
 		"Images are decoded, resized where a size is asked for (byte for byte as Pillow "
 		"does it), normalised, augmented and encoded; BANK gets the clean rows, labels, "
 		"copies with the parameters that were drawn, where images are files "
-		"SPLIT/names.txt "
-		"with the file of each row, and bank.json, which says how all this was made. What "
-		"is there already is kept: other splits and more copies can be "
-		"added "
-		"later and have the same bytes as if they had been made at once. Features of "
-		"another encoder, SPEC, size or seed are refused. Rows are finished in blocks of "
+		"SPLIT/names.txt with the file of each row, SPLIT/fingerprints.npy with 16 bytes "
+		"of "
+		"the SHA-256 of each image, and bank.json, which says how all this was made. What "
+		"already exists is kept: other splits and more copies can be added later and have "
+		"the same bytes as if they had been made at once. Features of another encoder, "
+		"SPEC, size or seed are refused, and so are images that have changed since their "
+		"rows were made. Rows are finished in blocks of "
 		"256: after an interruption, whatever it was, the same command goes on behind "
 		"the blocks that are there and ends in the same bytes.",
 	.examples = examples,

@@ -12,12 +12,14 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/results.h"
 
 typedef struct eval_values {
 	inv_common common;
 	const char *output, *format;
+	int force;
 	invar_eval_opts eval;
 } eval_values;
 
@@ -42,6 +44,10 @@ static const invar_field own_table[] = {
      "Result", "write the whole JSON document to this file too"},
 	{"format", INVAR_FIELD_TEXT, offsetof(eval_values, format), 0, 0, 0, INV_TABLE_FORMATS,
      "WORD", "Result", "how the table is written"},
+	{"force", INVAR_FIELD_FLAG, offsetof(eval_values, force), 0, 1, 0, NULL, NULL, "Result",
+     "let the document replace a file of another kind, or lie in the bank; never a file "
+     "that"
+     " is read"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -67,7 +73,6 @@ typedef struct columns {
 	invar_adapter **adapter;
 	char **name;
 	char **metrics_path; /* NULL for an adapter that is not in a run folder */
-	json_t **metrics;    /* what was in the file before, NULL if it is new */
 } columns;
 
 static bool allocate_columns(columns *c, size_t count)
@@ -76,8 +81,7 @@ static bool allocate_columns(columns *c, size_t count)
 	c->adapter = calloc(count, sizeof *c->adapter);
 	c->name = calloc(count, sizeof *c->name);
 	c->metrics_path = calloc(count, sizeof *c->metrics_path);
-	c->metrics = calloc(count, sizeof *c->metrics);
-	return c->adapter && c->name && c->metrics_path && c->metrics;
+	return c->adapter && c->name && c->metrics_path;
 }
 
 static void free_columns(columns *c)
@@ -89,13 +93,10 @@ static void free_columns(columns *c)
 			free(c->name[i]);
 		if (c->metrics_path)
 			free(c->metrics_path[i]);
-		if (c->metrics)
-			json_decref(c->metrics[i]);
 	}
 	free(c->adapter);
 	free(c->name);
 	free(c->metrics_path);
-	free(c->metrics);
 }
 
 static bool is_taken(const columns *c, size_t before, const char *name)
@@ -142,6 +143,7 @@ static char *unique_title(const columns *c, size_t i, const char *path)
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
 {
 	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
+	json_t *there;
 
 	if (st != INVAR_OK)
 		return st;
@@ -149,9 +151,11 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 		return inv_no_memory(s);
 	if (!inv_path_is_folder(path))
 		return INVAR_OK;
-	if (!(c->metrics_path[i] = inv_path(path, "metrics.json")))
+	if (!(c->metrics_path[i] = inv_path(path, INVAR_RUN_METRICS)))
 		return inv_no_memory(s);
-	return inv_load_json(s, c->metrics_path[i], &c->metrics[i]);
+	st = inv_load_json(s, c->metrics_path[i], &there); /* to refuse it before the work */
+	json_decref(there);
+	return st;
 }
 
 /* ---- Results ------------------------------------------------------------------ */
@@ -161,14 +165,15 @@ static void print_heading(const json_t *document)
 {
 	const char *encoder = json_string_value(json_object_get(document, "encoder"));
 	const char *augment = json_string_value(json_object_get(document, "augment"));
+	long long points = json_integer_value(json_object_get(document, "points"));
+	long long copies = json_integer_value(json_object_get(document, "copies"));
 
-	printf("%s%s%s%s%lld points of the split %s, %lld copies, width %lld; clean | "
+	printf("%s%s%s%s%lld point%s of the split %s, %lld cop%s, width %lld; clean | "
 	       "augmented\n\n",
 	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	       augment ? ": " : "",
-	       (long long)json_integer_value(json_object_get(document, "points")),
-	       json_string_value(json_object_get(document, "split")),
-	       (long long)json_integer_value(json_object_get(document, "copies")),
+	       augment ? ": " : "", points, points == 1 ? "" : "s",
+	       json_string_value(json_object_get(document, "split")), copies,
+	       copies == 1 ? "y" : "ies",
 	       (long long)json_integer_value(json_object_get(document, "dim")));
 }
 
@@ -188,57 +193,83 @@ static invar_status print_table(inv_session *s, const eval_values *v,
 }
 
 /* Everything a reader needs to know about one measurement of one run. */
-static json_t *own_part(const json_t *document, const char *title,
-                        const json_t *measurement)
+static json_t *own_part(const json_t *document, const char *title, const char *name)
 {
+	const json_t *all = json_object_get(document, "measurements");
+	const json_t *measurement = json_object_get(all, name);
+
 	return json_pack(
-		"{s:O, s:O, s:O, s:O, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
+		"{s:O, s:O, s:O, s:O, s:O*, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
 		"split", json_object_get(document, "split"), "points",
 		json_object_get(document, "points"), "dim", json_object_get(document, "dim"), "F",
-		json_object_get(measurement, "F"), "E", json_object_get(measurement, title));
+		json_object_get(measurement, "F"), "E", json_object_get(measurement, title),
+		"skipped", json_object_get(json_object_get(document, "skipped"), name));
 }
 
-/* A new measurement replaces the old one of its name; the others stay. */
-static invar_status merge_metrics(inv_session *s, const json_t *document, columns *c,
-                                  size_t i)
+/* Of a document that is not complete, only what the run itself has is kept. */
+static bool is_kept(const json_t *document, const char *title, const char *name)
 {
-	json_t *all, *measurement;
-	const char *name;
+	const json_t *all = json_object_get(document, "measurements");
+	const json_t *own = json_object_get(json_object_get(all, name), title);
 
-	if (!c->metrics[i])
-		c->metrics[i] = json_object();
-	all = json_object_get(c->metrics[i], "measurements");
-	if (!json_is_object(all)) {
-		all = json_object();
-		json_object_set_new(c->metrics[i], "measurements", all);
-	}
-	json_object_foreach (json_object_get(document, "measurements"), name, measurement)
-		if (json_object_set_new(all, name, own_part(document, c->name[i], measurement)) !=
-		    0)
-			return inv_no_memory(s);
-	return inv_save_json(s, c->metrics_path[i], c->metrics[i]);
+	return !json_object_get(document, "incomplete") ||
+	       (own && !json_object_get(own, "skipped"));
 }
 
-static invar_status keep_results(inv_session *s, const eval_values *v,
-                                 const json_t *document, columns *c)
+static bool add_own(const json_t *document, const char *title, const char *name,
+                    json_t *all)
+{
+	return !is_kept(document, title, name) ||
+	       json_object_set_new(all, name, own_part(document, title, name)) == 0;
+}
+
+/* What a run keeps of the document: its own column, beside F. */
+static json_t *own_results(const json_t *document, const char *title)
+{
+	json_t *all = json_object(), *value;
+	const char *name;
+	bool added = true;
+
+	json_object_foreach (json_object_get(document, "measurements"), name, value)
+		added = added && add_own(document, title, name, all);
+	json_object_foreach (json_object_get(document, "skipped"), name, value)
+		added = added && add_own(document, title, name, all);
+	if (added)
+		return json_pack("{s:o}", "measurements", all);
+	json_decref(all);
+	return NULL;
+}
+
+static invar_status keep_column(inv_session *s, const json_t *document, const char *run,
+                                const char *title)
+{
+	json_t *results = own_results(document, title);
+	char *text = results ? json_dumps(results, INV_JSON_STYLE) : NULL;
+	invar_status st = text ? invar_run_keep_results(s->ctx, run, text) : inv_no_memory(s);
+
+	free(text);
+	json_decref(results);
+	return st;
+}
+
+static invar_status keep_results(inv_session *s, const json_t *document, columns *c)
 {
 	invar_status st = INVAR_OK;
 
-	if (v->output)
-		st = inv_save_json(s, v->output, document);
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		if (c->metrics_path[i] && access(s->argument[1 + i], W_OK) != 0)
 			fprintf(stderr, "%s is not kept: the run cannot be written to\n",
 			        c->metrics_path[i]);
 		else if (c->metrics_path[i])
-			st = merge_metrics(s, document, c, i);
+			st = keep_column(s, document, s->argument[1 + i], c->name[i]);
 	return st;
 }
 
 /* ---- The command ---------------------------------------------------------------- */
 
-static invar_status measure(inv_session *s, const eval_values *v, const columns *c,
-                            json_t **out)
+/* *out may hold results whatever the status is, and NULL where there are none. */
+static invar_status measure_bank(inv_session *s, const eval_values *v, const columns *c,
+                                 json_t **out)
 {
 	invar_bank *bank = NULL;
 	char *text = NULL;
@@ -249,29 +280,55 @@ static invar_status measure(inv_session *s, const eval_values *v, const columns 
 		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
 		                (const char *const *)c->name, c->count, &v->eval, &text);
 	invar_bank_close(bank);
-	if (st != INVAR_OK)
-		return st;
-	*out = json_loads(text, 0, NULL);
+	if (text && !(*out = json_loads(text, 0, NULL)))
+		st = inv_no_memory(s);
 	invar_free(text);
-	return *out ? INVAR_OK : inv_no_memory(s);
+	return st;
+}
+
+/* Shows and keeps a document; one that is not complete is kept by its runs alone. */
+static invar_status conclude(inv_session *s, const eval_values *v, columns *c,
+                             json_t *document)
+{
+	bool complete = !json_object_get(document, "incomplete");
+	invar_status st = INVAR_OK;
+
+	if (complete)
+		st = s->common->json ? inv_print_json(s, json_incref(document))
+		                     : print_table(s, v, document);
+	if (complete && st == INVAR_OK && v->output)
+		st = inv_save_json(s, v->output, document);
+	return st == INVAR_OK ? keep_results(s, document, c) : st;
+}
+
+static invar_status check_output(inv_session *s, const eval_values *v)
+{
+	inv_reads_all(s, s->argument[0], "the features");
+	for (size_t i = 1; i < s->arguments; i++)
+		inv_reads(s, s->argument[i], "the adapter");
+	return inv_check_output(s, &(inv_output){.option = "-o",
+	                                         .path = v->output,
+	                                         .kind = INV_OUTPUT_RESULTS,
+	                                         .force = v->force});
 }
 
 static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
 {
 	json_t *document = NULL;
-	invar_status st = v->output ? inv_check_writable(s, v->output) : INVAR_OK;
+	invar_status st = check_output(s, v);
+	char sentence[sizeof s->fault];
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
-	for (size_t i = 0; i < c->count && st == INVAR_OK && v->output; i++)
-		st = inv_check_other(s, v->output, invar_adapter_path(c->adapter[i]));
 	if (st == INVAR_OK)
-		st = measure(s, v, c, &document);
+		st = measure_bank(s, v, c, &document);
+	if (!document)
+		return st;
+	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
 	if (st == INVAR_OK)
-		st = s->common->json ? inv_print_json(s, json_incref(document))
-		                     : print_table(s, v, document);
-	if (st == INVAR_OK)
-		st = keep_results(s, v, document, c);
+		st = conclude(s, v, c, document);
+	else if (conclude(s, v, c, document) == INVAR_OK)
+		inv_fault(s, st, "%s", sentence); /* as it was before anything else was done */
 	json_decref(document);
 	return st;
 }
@@ -308,9 +365,14 @@ const inv_command inv_cmd_eval = {
 		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
 		"equality. collision is the share of augmented features nearer to another class "
 		"than to their own, as they are, after the best rigid map fitted on the same "
-		"points (as published, which flatters), and after one fitted on other points. What "
-		"the bank cannot answer is skipped. The numbers of a run are merged into its "
-		"metrics.json.",
+		"points (as published, which flatters), and after one fitted on other points. Each "
+		"measurement fails alone: what cannot be measured is skipped, with the reason "
+		"below "
+		"the table and in the JSON; asked for by its own name in --only, it makes the exit "
+		"code 1, and the others are still shown. Labels may be any numbers; rows with a "
+		"negative one have none and are left out of what needs labels. The numbers of a "
+		"run "
+		"are merged into its metrics.json.",
 	.examples = examples,
 	.arguments = arguments,
 	.tables = tables,

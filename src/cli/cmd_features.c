@@ -6,11 +6,14 @@
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 typedef struct features_values {
 	inv_common common;
 	const char *output, *dtype, *weights;
+	int force;
 	invar_encoder_opts encoder;
 } features_values;
 
@@ -40,6 +43,9 @@ static const invar_field own_table[] = {
      "NumPy file to write, [n, width of a feature]; - is standard output"},
 	{"dtype", INVAR_FIELD_TEXT, offsetof(features_values, dtype), 0, 0, 0,
      "float32|float16", "WORD", "Result", "type of the numbers that are written"},
+	{"force", INVAR_FIELD_FLAG, offsetof(features_values, force), 0, 1, 0, NULL, NULL,
+     "Result",
+     "replace a file of another kind, or one that is write-protected; never what is read"},
 	{"weights", INVAR_FIELD_TEXT, offsetof(features_values, weights), 0, 0,
      INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
      "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
@@ -69,51 +75,31 @@ static invar_status tell_result(inv_session *s, const features_values *v, invar_
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:s, s:s}", "encoder",
+			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
 		                 invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
 		                 (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
 		                 (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		                 v->output, "dtype", v->dtype));
+		                 inv_name_json(v->output), "dtype", v->dtype));
 	if (st != INVAR_OK)
 		return st;
 	inv_term_say(s->term,
-	             "%" PRIu64 " images of %" PRIu64 " x %" PRIu64 ", features of %" PRIu64
-	             " numbers: %s",
-	             shape[0], shape[3], shape[2], width, invar_encoder_about(e));
+	             "%" PRIu64 " %s of %" PRIu64 " x %" PRIu64 ", features of %" PRIu64
+	             " %s: %s",
+	             shape[0], inv_noun(shape[0], "image", "images"), shape[3], shape[2], width,
+	             inv_noun(width, "number", "numbers"), invar_encoder_about(e));
 	inv_term_close(s->term);
 	return INVAR_OK;
 }
 
-/* The weights of a folder are in one of these. */
-static bool is_in_weights(const char *weights, const char *output)
+static invar_status check_output(inv_session *s, const features_values *v)
 {
-	static const char *const names[] = {"model.safetensors", "pytorch_model.bin",
-	                                    "config.json", "preprocessor_config.json"};
-	bool found = inv_path_is_same(output, weights);
-
-	for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
-		char *path = inv_path(weights, names[i]);
-
-		found = path && inv_path_is_same(output, path);
-		free(path);
-	}
-	return found;
-}
-
-/* Features cannot be turned back into what they were made of. */
-static invar_status check_target(inv_session *s, const features_values *v)
-{
-	if (strcmp(v->output, "-") == 0)
-		return INVAR_OK;
-	if (inv_path_is_same(v->output, s->argument[0]))
-		return inv_fault(s, INVAR_E_USE,
-		                 "-o %s would replace the images themselves; name another file",
-		                 v->output);
-	if (v->weights && is_in_weights(v->weights, v->output))
-		return inv_fault(s, INVAR_E_USE,
-		                 "-o %s would replace the weights themselves; name another file",
-		                 v->output);
-	return INVAR_OK;
+	inv_reads(s, s->argument[0], "the images");
+	inv_reads(s, v->weights, "the weights");
+	return inv_check_output(s, &(inv_output){.option = "-o",
+	                                         .path = v->output,
+	                                         .kind = INV_OUTPUT_NPY,
+	                                         .force = v->force,
+	                                         .stream = true});
 }
 
 static invar_status run(inv_session *s, void *values)
@@ -133,7 +119,7 @@ static invar_status run(inv_session *s, void *values)
 	if (!v->weights && !v->encoder.encoder)
 		return inv_fault(s, INVAR_E_USE,
 		                 "the weights are missing: --weights FILE (or --encoder pixels)");
-	if ((st = check_target(s, v)) == INVAR_OK)
+	if ((st = check_output(s, v)) == INVAR_OK)
 		st = inv_session_start(s);
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);

@@ -13,11 +13,13 @@
 #include "cli/loss_output.h"
 #include "cli/loss_sw.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 typedef struct loss_values {
 	inv_common common;
-	const char *adapter, *clean, *views, *decoder, *grad;
+	const char *adapter, *clean, *views, *decoder;
+	inv_grad_folder grad;
 	const char *const *aug;
 	inv_draw_files draws;
 	inv_sw_files sw;
@@ -58,8 +60,10 @@ static const invar_field own_table[] = {
      "for simclr instead of --clean and --aug: [2 N, d], rows i and i + N are a pair"},
 	{"decoder", INVAR_FIELD_TEXT, AT(decoder), 0, 0, 0, NULL, "FILE", "Arrays",
      "a decoder, whose reconstruction joins the loss by --alpha and --beta"},
-	{"grad", INVAR_FIELD_TEXT, AT(grad), 0, 0, 0, NULL, "DIR", "Arrays",
+	{"grad", INVAR_FIELD_TEXT, AT(grad.path), 0, 0, 0, NULL, "DIR", "Arrays",
      "folder that gets the gradient of every block as NAME.npy"},
+	{"force", INVAR_FIELD_FLAG, AT(grad.force), 0, 1, 0, NULL, NULL, "Arrays",
+     "let gradients replace files that are no arrays; never what is read"},
 
 	{"directions-xz", INVAR_FIELD_LIST, AT(draws.directions[0]), 0, 0, 0, NULL, "D.npy",
      "Draws of waco", "directions [L, d + w], one array for each --aug"},
@@ -107,7 +111,7 @@ static const struct {
 };
 
 /* Of sw; the common ones go with everything. */
-static const char sw_options[] = "|a|b|directions|p|projections|slices|grad|"
+static const char sw_options[] = "|a|b|directions|p|projections|slices|grad|force|"
 								 "seed|threads|json|quiet|verbose|";
 
 static bool is_of_sw(const char *option)
@@ -301,8 +305,8 @@ static invar_status compute(inv_session *s, const loss_values *v, const loss_inp
 		st = set_arrays(given, l);
 	if (st == INVAR_OK)
 		st = invar_loss_compute(l);
-	if (st == INVAR_OK && v->grad)
-		st = inv_loss_write(s, v->grad, l);
+	if (st == INVAR_OK && v->grad.path)
+		st = inv_loss_write(s, &v->grad, l);
 	if (st == INVAR_OK)
 		st = inv_loss_print(s, l);
 	invar_loss_free(l);
@@ -360,6 +364,35 @@ static invar_status check_kind(inv_session *s, const char *kind)
 	return inv_check_word(s, "KIND", kinds, kind);
 }
 
+static void read_list(inv_session *s, const char *const *list)
+{
+	for (; list && *list; list++)
+		inv_reads(s, *list, "an array");
+}
+
+/* "P1.npy,P2.npy" each. */
+static void read_pairs(inv_session *s, const char *const *list)
+{
+	for (; list && *list; list++)
+		inv_reads_arrays(s, *list);
+}
+
+static invar_status check_output(inv_session *s, const loss_values *v)
+{
+	const char *const single[] = {v->clean, v->views, v->sw.a, v->sw.b, v->sw.directions};
+
+	inv_reads(s, v->adapter, "the adapter");
+	inv_reads(s, v->decoder, "the decoder");
+	for (size_t i = 0; i < sizeof single / sizeof *single; i++)
+		inv_reads(s, single[i], "an array");
+	read_list(s, v->aug);
+	for (size_t i = 0; i < 3; i++) {
+		read_list(s, v->draws.directions[i]);
+		read_pairs(s, v->draws.permutations[i]);
+	}
+	return inv_check_output_folder(s, "--grad", v->grad.path);
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	loss_values *v = values;
@@ -368,8 +401,10 @@ static invar_status run(inv_session *s, void *values)
 
 	if ((st = check_kind(s, kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
 		return st;
+	if ((st = check_output(s, v)) != INVAR_OK)
+		return st;
 	if (strcmp(kind, "sw") == 0)
-		st = inv_loss_sw(s, &v->sw, v->grad);
+		st = inv_loss_sw(s, &v->sw, &v->grad);
 	else if ((st = invar_options_set(s->options, "kind", kind)) == INVAR_OK)
 		st = run_loss(s, v);
 	if (st == INVAR_OK)

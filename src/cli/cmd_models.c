@@ -6,12 +6,16 @@
 #include "cli/files.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar models list", "what is known by name, and how its authors prepare images"},
 	{"invar models inspect checkpoint.pth --key student",
      "what a file holds, and which encoder it is taken for"},
+	{"invar models inspect resnet50-0676ba61.pth --tensors",
+     "the same, and a line for every tensor"},
 	{"invar models verify dino_deitsmall8_pretrain.pth",
      "size, SHA-256, finite weights, and one image through the network"},
 	{"invar models convert ViT-B-16.pt clip.safetensors",
@@ -31,6 +35,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_field own_table[] = {
+	{"tensors", INVAR_FIELD_FLAG, offsetof(models_values, tensors), 0, 1, 0, NULL, NULL,
+     "Inspect", "list every tensor: name, type, shape and number of values"},
 	{"url", INVAR_FIELD_TEXT, offsetof(models_values, url), 0, 0, INVAR_FIELD_OPTIONAL,
      NULL, "URL", "Pull", "address of the file: http, https or file"},
 	{"sha256", INVAR_FIELD_TEXT, offsetof(models_values, sha256), 0, 0,
@@ -41,6 +47,9 @@ static const invar_field own_table[] = {
      "file to write; the name under which it is published if not given"},
 	{"most", INVAR_FIELD_NUMBER, offsetof(models_values, most), 1e-3, 1e6, 0, NULL, "GB",
      "Pull", "a larger file is refused; that of a name is as large as the list says"},
+	{"force", INVAR_FIELD_FLAG, offsetof(models_values, force), 0, 1, 0, NULL, NULL,
+     "Convert",
+     "replace a file of another kind, or one that is write-protected; never what is read"},
 };
 INV_FIELDS_FUNCTION(own_fields, own_table)
 
@@ -103,18 +112,12 @@ bool inv_hash_agrees(const char *hex, const char *known)
 
 /* ---- Convert ---------------------------------------------------------------------- */
 
-/* The weights of a folder are those of a file in it. */
-static invar_status check_target(inv_session *s, const invar_weights *w, const char *to)
+static invar_status check_target(inv_session *s, const models_values *v)
 {
-	if (inv_path_is_same(to, invar_weights_path(w)))
-		return inv_fault(s, INVAR_E_USE,
-		                 "%s would replace the file itself; name another one", to);
-	if (!*to || strcmp(to, "-") == 0)
-		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is no name of a file; the result of convert is "
-		                 "OUT.safetensors, never a pipe",
-		                 to);
-	return inv_check_writable(s, to);
+	inv_reads(s, s->argument[1], "the weights");
+	return inv_check_output(s, &(inv_output){.path = s->argument[2],
+	                                         .kind = INV_OUTPUT_SAFETENSORS,
+	                                         .force = v->force});
 }
 
 static invar_status convert(inv_session *s, const models_values *v)
@@ -123,18 +126,19 @@ static invar_status convert(inv_session *s, const models_values *v)
 	invar_weights *w;
 	invar_status st;
 
-	if ((st = invar_weights_open(s->ctx, from, v->encoder.key, &w)) != INVAR_OK)
+	if ((st = check_target(s, v)) != INVAR_OK ||
+	    (st = invar_weights_open(s->ctx, from, v->encoder.key, &w)) != INVAR_OK)
 		return st;
-	if ((st = check_target(s, w, to)) == INVAR_OK)
-		st = invar_weights_save(w, to);
+	st = invar_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s,
-		                    json_pack("{s:s, s:s, s:s, s:I}", "output", to, "format",
-		                              invar_weights_format(w), "key", invar_weights_key(w),
-		                              "tensors", (json_int_t)invar_weights_count(w)));
+		st =
+			inv_print_json(s, json_pack("{s:o, s:s, s:o, s:I}", "output", inv_name_json(to),
+		                                "format", invar_weights_format(w), "key",
+		                                inv_name_json(invar_weights_key(w)), "tensors",
+		                                (json_int_t)invar_weights_count(w)));
 	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s holds %zu tensors of %s", to, invar_weights_count(w),
-		             from);
+		inv_term_say(s->term, "%s holds %zu %s of %s", to, invar_weights_count(w),
+		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);
 	invar_weights_close(w);
 	return st;
 }
@@ -148,9 +152,10 @@ static const struct {
 	const char *needs, *takes; /* options of its own, ended by a bar each */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
-	{"inspect", 1, inv_models_inspect, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
+	{"inspect", 1, inv_models_inspect, "FILE",
+     "key|encoder|heads|eps|bn-eps|pos|stride|tensors|"},
 	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
-	{"convert", 2, convert, "FILE OUT.safetensors", "key|"},
+	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|"},
 	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|most|"},
 };
 
@@ -206,7 +211,8 @@ const inv_command inv_cmd_models = {
 		"it was made for. verify "
 		"compares with what is known, reads every weight and runs the network on an image "
 		"that is zero after normalisation. pull is the only thing here that ever uses a "
-		"network: it writes FILE.part, which the same command takes up where it was cut, "
+		"network: it writes FILE.invar.part, which the same command takes up where it was "
+		"cut, "
 		"and renames it when all has come and its SHA-256 is right; where none is known it "
 		"prints the one it got.",
 	.examples = examples,

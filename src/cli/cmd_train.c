@@ -2,10 +2,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
 
 typedef struct train_values {
@@ -95,14 +95,11 @@ static void spell_source(const inv_session *s, char *out, size_t size)
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s)
 {
-	const char *output = inv_text(s, "output"), *images = inv_text(s, "images");
-	char *begun = inv_path(output, "run.json"), source[1024];
-	bool resumable = begun && access(begun, F_OK) == 0;
+	const char *output = inv_text(s, "output");
+	char source[1024];
 
-	free(begun);
-	if (!resumable)
-		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step%s",
-		                 images ? "; the same command goes on from here" : "");
+	if (!invar_run_is_begun(output, inv_flag(s, "force")))
+		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
@@ -115,8 +112,9 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 {
 	json_t *last = inv_last_json_line(log);
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
-	json_t *document = json_pack("{s:s, s:s, s:I}", "run", run, "adapter", adapter,
-	                             "epochs", last ? epoch + 1 : (json_int_t)0);
+	json_t *document =
+		json_pack("{s:o, s:o, s:I}", "run", inv_name_json(run), "adapter",
+	              inv_name_json(adapter), "epochs", last ? epoch + 1 : (json_int_t)0);
 
 	json_object_del(last, "epoch");
 	json_object_del(last, "seconds");
@@ -128,8 +126,8 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 
 static invar_status tell_result(inv_session *s, const char *bank, const char *run)
 {
-	char *adapter = inv_path(run, "adapter.safetensors");
-	char *log = inv_path(run, "log.jsonl");
+	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
+	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
 
 	if (!adapter || !log)
@@ -220,6 +218,16 @@ static invar_status check_source(inv_session *s)
 	return INVAR_OK;
 }
 
+/* A run that was started among data stays where it is. */
+static invar_status check_output(inv_session *s, const char *output)
+{
+	inv_reads_dataset(s, inv_text(s, "images"));
+	for (size_t i = 0; i < s->arguments; i++)
+		inv_reads_all(s, s->argument[i], "the features");
+	return invar_run_is_begun(output, 0) ? INVAR_OK
+	                                     : inv_check_output_folder(s, "-o", output);
+}
+
 static invar_status run(inv_session *s, void *values)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
@@ -228,7 +236,7 @@ static invar_status run(inv_session *s, void *values)
 	if ((st = check_source(s)) != INVAR_OK ||
 	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, output)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = images ? train_on_images(s, values) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)
@@ -244,7 +252,11 @@ const inv_command inv_cmd_train = {
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
 		"run goes on with --resume and ends with the same bytes as one that was never "
-		"interrupted. With --images there is no bank: clean features are encoded once, "
+		"interrupted. RUN must be a new or an empty folder: what is not part of a run is "
+		"never removed. With --force the new run is written to RUN.part and takes the "
+		"place of RUN once it is finished; until then RUN stays as it is, and --resume "
+		"goes on with the new one. With --images there is no bank: clean features are "
+		"encoded once, "
 		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
 		"function of seed, epoch and image; with --resume, weights and preparation need "
 		"not "

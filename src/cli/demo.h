@@ -21,6 +21,7 @@ typedef struct inv_demo_values {
 	inv_common common;
 	const char *output, *data, *weights, *side, *normalize;
 	uint64_t limit;
+	int force;
 } inv_demo_values;
 
 typedef struct inv_demo {

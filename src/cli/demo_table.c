@@ -33,10 +33,11 @@ invar_status inv_demo_measure(inv_demo *d)
 	             PROBE_EPOCHS, PROBE_HIDDEN);
 	st = invar_eval(d->bank, (const invar_adapter *const *)d->adapter, inv_demo_column + 1,
 	                DEMO_ADAPTERS, &o, &text);
+	if (st == INVAR_OK)
+		d->results = json_loads(text, 0, NULL);
+	invar_free(text);
 	if (st != INVAR_OK)
 		return st;
-	d->results = json_loads(text, 0, NULL);
-	invar_free(text);
 	return d->results ? inv_save_json(d->s, d->results_path, d->results)
 	                  : inv_no_memory(d->s);
 }

@@ -4,13 +4,11 @@
  * Ridge is the closed form that training has to beat; MaWa in both its forms and WaCo
  * are the paper's. They are smaller and shorter than the paper's, and it is said.
  */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/demo.h"
-#include "cli/files.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 enum { HIDDEN = 512, EPOCHS = 20 };
 
@@ -36,22 +34,13 @@ static uint64_t hidden_units(const inv_demo *d)
 	return least > HIDDEN ? least : HIDDEN;
 }
 
-static bool was_begun(const char *run)
-{
-	char *json = inv_path(run, "run.json");
-	bool there = json && access(json, F_OK) == 0;
-
-	free(json);
-	return there;
-}
-
 static void announce(const inv_demo *d, const struct recipe *r)
 {
 	if (strcmp(r->loss, "none") == 0)
 		inv_term_say(d->s->term, "Solving %s, which training has to beat.", r->title);
 	else
-		inv_term_say(d->s->term, "Training %s: %llu epochs, %llu hidden units.", r->title,
-		             (unsigned long long)EPOCHS, (unsigned long long)hidden_units(d));
+		inv_term_say(d->s->term, "Training %s: %d epochs, %llu hidden units.", r->title,
+		             EPOCHS, (unsigned long long)hidden_units(d));
 }
 
 static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
@@ -70,7 +59,7 @@ static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
 	if (st == INVAR_OK)
 		st = invar_options_set_number(o, "seed", (double)d->v->common.seed);
 	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "resume", was_begun(d->run_path[i]));
+		st = invar_options_set_number(o, "resume", invar_run_is_begun(d->run_path[i], 0));
 	return st;
 }
 

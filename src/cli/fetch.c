@@ -29,7 +29,7 @@ enum {
 typedef struct transfer {
 	inv_session *s;
 	inv_fetch *f;
-	char *part; /* PATH.part */
+	char *part; /* PATH.invar.part */
 	int fd;
 	uint64_t from;    /* bytes that were there before */
 	uint64_t written; /* and since */
@@ -215,21 +215,35 @@ static invar_status perform(transfer *t, bool *no_rest)
 
 /* ---- Before and after ------------------------------------------------------------- */
 
-static invar_status open_part(transfer *t)
+static invar_status check_part(transfer *t)
 {
 	struct stat info;
 
-	t->fd = open(t->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-	if (t->fd < 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be opened: %s", t->part,
-		                 strerror(errno));
 	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: another program is writing it", t->part);
 	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: is not a regular file", t->part);
+	if (info.st_nlink != 1)
+		return inv_fault(t->s, INVAR_E_IO, "%s: has another name too; remove this one",
+		                 t->part);
 	t->from = (uint64_t)info.st_size;
 	t->room = measure_room(t->fd);
 	return INVAR_OK;
+}
+
+static invar_status open_part(transfer *t)
+{
+	invar_status st;
+
+	t->fd = open(t->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (t->fd < 0)
+		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be opened: %s", t->part,
+		                 errno == ELOOP ? "it is a link; remove it" : strerror(errno));
+	if ((st = check_part(t)) != INVAR_OK) {
+		close(t->fd);
+		t->fd = -1; /* it is not ours to remove */
+	}
+	return st;
 }
 
 static bool is_expected(const inv_fetch *f)
@@ -277,6 +291,15 @@ static void sync_folder(const char *path)
 	free(folder);
 }
 
+/* Not over a file that has come there meanwhile, where the disk can tell. */
+static int name_whole(const transfer *t)
+{
+	int bad =
+		renameat2(AT_FDCWD, t->part, AT_FDCWD, t->f->path, (unsigned)RENAME_NOREPLACE);
+
+	return bad && (errno == EINVAL || errno == ENOSYS) ? rename(t->part, t->f->path) : bad;
+}
+
 static invar_status finish(transfer *t)
 {
 	inv_fetch *f = t->f;
@@ -301,7 +324,7 @@ static invar_status finish(transfer *t)
 		                 "%s: its SHA-256 is %s but should be %s; nothing was kept", f->url,
 		                 f->hex, f->sha256);
 	}
-	if (rename(t->part, f->path) != 0)
+	if (name_whole(t) != 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part,
 		                 f->path, strerror(errno));
 	sync_folder(f->path);
@@ -320,12 +343,28 @@ static void close_part(transfer *t)
 	close(t->fd);
 }
 
+char *inv_fetch_local(const char *url)
+{
+	CURLU *parts = curl_url();
+	char *scheme = NULL, *path = NULL, *local = NULL;
+
+	if (parts && curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+	    curl_url_get(parts, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+	    strcmp(scheme, "file") == 0 &&
+	    curl_url_get(parts, CURLUPART_PATH, &path, CURLU_URLDECODE) == CURLUE_OK)
+		local = strdup(path);
+	curl_free(scheme);
+	curl_free(path);
+	curl_url_cleanup(parts);
+	return local;
+}
+
 invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 {
 	transfer t = {.s = s, .f = f, .fd = -1};
 	invar_status st;
 
-	if (asprintf(&t.part, "%s.part", f->path) < 0)
+	if (asprintf(&t.part, "%s.invar.part", f->path) < 0)
 		return inv_no_memory(s);
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		free(t.part);

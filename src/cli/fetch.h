@@ -2,9 +2,11 @@
  * fetch.h - a file from an address, through libcurl.
  *
  * Invariants:
- *   1. What comes is written to PATH.part, which is locked while that happens; PATH
+ *   1. What comes is written to PATH.invar.part, which is locked while that happens; PATH
  *      appears by a rename, complete and with the right SHA-256, or not at all.
- *   2. A transfer that was cut leaves PATH.part, and the next one asks for the rest.
+ *      It is a regular file with one name, opened without following links; a PATH.part is
+ *      the user's.
+ *   2. A transfer that was cut leaves PATH.invar.part, and the next one asks for the rest.
  *      A server that cannot send a rest sends the whole, and so does one that has
  *      nothing more to send.
  *   3. A file whose SHA-256 is not the one expected is removed.
@@ -28,5 +30,8 @@ typedef struct inv_fetch {
 } inv_fetch;
 
 invar_status inv_fetch_file(inv_session *s, inv_fetch *f);
+
+/* The file on this machine that an address names, or NULL; gives, free() it. */
+char *inv_fetch_local(const char *url);
 
 #endif

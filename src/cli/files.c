@@ -2,14 +2,11 @@
 #include "cli/files.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { MOST_OPEN = 16 };
 
 char *inv_path(const char *folder, const char *name)
 {
@@ -39,19 +36,6 @@ invar_status inv_folder_make(inv_session *s, const char *path)
 	                 strerror(errno));
 }
 
-static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
-{
-	(void)info;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
-void inv_folder_remove(const char *path)
-{
-	nftw(path, remove_one, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
-}
-
 invar_status inv_check_writable(inv_session *s, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -67,21 +51,6 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
 	free(folder);
 	return st;
-}
-
-bool inv_path_is_same(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino &&
-	       x.st_dev == y.st_dev;
-}
-
-invar_status inv_check_other(inv_session *s, const char *output, const char *input)
-{
-	if (!inv_path_is_same(output, input))
-		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "-o %s would replace the adapter itself", output);
 }
 
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out)

@@ -11,15 +11,9 @@
 char *inv_path(const char *folder, const char *name);
 bool inv_path_is_folder(const char *path);
 invar_status inv_folder_make(inv_session *s, const char *path); /* fine if it is there */
-void inv_folder_remove(const char *path);                       /* with all that is in it */
 
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);
-
-bool inv_path_is_same(const char *a, const char *b); /* one file, by any names */
-
-/* Refuses an output that is the adapter (or the run) it is made with. */
-invar_status inv_check_other(inv_session *s, const char *output, const char *input);
 
 /* NULL in *out where the file does not exist; gives, json_decref() it. */
 invar_status inv_load_json(inv_session *s, const char *path, json_t **out);

@@ -35,7 +35,7 @@ invar_status inv_help_unknown(inv_session *s, const char *name);
 
 void inv_docs_markdown(FILE *out);
 void inv_docs_man(const inv_command *c, FILE *out); /* NULL: the page of invar itself */
-void inv_docs_bash(FILE *out); /* completion.c, with the next two */
+void inv_docs_bash(FILE *out);                      /* completion.c, with the next two */
 void inv_docs_zsh(FILE *out);
 void inv_docs_fish(FILE *out);
 void inv_models_markdown(FILE *out); /* the known encoders; models_list.c */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/text.h"
+
 typedef unsigned long long whole;
 
 size_t inv_list_length(const char *const *list)
@@ -30,10 +32,10 @@ static invar_status check_aug(inv_session *s, const inv_given_array *clean,
 			"%s has shape %s, but with %s of shape %s it must be [%llu, s, %llu]",
 			aug->path, aug->shape, clean->path, clean->shape, (whole)x[0], (whole)x[1]);
 	if (so_far->groups && a[1] != so_far->samples)
-		return inv_fault(
-			s, INVAR_E_MISMATCH,
-			"%s has shape %s, but the first --aug has %llu samples of an image", aug->path,
-			aug->shape, (whole)so_far->samples);
+		return inv_fault(s, INVAR_E_MISMATCH,
+		                 "%s has shape %s, but the first --aug has %llu %s of an image",
+		                 aug->path, aug->shape, (whole)so_far->samples,
+		                 inv_noun(so_far->samples, "sample", "samples"));
 	return INVAR_OK;
 }
 

@@ -6,38 +6,66 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/outputs.h"
 
-invar_status inv_gradient_write(inv_session *s, const char *folder, const char *name,
-                                const float *data, unsigned rank, const uint64_t *shape)
+static char *gradient_path(const char *folder, const char *name)
 {
-	invar_status st = inv_folder_make(s, folder);
-	char *file = NULL, *path = NULL;
+	char *path;
 
-	if (st != INVAR_OK)
-		return st;
-	if (asprintf(&file, "%s.npy", name) < 0)
-		return inv_no_memory(s);
-	path = inv_path(folder, file);
-	free(file);
-	st = path ? invar_array_write(s->ctx, path, data, rank, shape, INVAR_FLOAT32)
-	          : inv_no_memory(s);
+	return asprintf(&path, "%s/%s.npy", folder, name) < 0 ? NULL : path;
+}
+
+static invar_status check_gradient(inv_session *s, const inv_grad_folder *to,
+                                   const char *name)
+{
+	char *path = gradient_path(to->path, name);
+	invar_status st = path ? inv_check_output(s, &(inv_output){.option = "--grad",
+	                                                           .path = path,
+	                                                           .kind = INV_OUTPUT_NPY,
+	                                                           .force = to->force})
+	                       : inv_no_memory(s);
+
 	free(path);
 	return st;
 }
 
-invar_status inv_loss_write(inv_session *s, const char *folder, const invar_loss *l)
+static invar_status write_array(inv_session *s, const char *folder, const char *name,
+                                const float *data, unsigned rank, const uint64_t *shape)
 {
-	invar_status st = INVAR_OK;
+	char *path = gradient_path(folder, name);
+	invar_status st =
+		path ? invar_array_write(s->ctx, path, data, rank, shape, INVAR_FLOAT32)
+			 : inv_no_memory(s);
+
+	free(path);
+	return st;
+}
+
+invar_status inv_gradient_write(inv_session *s, const inv_grad_folder *to, const char *name,
+                                const float *data, unsigned rank, const uint64_t *shape)
+{
+	invar_status st = inv_folder_make(s, to->path);
+
+	if (st == INVAR_OK)
+		st = check_gradient(s, to, name);
+	return st == INVAR_OK ? write_array(s, to->path, name, data, rank, shape) : st;
+}
+
+/* All names are looked at before the first file is written. */
+invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to, const invar_loss *l)
+{
+	invar_status st = inv_folder_make(s, to->path);
 	const uint64_t *shape;
 	const char *name;
 	const float *data;
 	unsigned rank;
 
-	for (size_t i = 0; st == INVAR_OK; i++) {
-		if (!(data = invar_loss_gradient(l, i, &name, &rank, &shape)))
-			break;
-		st = inv_gradient_write(s, folder, name, data, rank, shape);
-	}
+	for (size_t i = 0; st == INVAR_OK && invar_loss_gradient(l, i, &name, &rank, &shape);
+	     i++)
+		st = check_gradient(s, to, name);
+	for (size_t i = 0;
+	     st == INVAR_OK && (data = invar_loss_gradient(l, i, &name, &rank, &shape)); i++)
+		st = write_array(s, to->path, name, data, rank, shape);
 	return st;
 }
 

@@ -4,13 +4,18 @@
 
 #include "cli/session.h"
 
+typedef struct inv_grad_folder {
+	const char *path; /* NULL: gradients are not wanted */
+	int force;        /* replace files there that are no arrays */
+} inv_grad_folder;
+
 /* Each gradient as NAME.npy in a folder, which is made if need be. */
-invar_status inv_loss_write(inv_session *s, const char *folder, const invar_loss *l);
+invar_status inv_loss_write(inv_session *s, const inv_grad_folder *to, const invar_loss *l);
 invar_status inv_loss_print(inv_session *s, const invar_loss *l);
 /* A value without terms, as inv_loss_print has it. */
 invar_status inv_value_print(inv_session *s, double value);
-/* One gradient as FOLDER/NAME.npy. */
-invar_status inv_gradient_write(inv_session *s, const char *folder, const char *name,
+/* One gradient as NAME.npy in the folder. */
+invar_status inv_gradient_write(inv_session *s, const inv_grad_folder *to, const char *name,
                                 const float *data, unsigned rank, const uint64_t *shape);
 
 #endif

@@ -31,7 +31,8 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 	return INVAR_OK;
 }
 
-static invar_status compute_sw(inv_session *s, const sw_inputs *in, const char *folder)
+static invar_status compute_sw(inv_session *s, const sw_inputs *in,
+                               const inv_grad_folder *to)
 {
 	const uint64_t *shape = invar_array_shape(in->a.array);
 	float *grad = NULL;
@@ -45,20 +46,21 @@ static invar_status compute_sw(inv_session *s, const sw_inputs *in, const char *
 	o.seed = s->common->seed;
 	o.projections = in->directions.array ? invar_array_shape(in->directions.array)[0]
 	                                     : (uint64_t)inv_number(s, "projections");
-	if (folder && !(grad = calloc(invar_array_size(in->a.array), sizeof *grad)))
+	if (to->path && !(grad = calloc(invar_array_size(in->a.array), sizeof *grad)))
 		return inv_no_memory(s);
 	st =
 		invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
 	                             (uint32_t)shape[1], in->directions.data, &o, &value, grad);
-	if (st == INVAR_OK && folder)
-		st = inv_gradient_write(s, folder, "a", grad, 2, shape);
+	if (st == INVAR_OK && to->path)
+		st = inv_gradient_write(s, to, "a", grad, 2, shape);
 	if (st == INVAR_OK)
 		st = inv_value_print(s, value);
 	free(grad);
 	return st;
 }
 
-invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files, const char *grad)
+invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
+                         const inv_grad_folder *grad)
 {
 	sw_inputs in = {0};
 	invar_status st = inv_need(s, files->a, "the first set is missing: --a A.npy");

@@ -2,6 +2,7 @@
 #ifndef INV_LOSS_SW_H
 #define INV_LOSS_SW_H
 
+#include "cli/loss_output.h"
 #include "cli/session.h"
 
 typedef struct inv_sw_files {
@@ -9,7 +10,8 @@ typedef struct inv_sw_files {
 	const char *directions; /* NULL: drawn by the seed */
 } inv_sw_files;
 
-/* Of the options, p, projections, slices and seed matter. grad may be NULL. */
-invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files, const char *grad);
+/* Of the options, p, projections, slices and seed matter. grad->path may be NULL. */
+invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
+                         const inv_grad_folder *grad);
 
 #endif

@@ -16,6 +16,8 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
+#include "cli/stack.h"
 #include "cli/struct_options.h"
 #include "cli/term.h"
 
@@ -138,6 +140,7 @@ static invar_status find_and_run(inv_session *s, char **word, size_t words)
 	if (!s->command)
 		return inv_help_unknown(s, word[0]);
 	st = run_command(s, word + 1, words - 1);
+	inv_reads_clear(s);
 	free(s->argument);
 	invar_options_free(s->options);
 	return st;
@@ -176,6 +179,8 @@ int main(int argc, char **argv)
 	inv_session s = {.term = &term};
 	invar_status st = INVAR_OK;
 
+	if (!inv_stack_suffices(argv))
+		return EXIT_FAILED;
 	occupy_streams();
 	inv_signals_catch();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
@@ -184,5 +189,6 @@ int main(int argc, char **argv)
 		printf("invar %s\n", invar_version());
 	else
 		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
+	inv_signals_done();
 	return close_output(exit_code(&s, st));
 }

@@ -7,7 +7,9 @@
 typedef struct models_values {
 	inv_common common;
 	const char *output, *url, *sha256;
+	int force;
 	double most; /* GB that a file may have */
+	int tensors; /* inspect: list them */
 	invar_encoder_opts encoder;
 } models_values;
 

@@ -4,12 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/files.h"
 #include "cli/models.h"
+#include "cli/text.h"
 #include "report/table.h"
 
-enum { SHAPE_TEXT = 24 * INVAR_WEIGHT_RANK };
+enum {
+	SHAPE_TEXT = 24 * INVAR_WEIGHT_RANK,
+	SHOWN_NAME = 120, /* bytes of a tensor's name in the table; JSON has all of it */
+	SHOWN_TEXT = 1000 /* bytes of a text of the metadata */
+};
 
 typedef struct contents {
 	const invar_weights *weights;
@@ -68,7 +74,7 @@ static const char *shape_text(const invar_weight *t, char text[SHAPE_TEXT])
 static bool print_tensors(const contents *c)
 {
 	inv_table *t = inv_table_new(4);
-	char text[SHAPE_TEXT];
+	char text[SHAPE_TEXT], name[SHOWN_NAME];
 	bool written;
 
 	if (!t)
@@ -81,7 +87,7 @@ static bool print_tensors(const contents *c)
 	for (size_t i = 0; i < invar_weights_count(c->weights); i++) {
 		const invar_weight *w = invar_weights_at(c->weights, i);
 
-		inv_table_cell(t, "%s", w->name);
+		inv_table_cell(t, "%s", inv_shown(w->name, name, sizeof name));
 		inv_table_cell(t, "%s", w->type);
 		inv_table_cell(t, "%s", shape_text(w, text));
 		inv_table_count(t, w->cells);
@@ -108,11 +114,11 @@ static json_t *preparation(const invar_adapter *e)
 	return text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 }
 
-/* Anybody can write metadata; what would command a terminal is not shown. */
 static void print_text(const char *text)
 {
-	for (; *text; text++)
-		putchar((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text);
+	char shown[SHOWN_TEXT];
+
+	fputs(inv_shown(text, shown, sizeof shown), stdout);
 }
 
 static void print_numbers(const char *what, const json_t *list)
@@ -149,10 +155,12 @@ static void print_adapter(const invar_adapter *e)
 	json_t *p = preparation(e);
 	const char *space = json_string_value(json_object_get(p, "augment_space"));
 
-	printf("adapter     from %u to %u features, %u hidden units%s%s",
+	printf("adapter     from %u to %u %s, %u hidden %s%s%s",
 	       (unsigned)invar_adapter_input(e), (unsigned)invar_adapter_output(e),
-	       (unsigned)invar_adapter_hidden(e), invar_adapter_residual(e) ? ", residual" : "",
-	       loss ? ", loss " : "");
+	       inv_noun(invar_adapter_output(e), "feature", "features"),
+	       (unsigned)invar_adapter_hidden(e),
+	       inv_noun(invar_adapter_hidden(e), "unit", "units"),
+	       invar_adapter_residual(e) ? ", residual" : "", loss ? ", loss " : "");
 	print_text(loss ? loss : "");
 	fputs("\nmade for    ", stdout);
 	print_text(encoder ? encoder : "features of an encoder that is not named");
@@ -189,14 +197,16 @@ static json_t *adapter_json(const invar_adapter *e)
 
 /* ---- The whole -------------------------------------------------------------------- */
 
-static bool print_contents(const contents *c)
+static void print_summary(const contents *c)
 {
 	const char *key = invar_weights_key(c->weights), *keys = invar_weights_keys(c->weights);
 
 	printf("format      %s, %" PRIu64 " bytes\n", invar_weights_format(c->weights),
 	       c->file_bytes);
 	if (*key) {
-		printf("dictionary  %s of ", key);
+		fputs("dictionary  ", stdout);
+		print_text(key);
+		fputs(" of ", stdout);
 		for (; *keys; keys++)
 			fputs(*keys == '|' ? ", " : (char[]){*keys, '\0'}, stdout);
 		putchar('\n');
@@ -207,8 +217,19 @@ static bool print_contents(const contents *c)
 		printf("encoder     %s: %s\n", c->name, c->about);
 	else
 		printf("encoder     none: %s\n", c->why);
-	printf("tensors     %zu, %" PRIu64 " values, %" PRIu64 " bytes\n\n",
-	       invar_weights_count(c->weights), c->cells, c->bytes);
+	printf("tensors     %zu, %" PRIu64 " %s, %" PRIu64 " %s\n",
+	       invar_weights_count(c->weights), c->cells, inv_noun(c->cells, "value", "values"),
+	       c->bytes, inv_noun(c->bytes, "byte", "bytes"));
+}
+
+/* The summary comes at once, however long the list is. */
+static bool print_contents(const contents *c, bool tensors)
+{
+	print_summary(c);
+	if (!tensors)
+		return true;
+	putchar('\n');
+	fflush(stdout);
 	return print_tensors(c);
 }
 
@@ -229,19 +250,26 @@ static json_t *tensors_json(const contents *c)
 	return all;
 }
 
-static json_t *contents_json(const contents *c)
+/* Gives; NULL if there is no memory. */
+static json_t *contents_json(const contents *c, bool tensors)
 {
 	json_t *encoder = *c->name ? json_pack("{s:s, s:s}", "name", c->name, "about", c->about)
 	                           : json_null();
+	json_t *all =
+		json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "file",
+	              inv_name_json(invar_weights_path(c->weights)), "format",
+	              invar_weights_format(c->weights), "file_bytes", (json_int_t)c->file_bytes,
+	              "key", inv_name_json(invar_weights_key(c->weights)), "keys",
+	              inv_name_json(invar_weights_keys(c->weights)), "encoder", encoder,
+	              "adapter", adapter_json(c->adapter), "tensor_count",
+	              (json_int_t)invar_weights_count(c->weights), "values",
+	              (json_int_t)c->cells, "bytes", (json_int_t)c->bytes);
 
-	return json_pack("{s:o, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "file",
-	                 inv_name_json(invar_weights_path(c->weights)), "format",
-	                 invar_weights_format(c->weights), "file_bytes",
-	                 (json_int_t)c->file_bytes, "key",
-	                 inv_name_json(invar_weights_key(c->weights)), "keys",
-	                 inv_name_json(invar_weights_keys(c->weights)), "encoder", encoder,
-	                 "adapter", adapter_json(c->adapter), "values", (json_int_t)c->cells,
-	                 "bytes", (json_int_t)c->bytes, "tensors", tensors_json(c));
+	if (tensors && json_object_set_new(all, "tensors", tensors_json(c)) != 0) {
+		json_decref(all);
+		return NULL;
+	}
+	return all;
 }
 
 static invar_status show(inv_session *s, const models_values *v, contents *c)
@@ -254,10 +282,19 @@ static invar_status show(inv_session *s, const models_values *v, contents *c)
 	add_up(c);
 	st = recognise(s, v, c);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, contents_json(c));
-	else if (st == INVAR_OK && !print_contents(c))
+		st = inv_print_json(s, contents_json(c, v->tensors));
+	else if (st == INVAR_OK && !print_contents(c, v->tensors))
 		st = inv_no_memory(s);
 	return st;
+}
+
+static bool is_run(const char *path)
+{
+	char *adapter = inv_path(path, "adapter.safetensors");
+	bool found = adapter && access(adapter, F_OK) == 0;
+
+	free(adapter);
+	return found;
 }
 
 /* A run stands for the adapter in it, as elsewhere. */
@@ -268,6 +305,8 @@ invar_status inv_models_inspect(inv_session *s, const models_values *v)
 	const char *path = s->argument[1];
 	invar_status st = invar_adapter_open(s->ctx, path, &e);
 
+	if (st != INVAR_OK && is_run(path))
+		return st;
 	if (st == INVAR_OK)
 		path = invar_adapter_path(e);
 	st = invar_weights_open(s->ctx, path, v->encoder.key, &w);

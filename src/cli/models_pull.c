@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include "cli/files.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 static const double gigabyte = 1e9;
 
@@ -24,6 +27,17 @@ static invar_status check_hash(inv_session *s, const char *hex)
 	return inv_fault(s, INVAR_E_USE,
 	                 "--sha256 %s: must be %d hexadecimal digits, and has %zu", hex,
 	                 INV_SHA256_DIGITS, digits);
+}
+
+/* What stands there already is looked at later; an address may be a file of ours. */
+static invar_status check_output(inv_session *s, const inv_fetch *f)
+{
+	char *local = inv_fetch_local(f->url);
+
+	inv_reads(s, local, "the file");
+	free(local);
+	return inv_check_output(
+		s, &(inv_output){.option = "-o", .path = f->path, .kind = INV_OUTPUT_NEW});
 }
 
 /* A name stands for the file it is published as; anything else is the file itself. */
@@ -44,7 +58,7 @@ static invar_status choose_file(inv_session *s, const models_values *v, inv_fetc
 		f->most = m->bytes;
 		f->advice = "those of the list have no more, so look at the address";
 	}
-	return inv_check_writable(s, f->path);
+	return check_output(s, f);
 }
 
 /* Nothing is replaced: a file that is there is the one that was meant, or in the way. */
@@ -75,10 +89,12 @@ static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 	if (there)
 		inv_term_say(s->term, "%s: is there already, with this SHA-256", f->path);
 	else if (f->resumed_from)
-		inv_term_say(s->term, "%s: %" PRIu64 " bytes, of which %" PRIu64 " were there",
-		             f->path, f->bytes, f->resumed_from);
+		inv_term_say(s->term, "%s: %" PRIu64 " %s, of which %" PRIu64 " already existed",
+		             f->path, f->bytes, inv_noun(f->bytes, "byte", "bytes"),
+		             f->resumed_from);
 	else
-		inv_term_say(s->term, "%s: %" PRIu64 " bytes", f->path, f->bytes);
+		inv_term_say(s->term, "%s: %" PRIu64 " %s", f->path, f->bytes,
+		             inv_noun(f->bytes, "byte", "bytes"));
 	if (!f->sha256)
 		inv_term_say(s->term, "no SHA-256 is known of it; the one above is what came");
 	else if (strlen(f->sha256) < INV_SHA256_DIGITS)

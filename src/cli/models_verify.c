@@ -9,6 +9,7 @@
 #include "cli/files.h"
 #include "cli/models.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
 enum { USUAL_SIDE = 224 };
 
@@ -175,9 +176,9 @@ static void print_finding(const finding *f)
 	printf("SHA-256  %s\n", f->hex);
 	printf("tensors  %zu, every weight finite\n", f->tensors);
 	printf("encoder  %s: %s\n", f->name, f->about);
-	printf("feature  %" PRIu64 " numbers of norm %.6g, of an image of %" PRIu64
-	       " x %" PRIu64 " zeros\n",
-	       f->width, f->norm, f->side, f->side);
+	printf("feature  %" PRIu64 " %s of norm %.6g, of an image of %" PRIu64 " x %" PRIu64
+	       " zeros\n",
+	       f->width, inv_noun(f->width, "number", "numbers"), f->norm, f->side, f->side);
 }
 
 static json_t *finding_json(const finding *f)

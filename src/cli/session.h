@@ -17,8 +17,11 @@ typedef struct inv_session {
 	const struct inv_common *common;
 	char **argument; /* what is left of argv once the options are taken; views */
 	size_t arguments;
-	invar_options *options; /* with the values that were typed */
-	const char **given;     /* names of the options that were typed, ended by NULL */
+	invar_options *options;   /* with the values that were typed */
+	const char **given;       /* names of the options that were typed, ended by NULL */
+	struct inv_input *inputs; /* what the command reads, see outputs.h */
+	size_t input_count;
+	bool inputs_missing; /* for want of memory */
 	invar_context *ctx;
 	struct inv_term *term;
 	char fault[1024]; /* our own sentence; empty where the library has one */

@@ -7,16 +7,23 @@
  */
 #include "cli/term.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/text.h"
+
 #define REDRAW 0.2 /* seconds between two drawings */
+
+/* Milliseconds from a signal to the end: of any command, and more to write a checkpoint. */
+enum { PATIENCE = 1500, SAVING = 8500 };
 
 /*
  * The only global state of the program: a signal handler has no argument, so
@@ -24,13 +31,48 @@
  */
 static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t pipe_closed;
+static volatile sig_atomic_t saving; /* a training that heard of it writes its checkpoint */
+static volatile sig_atomic_t line_drawn;
+
+static void call_back_in(int milliseconds)
+{
+	struct itimerval once = {
+		.it_value = {milliseconds / 1000, milliseconds % 1000 * (suseconds_t)1000}};
+
+	setitimer(ITIMER_REAL, &once, NULL);
+}
 
 static void note_signal(int number)
 {
-	if (number == SIGPIPE)
+	if (number == SIGPIPE) {
 		pipe_closed = 1;
-	else
-		interrupted = 1;
+		return;
+	}
+	interrupted = 1;
+	call_back_in(PATIENCE);
+}
+
+/*
+ * A call into LAPACK cannot be stopped. Whatever is on disk outlives the end of the
+ * process at any moment, so after a while that is how it ends.
+ */
+static void end_at_once(int number)
+{
+	static const char wipe[] = "\r\033[K";
+	static const char text[] =
+		"invar: interrupted in the middle of a calculation; what was saved stays, and the "
+		"same command (train: with --resume) continues from there\n";
+
+	(void)number;
+	if (saving) {
+		saving = 0;
+		call_back_in(SAVING);
+		return;
+	}
+	if (line_drawn)
+		(void)!write(STDERR_FILENO, wipe, sizeof wipe - 1);
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+	_exit(130);
 }
 
 /* Files are mapped: there is no other news of one that gets shorter while it is read. */
@@ -50,12 +92,20 @@ void inv_signals_catch(void)
 	struct sigaction cut = {.sa_handler = end_without_file, .sa_flags = SA_RESETHAND};
 	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
 	struct sigaction always = {.sa_handler = note_signal};
+	struct sigaction late = {.sa_handler = end_at_once};
 
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
 	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and says so */
+	sigaction(SIGALRM, &late, NULL);
+}
+
+void inv_signals_done(void)
+{
+	call_back_in(0);
 }
 
 bool inv_interrupted(void)
@@ -92,6 +142,7 @@ void inv_term_clear(inv_term *t)
 	if (t->drawn)
 		fputs("\r\033[K", stderr);
 	t->drawn = false;
+	line_drawn = 0;
 }
 
 static void write_line(void *user, int level, const char *line)
@@ -125,16 +176,6 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 	t->shown = 0;
 }
 
-static void spell_rate(double rate, char *out, size_t room)
-{
-	if (rate >= 1e6)
-		snprintf(out, room, "%.1fM/s", rate / 1e6);
-	else if (rate >= 1e4)
-		snprintf(out, room, "%.1fk/s", rate / 1e3);
-	else
-		snprintf(out, room, rate >= 10 ? "%.0f/s" : "%.2f/s", rate);
-}
-
 static void spell_time(double seconds, char *out, size_t room)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
@@ -146,22 +187,26 @@ static void spell_time(double seconds, char *out, size_t room)
 		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
+/* A stage that is not done has never 100 %. */
 static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
 {
-	char rate[32] = "", left[48] = "", line[256];
+	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
 	size_t columns = inv_term_columns();
 
+	if (total)
+		snprintf(share, sizeof share, "%3.0f %%",
+		         floor(100 * (double)done / (double)total));
 	if (speed > 0) {
-		spell_rate(speed, rate, sizeof rate);
+		inv_rate_text(speed, rate);
 		if (total && (double)(total - done) / speed < 1e7)
 			spell_time((double)(total - done) / speed, left, sizeof left);
 	}
-	snprintf(line, sizeof line, "%s  %3.0f %%  %s  %s", t->stage,
-	         total ? 100 * (double)done / (double)total : 0.0, rate, left);
+	snprintf(line, sizeof line, "%s  %s  %s  %s", t->stage, share, rate, left);
 	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, line);
 	fflush(stderr);
 	t->drawn = true;
+	line_drawn = 1;
 	t->shown = now;
 }
 
@@ -170,6 +215,7 @@ static int heed_progress(void *user, const char *stage, uint64_t done, uint64_t 
 	inv_term *t = user;
 	double now;
 
+	saving = inv_interrupted() && strcmp(stage, "train") == 0;
 	if (!t->live)
 		return inv_interrupted();
 	now = seconds_now();
@@ -191,14 +237,16 @@ invar_hooks inv_term_hooks(inv_term *t)
 void inv_term_close(inv_term *t)
 {
 	struct rusage use;
+	char elapsed[INV_SPELLED_TIME], busy[INV_SPELLED_TIME];
 	double cpu;
 
 	inv_term_clear(t);
 	getrusage(RUSAGE_SELF, &use);
 	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-	inv_term_say(t, "done in %.1f s, %.1f s of CPU time, at most %.0f MB of memory",
-	             seconds_now() - t->began, cpu, (double)use.ru_maxrss / 1024);
+	inv_term_say(t, "done in %s, %s of CPU time, at most %.0f MB of memory",
+	             inv_duration_text(seconds_now() - t->began, elapsed),
+	             inv_duration_text(cpu, busy), (double)use.ru_maxrss / 1024);
 }
 
 size_t inv_term_columns(void)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "encoders/convnet.h"
 
 enum { LAYERS = 3 };
@@ -32,11 +33,11 @@ static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t
 	if (!channels) /* it has failed before */
 		return 0;
 	if (outputs < channels) {
-		inv_convnet_fail(net,
-		                 inv_fail(INVAR_E_MISMATCH,
-		                          "the weights of '%s' make %zu channels of %zu, which "
-		                          "no shortcut without weights does",
-		                          block, outputs, channels));
+		inv_convnet_fail(net, inv_fail(INVAR_E_MISMATCH,
+		                               "the weights of '%s' make %zu %s of %zu, which "
+		                               "no shortcut without weights does",
+		                               block, outputs,
+		                               inv_noun(outputs, "channel", "channels"), channels));
 		return 0;
 	}
 	before = (outputs - channels) / 2;

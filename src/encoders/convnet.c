@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "encoders/convnet_steps.h"
 
 static const double usual_eps = 1e-5; /* of batch norms */
@@ -232,10 +233,10 @@ size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
 	if (l->to && net->status == INVAR_OK && l->add && net->channels[l->to] != outputs)
 		inv_convnet_fail(
 			net, inv_fail(INVAR_E_MISMATCH,
-		                  "%s: '%s' gives %zu channels but is added to %zu, so the tensors "
+		                  "%s: '%s' gives %zu %s but is added to %zu, so the tensors "
 		                  "of a shortcut are missing",
 		                  inv_parameters_path(net->parameters), l->conv, outputs,
-		                  net->channels[l->to]));
+		                  inv_noun(outputs, "channel", "channels"), net->channels[l->to]));
 	return add_step(net, s);
 }
 

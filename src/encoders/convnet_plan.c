@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "encoders/convnet_steps.h"
 
 enum {
@@ -238,9 +239,10 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 
 	if (p->shape.c != net->channels[0])
 		return inv_fail(INVAR_E_MISMATCH,
-		                "images have %zu channels but this %s takes %zu; give other images "
+		                "images have %zu %s but this %s takes %zu; give other images "
 		                "or weights",
-		                p->shape.c, net->family, net->channels[0]);
+		                p->shape.c, inv_noun(p->shape.c, "channel", "channels"),
+		                net->family, net->channels[0]);
 	if ((st = allocate(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
 		return st;
 	place_values(o);

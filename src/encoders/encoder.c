@@ -119,12 +119,12 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 	if (e->kind)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: has not the tensors of a %s, which %s is; see invar models "
-		                "inspect",
+		                "inspect --tensors",
 		                inv_parameters_path(p), e->kind->family, e->model->of.name);
 	return inv_fail(
 		INVAR_E_MISMATCH,
 		"%s: its tensors are not those of an encoder known here (%s); see invar "
-		"models inspect",
+		"models inspect --tensors",
 		inv_parameters_path(p), inv_list_words(families, list, sizeof list));
 }
 

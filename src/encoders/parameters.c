@@ -9,9 +9,10 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/weights.h"
 
-enum { MOST_GROWTH = 16 };
+enum { MOST_GROWTH = 16, MOST_WRAPS = 16 };
 #define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
 
 typedef struct parameter {
@@ -65,11 +66,12 @@ static bool unwrap(inv_parameters *p, const char *wrapper)
 	return wrapped > 0;
 }
 
+/* Nobody wraps more often; a name that does would make this as slow as it is long. */
 static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;
 
-	while (found) {
+	for (int round = 0; found && round < MOST_WRAPS; round++) {
 		found = false;
 		for (size_t i = 0; wrappers[i]; i++)
 			found = unwrap(p, wrappers[i]) || found;
@@ -324,9 +326,9 @@ invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
 		left++;
 	}
 	if (left)
-		inv_log(
-			p->ctx, INVAR_LOG_INFO,
-			"%s: %zu tensors are not part of the %s and are left alone, the first is %s",
-			inv_parameters_path(p), left, family, first);
+		inv_log(p->ctx, INVAR_LOG_INFO,
+		        "%s: %zu %s not part of the %s and left alone, the first is %.200s",
+		        inv_parameters_path(p), left, inv_noun(left, "tensor is", "tensors are"),
+		        family, first);
 	return INVAR_OK;
 }

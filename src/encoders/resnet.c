@@ -7,9 +7,11 @@
  * bottlenecks have 1x1, 3x3, 1x1. In torchvision's the 3x3 halves the image; in the
  * original paper's and in Keras' the first 1x1 does.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "encoders/convnet.h"
 
 enum { LAYERS = 4 };
@@ -128,9 +130,10 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
 	e->measures = (inv_measures){.width = inv_convnet_channels(net, last),
 	                             .depth = blocks[0] + blocks[1] + blocks[2] + blocks[3]};
-	snprintf(e->about, sizeof e->about, "ResNet, %s blocks %zu %zu %zu %zu, %zu features",
+	snprintf(e->about, sizeof e->about, "ResNet, %s blocks %zu %zu %zu %zu, %" PRIu64 " %s",
 	         b.bottleneck ? "bottleneck" : "basic", blocks[0], blocks[1], blocks[2],
-	         blocks[3], inv_convnet_channels(net, last));
+	         blocks[3], e->measures.width,
+	         inv_noun(e->measures.width, "feature", "features"));
 	return inv_convnet_finish(net, last, own);
 }
 

@@ -6,9 +6,11 @@
  * 3x3 convolution of those. The features are the mean over the maps of the last one; the
  * classifier behind it is a 1x1 convolution that F does without.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "encoders/convnet.h"
 
 enum { POOL = 0, END = -1 };
@@ -98,8 +100,8 @@ static invar_status open_squeezenet(invar_encoder *e, inv_parameters *p)
 	                       .normalisation = "caffe",
 	                       .keeps_grey = inv_convnet_channels(net, 0) == 1};
 	e->measures = (inv_measures){.width = inv_convnet_channels(net, x)};
-	snprintf(e->about, sizeof e->about, "SqueezeNet 1.1, %zu features",
-	         inv_convnet_channels(net, x));
+	snprintf(e->about, sizeof e->about, "SqueezeNet 1.1, %" PRIu64 " %s", e->measures.width,
+	         inv_noun(e->measures.width, "feature", "features"));
 	return inv_convnet_finish(net, x, own);
 }
 

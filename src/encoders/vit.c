@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/threads.h"
 #include "math/attention.h"
 
@@ -49,18 +50,18 @@ typedef struct vit_plan {
 
 static void describe(const inv_vit *v, char *out)
 {
-	int used =
-		snprintf(out, INV_ABOUT,
-	             "ViT, patch %zu, %zu blocks of width %zu, %zu heads, positions %zu x "
-	             "%zu as %s fits them",
-	             v->patch, v->depth, v->width, v->heads, v->grid, v->grid,
-	             v->pos == INV_POS_DINO ? "DINO"
-	             : v->pos == INV_POS_HF ? "Hugging Face"
-	                                    : "timm");
+	int used = snprintf(out, INV_ABOUT,
+	                    "ViT, patch %zu, %zu %s of width %zu, %zu %s, positions %zu x "
+	                    "%zu as %s fits them",
+	                    v->patch, v->depth, inv_noun(v->depth, "block", "blocks"), v->width,
+	                    v->heads, inv_noun(v->heads, "head", "heads"), v->grid, v->grid,
+	                    v->pos == INV_POS_DINO ? "DINO"
+	                    : v->pos == INV_POS_HF ? "Hugging Face"
+	                                           : "timm");
 
 	if (v->registers && used < INV_ABOUT)
-		used +=
-			snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu registers", v->registers);
+		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu %s", v->registers,
+		                 inv_noun(v->registers, "register", "registers"));
 	if (v->projected && used < INV_ABOUT)
 		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", projected to %zu",
 		                 v->projected);
@@ -170,9 +171,9 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	size_t side = v->grid * v->patch, h = p->shape.h, w = p->shape.w;
 
 	if (p->shape.c != v->channels)
-		return inv_fail(INVAR_E_USE,
-		                "%s: takes images of %zu channels, not of %zu; give others",
-		                p->encoder->weights, v->channels, p->shape.c);
+		return inv_fail(INVAR_E_USE, "%s: takes images of %zu %s, not of %zu; give others",
+		                p->encoder->weights, v->channels,
+		                inv_noun(v->channels, "channel", "channels"), p->shape.c);
 	if (h < v->patch || w < v->patch)
 		return inv_fail(INVAR_E_USE,
 		                "%s: images of %zu x %zu are smaller than one patch of %zu x %zu; "

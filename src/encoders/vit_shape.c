@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "encoders/vit_names.h"
 
 enum {
@@ -59,10 +60,11 @@ static invar_status need(const inv_vit_loader *l, const invar_weight **out, unsi
 		                inv_parameters_path(l->p), part, rest);
 	if ((*out)->rank != rank || !(*out)->cells)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its tensor '%s%s' has %u dimensions and %" PRIu64
-		                " values but must have %u and some",
-		                inv_parameters_path(l->p), part, rest, (*out)->rank, (*out)->cells,
-		                rank);
+		                "%s: its tensor '%s%s' has %u %s and %" PRIu64
+		                " %s but must have %u and some",
+		                inv_parameters_path(l->p), part, rest, (*out)->rank,
+		                inv_noun((*out)->rank, "dimension", "dimensions"), (*out)->cells,
+		                inv_noun((*out)->cells, "value", "values"), rank);
 	return INVAR_OK;
 }
 

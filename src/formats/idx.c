@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 enum {
 	PRELUDE = 4,
@@ -81,8 +82,8 @@ static uint64_t header_bytes(const inv_idx *x)
 static invar_status wrong_size(const inv_idx *x, uint64_t have, const char *more)
 {
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: has %s%" PRIu64 " bytes of data, its header says %" PRIu64,
-	                x->path, more, have, x->cells);
+	                "%s: has %s%" PRIu64 " %s of data, its header says %" PRIu64, x->path,
+	                more, have, inv_noun(have, "byte", "bytes"), x->cells);
 }
 
 static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
@@ -125,8 +126,8 @@ static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size
 	if (code == Z_MEM_ERROR)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to unpack it", x->path);
 	if (code == Z_STREAM_END && in != size)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %" PRIu64 " bytes after its gzip stream",
-		                x->path, size - in);
+		return inv_fail(INVAR_E_FORMAT, "%s: has %" PRIu64 " %s after its gzip stream",
+		                x->path, size - in, inv_noun(size - in, "byte", "bytes"));
 	if (code != Z_OK && code != Z_STREAM_END)
 		return inv_fail(INVAR_E_FORMAT, "%s: its gzip stream is cut or broken", x->path);
 	return INVAR_OK;

@@ -14,6 +14,7 @@
 #include <turbojpeg.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/exif.h"
 
 enum {
@@ -94,9 +95,9 @@ static invar_status walk(const uint8_t *bytes, uint64_t size, const char *name, 
 		length = size - at >= 2 ? big16(bytes + at) : 0;
 		if (length < 2 || length > size - at)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: is a cut or broken JPEG file: a segment of %u bytes at "
+			                "%s: is a cut or broken JPEG file: a segment of %u %s at "
 			                "byte %" PRIu64 " of %" PRIu64,
-			                name, length, at, size);
+			                name, length, inv_noun(length, "byte", "bytes"), at, size);
 		take_segment(h, marker, bytes + at + 2, length - 2);
 		at += length;
 		if (is_frame(marker) && !h->components)
@@ -117,8 +118,8 @@ static invar_status read_header(const void *bytes, uint64_t size, const char *na
 		return inv_fail(INVAR_E_FORMAT, "%s: is coded arithmetically, which is not read",
 		                name);
 	if (h->precision != 8)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %u bits a sample, only 8 are read", name,
-		                h->precision);
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u %s per sample, only 8 are read", name,
+		                h->precision, inv_noun(h->precision, "bit", "bits"));
 	if (h->components != 1 && h->components != INV_RGB && h->components != CMYK)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %u components, 1, 3 or 4 were expected",
 		                name, h->components);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { BLOCK = 512, WIDEST = 8 }; /* elements a gather, bytes of one */
 
@@ -22,11 +23,11 @@ static invar_status check_bytes(const inv_npy *a, uint64_t size)
 
 	if (have == want)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: has %" PRIu64 " bytes of data, %" PRIu64
-	                " were expected for shape %s of %s",
-	                a->path, have, want, inv_shape_text(a->h.rank, a->h.shape, text),
-	                inv_dtype_name(a->h.dtype));
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s: has %" PRIu64 " %s of data, %" PRIu64 " %s expected for shape %s of %s",
+		a->path, have, inv_noun(have, "byte", "bytes"), want, inv_noun(want, "was", "were"),
+		inv_shape_text(a->h.rank, a->h.shape, text), inv_dtype_name(a->h.dtype));
 }
 
 static invar_status view(inv_npy *a, const unsigned char *bytes, uint64_t size)
@@ -100,9 +101,10 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 	if (first <= a->h.cells && count <= a->h.cells - first)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
-	                "%s: %" PRIu64 " elements from number %" PRIu64
-	                " on were asked for, it has %" PRIu64,
-	                a->path, count, first, a->h.cells);
+	                "%s: %" PRIu64 " %s from number %" PRIu64
+	                " on %s asked for, it has %" PRIu64,
+	                a->path, count, inv_noun(count, "element", "elements"), first,
+	                inv_noun(count, "was", "were"), a->h.cells);
 }
 
 /* Where we are in an array of Fortran order while we walk it in C order. */

@@ -78,7 +78,10 @@ invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *n
 invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out);
 invar_status inv_npy_stream_end(inv_npy_stream *s); /* fails if anything follows */
 
-/* Writing: version 1, little-endian, C order; float32, float16 or int64 (INV_I64). */
+/*
+ * Writing: version 1, little-endian, C order; float32, float16 or int64 (INV_I64), and
+ * uint8 (INV_U8) at any place.
+ */
 typedef struct inv_npy_writer inv_npy_writer;
 
 /* An atomic file, its room reserved at once. */
@@ -102,6 +105,9 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 /* Of such a file, elements first … first+count-1; from any thread. */
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
                             size_t count);
+/* The same of an array of uint8. */
+invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8_t *data,
+                                  size_t count);
 invar_status inv_npy_sync(inv_npy_writer *w);
 void inv_npy_leave(inv_npy_writer *w); /* frees w; the part file stays */
 

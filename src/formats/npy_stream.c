@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/npy.h"
 
 enum { BLOCK_BYTES = 1 << 14 };
@@ -80,9 +81,10 @@ static invar_status ended_early(const inv_npy_stream *s, uint64_t missing)
 	char text[INV_SHAPE_TEXT];
 
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: ends after %" PRIu64 " elements, %" PRIu64
-	                " were expected for shape %s",
-	                s->name, s->h.cells - missing, s->h.cells,
+	                "%s: ends after %" PRIu64 " %s, %" PRIu64 " %s expected for shape %s",
+	                s->name, s->h.cells - missing,
+	                inv_noun(s->h.cells - missing, "element", "elements"), s->h.cells,
+	                inv_noun(s->h.cells, "was", "were"),
 	                inv_shape_text(s->h.rank, s->h.shape, text));
 }
 
@@ -93,9 +95,9 @@ invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
 	invar_status st;
 
 	if (count > s->left)
-		return inv_fail(INVAR_E_USE,
-		                "%s: %" PRIu64 " elements were asked for, %" PRIu64 " are left",
-		                s->name, count, s->left);
+		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s asked for, %" PRIu64 " %s left",
+		                s->name, count, inv_noun(count, "element was", "elements were"),
+		                s->left, inv_noun(s->left, "is", "are"));
 	while (count) {
 		size_t n = count < BLOCK_BYTES / size ? count : BLOCK_BYTES / size;
 
@@ -119,9 +121,9 @@ invar_status inv_npy_stream_end(inv_npy_stream *s)
 	invar_status st;
 
 	if (s->left)
-		return inv_fail(INVAR_E_USE,
-		                "%s: %" PRIu64 " elements were not read, 0 were expected", s->name,
-		                s->left);
+		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s not read, 0 were expected",
+		                s->name, s->left,
+		                inv_noun(s->left, "element was", "elements were"));
 	if ((st = read_bytes(s, &more, 1, &got)) != INVAR_OK)
 		return st;
 	if (got)

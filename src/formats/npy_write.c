@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/npy.h"
 
 enum { BLOCK = 8192, HEADER = 512, ALIGN = 64 };
@@ -50,6 +51,8 @@ static const char *descr_of(inv_dtype t)
 		return "<f4";
 	case INV_I64:
 		return "<i8";
+	case INV_U8:
+		return "|u1";
 	default:
 		return NULL;
 	}
@@ -98,10 +101,11 @@ static invar_status write_bytes(inv_npy_writer *w, const void *data, size_t byte
 	return INVAR_OK;
 }
 
-static invar_status check_what(const char *name, inv_dtype dtype, unsigned rank,
-                               const uint64_t *shape, uint64_t *cells)
+/* Bytes are written at any place alone; a stream of them would need another put. */
+static invar_status check_what(const char *name, inv_dtype dtype, bool in_place,
+                               unsigned rank, const uint64_t *shape, uint64_t *cells)
 {
-	if (!descr_of(dtype))
+	if (!descr_of(dtype) || (dtype == INV_U8 && !in_place))
 		return inv_fail(
 			INVAR_E_USE,
 			"%s: cannot be written as %s; float32, float16 or int64 was expected", name,
@@ -116,12 +120,12 @@ static invar_status check_what(const char *name, inv_dtype dtype, unsigned rank,
 	return INVAR_OK;
 }
 
-static invar_status new_writer(const char *name, int fd, inv_dtype dtype, unsigned rank,
-                               const uint64_t *shape, inv_npy_writer **out)
+static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool in_place,
+                               unsigned rank, const uint64_t *shape, inv_npy_writer **out)
 {
 	inv_npy_writer *w;
 	uint64_t cells;
-	invar_status st = check_what(name, dtype, rank, shape, &cells);
+	invar_status st = check_what(name, dtype, in_place, rank, shape, &cells);
 
 	*out = NULL;
 	if (st != INVAR_OK)
@@ -145,7 +149,7 @@ static invar_status create(const char *path, int fd, const char *name, inv_dtype
 	char header[HEADER];
 	inv_npy_writer *w;
 	size_t bytes;
-	invar_status st = new_writer(name, fd, dtype, rank, shape, &w);
+	invar_status st = new_writer(name, fd, dtype, false, rank, shape, &w);
 
 	*out = NULL;
 	if (st != INVAR_OK)
@@ -182,8 +186,8 @@ static invar_status check_put(const inv_npy_writer *w, bool integers, size_t cou
 		                inv_dtype_name(w->dtype), integers ? "integers" : "floats");
 	if (count > w->cells - w->done)
 		return inv_fail(INVAR_E_USE,
-		                "%s: got more than the %" PRIu64 " elements that its shape holds",
-		                w->name, w->cells);
+		                "%s: got more than the %" PRIu64 " %s that its shape holds",
+		                w->name, w->cells, inv_noun(w->cells, "element", "elements"));
 	return INVAR_OK;
 }
 
@@ -243,7 +247,7 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 {
 	char header[HEADER];
 	inv_npy_writer *w;
-	invar_status st = new_writer(path, -1, dtype, rank, shape, &w);
+	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
 
 	*out = NULL;
 	if (st != INVAR_OK)
@@ -281,6 +285,12 @@ invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data
 	return st;
 }
 
+invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8_t *data,
+                                  size_t count)
+{
+	return inv_writer_put_at(w->file, w->data_from + first, data, count);
+}
+
 invar_status inv_npy_sync(inv_npy_writer *w)
 {
 	return inv_writer_sync(w->file);
@@ -301,8 +311,8 @@ invar_status inv_npy_commit(inv_npy_writer *w)
 	invar_status st = INVAR_OK;
 
 	if (w->done != w->cells) {
-		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " elements, its shape needs %" PRIu64,
-		              w->name, w->done, w->cells);
+		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " %s, its shape needs %" PRIu64,
+		              w->name, w->done, inv_noun(w->done, "element", "elements"), w->cells);
 		inv_npy_abort(w);
 		return st;
 	}

@@ -169,7 +169,7 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 		return inv_pickle_bad(p, "an opcode takes a mark that is not there");
 	*count = above(p);
 	p->depth -= *count;
-	*first = p->stack + p->depth;
+	*first = p->stack ? p->stack + p->depth : NULL; /* none: nothing was ever pushed */
 	p->mark_count--;
 	return INVAR_OK;
 }

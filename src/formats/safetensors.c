@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000, MOST_MARKS = 1000000 };
 
@@ -61,8 +62,8 @@ static invar_status check_length(const unsigned char *bytes, uint64_t size,
 {
 	if (size < LENGTH_BYTES)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " bytes, a safetensors file has at least %d",
-		                path, size, LENGTH_BYTES);
+		                "%s: has %" PRIu64 " %s, a safetensors file has at least %d", path,
+		                size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
 	memcpy(length, bytes, sizeof *length);
 	if (*length > MOST_HEADER || *length > size - LENGTH_BYTES)
 		return inv_fail(
@@ -229,10 +230,11 @@ static invar_status check_size(const inv_safetensors *f, entry *e)
 		return bad_entry(f, e, "its elements do not fill whole bytes, as the format asks");
 	if (bits / 8 != have)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': has %" PRIu64 " bytes, %" PRIu64
-		                " were expected for %" PRIu64 " elements of %s",
-		                f->path, e->tensor.name, have, bits / 8, e->tensor.cells,
-		                e->tensor.type);
+		                "%s: tensor '%.200s': has %" PRIu64 " %s, %" PRIu64
+		                " %s expected for %" PRIu64 " %s of %s",
+		                f->path, e->tensor.name, have, inv_noun(have, "byte", "bytes"),
+		                bits / 8, inv_noun(bits / 8, "was", "were"), e->tensor.cells,
+		                inv_noun(e->tensor.cells, "element", "elements"), e->tensor.type);
 	e->tensor.data = f->data + e->begin;
 	return INVAR_OK;
 }
@@ -303,9 +305,9 @@ static invar_status check_cover(const inv_safetensors *f)
 		at = e->end;
 	}
 	if (at != f->data_bytes)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " bytes of data, its tensors need %" PRIu64,
-		                f->path, f->data_bytes, at);
+		return inv_fail(
+			INVAR_E_FORMAT, "%s: has %" PRIu64 " %s of data, its tensors need %" PRIu64,
+			f->path, f->data_bytes, inv_noun(f->data_bytes, "byte", "bytes"), at);
 	return INVAR_OK;
 }
 

@@ -17,7 +17,7 @@
 #include "formats/strides.h"
 #include "formats/utf8.h"
 
-enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 16, MOST_ITEM = 8 };
+enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MOST_ITEM = 8 };
 
 /* jansson answers text that is not UTF-8 and a lack of memory alike; we say which. */
 static bool is_utf8(const char *text)

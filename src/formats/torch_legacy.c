@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/torch.h"
 
 enum { PROTOCOL = 1001, LENGTH_BYTES = 8 };
@@ -154,9 +155,8 @@ static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key
 	l->at += LENGTH_BYTES;
 	if (count != s->all)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: a storage has %" PRIu64 " elements and %" PRIu64
-		                " in the pickle",
-		                w->path, count, s->all);
+		                "%s: a storage has %" PRIu64 " %s and %" PRIu64 " in the pickle",
+		                w->path, count, inv_noun(count, "element", "elements"), s->all);
 	if (bytes > w->map.size - l->at)
 		return inv_fail(INVAR_E_FORMAT, "%s: ends within a storage", w->path);
 	for (; i < l->count && by_key(&l->storages[i], &s) == 0; i++)

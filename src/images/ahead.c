@@ -73,7 +73,8 @@ static void decode(inv_ahead *a, unsigned number, uint64_t ticket, slot *s,
 	item->row = a->first + ticket;
 	item->index = inv_images_index(a->split, item->row);
 	item->label = inv_images_label(a->dataset, a->split, item->row);
-	s->status = inv_images_read(a->dataset, a->split, item->row, image);
+	s->status =
+		inv_images_read_printed(a->dataset, a->split, item->row, image, &item->print);
 	if (s->status == INVAR_OK && a->work)
 		s->status = a->work(a->user, image, item, number);
 	if (s->status != INVAR_OK)

@@ -17,10 +17,11 @@
 #include "images/dataset.h"
 
 typedef struct inv_ahead_item {
-	uint64_t row;    /* of the split */
-	uint64_t index;  /* before any class list: the key of random draws */
-	int32_t label;   /* or INV_NO_LABEL */
-	void *data;      /* what the work function made; NULL without one */
+	uint64_t row;          /* of the split */
+	uint64_t index;        /* before any class list: the key of random draws */
+	int32_t label;         /* or INV_NO_LABEL */
+	inv_fingerprint print; /* of the bytes that were decoded */
+	void *data;            /* what the work function made; NULL without one */
 	inv_image image; /* the image itself where there is no work function, else empty */
 } inv_ahead_item;
 

@@ -1,16 +1,20 @@
 /* dataset.c - opening a data set, what its kind builds it with, and reading from it. */
 #include "images/dataset.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fields.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/words.h"
 
 enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
@@ -23,12 +27,14 @@ static const invar_field fields[] = {
 	{"holdout", INVAR_FIELD_NUMBER, AT(holdout), 0, 1, INVAR_FIELD_RESULT, NULL, "F",
      "Images",
      "where there are no splits: the last share F of each class becomes test, the rest "
-     "train"},
+     "train, at least one image of each class"},
 	{"classes", INVAR_FIELD_TEXT, AT(classes), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "FILE",
      "Images",
      "only the classes in this file, a name or an index a line, renumbered in its order"},
 	{"limit", INVAR_FIELD_COUNT, AT(limit), 0, INFINITY, INVAR_FIELD_RESULT, NULL, "N",
-     "Images", "the first N images of each split; 0 takes all"},
+     "Images",
+     "N images of each split: as many of each class where classes are folders, else the "
+     "first N; 0 takes all"},
 	{"skip-broken", INVAR_FIELD_FLAG, AT(skip_broken), 0, 0, INVAR_FIELD_RESULT, NULL, NULL,
      "Images", "name and count images that cannot be read, instead of ending there"},
 	/* The last one is not for those who have a word for the split themselves. */
@@ -230,8 +236,9 @@ invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
 	while (standard[want])
 		want++;
 	if (st == INVAR_OK && d->classes.count && d->classes.count != want)
-		st = inv_fail(INVAR_E_FORMAT, "%s: names %zu classes, %zu were expected", path,
-		              d->classes.count, want);
+		st = inv_fail(INVAR_E_FORMAT, "%s: names %zu %s, %zu were expected", path,
+		              d->classes.count, inv_noun(d->classes.count, "class", "classes"),
+		              want);
 	for (size_t i = d->classes.count; i < want && st == INVAR_OK; i++)
 		st = inv_dataset_add_class(d, standard[i]);
 	inv_free(path);
@@ -275,6 +282,17 @@ static const inv_dataset_kind *find_kind(const char *text)
 	return NULL;
 }
 
+/* Kinds look for their files by name, and would call absent what they may not see. */
+static invar_status check_access(const char *place)
+{
+	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
+
+	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
+		return INVAR_OK;
+	return inv_fail_errno(place,
+	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
+}
+
 static invar_status find_place(invar_dataset *d)
 {
 	const char *colon = strchr(d->text, ':');
@@ -284,7 +302,7 @@ static invar_status find_place(invar_dataset *d)
 		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
 		                d->text, d->kind->name);
 	d->place = inv_strdup(place);
-	return d->place ? INVAR_OK : inv_dataset_no_memory(d);
+	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
 }
 
 /* "stl10:|mnist:|…" */
@@ -329,8 +347,7 @@ static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
 		st = inv_dataset_check_split_names(d);
 	if (st == INVAR_OK)
 		st = inv_dataset_choose_classes(d);
-	inv_dataset_limit(d);
-	return st;
+	return st == INVAR_OK ? inv_dataset_limit(d) : st;
 }
 
 invar_status invar_dataset_open(invar_context *ctx, const char *text,
@@ -416,9 +433,14 @@ static uint64_t source_of(const inv_images *s, uint64_t row)
 	return s->source ? s->source[index] : index;
 }
 
+int32_t inv_images_kind_label(const inv_images *s, uint64_t row)
+{
+	return s->labels ? s->labels[source_of(s, row)] : INV_NO_LABEL;
+}
+
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row)
 {
-	int32_t label = s->labels ? s->labels[source_of(s, row)] : INV_NO_LABEL;
+	int32_t label = inv_images_kind_label(s, row);
 
 	return label >= 0 && d->renumber ? d->renumber[label] : label;
 }
@@ -445,6 +467,25 @@ invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64
 	return st == INVAR_OK ? d->kind->read(d, s, source_of(s, row), out) : st;
 }
 
+invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
+                                     uint64_t row, inv_image *out, inv_fingerprint *print)
+{
+	invar_status st = check_row(d, s, row);
+
+	if (st != INVAR_OK)
+		return st;
+	if (d->kind->fingerprint)
+		return d->kind->fingerprint(d, s, source_of(s, row), out, print);
+	st = d->kind->read(d, s, source_of(s, row), out);
+	return st == INVAR_OK ? inv_fingerprint_pixels(out, print) : st;
+}
+
+invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
+                                    uint64_t row, inv_image *scratch, inv_fingerprint *out)
+{
+	return inv_images_read_printed(d, s, row, d->kind->fingerprint ? NULL : scratch, out);
+}
+
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height)
 {
@@ -455,7 +496,7 @@ invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uin
 
 bool inv_is_broken(invar_status st)
 {
-	return st == INVAR_E_FORMAT || st == INVAR_E_IO;
+	return st == INVAR_E_FORMAT;
 }
 
 invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why)

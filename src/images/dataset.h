@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "images/fingerprint.h"
 #include "images/image.h"
 #include "images/names.h"
 
@@ -60,6 +61,12 @@ typedef struct inv_dataset_kind {
 	invar_status (*open)(invar_dataset *d);
 	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                     inv_image *out);
+	/*
+	 * The image as read gives it and its fingerprint; `image` NULL: the fingerprint alone,
+	 * as cheaply as the kind can tell. NULL: fingerprints are those of pixels.
+	 */
+	invar_status (*fingerprint)(const invar_dataset *d, const inv_images *s,
+	                            uint64_t source, inv_image *image, inv_fingerprint *out);
 	/* The size that read would give, as cheaply as the kind can tell. */
 	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                        uint32_t *width, uint32_t *height);
@@ -111,7 +118,7 @@ bool inv_is_listed(const char *list, const char *word); /* in "a,b,c" */
 invar_status inv_dataset_check_split_names(const invar_dataset *d);
 invar_status inv_dataset_hold_out(invar_dataset *d);
 invar_status inv_dataset_choose_classes(invar_dataset *d);
-void inv_dataset_limit(invar_dataset *d);
+invar_status inv_dataset_limit(invar_dataset *d);
 
 /* ---- For those who read ----------------------------------------------------------------
  */
@@ -120,15 +127,25 @@ const inv_images *inv_dataset_split(const invar_dataset *d, const char *name); /
 invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
                                     const inv_images **out);
 uint64_t inv_images_index(const inv_images *s, uint64_t row);
+int32_t inv_images_kind_label(const inv_images *s, uint64_t row); /* without --classes */
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row);
 /* Its file, "cats/1.png"; views. NULL where images are no files of their own. */
 const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row);
 /* Many threads may read at once. The sentence of a failure names the image. */
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out);
+/* The same, with the fingerprint of what was read. */
+invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
+                                     uint64_t row, inv_image *out, inv_fingerprint *print);
+/* The fingerprint alone; scratch holds pixels where nothing cheaper tells it. */
+invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
+                                    uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
-/* An image that --skip-broken may pass over: the file's fault, not memory's or ours. */
+/*
+ * An image that --skip-broken may pass over: its file is at fault, and not memory, a limit
+ * on open files, permissions or the disk.
+ */
 bool inv_is_broken(invar_status st);
 /* The end of a walk at such an image, with what can be done about it. */
 invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why);

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "images/dataset.h"
 
 enum { MOST_LIST = 16 << 20, DROPPED = -1 };
@@ -56,18 +57,49 @@ static uint64_t share(double holdout, uint64_t n)
 	return (uint64_t)ceil(holdout * (double)n - 1e-9 * (double)n);
 }
 
+/* Classes that F would leave without an image in train; one of each stays all the same. */
+typedef struct emptied {
+	size_t count, first;
+} emptied;
+
 /* How many images of each class stay in train; class -1 (no label) comes first. */
-static uint64_t *count_staying(const inv_images *s, size_t classes, double holdout)
+static uint64_t *count_staying(const inv_images *s, size_t classes, double holdout,
+                               emptied *saved)
 {
 	uint64_t *stay = inv_calloc(classes + 1, sizeof *stay);
 
+	*saved = (emptied){0};
 	if (!stay)
 		return NULL;
 	for (uint64_t i = 0; i < s->total; i++)
 		stay[s->labels ? s->labels[i] + 1 : 0]++;
-	for (size_t k = 0; k <= classes; k++)
-		stay[k] -= share(holdout, stay[k]);
+	for (size_t k = 0; k <= classes; k++) {
+		uint64_t images = stay[k], taken = share(holdout, images);
+
+		stay[k] = images > taken ? images - taken : images > 0;
+		if (images && images <= taken && saved->count++ == 0)
+			saved->first = k;
+	}
 	return stay;
+}
+
+static void tell_saved(const invar_dataset *d, const emptied *saved)
+{
+	const char *first;
+
+	if (!saved->count || !saved->first) /* images without labels have no class */
+		return;
+	first = inv_names_at(&d->classes, saved->first - 1);
+	if (saved->count == 1)
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: --holdout %.15g would take every image of the class %s; one stays in "
+		        "train",
+		        d->text, d->opts.holdout, first);
+	else
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: --holdout %.15g would take every image of %zu classes, the first of "
+		        "them %s; one of each stays in train",
+		        d->text, d->opts.holdout, saved->count, first);
 }
 
 /* The first of each class go to the one map, the last to the other. */
@@ -93,10 +125,12 @@ static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *s
 
 	for (size_t k = 0; k <= d->classes.count; k++)
 		kept += stay[k];
-	if (!kept || kept == whole->total)
+	if (kept == whole->total)
 		return inv_fail(INVAR_E_USE,
-		                "%s: --holdout %.15g of %" PRIu64 " images leaves none for %s",
-		                d->text, d->opts.holdout, whole->total, kept ? "test" : "train");
+		                "%s: --holdout %.15g of %" PRIu64
+		                " %s leaves none for test, as one of each class stays in train",
+		                d->text, d->opts.holdout, whole->total,
+		                inv_noun(whole->total, "image", "images"));
 	train = inv_alloc(kept * sizeof *train);
 	test = inv_alloc((whole->total - kept) * sizeof *test);
 	if (!train || !test) {
@@ -130,6 +164,7 @@ static void keep_wanted(invar_dataset *d)
 invar_status inv_dataset_hold_out(invar_dataset *d)
 {
 	inv_images whole;
+	emptied saved;
 	uint64_t *stay;
 	invar_status st;
 
@@ -147,8 +182,10 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 	d->whole_labels = whole.labels; /* now the data set's, for both halves */
 	whole.labels_borrowed = true;
 	d->split_count = 0;
-	stay = count_staying(&whole, d->classes.count, d->opts.holdout);
+	stay = count_staying(&whole, d->classes.count, d->opts.holdout, &saved);
 	st = stay ? make_halves(d, &whole, stay) : inv_dataset_no_memory(d);
+	if (st == INVAR_OK)
+		tell_saved(d, &saved);
 	if (st == INVAR_OK)
 		st = inv_names_add(&d->split_names, "test", strlen("test"));
 	inv_free(stay);
@@ -267,12 +304,111 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 	return st;
 }
 
-/* ---- --limit
- * ----------------------------------------------------------------------------- */
+/* ---- --limit ---------------------------------------------------------------------- */
 
-void inv_dataset_limit(invar_dataset *d)
+/*
+ * Class folders stand one after the other, so that the first N images would be of the
+ * first classes alone; N are spread over all classes there. Elsewhere classes are mixed,
+ * and the first N stay what they were.
+ */
+static bool is_sorted_by_class(const invar_dataset *d, const inv_images *s)
 {
-	for (size_t i = 0; d->opts.limit && i < d->split_count; i++)
-		if (d->splits[i].count > d->opts.limit)
-			d->splits[i].count = d->opts.limit;
+	int32_t before = INV_NO_LABEL;
+
+	if (!d->kind->file || !s->labels)
+		return false;
+	for (uint64_t row = 0; row < s->count; row++) {
+		int32_t label = inv_images_kind_label(s, row);
+
+		if (label < before)
+			return false;
+		before = label;
+	}
+	return true;
+}
+
+/* Rows of one class, and how many of them are taken. */
+typedef struct class_share {
+	uint64_t rows, taken;
+} class_share;
+
+/* One of each class in turn, until N are taken; rows are sorted by class. */
+static size_t share_out(const inv_images *s, uint64_t limit, class_share *share)
+{
+	size_t classes = 0;
+
+	for (uint64_t row = 0; row < s->count; row++) {
+		if (!row || inv_images_kind_label(s, row) != inv_images_kind_label(s, row - 1))
+			classes++;
+		share[classes - 1].rows++;
+	}
+	for (uint64_t left = limit; left;)
+		for (size_t k = 0; k < classes && left; k++)
+			if (share[k].taken < share[k].rows) {
+				share[k].taken++;
+				left--;
+			}
+	return classes;
+}
+
+static void tell_spread(const invar_dataset *d, const inv_images *s,
+                        const class_share *share, size_t classes)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	for (size_t k = 0; k < classes; k++) {
+		least = share[k].taken < least ? share[k].taken : least;
+		most = share[k].taken > most ? share[k].taken : most;
+	}
+	if (least == most)
+		inv_log(d->ctx, INVAR_LOG_INFO,
+		        "%s: --limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s",
+		        s->name, d->opts.limit, most, inv_noun(most, "image", "images"), classes,
+		        inv_noun(classes, "class", "classes"));
+	else
+		inv_log(d->ctx, INVAR_LOG_INFO,
+		        "%s: --limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
+		        " images of each of the %zu classes",
+		        s->name, d->opts.limit, least, most, classes);
+}
+
+static invar_status spread(const invar_dataset *d, inv_images *s)
+{
+	class_share *share = inv_calloc(d->classes.count + 1, sizeof *share);
+	uint32_t *index = inv_alloc(d->opts.limit * sizeof *index);
+	uint64_t kept = 0, row = 0;
+	size_t classes;
+
+	if (!share || !index) {
+		inv_free(share);
+		inv_free(index);
+		return inv_dataset_no_memory(d);
+	}
+	classes = share_out(s, d->opts.limit, share);
+	for (size_t k = 0; k < classes; row += share[k++].rows)
+		for (uint64_t i = 0; i < share[k].taken; i++)
+			index[kept++] = (uint32_t)inv_images_index(s, row + i);
+	tell_spread(d, s, share, classes);
+	inv_free(share);
+	inv_free(s->index);
+	s->index = index;
+	s->count = kept;
+	return INVAR_OK;
+}
+
+invar_status inv_dataset_limit(invar_dataset *d)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; d->opts.limit && i < d->split_count && st == INVAR_OK; i++) {
+		inv_images *s = &d->splits[i];
+
+		if (s->count <= d->opts.limit)
+			continue;
+		if (is_sorted_by_class(d, s))
+			st = spread(d, s);
+		else
+			s->count = d->opts.limit;
+	}
+	return st;
 }

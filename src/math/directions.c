@@ -1,12 +1,11 @@
 /* directions.c - normal vectors, normalised or made orthogonal by Householder's QR. */
 #include "math/directions.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/threads.h"
-#include "math/matmul.h"
+#include "math/openblas.h"
 
 enum { BLOCK = 16, LAPACK_COLUMNS = 64 }; /* directions a task; of LAPACK's blocks */
 
@@ -108,18 +107,20 @@ static void fill_independent(const directions_job *j, const inv_directions *s, s
 static invar_status fill_orthogonal(const directions_job *j, const inv_directions *s,
                                     size_t from, size_t end, float *rows)
 {
-	lapack_int D = (lapack_int)dimensions(s), k = (lapack_int)(end - from);
-	lapack_int room = k * LAPACK_COLUMNS;
+	const inv_openblas *blas = inv_openblas_get();
+	int D = (int)dimensions(s), k = (int)(end - from), room = k * LAPACK_COLUMNS, info;
 	size_t width = dimensions(s), count = end - from;
 	float *signs = rows + count * width, *factors = signs + count, *work = factors + count;
 
 	for (size_t i = 0; i < count; i++)
 		j->k->normal(&s->stream, (uint32_t)(s->from + from + i), rows + i * width, width);
-	if (LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, D, k, rows, D, factors, work, room))
+	blas->sgeqrf(&D, &k, rows, &D, factors, work, &room, &info);
+	if (info)
 		return INVAR_E_NUMERIC;
 	for (size_t i = 0; i < count; i++)
 		signs[i] = copysignf(1, rows[i * width + i]);
-	if (LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, D, k, k, rows, D, factors, work, room))
+	blas->sorgqr(&D, &k, &k, rows, &D, factors, work, &room, &info);
+	if (info)
 		return INVAR_E_NUMERIC;
 	for (size_t i = 0; i < count; i++)
 		store(s, from + i, rows + i * width, signs[i]);
@@ -150,9 +151,14 @@ invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kern
 	size_t blocks = all_blocks(set, count);
 	directions_job j = {
 		.k = k, .set = set, .scratch = scratch, .bytes = thread_bytes(set, count)};
+	invar_status st = INVAR_OK;
 
 	j.status = (invar_status *)(void *)(j.scratch + ctx->threads * j.bytes);
-	inv_openblas_on_one_thread();
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		if (set[i].orthogonal)
+			st = inv_openblas_need(ctx->threads);
+	if (st != INVAR_OK)
+		return st;
 	inv_parallel(ctx, blocks, fill_block, &j);
 	for (size_t i = 0; i < blocks; i++)
 		if (j.status[i] != INVAR_OK)

@@ -29,7 +29,7 @@ typedef struct inv_directions {
 /* Bytes of scratch for each of `count` sets at once. */
 size_t inv_directions_scratch(const invar_context *ctx, const inv_directions *set,
                               size_t count);
-/* Fails only if LAPACK does. */
+/* Fails only if LAPACK does, or cannot be loaded. */
 invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kernels *k,
                                  const inv_directions *set, size_t count, void *scratch);
 /* The same from directions [L, first + second] of the caller, as they are. */

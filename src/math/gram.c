@@ -1,11 +1,10 @@
 /* gram.c - the tiles of a symmetric product, one thread each. */
 #include "math/gram.h"
 
-#include <cblas.h>
-
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/kernels.h"
+#include "math/openblas.h"
 
 /* Tiles on the diagonal are computed whole: smaller ones waste less, larger ones run
  * faster. */
@@ -35,12 +34,15 @@ static size_t at_most(size_t rest)
 invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram **out)
 {
 	size_t side = inv_blocks(m, TILE), count = side * (side + 1) / 2;
-	inv_gram *p = inv_calloc(1, sizeof *p + count * sizeof *p->tiles);
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_gram *p;
 
-	*out = p;
-	if (!p)
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p + count * sizeof *p->tiles)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
-	inv_openblas_on_one_thread();
+	*out = p;
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;
 	p->m = m;
@@ -53,9 +55,9 @@ invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram
 
 static void multiply(const inv_gram *p, const tile *t, float *c)
 {
-	cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows, (int)t->cols,
-	            (int)p->k, 1, p->a + t->row * p->k, (int)p->k, p->a + t->col * p->k,
-	            (int)p->k, 0, c, (int)p->m);
+	inv_openblas_get()->sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)t->rows,
+	                          (int)t->cols, (int)p->k, 1, p->a + t->row * p->k, (int)p->k,
+	                          p->a + t->col * p->k, (int)p->k, 0, c, (int)p->m);
 }
 
 static void multiply_ref(const inv_gram *p, const tile *t, float *c)

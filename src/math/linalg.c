@@ -1,5 +1,5 @@
 /*
- * linalg.c - double products, SVD and Cholesky through CBLAS and LAPACKE.
+ * linalg.c - double products, SVD and Cholesky through OpenBLAS.
  *
  * LAPACK counts columns first. Where that is only a matter of names, the same
  * memory is handed over and the roles are swapped: a row-major A is LAPACK's
@@ -8,12 +8,11 @@
  */
 #include "math/linalg.h"
 
-#include <cblas.h>
-#include <lapacke.h>
-#include <string.h>
+#include <math.h>
 
+#include "base/memory.h"
 #include "base/threads.h"
-#include "math/matmul.h"
+#include "math/openblas.h"
 
 enum {
 	TILE = 128,    /* rows, or columns of a right-hand side, per block of work */
@@ -56,16 +55,16 @@ static void run_rows(const inv_dgemm_spec *s, size_t row, size_t rows, const dou
 	if (s->lower && row + rows < cols)
 		cols = row + rows;
 	if (rows && cols)
-		cblas_dgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
-		            s->transpose_b ? CblasTrans : CblasNoTrans, (int)rows, (int)cols,
-		            (int)s->k, 1, a + row * (s->transpose_a ? 1 : lda), (int)lda, b,
-		            (int)ldb_of(s), s->add, c + row * s->n, (int)s->n);
+		inv_openblas_get()->dgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
+		                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)rows,
+		                          (int)cols, (int)s->k, 1,
+		                          a + row * (s->transpose_a ? 1 : lda), (int)lda, b,
+		                          (int)ldb_of(s), s->add, c + row * s->n, (int)s->n);
 }
 
 void inv_dgemm(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
                const double *b, double *c)
 {
-	inv_openblas_on_one_thread();
 	if (ctx->cpu)
 		run_rows(s, 0, s->m, a, b, c);
 	else
@@ -96,7 +95,6 @@ void inv_dgemm_tiled(const invar_context *ctx, const inv_dgemm_spec *s, const do
 		inv_dgemm_ref(s, a, b, c);
 		return;
 	}
-	inv_openblas_on_one_thread();
 	inv_parallel(ctx, inv_blocks(s->m, TILE), run_tile, &j);
 }
 
@@ -111,29 +109,144 @@ static invar_status check_size(size_t m, size_t n)
 	                WIDEST);
 }
 
-static bool is_no_memory(lapack_int info)
+enum { NO_MEMORY = -1000 }; /* beside LAPACK's own values of info */
+
+/* A columns first: [n, m] of ours is its [m, n]. Asked with a size of -1, it tells one. */
+static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt)
 {
-	return info == LAPACK_WORK_MEMORY_ERROR || info == LAPACK_TRANSPOSE_MEMORY_ERROR;
+	int k = m < n ? m : n, ask = -1, size, info;
+	inv_dgesdd_fn *dgesdd = inv_openblas_get()->dgesdd;
+	int *integers = inv_alloc(8 * (size_t)k * sizeof *integers);
+	double best, *work;
+
+	dgesdd("S", &m, &n, a, &m, sigma, u, &m, vt, &k, &best, &ask, integers, &info, 1);
+	size = (int)best;
+	work = inv_alloc((size_t)size * sizeof *work);
+	info = NO_MEMORY;
+	if (work && integers)
+		dgesdd("S", &m, &n, a, &m, sigma, u, &m, vt, &k, work, &size, integers, &info, 1);
+	inv_free(work);
+	inv_free(integers);
+	return info;
 }
 
 invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt)
 {
 	size_t k = m < n ? m : n;
 	invar_status st = check_size(m, n);
-	lapack_int info;
+	int info;
 
-	if (st != INVAR_OK || !k)
+	if (st != INVAR_OK || !k || (st = inv_openblas_need(1)) != INVAR_OK)
 		return st;
-	inv_openblas_on_one_thread();
-	info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'S', (lapack_int)n, (lapack_int)m, a,
-	                      (lapack_int)n, sigma, vt, (lapack_int)n, u, (lapack_int)k);
+	info = run_svd((int)n, (int)m, a, vt, sigma, u);
 	if (info == 0)
 		return INVAR_OK;
-	if (is_no_memory(info))
+	if (info == NO_MEMORY)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the SVD of a %zu x %zu matrix", m, n);
 	return inv_fail(INVAR_E_NUMERIC, "the SVD of a %zu x %zu matrix %s", m, n,
 	                info > 0 ? "did not converge" : "met a NaN");
 }
+
+/* ---- Thin sides ------------------------------------------------------------------- */
+
+/*
+ * A row-major A [n, d] is LAPACK's A^T = Q T, T [n, n] upper triangular. Hence
+ *
+ *     A^T B = Q_a (T_a T_b^T) Q_b^T = Q_a (U S V^T) Q_b^T
+ *     R     = Q_a [U V^T, 0; 0, I] Q_b^T
+ */
+typedef struct thin {
+	const invar_context *ctx;
+	int n, d, work_size;
+	double *a, *b;                             /* become Q and T */
+	double *tau_a, *tau_b;                     /* [n]: factors of the reflectors */
+	double *t_a, *t_b, *core, *u, *vt, *sigma; /* [n, n], sigma [n] */
+	double *work;                              /* [work_size] */
+} thin;
+
+enum { WORK_COLUMNS = 64 }; /* of LAPACK's blocks */
+
+static void plan_thin(thin *t, inv_arena *arena)
+{
+	size_t n = (size_t)t->n, square = n * n;
+
+	t->work_size = t->d * WORK_COLUMNS + 65 * 64; /* and dormqr's own triangle */
+	t->tau_a = inv_arena_take(arena, n, sizeof(double));
+	t->tau_b = inv_arena_take(arena, n, sizeof(double));
+	t->t_a = inv_arena_take(arena, square, sizeof(double));
+	t->t_b = inv_arena_take(arena, square, sizeof(double));
+	t->core = inv_arena_take(arena, square, sizeof(double));
+	t->u = inv_arena_take(arena, square, sizeof(double));
+	t->vt = inv_arena_take(arena, square, sizeof(double));
+	t->sigma = inv_arena_take(arena, n, sizeof(double));
+	t->work = inv_arena_take(arena, (size_t)t->work_size, sizeof(double));
+}
+
+/* Leaves Q in a; T, rows first and with zeros below its diagonal, in `triangle`. */
+static void factor(const thin *t, double *a, double *tau, double *triangle)
+{
+	size_t n = (size_t)t->n, d = (size_t)t->d;
+	int info;
+
+	inv_openblas_get()->dgeqrf(&t->d, &t->n, a, &t->d, tau, t->work, &t->work_size, &info);
+	for (size_t i = 0; i < n; i++)
+		for (size_t l = 0; l < n; l++)
+			triangle[i * n + l] = i <= l ? a[l * d + i] : 0;
+}
+
+/* x becomes op(Q) x or x op(Q), columns first. */
+static void reflect(const thin *t, const char *side, const char *transpose, const double *q,
+                    const double *tau, double *x)
+{
+	int info;
+
+	inv_openblas_get()->dormqr(side, transpose, &t->d, &t->d, &t->n, q, &t->d, tau, x,
+	                           &t->d, t->work, &t->work_size, &info, 1, 1);
+}
+
+static invar_status solve_thin(thin *t, double *R)
+{
+	size_t n = (size_t)t->n, d = (size_t)t->d;
+	inv_dgemm_spec core = {n, n, n, .transpose_b = true},
+				   rotation = {n, n, n, .add = false};
+	invar_status st;
+
+	factor(t, t->a, t->tau_a, t->t_a);
+	factor(t, t->b, t->tau_b, t->t_b);
+	inv_dgemm_tiled(t->ctx, &core, t->t_a, t->t_b, t->core);
+	if ((st = inv_svd(n, n, t->core, t->u, t->sigma, t->vt)) != INVAR_OK)
+		return st;
+	inv_dgemm_tiled(t->ctx, &rotation, t->u, t->vt, t->core);
+	for (size_t i = 0; i < d; i++)
+		for (size_t j = 0; j < d; j++)
+			R[i * d + j] = i < n && j < n ? t->core[i * n + j] : i == j;
+	/* R rows first is R^T = Q_b [V U^T, 0; 0, I] Q_a^T columns first. */
+	reflect(t, "L", "N", t->b, t->tau_b, R);
+	reflect(t, "R", "T", t->a, t->tau_a, R);
+	return INVAR_OK;
+}
+
+invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
+                                 double *b, double *R)
+{
+	thin t = {.ctx = ctx, .n = (int)n, .d = (int)d, .a = a, .b = b};
+	inv_arena arena = {0};
+	invar_status st = check_size(n, d);
+
+	if (st == INVAR_OK)
+		st = inv_openblas_need(ctx->threads);
+	if (st != INVAR_OK)
+		return st;
+	plan_thin(&t, &arena);
+	if ((st = inv_arena_commit(&arena)) != INVAR_OK)
+		return st;
+	plan_thin(&t, &arena);
+	st = solve_thin(&t, R);
+	inv_arena_free(&arena);
+	return st;
+}
+
+/* ---- Solving ----------------------------------------------------------------------- */
 
 typedef struct solve_job {
 	size_t n, r;
@@ -146,12 +259,23 @@ static void solve_columns(void *user, size_t tile, unsigned thread)
 {
 	const solve_job *j = user;
 	size_t col = tile * TILE, cols = j->r - col < TILE ? j->r - col : TILE;
+	const inv_openblas *blas = inv_openblas_get();
 
 	(void)thread;
-	cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)j->n,
+	blas->dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, (int)j->n,
 	            (int)cols, 1, j->factor, (int)j->n, j->c + col, (int)j->r);
-	cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)j->n,
+	blas->dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasTrans, CblasNonUnit, (int)j->n,
 	            (int)cols, 1, j->factor, (int)j->n, j->c + col, (int)j->r);
+}
+
+/* OpenBLAS would carry a NaN on and say that all is well. */
+static bool lower_has_nan(const double *g, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j <= i; j++)
+			if (isnan(g[i * n + j]))
+				return true;
+	return false;
 }
 
 invar_status inv_cholesky_solve(const invar_context *ctx, size_t n, size_t r, double *g,
@@ -159,14 +283,13 @@ invar_status inv_cholesky_solve(const invar_context *ctx, size_t n, size_t r, do
 {
 	solve_job j = {n, r, g, c};
 	invar_status st = check_size(n, r);
-	lapack_int info;
+	int side = (int)n, info;
 
-	if (st != INVAR_OK || !n)
+	if (st != INVAR_OK || !n || (st = inv_openblas_need(ctx->threads)) != INVAR_OK)
 		return st;
-	inv_openblas_on_one_thread();
 	/* LAPACK's upper triangle, columns first, is our lower one. */
-	info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, g, (lapack_int)n);
-	if (info != 0)
+	inv_openblas_get()->dpotrf("U", &side, g, &side, &info, 1);
+	if (info != 0 || lower_has_nan(g, n))
 		return inv_fail(INVAR_E_NUMERIC, "a %zu x %zu matrix is not positive definite", n,
 		                n);
 	inv_parallel(ctx, inv_blocks(r, TILE), solve_columns, &j);

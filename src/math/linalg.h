@@ -2,10 +2,9 @@
  * linalg.h - small dense algebra in double: products, SVD, Cholesky.
  *
  * The work that fits and measurements do once per run, on matrices of d by d.
- * CBLAS and LAPACKE compute, OpenBLAS being what Debian puts under both; each
- * call runs on one thread, and what is worth several threads is cut into tiles
- * by its shape alone, so no result depends on the threads. All matrices are
- * row-major.
+ * OpenBLAS computes, with the LAPACK that it carries (openblas.h); each call runs on one
+ * thread, and what is worth several threads is cut into tiles by its shape alone, so no
+ * result depends on the threads. All matrices are row-major.
  */
 #ifndef INV_LINALG_H
 #define INV_LINALG_H
@@ -24,7 +23,10 @@ typedef struct inv_dgemm_spec {
 	bool lower;       /* C is symmetric: at least its lower triangle is computed */
 } inv_dgemm_spec;
 
-/* On the calling thread alone; safe from any number of threads at once. */
+/*
+ * On the calling thread alone; safe from as many threads at once as the context has.
+ * inv_openblas_need_for(ctx) comes first, as products report no failures.
+ */
 void inv_dgemm(const invar_context *ctx, const inv_dgemm_spec *s, const double *a,
                const double *b, double *c);
 /* On the context's threads, in tiles of rows of C; same bits on any number of them. */
@@ -39,6 +41,15 @@ void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, do
  * one choice among several.
  */
 invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt);
+
+/*
+ * The orthogonal R [d, d] that is nearest to A^T B, for A and B [n, d] with n <= d: the
+ * least |A R - B|. A and B are overwritten. It takes two QR and an SVD of n by n, where
+ * U V^T of A^T B itself would take one of d by d. Both are the same map for whatever
+ * lies in the span of A's rows; off it, any orthogonal map is as good.
+ */
+invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, double *a,
+                                 double *b, double *R);
 
 /*
  * Solves G X = C for a symmetric positive definite G [n, n], of which the lower

@@ -13,13 +13,13 @@
  */
 #include "math/matmul.h"
 
-#include <cblas.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/onednn.h"
+#include "math/openblas.h"
 
 enum {
 	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
@@ -48,16 +48,6 @@ struct inv_matmul {
 	inv_tile_fn *then;
 	void *user;
 };
-
-/*
- * The threads are ours, so OpenBLAS must not start its own. It knows only a
- * setting of the whole process; invar.h says so.
- */
-void inv_openblas_on_one_thread(void)
-{
-	if (openblas_get_num_threads() != 1)
-		openblas_set_num_threads(1);
-}
 
 /* ---- Planning ----------------------------------------------------------------- */
 
@@ -118,13 +108,14 @@ static void cut(inv_matmul *p)
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out)
 {
-	inv_matmul *p = inv_calloc(1, sizeof *p);
-	invar_status st = INVAR_OK;
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_matmul *p;
 
 	*out = NULL;
-	if (!p)
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
-	inv_openblas_on_one_thread();
 	p->ctx = ctx;
 	p->spec = *spec;
 	cut(p);
@@ -178,9 +169,10 @@ static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
                          const float *b, size_t ldb, const float *bias, float *c,
                          size_t ldc)
 {
-	cblas_sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
-	            s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m, (int)s->n, (int)s->k,
-	            1, a, (int)lda, b, (int)ldb, 0, c, (int)ldc);
+	inv_openblas_get()->sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
+	                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m,
+	                          (int)s->n, (int)s->k, 1, a, (int)lda, b, (int)ldb, 0, c,
+	                          (int)ldc);
 	add_bias_relu(s, bias, c, ldc);
 }
 
@@ -241,7 +233,6 @@ invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,
               const float *b, const float *bias, float *c)
 {
-	inv_openblas_on_one_thread();
 	if (ctx->cpu)
 		run_openblas(s, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
 	else
@@ -250,9 +241,10 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a
 
 void inv_matmul_version(char *text, size_t bytes)
 {
+	bool ready = inv_openblas_need(1) == INVAR_OK;
 	int major, minor, patch;
 
 	inv_onednn_version(&major, &minor, &patch);
 	snprintf(text, bytes, "oneDNN %d.%d.%d, %.40s", major, minor, patch,
-	         openblas_get_config());
+	         ready ? inv_openblas_get()->config() : "no OpenBLAS");
 }

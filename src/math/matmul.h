@@ -1,12 +1,11 @@
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * This is the only place that knows oneDNN (2.6 and 3.x), and beside linalg.h
- * the only one that knows OpenBLAS. A plan
- * cuts the product into tiles by its shape and the machine's cores, never by
- * the threads that happen to run, and computes each tile on one thread: the
- * bits of a result do not depend on the number of threads. oneDNN or OpenBLAS
- * computes a tile, whichever was measured to be faster for its shape (README).
+ * This is the only place that knows oneDNN (2.6 and 3.x). A plan cuts the product into
+ * tiles by its shape and the machine's cores, never by the threads that happen to run, and
+ * computes each tile on one thread: the bits of a result do not depend on the number of
+ * threads. oneDNN or OpenBLAS computes a tile, whichever was measured to be faster for its
+ * shape (README).
  *
  * A plan is made once and run many times without allocating; it belongs to one
  * thread at a time. inv_gemm is the one-shot call on the calling thread alone.
@@ -49,17 +48,17 @@ size_t inv_matmul_tiles(const inv_matmul *p);
 bool inv_matmul_tiles_are_columns(const inv_matmul *p);
 void inv_matmul_free(inv_matmul *p);
 
-/* On the calling thread alone; safe from any number of threads at once. */
+/*
+ * On the calling thread alone; safe from as many threads at once as the context has.
+ * inv_openblas_need_for(ctx) comes first, as a product reports no failures.
+ */
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float *a,
               const float *b, const float *bias, float *c);
 
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 
-/* Before any use of CBLAS or LAPACK: the threads are ours. */
-void inv_openblas_on_one_thread(void);
-
-/* "oneDNN 2.6.3, OpenBLAS 0.3.21", as linked; for run.json. */
+/* "oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);
 
 #endif

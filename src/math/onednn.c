@@ -56,7 +56,7 @@ static dnnl_status_t build_primitive(inv_onednn *p, const inv_desc d[MATRICES])
 		code = inv_onednn_matmul(&pd, d[ARG_A], d[ARG_B], d[ARG_BIAS], d[ARG_C], attr,
 		                         p->engine);
 	if (code == dnnl_success)
-		code = dnnl_primitive_create(&p->primitive, pd);
+		code = inv_onednn_create(&p->primitive, pd);
 	if (code == dnnl_success)
 		code = build_arguments(p, d);
 	if (code == dnnl_success)

@@ -5,10 +5,14 @@
 
 #include "base/memory.h"
 
+enum { CODE_BYTES = 16 << 20 }; /* more than the kernels of any primitive take */
+
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what)
 {
-	return inv_fail(code == dnnl_out_of_memory ? INVAR_E_NOMEM : INVAR_E_NUMERIC,
-	                "oneDNN could not %s (its status is %d)", what, (int)code);
+	if (code == dnnl_out_of_memory)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for oneDNN to %s", what);
+	return inv_fail(INVAR_E_NUMERIC, "oneDNN could not %s (its status is %d)", what,
+	                (int)code);
 }
 
 int inv_onednn_one_thread(void)
@@ -24,6 +28,13 @@ void inv_onednn_put_back(int before)
 {
 	if (before != 1)
 		omp_set_num_threads(before);
+}
+
+dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
+{
+	if (!inv_can_map(CODE_BYTES))
+		return dnnl_out_of_memory;
+	return dnnl_primitive_create(out, pd);
 }
 
 /* ---- Versions ------------------------------------------------------------- */

@@ -37,6 +37,12 @@ dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag);
 void inv_desc_free(inv_desc d);
 
+/*
+ * dnnl_primitive_create, where there is memory for the machine code it writes: without
+ * it oneDNN 2.6 crashes.
+ */
+dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
+
 /* Attributes: scratch memory is ours; adds to what is there, then max(0, .). */
 dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
 

@@ -98,7 +98,7 @@ static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
 		code = dnnl_reorder_primitive_desc_create(&pd, plain, p->engine, laid, p->engine,
 		                                          NULL);
 	if (code == dnnl_success)
-		code = dnnl_primitive_create(&reorder, pd);
+		code = inv_onednn_create(&reorder, pd);
 	for (size_t i = 0; i < p->sets && code == dnnl_success; i++)
 		code = lay_set(p, reorder, args, weights + i * cells, p->weights + i * p->set);
 	if (reorder)
@@ -206,7 +206,7 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 		code = inv_onednn_convolution(&pd, d[FROM], d[WEIGHTS], d[BIAS], d[TO],
 		                              (dnnl_dim_t)w.stride, before, after, attr, p->engine);
 	if (code == dnnl_success)
-		code = dnnl_primitive_create(&p->primitive, pd);
+		code = inv_onednn_create(&p->primitive, pd);
 	if (code == dnnl_success)
 		code = build_lanes(p, pd, weights, bias);
 	for (int i = 0; i < ARGS; i++)

@@ -11,7 +11,9 @@
  *
  * Rigid (orthogonal Procrustes): with both sides centred, M = A^T B = U S V^T and
  * R = U V^T is the orthogonal map with the least squared residual, reflections
- * among them. Where M lacks rank, R is one of several that are equally good.
+ * among them. Where M lacks rank, R is one of several that are equally good. Where the
+ * rows are at most half as many as the features, they are kept besides, and the
+ * rotation comes from them: an SVD of n by n instead of d by d.
  * Ridge: (A^T A + lambda m I) M = A^T B, m the mean diagonal of A^T A.
  */
 #include "math/rigid.h"
@@ -21,6 +23,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "math/linalg.h"
+#include "math/openblas.h"
 
 enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
 
@@ -45,14 +48,33 @@ static double *waiting_b(const inv_pairs *p)
 	return waiting_a(p) + BLOCK_ROWS * p->d;
 }
 
+/* Rows that are kept for a rotation from their thin side: those of a, then those of b. */
+static size_t most_kept(const inv_pairs *p)
+{
+	return p->d / 2;
+}
+
+static float *kept_a(const inv_pairs *p)
+{
+	return p->kept;
+}
+
+static float *kept_b(const inv_pairs *p)
+{
+	return p->kept + most_kept(p) * p->d;
+}
+
 /* ---- Sums ------------------------------------------------------------------------- */
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out)
 {
-	inv_pairs *p = inv_calloc(1, sizeof *p);
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_pairs *p;
 
 	*out = NULL;
-	if (!p)
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu features", d);
 	p->ctx = ctx;
 	p->d = d;
@@ -61,7 +83,8 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	p->ab = inv_calloc(d * d, sizeof(double));
 	p->aa = ridge ? inv_calloc(d * d, sizeof(double)) : NULL;
 	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
-	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || (ridge && !p->aa)) {
+	p->kept = inv_alloc((2 * most_kept(p) * d + 1) * sizeof *p->kept);
+	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || !p->kept || (ridge && !p->aa)) {
 		inv_pairs_free(p);
 		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu x %zu features", d,
 		                d);
@@ -79,6 +102,7 @@ void inv_pairs_free(inv_pairs *p)
 	inv_free(p->aa);
 	inv_free(p->ab);
 	inv_free(p->block);
+	inv_free(p->kept);
 	inv_free(p);
 }
 
@@ -112,6 +136,10 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 	for (uint64_t i = 0; i < rows; i++) {
 		size_t at = p->n % BLOCK_ROWS * d;
 
+		if (p->n < most_kept(p)) {
+			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
+			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
+		}
 		shift_row(a + i * d, origin_a(p), d, p->sum_a, waiting_a(p) + at);
 		shift_row(b + i * d, origin_b(p), d, p->sum_b, waiting_b(p) + at);
 		if (++p->n % BLOCK_ROWS)
@@ -191,6 +219,26 @@ static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double
 	return st;
 }
 
+/* Rows of a or b as they were given, seen from their mean. */
+static void centre_rows(const inv_pairs *p, const float *rows, const double *origin,
+                        const double *sum, double *out)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t j = 0; j < p->d; j++)
+			out[i * p->d + j] =
+				(double)rows[i * p->d + j] - origin[j] - sum[j] / (double)p->n;
+}
+
+/* The same for few rows; scratch holds both sides. */
+static invar_status thin_rotation(const inv_pairs *p, double *scratch, double *R)
+{
+	double *a = scratch, *b = a + p->n * p->d;
+
+	centre_rows(p, kept_a(p), origin_a(p), p->sum_a, a);
+	centre_rows(p, kept_b(p), origin_b(p), p->sum_b, b);
+	return inv_procrustes_thin(p->ctx, p->n, p->d, a, b, R);
+}
+
 invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
 {
 	invar_status st = new_map(p, out);
@@ -199,9 +247,11 @@ invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
 	if (st != INVAR_OK)
 		return st;
 	scratch = inv_alloc((3 * p->d + 1) * p->d * sizeof *scratch);
-	st = scratch ? nearest_rotation(p, scratch, out->M)
-	             : inv_fail(INVAR_E_NOMEM, "no memory to fit a rigid map of %zu features",
-	                        p->d);
+	if (!scratch)
+		st = inv_fail(INVAR_E_NOMEM, "no memory to fit a rigid map of %zu features", p->d);
+	else
+		st = p->n <= most_kept(p) ? thin_rotation(p, scratch, out->M)
+		                          : nearest_rotation(p, scratch, out->M);
 	inv_free(scratch);
 	if (st == INVAR_OK)
 		translation(p, out->M, out->t);
@@ -295,7 +345,10 @@ invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, con
                           uint64_t rows, float *out)
 {
 	map_job j = {.ctx = ctx, .m = m, .z = z, .out = out, .rows = rows};
+	invar_status st = inv_openblas_need_for(ctx);
 
+	if (st != INVAR_OK)
+		return st;
 	j.scratch = inv_alloc((size_t)ctx->threads * 2 * MAP_ROWS * m->d * sizeof(double));
 	if (!j.scratch)
 		return inv_fail(INVAR_E_NOMEM, "no memory to map rows of %zu features", m->d);

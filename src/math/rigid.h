@@ -27,6 +27,7 @@ typedef struct inv_pairs {
 	double *aa;            /* [d, d] sum of a a^T; NULL where only rigid maps are wanted */
 	double *ab;            /* [d, d] sum of a b^T */
 	double *block;         /* the first pair, and the rows that wait */
+	float *kept;           /* [2, d / 2, d]: the first rows of a and of b, as they came */
 } inv_pairs;
 
 /* A map z -> z M + t for row vectors z: M is [d, d] row-major. */

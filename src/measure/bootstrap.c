@@ -50,12 +50,16 @@ invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64
 	inv_parallel(ctx, RESAMPLES, resample, &j);
 	qsort(j.mean, RESAMPLES, sizeof *j.mean, by_value);
 	*out = (inv_interval){inv_sum_in_order(share, n) / (double)n, j.mean[LOW - 1],
-	                      j.mean[HIGH - 1]};
+	                      j.mean[HIGH - 1], n};
 	inv_free(j.mean);
 	return INVAR_OK;
 }
 
 json_t *inv_interval_json(const inv_interval *i)
 {
+	if (i->images < INV_INTERVAL_IMAGES)
+		return json_pack(
+			"{s:f, s:o}", "value", i->value, "no_interval",
+			json_sprintf("too few images for an interval (n = %" PRIu64 ")", i->images));
 	return json_pack("{s:f, s:f, s:f}", "value", i->value, "low", i->low, "high", i->high);
 }

@@ -11,15 +11,23 @@
 #include "base/context.h"
 #include "base/json.h"
 
+/*
+ * Fewer images give no interval: a resample of n images repeats the same few shares, and
+ * where all n are alike, as two or three often are, it would claim to be certain. A share
+ * of 0 may be as high as 1 - 0.05^(1/n), which is 63 % of 3 images and still 26 % of 10.
+ */
+enum { INV_INTERVAL_IMAGES = 10 };
+
 typedef struct inv_interval {
 	double value, low, high;
+	uint64_t images;
 } inv_interval;
 
 /* share[i]: of image i, the mean over its copies (and seeds) of hit or miss. */
 invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64_t n,
                            uint64_t seed, inv_interval *out);
 
-/* {"value": …, "low": …, "high": …} */
+/* {"value": …, "low": …, "high": …}; of too few images {"value": …, "no_interval": why} */
 json_t *inv_interval_json(const inv_interval *i);
 
 #endif

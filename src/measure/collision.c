@@ -36,7 +36,8 @@ typedef struct maps {
 
 typedef struct job {
 	const inv_measure_input *in;
-	uint64_t points;
+	inv_choice measured, train;
+	uint64_t points; /* that are measured */
 	uint32_t copies;
 	bool halves;
 	inv_neighbours *gallery;
@@ -80,8 +81,7 @@ static invar_status add_points(job *j, int32_t copy, inv_pairs *all, inv_pairs *
 		const float *clean = j->clean + first * w;
 
 		if ((st = progress(j, copy, 0)) == INVAR_OK)
-			st = inv_measure_rows(j->in, j->in->split, copy, false, j->points, first, now,
-			                      j->rows);
+			st = inv_measure_rows(j->in, &j->measured, copy, false, first, now, j->rows);
 		if (st == INVAR_OK)
 			inv_pairs_add(all, j->rows, clean, now);
 		for (uint64_t i = 0; i < 2 && half[i] && st == INVAR_OK; i++) {
@@ -98,17 +98,16 @@ static invar_status add_points(job *j, int32_t copy, inv_pairs *all, inv_pairs *
 static invar_status add_train(job *j, int32_t copy, inv_pairs *pairs)
 {
 	const inv_measure_input *in = j->in;
-	uint64_t rows = in->train->rows;
+	uint64_t rows = j->train.points;
 	invar_status st = INVAR_OK;
 
 	for (uint64_t first = 0; first < rows && st == INVAR_OK; first += BLOCK) {
 		uint64_t now = rows - first < BLOCK ? rows - first : BLOCK;
 
 		if ((st = progress(j, copy, 0)) == INVAR_OK)
-			st = inv_measure_rows(in, in->train, copy, false, rows, first, now, j->rows);
+			st = inv_measure_rows(in, &j->train, copy, false, first, now, j->rows);
 		if (st == INVAR_OK)
-			st = inv_measure_rows(in, in->train, INVAR_CLEAN, false, rows, first, now,
-			                      j->moved);
+			st = inv_measure_rows(in, &j->train, INVAR_CLEAN, false, first, now, j->moved);
 		if (st == INVAR_OK)
 			inv_pairs_add(pairs, j->rows, j->moved, now);
 	}
@@ -181,7 +180,7 @@ static invar_status count_block(job *j, int32_t copy, const maps *m, uint64_t fi
 {
 	size_t w = j->in->w;
 	invar_status st =
-		inv_measure_rows(j->in, j->in->split, copy, false, j->points, first, now, j->rows);
+		inv_measure_rows(j->in, &j->measured, copy, false, first, now, j->rows);
 
 	if (st != INVAR_OK)
 		return st;
@@ -246,23 +245,20 @@ static invar_status allocate(job *j)
 static invar_status prepare(job *j)
 {
 	const inv_measure_input *in = j->in;
-	uint32_t classes;
 	uint64_t same = 0;
 	invar_status st = allocate(j);
 
-	if (st == INVAR_OK)
-		st = inv_measure_labels(in, in->split, j->points, j->labels, &classes);
 	if (st != INVAR_OK)
 		return st;
+	inv_measure_classes(&j->measured, &in->labels, j->labels);
 	while (same < j->points && j->labels[same] == j->labels[0])
 		same++;
 	if (same == j->points)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "collision needs at least two classes, all %" PRIu64
-		                " points of %s are of class %" PRIu32,
-		                j->points, in->split->name, j->labels[0]);
-	st = inv_measure_rows(in, in->split, INVAR_CLEAN, false, j->points, 0, j->points,
-	                      j->clean);
+		                "collision needs at least two classes, the points of %s have only "
+		                "class %" PRId64,
+		                in->split->name, in->labels.class_label[j->labels[0]]);
+	st = inv_measure_rows(in, &j->measured, INVAR_CLEAN, false, 0, j->points, j->clean);
 	if (st == INVAR_OK)
 		st = inv_neighbours_new(in->ctx, j->clean, j->points, in->w, j->labels, 1,
 		                        &j->gallery);
@@ -317,11 +313,15 @@ static invar_status measure(const inv_measure_input *in, json_t **out)
 {
 	const inv_split *train = in->train;
 	job j = {.in = in,
-	         .points = inv_measure_points(in, in->split),
+	         .measured = inv_choose_points(in, inv_choose_labelled(in->split, &in->labels)),
 	         .copies = in->split->copies,
 	         .halves = !train || train == in->split || train->copies < in->split->copies};
-	invar_status st = prepare(&j);
+	invar_status st;
 
+	j.points = j.measured.points;
+	if (train)
+		j.train = inv_choose_all(train);
+	st = prepare(&j);
 	for (uint32_t copy = 0; copy < j.copies && st == INVAR_OK; copy++)
 		st = measure_copy(&j, (int32_t)copy);
 	if (st == INVAR_OK)

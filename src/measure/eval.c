@@ -3,7 +3,8 @@
  *
  * The document: the bank, its split and width, "columns" in order (F first),
  * "measurements" {name: {column: …}}, and "skipped" {name: why} for what the
- * bank cannot answer.
+ * bank cannot answer. A measurement that fails does so alone: its place in a column
+ * is {"skipped": why}. "unlabelled" {split: rows} counts negative labels.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -141,6 +142,16 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 
 /* ---- What a bank can answer ---------------------------------------------- */
 
+/* Whether a measurement that is wanted has all of these needs. */
+static bool is_needed(const invar_eval_opts *o, unsigned needs)
+{
+	for (size_t i = 0; inv_measurements[i]; i++)
+		if ((inv_measurements[i]->needs & needs) == needs &&
+		    is_wanted(o, inv_measurements[i]))
+			return true;
+	return false;
+}
+
 /* The sentence that says why not, or NULL. */
 static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,
                         size_t bytes)
@@ -153,6 +164,10 @@ static const char *lack(const inv_measure_input *in, const inv_measurement *m, c
 		snprintf(text, bytes, "%s has no labels.npy", in->split->name);
 	else if (labels && train && !in->train->labels)
 		snprintf(text, bytes, "%s has no labels.npy", in->train->name);
+	else if (labels && !in->labels.rows)
+		snprintf(text, bytes, "no row of %s has a label", in->split->name);
+	else if (labels && train && !in->train_labels.rows)
+		snprintf(text, bytes, "no row of %s has a label", in->train->name);
 	else if (m->needs & INV_NEEDS_COPIES && !in->split->copies)
 		snprintf(text, bytes, "%s has no augmented copies", in->split->name);
 	else
@@ -160,13 +175,92 @@ static const char *lack(const inv_measure_input *in, const inv_measurement *m, c
 	return text;
 }
 
-/* Asked for by name, a lack is an error; otherwise it is noted. */
-static invar_status note_lacks(const inv_measure_input *in, json_t *results,
-                               json_t *skipped)
+static void count_unlabelled(const inv_split *s, const inv_labels *l, json_t *counts)
+{
+	if (l->rows < s->rows)
+		json_object_set_new(counts, s->name, json_integer((json_int_t)(s->rows - l->rows)));
+}
+
+/* Probes and kNN never answer a class that train does not have; said once for all. */
+static void warn_unknown(const inv_measure_input *in)
+{
+	uint64_t unknown = inv_labels_unknown(&in->labels, &in->train_labels);
+
+	if (unknown)
+		inv_log(in->ctx, INVAR_LOG_WARNING,
+		        "images of %s whose class %s does not have count as wrong for probes and "
+		        "kNN: %" PRIu64 " of %" PRIu64,
+		        in->split->name, in->train->name, unknown, in->labels.rows);
+}
+
+static invar_status read_labels(inv_measure_input *in, json_t *doc)
+{
+	json_t *counts = json_object();
+	invar_status st = INVAR_OK;
+
+	if (in->split->labels && is_needed(in->opts, INV_NEEDS_LABELS)) {
+		st = inv_labels_read(in->bank, in->split, &in->labels);
+		if (st == INVAR_OK)
+			count_unlabelled(in->split, &in->labels, counts);
+	}
+	if (st == INVAR_OK && in->train && in->train->labels &&
+	    is_needed(in->opts, INV_NEEDS_LABELS | INV_NEEDS_TRAIN)) {
+		st = inv_labels_read(in->bank, in->train, &in->train_labels);
+		if (st == INVAR_OK)
+			count_unlabelled(in->train, &in->train_labels, counts);
+	}
+	if (in->labels.rows && in->train_labels.rows)
+		warn_unknown(in);
+	if (json_object_size(counts))
+		json_object_set(doc, "unlabelled", counts);
+	json_decref(counts);
+	return st;
+}
+
+/* ---- What could not be measured -------------------------------------------------------
+ */
+
+/*
+ * The first fault of all, and the first of a measurement that --only names. To a caller
+ * none of them is a wrong use: the bank has too little of something.
+ */
+typedef struct faults {
+	invar_status first, named;
+	char first_text[600], named_text[600];
+	bool measured; /* anything at all */
+} faults;
+
+static void note_fault(const inv_measure_input *in, const inv_measurement *m,
+                       invar_status st, const char *text, faults *f)
+{
+	const char *only = in->opts->only;
+
+	st = st == INVAR_E_USE ? INVAR_E_MISMATCH : st;
+	if (f->first == INVAR_OK) {
+		f->first = st;
+		snprintf(f->first_text, sizeof f->first_text, "%s", text);
+	}
+	if (f->named == INVAR_OK && only && lists(only, m->name, strlen(m->name))) {
+		f->named = st;
+		snprintf(f->named_text, sizeof f->named_text, "%s", text);
+	}
+}
+
+static invar_status conclude(const faults *f)
+{
+	if (f->named != INVAR_OK)
+		return inv_fail(f->named, "%s", f->named_text);
+	if (!f->measured && f->first != INVAR_OK)
+		return inv_fail(f->first, "%s", f->first_text);
+	return INVAR_OK;
+}
+
+static void note_lacks(const inv_measure_input *in, json_t *results, json_t *skipped,
+                       faults *f)
 {
 	for (size_t i = 0; inv_measurements[i]; i++) {
 		const inv_measurement *m = inv_measurements[i];
-		char text[200];
+		char text[200], sentence[600];
 
 		if (!is_wanted(in->opts, m))
 			continue;
@@ -174,48 +268,74 @@ static invar_status note_lacks(const inv_measure_input *in, json_t *results,
 			json_object_set_new(results, m->name, json_object());
 			continue;
 		}
-		if (in->opts->only)
-			return inv_fail(INVAR_E_MISMATCH, "%s: %s cannot be measured: %s",
-			                in->bank->path, m->name, text);
 		json_object_set_new(skipped, m->name, json_string(text));
-		inv_log(in->ctx, INVAR_LOG_INFO, "%s is skipped: %s", m->name, text);
+		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s is skipped: %s", m->name, text);
+		snprintf(sentence, sizeof sentence, "%.300s: %s cannot be measured: %s",
+		         in->bank->path, m->name, text);
+		note_fault(in, m, INVAR_E_MISMATCH, sentence, f);
 	}
-	return INVAR_OK;
 }
 
-/* ---- The document
- * -------------------------------------------------------------------------- */
+/* ---- The document -------------------------------------------------------------------- */
+
+/* Faults that lie in what is measured; others would meet every measurement. */
+static bool fails_alone(invar_status st)
+{
+	return st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE;
+}
+
+static invar_status measure_cell(const inv_measure_input *in, const inv_measurement *m,
+                                 const char *name, json_t *row, faults *f)
+{
+	json_t *value = NULL;
+	invar_status st = m->measure(in, &value);
+	char sentence[600];
+
+	if (!fails_alone(st) && st != INVAR_OK)
+		return st == INVAR_E_CANCELLED ? st : inv_context(st, "%s of %s", m->name, name);
+	if (st == INVAR_OK) {
+		f->measured = true;
+		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, name);
+	} else {
+		value = json_pack("{s:s}", "skipped", invar_last_error());
+		inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, name,
+		        invar_last_error());
+		snprintf(sentence, sizeof sentence, "%s of %s cannot be measured: %s", m->name,
+		         name, invar_last_error());
+		note_fault(in, m, st, sentence, f);
+	}
+	return json_object_set_new(row, name, value) == 0
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_NOMEM, "no memory for the results");
+}
 
 static invar_status measure_column(const inv_measure_input *in, const char *name,
-                                   json_t *results)
+                                   json_t *results, faults *f)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++) {
 		const inv_measurement *m = inv_measurements[i];
-		json_t *value = NULL, *row = json_object_get(results, m->name);
+		json_t *row = json_object_get(results, m->name);
 
-		if (!row || (in->adapter && m->needs & INV_ONLY_F))
-			continue;
-		if ((st = m->measure(in, &value)) == INVAR_OK)
-			json_object_set_new(row, name, value);
-		else if (st != INVAR_E_CANCELLED)
-			st = inv_context(st, "%s of %s", m->name, name);
+		if (row && !(in->adapter && m->needs & INV_ONLY_F))
+			st = measure_cell(in, m, name, row, f);
 	}
 	return st;
 }
 
 static invar_status measure_columns(inv_measure_input *in,
                                     const invar_adapter *const *adapters,
-                                    const char *const *names, size_t count, json_t *doc)
+                                    const char *const *names, size_t count, json_t *doc,
+                                    faults *f)
 {
 	json_t *columns = json_array(), *results = json_object(), *skipped = json_object();
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	json_object_set_new(doc, "columns", columns);
 	json_object_set_new(doc, "measurements", results);
 	json_object_set_new(doc, "skipped", skipped);
-	st = note_lacks(in, results, skipped);
+	note_lacks(in, results, skipped, f);
 	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
 		const char *name = i ? names[i - 1] : "F";
 
@@ -224,7 +344,7 @@ static invar_status measure_columns(inv_measure_input *in,
 		json_array_append_new(columns, json_string(name));
 		in->adapter = i ? adapters[i - 1] : NULL;
 		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
-		st = measure_column(in, name, results);
+		st = measure_column(in, name, results, f);
 	}
 	return st;
 }
@@ -237,8 +357,35 @@ static json_t *describe(const inv_measure_input *in)
 	return json_pack("{s:o, s:s*, s:s*, s:s, s:I, s:I, s:I}", "bank",
 	                 inv_json_path(in->bank->path), "encoder", encoder, "augment", augment,
 	                 "split", in->split->name, "points",
-	                 (json_int_t)inv_measure_points(in, in->split), "copies",
-	                 (json_int_t)in->split->copies, "dim", (json_int_t)in->d);
+	                 (json_int_t)inv_choose_points(in, inv_choose_all(in->split)).points,
+	                 "copies", (json_int_t)in->split->copies, "dim", (json_int_t)in->d);
+}
+
+/* The text of what was measured, also where the measuring ended early. */
+static invar_status to_text(json_t *doc, const faults *f, invar_status st, char **json)
+{
+	if (!f->measured && (st != INVAR_OK || f->first != INVAR_OK))
+		return st;
+	if (st != INVAR_OK)
+		json_object_set_new(doc, "incomplete", json_true());
+	*json = inv_json_text(doc, 1);
+	return *json ? st : inv_fail(INVAR_E_NOMEM, "no memory for the results");
+}
+
+static invar_status measure_all(inv_measure_input *in, const invar_adapter *const *adapters,
+                                const char *const *names, size_t count, char **json)
+{
+	faults f = {0};
+	json_t *doc = describe(in);
+	invar_status st;
+
+	if (!doc)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the results");
+	if ((st = read_labels(in, doc)) == INVAR_OK)
+		st = measure_columns(in, adapters, names, count, doc, &f);
+	st = to_text(doc, &f, st, json);
+	json_decref(doc);
+	return st == INVAR_OK ? conclude(&f) : st;
 }
 
 invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adapters,
@@ -248,7 +395,6 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 	invar_eval_opts all;
 	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .opts = &all, .d = bank->dim};
 	invar_status st;
-	json_t *doc;
 
 	*json = NULL;
 	invar_eval_defaults(&all); /* for members that a caller's older header lacks */
@@ -260,11 +406,8 @@ invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adap
 	if (invar_bank_has_split(bank, all.train))
 		in.train = inv_bank_split(bank, all.train);
 	inv_kernels_init(&in.kernels, bank->ctx->cpu);
-	if (!(doc = describe(&in)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the results");
-	st = measure_columns(&in, adapters, names, count, doc);
-	if (st == INVAR_OK && !(*json = inv_json_text(doc, 1)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for the results");
-	json_decref(doc);
+	st = measure_all(&in, adapters, names, count, json);
+	inv_labels_clear(&in.labels);
+	inv_labels_clear(&in.train_labels);
 	return st;
 }

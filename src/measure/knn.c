@@ -22,6 +22,7 @@ enum { BLOCK = 2048, MOST_FOUND = 1 << 22 }; /* queries, neighbours a block */
 typedef struct job {
 	const inv_measure_input *in;
 	bool clean_index;
+	inv_choice from, asked; /* rows of train, rows that are measured */
 	uint64_t gallery_rows, rows;
 	size_t k, block;
 	inv_neighbours *gallery;
@@ -69,8 +70,8 @@ static invar_status ask_copy(job *j, int32_t copy, uint64_t done, uint64_t total
 		uint64_t now = j->rows - first < j->block ? j->rows - first : j->block;
 
 		if ((st = inv_progress(in->ctx, "knn", done + first, total)) != INVAR_OK ||
-		    (st = inv_measure_rows(in, in->split, copy, false, j->rows, first, now,
-		                           j->queries)) != INVAR_OK)
+		    (st = inv_measure_rows(in, &j->asked, copy, false, first, now, j->queries)) !=
+		        INVAR_OK)
 			break;
 		inv_nearest(j->gallery, j->queries, now, j->index, j->squared);
 		for (uint64_t i = 0; i < now; i++) {
@@ -130,7 +131,6 @@ static invar_status allocate(job *j)
 static invar_status prepare(job *j)
 {
 	const inv_measure_input *in = j->in;
-	uint32_t classes;
 	invar_status st;
 
 	if (j->clean_index && in->w != in->d)
@@ -139,13 +139,11 @@ static invar_status prepare(job *j)
 		                " wide and features %" PRIu32,
 		                in->w, in->d);
 	if ((st = allocate(j)) != INVAR_OK ||
-	    (st = inv_measure_labels(in, in->train, j->gallery_rows, j->train_labels,
-	                             &classes)) != INVAR_OK ||
-	    (st = inv_measure_labels(in, in->split, j->rows, j->labels, &classes)) !=
-	        INVAR_OK ||
-	    (st = inv_measure_rows(in, in->train, INVAR_CLEAN, j->clean_index, j->gallery_rows,
-	                           0, j->gallery_rows, j->train)) != INVAR_OK)
+	    (st = inv_measure_rows(in, &j->from, INVAR_CLEAN, j->clean_index, 0,
+	                           j->gallery_rows, j->train)) != INVAR_OK)
 		return st;
+	inv_measure_classes(&j->from, &in->train_labels, j->train_labels);
+	inv_measure_classes(&j->asked, &in->train_labels, j->labels);
 	return inv_neighbours_new(in->ctx, j->train, j->gallery_rows, in->w, NULL, j->k,
 	                          &j->gallery);
 }
@@ -168,11 +166,13 @@ static invar_status to_json(job *j, json_t **out)
 
 static invar_status measure(const inv_measure_input *in, json_t **out)
 {
-	uint64_t n = in->train->rows, k = in->opts->k < n ? in->opts->k : n;
+	uint64_t n = in->train_labels.rows, k = in->opts->k < n ? in->opts->k : n;
 	job j = {.in = in,
 	         .clean_index = strcmp(in->opts->index, "clean") == 0,
+	         .from = inv_choose_labelled(in->train, &in->train_labels),
+	         .asked = inv_choose_labelled(in->split, &in->labels),
 	         .gallery_rows = n,
-	         .rows = in->split->rows,
+	         .rows = in->labels.rows,
 	         .k = (size_t)k,
 	         .block = BLOCK < MOST_FOUND / k ? BLOCK : (size_t)(MOST_FOUND / k)};
 	invar_status st;

@@ -10,6 +10,7 @@
 
 #include "adapter/adapter.h"
 #include "bank/bank.h"
+#include "measure/labels.h"
 
 /* What a bank must have for a measurement; the rest is skipped by name. */
 enum {
@@ -23,27 +24,38 @@ typedef struct inv_measure_input {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
 	const invar_bank *bank;
-	const inv_split *split; /* what is measured */
-	const inv_split *train; /* NULL where the bank has none */
+	const inv_split *split;          /* what is measured */
+	const inv_split *train;          /* NULL where the bank has none */
+	inv_labels labels, train_labels; /* read where a measurement needs them */
 	const invar_eval_opts *opts;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	uint32_t d, w;                /* width of features, of codes */
 } inv_measure_input;
 
 /*
- * Rows of a split in this column: codes [count, w], or with `raw` features
- * [count, d] as they are in the bank. Of `points` points spread over the split
- * (all its rows: points = split->rows), those from `first` on: row i is
- * floor((first + i) rows / points). Works in blocks; thread-safe.
+ * The rows of a split that a measurement takes: of all, or of those that have a label,
+ * `points` spread evenly. Number i is the one at floor(i of / points).
  */
-invar_status inv_measure_rows(const inv_measure_input *in, const inv_split *split,
-                              int32_t copy, bool raw, uint64_t points, uint64_t first,
-                              uint64_t count, float *out);
-/* How many points structure and collision use of a split: opts->points, or all. */
-uint64_t inv_measure_points(const inv_measure_input *in, const inv_split *split);
-/* The labels of those points, dense from 0; *classes is one more than the largest. */
-invar_status inv_measure_labels(const inv_measure_input *in, const inv_split *split,
-                                uint64_t points, uint32_t *labels, uint32_t *classes);
+typedef struct inv_choice {
+	const inv_split *split;
+	const inv_labels *labels; /* NULL: labelled or not */
+	uint64_t of, points;
+} inv_choice;
+
+inv_choice inv_choose_all(const inv_split *split);
+inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels);
+/* The same, but at most opts->points of them; structure and collision. */
+inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
+
+/*
+ * Those from `first` on in this column: codes [count, w], or with `raw` features
+ * [count, d] as they are in the bank. Works in blocks; thread-safe.
+ */
+invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
+                              int32_t copy, bool raw, uint64_t first, uint64_t count,
+                              float *out);
+/* The classes [points] of labelled rows, by the numbers that `known` gives them. */
+void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
 
 typedef struct inv_measurement {
 	const char *name;  /* as in --only and in the JSON */

@@ -23,7 +23,7 @@
 #include "measure/classifier.h"
 #include "measure/measurement.h"
 
-enum { BLOCK = 1024 };
+enum { BLOCK = 1024, MOST_CLASSES = 1 << 20 };
 
 typedef struct probe_kind {
 	const char *name, *stage;
@@ -36,10 +36,11 @@ typedef struct probe {
 	const inv_measure_input *in;
 	const probe_kind *kind;
 	inv_classifier_spec spec;
-	uint64_t n;            /* images that are measured */
-	uint32_t *labels;      /* [n] */
-	uint32_t *from_labels; /* of train */
-	float *from;           /* codes or features of train; read when first needed */
+	inv_choice learned, asked; /* rows of train, rows that are measured */
+	uint64_t n;                /* images that are measured */
+	uint32_t *labels;          /* [n] */
+	uint32_t *from_labels;     /* of train */
+	float *from;               /* codes or features of train; read when first needed */
 	float *params;
 	float *right;              /* [2, n] of one seed: clean, and how many of the copies */
 	double *clean, *augmented; /* [n], the sum over the seeds of each image's share */
@@ -48,55 +49,24 @@ typedef struct probe {
 
 /* ---- Labels ---------------------------------------------------------------------- */
 
-static uint32_t count_distinct(const uint32_t *labels, uint64_t n, bool *seen)
+/* Classes are those of train; one that train does not have is never answered. */
+static invar_status read_classes(probe *p)
 {
-	uint32_t distinct = 0;
+	const inv_labels *known = &p->in->train_labels;
 
-	for (uint64_t i = 0; i < n; i++) {
-		distinct += !seen[labels[i]];
-		seen[labels[i]] = true;
-	}
-	return distinct;
-}
-
-/* A class that train does not have is never answered; say so, once, for F. */
-static void note_unknown(const probe *p, const bool *seen)
-{
-	uint64_t unknown = 0;
-
-	for (uint64_t i = 0; i < p->n; i++)
-		unknown += p->labels[i] >= p->spec.classes || !seen[p->labels[i]];
-	if (unknown && !p->in->adapter)
-		inv_log(p->in->ctx, INVAR_LOG_WARNING,
-		        "%s: %" PRIu64 " of %" PRIu64
-		        " images of %s are of classes that %s does not have; they count as wrong",
-		        p->kind->name, unknown, p->n, p->in->split->name, p->in->train->name);
-}
-
-static invar_status read_labels(probe *p)
-{
-	const inv_measure_input *in = p->in;
-	uint32_t classes, others;
-	invar_status st =
-		inv_measure_labels(in, in->train, in->train->rows, p->from_labels, &classes);
-	bool *seen;
-
-	if (st == INVAR_OK)
-		st = inv_measure_labels(in, in->split, p->n, p->labels, &others);
-	if (st != INVAR_OK)
-		return st;
-	if (!(seen = inv_calloc(classes, sizeof *seen)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu32 " classes", classes);
-	p->spec.classes = classes;
-	if (count_distinct(p->from_labels, in->train->rows, seen) < 2)
-		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: all rows of %s are of class %" PRIu32
-		              ", a classifier needs at least two classes",
-		              in->bank->path, in->train->name, p->from_labels[0]);
-	else
-		note_unknown(p, seen);
-	inv_free(seen);
-	return st;
+	if (known->classes < 2)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "all rows of %s are of class %" PRId64
+		                ", a classifier needs at least two classes",
+		                p->in->train->name, known->class_label[0]);
+	if (known->classes > MOST_CLASSES)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s has %" PRIu32 " classes, a classifier takes at most %d",
+		                p->in->train->name, known->classes, MOST_CLASSES);
+	p->spec.classes = known->classes;
+	inv_measure_classes(&p->learned, known, p->from_labels);
+	inv_measure_classes(&p->asked, known, p->labels);
+	return INVAR_OK;
 }
 
 /* ---- Training ------------------------------------------------------------------------ */
@@ -108,7 +78,7 @@ static bool learns_features(const probe *p)
 
 static invar_status read_train(probe *p)
 {
-	uint64_t rows = p->in->train->rows;
+	uint64_t rows = p->learned.points;
 
 	if (p->from)
 		return INVAR_OK;
@@ -116,8 +86,8 @@ static invar_status read_train(probe *p)
 	if (!p->from)
 		return inv_fail(INVAR_E_NOMEM, "no memory for the %" PRIu64 " rows of %s", rows,
 		                p->in->train->name);
-	return inv_measure_rows(p->in, p->in->train, INVAR_CLEAN, learns_features(p), rows, 0,
-	                        rows, p->from);
+	return inv_measure_rows(p->in, &p->learned, INVAR_CLEAN, learns_features(p), 0, rows,
+	                        p->from);
 }
 
 static invar_status train(probe *p)
@@ -126,7 +96,7 @@ static invar_status train(probe *p)
 
 	return st == INVAR_OK
 	           ? inv_classifier_train(p->in->ctx, &p->spec, p->from, p->from_labels,
-	                                  (uint32_t)p->in->train->rows, p->params)
+	                                  (uint32_t)p->learned.points, p->params)
 	           : st;
 }
 
@@ -161,8 +131,7 @@ static invar_status ask_block(probe *p, int32_t copy, uint64_t first, uint64_t c
 {
 	uint32_t answers[BLOCK];
 	float *right = p->right + (copy < 0 ? 0 : p->n);
-	invar_status st =
-		inv_measure_rows(p->in, p->in->split, copy, false, p->n, first, count, rows);
+	invar_status st = inv_measure_rows(p->in, &p->asked, copy, false, first, count, rows);
 
 	if (st == INVAR_OK)
 		st = inv_classifier_predict(p->in->ctx, &p->spec, p->params, rows, count, answers);
@@ -317,7 +286,7 @@ static invar_status conclude(probe *p, json_t **out)
 static invar_status allocate(probe *p)
 {
 	p->labels = inv_calloc(p->n, sizeof *p->labels);
-	p->from_labels = inv_calloc(p->in->train->rows, sizeof *p->from_labels);
+	p->from_labels = inv_calloc(p->learned.points, sizeof *p->from_labels);
 	p->right = inv_calloc(2 * p->n, sizeof *p->right);
 	p->clean = inv_calloc(p->n, sizeof *p->clean);
 	p->augmented = inv_calloc(p->n, sizeof *p->augmented);
@@ -362,7 +331,9 @@ static invar_status measure(const inv_measure_input *in, const probe_kind *kind,
 {
 	probe p = {.in = in,
 	           .kind = kind,
-	           .n = in->split->rows,
+	           .learned = inv_choose_labelled(in->train, &in->train_labels),
+	           .asked = inv_choose_labelled(in->split, &in->labels),
+	           .n = in->labels.rows,
 	           .spec = {.inputs = kind->on_features ? in->d : in->w,
 	                    .hidden = in->opts->probe_hidden,
 	                    .hidden_layers = kind->hidden_layers,
@@ -371,7 +342,7 @@ static invar_status measure(const inv_measure_input *in, const probe_kind *kind,
 	invar_status st = allocate(&p);
 
 	if (st == INVAR_OK)
-		st = read_labels(&p);
+		st = read_classes(&p);
 	if (st == INVAR_OK)
 		st = run_seeds(&p);
 	if (st == INVAR_OK)
@@ -401,30 +372,14 @@ static invar_status measure_ec(const inv_measure_input *in, json_t **out)
 	return measure(in, &kind, out);
 }
 
-/* Is "kept" itself one of the words of --only? The group "probe" asks for what can be. */
-static bool is_asked_for(const char *only)
-{
-	const char *at = only ? strstr(only, "kept") : NULL;
-
-	return at && (at == only || at[-1] == ',') && (at[4] == ',' || !at[4]);
-}
-
 static invar_status measure_kept(const inv_measure_input *in, json_t **out)
 {
 	static const probe_kind kind = {"kept", "probe kept", 0, true, false};
 
 	if (in->w == in->d)
 		return measure(in, &kind, out);
-	if (is_asked_for(in->opts->only))
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"a classifier of features cannot read these codes: they are %" PRIu32
-			" wide, the features %" PRIu32,
-			in->w, in->d);
-	*out = json_pack(
-		"{s:o}", "skipped",
-		json_sprintf("codes are %" PRIu32 " wide, features %" PRIu32, in->w, in->d));
-	return *out ? INVAR_OK : no_memory();
+	return inv_fail(INVAR_E_MISMATCH, "codes are %" PRIu32 " wide, features %" PRIu32,
+	                in->w, in->d);
 }
 
 #define PROBE (INV_NEEDS_LABELS | INV_NEEDS_TRAIN)

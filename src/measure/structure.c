@@ -13,7 +13,6 @@
  */
 #include "measure/structure.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -209,11 +208,10 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 	double de = s->de - s->d * s->e / pairs;
 
 	if (!s->pairs)
-		return inv_fail(INVAR_E_NUMERIC,
-		                "all %" PRIu64
-		                " pairs of rows are at distance 0 (in float32), so there "
-		                "is no structure to measure",
-		                s->zero_pairs);
+		return inv_fail(
+			INVAR_E_NUMERIC,
+			"%s at distance 0 (in float32), so there is no structure to measure",
+			s->zero_pairs == 1 ? "both rows are" : "all pairs of rows are");
 	if (!isfinite(s->gap) || !isfinite(s->dd) || !isfinite(s->ee))
 		return inv_fail(INVAR_E_NUMERIC,
 		                "distances are too large for float32; scale the features");
@@ -270,8 +268,8 @@ invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, con
 
 	*out = (invar_structure_result){.size = sizeof *out};
 	if (n < 2)
-		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, there are %" PRIu64,
-		                n);
+		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, there is %s",
+		                n ? "only 1" : "none");
 	if ((st = allocate(&j, ctx, &arena)) != INVAR_OK)
 		return st;
 	inv_kernels_init(&j.kernels, ctx->cpu);

@@ -22,7 +22,8 @@ static json_t *to_json(const invar_structure_result *r)
 
 static invar_status measure(const inv_measure_input *in, json_t **out)
 {
-	uint64_t points = inv_measure_points(in, in->split);
+	const inv_choice c = inv_choose_points(in, inv_choose_all(in->split));
+	uint64_t points = c.points;
 	float *x = inv_calloc(points * in->d, sizeof *x);
 	float *e = in->adapter ? inv_calloc(points * in->w, sizeof *e) : x;
 	invar_structure_result r;
@@ -31,7 +32,7 @@ static invar_status measure(const inv_measure_input *in, json_t **out)
 			   : inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows", points);
 
 	if (st == INVAR_OK)
-		st = inv_measure_rows(in, in->split, INVAR_CLEAN, true, points, 0, points, x);
+		st = inv_measure_rows(in, &c, INVAR_CLEAN, true, 0, points, x);
 	if (st == INVAR_OK && in->adapter)
 		st = invar_adapter_apply(in->adapter, x, points, e);
 	if (st == INVAR_OK)

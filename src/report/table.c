@@ -10,6 +10,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -18,6 +19,8 @@ struct inv_table {
 	size_t columns;
 	size_t count, room; /* cells */
 	char **cell;
+	char **note;
+	size_t notes;
 	unsigned long long left; /* a bit a column */
 	bool failed;
 };
@@ -51,7 +54,10 @@ void inv_table_free(inv_table *t)
 		return;
 	for (size_t i = 0; i < t->count; i++)
 		free(t->cell[i]);
+	for (size_t i = 0; i < t->notes; i++)
+		free(t->note[i]);
 	free(t->cell);
+	free(t->note);
 	free(t);
 }
 
@@ -99,6 +105,22 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 	t->cell[t->count++] = text;
 }
 
+void inv_table_note(inv_table *t, const char *text)
+{
+	char **more = t->failed ? NULL : realloc(t->note, (t->notes + 1) * sizeof *more);
+	char *copy = strdup(text);
+
+	t->failed = !more || !copy;
+	if (more)
+		t->note = more;
+	if (t->failed) {
+		free(copy);
+		return;
+	}
+	keep_printable(copy);
+	t->note[t->notes++] = copy;
+}
+
 void inv_table_number(inv_table *t, double value)
 {
 	double size = fabs(value);
@@ -126,16 +148,18 @@ static size_t count_code_points(const char *text)
 	return points;
 }
 
+/* In a UTF-8 locale. */
 static size_t measure(const char *text)
 {
+	const char *end = text + strlen(text);
 	mbstate_t state = {0};
 	size_t width = 0;
 
-	while (*text) {
+	while (text < end) {
 		wchar_t c;
-		size_t bytes = mbrtowc(&c, text, strlen(text), &state);
+		size_t bytes = mbrtowc(&c, text, (size_t)(end - text), &state);
 
-		if (bytes == 0 || bytes > strlen(text))
+		if (bytes == 0 || bytes > (size_t)(end - text))
 			return width + count_code_points(text);
 		width += wcwidth(c) > 0 ? (size_t)wcwidth(c) : 0;
 		text += bytes;
@@ -143,18 +167,26 @@ static size_t measure(const char *text)
 	return width;
 }
 
-size_t inv_text_width(const char *text)
+/* Setting a locale takes far longer than measuring a cell, so all are measured in one. */
+static void measure_all(char *const *texts, size_t count, size_t *width)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	locale_t before;
+	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
+
+	for (size_t i = 0; i < count; i++)
+		width[i] = utf8 ? measure(texts[i]) : count_code_points(texts[i]);
+	if (utf8) {
+		uselocale(before);
+		freelocale(utf8);
+	}
+}
+
+size_t inv_text_width(const char *text)
+{
+	char *one = (char *)(uintptr_t)text;
 	size_t width;
 
-	if (!utf8)
-		return count_code_points(text);
-	before = uselocale(utf8);
-	width = measure(text);
-	uselocale(before);
-	freelocale(utf8);
+	measure_all(&one, 1, &width);
 	return width;
 }
 
@@ -168,14 +200,14 @@ static const char *cell_at(const inv_table *t, size_t row, size_t column)
 	return t->cell[row * t->columns + column];
 }
 
-static size_t column_width(const inv_table *t, size_t column)
+static size_t column_width(const inv_table *t, const size_t *width, size_t column)
 {
 	size_t widest = 0;
 
 	for (size_t row = 0; row < row_count(t); row++) {
-		size_t width = inv_text_width(cell_at(t, row, column));
+		size_t here = width[row * t->columns + column];
 
-		widest = width > widest ? width : widest;
+		widest = here > widest ? here : widest;
 	}
 	return widest;
 }
@@ -186,10 +218,8 @@ static void put_spaces(size_t count, FILE *out)
 		putc(' ', out);
 }
 
-static void put_padded(const char *text, size_t width, bool left, bool last, FILE *out)
+static void put_padded(const char *text, size_t space, bool left, bool last, FILE *out)
 {
-	size_t space = width - inv_text_width(text);
-
 	if (!left)
 		put_spaces(space, out);
 	fputs(text, out);
@@ -197,16 +227,21 @@ static void put_padded(const char *text, size_t width, bool left, bool last, FIL
 		put_spaces(space, out);
 }
 
+/* width has one for each cell, then one for each column. */
 static void write_text(const inv_table *t, const size_t *width, FILE *out)
 {
+	const size_t *column = width + t->count;
+
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
 			put_spaces(k ? GAP : 0, out);
-			put_padded(cell_at(t, row, k), width[k], is_left(t, k), k + 1 == t->columns,
-			           out);
+			put_padded(cell_at(t, row, k), column[k] - width[row * t->columns + k],
+			           is_left(t, k), k + 1 == t->columns, out);
 		}
 		putc('\n', out);
 	}
+	for (size_t i = 0; i < t->notes; i++)
+		fprintf(out, "%s%s\n", i ? "" : "\n", t->note[i]);
 }
 
 static void put_escaped(const char *text, const char *special, const char *before,
@@ -233,6 +268,21 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 			fprintf(out, "|---%s%s", is_left(t, k) ? "" : ":",
 			        k + 1 < t->columns ? "" : "|\n");
 	}
+	for (size_t i = 0; i < t->notes; i++) {
+		putc('\n', out); /* a paragraph each */
+		put_escaped(t->note[i], "*_<`\\", "\\", out);
+		putc('\n', out);
+	}
+}
+
+static void put_csv(const char *text, bool last, FILE *out)
+{
+	bool quoted = strpbrk(text, ",\"") != NULL;
+
+	fputs(quoted ? "\"" : "", out);
+	put_escaped(text, "\"", "\"", out);
+	fputs(quoted ? "\"" : "", out);
+	fputs(last ? "\r\n" : ",", out);
 }
 
 /* RFC 4180, with a quote doubled inside quotes. */
@@ -240,15 +290,11 @@ static void write_csv(const inv_table *t, const size_t *width, FILE *out)
 {
 	(void)width;
 	for (size_t row = 0; row < row_count(t); row++)
-		for (size_t k = 0; k < t->columns; k++) {
-			const char *text = cell_at(t, row, k);
-			bool quoted = strpbrk(text, ",\"") != NULL;
-
-			fputs(quoted ? "\"" : "", out);
-			put_escaped(text, "\"", "\"", out);
-			fputs(quoted ? "\"" : "", out);
-			fputs(k + 1 < t->columns ? "," : "\r\n", out);
-		}
+		for (size_t k = 0; k < t->columns; k++)
+			put_csv(cell_at(t, row, k), k + 1 == t->columns, out);
+	for (size_t i = 0; i < t->notes; i++)
+		for (size_t k = 0; k < t->columns; k++)
+			put_csv(k ? "" : t->note[i], k + 1 == t->columns, out);
 }
 
 static void put_latex(const char *text, FILE *out)
@@ -277,6 +323,11 @@ static void write_latex(const inv_table *t, const size_t *width, FILE *out)
 		fputs(row == 0 ? " \\\\\n\\hline\n" : " \\\\\n", out);
 	}
 	fputs("\\hline\n\\end{tabular}\n", out);
+	for (size_t i = 0; i < t->notes; i++) {
+		fputs("\\par ", out);
+		put_latex(t->note[i], out);
+		putc('\n', out);
+	}
 }
 
 static const struct {
@@ -293,10 +344,11 @@ bool inv_table_write(const inv_table *t, const char *format, FILE *out)
 {
 	size_t *width;
 
-	if (t->failed || !(width = calloc(t->columns, sizeof *width)))
+	if (t->failed || !(width = calloc(t->count + t->columns, sizeof *width)))
 		return false;
+	measure_all(t->cell, t->count, width);
 	for (size_t k = 0; k < t->columns; k++)
-		width[k] = column_width(t, k);
+		width[t->count + k] = column_width(t, width, k);
 	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
 		if (strcmp(formats[i].name, format) == 0)
 			formats[i].write(t, width, out);

@@ -29,6 +29,9 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 void inv_table_number(inv_table *t, double value);
 void inv_table_count(inv_table *t, unsigned long long value);
 
+/* A line below the table, about what is missing in it; in CSV a row of its own. */
+void inv_table_note(inv_table *t, const char *text);
+
 /* format is one of INV_TABLE_FORMATS; false if memory ran out on the way. */
 bool inv_table_write(const inv_table *t, const char *format, FILE *out);
 

@@ -42,10 +42,12 @@ char *__wrap_inv_strdup(const char *text)
 
 typedef struct watch {
 	unsigned long before;
+	uint64_t done;
 	unsigned steps;
 } watch;
 
-/* Called after each step; epochs have STEPS steps and write a line of log at their end. */
+/* Called within a step and after it; epochs have STEPS steps and write a line of log at
+ * their end. */
 static int look(void *user, const char *stage, uint64_t done, uint64_t total)
 {
 	watch *w = user;
@@ -55,8 +57,9 @@ static int look(void *user, const char *stage, uint64_t done, uint64_t total)
 		return 0;
 	if (done % STEPS > 1) {
 		assert_int_equal(allocations, w->before);
-		w->steps++;
+		w->steps += done != w->done;
 	}
+	w->done = done;
 	w->before = allocations;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "adapter/evaluate_loss.h"
 #include "adapter/losses/hsic.h"
 #include "adapter/losses/simclr.h"
+#include "adapter/run.h"
 #include "failing.h"
 #include "support.h"
 
@@ -147,12 +148,53 @@ static void a_loss_on_arrays_survives(void **state)
 	invar_context_free(ctx);
 }
 
+/* ---- A run that replaces another ---------------------------------------------------- */
+
+static void make_run(void)
+{
+	inv_run *r;
+
+	assert_int_equal(inv_run_open(test_path("run"), INV_RUN_FRESH, &r), INVAR_OK);
+	json_object_set_new(r->json, "options", json_object());
+	assert_int_equal(inv_run_save(r), INVAR_OK);
+	test_write(r->checkpoint_path, "old", 3);
+	inv_run_close(r);
+}
+
+static invar_status replace_run(void *user)
+{
+	inv_run *r;
+	invar_status st = inv_run_open(test_path("run"), INV_RUN_REPLACE, &r);
+
+	(void)user;
+	if (st == INVAR_OK)
+		st = inv_run_clear(r, NULL);
+	if (st == INVAR_OK)
+		st = inv_run_save(r);
+	if (st == INVAR_OK)
+		st = inv_run_publish(r);
+	inv_run_close(r);
+	return st;
+}
+
+/* Wherever memory runs out, what is no part of a run is still there. */
+static void replacing_a_run_survives(void **state)
+{
+	(void)state;
+	make_run();
+	assert_true(test_each_allocation_fails(replace_run, NULL) > 30);
+	assert_true(test_exists(test_path("run/run.json")));
+	assert_false(test_exists(test_path("run.part")));
+	assert_false(test_exists(test_path("run/checkpoint.safetensors")));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fitting_survives),
 		cmocka_unit_test(preparing_a_loss_survives),
 		cmocka_unit_test(a_loss_on_arrays_survives),
+		cmocka_unit_test(replacing_a_run_survives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "bank/bank.h"
 #include "images/augment/augment.h"
@@ -116,6 +118,7 @@ static void assert_same_bank(const char *a, const char *b, unsigned copies)
 {
 	assert_same_file(a, b, "bank.json");
 	assert_same_file(a, b, "train/clean.npy");
+	assert_same_file(a, b, "train/fingerprints.npy");
 	assert_same_file(a, b, "train/labels.npy");
 	for (unsigned i = 0; i < copies; i++) {
 		char name[40];
@@ -313,7 +316,7 @@ static void other_images_are_refused(void **state)
 	make_grey(images, labels, 1);
 	snprintf(text, sizeof text, "npy:%s,%s", images, labels);
 	assert_int_equal(encode(two, text, NULL, &o, "at-once"), INVAR_E_MISMATCH);
-	test_assert_error("row 0 is another");
+	test_assert_error("image 0 of train has changed");
 	assert_false(test_exists(test_path("at-once/train/aug/005.npy")));
 	assert_false(test_has_part(test_path("at-once/train/aug")));
 }
@@ -487,6 +490,69 @@ static void splits_can_be_added_later(void **state)
 	invar_bank_close(b);
 }
 
+/* ---- Forecasts --------------------------------------------------------------------- */
+
+static void write_large_png(const char *path, uint32_t side)
+{
+	uint8_t *rgb = malloc(3 * (size_t)side * side);
+	void *bytes;
+	size_t size;
+
+	for (size_t i = 0; i < 3 * (size_t)side * side; i++)
+		rgb[i] = (uint8_t)(i * 7);
+	assert_int_equal(invar_png_encode(one, rgb, side, side, &bytes, &size), INVAR_OK);
+	test_write(path, bytes, size);
+	invar_free(bytes);
+	free(rgb);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The first split has small images that are read at once, the second large ones. */
+static void a_forecast_measures_every_split(void **state)
+{
+	char text[2048], source[2048];
+	invar_forecast f = {.size = sizeof f};
+	invar_dataset *d;
+	invar_encoder *e;
+	invar_encode_opts o;
+	double took;
+
+	(void)state;
+	mkdir(test_path("uneven"), 0777);
+	mkdir(test_path("uneven/train"), 0777);
+	mkdir(test_path("uneven/test"), 0777);
+	snprintf(source, sizeof source, "%s", test_path("uneven/large.dat"));
+	write_large_png(source, 1200);
+	for (unsigned i = 0; i < 24; i++) {
+		write_png(test_path("uneven/train/%02u.png", i), 4, 4, i);
+		assert_int_equal(symlink("../large.dat", test_path("uneven/test/%02u.png", i)), 0);
+	}
+	snprintf(text, sizeof text, "folder:%s", test_path("uneven"));
+	invar_encode_defaults(&o);
+	o.side = "4";
+	assert_int_equal(invar_dataset_open(two, text, NULL, &d), INVAR_OK);
+	assert_int_equal(invar_encoder_open(two, NULL, NULL, &e), INVAR_OK);
+	assert_int_equal(invar_encode_forecast(e, d, &o, test_path("uneven-bank"), &f),
+	                 INVAR_OK);
+	assert_false(test_exists(test_path("uneven-bank")));
+	took = now();
+	assert_int_equal(invar_encode(e, d, &o, test_path("uneven-bank")), INVAR_OK);
+	took = now() - took;
+	if (!(f.seconds > took / 5 && f.seconds < took * 5 && f.seconds_low > 0 &&
+	      f.seconds_low <= f.seconds && f.seconds <= f.seconds_high))
+		fail_msg("%g to %g seconds were foreseen, %g at best; it took %g", f.seconds_low,
+		         f.seconds_high, f.seconds, took);
+	invar_encoder_close(e);
+	invar_dataset_close(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +567,7 @@ int main(void)
 		cmocka_unit_test(broken_images_are_left_out_of_every_array),
 		cmocka_unit_test(images_of_several_sizes_need_one),
 		cmocka_unit_test(splits_can_be_added_later),
+		cmocka_unit_test(a_forecast_measures_every_split),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -115,6 +115,46 @@ static void more_samples_than_a_walk_takes(void **state)
 	invar_bank_close(clean);
 }
 
+static void write_picture(unsigned i, unsigned shade)
+{
+	uint8_t rgb[D];
+	void *bytes;
+	size_t size;
+
+	for (unsigned j = 0; j < D; j++)
+		rgb[j] = (uint8_t)(i * 29 + j * 13 + i * j + shade);
+	assert_int_equal(invar_png_encode(test_ctx, rgb, 4, 4, &bytes, &size), INVAR_OK);
+	test_write(test_path("pictures/a/%02u.png", i), bytes, size);
+	invar_free(bytes);
+}
+
+/* Clean rows are of the old image, copies would be of the new one. */
+static void images_that_have_changed_are_refused(void **state)
+{
+	const uint32_t row = 29; /* of a/30.png, as one is broken */
+	float out[D];
+	invar_bank *clean;
+	inv_fresh *f = open_fresh("clean", &clean);
+
+	(void)state;
+	write_picture(30, 100); /* while the training goes on */
+	assert_int_equal(inv_fresh_fill(f, 0, &row, 1, 1, out), INVAR_E_MISMATCH);
+	test_assert_error("(a/30.png) of train has changed since its row was encoded");
+	inv_fresh_close(f);
+	invar_bank_close(clean);
+	/* before it is resumed */
+	assert_int_equal(inv_fresh_open(encoder, dataset, "train", &opts, 11, &f), INVAR_OK);
+	assert_int_equal(inv_fresh_encode_clean(f, test_path("clean"), &clean),
+	                 INVAR_E_MISMATCH);
+	test_assert_error("(a/30.png) of train has changed since its row was encoded");
+	inv_fresh_close(f);
+	write_picture(30, 0);
+	f = open_fresh("clean", &clean);
+	assert_int_equal(inv_fresh_fill(f, 0, &row, 1, 1, out), INVAR_OK);
+	inv_fresh_close(f);
+	invar_bank_close(clean);
+}
+
 static void what_is_cancelled_ends(void **state)
 {
 	const uint32_t row = 0;
@@ -153,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epoch_0_has_the_copies_of_a_bank),
 		cmocka_unit_test(more_samples_than_a_walk_takes),
+		cmocka_unit_test(images_that_have_changed_are_refused),
 		cmocka_unit_test(what_is_cancelled_ends),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};

@@ -75,9 +75,126 @@ static void an_aborted_save_leaves_the_old_file(void **state)
 static void a_part_left_by_a_killed_program_is_replaced(void **state)
 {
 	(void)state;
-	test_write(test_path("d.part"), "half of something longer", 24);
+	test_write(test_path("d.invar.part"), "half of something longer", 24);
 	assert_int_equal(inv_file_save(test_path("d"), "whole", 5), INVAR_OK);
 	assert_holds(test_path("d"), "whole");
+	assert_false(test_has_part(test_folder()));
+}
+
+static void a_part_file_of_the_user_is_left_alone(void **state)
+{
+	(void)state;
+	test_write(test_path("u.part"), "a download of a browser", 23);
+	assert_int_equal(inv_file_save(test_path("u"), "whole", 5), INVAR_OK);
+	assert_holds(test_path("u"), "whole");
+	assert_holds(test_path("u.part"), "a download of a browser");
+	assert_int_equal(unlink(test_path("u.part")), 0);
+}
+
+static void a_link_in_place_of_the_part_is_not_followed(void **state)
+{
+	static const char *const suffix[] = {".part", ".invar.part"};
+	inv_writer *w;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		test_write(test_path("victim"), "precious", 8);
+		assert_int_equal(symlink("victim", test_path("l%s", suffix[i])), 0);
+		inv_file_save(test_path("l"), "new", 3);
+		if (inv_writer_take_up(test_path("l"), 100, i, &w) == INVAR_OK)
+			inv_writer_abort(w);
+		assert_holds(test_path("victim"), "precious");
+		unlink(test_path("l%s", suffix[i]));
+		unlink(test_path("l"));
+	}
+	assert_int_equal(symlink("victim", test_path("l.invar.part")), 0);
+	assert_int_equal(inv_file_save(test_path("l"), "new", 3), INVAR_E_IO);
+	test_assert_error("l.invar.part: is a link");
+	assert_true(test_exists(test_path("l.invar.part")));
+	assert_int_equal(unlink(test_path("l.invar.part")), 0);
+}
+
+static void a_pipe_in_place_of_the_part_does_not_block(void **state)
+{
+	inv_writer *w;
+
+	(void)state;
+	alarm(10); /* a save that waits for a reader would wait for ever */
+	assert_int_equal(mkfifo(test_path("p.part"), 0666), 0);
+	assert_int_equal(mkfifo(test_path("p.invar.part"), 0666), 0);
+	assert_int_equal(inv_file_save(test_path("p"), "new", 3), INVAR_E_IO);
+	test_assert_error("p.invar.part: is not a regular file");
+	assert_int_equal(inv_writer_take_up(test_path("p"), 100, true, &w), INVAR_E_IO);
+	test_assert_error("p.part: is not a regular file");
+	assert_int_equal(inv_writer_take_up(test_path("p"), 100, false, &w), INVAR_E_IO);
+	assert_int_equal(unlink(test_path("p.part")), 0);
+	assert_int_equal(unlink(test_path("p.invar.part")), 0);
+	alarm(0);
+}
+
+/* A second name of a part file is somebody else's file. */
+static void what_another_name_of_the_part_holds_stays(void **state)
+{
+	inv_writer *w;
+
+	(void)state;
+	test_write(test_path("victim"), "precious", 8);
+	assert_int_equal(link(test_path("victim"), test_path("hard.invar.part")), 0);
+	assert_int_equal(inv_file_save(test_path("hard"), "new", 3), INVAR_OK);
+	assert_holds(test_path("victim"), "precious");
+	assert_int_equal(link(test_path("victim"), test_path("hard.part")), 0);
+	assert_int_equal(inv_writer_take_up(test_path("hard"), 100, true, &w), INVAR_E_IO);
+	test_assert_error("hard.part: has another name");
+	assert_int_equal(inv_writer_take_up(test_path("hard"), 100, false, &w), INVAR_OK);
+	inv_writer_abort(w);
+	assert_holds(test_path("victim"), "precious");
+}
+
+static mode_t mode_of(const char *path)
+{
+	struct stat info;
+
+	assert_int_equal(stat(path, &info), 0);
+	return info.st_mode & 07777;
+}
+
+static void a_replaced_file_keeps_its_mode_and_owner(void **state)
+{
+	struct stat info;
+	inv_writer *w;
+	mode_t mask = umask(022);
+
+	(void)state;
+	assert_int_equal(inv_file_save(test_path("mode"), "old", 3), INVAR_OK);
+	assert_int_equal(mode_of(test_path("mode")), 0644);
+	assert_int_equal(chmod(test_path("mode"), 0600), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(test_path("mode"), 12345, 23456), 0);
+	assert_int_equal(inv_writer_open(test_path("mode"), 0, &w), INVAR_OK);
+	assert_int_equal(mode_of(test_path("mode.invar.part")), 0600); /* from its first byte */
+	assert_int_equal(inv_writer_commit(w), INVAR_OK);
+	assert_int_equal(mode_of(test_path("mode")), 0600);
+	assert_int_equal(chmod(test_path("mode"), 0664), 0);
+	assert_int_equal(inv_file_save(test_path("mode"), "new", 3), INVAR_OK);
+	assert_int_equal(mode_of(test_path("mode")), 0664);
+	assert_int_equal(stat(test_path("mode"), &info), 0);
+	if (geteuid() == 0)
+		assert_true(info.st_uid == 12345 && info.st_gid == 23456);
+	umask(mask);
+}
+
+static void of_two_that_save_a_file_at_once_the_second_fails(void **state)
+{
+	inv_writer *first, *second;
+
+	(void)state;
+	assert_int_equal(inv_writer_open(test_path("twice"), 0, &first), INVAR_OK);
+	assert_int_equal(inv_writer_open(test_path("twice"), 0, &second), INVAR_E_IO);
+	test_assert_error("twice: another program is writing it");
+	assert_null(second);
+	assert_int_equal(inv_writer_put(first, "whole", 5), INVAR_OK);
+	assert_int_equal(inv_writer_commit(first), INVAR_OK);
+	assert_holds(test_path("twice"), "whole");
 	assert_false(test_has_part(test_folder()));
 }
 
@@ -325,6 +442,12 @@ int main(void)
 		cmocka_unit_test(pieces_around_the_buffer_size_arrive_in_order),
 		cmocka_unit_test(an_aborted_save_leaves_the_old_file),
 		cmocka_unit_test(a_part_left_by_a_killed_program_is_replaced),
+		cmocka_unit_test(a_part_file_of_the_user_is_left_alone),
+		cmocka_unit_test(a_link_in_place_of_the_part_is_not_followed),
+		cmocka_unit_test(a_pipe_in_place_of_the_part_does_not_block),
+		cmocka_unit_test(what_another_name_of_the_part_holds_stays),
+		cmocka_unit_test(a_replaced_file_keeps_its_mode_and_owner),
+		cmocka_unit_test(of_two_that_save_a_file_at_once_the_second_fails),
 		cmocka_unit_test(a_full_disk_leaves_the_old_file),
 		cmocka_unit_test(a_promise_that_the_disk_cannot_keep_fails_at_once),
 		cmocka_unit_test(a_folder_is_not_overwritten),

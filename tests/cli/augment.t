@@ -76,3 +76,8 @@ $ ls
 > gap
 > text.png
 > x.npy
+
+Tensors that are not finite give an error before anything is written, as in features.
+$ make-input nan nan.npy 4 3 8 10; invar augment rotation nan.npy -o n.npy --params-out n.json; echo "exit $?"; ls | grep "^n[.]" || true
+> exit 1
+! invar: nan.npy: image 2 has a pixel that is NaN (value 0)

@@ -66,6 +66,9 @@ $ cp -r pets flat; mv flat/*/* flat; rmdir flat/cat flat/dog; invar data folder:
 
 A contact sheet beside the table.
 
+$ invar data folder:pets -q --classes list --limit 1 --sheet one.svg > /dev/null; grep -o 'train: 1 image of 1 class<' one.svg; rm one.svg
+> train: 1 image of 1 class<
+
 $ invar data folder:pets -q --sheet sheet.svg | head -n 2; grep -c '<image' sheet.svg; grep -o '>cat<' sheet.svg | wc -l
 > split  images  labels  width × height
 > train       5     yes   14–23 × 14–23
@@ -170,7 +173,7 @@ $ touch 'pets/empty class/a.TIF' 'pets/empty class/b.txt'; invar data folder:pet
 ? 1
 $ cp pets/cat/420.jpg 'pets/empty class'; invar data folder:pets -q --skip-broken --split train | tail -1
 > empty class      1
-! warning: folder:pets: 1 images such as a.TIF are neither JPEG nor PNG and stay out
+! warning: folder:pets: 1 image such as a.TIF is neither JPEG nor PNG and stays out
 ! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
 ! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:nowhere -q

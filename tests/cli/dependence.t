@@ -16,7 +16,7 @@ $ invar dependence x.npy z.npy --projections 32 --permutations 3 -q
 > dependence   0.6637 ± 0.024
 > correlation  0.7238 ± 0.0350
 >
-> the same of 3 shuffled pairings, which know nothing of each other:
+> the same of 3 shuffled pairings, where X and Z are independent:
 > dependence   0.34347
 > correlation  0.3746, deviating by 0.0095
 > p            0.25  (share of all pairings, the true one too, that reach it)

@@ -11,6 +11,7 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies train=2 -q; find ba
 > bank/train/aug/001.npy
 > bank/train/aug/001.params.npy
 > bank/train/clean.npy
+> bank/train/fingerprints.npy
 $ cat bank/bank.json
 > {
 >  "format": "invar-bank",
@@ -51,7 +52,7 @@ $ cat bank/bank.json
 > }
 $ invar encode npy:x.npy -o bank --augment rotation --copies train=2 2>&1 | head -2
 > pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
-> train: is there already, with 2 copies; nothing to do
+> train: already exists, with 2 copies; nothing to do
 $ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
 > {
 >   "bank": "bank",
@@ -68,10 +69,10 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 3 --json -q
 >   ]
 > }
 $ invar encode npy:x.npy -o other --augment rotation --copies 3 -q --threads 1; diff -r bank other
-$ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype float16 2>&1 | sed 's/[0-9.]* a second/N a second/; s/[0-9.]\+ \(s\|MB\)/N \1/g'
+$ invar encode npy:x.npy -o split --holdout 0.25 --augment 'noise|id' --dtype float16 2>&1 | sed 's/[0-9.]* per second/N per second/; s/[0-9.]\+ \(s\|MB\)/N \1/g'
 > pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
-> train: 9 images, 10 copies; 99 encoded, N a second
-> test: 3 images, 5 copies; 18 encoded, N a second
+> train: 9 images, 10 copies; 99 encoded, N per second
+> test: 3 images, 5 copies; 18 encoded, N per second
 > split holds features of 12 numbers; next: invar train split -o RUN
 > done in N s, N s of CPU time, at most N MB of memory
 $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split test 2>&1 | grep holds
@@ -79,12 +80,12 @@ $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype flo
 $ invar encode npy:x.npy -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
-$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9]*/, at N/; s/[0-9.]* [MG]B that/N MB that/; s/about [0-9]* seconds/about N seconds/'
+$ invar encode npy:x.npy -o planned --augment rotation --copies 4 --plan | sed 's/, at [0-9.]*/, at N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
 > 12 images, 60 features of 12 numbers in float32
-> time  about N seconds, at N a second as measured now
-> disk  0.00 MB, of N MB that are free
+> time  T, at N features per second as measured now
+> disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy -o bank --augment rotation --copies 4 --plan | head -1; ls
-> 12 images, 60 features of 12 numbers in float32; 48 of them are there, 12 are to be made
+> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made
 > bank
 > other
 > run
@@ -99,6 +100,8 @@ $ invar encode npy:x.npy -o bank --augment rotation --copies 2 --plan --json | s
 >   "dtype": "float32",
 >   "rate": 0.0,
 >   "seconds": 0.0,
+>   "seconds_low": 0.0,
+>   "seconds_high": 0.0,
 >   "bytes": 0,
 >   "free_bytes": N
 > }
@@ -113,9 +116,12 @@ $ make-input photos pets 5; mv pets/even/0002.png "$(printf 'pets/even/a\\b\nc.p
 > odd/0003.png
 $ mv pets elsewhere; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 1 -q; rm pets-bank/train/names.txt; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 1 2>&1 | sed -n 2,3p
 > train: names.txt is added, the files of its rows
-> train: is there already, with 1 copies; nothing to do
+> train: already exists, with 1 copy; nothing to do
 $ mv elsewhere/odd/0001.png elsewhere/odd/0002.png; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 2 -q
 ! invar: pets-bank/train/names.txt: row 3 is of odd/0001.png but the image there now is odd/0002.png; only the same images can be added to
+? 1
+$ mv elsewhere/odd/0002.png elsewhere/odd/0001.png; cp elsewhere/odd/0003.png elsewhere/odd/0001.png; invar encode folder:elsewhere -o pets-bank --size 4 --augment rotation --copies 2 -q
+! invar: pets-bank/train/fingerprints.npy: image 3 (odd/0001.png) of train has changed since its row was encoded; restore the old image, or encode into another bank
 ? 1
 
 What is refused.

@@ -57,6 +57,12 @@ grep -q '"images": 599' plan || fail "not 599 images: $(cat plan)"
 "$invar" encode "${options[@]}" -o broken
 diff -r whole broken
 
+# Out of descriptors: no image is broken, and none is passed over.
+expect 'Too many open files; raise the limit with ulimit -n' \
+	bash -c 'ulimit -n 20 && exec "$@"' - "$invar" encode "${options[@]}" --copies 9 --skip-broken -o few
+"$invar" encode "${options[@]}" -o few
+diff -r whole few
+
 # Weights change.
 if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	cp "$shared/data/cifar10_resnet20.safetensors" w.safetensors
@@ -82,7 +88,7 @@ if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	# Images are cut while they are read; a stop makes sure that they are not read yet.
 	"$make" npy x.npy 4000 3 32 32
 	"$invar" features x.npy -o cut.npy --weights w.safetensors -q --threads 1 2>message &
-	until [ -e cut.npy.part ]; do sleep 0.02; done
+	until [ -e cut.npy.invar.part ]; do sleep 0.02; done
 	kill -STOP $!
 	truncate -s 4096 x.npy
 	kill -CONT $!

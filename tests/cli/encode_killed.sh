@@ -65,7 +65,7 @@ refuse 'has 4200 rows but 1000 images were chosen' "${options[@]}" --limit 1000
 head -c 128 x.npy >y.npy
 tail -c +129 x.npy | tac -s 1 | head -c $((6000 * 32 * 32)) >>y.npy
 truncate -s "$(stat -c %s x.npy)" y.npy
-refuse 'is another than that of the images now' npy:y.npy "${options[@]:1}"
+refuse 'image 0 of train has changed since its row was encoded' npy:y.npy "${options[@]:1}"
 marks=$(cut -c66- stopped/train/done.part | tail -n +2 | tr -cd 1 | wc -c)
 [ "$marks" -gt 0 ] || fail "the finished blocks were lost"
 "$invar" encode "${options[@]:0:5}" --copies 20 -o stopped 2>log

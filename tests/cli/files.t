@@ -14,7 +14,7 @@ $ mkdir empty; invar train empty -o r
 ! invar: empty: is not a bank: no sub-folder such as train/ holds a clean.npy
 ? 1
 $ invar train bank -o run -q
-! invar: run: is there already; use --resume to go on with it, --force to replace it, or another name
+! invar: run: already exists; use --resume to go on with it, --force to replace it, or another name
 ? 1
 $ invar train bank -o x.npy -q
 ! invar: x.npy: is a file, a run is a folder
@@ -23,7 +23,7 @@ $ invar train bank -o no/such/folder -q
 ! invar: no/such/folder: cannot make the folder: No such file or directory
 ? 1
 $ invar train bank -o fresh --resume -q
-! invar: fresh: is not there, so there is nothing to resume; leave out --resume
+! invar: fresh: does not exist, so there is nothing to resume; leave out --resume
 ? 1
 $ invar train bank -o run --resume --hidden 32 -q
 ! invar: run: was started with --hidden 16, so it cannot be resumed with 32

@@ -72,6 +72,8 @@ $ invar apply --help
 >   -o, --output OUT.npy  NumPy file to write; - is standard output
 >   --dtype WORD          type of the numbers that are written (one of float32,
 >                         float16; default float32)
+>   --force               replace a file of another kind, or one that is
+>                         write-protected; never what is read
 >
 > Common:
 >   --threads N           threads to compute with; 0 takes all cores (default 0)

@@ -6,6 +6,8 @@
  *     make-input npy FILE.npy 4 3 8           an array of that shape
  *     make-input nan FILE.npy 4 8             the same with a NaN in its middle
  *     make-input range FILE.npy 12            0, 1, 2 … 11
+ *     make-input labels FILE.npy 40 0 1 -1    40 integers: 0, 1, -1, 0, 1, -1 …
+ *     make-input equal FILE.npy 40 8          an array of that shape, all ones
  *     make-input photos FOLDER 600            as many PNG files of 16 x 16, in two classes
  *     make-input compare A.npy B.npy 1e-5     fails unless max |A - B| <= 1e-5 max |A|
  */
@@ -36,6 +38,27 @@ static int make_bank(invar_context *ctx, int argc, char **argv)
 	if (argc > 5)
 		o.shift = strtod(argv[5], NULL);
 	return invar_bank_synthesize(ctx, &o, argv[2]) == INVAR_OK ? EXIT_SUCCESS : fail();
+}
+
+/* The public API writes floats alone: a header of 128 bytes, then int64. */
+static int make_labels(int argc, char **argv)
+{
+	unsigned long count = strtoul(argv[3], NULL, 10);
+	FILE *f = fopen(argv[2], "wb");
+	char header[119] = "";
+
+	if (!f)
+		return EXIT_FAILURE;
+	snprintf(header, sizeof header,
+	         "{'descr': '<i8', 'fortran_order': False, 'shape': (%lu,), }", count);
+	fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, f);
+	fprintf(f, "%-117s\n", header);
+	for (unsigned long i = 0; i < count; i++) {
+		int64_t label = strtoll(argv[4 + i % ((unsigned long)argc - 4)], NULL, 10);
+
+		fwrite(&label, sizeof label, 1, f);
+	}
+	return fclose(f) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int make_photos(invar_context *ctx, char **argv)
@@ -76,7 +99,9 @@ static int make_array(invar_context *ctx, int argc, char **argv)
 	if (!(data = malloc((cells ? cells : 1) * sizeof *data)))
 		return EXIT_FAILURE;
 	for (uint64_t i = 0; i < cells; i++)
-		data[i] = strcmp(argv[1], "range") == 0 ? (float)i : (float)(i % 7) - 3;
+		data[i] = strcmp(argv[1], "range") == 0   ? (float)i
+		          : strcmp(argv[1], "equal") == 0 ? 1
+		                                          : (float)(i % 7) - 3;
 	if (strcmp(argv[1], "nan") == 0 && cells)
 		data[cells / 2] = NAN;
 	st = invar_array_write(ctx, argv[2], data, rank, shape, INVAR_FLOAT32);
@@ -134,6 +159,8 @@ int main(int argc, char **argv)
 		code = make_bank(ctx, argc, argv);
 	else if (strcmp(argv[1], "photos") == 0 && argc == 4)
 		code = make_photos(ctx, argv);
+	else if (strcmp(argv[1], "labels") == 0 && argc > 4)
+		code = make_labels(argc, argv);
 	else if (strcmp(argv[1], "compare") == 0 && argc == 5)
 		code = compare(ctx, argv);
 	else

@@ -17,7 +17,12 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "file": "ViT-B-16.pt",
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
-$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors | sed 's/here (.*)/here (...)/'
+$ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
+> format      safetensors, 1368 bytes
+> adapter     from 8 to 8 features, 4 hidden units, loss mawa
+> made for    synthetic; coherent displacement
+> tensors     4, 76 values, 304 bytes
+$ invar models inspect run/adapter.safetensors --tensors
 > format      safetensors, 1368 bytes
 > adapter     from 8 to 8 features, 4 hidden units, loss mawa
 > made for    synthetic; coherent displacement
@@ -28,7 +33,7 @@ $ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar 
 > 0.weight  F32   4 x 8      32
 > 2.bias    F32       8       8
 > 2.weight  F32   8 x 4      32
-$ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d' | head -15
+$ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d'
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
@@ -36,6 +41,19 @@ $ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d' 
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
+>   "tensor_count": 4,
+>   "values": 76,
+>   "bytes": 304
+> }
+$ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter"/,/},/d' | head -15
+> {
+>   "file": "run/adapter.safetensors",
+>   "format": "safetensors",
+>   "file_bytes": 1368,
+>   "key": "",
+>   "keys": "",
+>   "encoder": null,
+>   "tensor_count": 4,
 >   "values": 76,
 >   "bytes": 304,
 >   "tensors": [
@@ -43,7 +61,6 @@ $ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d' 
 >       "name": "0.bias",
 >       "type": "F32",
 >       "shape": [
->         4
 $ make-input photos pets 8; invar encode folder:pets -o pixels --size 4 --augment rotation --copies 1 -q; invar train pixels -o run-pixels --hidden 4 --epochs 1 --residual --loss waco --projections 4 -q; invar models inspect run-pixels | sed -n 2,3p; invar models inspect run-pixels --json | sed -n '/"adapter"/,/"values"/p'
 > adapter     from 48 to 48 features, 4 hidden units, residual, loss waco
 > made for    pixels, images of 4 x 4 (shorter side, bilinear, centre), mean 0.485 0.456 0.406, std 0.229 0.224 0.225; rotation of normalised images
@@ -76,6 +93,7 @@ $ make-input photos pets 8; invar encode folder:pets -o pixels --size 4 --augmen
 >       "augment_space": "normalized"
 >     }
 >   },
+>   "tensor_count": 4,
 >   "values": 436,
 $ invar encode folder:pets -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --only structure -q | tail -1 | cut -c 1-6
 > CVRMSD
@@ -84,10 +102,15 @@ $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 > codes.npy
 ! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
-> invar: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect
+> invar: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect --tensors
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
-! invar models: run/adapter.safetensors would replace the file itself; name another one
+! invar models: run/adapter.safetensors would replace the weights that this command reads; name another file
 ? 2
+
+A run whose adapter is damaged is still a run, not a folder without weights.
+$ mkdir cut; head -c 100 run/adapter.safetensors > cut/adapter.safetensors; invar models inspect cut
+! invar: cut/adapter.safetensors: is not a safetensors file, or cut: it claims a header of 1056 bytes, at most 92 were expected
+? 1
 
 Wrong use: exit 2, and the right word.
 $ invar models
@@ -107,6 +130,9 @@ $ invar models convert run/adapter.safetensors
 ? 2
 $ invar models list --url http://example.org
 ! invar models: list takes no --url
+? 2
+$ invar models verify run/adapter.safetensors --tensors
+! invar models: verify takes no --tensors
 ? 2
 $ invar models inspect run/adapter.safetensors --sha256 12
 ! invar models: inspect takes no --sha256

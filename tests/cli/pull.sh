@@ -60,33 +60,47 @@ expect 1 'another SHA-256' a.pth --url "$base/weights.pth" --sha256 "$wrong"
 # Cut, and taken up again; the second time only the rest travels.
 expect 1 'cut after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
 gone r.pth
-[ "$(stat -c %s r.pth.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.part) bytes"
-expect 0 'of which 100000 were there' r.pth --url "$base/weights.pth" --sha256 "$right"
+[ "$(stat -c %s r.pth.invar.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.invar.part) bytes"
+expect 0 'of which 100000 already existed' r.pth --url "$base/weights.pth" --sha256 "$right"
 cmp -s r.pth served/weights.pth || complain "the resumed file is not what was served"
-gone r.pth.part
+gone r.pth.invar.part
 grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked for"
 
 # A server without ranges; a part that is whole already; one that is longer than the file.
-head -c 5000 served/weights.pth > w.pth.part
+head -c 5000 served/weights.pth > w.pth.invar.part
 expect 0 'sends no rest' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
-cp served/weights.pth p.pth.part
+cp served/weights.pth p.pth.invar.part
 expect 0 "^$right  p.pth" p.pth --url "$base/nowhere" --sha256 "$right"
-cp served/weights.pth q.pth.part
+cp served/weights.pth q.pth.invar.part
 expect 0 "^$right  q.pth" q.pth --url "$base/weights.pth"
-head -c 5000 served/weights.pth > f.pth.part
-expect 0 'of which 5000 were there' f.pth --url "file://$work/served/weights.pth" --sha256 "$right"
+head -c 5000 served/weights.pth > f.pth.invar.part
+expect 0 'of which 5000 already existed' f.pth --url "file://$work/served/weights.pth" --sha256 "$right"
 
 # Wrong hashes leave nothing behind, also where the part was not of this file.
 expect 1 "SHA-256 is $right but should be $wrong" h.pth --url "$base/weights.pth" --sha256 "$wrong"
-gone h.pth h.pth.part
-head -c 5000 /dev/zero > h.pth.part
+gone h.pth h.pth.invar.part
+head -c 5000 /dev/zero > h.pth.invar.part
 expect 1 'but should be' h.pth --url "$base/weights.pth" --sha256 "$right"
-gone h.pth h.pth.part
+gone h.pth h.pth.invar.part
 expect 0 "^$right  h.pth" h.pth --url "$base/weights.pth" --sha256 "$right"
+
+# A part of the user's own is left alone, a link or a pipe of our name is neither followed nor removed.
+echo 'a download of a browser' > u.pth.part
+expect 0 "^$right  u.pth" u.pth --url "$base/weights.pth" --sha256 "$right"
+[ "$(cat u.pth.part)" = 'a download of a browser' ] || complain "u.pth.part was touched"
+echo precious > victim
+ln -s victim v.pth.invar.part
+expect 1 'v.pth.invar.part: cannot be opened: it is a link' v.pth --url "$base/weights.pth"
+mkfifo y.pth.invar.part
+expect 1 'y.pth.invar.part: is not a regular file' y.pth --url "$base/weights.pth"
+ln victim t.pth.invar.part
+expect 1 't.pth.invar.part: has another name too' t.pth --url "$base/weights.pth"
+[ "$(cat victim)" = precious ] && [ -L v.pth.invar.part ] && [ -p y.pth.invar.part ] ||
+	complain "what stood in the place of a part was touched"
 
 # A name of the list stands for its file, and for its hash.
 expect 1 'but should be 0676ba61' resnet50 --url "$base/weights.pth"
-gone resnet50-0676ba61.pth resnet50-0676ba61.pth.part
+gone resnet50-0676ba61.pth resnet50-0676ba61.pth.invar.part
 expect 1 'but should be b627a593' resnet34-b627a593.pth --url "$base/weights.pth"
 expect 0 "  dino_deitsmall8_pretrain.pth" dino_vits8 --url "$base/weights.pth"
 expect 2 'has no weights' pixels --url "$base/weights.pth"
@@ -98,11 +112,11 @@ expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$
 expect 1 'has more than 1000000 bytes; if it should have, give --most' m.pth --url "$base/endless" --most 0.001
 expect 1 'has more than 20000000000 bytes' m.pth --url "$base/claims/20000000001"
 expect 1 'room for on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --most 1000000
-gone squeezenet1_1_caffe.f16.safetensors{,.part} m.pth m.pth.part
-head -c 2000000 /dev/zero > l.pth.part
+gone squeezenet1_1_caffe.f16.safetensors{,.invar.part} m.pth m.pth.invar.part
+head -c 2000000 /dev/zero > l.pth.invar.part
 expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --most 0.001
 head -c 900000 /dev/urandom > served/large.pth
-head -c 200000 served/large.pth > k.pth.part
+head -c 200000 served/large.pth > k.pth.invar.part
 expect 0 'sends no rest' k.pth --url "$base/whole/large.pth" --most 0.001
 expect 2 '--most' m.pth --url "$base/endless" --most 0
 
@@ -115,7 +129,7 @@ expect 2 'must begin with http' n.pth --url "$base/to/file://$work/served/weight
 expect 1 'cannot write' nowhere/n.pth --url "$base/weights.pth"
 expect 2 'must be 64 hexadecimal digits' n.pth --url "$base/weights.pth" --sha256 abc
 expect 2 'address is missing' n.pth
-gone n.pth n.pth.part
+gone n.pth n.pth.invar.part
 
 # A disk that is full: a sentence, and the part for later.
 (
@@ -124,8 +138,8 @@ gone n.pth n.pth.part
 	"$invar" models pull full.pth --url "$base/weights.pth" > out 2> err
 	echo $? > code
 )
-[ "$(cat code)" = 1 ] && grep -q 'full.pth.part: cannot write: File too large' err ||
+[ "$(cat code)" = 1 ] && grep -q 'full.pth.invar.part: cannot write: File too large' err ||
 	complain "a full disk: exit $(cat code), $(cat err)"
 gone full.pth
-expect 0 'were there' full.pth --url "$base/weights.pth" --sha256 "$right"
+expect 0 'already existed' full.pth --url "$base/weights.pth" --sha256 "$right"
 exit $failed

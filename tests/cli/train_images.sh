@@ -121,6 +121,6 @@ refuse 2 'give --augment SPEC' "${again[@]}" -o older
 "$invar" train "${again[@]}" "${images[@]:6}" -o older
 sed -i 's/^   "size": ".*/   "size": 8,/' older/run.json
 refuse 1 'the value of "size" makes no sense' "${again[@]}" -o older
-refuse 1 'is there already' "${images[@]}" -o whole
+refuse 1 'already exists' "${images[@]}" -o whole
 "$invar" train "${images[@]:0:6}" --augment noise -o whole --force "${short[@]}" --epochs 1
 grep -q '"augment": "noise"' whole/clean/bank.json

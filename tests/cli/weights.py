@@ -166,11 +166,11 @@ def check_nothing_is_replaced(name):
         os.symlink(to, link)
     before = os.stat(name), os.stat("x.npy")
     for out in ("x.npy", "./x.npy", "link"):
-        refused("the images themselves", "features", "x.npy", "-o", out, "--weights", name, code=2)
+        refused("would replace the images", "features", "x.npy", "-o", out, "--weights", name, code=2)
     for out, weights in ((name, name), ("folder/model.safetensors", name), (name, "folder"),
                          ("folder/model.safetensors", "folder")):
-        refused("the weights themselves", "features", "x.npy", "-o", out, "--weights", weights, code=2)
-        refused("would replace the file itself", "models", "convert", weights, out, code=2)
+        refused("would replace the weights", "features", "x.npy", "-o", out, "--weights", weights, code=2)
+        refused("would replace the weights", "models", "convert", weights, out, code=2)
     for out in ("-", ""):
         refused("is no name of a file", "models", "convert", name, out, code=2)
     if before != (os.stat(name), os.stat("x.npy")):

@@ -232,7 +232,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
 	assert_int_equal(invar_encoder_width(e, small, &width), INVAR_E_USE);
 	test_assert_error("images of 6 x 90 are too small for this SqueezeNet");
 	assert_int_equal(invar_encoder_width(e, grey, &width), INVAR_E_MISMATCH);
-	test_assert_error("images have 1 channels but this SqueezeNet takes 3");
+	test_assert_error("images have 1 channel but this SqueezeNet takes 3");
 	invar_encoder_close(e);
 	check(invar_encoder_open(test_ctx, tiny("bottleneck"), NULL, &e));
 	check(invar_encoder_width(e, dot, &width));

@@ -433,6 +433,24 @@ static void storages_of_one_key_say_the_same_and_end_the_file(void **state)
 	test_assert_error("something follows its last storage");
 }
 
+/* A mark as the first thing of all: there is no stack below it yet. */
+static void a_mark_on_nothing_is_a_mark(void **state)
+{
+	static const struct {
+		const char *opcodes, *refused;
+	} cases[] = {{"(u.", "fewer values"}, {"(e.", "fewer values"}, {"(1.", "one result"},
+	             {"(t.", "one value"},    {"(l.", "one value"},    {"(d.", "no tensors"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		script s;
+
+		begin(&s);
+		ops(&s, cases[i].opcodes);
+		assert_refuses(&s, cases[i].refused);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -445,6 +463,7 @@ int main(void)
 		cmocka_unit_test(tensors_stay_within_their_storage),
 		cmocka_unit_test(storages_that_view_others_stay_within_them),
 		cmocka_unit_test(tensors_with_properties_of_their_own_are_refused),
+		cmocka_unit_test(a_mark_on_nothing_is_a_mark),
 		cmocka_unit_test(storages_of_one_key_say_the_same_and_end_the_file),
 	};
 

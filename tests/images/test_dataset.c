@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,7 +214,7 @@ static void mnist_pairs_must_agree(void **state)
 	refuse(text_of("mnist", test_path("pairs")), INVAR_E_FORMAT, "label 2 is 10");
 	make_idx(test_path("pairs/train-images-idx3-ubyte"), 1, shape, 0, 1);
 	refuse(text_of("mnist", test_path("pairs")), INVAR_E_FORMAT,
-	       "has 1 dimensions, 3 were expected");
+	       "has 1 dimension, 3 were expected");
 }
 
 static void cifar10_joins_its_batches(void **state)
@@ -337,7 +338,7 @@ static void splits_are_sub_folders(void **state)
 	opts.holdout = 0;
 	make_png(test_path("split/docs/figure.png"), 0, 0, 0);
 	refuse(text_of("folder", test_path("split")), INVAR_E_FORMAT,
-	       "the folder docs with 1 images");
+	       "the folder docs with 1 image;");
 }
 
 static void a_flat_folder_has_no_labels(void **state)
@@ -421,10 +422,121 @@ static void holdout_takes_the_last_of_each_class(void **state)
 	assert_int_equal(invar_dataset_splits(d), 1);
 	assert_int_equal(pixel(d, "test", 0, 0, 0, 1), 2);
 	invar_dataset_close(d);
-	opts.holdout = 0.99;
-	refuse(text_of("folder", test_path("hold")), INVAR_E_USE, "leaves none for train");
 	opts.holdout = 1;
 	refuse(text_of("folder", test_path("hold")), INVAR_E_USE, "--holdout is 1");
+}
+
+static char heard[1024]; /* the last message of a data set that was opened loudly */
+
+static void hear(void *user, int level, const char *message)
+{
+	(void)user;
+	(void)level;
+	snprintf(heard, sizeof heard, "%s", message);
+}
+
+/* Opens a data set in a context whose messages are kept. */
+static invar_dataset *open_loudly(const char *text, invar_context **loud)
+{
+	invar_hooks hooks = {.size = sizeof hooks, .log = hear};
+	invar_dataset *d;
+
+	heard[0] = '\0';
+	assert_int_equal(invar_context_new(1, &hooks, loud), INVAR_OK);
+	if (invar_dataset_open(*loud, text, &opts, &d) != INVAR_OK)
+		fail_msg("%s", invar_last_error());
+	return d;
+}
+
+static void holdout_leaves_an_image_of_each_class_in_train(void **state)
+{
+	invar_context *loud;
+	invar_dataset *d;
+
+	(void)state;
+	make_pets("single");
+	make_folder("single/emu");
+	make_png(test_path("single/emu/0.png"), 2, 0, 0);
+	opts.holdout = 0.5;
+	d = open_loudly(text_of("folder", test_path("single")), &loud);
+	assert_int_equal(invar_dataset_count(d, "train"), 4); /* 2 cats, 1 dog, the emu */
+	assert_int_equal(label(d, "train", 3), 2);
+	assert_int_equal(invar_dataset_count(d, "test"), 4);
+	assert_non_null(strstr(heard, "every image of the class emu; one stays in train"));
+	invar_dataset_close(d);
+	invar_context_free(loud);
+	opts.holdout = 0.99;
+	d = open_loudly(text_of("folder", test_path("single")), &loud);
+	assert_int_equal(invar_dataset_count(d, "train"), 3);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(label(d, "train", i), i);
+	assert_non_null(strstr(heard, "every image of 3 classes, the first of them cat; one "
+	                              "of each stays in train"));
+	invar_dataset_close(d);
+	invar_context_free(loud);
+	make_folder("alone/emu");
+	make_png(test_path("alone/emu/0.png"), 2, 0, 0);
+	refuse(text_of("folder", test_path("alone")), INVAR_E_USE, "leaves none for test");
+}
+
+/* Class folders are sorted by class, so the first images would be of one class alone. */
+static void limit_spreads_over_class_folders(void **state)
+{
+	static char list[256];
+	invar_context *loud;
+	invar_dataset *d;
+
+	(void)state;
+	make_pets("spread");
+	make_folder("spread/emu");
+	make_png(test_path("spread/emu/0.png"), 2, 0, 0);
+	opts.limit = 5; /* an emu is all there is, so the others have more */
+	d = open_loudly(text_of("folder", test_path("spread")), &loud);
+	assert_int_equal(invar_dataset_count(d, "train"), 5);
+	assert_int_equal(index_of(d, "train", 0), 0); /* cats 0, 1; dogs 4, 5; the emu 7 */
+	assert_int_equal(index_of(d, "train", 1), 1);
+	assert_int_equal(index_of(d, "train", 2), 4);
+	assert_int_equal(index_of(d, "train", 3), 5);
+	assert_int_equal(index_of(d, "train", 4), 7);
+	assert_int_equal(label(d, "train", 4), 2);
+	assert_non_null(
+		strstr(heard, "--limit 5 takes 1 to 2 images of each of the 3 classes"));
+	invar_dataset_close(d);
+	invar_context_free(loud);
+	opts.limit = 2; /* fewer than classes: the first ones have one each */
+	d = open_set("folder:%s", test_path("spread"));
+	assert_int_equal(index_of(d, "train", 0), 0);
+	assert_int_equal(index_of(d, "train", 1), 4);
+	invar_dataset_close(d);
+	opts.limit = 8;
+	d = open_set("folder:%s", test_path("spread"));
+	assert_int_equal(invar_dataset_count(d, "train"), 8);
+	invar_dataset_close(d);
+	snprintf(list, sizeof list, "%s", test_path("spread.txt"));
+	make_text(list, "emu\ndog\n");
+	opts.classes = list;
+	opts.limit = 3;
+	d = open_set("folder:%s", test_path("spread"));
+	assert_int_equal(invar_dataset_count(d, "train"), 3);
+	assert_int_equal(index_of(d, "train", 1), 5); /* draws are keyed by it, as before */
+	assert_int_equal(label(d, "train", 2), 0);
+	invar_dataset_close(d);
+}
+
+static void limit_takes_the_first_where_classes_are_mixed(void **state)
+{
+	static const int64_t sorted[6] = {0, 0, 0, 1, 1, 1};
+	static uint8_t pixels[6];
+	invar_dataset *d;
+
+	(void)state;
+	make_npy(test_path("six.npy"), "|u1", "(6, 1, 1)", pixels, sizeof pixels);
+	make_npy(test_path("six-labels.npy"), "<i8", "(6,)", sorted, sizeof sorted);
+	opts.limit = 4;
+	d = open_set("npy:%s,%s", test_path("six.npy"), test_path("six-labels.npy"));
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(index_of(d, "train", i), i);
+	invar_dataset_close(d);
 }
 
 /* 0.07 times 100 is 7.000000000000001 in binary; seven images are meant. */
@@ -649,6 +761,83 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 	invar_dataset_close(d);
 }
 
+/* Out of descriptors: nothing is wrong with the images, so none is passed over. */
+static void too_many_open_files_are_no_broken_image(void **state)
+{
+	invar_survey found = {.size = sizeof found};
+	struct rlimit before, none = {0};
+	invar_dataset *d;
+	invar_status st;
+
+	(void)state;
+	make_pets("descriptors");
+	opts.skip_broken = 1;
+	d = open_set("folder:%s", test_path("descriptors"));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	st = invar_dataset_survey(d, "train", 1, &found);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(st, INVAR_E_IO);
+	test_assert_error("cat/0.png");
+	test_assert_error("Too many open files; raise the limit with ulimit -n");
+	assert_null(strstr(invar_last_error(), "--skip-broken"));
+	invar_dataset_close(d);
+}
+
+/* Root may read anything, so it becomes nobody for a moment. */
+static void an_image_that_may_not_be_read_is_not_broken(void **state)
+{
+	enum { NOBODY = 65534 };
+	invar_survey found = {.size = sizeof found};
+	bool root = geteuid() == 0;
+	char image[1024], place[1024];
+	invar_dataset *d, *closed;
+	invar_status a, b;
+
+	(void)state;
+	make_pets("private");
+	make_stl10("private stl");
+	chmod(test_folder(), 0755);
+	chmod(test_path("private/dog/1.PNG"), 0);
+	chmod(test_path("private stl"), 0);
+	opts.skip_broken = 1;
+	d = open_set("folder:%s", test_path("private"));
+	if (root && seteuid(NOBODY) != 0)
+		skip();
+	a = invar_dataset_survey(d, "train", 0, &found);
+	snprintf(image, sizeof image, "%s", invar_last_error());
+	b = invar_dataset_open(ctx, text_of("stl10", test_path("private stl")), &opts, &closed);
+	snprintf(place, sizeof place, "%s", invar_last_error());
+	if (root)
+		assert_int_equal(seteuid(0), 0);
+	chmod(test_path("private stl"), 0777);
+	assert_int_equal(a, INVAR_E_IO);
+	assert_non_null(strstr(image, "dog/1.PNG: cannot open: Permission denied"));
+	assert_null(strstr(image, "--skip-broken"));
+	assert_int_equal(b, INVAR_E_IO);
+	assert_non_null(
+		strstr(place, "private stl: cannot read the folder: Permission denied"));
+	invar_dataset_close(d);
+}
+
+/* What is no file at all cannot be read by anybody, and is the image's own fault. */
+static void a_name_without_a_file_is_a_broken_image(void **state)
+{
+	invar_survey found = {.size = sizeof found};
+	invar_dataset *d;
+
+	(void)state;
+	make_pets("nameless");
+	assert_int_equal(symlink("nowhere", test_path("nameless/cat/8.png")), 0);
+	assert_int_equal(symlink("9.png", test_path("nameless/cat/9.png")), 0);
+	opts.skip_broken = 1;
+	d = open_set("folder:%s", test_path("nameless"));
+	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_OK);
+	assert_int_equal(found.broken, 2);
+	invar_dataset_close(d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -665,6 +854,14 @@ int main(void)
 		cmocka_unit_test_setup(folders_that_cannot_be_are_refused, fresh_options),
 		cmocka_unit_test_setup(a_folder_that_may_not_be_read_is_named, fresh_options),
 		cmocka_unit_test_setup(holdout_takes_the_last_of_each_class, fresh_options),
+		cmocka_unit_test_setup(holdout_leaves_an_image_of_each_class_in_train,
+	                           fresh_options),
+		cmocka_unit_test_setup(limit_spreads_over_class_folders, fresh_options),
+		cmocka_unit_test_setup(limit_takes_the_first_where_classes_are_mixed,
+	                           fresh_options),
+		cmocka_unit_test_setup(too_many_open_files_are_no_broken_image, fresh_options),
+		cmocka_unit_test_setup(an_image_that_may_not_be_read_is_not_broken, fresh_options),
+		cmocka_unit_test_setup(a_name_without_a_file_is_a_broken_image, fresh_options),
 		cmocka_unit_test_setup(holdout_rounds_as_people_do, fresh_options),
 		cmocka_unit_test_setup(classes_are_chosen_and_renumbered, fresh_options),
 		cmocka_unit_test_setup(class_lists_that_make_no_sense_are_refused, fresh_options),

@@ -11,6 +11,7 @@
 
 #include "base/context.h"
 #include "base/rng.h"
+#include "fence.h"
 #include "images/normalise.h"
 #include "images/resize.h"
 
@@ -90,6 +91,33 @@ static void fast_passes_give_the_same_bytes(void **state)
 		inv_resizer_free(plain[f]);
 		inv_resizer_free(fast[f]);
 	}
+}
+
+/* Images and results at a forbidden page, which they end at or begin behind. */
+static void no_byte_beyond_an_image_is_touched(void **state)
+{
+	enum { SIDE = 19, CHANNELS = 3, MOST = SIDE * SIDE * CHANNELS };
+	static const size_t sides[] = {1, 2, 3, 5, 16, 17, SIDE};
+	test_fence from = test_fence_new(MOST), to = test_fence_new(MOST);
+	inv_resizer *r;
+
+	(void)state;
+	assert_int_equal(inv_resizer_new(cpu, INV_BICUBIC, &r), INVAR_OK);
+	for (size_t i = 0; i < 7 * 7 * 7 * 7 * 2; i++) {
+		size_t h = sides[i / 2 % 7], w = sides[i / 14 % 7];
+		size_t th = sides[i / 98 % 7], tw = sides[i / 686 % 7];
+		size_t bytes = th * tw * CHANNELS;
+		uint8_t *x = test_fenced(&from, i % 2, h * w * CHANNELS), *y;
+
+		memset(x, 7, h * w * CHANNELS);
+		y = test_fenced(&to, i % 2, bytes);
+		assert_int_equal(inv_resizer_run(r, x, h, w, CHANNELS, th, tw, y), INVAR_OK);
+		for (size_t k = 0; k < bytes; k++)
+			assert_int_equal(y[k], 7);
+	}
+	inv_resizer_free(r);
+	test_fence_free(&from);
+	test_fence_free(&to);
 }
 
 /*
@@ -198,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_pillows),
 		cmocka_unit_test(fast_passes_give_the_same_bytes),
+		cmocka_unit_test(no_byte_beyond_an_image_is_touched),
 		cmocka_unit_test(positions_resize_by_their_own_scale),
 		cmocka_unit_test(floats_are_pytorchs),
 		cmocka_unit_test(sizes_are_torchvisions),

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "math/linalg.h"
+#include "math/openblas.h"
 
 static const size_t shapes[][3] = {
 	{1, 1, 1},      {1, 7, 3},   {5, 1, 9},    {3, 17, 64},    {33, 31, 1},
@@ -67,6 +68,7 @@ static void products_equal_the_loop(void **state)
 		invar_context *ctx;
 
 		assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_openblas_need_for(ctx), INVAR_OK);
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			for (unsigned bits = 0; bits < 8; bits++) {
 				inv_dgemm_spec s = {
@@ -92,6 +94,7 @@ static void tiles_give_the_same_bits_on_any_threads(void **state)
 
 		out[t] = inv_calloc(s.m * s.n, sizeof(double));
 		assert_int_equal(invar_context_new(t + 1, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_openblas_need_for(ctx), INVAR_OK);
 		inv_dgemm_tiled(ctx, &s, a, b, out[t]);
 		invar_context_free(ctx);
 		assert_memory_equal(out[t], out[0], s.m * s.n * sizeof(double));
@@ -165,6 +168,7 @@ static void check_svd(size_t m, size_t n, size_t rank)
 	inv_dgemm_spec make = {m, n, rank, .add = false}, back = {m, n, k, .add = false};
 
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	assert_int_equal(inv_openblas_need_for(ctx), INVAR_OK);
 	inv_dgemm(ctx, &make, left, right, a);
 	memcpy(whole, a, m * n * sizeof *a);
 	assert_int_equal(inv_svd(m, n, a, u, sigma, vt), INVAR_OK);

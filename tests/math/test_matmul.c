@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "math/matmul.h"
+#include "math/openblas.h"
 
 static const size_t shapes[][3] = {
 	{1, 1, 1},   {1, 7, 3},     {5, 1, 9},      {3, 17, 64},
@@ -149,6 +150,7 @@ static void a_nan_goes_through_the_one_shot_call(void **state)
 
 	(void)state;
 	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+	assert_int_equal(inv_openblas_need_for(ctx), INVAR_OK);
 	for (size_t i = 0; i < 2; i++) {
 		inv_matmul_spec s = {sizes[i][0],         sizes[i][1],  sizes[i][2],
 		                     .transpose_b = true, .bias = true, .relu = true};

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
+#include "math/linalg.h"
 #include "math/rigid.h"
 
 static invar_context *ctx;
@@ -151,6 +152,78 @@ static void fewer_rows_than_features_fit_exactly(void **state)
 	inv_pairs_free(p);
 	inv_free(a);
 	inv_free(b);
+}
+
+/* [n, d] seen from the mean of its rows. */
+static double *centred(const float *x, size_t n, size_t d)
+{
+	double *out = inv_alloc(n * d * sizeof *out);
+
+	assert_non_null(out);
+	for (size_t j = 0; j < d; j++) {
+		double mean = 0;
+
+		for (size_t i = 0; i < n; i++)
+			mean += x[i * d + j] / (double)n;
+		for (size_t i = 0; i < n; i++)
+			out[i * d + j] = x[i * d + j] - mean;
+	}
+	return out;
+}
+
+/* A U V^T of the whole cross-covariance A^T B = U S V^T. */
+static double *moved_by_whole_svd(const double *a, const double *b, size_t n, size_t d)
+{
+	double *memory = inv_alloc((4 * d * d + d) * sizeof *memory);
+	double *cross = memory, *u = cross + d * d, *vt = u + d * d, *R = vt + d * d;
+	double *moved = inv_alloc(n * d * sizeof *moved);
+	const inv_dgemm_spec covariance = {d, d, n, .transpose_a = true},
+						 rotation = {d, d, d, .add = false}, move = {n, d, d, .add = false};
+
+	assert_true(memory && moved);
+	inv_dgemm_ref(&covariance, a, b, cross);
+	assert_int_equal(inv_svd(d, d, cross, u, R + d * d, vt), INVAR_OK);
+	inv_dgemm_ref(&rotation, u, vt, R);
+	inv_dgemm_ref(&move, a, R, moved);
+	inv_free(memory);
+	return moved;
+}
+
+static void check_thin_side(size_t n, size_t d)
+{
+	float *x = draw("thin a", n * d), *y = draw("thin b", n * d);
+	double *a = centred(x, n, d), *b = centred(y, n, d);
+	double *want = moved_by_whole_svd(a, b, n, d), *got = inv_alloc(n * d * sizeof *got);
+	const inv_dgemm_spec move = {n, d, d, .add = false};
+	inv_pairs *p = pairs_of(ctx, x, y, n, d, false);
+	inv_map_affine m;
+
+	assert_int_equal(inv_fit_rigid(p, &m), INVAR_OK);
+	assert_orthogonal(&m);
+	inv_dgemm_ref(&move, a, m.M, got);
+	for (size_t i = 0; i < n * d; i++)
+		if (!(fabs(got[i] - want[i]) < 1e-11))
+			fail_msg("%zu rows of %zu: cell %zu is %.17g, not %.17g", n, d, i, got[i],
+			         want[i]);
+	inv_map_clear(&m);
+	inv_pairs_free(p);
+	inv_free(x);
+	inv_free(y);
+	inv_free(a);
+	inv_free(b);
+	inv_free(want);
+	inv_free(got);
+}
+
+static void the_thin_side_moves_rows_as_the_whole_svd_does(void **state)
+{
+	const size_t sizes[][2] = {{1, 2},    {1, 7},   {2, 4},     {2, 5},    {3, 6},
+	                           {5, 11},   {17, 64}, {31, 63},   {33, 66},  {33, 67},
+	                           {65, 130}, {2, 257}, {127, 255}, {128, 255}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		check_thin_side(sizes[i][0], sizes[i][1]);
 }
 
 static void golden_rigid(void **state)
@@ -387,6 +460,7 @@ int main(void)
 		cmocka_unit_test(a_cloud_of_lower_rank_has_the_known_residual),
 		cmocka_unit_test(a_moved_cloud_is_moved_back_exactly),
 		cmocka_unit_test(fewer_rows_than_features_fit_exactly),
+		cmocka_unit_test(the_thin_side_moves_rows_as_the_whole_svd_does),
 		cmocka_unit_test(golden_rigid),
 		cmocka_unit_test(the_alignment_of_the_collision_case),
 		cmocka_unit_test(golden_ridge),

@@ -69,6 +69,27 @@ static void all_or_nothing_has_no_width(void **state)
 	assert_int_equal(inv_bootstrap(ctx, share, 0, 0, &got), INVAR_E_USE);
 }
 
+static void few_images_have_no_interval(void **state)
+{
+	const double share[INV_INTERVAL_IMAGES] = {0, 1, 0.5};
+	inv_interval got;
+	json_t *json;
+
+	(void)state;
+	for (uint64_t n = 1; n <= INV_INTERVAL_IMAGES; n++) {
+		assert_int_equal(inv_bootstrap(ctx, share, n, 0, &got), INVAR_OK);
+		json = inv_interval_json(&got);
+		assert_true(json_is_real(json_object_get(json, "value")));
+		assert_int_equal(json_object_get(json, "low") != NULL, n == INV_INTERVAL_IMAGES);
+		assert_int_equal(json_object_get(json, "no_interval") == NULL,
+		                 n == INV_INTERVAL_IMAGES);
+		if (n == 2)
+			assert_string_equal(json_string_value(json_object_get(json, "no_interval")),
+			                    "too few images for an interval (n = 2)");
+		json_decref(json);
+	}
+}
+
 /* Of 300 samples of 200 coins that fall right with 0.7, about 95 % cover 0.7. */
 static void intervals_cover_the_truth(void **state)
 {
@@ -119,6 +140,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tiny_case_equals_plain_loops),
 		cmocka_unit_test(all_or_nothing_has_no_width),
+		cmocka_unit_test(few_images_have_no_interval),
 		cmocka_unit_test(intervals_cover_the_truth),
 		cmocka_unit_test(threads_do_not_matter),
 	};

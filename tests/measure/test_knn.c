@@ -187,6 +187,7 @@ static void the_clean_index_stays_as_it_was(void **state)
 	o.index = "clean";
 	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, &o, &text), INVAR_E_MISMATCH);
 	test_assert_error("--index clean");
+	invar_free(text); /* F was measured */
 	o.index = "old";
 	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, &o, &text), INVAR_E_USE);
 	test_assert_error("adapted");

@@ -108,7 +108,7 @@ static void refuse(const char *name, const invar_adapter *adapter, const char *o
 
 	assert_int_equal(invar_eval(bank, &adapter, names, adapter != NULL, &o, &text), want);
 	test_assert_error(word);
-	assert_null(text);
+	assert_null(text); /* nothing was measured */
 	invar_bank_close(bank);
 }
 
@@ -242,7 +242,33 @@ static void narrower_codes_skip_the_kept_classifier(void **state)
 	assert_true(figure(cell(doc, "lc", "E"), "clean", "value") > 0.5);
 	json_decref(doc);
 	invar_free(text);
-	refuse("narrow", &e, "lc,kept", INVAR_E_MISMATCH, "6 wide, the features 10");
+}
+
+/* Named, what cannot be measured is an error at the end; the rest is there all the same. */
+static void a_probe_that_is_named_fails_alone(void **state)
+{
+	const char *const names[] = {"E"};
+	invar_eval_opts o = small("lc,kept");
+	float params[500];
+	invar_adapter narrow = identity(6, params);
+	const invar_adapter *e = &narrow;
+	invar_bank *bank;
+	char *text;
+	json_t *doc;
+
+	(void)state;
+	make_bank("named", 4, 1);
+	bank = open_bank("named");
+	assert_int_equal(invar_eval(bank, &e, names, 1, &o, &text), INVAR_E_MISMATCH);
+	test_assert_error("kept of E cannot be measured: codes are 6 wide, features 10");
+	assert_non_null(text);
+	doc = json_loads(text, 0, NULL);
+	assert_non_null(json_object_get(cell(doc, "lc", "E"), "clean"));
+	assert_non_null(json_object_get(cell(doc, "kept", "F"), "clean"));
+	assert_null(json_object_get(doc, "incomplete"));
+	json_decref(doc);
+	invar_free(text);
+	invar_bank_close(bank);
 }
 
 /* ---- Wrong uses ---------------------------------------------------------- */
@@ -410,6 +436,7 @@ int main(void)
 		cmocka_unit_test(without_copies_only_clean_is_measured),
 		cmocka_unit_test(an_adapter_that_does_nothing_changes_nothing),
 		cmocka_unit_test(narrower_codes_skip_the_kept_classifier),
+		cmocka_unit_test(a_probe_that_is_named_fails_alone),
 		cmocka_unit_test(one_class_is_refused),
 		cmocka_unit_test(labels_that_are_missing_are_named),
 		cmocka_unit_test(a_class_that_train_lacks_is_always_wrong),

@@ -53,7 +53,8 @@ static void write_split(invar_context *ctx, const char *bank, const char *name,
 }
 
 /* measurements.NAME.F of a bank; decref it. */
-static json_t *measure_f(invar_context *ctx, const char *path, const invar_eval_opts *o)
+static inline json_t *measure_f(invar_context *ctx, const char *path,
+                                const invar_eval_opts *o)
 {
 	invar_bank *bank;
 	json_t *doc, *found;
@@ -72,7 +73,7 @@ static json_t *measure_f(invar_context *ctx, const char *path, const invar_eval_
 	return found;
 }
 
-static double number(const json_t *json, const char *a, const char *b)
+static inline double number(const json_t *json, const char *a, const char *b)
 {
 	return json_number_value(json_object_get(json_object_get(json, a), b));
 }

@@ -30,6 +30,11 @@ typedef struct inv_view {
 } inv_view;
 
 #define INV_WARP_MARGIN (1.0 / 1024)
+/*
+ * The longest step from pixel to pixel, in pixels of the source: seven of them, rounded to
+ * float twice, are off by at most 14 step 2^-24, which is below the margin.
+ */
+#define INV_WARP_STEP 1024.0
 enum { INV_WARP_BLOCK = 8 };
 
 /* Along one axis: the position of a block's first pixel, whole and rest. */
@@ -41,8 +46,9 @@ typedef struct inv_block_start {
 struct inv_image_kernels {
 	/*
 	 * Pixels `from` to `to` of row v of all planes, bilinear, where all four
-	 * neighbours lie inside with INV_WARP_MARGIN to spare. Positions are double at
-	 * every eighth pixel and float between, which is good to 2e-6 of a pixel.
+	 * neighbours lie inside with INV_WARP_MARGIN to spare; steps are at most
+	 * INV_WARP_STEP. Positions are double at every eighth pixel and float between,
+	 * which is good to 2e-6 of a pixel where steps are a few pixels long.
 	 */
 	void (*warp_span)(const inv_view *view, size_t v, size_t from, size_t to);
 	/*

@@ -77,15 +77,17 @@ static size_t clamp_index(double value, size_t most)
 }
 
 /*
- * Keeps of s the pixels whose place lies between low and high. Rounding is far below
- * the margin that the kernel leaves, and which side of it a pixel falls does not matter.
+ * Keeps of s the pixels whose place lies between low and high, of which there are none
+ * where low is above high. Rounding is far below the margin that the kernel leaves, and
+ * which side of it a pixel falls does not matter.
  */
 static span clip(span s, line l, double low, double high)
 {
 	double a, b;
 	size_t from, to;
 
-	if (s.from >= s.to || (l.step == 0 && !(l.start >= low && l.start <= high)))
+	if (s.from >= s.to || !(low <= high) ||
+	    (l.step == 0 && !(l.start >= low && l.start <= high)))
 		return (span){0, 0};
 	if (l.step == 0)
 		return s;
@@ -181,16 +183,27 @@ static void fill_span(const inv_view *view, size_t v, span s, const float *beyon
 	}
 }
 
+/*
+ * The pixels that the kernel takes: all four neighbours exist, which along a side of one
+ * pixel they never do, and no step is so long that a place in float could leave the margin.
+ */
+static span inner_span(const inv_view *view, line x, line y, span all)
+{
+	double gap = INV_WARP_MARGIN;
+
+	if (!(fabs(x.step) <= INV_WARP_STEP && fabs(y.step) <= INV_WARP_STEP))
+		return (span){0, 0};
+	all = clip(all, x, gap, (double)view->w - 1 - gap);
+	return clip(all, y, gap, (double)view->h - 1 - gap);
+}
+
 static void warp_row(const struct inv_image_kernels *k, const inv_warp *w,
                      const inv_view *view, size_t v, const float *beyond)
 {
 	line x = {view->at.xx, view->at.xy * (double)v + view->at.x0};
 	line y = {view->at.yx, view->at.yy * (double)v + view->at.y0};
-	span all = {0, view->out_w}, any = all, inner;
-	double gap = INV_WARP_MARGIN;
+	span all = {0, view->out_w}, any = all, inner = inner_span(view, x, y, all);
 
-	inner = clip(all, x, gap, (double)view->w - 1 - gap);
-	inner = clip(inner, y, gap, (double)view->h - 1 - gap);
 	if (w->fill == INV_FILL_ZEROS || w->fill == INV_FILL_MEAN) {
 		any = clip(all, x, -1, (double)view->w);
 		any = clip(any, y, -1, (double)view->h);

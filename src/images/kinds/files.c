@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { DEEPEST = 16 }; /* folders in folders; a link may lead in a circle */
 
@@ -77,7 +78,7 @@ static invar_status is_folder(const char *path, const struct dirent *entry, bool
  */
 static invar_status is_result(const char *path, const char *name, bool *out)
 {
-	static const char *const files[] = {"bank.json", "run.json"};
+	static const char *const files[] = {"bank.json", INVAR_RUN_JSON};
 	char *folder = inv_join(path, name);
 	invar_status st = folder ? INVAR_OK : no_memory(path);
 
@@ -260,14 +261,17 @@ void inv_file_list_clear(inv_file_list *f)
 
 void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
 {
+	uint64_t other = f->others - f->foreign;
+
 	if (f->foreign)
-		inv_log(d->ctx, INVAR_LOG_WARNING,
-		        "%s: %" PRIu64 " images such as %s are neither JPEG nor PNG and stay out",
-		        d->text, f->foreign, f->example);
-	if (f->others > f->foreign)
-		inv_log(d->ctx, INVAR_LOG_DETAIL,
-		        "%s: %" PRIu64 " files are no images by their names and stay out", d->text,
-		        f->others - f->foreign);
+		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
+		        f->foreign, inv_noun(f->foreign, "image", "images"), f->example,
+		        inv_noun(f->foreign, "is neither JPEG nor PNG and stays out",
+		                   "are neither JPEG nor PNG and stay out"));
+	if (other)
+		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, other,
+		        inv_noun(other, "file is no image by its name and stays out",
+		                   "files are no images by their names and stay out"));
 }
 
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split)
@@ -295,6 +299,16 @@ invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t
 {
 	char *path = path_of(s, source);
 	invar_status st = path ? inv_image_load(path, out) : no_memory(d->place);
+
+	inv_free(path);
+	return st;
+}
+
+invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,
+                                  uint64_t source, inv_image *image, inv_fingerprint *out)
+{
+	char *path = path_of(s, source);
+	invar_status st = path ? inv_fingerprint_file(path, image, out) : no_memory(d->place);
 
 	inv_free(path);
 	return st;

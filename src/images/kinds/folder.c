@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "images/kinds/files.h"
 
 enum { SPLITS = 4 };
@@ -46,9 +47,10 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 		return st;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: has splits (train, val, test or unlabeled) and beside them the "
-	                "folder %s with %zu images; put it into a split, or all classes into "
+	                "folder %s with %zu %s; put it into a split, or all classes into "
 	                "%s/train",
-	                d->place, name, images, d->place);
+	                d->place, name, images, inv_noun(images, "image", "images"),
+	                d->place);
 }
 
 /* Classes or a flat heap, not both. */
@@ -186,6 +188,7 @@ const inv_dataset_kind inv_folder = {
 	.name = "folder",
 	.open = open_folder,
 	.read = inv_file_read,
+	.fingerprint = inv_file_fingerprint,
 	.measure = inv_file_measure,
 	.file = inv_file_name,
 	.close = close_folder,

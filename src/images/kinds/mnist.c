@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "formats/idx.h"
 #include "images/dataset.h"
 
@@ -61,8 +62,8 @@ static invar_status open_idx(const invar_dataset *d, const char *stem, const cha
 		return inv_dataset_no_memory(d);
 	st = inv_idx_open(path, out);
 	if (st == INVAR_OK && (*out)->rank != rank)
-		st = inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, %u were expected", path,
-		              (*out)->rank, rank);
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, %u were expected", path, (*out)->rank,
+		              inv_noun((*out)->rank, "dimension", "dimensions"), rank);
 	inv_free(path);
 	return st;
 }
@@ -71,8 +72,10 @@ static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
 {
 	if (images->shape[0] != labels->shape[0])
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has %" PRIu64 " labels for the %" PRIu64 " images of %s",
-		                labels->path, labels->shape[0], images->shape[0], images->path);
+		                "%s: has %" PRIu64 " %s for the %" PRIu64 " %s of %s", labels->path,
+		                labels->shape[0], inv_noun(labels->shape[0], "label", "labels"),
+		                images->shape[0], inv_noun(images->shape[0], "image", "images"),
+		                images->path);
 	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has images of %" PRIu64 " x %" PRIu64 " pixels, at most %d a "

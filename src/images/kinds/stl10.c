@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "images/dataset.h"
 
 enum { SIDE = 96, PLANE = SIDE * SIDE, IMAGE = 3 * PLANE, FIRST_LABEL = 1, SPLITS = 3 };
@@ -59,8 +60,9 @@ static invar_status load_labels(const invar_dataset *d, const char *name, uint64
 
 	*out = NULL;
 	if (st == INVAR_OK && map.size != images)
-		st = inv_fail(INVAR_E_MISMATCH, "%s: has %" PRIu64 " labels for %" PRIu64 " images",
-		              path, map.size, images);
+		st = inv_fail(INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for %" PRIu64 " %s", path,
+		              map.size, inv_noun(map.size, "label", "labels"), images,
+		              inv_noun(images, "image", "images"));
 	if (st == INVAR_OK)
 		st = inv_dataset_byte_labels(d, map.data, images, 1, FIRST_LABEL, path, out);
 	inv_map_close(&map);
@@ -108,8 +110,8 @@ static invar_status parse_fold(const invar_dataset *d, const char *line, uint64_
 		    (*end && !strchr(" \t\r", *end)))
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s/fold_indices.txt: '%.20s' is not the index of one of the "
-			                "%" PRIu64 " images of train",
-			                d->place, line, images);
+			                "%" PRIu64 " %s of train",
+			                d->place, line, images, inv_noun(images, "image", "images"));
 		*out++ = (uint32_t)number;
 	}
 	return INVAR_OK;

@@ -244,6 +244,7 @@ const inv_dataset_kind inv_tiny_imagenet = {
 	.name = "tiny-imagenet",
 	.open = open_tiny,
 	.read = inv_file_read,
+	.fingerprint = inv_file_fingerprint,
 	.measure = inv_file_measure,
 	.file = inv_file_name,
 	.close = close_tiny,

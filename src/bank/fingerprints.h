@@ -1,0 +1,35 @@
+/*
+ * fingerprints.h - SPLIT/fingerprints.npy: what each row of a split was made of.
+ *
+ * Invariants of fingerprints.npy:
+ *   1. It is uint8 [rows, 16]: for each row the fingerprint of its image, the first 16
+ *      bytes of the SHA-256 of the image's file, or of its pixels where images are not
+ *      files of their own (images/fingerprint.h).
+ *   2. It is filled together with the clean rows and from the bytes that were decoded for
+ *      them, and appears before them: clean.npy without it is of a bank that has none.
+ *   3. No row is added for an image whose fingerprint differs. A bank without the file, of
+ *      NumPy or an older version, is added to if its first rows come out again; it gets
+ *      no fingerprints then, as nobody has compared the others.
+ */
+#ifndef INV_FINGERPRINTS_H
+#define INV_FINGERPRINTS_H
+
+#include "formats/npy.h"
+#include "images/dataset.h"
+
+/* *out is NULL where there is no such file; else inv_npy_close. */
+invar_status inv_fingerprints_open(const char *path, uint64_t rows, inv_npy **out);
+/* The same from memory, which must outlive the array. */
+invar_status inv_fingerprints_view(const unsigned char *bytes, uint64_t size,
+                                   const char *name, uint64_t rows, inv_npy **out);
+
+/* Refuses image `image` of s if it is not what row `row` of the bank was made of. */
+invar_status inv_fingerprints_compare(const inv_npy *known, uint64_t row,
+                                      const invar_dataset *d, const inv_images *s,
+                                      uint64_t image, const inv_fingerprint *now);
+/* The same of `count` rows from `first` on; files are read but not decoded. */
+invar_status inv_fingerprints_check(const invar_context *ctx, const inv_npy *known,
+                                    const invar_dataset *d, const inv_images *s,
+                                    uint64_t first, uint64_t count);
+
+#endif

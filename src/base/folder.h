@@ -1,0 +1,51 @@
+/*
+ * folder.h - folders that hold files of ours among files of others.
+ *
+ * Whoever keeps a folder says of every entry, by its path below the folder, whether it
+ * is one of his files or folders. What he does not know is foreign; so is a link or a
+ * device under one of his names. Nothing foreign is ever removed or replaced.
+ */
+#ifndef INV_FOLDER_H
+#define INV_FOLDER_H
+
+#include "base/file.h"
+
+typedef enum inv_ownership { INV_FOREIGN, INV_OWN_FILE, INV_OWN_FOLDER } inv_ownership;
+
+typedef struct inv_owner {
+	inv_ownership (*claim)(const void *user, const char *entry); /* "a/b", any kind */
+	const void *user;
+} inv_owner;
+
+/* Whether the name is `own`, or that of its part file. */
+bool inv_is_own_name(const char *name, const char *own);
+
+/* The first foreign entry in byte order, "a/b"; NULL if there is none. Gives; inv_free. */
+invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **out);
+
+/*
+ * Removes what is the owner's, the entry `last` after all others; folders that still hold
+ * something stay, and so does the folder itself.
+ */
+invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char *last);
+
+/* Moves foreign entries to the same places below another folder, unless they are taken. */
+invar_status inv_folder_move_foreign(const char *from, const char *to, inv_owner owner);
+
+/*
+ * Locks a folder for this program and gives the descriptor that holds the lock; close it.
+ * `busy` is half a sentence for the case that another program has it. Some disks have no
+ * locks.
+ */
+invar_status inv_folder_lock(const char *path, const char *busy, int *fd);
+
+/*
+ * Two folders change their names, at once where the system can, else by way of a third
+ * name that does not exist.
+ */
+invar_status inv_folder_exchange(const char *a, const char *b, const char *aside);
+
+/* Whether a file holds the text or, where it was cut, a beginning of it. */
+bool inv_file_begins(const char *path, const char *text);
+
+#endif

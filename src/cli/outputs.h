@@ -1,0 +1,59 @@
+/*
+ * outputs.h - what a command may write, held against what it reads.
+ *
+ * A command names all that it reads, then checks every output, before any work and
+ * before anything is written:
+ *   1. What is read is never replaced, by whatever name it is called (links of both
+ *      kinds, standard input), not even with --force; nor is a file that is read taken
+ *      for the leftover part file of an output.
+ *   2. In a bank or in folders of images that are read, a new file is made with --force
+ *      alone, as it would be found among the data; a bank or a run is never made there.
+ *   3. A file that exists is replaced if it is empty or of the kind that is written; if
+ *      it is of another kind, or write-protected, with --force alone.
+ *   4. A folder, a pipe or a device is not replaced. "-" is standard output where the
+ *      command says so, and no name of a file elsewhere.
+ */
+#ifndef INV_OUTPUTS_H
+#define INV_OUTPUTS_H
+
+#include <stdbool.h>
+
+#include "cli/session.h"
+
+/*
+ * Each may be called with NULL for what was not given. `what` is for the sentence: "the
+ * adapter". A folder given to inv_reads is a run or holds weights: the files in it that
+ * have names of ours are read. Of one given to inv_reads_all, every file is.
+ */
+void inv_reads(inv_session *s, const char *path, const char *what);
+void inv_reads_all(inv_session *s, const char *folder, const char *what);
+void inv_reads_dataset(inv_session *s, const char *dataset); /* "folder:DIR" */
+/* "A.npy,B.npy", or one file with a comma in its name. */
+void inv_reads_arrays(inv_session *s, const char *pair);
+void inv_reads_clear(inv_session *s);
+
+typedef enum inv_output_kind {
+	INV_OUTPUT_NPY,
+	INV_OUTPUT_SAFETENSORS,
+	INV_OUTPUT_PNG,
+	INV_OUTPUT_SVG,
+	INV_OUTPUT_RESULTS, /* JSON of invar eval */
+	INV_OUTPUT_PARAMS,  /* JSON of invar augment */
+	INV_OUTPUT_NEW      /* replaces nothing, and that is checked elsewhere */
+} inv_output_kind;
+
+typedef struct inv_output {
+	const char *option; /* "-o"; NULL where it is an argument */
+	const char *path;   /* NULL: there is no such output */
+	inv_output_kind kind;
+	bool force;  /* --force was given */
+	bool stream; /* "-" is standard output */
+} inv_output;
+
+invar_status inv_check_output(inv_session *s, const inv_output *o);
+/* PNG, or SVG where the name says so. */
+inv_output_kind inv_sheet_kind(const char *path);
+/* For a folder that the command fills: a bank, a run. */
+invar_status inv_check_output_folder(inv_session *s, const char *option, const char *path);
+
+#endif

@@ -1,0 +1,155 @@
+/*
+ * openblas.c - loading OpenBLAS late, with one thread and with its memory reserved.
+ *
+ * Threads: Debian's usual flavour starts one per core that the loading thread may
+ * run on. That thread is therefore tied to the core it is on for as long as loading
+ * takes. The environment would say the same, but a library must not change it:
+ * another thread may be reading it.
+ *
+ * Memory: each caller works in a buffer that OpenBLAS maps when it is first needed
+ * and keeps; where mapping fails it tries again for ever. So all buffers are mapped
+ * here, after a trial with as many bytes.
+ */
+#include "math/openblas.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/memory.h"
+#include "math/onednn_api.h"
+
+#define LIBRARY "libopenblas.so.0"
+
+static const size_t buffer_bytes = ((size_t)128 << 20) + 65536; /* on x86-64 and arm64 */
+static const size_t library_bytes = (size_t)48 << 20;           /* the file itself */
+
+enum { MAX_BUFFERS = 64 }; /* as many threads as Debian builds it for */
+
+/* Of the whole process, as the library is. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static inv_openblas table;
+static bool loaded;
+static unsigned reserved; /* buffers */
+
+/* ---- Loading --------------------------------------------------------------------- */
+
+static void *load_on_one_core(void)
+{
+	cpu_set_t before, one;
+	bool tied = sched_getaffinity(0, sizeof before, &before) == 0;
+	int core = sched_getcpu(), omp = inv_onednn_one_thread();
+	void *library;
+
+	CPU_ZERO(&one);
+	if (core >= 0 && core < CPU_SETSIZE)
+		CPU_SET(core, &one);
+	tied = tied && sched_setaffinity(0, sizeof one, &one) == 0;
+	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (tied)
+		sched_setaffinity(0, sizeof before, &before);
+	inv_onednn_put_back(omp);
+	return library;
+}
+
+/* A function's address, which C does not let us convert from dlsym's, by its bytes. */
+static bool find(void *library, const char *name, void *address)
+{
+	void *found = dlsym(library, name);
+
+	*(void **)address = found;
+	return found;
+}
+
+static invar_status load(void)
+{
+	void *library = load_on_one_core();
+	inv_openblas t = {0};
+
+	if (!library)
+		return inv_fail(INVAR_E_IO, "cannot load OpenBLAS: %.300s", dlerror());
+	if (!find(library, "cblas_sgemm", &t.sgemm) ||
+	    !find(library, "cblas_dgemm", &t.dgemm) ||
+	    !find(library, "cblas_dtrsm", &t.dtrsm) || !find(library, "dgesdd_", &t.dgesdd) ||
+	    !find(library, "dgeqrf_", &t.dgeqrf) || !find(library, "dormqr_", &t.dormqr) ||
+	    !find(library, "dpotrf_", &t.dpotrf) || !find(library, "sgeqrf_", &t.sgeqrf) ||
+	    !find(library, "sorgqr_", &t.sorgqr) ||
+	    !find(library, "openblas_get_config", &t.config) ||
+	    !find(library, "openblas_get_num_threads", &t.get_threads) ||
+	    !find(library, "openblas_set_num_threads", &t.set_threads))
+		return inv_fail(INVAR_E_IO, "this %s was built without CBLAS or LAPACK: %.300s",
+		                LIBRARY, dlerror());
+	if (!find(library, "blas_memory_free", &t.give_buffer) ||
+	    !find(library, "blas_memory_alloc", &t.take_buffer))
+		t.take_buffer = NULL;
+	table = t;
+	loaded = true;
+	return INVAR_OK;
+}
+
+/* ---- Memory ------------------------------------------------------------------------ */
+
+static void map_buffers(unsigned count)
+{
+	void *buffer[MAX_BUFFERS];
+
+	for (unsigned i = 0; i < count; i++)
+		buffer[i] = table.take_buffer(0);
+	for (unsigned i = 0; i < count; i++)
+		if (buffer[i])
+			table.give_buffer(buffer[i]);
+}
+
+static invar_status check_memory(size_t bytes, unsigned threads)
+{
+	if (inv_can_map(bytes))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NOMEM,
+	                "not enough memory: OpenBLAS needs %zu MB more of address space for %u "
+	                "threads; use fewer, or raise the limit",
+	                bytes >> 20, threads);
+}
+
+static invar_status make_ready(unsigned threads)
+{
+	invar_status st = INVAR_OK;
+
+	/* From 0.3.29 on it maps a buffer of its own while it is loaded. */
+	if (!loaded && (st = check_memory(library_bytes + buffer_bytes, threads)) == INVAR_OK)
+		st = load();
+	if (st == INVAR_OK)
+		st = check_memory((threads - reserved) * buffer_bytes, threads);
+	if (st != INVAR_OK)
+		return st;
+	if (table.take_buffer)
+		map_buffers(threads);
+	reserved = threads;
+	return INVAR_OK;
+}
+
+/* ---- The calls ---------------------------------------------------------------------- */
+
+invar_status inv_openblas_need(unsigned threads)
+{
+	invar_status st = INVAR_OK;
+
+	if (threads > MAX_BUFFERS)
+		threads = MAX_BUFFERS;
+	pthread_mutex_lock(&lock);
+	if (threads > reserved)
+		st = make_ready(threads);
+	if (st == INVAR_OK && table.get_threads() != 1)
+		table.set_threads(1);
+	pthread_mutex_unlock(&lock);
+	return st;
+}
+
+invar_status inv_openblas_need_for(const invar_context *ctx)
+{
+	return ctx->cpu ? inv_openblas_need(ctx->threads) : INVAR_OK;
+}
+
+const inv_openblas *inv_openblas_get(void)
+{
+	return &table;
+}

@@ -1,0 +1,71 @@
+/*
+ * openblas.h - OpenBLAS, loaded when it is first needed.
+ *
+ * It is not linked: one that is linked starts a thread per core before main, and
+ * where its memory cannot be mapped it tries again for ever, in a process that may
+ * never multiply a matrix. Here it is loaded by the first call that wants it, with
+ * no threads of its own, and the memory it works in is reserved at once, so that a
+ * lack of it is reported instead.
+ *
+ * A library is one for the whole process, and so is its number of threads, which is
+ * kept at 1: the threads are ours. invar.h says so. LAPACK is the one that OpenBLAS
+ * carries.
+ */
+#ifndef INV_OPENBLAS_H
+#define INV_OPENBLAS_H
+
+#include <cblas.h>
+
+#include "base/context.h"
+
+/* Of LAPACK: names and addresses of everything, as Fortran has it. */
+typedef void inv_dgesdd_fn(const char *job, const int *m, const int *n, double *a,
+                           const int *lda, double *s, double *u, const int *ldu, double *vt,
+                           const int *ldvt, double *work, const int *lwork, int *iwork,
+                           int *info, size_t job_length);
+typedef void inv_dgeqrf_fn(const int *m, const int *n, double *a, const int *lda,
+                           double *tau, double *work, const int *lwork, int *info);
+typedef void inv_dormqr_fn(const char *side, const char *transpose, const int *m,
+                           const int *n, const int *k, const double *a, const int *lda,
+                           const double *tau, double *c, const int *ldc, double *work,
+                           const int *lwork, int *info, size_t side_length,
+                           size_t transpose_length);
+typedef void inv_dpotrf_fn(const char *triangle, const int *n, double *a, const int *lda,
+                           int *info, size_t triangle_length);
+typedef void inv_sgeqrf_fn(const int *m, const int *n, float *a, const int *lda, float *tau,
+                           float *work, const int *lwork, int *info);
+typedef void inv_sorgqr_fn(const int *m, const int *n, const int *k, float *a,
+                           const int *lda, const float *tau, float *work, const int *lwork,
+                           int *info);
+
+typedef struct inv_openblas {
+	__typeof__(cblas_sgemm) *sgemm;
+	__typeof__(cblas_dgemm) *dgemm;
+	__typeof__(cblas_dtrsm) *dtrsm;
+	inv_dgesdd_fn *dgesdd;
+	inv_dgeqrf_fn *dgeqrf;
+	inv_dormqr_fn *dormqr;
+	inv_dpotrf_fn *dpotrf;
+	inv_sgeqrf_fn *sgeqrf;
+	inv_sorgqr_fn *sorgqr;
+	__typeof__(openblas_get_config) *config;
+	__typeof__(openblas_get_num_threads) *get_threads;
+	__typeof__(openblas_set_num_threads) *set_threads;
+	/* Its own working memory; NULL where a version keeps them to itself. */
+	void *(*take_buffer)(int);
+	void (*give_buffer)(void *);
+} inv_openblas;
+
+/*
+ * Before any use, on whatever thread: what `threads` threads at once need is there
+ * afterwards. INVAR_E_NOMEM where it cannot be had. Cheap once it has succeeded.
+ */
+invar_status inv_openblas_need(unsigned threads);
+
+/* For products, which INVAR_CPU=ref computes without it. */
+invar_status inv_openblas_need_for(const invar_context *ctx);
+
+/* After inv_openblas_need has succeeded. */
+const inv_openblas *inv_openblas_get(void);
+
+#endif

@@ -1,0 +1,93 @@
+/* labels.c - see labels.h. */
+#include "measure/labels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static int by_label(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Rows that have a label move to the front; where all have one, no list is needed. */
+static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
+                                         inv_labels *l)
+{
+	uint64_t kept = 0;
+
+	for (uint64_t i = 0; i < all; i++)
+		kept += l->label[i] >= 0;
+	l->rows = kept;
+	if (kept == all)
+		return INVAR_OK;
+	if (!(l->row = inv_calloc(kept + 1, sizeof *l->row)))
+		return inv_bank_no_memory(bank->path);
+	kept = 0;
+	for (uint64_t i = 0; i < all; i++)
+		if (l->label[i] >= 0) {
+			l->row[kept] = i;
+			l->label[kept++] = l->label[i];
+		}
+	return INVAR_OK;
+}
+
+static invar_status find_classes(const invar_bank *bank, inv_labels *l)
+{
+	uint64_t classes = 0;
+
+	if (!(l->class_label = inv_calloc(l->rows + 1, sizeof *l->class_label)))
+		return inv_bank_no_memory(bank->path);
+	memcpy(l->class_label, l->label, l->rows * sizeof *l->label);
+	qsort(l->class_label, l->rows, sizeof *l->class_label, by_label);
+	for (uint64_t i = 0; i < l->rows; i++)
+		if (!classes || l->class_label[i] != l->class_label[classes - 1])
+			l->class_label[classes++] = l->class_label[i];
+	if (classes >= INV_NO_CLASS)
+		return inv_fail(INVAR_E_FORMAT, "%s: there are too many classes", bank->path);
+	l->classes = (uint32_t)classes;
+	return INVAR_OK;
+}
+
+invar_status inv_labels_read(const invar_bank *bank, const inv_split *s, inv_labels *out)
+{
+	invar_status st;
+
+	*out = (inv_labels){.label = inv_calloc(s->rows + 1, sizeof *out->label)};
+	if (!out->label)
+		return inv_bank_no_memory(bank->path);
+	if ((st = invar_bank_labels(bank, s->name, out->label)) != INVAR_OK ||
+	    (st = leave_out_unlabelled(bank, s->rows, out)) != INVAR_OK ||
+	    (st = find_classes(bank, out)) != INVAR_OK)
+		inv_labels_clear(out);
+	return st;
+}
+
+void inv_labels_clear(inv_labels *l)
+{
+	inv_free(l->row);
+	inv_free(l->label);
+	inv_free(l->class_label);
+	*l = (inv_labels){0};
+}
+
+uint32_t inv_labels_class(const inv_labels *l, int64_t label)
+{
+	const int64_t *found =
+		l->classes ? bsearch(&label, l->class_label, l->classes, sizeof label, by_label)
+				   : NULL;
+
+	return found ? (uint32_t)(found - l->class_label) : INV_NO_CLASS;
+}
+
+uint64_t inv_labels_unknown(const inv_labels *of, const inv_labels *known)
+{
+	uint64_t unknown = 0;
+
+	for (uint64_t i = 0; i < of->rows; i++)
+		unknown += inv_labels_class(known, of->label[i]) == INV_NO_CLASS;
+	return unknown;
+}

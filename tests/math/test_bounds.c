@@ -1,0 +1,433 @@
+/*
+ * test_bounds.c - no kernel reads or writes beyond its arrays, whatever their size.
+ *
+ * Every array of a call has its exact size and stands at a forbidden page, which it ends
+ * at or begins behind; NaN lies on its other side. Whether the numbers are right is for the
+ * other tests of this folder: here results must be finite.
+ */
+#include "support.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/context.h"
+#include "fence.h"
+#include "math/kernels.h"
+#include "math/panels.h"
+#include "math/sliced.h"
+#include "math/sort.h"
+#include "math/winograd.h"
+
+enum { FENCES = 8, MOST = 70, ROOM = 1 << 18 };
+
+static struct inv_kernels k;
+static test_fence fence[FENCES];
+static float numbers[1 << 14];
+static bool before; /* where the forbidden page is */
+
+/* Array `which` of a call: `count` numbers between 0.1 and 1. */
+static float *floats(size_t which, size_t count)
+{
+	assert_true(count <= sizeof numbers / sizeof *numbers);
+	return test_fenced_copy(&fence[which], before, numbers, count * sizeof(float));
+}
+
+static void *bytes_of(size_t which, size_t bytes)
+{
+	return test_fenced(&fence[which], before, bytes);
+}
+
+static void *zeros(size_t which, size_t bytes)
+{
+	return memset(bytes_of(which, bytes), 0, bytes);
+}
+
+static void assert_finite(const float *x, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		assert_true(isfinite(x[i]));
+}
+
+static void check_both(void (*check)(size_t n), size_t from, size_t to)
+{
+	for (int side = 0; side < 2; side++)
+		for (size_t n = from; n <= to; n++) {
+			before = side;
+			check(n);
+		}
+}
+
+/* ---- One array after another --------------------------------------------------------- */
+
+static void check_vectors(size_t n)
+{
+	const inv_adamw_rates r = {.keep = 1, .root = 1, .eps = 1, .step = 0.1f};
+	float *x = floats(0, n), *y = floats(1, n), *m = floats(2, n), *v = floats(3, n);
+	uint16_t *half = zeros(4, n * sizeof *half);
+	uint32_t *counts = zeros(5, sizeof *counts << 16);
+
+	assert_true(k.all_finite(x, n));
+	k.narrow_half(x, n, half);
+	k.widen_half(half, n, y);
+	k.add(x, n, y);
+	assert_true(isfinite(k.squared_error(x, y, n, 2, m)));
+	k.adamw(&r, x, n, y, m, v);
+	assert_finite(y, n);
+	assert_true(isfinite(k.squared_distance(x, y, n)));
+	assert_true(isfinite(k.dot(x, y, n)));
+	assert_true(n == 0 || isfinite(k.largest(x, n)));
+	k.count_upper(x, n, counts);
+	k.count_lower(x, n, 0x3f00, counts);
+}
+
+static void vectors_of_every_length(void **state)
+{
+	(void)state;
+	check_both(check_vectors, 0, MOST);
+}
+
+static void check_exponentials(size_t n)
+{
+	float *x = floats(0, n), *weight = floats(1, n);
+
+	assert_true(isfinite(k.exp_shifted(2, 1, n, x)));
+	assert_true(isfinite(k.exp_weighted(weight, 1, n, x)));
+	k.squares_of_products(1, weight, 1e-3f, n, x);
+	assert_finite(x, n);
+}
+
+static void exponentials_of_every_length(void **state)
+{
+	(void)state;
+	check_both(check_exponentials, 0, MOST);
+}
+
+static void check_whole_numbers(size_t n)
+{
+	const float *x = floats(0, n), *centre = floats(1, n);
+	int16_t *out = bytes_of(2, n * sizeof *out);
+
+	assert_true(isfinite(k.quantise(x, centre, n, 0.01, out)));
+}
+
+static void check_dot_tile(size_t pairs)
+{
+	const int16_t *a = zeros(0, 2 * INV_DOT_ROWS * pairs * sizeof *a);
+	const int16_t *b = zeros(1, 2 * INV_DOT_COLS * pairs * sizeof *b);
+	int32_t *sums = zeros(2, INV_DOT_ROWS * INV_DOT_COLS * sizeof *sums);
+
+	k.dot_tile(a, b, pairs, sums);
+	assert_int_equal(sums[0], 0);
+}
+
+static void check_near_columns(size_t n)
+{
+	const inv_near t = {0.02f, 1.5f, 3, 0.9f, 1.1f};
+	const int32_t *dots = zeros(0, INV_DOT_COLS * sizeof *dots);
+	const uint32_t *labels = zeros(1, INV_DOT_COLS * sizeof *labels);
+	const float *scales = floats(2, INV_DOT_COLS), *squares = floats(3, INV_DOT_COLS);
+	float *near = bytes_of(4, INV_DOT_COLS * sizeof *near);
+
+	(void)n;
+	k.near_columns(&t, dots, scales, squares, labels, near);
+	assert_finite(near, INV_DOT_COLS);
+}
+
+static void whole_numbers_and_their_tiles(void **state)
+{
+	(void)state;
+	check_both(check_whole_numbers, 0, MOST);
+	check_both(check_dot_tile, 0, 20);
+	check_both(check_near_columns, 0, 0);
+}
+
+static void check_draws(size_t n)
+{
+	const inv_stream s = inv_stream_of(3, "bounds", 0);
+	uint32_t *words = bytes_of(0, 4 * n * sizeof *words);
+	float *normal = bytes_of(1, n * sizeof *normal);
+
+	k.words(&s, 1, 2, n, words);
+	k.normal(&s, 1, normal, n);
+	assert_finite(normal, n);
+}
+
+static void draws_of_every_length(void **state)
+{
+	(void)state;
+	check_both(check_draws, 0, 2 * MOST);
+}
+
+/* ---- Rows and columns -----------------------------------------------------------------
+ */
+
+enum { ROWS = 3, GAP = 5 };
+
+/* Floats of `rows` rows, `stride` apart, of which the last ends where it ends. */
+static size_t strided(size_t rows, size_t width, size_t stride)
+{
+	return rows ? (rows - 1) * stride + width : 0;
+}
+
+static void check_tokens(size_t n)
+{
+	size_t wide = strided(ROWS, n, n + GAP);
+	inv_layer_norm norm = {.width = n, .eps = 1e-3f};
+	float *x = floats(0, wide), *y = floats(1, wide), *rows = floats(5, ROWS * n);
+	float *sums = floats(6, n);
+
+	norm.weight = floats(2, n);
+	norm.bias = floats(3, n);
+	norm.then = floats(4, n);
+	k.layer_norm(&norm, ROWS, n + GAP, n + GAP, x, y);
+	norm.then = NULL;
+	k.layer_norm(&norm, ROWS, n + GAP, n + GAP, x, y);
+	k.add_bias(norm.bias, ROWS, n, n + GAP, y);
+	assert_finite(y, wide);
+	k.bias_gelu(norm.bias, ROWS, n, rows);
+	k.bias_quick_gelu(norm.bias, ROWS, n, rows);
+	k.column_sums(rows, ROWS, n, sums);
+	k.relu_backward(y, ROWS, n, n + GAP, x, sums);
+	assert_finite(rows, ROWS * n);
+	assert_finite(sums, n);
+}
+
+static void tokens_of_every_width(void **state)
+{
+	(void)state;
+	check_both(check_tokens, 1, MOST);
+}
+
+static void check_turns(size_t rows)
+{
+	for (size_t cols = 1; cols <= 19; cols++) {
+		const float *x = floats(0, strided(rows, cols, cols + GAP));
+		float *out = bytes_of(1, strided(cols, rows, rows + 1) * sizeof *out);
+
+		k.turn(x, rows, cols, cols + GAP, rows + 1, out);
+		for (size_t j = 0; j < cols; j++)
+			assert_finite(out + j * (rows + 1), rows);
+	}
+}
+
+static void check_mirrors(size_t rows)
+{
+	for (size_t cols = 1; cols <= 19; cols++) {
+		size_t stride = rows > cols ? rows : cols;
+		const float *row_scale = floats(0, rows), *col_scale = floats(1, cols);
+		float *x = floats(2, strided(rows, cols, stride));
+		float *y = floats(3, strided(cols, rows, stride));
+
+		k.add_mirrored(row_scale, col_scale, rows, cols, stride, x, y);
+		assert_finite(y, rows);
+		if (rows == cols)
+			k.add_mirrored(row_scale, col_scale, rows, cols, stride, x, x);
+	}
+}
+
+static void tiles_of_every_shape(void **state)
+{
+	(void)state;
+	check_both(check_turns, 1, 19);
+	check_both(check_mirrors, 1, 19);
+}
+
+static void check_pairs(size_t d)
+{
+	const float *points[INV_PAIR_COLS], *own = floats(0, d);
+	const float *x = floats(1, strided(INV_PAIR_ROWS, d, d));
+	float *packed = bytes_of(2, d * INV_PAIR_COLS * sizeof *packed);
+	float *out = bytes_of(3, INV_PAIR_ROWS * INV_PAIR_COLS * sizeof *out);
+	inv_pair_sums s = {.d_min = INFINITY, .ratio_min = INFINITY};
+
+	for (size_t i = 0; i < INV_PAIR_COLS; i++)
+		points[i] = own;
+	k.pack_points(points, d, packed);
+	k.pair_distances(x, packed, d, d, out);
+	assert_finite(out, INV_PAIR_ROWS * INV_PAIR_COLS);
+	k.pair_sums(floats(4, d), floats(5, d), d, 0.5, 0.5, &s);
+	assert_true(isfinite(s.d) && s.pairs == d);
+}
+
+static void pairs_of_every_width(void **state)
+{
+	(void)state;
+	check_both(check_pairs, 0, MOST);
+}
+
+/* ---- Panels ----------------------------------------------------------------------------
+ */
+
+enum { STRIPS = 2 }; /* floats that pack_strips may write more */
+
+static void check_product(size_t rows, size_t sum, size_t columns)
+{
+	size_t strips = (rows + INV_STRIP_ROWS - 1) / INV_STRIP_ROWS * INV_STRIP_ROWS;
+	const float *a = floats(0, strided(rows, sum, sum + GAP));
+	float *packed = bytes_of(1, (strips * sum + STRIPS) * sizeof *packed);
+	inv_panel_product p = {.strips = packed,
+	                       .panel = floats(2, sum * INV_PANEL_COLS),
+	                       .rows = rows,
+	                       .k = sum,
+	                       .columns = columns,
+	                       .c = floats(3, strided(rows, columns, columns + GAP)),
+	                       .stride = columns + GAP};
+
+	k.pack_strips(a, sum + GAP, rows, sum, packed);
+	for (int add = 0; add < 2; add++) {
+		p.add = add;
+		k.panel_product(&p);
+		assert_finite(p.c, strided(rows, columns, columns + GAP));
+	}
+}
+
+static void check_products(size_t rows)
+{
+	for (size_t sum = 1; sum <= 19; sum++)
+		for (size_t columns = 1; columns <= INV_PANEL_COLS; columns++)
+			check_product(rows, sum, columns);
+}
+
+static void panels_of_every_shape(void **state)
+{
+	(void)state;
+	check_both(check_products, 1, 2 * INV_STRIP_ROWS + 1);
+}
+
+/* ---- Slices ----------------------------------------------------------------------------
+ */
+
+static uint32_t *in_order(size_t which, size_t n)
+{
+	uint32_t *rows = bytes_of(which, n * sizeof *rows);
+
+	for (size_t i = 0; i < n; i++)
+		rows[i] = (uint32_t)(n - 1 - i);
+	return rows;
+}
+
+static void check_slices(size_t n)
+{
+	const uint32_t *rows = in_order(2, n);
+	inv_side side = {.a = floats(0, n * INV_SLICES),
+	                 .b = floats(1, n * INV_SLICES),
+	                 .stride_a = INV_SLICES,
+	                 .stride_b = INV_SLICES,
+	                 .rows_a = rows,
+	                 .rows_b = rows,
+	                 .M = n};
+	size_t room = inv_sort_room(n) * INV_SLICES;
+	double *p = bytes_of(3, room * sizeof *p), *q = bytes_of(4, room * sizeof *q);
+	float *u = bytes_of(5, n * INV_SLICES * sizeof *u);
+	float *v = bytes_of(6, n * INV_SLICES * sizeof *v), *out;
+	double sums[INV_SLICES] = {0};
+
+	k.join_keys(&side, 0, p);
+	side.b = NULL;
+	k.join_keys(&side, 0, q);
+	k.sort_keys(p, n);
+	k.sort_keys(q, n);
+	k.compare_keys(p, q, n, 1, sums, u, v);
+	out = bytes_of(7, strided(n, INV_SLICES, INV_SLICES + GAP) * sizeof *out);
+	k.spread(u, v, rows, n, out, INV_SLICES + GAP);
+	for (size_t r = 0; r < n; r++)
+		assert_finite(out + r * (INV_SLICES + GAP), INV_SLICES);
+	if (n % 2 == 0)
+		k.compare_keys(p, q, n, 2, sums, NULL, NULL);
+	assert_true(isfinite(sums[0]));
+}
+
+static void slices_of_every_length(void **state)
+{
+	(void)state;
+	check_both(check_slices, 1, 2 * MOST);
+}
+
+/* ---- Tiles of convolutions
+ * --------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+
+enum { BLOCK = INV_WINOGRAD_BLOCK, PRODUCTS = INV_WINOGRAD_PRODUCTS };
+
+static void check_tile(const float *plane, float *to, inv_winograd_tile t)
+{
+	float *v = bytes_of(2, PRODUCTS * BLOCK * sizeof *v);
+	const float *bias = floats(3, BLOCK);
+	inv_winograd_tile outer = {t.top - 1, t.left - 1, t.height, t.width};
+
+	inv_winograd_in_avx2(plane, outer, v, BLOCK);
+	assert_finite(v, (size_t)PRODUCTS * BLOCK);
+	inv_winograd_out_avx2(v, BLOCK, bias, true, true, t, to);
+}
+
+static void check_maps(size_t height)
+{
+	for (size_t width = 1; width <= 10; width++) {
+		size_t cells = height * width * BLOCK;
+		const float *plane = floats(0, cells);
+		float *to = floats(1, cells);
+
+		for (size_t top = 0; top < height; top += INV_WINOGRAD_TILE)
+			for (size_t left = 0; left < width; left += INV_WINOGRAD_TILE)
+				check_tile(
+					plane, to,
+					(inv_winograd_tile){(long)top, (long)left, (long)height, (long)width});
+		assert_finite(to, cells);
+	}
+}
+
+#endif
+
+static void maps_of_every_shape(void **state)
+{
+	(void)state;
+#if defined(__x86_64__)
+	if (test_ctx->cpu & INV_CPU_AVX2) {
+		check_both(check_maps, 1, 10);
+		return;
+	}
+#endif
+	print_message("skipped: the tiles are for AVX2\n");
+	skip();
+}
+
+/* ------------------------------------------------------------------------------------- */
+
+static int prepare(void **state)
+{
+	inv_stream s = inv_stream_of(1, "numbers", 0);
+
+	if (test_context_open(state) != 0)
+		return 1;
+	inv_kernels_init(&k, test_ctx->cpu);
+	inv_fill_uniform(&s, 0, 0.1f, 1, numbers, sizeof numbers / sizeof *numbers);
+	for (size_t i = 0; i < FENCES; i++)
+		fence[i] = test_fence_new(ROOM);
+	return 0;
+}
+
+static int finish(void **state)
+{
+	for (size_t i = 0; i < FENCES; i++)
+		test_fence_free(&fence[i]);
+	return test_context_close(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(vectors_of_every_length),
+		cmocka_unit_test(exponentials_of_every_length),
+		cmocka_unit_test(whole_numbers_and_their_tiles),
+		cmocka_unit_test(draws_of_every_length),
+		cmocka_unit_test(tokens_of_every_width),
+		cmocka_unit_test(tiles_of_every_shape),
+		cmocka_unit_test(pairs_of_every_width),
+		cmocka_unit_test(panels_of_every_shape),
+		cmocka_unit_test(slices_of_every_length),
+		cmocka_unit_test(maps_of_every_shape),
+	};
+
+	return cmocka_run_group_tests(tests, prepare, finish);
+}
