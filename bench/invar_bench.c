@@ -26,13 +26,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "adapter/adamw.h"
+#include "nn/adamw.h"
 #include "adapter/step.h"
 #include "base/rng.h"
-#include "images/ahead.h"
+#include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
-#include "measure/classifier.h"
+#include "nn/classifier.h"
 
 enum { PICTURES = 15 }; /* kinds of batches at most */
 enum { SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
@@ -347,7 +347,7 @@ typedef struct bench_images {
 	const char *name;
 } bench_images;
 
-static invar_status to_tensor(void *user, inv_image *image, const inv_ahead_item *item,
+static invar_status to_tensor(void *user, inv_image *image, const inv_prefetch_item *item,
                               unsigned worker)
 {
 	const bench_images *b = user;
@@ -363,14 +363,14 @@ static double pass_over(const invar_context *ctx, const invar_dataset *d, size_t
 
 	for (size_t s = 0; s < d->split_count; s++) {
 		const inv_images *images = &d->splits[s];
-		const inv_ahead_item *item;
-		inv_ahead *ahead;
+		const inv_prefetch_item *item;
+		inv_prefetch *ahead;
 
-		die(inv_ahead_new(ctx, d, images, 0, images->count, to_tensor, b,
+		die(inv_prefetch_new(ctx, d, images, 0, images->count, to_tensor, b,
 		                  3 * side * side * sizeof(float), &ahead));
-		for (die(inv_ahead_next(ahead, &item)); item; die(inv_ahead_next(ahead, &item)))
+		for (die(inv_prefetch_next(ahead, &item)); item; die(inv_prefetch_next(ahead, &item)))
 			sum += *(const float *)item->data;
-		inv_ahead_free(ahead);
+		inv_prefetch_free(ahead);
 	}
 	return sum;
 }
@@ -379,7 +379,7 @@ static double time_folder(invar_context *ctx, size_t side, size_t count, const c
 {
 	inv_preparation how = {.side = side, .filter = INV_BILINEAR, .channels = 3};
 	bench_images b = {.name = text};
-	unsigned workers = inv_ahead_workers(ctx);
+	unsigned workers = inv_prefetch_workers(ctx);
 	invar_dataset_opts o;
 	invar_dataset *d;
 	double start;

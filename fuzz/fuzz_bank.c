@@ -6,7 +6,7 @@
  * a row for each of the others.
  */
 #include "bank/bank.h"
-#include "bank/encoding.h"
+#include "encode/encoding.h"
 #include "bank/write.h"
 #include "base/memory.h"
 #include "fuzz_file.h"

@@ -4,7 +4,7 @@
  * What it takes from there are options, which are then held against their bounds and a
  * bank; those that pass can be written down and taken up again as they are.
  */
-#include "adapter/run.h"
+#include "run/run.h"
 #include "adapter/train_options.h"
 #include "base/memory.h"
 #include "fuzz_file.h"

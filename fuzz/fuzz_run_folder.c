@@ -6,8 +6,8 @@
  * size (little-endian) and its bytes, as far as they go.
  */
 #include "adapter/checkpoint.h"
-#include "adapter/run.h"
-#include "adapter/run_contents.h"
+#include "run/run.h"
+#include "run/run_contents.h"
 #include "base/memory.h"
 #include "fuzz_file.h"
 

@@ -5,7 +5,7 @@
  *   1. It holds 0.weight [h, d], 0.bias [h], 2.weight [w, h], 2.bias [w], the
  *      names of torch.nn.Sequential(Linear, ReLU, Linear), and no other tensor.
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
- *      invar.encoder, invar.encoder_sha256, invar.input (made_for.h),
+ *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
  *      invar.residual ("0", "1"), invar.seed, invar.options. All are optional when reading:
  * PyTorch alone can make an adapter.
  *   3. invar.options holds only options that change the result, so equal runs
@@ -14,7 +14,7 @@
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H
 
-#include "adapter/mlp.h"
+#include "nn/mlp.h"
 #include "formats/safetensors.h"
 
 struct invar_adapter {

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/made_for.h"
+#include "adapter/compatibility.h"
 #include "base/file.h"
 #include "base/threads.h"
 #include "formats/npy_source.h"
@@ -104,7 +104,7 @@ invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
 	if (st == INVAR_OK)
 		st = check_shape(e, &from);
 	if (st == INVAR_OK) {
-		inv_made_for_warn_file(e, in);
+		inv_compatibility_warn_file(e, in);
 		st = apply_to(e, &from, out, dtype);
 	}
 	inv_npy_source_close(&from);

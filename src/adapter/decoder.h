@@ -9,7 +9,7 @@
 #ifndef INV_DECODER_H
 #define INV_DECODER_H
 
-#include "adapter/mlp.h"
+#include "nn/mlp.h"
 
 typedef struct inv_decoder inv_decoder;
 

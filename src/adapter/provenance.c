@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "adapter/checkpoint.h"
-#include "adapter/made_for.h"
+#include "adapter/compatibility.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -48,11 +48,11 @@ static invar_status describe_bank(const inv_source *from, json_t *out)
 }
 
 /* What is encoded, and the options that say so, for --resume. */
-static json_t *images_json(const inv_fresh *fresh)
+static json_t *images_json(const inv_live *fresh)
 {
-	json_t *images = inv_fresh_json(fresh);
+	json_t *images = inv_live_json(fresh);
 
-	json_object_set_new(images, "options", inv_fresh_options(fresh));
+	json_object_set_new(images, "options", inv_live_options(fresh));
 	return images;
 }
 
@@ -143,7 +143,7 @@ static json_t *rows_json(const json_t *banks)
 static json_t *made_with_json(const inv_train_plan *plan, const inv_train_settings *o,
                               const json_t *banks)
 {
-	json_t *images = plan->fresh ? inv_fresh_json(plan->fresh) : NULL;
+	json_t *images = plan->fresh ? inv_live_json(plan->fresh) : NULL;
 
 	json_object_del(images, "classes"); /* which no training looks at */
 	return json_pack("{s:o, s:o, s:o*}", "options", result_options_json(o), "rows",
@@ -279,7 +279,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
                               const inv_train_plan *plan)
 {
 	const invar_bank *bank = plan->source[0].bank;
-	char *augment = join_augments(plan), *input = inv_made_for_input(bank);
+	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
 	json_t *options = result_options_json(o);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];

@@ -8,7 +8,7 @@
 #define INV_PROVENANCE_H
 
 #include "adapter/adapter.h"
-#include "adapter/run.h"
+#include "run/run.h"
 #include "adapter/train_options.h"
 
 /* The clocks when work on a run began in this process. */

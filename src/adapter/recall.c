@@ -1,14 +1,14 @@
 /*
  * recall.c - what a run on images was begun with, for those who go on with it.
  *
- * run.json keeps every option under "images", "options"; see inv_fresh_options. Only what
+ * run.json keeps every option under "images", "options"; see inv_live_options. Only what
  * was not given anew is taken from there. Whether the rest says the same in other words
  * ("rotation" for "rotation:degrees=-180..180") is known once it has come to something:
  * what the bank of clean features says of itself is held against that.
  */
 #include <string.h>
 
-#include "adapter/run.h"
+#include "run/run.h"
 #include "base/fields.h"
 #include "base/memory.h"
 

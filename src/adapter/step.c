@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/adamw.h"
+#include "nn/adamw.h"
 
 /* Rows that E codes. */
 static size_t coded_rows(const inv_step *p)

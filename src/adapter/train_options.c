@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "adapter/closed.h"
+#include "adapter/closed_form.h"
 #include "base/text.h"
 
 static const char *loss_choice(size_t i)
@@ -20,7 +20,7 @@ static const char *loss_choice(size_t i)
 
 static const char *init_choice(size_t i)
 {
-	return i ? inv_closed_name_at(i - 1) : "random";
+	return i ? inv_closed_form_name_at(i - 1) : "random";
 }
 
 static const invar_option method_rows[] = {
@@ -214,7 +214,7 @@ invar_status inv_train_declare(invar_options *o)
 	if (st == INVAR_OK)
 		st = inv_loss_declare(o, "loss");
 	if (st == INVAR_OK)
-		st = inv_closed_declare(o, "init");
+		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
 	return st == INVAR_OK ? inv_options_add_part(o, "decoder", "true", decoder_rows) : st;
@@ -283,7 +283,7 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 		                "@copies %" PRIu64 " chooses among the copies of a bank, but with "
 		                "@images %s every epoch makes its own",
 		                o->copies, images);
-	if (!p->loss || (p->closed && inv_closed_needs_copies(o->init)))
+	if (!p->loss || (p->closed && inv_closed_form_needs_copies(o->init)))
 		return inv_fail(INVAR_E_USE,
 		                "%s %s needs a bank with copies, not @images %s; make one with "
 		                "invar encode",
@@ -304,7 +304,7 @@ static invar_status check_sources(const inv_train_settings *o,
 		                o->loss, count, banks[1]->path);
 	for (size_t g = 1; g < count && st == INVAR_OK; g++)
 		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
-			st = inv_bank_check_alike(banks[0], p->source[0].split, banks[g],
+			st = inv_bank_check_same_rows(banks[0], p->source[0].split, banks[g],
 			                          p->source[g].split);
 	p->sources = (uint32_t)count;
 	p->split = p->source[0].split;
@@ -380,12 +380,12 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (inv_closed_needs_copies(o->init) && !p->source[0].copies)
+	if (inv_closed_form_needs_copies(o->init) && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; 'invar encode' with @augment adds them",
 		                p->source[0].bank->path, p->split->name, o->init);
-	if (inv_closed_needs_copies(o->init) && p->sources > 1)
+	if (inv_closed_form_needs_copies(o->init) && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s is fitted to the copies of one bank, but %" PRIu32
 		                " are given",
@@ -453,7 +453,7 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 }
 
 invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
-                             size_t count, inv_fresh *fresh, inv_train_plan *out)
+                             size_t count, inv_live *fresh, inv_train_plan *out)
 {
 	size_t d = banks[0]->dim;
 	invar_status st = inv_options_check_parts(o->options);

@@ -3,8 +3,8 @@
 #define INV_TRAIN_OPTIONS_H
 
 #include "adapter/losses/loss.h"
-#include "adapter/mlp.h"
-#include "bank/batches.h"
+#include "nn/mlp.h"
+#include "encode/batches.h"
 #include "base/options.h"
 
 /* The options of training itself, read once; a loss and a closed form read their own. */
@@ -24,7 +24,7 @@ void inv_train_read(const invar_options *o, inv_train_settings *out);
 typedef struct inv_train_plan {
 	inv_source source[INV_SOURCES_MOST];
 	uint32_t sources;
-	inv_fresh *fresh;       /* makes the copies of the one source; NULL: it has them */
+	inv_live *fresh;       /* makes the copies of the one source; NULL: it has them */
 	const inv_split *split; /* of the first source */
 	const inv_loss *loss;   /* NULL: --loss none */
 	bool closed;            /* begins at a closed form */
@@ -43,6 +43,6 @@ typedef struct inv_train_plan {
  * `fresh` there is one bank, or its outline, and copies are made without end.
  */
 invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
-                             size_t count, inv_fresh *fresh, inv_train_plan *out);
+                             size_t count, inv_live *fresh, inv_train_plan *out);
 
 #endif

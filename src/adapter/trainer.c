@@ -14,15 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/adamw.h"
+#include "nn/adamw.h"
 #include "adapter/adapter.h"
 #include "adapter/checkpoint.h"
-#include "adapter/closed.h"
+#include "adapter/closed_form.h"
 #include "adapter/provenance.h"
-#include "adapter/run.h"
+#include "run/run.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
-#include "bank/batches.h"
+#include "encode/batches.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -35,7 +35,7 @@ typedef struct trainer {
 	const invar_bank *bank[INV_SOURCES_MOST];
 	size_t banks;
 	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
-	inv_fresh *fresh;  /* makes the copies; NULL: the banks have them */
+	inv_live *fresh;  /* makes the copies; NULL: the banks have them */
 	invar_options *options;
 	inv_train_settings o; /* what options says, read once */
 	inv_train_plan plan;
@@ -202,11 +202,11 @@ static void announce_steps(const trainer *t)
 	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 
-static void announce_closed(const trainer *t, const inv_closed *c)
+static void announce_closed(const trainer *t, const inv_closed_form *c)
 {
 	const inv_train_plan *p = &t->plan;
 
-	if (inv_closed_needs_copies(c->kind))
+	if (inv_closed_form_needs_copies(c->kind))
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each", c->kind,
 		        p->images, inv_noun(p->images, "image", "images"), p->split->name,
@@ -231,7 +231,7 @@ static invar_status interrupted(trainer *t)
 /* A checkpoint has left the beginning behind; without one it is fitted anew. */
 static invar_status begin_closed(trainer *t)
 {
-	const inv_closed_spec spec = {.kind = t->o.init,
+	const inv_closed_form_spec spec = {.kind = t->o.init,
 	                              .lambda = inv_option_number(t->options, "ridge"),
 	                              .bank = t->bank[0],
 	                              .split = t->plan.split,
@@ -239,18 +239,18 @@ static invar_status begin_closed(trainer *t)
 	                              .images = t->images,
 	                              .image_count = t->plan.images,
 	                              .seed = t->o.seed};
-	inv_closed c;
+	inv_closed_form c;
 	invar_status st;
 
 	if (!t->plan.closed || t->at.t)
 		return INVAR_OK;
-	st = inv_closed_fit(&spec, &c);
+	st = inv_closed_form_fit(&spec, &c);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? interrupted(t) : st;
-	inv_closed_export(&c.map, t->plan.shape, t->o.residual, t->params);
+	inv_closed_form_export(&c.map, t->plan.shape, t->o.residual, t->params);
 	announce_closed(t, &c);
-	json_object_set_new(t->run->json, "closed", inv_closed_json(&c));
-	inv_closed_clear(&c);
+	json_object_set_new(t->run->json, "closed", inv_closed_form_json(&c));
+	inv_closed_form_clear(&c);
 	return inv_run_save(t->run);
 }
 
@@ -426,7 +426,7 @@ static invar_status check_options(trainer *t)
 	invar_status st;
 
 	inv_train_read(t->options, &t->o);
-	if (t->fresh && t->o.samples && !inv_fresh_augments(t->fresh))
+	if (t->fresh && t->o.samples && !inv_live_augments(t->fresh))
 		return inv_fail(INVAR_E_USE,
 		                "training on images needs to know what to be invariant to: give an "
 		                "@augment SPEC");
@@ -464,13 +464,13 @@ static invar_status encode_clean(trainer *t)
 {
 	invar_status st = INVAR_OK;
 
-	inv_fresh_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
+	inv_live_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
 	if (!t->o.resume)
 		st = inv_run_begin(t->run, &t->plan, &t->o);
 	if (st != INVAR_OK)
 		return st;
 	t->begun = !t->o.resume;
-	st = inv_fresh_encode_clean(t->fresh, t->run->clean_path, &t->clean);
+	st = inv_live_encode_clean(t->fresh, t->run->clean_path, &t->clean);
 	if (st == INVAR_E_CANCELLED)
 		return interrupted(t);
 	t->bank[0] = t->clean;
@@ -621,13 +621,13 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 	invar_status st = inv_options_expect(o, "train");
 
 	if (st == INVAR_OK)
-		st = inv_fresh_open(e, d, inv_option_text(o, "split"), how,
+		st = inv_live_open(e, d, inv_option_text(o, "split"), how,
 		                    inv_option_count(o, "seed"), &t.fresh);
 	if (st == INVAR_OK) {
-		t.bank[0] = inv_fresh_outline(t.fresh);
+		t.bank[0] = inv_live_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;
 		st = train(&t, o, run);
 	}
-	inv_fresh_close(t.fresh);
+	inv_live_close(t.fresh);
 	return st;
 }

@@ -61,7 +61,7 @@ void inv_bank_expect_random(const inv_split *s);
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
 
 /* Refuses a bank whose split holds other clean rows than s of a, naming the first. */
-invar_status inv_bank_check_alike(const invar_bank *a, const inv_split *s,
+invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
                                   const invar_bank *b, const inv_split *other);
 
 /* Reads a bank.json; refuses one of another format. *out is given in any case. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "bank/bank.h"
-#include "bank/done.h"
+#include "bank/block_map.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -59,7 +59,7 @@ static invar_status look_at(const char *path, const char *name, contents *out)
 
 	if (folder && (clean = inv_join(folder, "clean.npy")))
 		map = inv_join(folder, "done.part");
-	if (map && (inv_exists(clean) || inv_done_is_begun(map)))
+	if (map && (inv_exists(clean) || inv_block_map_is_begun(map)))
 		out->split = true;
 	else if (!ends_in(name, ".part"))
 		out->other = true;

@@ -9,7 +9,7 @@
  *   3. What is there is not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on where files lie.
  *   5. An array that is not complete stands in its .part file, and the split's done.part
- *      says how far it is (done.h); the next run takes both up.
+ *      says how far it is (block_map.h); the next run takes both up.
  */
 #ifndef INV_BANK_WRITE_H
 #define INV_BANK_WRITE_H

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/made_for.h"
+#include "adapter/compatibility.h"
 #include "base/fields.h"
 #include "measure/measurement.h"
 
@@ -136,7 +136,7 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 			              "%s takes features %zu wide, those of %s are %" PRIu32, names[i],
 			              adapters[i]->s.d, bank->path, bank->dim);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
-		inv_made_for_warn(adapters[i], bank);
+		inv_compatibility_warn(adapters[i], bank);
 	return st;
 }
 

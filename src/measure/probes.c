@@ -20,7 +20,7 @@
 
 #include "measure/bootstrap.h"
 #include "measure/cache.h"
-#include "measure/classifier.h"
+#include "nn/classifier.h"
 #include "measure/measurement.h"
 
 enum { BLOCK = 1024, MOST_CLASSES = 1 << 20 };

@@ -1,10 +1,10 @@
 /* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
 #include "adapter/adapter.h"
-#include "adapter/closed.h"
+#include "adapter/closed_form.h"
 #include "adapter/evaluate_loss.h"
 #include "adapter/losses/hsic.h"
 #include "adapter/losses/simclr.h"
-#include "adapter/run.h"
+#include "run/run.h"
 #include "failing.h"
 #include "support.h"
 
@@ -16,17 +16,17 @@ static invar_bank *bank;
 static invar_status fit(void *kind)
 {
 	static const uint32_t images[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-	const inv_closed_spec s = {.kind = kind,
+	const inv_closed_form_spec s = {.kind = kind,
 	                           .bank = bank,
 	                           .split = inv_bank_split(bank, "train"),
 	                           .copies = 2,
 	                           .images = images,
 	                           .image_count = ROWS};
-	inv_closed c;
-	invar_status st = inv_closed_fit(&s, &c);
+	inv_closed_form c;
+	invar_status st = inv_closed_form_fit(&s, &c);
 
 	if (st == INVAR_OK)
-		inv_closed_clear(&c);
+		inv_closed_form_clear(&c);
 	return st;
 }
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/losses/loss.h"
-#include "adapter/run.h"
+#include "run/run.h"
 #include "base/json.h"
 #include "base/memory.h"
 

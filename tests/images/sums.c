@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
-#include "images/ahead.h"
+#include "images/prefetch.h"
 
 enum { DIGEST = 64 };
 
@@ -24,7 +24,7 @@ static void fail(void)
 	exit(1);
 }
 
-static invar_status digest(void *user, inv_image *image, const inv_ahead_item *item,
+static invar_status digest(void *user, inv_image *image, const inv_prefetch_item *item,
                            unsigned worker)
 {
 	size_t bytes = (size_t)image->width * image->height * 3, header = 8;
@@ -48,20 +48,20 @@ static void print_split(invar_context *ctx, const invar_dataset *d, const char *
 	uint64_t count = invar_dataset_count(d, name), row = 0;
 	int64_t *labels = malloc(count * sizeof *labels);
 	char *digests = malloc(count * DIGEST), hex[2][INV_SHA256_HEX];
-	const inv_ahead_item *item;
-	inv_ahead *ahead;
+	const inv_prefetch_item *item;
+	inv_prefetch *ahead;
 
 	if (invar_dataset_labels(d, name, labels) ||
-	    inv_ahead_new(ctx, d, inv_dataset_split(d, name), 0, count, digest, NULL, DIGEST,
+	    inv_prefetch_new(ctx, d, inv_dataset_split(d, name), 0, count, digest, NULL, DIGEST,
 	                  &ahead))
 		fail();
-	while (inv_ahead_next(ahead, &item) == INVAR_OK && item)
+	while (inv_prefetch_next(ahead, &item) == INVAR_OK && item)
 		memcpy(digests + DIGEST * row++, item->data, DIGEST);
 	if (row != count || inv_sha256(labels, count * sizeof *labels, hex[0]) ||
 	    inv_sha256(digests, count * DIGEST, hex[1]))
 		fail();
 	printf("%s %" PRIu64 " %.16s %.16s\n", name, count, hex[0], hex[1]);
-	inv_ahead_free(ahead);
+	inv_prefetch_free(ahead);
 	free(labels);
 	free(digests);
 }

@@ -1,5 +1,5 @@
 /* test_ahead.c - images come out in order, whole and alike, whatever the threads. */
-#include "images/ahead.h"
+#include "images/prefetch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ typedef struct plan {
 } plan;
 
 /* The sum of the pixels and the index; the first images are the slow ones. */
-static invar_status add_up(void *user, inv_image *image, const inv_ahead_item *item,
+static invar_status add_up(void *user, inv_image *image, const inv_prefetch_item *item,
                            unsigned worker)
 {
 	const plan *p = user;
@@ -76,30 +76,30 @@ static uint64_t expected(uint64_t row)
 static void walk(unsigned threads, uint64_t first, uint64_t count)
 {
 	invar_context *ctx = context(threads);
-	plan p = {inv_ahead_workers(ctx), UINT64_MAX};
-	const inv_ahead_item *item;
+	plan p = {inv_prefetch_workers(ctx), UINT64_MAX};
+	const inv_prefetch_item *item;
 	invar_dataset *d;
-	inv_ahead *a;
+	inv_prefetch *a;
 
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
-	assert_int_equal(inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), first, count,
+	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), first, count,
 	                               add_up, &p, sizeof(uint64_t), &a),
 	                 INVAR_OK);
-	assert_true(inv_ahead_memory(a) < 1 << 20);
+	assert_true(inv_prefetch_memory(a) < 1 << 20);
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t got, want = expected(first + i);
 
-		assert_int_equal(inv_ahead_next(a, &item), INVAR_OK);
+		assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
 		assert_non_null(item);
 		assert_int_equal(item->row, first + i);
 		memcpy(&got, item->data, sizeof got);
 		assert_int_equal(got, want);
 	}
-	assert_int_equal(inv_ahead_next(a, &item), INVAR_OK);
+	assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
 	assert_null(item);
-	assert_int_equal(inv_ahead_next(a, &item), INVAR_OK);
+	assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
 	assert_null(item);
-	inv_ahead_free(a);
+	inv_prefetch_free(a);
 	invar_dataset_close(d);
 	invar_context_free(ctx);
 }
@@ -118,23 +118,23 @@ static void items_come_in_order_whatever_the_threads(void **state)
 static void without_work_the_images_themselves_come(void **state)
 {
 	invar_context *ctx = context(3);
-	const inv_ahead_item *item;
+	const inv_prefetch_item *item;
 	invar_dataset *d;
-	inv_ahead *a;
+	inv_prefetch *a;
 
 	(void)state;
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
 	assert_int_equal(
-		inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, NULL, NULL, 0, &a),
+		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, NULL, NULL, 0, &a),
 		INVAR_OK);
 	for (uint64_t i = 0; i < IMAGES; i++) {
-		assert_int_equal(inv_ahead_next(a, &item), INVAR_OK);
+		assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
 		assert_null(item->data);
 		assert_int_equal(item->image.width, 3);
 		assert_int_equal(item->image.height, 2);
 		assert_int_equal(item->image.pixels[3 * 4 + 1], values[i * CELLS + 4]);
 	}
-	inv_ahead_free(a);
+	inv_prefetch_free(a);
 	invar_dataset_close(d);
 	invar_context_free(ctx);
 }
@@ -142,24 +142,24 @@ static void without_work_the_images_themselves_come(void **state)
 static void a_failure_comes_in_its_turn(void **state)
 {
 	invar_context *ctx = context(2);
-	plan p = {inv_ahead_workers(ctx), 42};
-	const inv_ahead_item *item;
+	plan p = {inv_prefetch_workers(ctx), 42};
+	const inv_prefetch_item *item;
 	invar_dataset *d;
-	inv_ahead *a;
+	inv_prefetch *a;
 
 	(void)state;
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
-	assert_int_equal(inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, add_up,
+	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, add_up,
 	                               &p, sizeof(uint64_t), &a),
 	                 INVAR_OK);
 	for (uint64_t i = 0; i < 42; i++)
-		assert_int_equal(inv_ahead_next(a, &item), INVAR_OK);
-	assert_int_equal(inv_ahead_next(a, &item), INVAR_E_NUMERIC);
+		assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
+	assert_int_equal(inv_prefetch_next(a, &item), INVAR_E_NUMERIC);
 	assert_null(item);
 	test_assert_error("row 42 fails");
-	inv_ahead_free(a); /* in the middle */
+	inv_prefetch_free(a); /* in the middle */
 	assert_int_equal(
-		inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), 1, IMAGES, add_up, &p, 8, &a),
+		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 1, IMAGES, add_up, &p, 8, &a),
 		INVAR_E_USE);
 	invar_dataset_close(d);
 	invar_context_free(ctx);
@@ -169,9 +169,9 @@ static void broken_images_are_passed_over_and_counted(void **state)
 {
 	invar_context *ctx = context(2);
 	invar_dataset_opts opts;
-	const inv_ahead_item *item;
+	const inv_prefetch_item *item;
 	invar_dataset *d;
-	inv_ahead *a;
+	inv_prefetch *a;
 	char folder[1024];
 	uint64_t rows = 0;
 
@@ -187,22 +187,22 @@ static void broken_images_are_passed_over_and_counted(void **state)
 	opts.skip_broken = 1;
 	assert_int_equal(invar_dataset_open(ctx, folder, &opts, &d), INVAR_OK);
 	assert_int_equal(
-		inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
+		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
 		INVAR_OK);
-	for (warnings = 0; inv_ahead_next(a, &item) == INVAR_OK && item; rows++)
+	for (warnings = 0; inv_prefetch_next(a, &item) == INVAR_OK && item; rows++)
 		assert_int_equal(item->image.pixels[0], item->row);
 	assert_int_equal(rows, 18);
-	assert_int_equal(inv_ahead_broken(a), 3);
+	assert_int_equal(inv_prefetch_broken(a), 3);
 	assert_int_equal(warnings, 3);
-	inv_ahead_free(a);
+	inv_prefetch_free(a);
 	invar_dataset_close(d);
 	assert_int_equal(invar_dataset_open(ctx, folder, NULL, &d), INVAR_OK);
 	assert_int_equal(
-		inv_ahead_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
+		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
 		INVAR_OK);
-	assert_int_equal(inv_ahead_next(a, &item), INVAR_E_FORMAT);
+	assert_int_equal(inv_prefetch_next(a, &item), INVAR_E_FORMAT);
 	test_assert_error("broken/00.png");
-	inv_ahead_free(a);
+	inv_prefetch_free(a);
 	invar_dataset_close(d);
 	invar_context_free(ctx);
 }

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "failing.h"
-#include "images/ahead.h"
+#include "images/prefetch.h"
 #include "make_sets.h"
 #include "support.h"
 
@@ -34,17 +34,17 @@ static invar_status open_and_read(void *user)
 static invar_status read_ahead(void *user)
 {
 	const job *j = user;
-	const inv_ahead_item *item;
-	inv_ahead *a = NULL;
+	const inv_prefetch_item *item;
+	inv_prefetch *a = NULL;
 	invar_dataset *d;
 	invar_status st = invar_dataset_open(j->ctx, j->text, &j->opts, &d);
 
 	if (st == INVAR_OK)
-		st = inv_ahead_new(j->ctx, d, inv_dataset_split(d, "train"), 0, 1, NULL, NULL, 0,
+		st = inv_prefetch_new(j->ctx, d, inv_dataset_split(d, "train"), 0, 1, NULL, NULL, 0,
 		                   &a);
 	if (st == INVAR_OK)
-		st = inv_ahead_next(a, &item);
-	inv_ahead_free(a);
+		st = inv_prefetch_next(a, &item);
+	inv_prefetch_free(a);
 	invar_dataset_close(d);
 	return st;
 }

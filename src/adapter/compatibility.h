@@ -1,0 +1,24 @@
+/*
+ * compatibility.h - which features an adapter was made for: encoder, weights, images.
+ *
+ * invar.input in an adapter's metadata is a JSON object, "" where the bank did not say:
+ * what bank.json calls "preprocess" (channels, size, resize, mean, std), and
+ * "augment_space" where there were copies. Features of another kind may have the same
+ * width; E then computes something all the same, so that is told, not refused: to try an
+ * adapter on features it was not made for is a fair question.
+ */
+#ifndef INV_MADE_FOR_H
+#define INV_MADE_FOR_H
+
+#include "adapter/adapter.h"
+#include "bank/bank.h"
+
+/* The text of invar.input for adapters trained on a bank; gives. NULL: no memory. */
+char *inv_compatibility_input(const invar_bank *bank);
+
+/* Warns where the features of a bank are not those that an adapter was made for. */
+void inv_compatibility_warn(const invar_adapter *e, const invar_bank *bank);
+/* The same of a NumPy file: SPLIT/clean.npy, aug.npy or aug/NNN.npy of a bank. */
+void inv_compatibility_warn_file(const invar_adapter *e, const char *path);
+
+#endif

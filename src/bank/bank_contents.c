@@ -1,0 +1,93 @@
+/* bank_contents.c - see bank_contents.h. */
+#include "bank/bank_contents.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bank/bank.h"
+#include "base/memory.h"
+
+#define MARK "{\n \"format\": \"invar-bank\""
+
+/* What a split of clean rows consists of; each has its part file while it is written. */
+static const char *const of_split[] = {"clean.npy", "labels.npy", "names.txt",
+                                       "fingerprints.npy"};
+
+/* Arrays are filled in part files that a later program takes up, see base/file.h. */
+static bool is_part_of_array(const char *name, const char *array)
+{
+	size_t length = strlen(array);
+
+	return strncmp(name, array, length) == 0 && strcmp(name + length, INV_BANK_PART) == 0;
+}
+
+static inv_ownership claim_in_split(const char *name)
+{
+	if (strcmp(name, "done.part") == 0)
+		return INV_OWN_FILE;
+	for (size_t i = 0; i < sizeof of_split / sizeof *of_split; i++)
+		if (inv_is_own_name(name, of_split[i]) || is_part_of_array(name, of_split[i]))
+			return INV_OWN_FILE;
+	return INV_FOREIGN;
+}
+
+inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry)
+{
+	const json_t *splits = json_object_get(bank_json, "splits");
+	size_t length = strcspn(entry, "/");
+	const char *split;
+	json_t *value;
+
+	if (strcmp(entry, "bank.json") == 0)
+		return bank_json ? INV_OWN_FILE : INV_FOREIGN;
+	if (strcmp(entry, "bank.json" INV_PART) == 0)
+		return INV_OWN_FILE;
+	json_object_foreach ((json_t *)(uintptr_t)splits, split, value)
+		if (strlen(split) == length && strncmp(split, entry, length) == 0)
+			return entry[length] ? claim_in_split(entry + length + 1) : INV_OWN_FOLDER;
+	return INV_FOREIGN;
+}
+
+static bool is_null(const json_t *value)
+{
+	return !value || json_is_null(value);
+}
+
+/* Both name the encoder; what else one of them does not say is no contradiction. */
+static bool agrees(const json_t *bank_json, const json_t *about)
+{
+	const char *key;
+	json_t *value;
+
+	if (is_null(json_object_get(about, "encoder")) ||
+	    is_null(json_object_get(bank_json, "encoder")))
+		return false;
+	json_object_foreach ((json_t *)(uintptr_t)about, key, value) {
+		const json_t *other = json_object_get(bank_json, key);
+
+		if (!is_null(value) && !is_null(other) && !json_equal(value, other))
+			return false;
+	}
+	return true;
+}
+
+invar_status inv_bank_find_json(const char *path, const json_t *about, json_t **out,
+                                bool *begun)
+{
+	char *file = inv_join(path, "bank.json"), *part = inv_join(path, "bank.json" INV_PART);
+	invar_status st = file && part ? INVAR_OK : inv_bank_no_memory(path);
+
+	*out = NULL;
+	*begun = st == INVAR_OK && !inv_exists(file) &&
+	         (!inv_exists(part) || inv_file_begins(part, MARK));
+	if (st == INVAR_OK && inv_exists(file)) {
+		st = inv_bank_load_json(file, out);
+		if (st != INVAR_OK || !agrees(*out, about)) {
+			json_decref(*out);
+			*out = NULL;
+		}
+	}
+	inv_free(file);
+	inv_free(part);
+	return st == INVAR_E_NOMEM ? st : INVAR_OK;
+}

@@ -1,0 +1,280 @@
+/* block_map.c - see block_map.h for what the map says and when. */
+#include "bank/block_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { HEADER = 64, NAME = INV_SHA256_HEX, MOST_ARRAYS = 100002 };
+#define MOST_BYTES ((size_t)1 << 30)
+#define MAGIC "invar-done 1: "
+
+struct inv_block_map {
+	int fd;
+	char *path;
+	uint64_t blocks;
+	size_t arrays;
+	size_t line; /* bytes of an array's line: name, blank, blocks, newline */
+	char *text;  /* HEADER, then the lines */
+};
+
+static invar_status no_memory(const char *path)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for a map of finished blocks", path);
+}
+
+static char *line_of(const inv_block_map *d, size_t i)
+{
+	return d->text + HEADER + i * d->line;
+}
+
+static char *blocks_of(const inv_block_map *d, size_t i)
+{
+	return line_of(d, i) + NAME;
+}
+
+static size_t bytes_of(const inv_block_map *d)
+{
+	return HEADER + d->arrays * d->line;
+}
+
+uint64_t inv_block_map_blocks(const inv_block_map *d)
+{
+	return d->blocks;
+}
+
+size_t inv_block_map_arrays(const inv_block_map *d)
+{
+	return d->arrays;
+}
+
+bool inv_block_map_has(const inv_block_map *d, size_t i, uint64_t block)
+{
+	return blocks_of(d, i)[block] == '1';
+}
+
+bool inv_block_map_any(const inv_block_map *d, size_t i)
+{
+	return memchr(blocks_of(d, i), '1', d->blocks) != NULL;
+}
+
+void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block)
+{
+	blocks_of(d, i)[block] = '1';
+}
+
+void inv_block_map_forget(inv_block_map *d, size_t i)
+{
+	memset(blocks_of(d, i), '0', d->blocks);
+}
+
+/* ---- Opening ---------------------------------------------------------------------- */
+
+static void write_header(uint64_t blocks, char header[HEADER + 1])
+{
+	char text[HEADER];
+
+	snprintf(text, sizeof text, MAGIC "%" PRIu64 " blocks of %d rows", blocks,
+	         INV_BLOCK_ROWS);
+	snprintf(header, HEADER + 1, "%-*s\n", HEADER - 1, text);
+}
+
+static void begin_line(const inv_block_map *d, size_t i)
+{
+	char *line = line_of(d, i);
+
+	memset(line, '-', NAME - 1);
+	line[NAME - 1] = ' ';
+	memset(line + NAME, '0', d->blocks);
+	line[d->line - 1] = '\n';
+}
+
+/* A line that is not one of ours, or torn, stands for nothing. */
+static bool is_line(const inv_block_map *d, size_t i)
+{
+	const char *line = line_of(d, i);
+
+	if (strspn(line, "0123456789abcdef-") != NAME - 1 || line[NAME - 1] != ' ' ||
+	    line[d->line - 1] != '\n')
+		return false;
+	for (uint64_t b = 0; b < d->blocks; b++)
+		if (line[NAME + b] != '0' && line[NAME + b] != '1')
+			return false;
+	return true;
+}
+
+static invar_status refuse(const inv_block_map *d)
+{
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: this split was begun with other images or labels than those "
+	                "chosen now; choose the same ones to go on with it, or remove this "
+	                "file to begin it again",
+	                d->path);
+}
+
+/* Of what is not our map: another one, or what a crash left of its first save? */
+static bool is_foreign(const char *text, size_t bytes)
+{
+	return memchr(text, MAGIC[0], bytes) != NULL;
+}
+
+/* What was there: nothing, a map of as many blocks, or something that is refused. */
+static invar_status take_text(inv_block_map *d, const char *text, size_t bytes, size_t arrays)
+{
+	char header[HEADER + 1];
+	size_t there = bytes > HEADER ? (bytes - HEADER) / d->line : 0;
+	bool ours;
+
+	write_header(d->blocks, header);
+	ours = bytes >= HEADER && memcmp(text, header, HEADER) == 0;
+	if (!ours && is_foreign(text, bytes))
+		return refuse(d);
+	d->arrays = ours && there > arrays ? there : arrays;
+	if (d->arrays > MOST_ARRAYS || !(d->text = inv_calloc(bytes_of(d) + 1, 1)))
+		return no_memory(d->path);
+	memcpy(d->text, header, HEADER);
+	for (size_t i = 0; i < d->arrays; i++) {
+		if (ours && i < there)
+			memcpy(line_of(d, i), text + HEADER + i * d->line, d->line);
+		if (!is_line(d, i))
+			begin_line(d, i);
+	}
+	return INVAR_OK;
+}
+
+static invar_status lock(inv_block_map *d)
+{
+	/* Not through a link to another file, and not into a pipe that nobody reads. */
+	d->fd = open(d->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (d->fd < 0)
+		return inv_fail_errno(d->path, "cannot write");
+	if (flock(d->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return INVAR_OK;
+	close(d->fd);
+	d->fd = -1;
+	return inv_fail(INVAR_E_IO, "%s: another invar is encoding this split", d->path);
+}
+
+static invar_status take_up(inv_block_map *d, size_t arrays)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	invar_status st = lock(d);
+
+	if (st == INVAR_OK)
+		st = inv_file_load(d->path, MOST_BYTES, &text, &bytes);
+	if (st == INVAR_OK)
+		st = take_text(d, text, bytes, arrays);
+	inv_free(text);
+	return st;
+}
+
+invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays, inv_block_map **out)
+{
+	inv_block_map *d = inv_calloc(1, sizeof *d);
+	invar_status st;
+
+	*out = NULL;
+	if (!d || !(d->path = inv_strdup(path))) {
+		inv_free(d);
+		return no_memory(path);
+	}
+	d->fd = -1;
+	d->blocks = (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
+	d->line = NAME + (size_t)d->blocks + 1;
+	if ((st = take_up(d, arrays)) != INVAR_OK) {
+		inv_block_map_close(d, false);
+		return st;
+	}
+	*out = d;
+	return INVAR_OK;
+}
+
+invar_status inv_block_map_expect(inv_block_map *d, size_t i, const char belongs[INV_SHA256_HEX])
+{
+	char *line = line_of(d, i);
+
+	if (memcmp(line, belongs, NAME - 1) == 0)
+		return INVAR_OK;
+	if (inv_block_map_any(d, i))
+		return refuse(d);
+	begin_line(d, i);
+	memcpy(line, belongs, NAME - 1);
+	return INVAR_OK;
+}
+
+invar_status inv_block_map_save(inv_block_map *d)
+{
+	size_t bytes = bytes_of(d), done = 0;
+
+	while (done < bytes) {
+		ssize_t n = pwrite(d->fd, d->text + done, bytes - done, (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return inv_fail_errno(d->path, "cannot write");
+		done += (size_t)n;
+	}
+	/* What was no map may have been longer, and its end is none of ours. */
+	return ftruncate(d->fd, (off_t)bytes) == 0 && fdatasync(d->fd) == 0
+	           ? INVAR_OK
+	           : inv_fail_errno(d->path, "cannot flush to disk");
+}
+
+void inv_block_map_close(inv_block_map *d, bool remove)
+{
+	bool begun = false;
+
+	if (!d)
+		return;
+	for (size_t i = 0; d->text && i < d->arrays && !begun; i++)
+		begun = inv_block_map_any(d, i);
+	if (d->fd >= 0 && d->text && (remove || !begun))
+		unlink(d->path);
+	if (d->fd >= 0)
+		close(d->fd);
+	inv_free(d->text);
+	inv_free(d->path);
+	inv_free(d);
+}
+
+/* A text as a map, of as many blocks as its header says; else one without arrays. */
+static bool take_map(char *text, size_t bytes, inv_block_map *out)
+{
+	char header[HEADER + 1];
+
+	*out = (inv_block_map){.text = text};
+	if (bytes < HEADER || sscanf(text, MAGIC "%" SCNu64, &out->blocks) != 1 ||
+	    out->blocks > bytes)
+		return false;
+	write_header(out->blocks, header);
+	if (memcmp(text, header, HEADER) != 0)
+		return false;
+	out->line = NAME + (size_t)out->blocks + 1;
+	out->arrays = (bytes - HEADER) / out->line;
+	return true;
+}
+
+bool inv_block_map_is_begun(const char *path)
+{
+	char *text;
+	size_t bytes;
+	inv_block_map d;
+	bool begun;
+
+	if (!inv_exists(path) || inv_file_load(path, MOST_BYTES, &text, &bytes) != INVAR_OK)
+		return false;
+	begun = !take_map(text, bytes, &d) && is_foreign(text, bytes);
+	for (size_t i = 0; i < d.arrays && !begun; i++)
+		begun = is_line(&d, i) && inv_block_map_any(&d, i);
+	inv_free(text);
+	return begun;
+}

@@ -1,0 +1,49 @@
+/*
+ * block_map.h - which blocks of the arrays of a split are finished, across interruptions.
+ *
+ * A split is encoded in blocks of 256 rows. SPLIT/done.part says of every array which of
+ * its blocks stand in its .part file; it is there while the split is unfinished. It is
+ * text: a line that names the number of blocks, then a line for every array, clean rows
+ * first and then the copies: what its rows belong to, by its SHA-256, and a 1 for every
+ * finished block, a 0 for the others.
+ *
+ * Invariants:
+ *   1. A 1 is written after the rows that it stands for were flushed to disk. So
+ *      whatever ends the program, a block with a 1 is whole, and a torn one has a 0.
+ *   2. Blocks count for rows that belong to the same: encoder, weights, preparation,
+ *      SPEC, seed, images, labels. Anything else is refused, never mixed.
+ *   3. One process at a time holds the map, and with it the split (flock).
+ */
+#ifndef INV_DONE_H
+#define INV_DONE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sha256.h"
+
+enum { INV_BLOCK_ROWS = 256 };
+
+typedef struct inv_block_map inv_block_map;
+
+/* Takes up the map of a split, or makes one, for `arrays` arrays of `rows` rows. */
+invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays, inv_block_map **out);
+/* What array i belongs to; refuses finished blocks that belong to something else. */
+invar_status inv_block_map_expect(inv_block_map *d, size_t i, const char belongs[INV_SHA256_HEX]);
+/* Its part file is gone, and so are its blocks. */
+void inv_block_map_forget(inv_block_map *d, size_t i);
+
+uint64_t inv_block_map_blocks(const inv_block_map *d);
+size_t inv_block_map_arrays(const inv_block_map *d); /* those of an earlier run as well */
+bool inv_block_map_has(const inv_block_map *d, size_t i, uint64_t block);
+bool inv_block_map_any(const inv_block_map *d, size_t i);
+void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block); /* in memory */
+invar_status inv_block_map_save(inv_block_map *d);                   /* on disk */
+/* Frees d; accepts NULL. A map without a finished block is removed in any case. */
+void inv_block_map_close(inv_block_map *d, bool remove);
+
+/* Whether the file is a map with a finished block, or no map that could be read. */
+bool inv_block_map_is_begun(const char *path);
+
+#endif

@@ -1,0 +1,697 @@
+/*
+ * encode.c - from a data set to a bank.
+ *
+ * What a bank says of itself is put together first and held against the bank that is
+ * there; then each split gets the arrays it misses: clean rows, labels, copies. Images
+ * that cannot be read are found before anything is written, so that all arrays of a
+ * split have the same rows; which were left out stands in bank.json. A split that was
+ * begun and interrupted goes on where its map says (block_map.h).
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "encode/encode_options.h"
+#include "encode/encode_pass.h"
+#include "bank/row_names.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "formats/npy.h"
+#include "images/prefetch.h"
+
+typedef struct encoding {
+	inv_encoding of;
+	const char *path;
+	json_t *about; /* what bank.json says of all splits */
+	inv_bank_writer *bank;
+	inv_pipeline *walk;
+	bool again; /* images are compared even if nothing is missing */
+} encoding;
+
+static invar_status no_memory(const encoding *k)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", k->path);
+}
+
+/* ---- The rows of a split ---------------------------------------------------------- */
+
+typedef struct part {
+	const inv_images *split; /* as the data set has it */
+	inv_images images;       /* without those that are left out; borrows the rest */
+	uint32_t *index;         /* of its own, NULL where nothing is left out */
+	json_t *left_out;        /* indices */
+	json_t *entry;           /* what bank.json says of it */
+	int64_t *labels;         /* NULL: none */
+	char *map_path;
+	bool begun; /* some blocks are there */
+	inv_finished there;
+	uint64_t copies; /* wanted */
+} part;
+
+static void clear_part(part *p)
+{
+	json_decref(p->left_out);
+	json_decref(p->entry);
+	inv_free(p->index);
+	inv_free(p->labels);
+	inv_free(p->map_path);
+}
+
+/* Only its size is looked at; what cannot be prepared is broken as well. */
+static invar_status look_at(void *user, inv_image *image, const inv_prefetch_item *item,
+                            unsigned worker)
+{
+	const encoding *k = user;
+	size_t h, w;
+
+	(void)item;
+	(void)worker;
+	return inv_prepared_size(&k->of.preparation, image->height, image->width,
+	                         k->of.dataset->text, &h, &w);
+}
+
+static invar_status find_readable(encoding *k, part *p)
+{
+	const inv_images *s = p->split;
+	const inv_prefetch_item *item;
+	inv_prefetch *ahead;
+	uint64_t next = 0;
+	invar_status st =
+		inv_prefetch_new(k->of.ctx, k->of.dataset, s, 0, s->count, look_at, k, 1, &ahead);
+	char stage[80];
+
+	snprintf(stage, sizeof stage, "check %.60s", s->name);
+	while (st == INVAR_OK && next < s->count) {
+		st = inv_prefetch_next(ahead, &item);
+		for (uint64_t end = item ? item->row : s->count; st == INVAR_OK && next < end;
+		     next++)
+			if (json_array_append_new(
+					p->left_out, json_integer((json_int_t)inv_images_index(s, next))) != 0)
+				st = no_memory(k);
+		next++;
+		if (st == INVAR_OK && next % 256 == 0)
+			st =
+				inv_progress(k->of.ctx, stage, next < s->count ? next : s->count, s->count);
+	}
+	inv_prefetch_free(ahead);
+	return st;
+}
+
+static invar_status leave_out(encoding *k, part *p)
+{
+	invar_status st;
+
+	p->images = *p->split;
+	if (!json_array_size(p->left_out))
+		return INVAR_OK;
+	st = inv_images_without(p->split, p->left_out, &p->index, &p->images.count);
+	p->images.index = p->index;
+	if (st == INVAR_OK && !p->images.count)
+		return inv_fail(INVAR_E_FORMAT, "%s: no image of its split %s can be read",
+		                k->of.dataset->text, p->split->name);
+	return st;
+}
+
+/* What was left out when the split was begun stays so. */
+static invar_status choose_rows(encoding *k, part *p)
+{
+	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
+	json_t *known = json_object_get(entry, "left_out");
+	bool old = p->there.clean || p->begun;
+	invar_status st = INVAR_OK;
+
+	if (old && json_is_array(known))
+		p->left_out = json_incref(known);
+	else if (!(p->left_out = json_array()))
+		return no_memory(k);
+	else if (!old && k->of.dataset->opts.skip_broken)
+		st = find_readable(k, p);
+	if (st == INVAR_OK)
+		st = leave_out(k, p);
+	if (st == INVAR_OK &&
+	    !(p->entry =
+	          json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total, "rows",
+	                    (json_int_t)p->images.count, "left_out", p->left_out)))
+		st = no_memory(k);
+	return st;
+}
+
+/* ---- What is there must fit ------------------------------------------------------- */
+
+static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
+{
+	uint64_t rows = p->images.count, missing = 0;
+
+	*out = NULL;
+	if (!p->split->labels)
+		return INVAR_OK;
+	if (!(*out = inv_alloc(rows * sizeof **out)))
+		return no_memory(k);
+	for (uint64_t i = 0; i < rows; i++) {
+		(*out)[i] = inv_images_label(k->of.dataset, &p->images, i);
+		missing += (*out)[i] < 0;
+	}
+	if (!missing)
+		return INVAR_OK;
+	inv_log(k->of.ctx, INVAR_LOG_WARNING,
+	        "%s: %" PRIu64 " %s of %s %s no label, so no labels are written",
+	        k->of.dataset->text, missing, inv_noun(missing, "image", "images"),
+	        p->split->name, inv_noun(missing, "has", "have"));
+	inv_free(*out);
+	*out = NULL;
+	return INVAR_OK;
+}
+
+static invar_status check_labels(const encoding *k, const part *p, const int64_t *labels)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "labels.npy");
+	char text[INV_ROW_TEXT];
+	inv_npy *there = NULL;
+	invar_status st = path ? INVAR_OK : no_memory(k);
+
+	if (st == INVAR_OK && labels && inv_exists(path))
+		st = inv_npy_open(path, &there);
+	for (uint64_t i = 0; there && st == INVAR_OK && i < p->images.count; i++) {
+		int64_t label = -1;
+
+		if (i < there->h.cells)
+			st = inv_npy_read_int(there, i, 1, &label);
+		if (st == INVAR_OK && label != labels[i])
+			st = inv_fail(INVAR_E_MISMATCH,
+			              "%s: label %s is %" PRId64 " but that of the images now is "
+			              "%" PRId64 "; copies can only be added with the same images",
+			              path, inv_image_text(k->of.dataset, &p->images, i, text), label,
+			              labels[i]);
+	}
+	inv_npy_close(there);
+	inv_free(path);
+	return st;
+}
+
+static invar_status check_names(const encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	invar_status st = path ? INVAR_OK : no_memory(k);
+
+	if (st == INVAR_OK && k->of.dataset->kind->file && inv_exists(path))
+		st = inv_row_names_check(path, k->of.dataset, &p->images);
+	inv_free(path);
+	return st;
+}
+
+static invar_status check_part(const encoding *k, const part *p)
+{
+	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
+	uint64_t rows = p->there.clean
+	                    ? p->there.rows
+	                    : (uint64_t)json_integer_value(json_object_get(entry, "rows"));
+	invar_status st;
+
+	if (rows != p->images.count)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its split %s has %" PRIu64 " %s but %" PRIu64
+		                " %s chosen; choose the same ones, or make another bank",
+		                k->path, p->split->name, rows, inv_noun(rows, "row", "rows"),
+		                p->images.count,
+		                inv_noun(p->images.count, "image was", "images were"));
+	if (p->there.clean && p->there.width != k->of.width)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: its split %s has rows of %" PRIu64
+		                " numbers but the encoder gives %" PRIu64,
+		                k->path, p->split->name, p->there.width, k->of.width);
+	if ((st = check_labels(k, p, p->labels)) != INVAR_OK)
+		return st;
+	return check_names(k, p);
+}
+
+/* Compares rows that are there with rows as they come out now. */
+typedef struct comparison {
+	const encoding *k;
+	const part *p;
+	const inv_npy *known;
+	float *row;
+} comparison;
+
+static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
+                            const float *out, const float *params)
+{
+	const comparison *c = user;
+	size_t width = c->known->h.shape[1];
+	char text[INV_ROW_TEXT];
+	invar_status st = INVAR_OK;
+
+	(void)array;
+	(void)params;
+	for (size_t i = 0; i < rows && st == INVAR_OK; i++) {
+		const float *now = out + i * width;
+		float *there = c->row + (row + i) * width, most = 0, gap = 0;
+
+		st = inv_npy_read(c->known, (row + i) * width, width, there);
+		for (size_t j = 0; j < width; j++) {
+			most = fmaxf(most, fabsf(there[j]));
+			gap = fmaxf(gap, fabsf(there[j] - now[j]));
+		}
+		if (st == INVAR_OK && gap > 2e-3f * most)
+			st = inv_fail(INVAR_E_MISMATCH,
+			              "%s: its row %s differs from that of the image now; only the "
+			              "same images can be added to",
+			              c->known->path,
+			              inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
+	}
+	return st;
+}
+
+/*
+ * Clean rows that are there must come out again, or the others would belong to other
+ * images. The first group tells; float16 and other processors move the last digits.
+ */
+static invar_status check_known(encoding *k, const part *p, const char *name)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	inv_pipeline_plan plan = {.images = &p->images,
+	                      .count =
+	                          p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
+	                      .copy = {INVAR_CLEAN},
+	                      .arrays = 1,
+	                      .put = compare};
+	comparison c = {.k = k, .p = p};
+	inv_npy *known = NULL;
+	invar_status st = path ? inv_npy_open(path, &known) : no_memory(k);
+
+	c.known = known;
+	plan.user = &c;
+	if (st == INVAR_OK && !(c.row = inv_alloc(plan.count * k->of.width * sizeof *c.row)))
+		st = no_memory(k);
+	if (st == INVAR_OK)
+		st = inv_pipeline_run(k->walk, &plan);
+	inv_npy_close(known);
+	inv_free(c.row);
+	inv_free(path);
+	return st;
+}
+
+/*
+ * Every row that is there must be of the image that is there now. Banks without
+ * fingerprints are known by their first rows alone.
+ */
+static invar_status check_fingerprints(encoding *k, const part *p, const inv_block_map *map,
+                                       const inv_npy *known)
+{
+	uint64_t rows = p->images.count;
+	invar_status st = INVAR_OK;
+
+	if (p->there.clean)
+		return inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, 0, rows);
+	for (uint64_t b = 0; b < inv_block_map_blocks(map) && st == INVAR_OK; b++) {
+		uint64_t first = b * INV_BLOCK_ROWS, left = rows - first;
+
+		if (inv_block_map_has(map, 0, b))
+			st = inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, first,
+			                            left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS);
+	}
+	return st;
+}
+
+/* Those of finished rows, or *out is NULL. */
+static invar_status open_fingerprints(const encoding *k, const part *p, const char *name,
+                                      inv_npy **out)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	invar_status st =
+		path ? inv_fingerprints_open(path, p->images.count, out) : no_memory(k);
+
+	inv_free(path);
+	return st;
+}
+
+/* ---- What rows belong to ---------------------------------------------------------- */
+
+static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
+                                        "seed"};
+
+/* By everything that they follow from; clean rows do not follow from the SPEC. */
+static invar_status belong(const encoding *k, const part *p, bool clean,
+                           char hex[INV_SHA256_HEX])
+{
+	char labels[INV_SHA256_HEX] = "";
+	json_t *about = json_copy(k->about), *all;
+	char *text;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; clean && i < sizeof of_copies / sizeof *of_copies; i++)
+		json_object_del(about, of_copies[i]);
+	if (p->labels)
+		st = inv_sha256(p->labels, p->images.count * sizeof *p->labels, labels);
+	all = json_pack("{s:o, s:O, s:s, s:I}", "about", about, "split", p->entry, "labels",
+	                labels, "width", (json_int_t)k->of.width);
+	text = all ? inv_json_text(all, 0) : NULL;
+	json_decref(all);
+	if (st == INVAR_OK)
+		st = text ? inv_sha256(text, strlen(text), hex) : no_memory(k);
+	inv_free(text);
+	return st;
+}
+
+/* The map of a split, with what each array to be filled belongs to. */
+static invar_status open_map(const encoding *k, const part *p, size_t from, inv_block_map **out)
+{
+	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
+	invar_status st = inv_block_map_open(p->map_path, p->images.count, p->copies + 1, out);
+
+	if (st == INVAR_OK)
+		st = belong(k, p, true, clean);
+	if (st == INVAR_OK)
+		st = belong(k, p, false, copies);
+	for (size_t i = from; i <= p->copies && st == INVAR_OK; i++)
+		st = inv_block_map_expect(*out, i, i ? copies : clean);
+	return st;
+}
+
+/* ---- One split -------------------------------------------------------------------- */
+
+static bool is_complete(const inv_block_map *map, size_t i)
+{
+	for (uint64_t b = 0; b < inv_block_map_blocks(map); b++)
+		if (!inv_block_map_has(map, i, b))
+			return false;
+	return true;
+}
+
+static bool has_file(const encoding *k, const part *p, const char *name)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
+	bool there = path && inv_exists(path);
+
+	inv_free(path);
+	return there;
+}
+
+/* What goes beside it was finished a moment before the program ended. */
+static bool has_beside(const encoding *k, const part *p, const inv_block_map *map, int32_t copy)
+{
+	char name[INV_ARRAY_NAME];
+
+	return is_complete(map, (size_t)(copy + 1)) &&
+	       has_file(k, p, inv_array_name(copy, true, name));
+}
+
+/* Rows that an older version began have no fingerprints, and get none. */
+static bool wants_beside(const encoding *k, const part *p, const inv_block_map *map,
+                         int32_t copy, bool begun)
+{
+	if (copy != INVAR_CLEAN)
+		return k->of.columns && !has_beside(k, p, map, copy);
+	return begun ? has_file(k, p, "fingerprints.npy.part") : true;
+}
+
+static invar_status open_beside(encoding *k, const part *p, inv_pass_array *a, bool *kept)
+{
+	bool clean = a->copy == INVAR_CLEAN;
+	char name[INV_ARRAY_NAME];
+
+	return inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
+	                     clean ? INV_U8 : INV_F32, p->images.count,
+	                     clean ? INV_FINGERPRINT : k->of.columns, kept, &a->beside);
+}
+
+/* Without the clean rows nobody knows what the copies are of. */
+static void forget_array(inv_block_map *map, int32_t copy)
+{
+	if (copy != INVAR_CLEAN)
+		inv_block_map_forget(map, (size_t)(copy + 1));
+	for (size_t i = 0; copy == INVAR_CLEAN && i < inv_block_map_arrays(map); i++)
+		inv_block_map_forget(map, i);
+}
+
+static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
+                               inv_pass_array *a)
+{
+	char name[INV_ARRAY_NAME];
+	bool kept = inv_block_map_any(pass->map, (size_t)(a->copy + 1)), beside;
+	invar_status st =
+		inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, false, name),
+	                  k->of.dtype, p->images.count, k->of.width, &kept, &a->rows);
+
+	if (st == INVAR_OK && wants_beside(k, p, pass->map, a->copy, kept)) {
+		beside = kept;
+		st = open_beside(k, p, a, &beside);
+		kept = kept && beside;
+	}
+	if (st == INVAR_OK && !kept)
+		forget_array(pass->map, a->copy);
+	return st;
+}
+
+/* What goes beside rows comes first, so that rows which are there have it. */
+static invar_status close_arrays(inv_pass *pass, invar_status st)
+{
+	for (size_t i = 0; i < pass->arrays; i++) {
+		inv_pass_array *a = &pass->array[i];
+		bool keep = inv_block_map_any(pass->map, (size_t)(a->copy + 1));
+
+		if (st == INVAR_OK && a->beside) {
+			st = inv_rows_finish(a->beside);
+			a->beside = NULL;
+		}
+		if (st == INVAR_OK) {
+			st = inv_rows_finish(a->rows);
+			a->rows = NULL;
+		}
+		inv_rows_leave(a->beside, keep);
+		inv_rows_leave(a->rows, keep);
+	}
+	return st;
+}
+
+/* A pass that does not take fingerprints is held to those that are there. */
+static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
+{
+	inv_npy *known = NULL;
+	invar_status st = INVAR_OK;
+
+	if (pass->array[0].copy != INVAR_CLEAN || has_beside(k, p, pass->map, INVAR_CLEAN))
+		st = open_fingerprints(k, p, "fingerprints.npy", &known);
+	pass->known = known;
+	if (st == INVAR_OK)
+		st = inv_pass_run(pass);
+	pass->known = NULL;
+	inv_npy_close(known);
+	return st;
+}
+
+static invar_status run_passes(encoding *k, const part *p, inv_pass *pass)
+{
+	int64_t copy = p->there.clean ? (int64_t)p->there.copies : INVAR_CLEAN;
+	invar_status st = INVAR_OK;
+
+	pass->total = ((uint64_t)((int64_t)p->copies - copy)) * p->images.count;
+	while (st == INVAR_OK && copy < (int64_t)p->copies) {
+		for (pass->arrays = 0;
+		     pass->arrays < INV_WALK_ARRAYS && copy < (int64_t)p->copies && st == INVAR_OK;
+		     copy++) {
+			inv_pass_array *a = &pass->array[pass->arrays++];
+
+			*a = (inv_pass_array){.copy = (int32_t)copy};
+			st = open_array(k, p, pass, a);
+		}
+		if (st == INVAR_OK)
+			st = run_pass(k, p, pass);
+		st = close_arrays(pass, st);
+	}
+	return st;
+}
+
+static invar_status check_images(encoding *k, const part *p, const inv_block_map *map)
+{
+	bool finished = p->there.clean || has_beside(k, p, map, INVAR_CLEAN);
+	inv_npy *known = NULL;
+	invar_status st;
+
+	if (!p->there.clean && !inv_block_map_any(map, 0))
+		return INVAR_OK;
+	st = open_fingerprints(k, p, finished ? "fingerprints.npy" : "fingerprints.npy.part",
+	                       &known);
+	if (st == INVAR_OK && known)
+		st = check_fingerprints(k, p, map, known);
+	inv_npy_close(known);
+	if (st != INVAR_OK)
+		return st;
+	if (p->there.clean)
+		return check_known(k, p, "clean.npy");
+	return inv_block_map_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
+}
+
+static invar_status fill(encoding *k, part *p)
+{
+	char stage[96];
+	inv_pass pass = {.of = &k->of, .walk = k->walk, .images = &p->images, .stage = stage};
+	size_t from = p->there.clean ? (size_t)p->there.copies + 1 : 0;
+	double began = inv_wall_seconds(), seconds;
+	invar_status st = open_map(k, p, from, &pass.map);
+
+	snprintf(stage, sizeof stage, "encode %.60s, %" PRIu64 " %s", p->split->name, p->copies,
+	         inv_noun(p->copies, "copy", "copies"));
+	if (st == INVAR_OK)
+		st = check_images(k, p, pass.map);
+	if (st == INVAR_OK)
+		st = run_passes(k, p, &pass);
+	seconds = inv_wall_seconds() - began;
+	if (st == INVAR_OK)
+		st = inv_bank_writer_sweep(k->bank, p->split->name);
+	inv_block_map_close(pass.map, st == INVAR_OK);
+	if (st == INVAR_OK)
+		inv_log(k->of.ctx, INVAR_LOG_INFO,
+		        "%s: %" PRIu64 " %s, %" PRIu64 " %s; %" PRIu64 " encoded, %.0f per second",
+		        p->split->name, p->images.count,
+		        inv_noun(p->images.count, "image", "images"), p->copies,
+		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
+		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
+	return st;
+}
+
+static invar_status save_names(const encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	invar_status st =
+		path ? inv_row_names_save(path, k->of.dataset, &p->images) : no_memory(k);
+
+	inv_free(path);
+	return st;
+}
+
+/*
+ * Rows that were made when banks had no names get them, if they are of these images. The
+ * file is a help alone: a bank that cannot be written to does without it.
+ */
+static invar_status add_names(encoding *k, const part *p)
+{
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	bool missing = path && !inv_exists(path);
+	invar_status st = path ? INVAR_OK : no_memory(k);
+
+	inv_free(path);
+	if (st != INVAR_OK || !missing || !k->of.dataset->kind->file)
+		return st;
+	if ((st = check_known(k, p, "clean.npy")) != INVAR_OK)
+		return st;
+	if ((st = save_names(k, p)) == INVAR_E_IO) {
+		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt is not added: %s",
+		        p->split->name, invar_last_error());
+		return INVAR_OK;
+	}
+	if (st == INVAR_OK)
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: names.txt is added, the files of its rows",
+		        p->split->name);
+	return st;
+}
+
+static invar_status begin(encoding *k, const part *p)
+{
+	invar_status st =
+		inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
+
+	if (st == INVAR_OK && p->labels && !p->there.clean)
+		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
+	if (st == INVAR_OK && k->of.dataset->kind->file && !p->there.clean)
+		st = save_names(k, p);
+	if (st == INVAR_OK && p->begun)
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: goes on where it was interrupted",
+		        p->split->name);
+	return st;
+}
+
+static invar_status encode_part(encoding *k, part *p)
+{
+	invar_status st = inv_bank_writer_find(k->bank, p->split->name, &p->there);
+
+	if (st == INVAR_OK &&
+	    !(p->map_path = inv_bank_writer_path(k->bank, p->split->name, "done.part")))
+		st = no_memory(k);
+	if (st != INVAR_OK)
+		return st;
+	p->begun = inv_block_map_is_begun(p->map_path);
+	if ((st = choose_rows(k, p)) == INVAR_OK)
+		st = read_labels(k, p, &p->labels);
+	if (st == INVAR_OK && (p->there.clean || p->begun))
+		st = check_part(k, p);
+	if (st == INVAR_OK && p->there.clean)
+		st = add_names(k, p);
+	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
+		if (k->again && (st = check_images(k, p, NULL)) != INVAR_OK)
+			return st;
+		inv_log(k->of.ctx, INVAR_LOG_INFO,
+		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
+		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
+	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
+		st = fill(k, p);
+	}
+	return st;
+}
+
+static invar_status encode_splits(encoding *k)
+{
+	const invar_dataset *d = k->of.dataset;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < d->split_count && st == INVAR_OK; i++) {
+		part p = {.split = &d->splits[i],
+		          .copies = inv_encode_copies(&k->of.opts, d->splits[i].name)};
+
+		if ((st = inv_encoding_check_weights(&k->of)) == INVAR_OK)
+			st = encode_part(k, &p);
+		clear_part(&p);
+	}
+	return st;
+}
+
+/* Two networks of one shape may want different pixels, so what is given to F is said. */
+static void announce_preparation(const inv_encoding *of)
+{
+	const inv_preparation *p = &of->preparation;
+	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
+	size_t last = n->channels - 1;
+
+	inv_log(of->ctx, INVAR_LOG_INFO,
+	        "%s: images of %zu x %zu, %zu channel%s, mean %.4g to %.4g, std %.4g to %.4g",
+	        invar_encoder_name(of->encoder), of->shape.w, of->shape.h, of->shape.c,
+	        of->shape.c == 1 ? "" : "s", (double)n->mean[0], (double)n->mean[last],
+	        (double)n->std[0], (double)n->std[last]);
+}
+
+static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
+                                const invar_encode_opts *o, const char *bank, bool again)
+{
+	encoding k = {.path = bank, .again = again};
+	invar_status st = inv_encoding_open(e, d, o, &k.of);
+
+	if (st == INVAR_OK && !(k.about = inv_encoding_json(&k.of)))
+		st = no_memory(&k);
+	if (st == INVAR_OK)
+		st = inv_bank_writer_open(bank, k.about, &k.bank);
+	if (st == INVAR_OK)
+		st = inv_pipeline_new(&k.of, &k.walk);
+	if (st == INVAR_OK) {
+		announce_preparation(&k.of);
+		st = encode_splits(&k);
+	}
+	inv_pipeline_free(k.walk);
+	inv_bank_writer_close(k.bank);
+	json_decref(k.about);
+	inv_encoding_close(&k.of);
+	return st;
+}
+
+invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
+                          const invar_encode_opts *o, const char *bank)
+{
+	return encode_into(e, d, o, bank, false);
+}
+
+invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
+                              const invar_encode_opts *o, const char *bank)
+{
+	return encode_into(e, d, o, bank, true);
+}

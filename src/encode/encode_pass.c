@@ -1,0 +1,257 @@
+/* encode_pass.c - see encode_pass.h. */
+#include "encode/encode_pass.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bank/row_names.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+/* Flushing takes a fortieth of the time at most, and is no use more often than that. */
+#define FLUSH_SHARE 40
+#define FLUSH_SECONDS 0.5
+
+typedef struct filling {
+	inv_pass *p;
+	pthread_mutex_t lock;
+	uint32_t *left; /* [blocks] rows of all arrays that are not put yet */
+	bool *marked;   /* [blocks] in the map for all arrays */
+	double flushed, took;
+} filling;
+
+static uint64_t rows_of(const inv_pass *p, uint64_t block)
+{
+	uint64_t left = p->images->count - block * INV_BLOCK_ROWS;
+
+	return left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS;
+}
+
+static bool is_missing(const inv_pass *p, size_t array, uint64_t block)
+{
+	return !inv_block_map_has(p->map, (size_t)(p->array[array].copy + 1), block);
+}
+
+/* ---- What the walk calls ---------------------------------------------------------- */
+
+/* The map changes under our feet, but never what it says of a block that is not put. */
+static bool wants(void *user, size_t array, uint64_t row)
+{
+	filling *f = user;
+	bool missing;
+
+	pthread_mutex_lock(&f->lock);
+	missing = is_missing(f->p, array, row / INV_BLOCK_ROWS);
+	pthread_mutex_unlock(&f->lock);
+	return missing;
+}
+
+/* Images are what they were, or it is noted what they are. */
+static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+{
+	const inv_pass *p = ((filling *)user)->p;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < rows && p->known && st == INVAR_OK; i++)
+		st = inv_fingerprints_compare(p->known, row + i, p->of->dataset, p->images, row + i,
+		                              &print[i]);
+	if (st == INVAR_OK && p->array[0].copy == INVAR_CLEAN && p->array[0].beside)
+		st = inv_rows_put_bytes(p->array[0].beside, row, print->byte, rows);
+	return st;
+}
+
+/* The sentence names the element; where images are files, the file is of more use. */
+static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
+                               const float *out)
+{
+	const invar_dataset *d = p->of->dataset;
+	uint64_t width = p->of->width, i = 0;
+	char text[INV_ROW_TEXT];
+
+	while (i + 1 < rows * width && isfinite(out[i]))
+		i++;
+	return d->kind->file ? inv_context(INVAR_E_NUMERIC, "row %s",
+	                                   inv_image_text(d, p->images, row + i / width, text))
+	                     : INVAR_E_NUMERIC;
+}
+
+static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
+                        const float *out, const float *params)
+{
+	filling *f = user;
+	const inv_pass_array *a = &f->p->array[array];
+	invar_status st = inv_rows_put(a->rows, row, out, rows);
+
+	if (st == INVAR_E_NUMERIC)
+		return name_image(f->p, row, rows, out);
+	if (st == INVAR_OK && a->beside && a->copy != INVAR_CLEAN)
+		st = inv_rows_put(a->beside, row, params, rows);
+	if (st != INVAR_OK)
+		return st;
+	pthread_mutex_lock(&f->lock);
+	f->left[row / INV_BLOCK_ROWS] -= (uint32_t)rows;
+	f->p->done += rows;
+	f->p->encoded += rows;
+	pthread_mutex_unlock(&f->lock);
+	return INVAR_OK;
+}
+
+/* Notes the blocks that are complete now; false if there is none. */
+static bool find_complete(filling *f, bool *complete)
+{
+	bool any = false;
+
+	pthread_mutex_lock(&f->lock);
+	for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++) {
+		complete[b] = !f->left[b] && !f->marked[b];
+		any = any || complete[b];
+	}
+	pthread_mutex_unlock(&f->lock);
+	return any;
+}
+
+static invar_status sync_arrays(const inv_pass *p)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < p->arrays && st == INVAR_OK; i++) {
+		st = inv_rows_sync(p->array[i].rows);
+		if (st == INVAR_OK && p->array[i].beside)
+			st = inv_rows_sync(p->array[i].beside);
+	}
+	return st;
+}
+
+static void mark(filling *f, const bool *complete)
+{
+	inv_pass *p = f->p;
+
+	pthread_mutex_lock(&f->lock);
+	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
+		for (size_t i = 0; complete[b] && i < p->arrays; i++)
+			inv_block_map_mark(p->map, (size_t)(p->array[i].copy + 1), b);
+		f->marked[b] = f->marked[b] || complete[b];
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+/* The rows first, then the map; and rows of other weights are never marked. */
+static invar_status flush(filling *f)
+{
+	double began = inv_wall_seconds();
+	bool *complete = inv_calloc(inv_block_map_blocks(f->p->map), sizeof *complete);
+	invar_status st = INVAR_OK;
+
+	if (!complete)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of finished blocks");
+	if (find_complete(f, complete)) {
+		st = sync_arrays(f->p);
+		if (st == INVAR_OK)
+			st = inv_encoding_check_weights(f->p->of);
+		if (st == INVAR_OK) {
+			mark(f, complete);
+			st = inv_block_map_save(f->p->map);
+		}
+	}
+	inv_free(complete);
+	f->flushed = inv_wall_seconds();
+	f->took = f->flushed - began;
+	return st;
+}
+
+static invar_status tick(void *user)
+{
+	filling *f = user;
+	double since = inv_wall_seconds() - f->flushed;
+	uint64_t done;
+
+	pthread_mutex_lock(&f->lock);
+	done = f->p->done;
+	pthread_mutex_unlock(&f->lock);
+	if (since > FLUSH_SECONDS && since > FLUSH_SHARE * f->took) {
+		invar_status st = flush(f);
+
+		if (st != INVAR_OK)
+			return st;
+	}
+	return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
+}
+
+/* ---- Blocks that are missing ------------------------------------------------------ */
+
+static void count_missing(filling *f)
+{
+	inv_pass *p = f->p;
+
+	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
+		for (size_t i = 0; i < p->arrays; i++)
+			if (is_missing(p, i, b))
+				f->left[b] += (uint32_t)rows_of(p, b);
+			else
+				p->done += rows_of(p, b);
+		f->marked[b] = !f->left[b];
+	}
+}
+
+/* Walks over each stretch of blocks in which something is missing. */
+static invar_status walk_stretches(filling *f)
+{
+	inv_pass *p = f->p;
+	uint64_t blocks = inv_block_map_blocks(p->map), rows = p->images->count;
+	inv_pipeline_plan plan = {.images = p->images,
+	                      .arrays = p->arrays,
+	                      .user = f,
+	                      .wants = wants,
+	                      .see = see,
+	                      .put = put,
+	                      .tick = tick};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < p->arrays; i++)
+		plan.copy[i] = p->array[i].copy;
+	for (uint64_t from = 0, to; from < blocks && st == INVAR_OK; from = to) {
+		for (to = from; to < blocks && f->marked[to] == f->marked[from];)
+			to++;
+		if (f->marked[from])
+			continue;
+		plan.first = from * INV_BLOCK_ROWS;
+		plan.count = (to == blocks ? rows : to * INV_BLOCK_ROWS) - plan.first;
+		st = inv_pipeline_run(p->walk, &plan);
+	}
+	return st;
+}
+
+/* What is complete is saved whatever happened; the first sentence stays. */
+static invar_status flush_after(filling *f, invar_status st)
+{
+	char sentence[1024];
+
+	if (st == INVAR_OK)
+		return flush(f);
+	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
+	flush(f);
+	return inv_fail(st, "%s", sentence);
+}
+
+invar_status inv_pass_run(inv_pass *p)
+{
+	uint64_t blocks = inv_block_map_blocks(p->map);
+	filling f = {.p = p, .flushed = inv_wall_seconds()};
+	invar_status st = INVAR_OK;
+
+	f.left = inv_calloc(blocks, sizeof *f.left);
+	f.marked = inv_calloc(blocks, sizeof *f.marked);
+	if (!f.left || !f.marked) {
+		st = inv_fail(INVAR_E_NOMEM, "no memory for a list of blocks");
+	} else {
+		pthread_mutex_init(&f.lock, NULL);
+		count_missing(&f);
+		st = flush_after(&f, walk_stretches(&f));
+		pthread_mutex_destroy(&f.lock);
+	}
+	inv_free(f.left);
+	inv_free(f.marked);
+	return st;
+}

@@ -1,0 +1,297 @@
+/* encoding.c - see encoding.h. */
+#include "encode/encoding.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "encode/encode_options.h"
+#include "base/fields.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+
+#define MOST_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
+
+/* ---- What is encoded, and how ----------------------------------------------------- */
+
+/* Native: that of the first image which can be read. */
+static invar_status find_shape(inv_encoding *of)
+{
+	const invar_dataset *d = of->dataset;
+	const inv_preparation *p = &of->preparation;
+	uint32_t width = 1, height = 1;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t row = 0; !p->side && row < d->splits[0].count; row++) {
+		st = inv_images_measure(d, &d->splits[0], row, &width, &height);
+		if (st == INVAR_OK || !inv_is_broken(st) || !d->opts.skip_broken)
+			break;
+	}
+	of->shape.c = p->channels;
+	if (st != INVAR_OK)
+		return inv_refuse_broken(d, st, invar_last_error());
+	return inv_prepared_size(p, height, width, d->text, &of->shape.h, &of->shape.w);
+}
+
+static bool is_same(inv_extent a, inv_extent b)
+{
+	return a.c == b.c && a.h == b.h && a.w == b.w;
+}
+
+static invar_status find_width(inv_encoding *of)
+{
+	const invar_encoder *e = of->encoder;
+	inv_extent s = of->shape;
+	invar_status st = inv_encoder_plan_new(e, s, &of->plan);
+
+	of->augmented = s;
+	if (st == INVAR_OK && of->augment)
+		st = inv_augment_result(of->augment, s, &of->augmented);
+	if (st == INVAR_OK && is_same(s, of->augmented))
+		of->copy_plan = of->plan; /* and its working space */
+	else if (st == INVAR_OK)
+		st = inv_encoder_plan_new(e, of->augmented, &of->copy_plan);
+	if (st != INVAR_OK)
+		return st;
+	of->width = of->plan->width;
+	if (of->copy_plan->width != of->width)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"--augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
+			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
+			of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
+			invar_encoder_name(e), of->copy_plan->width, of->width);
+	if (of->width > MOST_WIDTH)
+		return inv_fail(INVAR_E_USE,
+		                "%s: features of %" PRIu64
+		                " numbers are too wide, at most 2^24 are "
+		                "allowed; give --size N",
+		                of->dataset->text, of->width);
+	return INVAR_OK;
+}
+
+static invar_status open_augment(inv_encoding *of)
+{
+	const char *spec = of->opts.augment;
+	invar_status st = spec ? invar_augment_parse(&of->alone, spec, &of->augment) : INVAR_OK;
+
+	if (st != INVAR_OK)
+		return inv_context(st, "--augment %.100s", spec);
+	if (!spec)
+		return INVAR_OK;
+	of->columns = invar_augment_columns(of->augment);
+	if (!of->pixel_space)
+		inv_augment_pixels(of->augment, &of->preparation.normalisation);
+	return INVAR_OK;
+}
+
+static invar_status take_options(inv_encoding *of, const invar_encode_opts *o)
+{
+	invar_status st = inv_encode_take(o, &of->opts);
+
+	if (st != INVAR_OK ||
+	    (st = inv_encode_check_copies(&of->opts, of->dataset)) != INVAR_OK ||
+	    (st = inv_encode_preparation(&of->opts, of->encoder, of->dataset,
+	                                 &of->preparation)) != INVAR_OK)
+		return st;
+	of->dtype = strcmp(of->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
+	of->pixel_space = strcmp(of->opts.augment_space, "pixel") == 0;
+	if ((st = open_augment(of)) != INVAR_OK || (st = find_shape(of)) != INVAR_OK)
+		return st;
+	if (of->pixel_space) {
+		of->pending = of->preparation.normalisation;
+		st = inv_normalisation_parse("none", &of->preparation.normalisation);
+	}
+	return st == INVAR_OK ? find_width(of) : st;
+}
+
+invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
+                               const invar_encode_opts *o, inv_encoding *out)
+{
+	const char *sha256;
+	invar_status st = invar_encoder_sha256(e, &sha256);
+
+	*out = (inv_encoding){.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d};
+	out->alone.threads = 1;
+	if (st == INVAR_OK && e->weights && stat(e->weights, &out->weights) != 0)
+		st = inv_fail_errno(e->weights, "cannot look at the file");
+	return st == INVAR_OK ? take_options(out, o) : st;
+}
+
+void inv_encoding_close(inv_encoding *of)
+{
+	invar_augment_close(of->augment);
+	if (of->copy_plan != of->plan)
+		inv_encoder_plan_free(of->copy_plan);
+	inv_encoder_plan_free(of->plan);
+}
+
+static bool is_untouched(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* A file that was touched, or replaced by a copy of itself, is the same one still. */
+invar_status inv_encoding_check_weights(inv_encoding *of)
+{
+	const char *path = of->encoder->weights;
+	char now[INV_SHA256_HEX];
+	struct stat info;
+	invar_status st;
+
+	if (!path)
+		return INVAR_OK;
+	if (stat(path, &info) != 0)
+		return inv_fail_errno(path, "cannot look at the weights any more");
+	if (is_untouched(&info, &of->weights))
+		return INVAR_OK;
+	if ((st = inv_sha256_file(path, now)) != INVAR_OK)
+		return st;
+	if (strcmp(now, of->encoder->weights_sha256) != 0)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: the weights have changed while they were used: their SHA-256 "
+		                "was %.12s… and is %.12s…; with the old file the same command goes "
+		                "on",
+		                path, of->encoder->weights_sha256, now);
+	of->weights = info;
+	return INVAR_OK;
+}
+
+/* ---- What bank.json says ---------------------------------------------------------- */
+
+/* 0.1307, not 0.130700007: the shortest digits that give the float again. */
+static json_t *float_json(float value)
+{
+	double scale = 1;
+
+	if (!isfinite(value))
+		return json_null();
+	for (int digits = 0; digits < 12; digits++, scale *= 10) {
+		double rounded = rint((double)value * scale) / scale;
+
+		if ((float)rounded == value)
+			return json_real(rounded);
+	}
+	return json_real((double)value);
+}
+
+static json_t *floats_json(const float *values, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < count; i++)
+		if (json_array_append_new(list, float_json(values[i])) != 0) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+/* "shorter side 256, bicubic, centre"; null where images stay as large as they are. */
+static json_t *resize_json(const inv_preparation *p)
+{
+	const char *filter = p->filter == INV_BICUBIC ? "bicubic" : "bilinear";
+
+	if (!p->side)
+		return json_null();
+	if (!p->resize || p->resize == p->side)
+		return json_sprintf("shorter side, %s, centre", filter);
+	return json_sprintf("shorter side %zu, %s, centre", p->resize, filter);
+}
+
+static json_t *preparation_json(const inv_encoding *of)
+{
+	const inv_preparation *p = &of->preparation;
+	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
+
+	return json_pack("{s:i, s:[I, I], s:o, s:o, s:o}", "channels", (int)p->channels, "size",
+	                 (json_int_t)of->shape.h, (json_int_t)of->shape.w, "resize",
+	                 resize_json(p), "mean", floats_json(n->mean, p->channels), "std",
+	                 floats_json(n->std, p->channels));
+}
+
+static json_t *columns_json(const invar_augment *a)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < invar_augment_columns(a); i++)
+		if (json_array_append_new(list, json_string(invar_augment_column(a, i))) != 0) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+static json_t *classes_json(const invar_dataset *d)
+{
+	json_t *list = d->classes.count ? json_array() : json_null();
+
+	for (size_t i = 0; list && i < d->classes.count; i++)
+		if (json_array_append_new(list, inv_json_path(inv_names_at(&d->classes, i))) != 0) {
+			json_decref(list);
+			return NULL;
+		}
+	return list;
+}
+
+/* What weights do not tell and features depend on; 0 and null: the family's own. */
+static json_t *options_json(const invar_encoder *e)
+{
+	inv_fields table = {0};
+	json_t *options;
+	const char *key;
+	json_t *value;
+	void *next;
+
+	if (!e->weights)
+		return json_null();
+	table.field = invar_encoder_fields(&table.count);
+	options = inv_fields_json(table, &e->opts, INVAR_FIELD_RESULT);
+	json_object_del(options, "encoder");
+	json_object_foreach_safe (options, next, key, value)
+		if (json_is_number(value) && !(json_number_value(value) > 0))
+			json_object_set_new(options, key, json_null());
+	return options;
+}
+
+json_t *inv_encoding_json(const inv_encoding *of)
+{
+	const invar_augment *a = of->augment;
+	const char *sha256 = of->encoder->weights_sha256;
+
+	return json_pack("{s:s, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
+	                 invar_encoder_name(of->encoder), "weights_sha256", sha256,
+	                 "encoder_options", options_json(of->encoder), "preprocess",
+	                 preparation_json(of), "dtype", of->opts.dtype, "augment",
+	                 a ? json_string(invar_augment_spec(a)) : json_null(), "augment_space",
+	                 a ? json_string(of->opts.augment_space) : json_null(),
+	                 "augment_params", a ? columns_json(a) : json_null(), "seed",
+	                 a ? json_integer((json_int_t)of->opts.seed) : json_null(), "classes",
+	                 classes_json(of->dataset), "source", of->dataset->kind->name);
+}
+
+/* ---- The images of a split -------------------------------------------------------- */
+
+/* The list is in order, as the images are. */
+invar_status inv_images_without(const inv_images *s, const json_t *left_out,
+                                uint32_t **index, uint64_t *kept)
+{
+	size_t out = 0, most = json_array_size(left_out);
+
+	*kept = 0;
+	if (!(*index = inv_alloc((s->count + 1) * sizeof **index)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu64 " images",
+		                s->count);
+	for (uint64_t row = 0; row < s->count; row++) {
+		uint64_t i = inv_images_index(s, row);
+
+		if (out < most && (uint64_t)json_integer_value(json_array_get(left_out, out)) == i)
+			out++;
+		else
+			(*index)[(*kept)++] = (uint32_t)i;
+	}
+	return INVAR_OK;
+}

@@ -1,0 +1,287 @@
+/* live_copies.c - see live_copies.h. */
+#include "encode/live_copies.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "encode/encode_options.h"
+#include "bank/fingerprints.h"
+#include "encode/pipeline.h"
+#include "base/fields.h"
+#include "base/memory.h"
+
+struct inv_live {
+	invar_encoder *encoder;
+	inv_encoding of;
+	inv_pipeline *walk;
+	const inv_images *split; /* as the data set has it */
+	uint32_t *index;         /* [rows] of the clean bank */
+	uint64_t rows;
+	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
+	struct inv_kernels kernels;
+	inv_split outline_split;
+	invar_bank outline;
+	pthread_mutex_t lock; /* one walk at a time */
+	atomic_bool cancelled;
+};
+
+static invar_status no_memory(const inv_live *f)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to make copies", f->of.dataset->text);
+}
+
+/* ---- Opening ---------------------------------------------------------------------- */
+
+static void draw_outline(inv_live *f)
+{
+	f->outline_split =
+		(inv_split){.name = f->split->name, .rows = f->split->count, .copies = 0};
+	f->outline = (invar_bank){.ctx = f->of.ctx,
+	                          .path = f->of.dataset->text,
+	                          .dim = (uint32_t)f->of.width,
+	                          .split_count = 1,
+	                          .splits = &f->outline_split};
+}
+
+static invar_status open_fresh(inv_live *f, const invar_dataset *d, const char *split,
+                               const invar_encode_opts *o, uint64_t seed)
+{
+	invar_encode_opts mine = *o;
+	invar_status st = inv_dataset_need_split(d, split, &f->split);
+
+	mine.copies = o->augment ? "0" : NULL; /* none are kept */
+	mine.dtype = "float32";
+	mine.seed = seed;
+	if (st == INVAR_OK)
+		st = inv_encoding_open(f->encoder, d, &mine, &f->of);
+	if (st == INVAR_OK)
+		draw_outline(f);
+	return st;
+}
+
+invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
+                            const invar_encode_opts *o, uint64_t seed, inv_live **out)
+{
+	inv_live *f = inv_calloc(1, sizeof *f);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return inv_fail(INVAR_E_NOMEM, "no memory to make copies");
+	f->encoder = e;
+	inv_kernels_init(&f->kernels, e->ctx->cpu);
+	pthread_mutex_init(&f->lock, NULL);
+	atomic_init(&f->cancelled, false);
+	if ((st = open_fresh(f, d, split, o, seed)) != INVAR_OK) {
+		inv_live_close(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+void inv_live_close(inv_live *f)
+{
+	if (!f)
+		return;
+	inv_pipeline_free(f->walk);
+	inv_npy_close(f->known);
+	inv_encoding_close(&f->of);
+	pthread_mutex_destroy(&f->lock);
+	inv_free(f->index);
+	inv_free(f);
+}
+
+void inv_live_set_seed(inv_live *f, uint64_t seed)
+{
+	f->of.opts.seed = seed;
+}
+
+const invar_bank *inv_live_outline(const inv_live *f)
+{
+	return &f->outline;
+}
+
+bool inv_live_augments(const inv_live *f)
+{
+	return f->of.augment != NULL;
+}
+
+json_t *inv_live_json(const inv_live *f)
+{
+	return inv_encoding_json(&f->of);
+}
+
+static bool add_options(json_t *all, const invar_field *(*fields)(size_t *count),
+                        const void *opts)
+{
+	inv_fields table = {0};
+	json_t *some;
+	bool fine;
+
+	table.field = fields(&table.count);
+	some = inv_fields_json(table, opts, 0);
+	fine = some && json_object_update(all, some) == 0;
+	json_decref(some);
+	return fine;
+}
+
+json_t *inv_live_options(const inv_live *f)
+{
+	const char *weights = f->encoder->weights;
+	json_t *all = json_object();
+
+	/* A path that is not UTF-8 has no place in JSON, and must be typed again. */
+	json_object_set_new(all, "images", json_string(f->of.dataset->text));
+	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
+	if (add_options(all, invar_dataset_fields, &f->of.dataset->opts) &&
+	    add_options(all, invar_encoder_fields, &f->encoder->opts) &&
+	    add_options(all, invar_images_fields, &f->of.opts))
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
+/* ---- The clean features ----------------------------------------------------------- */
+
+/* Rows of the bank to indices of images: those that could not be read have no row. */
+static invar_status find_rows(inv_live *f, const invar_bank *clean)
+{
+	const json_t *entry =
+		json_object_get(json_object_get(clean->json, "splits"), f->split->name);
+	const inv_split *s = inv_bank_split(clean, f->split->name);
+
+	if (!s)
+		return INVAR_E_MISMATCH;
+	f->rows = s->rows;
+	return inv_images_without(f->split, json_object_get(entry, "left_out"), &f->index,
+	                          &f->rows);
+}
+
+static invar_status open_fingerprints(inv_live *f, const char *folder)
+{
+	char *split = inv_join(folder, f->split->name);
+	char *path = split ? inv_join(split, "fingerprints.npy") : NULL;
+	invar_status st = path ? inv_fingerprints_open(path, f->rows, &f->known) : no_memory(f);
+
+	inv_free(path);
+	inv_free(split);
+	return st;
+}
+
+invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out)
+{
+	/* A context is const to those who walk; the hooks are only called. */
+	invar_context *ctx = f->encoder->ctx;
+	invar_status st = inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = invar_bank_open(ctx, folder, out);
+	if (st == INVAR_OK)
+		st = find_rows(f, *out);
+	if (st == INVAR_OK)
+		st = open_fingerprints(f, folder);
+	if (st == INVAR_OK && f->of.augment)
+		st = inv_pipeline_new(&f->of, &f->walk);
+	return st;
+}
+
+/* ---- Copies ----------------------------------------------------------------------- */
+
+typedef struct batch {
+	inv_live *f;
+	uint32_t N;
+	uint32_t first; /* copy of the walk's first array */
+	const inv_images *images;
+	const uint32_t *rows; /* [N] of the clean bank */
+	float *out;
+} batch;
+
+static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
+                        const float *out, const float *params)
+{
+	const batch *b = user;
+	size_t width = b->f->of.width;
+
+	(void)params;
+	if (!b->f->kernels.all_finite(out, rows * width))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "%s: the features of a copy of an image of %s are not finite",
+		                b->f->of.dataset->text, b->f->split->name);
+	memcpy(b->out + ((b->first + array) * b->N + row) * width, out,
+	       rows * width * sizeof *out);
+	return INVAR_OK;
+}
+
+static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
+{
+	const batch *b = user;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t i = row; i < row + rows && b->f->known && st == INVAR_OK; i++)
+		st = inv_fingerprints_compare(b->f->known, b->rows[i], b->f->of.dataset, b->images,
+		                              i, &print[i - row]);
+	return st;
+}
+
+static invar_status heed_cancel(void *user)
+{
+	const batch *b = user;
+
+	return atomic_load(&b->f->cancelled)
+	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer wanted")
+	           : INVAR_OK;
+}
+
+static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
+                         const uint32_t *rows, uint32_t s, float *out)
+{
+	batch b = {
+		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
+	inv_pipeline_plan plan = {.images = images,
+	                      .count = images->count,
+	                      .epoch = epoch,
+	                      .user = &b,
+	                      .see = see,
+	                      .put = put,
+	                      .tick = heed_cancel};
+	invar_status st = heed_cancel(&b);
+
+	for (; b.first < s && st == INVAR_OK; b.first += (uint32_t)plan.arrays) {
+		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
+		     plan.arrays++)
+			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
+		st = inv_pipeline_run(f->walk, &plan);
+	}
+	return st;
+}
+
+invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
+                            uint32_t s, float *out)
+{
+	inv_images images = *f->split;
+	uint32_t *index = inv_alloc(N * sizeof *index);
+	invar_status st;
+
+	if (!index)
+		return no_memory(f);
+	for (uint32_t i = 0; i < N; i++)
+		index[i] = f->index[rows[i]];
+	images.index = index;
+	images.count = N;
+	pthread_mutex_lock(&f->lock);
+	st = fill(f, epoch, &images, rows, s, out);
+	if (st == INVAR_OK)
+		st = inv_encoding_check_weights(&f->of);
+	pthread_mutex_unlock(&f->lock);
+	inv_free(index);
+	return st;
+}
+
+void inv_live_cancel(inv_live *f)
+{
+	atomic_store(&f->cancelled, true);
+}

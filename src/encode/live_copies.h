@@ -1,0 +1,50 @@
+/*
+ * live_copies.h - copies that are made when a batch needs them, from the images themselves.
+ *
+ * Clean features are encoded once, into a bank of their own without copies. A copy is a
+ * function of (seed, split, epoch, number of the copy, image index) like that of a bank,
+ * whose copies are those of epoch 0; nothing is kept, so every epoch sees new ones and any
+ * batch of any epoch can be made again.
+ */
+#ifndef INV_FRESH_H
+#define INV_FRESH_H
+
+#include "bank/bank.h"
+#include "images/dataset.h"
+
+typedef struct inv_live inv_live;
+
+/* Borrows the encoder and the data set; text of o is copied where it is needed. */
+invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
+                            const invar_encode_opts *o, uint64_t seed, inv_live **out);
+void inv_live_close(inv_live *f); /* accepts NULL */
+
+/* Another seed than the one it was opened with, before anything is encoded. */
+void inv_live_set_seed(inv_live *f, uint64_t seed);
+
+/*
+ * The bank as it will be, as far as an option can disagree with it: its width, and the
+ * rows of its split, broken images still counted. Views.
+ */
+const invar_bank *inv_live_outline(const inv_live *f);
+bool inv_live_augments(const inv_live *f); /* has a SPEC for copies */
+/* What is encoded and how, as in bank.json; gives, NULL if there is no memory. */
+json_t *inv_live_json(const inv_live *f);
+
+/* What it was opened with, every option by its name, for run.json; gives likewise. */
+json_t *inv_live_options(const inv_live *f);
+
+/* Makes the bank of clean features in a folder, or takes it up, and opens it. */
+invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out);
+
+/*
+ * s copies of the images in N rows of that bank: out is [s, N, d]. The work is cut by
+ * place in the batch alone. Weights that have changed meanwhile are refused. From any
+ * thread.
+ */
+invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
+                            uint32_t s, float *out);
+/* Fills that go on, and those to come, fail with INVAR_E_CANCELLED soon. */
+void inv_live_cancel(inv_live *f);
+
+#endif

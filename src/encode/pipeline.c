@@ -1,0 +1,422 @@
+/* pipeline.c - see pipeline.h. */
+#include "encode/pipeline.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "bank/row_names.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "images/prefetch.h"
+
+enum { GATHERED_BYTES = 24 << 20, MOST_GATHERED = 16 };
+
+/* INV_GROUP images or fewer, in one of the places where groups are gathered. */
+typedef struct gathered {
+	float *x;        /* [rows, c, h, w] */
+	uint64_t *index; /* [rows], keys of the draws */
+	uint64_t row;    /* of the first */
+	size_t rows;
+	size_t next, left; /* the task to be given out; tasks that are not finished */
+	bool taken;        /* is being gathered, or has tasks */
+	bool ready;
+} gathered;
+
+struct inv_pipeline {
+	const inv_encoding *of;
+	const inv_pipeline_plan *plan; /* of the walk that goes on */
+	inv_preparer **preparer;   /* one for each thread that reads ahead */
+	unsigned preparers;
+	inv_arena arena;
+	size_t group; /* rows that the encoder takes at once */
+	gathered *place;
+	size_t places;
+	float *scratch; /* [threads, group, cells], between augmenting and encoding */
+	float *out;     /* [threads, group, width] */
+	float *params;  /* [threads, group, columns] */
+	size_t scratch_cells;
+
+	inv_prefetch *ahead;
+	pthread_mutex_t lock; /* of all that follows, and of the places but for their data */
+	pthread_cond_t changed;
+	bool gathering; /* some thread does */
+	bool ended;     /* there are no more images; its own, while it gathers */
+	bool all_gathered, stop;
+	uint64_t gathered_rows;
+};
+
+/* ---- Preparing ahead -------------------------------------------------------------- */
+
+static invar_status prepare(void *user, inv_image *image, const inv_prefetch_item *item,
+                            unsigned worker)
+{
+	const inv_pipeline *k = user;
+	const inv_encoding *of = k->of;
+	char text[INV_ROW_TEXT];
+	size_t h, w;
+	invar_status st = inv_prepared_size(&of->preparation, image->height, image->width,
+	                                    of->dataset->text, &h, &w);
+
+	if (st == INVAR_OK && (h != of->shape.h || w != of->shape.w))
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: image %s of %s has %zu x %zu pixels but the first one %zu x "
+		              "%zu; give --size N",
+		              of->dataset->text,
+		              inv_image_text(of->dataset, k->plan->images, item->row, text),
+		              k->plan->images->name, w, h, of->shape.w, of->shape.h);
+	return st == INVAR_OK
+	           ? inv_prepare(k->preparer[worker], image, of->dataset->text, item->data)
+	           : st;
+}
+
+/* ---- Gathering -------------------------------------------------------------------- */
+
+static invar_status gather(inv_pipeline *k, gathered *g)
+{
+	size_t cells = inv_extent_cells(k->of->shape);
+	uint64_t left = k->plan->count - k->gathered_rows;
+	const inv_prefetch_item *item = NULL;
+	inv_fingerprint print[INV_GROUP];
+	invar_status st = INVAR_OK;
+
+	g->row = k->plan->first + k->gathered_rows;
+	g->rows = left < INV_GROUP ? (size_t)left : INV_GROUP;
+	for (size_t i = 0; i < g->rows && st == INVAR_OK; i++) {
+		st = inv_prefetch_next(k->ahead, &item);
+		if (st == INVAR_OK && !item && k->plan->passes_over) {
+			k->ended = true;
+			g->rows = i;
+			break;
+		}
+		if (st == INVAR_OK &&
+		    (!item || (inv_prefetch_broken(k->ahead) && !k->plan->passes_over)))
+			st = inv_fail(INVAR_E_IO,
+			              "%s: an image of %s that could be read a moment ago cannot be "
+			              "read now",
+			              k->of->dataset->text, k->plan->images->name);
+		if (st != INVAR_OK)
+			break;
+		memcpy(g->x + i * cells, item->data, cells * sizeof *g->x);
+		g->index[i] = item->index;
+		print[i] = item->print;
+	}
+	if (st == INVAR_OK && g->rows && k->plan->see)
+		st = k->plan->see(k->plan->user, g->row, g->rows, print);
+	return st;
+}
+
+/* ---- One group of one array ------------------------------------------------------- */
+
+static void normalise(const inv_normalisation *n, inv_extent shape, size_t images, float *x)
+{
+	size_t plane = shape.h * shape.w;
+
+	for (size_t i = 0; i < images * shape.c; i++) {
+		float mean = n->mean[i % shape.c], std = n->std[i % shape.c];
+
+		for (size_t j = 0; j < plane; j++)
+			x[i * plane + j] = (x[i * plane + j] - mean) / std;
+	}
+}
+
+/* Draws are keyed by index, so a call takes images whose indices follow each other. */
+static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
+                            const uint64_t *index, size_t rows, float *params, float *out)
+{
+	const inv_encoding *of = k->of;
+	size_t cells = inv_extent_cells(of->shape), result = inv_extent_cells(of->augmented);
+	invar_status st = INVAR_OK;
+
+	for (size_t from = 0, to; from < rows && st == INVAR_OK; from = to) {
+		invar_draw draw = {.size = sizeof draw,
+		                   .seed = of->opts.seed,
+		                   .split = k->plan->images->name,
+		                   .epoch = k->plan->epoch,
+		                   .copy = (uint32_t)copy,
+		                   .first = index[from]};
+		uint64_t shape[4] = {0, of->shape.c, of->shape.h, of->shape.w};
+
+		for (to = from + 1; to < rows && index[to] == index[to - 1] + 1;)
+			to++;
+		shape[0] = to - from;
+		st = invar_augment_draw(of->augment, &draw, shape, params + from * of->columns);
+		if (st == INVAR_OK)
+			st = invar_augment_apply(of->augment, &draw, x + from * cells, shape,
+			                         params + from * of->columns, out + from * result);
+	}
+	return st;
+}
+
+static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *g, size_t from,
+                           size_t rows, unsigned thread, float *params, float *out)
+{
+	const inv_encoding *of = k->of;
+	size_t cells = inv_extent_cells(of->shape);
+	const float *x = g->x + from * cells;
+	float *scratch = k->scratch + thread * k->scratch_cells;
+	const inv_encoder_plan *plan = of->plan;
+	invar_status st = INVAR_OK;
+
+	if (copy != INVAR_CLEAN) {
+		st = augment(k, copy, x, g->index + from, rows, params, scratch);
+		plan = of->copy_plan;
+		x = scratch;
+	} else if (of->pixel_space) {
+		memcpy(scratch, x, rows * cells * sizeof *x);
+		x = scratch;
+	}
+	if (st == INVAR_OK && of->pixel_space)
+		normalise(&of->pending, plan->shape, rows, scratch);
+	return st == INVAR_OK ? inv_encoder_plan_run(plan, x, rows, thread, out) : st;
+}
+
+/* Tasks of a gathered group: for each array, each group of the encoder. */
+static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task, unsigned thread)
+{
+	const inv_pipeline_plan *p = k->plan;
+	size_t groups = inv_blocks(g->rows, k->group);
+	size_t array = task / groups, from = task % groups * k->group;
+	size_t left = g->rows - from, rows = left < k->group ? left : k->group;
+	float *out = k->out + thread * k->group * k->of->width;
+	float *params = k->params + thread * k->group * k->of->columns;
+	invar_status st;
+
+	if (p->wants && !p->wants(p->user, array, g->row))
+		return INVAR_OK;
+	st = encode(k, p->copy[array], g, from, rows, thread, params, out);
+	return st == INVAR_OK ? p->put(p->user, array, g->row + from, rows, out, params) : st;
+}
+
+/* ---- The pool --------------------------------------------------------------------- */
+
+typedef struct job {
+	gathered *at;
+	bool gather;
+	size_t task;
+} job;
+
+static gathered *find_free(inv_pipeline *k)
+{
+	for (size_t i = 0; i < k->places; i++)
+		if (!k->place[i].taken)
+			return &k->place[i];
+	return NULL;
+}
+
+/* The group of the least row that has a task left, and how many there are in all. */
+static gathered *find_task(inv_pipeline *k, size_t *tasks)
+{
+	gathered *best = NULL;
+
+	*tasks = 0;
+	for (size_t i = 0; i < k->places; i++) {
+		gathered *g = &k->place[i];
+		size_t all = k->plan->arrays * inv_blocks(g->rows, k->group);
+
+		if (!g->ready || g->next == all)
+			continue;
+		*tasks += all - g->next;
+		if (!best || g->row < best->row)
+			best = g;
+	}
+	return best;
+}
+
+/* What is to be done next; gathering comes first while tasks are about to run out. */
+static bool choose_job(inv_pipeline *k, job *out)
+{
+	size_t tasks;
+	gathered *g = find_task(k, &tasks);
+	gathered *place = k->gathering || k->all_gathered ? NULL : find_free(k);
+
+	if (place && tasks < 2 * (size_t)k->of->ctx->threads) {
+		*out = (job){.at = place, .gather = true};
+		place->taken = k->gathering = true;
+		return true;
+	}
+	if (g)
+		*out = (job){.at = g, .task = g->next++};
+	return g != NULL;
+}
+
+static bool is_over(const inv_pipeline *k)
+{
+	if (k->stop)
+		return true;
+	for (size_t i = 0; i < k->places; i++)
+		if (k->place[i].taken)
+			return false;
+	return k->all_gathered;
+}
+
+static bool take_job(inv_pipeline *k, job *out)
+{
+	bool over, have = false;
+
+	pthread_mutex_lock(&k->lock);
+	while (!(over = is_over(k)) && !(have = choose_job(k, out)))
+		pthread_cond_wait(&k->changed, &k->lock);
+	pthread_mutex_unlock(&k->lock);
+	return !over;
+}
+
+static void end_job(inv_pipeline *k, const job *j, invar_status st)
+{
+	gathered *g = j->at;
+
+	pthread_mutex_lock(&k->lock);
+	if (st != INVAR_OK) {
+		k->stop = true;
+	} else if (j->gather) {
+		k->gathering = false;
+		k->gathered_rows += g->rows;
+		k->all_gathered = k->ended || k->gathered_rows == k->plan->count;
+		g->next = 0;
+		g->left = k->plan->arrays * inv_blocks(g->rows, k->group);
+		g->taken = g->ready = g->rows > 0;
+	} else if (--g->left == 0) {
+		g->taken = g->ready = false;
+	}
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+}
+
+static invar_status work(void *user, size_t block, unsigned thread)
+{
+	inv_pipeline *k = user;
+	invar_status st = INVAR_OK;
+	job j;
+
+	(void)block;
+	while (st == INVAR_OK && take_job(k, &j)) {
+		st = j.gather ? gather(k, j.at) : run_task(k, j.at, j.task, thread);
+		if (st == INVAR_OK && thread == 0 && k->plan->tick)
+			st = k->plan->tick(k->plan->user);
+		end_job(k, &j, st);
+	}
+	return st;
+}
+
+invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
+{
+	invar_status st;
+
+	k->plan = plan;
+	k->gathered_rows = 0;
+	k->gathering = k->ended = k->stop = false;
+	k->all_gathered = !plan->count;
+	for (size_t i = 0; i < k->places; i++)
+		k->place[i].taken = k->place[i].ready = false;
+	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first, plan->count,
+	                   prepare, k, inv_extent_cells(k->of->shape) * sizeof(float),
+	                   &k->ahead);
+	if (st == INVAR_OK)
+		st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, work, k);
+	inv_prefetch_free(k->ahead);
+	k->ahead = NULL;
+	return st;
+}
+
+/* ---- Making and freeing ----------------------------------------------------------- */
+
+static void take_pieces(inv_pipeline *k)
+{
+	const inv_encoding *of = k->of;
+	size_t threads = of->ctx->threads, cells = inv_extent_cells(of->shape);
+
+	for (size_t i = 0; i < k->places; i++) {
+		gathered *g = &k->place[i];
+
+		g->x = inv_arena_take(&k->arena, INV_GROUP * cells, sizeof *g->x);
+		g->index = inv_arena_take(&k->arena, INV_GROUP, sizeof *g->index);
+	}
+	k->scratch = inv_arena_take(&k->arena, threads * k->scratch_cells, sizeof *k->scratch);
+	k->out = inv_arena_take(&k->arena, threads * k->group * of->width, sizeof *k->out);
+	k->params =
+		inv_arena_take(&k->arena, threads * k->group * of->columns + 1, sizeof *k->params);
+}
+
+/* A place for each thread and one to be gathered; more where images are small. */
+static size_t choose_places(const inv_encoding *of)
+{
+	size_t bytes = INV_GROUP * inv_extent_cells(of->shape) * sizeof(float);
+	size_t fewest = of->ctx->threads + 1, places = GATHERED_BYTES / bytes;
+
+	places = places > MOST_GATHERED ? MOST_GATHERED : places;
+	return places < fewest ? fewest : places;
+}
+
+static invar_status allocate(inv_pipeline *k)
+{
+	invar_status st;
+
+	if (!(k->place = inv_calloc(k->places, sizeof *k->place)))
+		return inv_fail(INVAR_E_NOMEM, "no memory to walk over images");
+	take_pieces(k);
+	if ((st = inv_arena_commit(&k->arena)) == INVAR_OK)
+		take_pieces(k);
+	return st;
+}
+
+static invar_status make_preparers(inv_pipeline *k)
+{
+	unsigned workers = inv_prefetch_workers(k->of->ctx);
+	invar_status st = INVAR_OK;
+
+	if (!(k->preparer = inv_calloc(workers, sizeof *k->preparer)))
+		return inv_fail(INVAR_E_NOMEM, "no memory to prepare images");
+	for (; k->preparers < workers && st == INVAR_OK; k->preparers++)
+		st = inv_preparer_new(k->of->ctx->cpu, &k->of->preparation,
+		                      &k->preparer[k->preparers]);
+	return st;
+}
+
+static size_t greater(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
+{
+	inv_pipeline *k = inv_calloc(1, sizeof *k);
+	invar_status st;
+
+	*out = NULL;
+	if (!k)
+		return inv_fail(INVAR_E_NOMEM, "no memory to walk over images");
+	k->of = of;
+	k->group = smaller(of->plan->group, of->copy_plan->group);
+	k->scratch_cells =
+		k->group * greater(inv_extent_cells(of->shape), inv_extent_cells(of->augmented));
+	k->places = choose_places(of);
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_cond_init(&k->changed, NULL);
+	if ((st = allocate(k)) == INVAR_OK)
+		st = make_preparers(k);
+	if (st != INVAR_OK) {
+		inv_pipeline_free(k);
+		return st;
+	}
+	*out = k;
+	return INVAR_OK;
+}
+
+void inv_pipeline_free(inv_pipeline *k)
+{
+	if (!k)
+		return;
+	for (unsigned i = 0; i < k->preparers; i++)
+		inv_preparer_free(k->preparer[i]);
+	inv_free(k->preparer);
+	pthread_cond_destroy(&k->changed);
+	pthread_mutex_destroy(&k->lock);
+	inv_arena_free(&k->arena);
+	inv_free(k->place);
+	inv_free(k);
+}

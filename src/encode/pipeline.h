@@ -1,0 +1,47 @@
+/*
+ * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores busy.
+ *
+ * Images are decoded and prepared ahead of their use (images/ahead.h) and gathered in
+ * groups. The work is a pool that all threads take from: to gather the next group, or to
+ * augment and encode a gathered group for one of the arrays. Nobody waits for a batch to
+ * be complete, and at most a few groups are held at a time, whatever the arrays.
+ * Groups are cut by row number and draws follow from the image's index, so neither
+ * threads nor what is left out change a bit.
+ */
+#ifndef INV_WALK_H
+#define INV_WALK_H
+
+#include "encode/encoding.h"
+
+enum { INV_WALK_ARRAYS = 32 };
+
+typedef struct inv_pipeline_plan {
+	const inv_images *images; /* all of which can be read, unless ... */
+	bool passes_over;         /* ... those that cannot are passed over, and have no row */
+	uint64_t first, count;    /* rows of them; first is a multiple of INV_GROUP */
+	uint64_t epoch;           /* of the draws */
+	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */
+	size_t arrays;
+	void *user;
+	/* Are the rows of this group wanted? NULL: all are. From any thread. */
+	bool (*wants)(void *user, size_t array, uint64_t row);
+	/* Told what images of consecutive rows are, before any of their rows is put; what it
+	 * returns ends the walk, unless it is INVAR_OK. NULL: nobody asks. From any thread. */
+	invar_status (*see)(void *user, uint64_t row, size_t rows,
+	                    const inv_fingerprint *print);
+	/* Gets rows of features and of parameters; from any thread. */
+	invar_status (*put)(void *user, size_t array, uint64_t row, size_t rows,
+	                    const float *out, const float *params);
+	/* Every now and then, on the caller's thread; what it returns ends the walk, unless
+	 * it is INVAR_OK. NULL: nothing. */
+	invar_status (*tick)(void *user);
+} inv_pipeline_plan;
+
+/* The memory of walks, one at a time. */
+typedef struct inv_pipeline inv_pipeline;
+
+invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out);
+invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan);
+void inv_pipeline_free(inv_pipeline *k); /* accepts NULL */
+
+#endif

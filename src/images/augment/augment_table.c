@@ -1,0 +1,47 @@
+/* augment_table.c - the list of augmentations: one line each. */
+#include "images/augment/op.h"
+
+extern const inv_op inv_op_id, inv_op_rotation, inv_op_affine, inv_op_crop, inv_op_noise,
+	inv_op_flip, inv_op_blur, inv_op_brightness, inv_op_contrast, inv_op_jpeg;
+
+static const inv_op *const ops[] = {
+	&inv_op_rotation,
+	&inv_op_affine,
+	&inv_op_noise,
+	&inv_op_crop,
+	&inv_op_flip,
+	&inv_op_blur,
+	&inv_op_brightness,
+	&inv_op_contrast,
+	&inv_op_jpeg,
+	&inv_op_id,
+	NULL,
+};
+
+const inv_op *const *inv_ops(void)
+{
+	return ops;
+}
+
+const char *inv_op_names(void)
+{
+	return "rotation|affine|noise|crop|flip|blur|brightness|contrast|jpeg|id";
+}
+
+static const inv_key common[] = {
+	[INV_KEY_P] = {"p", INV_KEY_NUMBER, 1, 1, 0, 1, NULL, "share of images it acts on"},
+	[INV_KEY_SAME] = {"same_on_batch", INV_KEY_WORD, 0, 0, 0, 0, "0|1",
+                      "one draw for 256 consecutive images"},
+};
+
+const inv_key *inv_op_key(const inv_op *op, size_t k)
+{
+	if (k < INV_OWN_KEY)
+		return &common[k];
+	return k - INV_OWN_KEY < op->key_count ? &op->keys[k - INV_OWN_KEY] : NULL;
+}
+
+float inv_draw_range(inv_cursor *c, inv_value range)
+{
+	return (float)(range.low + (double)inv_next_uniform(c) * (range.high - range.low));
+}

@@ -1,0 +1,55 @@
+/* adamw.c - the optimiser, streamed once over the parameters. */
+#include "nn/adamw.h"
+
+#include <math.h>
+
+#include "base/threads.h"
+
+enum { BLOCK = 1 << 16 };
+
+typedef struct step_job {
+	const struct inv_kernels *kernels;
+	inv_adamw_rates rates;
+	const float *grads;
+	float *params, *m, *v;
+	size_t count;
+} step_job;
+
+static void step_block(void *user, size_t block, unsigned thread)
+{
+	const step_job *j = user;
+	size_t at = block * BLOCK;
+	size_t count = j->count - at < BLOCK ? j->count - at : BLOCK;
+
+	(void)thread;
+	j->kernels->adamw(&j->rates, j->grads + at, count, j->params + at, j->m + at,
+	                  j->v + at);
+}
+
+void inv_adamw_step(const invar_context *ctx, const struct inv_kernels *k,
+                    const inv_adamw *a, double lr, uint64_t t, const float *grads,
+                    size_t count, float *params, float *m, float *v)
+{
+	double first = 1 - pow(a->beta1, (double)t), second = 1 - pow(a->beta2, (double)t);
+	step_job j = {.kernels = k,
+	              .rates = {.keep = (float)(1 - lr * a->weight_decay),
+	                        .beta1 = (float)a->beta1,
+	                        .beta2 = (float)a->beta2,
+	                        .rest1 = (float)(1 - a->beta1),
+	                        .rest2 = (float)(1 - a->beta2),
+	                        .step = (float)(lr / first),
+	                        .root = (float)sqrt(second),
+	                        .eps = (float)a->eps},
+	              .grads = grads,
+	              .params = params,
+	              .m = m,
+	              .v = v,
+	              .count = count};
+
+	inv_parallel(ctx, inv_blocks(count, BLOCK), step_block, &j);
+}
+
+double inv_cosine_rate(double lr, double lr_min, uint64_t epoch, uint64_t epochs)
+{
+	return lr_min + (lr - lr_min) * (1 + cos(M_PI * (double)epoch / (double)epochs)) / 2;
+}

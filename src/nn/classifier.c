@@ -1,0 +1,244 @@
+/*
+ * classifier.c - a classifier on frozen rows.
+ *
+ * The rows fit in memory (they are the codes of a training split), so a batch is
+ * gathered by copying; the order of an epoch is a permutation drawn from (seed,
+ * epoch). As in step.c, a layer is updated while its gradient is still warm.
+ */
+#include "nn/classifier.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "nn/adamw.h"
+#include "math/softmax.h"
+
+enum { BATCH = 256, PREDICT_ROWS = 4096 };
+
+static const double rate = 1e-3, rate_min = 4e-4;
+
+inv_layers_shape inv_classifier_shape(const inv_classifier_spec *spec)
+{
+	inv_layers_shape s = {spec->hidden_layers + 1, {spec->inputs}};
+
+	for (size_t l = 1; l < s.count; l++)
+		s.width[l] = spec->hidden;
+	s.width[s.count] = spec->classes;
+	return s;
+}
+
+size_t inv_classifier_floats(const inv_classifier_spec *spec)
+{
+	inv_layers_shape s = inv_classifier_shape(spec);
+
+	return inv_layers_floats(&s);
+}
+
+/* ---- One step ------------------------------------------------------------------- */
+
+static void plan_memory(inv_fit *f)
+{
+	size_t logits = f->N * f->shape.width[f->shape.count];
+
+	f->grads = inv_arena_take(&f->arena, f->floats, sizeof(float));
+	f->m = inv_arena_take(&f->arena, f->floats, sizeof(float));
+	f->v = inv_arena_take(&f->arena, f->floats, sizeof(float));
+	f->logits = inv_arena_take(&f->arena, logits, sizeof(float));
+	f->d_logits = inv_arena_take(&f->arena, logits, sizeof(float));
+	f->row_loss = inv_arena_take(&f->arena, f->N, sizeof(double));
+}
+
+invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *spec,
+                         size_t N, inv_fit **out)
+{
+	inv_fit *f = inv_calloc(1, sizeof *f);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a classifier");
+	f->ctx = ctx;
+	f->shape = inv_classifier_shape(spec);
+	f->N = N;
+	f->floats = inv_layers_floats(&f->shape);
+	inv_kernels_init(&f->kernels, ctx->cpu);
+	plan_memory(f);
+	if ((st = inv_arena_commit(&f->arena)) == INVAR_OK) {
+		plan_memory(f);
+		memset(f->grads, 0, f->floats * sizeof *f->grads);
+		memset(f->m, 0, f->floats * sizeof *f->m);
+		memset(f->v, 0, f->floats * sizeof *f->v);
+		st = inv_layers_new(ctx, &f->shape, N, true, &f->pass);
+	}
+	if (st != INVAR_OK) {
+		inv_fit_free(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+void inv_fit_free(inv_fit *f)
+{
+	if (!f)
+		return;
+	inv_layers_free(f->pass);
+	inv_arena_free(&f->arena);
+	inv_free(f);
+}
+
+static invar_status forward(inv_fit *f, const float *params, const float *x,
+                            const uint32_t *labels, double *loss)
+{
+	invar_status st = inv_layers_forward(f->pass, params, x, false, f->logits);
+
+	if (st != INVAR_OK)
+		return st;
+	*loss = inv_cross_entropy(f->ctx, f->logits, labels, f->N,
+	                          f->shape.width[f->shape.count], f->d_logits, f->row_loss);
+	return isfinite(*loss) ? INVAR_OK
+	                       : inv_fail(INVAR_E_NUMERIC,
+	                                  "the loss of a classifier is not finite after "
+	                                  "%" PRIu64 " steps; the codes may be too large",
+	                                  f->t);
+}
+
+invar_status inv_fit_gradients(inv_fit *f, const float *params, const float *x,
+                               const uint32_t *labels, double *loss)
+{
+	invar_status st = forward(f, params, x, labels, loss);
+
+	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;)
+		st = inv_layers_backward(f->pass, l, params, x, f->d_logits, f->grads);
+	return st;
+}
+
+invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint32_t *labels,
+                          double lr, double *loss)
+{
+	const inv_adamw adam = {0.9, 0.999, 1e-8, 0};
+	invar_status st = forward(f, params, x, labels, loss);
+
+	f->t++;
+	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;) {
+		inv_layer_place at = inv_layers_place(&f->shape, l);
+		size_t from = at.weight;
+
+		st = inv_layers_backward(f->pass, l, params, x, f->d_logits, f->grads);
+		if (st == INVAR_OK)
+			inv_adamw_step(f->ctx, &f->kernels, &adam, lr, f->t, f->grads + from,
+			               at.end - from, params + from, f->m + from, f->v + from);
+	}
+	return st;
+}
+
+/* ---- Training ------------------------------------------------------------------------ */
+
+/* A batch, and the order it is taken in. */
+typedef struct batches {
+	const float *x;
+	const uint32_t *labels;
+	size_t width;
+	uint32_t rows, N;
+	uint32_t *order;        /* [rows] */
+	float *batch;           /* [N, width] */
+	uint32_t *batch_labels; /* [N] */
+	inv_arena arena;
+} batches;
+
+static void plan_batches(batches *b)
+{
+	b->order = inv_arena_take(&b->arena, b->rows, sizeof *b->order);
+	b->batch = inv_arena_take(&b->arena, b->N * b->width, sizeof *b->batch);
+	b->batch_labels = inv_arena_take(&b->arena, b->N, sizeof *b->batch_labels);
+}
+
+static void gather(batches *b, uint32_t step)
+{
+	for (size_t i = 0; i < b->N; i++) {
+		uint32_t row = b->order[(size_t)step * b->N + i];
+
+		memcpy(b->batch + i * b->width, b->x + row * b->width, b->width * sizeof *b->batch);
+		b->batch_labels[i] = b->labels[row];
+	}
+}
+
+static invar_status train_epoch(inv_fit *f, const inv_classifier_spec *spec, batches *b,
+                                uint64_t epoch, float *params)
+{
+	const inv_stream stream = inv_stream_of(spec->seed, "probe/order", (uint32_t)epoch);
+	const double lr = inv_cosine_rate(rate, rate_min, epoch, spec->epochs);
+	const uint32_t steps = b->rows / b->N;
+	invar_status st = INVAR_OK;
+
+	inv_permutation(&stream, 0, b->order, b->rows);
+	for (uint32_t step = 0; step < steps && st == INVAR_OK; step++) {
+		double loss;
+
+		gather(b, step);
+		st = inv_fit_step(f, params, b->batch, b->batch_labels, lr, &loss);
+		if (st == INVAR_OK)
+			st = inv_progress(f->ctx, spec->stage, epoch * steps + step + 1,
+			                  spec->epochs * steps);
+	}
+	return st;
+}
+
+invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier_spec *spec,
+                                  const float *x, const uint32_t *labels, uint32_t rows,
+                                  float *params)
+{
+	const inv_layers_shape shape = inv_classifier_shape(spec);
+	const inv_stream start = inv_stream_of(spec->seed, "probe/init", 0);
+	batches b = {x, labels, spec->inputs, rows, rows < BATCH ? rows : BATCH, .arena = {0}};
+	inv_fit *f = NULL;
+	invar_status st;
+
+	plan_batches(&b);
+	if ((st = inv_arena_commit(&b.arena)) == INVAR_OK) {
+		plan_batches(&b);
+		st = inv_fit_new(ctx, spec, b.N, &f);
+	}
+	if (st == INVAR_OK)
+		inv_layers_init(&shape, &start, params);
+	for (uint64_t epoch = 0; epoch < spec->epochs && st == INVAR_OK; epoch++)
+		st = train_epoch(f, spec, &b, epoch, params);
+	inv_fit_free(f);
+	inv_arena_free(&b.arena);
+	return st;
+}
+
+/* ---- Asking -------------------------------------------------------------------------- */
+
+static uint32_t largest(const float *logits, size_t classes)
+{
+	size_t best = 0;
+
+	for (size_t j = 1; j < classes; j++)
+		if (logits[j] > logits[best])
+			best = j;
+	return (uint32_t)best;
+}
+
+invar_status inv_classifier_predict(const invar_context *ctx,
+                                    const inv_classifier_spec *spec, const float *params,
+                                    const float *x, uint64_t rows, uint32_t *classes)
+{
+	const inv_layers_shape shape = inv_classifier_shape(spec);
+	const size_t k = spec->classes;
+	float *logits = inv_alloc(PREDICT_ROWS * k * sizeof *logits);
+	invar_status st =
+		logits ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory to ask a classifier");
+
+	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += PREDICT_ROWS) {
+		uint64_t now = rows - at < PREDICT_ROWS ? rows - at : PREDICT_ROWS;
+
+		st = inv_layers_apply(ctx, &shape, params, false, x + at * spec->inputs, now,
+		                      logits);
+		for (uint64_t i = 0; i < now && st == INVAR_OK; i++)
+			classes[at + i] = largest(logits + i * k, k);
+	}
+	inv_free(logits);
+	return st;
+}

@@ -1,0 +1,62 @@
+/*
+ * classifier.h - training a classifier on rows and their labels, and asking it.
+ *
+ * LC is one linear layer, NC has one hidden ReLU layer, EC two. Trained as the
+ * paper's: cross-entropy, Adam without decay, 1e-3 with a cosine down to 4e-4
+ * that moves once an epoch, batches of 256 (all rows if there are fewer) in a new
+ * order every epoch, the last incomplete one dropped, PyTorch's first weights.
+ * Everything is drawn by the seed; the same bits on any number of threads.
+ */
+#ifndef INV_CLASSIFIER_H
+#define INV_CLASSIFIER_H
+
+#include "nn/layers.h"
+
+typedef struct inv_classifier_spec {
+	size_t inputs, hidden, classes;
+	size_t hidden_layers; /* 0, 1 or 2, each `hidden` wide */
+	uint64_t epochs, seed;
+	const char *stage; /* what progress is called */
+} inv_classifier_spec;
+
+inv_layers_shape inv_classifier_shape(const inv_classifier_spec *spec);
+size_t inv_classifier_floats(const inv_classifier_spec *spec); /* of its parameters */
+
+/* x [rows, inputs], labels below `classes`; params [inv_classifier_floats]. */
+invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier_spec *spec,
+                                  const float *x, const uint32_t *labels, uint32_t rows,
+                                  float *params);
+
+/* The class of the largest logit of each row; of equal ones, the lower class. */
+invar_status inv_classifier_predict(const invar_context *ctx,
+                                    const inv_classifier_spec *spec, const float *params,
+                                    const float *x, uint64_t rows, uint32_t *classes);
+
+/*
+ * What training is made of. A fit owns all that a step touches, sized once for
+ * batches of N rows; a step allocates nothing.
+ */
+typedef struct inv_fit {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	inv_layers_shape shape;
+	size_t N, floats;
+	float *grads, *m, *v;     /* [floats], laid out as the parameters */
+	float *logits, *d_logits; /* [N, classes] */
+	double *row_loss;         /* [N] */
+	uint64_t t;               /* steps done */
+	inv_layers *pass;
+	inv_arena arena;
+} inv_fit;
+
+invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *spec,
+                         size_t N, inv_fit **out);
+/* The loss of a batch, and its gradients in f->grads. */
+invar_status inv_fit_gradients(inv_fit *f, const float *params, const float *x,
+                               const uint32_t *labels, double *loss);
+/* The same, each layer updated as soon as its gradient is there. */
+invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint32_t *labels,
+                          double lr, double *loss);
+void inv_fit_free(inv_fit *f);
+
+#endif

@@ -1,0 +1,302 @@
+/*
+ * layers.c - forward and backward of linear layers with ReLU between them.
+ *
+ * With H[0] = X and L layers:
+ *
+ *     H[l+1] = relu(H[l] W[l]^T + b[l])          one product, bias and ReLU fused
+ *     Y      = H[L-1] W[L-1]^T + b[L-1] (+ X)    no ReLU at the end
+ *     D[L-1] = dY
+ *     D[l-1] = D[l] W[l], masked where H[l] = 0
+ *     dW[l]  = D[l]^T H[l], db[l] = column sums of D[l]
+ *
+ * The gradient of X, D[0] W[0], is computed where it is asked for. Column sums
+ * run over the rows in order, whatever the threads.
+ */
+#include "nn/layers.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "math/openblas.h"
+
+enum { PAD = 16, APPLY_ROWS = 128 };
+
+struct inv_layers {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	inv_layers_shape s;
+	size_t M;
+	inv_matmul *forward[INV_LAYERS_MOST];  /* H[l] -> H[l+1] */
+	inv_matmul *backward[INV_LAYERS_MOST]; /* D[l] -> D[l-1]; of layer 0 if wanted */
+	inv_matmul *weight[INV_LAYERS_MOST];   /* D[l], H[l] -> dW[l] */
+	inv_arena arena;
+	float *H[INV_LAYERS_MOST], *D[INV_LAYERS_MOST]; /* out of layer l, but the last */
+};
+
+/* ---- Parameters --------------------------------------------------------------- */
+
+static size_t padded(size_t count)
+{
+	return (count + PAD - 1) / PAD * PAD;
+}
+
+inv_layer_place inv_layers_place(const inv_layers_shape *s, size_t layer)
+{
+	inv_layer_place at = {0};
+
+	for (size_t l = 0; l <= layer; l++) {
+		at.weight = at.end;
+		at.bias = at.weight + padded(s->width[l] * s->width[l + 1]);
+		at.end = at.bias + padded(s->width[l + 1]);
+	}
+	return at;
+}
+
+size_t inv_layers_floats(const inv_layers_shape *s)
+{
+	return inv_layers_place(s, s->count - 1).end;
+}
+
+void inv_layers_init(const inv_layers_shape *s, const inv_stream *stream, float *params)
+{
+	memset(params, 0, inv_layers_floats(s) * sizeof *params);
+	for (size_t l = 0; l < s->count; l++) {
+		inv_layer_place at = inv_layers_place(s, l);
+		float bound = (float)(1 / sqrt((double)s->width[l]));
+
+		inv_fill_uniform(stream, (uint32_t)(2 * l), -bound, bound, params + at.weight,
+		                 s->width[l] * s->width[l + 1]);
+		inv_fill_uniform(stream, (uint32_t)(2 * l + 1), -bound, bound, params + at.bias,
+		                 s->width[l + 1]);
+	}
+}
+
+/* ---- Training pass ---------------------------------------------------------------- */
+
+static void plan_memory(inv_layers *p, bool backward)
+{
+	for (size_t l = 0; l + 1 < p->s.count; l++) {
+		size_t cells = p->M * p->s.width[l + 1];
+
+		p->H[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+		if (backward)
+			p->D[l] = inv_arena_take(&p->arena, cells, sizeof(float));
+	}
+}
+
+static invar_status plan_layer(inv_layers *p, size_t l, bool backward)
+{
+	size_t M = p->M, in = p->s.width[l], out = p->s.width[l + 1];
+	const inv_matmul_spec forward = {
+		M, out, in, .transpose_b = true, .bias = true, .relu = l + 1 < p->s.count};
+	const inv_matmul_spec back = {M, in, out, .transpose_a = false};
+	const inv_matmul_spec weight = {out, in, M, .transpose_a = true};
+	invar_status st = inv_matmul_new(p->ctx, &forward, &p->forward[l]);
+
+	if (st == INVAR_OK && backward && l)
+		st = inv_matmul_new(p->ctx, &back, &p->backward[l]);
+	if (st == INVAR_OK && backward)
+		st = inv_matmul_new(p->ctx, &weight, &p->weight[l]);
+	return st;
+}
+
+invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
+                            bool backward, inv_layers **out)
+{
+	inv_layers *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "no memory for a network");
+	p->ctx = ctx;
+	p->s = *s;
+	p->M = M;
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	plan_memory(p, backward);
+	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
+		plan_memory(p, backward);
+	for (size_t l = 0; l < s->count && st == INVAR_OK; l++)
+		st = plan_layer(p, l, backward);
+	if (st != INVAR_OK) {
+		inv_layers_free(p);
+		return st;
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+size_t inv_layers_memory(const inv_layers *p)
+{
+	return p->arena.size;
+}
+
+void inv_layers_free(inv_layers *p)
+{
+	if (!p)
+		return;
+	for (size_t l = 0; l < INV_LAYERS_MOST; l++) {
+		inv_matmul_free(p->forward[l]);
+		inv_matmul_free(p->backward[l]);
+		inv_matmul_free(p->weight[l]);
+	}
+	inv_arena_free(&p->arena);
+	inv_free(p);
+}
+
+/* What layer l sees. */
+static const float *input_of(const inv_layers *p, size_t l, const float *x)
+{
+	return l ? p->H[l - 1] : x;
+}
+
+invar_status inv_layers_forward(inv_layers *p, const float *params, const float *x,
+                                bool residual, float *y)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t l = 0; l < p->s.count && st == INVAR_OK; l++) {
+		inv_layer_place at = inv_layers_place(&p->s, l);
+		float *out = l + 1 < p->s.count ? p->H[l] : y;
+
+		st = inv_matmul_run(p->forward[l], input_of(p, l, x), params + at.weight,
+		                    params + at.bias, out);
+	}
+	if (st == INVAR_OK && residual)
+		p->kernels.add(x, p->M * p->s.width[0], y);
+	return st;
+}
+
+/*
+ * D of a tile is masked and summed while it is still in the cache. A tile that
+ * holds only some rows would leave partial sums, so those wait for the end.
+ */
+typedef struct mask_job {
+	const inv_layers *p;
+	size_t width;
+	const float *H;
+	float *D, *sums; /* [M, width], [width] */
+} mask_job;
+
+static void mask_tile(void *user, size_t row, size_t rows, size_t col, size_t cols)
+{
+	const mask_job *j = user;
+
+	(void)row;
+	if (rows == j->p->M)
+		j->p->kernels.relu_backward(j->H + col, rows, cols, j->width, j->D + col,
+		                            j->sums + col);
+}
+
+/* D[l-1] from D[l], and with it the gradient of the bias of layer l - 1. */
+static invar_status flow_back(inv_layers *p, size_t l, const float *weight, const float *d,
+                              float *sums)
+{
+	size_t width = p->s.width[l];
+	mask_job j = {p, width, p->H[l - 1], p->D[l - 1], sums};
+	invar_status st;
+
+	memset(sums, 0, width * sizeof *sums);
+	st = inv_matmul_run_then(p->backward[l], d, weight, NULL, j.D, mask_tile, &j);
+	if (st == INVAR_OK && !inv_matmul_tiles_are_columns(p->backward[l]))
+		p->kernels.relu_backward(j.H, p->M, width, width, j.D, sums);
+	return st;
+}
+
+invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
+                                 const float *x, const float *dy, float *grads)
+{
+	inv_layer_place at = inv_layers_place(&p->s, layer);
+	bool last = layer + 1 == p->s.count;
+	const float *d = last ? dy : p->D[layer];
+	invar_status st = INVAR_OK;
+
+	if (layer)
+		st = flow_back(p, layer, params + at.weight, d,
+		               grads + inv_layers_place(&p->s, layer - 1).bias);
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->weight[layer], d, input_of(p, layer, x), NULL,
+		                    grads + at.weight);
+	if (last) {
+		memset(grads + at.bias, 0, p->s.width[layer + 1] * sizeof *grads);
+		p->kernels.column_sums(dy, p->M, p->s.width[layer + 1], grads + at.bias);
+	}
+	return st;
+}
+
+invar_status inv_layers_want_input(inv_layers *p)
+{
+	const inv_matmul_spec back = {p->M, p->s.width[0], p->s.width[1], .transpose_a = false};
+
+	return inv_matmul_new(p->ctx, &back, &p->backward[0]);
+}
+
+invar_status inv_layers_backward_input(inv_layers *p, const float *params, float *dx)
+{
+	const float *weight = params + inv_layers_place(&p->s, 0).weight;
+
+	return inv_matmul_run(p->backward[0], p->D[0], weight, NULL, dx);
+}
+
+/* ---- Applying --------------------------------------------------------------------- */
+
+typedef struct apply_job {
+	const invar_context *ctx;
+	const inv_layers_shape *s;
+	const float *params, *x;
+	float *y, *scratch; /* scratch: [threads, 2, APPLY_ROWS, widest] */
+	size_t widest;      /* of the hidden layers */
+	uint64_t rows;
+	bool residual;
+} apply_job;
+
+static void apply_block(void *user, size_t block, unsigned thread)
+{
+	const apply_job *j = user;
+	const size_t *width = j->s->width, last = j->s->count - 1,
+				 side = APPLY_ROWS * j->widest;
+	uint64_t from = block * APPLY_ROWS;
+	size_t rows = j->rows - from < APPLY_ROWS ? j->rows - from : APPLY_ROWS;
+	const float *x = j->x + from * width[0], *in = x;
+	float *y = j->y + from * width[last + 1];
+
+	for (size_t l = 0; l <= last; l++) {
+		inv_layer_place at = inv_layers_place(j->s, l);
+		inv_matmul_spec spec = {rows,         width[l + 1],
+		                        width[l],     .transpose_b = true,
+		                        .bias = true, .relu = l < last};
+		float *out = l < last ? j->scratch + (2 * (size_t)thread + l % 2) * side : y;
+
+		inv_gemm(j->ctx, &spec, in, j->params + at.weight, j->params + at.bias, out);
+		in = out;
+	}
+	for (size_t i = 0; j->residual && i < rows * width[0]; i++)
+		y[i] += x[i];
+}
+
+invar_status inv_layers_apply(const invar_context *ctx, const inv_layers_shape *s,
+                              const float *params, bool residual, const float *x,
+                              uint64_t rows, float *y)
+{
+	apply_job j = {.ctx = ctx,
+	               .s = s,
+	               .params = params,
+	               .x = x,
+	               .y = y,
+	               .widest = 1,
+	               .rows = rows,
+	               .residual = residual};
+	invar_status st = inv_openblas_need_for(ctx);
+
+	if (st != INVAR_OK)
+		return st;
+	for (size_t l = 1; l < s->count; l++)
+		j.widest = s->width[l] > j.widest ? s->width[l] : j.widest;
+	j.scratch = inv_alloc((size_t)ctx->threads * 2 * APPLY_ROWS * j.widest * sizeof(float));
+	if (!j.scratch)
+		return inv_fail(INVAR_E_NOMEM, "no memory to apply a network");
+	inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_block, &j);
+	inv_free(j.scratch);
+	return INVAR_OK;
+}

@@ -1,0 +1,62 @@
+/*
+ * mlp.h - E itself: y = W2 relu(W0 x + b0) + b2, forward and backward.
+ *
+ * Letters: M rows, d features in, h hidden, w out. Two of the layers of
+ * layers.h; this file gives their blocks the names that files know.
+ */
+#ifndef INV_MLP_H
+#define INV_MLP_H
+
+#include "nn/layers.h"
+
+enum { INV_MLP_BLOCKS = 4 };
+
+typedef struct inv_mlp_shape {
+	size_t d, h, w;
+} inv_mlp_shape;
+
+/* One parameter block: "0.weight" [h, d], "0.bias" [h], "2.weight" [w, h], "2.bias" [w]. */
+typedef struct inv_mlp_block {
+	const char *name;
+	unsigned rank;
+	uint64_t shape[2];
+	size_t offset, count;
+} inv_mlp_block;
+
+void inv_mlp_layout(inv_mlp_shape s, inv_mlp_block blocks[INV_MLP_BLOCKS]);
+size_t inv_mlp_floats(inv_mlp_shape s); /* of the whole vector, padding included */
+
+/*
+ * PyTorch's Linear: uniform in +-1/sqrt(inputs), weights and biases alike, drawn
+ * by (seed, block, element). `zero_last` clears the second layer, so that a
+ * residual adapter begins at the identity.
+ */
+void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params);
+
+/* The plans and activations for batches of M rows. */
+typedef inv_layers inv_mlp_pass;
+
+invar_status inv_mlp_pass_new(const invar_context *ctx, inv_mlp_shape s, size_t M,
+                              bool backward, inv_mlp_pass **out);
+size_t inv_mlp_pass_memory(const inv_mlp_pass *p);
+/* x [M, d] -> y [M, w]; with `residual`, w = d and y = x + MLP(x). */
+invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *x,
+                             bool residual, float *y);
+/*
+ * After a forward of the same x: dy [M, w] -> grads (same layout as params),
+ * the second layer first. Nothing flows back into x, for F is frozen, but where
+ * inv_mlp_want_input was called: x of a decoder are codes.
+ */
+invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
+                                   float *grads);
+invar_status inv_mlp_backward_first(inv_mlp_pass *p, const float *x, float *grads);
+invar_status inv_mlp_want_input(inv_mlp_pass *p);
+/* dx [M, d], after backward_last and before the first layer changes; not residual. */
+invar_status inv_mlp_backward_input(inv_mlp_pass *p, const float *params, float *dx);
+void inv_mlp_pass_free(inv_mlp_pass *p);
+
+/* One-shot forward of any number of rows, safe from several threads at once. */
+invar_status inv_mlp_apply(const invar_context *ctx, inv_mlp_shape s, const float *params,
+                           bool residual, const float *x, uint64_t rows, float *y);
+
+#endif

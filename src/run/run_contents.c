@@ -1,0 +1,163 @@
+/* run_contents.c - whose the entries of a run's folder are. */
+#include "run/run_contents.h"
+
+#include <string.h>
+
+#include "bank/bank_contents.h"
+#include "base/memory.h"
+
+/* Files that a training writes, and what eval adds once there is an adapter. */
+static const char *const trained[] = {INVAR_RUN_JSON, INVAR_RUN_LOG, INVAR_RUN_CHECKPOINT,
+                                      INVAR_RUN_ADAPTER, INVAR_RUN_DECODER};
+static const char *const measured[] = {INVAR_RUN_METRICS};
+
+static bool is_named(const char *entry, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (inv_is_own_name(entry, names[i]))
+			return true;
+	return false;
+}
+
+static inv_ownership claim_clean(const inv_run_contents *c, const char *entry)
+{
+	if (!c->clean && !c->clean_begun)
+		return INV_FOREIGN;
+	return *entry ? inv_bank_claim(c->clean, entry + 1) : INV_OWN_FOLDER;
+}
+
+static invar_status no_memory(const char *path)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory to look into the run", path);
+}
+
+static invar_status exists_in(const char *folder, const char *name, bool *out)
+{
+	char *path = inv_join(folder, name);
+
+	*out = path && inv_exists(path);
+	inv_free(path);
+	return path ? INVAR_OK : no_memory(folder);
+}
+
+/* Without a run.json, only the beginning of one is ours. */
+static inv_ownership claim_before(const inv_run_contents *c, const char *entry)
+{
+	char *path;
+	bool ours;
+
+	if (strcmp(entry, INVAR_RUN_JSON INV_PART) != 0 || !(path = inv_join(c->path, entry)))
+		return INV_FOREIGN;
+	ours = inv_file_begins(path, INV_RUN_MARK);
+	inv_free(path);
+	return ours ? INV_OWN_FILE : INV_FOREIGN;
+}
+
+static inv_ownership claim(const void *user, const char *entry)
+{
+	const inv_run_contents *c = user;
+	size_t clean = strlen(INVAR_RUN_CLEAN);
+
+	if (!c->json)
+		return claim_before(c, entry);
+	if (strncmp(entry, INVAR_RUN_CLEAN, clean) == 0 &&
+	    (!entry[clean] || entry[clean] == '/'))
+		return claim_clean(c, entry + clean);
+	if (is_named(entry, trained, sizeof trained / sizeof *trained) ||
+	    (c->has_adapter && is_named(entry, measured, sizeof measured / sizeof *measured)))
+		return INV_OWN_FILE;
+	return INV_FOREIGN;
+}
+
+inv_owner inv_run_owner(const inv_run_contents *c)
+{
+	return (inv_owner){claim, c};
+}
+
+/* The run.json of a run; NULL if there is another one, or none. A damaged one is refused.
+ */
+static invar_status load_json(const char *folder, json_t **out)
+{
+	char *path = inv_join(folder, INVAR_RUN_JSON);
+	invar_status st = path ? INVAR_OK : no_memory(folder);
+	const char *format;
+
+	*out = NULL;
+	if (st == INVAR_OK && inv_exists(path)) {
+		st = inv_json_load(path, out);
+		if (st == INVAR_E_FORMAT && !inv_file_begins(path, INV_RUN_MARK))
+			st = INVAR_OK;
+	}
+	inv_free(path);
+	format = json_string_value(json_object_get(*out, "format"));
+	if (!format || strcmp(format, INV_RUN_FORMAT) != 0) {
+		json_decref(*out);
+		*out = NULL;
+	}
+	return st;
+}
+
+static invar_status look_at_clean(inv_run_contents *c)
+{
+	const json_t *images = json_object_get(c->json, "images");
+	char *path = inv_join(c->path, INVAR_RUN_CLEAN);
+	invar_status st = path ? INVAR_OK : no_memory(c->path);
+
+	if (path && json_is_object(images) && inv_is_folder(path))
+		st = inv_bank_find_json(path, images, &c->clean, &c->clean_begun);
+	inv_free(path);
+	return st;
+}
+
+invar_status inv_run_look(const char *path, inv_run_contents *out)
+{
+	bool checkpoint = false;
+	const char *state;
+	invar_status st;
+
+	*out = (inv_run_contents){.path = path};
+	if ((st = load_json(path, &out->json)) != INVAR_OK || !out->json)
+		return st;
+	if ((st = look_at_clean(out)) != INVAR_OK ||
+	    (st = exists_in(path, INVAR_RUN_ADAPTER, &out->has_adapter)) != INVAR_OK ||
+	    (st = exists_in(path, INVAR_RUN_CHECKPOINT, &checkpoint)) != INVAR_OK)
+		return st;
+	state = json_string_value(json_object_get(out->json, "state"));
+	out->is_replacing = json_is_true(json_object_get(out->json, INV_RUN_REPLACES));
+	out->failed_early =
+		state && strcmp(state, "failed") == 0 && !out->has_adapter && !checkpoint;
+	return INVAR_OK;
+}
+
+void inv_run_forget(inv_run_contents *c)
+{
+	json_decref(c->json);
+	json_decref(c->clean);
+	*c = (inv_run_contents){0};
+}
+
+/* A run.json that is not that of a run explains all the rest. */
+static invar_status find_foreign(const inv_run_contents *c, char **out)
+{
+	bool other = false;
+	invar_status st = c->json ? INVAR_OK : exists_in(c->path, INVAR_RUN_JSON, &other);
+
+	*out = NULL;
+	if (st != INVAR_OK || !other)
+		return st == INVAR_OK ? inv_folder_find_foreign(c->path, inv_run_owner(c), out)
+		                      : st;
+	return (*out = inv_strdup(INVAR_RUN_JSON)) ? INVAR_OK : no_memory(c->path);
+}
+
+invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
+                                    const char *advice)
+{
+	char *foreign = NULL;
+	invar_status st = find_foreign(c, &foreign);
+
+	if (st == INVAR_OK && foreign)
+		st = inv_fail(INVAR_E_IO, "%s: holds %s, which is not part of %s run; %s", name,
+		              foreign, c->json ? "the" : "a", advice);
+	inv_free(foreign);
+	return st;
+}
