@@ -16,6 +16,13 @@
 
 static _Thread_local unsigned asked = 1, available = 1;
 
+static _Atomic unsigned most = INV_MAX_THREADS; /* of any loop */
+
+void inv_threads_at_most(unsigned threads)
+{
+	most = threads;
+}
+
 static void *wait_for_the_others(void *gate)
 {
 	pthread_mutex_lock(gate);
@@ -50,7 +57,7 @@ static void start_team(unsigned threads)
 
 static unsigned team_size(const invar_context *ctx)
 {
-	unsigned wanted = ctx->threads;
+	unsigned wanted = ctx->threads < most ? ctx->threads : most;
 
 	if (wanted > asked && !omp_in_parallel()) {
 		available = try_threads(wanted);

@@ -24,6 +24,9 @@ typedef invar_status inv_try_fn(void *user, size_t block, unsigned thread);
 invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_fn *fn,
                               void *user);
 
+/* From now on, loops of this process run on at most so many threads each. */
+void inv_threads_at_most(unsigned threads);
+
 double inv_sum_in_order(const double *partial, size_t count);
 
 static inline size_t inv_blocks(size_t items, size_t per_block)

@@ -244,9 +244,12 @@ static invar_status keep_column(inv_session *s, const json_t *document, const ch
                                 const char *title)
 {
 	json_t *results = own_results(document, title);
+	bool empty = results && !json_object_size(json_object_get(results, "measurements"));
 	char *text = results ? json_dumps(results, INV_JSON_STYLE) : NULL;
-	invar_status st = text ? invar_run_keep_results(s->ctx, run, text) : inv_no_memory(s);
+	invar_status st = text ? INVAR_OK : inv_no_memory(s);
 
+	if (st == INVAR_OK && !empty)
+		st = invar_run_keep_results(s->ctx, run, text);
 	free(text);
 	json_decref(results);
 	return st;

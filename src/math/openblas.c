@@ -8,7 +8,8 @@
  *
  * Memory: each caller works in a buffer that OpenBLAS maps when it is first needed
  * and keeps; where mapping fails it tries again for ever. So all buffers are mapped
- * here, after a trial with as many bytes.
+ * here, after a trial with as many bytes. Where there is memory for fewer than there
+ * are threads, fewer threads run from then on, which changes no result.
  */
 #include "math/openblas.h"
 
@@ -17,12 +18,14 @@
 #include <sched.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "math/onednn_api.h"
 
 #define LIBRARY "libopenblas.so.0"
 
 static const size_t buffer_bytes = ((size_t)128 << 20) + 65536; /* on x86-64 and arm64 */
-static const size_t library_bytes = (size_t)48 << 20;           /* the file itself */
+static const size_t spare_bytes = (size_t)64 << 20;
+static const size_t library_bytes = (size_t)48 << 20; /* the file itself */
 
 enum { MAX_BUFFERS = 64 }; /* as many threads as Debian builds it for */
 
@@ -30,7 +33,7 @@ enum { MAX_BUFFERS = 64 }; /* as many threads as Debian builds it for */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static inv_openblas table;
 static bool loaded;
-static unsigned reserved; /* buffers */
+static unsigned asked, reserved; /* buffers */
 
 /* ---- Loading --------------------------------------------------------------------- */
 
@@ -100,30 +103,46 @@ static void map_buffers(unsigned count)
 			table.give_buffer(buffer[i]);
 }
 
-static invar_status check_memory(size_t bytes, unsigned threads)
+/* How many of `threads` buffers can be had, some memory being left for other uses. */
+static unsigned count_buffers(unsigned threads)
+{
+	while (threads > reserved + 1 &&
+	       !inv_can_map((threads - reserved) * buffer_bytes + spare_bytes))
+		threads--;
+	return threads;
+}
+
+static invar_status check_memory(size_t bytes)
 {
 	if (inv_can_map(bytes))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NOMEM,
-	                "not enough memory: OpenBLAS needs %zu MB more of address space for %u "
-	                "threads; use fewer, or raise the limit",
-	                bytes >> 20, threads);
+	                "not enough memory: OpenBLAS needs %zu MB more of address space",
+	                bytes >> 20);
 }
 
 static invar_status make_ready(unsigned threads)
 {
 	invar_status st = INVAR_OK;
+	unsigned count;
 
 	/* From 0.3.29 on it maps a buffer of its own while it is loaded. */
-	if (!loaded && (st = check_memory(library_bytes + buffer_bytes, threads)) == INVAR_OK)
+	if (!loaded && (st = check_memory(library_bytes + buffer_bytes)) == INVAR_OK)
 		st = load();
-	if (st == INVAR_OK)
-		st = check_memory((threads - reserved) * buffer_bytes, threads);
 	if (st != INVAR_OK)
 		return st;
+	count = count_buffers(threads);
+	st = check_memory((count - reserved) * buffer_bytes);
+	if (st != INVAR_OK && !reserved)
+		return st;
+	if (st != INVAR_OK)
+		count = reserved;
 	if (table.take_buffer)
-		map_buffers(threads);
-	reserved = threads;
+		map_buffers(count);
+	if (count < threads)
+		inv_threads_at_most(count);
+	reserved = count;
+	asked = threads;
 	return INVAR_OK;
 }
 
@@ -136,7 +155,7 @@ invar_status inv_openblas_need(unsigned threads)
 	if (threads > MAX_BUFFERS)
 		threads = MAX_BUFFERS;
 	pthread_mutex_lock(&lock);
-	if (threads > reserved)
+	if (threads > asked)
 		st = make_ready(threads);
 	if (st == INVAR_OK && table.get_threads() != 1)
 		table.set_threads(1);
@@ -144,9 +163,28 @@ invar_status inv_openblas_need(unsigned threads)
 	return st;
 }
 
+static void tell_of_fewer_threads(const invar_context *ctx)
+{
+	static bool told;
+	unsigned fewer;
+
+	pthread_mutex_lock(&lock);
+	fewer = !told && reserved < asked ? reserved : 0;
+	told = told || fewer;
+	pthread_mutex_unlock(&lock);
+	if (fewer)
+		inv_log(ctx, INVAR_LOG_WARNING,
+		        "there is memory for products on %u of %u threads only", fewer,
+		        ctx->threads);
+}
+
 invar_status inv_openblas_need_for(const invar_context *ctx)
 {
-	return ctx->cpu ? inv_openblas_need(ctx->threads) : INVAR_OK;
+	invar_status st = ctx->cpu ? inv_openblas_need(ctx->threads) : INVAR_OK;
+
+	if (st == INVAR_OK && ctx->cpu)
+		tell_of_fewer_threads(ctx);
+	return st;
 }
 
 const inv_openblas *inv_openblas_get(void)

@@ -58,7 +58,8 @@ typedef struct inv_openblas {
 
 /*
  * Before any use, on whatever thread: what `threads` threads at once need is there
- * afterwards. INVAR_E_NOMEM where it cannot be had. Cheap once it has succeeded.
+ * afterwards, or loops run on fewer threads from then on (inv_threads_at_most).
+ * INVAR_E_NOMEM where not even one has what it needs. Cheap once it has succeeded.
  */
 invar_status inv_openblas_need(unsigned threads);
 

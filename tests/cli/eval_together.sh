@@ -27,7 +27,7 @@ together()
 	for name in "${names[@]}"; do
 		grep -q "^ *\"$name\": {" run/metrics.json || { echo "try $1: $name is lost"; exit 1; }
 	done
-	[ ! -e run/metrics.json.part ] || { echo "try $1: metrics.json.part is left"; exit 1; }
+	[ ! -e run/metrics.json.invar.part ] || { echo "try $1: metrics.json.invar.part is left"; exit 1; }
 }
 for ((i = 0; i < tries; i++)); do together $i; done
 
@@ -41,13 +41,13 @@ wait $child
 [ $? = 130 ] || { echo "the training ended on its own"; exit 1; }
 
 # Killed while it wrote: the next one takes its place.
-echo '{"measurements": ' >run/metrics.json.part
+echo '{"measurements": ' >run/metrics.json.invar.part
 together killed
 
 # Somebody holds the file for too long: a sentence, and no wait without end.
 rm run/metrics.json
-touch run/metrics.json.part
-exec 9<run/metrics.json.part
+touch run/metrics.json.invar.part
+exec 9<run/metrics.json.invar.part
 flock 9
 timeout 60 "$invar" eval bank run --only structure "${options[@]}" >/dev/null 2>error 9<&- &
 child=$!

@@ -17,7 +17,7 @@ import zipfile
 invar = os.path.realpath(sys.argv[1])
 SECONDS = 20  # of CPU time; the slowest here takes one, and a few under sanitizers
 LONG = 1000000
-MANY = 30000
+MANY = 10000
 FEW = 5000
 MOST_OUTPUT = 200 << 20  # bytes; a table padded to its longest name would fill the disk
 failed = 0
