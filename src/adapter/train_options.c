@@ -285,9 +285,9 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 		                o->copies, images);
 	if (!p->loss || (p->closed && inv_closed_form_needs_copies(o->init)))
 		return inv_fail(INVAR_E_USE,
-		                "%s %s needs a bank with copies, not @images %s; make one with "
+		                "@%s %s needs a bank with copies, not @images %s; make one with "
 		                "invar encode",
-		                p->loss ? "@init" : "@loss", p->loss ? o->init : o->loss, images);
+		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
 	p->source[0].copies = UINT32_MAX;
 	return INVAR_OK;
 }

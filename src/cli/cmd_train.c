@@ -168,9 +168,13 @@ static invar_status train_on_images(inv_session *s, train_values *v)
 	invar_status st = INVAR_OK;
 
 	v->dataset.split = inv_text(s, "split");
-	if (inv_flag(s, "resume"))
+	if (inv_flag(s, "resume")) {
 		st = invar_train_images_recall(s->ctx, output, s->given, &weights, &v->dataset,
 		                               &v->encoder, &v->encode, &begun);
+		if (st == INVAR_OK)
+			st = invar_options_set(s->options, "split", v->dataset.split);
+		v->dataset.split = inv_text(s, "split");
+	}
 	if (st == INVAR_OK)
 		st = invar_dataset_open(s->ctx, inv_text(s, "images"), &v->dataset, &dataset);
 	if (st == INVAR_OK)

@@ -103,7 +103,7 @@ refuse()
 refuse 2 'not both' bank-pixel "${images[@]}" -o new
 refuse 2 'BANK is missing' -o new
 refuse 2 '--augment says how images become features' bank-pixel --augment rotation -o new
-refuse 2 'give --augment SPEC' "${images[@]:0:6}" -o new
+refuse 2 'give an --augment SPEC' "${images[@]:0:6}" -o new
 refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
 refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new
 refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -o new
@@ -117,7 +117,7 @@ refuse 1 'begun on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new
 cp -r whole older # as from before options of images were kept
 sed -i '/^   "augment":/d' older/run.json
-refuse 2 'give --augment SPEC' "${again[@]}" -o older
+refuse 2 'give an --augment SPEC' "${again[@]}" -o older
 "$invar" train "${again[@]}" "${images[@]:6}" -o older
 sed -i 's/^   "size": ".*/   "size": 8,/' older/run.json
 refuse 1 'the value of "size" makes no sense' "${again[@]}" -o older
