@@ -114,9 +114,9 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	if (st == INVAR_OK && inv_exists(path)) {
 		st = inv_npy_open(path, &clean);
 		if (st == INVAR_OK && clean->h.rank != 2)
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
-			              clean->h.rank,
-			              inv_noun(clean->h.rank, "dimension", "dimensions"));
+			st =
+				inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
+			             clean->h.rank, inv_noun(clean->h.rank, "dimension", "dimensions"));
 	}
 	if (st == INVAR_OK && clean) {
 		out->clean = true;
@@ -530,6 +530,19 @@ static bool is_part(const char *name)
 	       strcmp(name, "fingerprints.npy.part") == 0;
 }
 
+static bool has_parts(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = is_part(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
 static invar_status sweep_folder(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -554,6 +567,23 @@ invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split)
 
 	if (st == INVAR_OK)
 		st = sweep_folder(aug);
+	inv_free(aug);
+	inv_free(folder);
+	return st;
+}
+
+/* A program that was killed between its last array and the map's end left the map. */
+invar_status inv_bank_writer_end_map(const inv_bank_writer *w, const char *split)
+{
+	char *folder = inv_join(w->path, split);
+	char *aug = folder ? inv_join(folder, "aug") : NULL;
+	char *map = folder ? inv_join(folder, "done.part") : NULL;
+	invar_status st = aug && map ? INVAR_OK : no_memory(w->path);
+
+	if (st == INVAR_OK && !has_parts(folder) && !has_parts(aug) && unlink(map) != 0 &&
+	    errno != ENOENT && errno != EROFS && errno != EACCES)
+		st = inv_fail_errno(map, "cannot remove");
+	inv_free(map);
 	inv_free(aug);
 	inv_free(folder);
 	return st;

@@ -87,5 +87,7 @@ void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
  * split are nobody's to take up. The map of the split must be held.
  */
 invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split);
+/* Of a split in which nothing is missing: its map goes, unless arrays are unfinished. */
+invar_status inv_bank_writer_end_map(const inv_bank_writer *w, const char *split);
 
 #endif

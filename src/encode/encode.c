@@ -622,6 +622,8 @@ static invar_status encode_part(encoding *k, part *p)
 	if (st == INVAR_OK && p->there.clean && p->there.copies >= p->copies) {
 		if (k->again && (st = check_images(k, p, NULL)) != INVAR_OK)
 			return st;
+		if (p->begun && (st = inv_bank_writer_end_map(k->bank, p->split->name)) != INVAR_OK)
+			return st;
 		inv_log(k->of.ctx, INVAR_LOG_INFO,
 		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
 		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));

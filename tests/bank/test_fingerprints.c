@@ -262,6 +262,23 @@ static void parts_without_a_map_are_removed(void **state)
 	assert_true(test_exists(test_path("lost/train/aug/mine.part"))); /* not ours */
 }
 
+/* Killed between the last array and the end of its map, which is then all that is left. */
+static void a_map_of_a_finished_split_is_removed(void **state)
+{
+	(void)state;
+	draw_array();
+	encode_half(array_text, "9", test_path("late"));
+	assert_int_equal(rename(test_path("late/train/done.part"), test_path("kept-map")), 0);
+	assert_int_equal(encode(array_text, "2", test_path("late")), INVAR_OK);
+	assert_int_equal(rename(test_path("kept-map"), test_path("late/train/done.part")), 0);
+	test_write(test_path("late/train/aug/008.npy.part"), "a", 1);
+	assert_int_equal(encode(array_text, "2", test_path("late")), INVAR_OK);
+	assert_true(test_exists(test_path("late/train/done.part"))); /* of unfinished work */
+	unlink(test_path("late/train/aug/008.npy.part"));
+	assert_int_equal(encode(array_text, "2", test_path("late")), INVAR_OK);
+	assert_false(test_exists(test_path("late/train/done.part")));
+}
+
 /* Root may write anywhere, so it becomes nobody for a moment. */
 static void a_finished_bank_need_not_be_writable(void **state)
 {
@@ -300,6 +317,7 @@ int main(void)
 		cmocka_unit_test(an_older_split_is_resumed_without_fingerprints),
 		cmocka_unit_test(fingerprints_that_make_no_sense_are_refused),
 		cmocka_unit_test(parts_without_a_map_are_removed),
+		cmocka_unit_test(a_map_of_a_finished_split_is_removed),
 		cmocka_unit_test(a_finished_bank_need_not_be_writable),
 	};
 
