@@ -14,8 +14,8 @@
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H
 
-#include "nn/mlp.h"
 #include "formats/safetensors.h"
+#include "nn/mlp.h"
 
 struct invar_adapter {
 	const invar_context *ctx;

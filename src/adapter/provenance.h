@@ -8,8 +8,8 @@
 #define INV_PROVENANCE_H
 
 #include "adapter/adapter.h"
-#include "run/run.h"
 #include "adapter/train_options.h"
+#include "run/run.h"
 
 /* The clocks when work on a run began in this process. */
 typedef struct inv_run_start {

@@ -8,9 +8,9 @@
  */
 #include <string.h>
 
-#include "run/run.h"
 #include "base/fields.h"
 #include "base/memory.h"
+#include "run/run.h"
 
 struct invar_recalled {
 	json_t *options;

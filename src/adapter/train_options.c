@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "adapter/closed_form.h"
+#include "adapter/closed_forms/closed_form.h"
 #include "base/text.h"
 
 static const char *loss_choice(size_t i)
@@ -283,7 +283,7 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 		                "@copies %" PRIu64 " chooses among the copies of a bank, but with "
 		                "@images %s every epoch makes its own",
 		                o->copies, images);
-	if (!p->loss || (p->closed && inv_closed_form_needs_copies(o->init)))
+	if (!p->loss || (p->closed && p->closed->needs_copies))
 		return inv_fail(INVAR_E_USE,
 		                "@%s %s needs a bank with copies, not @images %s; make one with "
 		                "invar encode",
@@ -305,7 +305,7 @@ static invar_status check_sources(const inv_train_settings *o,
 	for (size_t g = 1; g < count && st == INVAR_OK; g++)
 		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
 			st = inv_bank_check_same_rows(banks[0], p->source[0].split, banks[g],
-			                          p->source[g].split);
+			                              p->source[g].split);
 	p->sources = (uint32_t)count;
 	p->split = p->source[0].split;
 	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;
@@ -380,12 +380,12 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (inv_closed_form_needs_copies(o->init) && !p->source[0].copies)
+	if (p->closed->needs_copies && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; 'invar encode' with @augment adds them",
 		                p->source[0].bank->path, p->split->name, o->init);
-	if (inv_closed_form_needs_copies(o->init) && p->sources > 1)
+	if (p->closed->needs_copies && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s is fitted to the copies of one bank, but %" PRIu32
 		                " are given",
@@ -462,7 +462,7 @@ invar_status inv_train_check(const inv_train_settings *o, const invar_bank *cons
 		return st;
 	out->fresh = fresh;
 	out->loss = inv_loss_find(o->loss);
-	out->closed = strcmp(o->init, "random") != 0;
+	out->closed = inv_closed_form_find(o->init);
 	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;

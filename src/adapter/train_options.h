@@ -3,9 +3,9 @@
 #define INV_TRAIN_OPTIONS_H
 
 #include "adapter/losses/loss.h"
-#include "nn/mlp.h"
-#include "encode/batches.h"
 #include "base/options.h"
+#include "encode/batches.h"
+#include "nn/mlp.h"
 
 /* The options of training itself, read once; a loss and a closed form read their own. */
 typedef struct inv_train_settings {
@@ -24,10 +24,10 @@ void inv_train_read(const invar_options *o, inv_train_settings *out);
 typedef struct inv_train_plan {
 	inv_source source[INV_SOURCES_MOST];
 	uint32_t sources;
-	inv_live *fresh;       /* makes the copies of the one source; NULL: it has them */
+	inv_live *fresh;        /* makes the copies of the one source; NULL: it has them */
 	const inv_split *split; /* of the first source */
 	const inv_loss *loss;   /* NULL: --loss none */
-	bool closed;            /* begins at a closed form */
+	const struct inv_closed_form_kind *closed; /* where E starts; NULL: at random */
 	inv_mlp_shape shape;
 	inv_mlp_shape decoder; /* h = 0: none */
 	uint32_t s;            /* copies a step takes of each image and source */

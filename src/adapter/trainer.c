@@ -14,19 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/adamw.h"
 #include "adapter/adapter.h"
 #include "adapter/checkpoint.h"
-#include "adapter/closed_form.h"
+#include "adapter/closed_forms/closed_form.h"
 #include "adapter/provenance.h"
-#include "run/run.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
-#include "encode/batches.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "encode/batches.h"
+#include "nn/adamw.h"
+#include "run/run.h"
 
 _Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
 
@@ -35,7 +35,7 @@ typedef struct trainer {
 	const invar_bank *bank[INV_SOURCES_MOST];
 	size_t banks;
 	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
-	inv_live *fresh;  /* makes the copies; NULL: the banks have them */
+	inv_live *fresh;   /* makes the copies; NULL: the banks have them */
 	invar_options *options;
 	inv_train_settings o; /* what options says, read once */
 	inv_train_plan plan;
@@ -202,18 +202,16 @@ static void announce_steps(const trainer *t)
 	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 
-static void announce_closed(const trainer *t, const inv_closed_form *c)
+static void announce_closed(const trainer *t)
 {
 	const inv_train_plan *p = &t->plan;
 
-	if (inv_closed_form_needs_copies(c->kind))
+	if (p->closed->needs_copies)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each", c->kind,
-		        p->images, inv_noun(p->images, "image", "images"), p->split->name,
-		        p->source[0].copies, inv_noun(p->source[0].copies, "copy", "copies"));
-	if (c->chosen)
-		inv_log(t->ctx, INVAR_LOG_INFO, "ridge %g has the least error on held-out images",
-		        c->lambda);
+		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each",
+		        p->closed->name, p->images, inv_noun(p->images, "image", "images"),
+		        p->split->name, p->source[0].copies,
+		        inv_noun(p->source[0].copies, "copy", "copies"));
 }
 
 /* ---- Where E begins -------------------------------------------------------- */
@@ -231,25 +229,24 @@ static invar_status interrupted(trainer *t)
 /* A checkpoint has left the beginning behind; without one it is fitted anew. */
 static invar_status begin_closed(trainer *t)
 {
-	const inv_closed_form_spec spec = {.kind = t->o.init,
-	                              .lambda = inv_option_number(t->options, "ridge"),
-	                              .bank = t->bank[0],
-	                              .split = t->plan.split,
-	                              .copies = t->plan.source[0].copies,
-	                              .images = t->images,
-	                              .image_count = t->plan.images,
-	                              .seed = t->o.seed};
+	const inv_closed_form_spec spec = {.options = t->options,
+	                                   .bank = t->bank[0],
+	                                   .split = t->plan.split,
+	                                   .copies = t->plan.source[0].copies,
+	                                   .images = t->images,
+	                                   .image_count = t->plan.images,
+	                                   .seed = t->o.seed};
 	inv_closed_form c;
 	invar_status st;
 
 	if (!t->plan.closed || t->at.t)
 		return INVAR_OK;
-	st = inv_closed_form_fit(&spec, &c);
+	st = inv_closed_form_fit(t->plan.closed, &spec, &c);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? interrupted(t) : st;
 	inv_closed_form_export(&c.map, t->plan.shape, t->o.residual, t->params);
-	announce_closed(t, &c);
-	json_object_set_new(t->run->json, "closed", inv_closed_form_json(&c));
+	announce_closed(t);
+	json_object_set(t->run->json, "closed", c.about);
 	inv_closed_form_clear(&c);
 	return inv_run_save(t->run);
 }
@@ -622,7 +619,7 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 
 	if (st == INVAR_OK)
 		st = inv_live_open(e, d, inv_option_text(o, "split"), how,
-		                    inv_option_count(o, "seed"), &t.fresh);
+		                   inv_option_count(o, "seed"), &t.fresh);
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_live_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
-#include "adapter/closed_form.h"
+#include "adapter/closed_forms/closed_form.h"
 #include "base/json.h"
 #include "base/rng.h"
 
@@ -54,23 +54,40 @@ static int close_banks(void **state)
 	return 0;
 }
 
-static inv_closed_form fit(const char *kind, double lambda, uint64_t seed)
+static inv_closed_form fit(const char *kind, const char *ridge, uint64_t seed)
 {
 	static uint32_t images[ROWS];
-	inv_closed_form_spec s = {.kind = kind,
-	                     .lambda = lambda,
-	                     .bank = bank,
-	                     .split = inv_bank_split(bank, "train"),
-	                     .copies = COPIES,
-	                     .images = images,
-	                     .image_count = ROWS,
-	                     .seed = seed};
+	invar_options *o = test_options("train", "ridge", ridge, NULL);
+	inv_closed_form_spec s = {.options = o,
+	                          .bank = bank,
+	                          .split = inv_bank_split(bank, "train"),
+	                          .copies = COPIES,
+	                          .images = images,
+	                          .image_count = ROWS,
+	                          .seed = seed};
 	inv_closed_form c;
 
 	for (uint32_t i = 0; i < ROWS; i++)
 		images[i] = i;
-	assert_int_equal(inv_closed_form_fit(&s, &c), INVAR_OK);
+	assert_int_equal(inv_closed_form_fit(inv_closed_form_find(kind), &s, &c), INVAR_OK);
+	invar_options_free(o);
 	return c;
+}
+
+static double lambda_of(const inv_closed_form *c)
+{
+	return json_number_value(json_object_get(c->about, "lambda"));
+}
+
+/* Of choice i on held-out rows; its lambda goes to *lambda. */
+static double error_of(const inv_closed_form *c, size_t i, double *lambda)
+{
+	const json_t *all = json_object_get(c->about, "held_out_error");
+	const json_t *choice = json_array_get(all, i);
+
+	if (lambda)
+		*lambda = json_number_value(json_object_get(choice, "lambda"));
+	return json_number_value(json_object_get(choice, "error"));
 }
 
 static void read_rows(int32_t copy, float *out)
@@ -84,7 +101,7 @@ static void read_rows(int32_t copy, float *out)
 static void fits_are_those_of_all_pairs(void **state)
 {
 	static float clean[ROWS * D], copy[ROWS * D];
-	inv_closed_form rigid = fit("rigid", 0, 0), ridge = fit("ridge", 0.1, 0);
+	inv_closed_form rigid = fit("rigid", "0", 0), ridge = fit("ridge", "0.1", 0);
 	inv_map_affine want;
 
 	(void)state;
@@ -107,26 +124,30 @@ static void fits_are_those_of_all_pairs(void **state)
 		inv_map_clear(&want);
 		inv_pairs_free(p);
 	}
-	assert_false(ridge.chosen);
+	assert_null(json_object_get(ridge.about, "held_out_error"));
 	inv_closed_form_clear(&rigid);
 	inv_closed_form_clear(&ridge);
 }
 
 static void ridge_takes_the_strength_with_the_least_error(void **state)
 {
-	inv_closed_form c = fit("ridge", 0, 0), given, other = fit("ridge", 0, 1);
-	int best = 0;
+	enum { CHOICES = 6 };
+	inv_closed_form c = fit("ridge", "0", 0), given, other = fit("ridge", "0", 1);
+	double lambda;
+	size_t best = 0;
 
 	(void)state;
-	assert_true(c.chosen);
-	for (int i = 1; i < INV_RIDGE_CHOICES; i++)
-		if (c.error[i] < c.error[best])
+	assert_int_equal(json_array_size(json_object_get(c.about, "held_out_error")), CHOICES);
+	for (size_t i = 1; i < CHOICES; i++)
+		if (error_of(&c, i, NULL) < error_of(&c, best, NULL))
 			best = i;
-	assert_true(c.lambda == inv_ridge_choices[best]);
-	assert_true(c.error[INV_RIDGE_CHOICES - 1] > c.error[best]);
-	assert_true(other.error[0] != c.error[0]); /* other images were held out */
+	error_of(&c, best, &lambda);
+	assert_true(lambda_of(&c) == lambda);
+	assert_true(error_of(&c, CHOICES - 1, NULL) > error_of(&c, best, NULL));
+	/* Other images were held out. */
+	assert_true(error_of(&other, 0, NULL) != error_of(&c, 0, NULL));
 	/* Then fitted to all images: the same map but for the order of the sums. */
-	given = fit("ridge", c.lambda, 0);
+	given = fit("ridge", test_text("%g", lambda), 0);
 	for (size_t i = 0; i < D * D; i++)
 		assert_true(fabs(given.map.M[i] - c.map.M[i]) < 1e-12);
 	inv_closed_form_clear(&c);
@@ -137,20 +158,23 @@ static void ridge_takes_the_strength_with_the_least_error(void **state)
 static void one_image_cannot_choose(void **state)
 {
 	const uint32_t image = 0;
-	inv_closed_form_spec s = {.kind = "ridge",
-	                     .bank = bank,
-	                     .split = inv_bank_split(bank, "train"),
-	                     .copies = COPIES,
-	                     .images = &image,
-	                     .image_count = 1};
+	invar_options *o = test_options("train", NULL);
+	inv_closed_form_spec s = {.options = o,
+	                          .bank = bank,
+	                          .split = inv_bank_split(bank, "train"),
+	                          .copies = COPIES,
+	                          .images = &image,
+	                          .image_count = 1};
+	const inv_closed_form_kind *ridge = inv_closed_form_find("ridge");
 	inv_closed_form c;
 
 	(void)state;
-	assert_int_equal(inv_closed_form_fit(&s, &c), INVAR_E_USE);
-	test_assert_error("give --ridge a number");
-	s.lambda = 1;
-	assert_int_equal(inv_closed_form_fit(&s, &c), INVAR_OK);
+	assert_int_equal(inv_closed_form_fit(ridge, &s, &c), INVAR_E_USE);
+	test_assert_error("set ridge to a number");
+	assert_int_equal(invar_options_set(o, "ridge", "1"), INVAR_OK);
+	assert_int_equal(inv_closed_form_fit(ridge, &s, &c), INVAR_OK);
 	inv_closed_form_clear(&c);
+	invar_options_free(o);
 }
 
 /* ---- As an MLP ----------------------------------------------------------- */
@@ -190,7 +214,7 @@ static void the_mlp_equals_the_map(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < 3; k++) {
-		inv_closed_form c = fit(kinds[k], 0, 0);
+		inv_closed_form c = fit(kinds[k], "0", 0);
 
 		for (size_t i = 0; i < 3; i++)
 			for (int residual = 0; residual < 2; residual++)
@@ -203,7 +227,7 @@ static void spare_units_keep_their_draws_and_are_silent(void **state)
 {
 	const inv_mlp_shape s = {D, 2 * D + 3, D};
 	inv_mlp_block b[INV_MLP_BLOCKS];
-	inv_closed_form c = fit("rigid", 0, 0);
+	inv_closed_form c = fit("rigid", "0", 0);
 	float *drawn = inv_calloc(inv_mlp_floats(s), sizeof *drawn);
 	float *params = inv_calloc(inv_mlp_floats(s), sizeof *params);
 
@@ -263,7 +287,7 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 	assert_string_equal(json_string_value(json_object_get(closed, "kind")), "ridge");
 	assert_true(json_number_value(json_object_get(closed, "lambda")) >= 1e-4);
 	assert_int_equal(json_array_size(json_object_get(closed, "held_out_error")),
-	                 INV_RIDGE_CHOICES);
+	                 6);
 	assert_string_equal(json_string_value(json_object_get(run, "state")), "finished");
 	json_decref(run);
 	assert_int_equal(invar_adapter_open(ctx, test_path("ridge"), &e), INVAR_OK);

@@ -1,0 +1,60 @@
+/*
+ * closed_form.h - adapters without training, one per file: identity, rigid, ridge.
+ *
+ * Each is a map z -> z M + t fitted to the rows of a bank in one pass or two. They are
+ * what a training has to beat, and where it may start. A new closed form is one file and
+ * one line in closed_form.c: its name, its options and how it is fitted.
+ */
+#ifndef INV_CLOSED_FORM_H
+#define INV_CLOSED_FORM_H
+
+#include "bank/bank.h"
+#include "base/options.h"
+#include "math/rigid.h"
+#include "nn/mlp.h"
+
+/* What a closed form is fitted to. */
+typedef struct inv_closed_form_spec {
+	const invar_options *options; /* of training */
+	const invar_bank *bank;
+	const inv_split *split;
+	uint32_t copies;        /* the first so many copies take part */
+	const uint32_t *images; /* the rows of the split that take part, in order */
+	uint32_t image_count;
+	uint64_t seed;
+} inv_closed_form_spec;
+
+/* Free with inv_closed_form_clear. */
+typedef struct inv_closed_form {
+	inv_map_affine map;
+	json_t *about; /* for run.json: { "kind": … } and what was chosen */
+} inv_closed_form;
+
+typedef struct inv_closed_form_kind {
+	const char *name;
+	bool needs_copies;           /* is it fitted to augmented copies? */
+	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
+	/* Fills out->map, and adds to out->about what it chose. */
+	invar_status (*fit)(const inv_closed_form_spec *s, inv_closed_form *out);
+} inv_closed_form_kind;
+
+const inv_closed_form_kind *inv_closed_form_find(const char *name); /* NULL: none */
+const char *inv_closed_form_name_at(size_t i);                      /* NULL past the last */
+/* Adds their options; `selector` is the option that names a closed form. */
+invar_status inv_closed_form_declare(invar_options *o, const char *selector);
+
+invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
+                                 const inv_closed_form_spec *s, inv_closed_form *out);
+void inv_closed_form_clear(inv_closed_form *c);
+
+/*
+ * Writes the map into the first 2d hidden units of params, which hold what
+ * inv_mlp_init drew with its last layer zero: the other units keep their first
+ * layer and say nothing until they are trained. s.h >= 2d, s.w = d. With
+ * `residual` the MLP holds the map minus the identity. E equals the map to the
+ * rounding of float32, and the identity exactly.
+ */
+void inv_closed_form_export(const inv_map_affine *m, inv_mlp_shape s, bool residual,
+                            float *params);
+
+#endif

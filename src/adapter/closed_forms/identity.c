@@ -1,0 +1,23 @@
+/* identity.c - E(z) = z: what every other adapter is compared with. */
+#include "adapter/closed_forms/closed_form.h"
+#include "base/memory.h"
+
+static invar_status fit_identity(const inv_closed_form_spec *s, inv_closed_form *out)
+{
+	size_t d = s->bank->dim;
+	inv_map_affine *m = &out->map;
+
+	*m = (inv_map_affine){
+		.d = d, .M = inv_calloc(d * d, sizeof(double)), .t = inv_calloc(d, sizeof(double))};
+	if (!m->M || !m->t)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", d);
+	for (size_t i = 0; i < d; i++)
+		m->M[i * d + i] = 1;
+	return INVAR_OK;
+}
+
+extern const inv_closed_form_kind inv_closed_form_identity;
+const inv_closed_form_kind inv_closed_form_identity = {
+	.name = "identity",
+	.fit = fit_identity,
+};

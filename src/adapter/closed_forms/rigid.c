@@ -1,0 +1,26 @@
+/* rigid.c - the best orthogonal map and translation of copies onto their clean rows. */
+#include "adapter/closed_forms/visit_pairs.h"
+
+static invar_status fit_rigid(const inv_closed_form_spec *s, inv_closed_form *out)
+{
+	inv_pair_visitor v = {0};
+	inv_pairs *p = NULL;
+	invar_status st = inv_pairs_new(s->bank->ctx, s->bank->dim, false, &p);
+
+	if (st == INVAR_OK)
+		st = inv_pair_visitor_open(s, false, &v);
+	if (st == INVAR_OK)
+		st = inv_visit_pairs(&v, s->images, s->image_count, inv_add_pairs, p);
+	if (st == INVAR_OK)
+		st = inv_fit_rigid(p, &out->map);
+	inv_pair_visitor_close(&v);
+	inv_pairs_free(p);
+	return st;
+}
+
+extern const inv_closed_form_kind inv_closed_form_rigid;
+const inv_closed_form_kind inv_closed_form_rigid = {
+	.name = "rigid",
+	.needs_copies = true,
+	.fit = fit_rigid,
+};
