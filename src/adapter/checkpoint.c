@@ -8,7 +8,7 @@
 
 #include "adapter/adapter.h"
 
-enum { SETS = 4, PARTS = 2, COUNTERS = 3, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
+enum { SETS = 4, PARTS = 2, COUNTERS = 4, NUMBERS = 2 + INV_VALUE_TERMS, VALUE = 40 };
 
 #define MADE_WITH "invar.made_with"
 
@@ -43,6 +43,7 @@ static void counters_of(inv_progress_state *at, uint64_t *c[COUNTERS],
 	c[0] = &at->epoch, name[0] = "epoch";
 	c[1] = &at->step, name[1] = "step";
 	c[2] = &at->t, name[2] = "t";
+	c[3] = &at->best_epoch, name[3] = "best_epoch";
 }
 
 /* Their number: two, and the sums of as many terms as the loss has. */
@@ -127,6 +128,8 @@ static invar_status read_state(const inv_safetensors *f, const char *path, size_
 		const char *text = inv_safetensors_metadata(f, key);
 		char *end = NULL;
 
+		if (!text && i < COUNTERS && counter[i] == &at->best_epoch)
+			continue; /* older checkpoints do not say it */
 		if (text && i < COUNTERS)
 			*counter[i] = strtoull(text, &end, 10);
 		else if (text)

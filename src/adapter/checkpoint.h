@@ -18,7 +18,8 @@ typedef struct inv_progress_state {
 	uint64_t t;           /* steps done over all epochs */
 	double loss_sum;      /* over the steps of this epoch */
 	double term_sum[INV_VALUE_TERMS];
-	double best; /* validation loss of `best`; infinite before the first */
+	double best;         /* validation loss of `best`; infinite before the first */
+	uint64_t best_epoch; /* which epoch that was, counted from 1; 0: not known */
 } inv_progress_state;
 
 /* best and made_with, which is JSON, may be NULL. */

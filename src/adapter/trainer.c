@@ -313,6 +313,7 @@ static void keep_if_best(trainer *t)
 	if (!t->best || !(t->validation < t->at.best))
 		return;
 	t->at.best = t->validation;
+	t->at.best_epoch = t->at.epoch + 1;
 	memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
 }
 
@@ -403,11 +404,24 @@ static invar_status train_epochs(trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
+static void announce_best(const trainer *t)
+{
+	if (!t->best || !t->at.best_epoch)
+		return;
+	inv_log(t->ctx, INVAR_LOG_INFO,
+	        "epoch %" PRIu64 " of %" PRIu64
+	        " is kept: its validation loss is the lowest, %.6g",
+	        t->at.best_epoch, t->o.epochs, t->at.best);
+	json_object_set_new(t->run->json, "kept_epoch",
+	                    json_integer((json_int_t)t->at.best_epoch));
+}
+
 static invar_status save_adapter(const trainer *t)
 {
 	const float *params = t->best ? t->best : t->params;
 	invar_status st = check_weights(t, params);
 
+	announce_best(t);
 	if (st == INVAR_OK && t->plan.decoder.h)
 		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);

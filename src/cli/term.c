@@ -20,7 +20,8 @@
 
 #include "cli/text.h"
 
-#define REDRAW 0.2 /* seconds between two drawings */
+#define REDRAW 0.2   /* seconds between two drawings */
+#define LOG_EVERY 60 /* and between two lines of a file */
 
 /* Milliseconds from a signal to the end: of any command, and more to write a checkpoint. */
 enum { PATIENCE = 1500, SAVING = 8500 };
@@ -129,7 +130,8 @@ static double seconds_now(void)
 void inv_term_start(inv_term *t, bool quiet, bool verbose)
 {
 	*t = (inv_term){
-		.live = isatty(STDERR_FILENO) && !quiet,
+		.live = isatty(STDERR_FILENO),
+		.progress = !quiet,
 		.level = quiet     ? INVAR_LOG_WARNING
 	             : verbose ? INVAR_LOG_DETAIL
 	                       : INVAR_LOG_INFO,
@@ -173,7 +175,10 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 	snprintf(t->stage, sizeof t->stage, "%s", stage);
 	t->first = done;
 	t->stage_began = now;
-	t->shown = 0;
+	if (t->live)
+		t->shown = 0; /* a terminal shows a new stage at once */
+	else if (t->shown == 0)
+		t->shown = t->began; /* a file its first line after a minute */
 }
 
 static void spell_time(double seconds, char *out, size_t room)
@@ -187,12 +192,23 @@ static void spell_time(double seconds, char *out, size_t room)
 		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
+/* A terminal shows one line that changes; a file gets a line of its own each time. */
+static void put_progress(inv_term *t, const char *line)
+{
+	if (!t->live) {
+		fprintf(stderr, "%s\n", line);
+		return;
+	}
+	fprintf(stderr, "\r%.*s\033[K", (int)inv_term_columns() - 1, line);
+	t->drawn = true;
+	line_drawn = 1;
+}
+
 /* A stage that is not done has never 100 %. */
 static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
-	size_t columns = inv_term_columns();
 
 	if (total)
 		snprintf(share, sizeof share, "%3.0f %%",
@@ -203,25 +219,24 @@ static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
 			spell_time((double)(total - done) / speed, left, sizeof left);
 	}
 	snprintf(line, sizeof line, "%s  %s  %s  %s", t->stage, share, rate, left);
-	fprintf(stderr, "\r%.*s\033[K", (int)columns - 1, line);
+	put_progress(t, line);
 	fflush(stderr);
-	t->drawn = true;
-	line_drawn = 1;
 	t->shown = now;
 }
 
-static int heed_progress(void *user, const char *stage, uint64_t done, uint64_t total)
+static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t total)
 {
 	inv_term *t = user;
 	double now;
 
 	saving = inv_interrupted() && strcmp(stage, "train") == 0;
-	if (!t->live)
+	if (!t->progress)
 		return inv_interrupted();
 	now = seconds_now();
 	if (strncmp(stage, t->stage, sizeof t->stage - 1) != 0 || done < t->first)
 		begin_stage(t, stage, done, now);
-	if (now - t->shown >= REDRAW && now > t->stage_began && done <= total)
+	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) && now > t->stage_began &&
+	    done <= total)
 		draw(t, done, total, now);
 	return inv_interrupted();
 }
@@ -231,7 +246,7 @@ invar_hooks inv_term_hooks(inv_term *t)
 	return (invar_hooks){.size = sizeof(invar_hooks),
 	                     .user = t,
 	                     .log = write_line,
-	                     .progress = heed_progress};
+	                     .progress = check_cancel};
 }
 
 void inv_term_close(inv_term *t)

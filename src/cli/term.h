@@ -10,9 +10,10 @@
 #include "invar.h"
 
 typedef struct inv_term {
-	bool live;  /* standard error is a terminal: draw progress there */
-	bool drawn; /* a progress line is on the screen */
-	int level;  /* most detailed log level that is shown */
+	bool live;     /* standard error is a terminal */
+	bool progress; /* show it: on a terminal as it goes, in a file once a minute */
+	bool drawn;    /* a progress line is on the screen */
+	int level;     /* most detailed log level that is shown */
 	double began;
 	char stage[64];
 	uint64_t first; /* where the stage stood when it was first heard of */

@@ -127,19 +127,24 @@ static invar_status sum_and_choose(inv_pair_visitor *w, inv_pairs *p, chosen *ou
 
 /* ---- Fitting ------------------------------------------------------------------------ */
 
-static invar_status describe(const chosen *c, bool given, json_t *about)
+static bool add_errors(const chosen *c, json_t *about)
 {
 	json_t *errors = json_array();
+	bool added = json_object_set_new(about, "held_out_error", errors) == 0;
 
-	json_object_set_new(about, "lambda", inv_json_number(c->lambda));
-	for (int i = 0; i < CHOICES && !given; i++)
-		json_array_append_new(errors, json_pack("{s:f, s:o}", "lambda", choices[i], "error",
-		                                        inv_json_number(c->error[i])));
-	if (given)
-		json_decref(errors);
-	else
-		json_object_set_new(about, "held_out_error", errors);
-	return INVAR_OK;
+	for (int i = 0; i < CHOICES && added; i++)
+		added = json_array_append_new(errors,
+		                              json_pack("{s:f, s:o}", "lambda", choices[i], "error",
+		                                        inv_json_number(c->error[i]))) == 0;
+	return added;
+}
+
+static invar_status describe(const chosen *c, bool given, json_t *about)
+{
+	if (json_object_set_new(about, "lambda", inv_json_number(c->lambda)) == 0 &&
+	    (given || add_errors(c, about)))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
 }
 
 static invar_status sum_pairs(inv_pair_visitor *w, inv_pairs *p, chosen *c)
