@@ -286,8 +286,7 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 	closed = json_object_get(run, "closed");
 	assert_string_equal(json_string_value(json_object_get(closed, "kind")), "ridge");
 	assert_true(json_number_value(json_object_get(closed, "lambda")) >= 1e-4);
-	assert_int_equal(json_array_size(json_object_get(closed, "held_out_error")),
-	                 6);
+	assert_int_equal(json_array_size(json_object_get(closed, "held_out_error")), 6);
 	assert_string_equal(json_string_value(json_object_get(run, "state")), "finished");
 	json_decref(run);
 	assert_int_equal(invar_adapter_open(ctx, test_path("ridge"), &e), INVAR_OK);

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/losses/hsic.h"
+#include "adapter/losses/loss.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
 #include "golden_step.h"
 #include "one_loss.h"
+
+extern const inv_loss inv_loss_hsic;
 
 enum { TERM_HSIC, TERM_SIGMA_X, TERM_SIGMA_Z };
 

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/losses/mawa.h"
+#include "adapter/losses/loss.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
 #include "one_loss.h"
+
+extern const inv_loss inv_loss_mawa;
 
 /* The codes come first; the blocks of the adapter follow. */
 static void check_gradients(golden *g, const invar_loss *l)

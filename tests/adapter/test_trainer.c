@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "adapter/losses/loss.h"
-#include "run/run.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "run/run.h"
 
 enum { ROWS = 50, N = 16, STEPS = 2, EPOCHS = 4 };
 

@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/losses/waco.h"
+#include "adapter/losses/loss.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
 #include "one_loss.h"
+
+extern const inv_loss inv_loss_waco;
 
 static const char *const pairs[3] = {"xz", "xx", "zz"};
 

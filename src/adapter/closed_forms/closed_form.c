@@ -1,5 +1,5 @@
 /*
- * closed_form.c - the closed forms, one line each, and their way into an MLP.
+ * closed_form.c - the closed forms that meson.build lists, and their way into an MLP.
  *
  * relu(z) - relu(-z) = z carries any linear map through a ReLU:
  *
@@ -13,27 +13,20 @@
 
 #include <string.h>
 
-extern const inv_closed_form_kind inv_closed_form_identity, inv_closed_form_rigid,
-	inv_closed_form_ridge;
+#include "adapter/closed_form_list.h"
 
-static const inv_closed_form_kind *const kinds[] = {
-	&inv_closed_form_identity,
-	&inv_closed_form_rigid,
-	&inv_closed_form_ridge,
-};
-
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { KINDS = sizeof parts / sizeof *parts };
 
 const char *inv_closed_form_name_at(size_t i)
 {
-	return i < KINDS ? kinds[i]->name : NULL;
+	return i < KINDS ? parts[i]->name : NULL;
 }
 
 const inv_closed_form_kind *inv_closed_form_find(const char *name)
 {
 	for (size_t i = 0; i < KINDS; i++)
-		if (strcmp(kinds[i]->name, name) == 0)
-			return kinds[i];
+		if (strcmp(parts[i]->name, name) == 0)
+			return parts[i];
 	return NULL;
 }
 
@@ -42,7 +35,7 @@ invar_status inv_closed_form_declare(invar_options *o, const char *selector)
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < KINDS && st == INVAR_OK; i++)
-		st = inv_options_add_part(o, selector, kinds[i]->name, kinds[i]->options);
+		st = inv_options_add_part(o, selector, parts[i]->name, parts[i]->options);
 	return st;
 }
 

@@ -2,8 +2,8 @@
  * closed_form.h - adapters without training, one per file: identity, rigid, ridge.
  *
  * Each is a map z -> z M + t fitted to the rows of a bank in one pass or two. They are
- * what a training has to beat, and where it may start. A new closed form is one file and
- * one line in closed_form.c: its name, its options and how it is fitted.
+ * what a training has to beat, and where it may start. A new closed form is one file, with
+ * its name, its options and how it is fitted, and its name in the list of meson.build.
  */
 #ifndef INV_CLOSED_FORM_H
 #define INV_CLOSED_FORM_H

@@ -20,7 +20,7 @@
  * A width that is not given is the median distance, a constant to the gradient: that
  * over the pairs of distinct clean rows, and over all pairs of codes; 1 where it is 0.
  */
-#include "adapter/losses/hsic.h"
+#include "adapter/losses/loss.h"
 
 #include <float.h>
 #include <math.h>
@@ -32,6 +32,8 @@
 #include "math/matmul.h"
 #include "math/median.h"
 #include "math/squares.h"
+
+extern const inv_loss inv_loss_hsic;
 
 /* MOST_ROWS: whose pairs can still be counted in 32 bits, as median.c does. */
 enum { BLOCK = 16, MOST_ROWS = 92681 };

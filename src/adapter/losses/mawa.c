@@ -11,10 +11,12 @@
  *
  * Each row's squared error is summed in double, then the rows in order.
  */
-#include "adapter/losses/mawa.h"
+#include "adapter/losses/loss.h"
 
 #include "base/memory.h"
 #include "base/threads.h"
+
+extern const inv_loss inv_loss_mawa;
 
 enum { BLOCK_FLOATS = 1 << 15, TERM_CLEAN = 0, TERM_AUGMENTED = 1 };
 

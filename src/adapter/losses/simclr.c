@@ -14,7 +14,7 @@
  *
  * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12.
  */
-#include "adapter/losses/simclr.h"
+#include "adapter/losses/loss.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,6 +23,8 @@
 #include "base/threads.h"
 #include "math/gram.h"
 #include "math/matmul.h"
+
+extern const inv_loss inv_loss_simclr;
 
 enum { BLOCK = 16, TILE = 128 }; /* rows of a block of work; sides of tiles of P + Pᵀ */
 

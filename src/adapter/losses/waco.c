@@ -14,7 +14,7 @@
  * its joint side only N distinct values to sort. Columns of the projections
  * become, in place, the slopes that the products of the way back begin with.
  */
-#include "adapter/losses/waco.h"
+#include "adapter/losses/loss.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,6 +25,8 @@
 #include "math/directions.h"
 #include "math/matmul.h"
 #include "math/sliced.h"
+
+extern const inv_loss inv_loss_waco;
 
 enum { XZ, XX, ZZ, DISTANCES };
 enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
