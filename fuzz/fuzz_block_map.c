@@ -1,5 +1,5 @@
 /*
- * fuzz_done.c - any bytes as the map of an unfinished split.
+ * fuzz_block_map.c - any bytes as the map of an unfinished split.
  *
  * The first two bytes are the blocks and the arrays of those who ask. What is taken up has
  * as many of both, can be marked and saved, and reads back as it was saved.

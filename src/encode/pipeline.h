@@ -1,7 +1,7 @@
 /*
  * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores busy.
  *
- * Images are decoded and prepared ahead of their use (images/ahead.h) and gathered in
+ * Images are decoded and prepared ahead of their use (images/prefetch.h) and gathered in
  * groups. The work is a pool that all threads take from: to gather the next group, or to
  * augment and encode a gathered group for one of the arrays. Nobody waits for a batch to
  * be complete, and at most a few groups are held at a time, whatever the arrays.

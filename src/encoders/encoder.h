@@ -9,7 +9,7 @@
  * place of an image alone, or the kind's features do not depend on the cut, which it says
  * by having run_together: no bit depends on the number of threads.
  *
- * What is known of an encoder by its name stands in names.c; what the user says wins.
+ * What is known of an encoder by its name stands in model_zoo.c; what the user says wins.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H

@@ -1,4 +1,4 @@
-/* test_closed.c - closed forms: fitted, written as MLPs, as runs and as beginnings. */
+/* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as beginnings. */
 #include "support.h"
 
 #include <math.h>

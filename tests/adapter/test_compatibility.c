@@ -1,4 +1,4 @@
-/* test_made_for.c - an adapter says which features it is for, and others are told. */
+/* test_compatibility.c - an adapter says which features it is for, and others are told. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_done.c - the map of finished blocks: what it remembers, what it refuses. */
+/* test_block_map.c - the map of finished blocks: what it remembers, what it refuses. */
 #include <stdlib.h>
 
 #include "bank/block_map.h"

@@ -1,4 +1,4 @@
-/* test_fresh.c - copies made from images: those of a bank in epoch 0, others later. */
+/* test_live_copies.c - copies made from images: those of a bank in epoch 0, others later. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* test_ahead.c - images come out in order, whole and alike, whatever the threads. */
+/* test_prefetch.c - images come out in order, whole and alike, whatever the threads. */
 #include "images/prefetch.h"
 
 #include <stdio.h>
