@@ -238,6 +238,17 @@ invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t cou
 	return inv_npy_read(a, first, count, out);
 }
 
+const char *invar_array_dtype(const invar_array *a)
+{
+	return inv_dtype_name(a->h.dtype);
+}
+
+invar_status invar_array_read_int64(const invar_array *a, uint64_t first, uint64_t count,
+                                    int64_t *out)
+{
+	return inv_npy_read_int(a, first, count, out);
+}
+
 void invar_array_close(invar_array *a)
 {
 	inv_npy_close(a);

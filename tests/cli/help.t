@@ -18,7 +18,7 @@ $ invar
 >   dependence  measures how much paired samples tell about each other
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command
->   docs        prints the reference, a man page or the bash completion
+>   docs        prints the reference, a man page or a shell completion
 >
 > 'invar demo' shows the method; 'invar COMMAND --help' explains a command.
 $ invar --version
