@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adapter.c - opening, applying and describing adapters. */
 #include "adapter/adapter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * closed_form.c - fitting the closed forms to a bank, and writing them as an MLP.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_demo.c - invar demo: the method from end to end on real images, in minutes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch_none.c - stands in for fetch.c where libcurl is left out (-Dcurl=disabled). */
 #include "cli/fetch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy.c - NumPy files mapped into memory, read in any range of C order.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * safetensors.c - the strict reader, see safetensors.h for the invariants.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * safetensors.h - named tensors in one file: strict reader, atomic writer.
  *

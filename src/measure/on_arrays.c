@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * on_arrays.c - neighbours, collisions and a linear probe on arrays of the caller.
  *

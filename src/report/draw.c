@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* draw.c - librsvg and cairo draw a sheet. */
 #include "report/draw.h"
 

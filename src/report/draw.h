@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * draw.h - an SVG as pixels, by librsvg; draw_none.c stands in for draw.c in a program
  * that is built without it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* draw_none.c - stands in for draw.c where librsvg is left out (-Drsvg=disabled). */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sheet.c - lays out a contact sheet as SVG and draws it as PNG.
  *

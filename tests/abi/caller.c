@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * caller.c - a program of today, to be run with the library of tomorrow.
  *

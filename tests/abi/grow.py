@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """grow.py INVAR_H GROWN_H - the header of a later library: every struct has more members.
 
 Writes GROWN_H, in which each struct that the header defines has two more members at its

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # grown.sh CALLER LIBINVAR.SO GROWN_LIBINVAR.SO - one program, with the library that it was
 # compiled for and with a later one, whose tables and structs have grown.
 set -eu

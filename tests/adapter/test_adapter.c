@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_adapter.c - claims about adapters from files, from bytes and from parameters. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_status.c - claims about errors: one line, one thread, never NULL. */
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # bare.sh INVAR MAKE - a program without librsvg and libcurl says what it cannot do, in one
 # sentence, and does the rest.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # linked.sh INVAR LIBINVAR.SO - the program takes all of libinvar from the shared library, so
 # the linker has held it to the public header.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # program.sh BUILD INVAR README MAKE - installs to a folder, compiles the C program of the
 # README with pkg-config alone, and holds its answer against `invar apply`.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # symbols.sh LIBINVAR.SO INVAR.H - what the header declares leaves the shared library, under
 # the version INVAR_0, and nothing else does.
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_on_arrays.c - claims about neighbours, collisions and probes on given arrays. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hsic.h - the Hilbert-Schmidt independence criterion, Eq. 33. */
 #ifndef INV_HSIC_H
 #define INV_HSIC_H

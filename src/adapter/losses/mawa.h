@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mawa.h - the Markov-Wasserstein loss, Eq. 21. */
 #ifndef INV_MAWA_H
 #define INV_MAWA_H

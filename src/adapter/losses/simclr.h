@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simclr.h - NT-Xent, the loss of SimCLR. */
 #ifndef INV_SIMCLR_H
 #define INV_SIMCLR_H
