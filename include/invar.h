@@ -17,7 +17,7 @@
  * Divisions of this header:
  *     1. status, errors, versions       6. banks
  *     2. context and hooks              7. training
- *     3. option structs and fields      8. losses on given arrays
+ *     3. option structs and fields      8. losses, neighbours … on given arrays
  *     4. arrays, files and adapters     9. measurements
  *     5. images and data sets           10. augmentations
  *                                       11. encoders and encoding
@@ -28,6 +28,8 @@
  *   - an out-pointer is set to NULL before anything else happens;
  *   - const pointers are borrowed for the call; what a call gives is freed by
  *     the function named beside it, and every such function accepts NULL;
+ *   - an object copies the texts and options that it is made of; of other objects only its
+ *     context must outlive it, unless its description says more;
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
@@ -232,8 +234,9 @@ INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json
 typedef enum invar_dtype { INVAR_FLOAT32, INVAR_FLOAT16 } invar_dtype;
 
 /*
- * A NumPy file of numbers, memory-mapped where its layout allows. Reading
- * converts to float; elements count in C order whatever the file's order is.
+ * A NumPy file of numbers, memory-mapped: the file stays as it is until the array is
+ * closed, and any number of threads may read it. Reading converts to float; elements count
+ * in C order whatever the file's order is.
  */
 typedef struct invar_array invar_array;
 
@@ -475,7 +478,7 @@ INVAR_API int invar_run_is_begun(const char *run, int replacing);
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const char *json);
 
-/* ---- 8. Losses on given arrays --------------------------------------------------- */
+/* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
 /*
  * One loss on given arrays: the value, its terms and the gradients, for checking and for
@@ -522,23 +525,6 @@ INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const 
                                            unsigned *rank, const uint64_t **shape);
 INVAR_API void invar_loss_free(invar_loss *l); /* accepts NULL */
 
-/* ---- 9. Measurements --------------------------------------------------------------- */
-
-/* How close E is to an isometry, Eq. 34 to 39; pairs at distance 0 are left out. */
-typedef struct invar_structure_result {
-	size_t size;
-	uint64_t pairs; /* counted, without the zero ones */
-	uint64_t zero_pairs;
-	double l1, l2;   /* min and max of e/d */
-	double m, b, r2; /* least squares line e = m d + b */
-	double rmsd, nrmsd, cvrmsd;
-} invar_structure_result;
-
-/* x is [n, d], e is [n, w]: the same points before and after E. */
-INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
-                                       const float *e, uint32_t w, uint64_t n,
-                                       invar_structure_result *out);
-
 /*
  * The k nearest rows of gallery [n, dim] for each of queries [m, dim] by Euclidean
  * distance, nearest first, equally near ones by row: index and distance are [m, k].
@@ -572,6 +558,23 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
                                           const float *queries, uint64_t m, uint32_t dim,
                                           uint64_t epochs, uint64_t seed,
                                           int64_t *predicted);
+
+/* ---- 9. Measurements --------------------------------------------------------------- */
+
+/* How close E is to an isometry, Eq. 34 to 39; pairs at distance 0 are left out. */
+typedef struct invar_structure_result {
+	size_t size;
+	uint64_t pairs; /* counted, without the zero ones */
+	uint64_t zero_pairs;
+	double l1, l2;   /* min and max of e/d */
+	double m, b, r2; /* least squares line e = m d + b */
+	double rmsd, nrmsd, cvrmsd;
+} invar_structure_result;
+
+/* x is [n, d], e is [n, w]: the same points before and after E. */
+INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
+                                       const float *e, uint32_t w, uint64_t n,
+                                       invar_structure_result *out);
 
 /* Sliced Wasserstein distances: directions, their power, and where they come from. */
 typedef struct invar_sliced_opts {
