@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """augment.py - rotation, affine, crop and noise of float pictures beside Kornia and OpenCV.
 
 One batch is 256 pictures of 96 x 96 x 3, or 64 of 224 x 224 x 3, with a fresh draw for

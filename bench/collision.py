@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """collision.py - the raw collision rate of 8,000 copies among 8,000 points, 2,048 wide.
 
 Where no distances are equal, a point collides when its nearest clean point is of

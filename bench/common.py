@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """common.py - what the benchmarks share: driving programs by lines, and results.
 
 Peers and invar are separate processes that wait on their standard input, so that

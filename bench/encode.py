@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """encode.py - JPEG files to a bank: invar encode against Pillow and PyTorch.
 
 ViT-S/8 at 96 pixels with random weights; of every image the clean feature and that of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """encoders.py - images a second through ViTs and ResNet-50: invar against PyTorch and ONNX Runtime.
 
 Random weights, the same file for all; tensors that lie ready to features. A peer is

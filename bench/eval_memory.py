@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """eval_memory.py - peak anonymous memory of structure and collision on a large bank.
 
 A bank of 100,000 points, 384 wide, with 2 copies is written with NumPy alone, train

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """folder.py - a folder of JPEG files to normalised tensors of 224 x 224, against Pillow + PyTorch.
 
 Decoded, shorter side resized bilinearly as Pillow does it, centre, normalised: the same

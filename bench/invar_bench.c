@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * invar_bench.c - invar's side of the benchmarks, driven by lines of text.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """larger_than_memory.py - training from a bank three times the memory there is.
 
 A bank is written with NumPy alone. invar trains on it in turn twice: inside a

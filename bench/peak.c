@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peak.c - how many floating-point operations a second this machine can do.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """probe.py - training a probe: invar against PyTorch, and both against the peak.
 
 NC (384, 4096, 10) and EC (384, 4096, 4096, 10) on 5,000 rows: 19 steps of 256 rows an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sliced.py - the sliced Wasserstein distance of two clouds, the value alone, against POT.
 
 1024 points 384 and 2048 wide, and 20,000 points 64 wide; 1000 directions, p = 2, which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """slices.py - what orthogonal blocks of directions buy, per unit of time.
 
 The sliced distance of two clouds of 1024 points whose scales fall with the axis, 64 to

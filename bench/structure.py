@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """structure.py - structure over all pairs of 8,000 points: invar against pdist.
 
 32 million pairs, 384 wide, of points and of codes. The peers are SciPy's pdist (one

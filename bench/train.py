@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """train.py - one training step of each loss: invar against PyTorch, and both against the peak.
 
 Hidden 4096; batch 256, s = 3 (1024 rows) for MaWa, WaCo and HSIC; 1024 images, two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h - what the fuzz targets share: the entry point and a check that stays. */
 #ifndef INV_FUZZ_H
 #define INV_FUZZ_H

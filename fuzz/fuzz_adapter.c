@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_adapter.c - any bytes as an adapter: what opens can be applied.
  */

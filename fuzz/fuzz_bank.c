@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_bank.c - any bytes as the bank.json of a bank with one split of three rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_block_map.c - any bytes as the map of an unfinished split.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_checkpoint.c - any bytes as the checkpoint of a small training.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_config.c - any bytes as config.json beside the weights of a small ViT and, after the
  * first newline, as preprocessor_config.json.

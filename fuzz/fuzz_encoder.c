@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_encoder.c - any bytes as the weights of an encoder: recognised, loaded, planned for
  * small images and run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_file.h - files and folders in memory, for readers that want a path.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_fingerprints.c - any bytes as a bank's fingerprints.npy; the first tells the number
  * of rows.

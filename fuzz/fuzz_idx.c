@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_idx.c - any bytes as an idx file, plain or compressed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_image.h - any bytes as an image file: its size by the header, then its pixels.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_jpeg.c - any bytes as a JPEG file. */
 #include "formats/jpeg.h"
 #include "fuzz_image.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_lists.c - any bytes as the text files of data sets, cut by form feeds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_npy.c - any bytes as a NumPy file: mapped reading, then a pipe.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_pickle.c - any bytes as a pickle, as in a TorchScript archive.
  *

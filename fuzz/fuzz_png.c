@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_png.c - any bytes as a PNG file. */
 #include "formats/png.h"
 #include "fuzz_image.h"

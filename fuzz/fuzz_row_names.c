@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_row_names.c - any bytes as a bank's names.txt; the first tells the number of rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_run.c - any bytes as the run.json of a training that is to go on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_run_folder.c - any files under any names as the folder of a run, opened in every
  * way: whatever is decided, what is not part of a run keeps its bytes.

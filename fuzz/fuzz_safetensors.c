@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_safetensors.c - any bytes as a safetensors file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_spec.c - any bytes as a SPEC and, after the first newline, as its parameters.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_torch.c - any bytes as a weight file: zip or legacy checkpoint, TorchScript.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * invar.h - the whole public surface of libinvar.
  *
@@ -16,7 +17,7 @@
  * Divisions of this header:
  *     1. status, errors, versions       6. banks
  *     2. context and hooks              7. training
- *     3. option structs and fields      8. losses on given arrays
+ *     3. option structs and fields      8. losses, neighbours … on given arrays
  *     4. arrays, files and adapters     9. measurements
  *     5. images and data sets           10. augmentations
  *                                       11. encoders and encoding
@@ -27,6 +28,8 @@
  *   - an out-pointer is set to NULL before anything else happens;
  *   - const pointers are borrowed for the call; what a call gives is freed by
  *     the function named beside it, and every such function accepts NULL;
+ *   - an object copies the texts and options that it is made of; of other objects only its
+ *     context must outlive it, unless its description says more;
  *   - the library never prints, never exits and keeps no global state;
  *     distinct objects may be used from distinct threads, and one adapter may
  *     be applied by many threads at once; the one thing it changes outside is
@@ -51,9 +54,18 @@ extern "C" {
 
 /* ---- 1. Status, errors, versions ---------------------------------------- */
 
-#define INVAR_VERSION "0.1.0" /* what the caller was compiled against */
+/* What the caller was compiled against. The build takes its version from these three. */
+#define INVAR_VERSION_MAJOR 0
+#define INVAR_VERSION_MINOR 1
+#define INVAR_VERSION_PATCH 0
 
-INVAR_API const char *invar_version(void); /* what the caller is linked to */
+#define INVAR_QUOTE_(x) #x
+#define INVAR_QUOTE(x) INVAR_QUOTE_(x)
+#define INVAR_VERSION                \
+	INVAR_QUOTE(INVAR_VERSION_MAJOR) \
+	"." INVAR_QUOTE(INVAR_VERSION_MINOR) "." INVAR_QUOTE(INVAR_VERSION_PATCH)
+
+INVAR_API const char *invar_version(void); /* what the caller is linked to: "0.1.0" */
 
 typedef enum invar_status {
 	INVAR_OK,
@@ -65,6 +77,9 @@ typedef enum invar_status {
 	INVAR_E_NOMEM,
 	INVAR_E_CANCELLED /* a hook asked to stop; state was saved */
 } invar_status;
+
+/* "INVAR_E_USE", as above; "INVAR_E_UNKNOWN" for a number that is none of them. */
+INVAR_API const char *invar_status_name(invar_status status);
 
 /* This thread's last sentence; "" before the first failure, never NULL. */
 INVAR_API const char *invar_last_error(void);
@@ -81,6 +96,7 @@ INVAR_API const char *invar_nearest(const char *word, const char *choices, char 
 
 /* ---- 2. Context and hooks ------------------------------------------------ */
 
+/* Outlives every object that was made with it. */
 typedef struct invar_context invar_context;
 
 enum { INVAR_LOG_WARNING, INVAR_LOG_INFO, INVAR_LOG_DETAIL };
@@ -218,8 +234,9 @@ INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json
 typedef enum invar_dtype { INVAR_FLOAT32, INVAR_FLOAT16 } invar_dtype;
 
 /*
- * A NumPy file of numbers, memory-mapped where its layout allows. Reading
- * converts to float; elements count in C order whatever the file's order is.
+ * A NumPy file of numbers, memory-mapped: the file stays as it is until the array is
+ * closed, and any number of threads may read it. Reading converts to float; elements count
+ * in C order whatever the file's order is.
  */
 typedef struct invar_array invar_array;
 
@@ -228,8 +245,13 @@ INVAR_API invar_status invar_array_open(invar_context *ctx, const char *path,
 INVAR_API unsigned invar_array_rank(const invar_array *a);
 INVAR_API const uint64_t *invar_array_shape(const invar_array *a); /* views */
 INVAR_API uint64_t invar_array_size(const invar_array *a);         /* elements */
+/* The type of its elements as NumPy names it: "float16", "uint8", "int64"; views. */
+INVAR_API const char *invar_array_dtype(const invar_array *a);
 INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
+/* The same for labels and indices, exactly; fails if the file does not hold integers. */
+INVAR_API invar_status invar_array_read_int64(const invar_array *a, uint64_t first,
+                                              uint64_t count, int64_t *out);
 INVAR_API void invar_array_close(invar_array *a);
 
 /*
@@ -245,17 +267,34 @@ INVAR_API invar_status invar_file_write(invar_context *ctx, const char *path,
 INVAR_API invar_status invar_file_sha256(invar_context *ctx, const char *path,
                                          char hex[65]);
 
-/* E: a one-hidden-layer MLP (d, hidden, w) with ReLU, read from safetensors. */
+/*
+ * E: a one-hidden-layer MLP (d, hidden, w) with ReLU, read from safetensors. It holds its
+ * parameters itself: neither the file nor the arrays that it was made of must outlive it.
+ */
 typedef struct invar_adapter invar_adapter;
 
 /* path is an adapter file, or a run folder that holds one. */
 INVAR_API invar_status invar_adapter_open(invar_context *ctx, const char *path,
                                           invar_adapter **out);
+/* The same from the bytes of such a file, which are borrowed for the call alone. */
+INVAR_API invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes,
+                                                 size_t size, invar_adapter **out);
+/*
+ * From parameters, laid out as in torch.nn.Linear: weight_0 [hidden, d], bias_0 [hidden],
+ * weight_2 [w, hidden], bias_2 [w]. With `residual` E(z) = z + MLP(z), and w must be d.
+ */
+INVAR_API invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden,
+                                         uint32_t w, int residual, const float *weight_0,
+                                         const float *bias_0, const float *weight_2,
+                                         const float *bias_2, invar_adapter **out);
+/* Writes the parameters, as float32, and the metadata; atomic. */
+INVAR_API invar_status invar_adapter_save(const invar_adapter *e, const char *path);
 INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
 INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
-INVAR_API uint32_t invar_adapter_output(const invar_adapter *e);  /* w */
-INVAR_API int invar_adapter_residual(const invar_adapter *e);     /* E(z) = z + MLP(z) */
-INVAR_API const char *invar_adapter_path(const invar_adapter *e); /* its file; views */
+INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
+INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
+/* Its file, as messages name it; "adapter" for one from memory; views. */
+INVAR_API const char *invar_adapter_path(const invar_adapter *e);
 /*
  * A metadata string such as "invar.loss", or NULL; views. "invar.encoder",
  * "invar.encoder_sha256" and "invar.input", a JSON object with the size, mean, std … of
@@ -347,7 +386,10 @@ INVAR_API void invar_dataset_close(invar_dataset *d);
 
 /* ---- 6. Banks --------------------------------------------------------------- */
 
-/* A folder of features: clean rows, augmented copies, labels, by split. */
+/*
+ * A folder of features: clean rows, augmented copies, labels, by split. Its files stay
+ * mapped until it is closed; what was trained or measured on it does not need it any more.
+ */
 typedef struct invar_bank invar_bank;
 
 enum { INVAR_CLEAN = -1 }; /* the copy number of the clean rows */
@@ -436,11 +478,12 @@ INVAR_API int invar_run_is_begun(const char *run, int replacing);
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const char *json);
 
-/* ---- 8. Losses on given arrays --------------------------------------------------- */
+/* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
 /*
  * One loss on given arrays: the value, its terms and the gradients, for checking and for
- * programs that train with a loop of their own. Arrays are borrowed until it is freed.
+ * programs that train with a loop of their own. The arrays, the adapter and a decoder must
+ * outlive it; the options are copied.
  */
 typedef struct invar_loss invar_loss;
 
@@ -481,6 +524,40 @@ INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **nam
 INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
                                            unsigned *rank, const uint64_t **shape);
 INVAR_API void invar_loss_free(invar_loss *l); /* accepts NULL */
+
+/*
+ * The k nearest rows of gallery [n, dim] for each of queries [m, dim] by Euclidean
+ * distance, nearest first, equally near ones by row: index and distance are [m, k].
+ * Exact: a distance is computed in double from the differences. n < 2^32.
+ */
+INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery,
+                                        uint64_t n, const float *queries, uint64_t m,
+                                        uint32_t dim, uint32_t k, uint32_t *index,
+                                        double *distance);
+
+/*
+ * The share of queries [m, dim] that are nearer to a row of clean [n, dim] with another
+ * label than to every row with their own (Eq. 19). made_of[i], if given, is the row of
+ * `clean` that query i was made of; it does not count for that query. Labels are not
+ * negative.
+ */
+INVAR_API invar_status invar_collision_rate(invar_context *ctx, const float *clean,
+                                            const int64_t *labels, uint64_t n,
+                                            const float *queries,
+                                            const int64_t *query_labels, uint64_t m,
+                                            uint32_t dim, const uint32_t *made_of,
+                                            double *rate);
+
+/*
+ * Trains a linear classifier on rows [n, dim] and their labels, as LC of invar_eval does
+ * (cross-entropy, Adam, batches of 256; `epochs` is 50 there), and writes the label that
+ * it gives each of queries [m, dim]. The same seed gives the same labels.
+ */
+INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
+                                          const int64_t *labels, uint64_t n,
+                                          const float *queries, uint64_t m, uint32_t dim,
+                                          uint64_t epochs, uint64_t seed,
+                                          int64_t *predicted);
 
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
@@ -737,7 +814,8 @@ INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *te
 
 /*
  * The tensors of a weight file: safetensors, PyTorch checkpoints (zip and the older
- * layout), TorchScript archives. Nothing in a file is executed. path may be a folder
+ * layout), TorchScript archives. Nothing in a file is executed. What describes a tensor
+ * is alive until the weights are closed. path may be a folder
  * that holds model.safetensors or pytorch_model.bin.
  */
 typedef struct invar_weights invar_weights;

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # bank.sh BANK OUT [EPOCHS] - from a bank of features to one table.
 #
 # The closed forms that training has to beat (rigid, ridge), MaWa and residual MaWa

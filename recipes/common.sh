@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # common.sh - what the recipes share; each of them sources it. They have set $out.
 invar=${INVAR:-invar}
 mkdir -p "$out"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # copies.sh OUT DATASET ENCODE-OPTION… - how many copies are enough?
 #
 #   recipes/copies.sh out folder:photos --weights squeezenet1_1.safetensors --size 96 --augment rotation

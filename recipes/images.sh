@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # images.sh OUT DATASET ENCODE-OPTION… - from images and a weight file to one table.
 #
 #   recipes/images.sh out folder:photos --weights resnet50.pth --size 96 --holdout 0.3 --augment rotation

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # losses.sh BANK OUT [EPOCHS [SEEDS]] - the paper's losses side by side on one bank.
 #
 # MaWa and WaCo with and without the identity, WaCo to a quarter of the width, with a

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # pixels.sh DATASET OUT [EPOCHS] - dimension reduction of pixels that forgets rotation.
 #
 # The paper's experiment without an encoder: WaCo, (784, 4096, 64) for images of 28 x 28,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* failing.c - see failing.h. */
 #include "failing.h"
 

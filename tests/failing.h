@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * failing.h - makes the k-th allocation fail, for every k until all succeed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fence.h - arrays with a page beside them that may not be touched.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * golden.h - reference values from an independent implementation, for tests.
  *

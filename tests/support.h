@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * support.h - what every test may use: folders that vanish, bytes on disk, and
  * where the sources and the shared data are. Include it instead of cmocka.h.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the encoder of `invar demo` and writes its weights as safetensors.
 
 A narrow ResNet (torchvision's names, one basic block a layer) learns from upright

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """augment.py - augmentations as one would do them otherwise, driven by lines.
 
     augment OPERATION IMAGES SIDE REPEATS VARIANT    answers the seconds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """collision.py - the raw collision rate by scikit-learn, driven by lines.
 
     collision N M D VARIANT    answers the seconds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """export_onnx.py - networks with their weights as ONNX models for ONNX Runtime.
 
     export_onnx.py NET SIDE WEIGHTS OUT FORM

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """onnx_encoders.py - encoders run by ONNX Runtime, driven by lines of text.
 
     encode NET SIDE BATCH COUNT FILE VARIANT    answers the seconds that COUNT batches took

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pot_sliced.py - the sliced Wasserstein distance by POT or PyTorch, driven by lines.
 
     sliced N D L COUNT VARIANT    answers the seconds that COUNT distances took

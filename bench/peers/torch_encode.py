@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_encode.py - JPEG files to clean features and those of a rotated copy, with Pillow and PyTorch.
 
     encode FOLDER WEIGHTS OUT WORKERS THREADS BATCH VARIANT    answers the seconds

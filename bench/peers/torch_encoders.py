@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_encoders.py - encoders run by PyTorch, driven by lines of text.
 
     encode NET SIDE BATCH COUNT FILE VARIANT    answers the seconds that COUNT batches took

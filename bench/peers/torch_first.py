@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_first.py - one image to its feature by PyTorch, from the start of the process.
 
     torch_first.py NET SIDE WEIGHTS IN.npy OUT.npy THREADS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_folder.py - a folder of JPEG files to batches of tensors, with Pillow and PyTorch.
 
     folder SIDE COUNT FOLDER VARIANT    answers the seconds that COUNT passes took

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_losses.py - the losses in PyTorch, as one would write their formulas.
 
 Each takes codes [k, N, w], samples of the same N images, the clean ones first where the

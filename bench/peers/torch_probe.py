@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_probe.py - training a probe in PyTorch, driven by lines.
 
     probe KIND ROWS D EPOCHS VARIANT    answers the seconds that the training took

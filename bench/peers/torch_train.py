@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """torch_train.py - a training step in PyTorch, driven by lines.
 
     step LOSS D STEPS VARIANT    answers the seconds that STEPS steps took

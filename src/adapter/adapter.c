@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adapter.c - opening, applying and describing adapters. */
 #include "adapter/adapter.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,13 +100,25 @@ static char *adapter_path(const char *path)
 	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);
 }
 
+static invar_status fail_memory(const char *path)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
+}
+
+static invar_status check_residual(const invar_adapter *e)
+{
+	if (!e->residual || e->s.d == e->s.w)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu %s", e->path,
+	                e->s.d, e->s.w, inv_noun(e->s.w, "feature", "features"));
+}
+
+/* From e->file, which is open. */
 static invar_status load(invar_adapter *e)
 {
 	const char *residual;
-	invar_status st = inv_safetensors_open(e->path, &e->file);
+	invar_status st = inv_mlp_shape_of(e->file, e->path, &e->s);
 
-	if (st == INVAR_OK)
-		st = inv_mlp_shape_of(e->file, e->path, &e->s);
 	if (st != INVAR_OK)
 		return st;
 	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
@@ -117,13 +131,35 @@ static invar_status load(invar_adapter *e)
 	if (residual && !e->residual && strcmp(residual, "0") != 0)
 		return inv_fail(INVAR_E_FORMAT, "%s: its invar.residual is '%s' but must be 0 or 1",
 		                e->path, residual);
-	if (e->residual && e->s.d != e->s.w)
-		return inv_fail(INVAR_E_FORMAT, "%s: is residual but maps %zu to %zu %s", e->path,
-		                e->s.d, e->s.w, inv_noun(e->s.w, "feature", "features"));
+	if ((st = check_residual(e)) != INVAR_OK)
+		return st;
 	e->params = inv_alloc(inv_mlp_floats(e->s) * sizeof(float));
-	if (!e->params)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", e->path);
-	return inv_mlp_read(e->file, e->path, "", e->s, e->params);
+	return e->params ? inv_mlp_read(e->file, e->path, "", e->s, e->params)
+	                 : fail_memory(e->path);
+}
+
+/* Takes path, which may be NULL: there was no memory for it then. */
+static invar_status begin(const invar_context *ctx, char *path, const char *name,
+                          invar_adapter **out)
+{
+	*out = path ? inv_calloc(1, sizeof **out) : NULL;
+	if (!*out) {
+		inv_free(path);
+		return fail_memory(name);
+	}
+	(*out)->ctx = ctx;
+	(*out)->path = path;
+	return INVAR_OK;
+}
+
+/* Gives e if all went well, else closes it. */
+static invar_status finish(invar_status st, invar_adapter *e, invar_adapter **out)
+{
+	if (st == INVAR_OK)
+		*out = e;
+	else
+		invar_adapter_close(e);
+	return st;
 }
 
 invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adapter **out)
@@ -132,25 +168,94 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 	invar_status st;
 
 	*out = NULL;
-	e = inv_calloc(1, sizeof *e);
-	if (!e)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
-	e->ctx = ctx;
-	e->path = adapter_path(path);
-	if (!e->path)
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
-	else if (inv_is_folder(path) && !inv_exists(e->path))
+	if ((st = begin(ctx, adapter_path(path), path, &e)) != INVAR_OK)
+		return st;
+	if (inv_is_folder(path) && !inv_exists(e->path))
 		st =
 			inv_fail(INVAR_E_IO,
 		             "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
-	else
+	else if ((st = inv_safetensors_open(e->path, &e->file)) == INVAR_OK)
 		st = load(e);
-	if (st != INVAR_OK) {
-		invar_adapter_close(e);
+	return finish(st, e, out);
+}
+
+static const char in_memory[] = "adapter"; /* what stands for the path */
+
+/*
+ * The file is kept for its metadata, which is a tree of its own; its tensors, which view
+ * the caller's bytes, are not looked at again.
+ */
+invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes, size_t size,
+                                       invar_adapter **out)
+{
+	invar_adapter *e;
+	invar_status st;
+
+	*out = NULL;
+	if ((st = begin(ctx, inv_strdup(in_memory), in_memory, &e)) != INVAR_OK)
 		return st;
-	}
-	*out = e;
+	if ((st = inv_safetensors_view(bytes, size, e->path, &e->file)) == INVAR_OK)
+		st = load(e);
+	return finish(st, e, out);
+}
+
+static invar_status take_blocks(invar_adapter *e, const float *const from[INV_MLP_BLOCKS])
+{
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+
+	if (!e->s.d || !e->s.h || !e->s.w)
+		return inv_fail(INVAR_E_USE, "no layer of an adapter may be empty");
+	if (e->s.d > MOST_WIDTH || e->s.h > MOST_WIDTH || e->s.w > MOST_WIDTH)
+		return inv_fail(INVAR_E_USE, "a layer of an adapter is at most %d wide",
+		                MOST_WIDTH);
+	if (check_residual(e) != INVAR_OK)
+		return INVAR_E_USE; /* here it is the caller's, not a file's */
+	if (!(e->params = inv_calloc(inv_mlp_floats(e->s), sizeof(float))))
+		return fail_memory(e->path);
+	inv_mlp_layout(e->s, blocks);
+	for (int i = 0; i < INV_MLP_BLOCKS; i++)
+		for (size_t j = 0; j < blocks[i].count; j++) {
+			if (!isfinite(from[i][j]))
+				return inv_fail(INVAR_E_NUMERIC, "element %zu of %s is not finite", j,
+				                blocks[i].name);
+			e->params[blocks[i].offset + j] = from[i][j];
+		}
 	return INVAR_OK;
+}
+
+invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, uint32_t w,
+                               int residual, const float *weight_0, const float *bias_0,
+                               const float *weight_2, const float *bias_2,
+                               invar_adapter **out)
+{
+	const float *const from[INV_MLP_BLOCKS] = {weight_0, bias_0, weight_2, bias_2};
+	invar_adapter *e;
+	invar_status st;
+
+	*out = NULL;
+	if ((st = begin(ctx, inv_strdup(in_memory), in_memory, &e)) != INVAR_OK)
+		return st;
+	e->s = (inv_mlp_shape){.d = d, .h = hidden, .w = w};
+	e->residual = residual != 0;
+	return finish(take_blocks(e, from), e, out);
+}
+
+invar_status invar_adapter_save(const invar_adapter *e, const char *path)
+{
+	inv_metadata own[] = {{"format", "pt"}, {"invar.residual", e->residual ? "1" : "0"}};
+	inv_metadata *kept = NULL;
+	inv_tensor_out tensors[INV_MLP_BLOCKS];
+	char names[INV_MLP_BLOCKS][32];
+	size_t count = sizeof own / sizeof *own;
+	invar_status st = INVAR_OK;
+
+	if (e->file)
+		st = inv_safetensors_all_metadata(e->file, &kept, &count);
+	inv_mlp_tensors(e->s, e->params, "", names, tensors);
+	if (st == INVAR_OK)
+		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, kept ? kept : own, count);
+	inv_free(kept);
+	return st;
 }
 
 void invar_adapter_close(invar_adapter *e)

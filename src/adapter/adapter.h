@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * adapter.h - an adapter in memory, read from and written to safetensors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * apply.c - E over a NumPy file or a pipe, block by block.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c - saving and loading the state between two steps. */
 #include "adapter/checkpoint.h"
 

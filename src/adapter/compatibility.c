@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compatibility.c - see compatibility.h. */
 #include "adapter/compatibility.h"
 

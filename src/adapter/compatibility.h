@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compatibility.h - which features an adapter was made for: encoder, weights, images.
  *

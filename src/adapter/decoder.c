@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decoder.c - the reconstruction term and its gradients. */
 #include "adapter/decoder.h"
 

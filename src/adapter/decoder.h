@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decoder.h - D, which rebuilds clean features from their codes (Eq. 32).
  *

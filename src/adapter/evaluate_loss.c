@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * evaluate_loss.c - value and gradients of a loss on given arrays.
  *

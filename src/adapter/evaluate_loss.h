@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate_loss.h - a loss on given arrays: what it is given and what comes out. */
 #ifndef INV_EVALUATE_LOSS_H
 #define INV_EVALUATE_LOSS_H

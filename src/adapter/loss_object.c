@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_object.c - invar_loss: the arrays of a loss one by one, then what comes out. */
 #include <inttypes.h>
 #include <math.h>

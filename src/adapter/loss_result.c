@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_result.c - collecting the results of invar_loss. */
 #include "adapter/loss_result.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_result.h - what invar_loss gives: a value, terms and gradients by name. */
 #ifndef INV_LOSS_RESULT_H
 #define INV_LOSS_RESULT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provenance.c - run.json and adapter.safetensors, from what the trainer knows. */
 #include "adapter/provenance.h"
 

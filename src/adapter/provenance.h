@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * provenance.h - what a run tells about itself: run.json and the adapter's metadata.
  *

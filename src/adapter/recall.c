@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recall.c - what a run on images was begun with, for those who go on with it.
  *

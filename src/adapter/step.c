@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * step.c - the step, in the order that keeps memory traffic low.
  *

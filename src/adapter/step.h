@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * step.h - one training step: forward, loss, backward, AdamW.
  *

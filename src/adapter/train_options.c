@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_options.c - the options of training: defaults, table, what they mean together. */
 #include "adapter/train_options.h"
 

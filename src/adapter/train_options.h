@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_options.h - what the options of a training come to on a given bank. */
 #ifndef INV_TRAIN_OPTIONS_H
 #define INV_TRAIN_OPTIONS_H

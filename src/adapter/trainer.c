@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trainer.c - invar_train: epochs, the log, checkpoints, resuming.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bank.h - a folder of features: clean rows, augmented copies, labels, by split.
  *

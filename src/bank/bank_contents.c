@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bank_contents.c - see bank_contents.h. */
 #include "bank/bank_contents.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bank_contents.h - which entries of a bank's folder are those that encoding clean rows writes.
  */

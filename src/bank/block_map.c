@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* block_map.c - see block_map.h for what the map says and when. */
 #include "bank/block_map.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * block_map.h - which blocks of the arrays of a split are finished, across interruptions.
  *

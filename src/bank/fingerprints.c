@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fingerprints.c - see fingerprints.h. */
 #include "bank/fingerprints.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fingerprints.h - SPLIT/fingerprints.npy: what each row of a split was made of.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_names.c - see row_names.h for what the file looks like. */
 #include "bank/row_names.h"
 

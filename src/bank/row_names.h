@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * row_names.h - SPLIT/names.txt: the file that each row of a split was made of.
  *

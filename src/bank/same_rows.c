@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* same_rows.c - do two banks hold the same clean rows, whatever their copies are? */
 #include <inttypes.h>
 #include <string.h>

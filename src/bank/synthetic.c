@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * synthetic.c - a bank of made-up features, for demonstrations and tests.
  *

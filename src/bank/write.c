@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - see write.h for the invariants of a bank that grows. */
 #include "bank/write.h"
 

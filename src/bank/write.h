@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * write.h - making a bank, and adding splits and copies to one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.h - wall and CPU time of this process, for logs and run.json. */
 #ifndef INV_CLOCK_H
 #define INV_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - making a context, choosing the CPU level, calling the hooks. */
 #include "base/context.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* context.h - what hangs from the context a caller made: threads, hooks, CPU. */
 #ifndef INV_CONTEXT_H
 #define INV_CONTEXT_H

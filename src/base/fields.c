@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fields.c - checking, saving and restoring options by their table. */
 #include "base/fields.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c - atomic saving and mapped reading, see file.h for the invariants. */
 #include "base/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder.c - see folder.h for whose files are whose. */
 #include "base/folder.h"
 

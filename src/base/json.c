@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - the glue around jansson. */
 #include "base/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - jansson with our rules: no duplicate keys, bounded size, stable text. */
 #ifndef INV_JSON_H
 #define INV_JSON_H

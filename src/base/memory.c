@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - aligned allocation and the planned arena. */
 #include "base/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rng.c - Philox streams: uniform, normal, permutations. */
 #include "base/rng.h"
 

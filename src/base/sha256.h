@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sha256.h - what a file or a buffer is, by its SHA-256. */
 #ifndef INV_SHA256_H
 #define INV_SHA256_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * status.c - the last error of each thread.
  *
@@ -20,6 +21,29 @@ static _Thread_local char marked[SENTENCE];     /* with MARK before each option 
 const char *invar_last_error(void)
 {
 	return last_error;
+}
+
+const char *invar_status_name(invar_status status)
+{
+	switch (status) {
+	case INVAR_OK:
+		return "INVAR_OK";
+	case INVAR_E_USE:
+		return "INVAR_E_USE";
+	case INVAR_E_IO:
+		return "INVAR_E_IO";
+	case INVAR_E_FORMAT:
+		return "INVAR_E_FORMAT";
+	case INVAR_E_MISMATCH:
+		return "INVAR_E_MISMATCH";
+	case INVAR_E_NUMERIC:
+		return "INVAR_E_NUMERIC";
+	case INVAR_E_NOMEM:
+		return "INVAR_E_NOMEM";
+	case INVAR_E_CANCELLED:
+		return "INVAR_E_CANCELLED";
+	}
+	return "INVAR_E_UNKNOWN"; /* of a newer library, or none of ours */
 }
 
 const char *invar_version(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.h - a code, a sentence, one way out. */
 #ifndef INV_STATUS_H
 #define INV_STATUS_H

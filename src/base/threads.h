@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * threads.h - parallel loops whose result does not depend on the threads.
  *

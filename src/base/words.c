@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* words.c - lists of words, and the right word for a mistyped one by edit distance. */
 #include "base/words.h"
 

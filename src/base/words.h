@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* words.h - lists such as "a|b|c" and "a,b,c", and the right word for a mistyped one. */
 #ifndef INV_WORDS_H
 #define INV_WORDS_H

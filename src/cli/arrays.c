@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrays.c - shapes spelled out, and the first NaN named by its place. */
 #include "cli/arrays.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arrays.h - NumPy files that a command was given: looked at first, read when all fit. */
 #ifndef INV_CLI_ARRAYS_H
 #define INV_CLI_ARRAYS_H

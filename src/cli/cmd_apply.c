@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_apply.c - invar apply: features through an adapter, in blocks. */
 #include <stddef.h>
 #include <string.h>

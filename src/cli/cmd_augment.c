@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_augment.c - invar augment: what a SPEC means, seen; and on tensors.
  *

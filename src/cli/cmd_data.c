@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_data.c - invar data: what is in a data set, before anything is done with it.
  *

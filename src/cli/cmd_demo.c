@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_demo.c - invar demo: the method from end to end on real images, in minutes.
  *
@@ -14,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "report/draw.h"
 
 static const inv_example examples[] = {
 	{"invar demo", "Debian's dataset-fashion-mnist; fills the folder invar-demo"},
@@ -63,7 +65,8 @@ static invar_status name_paths(inv_demo *d)
 {
 	d->folder = d->v->output;
 	d->bank_path = inv_path(d->folder, "bank");
-	d->sheet_path = inv_path(d->folder, "neighbours.png");
+	d->sheet_path =
+		inv_path(d->folder, inv_can_draw() ? "neighbours.png" : "neighbours.svg");
 	d->results_path = inv_path(d->folder, "results.json");
 	for (size_t i = 0; i < DEMO_ADAPTERS; i++)
 		if (!(d->run_path[i] = inv_path(d->folder, inv_demo_column[1 + i])))

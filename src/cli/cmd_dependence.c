@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dependence.c - invar dependence: how much paired samples tell about each other. */
 #include <math.h>
 #include <stddef.h>

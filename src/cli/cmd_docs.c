@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_docs.c - invar docs: the generated pages, from the same tables as --help. */
 #include <string.h>
 

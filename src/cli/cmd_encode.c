@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_eval.c - invar eval: F and every adapter side by side.
  *

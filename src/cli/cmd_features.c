@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_features.c - invar features: tensors through an encoder, in blocks. */
 #include <inttypes.h>
 #include <stddef.h>

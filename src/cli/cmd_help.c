@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_help.c - invar help [COMMAND]. */
 #include "cli/help.h"
 #include "cli/term.h"

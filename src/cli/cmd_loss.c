@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_loss.c - invar loss: value and gradients on given arrays.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_models.c - invar models: encoders by name, and what is in weight files. */
 #include <stddef.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_train.c - invar train: a bank becomes a run with an adapter. */
 #include <stddef.h>
 #include <stdlib.h>

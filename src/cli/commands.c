@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* commands.c - the list of commands: one line each. */
 #include <string.h>
 

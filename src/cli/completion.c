@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * completion.c - completion for bash, zsh and fish, from the options of the commands.
  *

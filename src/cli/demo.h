@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demo.h - the parts of `invar demo`: images to a bank, adapters, a table, a picture.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demo_encode.c - the first part of the demo: real images become a bank.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demo_sheet.c - a picture for the eye: what an old index answers for turned images.
  *

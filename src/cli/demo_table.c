@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demo_table.c - the third part of the demo: what the adapters did, and in words.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demo_train.c - the second part of the demo: adapters on the bank.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c - see fetch.h. */
 #include "cli/fetch.h"
 

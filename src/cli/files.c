@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - names and folders, as the commands need them. */
 #include "cli/files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.h - names and folders, as the commands need them. */
 #ifndef INV_FILES_H
 #define INV_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * help.c - help on a terminal: examples first, then arguments, then options by
  * group with the defaults that are in force.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * help.h - the same tables as text for a terminal, Markdown, roff and shells.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_arrays.c - reading arrays, augmentations and draws for invar loss. */
 #include "cli/loss_arrays.h"
 

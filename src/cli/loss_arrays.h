@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loss_arrays.h - the arrays that invar loss is given, read and checked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_output.c - gradients as files, the value and its terms as text or JSON. */
 #include "cli/loss_output.h"
 

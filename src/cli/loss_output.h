@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_output.h - what invar loss writes and prints. */
 #ifndef INV_LOSS_OUTPUT_H
 #define INV_LOSS_OUTPUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_sw.c - invar loss sw. */
 #include "cli/loss_sw.h"
 

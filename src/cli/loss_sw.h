@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_sw.h - invar loss sw: the sliced Wasserstein distance of two sets of rows. */
 #ifndef INV_LOSS_SW_H
 #define INV_LOSS_SW_H

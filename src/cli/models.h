@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models.h - the actions of invar models, a file each. */
 #ifndef INV_MODELS_H
 #define INV_MODELS_H

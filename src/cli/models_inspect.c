@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models_inspect.c - invar models inspect: what a weight file holds. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models_list.c - invar models list: what is known by name. */
 #include <inttypes.h>
 #include <stdio.h>

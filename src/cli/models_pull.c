@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models_pull.c - invar models pull: a weight file from an address. */
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* models_verify.c - invar models verify: is this the file, and does it work? */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * openmp_policy.c - threads that wait should sleep.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stack.h - the stack that a shell allows a program (ulimit -s), and what this one needs.
  */
 #ifndef INV_STACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* struct_options.c - options of the library that are still structs, seen by name. */
 #include "cli/struct_options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* struct_options.h - options of the library that are still structs, seen by name. */
 #ifndef INV_STRUCT_OPTIONS_H
 #define INV_STRUCT_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h - counts, times and foreign text as a person reads them. */
 #ifndef INV_CLI_TEXT_H
 #define INV_CLI_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batches.c - drawing, gathering and reading ahead; see batches.h. */
 #include "encode/batches.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batches.h - the batches of a training, read ahead of their use.
  *

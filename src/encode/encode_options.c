@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_options.c - the table of options of encoding, and what they mean together. */
 #include "encode/encode_options.h"
 

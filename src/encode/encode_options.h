@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_options.h - what the options of invar_encode mean for one data set. */
 #ifndef INV_ENCODE_OPTIONS_H
 #define INV_ENCODE_OPTIONS_H

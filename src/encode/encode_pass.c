@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encode_pass.c - see encode_pass.h. */
 #include "encode/encode_pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * encode_pass.h - one walk over the images of a split, which fills several arrays.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encoding.c - see encoding.h. */
 #include "encode/encoding.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * encoding.h - how the images of a data set become features: what the options come to.
  */

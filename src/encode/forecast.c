@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * forecast.c - what an encoding will take: some seconds of it are done, and nothing stays.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* live_copies.c - see live_copies.h. */
 #include "encode/live_copies.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_copies.h - copies that are made when a batch needs them, from the images themselves.
  *

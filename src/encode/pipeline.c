@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.c - see pipeline.h. */
 #include "encode/pipeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores busy.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cifar_resnet.c - the small ResNets of CIFAR: 20, 32, 44, 56 … layers, 64 features.
  *

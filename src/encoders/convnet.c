@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* convnet.c - describing a convolutional network from its weights. */
 #include <inttypes.h>
 #include <math.h>

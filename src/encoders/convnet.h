@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * convnet.h - convolutional networks as a list of steps, for the families of them.
  *

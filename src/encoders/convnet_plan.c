@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * convnet_plan.c - a convolutional network made ready for images of one shape.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* convnet_steps.h - a described network, as convnet.c makes and convnet_plan.c runs it. */
 #ifndef INV_CONVNET_STEPS_H
 #define INV_CONVNET_STEPS_H

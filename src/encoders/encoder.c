@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encoder.c - opening an encoder by its name or its weights, and running it. */
 #include "encoders/encoder.h"
 

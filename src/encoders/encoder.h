@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * encoder.h - the frozen network F behind one small interface: tensors to features.
  *

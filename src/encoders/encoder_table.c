@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* encoder_table.c - the families of encoders: one line each. */
 #include "encoders/encoder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * features.c - F over a NumPy file or a pipe, block by block.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * model_zoo.c - the encoders that are known by name: one entry each.
  *

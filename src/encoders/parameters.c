@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parameters.c - see parameters.h. */
 #include "encoders/parameters.h"
 

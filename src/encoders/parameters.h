@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parameters.h - the tensors of a weight file as a network asks for them.
  *

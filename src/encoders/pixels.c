@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pixels.c - F is the identity: the normalised tensor, flattened.
  *

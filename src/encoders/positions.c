@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* positions.c - see positions.h. */
 #include "encoders/positions.h"
 

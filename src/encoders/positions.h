@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * positions.h - a ViT's table of positions, fitted to another grid of patches.
  *

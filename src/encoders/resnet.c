@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resnet.c - ResNets by torchvision's names, any width and number of blocks.
  *

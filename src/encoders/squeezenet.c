@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * squeezenet.c - SqueezeNet 1.1 by torchvision's names.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vit.c - vision transformers: from images to features, in float32.
  *

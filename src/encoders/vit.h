@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vit.h - a vision transformer: its sizes, its switches and its weights.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vit_load.c - the tensors of a vision transformer, and how it wants its images. */
 #include <inttypes.h>
 #include <stdio.h>

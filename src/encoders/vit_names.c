@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vit_names.c - what the authors of vision transformers call their tensors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vit_names.h - reading a vision transformer: by its scheme of names (vit_names.c), what
  * network it is (vit_shape.c), and its tensors (vit_load.c).

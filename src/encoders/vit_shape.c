@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vit_shape.c - which vision transformer it is that a file holds.
  *

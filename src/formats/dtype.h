@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.h - the number formats that files hold, and widening them to float. */
 #ifndef INV_DTYPE_H
 #define INV_DTYPE_H

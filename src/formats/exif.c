@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exif.c - finds tag 0x0112 in the first directory of a TIFF block.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exif.h - the one number of an EXIF block that changes a picture. */
 #ifndef INV_EXIF_H
 #define INV_EXIF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx.c - reading idx files, see idx.h for the invariants. */
 #include "formats/idx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * idx.h - the idx files of MNIST, plain or compressed by gzip.
  *

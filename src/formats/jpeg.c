@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jpeg.c - reading JPEG through libturbojpeg, see jpeg.h for the invariants.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jpeg.h - JPEG files to 8-bit RGB, on libjpeg-turbo.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy.c - NumPy files mapped into memory, read in any range of C order.
  *
@@ -236,6 +237,17 @@ invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t cou
                               float *out)
 {
 	return inv_npy_read(a, first, count, out);
+}
+
+const char *invar_array_dtype(const invar_array *a)
+{
+	return inv_dtype_name(a->h.dtype);
+}
+
+invar_status invar_array_read_int64(const invar_array *a, uint64_t first, uint64_t count,
+                                    int64_t *out)
+{
+	return inv_npy_read_int(a, first, count, out);
 }
 
 void invar_array_close(invar_array *a)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy.h - NumPy files: strict reading, mapped or streamed, and atomic writing.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy_header.c - the header of a NumPy file, a Python dict literal.
  *

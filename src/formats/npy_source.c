@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy_source.c - see npy_source.h. */
 #include "formats/npy_source.h"
 

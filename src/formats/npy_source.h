@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy_source.h - an array that is a file or comes through standard input, read from front
  * to back, and one that is written to a file or to standard output: "-" is the pipe.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy_stream.c - a NumPy array that comes through a pipe.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy_write.c - NumPy files, version 1, little-endian, C order.
  *

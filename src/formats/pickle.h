@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pickle.h - the values in a pickle of PyTorch, found without executing anything.
  *

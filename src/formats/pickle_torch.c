@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pickle_torch.c - the names a pickle of weights may use, and what each stands for.
  *

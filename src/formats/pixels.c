@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pixels.c - room for images, and the limits of what a file may ask for. */
 #include "formats/pixels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pixels.h - a decoded image, and how much memory a file may ask for.
  *

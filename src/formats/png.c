@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* png.c - reading and writing PNG through libspng, see png.h for the invariants. */
 #include "formats/png.h"
 

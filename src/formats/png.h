@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * png.h - PNG files to 8-bit RGB and back, on libspng.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * safetensors.c - the strict reader, see safetensors.h for the invariants.
  *
@@ -406,6 +407,21 @@ const inv_tensor *inv_safetensors_find(const inv_safetensors *f, const char *nam
 const char *inv_safetensors_metadata(const inv_safetensors *f, const char *key)
 {
 	return json_string_value(json_object_get(f->metadata, key));
+}
+
+invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata **out,
+                                          size_t *count)
+{
+	const char *key;
+	json_t *value;
+
+	*count = 0;
+	*out = inv_calloc(json_object_size(f->metadata) + 1, sizeof **out);
+	if (!*out)
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its metadata", f->path);
+	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value)
+		(*out)[(*count)++] = (inv_metadata){key, json_string_value(value)};
+	return INVAR_OK;
 }
 
 static bool float_type(const char *type, inv_dtype *out)

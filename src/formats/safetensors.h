@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * safetensors.h - named tensors in one file: strict reader, atomic writer.
  *
@@ -32,6 +33,10 @@ typedef struct inv_tensor {
 
 typedef struct inv_safetensors inv_safetensors;
 
+typedef struct inv_metadata {
+	const char *key, *value;
+} inv_metadata;
+
 invar_status inv_safetensors_open(const char *path, inv_safetensors **out);
 /* The same from memory, which must outlive the file. */
 invar_status inv_safetensors_view(const unsigned char *bytes, uint64_t size,
@@ -41,6 +46,9 @@ const inv_tensor *inv_safetensors_at(const inv_safetensors *f,
                                      size_t i); /* by name order */
 const inv_tensor *inv_safetensors_find(const inv_safetensors *f, const char *name);
 const char *inv_safetensors_metadata(const inv_safetensors *f, const char *key);
+/* All of it, *count rows. Gives, inv_free; the texts are views. */
+invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata **out,
+                                          size_t *count);
 /* Refuses NaN and Inf, naming file, tensor and element. */
 invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t,
                                   float *out);
@@ -53,10 +61,6 @@ typedef struct inv_tensor_out {
 	uint64_t shape[INV_TENSOR_RANK];
 	const float *data;
 } inv_tensor_out;
-
-typedef struct inv_metadata {
-	const char *key, *value;
-} inv_metadata;
 
 /* Equal tensors and metadata give equal bytes, in this call and the next. */
 invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensors,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * safetensors_write.c - the writer: tensors and metadata, in a fixed order.
  *

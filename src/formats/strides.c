@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strides.c - see strides.h. */
 #include "formats/strides.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strides.h - walking a tensor that need not be dense, the last axis fastest. */
 #ifndef INV_STRIDES_H
 #define INV_STRIDES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * torch.h - from the values of a pickle to a sorted list of named tensors.
  *

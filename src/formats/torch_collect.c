@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* torch_collect.c - see torch.h. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * torch_legacy.c - PyTorch checkpoints before 1.6.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * torch_zip.c - PyTorch checkpoints since 1.6 and TorchScript archives.
  *

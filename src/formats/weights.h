@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weights.h - named tensors of a weight file, whatever its format.
  *

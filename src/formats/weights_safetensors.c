@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights_safetensors.c - a safetensors file as weights; see safetensors.h for its rules.
  */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* zip.c - see zip.h. Numbers in a zip file are little-endian and lie anywhere. */
 #include "formats/zip.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * zip.h - the entries of a zip archive in memory, read as if hostile.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset.c - opening a data set, what its kind builds it with, and reading from it. */
 #include "images/dataset.h"
 

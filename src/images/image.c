@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.c - one image file, told by its first bytes. */
 #include "images/image.h"
 

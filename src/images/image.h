@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.h - the image that data sets give and the rest of this room works on. */
 #ifndef INV_IMAGE_H
 #define INV_IMAGE_H

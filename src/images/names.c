@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.c - many strings in one block, which grows by doubling. */
 #include "images/names.h"
 

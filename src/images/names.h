@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.h - many strings in one block: file names and class names. */
 #ifndef INV_NAMES_H
 #define INV_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalise.c - constants that people use, and bytes to floats. */
 #include "images/normalise.h"
 

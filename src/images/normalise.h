@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalise.h - (pixel - mean) / std by channel, by name or by numbers. */
 #ifndef INV_NORMALISE_H
 #define INV_NORMALISE_H

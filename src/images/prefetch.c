@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prefetch.c - the ring between the threads that decode and the one who takes.
  *

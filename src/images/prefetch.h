@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prefetch.h - images decoded in parallel, ahead of the one who takes them.
  *

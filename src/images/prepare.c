@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c - see prepare.h. */
 #include "images/prepare.h"
 

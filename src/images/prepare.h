@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prepare.h - an image of bytes becomes the tensor that an encoder is given.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c - weights of both axes, the passes over floats, the passes over bytes. */
 #include "images/resize.h"
 

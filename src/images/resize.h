@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resize.h - resizing as PyTorch does it on floats and as Pillow does it on bytes.
  *

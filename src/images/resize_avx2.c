@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resize_avx2.c - the two passes over bytes for AVX2.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize_kernels.h - the two passes over bytes, by table as in math/kernels.h. */
 #ifndef INV_RESIZE_KERNELS_H
 #define INV_RESIZE_KERNELS_H

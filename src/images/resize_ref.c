@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize_ref.c - the two passes over bytes in plain C. */
 #include "base/context.h"
 #include "images/resize_kernels.h"

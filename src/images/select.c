@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * select.c - which images of a data set take part: --split, --holdout, --classes
  * and --limit, in this order.

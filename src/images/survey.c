@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * survey.c - the sizes of all images of a split, from their headers or, where
  * asked for, by decoding every one of them.

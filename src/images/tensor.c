@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - pictures to the tensors that encoders see, and back for looking at. */
 #include <math.h>
 #include <string.h>

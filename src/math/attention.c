@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention.c - see attention.h. */
 #include "math/attention.h"
 

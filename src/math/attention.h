@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attention.h - softmax(scale Q K') V of the heads of one image, without n^2 copies.
  *

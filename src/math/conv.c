@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c - see conv.h: which kernel a convolution takes, the plain one, and pooling. */
 #include "math/conv.h"
 

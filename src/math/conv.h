@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv.h - convolutions with bias, residual sum and ReLU fused; pooling.
  *

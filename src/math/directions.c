@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* directions.c - normal vectors, normalised or made orthogonal by Householder's QR. */
 #include "math/directions.h"
 

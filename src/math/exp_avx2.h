@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exp_avx2.h - the exponential of eight numbers; for files compiled for AVX2 alone. */
 #ifndef INV_EXP_AVX2_H
 #define INV_EXP_AVX2_H

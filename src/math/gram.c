@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gram.c - the tiles of a symmetric product, one thread each. */
 #include "math/gram.h"
 

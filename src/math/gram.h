@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gram.h - C = A Aᵀ, of which half is computed and the rest mirrored.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - choosing the kernels, lowest flavour to highest. */
 #include "math/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernels_avx2.c - the kernels for AVX2, FMA and F16C.
  *

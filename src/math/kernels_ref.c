@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels_ref.c - every kernel in plain C. */
 #include <math.h>
 #include <string.h>

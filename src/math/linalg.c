@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linalg.c - double products, SVD and Cholesky through OpenBLAS.
  *

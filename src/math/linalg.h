@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * linalg.h - small dense algebra in double: products, SVD, Cholesky.
  *

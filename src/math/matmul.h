@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *

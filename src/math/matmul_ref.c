@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_ref.c - the plain triple loop, summing in double. */
 #include "math/matmul.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* median.c - selection by counting, sixteen bits at a time. */
 #include "math/median.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * neighbours.c - exact nearest neighbours behind a filter of small integers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * neighbours.h - exact nearest neighbours of many rows in a gallery.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neighbours_ref.c - the definition: every distance, in double. */
 #include <math.h>
 

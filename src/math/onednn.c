@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c - a product as a oneDNN primitive with bias and ReLU fused. */
 #include "math/onednn.h"
 

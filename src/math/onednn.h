@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.h - one tile of a product as a oneDNN primitive, for matmul.c alone. */
 #ifndef INV_ONEDNN_H
 #define INV_ONEDNN_H

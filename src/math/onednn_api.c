@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_api.c - see onednn_api.h. */
 #include "math/onednn_api.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * onednn_api.h - what oneDNN 2.6 and 3.x call differently, and its threads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * onednn_conv.c - a convolution as a oneDNN primitive.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_conv.h - a convolution as a oneDNN primitive, for conv.c alone. */
 #ifndef INV_ONEDNN_CONV_H
 #define INV_ONEDNN_CONV_H

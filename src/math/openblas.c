@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * openblas.c - loading OpenBLAS late, with one thread and with its memory reserved.
  *

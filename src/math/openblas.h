@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * openblas.h - OpenBLAS, loaded when it is first needed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * panels.h - C (+)= A W for a W that serves many products.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * panels_avx2.c - products of strips and panels: 6 x 16 sums in 12 registers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* panels_ref.c - products of strips and panels, in plain C. */
 #include "math/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * random_avx2.c - Philox4x32-10 for eight counters at once, and normals from it.
  *

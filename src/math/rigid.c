@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rigid.c - streaming sums of pairs, and the rigid and ridge maps from them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rigid.h - sums over pairs of rows, and the maps that follow from them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sliced.c - blocks of directions, one thread each.
  *

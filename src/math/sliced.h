@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sliced.h - one-dimensional Wasserstein distances along many directions (Eq. 50).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sliced_avx2.c - joining, sorting and comparing the projections of four
  * directions at a time.

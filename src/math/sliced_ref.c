@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sliced_ref.c - the kernels of sliced distances in plain C. */
 #include "math/sliced.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.h - cross-entropy of logits: its value and its gradient. */
 #ifndef INV_SOFTMAX_H
 #define INV_SOFTMAX_H

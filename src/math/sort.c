@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sort.c - radix sort of floats: three passes of 11 bits, least significant first.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* squares.c - distances by a Gram matrix, by differences where rows are near. */
 #include "math/squares.h"
 

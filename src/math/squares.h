@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * squares.h - squared distances between all rows of a matrix.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tokens_avx2.c - what happens to tokens between the products, eight numbers at a time.
  *

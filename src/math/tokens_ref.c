@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokens_ref.c - what happens to tokens between the products, in plain C. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* turn_avx2.h - eight rows of eight floats become columns, in registers. */
 #ifndef INV_TURN_AVX2_H
 #define INV_TURN_AVX2_H

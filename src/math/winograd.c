@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * winograd.c - see winograd.h: the weights, and tiles in runs that stay in the cache.
  */

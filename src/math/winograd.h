@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * winograd.h - 3x3 convolutions with a quarter of the multiplications, for conv.c alone.
  *

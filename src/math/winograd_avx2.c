@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * winograd_avx2.c - the two transforms of F(4x4, 3x3), eight channels at a time.
  *

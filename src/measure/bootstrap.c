@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap.c - resampling images, see bootstrap.h. */
 #include "measure/bootstrap.h"
 

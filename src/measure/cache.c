@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c - numbers kept beside the rows they came from, see cache.h. */
 #include "measure/cache.h"
 

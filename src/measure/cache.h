@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cache.h - what depends on a bank alone, kept in BANK/cache/.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * collision.c - how often an augmented image is nearer to another class (Eq. 19).
  *

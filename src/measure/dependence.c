@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dependence.c - sliced Wasserstein dependence and correlation of paired samples
  * (Eq. 5, 7, 8), with their errors and the floor that finite samples have.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eval.c - invar_eval: each measurement, for F and for each adapter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * knn.c - accuracy of a vote among the k nearest training rows.
  *

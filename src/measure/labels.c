@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c - see labels.h. */
 #include "measure/labels.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,19 +37,19 @@ static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
 	return INVAR_OK;
 }
 
-static invar_status find_classes(const invar_bank *bank, inv_labels *l)
+static invar_status find_classes(const char *where, inv_labels *l)
 {
 	uint64_t classes = 0;
 
 	if (!(l->class_label = inv_calloc(l->rows + 1, sizeof *l->class_label)))
-		return inv_bank_no_memory(bank->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its classes", where);
 	memcpy(l->class_label, l->label, l->rows * sizeof *l->label);
 	qsort(l->class_label, l->rows, sizeof *l->class_label, by_label);
 	for (uint64_t i = 0; i < l->rows; i++)
 		if (!classes || l->class_label[i] != l->class_label[classes - 1])
 			l->class_label[classes++] = l->class_label[i];
 	if (classes >= INV_NO_CLASS)
-		return inv_fail(INVAR_E_FORMAT, "%s: there are too many classes", bank->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: there are too many classes", where);
 	l->classes = (uint32_t)classes;
 	return INVAR_OK;
 }
@@ -61,7 +63,20 @@ invar_status inv_labels_read(const invar_bank *bank, const inv_split *s, inv_lab
 		return inv_bank_no_memory(bank->path);
 	if ((st = invar_bank_labels(bank, s->name, out->label)) != INVAR_OK ||
 	    (st = leave_out_unlabelled(bank, s->rows, out)) != INVAR_OK ||
-	    (st = find_classes(bank, out)) != INVAR_OK)
+	    (st = find_classes(bank->path, out)) != INVAR_OK)
+		inv_labels_clear(out);
+	return st;
+}
+
+invar_status inv_labels_take(const int64_t *labels, uint64_t rows, inv_labels *out)
+{
+	invar_status st;
+
+	*out = (inv_labels){.rows = rows, .label = inv_calloc(rows + 1, sizeof *out->label)};
+	if (!out->label)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " labels", rows);
+	memcpy(out->label, labels, rows * sizeof *labels);
+	if ((st = find_classes("labels", out)) != INVAR_OK)
 		inv_labels_clear(out);
 	return st;
 }

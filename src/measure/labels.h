@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * labels.h - which rows of a split have a label, and the classes there are.
  *
@@ -22,6 +23,8 @@ typedef struct inv_labels {
 
 /* Start from {0}; clear accepts that. */
 invar_status inv_labels_read(const invar_bank *bank, const inv_split *s, inv_labels *out);
+/* The same from an array of labels, none of them negative. */
+invar_status inv_labels_take(const int64_t *labels, uint64_t rows, inv_labels *out);
 void inv_labels_clear(inv_labels *l);
 
 /* The number of a label among the classes of l; INV_NO_CLASS if it is none of them. */

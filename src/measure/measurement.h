@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * measurement.h - what every measurement of `invar eval` looks like.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* measurement_table.c - the measurements there are. */
 #include "measure/measurement.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probes.c - LC, NC, EC and LC-kept: how much a classifier reads from codes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* projected.c - chunks of directions and the projections of two sets. */
 #include "measure/projected.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * projected.h - two sets of rows along blocks of random directions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - choosing and reading the rows, codes and classes that a measurement asks for. */
 #include "measure/measurement.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sliced.c - invar_sliced_wasserstein: the distance of two sets, and its derivative. */
 #include <inttypes.h>
 #include <math.h>

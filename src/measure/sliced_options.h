@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sliced_options.h - the options of sliced distances, checked once. */
 #ifndef INV_SLICED_OPTIONS_H
 #define INV_SLICED_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * structure.c - structure statistics over all distinct pairs, streaming.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* structure.h - how close E is to an isometry (Eq. 34 to 39). */
 #ifndef INV_STRUCTURE_H
 #define INV_STRUCTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* structure_column.c - structure as a measurement of `invar eval`. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* structure_ref.c - the definition, two passes over all pairs in double. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw.c - the optimiser, streamed once over the parameters. */
 #include "nn/adamw.h"
 

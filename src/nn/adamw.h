@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw.h - AdamW and the cosine schedule, with PyTorch's meaning of both. */
 #ifndef INV_ADAMW_H
 #define INV_ADAMW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * classifier.h - training a classifier on rows and their labels, and asking it.
  *

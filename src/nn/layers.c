@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * layers.c - forward and backward of linear layers with ReLU between them.
  *

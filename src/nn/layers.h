@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * layers.h - linear layers with ReLU between them: the adapter, and the probes.
  *

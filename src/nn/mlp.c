@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlp.c - the adapter as two layers with names. */
 #include "nn/mlp.h"
 

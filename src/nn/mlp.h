@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mlp.h - E itself: y = W2 relu(W0 x + b0) + b2, forward and backward.
  *

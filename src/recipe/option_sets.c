@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* option_sets.c - invar_options_new: the options of each command, one line each. */
 #include <string.h>
 

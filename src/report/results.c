@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * results.c - one function per kind of measurement, one line in a list for each.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * results.h - the document of `invar eval` as a table in the paper's layout.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sheet.c - lays out a contact sheet as SVG and draws it as PNG.
  *
@@ -7,12 +8,13 @@
  */
 #include "report/sheet.h"
 
-#include <librsvg/rsvg.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "report/draw.h"
 
 enum {
 	BOX = 136,       /* most that a picture takes, in pixels of the SVG */
@@ -358,52 +360,6 @@ static invar_status write_svg(invar_context *ctx, const layout *l, char **text,
 	return st;
 }
 
-/* From cairo's words of 0xXXRRGGBB to bytes R, G, B. */
-static uint8_t *take_pixels(cairo_surface_t *surface, uint32_t width, uint32_t height)
-{
-	const uint8_t *data = cairo_image_surface_get_data(surface);
-	size_t stride = (size_t)cairo_image_surface_get_stride(surface);
-	uint8_t *rgb = malloc((size_t)width * height * 3);
-
-	for (size_t y = 0; rgb && y < height; y++)
-		for (size_t x = 0; x < width; x++) {
-			uint32_t word;
-			uint8_t *to = rgb + (y * width + x) * 3;
-
-			memcpy(&word, data + y * stride + x * sizeof word, sizeof word);
-			to[0] = (uint8_t)(word >> 16);
-			to[1] = (uint8_t)(word >> 8);
-			to[2] = (uint8_t)word;
-		}
-	return rgb;
-}
-
-/* NULL with GLib's reason, or without one where memory ran out. */
-static uint8_t *draw(const char *svg, size_t size, uint32_t width, uint32_t height,
-                     GError **reason)
-{
-	GInputStream *in = g_memory_input_stream_new_from_data(svg, (gssize)size, NULL);
-	RsvgHandle *handle = rsvg_handle_new_from_stream_sync(
-		in, NULL, RSVG_HANDLE_FLAG_UNLIMITED, NULL, reason);
-	cairo_surface_t *surface =
-		cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)width, (int)height);
-	cairo_t *canvas = cairo_create(surface);
-	RsvgRectangle whole = {0, 0, width, height};
-	uint8_t *rgb = NULL;
-
-	if (handle && cairo_status(canvas) == CAIRO_STATUS_SUCCESS &&
-	    rsvg_handle_render_document(handle, canvas, &whole, reason)) {
-		cairo_surface_flush(surface);
-		rgb = take_pixels(surface, width, height);
-	}
-	cairo_destroy(canvas);
-	cairo_surface_destroy(surface);
-	if (handle)
-		g_object_unref(handle);
-	g_object_unref(in);
-	return rgb;
-}
-
 static invar_status write_png(invar_context *ctx, const char *path, const layout *l,
                               const char *svg, size_t size, char *fault, size_t room)
 {
@@ -412,8 +368,8 @@ static invar_status write_png(invar_context *ctx, const char *path, const layout
 	                       : SHARPNESS;
 	uint32_t width = (uint32_t)(ceil(l->width) * sharpness);
 	uint32_t height = (uint32_t)(ceil(l->height) * sharpness);
-	GError *reason = NULL;
-	uint8_t *rgb = draw(svg, size, width, height, &reason);
+	char reason[256];
+	uint8_t *rgb = inv_draw_svg(svg, size, width, height, reason, sizeof reason);
 	void *png = NULL;
 	size_t bytes = 0;
 	invar_status st;
@@ -421,8 +377,7 @@ static invar_status write_png(invar_context *ctx, const char *path, const layout
 	if (!rgb) {
 		snprintf(fault, room,
 		         "%s: cannot draw the sheet: %s; a name in .svg needs no drawing", path,
-		         reason ? reason->message : "there is not enough memory");
-		g_clear_error(&reason);
+		         reason);
 		return INVAR_E_NOMEM;
 	}
 	st = invar_png_encode(ctx, rgb, width, height, &png, &bytes);

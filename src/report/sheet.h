@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sheet.h - a contact sheet: pictures in rows, each with a line or two below it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* results.c - the results document: building it, asking it, JSON out and in. */
 #include "run/results.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * results_merge.c - the metrics.json of a run: the figures of its adapter, measured at any
  * time, on any bank.

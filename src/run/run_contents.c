@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_contents.c - whose the entries of a run's folder are. */
 #include "run/run_contents.h"
 

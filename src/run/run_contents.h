@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_contents.h - what a folder holds, seen as that of a run: see run.h, 5, 7 and 8. */
 #ifndef INV_RUN_CONTENTS_H
 #define INV_RUN_CONTENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_results.c - metrics.json, which several programs may add to at once.
  *

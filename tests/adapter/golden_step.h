@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* golden_step.h - a golden loss case through one step: value, codes, every block. */
 #ifndef INV_TESTS_GOLDEN_STEP_H
 #define INV_TESTS_GOLDEN_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* one_loss.h - a loss evaluated once on given codes, for tests. */
 #ifndef INV_TESTS_ONE_LOSS_H
 #define INV_TESTS_ONE_LOSS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_allocations.c - after the first step, a training step allocates nothing.
  *

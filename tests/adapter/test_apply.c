@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_apply.c - adapters from files, applied to arrays and files. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as beginnings. */
 #include "support.h"
 

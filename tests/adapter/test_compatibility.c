@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_compatibility.c - an adapter says which features it is for, and others are told. */
 #include <stdio.h>
 #include <stdlib.h>

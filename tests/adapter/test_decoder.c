@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_decoder.c - the reconstruction against its definition and against differences. */
 #include "support.h"
 

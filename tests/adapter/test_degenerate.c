@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_degenerate.c - data on which a careless loss divides by zero.
  *

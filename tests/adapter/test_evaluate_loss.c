@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_evaluate_loss.c - what every kind of loss gives on arrays, and what it refuses. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_hsic.c - HSIC: golden values and gradients, its widths, its edges. */
 #include "support.h"
 

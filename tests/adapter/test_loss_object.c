@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_loss_object.c - invar_loss: arrays one by one, what comes out, wrong uses. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_mawa.c - MaWa: golden values and gradients, its options, its invariances. */
 #include "support.h"
 

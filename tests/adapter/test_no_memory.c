@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
 #include "adapter/adapter.h"
 #include "adapter/closed_forms/closed_form.h"

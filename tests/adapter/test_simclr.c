@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_simclr.c - NT-Xent: golden values and gradients, its invariances, its edges. */
 #include "support.h"
 

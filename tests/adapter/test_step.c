@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_step.c - twenty steps of training against PyTorch's, and against other threads. */
 #include "support.h"
 

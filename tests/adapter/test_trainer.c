@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_trainer.c - runs: interrupted anywhere they end in the same bytes; wrong uses. */
 #include "support.h"
 

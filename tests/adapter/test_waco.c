@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_waco.c - WaCo: golden values and gradients, finite differences of a plain
  * form in double, its properties, and what it does with several augmentations.

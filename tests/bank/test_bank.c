@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bank.c - banks as users write them, right and wrong. */
 #include "support.h"
 

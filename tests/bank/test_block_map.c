@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_block_map.c - the map of finished blocks: what it remembers, what it refuses. */
 #include <stdlib.h>
 

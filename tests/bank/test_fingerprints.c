@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fingerprints.c - a row is added to with the image it was made of, or not at all.
  */

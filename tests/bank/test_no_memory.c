@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_no_memory.c - opening and writing a bank, starved of memory at every allocation in
  * turn. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_row_names.c - names.txt: a line a row whatever files are called, and back. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_synthetic.c - made-up banks: repeatable, open again, refuse to overwrite. */
 #include "support.h"
 

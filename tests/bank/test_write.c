@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_write.c - a bank that grows: what is refused, what a failure leaves behind. */
 #include <math.h>
 #include <stdio.h>

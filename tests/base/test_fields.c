@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_fields.c - claims about options seen through their table of fields. */
 #include <math.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_file.c - claims about files: complete or not at all, whatever goes wrong. */
 #include <signal.h>
 #include <stdio.h>

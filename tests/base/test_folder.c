@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_folder.c - in a shared folder only the owner's files are removed. */
 #include "base/folder.h"
 

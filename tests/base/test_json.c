@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_json.c - claims about the JSON glue. */
 #include <math.h>
 #include <stdlib.h>

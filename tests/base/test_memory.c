@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory.c - claims about allocation and the arena that is planned first. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_options.c - claims about options by name. */
 #include "base/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sha256.c - the known answers of FIPS 180, for buffers and files. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_threads.c - claims about contexts and parallel loops. */
 #include <math.h>
 #include <stdatomic.h>

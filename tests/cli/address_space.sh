@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # address_space.sh INVAR MAKE WEIGHTS - little address space: every command works or says in one
 # sentence that there is too little, exit 1; none hangs, crashes or leaves a part file.
 set -u

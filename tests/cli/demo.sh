@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # demo.sh INVAR MAKE - the demo on a few images: what it says, what it leaves behind, that
 # the commands it prints work, and that it goes on where it was interrupted.
 set -eu

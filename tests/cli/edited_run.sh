@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # edited_run.sh INVAR MAKE - a run.json that no longer says what its checkpoint was made with
 # is refused by the name of the field, and nothing changes; another version is said.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # encode_faults.sh INVAR MAKE SHARED - a full disk, an image that vanishes, weights that change:
 # exit 1 with one sentence, nothing lost, and the same command goes on afterwards.
 set -eu

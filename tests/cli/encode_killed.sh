@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # encode_killed.sh INVAR MAKE - encoding that is killed or interrupted goes on, when the
 # same command is given again, and ends in the bytes of a run that was left alone; blocks
 # that are finished are not done again, and what differs is refused.

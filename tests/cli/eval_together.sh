@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # eval_together.sh INVAR MAKE [TRIES] - several evals of one run at once: every result is
 # in its metrics.json, also while the run is being trained on.
 set -u

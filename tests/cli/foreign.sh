@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # foreign.sh INVAR MAKE - a training never removes or replaces a file that is not its own,
 # and a run that --force replaces is whole until the new one is.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # foreign_kills.sh INVAR MAKE - train, train --images, train --force, encode and eval are killed at
 # random moments, among files that others put into every folder they touch: these keep their
 # bytes and modes, and the work ends in the bytes of work that was left alone. KILLS=60 for more.

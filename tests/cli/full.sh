@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # full.sh INVAR MAKE - a full disk: exit 1, one sentence, nothing half-written.
 # Needs the right to mount a small tmpfs; skipped (77) elsewhere.
 set -u

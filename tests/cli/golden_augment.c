@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * golden_augment.c - Kornia's stored cases through the program, as a user types it.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """golden_features.py INVAR SHARED - every golden encoder through `invar features`.
 
 The cases of SHARED/golden/encoders within their own tolerance, and the small real

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # hostile.sh INVAR SHARED - hostile images and arrays through `invar data`: one sentence
 # each, exit 1 or counted as broken, memory bounded, nothing executed.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # hostile_weights.sh INVAR SHARED - hostile weight files through the program: one sentence each
 # that names the file, exit 1, memory bounded, nothing left behind, nothing executed.
 set -u

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # interrupt.sh INVAR MAKE - SIGINT and SIGTERM exit 130 and leave a run that goes
 # on to the very bytes of one that was never interrupted.
 set -u

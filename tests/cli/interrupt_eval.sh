@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # interrupt_eval.sh INVAR MAKE - an eval that is interrupted exits 130, prints no table, and
 # leaves what it measured in the runs' metrics.json; what was there before stays.
 set -u

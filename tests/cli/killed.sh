@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # killed.sh INVAR MAKE [KILLS [OPTION...]] - kill -9 at random moments, resume each time:
 # the adapter is byte-identical to that of a run that was never killed.
 set -u

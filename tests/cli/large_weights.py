@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """large_weights.py INVAR - weight files of very many tensors or very long names.
 
 Every action of `invar models` takes time in proportion to the file: a few seconds here, where

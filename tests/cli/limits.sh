@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # limits.sh INVAR MAKE - a limit on the size of files, and a small stack: commands work or say
 # one sentence; nothing is killed, nothing that was there is lost.
 set -u

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * make_input.c - small inputs for the transcripts, by the public API alone.
  *

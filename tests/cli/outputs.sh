@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # outputs.sh INVAR MAKE - what a command reads is never lost to what it writes, nor is a file
 # that is of another kind: every command, every name a file can have.
 set -u

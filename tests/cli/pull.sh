@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # pull.sh INVAR - `invar models pull` against a server on this machine: whole files, files
 # that were cut, wrong hashes, and addresses that lead nowhere.
 set -u

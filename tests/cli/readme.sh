@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # readme.sh INVAR MAKE_INPUT README WEIGHTS - types every command of the README.
 #
 # The images and the weights that it speaks of are made here, small ones. The program of

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """serve.py FOLDER PORT_FILE - a web server for the tests of `invar models pull`.
 
 /NAME           a file of FOLDER, with ranges

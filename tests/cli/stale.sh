@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # stale.sh INVAR SOURCE - fails when a generated page is not what the tables say.
 set -eu
 fresh=$(mktemp -d)

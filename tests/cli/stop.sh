@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # stop.sh INVAR MAKE - one SIGTERM or SIGINT ends whatever is under way within two
 # seconds, with exit 130 and one sentence: an SVD that cannot be stopped, a long training
 # step, a pipe that nobody fills. The sanitizers are given ten seconds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_losses.c - every golden case of a loss through the program: invar loss.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_text.c - counts, times and foreign text as a person reads them. */
 #include "cli/text.h"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # threads.sh INVAR MAKE - one thread and two: measurements and codes are equal bit
 # for bit, adapters after 50 steps agree to 1e-5 in what they compute.
 set -eu

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # train_images.sh INVAR MAKE WEIGHTS - fresh copies in every epoch: those of epoch 0 are the copies
 # of a bank; threads, interruptions and kills change no byte.
 set -eu

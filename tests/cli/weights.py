@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """weights.py INVAR - weight files as users have them, through `invar features` and `models`.
 
 Makes a small ViT and a small ResNet with random weights, then: names of other networks,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_batches.c - what a step sees: order, copies, reading ahead, resuming. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_encode.c - images to banks: right rows, the same bytes however they were made. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_live_copies.c - copies made from images: those of a bank in epoch 0, others later. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* golden_encoders.c - see golden_encoders.h. */
 #include "golden_encoders.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * golden_encoders.h - tiny encoders with the features they must give.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_convnets.c - ResNets, those of CIFAR and SqueezeNet: tiny ones against NumPy in
  * double, real ones against what PyTorch made of the same files.

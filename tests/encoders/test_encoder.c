@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_encoder.c - encoders by name; pixels are the tensor itself. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_vit.c - vision transformers against the features they must give, positions against
  * their worked examples, and what must not change a bit: threads and batch.

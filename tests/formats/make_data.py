@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the small files in data/ with NumPy and struct, not with invar.
 
     python3 tests/formats/make_data.py

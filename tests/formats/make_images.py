@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes tests/formats/images: small JPEG and PNG files with the RGB pixels that Pillow
 (libjpeg-turbo, libpng) sees in them, as NAME.npy beside NAME. Needs NumPy and Pillow.
 

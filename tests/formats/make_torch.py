@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the small checkpoints in torch/ with PyTorch (2.3 or later), not with invar.
 
     python3 tests/formats/make_torch.py

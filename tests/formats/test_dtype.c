@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_dtype.c - claims about number formats: every half, every integer width. */
 #include <math.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_hostile.c - every hostile array, tensor, checkpoint and image behaves as its list
  * says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_idx.c - idx files, plain and packed, whole and damaged. */
 #include "formats/idx.h"
 

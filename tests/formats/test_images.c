@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_images.c - JPEG and PNG files against the pixels that Pillow sees in them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_npy.c - claims about reading NumPy files.
  *
@@ -197,6 +198,7 @@ static void the_public_functions_are_the_same_reader(void **state)
 {
 	invar_array *a;
 	float out[5];
+	int64_t whole[5];
 
 	(void)state;
 	assert_int_equal(
@@ -206,6 +208,11 @@ static void the_public_functions_are_the_same_reader(void **state)
 	assert_int_equal(invar_array_size(a), 5);
 	assert_int_equal(invar_array_read(a, 0, 5, out), INVAR_OK);
 	assert_true(out[0] == -5 && out[4] == -1);
+	invar_array_close(a);
+	assert_int_equal(invar_array_open(NULL, test_source("fuzz/corpus/npy/u8_le_c.npy"), &a),
+	                 INVAR_OK);
+	assert_string_equal(invar_array_dtype(a), "uint64");
+	assert_int_equal(invar_array_read_int64(a, 0, 1, whole), INVAR_OK);
 	invar_array_close(a);
 	invar_array_close(NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_npy_stream.c - claims about arrays that come through a pipe. */
 #include <pthread.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_npy_write.c - claims about writing NumPy files: NumPy's own bytes, or none. */
 #include <math.h>
 #include <stdlib.h>

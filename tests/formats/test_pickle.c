@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_pickle.c - the bounds of the machine that reads pickles, from both sides.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_safetensors.c - claims about safetensors, read and written.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_weights.c - claims about weight files: PyTorch's, TorchScript's, and saving.
  *

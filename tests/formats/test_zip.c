@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_zip.c - the invariants of zip.h, each broken alone in an archive written here.
  */

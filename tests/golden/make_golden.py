@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make_golden.py - the reference values that the C tests are held against.
 
     python3 make_golden.py [FOLDER]        default: the folder of this script

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_golden.c - the golden trees are what their manifests say, and the
  * comparison of golden.h refuses what it must.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* make_sets.c - small data sets on disk, for the tests of this room. */
 #include "make_sets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* make_sets.h - small data sets on disk, for the tests of this room. */
 #ifndef INV_MAKE_SETS_H
 #define INV_MAKE_SETS_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Computes tests/images/sums.txt, which tests/images/real.sh holds against sums.c: the
 data sets of the shared archives, read by NumPy and Pillow and not by invar.
 

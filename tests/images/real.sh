@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # real.sh SUMS SUMS.TXT SHARED - the shared archives and Debian's Fashion-MNIST, read for
 # real, against counts and checksums that NumPy and Pillow found; with 1 and 2 threads.
 set -eu

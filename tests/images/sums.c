@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sums.c - what a data set holds, as checksums that make_sums.py computes as well.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_dataset.c - every kind of data set on small sets whose pixels are known, the
  * choosing of splits, classes and images, and what is refused.

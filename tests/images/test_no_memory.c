@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_no_memory.c - whichever allocation fails, a sentence comes back and no leak. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_prefetch.c - images come out in order, whole and alike, whatever the threads. */
 #include "images/prefetch.h"
 

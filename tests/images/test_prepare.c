@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_prepare.c - from bytes to tensors: resized as the resizer does it, centre, channels.
  */
 #include <stdlib.h>

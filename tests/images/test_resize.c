@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_resize.c - worked numbers of Pillow and PyTorch, and the fast passes over
  * bytes against the plain ones. tests/parity/augment.py has the comparison with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_spec.c - what a SPEC may say, its canonical form, and one sentence a fault. */
 #include "support.h"
 

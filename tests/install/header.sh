@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # header.sh INVAR_H - the public header compiles alone, in C11 and in C++11.
 set -eu
 cc -x c -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$1"

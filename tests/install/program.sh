@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # program.sh BUILD INVAR README MAKE - installs to a folder, compiles the C program of the
 # README with pkg-config alone, and holds its answer against `invar apply`.
 set -eu
@@ -22,6 +23,12 @@ head -c 256 /dev/zero >> zero.npy
 "$invar" apply e zero.npy -o out.npy -q
 want=$(tail -c 256 out.npy | od -A n -t f4 -N 4 | tr -d ' ')
 awk -v a="$answer" -v b="$want" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= 1e-5) }'
+# The program finds its library wherever the two were installed together.
+unset LD_LIBRARY_PATH
+mv root moved
+installed=$(find "$work/moved" -path '*/bin/invar')
+[ "$("$installed" --version)" = "$("$invar" --version)" ]
+mv moved root
 for file in bin/invar share/man/man1/invar.1 share/bash-completion/completions/invar include/invar.h share/invar/demo.safetensors; do
 	[ -n "$(find "$work/root" -path "*/$file*")" ] || { echo "$file is not installed"; exit 1; }
 done

@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# symbols.sh LIBINVAR.SO - only invar_* leaves the shared library.
+# SPDX-License-Identifier: Apache-2.0
+# symbols.sh LIBINVAR.SO INVAR.H - what the header declares leaves the shared library, under
+# the version INVAR_0, and nothing else does.
 set -eu
-foreign=$(nm -D --defined-only "$1" | awk '{print $NF}' | grep -v '^invar_' || true)
-[ -z "$foreign" ] || { echo "exported though not public: $foreign"; exit 1; }
-[ "$(nm -D --defined-only "$1" | grep -c ' invar_')" -gt 30 ]
+exported=$(nm -D --defined-only --with-symbol-versions "$1" | awk '$2 != "A" {print $NF}' | sort)
+declared=$(cc -E -P "$2" | grep -o 'invar_[a-z0-9_]* *(' | tr -d ' (' | sort -u | sed 's/$/@@INVAR_0/')
+difference=$(diff <(printf '%s\n' "$declared") <(printf '%s\n' "$exported") || true)
+[ -z "$difference" ] || { echo "declared (<) and exported (>) differ:"; echo "$difference"; exit 1; }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bounds.c - no kernel reads or writes beyond its arrays, whatever their size.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_conv.c - oneDNN's convolutions against the plain loop, over odd sizes; pooling. */
 #include "support.h"
 

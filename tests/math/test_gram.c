@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_gram.c - A Aᵀ against the triple loop, symmetric, on any number of threads. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_kernels.c - each fast kernel against its plain one, over odd sizes. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_linalg.c - products, SVD and Cholesky in double against plain algebra. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_matmul.c - oneDNN's products against the triple loop, over odd sizes. */
 #include "support.h"
 

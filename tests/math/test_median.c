@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_median.c - the middle of the pairs against qsort. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_neighbours.c - neighbours against the plain loops, with ties and extremes. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_openblas.c - OpenBLAS starts no threads, and a lack of memory is a sentence. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_panels.c - products with panels against the definition, and what changes no bit. */
 #include "support.h"
 

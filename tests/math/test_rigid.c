@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_rigid.c - rigid and ridge maps against SciPy's and against what defines them. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_sliced.c - Philox and normals, keys and their sorting, radix, directions,
  * distances along directions: each against plain C over odd sizes.

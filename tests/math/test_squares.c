@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_squares.c - squared distances against differences in double. */
 #include "support.h"
 

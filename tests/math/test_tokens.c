@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokens.c - norms, activations and attention against their plain forms. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_bootstrap.c - intervals: coverage, a case done by hand, the edges, threads. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_collision.c - collisions: golden points, alignment held out, threads, limits. */
 #include "write_bank.h"
 

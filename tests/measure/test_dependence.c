@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_dependence.c - sliced Wasserstein distances: golden values and gradients,
  * what must hold for any sets; dependence and correlation of paired samples.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_eval.c - invar_eval: columns, points, wrong uses. */
 #include "support.h"
 

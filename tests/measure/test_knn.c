@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_knn.c - votes among neighbours: golden predictions, galleries, limits. */
 #include "write_bank.h"
 

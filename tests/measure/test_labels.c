@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_labels.c - classes are those that exist; a negative label is none. */
 #include "write_bank.h"
 

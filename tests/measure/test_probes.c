@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_probes.c - lc, nc, ec and kept on made-up banks, and the cache. */
 #include "support.h"
 

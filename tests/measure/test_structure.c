@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_structure.c - structure against golden values, the plain loops and itself. */
 #include "support.h"
 

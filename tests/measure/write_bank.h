@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write_bank.h - a bank from arrays in memory, for tests of measurements. */
 #ifndef INV_TESTS_WRITE_BANK_H
 #define INV_TESTS_WRITE_BANK_H

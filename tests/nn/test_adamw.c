@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_adamw.c - AdamW and the cosine schedule against golden paths and FACTS. */
 #include "support.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_classifier.c - classifiers against PyTorch, differences, and themselves. */
 #include "support.h"
 

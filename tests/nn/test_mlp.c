@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_mlp.c - the adapter against the definition, its gradients against differences. */
 #include "support.h"
 

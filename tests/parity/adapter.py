@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """adapter.py - what invar trained, loaded and run by PyTorch.
 
     python3 adapter.py INVAR        INVAR is the program

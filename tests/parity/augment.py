@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """augment.py - pictures by invar beside Kornia, PyTorch and Pillow.
 
     python3 augment.py INVAR        INVAR is the program

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """encoders.py - features by invar beside transformers and torchvision, at full size.
 
     python3 encoders.py INVAR [FAMILY…]    INVAR is the program; dino, clip, dinov2, vit, resnet

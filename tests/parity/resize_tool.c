@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resize_tool.c - resizing as a program, for the checks against PyTorch and Pillow.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_sheet.c - contact sheets as SVG and PNG, whatever the captions hold. */
 #include "report/sheet.h"
 

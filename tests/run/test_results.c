@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_results.c - claims about the results document. */
 #include "run/results.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_run.c - replacing a run, from every moment at which a program may have ended. */
 #include "adapter/checkpoint.h"
 #include "run/run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * closed_form.c - the closed forms that meson.build lists, and their way into an MLP.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * closed_form.h - adapters without training, one per file: identity, rigid, ridge.
  *

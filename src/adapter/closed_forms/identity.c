@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* identity.c - E(z) = z: what every other adapter is compared with. */
 #include "adapter/closed_forms/closed_form.h"
 #include "base/memory.h"

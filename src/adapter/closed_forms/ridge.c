@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ridge.c - regresses clean rows on copies and on themselves, with intercept.
  *

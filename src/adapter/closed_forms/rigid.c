@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rigid.c - the best orthogonal map and translation of copies onto their clean rows. */
 #include "adapter/closed_forms/visit_pairs.h"
 

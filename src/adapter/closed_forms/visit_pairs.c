@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* visit_pairs.c - reading the rows of a bank in blocks of images. */
 #include "adapter/closed_forms/visit_pairs.h"
 

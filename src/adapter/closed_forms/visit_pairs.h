@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* visit_pairs.h - pairs of rows for a closed form: copies and the clean rows they stand
  * for. */
 #ifndef INV_VISIT_PAIRS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hsic.c - the Hilbert-Schmidt independence criterion (Eq. 33), to be made large.
  *

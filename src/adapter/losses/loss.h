@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loss.h - what every loss looks like to the trainer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss_table.c - the losses that meson.build lists. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mawa.c - the Markov-Wasserstein loss (Eq. 21).
  *

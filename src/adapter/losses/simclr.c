@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simclr.c - NT-Xent over two views of each image.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * waco.c - maximises the sliced Wasserstein correlation of features and codes (Eq. 29).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * affine.c - turn, scale, shift and shear, as Kornia's RandomAffine.
  *

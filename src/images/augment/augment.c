@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * augment.c - drawing rows and making pictures, image by image.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * augment.h - a SPEC at work: rows of parameters, and pictures made by them.
  *

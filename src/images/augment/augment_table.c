@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* augment_table.c - the list of augmentations: one line each. */
 #include "images/augment/op.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * blur.c - Gaussian blur, rows first, then columns.
  *

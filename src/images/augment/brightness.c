@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* brightness.c - pixels times a factor, as torchvision's adjust_brightness. */
 #include "images/augment/light.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * contrast.c - pixels away from or towards the mean grey, as torchvision's
  * adjust_contrast: pixel * factor + (1 - factor) * mean of 0.2989 R + 0.587 G +

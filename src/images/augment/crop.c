@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crop.c - a box of random area and shape, resized, as Kornia's RandomResizedCrop.
  *

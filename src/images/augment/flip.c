@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flip.c - mirror images; flip:p=0.5 mirrors one in two. */
 #include <string.h>
 

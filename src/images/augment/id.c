@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* id.c - the identity, so that a set may leave some images as they are. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jpeg.c - what a JPEG file of some quality leaves of a picture.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernels.h - the loops over pixels, by table, as in math/kernels.h.
  *

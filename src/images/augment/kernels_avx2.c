@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernels_avx2.c - the loops over pixels for AVX2 and FMA.
  *

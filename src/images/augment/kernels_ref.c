@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels_ref.c - the loops over pixels in plain C. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* light.c - light on normalised tensors. */
 #include "images/augment/light.h"
 

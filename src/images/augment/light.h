@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * light.h - operations that see pixels, 0 to 1, whatever the tensor's scale.
  *

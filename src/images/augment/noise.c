@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * noise.c - Gaussian noise on every value, as Kornia's RandomGaussianNoise.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * op.h - what an augmentation is: keys, columns, a draw, an application.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * params_json.c - rows of parameters as JSON, in the layout of Kornia's.
  *

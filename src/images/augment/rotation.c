@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rotation.c - turning about the centre, as Kornia's RandomRotation.
  *

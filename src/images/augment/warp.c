@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * warp.c - a row of the result at a time: outside, border, inside, border, outside.
  *

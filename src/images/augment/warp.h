@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * warp.h - pictures seen through an affine map, as Kornia computes them.
  *

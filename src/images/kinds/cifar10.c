@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cifar10.c - CIFAR-10 in its own binary batches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dataset_table.c - the kinds of data sets: one line each. */
 #include "images/dataset.h"
 

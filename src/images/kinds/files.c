@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* files.c - finding image files below a folder, and decoding one of them. */
 #include "images/kinds/files.h"
 

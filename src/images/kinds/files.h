@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * files.h - lists of JPEG and PNG files, for the kinds that are made of them.
  *

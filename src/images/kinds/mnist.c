@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mnist.c - MNIST and Fashion-MNIST: pairs of idx files, packed or not.
  *

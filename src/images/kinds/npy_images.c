@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * npy_images.c - npy:IMAGES[,LABELS], images in a NumPy array.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stl10.c - STL-10 in its own binary files.
  *

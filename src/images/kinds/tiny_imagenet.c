@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tiny_imagenet.c - Tiny ImageNet in its own layout.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* golden_spec.h - the SPEC that a file of Kornia's parameters was drawn with. */
 #ifndef INV_GOLDEN_SPEC_H
 #define INV_GOLDEN_SPEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_bounds.c - no loop over pixels reads or writes beyond its image, whatever its size.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_draws.c - every random parameter against its definition, noise against the
  * normal distribution, and the same bits whatever the threads and batches.

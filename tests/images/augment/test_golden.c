@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_golden.c - Kornia's own outputs, replayed from its parameters, and the
  * worked numbers of a warp and a crop.

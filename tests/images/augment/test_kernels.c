@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_kernels.c - each fast loop over pixels gives the bits of its plain one. */
 #include "support.h"
 

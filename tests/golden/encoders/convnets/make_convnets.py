@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make_convnets.py [FOLDER] - tiny convolutional networks with random weights, and what
 they make of a few images: NumPy in double, straight from the definitions. Weights are
 float32 in files of their own; images, expected features and nothing else in values.safetensors."""

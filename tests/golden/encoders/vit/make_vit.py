@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tiny vision transformers with random weights, and the features they must give.
 
     python3 tests/golden/encoders/vit/make_vit.py

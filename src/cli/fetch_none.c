@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fetch_none.c - stands in for fetch.c where libcurl is left out (-Dcurl=disabled). */
+#include "cli/fetch.h"
+
+invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
+{
+	return inv_fault(s, INVAR_E_USE,
+	                 "this invar was built without libcurl: fetch %s with another program, "
+	                 "then check it with invar models verify",
+	                 f->url);
+}
+
+char *inv_fetch_local(const char *url)
+{
+	(void)url;
+	return NULL;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * on_arrays.c - neighbours, collisions and a linear probe on arrays of the caller.
+ *
+ * What invar_eval computes for a bank, for programs that have no bank: the same searches
+ * and the same classifier. Rows that are not finite are refused here, as banks refuse
+ * theirs when they are read.
+ */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/context.h"
+#include "base/memory.h"
+#include "math/kernels.h"
+#include "math/neighbours.h"
+#include "measure/labels.h"
+#include "nn/classifier.h"
+
+enum { BLOCK = 2048 }; /* queries between two looks at the hooks */
+
+typedef struct rows {
+	const char *name; /* for messages */
+	const float *x;   /* [count, dim] */
+	uint64_t count;
+	uint32_t dim;
+} rows;
+
+static invar_status check_rows(const invar_context *ctx, const rows *r)
+{
+	struct inv_kernels kernels;
+
+	if (!r->count || !r->dim)
+		return inv_fail(INVAR_E_USE, "%s must not be empty", r->name);
+	if (r->count >= UINT32_MAX)
+		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " rows are more than %" PRIu32, r->name,
+		                r->count, UINT32_MAX - 1);
+	inv_kernels_init(&kernels, ctx->cpu);
+	for (uint64_t i = 0; i < r->count; i++)
+		if (!kernels.all_finite(r->x + i * r->dim, r->dim))
+			return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 " is not finite", r->name,
+			                i);
+	return INVAR_OK;
+}
+
+static invar_status check_labels(const char *name, const int64_t *labels, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		if (labels[i] < 0)
+			return inv_fail(INVAR_E_USE,
+			                "%s: row %" PRIu64 " has the label %" PRId64
+			                "; leave out rows without a label",
+			                name, i, labels[i]);
+	return INVAR_OK;
+}
+
+static uint64_t block_at(const rows *r, uint64_t first)
+{
+	return r->count - first < BLOCK ? r->count - first : BLOCK;
+}
+
+/* ---- Neighbours ------------------------------------------------------------------ */
+
+static invar_status find_all(const invar_context *ctx, inv_neighbours *p,
+                             const rows *queries, uint32_t k, uint32_t *index,
+                             double *distance)
+{
+	for (uint64_t first = 0; first < queries->count; first += BLOCK) {
+		uint64_t now = block_at(queries, first);
+		invar_status st = inv_progress(ctx, "neighbours", first, queries->count);
+
+		if (st != INVAR_OK)
+			return st;
+		inv_nearest(p, queries->x + first * queries->dim, now, index + first * k,
+		            distance + first * k);
+	}
+	for (uint64_t i = 0; i < queries->count * k; i++)
+		distance[i] = sqrt(distance[i]);
+	return INVAR_OK;
+}
+
+invar_status invar_neighbours(invar_context *ctx, const float *gallery, uint64_t n,
+                              const float *queries, uint64_t m, uint32_t dim, uint32_t k,
+                              uint32_t *index, double *distance)
+{
+	const rows in = {"gallery", gallery, n, dim}, asked = {"queries", queries, m, dim};
+	inv_neighbours *p = NULL;
+	invar_status st;
+
+	if ((st = check_rows(ctx, &in)) != INVAR_OK ||
+	    (st = check_rows(ctx, &asked)) != INVAR_OK)
+		return st;
+	if (!k || k > n)
+		return inv_fail(INVAR_E_USE, "k must be 1 to %" PRIu64 ", the rows of the gallery",
+		                n);
+	if ((st = inv_neighbours_new(ctx, gallery, n, dim, NULL, k, &p)) == INVAR_OK)
+		st = find_all(ctx, p, &asked, k, index, distance);
+	inv_neighbours_free(p);
+	return st;
+}
+
+/* ---- Collisions ------------------------------------------------------------------ */
+
+typedef struct collisions {
+	const invar_context *ctx;
+	rows clean, queries;
+	const int64_t *query_labels;
+	const uint32_t *made_of;
+	inv_labels labels;
+	uint32_t *classes; /* [clean.count] */
+	inv_neighbours *gallery;
+	uint32_t asked[BLOCK];
+	double own[BLOCK], other[BLOCK];
+} collisions;
+
+static invar_status check_made_of(const collisions *c)
+{
+	for (uint64_t i = 0; i < c->queries.count && c->made_of; i++)
+		if (c->made_of[i] >= c->clean.count)
+			return inv_fail(INVAR_E_USE,
+			                "query %" PRIu64 " cannot be made of row %" PRIu32
+			                " of %" PRIu64,
+			                i, c->made_of[i], c->clean.count);
+	return INVAR_OK;
+}
+
+static invar_status prepare_collisions(collisions *c, const int64_t *labels)
+{
+	uint64_t n = c->clean.count;
+	invar_status st;
+
+	if ((st = check_rows(c->ctx, &c->clean)) != INVAR_OK ||
+	    (st = check_rows(c->ctx, &c->queries)) != INVAR_OK ||
+	    (st = check_labels("labels", labels, n)) != INVAR_OK ||
+	    (st = check_labels("query labels", c->query_labels, c->queries.count)) !=
+	        INVAR_OK ||
+	    (st = check_made_of(c)) != INVAR_OK ||
+	    (st = inv_labels_take(labels, n, &c->labels)) != INVAR_OK)
+		return st;
+	if (!(c->classes = inv_calloc(n, sizeof *c->classes)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " labels", n);
+	for (uint64_t i = 0; i < n; i++)
+		c->classes[i] = inv_labels_class(&c->labels, labels[i]);
+	return inv_neighbours_new(c->ctx, c->clean.x, n, c->clean.dim, c->classes, 1,
+	                          &c->gallery);
+}
+
+static uint64_t count_collisions(collisions *c, uint64_t first, uint64_t now)
+{
+	uint64_t hits = 0;
+
+	for (uint64_t i = 0; i < now; i++)
+		c->asked[i] = inv_labels_class(&c->labels, c->query_labels[first + i]);
+	inv_nearest_by_class(c->gallery, c->queries.x + first * c->queries.dim, c->asked,
+	                     c->made_of ? c->made_of + first : NULL, now, c->own, c->other);
+	for (uint64_t i = 0; i < now; i++)
+		hits += c->other[i] < c->own[i]; /* a tie is no collision */
+	return hits;
+}
+
+static invar_status measure_collisions(collisions *c, double *rate)
+{
+	uint64_t hits = 0, m = c->queries.count;
+
+	for (uint64_t first = 0; first < m; first += BLOCK) {
+		invar_status st = inv_progress(c->ctx, "collision", first, m);
+
+		if (st != INVAR_OK)
+			return st;
+		hits += count_collisions(c, first, block_at(&c->queries, first));
+	}
+	*rate = (double)hits / (double)m;
+	return INVAR_OK;
+}
+
+invar_status invar_collision_rate(invar_context *ctx, const float *clean,
+                                  const int64_t *labels, uint64_t n, const float *queries,
+                                  const int64_t *query_labels, uint64_t m, uint32_t dim,
+                                  const uint32_t *made_of, double *rate)
+{
+	collisions *c = inv_calloc(1, sizeof *c);
+	invar_status st;
+
+	*rate = NAN;
+	if (!c)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to count collisions");
+	c->ctx = ctx;
+	c->clean = (rows){"clean rows", clean, n, dim};
+	c->queries = (rows){"queries", queries, m, dim};
+	c->query_labels = query_labels;
+	c->made_of = made_of;
+	if ((st = prepare_collisions(c, labels)) == INVAR_OK)
+		st = measure_collisions(c, rate);
+	inv_neighbours_free(c->gallery);
+	inv_labels_clear(&c->labels);
+	inv_free(c->classes);
+	inv_free(c);
+	return st;
+}
+
+/* ---- A linear probe ---------------------------------------------------------------- */
+
+static invar_status predict_labels(const invar_context *ctx,
+                                   const inv_classifier_spec *spec, const float *params,
+                                   const rows *queries, const inv_labels *labels,
+                                   int64_t *predicted)
+{
+	uint32_t classes[BLOCK];
+
+	for (uint64_t first = 0; first < queries->count; first += BLOCK) {
+		uint64_t now = block_at(queries, first);
+		invar_status st = inv_classifier_predict(
+			ctx, spec, params, queries->x + first * queries->dim, now, classes);
+
+		if (st != INVAR_OK)
+			return st;
+		for (uint64_t i = 0; i < now; i++)
+			predicted[first + i] = labels->class_label[classes[i]];
+	}
+	return INVAR_OK;
+}
+
+static invar_status learn_and_ask(const invar_context *ctx, const rows *learned,
+                                  const rows *queries, const inv_labels *labels,
+                                  uint64_t epochs, uint64_t seed, int64_t *predicted)
+{
+	inv_classifier_spec spec = {.inputs = learned->dim,
+	                            .classes = labels->classes,
+	                            .epochs = epochs,
+	                            .seed = seed,
+	                            .stage = "linear probe"};
+	float *params = inv_calloc(inv_classifier_floats(&spec), sizeof *params);
+	uint32_t *classes = inv_calloc(learned->count, sizeof *classes);
+	invar_status st = INVAR_OK;
+
+	if (!params || !classes)
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a linear probe");
+	for (uint64_t i = 0; i < learned->count && st == INVAR_OK; i++)
+		classes[i] = inv_labels_class(labels, labels->label[i]);
+	if (st == INVAR_OK)
+		st = inv_classifier_train(ctx, &spec, learned->x, classes, (uint32_t)learned->count,
+		                          params);
+	if (st == INVAR_OK)
+		st = predict_labels(ctx, &spec, params, queries, labels, predicted);
+	inv_free(params);
+	inv_free(classes);
+	return st;
+}
+
+invar_status invar_linear_probe(invar_context *ctx, const float *x, const int64_t *labels,
+                                uint64_t n, const float *queries, uint64_t m, uint32_t dim,
+                                uint64_t epochs, uint64_t seed, int64_t *predicted)
+{
+	const rows learned = {"rows", x, n, dim}, asked = {"queries", queries, m, dim};
+	inv_labels known;
+	invar_status st;
+
+	if ((st = check_rows(ctx, &learned)) != INVAR_OK ||
+	    (st = check_rows(ctx, &asked)) != INVAR_OK ||
+	    (st = check_labels("labels", labels, n)) != INVAR_OK)
+		return st;
+	if (!epochs)
+		return inv_fail(INVAR_E_USE, "a linear probe needs at least one epoch");
+	if ((st = inv_labels_take(labels, n, &known)) != INVAR_OK)
+		return st;
+	if (known.classes < 2)
+		st =
+			inv_fail(INVAR_E_MISMATCH,
+		             "all rows have the label %" PRId64 ", a classifier needs at least two",
+		             known.class_label[0]);
+	else
+		st = learn_and_ask(ctx, &learned, &asked, &known, epochs, seed, predicted);
+	inv_labels_clear(&known);
+	return st;
+}

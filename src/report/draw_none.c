@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* draw_none.c - stands in for draw.c where librsvg is left out (-Drsvg=disabled). */
+#include <stdio.h>
+
+#include "report/draw.h"
+
+bool inv_can_draw(void)
+{
+	return false;
+}
+
+uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
+                      char *reason, size_t room)
+{
+	(void)svg;
+	(void)size;
+	(void)width;
+	(void)height;
+	snprintf(reason, room, "this invar was built without librsvg");
+	return NULL;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * caller.c - a program of today, to be run with the library of tomorrow.
+ *
+ *     caller FOLDER plain|grown     FOLDER is empty; the library that is loaded
+ *
+ * It uses every struct that crosses the border, in the way that the header tells: hooks
+ * with their size, options by name, rows and descriptions by pointer.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "invar.h"
+
+enum { IMAGES = 32, COPIES = 3, DIM = 8 };
+
+#define CHECK(condition)                                                           \
+	((condition) ? (void)0                                                         \
+	             : (fprintf(stderr, "caller.c:%d: %s: %s\n", __LINE__, #condition, \
+	                        invar_last_error()),                                   \
+	                exit(EXIT_FAILURE)))
+
+typedef struct watched {
+	uint64_t calls, lines;
+	int stop;
+} watched;
+
+static int count_progress(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	watched *w = user;
+
+	CHECK(*stage && done <= total);
+	w->calls++;
+	return w->stop;
+}
+
+static void count_line(void *user, int level, const char *line)
+{
+	CHECK(level <= INVAR_LOG_DETAIL && line);
+	((watched *)user)->lines++;
+}
+
+static invar_context *open_context(watched *w)
+{
+	/* On the heap, so that a library that reads more than `size` is found out. */
+	invar_hooks *hooks = malloc(sizeof *hooks);
+	invar_context *ctx;
+
+	CHECK(hooks);
+	*hooks = (invar_hooks){sizeof *hooks, w, count_line, count_progress};
+	CHECK(invar_context_new(2, hooks, &ctx) == INVAR_OK);
+	free(hooks);
+	return ctx;
+}
+
+/* ---- Options ------------------------------------------------------------------------ */
+
+static void read_every_option(const invar_options *o)
+{
+	size_t count = invar_options_count(o);
+
+	CHECK(count > 10);
+	for (size_t i = 0; i < count; i++) {
+		const invar_option *row = invar_options_at(o, i);
+
+		CHECK(row && *row->name && row->type <= INVAR_OPTION_LIST);
+		CHECK(invar_options_find(o, row->name) == row);
+		CHECK(!row->initial || !row->max || atof(row->initial) <= row->max);
+		CHECK(!row->help || *row->help);
+	}
+}
+
+static void add_own_option(invar_options *o)
+{
+	invar_option *own = malloc(sizeof *own);
+
+	CHECK(own);
+	*own = (invar_option){.name = "colour",
+	                      .type = INVAR_OPTION_TEXT,
+	                      .initial = "red",
+	                      .choices = "red|green",
+	                      .help = "the caller's own"};
+	CHECK(invar_options_add(o, own, sizeof *own) == INVAR_OK);
+	free(own); /* it was copied */
+	CHECK(invar_options_set(o, "colour", "green") == INVAR_OK);
+	CHECK(invar_options_set(o, "colour", "blue") == INVAR_E_USE);
+	CHECK(strcmp(invar_options_text(o, "colour", 0), "green") == 0);
+}
+
+static void meet_the_unknown(invar_options *o, int grown)
+{
+	CHECK(invar_options_set(o, "epoch", "2") == INVAR_E_USE);
+	CHECK(strstr(invar_last_error(), "epochs"));
+	CHECK((invar_options_find(o, "grown-first") != NULL) == grown);
+	if (!grown)
+		return;
+	CHECK(invar_options_number(o, "grown-first") == 7);
+	CHECK(invar_options_set(o, "grown-last", "y") == INVAR_OK);
+	CHECK(invar_options_set(o, "grown-last", "z") == INVAR_E_USE);
+}
+
+static invar_options *choose_options(int grown)
+{
+	invar_options *o, *again;
+	char *json;
+
+	CHECK(invar_options_new("train", &o) == INVAR_OK);
+	read_every_option(o);
+	add_own_option(o);
+	meet_the_unknown(o, grown);
+	CHECK(invar_options_set(o, "hidden", "16") == INVAR_OK);
+	CHECK(invar_options_set_number(o, "epochs", 2) == INVAR_OK);
+	CHECK(invar_options_json(o, &json) == INVAR_OK);
+	CHECK(invar_options_new("train", &again) == INVAR_OK);
+	CHECK(strstr(json, "\"hidden\""));
+	invar_free(json);
+	invar_options_free(again);
+	return o;
+}
+
+/* ---- A bank, a run, an adapter ------------------------------------------------------ */
+
+static void write_bank(invar_context *ctx, const char *folder, char bank[1024])
+{
+	static float clean[IMAGES * DIM], copies[IMAGES * COPIES * DIM];
+	const uint64_t shape[] = {IMAGES, DIM}, stacked[] = {IMAGES, COPIES, DIM};
+	char path[2048];
+
+	for (size_t i = 0; i < IMAGES * DIM; i++)
+		clean[i] = (float)sin((double)i * 12.9898) * 2;
+	for (size_t i = 0; i < IMAGES * COPIES * DIM; i++)
+		copies[i] = clean[i / (COPIES * DIM) * DIM + i % DIM] + (float)(i % COPIES) * 0.1f;
+	snprintf(bank, 1024, "%s/bank", folder);
+	CHECK(mkdir(bank, 0777) == 0);
+	snprintf(path, sizeof path, "%s/train", bank);
+	CHECK(mkdir(path, 0777) == 0);
+	snprintf(path, sizeof path, "%s/train/clean.npy", bank);
+	CHECK(invar_array_write(ctx, path, clean, 2, shape, INVAR_FLOAT32) == INVAR_OK);
+	snprintf(path, sizeof path, "%s/train/aug.npy", bank);
+	CHECK(invar_array_write(ctx, path, copies, 3, stacked, INVAR_FLOAT32) == INVAR_OK);
+}
+
+static void train(invar_context *ctx, const char *folder, const invar_options *o,
+                  watched *w, char run[1024])
+{
+	char path[1024], stopped[1024];
+	invar_bank *bank;
+
+	write_bank(ctx, folder, path);
+	snprintf(run, 1024, "%s/run", folder);
+	snprintf(stopped, sizeof stopped, "%s/stopped", folder);
+	CHECK(invar_bank_open(ctx, path, &bank) == INVAR_OK);
+	CHECK(invar_bank_dim(bank) == DIM && invar_bank_copies(bank, "train") == COPIES);
+	CHECK(invar_train(&bank, 1, o, run) == INVAR_OK);
+	CHECK(w->calls > 0);
+	w->stop = 1;
+	CHECK(invar_train(&bank, 1, o, stopped) == INVAR_E_CANCELLED);
+	w->stop = 0;
+	invar_bank_close(bank);
+}
+
+static void describe(invar_context *ctx, const char *run)
+{
+	char path[2048];
+	invar_weights *weights;
+
+	snprintf(path, sizeof path, "%s/" INVAR_RUN_ADAPTER, run);
+	CHECK(invar_weights_open(ctx, path, NULL, &weights) == INVAR_OK);
+	CHECK(invar_weights_count(weights) == 4);
+	for (size_t i = 0; i < 4; i++) {
+		const invar_weight *t = invar_weights_at(weights, i);
+
+		CHECK(t->rank <= 2 && t->cells && strcmp(t->type, "F32") == 0);
+		CHECK(invar_weights_find(weights, t->name) == t);
+	}
+	invar_weights_close(weights);
+	for (size_t i = 0; i < invar_model_count(); i++)
+		CHECK(*invar_model_at(i)->name && *invar_model_at(i)->family);
+}
+
+/* ---- Losses ------------------------------------------------------------------------- */
+
+static void compute_loss(const invar_adapter *e, const char *kind)
+{
+	static float clean[IMAGES * DIM], copies[IMAGES * COPIES * DIM],
+		views[2 * IMAGES * DIM];
+	invar_options *o;
+	invar_loss *l;
+
+	for (size_t i = 0; i < IMAGES * COPIES * DIM; i++)
+		copies[i] = (float)cos((double)i);
+	for (size_t i = 0; i < IMAGES * DIM; i++)
+		clean[i] = views[i] = views[IMAGES * DIM + i] = (float)sin((double)i);
+	CHECK(invar_options_new("loss", &o) == INVAR_OK);
+	CHECK(invar_options_set(o, "kind", kind) == INVAR_OK);
+	CHECK(invar_loss_new(e, o, &l) == INVAR_OK);
+	invar_options_free(o); /* it was copied */
+	CHECK(invar_loss_set_clean(l, clean, IMAGES) == INVAR_OK);
+	if (strcmp(kind, "simclr") == 0)
+		CHECK(invar_loss_set_views(l, views, IMAGES) == INVAR_OK);
+	else
+		CHECK(invar_loss_set_copies(l, copies, 1, COPIES) == INVAR_OK);
+	CHECK(invar_loss_compute(l) == INVAR_OK);
+	CHECK(isfinite(invar_loss_value(l)));
+	CHECK(invar_loss_gradient(l, 0, NULL, NULL, NULL));
+	invar_loss_free(l);
+}
+
+static void apply(const invar_adapter *e)
+{
+	float z[DIM] = {1, 2, 3}, out[DIM];
+
+	CHECK(invar_adapter_input(e) == DIM && invar_adapter_hidden(e) == 16);
+	CHECK(invar_adapter_apply(e, z, 1, out) == INVAR_OK);
+	CHECK(isfinite(out[DIM - 1]));
+}
+
+int main(int argc, char **argv)
+{
+	watched w = {0, 0, 0};
+	int grown = argc == 3 && strcmp(argv[2], "grown") == 0;
+	invar_context *ctx = open_context(&w);
+	invar_adapter *e;
+	char run[1024];
+
+	CHECK(argc == 3);
+	invar_options *o = choose_options(grown);
+	train(ctx, argv[1], o, &w, run);
+	invar_options_free(o);
+	CHECK(invar_adapter_open(ctx, run, &e) == INVAR_OK);
+	apply(e);
+	for (size_t i = 0; invar_loss_kind(i); i++)
+		compute_loss(e, invar_loss_kind(i));
+	describe(ctx, run);
+	invar_adapter_close(e);
+	invar_context_free(ctx);
+	return EXIT_SUCCESS;
+}
