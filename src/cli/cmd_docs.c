@@ -34,6 +34,7 @@ static invar_status print_man(inv_session *s)
 
 static invar_status run(inv_session *s, void *values)
 {
+	const inv_command *c;
 	const char *kind = s->argument[0];
 	invar_status st = inv_check_word(s, "KIND", s->command->words, kind);
 
@@ -57,8 +58,8 @@ static invar_status run(inv_session *s, void *values)
 	else if (strcmp(kind, "models") == 0)
 		inv_models_markdown(stdout);
 	else
-		for (const inv_command *const *c = inv_commands(); *c; c++)
-			puts((*c)->name);
+		for (size_t k = 0; (c = inv_command_at(k)); k++)
+			puts(c->name);
 	return INVAR_OK;
 }
 

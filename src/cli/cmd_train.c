@@ -241,7 +241,8 @@ static invar_status run(inv_session *s, void *values)
 	if ((st = check_source(s)) != INVAR_OK ||
 	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
-	    (st = check_output(s, output)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, output)) != INVAR_OK ||
+	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = images ? train_on_images(s, values) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)

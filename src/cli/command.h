@@ -4,7 +4,7 @@
  *
  * Parsing, --help, docs/CLI.md, the man pages and the bash completion are all
  * made from the structs below; nothing about a command is written down twice.
- * A new command is one file cmd_NAME.c and one line in commands.c.
+ * A new command is one file cmd_NAME.c and its name in the list of meson.build.
  */
 #ifndef INV_COMMAND_H
 #define INV_COMMAND_H
@@ -58,8 +58,8 @@ typedef struct inv_command {
 	invar_status (*run)(inv_session *s, void *values);
 } inv_command;
 
-/* All commands, ended by NULL, in the order of the list a user sees. */
-const inv_command *const *inv_commands(void);
+/* In the order of the list a user sees; NULL past the last. */
+const inv_command *inv_command_at(size_t i);
 const inv_command *inv_command_find(const char *name); /* NULL if there is none */
 
 /* Options written by hand in a command's file. */

@@ -87,6 +87,8 @@ static void bash_words(const inv_command *c, FILE *out)
 
 void inv_docs_bash(FILE *out)
 {
+	const inv_command *c;
+
 	fputs("# bash completion for invar; made by 'invar docs bash' from the option tables.\n"
 	      "_invar()\n{\n"
 	      "\tlocal current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -94,18 +96,18 @@ void inv_docs_bash(FILE *out)
 	      "\tif ((COMP_CWORD == 1)) || [[ $command == help && $COMP_CWORD -eq 2 ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		fprintf(out, "%s ", (*c)->name);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		fprintf(out, "%s ", c->name);
 	fputs("--help --version\" -- \"$current\"))\n\t\treturn\n\tfi\n"
 	      "\tcase $command:$before in\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		bash_argument(*c, out);
-		each_option(*c, out, bash_value);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		bash_argument(c, out);
+		each_option(c, out, bash_value);
 	}
 	fputs("\tesac\n\tcase $command in\n", out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		bash_words(*c, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		bash_words(c, out);
 	fputs("\tesac\n"
 	      "\tif [[ $current == -* ]]; then\n"
 	      "\t\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
@@ -173,13 +175,15 @@ static void zsh_command(const inv_command *c, FILE *out)
 
 void inv_docs_zsh(FILE *out)
 {
+	const inv_command *c;
+
 	fputs("#compdef invar\n"
 	      "# zsh completion for invar; made by 'invar docs zsh' from the option tables.\n"
 	      "local -a commands=(\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		fprintf(out, "\t'%s:", (*c)->name);
-		zsh_text((*c)->purpose, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		fprintf(out, "\t'%s:", c->name);
+		zsh_text(c->purpose, out);
 		fputs("'\n", out);
 	}
 	fputs(")\n"
@@ -192,8 +196,8 @@ void inv_docs_zsh(FILE *out)
 	      "((CURRENT--))\n"
 	      "case $command in\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		zsh_command(*c, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		zsh_command(c, out);
 	fputs("esac\n", out);
 }
 
@@ -232,21 +236,23 @@ static void fish_option(const inv_command *c, const invar_option *row, FILE *out
 
 void inv_docs_fish(FILE *out)
 {
+	const inv_command *c;
+
 	fputs(
 		"# fish completion for invar; made by 'invar docs fish' from the option tables.\n",
 		out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		fprintf(out, "complete -c invar -n __fish_use_subcommand -f -a %s -d ", (*c)->name);
-		fish_text((*c)->purpose, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		fprintf(out, "complete -c invar -n __fish_use_subcommand -f -a %s -d ", c->name);
+		fish_text(c->purpose, out);
 		putc('\n', out);
 	}
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		if ((*c)->words) {
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		if (c->words) {
 			fprintf(out, "complete -c invar -n '__fish_seen_subcommand_from %s' -a '",
-			        (*c)->name);
-			put_words((*c)->words, out);
+			        c->name);
+			put_words(c->words, out);
 			fputs("'\n", out);
 		}
-		each_option(*c, out, fish_option);
+		each_option(c, out, fish_option);
 	}
 }

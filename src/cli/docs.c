@@ -80,21 +80,22 @@ static void markdown_command(const inv_command *c, FILE *out)
 
 void inv_docs_markdown(FILE *out)
 {
+	const inv_command *c;
+
 	fputs("# The command line of invar\n\n"
 	      "Made by `invar docs markdown` from the tables that the program itself reads;\n"
 	      "edit those and run `man/generate`.\n\n| command | |\n|---|---|\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		fprintf(out, "| [`invar %s`](#invar-%s) | %s |\n", (*c)->name, (*c)->name,
-		        (*c)->purpose);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		fprintf(out, "| [`invar %s`](#invar-%s) | %s |\n", c->name, c->name, c->purpose);
 	fputs("\nResults go to standard output, messages and progress to standard error.\n"
 	      "`--name value` and `--name=value` mean the same, `--` ends the options.\n\n"
 	      "| exit code | |\n|---|---|\n",
 	      out);
 	for (size_t i = 0; i < EXIT_CODES; i++)
 		fprintf(out, "| %s | %s |\n", exit_codes[i][0], exit_codes[i][1]);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		markdown_command(*c, out);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		markdown_command(c, out);
 }
 
 /* ---- Man pages -------------------------------------------------------------- */
@@ -191,6 +192,8 @@ static void roff_command(const inv_command *c, FILE *out)
 
 static void roff_overview(FILE *out)
 {
+	const inv_command *c;
+
 	fputs(".SH SYNOPSIS\n.B invar\n.I COMMAND\n[arguments] [options]\n"
 	      ".SH DESCRIPTION\n"
 	      "invar adds invariance to a vision encoder that is already trained, without\n"
@@ -198,9 +201,9 @@ static void roff_overview(FILE *out)
 	      "augmented images and measures what the adapter keeps.\n"
 	      ".SH COMMANDS\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++) {
-		fprintf(out, ".TP\n.BR invar\\-%s (1)\n", (*c)->name);
-		roff_text(out, (*c)->purpose);
+	for (size_t k = 0; (c = inv_command_at(k)); k++) {
+		fprintf(out, ".TP\n.BR invar\\-%s (1)\n", c->name);
+		roff_text(out, c->purpose);
 		fputs(".\n", out);
 	}
 	fputs(".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\n"
@@ -211,6 +214,8 @@ static void roff_overview(FILE *out)
 
 void inv_docs_man(const inv_command *c, FILE *out)
 {
+	const inv_command *other;
+
 	fprintf(out,
 	        ".\\\" Made by 'invar docs man'; edit the option tables instead.\n"
 	        ".TH INVAR%s%s 1 \"\" \"invar %s\" \"invar\"\n.SH NAME\ninvar%s%s \\- ",
@@ -225,8 +230,8 @@ void inv_docs_man(const inv_command *c, FILE *out)
 		roff_overview(out);
 	roff_exit_status(out);
 	fputs(".SH SEE ALSO\n.BR invar (1)", out);
-	for (const inv_command *const *other = inv_commands(); *other; other++)
-		if (*other != c)
-			fprintf(out, ",\n.BR invar\\-%s (1)", (*other)->name);
+	for (size_t k = 0; (other = inv_command_at(k)); k++)
+		if (other != c)
+			fprintf(out, ",\n.BR invar\\-%s (1)", other->name);
 	putc('\n', out);
 }

@@ -194,15 +194,16 @@ void inv_help_command(const inv_command *c, FILE *out, size_t columns)
 
 void inv_help_overview(FILE *out, size_t columns)
 {
+	const inv_command *c;
 	size_t width = 0;
 
 	fputs("invar makes a frozen vision encoder invariant to augmentations.\n\n"
 	      "Usage: invar COMMAND [arguments] [options]\n\nCommands:\n",
 	      out);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		width = wider(width, (*c)->name);
-	for (const inv_command *const *c = inv_commands(); *c; c++)
-		put_entry(out, (*c)->name, width, (*c)->purpose, columns);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		width = wider(width, c->name);
+	for (size_t k = 0; (c = inv_command_at(k)); k++)
+		put_entry(out, c->name, width, c->purpose, columns);
 	fputs("\n'invar demo' shows the method; 'invar COMMAND --help' explains a command.\n",
 	      out);
 }
@@ -210,15 +211,15 @@ void inv_help_overview(FILE *out, size_t columns)
 /* "demo|data|…"; options of invar itself where a dash was typed. */
 static void list_names(bool dashes, char *out, size_t room)
 {
+	const inv_command *c;
 	size_t fill = 0;
 
 	if (dashes) {
 		snprintf(out, room, "--help|--version");
 		return;
 	}
-	for (const inv_command *const *c = inv_commands(); *c && fill < room; c++)
-		fill +=
-			(size_t)snprintf(out + fill, room - fill, "%s%s", fill ? "|" : "", (*c)->name);
+	for (size_t k = 0; (c = inv_command_at(k)) && fill < room; k++)
+		fill += (size_t)snprintf(out + fill, room - fill, "%s%s", fill ? "|" : "", c->name);
 }
 
 invar_status inv_help_unknown(inv_session *s, const char *name)
