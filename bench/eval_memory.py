@@ -2,7 +2,7 @@
 """eval_memory.py - peak anonymous memory of structure and collision on a large bank.
 
 A bank of 100,000 points, 384 wide, with 2 copies is written with NumPy alone, train
-and test alike, and `invar eval --only structure,collision` runs on it while its
+and test alike, and `invar eval --metrics structure,collision` runs on it while its
 anonymous memory is read from /proc; the bank itself is mapped and does not count.
 Ends with an error above 500 MB. Takes some minutes; fewer --rows for a quick look.
 """
@@ -62,11 +62,11 @@ def main():
         for split in ("train", "test"):
             write_split(os.path.join(place, "bank", split), options.rows, options.width, options.copies)
         seconds, peak = watch([os.path.join(options.build, "src", "cli", "invar"), "eval",
-                               os.path.join(place, "bank"), "--only", "structure,collision", "-q",
+                               os.path.join(place, "bank"), "--metrics", "structure,collision", "-q",
                                "--threads", str(options.threads)])
     finally:
         shutil.rmtree(place)
-    body = "`invar eval --only structure,collision`, %d rows, %d wide, %d copies: %.0f s.\n\n" % (
+    body = "`invar eval --metrics structure,collision`, %d rows, %d wide, %d copies: %.0f s.\n\n" % (
         options.rows, options.width, options.copies, seconds)
     body += common.table(["", "peak"], [["anonymous memory", "%.0f MB" % peak],
                                         ["one array of the clean rows",

@@ -27,12 +27,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "nn/adamw.h"
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "nn/adamw.h"
 #include "nn/classifier.h"
 
 enum { PICTURES = 15 }; /* kinds of batches at most */
@@ -191,25 +191,33 @@ static double profile_steps(bench_step *b, int count)
 
 /* ---- Sliced Wasserstein distance ------------------------------------------------- */
 
+static invar_options *sliced_options(size_t L, const char *slices)
+{
+	invar_options *o;
+
+	die(invar_options_new("dependence", &o));
+	die(invar_options_set_number(o, "projections", (double)L));
+	die(invar_options_set(o, "slices", slices));
+	return o;
+}
+
 static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size_t count,
                           bool given, const char *slices)
 {
 	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
 	/* Their length is nothing to the time. */
 	float *directions = given ? normal_rows(L, d, "bench/directions") : NULL;
-	invar_sliced_opts o;
+	invar_options *o = sliced_options(L, slices);
 	double value, start = 0;
 
-	invar_sliced_defaults(&o);
-	o.projections = L;
-	o.slices = slices;
 	for (size_t i = 0; i <= count; i++) {
 		if (i == 1)
 			start = now(); /* the first one warms up */
-		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, directions, &o, &value,
+		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, directions, o, &value,
 		                             NULL));
 	}
 	start = now() - start;
+	invar_options_free(o);
 	inv_free(a);
 	inv_free(b);
 	inv_free(directions);
@@ -234,19 +242,18 @@ static double deviation_of_sliced(invar_context *ctx, size_t n, size_t d, size_t
 {
 	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
 	double sum = 0, squares = 0;
-	invar_sliced_opts o;
+	invar_options *o = sliced_options(L, slices);
 
 	make_clouds(n, d, a, b);
-	invar_sliced_defaults(&o);
-	o.projections = L;
-	o.slices = slices;
-	for (o.seed = 0; o.seed < count; o.seed++) {
+	for (size_t seed = 0; seed < count; seed++) {
 		double value;
 
-		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, NULL, &o, &value, NULL));
+		die(invar_options_set_number(o, "seed", (double)seed));
+		die(invar_sliced_wasserstein(ctx, a, b, n, (uint32_t)d, NULL, o, &value, NULL));
 		sum += value;
 		squares += value * value;
 	}
+	invar_options_free(o);
 	inv_free(a);
 	inv_free(b);
 	return sqrt((squares - sum * sum / (double)count) / (double)(count - 1)) /
@@ -258,12 +265,13 @@ static double deviation_of_sliced(invar_context *ctx, size_t n, size_t d, size_t
 static double time_structure(invar_context *ctx, size_t n, size_t d)
 {
 	float *x = normal_rows(n, d, "bench/x"), *e = normal_rows(n, d, "bench/e");
-	invar_structure_result result;
+	invar_results *result;
 	double start;
 
 	start = now();
 	die(invar_structure(ctx, x, (uint32_t)d, e, (uint32_t)d, n, &result));
 	start = now() - start;
+	invar_results_free(result);
 	inv_free(x);
 	inv_free(e);
 	return start;
@@ -368,8 +376,9 @@ static double pass_over(const invar_context *ctx, const invar_dataset *d, size_t
 		inv_prefetch *ahead;
 
 		die(inv_prefetch_new(ctx, d, images, 0, images->count, to_tensor, b,
-		                  3 * side * side * sizeof(float), &ahead));
-		for (die(inv_prefetch_next(ahead, &item)); item; die(inv_prefetch_next(ahead, &item)))
+		                     3 * side * side * sizeof(float), &ahead));
+		for (die(inv_prefetch_next(ahead, &item)); item;
+		     die(inv_prefetch_next(ahead, &item)))
 			sum += *(const float *)item->data;
 		inv_prefetch_free(ahead);
 	}

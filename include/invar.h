@@ -471,12 +471,17 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
  * the place of RUN when it is finished.
  */
 INVAR_API int invar_run_is_begun(const char *run, int replacing);
+typedef struct invar_results invar_results; /* see division 9 */
+
 /*
- * Merges { "measurements": { NAME: … } } into metrics.json of a run: a new measurement
- * replaces the old one of its name, all else stays. Several programs may do so at once.
+ * Adds the figures of one column, and of F beside it, to metrics.json of a run: an entry
+ * per bank, split, measurement and options that matter for it; an equal one is replaced
+ * unless there are no figures. Of incomplete results, only what the column has is kept.
+ * Several programs may do so at once. With r NULL it is only checked that the file can be
+ * added to.
  */
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
-                                              const char *json);
+                                              const invar_results *r, const char *column);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -561,111 +566,11 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
-/* How close E is to an isometry, Eq. 34 to 39; pairs at distance 0 are left out. */
-typedef struct invar_structure_result {
-	size_t size;
-	uint64_t pairs; /* counted, without the zero ones */
-	uint64_t zero_pairs;
-	double l1, l2;   /* min and max of e/d */
-	double m, b, r2; /* least squares line e = m d + b */
-	double rmsd, nrmsd, cvrmsd;
-} invar_structure_result;
-
-/* x is [n, d], e is [n, w]: the same points before and after E. */
-INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
-                                       const float *e, uint32_t w, uint64_t n,
-                                       invar_structure_result *out);
-
-/* Sliced Wasserstein distances: directions, their power, and where they come from. */
-typedef struct invar_sliced_opts {
-	size_t size;
-	double p;              /* >= 1; 2 */
-	uint64_t projections;  /* directions; 1000 */
-	const char *slices;    /* "random", or "orthogonal": in blocks of orthogonal ones */
-	uint64_t permutations; /* of invar_dependence: shuffled pairings; 20 */
-	uint64_t seed;         /* 0 */
-} invar_sliced_opts;
-
-INVAR_API void invar_sliced_defaults(invar_sliced_opts *o);
-INVAR_API const invar_field *invar_sliced_fields(size_t *count);
-
-/*
- * SW_p of two sets of as many rows, a and b [rows, dim] (Eq. 50). directions
- * [projections, dim] are taken as they are; NULL draws them. grad_a [rows, dim]
- * gets the derivative for a, of p up to 10; NULL where it is not wanted.
- */
-INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a,
-                                                const float *b, uint64_t rows, uint32_t dim,
-                                                const float *directions,
-                                                const invar_sliced_opts *o, double *value,
-                                                float *grad_a);
-
-/* How much paired samples tell about each other, Eq. 5, 7, 8. */
-typedef struct invar_dependence_result {
-	size_t size;
-	double dependence, dependence_error; /* SW_p of joint and shuffled rows */
-	double correlation, correlation_error;
-	double sw_xx, sw_zz;           /* of each variable with itself */
-	double floor, floor_deviation; /* correlation of shuffled pairings: mean, deviation */
-	double dependence_floor;       /* their mean dependence */
-	double p_value; /* share of pairings, the true one counted, that reach it */
-} invar_dependence_result;
-
-/*
- * x is [rows, dx], z is [rows, dz]; row i of both belong together. Errors are
- * standard errors over the directions, each 16 of which have a shuffle of their
- * own; upper bounds where directions are orthogonal, NaN of 16 and less. With few
- * rows for the dimensions the correlation of independent samples is far above 0:
- * compare with the floor.
- */
-INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
-                                        const float *z, uint32_t dz, uint64_t rows,
-                                        const invar_sliced_opts *o,
-                                        invar_dependence_result *out);
-
-typedef struct invar_eval_opts {
-	size_t size;
-	const char *only;      /* measurements, separated by commas; NULL = all that can be */
-	const char *split;     /* rows that are measured; "test" */
-	const char *train;     /* rows that probes and galleries learn from; "train" */
-	uint64_t points;       /* structure, collision: rows floor(i n / points); 0 = all */
-	int leave_one_out;     /* collision: leave out the image's own clean feature; 0 */
-	uint64_t k;            /* neighbours of knn; 20 */
-	const char *index;     /* gallery of knn: "adapted", or "clean": F(train) as it was */
-	uint64_t probe_epochs; /* 50 */
-	uint64_t probe_hidden; /* 4096 */
-	uint64_t seeds;        /* probes are repeated with so many seeds; 1 */
-	uint64_t seed;         /* 0 */
-} invar_eval_opts;
-
-INVAR_API void invar_eval_defaults(invar_eval_opts *o);
-INVAR_API const invar_field *invar_eval_fields(size_t *count);
-
-/*
- * Measures F and each adapter on a bank. Gives one JSON document; free it with
- * invar_free, whatever the status. names[i] is the column title of adapter i.
- *
- * Each measurement fails alone. What the bank cannot answer (no labels, no copies)
- * is listed under "skipped" with its reason; what cannot be measured for a column
- * has {"skipped": reason} in its place. Where `only` names such a measurement, the
- * status is that of the first, and the document holds the others.
- *
- * No memory, a file that cannot be read and a hook that stops end the call at once.
- * The document then holds what was measured before, and "incomplete": true. It is
- * NULL where nothing was measured.
- */
-INVAR_API invar_status invar_eval(const invar_bank *bank,
-                                  const invar_adapter *const *adapters,
-                                  const char *const *names, size_t count,
-                                  const invar_eval_opts *o, char **json);
-
 /*
  * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
  * of them. Whoever shows results reads the descriptions of metrics and needs to know no
  * measurement by name.
  */
-typedef struct invar_results invar_results;
-
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
 	INVAR_UNIT_SHARE, /* 0 to 1, shown in percent */
@@ -691,21 +596,28 @@ typedef struct invar_metric {
 
 typedef struct invar_value {
 	double value;
-	double low, high;   /* 95 % interval; NaN: none */
-	uint64_t count;     /* images or pairs that it was taken over; 0: not told */
-	const char *reason; /* why there is no value; NULL: there is one */
+	double low, high;        /* 95 % interval; NaN: none */
+	uint64_t count;          /* images or pairs that it was taken over; 0: not told */
+	const char *reason;      /* why there is no value; NULL: there is one */
+	const char *no_interval; /* why there is no interval, if one is usual; or NULL */
 } invar_value;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
+/* What was asked for: its id, "lc", and title, "LC" (title may be NULL); NULL past the
+ * last. */
+INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i,
+                                                const char **title);
 /* NULL where nothing was measured for this pair. Not for several threads at once. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
 /* Why a measurement has no values; NULL: it has, or was not asked for. */
 INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
                                             const char *column);
+/* Sentences about what is missing, for below a table; NULL past the last. */
+INVAR_API const char *invar_results_note(const invar_results *r, size_t i);
 /* What the figures were taken on: "bank", "split", "encoder", "augment"; or NULL. */
 INVAR_API const char *invar_results_about(const invar_results *r, const char *key);
 /* "points", "copies", "dim"; NaN if absent. */
@@ -714,7 +626,66 @@ INVAR_API double invar_results_about_number(const invar_results *r, const char *
 INVAR_API invar_status invar_results_json(const invar_results *r, char **json);
 INVAR_API invar_status invar_results_open(invar_context *ctx, const char *path,
                                           invar_results **out);
+/* 0: the measuring was stopped, and something is missing without a reason. */
+INVAR_API int invar_results_is_complete(const invar_results *r);
 INVAR_API void invar_results_free(invar_results *r); /* accepts NULL */
+
+/*
+ * How close E is to an isometry, Eq. 34 to 39. x is [n, d], e is [n, w]: the same points
+ * before and after E; pairs at distance 0 are left out. Gives results of one column "E":
+ * "structure.L1", L2 (min and max of e/d), m, b, R2 (least squares line e = m d + b), RMSD,
+ * NRMSD, CVRMSD, each with its count of pairs, and "structure.zero_pairs" if there are any.
+ */
+INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d,
+                                       const float *e, uint32_t w, uint64_t n,
+                                       invar_results **out);
+
+/*
+ * SW_p of two sets of as many rows, a and b [rows, dim] (Eq. 50). o is made for
+ * "dependence". directions [projections, dim] are taken as they are; NULL draws them.
+ * grad_a [rows, dim] gets the derivative for a, of p up to 10; NULL if it is not wanted.
+ */
+INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a,
+                                                const float *b, uint64_t rows, uint32_t dim,
+                                                const float *directions,
+                                                const invar_options *o, double *value,
+                                                float *grad_a);
+
+/*
+ * How much paired samples tell about each other, Eq. 5, 7, 8. x is [rows, dx], z is
+ * [rows, dz]; row i of both belong together. o is made for "dependence". Gives results of
+ * one column "xz":
+ *   dependence, correlation          SW_p of joint and shuffled rows, and its share of
+ *   dependence_error, …_error        sw_xx and sw_zz; standard errors over the directions
+ *   sw_xx, sw_zz                     of each variable with itself
+ *   floor, floor_deviation           correlation of shuffled pairings: mean, deviation
+ *   dependence_floor, p_value        their mean dependence; share of pairings, the true
+ *                                    one counted, that reach it
+ * Each 16 directions have a shuffle of their own; errors are upper bounds for orthogonal
+ * directions and absent for 16 and less. With few rows for the dimensions the correlation
+ * of independent samples is far above 0: compare with the floor.
+ */
+INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
+                                        const float *z, uint32_t dz, uint64_t rows,
+                                        const invar_options *o, invar_results **out);
+
+/*
+ * Measures F and each adapter on a bank. o is made for "eval"; its options and
+ * measurements are listed by invar_options_at. titles[i] names adapter i in tables; titles
+ * need not differ. Gives results; invar_results_free them, whatever the status.
+ *
+ * Each measurement fails alone. What the bank cannot answer (no labels, no copies), or what
+ * cannot be measured for a column, is skipped with its reason. If the option metrics names
+ * such a measurement, the status is that of the first, and the results hold the others.
+ *
+ * No memory, a file that cannot be read and a hook that stops end the call at once. The
+ * results then hold what was measured before, and invar_results_is_complete is 0. They are
+ * NULL if nothing was measured.
+ */
+INVAR_API invar_status invar_eval(const invar_bank *bank,
+                                  const invar_adapter *const *adapters,
+                                  const char *const *titles, size_t count,
+                                  const invar_options *o, invar_results **out);
 
 /* ---- 10. Augmentations ------------------------------------------------------------ */
 

@@ -16,5 +16,5 @@ for seed in 0 1 2; do
 	train_once "$out/residual-$seed" "$bank" --residual --epochs "$epochs" --seed "$seed"
 done
 "$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} -o "$out/results.json"
-"$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} --only knn --k 1 --index clean \
+"$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} --metrics knn --k 1 --index clean \
 	-o "$out/old-index.json"

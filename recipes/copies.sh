@@ -29,4 +29,4 @@ for copies in 1 3 10 30; do
 	train "copies-$copies" "$out/bank" --copies "$copies"
 done
 train fresh --images "$dataset" "$@"
-"$invar" eval "$out/bank" "${runs[@]}" --only lc,kept,structure -o "$out/results.json"
+"$invar" eval "$out/bank" "${runs[@]}" --metrics lc,kept,structure -o "$out/results.json"

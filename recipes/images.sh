@@ -21,8 +21,8 @@ train_once "$out/mawa" "$out/bank" --epochs "$epochs"
 train_once "$out/residual" "$out/bank" --epochs "$epochs" --residual --lr 1e-4
 train_once "$out/waco" "$out/bank" --epochs "$epochs" --loss waco
 # What F itself loses, known before any training; then what the adapters do about it.
-"$invar" eval "$out/bank" --split "$split" --only collision -o "$out/collision.json"
+"$invar" eval "$out/bank" --split "$split" --metrics collision -o "$out/collision.json"
 "$invar" eval "$out/bank" "$out"/{ridge,mawa,residual,waco} --split "$split" \
-	--only lc,ec,kept,structure -o "$out/results.json"
-"$invar" eval "$out/bank" "$out"/{ridge,mawa,residual} --split "$split" --only knn --k 1 --index clean \
+	--metrics lc,ec,kept,structure -o "$out/results.json"
+"$invar" eval "$out/bank" "$out"/{ridge,mawa,residual} --split "$split" --metrics knn --k 1 --index clean \
 	-o "$out/old-index.json"

@@ -35,8 +35,8 @@ train waco-quarter --loss waco --width $((width / 4))
 train waco-decoder --loss waco --width $((width / 4)) --decoder
 
 # A classifier of features cannot read narrower codes, so those have no LC-kept.
-"$invar" eval "$bank" "${wide[@]}" --only lc,nc,kept,structure -o "$out/wide.json"
-"$invar" eval "$bank" "${runs[@]}" --only lc,nc,structure -o "$out/narrow.json"
+"$invar" eval "$bank" "${wide[@]}" --metrics lc,nc,kept,structure -o "$out/wide.json"
+"$invar" eval "$bank" "${runs[@]}" --metrics lc,nc,structure -o "$out/narrow.json"
 for run in "${wide[@]}" "${runs[@]}"; do
 	printf '%-24s %6.1f s\n' "${run##*/}" "$(sed -n 's/.*"wall_seconds": \([0-9.]*\).*/\1/p' "$run/run.json")"
 done

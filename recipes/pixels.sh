@@ -33,7 +33,7 @@ train id --samples 0
 train rotation
 for k in 20 1; do
 	echo "turned by 90 degrees, k = $k"
-	"$invar" eval "$out/turned" "$out/id" "$out/rotation" --only knn --k "$k" -o "$out/turned-$k.json"
+	"$invar" eval "$out/turned" "$out/id" "$out/rotation" --metrics knn --k "$k" -o "$out/turned-$k.json"
 	echo "turned by any angle, k = $k"
-	"$invar" eval "$out/bank" "$out/id" "$out/rotation" --only knn --k "$k" -o "$out/any-$k.json"
+	"$invar" eval "$out/bank" "$out/id" "$out/rotation" --metrics knn --k "$k" -o "$out/any-$k.json"
 done

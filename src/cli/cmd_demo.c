@@ -100,7 +100,7 @@ static void free_demo(inv_demo *d)
 	invar_bank_close(d->bank);
 	invar_dataset_close(d->train);
 	invar_dataset_close(d->test);
-	json_decref(d->results);
+	invar_results_free(d->results);
 	free(d->dataset);
 	free(d->weights);
 	free(d->bank_path);
@@ -130,7 +130,7 @@ static invar_status show(inv_demo *d)
 	invar_status st;
 
 	if (d->v->common.json)
-		return inv_print_json(d->s, json_incref(d->results));
+		return inv_print_results(d->results);
 	if ((st = inv_demo_table(d)) == INVAR_OK)
 		inv_demo_words(d);
 	return st;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_dependence.c - invar dependence: how much paired samples tell about each other. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "cli/arrays.h"
 #include "cli/options.h"
 #include "cli/term.h"
 #include "cli/text.h"
-
-typedef struct dependence_values {
-	inv_common common;
-	invar_sliced_opts sliced;
-} dependence_values;
 
 static const inv_example examples[] = {
 	{"invar dependence features.npy codes.npy",
@@ -29,67 +23,66 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const inv_option_table tables[] = {
-	{invar_sliced_fields, offsetof(dependence_values, sliced)},
-	{0},
-};
-
-static void defaults(void *values)
+static double number(const invar_results *r, const char *metric)
 {
-	invar_sliced_defaults(&((dependence_values *)values)->sliced);
+	return invar_results_value(r, metric, invar_results_column(r, 0)->id)->value;
 }
 
-static json_t *number(double x)
+static json_t *number_json(double x)
 {
 	return isfinite(x) ? json_real(x) : json_null();
 }
 
-static invar_status print_json(inv_session *s, const invar_dependence_result *r,
-                               uint64_t rows, const invar_sliced_opts *o)
+static invar_status print_json(inv_session *s, const invar_results *r, uint64_t rows)
 {
 	json_t *document = json_object();
 
-	json_object_set_new(document, "dependence", number(r->dependence));
-	json_object_set_new(document, "dependence_error", number(r->dependence_error));
-	json_object_set_new(document, "correlation", number(r->correlation));
-	json_object_set_new(document, "correlation_error", number(r->correlation_error));
-	json_object_set_new(document, "sw_xx", number(r->sw_xx));
-	json_object_set_new(document, "sw_zz", number(r->sw_zz));
-	json_object_set_new(document, "floor", number(r->floor));
-	json_object_set_new(document, "floor_deviation", number(r->floor_deviation));
-	json_object_set_new(document, "dependence_floor", number(r->dependence_floor));
-	json_object_set_new(document, "p_value", number(r->p_value));
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const char *id = invar_results_metric(r, i)->id;
+
+		json_object_set_new(document, id, number_json(number(r, id)));
+	}
 	json_object_set_new(document, "rows", json_integer((json_int_t)rows));
-	json_object_set_new(document, "projections", json_integer((json_int_t)o->projections));
-	json_object_set_new(document, "p", json_real(o->p));
+	json_object_set_new(document, "projections",
+	                    json_integer((json_int_t)inv_number(s, "projections")));
+	json_object_set_new(document, "p", json_real(inv_number(s, "p")));
 	return inv_print_json(s, document);
 }
 
-static void print_table(const invar_dependence_result *r, uint64_t rows,
-                        const invar_sliced_opts *o)
+static void print_floor(const invar_results *r, uint64_t pairings)
 {
-	printf("%llu %s, SW_%g along %llu %s %s\n\n", (unsigned long long)rows,
-	       inv_noun(rows, "pair", "pairs"), o->p, (unsigned long long)o->projections,
-	       o->slices, inv_noun(o->projections, "direction", "directions"));
-	if (isnan(r->dependence_error)) { /* of up to 16 directions there is none */
-		printf("dependence   %.5g\n", r->dependence);
-		printf("correlation  %.4f\n", r->correlation);
-	} else {
-		printf("dependence   %.5g ± %.2g\n", r->dependence, r->dependence_error);
-		printf("correlation  %.4f ± %.4f\n", r->correlation, r->correlation_error);
-	}
-	if (!o->permutations)
-		return;
 	printf("\nthe same of %llu shuffled %s, where X and Z are independent:\n",
-	       (unsigned long long)o->permutations,
-	       inv_noun(o->permutations, "pairing", "pairings"));
-	printf("dependence   %.5g\n", r->dependence_floor);
-	if (o->permutations > 1)
-		printf("correlation  %.4f, deviating by %.4f\n", r->floor, r->floor_deviation);
+	       (unsigned long long)pairings, inv_noun(pairings, "pairing", "pairings"));
+	printf("dependence   %.5g\n", number(r, "dependence_floor"));
+	if (pairings > 1)
+		printf("correlation  %.4f, deviating by %.4f\n", number(r, "floor"),
+		       number(r, "floor_deviation"));
 	else
-		printf("correlation  %.4f\n", r->floor);
+		printf("correlation  %.4f\n", number(r, "floor"));
 	printf("p            %.3g  (share of all pairings, the true one too, that reach it)\n",
-	       r->p_value);
+	       number(r, "p_value"));
+}
+
+static void print_table(const inv_session *s, const invar_results *r, uint64_t rows)
+{
+	uint64_t directions = (uint64_t)inv_number(s, "projections");
+	uint64_t pairings = (uint64_t)inv_number(s, "permutations");
+
+	printf("%llu %s, SW_%g along %llu %s %s\n\n", (unsigned long long)rows,
+	       inv_noun(rows, "pair", "pairs"), inv_number(s, "p"),
+	       (unsigned long long)directions, inv_text(s, "slices"),
+	       inv_noun(directions, "direction", "directions"));
+	if (isnan(number(r, "dependence_error"))) { /* of up to 16 directions there is none */
+		printf("dependence   %.5g\n", number(r, "dependence"));
+		printf("correlation  %.4f\n", number(r, "correlation"));
+	} else {
+		printf("dependence   %.5g ± %.2g\n", number(r, "dependence"),
+		       number(r, "dependence_error"));
+		printf("correlation  %.4f ± %.4f\n", number(r, "correlation"),
+		       number(r, "correlation_error"));
+	}
+	if (pairings)
+		print_floor(r, pairings);
 }
 
 static invar_status check_pair(inv_session *s, const inv_given_array *x,
@@ -113,20 +106,21 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 	return INVAR_OK;
 }
 
-static invar_status measure(inv_session *s, const dependence_values *v,
-                            const inv_given_array *x, const inv_given_array *z)
+static invar_status measure(inv_session *s, const inv_given_array *x,
+                            const inv_given_array *z)
 {
 	const uint64_t *sx = invar_array_shape(x->array), *sz = invar_array_shape(z->array);
-	invar_dependence_result r;
+	invar_results *r;
 	invar_status st = invar_dependence(s->ctx, x->data, (uint32_t)sx[1], z->data,
-	                                   (uint32_t)sz[1], sx[0], &v->sliced, &r);
+	                                   (uint32_t)sz[1], sx[0], s->options, &r);
 
 	if (st != INVAR_OK)
 		return st;
 	if (s->common->json)
-		st = print_json(s, &r, sx[0], &v->sliced);
+		st = print_json(s, r, sx[0]);
 	else
-		print_table(&r, sx[0], &v->sliced);
+		print_table(s, r, sx[0]);
+	invar_results_free(r);
 	return st;
 }
 
@@ -135,12 +129,13 @@ static invar_status run(inv_session *s, void *values)
 	inv_given_array x = {0}, z = {0};
 	invar_status st = inv_session_start(s);
 
+	(void)values;
 	if (st == INVAR_OK && (st = inv_array_look(s, s->argument[0], &x)) == INVAR_OK &&
 	    (st = inv_array_look(s, s->argument[1], &z)) == INVAR_OK &&
 	    (st = check_pair(s, &x, &z)) == INVAR_OK &&
 	    (st = inv_array_take(s, &x)) == INVAR_OK &&
 	    (st = inv_array_take(s, &z)) == INVAR_OK)
-		st = measure(s, values, &x, &z);
+		st = measure(s, &x, &z);
 	inv_array_drop(&x);
 	inv_array_drop(&z);
 	if (st == INVAR_OK)
@@ -161,8 +156,6 @@ const inv_command inv_cmd_dependence = {
 		"correlation far above 0, so it is shown for shuffled pairings too.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(dependence_values),
-	.defaults = defaults,
+	.options = "dependence",
 	.run = run,
 };

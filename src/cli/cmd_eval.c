@@ -2,10 +2,9 @@
 /*
  * cmd_eval.c - invar eval: F and every adapter side by side.
  *
- * The library measures and gives a JSON document; this file names the columns,
- * shows the table and puts each run's own numbers into its metrics.json.
+ * The library measures; this file names the columns, shows the results and lets each run
+ * keep its own numbers in its metrics.json.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +14,14 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "report/results.h"
-
-typedef struct eval_values {
-	inv_common common;
-	const char *output, *format;
-	int force;
-	invar_eval_opts eval;
-} eval_values;
+#include "report/results_table.h"
 
 static const inv_example examples[] = {
 	{"invar eval bank run", "what the adapter of a run does to the feature space"},
 	{"invar eval bank run-a run-b other.safetensors --points 1000",
      "several adapters side by side, on 1000 points"},
 	{"invar eval bank run --json -o results.json", "for programs, and kept in a file"},
-	{"invar eval bank run --format latex", "for a paper"},
+	{"invar eval bank run --format latex -o table.tex", "a table for a paper"},
 	{0},
 };
 
@@ -40,49 +32,45 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(eval_values, output), 0, 0, 0, NULL, "FILE",
-     "Result", "write the whole JSON document to this file too"},
-	{"format", INVAR_FIELD_TEXT, offsetof(eval_values, format), 0, 0, 0, INV_TABLE_FORMATS,
-     "WORD", "Result", "how the table is written"},
-	{"force", INVAR_FIELD_FLAG, offsetof(eval_values, force), 0, 1, 0, NULL, NULL, "Result",
-     "let the document replace a file of another kind, or lie in the bank; never a file "
-     "that"
-     " is read"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{invar_eval_fields, offsetof(eval_values, eval)},
-	{own_fields, 0},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Result",
+     .help = "also write the results to this file: the whole document as JSON, or the "
+             "table where --format names another format than text"},
+	{.name = "format",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "text",
+     .choices = INV_TABLE_FORMATS,
+     .meta = "WORD",
+     .group = "Result",
+     .help = "how the table is written"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "let the output replace a file of another kind, or lie in the bank; never a "
+             "file that is read"},
 	{0},
 };
 
-static void defaults(void *values)
-{
-	eval_values *v = values;
-
-	v->format = "text";
-	invar_eval_defaults(&v->eval);
-}
-
 /* ---- Columns ----------------------------------------------------------------- */
 
-/* One adapter: its file, its title, and where its numbers are kept. */
+/* The adapters with their titles; argument 1 + i is where adapter i came from. */
 typedef struct columns {
 	size_t count;
 	invar_adapter **adapter;
-	char **name;
-	char **metrics_path; /* NULL for an adapter that is not in a run folder */
+	char **title;
+	bool *is_run; /* the argument is a run folder, which keeps its numbers */
 } columns;
 
 static bool allocate_columns(columns *c, size_t count)
 {
 	c->count = count;
 	c->adapter = calloc(count, sizeof *c->adapter);
-	c->name = calloc(count, sizeof *c->name);
-	c->metrics_path = calloc(count, sizeof *c->metrics_path);
-	return c->adapter && c->name && c->metrics_path;
+	c->title = calloc(count, sizeof *c->title);
+	c->is_run = calloc(count, sizeof *c->is_run);
+	return !count || (c->adapter && c->title && c->is_run);
 }
 
 static void free_columns(columns *c)
@@ -90,26 +78,16 @@ static void free_columns(columns *c)
 	for (size_t i = 0; i < c->count; i++) {
 		if (c->adapter)
 			invar_adapter_close(c->adapter[i]);
-		if (c->name)
-			free(c->name[i]);
-		if (c->metrics_path)
-			free(c->metrics_path[i]);
+		if (c->title)
+			free(c->title[i]);
 	}
 	free(c->adapter);
-	free(c->name);
-	free(c->metrics_path);
-}
-
-static bool is_taken(const columns *c, size_t before, const char *name)
-{
-	for (size_t i = 0; i < before; i++)
-		if (strcmp(c->name[i], name) == 0)
-			return true;
-	return strcmp(name, "F") == 0;
+	free(c->title);
+	free(c->is_run);
 }
 
 /* The last part of a path, without .safetensors; NULL if there is no memory. */
-static char *plain_title(const char *path)
+static char *title_of(const char *path)
 {
 	const char *const ending = ".safetensors";
 	size_t end = strlen(path), start;
@@ -124,216 +102,159 @@ static char *plain_title(const char *path)
 	return strndup(path + start, end - start);
 }
 
-/* A second "run" is called "run#2"; F is the name of the encoder's own column. */
-static char *unique_title(const columns *c, size_t i, const char *path)
-{
-	char *plain = plain_title(path);
-	char *name = plain;
-
-	for (unsigned n = 2; name && is_taken(c, i, name); n++) {
-		if (name != plain)
-			free(name);
-		if (asprintf(&name, "%s#%u", plain, n) < 0)
-			name = NULL;
-	}
-	if (name != plain)
-		free(plain);
-	return name;
-}
-
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
 {
 	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
-	json_t *there;
 
 	if (st != INVAR_OK)
 		return st;
-	if (!(c->name[i] = unique_title(c, i, path)))
+	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
-	if (!inv_path_is_folder(path))
-		return INVAR_OK;
-	if (!(c->metrics_path[i] = inv_path(path, INVAR_RUN_METRICS)))
-		return inv_no_memory(s);
-	st = inv_load_json(s, c->metrics_path[i], &there); /* to refuse it before the work */
-	json_decref(there);
-	return st;
+	c->is_run[i] = inv_path_is_folder(path);
+	/* A file that cannot be added to is refused before the work. */
+	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
 }
 
 /* ---- Results ------------------------------------------------------------------ */
 
 /* What the figures below were taken on. */
-static void print_heading(const json_t *document)
+static void print_heading(const invar_results *r)
 {
-	const char *encoder = json_string_value(json_object_get(document, "encoder"));
-	const char *augment = json_string_value(json_object_get(document, "augment"));
-	long long points = json_integer_value(json_object_get(document, "points"));
-	long long copies = json_integer_value(json_object_get(document, "copies"));
+	const char *encoder = invar_results_about(r, "encoder");
+	const char *augment = invar_results_about(r, "augment");
+	double points = invar_results_about_number(r, "points");
+	double copies = invar_results_about_number(r, "copies");
 
-	printf("%s%s%s%s%lld point%s of the split %s, %lld cop%s, width %lld; clean | "
+	printf("%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
 	       "augmented\n\n",
 	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
 	       augment ? ": " : "", points, points == 1 ? "" : "s",
-	       json_string_value(json_object_get(document, "split")), copies,
-	       copies == 1 ? "y" : "ies",
-	       (long long)json_integer_value(json_object_get(document, "dim")));
+	       invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
+	       invar_results_about_number(r, "dim"));
 }
 
-static invar_status print_table(inv_session *s, const eval_values *v,
-                                const json_t *document)
+static bool is_format(const inv_session *s, const char *name)
 {
-	inv_table *t = inv_results_table(document);
-	bool written;
+	return strcmp(inv_text(s, "format"), name) == 0;
+}
 
-	if (!t)
-		return inv_no_memory(s);
-	if (strcmp(v->format, "text") == 0)
-		print_heading(document);
-	written = inv_table_write(t, v->format, stdout);
+static invar_status write_table(inv_session *s, const invar_results *r, FILE *out)
+{
+	inv_table *t = inv_results_table(r);
+	bool written = t && inv_table_write(t, inv_text(s, "format"), out);
+
 	inv_table_free(t);
 	return written ? INVAR_OK : inv_no_memory(s);
 }
 
-/* Everything a reader needs to know about one measurement of one run. */
-static json_t *own_part(const json_t *document, const char *title, const char *name)
+/* Is the file a table, rather than the document? */
+static bool saves_table(const inv_session *s)
 {
-	const json_t *all = json_object_get(document, "measurements");
-	const json_t *measurement = json_object_get(all, name);
-
-	return json_pack(
-		"{s:O, s:O, s:O, s:O, s:O*, s:O*, s:O*}", "bank", json_object_get(document, "bank"),
-		"split", json_object_get(document, "split"), "points",
-		json_object_get(document, "points"), "dim", json_object_get(document, "dim"), "F",
-		json_object_get(measurement, "F"), "E", json_object_get(measurement, title),
-		"skipped", json_object_get(json_object_get(document, "skipped"), name));
+	return !s->common->json && !is_format(s, "text");
 }
 
-/* Of a document that is not complete, only what the run itself has is kept. */
-static bool is_kept(const json_t *document, const char *title, const char *name)
+static invar_status save_table(inv_session *s, const invar_results *r, const char *path)
 {
-	const json_t *all = json_object_get(document, "measurements");
-	const json_t *own = json_object_get(json_object_get(all, name), title);
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+	invar_status st = f ? write_table(s, r, f) : inv_no_memory(s);
 
-	return !json_object_get(document, "incomplete") ||
-	       (own && !json_object_get(own, "skipped"));
-}
-
-static bool add_own(const json_t *document, const char *title, const char *name,
-                    json_t *all)
-{
-	return !is_kept(document, title, name) ||
-	       json_object_set_new(all, name, own_part(document, title, name)) == 0;
-}
-
-/* What a run keeps of the document: its own column, beside F. */
-static json_t *own_results(const json_t *document, const char *title)
-{
-	json_t *all = json_object(), *value;
-	const char *name;
-	bool added = true;
-
-	json_object_foreach (json_object_get(document, "measurements"), name, value)
-		added = added && add_own(document, title, name, all);
-	json_object_foreach (json_object_get(document, "skipped"), name, value)
-		added = added && add_own(document, title, name, all);
-	if (added)
-		return json_pack("{s:o}", "measurements", all);
-	json_decref(all);
-	return NULL;
-}
-
-static invar_status keep_column(inv_session *s, const json_t *document, const char *run,
-                                const char *title)
-{
-	json_t *results = own_results(document, title);
-	bool empty = results && !json_object_size(json_object_get(results, "measurements"));
-	char *text = results ? json_dumps(results, INV_JSON_STYLE) : NULL;
-	invar_status st = text ? INVAR_OK : inv_no_memory(s);
-
-	if (st == INVAR_OK && !empty)
-		st = invar_run_keep_results(s->ctx, run, text);
+	if (f && fclose(f) != 0 && st == INVAR_OK)
+		st = inv_no_memory(s);
+	if (st == INVAR_OK)
+		st = invar_file_write(s->ctx, path, text, bytes);
 	free(text);
-	json_decref(results);
 	return st;
 }
 
-static invar_status keep_results(inv_session *s, const json_t *document, columns *c)
+static invar_status show_results(inv_session *s, const invar_results *r)
+{
+	const char *output = inv_text(s, "output");
+	invar_status st;
+
+	if (!s->common->json && is_format(s, "text"))
+		print_heading(r);
+	st = s->common->json ? inv_print_results(r) : write_table(s, r, stdout);
+	if (st == INVAR_OK && output)
+		st = saves_table(s) ? save_table(s, r, output) : inv_save_results(s, output, r);
+	return st;
+}
+
+static invar_status keep_results(inv_session *s, const invar_results *r, const columns *c)
 {
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
-		if (c->metrics_path[i] && access(s->argument[1 + i], W_OK) != 0)
-			fprintf(stderr, "%s is not kept: the run cannot be written to\n",
-			        c->metrics_path[i]);
-		else if (c->metrics_path[i])
-			st = keep_column(s, document, s->argument[1 + i], c->name[i]);
+	for (size_t i = 0; i < c->count && st == INVAR_OK; i++) {
+		const char *run = s->argument[1 + i];
+		char id[24];
+
+		if (!c->is_run[i])
+			continue;
+		snprintf(id, sizeof id, "%zu", 1 + i);
+		if (access(run, W_OK) != 0)
+			fprintf(stderr, "%s/%s is not kept: the run cannot be written to\n", run,
+			        INVAR_RUN_METRICS);
+		else
+			st = invar_run_keep_results(s->ctx, run, r, id);
+	}
 	return st;
 }
 
 /* ---- The command ---------------------------------------------------------------- */
 
 /* *out may hold results whatever the status is, and NULL where there are none. */
-static invar_status measure_bank(inv_session *s, const eval_values *v, const columns *c,
-                                 json_t **out)
+static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	char *text = NULL;
 	invar_status st = invar_bank_open(s->ctx, s->argument[0], &bank);
 
 	*out = NULL;
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
-		                (const char *const *)c->name, c->count, &v->eval, &text);
+		                (const char *const *)c->title, c->count, s->options, out);
 	invar_bank_close(bank);
-	if (text && !(*out = json_loads(text, 0, NULL)))
-		st = inv_no_memory(s);
-	invar_free(text);
 	return st;
 }
 
-/* Shows and keeps a document; one that is not complete is kept by its runs alone. */
-static invar_status conclude(inv_session *s, const eval_values *v, columns *c,
-                             json_t *document)
+/* Shows and keeps results; those that are not complete are kept by their runs alone. */
+static invar_status conclude(inv_session *s, const columns *c, const invar_results *r)
 {
-	bool complete = !json_object_get(document, "incomplete");
-	invar_status st = INVAR_OK;
+	invar_status st = invar_results_is_complete(r) ? show_results(s, r) : INVAR_OK;
 
-	if (complete)
-		st = s->common->json ? inv_print_json(s, json_incref(document))
-		                     : print_table(s, v, document);
-	if (complete && st == INVAR_OK && v->output)
-		st = inv_save_json(s, v->output, document);
-	return st == INVAR_OK ? keep_results(s, document, c) : st;
+	return st == INVAR_OK ? keep_results(s, r, c) : st;
 }
 
-static invar_status check_output(inv_session *s, const eval_values *v)
+static invar_status check_output(inv_session *s)
 {
 	inv_reads_all(s, s->argument[0], "the features");
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the adapter");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = v->output,
-	                                         .kind = INV_OUTPUT_RESULTS,
-	                                         .force = v->force});
+	return inv_check_output(
+		s, &(inv_output){.option = "-o",
+	                     .path = inv_text(s, "output"),
+	                     .kind = saves_table(s) ? INV_OUTPUT_TABLE : INV_OUTPUT_RESULTS,
+	                     .force = inv_flag(s, "force")});
 }
 
-static invar_status evaluate(inv_session *s, const eval_values *v, columns *c)
+static invar_status evaluate(inv_session *s, columns *c)
 {
-	json_t *document = NULL;
-	invar_status st = check_output(s, v);
+	invar_results *results = NULL;
+	invar_status st = check_output(s);
 	char sentence[sizeof s->fault];
 
 	for (size_t i = 0; i < c->count && st == INVAR_OK; i++)
 		st = open_column(s, c, i, s->argument[1 + i]);
 	if (st == INVAR_OK)
-		st = measure_bank(s, v, c, &document);
-	if (!document)
+		st = measure_bank(s, c, &results);
+	if (!results)
 		return st;
-	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
+	invar_last_error_spelled("--", sentence, sizeof sentence);
 	if (st == INVAR_OK)
-		st = conclude(s, v, c, document);
-	else if (conclude(s, v, c, document) == INVAR_OK)
+		st = conclude(s, c, results);
+	else if (conclude(s, c, results) == INVAR_OK)
 		inv_fault(s, st, "%s", sentence); /* as it was before anything else was done */
-	json_decref(document);
+	invar_results_free(results);
 	return st;
 }
 
@@ -342,10 +263,10 @@ static invar_status run(inv_session *s, void *values)
 	columns c = {0};
 	invar_status st = inv_session_start(s);
 
+	(void)values;
 	if (st != INVAR_OK)
 		return st;
-	st =
-		allocate_columns(&c, s->arguments - 1) ? evaluate(s, values, &c) : inv_no_memory(s);
+	st = allocate_columns(&c, s->arguments - 1) ? evaluate(s, &c) : inv_no_memory(s);
 	free_columns(&c);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
@@ -372,15 +293,15 @@ const inv_command inv_cmd_eval = {
 		"points (as published, which flatters), and after one fitted on other points. Each "
 		"measurement fails alone: what cannot be measured is skipped, with the reason "
 		"below "
-		"the table and in the JSON; asked for by its own name in --only, it makes the exit "
+		"the table and in the JSON; asked for by its own name in --metrics, it makes the "
+		"exit "
 		"code 1, and the others are still shown. Labels may be any numbers; rows with a "
 		"negative one have none and are left out of what needs labels. The numbers of a "
 		"run "
 		"are merged into its metrics.json.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(eval_values),
-	.defaults = defaults,
+	.options = "eval",
+	.own = own,
 	.run = run,
 };

@@ -15,7 +15,7 @@ enum { DEMO_ADAPTERS = 4, DEMO_COLUMNS = 1 + DEMO_ADAPTERS }; /* F comes first *
 #define DEMO_AUGMENT "rotation"
 #define DEMO_SIDE "56" /* of the images that the demo's own encoder learned from */
 
-/* The columns as invar_eval names them: "F", then the folders of the runs. */
+/* The titles of the columns: "F", then the folders of the runs. */
 extern const char *const inv_demo_column[DEMO_COLUMNS];
 
 typedef struct inv_demo_values {
@@ -35,7 +35,7 @@ typedef struct inv_demo {
 	invar_dataset *train, *test;
 	invar_bank *bank;
 	invar_adapter *adapter[DEMO_ADAPTERS];
-	json_t *results; /* the document of invar_eval */
+	invar_results *results;
 } inv_demo;
 
 /* demo_encode.c: opens the images and the encoder, fills the bank. */
@@ -47,8 +47,7 @@ invar_status inv_demo_measure(inv_demo *d);
 invar_status inv_demo_table(const inv_demo *d);
 void inv_demo_words(const inv_demo *d);
 /* A share from the results, in percent; NaN where it was not measured. */
-double inv_demo_percent(const inv_demo *d, const char *measurement, const char *column,
-                        const char *which);
+double inv_demo_percent(const inv_demo *d, const char *metric, size_t column);
 /* demo_sheet.c: turned images and their neighbours in the old index, as a picture. */
 invar_status inv_demo_sheet(inv_demo *d);
 

@@ -17,85 +17,83 @@ enum { PROBE_HIDDEN = 512, PROBE_EPOCHS = 20 };
 static const char *const row_title[DEMO_COLUMNS] = {"F, no adapter", "ridge", "MaWa",
                                                     "MaWa, residual", "WaCo"};
 
+static invar_status set_options(const inv_demo *d, invar_options *o)
+{
+	const struct {
+		const char *name, *text;
+	} texts[] = {{"metrics", "lc,ec,kept,knn,structure,collision"}, {"index", "clean"}};
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{"probe-epochs", PROBE_EPOCHS},
+	               {"probe-hidden", PROBE_HIDDEN},
+	               {"seed", (double)d->v->common.seed}};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts && st == INVAR_OK; i++)
+		st = invar_options_set(o, texts[i].name, texts[i].text);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && st == INVAR_OK; i++)
+		st = invar_options_set_number(o, numbers[i].name, numbers[i].value);
+	return st;
+}
+
 invar_status inv_demo_measure(inv_demo *d)
 {
-	invar_eval_opts o;
-	invar_status st;
-	char *text;
+	invar_options *o;
+	invar_status st = invar_options_new("eval", &o);
 
-	invar_eval_defaults(&o);
-	o.only = "lc,ec,kept,knn,structure,collision";
-	o.index = "clean";
-	o.probe_epochs = PROBE_EPOCHS;
-	o.probe_hidden = PROBE_HIDDEN;
-	o.seed = d->v->common.seed;
 	inv_term_say(d->s->term,
 	             "Measuring; classifiers learn for %d epochs, EC with %d hidden units.",
 	             PROBE_EPOCHS, PROBE_HIDDEN);
-	st = invar_eval(d->bank, (const invar_adapter *const *)d->adapter, inv_demo_column + 1,
-	                DEMO_ADAPTERS, &o, &text);
 	if (st == INVAR_OK)
-		d->results = json_loads(text, 0, NULL);
-	invar_free(text);
-	if (st != INVAR_OK)
-		return st;
-	return d->results ? inv_save_json(d->s, d->results_path, d->results)
-	                  : inv_no_memory(d->s);
+		st = set_options(d, o);
+	if (st == INVAR_OK)
+		st = invar_eval(d->bank, (const invar_adapter *const *)d->adapter,
+		                inv_demo_column + 1, DEMO_ADAPTERS, o, &d->results);
+	invar_options_free(o);
+	return st == INVAR_OK ? inv_save_results(d->s, d->results_path, d->results) : st;
 }
 
 /* ---- Numbers --------------------------------------------------------------------- */
 
-static const json_t *measured(const inv_demo *d, const char *measurement,
-                              const char *column)
+static double number(const inv_demo *d, const char *metric, size_t column)
 {
-	const json_t *all = json_object_get(d->results, "measurements");
+	const invar_value *v = invar_results_value(
+		d->results, metric, invar_results_column(d->results, column)->id);
 
-	return json_object_get(json_object_get(all, measurement), column);
+	return v && !v->reason ? v->value : NAN;
 }
 
-static double number(const json_t *of, const char *key)
+double inv_demo_percent(const inv_demo *d, const char *metric, size_t column)
 {
-	const json_t *value = json_object_get(of, key);
-
-	return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-double inv_demo_percent(const inv_demo *d, const char *measurement, const char *column,
-                        const char *which)
-{
-	const json_t *of = measured(d, measurement, column);
-
-	return 100 * number(json_object_get(of, which), "value");
+	return 100 * number(d, metric, column);
 }
 
 /* ---- The table --------------------------------------------------------------------- */
 
-static void accuracy_cell(const inv_demo *d, inv_table *t, const char *measurement,
-                          const char *column)
+static void accuracy_cell(const inv_demo *d, inv_table *t, const char *clean,
+                          const char *augmented, size_t column)
 {
-	inv_table_cell(t, "%.1f | %.1f", inv_demo_percent(d, measurement, column, "clean"),
-	               inv_demo_percent(d, measurement, column, "augmented"));
+	inv_table_cell(t, "%.1f | %.1f", inv_demo_percent(d, clean, column),
+	               inv_demo_percent(d, augmented, column));
 }
 
 static void adapter_row(const inv_demo *d, inv_table *t, size_t i)
 {
-	const char *column = inv_demo_column[i];
-	const json_t *structure = measured(d, "structure", column);
-
 	inv_table_cell(t, "%s", row_title[i]);
-	accuracy_cell(d, t, "lc", column);
-	accuracy_cell(d, t, "kept", column);
-	accuracy_cell(d, t, "knn", column);
-	inv_table_number(t, number(structure, "R2"));
-	inv_table_number(t, number(structure, "CVRMSD"));
-	inv_table_cell(t, "%.1f", inv_demo_percent(d, "collision", column, "raw"));
+	accuracy_cell(d, t, "lc.clean", "lc.augmented", i);
+	accuracy_cell(d, t, "kept.clean", "kept.augmented", i);
+	accuracy_cell(d, t, "knn.clean", "knn.augmented", i);
+	inv_table_number(t, number(d, "structure.R2", i));
+	inv_table_number(t, number(d, "structure.CVRMSD", i));
+	inv_table_cell(t, "%.1f", inv_demo_percent(d, "collision.raw", i));
 }
 
 /* EC reads F with two hidden layers: no adapter, so the other columns are empty. */
 static void ec_row(const inv_demo *d, inv_table *t)
 {
 	inv_table_cell(t, "F, classifier EC");
-	accuracy_cell(d, t, "ec", "F");
+	accuracy_cell(d, t, "ec.clean", "ec.augmented", 0);
 	for (size_t i = 0; i < 5; i++)
 		inv_table_cell(t, "–");
 }
@@ -149,18 +147,17 @@ static size_t best_column(const inv_demo *d)
 	size_t best = 1;
 
 	for (size_t i = 2; i < DEMO_COLUMNS; i++)
-		if (inv_demo_percent(d, "kept", inv_demo_column[i], "augmented") >
-		    inv_demo_percent(d, "kept", inv_demo_column[best], "augmented"))
+		if (inv_demo_percent(d, "kept.augmented", i) >
+		    inv_demo_percent(d, "kept.augmented", best))
 			best = i;
 	return best;
 }
 
 static void explain_results(const inv_demo *d)
 {
-	size_t i = best_column(d);
-	const char *best = inv_demo_column[i];
-	double before = inv_demo_percent(d, "knn", "F", "augmented");
-	double after = inv_demo_percent(d, "knn", best, "augmented");
+	size_t best = best_column(d);
+	double before = inv_demo_percent(d, "knn.augmented", 0);
+	double after = inv_demo_percent(d, "knn.augmented", best);
 
 	printf("What you saw. The encoder stayed as it is%s.\n"
 	       "A classifier on its features recognises %.0f %% of upright images and %.0f %% "
@@ -172,10 +169,9 @@ static void explain_results(const inv_demo *d)
 	       "the class of %.0f %% of turned images, without it %.0f %%. The adapter never "
 	       "saw a label.\n",
 	       d->v->weights ? "" : "; it learned from upright garments alone",
-	       inv_demo_percent(d, "kept", "F", "clean"),
-	       inv_demo_percent(d, "kept", "F", "augmented"), row_title[i],
-	       inv_demo_percent(d, "kept", best, "clean"),
-	       inv_demo_percent(d, "kept", best, "augmented"), after, before);
+	       inv_demo_percent(d, "kept.clean", 0), inv_demo_percent(d, "kept.augmented", 0),
+	       row_title[best], inv_demo_percent(d, "kept.clean", best),
+	       inv_demo_percent(d, "kept.augmented", best), after, before);
 	if (!(after > before))
 		puts(
 			"No adapter helped the old index here: few images make few steps of training.");

@@ -54,39 +54,28 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	return st;
 }
 
-invar_status inv_load_json(inv_session *s, const char *path, json_t **out)
+invar_status inv_save_results(inv_session *s, const char *path, const invar_results *r)
 {
-	struct stat info = {0};
-	json_error_t error;
+	char *text;
+	invar_status st = invar_results_json(r, &text);
 
-	*out = NULL;
-	if (stat(path, &info) != 0 && errno == ENOENT)
-		return INVAR_OK;
-	if (!S_ISREG(info.st_mode))
-		return inv_fault(s, INVAR_E_IO, "%s: is not a regular file", path);
-	*out = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (!*out)
-		return inv_fault(s, INVAR_E_FORMAT, "%s: cannot read its JSON: %s (line %d)", path,
-		                 error.text, error.line);
-	if (json_is_object(*out))
-		return INVAR_OK;
-	json_decref(*out);
-	*out = NULL;
-	return inv_fault(s, INVAR_E_FORMAT, "%s: should hold a JSON object", path);
+	if (st == INVAR_OK)
+		st = invar_file_write(s->ctx, path, text, strlen(text));
+	invar_free(text);
+	return st;
 }
 
-invar_status inv_save_json(inv_session *s, const char *path, const json_t *document)
+invar_status inv_print_results(const invar_results *r)
 {
-	char *text = json_dumps(document, INV_JSON_STYLE);
-	invar_status st;
-	size_t length;
+	char *text;
+	invar_status st = invar_results_json(r, &text);
 
-	if (!text)
-		return inv_no_memory(s);
-	length = strlen(text);
-	text[length] = '\n'; /* in place of the final 0, which the file does not need */
-	st = invar_file_write(s->ctx, path, text, length + 1);
-	free(text);
+	if (st == INVAR_OK) {
+		fputs(text, stdout);
+		if (ferror(stdout))
+			putchar('\n'); /* finds the reason again when stdout is closed */
+	}
+	invar_free(text);
 	return st;
 }
 

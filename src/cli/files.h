@@ -16,9 +16,9 @@ invar_status inv_folder_make(inv_session *s, const char *path); /* fine if it is
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);
 
-/* NULL in *out where the file does not exist; gives, json_decref() it. */
-invar_status inv_load_json(inv_session *s, const char *path, json_t **out);
-invar_status inv_save_json(inv_session *s, const char *path, const json_t *document);
+/* Results as a JSON document, in a file and on standard output. */
+invar_status inv_save_results(inv_session *s, const char *path, const invar_results *r);
+invar_status inv_print_results(const invar_results *r);
 
 /* Names may hold any bytes, JSON only UTF-8: others become '?'. Gives. */
 json_t *inv_name_json(const char *text);

@@ -32,31 +32,52 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 	return INVAR_OK;
 }
 
-static invar_status compute_sw(inv_session *s, const sw_inputs *in,
+/* Those of `invar loss` that matter here; as many directions as are given, if any are. */
+static invar_status take_options(inv_session *s, const sw_inputs *in, invar_options *o)
+{
+	double given = in->directions.array ? (double)invar_array_shape(in->directions.array)[0]
+	                                    : inv_number(s, "projections");
+	invar_status st = invar_options_set_number(o, "projections", given);
+
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "p", inv_number(s, "p"));
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "slices", inv_text(s, "slices"));
+	return st == INVAR_OK ? invar_options_set_number(o, "seed", (double)s->common->seed)
+	                      : st;
+}
+
+static invar_status compute_sw(inv_session *s, const sw_inputs *in, const invar_options *o,
                                const inv_grad_folder *to)
 {
 	const uint64_t *shape = invar_array_shape(in->a.array);
 	float *grad = NULL;
-	invar_sliced_opts o;
 	invar_status st;
 	double value;
 
-	invar_sliced_defaults(&o);
-	o.p = inv_number(s, "p");
-	o.slices = inv_text(s, "slices");
-	o.seed = s->common->seed;
-	o.projections = in->directions.array ? invar_array_shape(in->directions.array)[0]
-	                                     : (uint64_t)inv_number(s, "projections");
 	if (to->path && !(grad = calloc(invar_array_size(in->a.array), sizeof *grad)))
 		return inv_no_memory(s);
-	st =
-		invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
-	                             (uint32_t)shape[1], in->directions.data, &o, &value, grad);
+	st = invar_sliced_wasserstein(s->ctx, in->a.data, in->b.data, shape[0],
+	                              (uint32_t)shape[1], in->directions.data, o, &value, grad);
 	if (st == INVAR_OK && to->path)
 		st = inv_gradient_write(s, to, "a", grad, 2, shape);
 	if (st == INVAR_OK)
 		st = inv_value_print(s, value);
 	free(grad);
+	return st;
+}
+
+static invar_status measure_sw(inv_session *s, const sw_inputs *in,
+                               const inv_grad_folder *to)
+{
+	invar_options *o;
+	invar_status st = invar_options_new("dependence", &o);
+
+	if (st == INVAR_OK)
+		st = take_options(s, in, o);
+	if (st == INVAR_OK)
+		st = compute_sw(s, in, o, to);
+	invar_options_free(o);
 	return st;
 }
 
@@ -85,7 +106,7 @@ invar_status inv_loss_sw(inv_session *s, const inv_sw_files *files,
 	if (st == INVAR_OK)
 		st = inv_array_take(s, &in.directions);
 	if (st == INVAR_OK)
-		st = compute_sw(s, &in, grad);
+		st = measure_sw(s, &in, grad);
 	inv_array_drop(&in.a);
 	inv_array_drop(&in.b);
 	inv_array_drop(&in.directions);

@@ -252,6 +252,15 @@ static bool is_results(const char *text, size_t bytes, const char *path)
 	return strchr(text, '{') && has_key(path, "measurements");
 }
 
+/* Its first heading is empty, the second is F. */
+static bool is_table(const char *text, size_t bytes, const char *path)
+{
+	(void)bytes;
+	(void)path;
+	return strncmp(text, ",F", 2) == 0 || strncmp(text, "|  | F ", 7) == 0 ||
+	       strncmp(text, "\\begin{tabular}", 15) == 0;
+}
+
 static bool is_params(const char *text, size_t bytes, const char *path)
 {
 	(void)bytes;
@@ -267,6 +276,7 @@ static const struct {
 	[INV_OUTPUT_PNG] = {"a PNG picture", is_png},
 	[INV_OUTPUT_SVG] = {"an SVG picture", is_svg},
 	[INV_OUTPUT_RESULTS] = {"a JSON file of 'invar eval'", is_results},
+	[INV_OUTPUT_TABLE] = {"a table of 'invar eval'", is_table},
 	[INV_OUTPUT_PARAMS] = {"a JSON file of parameters", is_params},
 };
 
@@ -392,8 +402,8 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 /* No bank and no data set has files of these kinds, wherever they lie. */
 static bool is_no_data(inv_output_kind kind)
 {
-	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_PARAMS ||
-	       kind == INV_OUTPUT_SVG;
+	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_TABLE ||
+	       kind == INV_OUTPUT_PARAMS || kind == INV_OUTPUT_SVG;
 }
 
 static invar_status check_existing(inv_session *s, const inv_output *o,

@@ -39,6 +39,7 @@ typedef enum inv_output_kind {
 	INV_OUTPUT_PNG,
 	INV_OUTPUT_SVG,
 	INV_OUTPUT_RESULTS, /* JSON of invar eval */
+	INV_OUTPUT_TABLE,   /* of invar eval, as Markdown, CSV or LaTeX */
 	INV_OUTPUT_PARAMS,  /* JSON of invar augment */
 	INV_OUTPUT_NEW      /* replaces nothing, and that is checked elsewhere */
 } inv_output_kind;

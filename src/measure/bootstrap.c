@@ -3,6 +3,8 @@
 #include "measure/bootstrap.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -56,11 +58,16 @@ invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64
 	return INVAR_OK;
 }
 
-json_t *inv_interval_json(const inv_interval *i)
+invar_value inv_interval_value(const inv_interval *i, char why[INV_INTERVAL_WHY])
 {
-	if (i->images < INV_INTERVAL_IMAGES)
-		return json_pack(
-			"{s:f, s:o}", "value", i->value, "no_interval",
-			json_sprintf("too few images for an interval (n = %" PRIu64 ")", i->images));
-	return json_pack("{s:f, s:f, s:f}", "value", i->value, "low", i->low, "high", i->high);
+	invar_value value = {
+		.value = i->value, .low = i->low, .high = i->high, .count = i->images};
+
+	if (i->images < INV_INTERVAL_IMAGES) {
+		snprintf(why, INV_INTERVAL_WHY, "too few images for an interval (n = %" PRIu64 ")",
+		         i->images);
+		value.low = value.high = NAN;
+		value.no_interval = why;
+	}
+	return value;
 }

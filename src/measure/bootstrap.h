@@ -10,7 +10,7 @@
 #define INV_BOOTSTRAP_H
 
 #include "base/context.h"
-#include "base/json.h"
+#include "run/results.h"
 
 /*
  * Fewer images give no interval: a resample of n images repeats the same few shares, and
@@ -28,7 +28,8 @@ typedef struct inv_interval {
 invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64_t n,
                            uint64_t seed, inv_interval *out);
 
-/* {"value": …, "low": …, "high": …}; of too few images {"value": …, "no_interval": why} */
-json_t *inv_interval_json(const inv_interval *i);
+/* As a value of the results; too few images have no interval, and `why` says so. */
+enum { INV_INTERVAL_WHY = 64 };
+invar_value inv_interval_value(const inv_interval *i, char why[INV_INTERVAL_WHY]);
 
 #endif

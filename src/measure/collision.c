@@ -29,7 +29,8 @@ enum { BLOCK = 2048 }; /* even, so that halves keep their parity */
 
 enum { RAW, ALIGNED, HELD_OUT, KINDS };
 
-static const char *const kinds[KINDS] = {"raw", "aligned", "held_out"};
+static const char *const kinds[KINDS] = {"collision.raw", "collision.aligned",
+                                         "collision.held_out"};
 
 typedef struct maps {
 	inv_map_affine aligned, held[2]; /* held[i] for points with number % 2 = i */
@@ -40,7 +41,7 @@ typedef struct job {
 	inv_choice measured, train;
 	uint64_t points; /* that are measured */
 	uint32_t copies;
-	bool halves;
+	bool halves, leave_one_out;
 	inv_neighbours *gallery;
 	inv_arena arena;
 	float *clean;              /* [points, w] */
@@ -155,9 +156,8 @@ static void count_hits(job *j, int kind, int32_t copy, const float *rows, uint64
 		j->leave[i] = (uint32_t)(first + i * step);
 		j->classes[i] = j->labels[j->leave[i]];
 	}
-	inv_nearest_by_class(j->gallery, rows, j->classes,
-	                     j->in->opts->leave_one_out ? j->leave : NULL, count, j->own,
-	                     j->other);
+	inv_nearest_by_class(j->gallery, rows, j->classes, j->leave_one_out ? j->leave : NULL,
+	                     count, j->own, j->other);
 	for (uint64_t i = 0; i < count; i++) {
 		bool hit = j->other[i] < j->own[i]; /* a tie is no collision */
 
@@ -266,57 +266,60 @@ static invar_status prepare(job *j)
 	return st;
 }
 
-/* Counts become shares of the copies, and of the points. */
-static invar_status kind_json(job *j, int kind, json_t **out)
-{
-	json_t *rates = json_array();
-	inv_interval interval;
-	invar_status st;
+/* ---- Results ---------------------------------------------------------------------- */
 
+/* Counts become shares of the copies, and of the points. */
+static invar_status find_share(job *j, int kind, inv_interval *out)
+{
 	for (uint64_t i = 0; i < j->points; i++)
 		j->share[kind][i] /= j->copies;
-	st = inv_bootstrap(j->in->ctx, j->share[kind], j->points, j->in->opts->seed, &interval);
-	if (st != INVAR_OK) {
-		json_decref(rates);
-		return st;
-	}
-	for (uint32_t c = 0; c < j->copies; c++)
-		json_array_append_new(rates, json_real(j->rate[kind][c] / (double)j->points));
-	*out = inv_interval_json(&interval);
-	json_object_set_new(*out, "copies", rates);
-	return INVAR_OK;
+	return inv_bootstrap(j->in->ctx, j->share[kind], j->points, j->in->seed, out);
 }
 
-static invar_status to_json(job *j, json_t **out)
+/* The rate of each copy alone, by kind, and on what the held-out map was fitted. */
+static json_t *details_of(const job *j)
 {
-	json_t *doc =
-		json_pack("{s:I, s:I, s:b}", "points", (json_int_t)j->points, "copies",
-	              (json_int_t)j->copies, "leave_one_out", j->in->opts->leave_one_out);
+	json_t *details = json_pack("{s:I, s:I, s:s}", "points", (json_int_t)j->points,
+	                            "copies", (json_int_t)j->copies, "held_out_fitted_on",
+	                            j->halves ? "halves" : "train");
+
+	for (int kind = 0; kind < KINDS; kind++) {
+		json_t *rates = json_array();
+
+		for (uint32_t c = 0; c < j->copies; c++)
+			json_array_append_new(rates, json_real(j->rate[kind][c] / (double)j->points));
+		json_object_set_new(details, strchr(kinds[kind], '.') + 1, rates);
+	}
+	return details;
+}
+
+static invar_status put_results(job *j)
+{
+	const inv_measure_input *in = j->in;
+	inv_interval share[KINDS];
 	invar_status st = INVAR_OK;
 
+	for (int kind = 0; kind < KINDS && st == INVAR_OK; kind++)
+		st = find_share(j, kind, &share[kind]);
 	for (int kind = 0; kind < KINDS && st == INVAR_OK; kind++) {
-		json_t *one = NULL;
+		char why[INV_INTERVAL_WHY];
+		invar_value value = inv_interval_value(&share[kind], why);
 
-		if ((st = kind_json(j, kind, &one)) == INVAR_OK)
-			json_object_set_new(doc, kinds[kind], one);
+		st = inv_results_put(in->results, kinds[kind], in->column, &value);
 	}
-	if (st != INVAR_OK) {
-		json_decref(doc);
-		return st;
-	}
-	json_object_set_new(json_object_get(doc, kinds[HELD_OUT]), "fitted_on",
-	                    json_string(j->halves ? "halves" : "train"));
-	*out = doc;
-	return INVAR_OK;
+	return st == INVAR_OK
+	           ? inv_results_detail(in->results, "collision", in->column, details_of(j))
+	           : st;
 }
 
-static invar_status measure(const inv_measure_input *in, json_t **out)
+static invar_status measure_collision(const inv_measure_input *in)
 {
 	const inv_split *train = in->train;
 	job j = {.in = in,
 	         .measured = inv_choose_points(in, inv_choose_labelled(in->split, &in->labels)),
 	         .copies = in->split->copies,
-	         .halves = !train || train == in->split || train->copies < in->split->copies};
+	         .halves = !train || train == in->split || train->copies < in->split->copies,
+	         .leave_one_out = inv_option_flag(in->options, "leave-one-out")};
 	invar_status st;
 
 	j.points = j.measured.points;
@@ -326,11 +329,49 @@ static invar_status measure(const inv_measure_input *in, json_t **out)
 	for (uint32_t copy = 0; copy < j.copies && st == INVAR_OK; copy++)
 		st = measure_copy(&j, (int32_t)copy);
 	if (st == INVAR_OK)
-		st = to_json(&j, out);
+		st = put_results(&j);
 	inv_neighbours_free(j.gallery);
 	inv_arena_free(&j.arena);
 	return st;
 }
 
-const inv_measurement inv_measurement_collision = {
-	"collision", NULL, INV_NEEDS_LABELS | INV_NEEDS_COPIES, measure};
+/* ---- What it declares ---------------------------------------------------------------- */
+
+static const invar_option options[] = {
+	{.name = "leave-one-out",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Measurements",
+     .help = "collision: an image's own clean feature does not count"},
+	{0},
+};
+
+static const invar_metric metrics[] = {
+	{.id = "collision.raw",
+     .measurement = "collision",
+     .row = "collision raw",
+     .unit = INVAR_UNIT_SHARE,
+     .better = -1,
+     .digits = 1},
+	{.id = "collision.aligned",
+     .measurement = "collision",
+     .row = "collision aligned",
+     .unit = INVAR_UNIT_SHARE,
+     .better = -1,
+     .digits = 1},
+	{.id = "collision.held_out",
+     .measurement = "collision",
+     .row = "collision held out",
+     .unit = INVAR_UNIT_SHARE,
+     .better = -1,
+     .digits = 1},
+	{0},
+};
+
+const inv_measurement inv_measurement_collision = {.name = "collision",
+                                                   .title = "collision",
+                                                   .needs =
+                                                       INV_NEEDS_LABELS | INV_NEEDS_COPIES,
+                                                   .options = options,
+                                                   .shares = "points|train-split|seed",
+                                                   .metrics = metrics,
+                                                   .measure = measure_collision};

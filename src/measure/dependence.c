@@ -19,8 +19,18 @@
 #include "math/sliced.h"
 #include "measure/projected.h"
 #include "measure/sliced_options.h"
+#include "run/results.h"
 
 enum { BLOCK = 16 };
+
+typedef struct dependence_result {
+	double dependence, dependence_error; /* SW_p of joint and shuffled rows */
+	double correlation, correlation_error;
+	double sw_xx, sw_zz;           /* of each variable with itself */
+	double floor, floor_deviation; /* correlation of shuffled pairings: mean, deviation */
+	double dependence_floor;       /* their mean dependence */
+	double p_value; /* share of pairings, the true one counted, that reach it */
+} dependence_result;
 
 /* One of the distances XZ, XX, ZZ. */
 typedef struct term {
@@ -35,7 +45,7 @@ typedef struct term {
 
 typedef struct dependence_job {
 	const invar_context *ctx;
-	const invar_sliced_opts *o;
+	const inv_sliced_settings *o;
 	const term *t;
 	const inv_projected *p;
 	const uint32_t *rows; /* 0, 1, … */
@@ -127,14 +137,14 @@ static invar_status measure_chunks(dependence_job *j, inv_projected *p)
 	return st;
 }
 
-static invar_status measure_term(const invar_context *ctx, const invar_sliced_opts *o,
+static invar_status measure_term(const invar_context *ctx, const inv_sliced_settings *o,
                                  const term *t, size_t rows, const uint32_t *in_order)
 {
 	size_t sort = inv_sliced_scratch_alone(rows, false);
 	inv_projected p;
 	dependence_job j = {.ctx = ctx, .o = o, .t = t, .p = &p, .rows = in_order};
 	invar_status st = inv_projected_new(ctx, rows, t->first, t->second, true,
-	                                    o->projections, inv_sliced_orthogonal(o), &p);
+	                                    o->projections, o->orthogonal, &p);
 
 	if (st != INVAR_OK)
 		return st;
@@ -178,8 +188,7 @@ static double correlation_of(double xz, double xx, double zz, double p)
 	return xz / pow(xx * zz + 1e-10, 1 / p);
 }
 
-static void find_floor(const invar_sliced_opts *o, const term *xz,
-                       invar_dependence_result *out)
+static void find_floor(const inv_sliced_settings *o, const term *xz, dependence_result *out)
 {
 	double sum = 0, squares = 0, distances = 0, count = (double)xz->pairings;
 	size_t reached = 0;
@@ -204,8 +213,7 @@ static void find_floor(const invar_sliced_opts *o, const term *xz,
 		out->floor_deviation = sqrt(fmax(squares - sum * sum / count, 0) / (count - 1));
 }
 
-static void conclude(const invar_sliced_opts *o, const term t[3],
-                     invar_dependence_result *out)
+static void conclude(const inv_sliced_settings *o, const term t[3], dependence_result *out)
 {
 	double p = o->p, error[3];
 
@@ -226,7 +234,7 @@ static void conclude(const invar_sliced_opts *o, const term t[3],
 /* ---- The whole
  * -------------------------------------------------------------------------------- */
 
-static void break_pairs(const invar_sliced_opts *o, size_t rows, uint32_t *in_order,
+static void break_pairs(const inv_sliced_settings *o, size_t rows, uint32_t *in_order,
                         uint32_t *broken)
 {
 	inv_stream stream = inv_stream_of(o->seed, "dependence/pairs", 0);
@@ -237,8 +245,8 @@ static void break_pairs(const invar_sliced_opts *o, size_t rows, uint32_t *in_or
 		inv_permutation(&stream, (uint32_t)b, broken + b * rows, (uint32_t)rows);
 }
 
-static invar_status measure_all(const invar_context *ctx, const invar_sliced_opts *o,
-                                term t[3], size_t rows, invar_dependence_result *out)
+static invar_status measure_all(const invar_context *ctx, const inv_sliced_settings *o,
+                                term t[3], size_t rows, dependence_result *out)
 {
 	size_t L = o->projections, pairings = o->permutations;
 	uint32_t *index = inv_calloc((pairings + 1) * rows, sizeof *index);
@@ -266,16 +274,63 @@ static invar_status measure_all(const invar_context *ctx, const invar_sliced_opt
 	return st;
 }
 
+/* ---- Results ---------------------------------------------------------------------------
+ */
+
+static invar_status put_number(invar_results *r, const char *name, double number,
+                               uint64_t rows)
+{
+	const invar_metric metric = {
+		.id = name, .measurement = "dependence", .row = name, .digits = 4};
+	const invar_value value = {.value = number, .low = NAN, .high = NAN, .count = rows};
+	invar_status st = inv_results_add_metric(r, &metric);
+
+	return st == INVAR_OK ? inv_results_put(r, name, "xz", &value) : st;
+}
+
+static invar_status put_results(const dependence_result *d, uint64_t rows, invar_results *r)
+{
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{"dependence", d->dependence},
+	               {"dependence_error", d->dependence_error},
+	               {"correlation", d->correlation},
+	               {"correlation_error", d->correlation_error},
+	               {"sw_xx", d->sw_xx},
+	               {"sw_zz", d->sw_zz},
+	               {"floor", d->floor},
+	               {"floor_deviation", d->floor_deviation},
+	               {"dependence_floor", d->dependence_floor},
+	               {"p_value", d->p_value}};
+	invar_status st = inv_results_add_column(r, "xz", "x and z", NULL);
+
+	if (st == INVAR_OK)
+		st = inv_results_add_measurement(r, "dependence", "dependence");
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers && st == INVAR_OK; i++)
+		st = put_number(r, numbers[i].name, numbers[i].value, rows);
+	return st;
+}
+
 invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                               const float *z, uint32_t dz, uint64_t rows,
-                              const invar_sliced_opts *opts, invar_dependence_result *out)
+                              const invar_options *options, invar_results **out)
 {
-	invar_sliced_opts o;
+	inv_sliced_settings o;
+	dependence_result d;
 	term t[3] = {{.name = "xz", .x = x, .z = z, .first = dx, .second = dz},
 	             {.name = "xx", .x = x, .z = x, .first = dx, .second = dx},
 	             {.name = "zz", .x = z, .z = z, .first = dz, .second = dz}};
-	invar_status st = inv_sliced_check(opts, rows, dx && dz, &o);
+	invar_status st;
 
-	*out = (invar_dependence_result){.size = sizeof *out};
-	return st == INVAR_OK ? measure_all(ctx, &o, t, rows, out) : st;
+	*out = NULL;
+	if ((st = inv_sliced_read(options, rows, dx && dz, &o)) != INVAR_OK ||
+	    (st = measure_all(ctx, &o, t, rows, &d)) != INVAR_OK ||
+	    (st = inv_results_new(out)) != INVAR_OK)
+		return st;
+	if ((st = put_results(&d, rows, *out)) != INVAR_OK) {
+		invar_results_free(*out);
+		*out = NULL;
+	}
+	return st;
 }

@@ -6,10 +6,11 @@
  * smallest of those that have as many, as in scikit-learn's KNeighborsClassifier.
  * Of rows at the same distance the earlier one votes.
  *
- * The gallery is E(F(train)), or with --index clean F(train) untouched: an index
+ * The gallery is E(F(train)), or with index clean F(train) untouched: an index
  * that exists already, asked by queries that alone pass through E.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,11 +86,10 @@ static invar_status ask_copy(job *j, int32_t copy, uint64_t done, uint64_t total
 }
 
 /* The clean rows, or all copies; the share of an image is over its copies. */
-static invar_status ask(job *j, bool clean, json_t **out)
+static invar_status ask(job *j, bool clean, inv_interval *out)
 {
 	uint32_t copies = clean ? 1 : j->in->split->copies;
 	uint64_t total = (1 + (uint64_t)j->in->split->copies) * j->rows;
-	inv_interval interval;
 	invar_status st = INVAR_OK;
 
 	memset(j->share, 0, j->rows * sizeof *j->share);
@@ -98,11 +98,8 @@ static invar_status ask(job *j, bool clean, json_t **out)
 		              (clean ? 0 : 1 + (uint64_t)c) * j->rows, total);
 	for (uint64_t i = 0; i < j->rows; i++)
 		j->share[i] /= copies;
-	if (st == INVAR_OK)
-		st = inv_bootstrap(j->in->ctx, j->share, j->rows, j->in->opts->seed, &interval);
-	if (st == INVAR_OK)
-		*out = inv_interval_json(&interval);
-	return st;
+	return st == INVAR_OK ? inv_bootstrap(j->in->ctx, j->share, j->rows, j->in->seed, out)
+	                      : st;
 }
 
 /* ---- The column ---------------------------------------------------------- */
@@ -136,7 +133,7 @@ static invar_status prepare(job *j)
 
 	if (j->clean_index && in->w != in->d)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "--index clean compares codes with features, but codes are %" PRIu32
+		                "@index clean compares codes with features, but codes are %" PRIu32
 		                " wide and features %" PRIu32,
 		                in->w, in->d);
 	if ((st = allocate(j)) != INVAR_OK ||
@@ -149,30 +146,43 @@ static invar_status prepare(job *j)
 	                          &j->gallery);
 }
 
-static invar_status to_json(job *j, json_t **out)
+static invar_status put_share(const job *j, const char *metric, const inv_interval *share)
 {
-	json_t *clean = NULL, *augmented = NULL;
-	invar_status st = ask(j, true, &clean);
+	char why[INV_INTERVAL_WHY];
+	invar_value value = inv_interval_value(share, why);
 
-	if (st == INVAR_OK && j->in->split->copies)
-		st = ask(j, false, &augmented);
-	if (st != INVAR_OK) {
-		json_decref(clean);
-		return st;
-	}
-	*out = json_pack("{s:I, s:s, s:o, s:o*}", "k", (json_int_t)j->k, "index",
-	                 j->in->opts->index, "clean", clean, "augmented", augmented);
-	return INVAR_OK;
+	return inv_results_put(j->in->results, metric, j->in->column, &value);
 }
 
-static invar_status measure(const inv_measure_input *in, json_t **out)
+static invar_status ask_all(job *j)
 {
-	uint64_t n = in->train_labels.rows, k = in->opts->k < n ? in->opts->k : n;
+	bool copies = j->in->split->copies;
+	inv_interval clean, augmented;
+	invar_status st = ask(j, true, &clean);
+
+	if (st == INVAR_OK && copies)
+		st = ask(j, false, &augmented);
+	if (st == INVAR_OK)
+		st = put_share(j, "knn.clean", &clean);
+	return st == INVAR_OK && copies ? put_share(j, "knn.augmented", &augmented) : st;
+}
+
+/* Where train has fewer rows, all of them vote. */
+static uint64_t votes_of(const inv_measure_input *in)
+{
+	uint64_t n = in->train_labels.rows, k = inv_option_count(in->options, "k");
+
+	return k < n ? k : n;
+}
+
+static invar_status measure_knn(const inv_measure_input *in)
+{
+	uint64_t k = votes_of(in);
 	job j = {.in = in,
-	         .clean_index = strcmp(in->opts->index, "clean") == 0,
+	         .clean_index = inv_option_is(in->options, "index", "clean"),
 	         .from = inv_choose_labelled(in->train, &in->train_labels),
 	         .asked = inv_choose_labelled(in->split, &in->labels),
-	         .gallery_rows = n,
+	         .gallery_rows = in->train_labels.rows,
 	         .rows = in->labels.rows,
 	         .k = (size_t)k,
 	         .block = BLOCK < MOST_FOUND / k ? BLOCK : (size_t)(MOST_FOUND / k)};
@@ -181,11 +191,64 @@ static invar_status measure(const inv_measure_input *in, json_t **out)
 	if (!j.block)
 		j.block = 1;
 	if ((st = prepare(&j)) == INVAR_OK)
-		st = to_json(&j, out);
+		st = ask_all(&j);
 	inv_neighbours_free(j.gallery);
 	inv_arena_free(&j.arena);
 	return st;
 }
 
-const inv_measurement inv_measurement_knn = {"knn", "probe",
-                                             INV_NEEDS_LABELS | INV_NEEDS_TRAIN, measure};
+/* ---- What it declares ---------------------------------------------------------------- */
+
+static const invar_option options[] = {
+	{.name = "k",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "20",
+     .min = 1,
+     .max = 4e9,
+     .meta = "N",
+     .group = "Measurements",
+     .help = "knn: how many neighbours vote"},
+	{.name = "index",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "adapted",
+     .choices = "adapted|clean",
+     .meta = "WORD",
+     .group = "Measurements",
+     .help = "knn: search among E(F(train)), or F(train) as it was"},
+	{0},
+};
+
+static const invar_metric metrics[] = {
+	{.id = "knn.clean",
+     .measurement = "knn",
+     .row = "kNN",
+     .part = "clean",
+     .unit = INVAR_UNIT_SHARE,
+     .better = 1,
+     .digits = 1},
+	{.id = "knn.augmented",
+     .measurement = "knn",
+     .row = "kNN",
+     .part = "augmented",
+     .unit = INVAR_UNIT_SHARE,
+     .better = 1,
+     .digits = 1},
+	{0},
+};
+
+/* How many neighbours vote, and in which gallery. */
+static void title_row(const inv_measure_input *in, char *out, size_t size)
+{
+	snprintf(out, size, "%" PRIu64 "-NN%s", votes_of(in),
+	         inv_option_is(in->options, "index", "clean") ? ", old index" : "");
+}
+
+const inv_measurement inv_measurement_knn = {.name = "knn",
+                                             .title = "kNN",
+                                             .group = "probe",
+                                             .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
+                                             .options = options,
+                                             .shares = "train-split|seed",
+                                             .metrics = metrics,
+                                             .title_row = title_row,
+                                             .measure = measure_knn};

@@ -2,16 +2,19 @@
 /*
  * measurement.h - what every measurement of `invar eval` looks like.
  *
- * A measurement sees the bank and one column of codes (F itself, or F then E)
- * and gives a JSON object for that column. A new measurement is one file and
- * one line in table.c.
+ * A measurement sees the bank and one column of codes (F itself, or F then E) and puts its
+ * values into the results. It declares its own options and metrics. A new measurement is
+ * one file and one line in measurement_table.c: help, checks, tables, JSON and metrics.json
+ * are made from what it declares.
  */
 #ifndef INV_MEASUREMENT_H
 #define INV_MEASUREMENT_H
 
 #include "adapter/adapter.h"
 #include "bank/bank.h"
+#include "base/options.h"
 #include "measure/labels.h"
+#include "run/results.h"
 
 /* What a bank must have for a measurement; the rest is skipped by name. */
 enum {
@@ -28,9 +31,12 @@ typedef struct inv_measure_input {
 	const inv_split *split;          /* what is measured */
 	const inv_split *train;          /* NULL where the bank has none */
 	inv_labels labels, train_labels; /* read where a measurement needs them */
-	const invar_eval_opts *opts;
+	const invar_options *options;    /* of "eval" */
+	uint64_t seed;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	uint32_t d, w;                /* width of features, of codes */
+	invar_results *results;
+	const char *column; /* its id in the results */
 } inv_measure_input;
 
 /*
@@ -45,12 +51,12 @@ typedef struct inv_choice {
 
 inv_choice inv_choose_all(const inv_split *split);
 inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels);
-/* The same, but at most opts->points of them; structure and collision. */
+/* The same, but at most so many as the option points says. */
 inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
 
 /*
  * Those from `first` on in this column: codes [count, w], or with `raw` features
- * [count, d] as they are in the bank. Works in blocks; thread-safe.
+ * [count, d] as they are in the bank. Works in blocks.
  */
 invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,
@@ -59,10 +65,21 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
 void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
 
 typedef struct inv_measurement {
-	const char *name;  /* as in --only and in the JSON */
-	const char *group; /* another word for it in --only that several share, or NULL */
+	const char *name;  /* as in the option metrics and in the results: "lc" */
+	const char *title; /* for people: "LC" */
+	const char
+		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;
-	invar_status (*measure)(const inv_measure_input *in, json_t **out);
+	const invar_option *options; /* its own, ended by a row without a name; or NULL */
+	const char *shares;          /* options of others that matter for it, "a|b"; or NULL */
+	const invar_metric *metrics; /* ended by one without an id; rows as in the table */
+	/* The row title of its metrics where it depends on options; NULL: as they say. */
+	void (*title_row)(const inv_measure_input *in, char *out, size_t size);
+	/*
+	 * Puts values, and details, once all of them are known: E_MISMATCH, E_NUMERIC and
+	 * E_USE become the reason why it is skipped, other faults end the whole.
+	 */
+	invar_status (*measure)(const inv_measure_input *in);
 } inv_measurement;
 
 /* NULL-terminated, in the order of the table that people see. */

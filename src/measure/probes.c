@@ -21,13 +21,14 @@
 
 #include "measure/bootstrap.h"
 #include "measure/cache.h"
-#include "nn/classifier.h"
 #include "measure/measurement.h"
+#include "nn/classifier.h"
 
 enum { BLOCK = 1024, MOST_CLASSES = 1 << 20 };
 
 typedef struct probe_kind {
 	const char *name, *stage;
+	const char *clean, *augmented; /* its metrics */
 	size_t hidden_layers;
 	bool on_features;  /* learns F(train), whatever the column */
 	bool keep_answers; /* of the whole probe, in the cache */
@@ -43,7 +44,8 @@ typedef struct probe {
 	uint32_t *from_labels;     /* of train */
 	float *from;               /* codes or features of train; read when first needed */
 	float *params;
-	float *right;              /* [2, n] of one seed: clean, and how many of the copies */
+	float *right; /* [2, n] of one seed: clean, and how many of the copies */
+	uint64_t seeds_asked;
 	double *clean, *augmented; /* [n], the sum over the seeds of each image's share */
 	json_t *seeds;             /* [{"clean": …, "augmented": …}, …] */
 } probe;
@@ -245,41 +247,52 @@ static double deviation(const json_t *seeds, const char *which)
 	return sqrt(square / (count - 1));
 }
 
-static invar_status put_figure(const probe *p, const char *which, double *sums, json_t *out)
+static invar_status find_share(const probe *p, double *sums, inv_interval *out)
 {
-	uint64_t seeds = p->in->opts->seeds;
-	inv_interval interval;
-	invar_status st;
-	json_t *figure;
-
 	for (uint64_t i = 0; i < p->n; i++)
-		sums[i] /= (double)seeds;
-	st = inv_bootstrap(p->in->ctx, sums, p->n, p->in->opts->seed, &interval);
-	if (st != INVAR_OK)
-		return st;
-	figure = inv_interval_json(&interval);
-	if (seeds > 1 && json_object_set_new(figure, "deviation",
-	                                     json_real(deviation(p->seeds, which))) != 0) {
-		json_decref(figure);
-		return no_memory();
-	}
-	return json_object_set_new(out, which, figure) == 0 ? INVAR_OK : no_memory();
+		sums[i] /= (double)p->seeds_asked;
+	return inv_bootstrap(p->in->ctx, sums, p->n, p->in->seed, out);
 }
 
-static invar_status conclude(probe *p, json_t **out)
+static invar_status put_share(const probe *p, const char *metric, const inv_interval *share)
 {
-	json_t *figures = json_object();
-	invar_status st = put_figure(p, "clean", p->clean, figures);
+	char why[INV_INTERVAL_WHY];
+	invar_value value = inv_interval_value(share, why);
 
-	if (st == INVAR_OK && p->in->split->copies)
-		st = put_figure(p, "augmented", p->augmented, figures);
-	if (st == INVAR_OK && json_object_set(figures, "seeds", p->seeds) != 0)
-		st = no_memory();
+	return inv_results_put(p->in->results, metric, p->in->column, &value);
+}
+
+/* Each seed's accuracies, and how far they deviate. */
+static json_t *details_of(const probe *p)
+{
+	json_t *details = json_pack("{s:O}", "seeds", p->seeds);
+
+	if (p->seeds_asked > 1) {
+		json_t *spread = json_pack("{s:f}", "clean", deviation(p->seeds, "clean"));
+
+		if (p->in->split->copies)
+			json_object_set_new(spread, "augmented",
+			                    json_real(deviation(p->seeds, "augmented")));
+		json_object_set_new(details, "deviation", spread);
+	}
+	return details;
+}
+
+static invar_status put_results(probe *p)
+{
+	bool copies = p->in->split->copies;
+	inv_interval clean, augmented;
+	invar_status st = find_share(p, p->clean, &clean);
+
+	if (st == INVAR_OK && copies)
+		st = find_share(p, p->augmented, &augmented);
 	if (st == INVAR_OK)
-		*out = figures;
-	else
-		json_decref(figures);
-	return st;
+		st = put_share(p, p->kind->clean, &clean);
+	if (st == INVAR_OK && copies)
+		st = put_share(p, p->kind->augmented, &augmented);
+	return st == INVAR_OK ? inv_results_detail(p->in->results, p->kind->name, p->in->column,
+	                                           details_of(p))
+	                      : st;
 }
 
 /* ---- The whole ----------------------------------------------------------------------- */
@@ -311,15 +324,14 @@ static void release(probe *p)
 
 static invar_status run_seeds(probe *p)
 {
-	const invar_eval_opts *o = p->in->opts;
 	invar_status st = INVAR_OK;
 
 	p->params = inv_calloc(inv_classifier_floats(&p->spec), sizeof *p->params);
 	if (!p->params)
 		return inv_fail(INVAR_E_NOMEM, "no memory for a classifier of %zu classes",
 		                p->spec.classes);
-	for (uint64_t i = 0; i < o->seeds && st == INVAR_OK; i++) {
-		p->spec.seed = o->seed + i;
+	for (uint64_t i = 0; i < p->seeds_asked && st == INVAR_OK; i++) {
+		p->spec.seed = p->in->seed + i;
 		st = p->kind->keep_answers ? answer_once(p) : train_and_ask(p);
 		if (st == INVAR_OK)
 			st = add_seed(p);
@@ -327,18 +339,19 @@ static invar_status run_seeds(probe *p)
 	return st;
 }
 
-static invar_status measure(const inv_measure_input *in, const probe_kind *kind,
-                            json_t **out)
+static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
 {
+	const invar_options *o = in->options;
 	probe p = {.in = in,
 	           .kind = kind,
 	           .learned = inv_choose_labelled(in->train, &in->train_labels),
 	           .asked = inv_choose_labelled(in->split, &in->labels),
 	           .n = in->labels.rows,
+	           .seeds_asked = inv_option_count(o, "seeds"),
 	           .spec = {.inputs = kind->on_features ? in->d : in->w,
-	                    .hidden = in->opts->probe_hidden,
+	                    .hidden = inv_option_count(o, "probe-hidden"),
 	                    .hidden_layers = kind->hidden_layers,
-	                    .epochs = in->opts->probe_epochs,
+	                    .epochs = inv_option_count(o, "probe-epochs"),
 	                    .stage = kind->stage}};
 	invar_status st = allocate(&p);
 
@@ -347,45 +360,139 @@ static invar_status measure(const inv_measure_input *in, const probe_kind *kind,
 	if (st == INVAR_OK)
 		st = run_seeds(&p);
 	if (st == INVAR_OK)
-		st = conclude(&p, out);
+		st = put_results(&p);
 	release(&p);
 	return st;
 }
 
-static invar_status measure_lc(const inv_measure_input *in, json_t **out)
-{
-	static const probe_kind kind = {"lc", "probe lc", 0, false, false};
+/* ---- What they declare --------------------------------------------------------------- */
 
-	return measure(in, &kind, out);
+static const invar_option options[] = {
+	{.name = "probe-epochs",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "50",
+     .min = 1,
+     .max = 1e6,
+     .meta = "N",
+     .group = "Probes",
+     .help = "epochs that lc, nc, ec and kept are trained"},
+	{.name = "seeds",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "1",
+     .min = 1,
+     .max = 1000,
+     .meta = "N",
+     .group = "Probes",
+     .help = "train every probe N times, with consecutive seeds from seed on, and average"},
+	{0},
+};
+
+/* Of probes with hidden layers, beside those above. */
+static const invar_option hidden_options[] = {
+	{.name = "probe-hidden",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "4096",
+     .min = 1,
+     .max = 1 << 20,
+     .meta = "N",
+     .group = "Probes",
+     .help = "width of the hidden layers of nc and ec"},
+	{0},
+};
+
+#define ACCURACIES(name, title)        \
+	{                                  \
+		{.id = name ".clean",          \
+		 .measurement = name,          \
+		 .row = title,                 \
+		 .part = "clean",              \
+		 .unit = INVAR_UNIT_SHARE,     \
+		 .better = 1,                  \
+		 .digits = 1},                 \
+			{.id = name ".augmented",  \
+		     .measurement = name,      \
+		     .row = title,             \
+		     .part = "augmented",      \
+		     .unit = INVAR_UNIT_SHARE, \
+		     .better = 1,              \
+		     .digits = 1},             \
+		{                              \
+			0                          \
+		}                              \
+	}
+
+static const invar_metric lc_metrics[] = ACCURACIES("lc", "LC");
+static const invar_metric nc_metrics[] = ACCURACIES("nc", "NC");
+static const invar_metric ec_metrics[] = ACCURACIES("ec", "EC");
+static const invar_metric kept_metrics[] = ACCURACIES("kept", "LC-kept");
+
+static const probe_kind lc = {
+	.name = "lc", .stage = "probe lc", .clean = "lc.clean", .augmented = "lc.augmented"};
+static const probe_kind nc = {.name = "nc",
+                              .stage = "probe nc",
+                              .clean = "nc.clean",
+                              .augmented = "nc.augmented",
+                              .hidden_layers = 1};
+static const probe_kind ec = {.name = "ec",
+                              .stage = "probe ec",
+                              .clean = "ec.clean",
+                              .augmented = "ec.augmented",
+                              .hidden_layers = 2,
+                              .on_features = true,
+                              .keep_answers = true};
+static const probe_kind kept = {.name = "kept",
+                                .stage = "probe kept",
+                                .clean = "kept.clean",
+                                .augmented = "kept.augmented",
+                                .on_features = true};
+
+static invar_status measure_lc(const inv_measure_input *in)
+{
+	return measure_probe(in, &lc);
 }
 
-static invar_status measure_nc(const inv_measure_input *in, json_t **out)
+static invar_status measure_nc(const inv_measure_input *in)
 {
-	static const probe_kind kind = {"nc", "probe nc", 1, false, false};
-
-	return measure(in, &kind, out);
+	return measure_probe(in, &nc);
 }
 
-static invar_status measure_ec(const inv_measure_input *in, json_t **out)
+static invar_status measure_ec(const inv_measure_input *in)
 {
-	static const probe_kind kind = {"ec", "probe ec", 2, true, true};
-
-	return measure(in, &kind, out);
+	return measure_probe(in, &ec);
 }
 
-static invar_status measure_kept(const inv_measure_input *in, json_t **out)
+static invar_status measure_kept(const inv_measure_input *in)
 {
-	static const probe_kind kind = {"kept", "probe kept", 0, true, false};
-
 	if (in->w == in->d)
-		return measure(in, &kind, out);
+		return measure_probe(in, &kept);
 	return inv_fail(INVAR_E_MISMATCH, "codes are %" PRIu32 " wide, features %" PRIu32,
 	                in->w, in->d);
 }
 
-#define PROBE (INV_NEEDS_LABELS | INV_NEEDS_TRAIN)
+#define PROBE                                                                          \
+	.group = "probe", .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN, .options = options, \
+	.shares = "train-split|seed"
+#define HIDDEN_PROBE                             \
+	.group = "probe", .options = hidden_options, \
+	.shares = "probe-epochs|seeds|train-split|seed"
 
-const inv_measurement inv_measurement_lc = {"lc", "probe", PROBE, measure_lc};
-const inv_measurement inv_measurement_nc = {"nc", "probe", PROBE, measure_nc};
-const inv_measurement inv_measurement_ec = {"ec", "probe", PROBE | INV_ONLY_F, measure_ec};
-const inv_measurement inv_measurement_kept = {"kept", "probe", PROBE, measure_kept};
+const inv_measurement inv_measurement_lc = {
+	.name = "lc", .title = "LC", PROBE, .metrics = lc_metrics, .measure = measure_lc};
+const inv_measurement inv_measurement_nc = {.name = "nc",
+                                            .title = "NC",
+                                            HIDDEN_PROBE,
+                                            .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
+                                            .metrics = nc_metrics,
+                                            .measure = measure_nc};
+const inv_measurement inv_measurement_ec = {.name = "ec",
+                                            .title = "EC",
+                                            HIDDEN_PROBE,
+                                            .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN |
+                                                     INV_ONLY_F,
+                                            .metrics = ec_metrics,
+                                            .measure = measure_ec};
+const inv_measurement inv_measurement_kept = {.name = "kept",
+                                              .title = "LC-kept",
+                                              PROBE,
+                                              .metrics = kept_metrics,
+                                              .measure = measure_kept};

@@ -19,7 +19,7 @@ inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels)
 
 inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c)
 {
-	uint64_t wanted = in->opts->points;
+	uint64_t wanted = inv_option_count(in->options, "points");
 
 	c.points = wanted && wanted < c.of ? wanted : c.of;
 	return c;

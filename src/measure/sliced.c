@@ -2,48 +2,59 @@
 /* sliced.c - invar_sliced_wasserstein: the distance of two sets, and its derivative. */
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "base/fields.h"
 #include "base/memory.h"
 #include "math/sliced.h"
 #include "measure/projected.h"
 #include "measure/sliced_options.h"
 
-#define FIELD(member) offsetof(invar_sliced_opts, member)
-
 /* Slopes |gap|^(p - 1) are floats: beyond, gaps of common size would leave their range. */
 enum { POWER_WITH_SLOPES = 10 };
 
-static const invar_field fields[] = {
-	{"projections", INVAR_FIELD_COUNT, FIELD(projections), 1, 1 << 20, 0, NULL, "N",
-     "Slices", "directions"},
-	{"p", INVAR_FIELD_NUMBER, FIELD(p), 1, 100, 0, NULL, "F", "Slices",
-     "power of the distance"},
-	{"slices", INVAR_FIELD_TEXT, FIELD(slices), 0, 0, 0, "random|orthogonal", "WORD",
-     "Slices", "independent directions, or blocks of orthogonal ones"},
-	{"permutations", INVAR_FIELD_COUNT, FIELD(permutations), 0, 1e5, 0, NULL, "N", "Slices",
-     "shuffled pairings that show the floor"},
-	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
-     "key of every random draw"},
+static const invar_option rows_of_options[] = {
+	{.name = "projections",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "1000",
+     .min = 1,
+     .max = 1 << 20,
+     .meta = "N",
+     .group = "Slices",
+     .help = "directions"},
+	{.name = "p",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "2",
+     .min = 1,
+     .max = 100,
+     .meta = "F",
+     .group = "Slices",
+     .help = "power of the distance"},
+	{.name = "slices",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "random",
+     .choices = "random|orthogonal",
+     .meta = "WORD",
+     .group = "Slices",
+     .help = "independent directions, or blocks of orthogonal ones"},
+	{.name = "permutations",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "20",
+     .max = 1e5,
+     .meta = "N",
+     .group = "Slices",
+     .help = "shuffled pairings that show the floor"},
+	{.name = "seed",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Common",
+     .help = "key of every random draw"},
+	{0},
 };
 
-static const inv_fields table = {fields, sizeof fields / sizeof *fields};
-
-void invar_sliced_defaults(invar_sliced_opts *o)
+invar_status inv_sliced_declare(invar_options *o)
 {
-	*o = (invar_sliced_opts){.size = sizeof *o,
-	                         .p = 2,
-	                         .projections = 1000,
-	                         .slices = "random",
-	                         .permutations = 20};
-}
-
-const invar_field *invar_sliced_fields(size_t *count)
-{
-	*count = table.count;
-	return fields;
+	return inv_options_add_rows(o, rows_of_options);
 }
 
 invar_status inv_sliced_overflow(void)
@@ -53,29 +64,31 @@ invar_status inv_sliced_overflow(void)
 		"the distance does not fit into a float; divide the samples by their scale");
 }
 
-invar_status inv_sliced_check(const invar_sliced_opts *given, uint64_t rows, uint32_t width,
-                              invar_sliced_opts *o)
+invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
+                             inv_sliced_settings *out)
 {
-	invar_sliced_defaults(o); /* for members that a caller's older header lacks */
-	memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
+	invar_status st = inv_options_expect(o, "dependence");
+
+	if (st != INVAR_OK)
+		return st;
 	if (!rows || !width)
 		return inv_fail(INVAR_E_USE, "there are no numbers to measure a distance of");
 	if (rows > INV_KEY_ROWS)
 		return inv_fail(INVAR_E_USE,
 		                "%" PRIu64 " rows are too many, at most %u can be sorted", rows,
 		                INV_KEY_ROWS);
-	return inv_fields_check(table, o);
-}
-
-bool inv_sliced_orthogonal(const invar_sliced_opts *o)
-{
-	return strcmp(o->slices, "orthogonal") == 0;
+	*out = (inv_sliced_settings){.p = inv_option_number(o, "p"),
+	                             .projections = inv_option_count(o, "projections"),
+	                             .permutations = inv_option_count(o, "permutations"),
+	                             .seed = inv_option_count(o, "seed"),
+	                             .orthogonal = inv_option_is(o, "slices", "orthogonal")};
+	return INVAR_OK;
 }
 
 /* ---- Distance and derivative --------------------------------------------------------- */
 
 typedef struct distance {
-	const invar_sliced_opts *o;
+	const inv_sliced_settings *o;
 	inv_projected pair;
 	const float *a, *b, *directions;
 	uint32_t *rows; /* 0, 1, … */
@@ -90,7 +103,7 @@ static invar_status begin(const invar_context *ctx, size_t rows, size_t dim, dis
 	bool slopes = d->grad;
 	inv_matmul_spec back = {.m = rows, .n = dim};
 	invar_status st = inv_projected_new(ctx, rows, dim, dim, false, d->o->projections,
-	                                    inv_sliced_orthogonal(d->o), &d->pair);
+	                                    d->o->orthogonal, &d->pair);
 
 	if (st != INVAR_OK)
 		return st;
@@ -157,16 +170,16 @@ static invar_status conclude(distance *d, size_t rows, size_t dim, double *value
 
 invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const float *b,
                                       uint64_t rows, uint32_t dim, const float *directions,
-                                      const invar_sliced_opts *opts, double *value,
+                                      const invar_options *options, double *value,
                                       float *grad_a)
 {
-	invar_sliced_opts o;
+	inv_sliced_settings o = {0};
 	distance d = {.o = &o, .a = a, .b = b, .directions = directions, .grad = grad_a};
-	invar_status st = inv_sliced_check(opts, rows, dim, &o);
+	invar_status st = inv_sliced_read(options, rows, dim, &o);
 
 	*value = NAN;
 	if (st == INVAR_OK && grad_a && o.p > POWER_WITH_SLOPES)
-		return inv_fail(INVAR_E_USE, "--p is %g, but derivatives go up to %d", o.p,
+		return inv_fail(INVAR_E_USE, "@p is %g, but derivatives go up to %d", o.p,
 		                POWER_WITH_SLOPES);
 	if (st != INVAR_OK || (st = begin(ctx, rows, dim, &d)) != INVAR_OK) {
 		end(&d);

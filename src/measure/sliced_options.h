@@ -3,15 +3,21 @@
 #ifndef INV_SLICED_OPTIONS_H
 #define INV_SLICED_OPTIONS_H
 
-#include <stdbool.h>
+#include "base/options.h"
 
-#include "base/status.h"
+typedef struct inv_sliced_settings {
+	double p;
+	uint64_t projections;
+	uint64_t permutations; /* shuffled pairings; of invar_dependence alone */
+	uint64_t seed;
+	bool orthogonal;
+} inv_sliced_settings;
 
-/* Takes over what `given` has, and refuses what makes no sense for so many numbers. */
-invar_status inv_sliced_check(const invar_sliced_opts *given, uint64_t rows, uint32_t width,
-                              invar_sliced_opts *o);
+invar_status inv_sliced_declare(invar_options *o);
+/* Refuses options that were made for something else, and sizes that make no sense. */
+invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
+                             inv_sliced_settings *out);
 /* What features near the largest float come to. */
 invar_status inv_sliced_overflow(void);
-bool inv_sliced_orthogonal(const invar_sliced_opts *o);
 
 #endif

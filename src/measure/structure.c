@@ -201,7 +201,7 @@ static void add_sums(const inv_pair_sums *from, inv_pair_sums *to)
 }
 
 static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
-                             invar_structure_result *out)
+                             inv_structure *out)
 {
 	double pairs = (double)s->pairs;
 	double d_mean = j->shift[0] + s->d / pairs, e_mean = j->shift[1] + s->e / pairs;
@@ -216,15 +216,14 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 	if (!isfinite(s->gap) || !isfinite(s->dd) || !isfinite(s->ee))
 		return inv_fail(INVAR_E_NUMERIC,
 		                "distances are too large for float32; scale the features");
-	*out = (invar_structure_result){.size = sizeof *out,
-	                                .pairs = s->pairs,
-	                                .zero_pairs = s->zero_pairs,
-	                                .l1 = s->ratio_min,
-	                                .l2 = s->ratio_max,
-	                                .m = de / dd,
-	                                .b = e_mean - de / dd * d_mean,
-	                                .r2 = de * de / (dd * ee),
-	                                .rmsd = sqrt(s->gap / pairs)};
+	*out = (inv_structure){.pairs = s->pairs,
+	                       .zero_pairs = s->zero_pairs,
+	                       .l1 = s->ratio_min,
+	                       .l2 = s->ratio_max,
+	                       .m = de / dd,
+	                       .b = e_mean - de / dd * d_mean,
+	                       .r2 = de * de / (dd * ee),
+	                       .rmsd = sqrt(s->gap / pairs)};
 	out->nrmsd = out->rmsd / (s->d_max - s->d_min);
 	out->cvrmsd = out->rmsd / d_mean;
 	return INVAR_OK;
@@ -259,15 +258,16 @@ static invar_status allocate(structure_job *j, const invar_context *ctx, inv_are
 	return INVAR_OK;
 }
 
-invar_status invar_structure(invar_context *ctx, const float *x, uint32_t d, const float *e,
-                             uint32_t w, uint64_t n, invar_structure_result *out)
+invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,
+                                   const float *e, uint32_t w, uint64_t n,
+                                   inv_structure *out)
 {
 	structure_job j = {.in = {{x, d}, {e, w}}, .n = n};
 	inv_pair_sums total = {.d_min = INFINITY, .ratio_min = INFINITY};
 	inv_arena arena = {0};
 	invar_status st;
 
-	*out = (invar_structure_result){.size = sizeof *out};
+	*out = (inv_structure){0};
 	if (n < 2)
 		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, there is %s",
 		                n ? "only 1" : "none");

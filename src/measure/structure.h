@@ -5,8 +5,21 @@
 
 #include "base/context.h"
 
+typedef struct inv_structure {
+	uint64_t pairs; /* counted, without the zero ones */
+	uint64_t zero_pairs;
+	double l1, l2;   /* min and max of e/d */
+	double m, b, r2; /* least squares line e = m d + b */
+	double rmsd, nrmsd, cvrmsd;
+} inv_structure;
+
+/* x is [n, d], e is [n, w]: the same points before and after E. */
+invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,
+                                   const float *e, uint32_t w, uint64_t n,
+                                   inv_structure *out);
+
 /* Plain loops in double; what the fast path is tested against. */
 void inv_structure_ref(const float *x, uint32_t d, const float *e, uint32_t w, uint64_t n,
-                       invar_structure_result *out);
+                       inv_structure *out);
 
 #endif

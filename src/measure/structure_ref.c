@@ -18,7 +18,7 @@ typedef struct moments {
 } moments;
 
 static void first_pass(const float *x, uint32_t d, const float *e, uint32_t w, uint64_t n,
-                       moments *m, invar_structure_result *out)
+                       moments *m, inv_structure *out)
 {
 	for (uint64_t i = 0; i < n; i++)
 		for (uint64_t j = i + 1; j < n; j++) {
@@ -58,12 +58,12 @@ static void second_pass(const float *x, uint32_t d, const float *e, uint32_t w, 
 }
 
 void inv_structure_ref(const float *x, uint32_t d, const float *e, uint32_t w, uint64_t n,
-                       invar_structure_result *out)
+                       inv_structure *out)
 {
 	moments m = {.d_min = INFINITY};
 	double pairs;
 
-	*out = (invar_structure_result){.size = sizeof *out, .l1 = INFINITY};
+	*out = (inv_structure){.l1 = INFINITY};
 	first_pass(x, d, e, w, n, &m, out);
 	pairs = (double)out->pairs;
 	m.d_mean /= pairs;

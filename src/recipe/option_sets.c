@@ -5,6 +5,8 @@
 #include "adapter/evaluate_loss.h"
 #include "adapter/train_options.h"
 #include "base/options.h"
+#include "measure/eval_options.h"
+#include "measure/sliced_options.h"
 
 static const struct option_set {
 	const char *command;
@@ -12,6 +14,8 @@ static const struct option_set {
 } sets[] = {
 	{"train", inv_train_declare},
 	{"loss", inv_loss_options_declare},
+	{"eval", inv_eval_declare},
+	{"dependence", inv_sliced_declare},
 	{NULL, NULL},
 };
 

@@ -19,6 +19,8 @@ struct invar_results {
 	json_t *details;           /* { measurement: { column: … } } */
 	json_t *options;           /* { measurement: { name: value } } */
 	json_t *columns, *metrics; /* arrays, in the order of the table */
+	json_t *measurements;      /* [{ id, title }], in the same order */
+	json_t *notes;             /* [sentence] */
 	invar_column *column;
 	invar_metric *metric;
 	invar_value **found; /* values handed out, kept until the document is freed */
@@ -45,8 +47,10 @@ invar_status inv_results_new(invar_results **out)
 	r->options = json_object();
 	r->columns = json_array();
 	r->metrics = json_array();
+	r->measurements = json_array();
+	r->notes = json_array();
 	if (r->about && r->values && r->skipped && r->details && r->options && r->columns &&
-	    r->metrics)
+	    r->metrics && r->measurements && r->notes)
 		return INVAR_OK;
 	invar_results_free(r);
 	*out = NULL;
@@ -64,6 +68,8 @@ void invar_results_free(invar_results *r)
 	json_decref(r->options);
 	json_decref(r->columns);
 	json_decref(r->metrics);
+	json_decref(r->measurements);
+	json_decref(r->notes);
 	for (size_t i = 0; r->found && i < r->metric_count * r->column_count; i++)
 		inv_free(r->found[i]);
 	inv_free(r->found);
@@ -146,6 +152,23 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
 	return st;
 }
 
+invar_status inv_results_add_measurement(invar_results *r, const char *id,
+                                         const char *title)
+{
+	json_t *entry;
+
+	if (has_id(r->measurements, id))
+		return INVAR_OK;
+	entry = json_pack("{s:s, s:s}", "id", id, "title", title);
+	return json_array_append_new(r->measurements, entry) == 0 ? INVAR_OK : no_memory();
+}
+
+invar_status inv_results_note(invar_results *r, const char *sentence)
+{
+	return json_array_append_new(r->notes, json_string(sentence)) == 0 ? INVAR_OK
+	                                                                   : no_memory();
+}
+
 static const char *const units[] = {"number", "share", "count"};
 static const char *const directions[] = {"lower", "neither", "higher"};
 
@@ -191,7 +214,15 @@ static invar_status set_in(json_t *object, const char *first, const char *second
 	return json_object_set_new(inner, second, value) == 0 ? INVAR_OK : no_memory();
 }
 
-static json_t *value_json(const invar_value *v)
+static invar_unit unit_of(const invar_results *r, const char *metric)
+{
+	for (size_t i = 0; i < r->metric_count; i++)
+		if (strcmp(r->metric[i].id, metric) == 0)
+			return r->metric[i].unit;
+	return INVAR_UNIT_NUMBER;
+}
+
+static json_t *value_json(const invar_value *v, invar_unit unit)
 {
 	json_t *json = json_object();
 
@@ -199,11 +230,15 @@ static json_t *value_json(const invar_value *v)
 		json_object_set_new(json, "reason", json_string(v->reason));
 		return json;
 	}
-	json_object_set_new(json, "value", inv_json_number(v->value));
+	json_object_set_new(json, "value",
+	                    unit == INVAR_UNIT_COUNT ? json_integer((json_int_t)v->value)
+	                                             : inv_json_number(v->value));
 	if (isfinite(v->low) && isfinite(v->high)) {
 		json_object_set_new(json, "low", json_real(v->low));
 		json_object_set_new(json, "high", json_real(v->high));
 	}
+	if (v->no_interval)
+		json_object_set_new(json, "no_interval", json_string(v->no_interval));
 	if (v->count)
 		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
 	return json;
@@ -216,7 +251,7 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
 		return inv_fail(INVAR_E_USE, "the results have no metric %s of a column %s", metric,
 		                column);
 	drop_found(r);
-	return set_in(r->values, metric, column, value_json(value));
+	return set_in(r->values, metric, column, value_json(value, unit_of(r, metric)));
 }
 
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
@@ -298,8 +333,23 @@ const invar_value *invar_results_value(const invar_results *results, const char 
 			.low = number(json, "low"),
 			.high = number(json, "high"),
 			.count = (uint64_t)json_integer_value(json_object_get(json, "count")),
-			.reason = text(json, "reason")};
+			.reason = text(json, "reason"),
+			.no_interval = text(json, "no_interval")};
 	return r->found[place];
+}
+
+const char *invar_results_measurement(const invar_results *r, size_t i, const char **title)
+{
+	const json_t *entry = json_array_get(r->measurements, i);
+
+	if (title)
+		*title = text(entry, "title");
+	return text(entry, "id");
+}
+
+const char *invar_results_note(const invar_results *r, size_t i)
+{
+	return json_string_value(json_array_get(r->notes, i));
 }
 
 const char *invar_results_skipped(const invar_results *r, const char *measurement,
@@ -321,6 +371,11 @@ double invar_results_about_number(const invar_results *r, const char *key)
 	return number(r->about, key);
 }
 
+int invar_results_is_complete(const invar_results *r)
+{
+	return !json_is_true(json_object_get(r->about, "incomplete"));
+}
+
 /* ---- JSON --------------------------------------------------------------------------- */
 
 json_t *inv_results_document(const invar_results *r)
@@ -329,11 +384,13 @@ json_t *inv_results_document(const invar_results *r)
 
 	json_object_update(document, r->about);
 	json_object_set(document, "columns", r->columns);
+	json_object_set(document, "measurements", r->measurements);
 	json_object_set(document, "metrics", r->metrics);
 	json_object_set(document, "values", r->values);
 	json_object_set(document, "skipped", r->skipped);
 	json_object_set(document, "options", r->options);
 	json_object_set(document, "details", r->details);
+	json_object_set(document, "notes", r->notes);
 	return document;
 }
 
@@ -341,7 +398,7 @@ invar_status invar_results_json(const invar_results *r, char **json)
 {
 	json_t *document = inv_results_document(r);
 
-	*json = document ? inv_json_text(document, 1) : NULL;
+	*json = document ? inv_json_text(document, 2) : NULL;
 	json_decref(document);
 	return *json ? INVAR_OK : no_memory();
 }
@@ -419,10 +476,35 @@ static invar_status read_values(const json_t *values, const char *where, invar_r
 	return json_is_object(values) ? INVAR_OK : refuse(where, "values are missing");
 }
 
+static invar_status read_measurements(const json_t *document, const char *where,
+                                      invar_results *r)
+{
+	const json_t *list = json_object_get(document, "measurements"), *entry;
+	const json_t *notes = json_object_get(document, "notes");
+	invar_status st = INVAR_OK;
+	size_t i;
+
+	json_array_foreach (list, i, entry) {
+		if (!text(entry, "id") || !text(entry, "title"))
+			return refuse(where, "a measurement has no id or title");
+		st = inv_results_add_measurement(r, text(entry, "id"), text(entry, "title"));
+		if (st != INVAR_OK)
+			return st;
+	}
+	json_array_foreach (notes, i, entry) {
+		if (!json_is_string(entry))
+			return refuse(where, "a note is not a text");
+		if ((st = inv_results_note(r, json_string_value(entry))) != INVAR_OK)
+			return st;
+	}
+	return st;
+}
+
 static void read_rest(const json_t *document, invar_results *r)
 {
-	static const char *const known[] = {"format", "version", "columns", "metrics",
-	                                    "values", "skipped", "options", "details"};
+	static const char *const known[] = {"format",  "version", "columns", "measurements",
+	                                    "metrics", "values",  "skipped", "options",
+	                                    "details", "notes"};
 	const char *key;
 	json_t *value;
 
@@ -430,7 +512,7 @@ static void read_rest(const json_t *document, invar_results *r)
 	json_object_update(r->options, json_object_get(document, "options"));
 	json_object_update(r->details, json_object_get(document, "details"));
 	json_object_foreach ((json_t *)(uintptr_t)document, key, value)
-		if (index_of(known, 8, key) < 0)
+		if (index_of(known, sizeof known / sizeof *known, key) < 0)
 			json_object_set(r->about, key, value);
 }
 
@@ -451,6 +533,8 @@ invar_status inv_results_read(const json_t *document, const char *where,
 		st = read_metrics(json_object_get(document, "metrics"), where, *out);
 	if (st == INVAR_OK)
 		st = read_values(json_object_get(document, "values"), where, *out);
+	if (st == INVAR_OK)
+		st = read_measurements(document, where, *out);
 	if (st == INVAR_OK)
 		read_rest(document, *out);
 	if (st != INVAR_OK) {

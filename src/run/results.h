@@ -15,6 +15,8 @@
 #ifndef INV_RESULTS_H
 #define INV_RESULTS_H
 
+#include <stdbool.h>
+
 #include "base/json.h"
 
 invar_status inv_results_new(invar_results **out);
@@ -25,6 +27,10 @@ invar_status inv_results_describe(invar_results *r, const char *key, json_t *val
 /* path is the adapter's file, or NULL for F itself. */
 invar_status inv_results_add_column(invar_results *r, const char *id, const char *title,
                                     const char *path);
+/* What was asked for, in the order of the table: "lc", "LC". An id that exists is skipped.
+ */
+invar_status inv_results_add_measurement(invar_results *r, const char *id,
+                                         const char *title);
 /* A metric whose id is there already is passed over. */
 invar_status inv_results_add_metric(invar_results *r, const invar_metric *m);
 /* Replaces a value that is there. */
@@ -33,6 +39,8 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
 /* Why a measurement has no values; column NULL: for none of them. */
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
                               const char *reason);
+/* A sentence that belongs below every table: "8 rows of test have no label". */
+invar_status inv_results_note(invar_results *r, const char *sentence);
 /* What else a measurement tells, for programs; takes details. */
 invar_status inv_results_detail(invar_results *r, const char *measurement,
                                 const char *column, json_t *details);
@@ -45,10 +53,15 @@ json_t *inv_results_document(const invar_results *r); /* gives */
 invar_status inv_results_read(const json_t *document, const char *where,
                               invar_results **out);
 
+/* Refuses what is not the metrics.json of a run; names `where`. */
+invar_status inv_results_check_metrics(const json_t *metrics, const char *where);
+/* Would a merge add anything? Of results that are incomplete, only own figures are kept. */
+bool inv_results_has_own(const invar_results *r, const char *column);
 /*
  * Adds the figures of one column (and of F beside it) to the document of a run: one entry
- * per bank, split, measurement and options that matter; an equal one is replaced. *metrics
- * is NULL or what the file held; gives.
+ * per bank, split, measurement and options that matter. An equal one is replaced, but
+ * figures are not replaced by a reason why there are none. *metrics is NULL or what the
+ * file held; gives.
  */
 invar_status inv_results_merge(const invar_results *r, const char *column,
                                const char *where, json_t **metrics);

@@ -4,7 +4,8 @@
  * time, on any bank.
  *
  * One entry per bank (by its fingerprint), split, measurement and the options that matter
- * for it. Measuring the same again replaces the entry; a second bank adds one.
+ * for it. Measuring the same again replaces the entry; a second bank adds one. An entry
+ * holds figures, of the run and of F beside it, or the reason why there are none.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -48,34 +49,70 @@ static json_t *figures(const json_t *document, const char *measurement, const ch
 	return NULL;
 }
 
+static const json_t *part_of(const json_t *document, const char *part,
+                             const char *measurement)
+{
+	return json_object_get(json_object_get(document, part), measurement);
+}
+
+/* Why the column has no figures: a reason of its own, or of all columns. */
+static const json_t *reason_of(const json_t *document, const char *measurement,
+                               const char *column)
+{
+	const json_t *reasons = part_of(document, "skipped", measurement);
+	const json_t *own = json_object_get(reasons, column);
+
+	return own ? own : json_object_get(reasons, "");
+}
+
 static json_t *entry_of(const json_t *document, const char *measurement, const char *column)
 {
-	const json_t *details =
-		json_object_get(json_object_get(document, "details"), measurement);
-	const json_t *options =
-		json_object_get(json_object_get(document, "options"), measurement);
+	const json_t *options = part_of(document, "options", measurement);
+	json_t *of_f = figures(document, measurement, "F");
+	json_t *own = figures(document, measurement, column);
 
 	return json_pack(
-		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o*, s:o*, s:O*}", "bank",
+		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o*, s:o*, s:O*, s:O*}", "bank",
 		json_object_get(document, "bank"), "fingerprint",
 		json_object_get(document, "fingerprint"), "encoder",
 		json_object_get(document, "encoder"), "augment",
 		json_object_get(document, "augment"), "split", json_object_get(document, "split"),
 		"points", json_object_get(document, "points"), "measurement", measurement,
-		"options", options ? json_deep_copy(options) : json_object(), "F",
-		figures(document, measurement, "F"), "E", figures(document, measurement, column),
-		"details", json_object_get(details, column));
+		"options", options ? json_deep_copy(options) : json_object(), "F", of_f, "E", own,
+		"details", json_object_get(part_of(document, "details", measurement), column),
+		"skipped", own ? NULL : reason_of(document, measurement, column));
 }
 
+/* Figures of its own, or of F where that is all there is to measure. */
+static bool has_figures(const json_t *entry)
+{
+	return json_object_get(entry, "E") ||
+	       (json_object_get(entry, "F") && !json_object_get(entry, "skipped"));
+}
+
+/* Takes entry. */
 static int put_entry(json_t *list, json_t *entry)
 {
 	const json_t *old;
 	size_t i;
 
-	json_array_foreach (list, i, old)
-		if (is_same(old, entry))
+	json_array_foreach (list, i, old) {
+		if (!is_same(old, entry))
+			continue;
+		if (has_figures(entry) || !has_figures(old))
 			return json_array_set_new(list, i, entry);
+		json_decref(entry);
+		return 0;
+	}
 	return json_array_append_new(list, entry);
+}
+
+/* Results that were cut short say nothing of what a column does not have. */
+static bool is_kept(const json_t *document, const json_t *entry)
+{
+	if (json_is_true(json_object_get(document, "incomplete")))
+		return json_object_get(entry, "E");
+	return has_figures(entry) || json_object_get(entry, "skipped");
 }
 
 static json_t *new_metrics(void)
@@ -108,39 +145,65 @@ static void describe_metrics(const json_t *document, json_t *into)
 	}
 }
 
+/* Entry i of those that the results have for a column; NULL past the last. Gives. */
+static json_t *next_entry(const json_t *document, const char *column, size_t *i)
+{
+	const json_t *list = json_object_get(document, "measurements"), *measurement;
+
+	while ((measurement = json_array_get(list, (*i)++))) {
+		const char *id = json_string_value(json_object_get(measurement, "id"));
+		json_t *entry = entry_of(document, id, column);
+
+		if (!entry || is_kept(document, entry))
+			return entry;
+		json_decref(entry);
+	}
+	return NULL;
+}
+
+bool inv_results_has_own(const invar_results *r, const char *column)
+{
+	json_t *document = inv_results_document(r), *entry;
+	size_t i = 0;
+	bool any;
+
+	entry = next_entry(document, column, &i);
+	any = entry;
+	json_decref(entry);
+	json_decref(document);
+	return any;
+}
+
 static invar_status merge(const json_t *document, const char *column, json_t *metrics)
 {
-	json_t *list = json_object_get(metrics, "measured");
-	const json_t *metric;
-	const char *last = "";
-	size_t i;
+	json_t *list = json_object_get(metrics, "measured"), *entry;
+	size_t i = 0;
 
 	describe_metrics(document, json_object_get(metrics, "metrics"));
-	json_array_foreach (json_object_get(document, "metrics"), i, metric) {
-		const char *measurement = json_string_value(json_object_get(metric, "measurement"));
-		json_t *entry;
-
-		if (strcmp(measurement, last) == 0)
-			continue; /* its metrics stand one behind the other */
-		last = measurement;
-		entry = entry_of(document, measurement, column);
-		if (!entry || put_entry(list, entry) != 0)
+	while ((entry = next_entry(document, column, &i)))
+		if (put_entry(list, entry) != 0)
 			return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
-	}
 	return INVAR_OK;
+}
+
+invar_status inv_results_check_metrics(const json_t *metrics, const char *where)
+{
+	return is_metrics(metrics)
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_FORMAT,
+	                      "%s: is not a metrics.json of version 1; move it away to measure "
+	                      "this run",
+	                      where);
 }
 
 invar_status inv_results_merge(const invar_results *r, const char *column,
                                const char *where, json_t **metrics)
 {
 	json_t *document;
-	invar_status st;
+	invar_status st = *metrics ? inv_results_check_metrics(*metrics, where) : INVAR_OK;
 
-	if (*metrics && !is_metrics(*metrics))
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is not a metrics.json of version 1; move it away to measure "
-		                "this run",
-		                where);
+	if (st != INVAR_OK)
+		return st;
 	if (!*metrics && !(*metrics = new_metrics()))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
 	if (!(document = inv_results_document(r)))

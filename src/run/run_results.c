@@ -11,56 +11,45 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "run/results.h"
 
 static invar_status no_memory(const char *path)
 {
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory for results", path);
 }
 
+/* *out is NULL where there is no file yet. */
 static invar_status load_results(const char *path, json_t **out)
 {
+	invar_status st;
+
 	*out = NULL;
-	if (inv_exists(path))
-		return inv_json_load(path, out);
-	return (*out = json_object()) ? INVAR_OK : no_memory(path);
+	if (!inv_exists(path))
+		return INVAR_OK;
+	if ((st = inv_json_load(path, out)) == INVAR_OK)
+		st = inv_results_check_metrics(*out, path);
+	return st;
 }
 
-/* The run's own figures of a measurement, or those of F where it has no others. */
-static bool has_figures(const json_t *measurement)
+static invar_status check_results(const char *path)
 {
-	const json_t *own = json_object_get(measurement, "E");
-	const json_t *cell = own ? own : json_object_get(measurement, "F");
+	json_t *there;
+	invar_status st = load_results(path, &there);
 
-	return cell && !json_object_get(cell, "skipped");
+	json_decref(there);
+	return st;
 }
 
-/* A new measurement replaces the old one of its name; a skipped one replaces no figures. */
-static bool merge(json_t *all, const json_t *more)
-{
-	json_t *there = json_object_get(all, "measurements"), *measurement;
-	const char *name;
-
-	if (!json_is_object(there)) {
-		there = json_object();
-		if (json_object_set_new(all, "measurements", there) != 0)
-			return false;
-	}
-	json_object_foreach (json_object_get(more, "measurements"), name, measurement) {
-		if (!has_figures(measurement) && has_figures(json_object_get(there, name)))
-			continue;
-		if (json_object_set(there, name, measurement) != 0)
-			return false;
-	}
-	return true;
-}
-
-static invar_status write_results(inv_writer *w, const char *path, const json_t *more)
+static invar_status write_results(inv_writer *w, const char *path, const invar_results *r,
+                                  const char *column)
 {
 	json_t *all;
 	char *text = NULL;
 	invar_status st = load_results(path, &all);
 
-	if (st == INVAR_OK && !(merge(all, more) && (text = inv_json_text(all, 2))))
+	if (st == INVAR_OK)
+		st = inv_results_merge(r, column, path, &all);
+	if (st == INVAR_OK && !(text = inv_json_text(all, 2)))
 		st = no_memory(path);
 	if (st == INVAR_OK)
 		st = inv_writer_put(w, text, strlen(text));
@@ -70,32 +59,31 @@ static invar_status write_results(inv_writer *w, const char *path, const json_t 
 }
 
 static invar_status update_results(const invar_context *ctx, const char *path,
-                                   const json_t *more)
+                                   const invar_results *r, const char *column)
 {
 	inv_writer *w;
 	invar_status st = inv_writer_open_in_turn(ctx, path, &w);
 
 	if (st != INVAR_OK)
 		return st;
-	if ((st = write_results(w, path, more)) == INVAR_OK)
+	if ((st = write_results(w, path, r, column)) == INVAR_OK)
 		return inv_writer_commit(w);
 	inv_writer_abort(w);
 	return st;
 }
 
-invar_status invar_run_keep_results(invar_context *ctx, const char *run, const char *json)
+invar_status invar_run_keep_results(invar_context *ctx, const char *run,
+                                    const invar_results *r, const char *column)
 {
 	char *path = inv_join(run, INVAR_RUN_METRICS);
-	json_t *more = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
-	invar_status st;
+	invar_status st = INVAR_OK;
 
 	if (!path)
-		st = no_memory(run);
-	else if (!json_is_object(more))
-		st = inv_fail(INVAR_E_USE, "%s: results must be a JSON object", path);
-	else
-		st = update_results(ctx, path, more);
-	json_decref(more);
+		return no_memory(run);
+	if (!r)
+		st = check_results(path);
+	else if (inv_results_has_own(r, column))
+		st = update_results(ctx, path, r, column);
 	inv_free(path);
 	return st;
 }

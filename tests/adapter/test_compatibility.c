@@ -75,16 +75,15 @@ static invar_adapter *train(const char *bank, const char *run)
 static const char *evaluate(const invar_adapter *e, const char *bank)
 {
 	const char *name = "E";
-	invar_eval_opts o;
+	invar_options *o = test_options("eval", "metrics", "structure", NULL);
 	invar_bank *b;
-	char *json;
+	invar_results *r;
 
-	invar_eval_defaults(&o);
-	o.only = "structure";
 	*warnings = '\0';
 	assert_int_equal(invar_bank_open(ctx, test_path("%s", bank), &b), INVAR_OK);
-	assert_int_equal(invar_eval(b, &e, &name, 1, &o, &json), INVAR_OK);
-	invar_free(json);
+	assert_int_equal(invar_eval(b, &e, &name, 1, o, &r), INVAR_OK);
+	invar_results_free(r);
+	invar_options_free(o);
 	invar_bank_close(b);
 	return warnings;
 }

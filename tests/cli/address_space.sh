@@ -40,7 +40,7 @@ for limit in 100000 128000 200000 320000 460000 700000 1500000; do
 	rm -rf run new network codes.npy
 	try $limit --version
 	try $limit train bank -o run --hidden 64 --epochs 1 --threads 2 -q
-	try $limit eval bank done --threads 2 -q --only collision
+	try $limit eval bank done --threads 2 -q --metrics collision
 	try $limit encode folder:photos -o new --encoder pixels --threads 2 -q
 	try $limit encode folder:photos -o network --weights "$weights" --threads 2 -q
 	try $limit apply done bank/test/clean.npy -o codes.npy --threads 2 -q

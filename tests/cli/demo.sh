@@ -31,7 +31,7 @@ done
 # What it says to type next.
 next=$(sed -n 's/^  invar eval invar-demo/eval invar-demo/p' said)
 [ -n "$next" ]
-"$invar" $next --only structure -q >structure
+"$invar" $next --metrics structure -q >structure
 grep -q 'mawa.*residual' structure
 next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 [ -n "$next" ]

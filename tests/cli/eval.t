@@ -5,7 +5,7 @@ $ echo "--probe-hidden 16 --probe-epochs 3 -q" > options
 
 One class in train: probes are skipped with their reason, the others are measured.
 $ cp -r bank one; make-input labels one/train/labels.npy 64 7
-$ invar eval one $(cat options) --only probe,structure > probe.txt; echo $?; sed -n '3,$p' probe.txt
+$ invar eval one $(cat options) --metrics probe,structure > probe.txt; echo $?; sed -n '3,$p' probe.txt
 > 0
 >                       F
 > 20-NN, %      0.0 | 0.0
@@ -30,16 +30,17 @@ $ invar eval one $(cat options) > one.txt; sed -n '/^LC/p; /^20-NN/p; /^L1/p; /^
 > no interval (–) where all images agree
 > LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-$ invar eval one --json $(cat options) > one.json; grep -A1 '"lc"' one.json; grep -c '"skipped": "all rows of train' one.json
+$ invar eval one --json $(cat options) > one.json; grep -A2 '"lc": {' one.json | head -3; grep -c '"F": "all rows of train' one.json
 >     "lc": {
->       "F": {
+>       "F": "all rows of train are of class 7, a classifier needs at least two classes"
+>     },
 > 4
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-$ invar eval one --only lc -q
+$ invar eval one --metrics lc -q
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 ! invar: lc of F cannot be measured: all rows of train are of class 7, a classifier needs at least two classes
 ? 1
-$ invar eval one --only lc,structure -q > lc.txt; echo $?; tail -2 lc.txt
+$ invar eval one --metrics lc,structure -q > lc.txt; echo $?; tail -2 lc.txt
 > 1
 >
 > LC was not measured: all rows of train are of class 7, a classifier needs at least two classes
@@ -56,33 +57,73 @@ $ invar eval one --format latex $(cat options) | tail -1
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 
 What is kept in a run: reasons where there was nothing, figures stay.
-$ cp -r run kept; invar eval one kept $(cat options) > /dev/null; grep -A8 '"lc"' kept/metrics.json
->     "lc": {
+$ cp -r run kept; invar eval one kept $(cat options) > /dev/null; grep -A9 '"bank": "one"' kept/metrics.json | sed -n '1p; 3,5p' | head -4; grep -c '"skipped"' kept/metrics.json
 >       "bank": "one",
+>       "encoder": "synthetic",
+>       "augment": "coherent displacement",
 >       "split": "test",
->       "points": 40,
->       "dim": 8,
->       "F": {
->         "skipped": "all rows of train are of class 7, a classifier needs at least two classes"
->       },
->       "E": {
+> 3
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-$ invar eval bank kept --only lc $(cat options) > /dev/null; grep -c skipped kept/metrics.json; cp kept/metrics.json before.json
-> 5
-$ invar eval one kept --only probe $(cat options) > /dev/null; grep -A3 '"lc"' kept/metrics.json
->     "lc": {
->       "bank": "bank",
->       "split": "test",
->       "points": 40,
+$ invar eval bank kept --metrics lc $(cat options) > /dev/null; grep -c '"measurement": "lc",' kept/metrics.json; grep -c '"skipped"' kept/metrics.json
+> 4
+> 3
+$ cp kept/metrics.json before.json; invar eval one kept --metrics probe $(cat options) > /dev/null; cmp before.json kept/metrics.json
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ rm one/test/labels.npy; invar eval one kept $(cat options) | tail -2; grep -c 'test has no labels.npy' kept/metrics.json
 >
 > LC, NC, EC, LC-kept, kNN and collision were not measured: test has no labels.npy
-> 3
+> 6
+
+A second bank, or other options, add to what a run has; measuring the same again replaces it.
+$ cp -r run both; cp -r bank moved; make-input npy moved/test/clean.npy 40 8; invar eval bank both --metrics knn -q > /dev/null; invar eval moved both --metrics knn -q > /dev/null
+$ grep -c '"measurement": "knn",' both/metrics.json; grep '"bank"' both/metrics.json
+> 4
+>       "bank": "bank",
+>       "bank": "moved",
+$ invar eval bank both --metrics knn -q > /dev/null; invar eval bank both --metrics knn --k 3 -q > /dev/null; grep '"bank"' both/metrics.json; grep '"k":' both/metrics.json
+>       "bank": "bank",
+>       "bank": "moved",
+>       "bank": "bank",
+>         "k": 20,
+>         "k": 20,
+>         "k": 3,
+
+Two adapters of one name, and one called F, each have a column and figures of their own.
+$ mkdir -p a b; cp -r run a/run; cp -r run F; invar train bank -o b/run --loss none --init rigid --hidden 16 -q; invar eval bank a/run b/run F --metrics structure -q | sed -n '3p; 5p' | sed 's/[0-9][0-9.]*/N/g; s/  */ /g'
+>  F run run F
+> m N N N N
+$ invar eval bank a/run b/run F --metrics structure --json -q | grep -A4 '"id": "[F1-9]"' | grep '"'
+>       "id": "F",
+>       "title": "F"
+>       "id": "1",
+>       "title": "run",
+>       "adapter": "a/run/adapter.safetensors"
+>       "id": "2",
+>       "title": "run",
+>       "adapter": "b/run/adapter.safetensors"
+>       "id": "3",
+>       "title": "F",
+>       "adapter": "F/adapter.safetensors"
+$ grep -c '"E": {' a/run/metrics.json b/run/metrics.json F/metrics.json; cmp -s a/run/metrics.json F/metrics.json && ! cmp -s a/run/metrics.json b/run/metrics.json && echo own
+> a/run/metrics.json:1
+> b/run/metrics.json:1
+> F/metrics.json:1
+> own
+
+The file has the format of the table, or is the document.
+$ invar eval bank a/run --metrics structure --format latex -o t.tex -q > t.txt; cmp t.tex t.txt; head -1 t.tex
+> \begin{tabular}{lrr}
+$ invar eval bank a/run --metrics structure --format markdown -o t.tex -q > t.txt; cmp t.tex t.txt; sed -n 3p t.tex | cut -c 1-14
+> | L1 \| L2 | 1
+$ invar eval bank a/run --metrics structure --format latex --json -o t.json -q > t.txt; cmp t.json t.txt; sed -n 2p t.json
+>   "format": "invar-results",
+$ invar eval bank a/run --metrics structure --format csv -o t.json -q
+! invar: t.json: already exists and is not a table of 'invar eval'; name another file, or replace it with --force
+? 1
 
 Rows that are all the same have no structure.
 $ cp -r bank same; make-input equal same/test/clean.npy 40 8
-$ invar eval same --only knn,structure $(cat options) > same.txt; echo $?; sed -n '3,$p' same.txt
+$ invar eval same --metrics knn,structure $(cat options) > same.txt; echo $?; sed -n '3,$p' same.txt
 > 1
 >                                F
 > 20-NN, %             25.0 | 99.2
@@ -96,35 +137,35 @@ $ invar eval same $(cat options) > same.txt; echo $?; tail -1 same.txt
 
 A label below 0 is none: such rows are left out, and counted once.
 $ cp -r bank some; make-input labels some/test/labels.npy 40 0 1 2 3 -1; make-input labels some/train/labels.npy 64 0 1 2 3 -1 0 1 2
-$ invar eval some --only knn,collision,structure -q | tail -3
+$ invar eval some --metrics knn,collision,structure -q | tail -3
 >
 > 8 rows of test have no label; what needs labels leaves them out
 > 8 rows of train have no label; what needs labels leaves them out
-$ invar eval some --only knn,collision,structure --json -q | grep -A3 '"unlabelled"'
+$ invar eval some --metrics knn,collision,structure --json -q | grep -A3 '"unlabelled"'
 >   "unlabelled": {
 >     "test": 8,
 >     "train": 8
 >   },
-$ invar eval some --only knn,collision,structure --json -q | grep '"points"\|"pairs"'
+$ invar eval some --metrics knn,collision,structure --json -q | grep '"points": [1-9]\|"pairs"'
 >   "points": 40,
 >         "pairs": 780,
 >         "points": 32,
-$ make-input labels some/test/labels.npy 40 -1; invar eval some --only probe,structure -q | tail -1
+$ make-input labels some/test/labels.npy 40 -1; invar eval some --metrics probe,structure -q | tail -1
 > LC, NC, EC, LC-kept and kNN were not measured: no row of test has a label
 
 Labels may be any numbers: these give the figures of 0, 1, 2, 3.
 $ cp -r bank dense; make-input labels dense/train/labels.npy 64 0 1 2 3; make-input labels dense/test/labels.npy 40 0 1 2 3
 $ cp -r bank sparse; for s in "train 64" "test 40"; do make-input labels sparse/${s% *}/labels.npy ${s#* } 3 500000 1000000 9223372036854775807; done
-$ invar eval dense run --json $(cat options) | sed 's/"dense"/"X"/' > a.json; invar eval sparse run --json $(cat options) | sed 's/"sparse"/"X"/' > b.json; cmp a.json b.json
+$ invar eval dense run --json $(cat options) | sed 's/"dense"/"X"/; /"fingerprint"/d' > a.json; invar eval sparse run --json $(cat options) | sed 's/"sparse"/"X"/; /"fingerprint"/d' > b.json; cmp a.json b.json
 
 A class that train does not have is never answered.
 $ make-input labels dense/test/labels.npy 40 0 1 2 9
-$ invar eval dense --only knn,lc $(cat options) > /dev/null
+$ invar eval dense --metrics knn,lc $(cat options) > /dev/null
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 10 of 40
 
 Few images have no interval; a count is a whole number.
 $ cp -r bank few; rm -r few/test few/train/aug; cp -r bank/train few/; mkdir few/test; make-input equal few/test/clean.npy 3 8; make-input labels few/test/labels.npy 3 0
-$ invar eval few --only knn -q
+$ invar eval few --metrics knn -q
 > synthetic, coherent displacement: 3 points of the split test, 0 copies, width 8; clean | augmented
 >
 >                   F
@@ -132,19 +173,22 @@ $ invar eval few --only knn -q
 >   95 %        – | –
 >
 > too few images for an interval (n = 3)
-$ invar eval few --only knn --json -q | grep -A3 '"clean"'
->         "clean": {
->           "value": 1.0,
->           "no_interval": "too few images for an interval (n = 3)"
->         }
+$ invar eval few --metrics knn --json -q | grep -A6 '"knn.clean": {'
+>     "knn.clean": {
+>       "F": {
+>         "value": 1.0,
+>         "no_interval": "too few images for an interval (n = 3)",
+>         "count": 3
+>       }
+>     }
 $ make-input npy twice.npy 14 8; cp twice.npy few/test/clean.npy; make-input labels few/test/labels.npy 14 0 1
-$ invar eval few --only structure -q | tail -1
+$ invar eval few --metrics structure -q | tail -1
 > pairs at distance 0              7
 $ make-input equal few/test/clean.npy 1 8; make-input labels few/test/labels.npy 1 -1; mkdir few/test/aug; make-input equal few/test/aug/000.npy 1 8
 $ invar eval few -q
 ! invar: few: lc cannot be measured: no row of test has a label
 ? 1
-$ make-input labels few/test/labels.npy 1 0; invar eval few --only knn,structure -q
+$ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,structure -q
 > synthetic, coherent displacement: 1 point of the split test, 1 copy, width 8; clean | augmented
 >
 >                       F

@@ -19,7 +19,7 @@ together()
 	local name pids=()
 	rm -f run/metrics.json
 	for name in "${names[@]}" structure; do
-		"$invar" eval bank run --only $name "${options[@]}" >/dev/null 2>"error.${#pids[@]}" &
+		"$invar" eval bank run --metrics $name "${options[@]}" >/dev/null 2>"error.${#pids[@]}" &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
@@ -50,7 +50,7 @@ rm run/metrics.json
 touch run/metrics.json.invar.part
 exec 9<run/metrics.json.invar.part
 flock 9
-timeout 60 "$invar" eval bank run --only structure "${options[@]}" >/dev/null 2>error 9<&- &
+timeout 60 "$invar" eval bank run --metrics structure "${options[@]}" >/dev/null 2>error 9<&- &
 child=$!
 sleep 0.5
 kill -0 $child 2>/dev/null || { cat error; echo "it did not wait"; exit 1; }

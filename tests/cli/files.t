@@ -117,8 +117,8 @@ $ invar eval bank nowhere -q
 $ invar eval wide run -q
 ! invar: run takes features 8 wide, those of wide are 12
 ? 1
-$ invar eval bank run --only strukture -q
-! invar eval: --only: there is no measurement 'strukture', only lc, nc, ec, kept, knn, structure, collision
+$ invar eval bank run --metrics strukture -q
+! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid, only test, train
@@ -133,7 +133,7 @@ $ invar eval bank run --json -q > /dev/full
 ! invar: cannot write to standard output: No space left on device
 ? 1
 $ cp -r run broken; echo '{"a": 1' > broken/metrics.json; invar eval bank broken -q
-! invar: broken/metrics.json: cannot read its JSON: '}' expected near end of file (line 2)
+! invar: broken/metrics.json: line 2: '}' expected near end of file
 ? 1
 $ head -c 300 run/adapter.safetensors > cut.safetensors; invar eval bank cut.safetensors -q 2>&1 | sed 's/of [0-9]* bytes/of N bytes/'
 > invar: cut.safetensors: is not a safetensors file, or cut: it claims a header of N bytes, at most 292 were expected

@@ -141,7 +141,7 @@ end()
 	state run | diff old - || fail "SIG$1: the old run has changed"
 }
 begin
-"$invar" eval bank run --only structure -q >/dev/null || fail "the old run is of no use meanwhile"
+"$invar" eval bank run --metrics structure -q >/dev/null || fail "the old run is of no use meanwhile"
 rm run/metrics.json
 "$invar" train bank -o run --force "${short[@]}" -q 2>other.error && fail "two at once"
 grep -q 'another invar is training in it' other.error || { cat other.error; exit 1; }

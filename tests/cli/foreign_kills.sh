@@ -57,7 +57,7 @@ long=(--threads 1 --hidden 128 --epochs 30 --batch-size 64 --checkpoint-seconds 
 images=(--images folder:photos --encoder pixels --size 8 --augment rotation)
 images_long=(--threads 1 --hidden 64 --epochs 6 --batch-size 64 --checkpoint-seconds 0 -q)
 encode=(folder:photos --encoder pixels --size 8 --augment rotation+noise --copies 12 --holdout 0.3 --threads 1 -q)
-measure=(--threads 1 --only structure,knn,lc --probe-epochs 3 -q)
+measure=(--threads 1 --metrics structure,knn,lc --probe-epochs 3 -q)
 
 # The same without kills, in folders of its own.
 mkdir ../whole

@@ -21,9 +21,9 @@ for i in $(seq 20); do # a second or so each: the signal comes long before the l
 	cp -r first run$i
 	runs+=("run$i")
 done
-"$invar" eval bank run20 --only lc,structure --probe-epochs 2 -q >/dev/null || exit 1
+"$invar" eval bank run20 --metrics lc,structure --probe-epochs 2 -q >/dev/null || exit 1
 cp run20/metrics.json before.json
-"$invar" eval bank "${runs[@]}" --only lc,structure --probe-epochs 8000 --threads 1 -v \
+"$invar" eval bank "${runs[@]}" --metrics lc,structure --probe-epochs 8000 --threads 1 -v \
 	-o all.json >out 2>log &
 child=$!
 until grep -q 'lc of first is measured' log || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
@@ -33,7 +33,7 @@ code=$?
 [ $code = 130 ] || fail "exit $code, expected 130"
 [ ! -s out ] || fail "a table was printed"
 [ ! -e all.json ] || fail "half a document was written"
-grep -q '"lc"' first/metrics.json || fail "the measured lc is not kept"
+grep -q '"measurement": "lc"' first/metrics.json || fail "the measured lc is not kept"
 ! grep -q '"incomplete"\|skipped' first/metrics.json || fail "more is kept than was measured"
 [ ! -e run19/metrics.json ] || fail "metrics of a run that was not measured are kept"
 cmp before.json run20/metrics.json || fail "what was there before is gone"

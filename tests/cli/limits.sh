@@ -27,7 +27,7 @@ commands=(
 	'augment rotation t.npy -o out/again.npy --params-out out/params.json'
 	"augment rotation $photo -o out/augment.png"
 	'data folder:ph --sheet out/data.png'
-	'eval bank run --only structure,lc --probe-epochs 1 -o out/eval.json'
+	'eval bank run --metrics structure,lc --probe-epochs 1 -o out/eval.json'
 	'loss mawa --adapter run --clean x.npy --aug a.npy --grad out/grad'
 	'models convert run/adapter.safetensors out/convert.safetensors'
 	"models pull out/pull.pth --url file://$work/x.npy"

@@ -95,7 +95,7 @@ $ make-input photos pets 8; invar encode folder:pets -o pixels --size 4 --augmen
 >   },
 >   "tensor_count": 4,
 >   "values": 436,
-$ invar encode folder:pets -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --only structure -q | tail -1 | cut -c 1-6
+$ invar encode folder:pets -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --metrics structure -q | tail -1 | cut -c 1-6
 > CVRMSD
 ! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy

@@ -109,8 +109,8 @@ done_by data folder:ph --sheet ph/sheet.svg --force
 refused 2 'lies in ph, among the images' data folder:ph --sheet ph/sheet.svg
 rm ph/sheet.svg
 refused 2 'lies in bank, among the features' eval bank run -o bank/results.json
-done_by eval bank run -o bank/results.json --force --only structure
-done_by eval bank run -o bank/results.json --force --only structure
+done_by eval bank run -o bank/results.json --force --metrics structure
+done_by eval bank run -o bank/results.json --force --metrics structure
 rm bank/results.json
 refused 2 'lies in ph, among the images' encode folder:ph -o ph/bank --size 4
 refused 2 'lies in ph, among the images' encode folder:ph -o ph/new/bank --size 4
@@ -158,7 +158,7 @@ forced augment rotation t.npy -o target
 forced augment rotation t.npy -o u.npy --params-out target
 forced augment rotation photo.png -o target
 forced data folder:ph --sheet target
-forced eval bank run -o target --only structure
+forced eval bank run -o target --metrics structure
 forced models convert run/adapter.safetensors target
 if [ "$(id -u)" != 0 ]; then
 	chmod a-w target

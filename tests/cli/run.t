@@ -35,14 +35,14 @@ $ grep -c '"error"' ridge/run.json
 > 6
 $ invar train bank -o begun --init ridge --ridge 0.1 --residual --hidden 20 --epochs 2 -q; wc -l < begun/log.jsonl
 > 2
-$ invar eval bank rigid --only structure -q | grep R²
+$ invar eval bank rigid --metrics structure -q | grep R²
 > R²              1.0000         1.0000
 
 A run that is finished has nothing left to do.
 $ invar train bank -o run --resume -q; cmp run/adapter.safetensors quiet/adapter.safetensors
 
-Structure: F against itself is an isometry. Names are made unique.
-$ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | awk '{print $1, $2}'
+Structure: F against itself is an isometry. Names need not differ.
+$ invar eval bank run run/ ./run/adapter.safetensors --metrics structure -q | awk '{print $1, $2}'
 > synthetic, coherent
 >
 > F run
@@ -53,9 +53,9 @@ $ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | awk '
 > RMSD 0.0000
 > NRMSD 0.0000
 > CVRMSD 0.0000
-$ invar eval bank run run/ ./run/adapter.safetensors --only structure -q | sed -n 3p
->                      F            run          run#2        adapter
-$ invar eval bank --points 10 --only structure -q
+$ invar eval bank run run/ ./run/adapter.safetensors --metrics structure -q | sed -n 3p
+>                      F            run            run        adapter
+$ invar eval bank --points 10 --metrics structure -q
 > synthetic, coherent displacement: 10 points of the split test, 3 copies, width 8; clean | augmented
 >
 >                      F
@@ -66,45 +66,47 @@ $ invar eval bank --points 10 --only structure -q
 > RMSD            0.0000
 > NRMSD           0.0000
 > CVRMSD          0.0000
-$ invar eval bank run --json --only structure -q | grep -c '"structure"'
-> 1
-$ invar eval bank run --json --only structure -q -o all.json > printed.json; cmp all.json printed.json
-$ grep -A4 '"structure"' run/metrics.json
->     "structure": {
+$ invar eval bank run --json --metrics structure -q | grep -c '"structure": {'
+> 2
+$ invar eval bank run --json --metrics structure -q -o all.json > printed.json; cmp all.json printed.json
+$ sed -n '2,3p' run/metrics.json; grep -A7 '"bank"' run/metrics.json | grep -v fingerprint
+>   "format": "invar-metrics",
+>   "version": 1,
 >       "bank": "bank",
+>       "encoder": "synthetic",
+>       "augment": "coherent displacement",
 >       "split": "test",
 >       "points": 40,
->       "dim": 8,
-$ echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run --only structure -q > /dev/null; grep -o '"[a-z]*":' run/metrics.json | head -3
-> "measurements":
-> "other":
-> "structure":
+>       "measurement": "structure",
+>       "options": {
+$ mv run/metrics.json metrics.json; echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run --metrics structure -q; mv metrics.json run
+! invar: run/metrics.json: is not a metrics.json of version 1; move it away to measure this run
 
 Every format, with names that need care; F is the same everywhere.
 $ cp -r run $'a|b_c,"d"'; cp -r run '名前'
-$ invar eval bank $'a|b_c,"d"' '名前' --format text --only structure -q | sed -n 3p
+$ invar eval bank $'a|b_c,"d"' '名前' --format text --metrics structure -q | sed -n 3p
 >                      F      a|b_c,"d"           名前
-$ invar eval bank --format text --only structure -q | sed -n '3,5p'
+$ invar eval bank --format text --metrics structure -q | sed -n '3,5p'
 >                      F
 > L1 | L2  1.000 | 1.000
 > m               1.0000
-$ invar eval bank $'a|b_c,"d"' '名前' --format markdown --only structure -q | head -2
+$ invar eval bank $'a|b_c,"d"' '名前' --format markdown --metrics structure -q | head -2
 > |  | F | a\|b_c,"d" | 名前 |
 > |---|---:|---:|---:|
-$ invar eval bank --format markdown --only structure -q | head -3
+$ invar eval bank --format markdown --metrics structure -q | head -3
 > |  | F |
 > |---|---:|
 > | L1 \| L2 | 1.000 \| 1.000 |
-$ invar eval bank $'a|b_c,"d"' '名前' --format csv --only structure -q | head -1 | tr -d '\r'
+$ invar eval bank $'a|b_c,"d"' '名前' --format csv --metrics structure -q | head -1 | tr -d '\r'
 > ,F,"a|b_c,""d""",名前
-$ invar eval bank --format csv --only structure -q | head -2 | tr -d '\r'
+$ invar eval bank --format csv --metrics structure -q | head -2 | tr -d '\r'
 > ,F
 > L1 | L2,1.000 | 1.000
-$ invar eval bank $'a|b_c,"d"' '名前' --format latex --only structure -q | head -3
+$ invar eval bank $'a|b_c,"d"' '名前' --format latex --metrics structure -q | head -3
 > \begin{tabular}{lrrr}
 > \hline
 >  & F & a|b\_c,"d" & 名前 \\
-$ invar eval bank --format latex --only structure -q | tail -4
+$ invar eval bank --format latex --metrics structure -q | tail -4
 > NRMSD & 0.0000 \\
 > CVRMSD & 0.0000 \\
 > \hline

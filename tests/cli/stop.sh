@@ -36,7 +36,7 @@ stopped() {
 mkfifo pipe
 exec 9<>pipe # nobody writes to it, and it does not end
 "$make" bank wide 1200 2048 && "$make" bank tall 2400 256 && "$make" bank small 300 32 || exit 1
-stopped TERM 1.5 eval wide --only collision -q --threads 1
+stopped TERM 1.5 eval wide --metrics collision -q --threads 1
 stopped INT 1 train wide -o wide-run --init rigid -q --threads 1
 limit=$((limit + 1000)) # it also writes a checkpoint
 stopped TERM 1 train tall -o long --hidden 4096 --batch-size 2400 -q --threads 1

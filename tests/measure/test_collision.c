@@ -20,14 +20,10 @@ static invar_context *context(unsigned threads)
 	return ctx;
 }
 
-static invar_eval_opts options(bool leave_one_out)
+static invar_options *options(bool leave_one_out)
 {
-	invar_eval_opts o;
-
-	invar_eval_defaults(&o);
-	o.only = "collision";
-	o.leave_one_out = leave_one_out;
-	return o;
+	return test_options("eval", "metrics", "collision", "leave-one-out",
+	                    leave_one_out ? "true" : "false", NULL);
 }
 
 /* ---- Golden points ------------------------------------------------------------------- */
@@ -72,17 +68,16 @@ static float *align(invar_context *ctx, const float *aug, const float *clean, si
 static void check_rates(golden *g, invar_context *ctx, const char *bank, bool aligned,
                         bool leave_one_out)
 {
-	invar_eval_opts o = options(leave_one_out);
-	json_t *found = measure_f(ctx, bank, &o);
+	invar_results *found = measure_f(ctx, bank, options(leave_one_out));
 	const char *tag = leave_one_out ? "loo" : "all";
 	char name[40];
 
 	snprintf(name, sizeof name, "rate_raw_%s", tag);
-	golden_check_value(g, name, number(found, "raw", "value"));
+	golden_check_value(g, name, number(found, "collision.raw"));
 	snprintf(name, sizeof name, "rate_aligned_%s", tag);
 	if (aligned)
-		golden_check_value(g, name, number(found, "aligned", "value"));
-	json_decref(found);
+		golden_check_value(g, name, number(found, "collision.aligned"));
+	invar_results_free(found);
 }
 
 static void check_case(const char *root, const char *name, bool aligned)
@@ -145,7 +140,6 @@ static void the_held_out_map_does_not_see_its_points(void **state)
 {
 	static made test, train;
 	invar_context *ctx = context(2);
-	invar_eval_opts o = options(false);
 	const char *fitted[] = {"halves", "train"};
 
 	(void)state;
@@ -154,20 +148,22 @@ static void the_held_out_map_does_not_see_its_points(void **state)
 	write_split(ctx, test_path("held"), "test", test.clean, test.aug, COPIES, test.labels,
 	            N, D);
 	for (int round = 0; round < 2; round++) {
-		json_t *found, *held;
+		invar_results *found;
+		json_t *held;
 
 		if (round)
 			write_split(ctx, test_path("held"), "train", train.clean, train.aug, COPIES,
 			            NULL, N, D);
-		found = measure_f(ctx, test_path("held"), &o);
-		held = json_object_get(found, "held_out");
-		assert_string_equal(json_string_value(json_object_get(held, "fitted_on")),
+		found = measure_f(ctx, test_path("held"), options(false));
+		held = details(found, "collision");
+		assert_string_equal(json_string_value(json_object_get(held, "held_out_fitted_on")),
 		                    fitted[round]);
-		assert_true(number(found, "aligned", "value") < 0.15);
-		assert_true(number(found, "held_out", "value") > 0.5);
-		assert_true(number(found, "raw", "value") > 0.5);
-		assert_int_equal(json_array_size(json_object_get(held, "copies")), COPIES);
-		json_decref(found);
+		assert_true(number(found, "collision.aligned") < 0.15);
+		assert_true(number(found, "collision.held_out") > 0.5);
+		assert_true(number(found, "collision.raw") > 0.5);
+		assert_int_equal(json_array_size(json_object_get(held, "held_out")), COPIES);
+		json_decref(held);
+		invar_results_free(found);
 	}
 	invar_context_free(ctx);
 }
@@ -207,19 +203,20 @@ static void halves_are_what_they_say(void **state)
 {
 	static made m;
 	invar_context *ctx = context(2);
-	invar_eval_opts o = options(false);
-	json_t *found, *copies;
+	invar_results *found;
+	json_t *held;
 
 	(void)state;
 	draw(&m, 3);
 	for (size_t i = 0; i < N * D; i++) /* a copy that can be aligned, more or less */
 		m.aug[i] = 0.8f - m.clean[i] + m.aug[i];
 	write_split(ctx, test_path("halves"), "test", m.clean, m.aug, COPIES, m.labels, N, D);
-	found = measure_f(ctx, test_path("halves"), &o);
-	copies = json_object_get(json_object_get(found, "held_out"), "copies");
-	assert_true(fabs(json_real_value(json_array_get(copies, 0)) -
+	found = measure_f(ctx, test_path("halves"), options(false));
+	held = details(found, "collision");
+	assert_true(fabs(json_real_value(json_array_get(json_object_get(held, "held_out"), 0)) -
 	                 held_out_by_hand(ctx, &m)) < 1e-12);
-	json_decref(found);
+	json_decref(held);
+	invar_results_free(found);
 	invar_context_free(ctx);
 }
 
@@ -234,25 +231,23 @@ static void threads_and_points_do_what_they_should(void **state)
 		m.aug[i] = m.clean[i % (N * D)] + 0.9f * m.aug[i];
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		invar_context *ctx = context(threads);
-		invar_eval_opts o = options(true);
-		json_t *found;
+		invar_results *found;
 		char *text;
 
-		o.points = 101;
 		if (threads == 1)
 			write_split(ctx, test_path("threads"), "test", m.clean, m.aug, COPIES, m.labels,
 			            N, D);
-		found = measure_f(ctx, test_path("threads"), &o);
-		assert_int_equal(json_integer_value(json_object_get(found, "points")), 101);
-		assert_true(json_is_true(json_object_get(found, "leave_one_out")));
-		text = inv_json_text(found, 1);
+		found = measure_f(ctx, test_path("threads"),
+		                  test_set(options(true), "points", "101", NULL));
+		assert_int_equal(invar_results_value(found, "collision.raw", "F")->count, 101);
+		assert_int_equal(invar_results_json(found, &text), INVAR_OK);
 		if (!first)
 			first = text;
 		else
 			assert_string_equal(first, text);
 		if (text != first)
 			inv_free(text);
-		json_decref(found);
+		invar_results_free(found);
 		invar_context_free(ctx);
 	}
 	inv_free(first);
@@ -273,16 +268,17 @@ static void expect(const char *path, const invar_hooks *hooks, invar_status stat
                    const char *word)
 {
 	invar_context *ctx;
-	invar_eval_opts o = options(false);
+	invar_options *o = options(false);
 	invar_bank *bank;
-	char *text;
+	invar_results *r;
 
 	assert_int_equal(invar_context_new(2, hooks, &ctx), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, path, &bank), INVAR_OK);
-	assert_int_equal(invar_eval(bank, NULL, NULL, 0, &o, &text), status);
-	assert_null(text);
+	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), status);
+	assert_null(r);
 	if (word)
 		test_assert_error(word);
+	invar_options_free(o);
 	invar_bank_close(bank);
 	invar_context_free(ctx);
 }

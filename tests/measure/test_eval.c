@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/adapter.h"
 #include "bank/bank.h"
-#include "base/json.h"
 
 static invar_context *ctx;
 static invar_bank *bank;
@@ -35,43 +35,88 @@ static int close_bank(void **state)
 	return 0;
 }
 
+static double value_of(const invar_results *r, const char *metric, const char *column)
+{
+	const invar_value *v = invar_results_value(r, metric, column);
+
+	assert_non_null(v);
+	return v->value;
+}
+
 static void f_alone_is_an_isometry(void **state)
 {
-	invar_eval_opts o;
-	json_t *doc, *structure;
-	char *text;
+	invar_options *o = test_options("eval", "points", "40", "probe-hidden", "16", NULL);
+	invar_results *r;
 
 	(void)state;
-	invar_eval_defaults(&o);
-	o.points = 40;
-	o.probe_hidden = 16;
-	assert_int_equal(invar_eval(bank, NULL, NULL, 0, &o, &text), INVAR_OK);
-	doc = json_loads(text, 0, NULL);
-	invar_free(text);
-	structure = json_object_get(
-		json_object_get(json_object_get(doc, "measurements"), "structure"), "F");
-	assert_int_equal(json_integer_value(json_object_get(doc, "points")), 40);
-	assert_int_equal(json_integer_value(json_object_get(structure, "pairs")), 40 * 39 / 2);
-	assert_true(json_real_value(json_object_get(structure, "L1")) == 1);
-	assert_true(json_real_value(json_object_get(structure, "RMSD")) == 0);
-	json_decref(doc);
+	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_OK);
+	assert_true(invar_results_about_number(r, "points") == 40);
+	assert_int_equal(invar_results_value(r, "structure.L1", "F")->count, 40 * 39 / 2);
+	assert_true(value_of(r, "structure.L1", "F") == 1);
+	assert_true(value_of(r, "structure.RMSD", "F") == 0);
+	assert_true(invar_results_is_complete(r));
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 static void wrong_uses_are_said(void **state)
 {
-	invar_eval_opts o;
-	char *text;
+	invar_options *o = test_options("eval", "metrics", "structure,colision", NULL);
+	invar_options *other = test_options("train", NULL);
+	invar_results *r;
 
 	(void)state;
-	invar_eval_defaults(&o);
-	o.only = "structure,colision";
-	assert_int_equal(invar_eval(bank, NULL, NULL, 0, &o, &text), INVAR_E_USE);
-	test_assert_error("'colision'");
-	assert_null(text);
-	invar_eval_defaults(&o);
-	o.split = "val";
-	assert_int_equal(invar_eval(bank, NULL, NULL, 0, &o, &text), INVAR_E_MISMATCH);
+	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_USE);
+	test_assert_error("'colision'; there are lc, nc");
+	assert_null(r);
+	invar_options_unset(o, "metrics");
+	assert_int_equal(invar_options_set(o, "split", "val"), INVAR_OK);
+	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_MISMATCH);
 	test_assert_error("test, train");
+	assert_int_equal(invar_eval(bank, NULL, NULL, 0, other, &r), INVAR_E_USE);
+	test_assert_error("made for train, not for eval");
+	invar_options_free(o);
+	invar_options_free(other);
+}
+
+/* Two adapters of equal title and one called F each keep a column. */
+static void titles_need_not_differ(void **state)
+{
+	const char *const titles[] = {"run", "run", "F"};
+	const float scale[] = {1, 2, 3};
+	static float params[3][400];
+	invar_adapter adapter[3];
+	const invar_adapter *adapters[3];
+	invar_options *o = test_options("eval", "metrics", "structure", NULL);
+	invar_results *r;
+
+	(void)state;
+	for (size_t a = 0; a < 3; a++) { /* z -> scale z through relu(z) - relu(-z) */
+		inv_mlp_block b[INV_MLP_BLOCKS];
+
+		adapter[a] = (invar_adapter){.ctx = ctx, .s = {6, 12, 6}, .params = params[a]};
+		assert_true(inv_mlp_floats(adapter[a].s) <= 400);
+		inv_mlp_layout(adapter[a].s, b);
+		for (size_t i = 0; i < 6; i++) {
+			params[a][b[0].offset + i * 6 + i] = 1;
+			params[a][b[0].offset + (6 + i) * 6 + i] = -1;
+			params[a][b[2].offset + i * 12 + i] = scale[a];
+			params[a][b[2].offset + i * 12 + 6 + i] = -scale[a];
+		}
+		adapters[a] = &adapter[a];
+	}
+	assert_int_equal(invar_eval(bank, adapters, titles, 3, o, &r), INVAR_OK);
+	assert_int_equal(invar_results_columns(r), 4);
+	assert_string_equal(invar_results_column(r, 3)->title, "F");
+	assert_true(value_of(r, "structure.m", "F") == 1);
+	for (size_t a = 0; a < 3; a++) {
+		char id[2] = {(char)('1' + a), 0};
+
+		assert_string_equal(invar_results_column(r, 1 + a)->id, id);
+		assert_true(fabs(value_of(r, "structure.m", id) - scale[a]) < 1e-4);
+	}
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 /* ---- What ends the whole --------------------------------------------------------------
@@ -96,30 +141,25 @@ static void a_stop_keeps_what_was_measured(void **state)
 	stopper s = {.at = 1};
 	const invar_hooks hooks = {.size = sizeof hooks, .progress = stop_at, .user = &s};
 	invar_context *own;
-	invar_eval_opts o;
+	invar_options *o = test_options("eval", "metrics", "knn,structure", NULL);
 	invar_bank *b;
-	char *text;
-	json_t *doc, *all;
+	invar_results *r;
 
 	(void)state;
 	assert_int_equal(invar_context_new(1, &hooks, &own), INVAR_OK);
 	assert_int_equal(invar_bank_open(own, test_path("bank"), &b), INVAR_OK);
-	invar_eval_defaults(&o);
-	o.only = "knn,structure";
-	assert_int_equal(invar_eval(b, NULL, NULL, 0, &o, &text), INVAR_E_CANCELLED);
-	assert_non_null(text);
-	doc = json_loads(text, 0, NULL);
-	all = json_object_get(doc, "measurements");
-	assert_non_null(json_object_get(json_object_get(all, "knn"), "F"));
-	assert_null(json_object_get(json_object_get(all, "structure"), "F"));
-	assert_true(json_is_true(json_object_get(doc, "incomplete")));
-	json_decref(doc);
-	invar_free(text);
+	assert_int_equal(invar_eval(b, NULL, NULL, 0, o, &r), INVAR_E_CANCELLED);
+	assert_non_null(r);
+	assert_non_null(invar_results_value(r, "knn.clean", "F"));
+	assert_null(invar_results_value(r, "structure.m", "F"));
+	assert_false(invar_results_is_complete(r));
+	invar_results_free(r);
 
 	s.seen = 0;
-	o.only = "structure"; /* nothing before it */
-	assert_int_equal(invar_eval(b, NULL, NULL, 0, &o, &text), INVAR_E_CANCELLED);
-	assert_null(text);
+	invar_options_set(o, "metrics", "structure"); /* nothing before it */
+	assert_int_equal(invar_eval(b, NULL, NULL, 0, o, &r), INVAR_E_CANCELLED);
+	assert_null(r);
+	invar_options_free(o);
 	invar_bank_close(b);
 	invar_context_free(own);
 }
@@ -129,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(f_alone_is_an_isometry),
 		cmocka_unit_test(wrong_uses_are_said),
+		cmocka_unit_test(titles_need_not_differ),
 		cmocka_unit_test(a_stop_keeps_what_was_measured),
 	};
 

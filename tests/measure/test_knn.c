@@ -9,14 +9,9 @@
 #include "base/rng.h"
 #include "golden.h"
 
-static invar_eval_opts options(uint64_t k)
+static invar_options *options(const char *k)
 {
-	invar_eval_opts o;
-
-	invar_eval_defaults(&o);
-	o.only = "knn";
-	o.k = k;
-	return o;
+	return test_options("eval", "metrics", "knn", "k", k, NULL);
 }
 
 /*
@@ -25,7 +20,7 @@ static invar_eval_opts options(uint64_t k)
  */
 static void check_case(const char *root, int number_of_bank)
 {
-	static const int ks[] = {1, 5, 20};
+	static const char *const ks[] = {"1", "5", "20"};
 	golden *g = golden_open(root, "knn_retrieval");
 	size_t shape[GOLDEN_RANK];
 	const float *gallery = golden_f32(g, "gallery", shape);
@@ -33,12 +28,11 @@ static void check_case(const char *root, int number_of_bank)
 	const int64_t *labels = golden_int(g, "labels", NULL);
 
 	for (int i = 0; i < 3; i++) {
-		invar_eval_opts o = options((uint64_t)ks[i]);
 		const int64_t *predicted;
 		char name[40], bank[500];
-		json_t *found;
+		invar_results *found;
 
-		snprintf(name, sizeof name, "knn_predictions_%d", ks[i]);
+		snprintf(name, sizeof name, "knn_predictions_%s", ks[i]);
 		predicted = golden_int(g, name, NULL);
 		snprintf(bank, sizeof bank, "%s", test_path("golden%d-%d", number_of_bank, i));
 		write_split(test_ctx, bank, "train", gallery, NULL, 0, labels, shape[0], shape[1]);
@@ -46,15 +40,14 @@ static void check_case(const char *root, int number_of_bank)
 		            shape[1]);
 		write_split(test_ctx, bank, "said", queries, queries, 1, predicted, shape[0],
 		            shape[1]);
-		found = measure_f(test_ctx, bank, &o);
-		snprintf(name, sizeof name, "knn_accuracy_%d", ks[i]);
-		golden_check_value(g, name, number(found, "clean", "value"));
-		golden_check_value(g, name, number(found, "augmented", "value"));
-		json_decref(found);
-		o.split = "said";
-		found = measure_f(test_ctx, bank, &o);
-		assert_true(number(found, "clean", "value") == 1);
-		json_decref(found);
+		found = measure_f(test_ctx, bank, options(ks[i]));
+		snprintf(name, sizeof name, "knn_accuracy_%s", ks[i]);
+		golden_check_value(g, name, number(found, "knn.clean"));
+		golden_check_value(g, name, number(found, "knn.augmented"));
+		invar_results_free(found);
+		found = measure_f(test_ctx, bank, test_set(options(ks[i]), "split", "said", NULL));
+		assert_true(number(found, "knn.clean") == 1);
+		invar_results_free(found);
 	}
 	golden_close(g);
 }
@@ -73,23 +66,20 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 {
 	const float train[] = {1, -1, 2, -2, 3}, query[] = {0, 0};
 	const int64_t labels[] = {2, 1, 0, 1, 0}, wanted[] = {0, 1};
-	invar_eval_opts o = options(9);
-	json_t *found;
+	invar_results *found;
 
 	(void)state;
 	write_split(test_ctx, test_path("votes"), "train", train, NULL, 0, labels, 5, 1);
 	write_split(test_ctx, test_path("votes"), "test", query, NULL, 0, wanted, 2, 1);
-	found = measure_f(test_ctx, test_path("votes"), &o);
-	assert_true(number(found, "clean", "value") == 0.5);
-	assert_int_equal(json_integer_value(json_object_get(found, "k")),
-	                 5); /* all there are */
-	assert_null(json_object_get(found, "augmented"));
-	assert_string_equal(json_string_value(json_object_get(found, "index")), "adapted");
-	json_decref(found);
-	o.k = 1; /* rows 0 and 1 are as near: the earlier one, of class 2 */
-	found = measure_f(test_ctx, test_path("votes"), &o);
-	assert_true(number(found, "clean", "value") == 0);
-	json_decref(found);
+	found = measure_f(test_ctx, test_path("votes"), options("9"));
+	assert_true(number(found, "knn.clean") == 0.5);
+	assert_string_equal(invar_results_metric(found, 0)->row, "5-NN"); /* all there are */
+	assert_null(invar_results_value(found, "knn.augmented", "F"));
+	invar_results_free(found);
+	/* Rows 0 and 1 are as near: the earlier one, of class 2. */
+	found = measure_f(test_ctx, test_path("votes"), options("1"));
+	assert_true(number(found, "knn.clean") == 0);
+	invar_results_free(found);
 }
 
 /* ---- Galleries ----------------------------------------------------------- */
@@ -144,21 +134,17 @@ static invar_adapter *mirror(size_t w)
 static double accuracy(const invar_bank *bank, const invar_adapter *e, const char *index)
 {
 	const char *name = "E";
-	invar_eval_opts o = options(1);
-	json_t *doc, *column;
-	char *text;
+	invar_options *o = test_set(options("1"), "index", index, NULL);
+	invar_results *r;
 	double value;
 
-	o.index = index;
-	if (invar_eval(bank, &e, &name, 1, &o, &text) != INVAR_OK)
+	if (invar_eval(bank, &e, &name, 1, o, &r) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	doc = json_loads(text, 0, NULL);
-	column =
-		json_object_get(json_object_get(json_object_get(doc, "measurements"), "knn"), "E");
-	assert_string_equal(json_string_value(json_object_get(column, "index")), index);
-	value = number(column, "clean", "value");
-	invar_free(text);
-	json_decref(doc);
+	assert_string_equal(invar_results_metric(r, 0)->row,
+	                    strcmp(index, "clean") == 0 ? "1-NN, old index" : "1-NN");
+	value = number_of(r, "knn.clean", "1");
+	invar_results_free(r);
+	invar_options_free(o);
 	return value;
 }
 
@@ -171,9 +157,9 @@ static void the_clean_index_stays_as_it_was(void **state)
 	invar_adapter *e = mirror(D), *narrow = mirror(D - 1);
 	const invar_adapter *const narrow_only[] = {narrow};
 	const char *name = "narrow";
-	invar_eval_opts o = options(1);
+	invar_options *o = test_set(options("1"), "index", "clean", NULL);
+	invar_results *r;
 	invar_bank *bank;
-	char *text;
 
 	(void)state;
 	inv_fill_normal(&s, 0, x, N * D);
@@ -185,13 +171,12 @@ static void the_clean_index_stays_as_it_was(void **state)
 	assert_true(accuracy(bank, e, "adapted") == 1);
 	assert_true(accuracy(bank, e, "clean") < 0.1);
 	assert_true(accuracy(bank, narrow, "adapted") == 1);
-	o.index = "clean";
-	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, &o, &text), INVAR_E_MISMATCH);
-	test_assert_error("--index clean");
-	invar_free(text); /* F was measured */
-	o.index = "old";
-	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, &o, &text), INVAR_E_USE);
+	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, o, &r), INVAR_E_MISMATCH);
+	test_assert_error("index clean");
+	invar_results_free(r); /* F was measured */
+	assert_int_equal(invar_options_set(o, "index", "old"), INVAR_E_USE);
 	test_assert_error("adapted");
+	invar_options_free(o);
 	invar_bank_close(bank);
 	invar_adapter_close(e);
 	invar_adapter_close(narrow);

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "adapter/adapter.h"
-#include "base/json.h"
 #include "formats/npy.h"
+#include "run/results.h"
 
 typedef struct seen {
 	unsigned trained; /* calls of progress from a probe */
@@ -73,58 +73,84 @@ static invar_bank *open_bank(const char *name)
 	return bank;
 }
 
-static invar_eval_opts small(const char *only)
+static invar_options *small(const char *metrics)
 {
-	invar_eval_opts o;
-
-	invar_eval_defaults(&o);
-	o.only = only;
-	o.probe_hidden = 32;
-	o.probe_epochs = 20;
-	return o;
+	return test_options("eval", "metrics", metrics, "probe-hidden", "32", "probe-epochs",
+	                    "20", NULL);
 }
 
-/* The JSON text of all columns; free with invar_free. */
-static char *evaluate(const char *name, const invar_adapter *adapter,
-                      const invar_eval_opts *o)
+/* Of all columns. */
+static invar_results *evaluate(const char *name, const invar_adapter *adapter,
+                               const invar_options *o)
 {
-	const char *const names[] = {"E"};
+	const char *const titles[] = {"E"};
 	invar_bank *bank = open_bank(name);
-	char *text;
+	invar_results *r;
 
 	heard = (seen){0};
-	assert_int_equal(invar_eval(bank, &adapter, names, adapter != NULL, o, &text),
-	                 INVAR_OK);
+	assert_int_equal(invar_eval(bank, &adapter, titles, adapter != NULL, o, &r), INVAR_OK);
 	invar_bank_close(bank);
+	return r;
+}
+
+/* The same as text; free with invar_free. */
+static char *evaluate_text(const char *name, const invar_options *o)
+{
+	invar_results *r = evaluate(name, NULL, o);
+	char *text;
+
+	assert_int_equal(invar_results_json(r, &text), INVAR_OK);
+	invar_results_free(r);
 	return text;
 }
 
-static void refuse(const char *name, const invar_adapter *adapter, const char *only,
+static void refuse(const char *name, const invar_adapter *adapter, const char *metrics,
                    invar_status want, const char *word)
 {
-	const char *const names[] = {"E"};
-	invar_eval_opts o = small(only);
+	const char *const titles[] = {"E"};
+	invar_options *o = small(metrics);
 	invar_bank *bank = open_bank(name);
-	char *text;
+	invar_results *r;
 
-	assert_int_equal(invar_eval(bank, &adapter, names, adapter != NULL, &o, &text), want);
+	assert_int_equal(invar_eval(bank, &adapter, titles, adapter != NULL, o, &r), want);
 	test_assert_error(word);
-	assert_null(text); /* nothing was measured */
+	assert_null(r); /* nothing was measured */
 	invar_bank_close(bank);
+	invar_options_free(o);
 }
 
-static json_t *cell(const json_t *doc, const char *measurement, const char *column)
+/* "lc" and "clean" in a column; NULL if it was not measured. */
+static const invar_value *figure(const invar_results *r, const char *measurement,
+                                 const char *which, const char *column)
 {
-	return json_object_get(
-		json_object_get(json_object_get(doc, "measurements"), measurement), column);
+	char id[40];
+
+	snprintf(id, sizeof id, "%s.%s", measurement, which);
+	return invar_results_value(r, id, column);
 }
 
-static double figure(const json_t *cell, const char *which, const char *key)
+static void assert_same(const invar_results *r, const char *a, const char *column_a,
+                        const char *b, const char *column_b)
 {
-	json_t *value = json_object_get(json_object_get(cell, which), key);
+	static const char *const which[] = {"clean", "augmented"};
 
-	assert_true(json_is_real(value));
-	return json_real_value(value);
+	for (int i = 0; i < 2; i++) {
+		const invar_value *x = figure(r, a, which[i], column_a);
+		const invar_value *y = figure(r, b, which[i], column_b);
+
+		assert_true(x->value == y->value && x->low == y->low && x->high == y->high);
+	}
+}
+
+/* details.MEASUREMENT.F.KEY; decref it. */
+static json_t *detail(const invar_results *r, const char *measurement, const char *key)
+{
+	json_t *document = inv_results_document(r);
+	const json_t *of = json_object_get(json_object_get(document, "details"), measurement);
+	json_t *found = json_incref(json_object_get(json_object_get(of, "F"), key));
+
+	json_decref(document);
+	return found;
 }
 
 /* z -> z through relu(z) - relu(-z); w is 10 or less. The caller frees params. */
@@ -148,127 +174,122 @@ static invar_adapter identity(size_t w, float *params)
 
 /* ---- Figures ------------------------------------------------------------------------ */
 
+static void check_shape(const invar_results *r, const char *probe)
+{
+	static const char *const words[] = {"clean", "augmented"};
+	json_t *seeds = detail(r, probe, "seeds"), *spread = detail(r, probe, "deviation");
+	double clean = figure(r, probe, "clean", "F")->value, mean = 0;
+	double augmented = figure(r, probe, "augmented", "F")->value;
+
+	assert_true(clean > 0.8); /* clusters lie apart */
+	assert_true(augmented < clean);
+	for (int i = 0; i < 2; i++) {
+		const invar_value *v = figure(r, probe, words[i], "F");
+
+		assert_true(v->low <= v->value && v->value <= v->high);
+		assert_true(json_real_value(json_object_get(spread, words[i])) >= 0);
+		assert_true(json_is_real(json_object_get(spread, words[i])));
+	}
+	assert_int_equal(json_array_size(seeds), 2);
+	for (size_t i = 0; i < 2; i++)
+		mean += json_real_value(json_object_get(json_array_get(seeds, i), "augmented")) / 2;
+	assert_true(fabs(mean - augmented) < 1e-12);
+	json_decref(seeds);
+	json_decref(spread);
+}
+
 static void figures_have_their_shape(void **state)
 {
 	static const char *const probes[] = {"lc", "nc", "ec", "kept"};
-	invar_eval_opts o = small("probe");
-	char *text;
-	json_t *doc;
+	invar_options *o = small("probe");
+	invar_results *r;
 
 	(void)state;
 	make_bank("shape", 4, 2);
-	o.probe_epochs = 400; /* of one step; Adam moves a weight by 1e-3 a step at most */
-	o.seeds = 2;
-	text = evaluate("shape", NULL, &o);
-	doc = json_loads(text, 0, NULL);
-	for (int i = 0; i < 4; i++) {
-		const json_t *f = cell(doc, probes[i], "F");
-		const json_t *seeds = json_object_get(f, "seeds");
-		double mean = 0;
-
-		assert_true(figure(f, "clean", "value") > 0.8); /* clusters lie apart */
-		assert_true(figure(f, "augmented", "value") < figure(f, "clean", "value"));
-		for (int which = 0; which < 2; which++) {
-			const char *word = which ? "clean" : "augmented";
-
-			assert_true(figure(f, word, "low") <= figure(f, word, "value"));
-			assert_true(figure(f, word, "value") <= figure(f, word, "high"));
-			assert_true(figure(f, word, "deviation") >= 0);
-		}
-		assert_int_equal(json_array_size(seeds), 2);
-		for (size_t s = 0; s < 2; s++)
-			mean +=
-				json_real_value(json_object_get(json_array_get(seeds, s), "augmented")) / 2;
-		assert_true(fabs(mean - figure(f, "augmented", "value")) < 1e-12);
-	}
-	/* The same classifier on the same codes. */
-	assert_true(json_equal(cell(doc, "lc", "F"), cell(doc, "kept", "F")));
-	json_decref(doc);
-	invar_free(text);
+	/* 400 epochs of one step; Adam moves a weight by 1e-3 per step at most. */
+	test_set(o, "probe-epochs", "400", "seeds", "2", NULL);
+	r = evaluate("shape", NULL, o);
+	for (int i = 0; i < 4; i++)
+		check_shape(r, probes[i]);
+	assert_same(r, "lc", "F", "kept", "F"); /* the same classifier on the same codes */
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 static void without_copies_only_clean_is_measured(void **state)
 {
-	invar_eval_opts o = small("lc");
-	char *text;
-	json_t *doc;
+	invar_options *o = small("lc");
+	invar_results *r;
 
 	(void)state;
 	make_bank("plain", 3, 0);
-	text = evaluate("plain", NULL, &o);
-	doc = json_loads(text, 0, NULL);
-	assert_non_null(json_object_get(cell(doc, "lc", "F"), "clean"));
-	assert_null(json_object_get(cell(doc, "lc", "F"), "augmented"));
-	assert_null(json_object_get(json_object_get(cell(doc, "lc", "F"), "clean"),
-	                            "deviation")); /* of one seed there is none */
-	json_decref(doc);
-	invar_free(text);
+	r = evaluate("plain", NULL, o);
+	assert_non_null(figure(r, "lc", "clean", "F"));
+	assert_null(figure(r, "lc", "augmented", "F"));
+	assert_null(detail(r, "lc", "deviation")); /* of one seed there is none */
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 static void an_adapter_that_does_nothing_changes_nothing(void **state)
 {
-	invar_eval_opts o = small("lc,kept,ec");
+	invar_options *o = small("lc,kept,ec");
 	float params[500];
 	invar_adapter e = identity(10, params);
-	char *text;
-	json_t *doc;
+	invar_results *r;
 
 	(void)state;
 	make_bank("same", 4, 2);
-	text = evaluate("same", &e, &o);
-	doc = json_loads(text, 0, NULL);
-	assert_true(json_equal(cell(doc, "lc", "F"), cell(doc, "lc", "E")));
-	assert_true(json_equal(cell(doc, "kept", "F"), cell(doc, "kept", "E")));
-	assert_null(cell(doc, "ec", "E")); /* depends on the bank alone */
-	json_decref(doc);
-	invar_free(text);
+	r = evaluate("same", &e, o);
+	assert_same(r, "lc", "F", "lc", "1");
+	assert_same(r, "kept", "F", "kept", "1");
+	assert_non_null(figure(r, "ec", "clean", "F"));
+	assert_null(figure(r, "ec", "clean", "1")); /* depends on the bank alone */
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 static void narrower_codes_skip_the_kept_classifier(void **state)
 {
-	invar_eval_opts o = small("probe");
+	invar_options *o = small("probe");
 	float params[500];
 	invar_adapter e = identity(6, params);
-	char *text;
-	json_t *doc;
+	invar_results *r;
 
 	(void)state;
 	make_bank("narrow", 4, 1);
-	o.probe_epochs = 400;
-	text = evaluate("narrow", &e, &o);
-	doc = json_loads(text, 0, NULL);
-	assert_string_equal(
-		json_string_value(json_object_get(cell(doc, "kept", "E"), "skipped")),
-		"codes are 6 wide, features 10");
-	assert_true(figure(cell(doc, "lc", "E"), "clean", "value") > 0.5);
-	json_decref(doc);
-	invar_free(text);
+	test_set(o, "probe-epochs", "400", NULL);
+	r = evaluate("narrow", &e, o);
+	assert_string_equal(invar_results_skipped(r, "kept", "1"),
+	                    "codes are 6 wide, features 10");
+	assert_null(invar_results_skipped(r, "kept", "F"));
+	assert_true(figure(r, "lc", "clean", "1")->value > 0.5);
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 /* Named, what cannot be measured is an error at the end; the rest is there all the same. */
 static void a_probe_that_is_named_fails_alone(void **state)
 {
-	const char *const names[] = {"E"};
-	invar_eval_opts o = small("lc,kept");
+	const char *const titles[] = {"E"};
+	invar_options *o = small("lc,kept");
 	float params[500];
 	invar_adapter narrow = identity(6, params);
 	const invar_adapter *e = &narrow;
 	invar_bank *bank;
-	char *text;
-	json_t *doc;
+	invar_results *r;
 
 	(void)state;
 	make_bank("named", 4, 1);
 	bank = open_bank("named");
-	assert_int_equal(invar_eval(bank, &e, names, 1, &o, &text), INVAR_E_MISMATCH);
+	assert_int_equal(invar_eval(bank, &e, titles, 1, o, &r), INVAR_E_MISMATCH);
 	test_assert_error("kept of E cannot be measured: codes are 6 wide, features 10");
-	assert_non_null(text);
-	doc = json_loads(text, 0, NULL);
-	assert_non_null(json_object_get(cell(doc, "lc", "E"), "clean"));
-	assert_non_null(json_object_get(cell(doc, "kept", "F"), "clean"));
-	assert_null(json_object_get(doc, "incomplete"));
-	json_decref(doc);
-	invar_free(text);
+	assert_non_null(r);
+	assert_non_null(figure(r, "lc", "clean", "1"));
+	assert_non_null(figure(r, "kept", "clean", "F"));
+	assert_true(invar_results_is_complete(r));
+	invar_results_free(r);
+	invar_options_free(o);
 	invar_bank_close(bank);
 }
 
@@ -300,22 +321,20 @@ static void write_labels(const char *path, const int64_t *labels, uint64_t n)
 
 static void a_class_that_train_lacks_is_always_wrong(void **state)
 {
-	invar_eval_opts o = small("lc");
+	invar_options *o = small("lc");
 	int64_t labels[120];
-	char *text;
-	json_t *doc;
+	invar_results *r;
 
 	(void)state;
 	make_bank("unknown", 3, 0);
 	for (int i = 0; i < 120; i++)
 		labels[i] = i % 2 ? 1000 : i % 3;
 	write_labels(test_path("unknown/test/labels.npy"), labels, 120);
-	text = evaluate("unknown", NULL, &o);
-	doc = json_loads(text, 0, NULL);
+	r = evaluate("unknown", NULL, o);
 	assert_int_equal(heard.warnings, 1);
-	assert_true(figure(cell(doc, "lc", "F"), "clean", "value") <= 0.5);
-	json_decref(doc);
-	invar_free(text);
+	assert_true(figure(r, "lc", "clean", "F")->value <= 0.5);
+	invar_results_free(r);
+	invar_options_free(o);
 }
 
 /* ---- The cache ----------------------------------------------------------- */
@@ -342,15 +361,15 @@ static const char *cached(const char *bank)
 
 static void check_cache(const char *bank, const char *probe)
 {
-	invar_eval_opts o = small(probe);
+	invar_options *o = small(probe);
 	char *fresh, *again, *bytes, *after;
 	size_t size, new_size;
 
 	make_bank(bank, 4, 2);
-	fresh = evaluate(bank, NULL, &o);
+	fresh = evaluate_text(bank, o);
 	assert_int_equal(heard.trained, 20);
 	bytes = test_read(cached(bank), &size);
-	again = evaluate(bank, NULL, &o);
+	again = evaluate_text(bank, o);
 	assert_int_equal(heard.trained, 0);
 	assert_string_equal(fresh, again);
 	invar_free(again);
@@ -360,7 +379,7 @@ static void check_cache(const char *bank, const char *probe)
 		bytes[size - 3] ^= 0x40;
 		test_write(cached(bank), bytes, damage ? size / 2 : size);
 		bytes[size - 3] ^= 0x40;
-		again = evaluate(bank, NULL, &o);
+		again = evaluate_text(bank, o);
 		assert_int_equal(heard.trained, 20);
 		assert_string_equal(fresh, again);
 		invar_free(again);
@@ -371,6 +390,7 @@ static void check_cache(const char *bank, const char *probe)
 	}
 	free(bytes);
 	invar_free(fresh);
+	invar_options_free(o);
 }
 
 static void the_answers_of_ec_are_kept(void **state)
@@ -387,47 +407,49 @@ static void the_linear_classifier_is_kept(void **state)
 
 static void other_options_and_rows_are_another_entry(void **state)
 {
-	invar_eval_opts o = small("ec");
+	invar_options *o = small("ec");
 	int64_t labels[120];
 
 	(void)state;
 	make_bank("other", 4, 1);
-	invar_free(evaluate("other", NULL, &o));
-	o.seed = 1;
-	invar_free(evaluate("other", NULL, &o));
+	invar_results_free(evaluate("other", NULL, o));
+	test_set(o, "seed", "1", NULL);
+	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 20);
-	o.probe_hidden = 33;
-	invar_free(evaluate("other", NULL, &o));
+	test_set(o, "probe-hidden", "33", NULL);
+	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 20);
-	o.probe_epochs = 21;
-	invar_free(evaluate("other", NULL, &o));
+	test_set(o, "probe-epochs", "21", NULL);
+	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);
 	for (int i = 0; i < 120; i++)
 		labels[i] = (i + 1) % 4;
 	write_labels(test_path("other/test/labels.npy"), labels, 120);
-	invar_free(evaluate("other", NULL, &o));
+	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);
 	/* Two seeds: one is there already. */
-	o.seeds = 2;
-	invar_free(evaluate("other", NULL, &o));
+	test_set(o, "seeds", "2", NULL);
+	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);
+	invar_options_free(o);
 }
 
 static void where_nothing_can_be_kept_it_still_works(void **state)
 {
-	invar_eval_opts o = small("ec");
+	invar_options *o = small("ec");
 	char *fresh, *again;
 
 	(void)state;
 	make_bank("blocked", 4, 1);
 	test_write(test_path("blocked/cache"), "", 0); /* a file stands in the way */
-	fresh = evaluate("blocked", NULL, &o);
-	again = evaluate("blocked", NULL, &o);
+	fresh = evaluate_text("blocked", o);
+	again = evaluate_text("blocked", o);
 	assert_int_equal(heard.trained, 20);
 	assert_int_equal(heard.warnings, 0);
 	assert_string_equal(fresh, again);
 	invar_free(fresh);
 	invar_free(again);
+	invar_options_free(o);
 }
 
 int main(void)

@@ -28,12 +28,12 @@ static void check_case(const char *root, const char *name, const char *suffix)
 	invar_context *ctx = context(2);
 	size_t shape[GOLDEN_RANK], wide[GOLDEN_RANK];
 	const float *x = golden_f32(g, "x", shape), *e = golden_f32(g, "e", wide);
-	invar_structure_result r;
+	inv_structure r;
 	double got[10];
 
-	assert_int_equal(
-		invar_structure(ctx, x, (uint32_t)shape[1], e, (uint32_t)wide[1], shape[0], &r),
-		INVAR_OK);
+	assert_int_equal(inv_structure_measure(ctx, x, (uint32_t)shape[1], e, (uint32_t)wide[1],
+	                                       shape[0], &r),
+	                 INVAR_OK);
 	memcpy(got,
 	       (double[]){(double)r.pairs, (double)r.zero_pairs, r.l1, r.l2, r.m, r.b, r.r2,
 	                  r.rmsd, r.nrmsd, r.cvrmsd},
@@ -66,7 +66,7 @@ static float *draw(const char *purpose, size_t count)
 	return x;
 }
 
-static void assert_alike(const invar_structure_result *a, const invar_structure_result *b)
+static void assert_alike(const inv_structure *a, const inv_structure *b)
 {
 	const double *pa = &a->l1, *pb = &b->l1;
 
@@ -91,13 +91,14 @@ static void every_size_equals_the_loops(void **state)
 		for (size_t k = 0; k < sizeof widths / sizeof *widths; k++) {
 			uint32_t d = widths[k][0], w = widths[k][1];
 			float *x = draw("x", rows[i] * d), *e = draw("e", rows[i] * w);
-			invar_structure_result fast, ref;
+			inv_structure fast, ref;
 
 			if (rows[i] > 5) { /* equal points: left out and counted */
 				memcpy(x, x + 2 * d, d * sizeof *x);
 				memcpy(x + (rows[i] - 1) * d, x + 2 * d, d * sizeof *x);
 			}
-			assert_int_equal(invar_structure(ctx, x, d, e, w, rows[i], &fast), INVAR_OK);
+			assert_int_equal(inv_structure_measure(ctx, x, d, e, w, rows[i], &fast),
+			                 INVAR_OK);
 			inv_structure_ref(x, d, e, w, rows[i], &ref);
 			assert_alike(&fast, &ref);
 			inv_free(x);
@@ -110,13 +111,13 @@ static void one_and_many_threads_give_the_same_bits(void **state)
 {
 	enum { N = 700, D = 19 };
 	float *x = draw("x", N * D), *e = draw("e", N * D);
-	invar_structure_result first, r;
+	inv_structure first, r;
 
 	(void)state;
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		invar_context *ctx = context(threads);
 
-		assert_int_equal(invar_structure(ctx, x, D, e, D, N, &r), INVAR_OK);
+		assert_int_equal(inv_structure_measure(ctx, x, D, e, D, N, &r), INVAR_OK);
 		if (threads == 1)
 			first = r;
 		assert_memory_equal(&first, &r, sizeof r);
@@ -131,13 +132,13 @@ static void an_isometry_is_seen_as_one(void **state)
 	enum { N = 150, D = 12 };
 	float *x = draw("x", N * D), *e = inv_alloc(N * D * sizeof *e);
 	invar_context *ctx = context(2);
-	invar_structure_result r;
+	inv_structure r;
 
 	(void)state;
 	for (size_t i = 0; i < N; i++) /* a permutation of coordinates, mirrored and shifted */
 		for (size_t k = 0; k < D; k++)
 			e[i * D + k] = 3 - x[i * D + (k + 5) % D];
-	assert_int_equal(invar_structure(ctx, x, D, e, D, N, &r), INVAR_OK);
+	assert_int_equal(inv_structure_measure(ctx, x, D, e, D, N, &r), INVAR_OK);
 	assert_true(fabs(r.l1 - 1) < 1e-5 && fabs(r.l2 - 1) < 1e-5 && fabs(r.r2 - 1) < 1e-6);
 	assert_true(r.rmsd < 1e-5);
 	inv_free(x);
@@ -149,13 +150,34 @@ static void what_cannot_be_measured_is_said(void **state)
 {
 	float x[6] = {1, 2, 1, 2, 1, 2};
 	invar_context *ctx = context(1);
-	invar_structure_result r;
+	inv_structure r;
 
 	(void)state;
-	assert_int_equal(invar_structure(ctx, x, 2, x, 2, 1, &r), INVAR_E_USE);
+	assert_int_equal(inv_structure_measure(ctx, x, 2, x, 2, 1, &r), INVAR_E_USE);
 	test_assert_error("at least 2 rows");
-	assert_int_equal(invar_structure(ctx, x, 2, x, 2, 3, &r), INVAR_E_NUMERIC);
+	assert_int_equal(inv_structure_measure(ctx, x, 2, x, 2, 3, &r), INVAR_E_NUMERIC);
 	test_assert_error("distance 0");
+	invar_context_free(ctx);
+}
+
+/* The same numbers by their names, for programs. */
+static void results_name_the_numbers(void **state)
+{
+	const float x[8] = {0, 0, 3, 4, 0, 0, 6, 8}, e[8] = {1, 0, 1, 5, 1, 0, 1, 10};
+	invar_context *ctx = context(1);
+	inv_structure s;
+	invar_results *r;
+
+	(void)state;
+	assert_int_equal(inv_structure_measure(ctx, x, 2, e, 2, 4, &s), INVAR_OK);
+	assert_int_equal(invar_structure(ctx, x, 2, e, 2, 4, &r), INVAR_OK);
+	assert_true(invar_results_value(r, "structure.L1", "E")->value == s.l1);
+	assert_true(invar_results_value(r, "structure.CVRMSD", "E")->value == s.cvrmsd);
+	assert_int_equal(invar_results_value(r, "structure.m", "E")->count, s.pairs);
+	assert_true(invar_results_value(r, "structure.zero_pairs", "E")->value == 1);
+	invar_results_free(r);
+	assert_int_equal(invar_structure(ctx, x, 2, e, 2, 1, &r), INVAR_E_USE);
+	assert_null(r);
 	invar_context_free(ctx);
 }
 
@@ -167,6 +189,7 @@ int main(void)
 		cmocka_unit_test(one_and_many_threads_give_the_same_bits),
 		cmocka_unit_test(an_isometry_is_seen_as_one),
 		cmocka_unit_test(what_cannot_be_measured_is_said),
+		cmocka_unit_test(results_name_the_numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

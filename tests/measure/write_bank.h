@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "bank/bank.h"
-#include "base/json.h"
+#include "run/results.h"
 
 static void write_labels(const char *path, const int64_t *labels, size_t n)
 {
@@ -53,30 +53,45 @@ static void write_split(invar_context *ctx, const char *bank, const char *name,
 		write_labels(path, labels, n);
 }
 
-/* measurements.NAME.F of a bank; decref it. */
-static inline json_t *measure_f(invar_context *ctx, const char *path,
-                                const invar_eval_opts *o)
+/* The results of F alone on a bank; takes o. */
+static inline invar_results *measure_f(invar_context *ctx, const char *path,
+                                       invar_options *o)
 {
+	invar_results *r;
 	invar_bank *bank;
-	json_t *doc, *found;
-	char *text;
 
 	assert_int_equal(invar_bank_open(ctx, path, &bank), INVAR_OK);
-	if (invar_eval(bank, NULL, NULL, 0, o, &text) != INVAR_OK)
+	if (invar_eval(bank, NULL, NULL, 0, o, &r) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
-	doc = json_loads(text, 0, NULL);
-	found = json_incref(json_object_get(
-		json_object_get(json_object_get(doc, "measurements"), o->only), "F"));
-	assert_non_null(found);
-	invar_free(text);
-	json_decref(doc);
 	invar_bank_close(bank);
-	return found;
+	invar_options_free(o);
+	return r;
 }
 
-static inline double number(const json_t *json, const char *a, const char *b)
+static inline double number_of(const invar_results *r, const char *metric,
+                               const char *column)
 {
-	return json_number_value(json_object_get(json_object_get(json, a), b));
+	const invar_value *v = invar_results_value(r, metric, column);
+
+	assert_non_null(v);
+	return v->value;
+}
+
+static inline double number(const invar_results *r, const char *metric)
+{
+	return number_of(r, metric, "F");
+}
+
+/* details.MEASUREMENT.F; decref it. */
+static inline json_t *details(const invar_results *r, const char *measurement)
+{
+	json_t *document = inv_results_document(r);
+	json_t *found = json_incref(json_object_get(
+		json_object_get(json_object_get(document, "details"), measurement), "F"));
+
+	assert_non_null(found);
+	json_decref(document);
+	return found;
 }
 
 #endif

@@ -50,6 +50,10 @@ static invar_results *make(const char *fingerprint)
 	assert_int_equal(inv_results_add_column(r, "1", "run", "a/run"), INVAR_OK);
 	assert_int_equal(inv_results_add_column(r, "2", "run", "b/run"), INVAR_OK);
 	assert_int_equal(inv_results_add_column(r, "3", "F", "F"), INVAR_OK);
+	inv_results_add_measurement(r, "lc", "LC");
+	inv_results_add_measurement(r, "nc", "NC");
+	inv_results_add_measurement(r, "structure", "structure");
+	inv_results_note(r, "3 rows of test have no label");
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(inv_results_add_metric(r, &described[i]), INVAR_OK);
 	assert_int_equal(inv_results_put(r, "lc.clean", "F", &v), INVAR_OK);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_run.c - replacing a run, from every moment at which a program may have ended. */
 #include "adapter/checkpoint.h"
+#include "run/results.h"
 #include "run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,47 +183,113 @@ static int stop(void *user, const char *stage, uint64_t done, uint64_t total)
 	return ++*(int *)user >= 3;
 }
 
-static void results_are_merged_by_name(void **state)
+/* One measurement of one bank: a figure, or the reason why there is none. */
+static invar_results *results_of(const char *bank, double value, const char *reason)
 {
-	const char *path = "measured/metrics.json";
-	json_t *json, *want = json_pack("{s:{s:i, s:i}}", "measurements", "a", 1, "b", 3);
+	const invar_metric metric = {.id = "a.value", .measurement = "a", .row = "A"};
+	const invar_value v = {.value = value, .low = NAN, .high = NAN};
+	invar_results *r;
+
+	assert_int_equal(inv_results_new(&r), INVAR_OK);
+	inv_results_describe(r, "fingerprint", json_string(bank));
+	inv_results_add_column(r, "F", "F", NULL);
+	inv_results_add_column(r, "1", "run", "run");
+	inv_results_add_measurement(r, "a", "A");
+	if (reason)
+		inv_results_skip(r, "a", NULL, reason);
+	else
+		inv_results_add_metric(r, &metric);
+	if (!reason)
+		assert_int_equal(inv_results_put(r, "a.value", "1", &v), INVAR_OK);
+	return r;
+}
+
+/* Takes r. */
+static void keep(invar_results *r)
+{
+	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"), r, "1"),
+	                 INVAR_OK);
+	invar_results_free(r);
+}
+
+/* Entry i of metrics.json: its figure, NaN where it holds none. */
+static double kept_figure(size_t count, size_t i)
+{
+	json_t *json, *list, *value;
+	double figure;
+
+	assert_int_equal(inv_json_load(test_path("measured/metrics.json"), &json), INVAR_OK);
+	list = json_object_get(json, "measured");
+	assert_int_equal(json_array_size(list), count);
+	value = json_object_get(json_object_get(json_array_get(list, i), "E"), "a.value");
+	figure = value ? json_number_value(json_object_get(value, "value")) : NAN;
+	json_decref(json);
+	return figure;
+}
+
+static void a_second_bank_adds_to_the_metrics(void **state)
+{
+	invar_results *cut = results_of("x", 9, NULL);
 
 	(void)state;
 	assert_int_equal(mkdir(test_path("measured"), 0777), 0);
-	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"),
-	                                        "{\"measurements\": {\"a\": 1, \"b\": 2}}"),
+	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"), NULL, NULL),
 	                 INVAR_OK);
-	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"),
-	                                        "{\"measurements\": {\"b\": 3}}"),
-	                 INVAR_OK);
-	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"), "[]"),
-	                 INVAR_E_USE);
-	assert_int_equal(inv_json_load(test_path("%s", path), &json), INVAR_OK);
-	assert_true(json_equal(json, want));
-	json_decref(want);
-	json_decref(json);
-	test_write(test_path("%s", path), "{\"a\"", 4);
-	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"), "{}"),
-	                 INVAR_E_FORMAT);
-	assert_false(test_exists(test_path("measured/metrics.json.invar.part")));
+	keep(results_of("x", 1, NULL));
+	keep(results_of("y", 2, NULL));
+	assert_true(kept_figure(2, 0) == 1 && kept_figure(2, 1) == 2);
+	keep(results_of("x", 3, NULL)); /* measured again */
+	assert_true(kept_figure(2, 0) == 3 && kept_figure(2, 1) == 2);
+	keep(results_of("x", 0, "no labels")); /* a reason replaces no figures */
+	assert_true(kept_figure(2, 0) == 3);
+	keep(results_of("z", 0, "no labels"));
+	assert_true(isnan(kept_figure(3, 2)));
+	keep(results_of("z", 4, NULL));
+	assert_true(kept_figure(3, 2) == 4);
+	inv_results_describe(cut, "incomplete", json_true());
+	assert_int_equal(invar_run_keep_results(test_ctx, test_path("measured"), cut, "F"),
+	                 INVAR_OK); /* F has no figure of its own */
+	assert_true(kept_figure(3, 0) == 3);
+	invar_results_free(cut);
+}
+
+static void foreign_metrics_are_refused(void **state)
+{
+	static const char *const foreign[] = {"{\"a\"", "{\"measurements\": {}}"};
+	invar_results *r = results_of("x", 1, NULL);
+
+	(void)state;
+	assert_int_equal(mkdir(test_path("foreign"), 0777), 0);
+	for (int i = 0; i < 2; i++) {
+		test_write(test_path("foreign/metrics.json"), foreign[i], strlen(foreign[i]));
+		assert_int_equal(invar_run_keep_results(test_ctx, test_path("foreign"), r, "1"),
+		                 INVAR_E_FORMAT);
+		assert_int_equal(invar_run_keep_results(test_ctx, test_path("foreign"), NULL, NULL),
+		                 INVAR_E_FORMAT);
+	}
+	assert_false(test_exists(test_path("foreign/metrics.json.invar.part")));
+	invar_results_free(r);
 }
 
 static void who_waits_for_results_can_be_stopped(void **state)
 {
 	int calls = 0, fd;
 	invar_hooks hooks = {.size = sizeof hooks, .user = &calls, .progress = stop};
+	invar_results *r = results_of("x", 1, NULL);
 	invar_context *ctx;
 
 	(void)state;
 	assert_int_equal(mkdir(test_path("waiting"), 0777), 0);
-	fd = open(test_path("waiting/metrics.json.invar.part"), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	fd = open(test_path("waiting/metrics.json.invar.part"), O_WRONLY | O_CREAT | O_CLOEXEC,
+	          0666);
 	assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
 	assert_int_equal(invar_context_new(1, &hooks, &ctx), INVAR_OK);
-	assert_int_equal(invar_run_keep_results(ctx, test_path("waiting"), "{}"),
+	assert_int_equal(invar_run_keep_results(ctx, test_path("waiting"), r, "1"),
 	                 INVAR_E_CANCELLED);
 	assert_int_equal(calls, 3);
 	assert_true(test_exists(test_path("waiting/metrics.json.invar.part")));
 	invar_context_free(ctx);
+	invar_results_free(r);
 	close(fd);
 }
 
@@ -236,7 +304,8 @@ int main(void)
 		cmocka_unit_test(a_failed_replacement_leaves_nothing),
 		cmocka_unit_test(both_runs_are_held_meanwhile),
 		cmocka_unit_test(an_older_checkpoint_is_accepted),
-		cmocka_unit_test(results_are_merged_by_name),
+		cmocka_unit_test(a_second_bank_adds_to_the_metrics),
+		cmocka_unit_test(foreign_metrics_are_refused),
 		cmocka_unit_test(who_waits_for_results_can_be_stopped),
 	};
 

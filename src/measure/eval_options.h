@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* eval_options.h - the options of eval, and which measurements they ask for. */
+#ifndef INV_EVAL_OPTIONS_H
+#define INV_EVAL_OPTIONS_H
+
+#include "measure/measurement.h"
+
+/* Those of eval itself and those of every measurement. */
+invar_status inv_eval_declare(invar_options *o);
+
+/* Refuses a word of the option metrics that is no measurement. */
+invar_status inv_eval_check_metrics(const invar_options *o);
+bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
+/* Is it asked for by its own name, rather than as one of all or of a group? */
+bool inv_eval_names(const invar_options *o, const inv_measurement *m);
+
+/* { name: value } of the options that matter for a measurement; gives. */
+json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * results_table.h - any results as a table.
+ *
+ * Rows are metrics, columns are F and the adapters; the metrics of a row stand side by side
+ * in its cells, `clean | augmented`, shares in percent, with their 95 % intervals in the
+ * row below. Everything is read from the descriptions of the metrics: no measurement is
+ * known by name here.
+ */
+#ifndef INV_RESULTS_TABLE_H
+#define INV_RESULTS_TABLE_H
+
+#include "invar.h"
+#include "report/table.h"
+
+/* NULL if there is no memory; free with inv_table_free. */
+inv_table *inv_results_table(const invar_results *r);
+
+#endif
