@@ -291,8 +291,12 @@ static invar_status measure_columns(inv_measure_input *in,
 		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
 		st = inv_results_add_column(in->results, id, title,
 		                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
+		if (st == INVAR_OK && in->adapter)
+			st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
 		if (st == INVAR_OK)
 			st = measure_column(in, title, f);
+		inv_codes_free(in->codes);
+		in->codes = NULL;
 	}
 	return st;
 }
