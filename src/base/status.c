@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SENTENCE = 1024, MARK = '\001' };
+enum { SENTENCE = 1024, MARK = '\001' }; /* as in INV_MARKED */
 
 static _Thread_local char last_error[SENTENCE]; /* bare */
 static _Thread_local char marked[SENTENCE];     /* with MARK before each option */

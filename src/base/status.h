@@ -21,4 +21,10 @@ invar_status inv_context(invar_status code, const char *format, ...)
 /* "/a/b: No such file or directory", from errno. */
 invar_status inv_fail_errno(const char *path, const char *what);
 
+/*
+ * As the prefix of invar_last_error_spelled: the sentence with its marks, to be kept and
+ * handed to inv_fail as a text later.
+ */
+#define INV_MARKED "\001"
+
 #endif

@@ -208,7 +208,8 @@ static void roff_overview(FILE *out)
 	}
 	fputs(".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\n"
 	      "Caps the instruction set that is used: ref or avx2.\n"
-	      ".TP\n.B TMPDIR\nWhere the demo keeps its temporary folder.\n",
+	      ".TP\n.B TMPDIR\nWhere the demo keeps its temporary folder, and eval codes that "
+	      "are too many\nfor memory.\n",
 	      out);
 }
 

@@ -233,12 +233,13 @@ static bool fails_alone(invar_status st)
 static invar_status skip_cell(const inv_measure_input *in, const inv_measurement *m,
                               const char *title, invar_status why, faults *f)
 {
-	char reason[SENTENCE / 2], sentence[SENTENCE];
+	char reason[SENTENCE / 2], marked[SENTENCE / 2], sentence[SENTENCE];
 
 	snprintf(reason, sizeof reason, "%s", invar_last_error());
+	invar_last_error_spelled(INV_MARKED, marked, sizeof marked);
 	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is skipped: %s", m->name, title, reason);
 	snprintf(sentence, sizeof sentence, "%s of %.200s cannot be measured: %s", m->name,
-	         title, reason);
+	         title, marked);
 	note_fault(in, m, why, sentence, f);
 	return inv_results_skip(in->results, m->name, in->column, reason);
 }
@@ -292,8 +293,12 @@ static invar_status measure_columns(inv_measure_input *in,
 		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
 		st = inv_results_add_column(in->results, id, title,
 		                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
+		if (st == INVAR_OK && in->adapter)
+			st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
 		if (st == INVAR_OK)
 			st = measure_column(in, title, f);
+		inv_codes_free(in->codes);
+		in->codes = NULL;
 	}
 	return st;
 }

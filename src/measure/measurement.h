@@ -13,6 +13,7 @@
 #include "adapter/adapter.h"
 #include "bank/bank.h"
 #include "base/options.h"
+#include "measure/codes.h"
 #include "measure/labels.h"
 #include "run/results.h"
 
@@ -34,6 +35,7 @@ typedef struct inv_measure_input {
 	const invar_options *options;    /* of "eval" */
 	uint64_t seed;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
+	inv_codes *codes;             /* of the adapter */
 	uint32_t d, w;                /* width of features, of codes */
 	invar_results *results;
 	const char *column; /* its id in the results */
@@ -56,7 +58,8 @@ inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
 
 /*
  * Those from `first` on in this column: codes [count, w], or with `raw` features
- * [count, d] as they are in the bank. Works in blocks.
+ * [count, d] as they are in the bank. Works in blocks; E is applied once per row of a
+ * column.
  */
 invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,

@@ -2,8 +2,6 @@
 /* rows.c - choosing and reading the rows, codes and classes that a measurement asks for. */
 #include "measure/measurement.h"
 
-enum { BLOCK = 1024 };
-
 /* ---- Choosing -------------------------------------------------------------------------
  */
 
@@ -56,20 +54,16 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               float *out)
 {
 	invar_status st = INVAR_OK;
-	float *block;
+	uint64_t row[INV_CODES_BLOCK];
 
 	if (raw || !in->adapter)
 		return read_features(in, c, copy, first, count, out);
-	block = inv_alloc(BLOCK * (size_t)in->d * sizeof *block);
-	if (!block)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a block of rows");
-	for (uint64_t at = 0; at < count && st == INVAR_OK; at += BLOCK) {
-		uint64_t now = count - at < BLOCK ? count - at : BLOCK;
+	for (uint64_t at = 0; at < count && st == INVAR_OK; at += INV_CODES_BLOCK) {
+		uint64_t now = count - at < INV_CODES_BLOCK ? count - at : INV_CODES_BLOCK;
 
-		st = read_features(in, c, copy, first + at, now, block);
-		if (st == INVAR_OK)
-			st = invar_adapter_apply(in->adapter, block, now, out + at * in->w);
+		for (uint64_t i = 0; i < now; i++)
+			row[i] = row_of(c, first + at + i);
+		st = inv_codes_take(in->codes, c->split, copy, row, (size_t)now, out + at * in->w);
 	}
-	inv_free(block);
 	return st;
 }

@@ -26,7 +26,7 @@ together()
 		wait "$pid" || { cat error.*; echo "try $1: an eval failed"; exit 1; }
 	done
 	for name in "${names[@]}"; do
-		grep -q "^ *\"$name\": {" run/metrics.json || { echo "try $1: $name is lost"; exit 1; }
+		grep -q "^ *\"measurement\": \"$name\",$" run/metrics.json || { echo "try $1: $name is lost"; exit 1; }
 	done
 	[ ! -e run/metrics.json.invar.part ] || { echo "try $1: metrics.json.invar.part is left"; exit 1; }
 }
@@ -42,7 +42,7 @@ wait $child
 [ $? = 130 ] || { echo "the training ended on its own"; exit 1; }
 
 # Killed while it wrote: the next one takes its place.
-echo '{"measurements": ' >run/metrics.json.invar.part
+echo '{"format": ' >run/metrics.json.invar.part
 together killed
 
 # Somebody holds the file for too long: a sentence, and no wait without end.

@@ -160,6 +160,7 @@ static void the_clean_index_stays_as_it_was(void **state)
 	invar_options *o = test_set(options("1"), "index", "clean", NULL);
 	invar_results *r;
 	invar_bank *bank;
+	char spelled[1024];
 
 	(void)state;
 	inv_fill_normal(&s, 0, x, N * D);
@@ -173,6 +174,8 @@ static void the_clean_index_stays_as_it_was(void **state)
 	assert_true(accuracy(bank, narrow, "adapted") == 1);
 	assert_int_equal(invar_eval(bank, narrow_only, &name, 1, o, &r), INVAR_E_MISMATCH);
 	test_assert_error("index clean");
+	assert_non_null(strstr(invar_last_error_spelled("--", spelled, sizeof spelled),
+	                       ": --index clean compares"));
 	invar_results_free(r); /* F was measured */
 	assert_int_equal(invar_options_set(o, "index", "old"), INVAR_E_USE);
 	test_assert_error("adapted");

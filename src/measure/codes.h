@@ -1,0 +1,31 @@
+/*
+ * codes.h - the codes of a column: E is applied once per row, whoever asks for it.
+ *
+ * Measurements ask for the same rows one after the other. Codes are kept by split and copy
+ * as they are asked for: in memory up to a bound, beyond that in a file without a name in
+ * TMPDIR, which is mapped and which the system may write out. Where neither can be had,
+ * E is applied again.
+ */
+#ifndef INV_CODES_H
+#define INV_CODES_H
+
+#include "adapter/adapter.h"
+#include "bank/bank.h"
+
+enum { INV_CODES_BLOCK = 1024 };
+
+typedef struct inv_codes inv_codes;
+
+/* Codes of `e` on rows of `bank`; both are borrowed. */
+invar_status inv_codes_new(const invar_adapter *e, const invar_bank *bank, uint64_t bound,
+                           inv_codes **out);
+void inv_codes_free(inv_codes *c);
+
+/* Bytes that may stay in memory: 1 GB, or a quarter of what the machine has or allows. */
+uint64_t inv_codes_bound(void);
+
+/* The codes [count, w] of up to INV_CODES_BLOCK rows. Not for several threads at once. */
+invar_status inv_codes_take(inv_codes *c, const inv_split *s, int32_t copy,
+                            const uint64_t *row, size_t count, float *out);
+
+#endif

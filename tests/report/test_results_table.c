@@ -1,0 +1,120 @@
+/* test_results_table.c - any results as a table, by their descriptions alone. */
+#include "report/results_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/results.h"
+#include "support.h"
+
+/* A measurement that nobody has heard of. */
+static const invar_metric metrics[] = {
+	{.id = "zip.a",
+     .measurement = "zip",
+     .row = "Zip",
+     .part = "a",
+     .unit = INVAR_UNIT_SHARE,
+     .digits = 1},
+	{.id = "zip.b",
+     .measurement = "zip",
+     .row = "Zip",
+     .part = "b",
+     .unit = INVAR_UNIT_SHARE,
+     .digits = 1},
+	{.id = "zip.size", .measurement = "zip", .row = "size", .digits = 4},
+	{.id = "zip.number", .measurement = "zip", .row = "number", .unit = INVAR_UNIT_COUNT},
+	{.id = "zip.never", .measurement = "zip", .row = "never"},
+};
+
+static void put(invar_results *r, const char *metric, const char *column, double value,
+                double low, double high)
+{
+	const invar_value v = {.value = value, .low = low, .high = high};
+
+	assert_int_equal(inv_results_put(r, metric, column, &v), INVAR_OK);
+}
+
+static invar_results *make(void)
+{
+	const invar_value few = {
+		.value = 1, .low = NAN, .high = NAN, .no_interval = "too few (n = 2)"};
+	invar_results *r;
+
+	assert_int_equal(inv_results_new(&r), INVAR_OK);
+	inv_results_add_column(r, "F", "F", NULL);
+	inv_results_add_column(r, "1", "a|b", "run");
+	inv_results_add_measurement(r, "zip", "Zip");
+	inv_results_add_measurement(r, "zap", "Zap");
+	inv_results_add_measurement(r, "zop", "Zop");
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+		inv_results_add_metric(r, &metrics[i]);
+	put(r, "zip.a", "F", 0.5, 0.25, 0.75);
+	put(r, "zip.b", "F", 0, 0, 0);
+	inv_results_put(r, "zip.b", "1", &few);
+	put(r, "zip.size", "F", 0.00012345, NAN, NAN);
+	put(r, "zip.size", "1", 12.5, NAN, NAN);
+	put(r, "zip.number", "1", 7, NAN, NAN);
+	inv_results_note(r, "3 rows have no label");
+	inv_results_skip(r, "zap", NULL, "no labels");
+	inv_results_skip(r, "zop", "1", "no labels");
+	put(r, "zip.number", "F", 1e15, NAN, NAN);
+	return r;
+}
+
+static void assert_table(const char *format, const char *want)
+{
+	invar_results *r = make();
+	inv_table *t = inv_results_table(r);
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(t);
+	assert_true(inv_table_write(t, format, f));
+	fclose(f);
+	assert_string_equal(text, want);
+	free(text);
+	inv_table_free(t);
+	invar_results_free(r);
+}
+
+static void rows_follow_from_descriptions(void **state)
+{
+	(void)state;
+	assert_table("text", "                       F        a|b\n"
+	                     "Zip, %        50.0 | 0.0  – | 100.0\n"
+	                     "  95 %     25.0–75.0 | –      – | –\n"
+	                     "size           1.234e-04    12.5000\n"
+	                     "number  1000000000000000          7\n"
+	                     "\n"
+	                     "no interval (–) where all images agree\n"
+	                     "too few (n = 2)\n"
+	                     "3 rows have no label\n"
+	                     "Zap and Zop were not measured: no labels\n");
+}
+
+static void bars_in_markdown_are_escaped(void **state)
+{
+	(void)state;
+	assert_table("markdown", "|  | F | a\\|b |\n"
+	                         "|---|---:|---:|\n"
+	                         "| Zip, % | 50.0 \\| 0.0 | – \\| 100.0 |\n"
+	                         "|   95 % | 25.0–75.0 \\| – | – \\| – |\n"
+	                         "| size | 1.234e-04 | 12.5000 |\n"
+	                         "| number | 1000000000000000 | 7 |\n"
+	                         "\nno interval (–) where all images agree\n"
+	                         "\ntoo few (n = 2)\n"
+	                         "\n3 rows have no label\n"
+	                         "\nZap and Zop were not measured: no labels\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_follow_from_descriptions),
+		cmocka_unit_test(bars_in_markdown_are_escaped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
