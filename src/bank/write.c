@@ -15,6 +15,7 @@
 #include "bank/bank.h"
 #include "bank/block_map.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "formats/npy.h"
@@ -54,8 +55,10 @@ typedef struct contents {
 	bool split, other; /* some split, finished or begun; anything else but *.part */
 } contents;
 
-static invar_status look_at(const char *path, const char *name, contents *out)
+static invar_status look_at(void *user, const char *path, const struct dirent *entry)
 {
+	contents *out = user;
+	const char *name = entry->d_name;
 	char *folder = inv_join(path, name), *clean = NULL, *map = NULL;
 
 	if (folder && (clean = inv_join(folder, "clean.npy")))
@@ -72,18 +75,8 @@ static invar_status look_at(const char *path, const char *name, contents *out)
 
 static invar_status look_into(const char *path, contents *out)
 {
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	invar_status st = INVAR_OK;
-
 	*out = (contents){0};
-	if (!dir)
-		return inv_fail_errno(path, "cannot read the folder");
-	while (st == INVAR_OK && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			st = look_at(path, entry->d_name, out);
-	closedir(dir);
-	return st;
+	return inv_folder_each(path, look_at, out);
 }
 
 static invar_status count_copies(const inv_bank_writer *w, const char *split,

@@ -2,7 +2,6 @@
 /* folder.c - see folder.h for whose files are whose. */
 #include "base/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,6 +35,24 @@ bool inv_file_begins(const char *path, const char *text)
 	bytes = fread(found, 1, length < sizeof found ? length : sizeof found, file);
 	fclose(file);
 	return memcmp(found, text, bytes) == 0;
+}
+
+invar_status inv_folder_each(const char *path,
+                             invar_status (*each)(void *user, const char *path,
+                                                  const struct dirent *entry),
+                             void *user)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	invar_status st = INVAR_OK;
+
+	if (!dir)
+		return inv_fail_errno(path, "cannot read the folder");
+	while (st == INVAR_OK && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.')
+			st = each(user, path, entry);
+	closedir(dir);
+	return st;
 }
 
 /* ---- Walking ---------------------------------------------------------------------- */

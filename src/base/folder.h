@@ -9,6 +9,8 @@
 #ifndef INV_FOLDER_H
 #define INV_FOLDER_H
 
+#include <dirent.h>
+
 #include "base/file.h"
 
 typedef enum inv_ownership { INV_FOREIGN, INV_OWN_FILE, INV_OWN_FOLDER } inv_ownership;
@@ -17,6 +19,15 @@ typedef struct inv_owner {
 	inv_ownership (*claim)(const void *user, const char *entry); /* "a/b", any kind */
 	const void *user;
 } inv_owner;
+
+/*
+ * Calls `each` with every entry of the folder, hidden ones left out, in no certain order;
+ * the first that fails ends it.
+ */
+invar_status inv_folder_each(const char *path,
+                             invar_status (*each)(void *user, const char *path,
+                                                  const struct dirent *entry),
+                             void *user);
 
 /* Whether the name is `own`, or that of its part file. */
 bool inv_is_own_name(const char *name, const char *own);

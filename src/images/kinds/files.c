@@ -2,7 +2,6 @@
 /* files.c - finding image files below a folder, and decoding one of them. */
 #include "images/kinds/files.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <strings.h>
 
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -95,8 +95,9 @@ static invar_status is_result(const char *path, const char *name, bool *out)
 	return st;
 }
 
-static invar_status list_entry(listing *l, const char *path, const struct dirent *entry)
+static invar_status list_entry(void *user, const char *path, const struct dirent *entry)
 {
+	listing *l = user;
 	const char *name = entry->d_name;
 	bool folder, result = false;
 	invar_status st = is_folder(path, entry, &folder);
@@ -120,17 +121,10 @@ static invar_status list_entry(listing *l, const char *path, const struct dirent
 
 static invar_status list_folder(const char *path, listing *l)
 {
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	invar_status st = INVAR_OK;
+	invar_status st;
 
 	*l = (listing){0};
-	if (!dir)
-		return inv_fail_errno(path, "cannot read the folder");
-	while (st == INVAR_OK && (entry = readdir(dir)))
-		if (entry->d_name[0] != '.')
-			st = list_entry(l, path, entry);
-	closedir(dir);
+	st = inv_folder_each(path, list_entry, l);
 	inv_names_sort(&l->folders);
 	inv_names_sort(&l->images);
 	inv_names_sort(&l->foreign);
