@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_results.c - any bytes as a results document, and as the metrics.json of a run.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* codes.c - see codes.h: sheets of codes in memory, then in files. */
 #include "measure/codes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * codes.h - the codes of a column: E is applied once per row, whoever asks for it.
  *

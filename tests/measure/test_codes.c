@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_codes.c - E is applied once per row and column, in memory or in a file. */
 #include "measure/codes.h"
 

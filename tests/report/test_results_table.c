@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test_results_table.c - any results as a table, by their descriptions alone. */
 #include "report/results_table.h"
 
