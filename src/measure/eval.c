@@ -44,9 +44,9 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 /* Whether a measurement that is wanted has all of these needs. */
 static bool is_needed(const invar_options *o, unsigned needs)
 {
-	for (size_t i = 0; inv_measurements[i]; i++)
-		if ((inv_measurements[i]->needs & needs) == needs &&
-		    inv_eval_wants(o, inv_measurements[i]))
+	for (size_t i = 0; inv_measurement_at(i); i++)
+		if ((inv_measurement_at(i)->needs & needs) == needs &&
+		    inv_eval_wants(o, inv_measurement_at(i)))
 			return true;
 	return false;
 }
@@ -205,8 +205,8 @@ static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 {
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++) {
-		const inv_measurement *m = inv_measurements[i];
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
 		char why[200];
 
 		if (!inv_eval_wants(in->options, m))
@@ -263,8 +263,8 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 {
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++) {
-		const inv_measurement *m = inv_measurements[i];
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
 		bool asked = inv_eval_wants(in->options, m) &&
 		             !invar_results_skipped(in->results, m->name, NULL);
 

@@ -49,8 +49,8 @@ static void list_names(const char *group, char out[NAMES])
 	size_t fill = 0;
 
 	*out = '\0';
-	for (size_t i = 0; inv_measurements[i] && fill < NAMES; i++) {
-		const inv_measurement *m = inv_measurements[i];
+	for (size_t i = 0; inv_measurement_at(i) && fill < NAMES; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
 
 		if (!group || (m->group && strcmp(m->group, group) == 0))
 			fill += (size_t)snprintf(out + fill, NAMES - fill, "%s%s", fill ? ", " : "",
@@ -62,8 +62,8 @@ static void list_names(const char *group, char out[NAMES])
 static bool is_named_before(size_t i)
 {
 	for (size_t before = 0; before < i; before++)
-		if (inv_measurements[before]->group &&
-		    strcmp(inv_measurements[before]->group, inv_measurements[i]->group) == 0)
+		if (inv_measurement_at(before)->group &&
+		    strcmp(inv_measurement_at(before)->group, inv_measurement_at(i)->group) == 0)
 			return true;
 	return false;
 }
@@ -81,11 +81,11 @@ static invar_status declare_metrics(invar_options *o)
 	list_names(NULL, names);
 	fill = (size_t)snprintf(help, sizeof help,
 	                        "measure only these, separated by commas: %s", names);
-	for (size_t i = 0; inv_measurements[i] && fill < sizeof help; i++)
-		if (inv_measurements[i]->group && !is_named_before(i)) {
-			list_names(inv_measurements[i]->group, members);
+	for (size_t i = 0; inv_measurement_at(i) && fill < sizeof help; i++)
+		if (inv_measurement_at(i)->group && !is_named_before(i)) {
+			list_names(inv_measurement_at(i)->group, members);
 			fill += (size_t)snprintf(help + fill, sizeof help - fill, "; %s stands for %s",
-			                         inv_measurements[i]->group, members);
+			                         inv_measurement_at(i)->group, members);
 		}
 	return invar_options_add(o, &row, sizeof row);
 }
@@ -96,12 +96,12 @@ invar_status inv_eval_declare(invar_options *o)
 
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, rows);
-	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++)
-		st = inv_options_add_part(o, "metrics", inv_measurements[i]->name,
-		                          inv_measurements[i]->options);
-	for (size_t i = 0; inv_measurements[i] && st == INVAR_OK; i++)
-		st = inv_options_share(o, "metrics", inv_measurements[i]->name,
-		                       inv_measurements[i]->shares);
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
+		st = inv_options_add_part(o, "metrics", inv_measurement_at(i)->name,
+		                          inv_measurement_at(i)->options);
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
+		st = inv_options_share(o, "metrics", inv_measurement_at(i)->name,
+		                       inv_measurement_at(i)->shares);
 	return st;
 }
 
@@ -140,8 +140,8 @@ invar_status inv_eval_check_metrics(const invar_options *o)
 	while (inv_next_word(&list, ',', word)) {
 		bool known = false;
 
-		for (size_t i = 0; inv_measurements[i]; i++)
-			known = known || answers_to(inv_measurements[i], word);
+		for (size_t i = 0; inv_measurement_at(i); i++)
+			known = known || answers_to(inv_measurement_at(i), word);
 		list_names(NULL, names);
 		if (!known)
 			return inv_fail(INVAR_E_USE,

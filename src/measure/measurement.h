@@ -4,8 +4,8 @@
  *
  * A measurement sees the bank and one column of codes (F itself, or F then E) and puts its
  * values into the results. It declares its own options and metrics. A new measurement is
- * one file and one line in measurement_table.c: help, checks, tables, JSON and metrics.json
- * are made from what it declares.
+ * one file and one line in the list of meson.build: help, checks, tables, JSON and
+ * metrics.json are made from what it declares.
  */
 #ifndef INV_MEASUREMENT_H
 #define INV_MEASUREMENT_H
@@ -85,15 +85,7 @@ typedef struct inv_measurement {
 	invar_status (*measure)(const inv_measure_input *in);
 } inv_measurement;
 
-/* NULL-terminated, in the order of the table that people see. */
-extern const inv_measurement *const inv_measurements[];
-
-extern const inv_measurement inv_measurement_lc;
-extern const inv_measurement inv_measurement_nc;
-extern const inv_measurement inv_measurement_ec;
-extern const inv_measurement inv_measurement_kept;
-extern const inv_measurement inv_measurement_knn;
-extern const inv_measurement inv_measurement_structure;
-extern const inv_measurement inv_measurement_collision;
+/* In the order of the table that people see; NULL past the last. */
+const inv_measurement *inv_measurement_at(size_t i);
 
 #endif
