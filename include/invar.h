@@ -606,8 +606,7 @@ INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
-/* What was asked for: its id, "lc", and title, "LC" (title may be NULL); NULL past the
- * last. */
+/* The id of what was asked for, "lc", and its title, "LC"; NULL past the last. */
 INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i,
                                                 const char **title);
 /* NULL where nothing was measured for this pair. Not for several threads at once. */
