@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "images/fingerprint.h"
 #include "images/image.h"
 #include "images/names.h"
@@ -35,13 +36,23 @@ typedef struct inv_images { /* one split */
 	const void *store;    /* the kind's own, the same for a split and its parts */
 } inv_images;
 
+/* What the options say of the images. */
+typedef struct inv_dataset_settings {
+	const char *split;   /* only these, "a,b"; NULL: all, without parts such as folds */
+	double holdout;      /* no splits: this last share of each class becomes test */
+	const char *classes; /* a file, one class per line, which chooses and renumbers; NULL */
+	uint64_t limit;      /* images of each split; 0: all */
+	bool skip_broken;    /* pass over images that cannot be read */
+} inv_dataset_settings;
+
 struct inv_dataset_kind;
 
 struct invar_dataset {
 	invar_context *ctx;
 	const struct inv_dataset_kind *kind;
 	char *text, *place;
-	invar_dataset_opts opts; /* its texts are its own */
+	invar_options *options;    /* its own */
+	inv_dataset_settings opts; /* the values of those; views */
 	inv_names split_names;   /* every split there is, also those not asked for */
 	inv_images splits[INV_MOST_SPLITS];
 	size_t split_count;
@@ -76,6 +87,13 @@ typedef struct inv_dataset_kind {
 } inv_dataset_kind;
 
 extern const inv_dataset_kind *const inv_dataset_kinds[]; /* ended by NULL */
+
+/*
+ * The options of opening a data set; the second, but for the split, where they matter only
+ * beside another option.
+ */
+invar_status inv_dataset_declare(invar_options *o);
+invar_status inv_dataset_declare_part(invar_options *o, const char *selector);
 
 /* ---- For kinds ------------------------------------------------------------------- */
 

@@ -4,6 +4,18 @@
 #include "adapter/evaluate_loss.h"
 #include "adapter/train_options.h"
 #include "base/options.h"
+#include "encode/encode_options.h"
+#include "encoders/encoder.h"
+#include "images/dataset.h"
+
+static invar_status declare_encode(invar_options *o)
+{
+	invar_status st = inv_encoder_declare(o);
+
+	if (st == INVAR_OK)
+		st = inv_encode_declare(o);
+	return st == INVAR_OK ? inv_dataset_declare(o) : st;
+}
 
 static const struct option_set {
 	const char *command;
@@ -11,6 +23,9 @@ static const struct option_set {
 } sets[] = {
 	{"train", inv_train_declare},
 	{"loss", inv_loss_options_declare},
+	{"encode", declare_encode},
+	{"data", inv_dataset_declare},
+	{"features", inv_encoder_declare},
 	{NULL, NULL},
 };
 
