@@ -26,12 +26,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "nn/adamw.h"
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "nn/adamw.h"
 #include "nn/classifier.h"
 
 enum { PICTURES = 15 }; /* kinds of batches at most */
@@ -367,8 +367,9 @@ static double pass_over(const invar_context *ctx, const invar_dataset *d, size_t
 		inv_prefetch *ahead;
 
 		die(inv_prefetch_new(ctx, d, images, 0, images->count, to_tensor, b,
-		                  3 * side * side * sizeof(float), &ahead));
-		for (die(inv_prefetch_next(ahead, &item)); item; die(inv_prefetch_next(ahead, &item)))
+		                     3 * side * side * sizeof(float), &ahead));
+		for (die(inv_prefetch_next(ahead, &item)); item;
+		     die(inv_prefetch_next(ahead, &item)))
 			sum += *(const float *)item->data;
 		inv_prefetch_free(ahead);
 	}
@@ -441,13 +442,12 @@ static double time_augment(invar_context *ctx, bench_augment *known, const char 
                            size_t images, size_t side, size_t repeats)
 {
 	bench_augment *b = find_augment(ctx, known, spec, images, side);
-	invar_draw d;
+	inv_draw d = {.split = "train"};
 	double start;
 
-	invar_draw_defaults(&d);
 	start = now();
 	for (size_t i = 0; i < repeats; i++, d.epoch++)
-		die(invar_augment_apply(b->augment, &d, b->x, b->shape, NULL, b->out));
+		die(inv_augment_apply(b->augment, &d, b->x, b->shape, NULL, b->out));
 	return now() - start;
 }
 

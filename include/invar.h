@@ -372,26 +372,10 @@ INVAR_API void invar_bank_close(invar_bank *b);
 /*
  * A bank of made-up features, for trying things out: clustered clean rows, and
  * copies displaced coherently (a few directions that every image shares, each
- * copy with its own amount) plus a little noise.
+ * copy with its own amount) plus a little noise. o is made for "synthetic", or NULL. path
+ * must not exist yet.
  */
-typedef struct invar_synthetic_opts {
-	size_t size;
-	uint64_t rows;      /* of train; 2000 */
-	uint64_t test_rows; /* of test; 1000 */
-	uint64_t dim;       /* 64 */
-	uint64_t classes;   /* 10 */
-	uint64_t copies;    /* of train and of test; 5 */
-	double spread;      /* of a class around its centre; centres are N(0, 1); 0.6 */
-	double shift;       /* size of the displacement of a copy; 2 */
-	int half;           /* write float16 */
-	uint64_t seed;      /* 0 */
-} invar_synthetic_opts;
-
-INVAR_API void invar_synthetic_defaults(invar_synthetic_opts *o);
-INVAR_API const invar_field *invar_synthetic_fields(size_t *count);
-/* path must not exist yet. */
-INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
-                                             const invar_synthetic_opts *o,
+INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                              const char *path);
 
 /* ---- 7. Training -------------------------------------------------------------- */
@@ -653,7 +637,7 @@ INVAR_API const char *invar_augment_spec(const invar_augment *a);
 INVAR_API size_t invar_augment_columns(const invar_augment *a);
 INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
 /*
- * How tensors were normalised: a name or MEANS/STDS, as in invar_tensor_opts below.
+ * How tensors were normalised: a name or MEANS/STDS, as in invar_image_to_tensor.
  * Brightness, contrast and jpeg work on pixels; without this call values are taken for
  * pixels, 0 to 1.
  */
@@ -663,27 +647,18 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
 
-/* What every random draw follows from; the same for any threads and batches. */
-typedef struct invar_draw {
-	size_t size;
-	uint64_t seed;     /* 0 */
-	const char *split; /* "train" */
-	uint64_t epoch;    /* 0, as in banks */
-	uint64_t copy;     /* 0 */
-	uint64_t first;    /* index of the first image; 0 */
-} invar_draw;
-
-INVAR_API void invar_draw_defaults(invar_draw *d);
-INVAR_API const invar_field *invar_draw_fields(size_t *count);
-
-/* params is [n, columns]. */
-INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
+/*
+ * Every random draw follows from the options seed, split, epoch, copy and first (the index
+ * of the first image) of a list made for "augment", or their defaults; it is the same for
+ * any threads and batches. params is [n, columns].
+ */
+INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_options *o,
                                           const uint64_t shape[4], float *params);
 /*
  * With params NULL they are drawn; else those given are taken, and only the field of
  * noise is drawn. out has the shape of invar_augment_result and does not overlap x.
  */
-INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
+INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
                                            const float *x, const uint64_t shape[4],
                                            const float *params, float *out);
 
@@ -693,34 +668,25 @@ INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_d
  * matrices. Loading refuses what disagrees with the SPEC.
  */
 INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
-                                                 const invar_draw *d,
+                                                 const invar_options *o,
                                                  const uint64_t shape[4],
                                                  const float *params, const char *path);
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
 
-/* A picture as the tensor that an encoder would see. */
-typedef struct invar_tensor_opts {
-	size_t size;
-	/* "native", or N: the shorter side becomes N, of that the centre N x N; "224" */
-	const char *side;
-	/*
-	 * "imagenet", "clip", "mnist", … ("none": pixels, 0 to 1), or MEANS/STDS, one number
-	 * or one a channel each: "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23".
-	 */
-	const char *normalize;
-} invar_tensor_opts;
-
-INVAR_API void invar_tensor_defaults(invar_tensor_opts *o);
-INVAR_API const invar_field *invar_tensor_fields(size_t *count);
-
 /* A JPEG or PNG file as 8-bit RGB; gives, invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
-/* RGB to a tensor of shape [1, 3, h, w]; gives, invar_free. Resized as Pillow does. */
+/*
+ * A picture as the tensor that an encoder would see, [1, 3, h, w]; gives, invar_free. Of o,
+ * made for "augment", the options size ("native", or N: the shorter side becomes N, of that
+ * the centre N x N, resized as Pillow does; 224) and normalize ("imagenet", "clip",
+ * "mnist", …, "none": pixels, 0 to 1, or MEANS/STDS, one number or one per channel each:
+ * "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23"; imagenet).
+ */
 INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb,
                                              uint32_t width, uint32_t height,
-                                             const invar_tensor_opts *o, float **tensor,
+                                             const invar_options *o, float **tensor,
                                              uint64_t shape[4]);
 /* The first image of a tensor with one or three channels as RGB; gives, invar_free. */
 INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
@@ -779,7 +745,7 @@ typedef struct invar_model {
 	/* How its authors prepare images: shorter side to `resize`, of that the centre. */
 	uint32_t resize, side; /* 0: native */
 	const char *filter;    /* "bilinear" or "bicubic" */
-	const char *normalize; /* as in invar_tensor_opts */
+	const char *normalize; /* as in invar_image_to_tensor */
 	const char *file;      /* the name under which it is published; NULL: none */
 	uint64_t bytes;        /* of that file; 0: not known */
 	const char *sha256;    /* of that file, perhaps its beginning alone; NULL: not known */
@@ -835,11 +801,11 @@ INVAR_API void invar_encoder_close(invar_encoder *e);
 
 /*
  * Writes features of every split of a data set that is open into a bank, a folder that
- * need not exist yet. o is made for "encode", or NULL. What is there is kept: further splits and further copies can be
- * added, and end in the same bytes as if they had been asked for at once. A bank of
- * another encoder, SPEC, size or seed is refused. Rows are finished in blocks of 256; a
- * call that was interrupted, even by the end of its process, is made again and goes on
- * behind the blocks that are there.
+ * need not exist yet. o is made for "encode", or NULL. What is there is kept: further
+ * splits and further copies can be added, and end in the same bytes as if they had been
+ * asked for at once. A bank of another encoder, SPEC, size or seed is refused. Rows are
+ * finished in blocks of 256; a call that was interrupted, even by the end of its process,
+ * is made again and goes on behind the blocks that are there.
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_options *o, const char *bank);

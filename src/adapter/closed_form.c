@@ -239,8 +239,8 @@ static invar_status fit_ridge(walk *w, inv_pairs *p, inv_closed_form *out)
 
 	if (s->lambda == 0 && s->image_count < 2)
 		return inv_fail(INVAR_E_USE,
-		                "--init ridge cannot choose from %" PRIu32
-		                " image; give --ridge a number",
+		                "@init ridge cannot choose from %" PRIu32
+		                " image; give @ridge a number",
 		                s->image_count);
 	out->lambda = s->lambda;
 	st = s->lambda > 0 ? visit_images(w, s->images, s->image_count, add_pairs, p)
@@ -309,7 +309,7 @@ void inv_closed_form_clear(inv_closed_form *c)
  * -------------------------------------------------------------------------------- */
 
 void inv_closed_form_export(const inv_map_affine *m, inv_mlp_shape s, bool residual,
-                       float *params)
+                            float *params)
 {
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 	size_t d = s.d, h = s.h;

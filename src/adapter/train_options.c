@@ -216,7 +216,7 @@ static const invar_option image_rows[] = {
      .meta = "DATASET",
      .group = "Images",
      .help = "instead of a bank: augment and encode images while training, new copies in "
-             "every epoch; a data set as in `invar encode`"},
+             "every epoch; a data set, such as folder:photos"},
 	{0},
 };
 
@@ -310,8 +310,7 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 		                "@images %s every epoch makes its own",
 		                o->copies, images);
 	if (!p->loss || (p->closed && inv_closed_form_needs_copies(o->init)))
-		return inv_fail(INVAR_E_USE,
-		                "@%s %s needs a bank with copies, not @images %s",
+		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
 		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
 	p->source[0].copies = UINT32_MAX;
 	return INVAR_OK;
@@ -330,7 +329,7 @@ static invar_status check_sources(const inv_train_settings *o,
 	for (size_t g = 1; g < count && st == INVAR_OK; g++)
 		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
 			st = inv_bank_check_same_rows(banks[0], p->source[0].split, banks[g],
-			                          p->source[g].split);
+			                              p->source[g].split);
 	p->sources = (uint32_t)count;
 	p->split = p->source[0].split;
 	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;

@@ -14,19 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/adamw.h"
 #include "adapter/adapter.h"
 #include "adapter/checkpoint.h"
 #include "adapter/closed_form.h"
 #include "adapter/provenance.h"
-#include "run/run.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
-#include "encode/batches.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/text.h"
+#include "encode/batches.h"
+#include "nn/adamw.h"
+#include "run/run.h"
 
 _Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
 
@@ -35,7 +35,7 @@ typedef struct trainer {
 	const invar_bank *bank[INV_SOURCES_MOST];
 	size_t banks;
 	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
-	inv_live *fresh;  /* makes the copies; NULL: the banks have them */
+	inv_live *fresh;   /* makes the copies; NULL: the banks have them */
 	invar_options *options;
 	inv_train_settings o; /* what options says, read once */
 	inv_train_plan plan;
@@ -174,7 +174,8 @@ static void announce_length(const trainer *t)
 	        inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64 " %s in all %s few; so many images need about --epochs %" PRIu64,
+		        "%" PRIu64 " %s in all %s few; so many images need about %" PRIu64
+		        " epochs",
 		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
@@ -224,7 +225,7 @@ static invar_status interrupted(trainer *t)
 
 	if (st != INVAR_OK)
 		return st;
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with --resume",
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with @resume",
 	                t->run->path);
 }
 
@@ -232,13 +233,13 @@ static invar_status interrupted(trainer *t)
 static invar_status begin_closed(trainer *t)
 {
 	const inv_closed_form_spec spec = {.kind = t->o.init,
-	                              .lambda = inv_option_number(t->options, "ridge"),
-	                              .bank = t->bank[0],
-	                              .split = t->plan.split,
-	                              .copies = t->plan.source[0].copies,
-	                              .images = t->images,
-	                              .image_count = t->plan.images,
-	                              .seed = t->o.seed};
+	                                   .lambda = inv_option_number(t->options, "ridge"),
+	                                   .bank = t->bank[0],
+	                                   .split = t->plan.split,
+	                                   .copies = t->plan.source[0].copies,
+	                                   .images = t->images,
+	                                   .image_count = t->plan.images,
+	                                   .seed = t->o.seed};
 	inv_closed_form c;
 	invar_status st;
 
@@ -266,7 +267,7 @@ static invar_status check_weights(const trainer *t, const float *params)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NUMERIC,
 	                "the weights are no longer finite after epoch %" PRIu64
-	                ", step %" PRIu64 "; a smaller --lr may help",
+	                ", step %" PRIu64 "; a smaller @lr may help",
 	                t->at.epoch, t->at.step);
 }
 
@@ -302,7 +303,8 @@ static invar_status one_step(trainer *t, double lr)
 		return st;
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
 		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
-		                   t->at.step, t->at.t ? " (a smaller --lr may help)" : "");
+		                   t->at.step,
+		                   t->at.t ? " (a smaller learning rate may help)" : "");
 	t->at.t = t->step->t;
 	t->at.step++;
 	t->at.loss_sum += value.value;
@@ -622,7 +624,7 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 
 	if (st == INVAR_OK)
 		st = inv_live_open(e, d, inv_option_text(o, "split"), o,
-		                    inv_option_count(o, "seed"), &t.fresh);
+		                   inv_option_count(o, "seed"), &t.fresh);
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_live_outline(t.fresh);
 		t.ctx = t.bank[0]->ctx;

@@ -287,9 +287,10 @@ static json_t *split_json(const contents *c, const split *p)
 	return json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
 	                 inv_name_json(p->name), "images", (json_int_t)p->count, "broken",
 	                 (json_int_t)surveyed(p, "broken"), "labels", p->has_labels, "width",
-	                 (json_int_t)surveyed(p, "min-width"), (json_int_t)surveyed(p, "max-width"), "height",
-	                 (json_int_t)surveyed(p, "min-height"), (json_int_t)surveyed(p, "max-height"), "class_counts",
-	                 counts);
+	                 (json_int_t)surveyed(p, "min-width"),
+	                 (json_int_t)surveyed(p, "max-width"), "height",
+	                 (json_int_t)surveyed(p, "min-height"),
+	                 (json_int_t)surveyed(p, "max-height"), "class_counts", counts);
 }
 
 static json_t *contents_json(const contents *c)
@@ -331,8 +332,8 @@ static const split *shown_split(const contents *c)
 }
 
 /* A picture that is broken leaves its place empty; the survey has named it. */
-static invar_status hang(inv_session *s, const contents *c,
-                         const split *p, uint64_t row, inv_sheet_cell *cell)
+static invar_status hang(inv_session *s, const contents *c, const split *p, uint64_t row,
+                         inv_sheet_cell *cell)
 {
 	uint8_t *rgb = NULL;
 	char *detail = NULL;
@@ -354,8 +355,8 @@ static invar_status hang(inv_session *s, const contents *c,
 }
 
 /* `each` places for every class, filled with its first images. */
-static invar_status fill_by_class(inv_session *s, const contents *c,
-                                  const split *p, size_t classes, size_t each, gallery *g)
+static invar_status fill_by_class(inv_session *s, const contents *c, const split *p,
+                                  size_t classes, size_t each, gallery *g)
 {
 	size_t *hung = calloc(classes, sizeof *hung);
 	invar_status st = hung ? INVAR_OK : inv_no_memory(s);
@@ -371,8 +372,8 @@ static invar_status fill_by_class(inv_session *s, const contents *c,
 	return st;
 }
 
-static invar_status fill_in_order(inv_session *s, const contents *c,
-                                  const split *p, gallery *g)
+static invar_status fill_in_order(inv_session *s, const contents *c, const split *p,
+                                  gallery *g)
 {
 	invar_status st = INVAR_OK;
 
@@ -389,8 +390,8 @@ static size_t choose_each(const inv_session *s, size_t classes)
 	return each < 1 ? 1 : !asked && each > MOST_EACH ? MOST_EACH : each;
 }
 
-static invar_status write_sheet(inv_session *s, const contents *c,
-                                const gallery *g, const char *subtitle, size_t columns)
+static invar_status write_sheet(inv_session *s, const contents *c, const gallery *g,
+                                const char *subtitle, size_t columns)
 {
 	const inv_sheet sheet = {.title = c->text,
 	                         .subtitle = subtitle,
@@ -481,5 +482,6 @@ const inv_command inv_cmd_data = {
 	.arguments = arguments,
 	.options = "data",
 	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -1,5 +1,6 @@
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,9 @@
 #include "cli/text.h"
 
 static const inv_example examples[] = {
-	{"invar encode fashion-mnist: -o bank --encoder pixels --augment rotation",
+	{"invar encode mnist:data -o bank --encoder pixels --augment rotation",
      "pixels of every image, 10 turned copies of train and 5 of test"},
-	{"invar encode fashion-mnist: -o bank --encoder pixels --augment rotation --copies 20",
+	{"invar encode mnist:data -o bank --encoder pixels --augment rotation --copies 20",
      "the same later: adds the copies that are missing"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
      "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
@@ -205,6 +206,9 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
 	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
+	char word[PATH_MAX + 8], split[300];
+
+	inv_shell_word(path, word, sizeof word);
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -214,15 +218,17 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 		inv_term_say(s->term,
 		             "%s holds features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
-		             path, width, numbers, path, invar_bank_split(b, 0));
+		             path, width, numbers, word,
+		             inv_shell_word(invar_bank_split(b, 0), split, sizeof split));
 	else if (strcmp(with, "train") == 0)
 		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
-		             path, width, numbers, path);
+		             path, width, numbers, word);
 	else
 		inv_term_say(s->term,
 		             "%s holds features of %u %s, copies only of %s; next: invar "
 		             "train %s --split %s -o RUN",
-		             path, width, numbers, with, path, with);
+		             path, width, numbers, with, word,
+		             inv_shell_word(with, split, sizeof split));
 }
 
 static invar_status tell_result(inv_session *s, const char *output, const char *name)

@@ -45,8 +45,9 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
-     .help = "replace a file of another kind, or one that is write-protected; never what is "
-             "read"},
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
 	{0},
 };
 
@@ -57,12 +58,12 @@ static invar_status tell_result(inv_session *s, invar_encoder *e, const uint64_t
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
-		                 invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
-		                 (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
-		                 (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		                 inv_name_json(inv_text(s, "output")), "dtype",
-		                 inv_text(s, "dtype")));
+			s,
+			json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
+		              invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
+		              (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
+		              (json_int_t)shape[3], "width", (json_int_t)width, "output",
+		              inv_name_json(inv_text(s, "output")), "dtype", inv_text(s, "dtype")));
 	if (st != INVAR_OK)
 		return st;
 	inv_term_say(s->term,
@@ -126,5 +127,6 @@ const inv_command inv_cmd_features = {
 	.arguments = arguments,
 	.options = "features",
 	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -64,8 +64,9 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Convert",
-     .help = "replace a file of another kind, or one that is write-protected; never what is "
-             "read"},
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
 	{0},
 };
 
@@ -228,5 +229,6 @@ const inv_command inv_cmd_models = {
 	.options = "features",
 	.hidden = "weights", /* FILE */
 	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -6,6 +6,9 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
+
+enum { WORD = 2048 };
 
 static const inv_example examples[] = {
 	{"invar train bank -o run", "MaWa with the paper's settings"},
@@ -49,26 +52,28 @@ static const invar_option own[] = {
 static void spell_source(const inv_session *s, char *out, size_t size)
 {
 	const char *images = inv_text(s, "images");
+	char word[WORD];
 	size_t fill = 0;
 
-	snprintf(out, size, "--images %s", images ? images : "");
+	snprintf(out, size, "--images %s",
+	         inv_shell_word(images ? images : "", word, sizeof word));
 	for (size_t i = 0; i < s->arguments && fill < size; i++)
-		fill +=
-			(size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "", s->argument[i]);
+		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "",
+		                         inv_shell_word(s->argument[i], word, sizeof word));
 }
 
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
-	char source[1024];
+	char source[WORD], word[WORD];
 
 	if (!invar_run_is_begun(output, inv_flag(s, "force")))
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
-	                 source, output);
+	                 source, inv_shell_word(output, word, sizeof word));
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -94,6 +99,7 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
 	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
+	char from[WORD], to[WORD];
 
 	if (!adapter || !log)
 		st = inv_no_memory(s);
@@ -101,7 +107,8 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 		st = print_summary(s, run, adapter, log);
 	if (st == INVAR_OK) {
 		inv_term_say(s->term, "%s is written; next: invar eval %s %s", adapter,
-		             bank ? bank : "BANK", run);
+		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
+		             inv_shell_word(run, to, sizeof to));
 		inv_term_close(s->term);
 	}
 	free(adapter);
@@ -176,7 +183,8 @@ static invar_status run(inv_session *s, void *unused)
 	if ((st = check_source(s)) != INVAR_OK ||
 	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
-	    (st = check_output(s, output)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, output)) != INVAR_OK ||
+	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = images ? train_on_images(s) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)

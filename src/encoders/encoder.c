@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/words.h"
 #include "base/sha256.h"
 #include "base/threads.h"
+#include "base/words.h"
 
 #define MOST_CELLS ((uint64_t)1 << 30) /* of one image */
 
@@ -24,7 +24,8 @@ static const invar_option rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME",
      .group = "Encoder",
-     .help = "the encoder, a name from `invar models list`; found from the weights if not "
+     .help = "the name of the encoder (docs/MODELS.md lists them); found from the weights "
+             "if not "
              "given; pixels are the normalised pixels themselves, without weights"},
 	{.name = "key",
      .type = INVAR_OPTION_TEXT,
@@ -174,13 +175,11 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		                         used ? "|" : "", k->family);
 	}
 	if (e->kind)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its tensors do not match %s, which is a %s",
+		return inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
 		                inv_parameters_path(p), e->model->of.name, e->kind->family);
-	return inv_fail(
-		INVAR_E_MISMATCH,
-		"%s: its tensors do not match any encoder known here (%s)",
-		inv_parameters_path(p), inv_list_words(families, list, sizeof list));
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its tensors do not match any encoder known here (%s)",
+	                inv_parameters_path(p), inv_list_words(families, list, sizeof list));
 }
 
 /* Another network of the same family would run, and give features of another model. */

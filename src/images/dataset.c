@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -27,8 +28,9 @@ static const invar_option choice_rows[] = {
      .max = 1,
      .meta = "F",
      .group = "Images",
-     .help = "if there are no splits: the last share F of each class becomes test, the rest "
-             "train, at least one image of each class"},
+     .help =
+         "if there are no splits: the last share F of each class becomes test, the rest "
+         "train, at least one image of each class"},
 	{.name = "classes",
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
@@ -40,8 +42,9 @@ static const invar_option choice_rows[] = {
      .initial = "0",
      .meta = "N",
      .group = "Images",
-     .help = "N images of each split: as many of each class where classes are folders, else "
-             "the first N; 0 takes all"},
+     .help =
+         "N images of each split: as many of each class where classes are folders, else "
+         "the first N; 0 takes all"},
 	{.name = "skip-broken",
      .type = INVAR_OPTION_FLAG,
      .group = "Images",
@@ -78,12 +81,12 @@ static invar_status take_options(invar_dataset *d, const invar_options *o)
 
 	if (st != INVAR_OK)
 		return st;
-	d->opts = (inv_dataset_settings){.split = inv_option_text(d->options, "split"),
-	                                 .holdout = inv_option_number(d->options, "holdout"),
-	                                 .classes = inv_option_text(d->options, "classes"),
-	                                 .limit = inv_option_count(d->options, "limit"),
-	                                 .skip_broken =
-	                                     inv_option_flag(d->options, "skip-broken")};
+	d->opts =
+		(inv_dataset_settings){.split = inv_option_text(d->options, "split"),
+	                           .holdout = inv_option_number(d->options, "holdout"),
+	                           .classes = inv_option_text(d->options, "classes"),
+	                           .limit = inv_option_count(d->options, "limit"),
+	                           .skip_broken = inv_option_flag(d->options, "skip-broken")};
 	if (d->opts.holdout >= 1)
 		return inv_fail(INVAR_E_USE, "@holdout is %.15g but must be below 1",
 		                d->opts.holdout);
@@ -289,29 +292,6 @@ static const inv_dataset_kind *find_kind(const char *text)
 	return NULL;
 }
 
-/* Kinds look for their files by name, and would call absent what they may not see. */
-static invar_status check_access(const char *place)
-{
-	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
-
-	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
-		return INVAR_OK;
-	return inv_fail_errno(place,
-	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
-}
-
-static invar_status find_place(invar_dataset *d)
-{
-	const char *colon = strchr(d->text, ':');
-	const char *place = colon && colon[1] ? colon + 1 : d->kind->standard_place;
-
-	if (!place)
-		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
-		                d->text, d->kind->name);
-	d->place = inv_strdup(place);
-	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
-}
-
 /* "stl10:|mnist:|…" */
 static void list_kinds(char *out, size_t room)
 {
@@ -328,14 +308,57 @@ static invar_status unknown_kind(const char *text)
 
 	if (inv_exists(text))
 		return inv_fail(INVAR_E_USE,
-		                "'%s' does not say what kind of data set it is; a folder of images "
-		                "is folder:%s",
+		                "'%s' does not say what kind of data set it is; a NumPy file of "
+		                "images is npy:%s",
 		                text, text);
 	list_kinds(kinds, sizeof kinds);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
-	return inv_fail(INVAR_E_USE, "'%s' is no data set; it must begin with %s%s", text,
-	                inv_list_words(kinds, words, sizeof words),
-	                inv_hint(begin, kinds, hint));
+	return inv_fail(
+		INVAR_E_USE,
+		"'%s' is not a data set: there is no such folder, and it does not begin "
+		"with %s%s",
+		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
+}
+
+/* A folder that is named without its kind is one of images. */
+static invar_status choose_kind(const char *text, const inv_dataset_kind **out, bool *plain)
+{
+	struct stat info;
+
+	*out = find_kind(text);
+	*plain = !*out && inv_is_folder(text);
+	if (*plain)
+		*out = find_kind("folder:");
+	if (*out)
+		return INVAR_OK;
+	if (stat(text, &info) != 0 && errno == EACCES)
+		return inv_fail_errno(text, "cannot open");
+	return unknown_kind(text);
+}
+
+/* Kinds look for their files by name, and would call absent what they may not see. */
+static invar_status check_access(const char *place)
+{
+	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
+
+	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
+		return INVAR_OK;
+	return inv_fail_errno(place,
+	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
+}
+
+static invar_status find_place(invar_dataset *d)
+{
+	const char *colon = strchr(d->text, ':');
+	const char *place = d->plain            ? d->text
+	                    : colon && colon[1] ? colon + 1
+	                                        : d->kind->standard_place;
+
+	if (!place)
+		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
+		                d->text, d->kind->name);
+	d->place = inv_strdup(place);
+	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
 }
 
 static invar_status build(invar_dataset *d, const invar_options *o)
@@ -358,18 +381,20 @@ static invar_status build(invar_dataset *d, const invar_options *o)
 invar_status invar_dataset_open(invar_context *ctx, const char *text,
                                 const invar_options *o, invar_dataset **out)
 {
-	const inv_dataset_kind *kind = find_kind(text);
+	const inv_dataset_kind *kind;
 	invar_dataset *d;
-	invar_status st;
+	bool plain;
+	invar_status st = choose_kind(text, &kind, &plain);
 
 	*out = NULL;
-	if (!kind)
-		return unknown_kind(text);
+	if (st != INVAR_OK)
+		return st;
 	d = inv_calloc(1, sizeof *d);
 	if (!d)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", text);
 	d->ctx = ctx;
 	d->kind = kind;
+	d->plain = plain;
 	d->text = inv_strdup(text);
 	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: no memory", text);
 	if (st != INVAR_OK) {

@@ -51,9 +51,10 @@ struct invar_dataset {
 	invar_context *ctx;
 	const struct inv_dataset_kind *kind;
 	char *text, *place;
+	bool plain;                /* the text is the place */
 	invar_options *options;    /* its own */
 	inv_dataset_settings opts; /* the values of those; views */
-	inv_names split_names;   /* every split there is, also those not asked for */
+	inv_names split_names;     /* every split there is, also those not asked for */
 	inv_images splits[INV_MOST_SPLITS];
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
@@ -110,7 +111,7 @@ bool inv_dataset_has(const invar_dataset *d, const char *name);
  */
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
                                bool *wanted);
-/* All images in one split, "train", whatever was asked for; --holdout cuts it. */
+/* All images in one split, "train", whatever was asked for; holdout cuts it. */
 invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
                                    const void *store);
 /* A split that was offered; takes labels, even if it fails. */

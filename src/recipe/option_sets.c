@@ -3,10 +3,13 @@
 
 #include "adapter/evaluate_loss.h"
 #include "adapter/train_options.h"
+#include "bank/bank.h"
 #include "base/options.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
+#include "images/augment/draw.h"
 #include "images/dataset.h"
+#include "images/prepare.h"
 
 static invar_status declare_encode(invar_options *o)
 {
@@ -17,16 +20,21 @@ static invar_status declare_encode(invar_options *o)
 	return st == INVAR_OK ? inv_dataset_declare(o) : st;
 }
 
+static invar_status declare_augment(invar_options *o)
+{
+	invar_status st = inv_tensor_declare(o);
+
+	return st == INVAR_OK ? inv_draw_declare(o) : st;
+}
+
 static const struct option_set {
 	const char *command;
 	invar_status (*declare)(invar_options *o);
 } sets[] = {
-	{"train", inv_train_declare},
-	{"loss", inv_loss_options_declare},
-	{"encode", declare_encode},
-	{"data", inv_dataset_declare},
-	{"features", inv_encoder_declare},
-	{NULL, NULL},
+	{"train", inv_train_declare},         {"loss", inv_loss_options_declare},
+	{"encode", declare_encode},           {"data", inv_dataset_declare},
+	{"features", inv_encoder_declare},    {"augment", declare_augment},
+	{"synthetic", inv_synthetic_declare}, {NULL, NULL},
 };
 
 const char *invar_options_commands(size_t i)

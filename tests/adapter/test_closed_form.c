@@ -28,20 +28,18 @@ static invar_bank *bank, *bare; /* bare has no copies */
 static int open_banks(void **state)
 {
 	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
-	invar_synthetic_defaults(&o);
-	o.rows = ROWS;
-	o.test_rows = 10;
-	o.dim = D;
-	o.copies = COPIES;
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", test_text("%d", COPIES), NULL);
 	if (invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
-	    invar_bank_synthesize(ctx, &o, test_path("bank")) != INVAR_OK ||
+	    invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
 	    invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK)
 		return 1;
-	o.copies = 0;
-	return invar_bank_synthesize(ctx, &o, test_path("bare")) != INVAR_OK ||
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", "0", NULL);
+	return invar_bank_synthesize(ctx, o, test_path("bare")) != INVAR_OK ||
 	       invar_bank_open(ctx, test_path("bare"), &bare) != INVAR_OK;
 }
 
@@ -58,13 +56,13 @@ static inv_closed_form fit(const char *kind, double lambda, uint64_t seed)
 {
 	static uint32_t images[ROWS];
 	inv_closed_form_spec s = {.kind = kind,
-	                     .lambda = lambda,
-	                     .bank = bank,
-	                     .split = inv_bank_split(bank, "train"),
-	                     .copies = COPIES,
-	                     .images = images,
-	                     .image_count = ROWS,
-	                     .seed = seed};
+	                          .lambda = lambda,
+	                          .bank = bank,
+	                          .split = inv_bank_split(bank, "train"),
+	                          .copies = COPIES,
+	                          .images = images,
+	                          .image_count = ROWS,
+	                          .seed = seed};
 	inv_closed_form c;
 
 	for (uint32_t i = 0; i < ROWS; i++)
@@ -138,16 +136,16 @@ static void one_image_cannot_choose(void **state)
 {
 	const uint32_t image = 0;
 	inv_closed_form_spec s = {.kind = "ridge",
-	                     .bank = bank,
-	                     .split = inv_bank_split(bank, "train"),
-	                     .copies = COPIES,
-	                     .images = &image,
-	                     .image_count = 1};
+	                          .bank = bank,
+	                          .split = inv_bank_split(bank, "train"),
+	                          .copies = COPIES,
+	                          .images = &image,
+	                          .image_count = 1};
 	inv_closed_form c;
 
 	(void)state;
 	assert_int_equal(inv_closed_form_fit(&s, &c), INVAR_E_USE);
-	test_assert_error("give --ridge a number");
+	test_assert_error("give ridge a number");
 	s.lambda = 1;
 	assert_int_equal(inv_closed_form_fit(&s, &c), INVAR_OK);
 	inv_closed_form_clear(&c);
@@ -292,7 +290,7 @@ static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
 	}
 	stop = true;
 	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
-	test_assert_error("can go on with --resume");
+	test_assert_error("can go on with resume");
 	stop = false;
 	assert_false(test_exists(test_path("stopped/adapter.safetensors")));
 	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);

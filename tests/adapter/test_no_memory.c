@@ -4,8 +4,8 @@
 #include "adapter/evaluate_loss.h"
 #include "adapter/losses/hsic.h"
 #include "adapter/losses/simclr.h"
-#include "run/run.h"
 #include "failing.h"
+#include "run/run.h"
 #include "support.h"
 
 enum { ROWS = 12, D = 4 };
@@ -17,11 +17,11 @@ static invar_status fit(void *kind)
 {
 	static const uint32_t images[ROWS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 	const inv_closed_form_spec s = {.kind = kind,
-	                           .bank = bank,
-	                           .split = inv_bank_split(bank, "train"),
-	                           .copies = 2,
-	                           .images = images,
-	                           .image_count = ROWS};
+	                                .bank = bank,
+	                                .split = inv_bank_split(bank, "train"),
+	                                .copies = 2,
+	                                .images = images,
+	                                .image_count = ROWS};
 	inv_closed_form c;
 	invar_status st = inv_closed_form_fit(&s, &c);
 
@@ -32,16 +32,13 @@ static invar_status fit(void *kind)
 
 static void fitting_survives(void **state)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	invar_synthetic_defaults(&o);
-	o.rows = ROWS;
-	o.test_rows = 4;
-	o.dim = D;
-	o.copies = 2;
-	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("bank")), INVAR_OK);
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "4", "dim",
+	              test_text("%d", D), "copies", "2", NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("bank")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
 	assert_int_equal(test_each_allocation_fails(fit, "identity"), 2);
 	assert_true(test_each_allocation_fails(fit, "rigid") > 8);

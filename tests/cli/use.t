@@ -13,7 +13,7 @@ $ invar help evla
 ! invar help: there is no command 'evla'; did you mean 'eval'?
 ? 2
 $ invar docs manual
-! invar docs: KIND must be markdown, man, bash, models or commands, not 'manual'
+! invar docs: KIND must be markdown, man, bash, zsh, fish, models or commands, not 'manual'
 ? 2
 $ invar docs markdown train
 ! invar docs: 'train' is an argument too many: only man takes a COMMAND
@@ -24,7 +24,7 @@ $ invar train
 $ invar train bank
 ! invar train: the folder for the run is missing: -o RUN
 ? 2
-$ invar encode folder:pets extra -o bank
+$ invar encode folder:pets --encoder pixels extra -o bank
 ! invar encode: 'extra' is an argument too many; the usage is: invar encode DATASET -o BANK [options]
 ? 2
 $ invar train bank -o

@@ -73,9 +73,8 @@ static const invar_options *turned(const char *copies, const char *name, const c
 	                 "seed", "7", name, text, NULL);
 }
 
-static invar_status encode(invar_context *ctx, const char *text,
-                           const invar_options *d, const invar_options *o,
-                           const char *bank)
+static invar_status encode(invar_context *ctx, const char *text, const invar_options *d,
+                           const invar_options *o, const char *bank)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *e = NULL;
@@ -210,20 +209,20 @@ static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t
 {
 	uint64_t shape[4] = {1, 1, H, W};
 	float x[CELLS], want[CELLS], got[CELLS];
-	invar_draw draw;
 	invar_augment *a;
 	invar_bank *b = open_bank(bank);
 
-	invar_draw_defaults(&draw);
-	draw.seed = 7;
-	draw.copy = copy;
-	draw.first = index;
 	for (size_t i = 0; i < CELLS; i++)
 		x[i] = (float)pixel(index, i) / 255;
 	for (size_t i = 0; i < CELLS && !pixel_space; i++)
 		x[i] = (x[i] - 0.5f) / 0.5f;
 	assert_int_equal(invar_augment_parse(one, "rotation+noise:std=0.1", &a), INVAR_OK);
-	assert_int_equal(invar_augment_apply(a, &draw, x, shape, NULL, want), INVAR_OK);
+	assert_int_equal(
+		invar_augment_apply(a,
+	                        test_kept("augment", "seed", "7", "copy", test_text("%u", copy),
+	                                  "first", test_text("%u", (unsigned)index), NULL),
+	                        x, shape, NULL, want),
+		INVAR_OK);
 	invar_augment_close(a);
 	for (size_t i = 0; i < CELLS && pixel_space; i++)
 		want[i] = (want[i] - 0.5f) / 0.5f;
@@ -258,8 +257,8 @@ static void a_copy_follows_from_its_image_alone(void **state)
 	expect_copy("half", 17, 17, 1, false, 2e-3f);
 }
 
-static void refuse(const invar_options *d, const invar_options *o,
-                   const char *first, const char *second)
+static void refuse(const invar_options *d, const invar_options *o, const char *first,
+                   const char *second)
 {
 	assert_int_equal(encode(two, grey_text, d, o, "at-once"), INVAR_E_MISMATCH);
 	test_assert_error(first);
@@ -272,10 +271,12 @@ static void another_kind_of_features_is_refused(void **state)
 	const invar_options *few;
 
 	(void)state;
-	refuse(NULL, turned("6", "augment", "noise"), "augment is rotation+noise:std=0.1", "but noise was");
+	refuse(NULL, turned("6", "augment", "noise"), "augment is rotation+noise:std=0.1",
+	       "but noise was");
 	refuse(NULL, turned("6", "seed", "8"), "seed is 7", "but 8 was");
 	refuse(NULL, turned("6", "size", "6"), "size is [5, 4]", "but [6, 6] was");
-	refuse(NULL, turned("6", "augment-space", "pixel"), "augment_space is normalized", "but pixel was");
+	refuse(NULL, turned("6", "augment-space", "pixel"), "augment_space is normalized",
+	       "but pixel was");
 	refuse(NULL, turned("6", "dtype", "float16"), "dtype is float32", "but float16 was");
 	refuse(NULL, turned("6", "mean", "0.1"), "mean is [0.5]", "but [0.1] was");
 	few = test_kept("data", "limit", "30", NULL);
@@ -431,7 +432,7 @@ static void images_of_several_sizes_need_one(void **state)
 	write_png(test_path("sizes/dogs/9.png"), 8, 6, 3);
 	o = NULL;
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_E_MISMATCH);
-	test_assert_error("8 x 6 pixels but the first one 4 x 4; give --size");
+	test_assert_error("8 x 6 pixels but the first one 4 x 4; give size");
 	/* Nothing is there yet, so the bank may become another one. */
 	o = test_kept("encode", "size", "5", NULL);
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_OK);

@@ -233,12 +233,11 @@ static void assert_refused(const char *path, uint64_t heads, const char *word)
 {
 	invar_encoder *e;
 
-	assert_int_not_equal(invar_encoder_open(test_ctx, path,
-	                                        test_kept("features", "heads",
-	                                                  test_text("%u", (unsigned)heads),
-	                                                  NULL),
-	                                        &e),
-	                     INVAR_OK);
+	assert_int_not_equal(
+		invar_encoder_open(
+			test_ctx, path,
+			test_kept("features", "heads", test_text("%u", (unsigned)heads), NULL), &e),
+		INVAR_OK);
 	assert_null(e);
 	test_assert_error(word);
 }
@@ -260,9 +259,9 @@ static void what_is_wrong_is_named(void **state)
 	assert_refused(changed("dino.safetensors", "mlp.fc1.weight", "mlp.w12.weight"), 2,
 	               "SwiGLU");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 0,
-	               "give --heads N");
+	               "give heads N");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 5,
-	               "give --heads N");
+	               "give heads N");
 }
 
 enum { MOST_TENSORS = 64 };
@@ -386,8 +385,7 @@ static void families_have_defaults_and_options_win(void **state)
 	(void)state;
 	assert_switches(rewritten("dino.safetensors", NULL), none, 1e-6f, INV_POS_DINO, false);
 	assert_switches(rewritten("dino.safetensors", NULL), some, 0.25f, INV_POS_HF, false);
-	assert_switches(rewritten("dino.safetensors", &head), none, 1e-6f, INV_POS_TIMM,
-	                false);
+	assert_switches(rewritten("dino.safetensors", &head), none, 1e-6f, INV_POS_TIMM, false);
 	assert_switches(rewritten("hf_vit/model.safetensors", NULL), none, 1e-12f, INV_POS_HF,
 	                false);
 	assert_switches(rewritten("hf_clip/model.safetensors", NULL), none, 1e-5f, INV_POS_HF,
@@ -490,11 +488,11 @@ static void what_is_said_beside_the_weights_must_fit(void **state)
 		const char *file, *text, *error;
 	} cases[] = {
 		{"config.json", "{\"num_attention_heads\": 0}", "1 to 1024 were expected"},
-		{"config.json", "{\"num_attention_heads\": -1}", "give --heads N"},
+		{"config.json", "{\"num_attention_heads\": -1}", "give heads N"},
 		{"config.json", "{\"num_attention_heads\": 1000000000}", "num_attention_heads"},
 		{"config.json", "{\"num_attention_heads\": \"2\"}", "num_attention_heads"},
 		{"config.json", "{\"layer_norm_eps\": -1}", "layer_norm_eps"},
-		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give --eps F"},
+		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give eps F"},
 		{"config.json", "{\"hidden_act\": 3}", "hidden_act"},
 		{"config.json", "[]", "a JSON object was expected"},
 		{"preprocessor_config.json",

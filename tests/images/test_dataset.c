@@ -267,6 +267,9 @@ static void folders_are_classes(void **state)
 	make_text(test_path("pets/cat/notes.txt"), "no image");
 	make_text(test_path("pets/cat/.hidden.png"), "no image");
 	make_png(test_path("pets/README.txt"), 0, 0, 0);
+	d = open_set("%s", test_path("pets")); /* a plain folder is one of images */
+	assert_int_equal(invar_dataset_count(d, "train"), 7);
+	invar_dataset_close(d);
 	d = open_set("folder:%s", test_path("pets"));
 	assert_int_equal(invar_dataset_splits(d), 1);
 	assert_int_equal(invar_dataset_count(d, "train"), 7);
@@ -375,7 +378,9 @@ static void folders_that_cannot_be_are_refused(void **state)
 	assert_int_equal(symlink("..", test_path("circle/a/again")), 0);
 	refuse(text_of("folder", test_path("circle")), INVAR_E_FORMAT,
 	       "does a link lead in a circle?");
-	refuse(test_path("bad"), INVAR_E_USE, "a folder of images is folder:");
+	make_text(test_path("plain.npy"), "x");
+	refuse(test_path("plain.npy"), INVAR_E_USE, "a NumPy file of images is npy:");
+	refuse(test_path("nowhere"), INVAR_E_USE, "there is no such folder");
 	refuse("flder:x", INVAR_E_USE, "did you mean folder:?");
 	refuse("folder:", INVAR_E_USE, "does not say where it is, as folder:PLACE does");
 }
@@ -491,7 +496,8 @@ static void limit_spreads_over_class_folders(void **state)
 	make_pets("spread");
 	make_folder("spread/emu");
 	make_png(test_path("spread/emu/0.png"), 2, 0, 0);
-	test_set(opts, "limit", "5", NULL); /* an emu is all there is, so the others have more */
+	test_set(opts, "limit", "5",
+	         NULL); /* an emu is all there is, so the others have more */
 	d = open_loudly(text_of("folder", test_path("spread")), &loud);
 	assert_int_equal(invar_dataset_count(d, "train"), 5);
 	assert_int_equal(index_of(d, "train", 0), 0); /* cats 0, 1; dogs 4, 5; the emu 7 */
@@ -500,11 +506,11 @@ static void limit_spreads_over_class_folders(void **state)
 	assert_int_equal(index_of(d, "train", 3), 5);
 	assert_int_equal(index_of(d, "train", 4), 7);
 	assert_int_equal(label(d, "train", 4), 2);
-	assert_non_null(
-		strstr(heard, "--limit 5 takes 1 to 2 images of each of the 3 classes"));
+	assert_non_null(strstr(heard, "limit 5 takes 1 to 2 images of each of the 3 classes"));
 	invar_dataset_close(d);
 	invar_context_free(loud);
-	test_set(opts, "limit", "2", NULL); /* fewer than classes: the first ones have one each */
+	test_set(opts, "limit", "2",
+	         NULL); /* fewer than classes: the first ones have one each */
 	d = open_set("folder:%s", test_path("spread"));
 	assert_int_equal(index_of(d, "train", 0), 0);
 	assert_int_equal(index_of(d, "train", 1), 4);
@@ -588,7 +594,7 @@ static void class_lists_that_make_no_sense_are_refused(void **state)
 	make_pets("lists");
 	snprintf(list, sizeof list, "%s", test_path("bad list"));
 	test_set(opts, "classes", list, NULL);
-	refuse(text_of("folder", test_path("lists")), INVAR_E_IO, "--classes");
+	refuse(text_of("folder", test_path("lists")), INVAR_E_IO, "classes");
 	make_text(list, "cat\nwolf\n");
 	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "no class 'wolf'");
 	make_text(list, "cat\n0\n");
