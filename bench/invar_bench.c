@@ -390,13 +390,11 @@ static double time_folder(invar_context *ctx, size_t side, size_t count, const c
 	inv_preparation how = {.side = side, .filter = INV_BILINEAR, .channels = 3};
 	bench_images b = {.name = text};
 	unsigned workers = inv_prefetch_workers(ctx);
-	invar_dataset_opts o;
 	invar_dataset *d;
 	double start;
 
-	invar_dataset_defaults(&o);
 	die(inv_normalisation_parse("imagenet", &how.normalisation));
-	die(invar_dataset_open(ctx, text, &o, &d));
+	die(invar_dataset_open(ctx, text, NULL, &d));
 	for (unsigned i = 0; i < workers && i < 64; i++)
 		die(inv_preparer_new(ctx->cpu, &how, &b.preparer[i]));
 	pass_over(ctx, d, side, &b);
@@ -453,13 +451,12 @@ static double time_augment(invar_context *ctx, bench_augment *known, const char 
                            size_t images, size_t side, size_t repeats)
 {
 	bench_augment *b = find_augment(ctx, known, spec, images, side);
-	invar_draw d;
+	inv_draw d = {.split = "train"};
 	double start;
 
-	invar_draw_defaults(&d);
 	start = now();
 	for (size_t i = 0; i < repeats; i++, d.epoch++)
-		die(invar_augment_apply(b->augment, &d, b->x, b->shape, NULL, b->out));
+		die(inv_augment_apply(b->augment, &d, b->x, b->shape, NULL, b->out));
 	return now() - start;
 }
 

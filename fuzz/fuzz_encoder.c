@@ -45,13 +45,14 @@ static void run(invar_encoder *e)
 
 static invar_status open_and_run(invar_context *ctx, const char *path, uint64_t heads)
 {
-	invar_encoder_opts o;
+	invar_options *o;
 	invar_encoder *e;
 	invar_status st;
 
-	invar_encoder_defaults(&o);
-	o.heads = heads;
-	st = invar_encoder_open(ctx, path, &o, &e);
+	require(invar_options_new("features", &o) == INVAR_OK);
+	require(invar_options_set_number(o, "heads", (double)heads) == INVAR_OK);
+	st = invar_encoder_open(ctx, path, o, &e);
+	invar_options_free(o);
 	require((st == INVAR_OK) == (e != NULL));
 	if (e)
 		run(e);

@@ -50,7 +50,7 @@ static void check_split(const invar_dataset *d, const char *split)
 	free(indices);
 }
 
-static void open_set(const char *kind, const char *folder, const invar_dataset_opts *o)
+static void open_set(const char *kind, const char *folder, const invar_options *o)
 {
 	char text[2 * FUZZ_PATH];
 	invar_context *ctx;
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	                                         "tiny/val/val_annotations.txt", "classes.txt",
 	                                         "stl10/fold_indices.txt"};
 	char classes[2 * FUZZ_PATH];
-	invar_dataset_opts o;
+	invar_options *o;
 
 	if (!*memory_folder_path)
 		make_sets();
@@ -87,12 +87,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= length + (end != NULL);
 	}
 	open_set("tiny-imagenet", "tiny", NULL);
-	invar_dataset_defaults(&o);
+	require(invar_options_new("data", &o) == INVAR_OK);
 	snprintf(classes, sizeof classes, "%s/classes.txt", memory_folder());
-	o.classes = classes;
-	open_set("tiny-imagenet", "tiny", &o);
-	o.classes = NULL;
-	o.split = "fold0,fold1";
-	open_set("stl10", "stl10", &o);
+	require(invar_options_set(o, "classes", classes) == INVAR_OK);
+	open_set("tiny-imagenet", "tiny", o);
+	require(invar_options_unset(o, "classes") == INVAR_OK);
+	require(invar_options_set(o, "split", "fold0,fold1") == INVAR_OK);
+	open_set("stl10", "stl10", o);
+	invar_options_free(o);
 	return 0;
 }

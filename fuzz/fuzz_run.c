@@ -69,19 +69,11 @@ static void take_options(const inv_run *r)
 /* The same for a training on images, whose encoder it recalls as well. */
 static void recall_images(const char *folder)
 {
-	const char *weights = NULL;
-	invar_dataset_opts dataset;
-	invar_encoder_opts encoder;
-	invar_encode_opts how;
-	invar_recalled *r;
+	invar_options *o;
 
-	invar_dataset_defaults(&dataset);
-	invar_encoder_defaults(&encoder);
-	invar_encode_defaults(&how);
-	if (invar_train_images_recall(NULL, folder, NULL, &weights, &dataset, &encoder, &how,
-	                              &r) == INVAR_OK)
-		require(!weights || strlen(weights) < SIZE_MAX);
-	invar_recalled_free(r);
+	require(invar_options_new("train", &o) == INVAR_OK);
+	(void)!invar_train_images_options(o, folder);
+	invar_options_free(o);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -18,15 +18,13 @@ static void apply(const invar_augment *a, const float *params)
 	const uint64_t shape[4] = {IMAGES, 3, SIDE, SIDE + 2};
 	uint64_t to[4];
 	float *x, *out;
-	invar_draw d;
 
-	invar_draw_defaults(&d);
 	if (invar_augment_result(a, shape, to) != INVAR_OK ||
 	    to[1] * to[2] * to[3] > MOST_RESULT)
 		return;
 	x = calloc(IMAGES * 3 * SIDE * (SIDE + 2), sizeof *x);
 	out = malloc(to[0] * to[1] * to[2] * to[3] * sizeof *out);
-	require(invar_augment_apply(a, &d, x, shape, params, out) == INVAR_OK);
+	require(invar_augment_apply(a, NULL, x, shape, params, out) == INVAR_OK);
 	free(x);
 	free(out);
 }

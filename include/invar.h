@@ -229,6 +229,13 @@ INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *r
 INVAR_API invar_status invar_options_json(const invar_options *o, char **json);
 INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json);
 
+/* A few numbers that a call found out, by name; NaN if there is none of this name. */
+typedef struct invar_figures invar_figures;
+
+INVAR_API double invar_figure(const invar_figures *f, const char *name);
+INVAR_API const char *invar_figure_name(const invar_figures *f, size_t i); /* or NULL */
+INVAR_API void invar_figures_free(invar_figures *f); /* accepts NULL */
+
 /* ---- 4. Arrays, files and adapters ---------------------------------------- */
 
 typedef enum invar_dtype { INVAR_FLOAT32, INVAR_FLOAT16 } invar_dtype;
@@ -330,22 +337,14 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
  */
 typedef struct invar_dataset invar_dataset;
 
-typedef struct invar_dataset_opts {
-	size_t size;
-	const char *split;   /* only these, "a,b"; NULL: all, without parts such as folds */
-	double holdout;      /* no splits: this last share of each class becomes test; 0 */
-	const char *classes; /* a file, a class a line, which chooses and renumbers; NULL */
-	uint64_t limit;      /* first so many images of each split; 0 = all */
-	int skip_broken;     /* pass over images that cannot be read; 0 */
-} invar_dataset_opts;
-
-INVAR_API void invar_dataset_defaults(invar_dataset_opts *o);
-INVAR_API const invar_field *invar_dataset_fields(size_t *count);
-INVAR_API const invar_field *invar_dataset_choice_fields(size_t *count); /* without split */
-
-/* o may be NULL. Images are read later, one by one. */
+/*
+ * Options split, holdout, classes, limit and skip-broken: those that o has, the defaults
+ * of the others; o is made for "data", "encode" or "train", or is NULL. A folder that
+ * exists may be named without its kind: DIR means folder:DIR. Images are read later, one
+ * by one.
+ */
 INVAR_API invar_status invar_dataset_open(invar_context *ctx, const char *text,
-                                          const invar_dataset_opts *o, invar_dataset **out);
+                                          const invar_options *o, invar_dataset **out);
 INVAR_API size_t invar_dataset_splits(const invar_dataset *d);
 INVAR_API const char *invar_dataset_split(const invar_dataset *d, size_t i); /* views */
 /* Every split there is, opened or not; NULL behind the last. */
@@ -370,18 +369,13 @@ INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *sp
                                           uint64_t row, uint8_t **rgb, uint32_t *width,
                                           uint32_t *height);
 
-typedef struct invar_survey {
-	size_t size;            /* set it to sizeof before the call */
-	uint64_t count, broken; /* images looked at; of these, passed over */
-	uint32_t min_width, max_width, min_height, max_height;
-} invar_survey;
-
 /*
  * The sizes of all images of a split from their headers, or with `decode` by reading
- * every pixel. A broken image is an error, or with skip_broken logged and counted.
+ * every pixel: "count", "broken", "min-width", "max-width", "min-height", "max-height". A
+ * broken image is an error, or with skip-broken logged and counted. Gives.
  */
 INVAR_API invar_status invar_dataset_survey(const invar_dataset *d, const char *split,
-                                            int decode, invar_survey *out);
+                                            int decode, invar_figures **out);
 INVAR_API void invar_dataset_close(invar_dataset *d);
 
 /* ---- 6. Banks --------------------------------------------------------------- */
@@ -420,26 +414,10 @@ INVAR_API void invar_bank_close(invar_bank *b);
 /*
  * A bank of made-up features, for trying things out: clustered clean rows, and
  * copies displaced coherently (a few directions that every image shares, each
- * copy with its own amount) plus a little noise.
+ * copy with its own amount) plus a little noise. o is made for "synthetic", or NULL. path
+ * must not exist yet.
  */
-typedef struct invar_synthetic_opts {
-	size_t size;
-	uint64_t rows;      /* of train; 2000 */
-	uint64_t test_rows; /* of test; 1000 */
-	uint64_t dim;       /* 64 */
-	uint64_t classes;   /* 10 */
-	uint64_t copies;    /* of train and of test; 5 */
-	double spread;      /* of a class around its centre; centres are N(0, 1); 0.6 */
-	double shift;       /* size of the displacement of a copy; 2 */
-	int half;           /* write float16 */
-	uint64_t seed;      /* 0 */
-} invar_synthetic_opts;
-
-INVAR_API void invar_synthetic_defaults(invar_synthetic_opts *o);
-INVAR_API const invar_field *invar_synthetic_fields(size_t *count);
-/* path must not exist yet. */
-INVAR_API invar_status invar_bank_synthesize(invar_context *ctx,
-                                             const invar_synthetic_opts *o,
+INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                              const char *path);
 
 /* ---- 7. Training -------------------------------------------------------------- */
@@ -706,7 +684,7 @@ INVAR_API const char *invar_augment_spec(const invar_augment *a);
 INVAR_API size_t invar_augment_columns(const invar_augment *a);
 INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
 /*
- * How tensors were normalised: a name or MEANS/STDS, as in invar_tensor_opts below.
+ * How tensors were normalised: a name or MEANS/STDS, as in invar_image_to_tensor.
  * Brightness, contrast and jpeg work on pixels; without this call values are taken for
  * pixels, 0 to 1.
  */
@@ -716,27 +694,18 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
 
-/* What every random draw follows from; the same for any threads and batches. */
-typedef struct invar_draw {
-	size_t size;
-	uint64_t seed;     /* 0 */
-	const char *split; /* "train" */
-	uint64_t epoch;    /* 0, as in banks */
-	uint64_t copy;     /* 0 */
-	uint64_t first;    /* index of the first image; 0 */
-} invar_draw;
-
-INVAR_API void invar_draw_defaults(invar_draw *d);
-INVAR_API const invar_field *invar_draw_fields(size_t *count);
-
-/* params is [n, columns]. */
-INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
+/*
+ * Every random draw follows from the options seed, split, epoch, copy and first (the index
+ * of the first image) of a list made for "augment", or their defaults; it is the same for
+ * any threads and batches. params is [n, columns].
+ */
+INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_options *o,
                                           const uint64_t shape[4], float *params);
 /*
  * With params NULL they are drawn; else those given are taken, and only the field of
  * noise is drawn. out has the shape of invar_augment_result and does not overlap x.
  */
-INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
+INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
                                            const float *x, const uint64_t shape[4],
                                            const float *params, float *out);
 
@@ -746,34 +715,25 @@ INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_d
  * matrices. Loading refuses what disagrees with the SPEC.
  */
 INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
-                                                 const invar_draw *d,
+                                                 const invar_options *o,
                                                  const uint64_t shape[4],
                                                  const float *params, const char *path);
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
 
-/* A picture as the tensor that an encoder would see. */
-typedef struct invar_tensor_opts {
-	size_t size;
-	/* "native", or N: the shorter side becomes N, of that the centre N x N; "224" */
-	const char *side;
-	/*
-	 * "imagenet", "clip", "mnist", … ("none": pixels, 0 to 1), or MEANS/STDS, one number
-	 * or one a channel each: "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23".
-	 */
-	const char *normalize;
-} invar_tensor_opts;
-
-INVAR_API void invar_tensor_defaults(invar_tensor_opts *o);
-INVAR_API const invar_field *invar_tensor_fields(size_t *count);
-
 /* A JPEG or PNG file as 8-bit RGB; gives, invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
-/* RGB to a tensor of shape [1, 3, h, w]; gives, invar_free. Resized as Pillow does. */
+/*
+ * A picture as the tensor that an encoder would see, [1, 3, h, w]; gives, invar_free. Of o,
+ * made for "augment", the options size ("native", or N: the shorter side becomes N, of that
+ * the centre N x N, resized as Pillow does; 224) and normalize ("imagenet", "clip",
+ * "mnist", …, "none": pixels, 0 to 1, or MEANS/STDS, one number or one per channel each:
+ * "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23"; imagenet).
+ */
 INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb,
                                              uint32_t width, uint32_t height,
-                                             const invar_tensor_opts *o, float **tensor,
+                                             const invar_options *o, float **tensor,
                                              uint64_t shape[4]);
 /* The first image of a tensor with one or three channels as RGB; gives, invar_free. */
 INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
@@ -833,11 +793,11 @@ typedef struct invar_model {
 	/* How its authors prepare images: shorter side to `resize`, of that the centre. */
 	uint32_t resize, side; /* 0: native */
 	const char *filter;    /* "bilinear" or "bicubic" */
-	const char *normalize; /* as in invar_tensor_opts */
+	const char *normalize; /* as in invar_image_to_tensor */
 	const char *file;      /* the name under which it is published; NULL: none */
 	uint64_t bytes;        /* of that file; 0: not known */
 	const char *sha256;    /* of that file, perhaps its beginning alone; NULL: not known */
-	/* What its weights do not tell, as in invar_encoder_opts; 0 and NULL: nothing such. */
+	/* What its weights do not tell, as in invar_encoder_open; 0 and NULL: nothing such. */
 	uint32_t heads;
 	double eps, bn_eps;
 	const char *pos, *stride;
@@ -852,25 +812,15 @@ INVAR_API const invar_model *invar_model_at(size_t i);
  */
 typedef struct invar_encoder invar_encoder;
 
-typedef struct invar_encoder_opts {
-	size_t size;
-	/* One of invar_encoder_names; NULL: by the weights' names and shapes, else pixels. */
-	const char *encoder;
-	const char *key; /* as in invar_weights_open */
-	/* What weights do not tell; 0 and NULL are the model's or the family's own. */
-	uint64_t heads;     /* of attention */
-	double eps;         /* of layer norms */
-	double bn_eps;      /* of batch norms */
-	const char *pos;    /* positions of other sizes as "dino", "timm" or "hf" do */
-	const char *stride; /* of bottlenecks: in the "3x3" or in the first "1x1" */
-} invar_encoder_opts;
-
-INVAR_API void invar_encoder_defaults(invar_encoder_opts *o);
-INVAR_API const invar_field *invar_encoder_fields(size_t *count);
 INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* weights is NULL for encoders that have none; o may be NULL. */
+/*
+ * Options encoder (one of invar_encoder_names; found from the weights if not given), key
+ * (as in invar_weights_open) and what weights do not tell: heads, eps, bn-eps, pos,
+ * stride. o is made for "features", "encode" or "train", or is NULL. weights NULL takes
+ * the option weights; pixels have none.
+ */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
-                                          const invar_encoder_opts *o, invar_encoder **out);
+                                          const invar_options *o, invar_encoder **out);
 /* The name it was asked for by, or that of its family; views. */
 INVAR_API const char *invar_encoder_name(const invar_encoder *e);
 /* What it is in a line: "ViT, patch 8, width 384, …"; views. */
@@ -897,81 +847,44 @@ INVAR_API invar_status invar_encoder_run_file(invar_encoder *e, const char *in,
                                               uint64_t shape[4]);
 INVAR_API void invar_encoder_close(invar_encoder *e);
 
-typedef struct invar_encode_opts {
-	size_t size;
-	const char *augment;       /* SPEC of the copies; NULL: no copies */
-	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 of test, else 10 */
-	const char *augment_space; /* "normalized", or "pixel": augmented before that */
-	const char *side;          /* "native" or N, as in invar_tensor_opts; NULL: encoder's */
-	const char *normalize;     /* as there; NULL: the encoder's, or the data set's */
-	const char *mean, *std;    /* numbers "0.5" or "0.48,0.46,0.41"; NULL: as above */
-	const char *dtype;         /* "float32" or "float16" */
-	uint64_t seed;             /* 0 */
-	uint64_t resize; /* the shorter side before the centre is cut out; 0: as `side`, else
-	                    the encoder's own */
-} invar_encode_opts;
-
-INVAR_API void invar_encode_defaults(invar_encode_opts *o);
-INVAR_API const invar_field *invar_encode_fields(size_t *count);
-
 /*
  * Writes features of every split of a data set that is open into a bank, a folder that
- * need not exist yet. What is there is kept: further splits and further copies can be
- * added, and end in the same bytes as if they had been asked for at once. A bank of
- * another encoder, SPEC, size or seed is refused. Rows are finished in blocks of 256; a
- * call that was interrupted, even by the end of its process, is made again and goes on
- * behind the blocks that are there.
+ * need not exist yet. o is made for "encode", or NULL. What is there is kept: further
+ * splits and further copies can be added, and end in the same bytes as if they had been
+ * asked for at once. A bank of another encoder, SPEC, size or seed is refused. Rows are
+ * finished in blocks of 256; a call that was interrupted, even by the end of its process,
+ * is made again and goes on behind the blocks that are there.
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
-                                    const invar_encode_opts *o, const char *bank);
-
-/* What invar_encode would do now and what it takes. */
-typedef struct invar_forecast {
-	size_t size;         /* set it to sizeof(invar_forecast) */
-	uint64_t images;     /* of all splits */
-	uint64_t features;   /* rows to be made, of images and copies */
-	uint64_t there;      /* rows that are in the bank */
-	uint64_t width;      /* of a row */
-	uint64_t bytes;      /* of the files to be written */
-	uint64_t free_bytes; /* on the disk */
-	double rate;         /* rows per second, measured; 0: nothing is to be made */
-	double seconds;      /* at this rate, with the disk */
-	double seconds_low, seconds_high; /* it should take between these */
-} invar_forecast;
+                                    const invar_options *o, const char *bank);
 
 /*
- * Measures every split for a moment, some seconds in all. A file without a name is written
- * on the bank's disk meanwhile; nothing stays there.
+ * What invar_encode would do now and what it takes: "images", "features" (rows to be
+ * made), "existing" (rows that the bank has), "width", "bytes" (of the files to be
+ * written), "free-bytes" (on the disk), "rate" (rows per second, measured; 0: nothing is
+ * to be made), "seconds" and their range, "seconds-low" and "seconds-high". Measures every
+ * split for a moment, some seconds in all. A file without a name is written on the bank's
+ * disk meanwhile; nothing stays there. Gives.
  */
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
-                                             const invar_encode_opts *o, const char *bank,
-                                             invar_forecast *out);
+                                             const invar_options *o, const char *bank,
+                                             invar_figures **out);
 
 /*
  * invar_train on images instead of a bank: copies are augmented and encoded while the
  * adapter trains, new ones in every epoch, each a function of the seed, the epoch and the
- * image. Clean features are encoded once, into the bank `run`/clean. Of `how`, the members
- * of invar_images_fields count; of the data set, the split that trains must be open, and
- * others had better not be.
+ * image. Clean features are encoded once, into the bank `run`/clean. o is made for "train",
+ * whose options cover images, encoder and augmentation as well; of the data set, the split
+ * that trains must be open, and others should not be.
  */
-INVAR_API const invar_field *invar_images_fields(size_t *count);
 INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
-                                          const invar_encode_opts *how,
                                           const invar_options *o, const char *run);
 
 /*
  * Going on with such a run needs the same images and encoder once more: takes what they
- * were opened with from `run`, where it is not named in `given`. Texts are views, alive
- * until invar_recalled_free, which is to be called in any case. `split` of the data set is
- * the one that trains.
+ * were opened with from `run`, for the options that were not set.
  */
-typedef struct invar_recalled invar_recalled;
-
-INVAR_API invar_status invar_train_images_recall(
-	invar_context *ctx, const char *run, const char *const *given, const char **weights,
-	invar_dataset_opts *dataset, invar_encoder_opts *encoder, invar_encode_opts *how,
-	invar_recalled **out);
-INVAR_API void invar_recalled_free(invar_recalled *r); /* accepts NULL */
+INVAR_API invar_status invar_train_images_options(invar_options *o, const char *run);
 
 #ifdef __cplusplus
 }

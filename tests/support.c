@@ -123,9 +123,13 @@ static void set_pairs(invar_options *o, va_list pairs)
 {
 	const char *name;
 
-	while ((name = va_arg(pairs, const char *)) != NULL)
-		if (invar_options_set(o, name, va_arg(pairs, const char *)) != INVAR_OK)
+	while ((name = va_arg(pairs, const char *)) != NULL) {
+		const char *text = va_arg(pairs, const char *);
+
+		if ((text ? invar_options_set(o, name, text) : invar_options_unset(o, name)) !=
+		    INVAR_OK)
 			fail_msg("%s", invar_last_error());
+	}
 }
 
 invar_options *test_options(const char *command, ...)
@@ -138,6 +142,55 @@ invar_options *test_options(const char *command, ...)
 	set_pairs(o, pairs);
 	va_end(pairs);
 	return o;
+}
+
+typedef struct kept {
+	invar_options *options;
+	struct kept *before;
+} kept;
+
+static kept *last_kept;
+
+static void free_kept(void)
+{
+	for (kept *k = last_kept, *before; k; k = before) {
+		before = k->before;
+		invar_options_free(k->options);
+		free(k);
+	}
+}
+
+static const invar_options *keep(invar_options *o)
+{
+	kept *k = malloc(sizeof *k);
+
+	assert_non_null(k);
+	if (!last_kept)
+		atexit(free_kept);
+	*k = (kept){o, last_kept};
+	last_kept = k;
+	return o;
+}
+
+const invar_options *test_kept(const char *command, ...)
+{
+	invar_options *o;
+	va_list pairs;
+
+	assert_int_equal(invar_options_new(command, &o), INVAR_OK);
+	va_start(pairs, command);
+	set_pairs(o, pairs);
+	va_end(pairs);
+	return keep(o);
+}
+
+const invar_options *test_pixels(void)
+{
+	static const invar_options *pixels;
+
+	if (!pixels)
+		pixels = test_kept("features", "encoder", "pixels", NULL);
+	return pixels;
 }
 
 invar_options *test_set(invar_options *o, ...)

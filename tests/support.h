@@ -48,10 +48,14 @@ int test_context_close(void **state);
 
 /*
  * The options of a command ("train", "loss") with these set: name, text, …, NULL. Free
- * them with invar_options_free. test_set sets more of them and gives them back.
+ * them with invar_options_free. test_set sets more of them and gives them back; a text of NULL
+ * unsets its option.
  */
 invar_options *test_options(const char *command, ...) __attribute__((sentinel));
 invar_options *test_set(invar_options *o, ...) __attribute__((sentinel));
+/* The same, freed when the program ends; and those of the encoder pixels. */
+const invar_options *test_kept(const char *command, ...) __attribute__((sentinel));
+const invar_options *test_pixels(void);
 /* A value that is computed, in one of the rotating buffers. */
 const char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

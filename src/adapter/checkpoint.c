@@ -200,7 +200,7 @@ static invar_status compare(const json_t *then, const json_t *now, const char *s
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s says %s %s, but the checkpoint was made with %s; set it back, or "
-	                "begin again with --force",
+	                "begin again with @force",
 	                says, d.field, inv_json_spell(d.now, is), inv_json_spell(d.then, was));
 }
 

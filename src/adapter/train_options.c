@@ -9,6 +9,9 @@
 
 #include "adapter/closed_forms/closed_form.h"
 #include "base/text.h"
+#include "encode/encode_options.h"
+#include "encoders/encoder.h"
+#include "images/dataset.h"
 
 static const char *loss_choice(size_t i)
 {
@@ -208,7 +211,30 @@ static const invar_option decoder_rows[] = {
 	{0},
 };
 
+static const invar_option image_rows[] = {
+	{.name = "images",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DATASET",
+     .group = "Images",
+     .help = "instead of a bank: augment and encode images while training, new copies in "
+             "every epoch; a data set, such as folder:photos"},
+	{0},
+};
+
 invar_status inv_train_declare(invar_options *o)
+{
+	invar_status st = inv_train_declare_method(o);
+
+	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, image_rows);
+	if (st == INVAR_OK)
+		st = inv_dataset_declare_part(o, "images");
+	if (st == INVAR_OK)
+		st = inv_encoder_declare_part(o, "images");
+	return st == INVAR_OK ? inv_encode_declare_part(o, "images") : st;
+}
+
+invar_status inv_train_declare_method(invar_options *o)
 {
 	invar_status st = inv_options_add_rows(o, method_rows);
 
@@ -285,9 +311,7 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 		                "@images %s every epoch makes its own",
 		                o->copies, images);
 	if (!p->loss || (p->closed && p->closed->needs_copies))
-		return inv_fail(INVAR_E_USE,
-		                "@%s %s needs a bank with copies, not @images %s; make one with "
-		                "invar encode",
+		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
 		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
 	p->source[0].copies = UINT32_MAX;
 	return INVAR_OK;
@@ -326,7 +350,7 @@ static invar_status check_copies(const inv_train_settings *o, const inv_loss *lo
 		return inv_fail(
 			INVAR_E_MISMATCH,
 			"%s: %s has no augmented copies (aug/000.npy …), so only @samples 0 "
-			"can train on it; 'invar encode' with @augment adds copies",
+			"can train on it; encode it again with @augment to add copies",
 			from->bank->path, from->split->name);
 	return INVAR_OK;
 }
@@ -384,7 +408,7 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 	if (p->closed->needs_copies && !p->source[0].copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
-		                "is fitted to; 'invar encode' with @augment adds them",
+		                "is fitted to; encode it again with @augment to add them",
 		                p->source[0].bank->path, p->split->name, o->init);
 	if (p->closed->needs_copies && p->sources > 1)
 		return inv_fail(INVAR_E_USE,

@@ -18,7 +18,9 @@ typedef struct inv_train_settings {
 	double alpha, beta; /* weights beside a decoder */
 } inv_train_settings;
 
+/* All options of invar_train and invar_train_images; those of the method alone. */
 invar_status inv_train_declare(invar_options *o);
+invar_status inv_train_declare_method(invar_options *o);
 /* Texts are views of o. */
 void inv_train_read(const invar_options *o, inv_train_settings *out);
 

@@ -7,7 +7,7 @@
  * so far. A checkpoint holds exactly that, which makes a resumed run the same
  * run, byte for byte.
  *
- * With --loss none there are no steps: the closed form that a training would
+ * With the loss none there are no steps: the closed form that a training would
  * have begun with becomes the adapter.
  */
 #include <inttypes.h>
@@ -175,7 +175,8 @@ static void announce_length(const trainer *t)
 	        inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64 " %s in all %s few; so many images need about --epochs %" PRIu64,
+		        "%" PRIu64 " %s in all %s few; so many images need about %" PRIu64
+		        " epochs",
 		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
@@ -223,7 +224,7 @@ static invar_status interrupted(trainer *t)
 
 	if (st != INVAR_OK)
 		return st;
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with --resume",
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with @resume",
 	                t->run->path);
 }
 
@@ -264,7 +265,7 @@ static invar_status check_weights(const trainer *t, const float *params)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NUMERIC,
 	                "the weights are no longer finite after epoch %" PRIu64
-	                ", step %" PRIu64 "; a smaller --lr may help",
+	                ", step %" PRIu64 "; a smaller @lr may help",
 	                t->at.epoch, t->at.step);
 }
 
@@ -300,7 +301,8 @@ static invar_status one_step(trainer *t, double lr)
 		return st;
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
 		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
-		                   t->at.step, t->at.t ? " (a smaller --lr may help)" : "");
+		                   t->at.step,
+		                   t->at.t ? " (a smaller learning rate may help)" : "");
 	t->at.t = t->step->t;
 	t->at.step++;
 	t->at.loss_sum += value.value;
@@ -589,7 +591,7 @@ static invar_status run_training(trainer *t, const char *path)
 /* Runs the training that t was given and frees all that it has made. */
 static invar_status train(trainer *t, const invar_options *o, const char *run)
 {
-	invar_status st = inv_options_copy(o, &t->options);
+	invar_status st = inv_options_pick(o, inv_train_declare_method, &t->options);
 
 	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
 	if (st == INVAR_OK)
@@ -617,7 +619,8 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 	if (!count || count > INV_SOURCES_MOST)
 		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
 		                INV_SOURCES_MOST, count);
-	if ((st = inv_options_expect(o, "train")) != INVAR_OK)
+	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
+	    (st = inv_options_check_parts(o)) != INVAR_OK)
 		return st;
 	for (; t.banks < count; t.banks++)
 		t.bank[t.banks] = banks[t.banks];
@@ -626,14 +629,13 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 }
 
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
-                                const invar_encode_opts *how, const invar_options *o,
-                                const char *run)
+                                const invar_options *o, const char *run)
 {
 	trainer t = {.validation = NAN, .banks = 1};
 	invar_status st = inv_options_expect(o, "train");
 
 	if (st == INVAR_OK)
-		st = inv_live_open(e, d, inv_option_text(o, "split"), how,
+		st = inv_live_open(e, d, inv_option_text(o, "split"), o,
 		                   inv_option_count(o, "seed"), &t.fresh);
 	if (st == INVAR_OK) {
 		t.bank[0] = inv_live_outline(t.fresh);
@@ -641,5 +643,31 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 		st = train(&t, o, run);
 	}
 	inv_live_close(t.fresh);
+	return st;
+}
+
+/*
+ * run.json keeps every option under "images", "options"; see inv_live_options. Only what
+ * was not given anew is taken from there. Whether the rest says the same in other words
+ * ("rotation" for "rotation:degrees=-180..180") is known once the images are open: what
+ * the bank of clean features says of itself is compared with that.
+ */
+invar_status invar_train_images_options(invar_options *o, const char *run)
+{
+	inv_run *r;
+	invar_status st = inv_options_expect(o, "train");
+	const json_t *images;
+
+	if (st == INVAR_OK)
+		st = inv_run_open(run, INV_RUN_RESUME, &r);
+	if (st != INVAR_OK)
+		return st;
+	images = json_object_get(r->json, "images");
+	st = json_is_object(images)
+	         ? inv_options_resume(o, json_object_get(images, "options"), run, true)
+	         : inv_fail(INVAR_E_MISMATCH,
+	                    "%s: was begun on a bank, so it cannot be resumed with images",
+	                    r->path);
+	inv_run_close(r);
 	return st;
 }

@@ -63,11 +63,14 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 
 /* Refuses a bank whose split holds other clean rows than s of a, naming the first. */
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
-                                  const invar_bank *b, const inv_split *other);
+                                      const invar_bank *b, const inv_split *other);
 
 /* Reads a bank.json; refuses one of another format. *out is given in any case. */
 invar_status inv_bank_load_json(const char *path, json_t **out);
 
 invar_status inv_bank_no_memory(const char *path);
+
+/* The options of invar_bank_synthesize. */
+invar_status inv_synthetic_declare(invar_options *o);
 
 #endif

@@ -10,63 +10,118 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bank/bank.h"
-#include "base/fields.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/rng.h"
 
 enum { DIRECTIONS = 4, NAME = 64 };
 
 static const double noise = 0.05;
 
-#define FIELD(member) offsetof(invar_synthetic_opts, member)
-
-static const invar_field fields[] = {
-	{"rows", INVAR_FIELD_COUNT, FIELD(rows), 2, 4e9, 0, NULL, "N", "Made-up bank",
-     "images of the train split"},
-	{"test-rows", INVAR_FIELD_COUNT, FIELD(test_rows), 0, 4e9, 0, NULL, "N", "Made-up bank",
-     "images of the test split; 0 makes none"},
-	{"dim", INVAR_FIELD_COUNT, FIELD(dim), 1, 1 << 24, 0, NULL, "D", "Made-up bank",
-     "width of a feature"},
-	{"classes", INVAR_FIELD_COUNT, FIELD(classes), 1, 1e6, 0, NULL, "N", "Made-up bank",
-     "clusters, and labels"},
-	{"copies", INVAR_FIELD_COUNT, FIELD(copies), 0, 1000, 0, NULL, "N", "Made-up bank",
-     "displaced copies of every image"},
-	{"spread", INVAR_FIELD_NUMBER, FIELD(spread), 0, 1e6, 0, NULL, "F", "Made-up bank",
-     "size of a cluster; their centres are N(0, 1)"},
-	{"shift", INVAR_FIELD_NUMBER, FIELD(shift), 0, 1e6, 0, NULL, "F", "Made-up bank",
-     "how far a copy is displaced"},
-	{"half", INVAR_FIELD_FLAG, FIELD(half), 0, 1, 0, NULL, NULL, "Made-up bank",
-     "write float16"},
-	{"seed", INVAR_FIELD_COUNT, FIELD(seed), 0, 0x1p53, 0, NULL, "N", "Common",
-     "key of every random draw"},
+static const invar_option option_rows[] = {
+	{.name = "rows",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "2000",
+     .min = 2,
+     .max = 4e9,
+     .meta = "N",
+     .group = "Synthetic bank",
+     .help = "images of the train split"},
+	{.name = "test-rows",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "1000",
+     .max = 4e9,
+     .meta = "N",
+     .group = "Synthetic bank",
+     .help = "images of the test split; 0 makes none"},
+	{.name = "dim",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "64",
+     .min = 1,
+     .max = 1 << 24,
+     .meta = "D",
+     .group = "Synthetic bank",
+     .help = "width of a feature"},
+	{.name = "classes",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "10",
+     .min = 1,
+     .max = 1e6,
+     .meta = "N",
+     .group = "Synthetic bank",
+     .help = "clusters, and labels"},
+	{.name = "copies",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "5",
+     .max = 1000,
+     .meta = "N",
+     .group = "Synthetic bank",
+     .help = "displaced copies of every image"},
+	{.name = "spread",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0.6",
+     .max = 1e6,
+     .meta = "F",
+     .group = "Synthetic bank",
+     .help = "size of a cluster; their centres are N(0, 1)"},
+	{.name = "shift",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "2",
+     .max = 1e6,
+     .meta = "F",
+     .group = "Synthetic bank",
+     .help = "how far a copy is displaced"},
+	{.name = "half",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Synthetic bank",
+     .help = "write float16"},
+	{.name = "seed",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Common",
+     .help = "key of every random draw"},
+	{0},
 };
 
-void invar_synthetic_defaults(invar_synthetic_opts *o)
+invar_status inv_synthetic_declare(invar_options *o)
 {
-	*o = (invar_synthetic_opts){.size = sizeof *o,
-	                            .rows = 2000,
-	                            .test_rows = 1000,
-	                            .dim = 64,
-	                            .classes = 10,
-	                            .copies = 5,
-	                            .spread = 0.6,
-	                            .shift = 2};
+	return inv_options_add_rows(o, option_rows);
 }
 
-const invar_field *invar_synthetic_fields(size_t *count)
+typedef struct settings {
+	uint64_t rows, test_rows, dim, classes, copies, seed;
+	double spread, shift;
+	bool half;
+} settings;
+
+static invar_status read_settings(const invar_options *o, settings *out)
 {
-	*count = sizeof fields / sizeof *fields;
-	return fields;
+	invar_options *mine;
+	invar_status st = inv_options_pick(o, inv_synthetic_declare, &mine);
+
+	if (st != INVAR_OK)
+		return st;
+	*out = (settings){.rows = inv_option_count(mine, "rows"),
+	                  .test_rows = inv_option_count(mine, "test-rows"),
+	                  .dim = inv_option_count(mine, "dim"),
+	                  .classes = inv_option_count(mine, "classes"),
+	                  .copies = inv_option_count(mine, "copies"),
+	                  .seed = inv_option_count(mine, "seed"),
+	                  .spread = inv_option_number(mine, "spread"),
+	                  .shift = inv_option_number(mine, "shift"),
+	                  .half = inv_option_flag(mine, "half")};
+	invar_options_free(mine);
+	return INVAR_OK;
 }
 
 typedef struct maker {
 	const invar_context *ctx;
-	const invar_synthetic_opts *o;
+	const settings *o;
 	const char *split;
 	inv_stream centre, image, place, jitter;
 	float *direction; /* [DIRECTIONS, d], unit */
@@ -206,7 +261,7 @@ static invar_status write_split(maker *k, const char *bank, uint64_t rows)
 	return st;
 }
 
-static invar_status write_json(const invar_synthetic_opts *o, const char *bank)
+static invar_status write_json(const settings *o, const char *bank)
 {
 	json_t *json =
 		json_pack("{s:s, s:i, s:s, s:s, s:I, s:s}", "format", "invar-bank", "version", 1,
@@ -253,20 +308,17 @@ static invar_status write_and_name(maker *k, const char *path)
 	return st;
 }
 
-invar_status invar_bank_synthesize(invar_context *ctx, const invar_synthetic_opts *o,
+invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                    const char *path)
 {
-	inv_fields table = {fields, sizeof fields / sizeof *fields};
-	invar_synthetic_opts all;
+	settings all;
 	maker k = {.ctx = ctx, .o = &all};
 	invar_status st;
 
-	invar_synthetic_defaults(&all);
-	memcpy(&all, o, o->size < sizeof all ? o->size : sizeof all);
-	if ((st = inv_fields_check(table, &all)) != INVAR_OK)
+	if ((st = read_settings(o, &all)) != INVAR_OK)
 		return st;
 	if (inv_exists(path))
-		return inv_fail(INVAR_E_IO, "%s: is there already; give the new bank another name",
+		return inv_fail(INVAR_E_IO, "%s: already exists; give the new bank another name",
 		                path);
 	k.direction = inv_calloc((DIRECTIONS + 2) * all.dim, sizeof(float));
 	if (!k.direction)

@@ -144,7 +144,8 @@ static bool is_of_part(const entry *e, const char *selector, const char *value)
 {
 	for (size_t i = 0; i < e->parts; i++)
 		if (strcmp(e->part[i].selector, selector) == 0 &&
-		    strcmp(e->part[i].value, value) == 0)
+		    (value && e->part[i].value ? strcmp(e->part[i].value, value) == 0
+		                               : value == e->part[i].value))
 			return true;
 	return false;
 }
@@ -571,9 +572,12 @@ static const char *chosen(const invar_options *o, const char *selector)
 
 static bool has_chosen_part(const invar_options *o, const entry *e)
 {
-	for (size_t i = 0; i < e->parts; i++)
-		if (strcmp(chosen(o, e->part[i].selector), e->part[i].value) == 0)
+	for (size_t i = 0; i < e->parts; i++) {
+		const char *value = chosen(o, e->part[i].selector);
+
+		if (e->part[i].value ? strcmp(value, e->part[i].value) == 0 : *value != '\0')
 			return true;
+	}
 	return e->parts == 0;
 }
 
@@ -583,10 +587,10 @@ static invar_status refuse_part(const invar_options *o, const entry *e)
 	char names[PARTS * INV_WORD] = "", list[PARTS * INV_WORD];
 	size_t fill = 0;
 
-	if (strcmp(e->part[0].value, "true") == 0)
+	if (!e->part[0].value || strcmp(e->part[0].value, "true") == 0)
 		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
 		                selector);
-	for (size_t i = 0; i < e->parts && fill < sizeof names; i++)
+	for (size_t i = 0; i < e->parts && e->part[i].value && fill < sizeof names; i++)
 		fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "",
 		                         e->part[i].value);
 	return inv_fail(INVAR_E_USE, "@%s belongs to @%s %s, but @%s is %s", e->row.name,
@@ -815,5 +819,57 @@ invar_status inv_options_copy(const invar_options *o, invar_options **out)
 	}
 	copy->allocated = o->count + 1;
 	*out = copy;
+	return INVAR_OK;
+}
+
+/* As if it had been typed, so that it meets the bounds and choices of its new row. */
+static invar_status take_value(const entry *from, entry *to)
+{
+	char text[BOUND];
+	invar_status st = INVAR_OK;
+
+	to->set = from->set;
+	switch (from->row.type) {
+	case INVAR_OPTION_FLAG:
+		to->flag = from->flag;
+		return INVAR_OK;
+	case INVAR_OPTION_COUNT:
+		snprintf(text, sizeof text, "%llu", (unsigned long long)from->count);
+		return store(to, text);
+	case INVAR_OPTION_NUMBER:
+		snprintf(text, sizeof text, "%.15g", from->number);
+		return store(to, text);
+	case INVAR_OPTION_TEXT:
+		return from->text ? store(to, from->text) : INVAR_OK;
+	case INVAR_OPTION_LIST:
+		clear_list(to);
+		for (size_t i = 0; i < from->listed && st == INVAR_OK; i++)
+			st = append_text(to, from->list[i]);
+		return st;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_options_pick(const invar_options *o,
+                              invar_status (*declare)(invar_options *o),
+                              invar_options **out)
+{
+	invar_options *mine;
+	invar_status st = inv_options_begin(o ? o->command : "this list", &mine);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = declare(mine);
+	for (size_t i = 0; o && st == INVAR_OK && i < mine->count; i++) {
+		const entry *from = find_entry(o, mine->entry[i].row.name);
+
+		if (from && from->row.type == mine->entry[i].row.type)
+			st = take_value(from, &mine->entry[i]);
+	}
+	if (st != INVAR_OK) {
+		invar_options_free(mine);
+		return st;
+	}
+	*out = mine;
 	return INVAR_OK;
 }

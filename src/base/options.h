@@ -35,7 +35,8 @@ invar_status inv_options_add_rows(invar_options *o, const invar_option *rows);
 /*
  * The same for rows that matter only where another option has a certain value: those of
  * the loss simclr belong to ("loss", "simclr"). Several parts may declare one option;
- * the first one's row counts. A flag has the values "true" and "false".
+ * the first one's row counts. A flag has the values "true" and "false"; NULL stands for
+ * any value: such rows matter where the selector was given at all.
  */
 invar_status inv_options_add_part(invar_options *o, const char *selector, const char *value,
                                   const invar_option *rows);
@@ -83,5 +84,14 @@ invar_status inv_options_resume(invar_options *o, const json_t *saved, const cha
  * are left out, as they mean nothing to it. Gives, invar_options_free.
  */
 invar_status inv_options_copy(const invar_options *o, invar_options **out);
+
+/*
+ * A list of the options that `declare` adds, with the values that o has for them: what one
+ * call needs of a list that serves several. A name that o lacks, or has as another type,
+ * keeps its default; o may be NULL. Gives, invar_options_free.
+ */
+invar_status inv_options_pick(const invar_options *o,
+                              invar_status (*declare)(invar_options *o),
+                              invar_options **out);
 
 #endif

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_apply.c - invar apply: features through an adapter, in blocks. */
-#include <stddef.h>
 #include <string.h>
 
 #include "cli/files.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-
-typedef struct apply_values {
-	inv_common common;
-	const char *output, *dtype;
-	int force;
-} apply_values;
 
 static const inv_example examples[] = {
 	{"invar apply run features.npy -o adapted.npy",
@@ -29,57 +22,63 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(apply_values, output), 0, 0, 0, NULL, "OUT.npy",
-     "Result", "NumPy file to write; - is standard output"},
-	{"dtype", INVAR_FIELD_TEXT, offsetof(apply_values, dtype), 0, 0, 0, "float32|float16",
-     "WORD", "Result", "type of the numbers that are written"},
-	{"force", INVAR_FIELD_FLAG, offsetof(apply_values, force), 0, 1, 0, NULL, NULL,
-     "Result",
-     "replace a file of another kind, or one that is write-protected; never what is read"},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "OUT.npy",
+     .group = "Result",
+     .help = "NumPy file to write; - is standard output"},
+	{.name = "dtype",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "float32",
+     .choices = "float32|float16",
+     .meta = "WORD",
+     .group = "Result",
+     .help = "type of the numbers that are written"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
+	{0},
 };
-INV_FIELDS_FUNCTION(own_fields, own_table)
 
-static const inv_option_table tables[] = {{own_fields, 0}, {0}};
-
-static void defaults(void *values)
-{
-	((apply_values *)values)->dtype = "float32";
-}
-
-static invar_status check_output(inv_session *s, const apply_values *v)
+static invar_status check_output(inv_session *s)
 {
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, s->argument[1], "the features");
 	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = v->output,
+	                                         .path = inv_text(s, "output"),
 	                                         .kind = INV_OUTPUT_NPY,
-	                                         .force = v->force,
+	                                         .force = inv_flag(s, "force"),
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	apply_values *v = values;
-	invar_dtype dtype = strcmp(v->dtype, "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
+	invar_dtype dtype =
+		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
 	invar_adapter *adapter = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, v->output, "the file for the result is missing: -o OUT.npy")) !=
-	    INVAR_OK)
+	(void)unused;
+	if ((st = inv_need(s, inv_text(s, "output"),
+	                   "the file for the result is missing: -o OUT.npy")) != INVAR_OK)
 		return st;
-	if (s->common->json && strcmp(v->output, "-") == 0)
+	if (s->common->json && strcmp(inv_text(s, "output"), "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
 		                 "--json and '-o -' both want standard output; choose one");
-	if ((st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
+	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
-	st = invar_adapter_apply_file(adapter, s->argument[1], v->output, dtype);
+	st = invar_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
-		                                 inv_name_json(v->output), "dtype", v->dtype,
-		                                 "input_dim", invar_adapter_input(adapter),
-		                                 "output_dim", invar_adapter_output(adapter)));
+		                                 inv_name_json(inv_text(s, "output")), "dtype",
+		                                 inv_text(s, "dtype"), "input_dim",
+		                                 invar_adapter_input(adapter), "output_dim",
+		                                 invar_adapter_output(adapter)));
 	invar_adapter_close(adapter);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
@@ -95,8 +94,7 @@ const inv_command inv_cmd_apply = {
 			 "is the feature and must be as wide as the adapter's input.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(apply_values),
-	.defaults = defaults,
+	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -8,7 +8,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,18 +18,9 @@
 #include "cli/term.h"
 #include "report/sheet.h"
 
-typedef struct augment_values {
-	inv_common common;
-	const char *output, *params, *params_out;
-	int force;
-	uint64_t samples;
-	invar_tensor_opts tensor;
-	invar_draw draw;
-} augment_values;
-
 static const inv_example examples[] = {
 	{"invar augment rotation photo.jpg -o sheet.png",
-     "the picture and seven turned copies"},
+     "the picture and seven rotated copies"},
 	{"invar augment 'affine:fill=reflect+noise:std=0.2|id' a.png b.png -o sheet.svg",
      "a set: each sample is one of the two chains"},
 	{"invar augment crop in.npy -o out.npy --params-out drawn.json",
@@ -49,46 +39,38 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(augment_values, output), 0, 0, 0, NULL, "FILE",
-     "Result", "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
-	{"samples", INVAR_FIELD_COUNT, offsetof(augment_values, samples), 1, 1000, 0, NULL, "N",
-     "Result", "samples of each picture on the sheet"},
-	{"force", INVAR_FIELD_FLAG, offsetof(augment_values, force), 0, 1, 0, NULL, NULL,
-     "Result",
-     "replace a file of another kind, or one that is write-protected; never what is read"},
-	{"params", INVAR_FIELD_TEXT, offsetof(augment_values, params), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "P.json", "Tensors",
-     "take these parameters instead of drawing them"},
-	{"params-out", INVAR_FIELD_TEXT, offsetof(augment_values, params_out), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "Q.json", "Tensors",
-     "write the parameters that were used"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{own_fields, 0},
-	{invar_tensor_fields, offsetof(augment_values, tensor)},
-	{invar_draw_fields, offsetof(augment_values, draw)},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Result",
+     .help = "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
+	{.name = "copies",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "7",
+     .min = 1,
+     .max = 1000,
+     .meta = "N",
+     .group = "Result",
+     .help = "augmented copies of each picture on the sheet"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
+	{.name = "params",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "P.json",
+     .group = "Tensors",
+     .help = "take these parameters instead of drawing them"},
+	{.name = "params-out",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "Q.json",
+     .group = "Tensors",
+     .help = "write the parameters that were used"},
 	{0},
 };
-
-static void defaults(void *values)
-{
-	augment_values *v = values;
-
-	v->samples = 7;
-	invar_tensor_defaults(&v->tensor);
-	invar_draw_defaults(&v->draw);
-}
-
-static bool given(const inv_session *s, const char *name)
-{
-	for (const char *const *at = s->given; *at; at++)
-		if (strcmp(*at, name) == 0)
-			return true;
-	return false;
-}
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
@@ -146,26 +128,27 @@ static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t
 	return t->out && t->params ? INVAR_OK : inv_no_memory(s);
 }
 
-static invar_status augment_tensors(inv_session *s, const augment_values *v,
-                                    const invar_augment *a, tensors *t)
+static invar_status augment_tensors(inv_session *s, const invar_augment *a, tensors *t)
 {
+	const char *params = inv_text(s, "params"), *params_out = inv_text(s, "params-out");
 	invar_status st = read_tensors(s, s->argument[1], t);
 
 	if (st == INVAR_OK)
 		st = make_room(s, a, t);
 	if (st == INVAR_OK)
-		st = v->params ? invar_augment_params_load(a, v->params, t->shape, t->params)
-		               : invar_augment_draw(a, &v->draw, t->shape, t->params);
+		st = params ? invar_augment_params_load(a, params, t->shape, t->params)
+		            : invar_augment_draw(a, s->options, t->shape, t->params);
 	if (st == INVAR_OK)
-		st = invar_augment_apply(a, &v->draw, t->x, t->shape, t->params, t->out);
+		st = invar_augment_apply(a, s->options, t->x, t->shape, t->params, t->out);
 	if (st == INVAR_OK)
-		st = invar_array_write(s->ctx, v->output, t->out, 4, t->result, INVAR_FLOAT32);
-	if (st == INVAR_OK && v->params_out)
-		st = invar_augment_params_save(a, &v->draw, t->shape, t->params, v->params_out);
+		st = invar_array_write(s->ctx, inv_text(s, "output"), t->out, 4, t->result,
+		                       INVAR_FLOAT32);
+	if (st == INVAR_OK && params_out)
+		st = invar_augment_params_save(a, s->options, t->shape, t->params, params_out);
 	return st;
 }
 
-static invar_status run_tensors(inv_session *s, const augment_values *v, invar_augment *a)
+static invar_status run_tensors(inv_session *s, invar_augment *a)
 {
 	tensors t = {0};
 	invar_status st = INVAR_OK;
@@ -174,10 +157,10 @@ static invar_status run_tensors(inv_session *s, const augment_values *v, invar_a
 		return inv_fault(s, INVAR_E_USE,
 		                 "'%s' is an argument too many: one NumPy file is taken",
 		                 s->argument[2]);
-	if (given(s, "normalize"))
-		st = invar_augment_pixels(a, v->tensor.normalize);
+	if (invar_options_is_set(s->options, "normalize"))
+		st = invar_augment_pixels(a, inv_text(s, "normalize"));
 	if (st == INVAR_OK)
-		st = augment_tensors(s, v, a, &t);
+		st = augment_tensors(s, a, &t);
 	free(t.x);
 	free(t.out);
 	free(t.params);
@@ -291,13 +274,13 @@ static void describe(const invar_augment *a, const float *row, char text[LINES][
 			spell(invar_augment_column(a, i), (double)row[i], text[said++ >= 2], LINE);
 }
 
-static invar_status add_cell(inv_session *s, const augment_values *v, sheet *h,
-                             const float *tensor, const uint64_t shape[4])
+static invar_status add_cell(inv_session *s, sheet *h, const float *tensor,
+                             const uint64_t shape[4])
 {
 	inv_sheet_cell *cell = &h->cells[h->count];
 	uint8_t *rgb;
 	invar_status st =
-		invar_tensor_to_image(s->ctx, tensor, shape, v->tensor.normalize, &rgb);
+		invar_tensor_to_image(s->ctx, tensor, shape, inv_text(s, "normalize"), &rgb);
 
 	if (st != INVAR_OK)
 		return st;
@@ -317,33 +300,34 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Sample k is copy k of the image, so that a bank's copies look the same. */
-static invar_status add_sample(inv_session *s, const augment_values *v,
-                               const invar_augment *a, sheet *h, const tensors *t,
-                               invar_draw draw)
+/* Copy k of the image, so that a bank's copies look the same. */
+static invar_status add_copy(inv_session *s, const invar_augment *a, sheet *h,
+                             const tensors *t, uint64_t k)
 {
-	invar_status st = invar_augment_draw(a, &draw, t->shape, t->params);
+	invar_status st = invar_options_set_number(s->options, "copy", (double)k);
 
 	if (st == INVAR_OK)
-		st = invar_augment_apply(a, &draw, t->x, t->shape, t->params, t->out);
+		st = invar_augment_draw(a, s->options, t->shape, t->params);
+	if (st == INVAR_OK)
+		st = invar_augment_apply(a, s->options, t->x, t->shape, t->params, t->out);
 	if (st != INVAR_OK)
 		return st;
 	describe(a, t->params, h->text[h->count]);
-	return add_cell(s, v, h, t->out, t->result);
+	return add_cell(s, h, t->out, t->result);
 }
 
-static invar_status add_samples(inv_session *s, const augment_values *v,
-                                const invar_augment *a, sheet *h, size_t image)
+static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
+                               size_t image)
 {
 	tensors t = {0};
 	uint32_t width, height;
-	invar_draw draw = v->draw;
+	double copy = inv_number(s, "copy"), first = inv_number(s, "first");
 	uint8_t *rgb;
 	invar_status st =
 		invar_image_read(s->ctx, s->argument[1 + image], &rgb, &width, &height);
 
 	if (st == INVAR_OK)
-		st = invar_image_to_tensor(s->ctx, rgb, width, height, &v->tensor, &t.x, t.shape);
+		st = invar_image_to_tensor(s->ctx, rgb, width, height, s->options, &t.x, t.shape);
 	invar_free(rgb);
 	if (st == INVAR_OK)
 		st = make_room(s, a, &t);
@@ -351,11 +335,15 @@ static invar_status add_samples(inv_session *s, const augment_values *v,
 		snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
 		snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1,
 		         name_of(s->argument[1 + image]));
-		st = add_cell(s, v, h, t.x, t.shape);
+		st = add_cell(s, h, t.x, t.shape);
 	}
-	draw.first += image;
-	for (uint64_t k = 0; k < v->samples && st == INVAR_OK; k++, draw.copy++)
-		st = add_sample(s, v, a, h, &t, draw);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(s->options, "first", first + (double)image);
+	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)
+		st = add_copy(s, a, h, &t, (uint64_t)copy + k);
+	/* The next picture begins with the same copy. */
+	invar_options_set_number(s->options, "copy", copy);
+	invar_options_set_number(s->options, "first", first);
 	invar_free(t.x);
 	free(t.out);
 	free(t.params);
@@ -363,44 +351,44 @@ static invar_status add_samples(inv_session *s, const augment_values *v,
 }
 
 /* One row an image; of a single one, as many as its title needs to be read. */
-static size_t columns_of(const inv_session *s, const augment_values *v, const char *title)
+static size_t columns_of(const inv_session *s, const char *title)
 {
-	size_t wanted = strlen(title) / 12 + 1, most = v->samples + 1;
+	size_t wanted = strlen(title) / 12 + 1, most = (size_t)inv_number(s, "copies") + 1;
 
 	if (s->arguments > 2)
 		return most;
 	return wanted > 4 && most > 4 ? (wanted < most ? wanted : most) : 0;
 }
 
-static invar_status write_sheet(inv_session *s, const augment_values *v,
-                                const invar_augment *a, const sheet *h)
+static invar_status write_sheet(inv_session *s, const invar_augment *a, const sheet *h)
 {
 	char below[200];
 	inv_sheet page = {.title = invar_augment_spec(a),
 	                  .subtitle = below,
 	                  .cells = h->cells,
 	                  .count = h->count,
-	                  .columns = columns_of(s, v, invar_augment_spec(a))};
+	                  .columns = columns_of(s, invar_augment_spec(a))};
 
-	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu", v->tensor.side,
-	         v->tensor.normalize, (unsigned long long)v->draw.seed);
-	return inv_sheet_write(s->ctx, v->output, &page, s->fault, sizeof s->fault);
+	snprintf(below, sizeof below, "size %s, normalised by %s, seed %llu",
+	         inv_text(s, "size"), inv_text(s, "normalize"),
+	         (unsigned long long)inv_number(s, "seed"));
+	return inv_sheet_write(s->ctx, inv_text(s, "output"), &page, s->fault, sizeof s->fault);
 }
 
-static invar_status run_sheet(inv_session *s, const augment_values *v, invar_augment *a)
+static invar_status run_sheet(inv_session *s, invar_augment *a)
 {
 	size_t images = s->arguments - 1;
 	sheet h = {0};
-	invar_status st = invar_augment_pixels(a, v->tensor.normalize);
+	invar_status st = invar_augment_pixels(a, inv_text(s, "normalize"));
 
-	if (v->params || v->params_out)
+	if (inv_text(s, "params") || inv_text(s, "params-out"))
 		return inv_fault(s, INVAR_E_USE, "--params and --params-out are for NumPy files");
 	if (st == INVAR_OK)
-		st = sheet_make(s, &h, images * (v->samples + 1));
+		st = sheet_make(s, &h, images * ((size_t)inv_number(s, "copies") + 1));
 	for (size_t i = 0; i < images && st == INVAR_OK; i++)
-		st = add_samples(s, v, a, &h, i);
+		st = add_copies(s, a, &h, i);
 	if (st == INVAR_OK)
-		st = write_sheet(s, v, a, &h);
+		st = write_sheet(s, a, &h);
 	sheet_free(&h);
 	return st;
 }
@@ -414,37 +402,37 @@ static bool is_numpy(const char *path)
 	return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-static invar_status check_outputs(inv_session *s, const augment_values *v, bool numpy)
+static invar_status check_outputs(inv_session *s, bool numpy)
 {
+	const char *output = inv_text(s, "output"), *params_out = inv_text(s, "params-out");
 	const inv_output result = {.option = "-o",
-	                           .path = v->output,
-	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(v->output),
-	                           .force = v->force};
+	                           .path = output,
+	                           .kind = numpy ? INV_OUTPUT_NPY : inv_sheet_kind(output),
+	                           .force = inv_flag(s, "force")};
 	const inv_output params = {.option = "--params-out",
-	                           .path = v->params_out,
+	                           .path = params_out,
 	                           .kind = INV_OUTPUT_PARAMS,
-	                           .force = v->force};
+	                           .force = inv_flag(s, "force")};
 	invar_status st;
 
-	if (!numpy && is_numpy(v->output))
+	if (!numpy && is_numpy(output))
 		return inv_fault(
 			s, INVAR_E_USE,
 			"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
 			"file went in",
-			v->output);
-	if (v->params_out && strcmp(v->params_out, v->output) == 0)
+			output);
+	if (params_out && strcmp(params_out, output) == 0)
 		return inv_fault(s, INVAR_E_USE, "-o and --params-out both name %s; name two files",
-		                 v->output);
+		                 output);
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the images");
-	inv_reads(s, v->params, "the parameters");
+	inv_reads(s, inv_text(s, "params"), "the parameters");
 	if ((st = inv_check_output(s, &result)) == INVAR_OK)
 		st = inv_check_output(s, &params);
 	return st;
 }
 
-static invar_status print_json(inv_session *s, const augment_values *v,
-                               const invar_augment *a)
+static invar_status print_json(inv_session *s, const invar_augment *a)
 {
 	json_t *columns = json_array();
 
@@ -452,27 +440,27 @@ static invar_status print_json(inv_session *s, const augment_values *v,
 		json_array_append_new(columns, json_string(invar_augment_column(a, i)));
 	return inv_print_json(s, json_pack("{s:s, s:o, s:o}", "augment", invar_augment_spec(a),
 	                                   "columns", columns, "output",
-	                                   inv_name_json(v->output)));
+	                                   inv_name_json(inv_text(s, "output"))));
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	augment_values *v = values;
 	bool numpy = is_numpy(s->argument[1]);
 	invar_augment *a = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, v->output,
+	(void)unused;
+	if ((st = inv_need(s, inv_text(s, "output"),
 	                   numpy ? "the file for the result is missing: -o OUT.npy"
 	                         : "the file for the sheet is missing: -o SHEET")) !=
 	        INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
-	if ((st = check_outputs(s, v, numpy)) == INVAR_OK)
-		st = numpy ? run_tensors(s, v, a) : run_sheet(s, v, a);
+	if ((st = check_outputs(s, numpy)) == INVAR_OK)
+		st = numpy ? run_tensors(s, a) : run_sheet(s, a);
 	if (st == INVAR_OK && s->common->json)
-		st = print_json(s, v, a);
+		st = print_json(s, a);
 	invar_augment_close(a);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
@@ -495,8 +483,7 @@ const inv_command inv_cmd_augment = {
 		"says how they were made, for brightness, contrast and jpeg, which work on pixels.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(augment_values),
-	.defaults = defaults,
+	.options = "augment",
+	.own = own,
 	.run = run,
 };

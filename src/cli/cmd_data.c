@@ -6,7 +6,6 @@
  * a contact sheet with the first images of every class.
  */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +19,6 @@
 #include "report/table.h"
 
 enum { SHEET_PICTURES = 120, MOST_EACH = 8, WIDE = 10, UNLABELLED = 60 };
-
-typedef struct data_values {
-	inv_common common;
-	const char *sheet;
-	uint64_t each;
-	int check, force;
-	invar_dataset_opts dataset;
-} data_values;
 
 static const inv_example examples[] = {
 	{"invar data folder:photos", "splits, sizes and classes of a folder of JPEG and PNG"},
@@ -48,30 +39,30 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"sheet", INVAR_FIELD_TEXT, offsetof(data_values, sheet), 0, 0, INVAR_FIELD_OPTIONAL,
-     NULL, "FILE", "Result",
-     "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
-	{"each", INVAR_FIELD_COUNT, offsetof(data_values, each), 0, 100, 0, NULL, "N", "Result",
-     "images of each class on the sheet; 0 takes as many as look well"},
-	{"check", INVAR_FIELD_FLAG, offsetof(data_values, check), 0, 0, 0, NULL, NULL, "Result",
-     "decode every image instead of reading its header"},
-	{"force", INVAR_FIELD_FLAG, offsetof(data_values, force), 0, 1, 0, NULL, NULL, "Result",
-     "let the sheet replace a file of another kind, or lie among the images; never an image"
-     " that is read"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{invar_dataset_fields, offsetof(data_values, dataset)},
-	{own_fields, 0},
+static const invar_option own[] = {
+	{.name = "sheet",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Result",
+     .help = "draw a contact sheet; SVG if the name ends in .svg, else PNG"},
+	{.name = "each",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = 100,
+     .meta = "N",
+     .group = "Result",
+     .help = "images of each class on the sheet; 0 takes as many as look well"},
+	{.name = "check",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "decode every image instead of reading its header"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "let the sheet replace a file of another kind, or lie among the images; never "
+             "an image that is read"},
 	{0},
 };
-
-static void defaults(void *values)
-{
-	invar_dataset_defaults(&((data_values *)values)->dataset);
-}
 
 /* ---- What there is ---------------------------------------------------------------- */
 
@@ -81,7 +72,7 @@ typedef struct split {
 	int has_labels;
 	int64_t *labels;        /* [count] */
 	uint64_t *class_counts; /* [classes] */
-	invar_survey survey;
+	invar_figures *survey;
 } split;
 
 typedef struct contents {
@@ -96,13 +87,13 @@ static void free_contents(contents *c)
 	for (size_t i = 0; c->split && i < c->splits; i++) {
 		free(c->split[i].labels);
 		free(c->split[i].class_counts);
+		invar_figures_free(c->split[i].survey);
 	}
 	free(c->split);
 	invar_dataset_close(c->dataset);
 }
 
-static invar_status look_into(inv_session *s, const contents *c, const data_values *v,
-                              split *p)
+static invar_status look_into(inv_session *s, const contents *c, split *p)
 {
 	invar_status st;
 
@@ -117,13 +108,12 @@ static invar_status look_into(inv_session *s, const contents *c, const data_valu
 	for (uint64_t i = 0; i < p->count; i++)
 		if (p->labels[i] >= 0)
 			p->class_counts[p->labels[i]]++;
-	p->survey.size = sizeof p->survey;
-	return invar_dataset_survey(c->dataset, p->name, v->check, &p->survey);
+	return invar_dataset_survey(c->dataset, p->name, inv_flag(s, "check"), &p->survey);
 }
 
-static invar_status look(inv_session *s, const data_values *v, contents *c)
+static invar_status look(inv_session *s, contents *c)
 {
-	invar_status st = invar_dataset_open(s->ctx, c->text, &v->dataset, &c->dataset);
+	invar_status st = invar_dataset_open(s->ctx, c->text, s->options, &c->dataset);
 
 	if (st != INVAR_OK)
 		return st;
@@ -134,7 +124,7 @@ static invar_status look(inv_session *s, const data_values *v, contents *c)
 		return inv_no_memory(s);
 	for (size_t i = 0; i < c->splits && st == INVAR_OK; i++) {
 		c->split[i].name = invar_dataset_split(c->dataset, i);
-		st = look_into(s, c, v, &c->split[i]);
+		st = look_into(s, c, &c->split[i]);
 	}
 	return st;
 }
@@ -143,24 +133,30 @@ static invar_status look(inv_session *s, const data_values *v, contents *c)
 
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t room, uint32_t least, uint32_t most)
+static const char *range(char *text, size_t room, uint64_t least, uint64_t most)
 {
 	if (least == most)
-		snprintf(text, room, "%" PRIu32, least);
+		snprintf(text, room, "%" PRIu64, least);
 	else
-		snprintf(text, room, "%" PRIu32 "–%" PRIu32, least, most);
+		snprintf(text, room, "%" PRIu64 "–%" PRIu64, least, most);
 	return text;
 }
 
-static const char *size_text(const invar_survey *v, char text[SIZE_TEXT])
+static uint64_t surveyed(const split *p, const char *figure)
+{
+	return (uint64_t)invar_figure(p->survey, figure);
+}
+
+static const char *size_text(const split *p, char text[SIZE_TEXT])
 {
 	char width[SIZE_TEXT / 2 - 4], height[SIZE_TEXT / 2 - 4];
 
-	if (v->count == v->broken)
+	if (surveyed(p, "count") == surveyed(p, "broken"))
 		return "–";
-	snprintf(text, SIZE_TEXT, "%s × %s",
-	         range(width, sizeof width, v->min_width, v->max_width),
-	         range(height, sizeof height, v->min_height, v->max_height));
+	snprintf(
+		text, SIZE_TEXT, "%s × %s",
+		range(width, sizeof width, surveyed(p, "min-width"), surveyed(p, "max-width")),
+		range(height, sizeof height, surveyed(p, "min-height"), surveyed(p, "max-height")));
 	return text;
 }
 
@@ -169,7 +165,7 @@ static uint64_t count_broken(const contents *c)
 	uint64_t broken = 0;
 
 	for (size_t i = 0; i < c->splits; i++)
-		broken += c->split[i].survey.broken;
+		broken += surveyed(&c->split[i], "broken");
 	return broken;
 }
 
@@ -193,9 +189,9 @@ static bool print_splits(const contents *c)
 		inv_table_cell(t, "%s", p->name);
 		inv_table_count(t, p->count);
 		if (broken)
-			inv_table_count(t, p->survey.broken);
+			inv_table_count(t, surveyed(p, "broken"));
 		inv_table_cell(t, "%s", p->has_labels ? "yes" : "no");
-		inv_table_cell(t, "%s", size_text(&p->survey, size));
+		inv_table_cell(t, "%s", size_text(p, size));
 	}
 	written = inv_table_write(t, "text", stdout);
 	inv_table_free(t);
@@ -286,16 +282,16 @@ static json_t *classes_json(const contents *c)
 static json_t *split_json(const contents *c, const split *p)
 {
 	json_t *counts = p->has_labels ? json_array() : json_null();
-	const invar_survey *v = &p->survey;
 
 	for (size_t k = 0; p->has_labels && k < c->classes; k++)
 		json_array_append_new(counts, json_integer((json_int_t)p->class_counts[k]));
 	return json_pack("{s:o, s:I, s:I, s:b, s:[I, I], s:[I, I], s:o}", "name",
 	                 inv_name_json(p->name), "images", (json_int_t)p->count, "broken",
-	                 (json_int_t)v->broken, "labels", p->has_labels, "width",
-	                 (json_int_t)v->min_width, (json_int_t)v->max_width, "height",
-	                 (json_int_t)v->min_height, (json_int_t)v->max_height, "class_counts",
-	                 counts);
+	                 (json_int_t)surveyed(p, "broken"), "labels", p->has_labels, "width",
+	                 (json_int_t)surveyed(p, "min-width"),
+	                 (json_int_t)surveyed(p, "max-width"), "height",
+	                 (json_int_t)surveyed(p, "min-height"),
+	                 (json_int_t)surveyed(p, "max-height"), "class_counts", counts);
 }
 
 static json_t *contents_json(const contents *c)
@@ -337,15 +333,15 @@ static const split *shown_split(const contents *c)
 }
 
 /* A picture that is broken leaves its place empty; the survey has named it. */
-static invar_status hang(inv_session *s, const data_values *v, const contents *c,
-                         const split *p, uint64_t row, inv_sheet_cell *cell)
+static invar_status hang(inv_session *s, const contents *c, const split *p, uint64_t row,
+                         inv_sheet_cell *cell)
 {
 	uint8_t *rgb = NULL;
 	char *detail = NULL;
 	invar_status st =
 		invar_dataset_read(c->dataset, p->name, row, &rgb, &cell->width, &cell->height);
 
-	if (st == INVAR_E_FORMAT && v->dataset.skip_broken)
+	if (st == INVAR_E_FORMAT && inv_flag(s, "skip-broken"))
 		return INVAR_OK;
 	if (st != INVAR_OK)
 		return st;
@@ -360,8 +356,8 @@ static invar_status hang(inv_session *s, const data_values *v, const contents *c
 }
 
 /* `each` places for every class, filled with its first images. */
-static invar_status fill_by_class(inv_session *s, const data_values *v, const contents *c,
-                                  const split *p, size_t classes, size_t each, gallery *g)
+static invar_status fill_by_class(inv_session *s, const contents *c, const split *p,
+                                  size_t classes, size_t each, gallery *g)
 {
 	size_t *hung = calloc(classes, sizeof *hung);
 	invar_status st = hung ? INVAR_OK : inv_no_memory(s);
@@ -371,31 +367,32 @@ static invar_status fill_by_class(inv_session *s, const data_values *v, const co
 
 		if (k < 0 || (uint64_t)k >= classes || hung[k] == each)
 			continue;
-		st = hang(s, v, c, p, row, &g->cell[(size_t)k * each + hung[k]++]);
+		st = hang(s, c, p, row, &g->cell[(size_t)k * each + hung[k]++]);
 	}
 	free(hung);
 	return st;
 }
 
-static invar_status fill_in_order(inv_session *s, const data_values *v, const contents *c,
-                                  const split *p, gallery *g)
+static invar_status fill_in_order(inv_session *s, const contents *c, const split *p,
+                                  gallery *g)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < g->count && st == INVAR_OK; i++)
-		st = hang(s, v, c, p, i, &g->cell[i]);
+		st = hang(s, c, p, i, &g->cell[i]);
 	return st;
 }
 
-static size_t choose_each(const data_values *v, size_t classes)
+static size_t choose_each(const inv_session *s, size_t classes)
 {
-	size_t each = v->each ? v->each : SHEET_PICTURES / (classes ? classes : 1);
+	size_t asked = (size_t)inv_number(s, "each");
+	size_t each = asked ? asked : SHEET_PICTURES / (classes ? classes : 1);
 
-	return each < 1 ? 1 : !v->each && each > MOST_EACH ? MOST_EACH : each;
+	return each < 1 ? 1 : !asked && each > MOST_EACH ? MOST_EACH : each;
 }
 
-static invar_status write_sheet(inv_session *s, const data_values *v, const contents *c,
-                                const gallery *g, const char *subtitle, size_t columns)
+static invar_status write_sheet(inv_session *s, const contents *c, const gallery *g,
+                                const char *subtitle, size_t columns)
 {
 	const inv_sheet sheet = {.title = c->text,
 	                         .subtitle = subtitle,
@@ -403,13 +400,13 @@ static invar_status write_sheet(inv_session *s, const data_values *v, const cont
 	                         .count = g->count,
 	                         .columns = columns};
 
-	return inv_sheet_write(s->ctx, v->sheet, &sheet, s->fault, sizeof s->fault);
+	return inv_sheet_write(s->ctx, inv_text(s, "sheet"), &sheet, s->fault, sizeof s->fault);
 }
 
-static invar_status draw_sheet(inv_session *s, const data_values *v, const contents *c)
+static invar_status draw_sheet(inv_session *s, const contents *c)
 {
 	const split *p = shown_split(c);
-	size_t each = p->has_labels ? choose_each(v, c->classes) : 1;
+	size_t each = p->has_labels ? choose_each(s, c->classes) : 1;
 	size_t classes = c->classes < SHEET_PICTURES ? c->classes : SHEET_PICTURES;
 	size_t in_order = p->count < UNLABELLED ? p->count : UNLABELLED;
 	gallery g = {.count = p->has_labels ? classes * each : in_order};
@@ -427,38 +424,39 @@ static invar_status draw_sheet(inv_session *s, const data_values *v, const conte
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)
 		return inv_no_memory(s);
-	st = p->has_labels ? fill_by_class(s, v, c, p, classes, each, &g)
-	                   : fill_in_order(s, v, c, p, &g);
+	st = p->has_labels ? fill_by_class(s, c, p, classes, each, &g)
+	                   : fill_in_order(s, c, p, &g);
 	if (st == INVAR_OK)
-		st = write_sheet(s, v, c, &g, subtitle, columns < g.count ? columns : g.count);
+		st = write_sheet(s, c, &g, subtitle, columns < g.count ? columns : g.count);
 	free_gallery(&g);
 	return st;
 }
 
 /* ---- The command ------------------------------------------------------------------ */
 
-static invar_status check_sheet(inv_session *s, const data_values *v)
+static invar_status check_sheet(inv_session *s, const char *sheet)
 {
 	inv_reads_dataset(s, s->argument[0]);
-	inv_reads(s, v->dataset.classes, "the list of classes");
+	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	return inv_check_output(s, &(inv_output){.option = "--sheet",
-	                                         .path = v->sheet,
-	                                         .kind = inv_sheet_kind(v->sheet),
-	                                         .force = v->force});
+	                                         .path = sheet,
+	                                         .kind = inv_sheet_kind(sheet),
+	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	data_values *v = values;
+	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
 	invar_status st = inv_session_start(s);
 
-	if (st == INVAR_OK && v->sheet)
-		st = check_sheet(s, v);
+	(void)unused;
+	if (st == INVAR_OK && sheet)
+		st = check_sheet(s, sheet);
 	if (st == INVAR_OK)
-		st = look(s, v, &c);
-	if (st == INVAR_OK && v->sheet)
-		st = draw_sheet(s, v, &c);
+		st = look(s, &c);
+	if (st == INVAR_OK && sheet)
+		st = draw_sheet(s, &c);
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
 		st = s->common->json ? inv_print_json(s, contents_json(&c)) : print_contents(s, &c);
@@ -483,8 +481,8 @@ const inv_command inv_cmd_data = {
 		"unless --skip-broken is given: then it is named and counted.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(data_values),
-	.defaults = defaults,
+	.options = "data",
+	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -6,7 +6,6 @@
  * picture. Everything stays in one folder, made by the calls that the commands make,
  * so that a user can go on from there. Stopped and started again, it goes on.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,38 +26,60 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {{0}};
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(inv_demo_values, output), 0, 0, 0, NULL, "DIR",
-     "Result", "folder for the bank, the runs, the table and the picture"},
-	{"force", INVAR_FIELD_FLAG, offsetof(inv_demo_values, force), 0, 1, 0, NULL, NULL,
-     "Result", "replace a results.json or neighbours.png of another kind in DIR"},
-	{"data", INVAR_FIELD_TEXT, offsetof(inv_demo_values, data), 0, 0, INVAR_FIELD_OPTIONAL,
-     NULL, "DATASET", "Images",
-     "other images, as in 'invar encode'; a plain folder holds idx files as MNIST's, or "
-     "images"},
-	{"limit", INVAR_FIELD_COUNT, offsetof(inv_demo_values, limit), 50, 1e9, 0, NULL, "N",
-     "Images",
-     "images to learn from, as many of each class where classes are folders; a fifth "
-     "as many are measured on"},
-	{"weights", INVAR_FIELD_TEXT, offsetof(inv_demo_values, weights), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
-     "another encoder than the one that comes with invar"},
-	{"size", INVAR_FIELD_TEXT, offsetof(inv_demo_values, side), 0, 0, INVAR_FIELD_OPTIONAL,
-     NULL, "native|N", "Encoder", "side of the images; the encoder's own if not given"},
-	{"normalize", INVAR_FIELD_TEXT, offsetof(inv_demo_values, normalize), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "NAME", "Encoder",
-     "as in 'invar encode'; the encoder's own if not given"},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "invar-demo",
+     .meta = "DIR",
+     .group = "Result",
+     .help = "folder for the bank, the runs, the table and the picture"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "replace a results.json or neighbours.png of another kind in DIR"},
+	{.name = "data",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DATASET",
+     .group = "Images",
+     .help = "other images, as in 'invar encode'; a plain folder holds idx files as "
+             "MNIST's, or images"},
+	{.name = "limit",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "15000",
+     .min = 50,
+     .max = 1e9,
+     .meta = "N",
+     .group = "Images",
+     .help = "images to learn from, as many of each class where classes are folders; a "
+             "fifth as many are measured on"},
+	{.name = "weights",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Encoder",
+     .help = "another encoder than the one that comes with invar"},
+	{.name = "size",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "native|N",
+     .group = "Encoder",
+     .help = "side of the images; the encoder's own if not given"},
+	{.name = "normalize",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "Encoder",
+     .help = "as in 'invar encode'; the encoder's own if not given"},
+	{0},
 };
-INV_FIELDS_FUNCTION(own_fields, own_table)
 
-static const inv_option_table tables[] = {{own_fields, 0}, {0}};
-
-static void defaults(void *values)
+static inv_demo_values read_values(const inv_session *s)
 {
-	inv_demo_values *v = values;
-
-	v->output = "invar-demo";
-	v->limit = 15000;
+	return (inv_demo_values){.common = *s->common,
+	                         .output = inv_text(s, "output"),
+	                         .data = inv_text(s, "data"),
+	                         .weights = inv_text(s, "weights"),
+	                         .side = inv_text(s, "size"),
+	                         .normalize = inv_text(s, "normalize"),
+	                         .limit = (uint64_t)inv_number(s, "limit"),
+	                         .force = inv_flag(s, "force")};
 }
 
 static invar_status name_paths(inv_demo *d)
@@ -136,11 +157,13 @@ static invar_status show(inv_demo *d)
 	return st;
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	inv_demo d = {.s = s, .v = values};
+	const inv_demo_values values = read_values(s);
+	inv_demo d = {.s = s, .v = &values};
 	invar_status st = inv_session_start(s);
 
+	(void)unused;
 	if (st == INVAR_OK)
 		st = work(&d);
 	if (st == INVAR_E_CANCELLED)
@@ -170,8 +193,6 @@ const inv_command inv_cmd_demo = {
 		"there; interrupted, the same command goes on.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(inv_demo_values),
-	.defaults = defaults,
+	.own = own,
 	.run = run,
 };

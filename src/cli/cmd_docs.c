@@ -71,5 +71,6 @@ const inv_command inv_cmd_docs = {
 	.arguments = arguments,
 	.words = "markdown|man|bash|zsh|fish|models|commands",
 	.values = sizeof(inv_common),
+	.without = "threads|seed|json|quiet|verbose",
 	.run = run,
 };

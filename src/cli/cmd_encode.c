@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_encode.c - invar encode: a data set of images becomes a bank of features. */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +14,14 @@
 #include "cli/term.h"
 #include "cli/text.h"
 
-typedef struct encode_values {
-	inv_common common;
-	const char *output, *weights;
-	int plan;
-	invar_encoder_opts encoder;
-	invar_encode_opts encode;
-	invar_dataset_opts dataset;
-} encode_values;
-
 static const inv_example examples[] = {
-	{"invar encode fashion-mnist: -o bank --encoder pixels --augment rotation",
+	{"invar encode mnist:data -o bank --encoder pixels --augment rotation",
      "pixels of every image, 10 turned copies of train and 5 of test"},
-	{"invar encode fashion-mnist: -o bank --augment rotation --copies 20",
+	{"invar encode mnist:data -o bank --encoder pixels --augment rotation --copies 20",
      "the same later: adds the copies that are missing"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
      "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
-	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --plan",
+	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --dry-run",
      "how long that takes and the disk space needed; nothing is kept"},
 	{0},
 };
@@ -43,36 +34,21 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(encode_values, output), 0, 0, 0, NULL, "BANK",
-     "Result", "folder to fill with features, or a bank that gets more of them"},
-	{"weights", INVAR_FIELD_TEXT, offsetof(encode_values, weights), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
-     "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
-     "Face"},
-	{"plan", INVAR_FIELD_FLAG, offsetof(encode_values, plan), 0, 1, 0, NULL, NULL, "Result",
-     "only measure some seconds of the work, and print the time and the disk space needed"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{own_fields, 0},
-	{invar_encoder_fields, offsetof(encode_values, encoder)},
-	{invar_encode_fields, offsetof(encode_values, encode)},
-	{invar_dataset_fields, offsetof(encode_values, dataset)},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "BANK",
+     .group = "Result",
+     .help = "folder to fill with features, or a bank that gets more of them"},
+	{.name = "dry-run",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "only measure some seconds of the work, and print the time and the disk space "
+             "needed"},
 	{0},
 };
 
-static void defaults(void *values)
-{
-	encode_values *v = values;
-
-	invar_encoder_defaults(&v->encoder);
-	invar_encode_defaults(&v->encode);
-	invar_dataset_defaults(&v->dataset);
-}
-
-/* ---- --plan ----------------------------------------------------------------------- */
+/* ---- --dry-run -------------------------------------------------------------------- */
 
 /* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
 static void spell_seconds(double low, double high, char *out, size_t room)
@@ -100,21 +76,49 @@ static void spell_bytes(uint64_t bytes, char *out, size_t room)
 		snprintf(out, room, "%.1f GB", (double)bytes / 1e9);
 }
 
-static void print_forecast(const encode_values *v, const invar_forecast *f)
+/* What the library forecasts, with the time that opening will take again. */
+typedef struct estimate {
+	uint64_t images, features, existing, width, bytes, free_bytes;
+	double rate, seconds, low, high;
+} estimate;
+
+/* `opening`: seconds that images and weights took to open. */
+static estimate read_estimate(const invar_figures *f, double opening)
 {
-	uint64_t all = f->features + f->there;
+	estimate e = {.images = (uint64_t)invar_figure(f, "images"),
+	              .features = (uint64_t)invar_figure(f, "features"),
+	              .existing = (uint64_t)invar_figure(f, "existing"),
+	              .width = (uint64_t)invar_figure(f, "width"),
+	              .bytes = (uint64_t)invar_figure(f, "bytes"),
+	              .free_bytes = (uint64_t)invar_figure(f, "free-bytes"),
+	              .rate = invar_figure(f, "rate"),
+	              .seconds = invar_figure(f, "seconds"),
+	              .low = invar_figure(f, "seconds-low"),
+	              .high = invar_figure(f, "seconds-high")};
+
+	if (e.features) {
+		e.seconds += opening;
+		e.low += opening / 2;
+		e.high += opening * 2;
+	}
+	return e;
+}
+
+static void print_estimate(const inv_session *s, const estimate *f)
+{
+	uint64_t all = f->features + f->existing;
 	char time[60], bytes[40], room[40];
 
-	spell_seconds(f->seconds_low, f->seconds_high, time, sizeof time);
+	spell_seconds(f->low, f->high, time, sizeof time);
 	spell_bytes(f->bytes, bytes, sizeof bytes);
 	spell_bytes(f->free_bytes, room, sizeof room);
 	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
 	       inv_noun(f->images, "image", "images"), all,
 	       inv_noun(all, "feature", "features"), f->width,
-	       inv_noun(f->width, "number", "numbers"), v->encode.dtype);
-	if (f->there)
-		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", f->there,
-		       inv_noun(f->there, "exists", "exist"), f->features,
+	       inv_noun(f->width, "number", "numbers"), inv_text(s, "dtype"));
+	if (f->existing)
+		printf("; %" PRIu64 " of them already %s, %" PRIu64 " %s to be made", f->existing,
+		       inv_noun(f->existing, "exists", "exist"), f->features,
 		       inv_noun(f->features, "is", "are"));
 	if (f->features)
 		printf("\ntime  %s, at %.*f features per second as measured now", time,
@@ -123,32 +127,33 @@ static void print_forecast(const encode_values *v, const invar_forecast *f)
 	       f->bytes > f->free_bytes ? ": it will not fit" : "");
 }
 
-/* `opening`: seconds that images and weights took to open, as they will again. */
-static invar_status forecast(inv_session *s, const encode_values *v, invar_encoder *e,
-                             const invar_dataset *d, double opening)
+static json_t *estimate_json(const inv_session *s, const estimate *f)
 {
-	invar_forecast f = {.size = sizeof f};
-	invar_status st = invar_encode_forecast(e, d, &v->encode, v->output, &f);
+	return json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
+	                 (json_int_t)f->images, "features", (json_int_t)f->features, "existing",
+	                 (json_int_t)f->existing, "width", (json_int_t)f->width, "dtype",
+	                 inv_text(s, "dtype"), "rate", f->rate, "seconds", f->seconds,
+	                 "seconds_low", f->low, "seconds_high", f->high, "bytes",
+	                 (json_int_t)f->bytes, "free_bytes", (json_int_t)f->free_bytes);
+}
+
+static invar_status forecast(inv_session *s, invar_encoder *e, const invar_dataset *d,
+                             double opening)
+{
+	invar_figures *figures;
+	invar_status st =
+		invar_encode_forecast(e, d, s->options, inv_text(s, "output"), &figures);
+	estimate found;
 
 	if (st != INVAR_OK)
 		return st;
-	if (f.features) {
-		f.seconds += opening;
-		f.seconds_low += opening / 2;
-		f.seconds_high += opening * 2;
-	}
+	found = read_estimate(figures, opening);
+	invar_figures_free(figures);
 	inv_term_clear(s->term);
-	if (!s->common->json) {
-		print_forecast(v, &f);
-		return INVAR_OK;
-	}
-	return inv_print_json(
-		s, json_pack("{s:I, s:I, s:I, s:I, s:s, s:f, s:f, s:f, s:f, s:I, s:I}", "images",
-	                 (json_int_t)f.images, "features", (json_int_t)f.features, "there",
-	                 (json_int_t)f.there, "width", (json_int_t)f.width, "dtype",
-	                 v->encode.dtype, "rate", f.rate, "seconds", f.seconds, "seconds_low",
-	                 f.seconds_low, "seconds_high", f.seconds_high, "bytes",
-	                 (json_int_t)f.bytes, "free_bytes", (json_int_t)f.free_bytes));
+	if (s->common->json)
+		return inv_print_json(s, estimate_json(s, &found));
+	print_estimate(s, &found);
+	return INVAR_OK;
 }
 
 /* ---- Encoding --------------------------------------------------------------------- */
@@ -161,21 +166,21 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static invar_status encode(inv_session *s, const encode_values *v, char *name, size_t room)
+static invar_status encode(inv_session *s, char *name, size_t room)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
 	double began = now();
-	invar_status st = invar_dataset_open(s->ctx, s->argument[0], &v->dataset, &dataset);
+	invar_status st = invar_dataset_open(s->ctx, s->argument[0], s->options, &dataset);
 
 	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
+		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
 		snprintf(name, room, "%s", invar_encoder_name(encoder));
-	if (st == INVAR_OK && v->plan)
-		st = forecast(s, v, encoder, dataset, now() - began);
+	if (st == INVAR_OK && inv_flag(s, "dry-run"))
+		st = forecast(s, encoder, dataset, now() - began);
 	else if (st == INVAR_OK)
-		st = invar_encode(encoder, dataset, &v->encode, v->output);
+		st = invar_encode(encoder, dataset, s->options, inv_text(s, "output"));
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
 	return st;
@@ -202,6 +207,9 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 {
 	unsigned width = (unsigned)invar_bank_dim(b);
 	const char *with = NULL, *numbers = inv_noun(width, "number", "numbers");
+	char word[PATH_MAX + 8], split[300];
+
+	inv_shell_word(path, word, sizeof word);
 
 	for (size_t i = invar_bank_splits(b); i-- > 0;)
 		if (invar_bank_copies(b, invar_bank_split(b, i)) &&
@@ -211,58 +219,63 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 		inv_term_say(s->term,
 		             "%s holds features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
-		             path, width, numbers, path, invar_bank_split(b, 0));
+		             path, width, numbers, word,
+		             inv_shell_word(invar_bank_split(b, 0), split, sizeof split));
 	else if (strcmp(with, "train") == 0)
 		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
-		             path, width, numbers, path);
+		             path, width, numbers, word);
 	else
 		inv_term_say(s->term,
 		             "%s holds features of %u %s, copies only of %s; next: invar "
 		             "train %s --split %s -o RUN",
-		             path, width, numbers, with, path, with);
+		             path, width, numbers, with, word,
+		             inv_shell_word(with, split, sizeof split));
 }
 
-static invar_status tell_result(inv_session *s, const encode_values *v, const char *name)
+static invar_status tell_result(inv_session *s, const char *output, const char *name)
 {
 	invar_bank *b;
-	invar_status st = invar_bank_open(s->ctx, v->output, &b);
+	invar_status st = invar_bank_open(s->ctx, output, &b);
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s, json_pack("{s:o, s:s, s:I, s:o}", "bank",
-		                                 inv_name_json(v->output), "encoder", name, "width",
+		                                 inv_name_json(output), "encoder", name, "width",
 		                                 (json_int_t)invar_bank_dim(b), "splits",
 		                                 splits_json(b)));
 	if (st == INVAR_OK) {
-		tell_next(s, v->output, b);
+		tell_next(s, output, b);
 		inv_term_close(s->term);
 	}
 	invar_bank_close(b);
 	return st;
 }
 
-static invar_status check_output(inv_session *s, const encode_values *v)
+static invar_status check_output(inv_session *s, const char *output)
 {
 	inv_reads_dataset(s, s->argument[0]);
-	return inv_check_output_folder(s, "-o", v->output);
+	return inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	encode_values *v = values;
+	const char *output = inv_text(s, "output");
+	bool dry = inv_flag(s, "dry-run");
 	char name[64];
 	invar_status st;
 
-	if ((st = inv_need(s, v->output, "the folder for the bank is missing: -o BANK")) !=
+	(void)unused;
+	if ((st = inv_need(s, output, "the folder for the bank is missing: -o BANK")) !=
 	        INVAR_OK ||
-	    (st = check_output(s, v)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK)
+	    (st = check_output(s, output)) != INVAR_OK ||
+	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
-	st = encode(s, v, name, sizeof name);
-	if (st == INVAR_E_CANCELLED && !v->plan)
+	st = encode(s, name, sizeof name);
+	if (st == INVAR_E_CANCELLED && !dry)
 		return inv_fault(s, st,
 		                 "interrupted; what is finished stays in %s, and the same command "
 		                 "goes on from there",
-		                 v->output);
-	return st == INVAR_OK && !v->plan ? tell_result(s, v, name) : st;
+		                 output);
+	return st == INVAR_OK && !dry ? tell_result(s, output, name) : st;
 }
 
 const inv_command inv_cmd_encode = {
@@ -284,8 +297,7 @@ const inv_command inv_cmd_encode = {
 		"the blocks that are there and ends in the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(encode_values),
-	.defaults = defaults,
+	.options = "encode",
+	.own = own,
 	.run = run,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_features.c - invar features: tensors through an encoder, in blocks. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +9,6 @@
 #include "cli/outputs.h"
 #include "cli/term.h"
 #include "cli/text.h"
-
-typedef struct features_values {
-	inv_common common;
-	const char *output, *dtype, *weights;
-	int force;
-	invar_encoder_opts encoder;
-} features_values;
 
 static const inv_example examples[] = {
 	{"invar features images.npy -o features.npy --weights dino_deitsmall8_pretrain.pth",
@@ -38,49 +30,41 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"output", INVAR_FIELD_TEXT, offsetof(features_values, output), 0, 0, 0, NULL,
-     "OUT.npy", "Result",
-     "NumPy file to write, [n, width of a feature]; - is standard output"},
-	{"dtype", INVAR_FIELD_TEXT, offsetof(features_values, dtype), 0, 0, 0,
-     "float32|float16", "WORD", "Result", "type of the numbers that are written"},
-	{"force", INVAR_FIELD_FLAG, offsetof(features_values, force), 0, 1, 0, NULL, NULL,
-     "Result",
-     "replace a file of another kind, or one that is write-protected; never what is read"},
-	{"weights", INVAR_FIELD_TEXT, offsetof(features_values, weights), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Encoder",
-     "the encoder's weights: safetensors, a PyTorch checkpoint, or a folder of Hugging "
-     "Face"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{own_fields, 0},
-	{invar_encoder_fields, offsetof(features_values, encoder)},
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "OUT.npy",
+     .group = "Result",
+     .help = "NumPy file to write, [n, width of a feature]; - is standard output"},
+	{.name = "dtype",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "float32",
+     .choices = "float32|float16",
+     .meta = "WORD",
+     .group = "Result",
+     .help = "type of the numbers that are written"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
 	{0},
 };
 
-static void defaults(void *values)
-{
-	features_values *v = values;
-
-	v->dtype = "float32";
-	invar_encoder_defaults(&v->encoder);
-}
-
-static invar_status tell_result(inv_session *s, const features_values *v, invar_encoder *e,
-                                const uint64_t shape[4])
+static invar_status tell_result(inv_session *s, invar_encoder *e, const uint64_t shape[4])
 {
 	uint64_t width;
 	invar_status st = invar_encoder_width(e, shape, &width);
 
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(
-			s, json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
-		                 invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
-		                 (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
-		                 (json_int_t)shape[3], "width", (json_int_t)width, "output",
-		                 inv_name_json(v->output), "dtype", v->dtype));
+			s,
+			json_pack("{s:s, s:s, s:[I, I, I, I], s:I, s:o, s:s}", "encoder",
+		              invar_encoder_name(e), "about", invar_encoder_about(e), "shape",
+		              (json_int_t)shape[0], (json_int_t)shape[1], (json_int_t)shape[2],
+		              (json_int_t)shape[3], "width", (json_int_t)width, "output",
+		              inv_name_json(inv_text(s, "output")), "dtype", inv_text(s, "dtype")));
 	if (st != INVAR_OK)
 		return st;
 	inv_term_say(s->term,
@@ -92,42 +76,41 @@ static invar_status tell_result(inv_session *s, const features_values *v, invar_
 	return INVAR_OK;
 }
 
-static invar_status check_output(inv_session *s, const features_values *v)
+static invar_status check_output(inv_session *s, const char *output)
 {
 	inv_reads(s, s->argument[0], "the images");
-	inv_reads(s, v->weights, "the weights");
+	inv_reads(s, inv_text(s, "weights"), "the weights");
 	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = v->output,
+	                                         .path = output,
 	                                         .kind = INV_OUTPUT_NPY,
-	                                         .force = v->force,
+	                                         .force = inv_flag(s, "force"),
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
-	features_values *v = values;
-	invar_dtype dtype = strcmp(v->dtype, "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
+	const char *output = inv_text(s, "output");
+	bool half = strcmp(inv_text(s, "dtype"), "float16") == 0;
 	invar_encoder *encoder = NULL;
 	uint64_t shape[4];
 	invar_status st;
 
-	if ((st = inv_need(s, v->output, "the file for the result is missing: -o OUT.npy")) !=
+	(void)unused;
+	if ((st = inv_need(s, output, "the file for the result is missing: -o OUT.npy")) !=
 	    INVAR_OK)
 		return st;
-	if (s->common->json && strcmp(v->output, "-") == 0)
+	if (s->common->json && strcmp(output, "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
 		                 "--json and '-o -' both want standard output; choose one");
-	if (!v->weights && !v->encoder.encoder)
-		return inv_fault(s, INVAR_E_USE,
-		                 "the weights are missing: --weights FILE (or --encoder pixels)");
-	if ((st = check_output(s, v)) == INVAR_OK)
+	if ((st = check_output(s, output)) == INVAR_OK)
 		st = inv_session_start(s);
 	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, v->weights, &v->encoder, &encoder);
+		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
-		st = invar_encoder_run_file(encoder, s->argument[0], v->output, dtype, shape);
+		st = invar_encoder_run_file(encoder, s->argument[0], output,
+		                            half ? INVAR_FLOAT16 : INVAR_FLOAT32, shape);
 	if (st == INVAR_OK)
-		st = tell_result(s, v, encoder, shape);
+		st = tell_result(s, encoder, shape);
 	invar_encoder_close(encoder);
 	return st;
 }
@@ -143,8 +126,8 @@ const inv_command inv_cmd_features = {
 		"features come out for any number of threads.",
 	.examples = examples,
 	.arguments = arguments,
-	.tables = tables,
-	.values = sizeof(features_values),
-	.defaults = defaults,
+	.options = "features",
+	.own = own,
+	.without = "seed",
 	.run = run,
 };

@@ -37,5 +37,6 @@ const inv_command inv_cmd_help = {
 	.examples = examples,
 	.arguments = arguments,
 	.values = sizeof(inv_common),
+	.without = "threads|seed|json|quiet|verbose",
 	.run = run,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_models.c - invar models: encoders by name, and what is in weight files. */
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -35,38 +34,42 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static const invar_field own_table[] = {
-	{"tensors", INVAR_FIELD_FLAG, offsetof(models_values, tensors), 0, 1, 0, NULL, NULL,
-     "Inspect", "list every tensor: name, type, shape and number of values"},
-	{"url", INVAR_FIELD_TEXT, offsetof(models_values, url), 0, 0, INVAR_FIELD_OPTIONAL,
-     NULL, "URL", "Pull", "address of the file: http, https or file"},
-	{"sha256", INVAR_FIELD_TEXT, offsetof(models_values, sha256), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "HEX", "Pull",
-     "what the file must be, 64 digits; that of the list if not given"},
-	{"output", INVAR_FIELD_TEXT, offsetof(models_values, output), 0, 0,
-     INVAR_FIELD_OPTIONAL, NULL, "FILE", "Pull",
-     "file to write; the name under which it is published if not given"},
-	{"most", INVAR_FIELD_NUMBER, offsetof(models_values, most), 1e-3, 1e6, 0, NULL, "GB",
-     "Pull", "a larger file is refused; that of a name is as large as the list says"},
-	{"force", INVAR_FIELD_FLAG, offsetof(models_values, force), 0, 1, 0, NULL, NULL,
-     "Convert",
-     "replace a file of another kind, or one that is write-protected; never what is read"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{own_fields, 0},
-	{invar_encoder_fields, offsetof(models_values, encoder)},
+static const invar_option own[] = {
+	{.name = "tensors",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Inspect",
+     .help = "list every tensor: name, type, shape and number of values"},
+	{.name = "url",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "URL",
+     .group = "Pull",
+     .help = "address of the file: http, https or file"},
+	{.name = "sha256",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "HEX",
+     .group = "Pull",
+     .help = "what the file must be, 64 digits; that of the list if not given"},
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Pull",
+     .help = "file to write; the name under which it is published if not given"},
+	{.name = "max-size",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "20",
+     .min = 1e-3,
+     .max = 1e6,
+     .meta = "GB",
+     .group = "Pull",
+     .help = "refuse a larger file; that of a name is as large as the list says"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Convert",
+     .help =
+         "replace a file of another kind, or one that is write-protected; never what is "
+         "read"},
 	{0},
 };
-
-static void defaults(void *values)
-{
-	models_values *v = values;
-
-	v->most = 20;
-	invar_encoder_defaults(&v->encoder);
-}
 
 /* ---- What is known ---------------------------------------------------------------- */
 
@@ -113,22 +116,22 @@ bool inv_hash_agrees(const char *hex, const char *known)
 
 /* ---- Convert ---------------------------------------------------------------------- */
 
-static invar_status check_target(inv_session *s, const models_values *v)
+static invar_status check_target(inv_session *s)
 {
 	inv_reads(s, s->argument[1], "the weights");
 	return inv_check_output(s, &(inv_output){.path = s->argument[2],
 	                                         .kind = INV_OUTPUT_SAFETENSORS,
-	                                         .force = v->force});
+	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status convert(inv_session *s, const models_values *v)
+static invar_status convert(inv_session *s)
 {
 	const char *from = s->argument[1], *to = s->argument[2];
 	invar_weights *w;
 	invar_status st;
 
-	if ((st = check_target(s, v)) != INVAR_OK ||
-	    (st = invar_weights_open(s->ctx, from, v->encoder.key, &w)) != INVAR_OK)
+	if ((st = check_target(s)) != INVAR_OK ||
+	    (st = invar_weights_open(s->ctx, from, inv_text(s, "key"), &w)) != INVAR_OK)
 		return st;
 	st = invar_weights_save(w, to);
 	if (st == INVAR_OK && s->common->json)
@@ -149,7 +152,7 @@ static invar_status convert(inv_session *s, const models_values *v)
 static const struct {
 	const char *name;
 	size_t files; /* that follow */
-	invar_status (*run)(inv_session *s, const models_values *v);
+	invar_status (*run)(inv_session *s);
 	const char *needs, *takes; /* options of its own, ended by a bar each */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
@@ -157,7 +160,7 @@ static const struct {
      "key|encoder|heads|eps|bn-eps|pos|stride|tensors|"},
 	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
 	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|"},
-	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|most|"},
+	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size|"},
 };
 
 /* Of options, each of which ends with a bar. */
@@ -179,25 +182,30 @@ static invar_status check_use(inv_session *s, size_t action)
 	if (s->arguments != actions[action].files + 1)
 		return inv_fault(s, INVAR_E_USE, "%s takes %s", actions[action].name,
 		                 actions[action].files ? actions[action].needs : "no arguments");
-	for (const char *const *given = s->given; *given; given++)
-		if (!is_listed(common, *given) && !is_listed(actions[action].takes, *given))
+	for (size_t i = 0; i < invar_options_count(s->options); i++) {
+		const char *name = invar_options_at(s->options, i)->name;
+
+		if (invar_options_is_set(s->options, name) && !is_listed(common, name) &&
+		    !is_listed(actions[action].takes, name))
 			return inv_fault(s, INVAR_E_USE, "%s takes no --%s", actions[action].name,
-			                 *given);
+			                 name);
+	}
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
 	invar_status st = inv_check_word(s, "ACTION", s->command->words, s->argument[0]);
 
+	(void)unused;
 	if (st != INVAR_OK)
 		return st;
 	while (i < ACTIONS - 1 && strcmp(actions[i].name, s->argument[0]) != 0)
 		i++;
 	if ((st = check_use(s, i)) == INVAR_OK && (st = inv_session_start(s)) == INVAR_OK)
-		st = actions[i].run(s, values);
+		st = actions[i].run(s);
 	return st;
 }
 
@@ -219,8 +227,9 @@ const inv_command inv_cmd_models = {
 	.examples = examples,
 	.arguments = arguments,
 	.words = "list|inspect|verify|convert|pull",
-	.tables = tables,
-	.values = sizeof(models_values),
-	.defaults = defaults,
+	.options = "features",
+	.hidden = "weights", /* FILE */
+	.own = own,
+	.without = "seed",
 	.run = run,
 };

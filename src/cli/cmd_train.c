@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_train.c - invar train: a bank becomes a run with an adapter. */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +7,9 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "cli/text.h"
 
-typedef struct train_values {
-	inv_common common;
-	invar_encoder_opts encoder;
-	invar_encode_opts encode;
-	invar_dataset_opts dataset;
-} train_values;
+enum { WORD = 2048 };
 
 static const inv_example examples[] = {
 	{"invar train bank -o run", "MaWa with the paper's settings"},
@@ -51,60 +46,35 @@ static const invar_option own[] = {
      .meta = "RUN",
      .group = "Run",
      .help = "folder to fill with the adapter, its log and its checkpoint"},
-	{.name = "images",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "DATASET",
-     .group = "Images",
-     .help = "instead of a bank: augment and encode images while training, new copies in "
-             "every epoch; a data set as in `invar encode`"},
-	{.name = "weights",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Encoder",
-     .help = "the weights of the encoder, for --images"},
 	{0},
 };
-
-static const inv_option_table tables[] = {
-	{invar_dataset_choice_fields, offsetof(train_values, dataset)},
-	{invar_encoder_fields, offsetof(train_values, encoder)},
-	{invar_images_fields, offsetof(train_values, encode)},
-	{0},
-};
-
-static void defaults(void *values)
-{
-	train_values *v = values;
-
-	invar_encoder_defaults(&v->encoder);
-	invar_encode_defaults(&v->encode);
-	invar_dataset_defaults(&v->dataset);
-}
 
 /* "bank other", or "--images DATASET": what a command that resumes begins with. */
 static void spell_source(const inv_session *s, char *out, size_t size)
 {
 	const char *images = inv_text(s, "images");
+	char word[WORD];
 	size_t fill = 0;
 
-	snprintf(out, size, "--images %s", images ? images : "");
+	snprintf(out, size, "--images %s",
+	         inv_shell_word(images ? images : "", word, sizeof word));
 	for (size_t i = 0; i < s->arguments && fill < size; i++)
-		fill +=
-			(size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "", s->argument[i]);
+		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "",
+		                         inv_shell_word(s->argument[i], word, sizeof word));
 }
 
 /* Tells how to go on, if there is something to go on with. */
 static invar_status explain_interrupt(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
-	char source[1024];
+	char source[WORD], word[WORD];
 
 	if (!invar_run_is_begun(output, inv_flag(s, "force")))
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
 	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
-	                 source, output);
+	                 source, inv_shell_word(output, word, sizeof word));
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -130,6 +100,7 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
 	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
+	char from[WORD], to[WORD];
 
 	if (!adapter || !log)
 		st = inv_no_memory(s);
@@ -137,7 +108,8 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 		st = print_summary(s, run, adapter, log);
 	if (st == INVAR_OK) {
 		inv_term_say(s->term, "%s is written; next: invar eval %s %s", adapter,
-		             bank ? bank : "BANK", run);
+		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
+		             inv_shell_word(run, to, sizeof to));
 		inv_term_close(s->term);
 	}
 	free(adapter);
@@ -160,54 +132,29 @@ static invar_status train_on_banks(inv_session *s)
 	return st;
 }
 
-static invar_status train_on_images(inv_session *s, train_values *v)
+static invar_status train_on_images(inv_session *s)
 {
-	const char *weights = inv_text(s, "weights"), *output = inv_text(s, "output");
-	invar_recalled *begun = NULL;
+	const char *output = inv_text(s, "output");
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
 	invar_status st = INVAR_OK;
 
-	v->dataset.split = inv_text(s, "split");
-	if (inv_flag(s, "resume")) {
-		st = invar_train_images_recall(s->ctx, output, s->given, &weights, &v->dataset,
-		                               &v->encoder, &v->encode, &begun);
-		if (st == INVAR_OK)
-			st = invar_options_set(s->options, "split", v->dataset.split);
-		v->dataset.split = inv_text(s, "split");
-	}
+	if (inv_flag(s, "resume"))
+		st = invar_train_images_options(s->options, output);
 	if (st == INVAR_OK)
-		st = invar_dataset_open(s->ctx, inv_text(s, "images"), &v->dataset, &dataset);
+		st = invar_dataset_open(s->ctx, inv_text(s, "images"), s->options, &dataset);
 	if (st == INVAR_OK)
-		st = invar_encoder_open(s->ctx, weights, &v->encoder, &encoder);
+		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
-		st = invar_train_images(encoder, dataset, &v->encode, s->options, output);
+		st = invar_train_images(encoder, dataset, s->options, output);
 	invar_encoder_close(encoder);
 	invar_dataset_close(dataset);
-	invar_recalled_free(begun);
 	return st;
-}
-
-/* An option that says how images become features has no place beside a bank. */
-static const char *find_image_option(const inv_session *s)
-{
-	const inv_option_table *t = tables;
-	size_t count;
-
-	for (const char **name = s->given; *name; name++) {
-		if (strcmp(*name, "weights") == 0)
-			return *name;
-		for (size_t i = 0; t[i].fields; i++)
-			for (const invar_field *f = t[i].fields(&count), *end = f + count; f < end; f++)
-				if (strcmp(f->name, *name) == 0)
-					return *name;
-	}
-	return NULL;
 }
 
 static invar_status check_source(inv_session *s)
 {
-	const char *option = find_image_option(s), *images = inv_text(s, "images");
+	const char *images = inv_text(s, "images");
 
 	if (images && s->arguments)
 		return inv_fault(s, INVAR_E_USE,
@@ -215,11 +162,6 @@ static invar_status check_source(inv_session *s)
 		                 s->argument[0], images);
 	if (!images && !s->arguments)
 		return inv_fault(s, INVAR_E_USE, "BANK is missing, or --images DATASET instead");
-	if (!images && option)
-		return inv_fault(s, INVAR_E_USE,
-		                 "--%s says how images become features, but %s has features; it "
-		                 "belongs to --images",
-		                 option, s->argument[0]);
 	return INVAR_OK;
 }
 
@@ -233,18 +175,19 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                     : inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s, void *unused)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
 
+	(void)unused;
 	if ((st = check_source(s)) != INVAR_OK ||
 	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
-	st = images ? train_on_images(s, values) : train_on_banks(s);
+	st = images ? train_on_images(s) : train_on_banks(s);
 	if (st == INVAR_E_CANCELLED)
 		return explain_interrupt(s);
 	return st == INVAR_OK ? tell_result(s, images ? NULL : s->argument[0], output) : st;
@@ -271,8 +214,5 @@ const inv_command inv_cmd_train = {
 	.arguments = arguments,
 	.options = "train",
 	.own = own,
-	.tables = tables,
-	.values = sizeof(train_values),
-	.defaults = defaults,
 	.run = run,
 };

@@ -52,6 +52,7 @@ typedef struct inv_command {
 	const char *options;            /* of the library: invar_options_new; NULL: none */
 	const char *hidden;             /* one of those that an argument stands for, or NULL */
 	const invar_option *own;        /* of the command itself, ended by a NULL name */
+	const char *without;            /* common options that it has no use for, "a|b" */
 	const inv_option_table *tables; /* ended by NULL fields; the common ones are implied */
 	size_t values;                  /* bytes of the struct that starts with inv_common */
 	void (*defaults)(void *values);

@@ -113,13 +113,20 @@ static invar_status offers_test(inv_demo *d, bool *out)
 static invar_status open_split(inv_demo *d, const char *split, uint64_t limit, bool whole,
                                invar_dataset **out)
 {
-	invar_dataset_opts o;
+	invar_options *o;
+	invar_status st = invar_options_new("data", &o);
 
-	invar_dataset_defaults(&o);
-	o.split = split;
-	o.limit = limit;
-	o.holdout = whole ? 0 : 1.0 / TEST_SHARE;
-	return invar_dataset_open(d->s->ctx, d->dataset, &o, out);
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "split", split);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "limit", (double)limit);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "holdout", whole ? 0 : 1.0 / TEST_SHARE);
+	if (st == INVAR_OK)
+		st = invar_dataset_open(d->s->ctx, d->dataset, o, out);
+	invar_options_free(o);
+	return st;
 }
 
 static invar_status open_images(inv_demo *d)
@@ -152,21 +159,41 @@ static void announce(const inv_demo *d, const invar_encoder *e)
 	             COPIES);
 }
 
+/* Leaves the default where there is no text. */
+static invar_status set(invar_options *o, const char *name, const char *text)
+{
+	return text ? invar_options_set(o, name, text) : INVAR_OK;
+}
+
+static invar_status set_options(const inv_demo *d, invar_options *o)
+{
+	const inv_demo_values *v = d->v;
+	invar_status st = set(o, "augment", DEMO_AUGMENT);
+
+	if (st == INVAR_OK)
+		st = set(o, "copies", COPIES);
+	if (st == INVAR_OK)
+		st = set(o, "size", v->side ? v->side : v->weights ? NULL : DEMO_SIDE);
+	/* Black is 0 without any normalisation, so the corners of a turned image stay black. */
+	if (st == INVAR_OK)
+		st = set(o, "normalize", v->normalize ? v->normalize : v->weights ? NULL : "none");
+	return st == INVAR_OK ? invar_options_set_number(o, "seed", (double)v->common.seed)
+	                      : st;
+}
+
 static invar_status fill_bank(inv_demo *d, invar_encoder *e)
 {
-	invar_encode_opts o;
-	invar_status st;
+	invar_options *o;
+	invar_status st = invar_options_new("encode", &o);
 
-	invar_encode_defaults(&o);
-	o.augment = DEMO_AUGMENT;
-	o.copies = COPIES;
-	o.side = d->v->side ? d->v->side : d->v->weights ? NULL : DEMO_SIDE;
-	/* Black is 0 without any normalisation, so the corners of a turned image stay black. */
-	o.normalize = d->v->normalize ? d->v->normalize : d->v->weights ? NULL : "none";
-	o.seed = d->v->common.seed;
-	if ((st = invar_encode(e, d->train, &o, d->bank_path)) != INVAR_OK)
-		return st;
-	return invar_encode(e, d->test, &o, d->bank_path);
+	if (st == INVAR_OK)
+		st = set_options(d, o);
+	if (st == INVAR_OK)
+		st = invar_encode(e, d->train, o, d->bank_path);
+	if (st == INVAR_OK)
+		st = invar_encode(e, d->test, o, d->bank_path);
+	invar_options_free(o);
+	return st;
 }
 
 invar_status inv_demo_encode(inv_demo *d)

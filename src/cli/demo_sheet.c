@@ -63,15 +63,13 @@ static invar_status turn(const gallery *g, uint64_t row, const uint64_t shape[4]
                          float **tensor)
 {
 	float *turned = malloc(shape[1] * shape[2] * shape[3] * sizeof *turned);
-	invar_draw draw;
 	float angle;
 	invar_status st = turned ? INVAR_OK : inv_no_memory(g->d->s);
 
-	invar_draw_defaults(&draw);
 	if (st == INVAR_OK)
 		st = invar_array_read(g->params, row, 1, &angle);
 	if (st == INVAR_OK)
-		st = invar_augment_apply(g->augment, &draw, *tensor, shape, &angle, turned);
+		st = invar_augment_apply(g->augment, NULL, *tensor, shape, &angle, turned);
 	if (st == INVAR_OK)
 		memcpy(*tensor, turned, shape[1] * shape[2] * shape[3] * sizeof *turned);
 	free(turned);
@@ -106,18 +104,22 @@ static invar_status hang_tensor(gallery *g, const picture *p, float **tensor,
 
 static invar_status hang(gallery *g, const picture *p, const char *detail)
 {
-	invar_tensor_opts o;
+	invar_options *o = NULL;
 	uint8_t *rgb = NULL;
 	float *tensor = NULL;
 	uint32_t width, height;
 	uint64_t shape[4];
 	invar_status st = invar_dataset_read(p->from, p->split, p->row, &rgb, &width, &height);
 
-	invar_tensor_defaults(&o);
-	o.side = DEMO_SIDE;
-	o.normalize = "none";
 	if (st == INVAR_OK)
-		st = invar_image_to_tensor(g->d->s->ctx, rgb, width, height, &o, &tensor, shape);
+		st = invar_options_new("augment", &o);
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "size", DEMO_SIDE);
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "normalize", "none");
+	if (st == INVAR_OK)
+		st = invar_image_to_tensor(g->d->s->ctx, rgb, width, height, o, &tensor, shape);
+	invar_options_free(o);
 	if (st == INVAR_OK)
 		st = hang_tensor(g, p, &tensor, shape);
 	g->cell[g->count].caption = invar_dataset_class_title(p->from, (size_t)p->label);

@@ -87,6 +87,14 @@ static int exit_code(inv_session *s, invar_status st)
 	                                 : EXIT_FAILED;
 }
 
+/* 0 where the command has no such option. */
+static uint64_t count_of(const inv_session *s, const char *name)
+{
+	double value = inv_number(s, name);
+
+	return value > 0 ? (uint64_t)value : 0;
+}
+
 static inv_common read_common(const inv_session *s)
 {
 	return (inv_common){.help = inv_flag(s, "help"),
@@ -94,8 +102,8 @@ static inv_common read_common(const inv_session *s)
 	                    .json = inv_flag(s, "json"),
 	                    .quiet = inv_flag(s, "quiet"),
 	                    .verbose = inv_flag(s, "verbose"),
-	                    .threads = (uint64_t)inv_number(s, "threads"),
-	                    .seed = (uint64_t)inv_number(s, "seed")};
+	                    .threads = count_of(s, "threads"),
+	                    .seed = count_of(s, "seed")};
 }
 
 static invar_status call_command(inv_session *s)

@@ -5,22 +5,13 @@
 
 #include "cli/command.h"
 
-typedef struct models_values {
-	inv_common common;
-	const char *output, *url, *sha256;
-	int force;
-	double most; /* GB that a file may have */
-	int tensors; /* inspect: list them */
-	invar_encoder_opts encoder;
-} models_values;
-
 enum { INV_SHA256_DIGITS = 64 };
 
 /* s->argument[0] is the action; what follows belongs to it. */
-invar_status inv_models_list(inv_session *s, const models_values *v);
-invar_status inv_models_inspect(inv_session *s, const models_values *v);
-invar_status inv_models_verify(inv_session *s, const models_values *v);
-invar_status inv_models_pull(inv_session *s, const models_values *v);
+invar_status inv_models_list(inv_session *s);
+invar_status inv_models_inspect(inv_session *s);
+invar_status inv_models_verify(inv_session *s);
+invar_status inv_models_pull(inv_session *s);
 
 /* The known encoder of this name; NULL: none. */
 const invar_model *inv_model_named(const char *name);

@@ -9,6 +9,7 @@
 
 #include "cli/files.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/text.h"
 #include "report/table.h"
 
@@ -45,11 +46,11 @@ static void add_up(contents *c)
 }
 
 /* Which encoder it is taken for; that it is none is no fault of a file. */
-static invar_status recognise(inv_session *s, const models_values *v, contents *c)
+static invar_status recognise(inv_session *s, contents *c)
 {
 	invar_encoder *e;
 	invar_status st =
-		invar_encoder_open(s->ctx, invar_weights_path(c->weights), &v->encoder, &e);
+		invar_encoder_open(s->ctx, invar_weights_path(c->weights), s->options, &e);
 
 	if (st == INVAR_OK) {
 		snprintf(c->name, sizeof c->name, "%s", invar_encoder_name(e));
@@ -273,7 +274,7 @@ static json_t *contents_json(const contents *c, bool tensors)
 	return all;
 }
 
-static invar_status show(inv_session *s, const models_values *v, contents *c)
+static invar_status show(inv_session *s, contents *c)
 {
 	struct stat info;
 	invar_status st;
@@ -281,10 +282,10 @@ static invar_status show(inv_session *s, const models_values *v, contents *c)
 	if (stat(invar_weights_path(c->weights), &info) == 0)
 		c->file_bytes = (uint64_t)info.st_size;
 	add_up(c);
-	st = recognise(s, v, c);
+	st = recognise(s, c);
 	if (st == INVAR_OK && s->common->json)
-		st = inv_print_json(s, contents_json(c, v->tensors));
-	else if (st == INVAR_OK && !print_contents(c, v->tensors))
+		st = inv_print_json(s, contents_json(c, inv_flag(s, "tensors")));
+	else if (st == INVAR_OK && !print_contents(c, inv_flag(s, "tensors")))
 		st = inv_no_memory(s);
 	return st;
 }
@@ -299,7 +300,7 @@ static bool is_run(const char *path)
 }
 
 /* A run stands for the adapter in it, as elsewhere. */
-invar_status inv_models_inspect(inv_session *s, const models_values *v)
+invar_status inv_models_inspect(inv_session *s)
 {
 	invar_adapter *e;
 	invar_weights *w = NULL;
@@ -310,9 +311,9 @@ invar_status inv_models_inspect(inv_session *s, const models_values *v)
 		return st;
 	if (st == INVAR_OK)
 		path = invar_adapter_path(e);
-	st = invar_weights_open(s->ctx, path, v->encoder.key, &w);
+	st = invar_weights_open(s->ctx, path, inv_text(s, "key"), &w);
 	if (st == INVAR_OK)
-		st = show(s, v, &(contents){.weights = w, .adapter = e});
+		st = show(s, &(contents){.weights = w, .adapter = e});
 	invar_weights_close(w);
 	invar_adapter_close(e);
 	return st;

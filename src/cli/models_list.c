@@ -6,6 +6,7 @@
 
 #include "cli/help.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "report/table.h"
 
 enum { SOME = 64, SHOWN_DIGITS = 8 };
@@ -112,11 +113,10 @@ static json_t *model_json(const invar_model *m)
 		m->bytes ? json_integer((json_int_t)m->bytes) : json_null(), "sha256", m->sha256);
 }
 
-invar_status inv_models_list(inv_session *s, const models_values *v)
+invar_status inv_models_list(inv_session *s)
 {
 	json_t *all;
 
-	(void)v;
 	if (!s->common->json)
 		return print_list() ? INVAR_OK : inv_no_memory(s);
 	all = json_array();

@@ -42,20 +42,20 @@ static invar_status check_output(inv_session *s, const inv_fetch *f)
 }
 
 /* A name stands for the file it is published as; anything else is the file itself. */
-static invar_status choose_file(inv_session *s, const models_values *v, inv_fetch *f)
+static invar_status choose_file(inv_session *s, inv_fetch *f)
 {
 	const char *what = s->argument[1];
 	const invar_model *m = inv_model_named(what);
 
 	if (m && !m->file)
 		return inv_fault(s, INVAR_E_USE, "%s has no weights to fetch", what);
-	f->path = v->output ? v->output : m ? m->file : what;
+	f->path = inv_text(s, "output") ? inv_text(s, "output") : m ? m->file : what;
 	if (!m)
 		m = inv_model_of_file(what);
-	f->sha256 = v->sha256 ? v->sha256 : m ? m->sha256 : NULL;
-	f->most = (uint64_t)(v->most * gigabyte);
-	f->advice = "if it should have, give --most GB";
-	if (m && m->bytes && !v->sha256) {
+	f->sha256 = inv_text(s, "sha256") ? inv_text(s, "sha256") : m ? m->sha256 : NULL;
+	f->most = (uint64_t)(inv_number(s, "max-size") * gigabyte);
+	f->advice = "if it should have, give --max-size GB";
+	if (m && m->bytes && !inv_text(s, "sha256")) {
 		f->most = m->bytes;
 		f->advice = "those of the list have no more, so look at the address";
 	}
@@ -104,15 +104,15 @@ static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 	return INVAR_OK;
 }
 
-invar_status inv_models_pull(inv_session *s, const models_values *v)
+invar_status inv_models_pull(inv_session *s)
 {
-	inv_fetch f = {.url = v->url};
+	inv_fetch f = {.url = inv_text(s, "url")};
 	bool there;
 	invar_status st;
 
-	if ((st = inv_need(s, v->url, "the address is missing: --url URL")) != INVAR_OK ||
-	    (st = check_hash(s, v->sha256)) != INVAR_OK ||
-	    (st = choose_file(s, v, &f)) != INVAR_OK ||
+	if ((st = inv_need(s, inv_text(s, "url"), "the address is missing: --url URL")) != INVAR_OK ||
+	    (st = check_hash(s, inv_text(s, "sha256"))) != INVAR_OK ||
+	    (st = choose_file(s, &f)) != INVAR_OK ||
 	    (st = look_at_old(s, &f, &there)) != INVAR_OK)
 		return st;
 	if (!there && (st = inv_fetch_file(s, &f)) != INVAR_OK)

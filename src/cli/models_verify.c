@@ -9,6 +9,7 @@
 
 #include "cli/files.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/term.h"
 #include "cli/text.h"
 
@@ -35,14 +36,13 @@ static bool differs(const finding *f)
 }
 
 /* A file that bears a published name must be that file; others may hold its tensors. */
-static invar_status check_known(inv_session *s, const models_values *v, finding *f)
+static invar_status check_known(inv_session *s, finding *f)
 {
+	const char *name = inv_text(s, "encoder");
 	const invar_model *by_file = inv_model_of_file(f->path);
 	const invar_model *by_hash = inv_model_of_hash(f->hex);
 
-	f->model = v->encoder.encoder ? inv_model_named(v->encoder.encoder)
-	           : by_file          ? by_file
-	                              : by_hash;
+	f->model = name ? inv_model_named(name) : by_file ? by_file : by_hash;
 	f->published = f->model && f->model->file && f->model == by_file;
 	if (!f->published || !differs(f))
 		return INVAR_OK;
@@ -81,11 +81,11 @@ static invar_status read_all(inv_session *s, const invar_weights *w)
 	return INVAR_OK;
 }
 
-static invar_status check_file(inv_session *s, const models_values *v, finding *f)
+static invar_status check_file(inv_session *s, finding *f)
 {
 	invar_weights *w;
 	struct stat info;
-	invar_status st = invar_weights_open(s->ctx, s->argument[1], v->encoder.key, &w);
+	invar_status st = invar_weights_open(s->ctx, s->argument[1], inv_text(s, "key"), &w);
 
 	if (st != INVAR_OK)
 		return st;
@@ -94,7 +94,7 @@ static invar_status check_file(inv_session *s, const models_values *v, finding *
 	if (stat(f->path, &info) == 0)
 		f->bytes = (uint64_t)info.st_size;
 	if ((st = invar_file_sha256(s->ctx, f->path, f->hex)) == INVAR_OK &&
-	    (st = check_known(s, v, f)) == INVAR_OK)
+	    (st = check_known(s, f)) == INVAR_OK)
 		st = read_all(s, w);
 	invar_weights_close(w);
 	f->path = s->argument[1];
@@ -140,15 +140,16 @@ static invar_status run_grey(inv_session *s, invar_encoder *e, finding *f)
 	return st;
 }
 
-static invar_status check_network(inv_session *s, const models_values *v, finding *f)
+static invar_status check_network(inv_session *s, finding *f)
 {
-	invar_encoder_opts o = v->encoder;
 	invar_encoder *e;
-	invar_status st;
+	invar_status st = INVAR_OK;
 
-	if (!o.encoder && f->model)
-		o.encoder = f->model->name;
-	if ((st = invar_encoder_open(s->ctx, s->argument[1], &o, &e)) != INVAR_OK)
+	if (!inv_text(s, "encoder") && f->model)
+		st = invar_options_set(s->options, "encoder", f->model->name);
+	if (st == INVAR_OK)
+		st = invar_encoder_open(s->ctx, s->argument[1], s->options, &e);
+	if (st != INVAR_OK)
 		return st;
 	snprintf(f->name, sizeof f->name, "%s", invar_encoder_name(e));
 	snprintf(f->about, sizeof f->about, "%s", invar_encoder_about(e));
@@ -194,13 +195,13 @@ static json_t *finding_json(const finding *f)
 	                 "norm", f->norm);
 }
 
-invar_status inv_models_verify(inv_session *s, const models_values *v)
+invar_status inv_models_verify(inv_session *s)
 {
 	finding f = {0};
-	invar_status st = check_file(s, v, &f);
+	invar_status st = check_file(s, &f);
 
 	if (st == INVAR_OK)
-		st = check_network(s, v, &f);
+		st = check_network(s, &f);
 	if (st != INVAR_OK)
 		return st;
 	if (s->common->json)

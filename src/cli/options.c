@@ -59,7 +59,8 @@ static const invar_option common_rows[] = {
 static const struct {
 	char letter;
 	const char *name;
-} letters[] = {{'o', "output"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
+} letters[] = {
+	{'o', "output"}, {'n', "dry-run"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
 
 char inv_letter_of(const char *name)
 {
@@ -99,6 +100,28 @@ static invar_status add_rows(invar_options *o, const invar_option *rows)
 	return st;
 }
 
+/* Is `name` in "a|b|c"? */
+static bool is_listed(const char *names, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = names; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+		if (strncmp(at, name, length) == 0 && (at[length] == '|' || !at[length]))
+			return true;
+	return false;
+}
+
+/* A command offers only those that change what it does. */
+static invar_status add_common(const inv_command *c, invar_options *o)
+{
+	invar_status st = INVAR_OK;
+
+	for (const invar_option *row = common_rows; row->name && st == INVAR_OK; row++)
+		if (!is_listed(c->without, row->name))
+			st = invar_options_add(o, row, sizeof *row);
+	return st;
+}
+
 invar_status inv_command_options(const inv_command *c, invar_options **out)
 {
 	invar_status st = invar_options_new(c->options, out);
@@ -108,7 +131,7 @@ invar_status inv_command_options(const inv_command *c, invar_options **out)
 	if (st == INVAR_OK)
 		st = add_rows(*out, c->own);
 	if (st == INVAR_OK)
-		st = add_rows(*out, common_rows);
+		st = add_common(c, *out);
 	if (st != INVAR_OK) {
 		invar_options_free(*out);
 		*out = NULL;

@@ -82,7 +82,7 @@ void inv_reads_dataset(inv_session *s, const char *dataset)
 	static const char *const of_images[] = {"folder:", "tiny-imagenet:"};
 	const char *colon = dataset ? strpbrk(dataset, ":/") : NULL;
 
-	if (colon && *colon == '/') /* a path, whatever follows */
+	if (colon && (*colon == '/' || inv_path_is_folder(dataset))) /* a plain folder */
 		colon = NULL;
 	for (size_t i = 0; colon && i < sizeof of_images / sizeof *of_images; i++)
 		if (strncmp(dataset, of_images[i], strlen(of_images[i])) == 0) {

@@ -2,6 +2,7 @@
 /* text.c - see text.h. */
 #include "cli/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -127,5 +128,31 @@ const char *inv_shown(const char *text, char *out, size_t room)
 			fits = used;
 	}
 	out[used] = '\0';
+	return out;
+}
+
+/* Letters that no shell gives a meaning to, and bytes of UTF-8. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x80 && !isalnum((unsigned char)*text) &&
+		    !strchr("-_./:,=+@%", *text))
+			return false;
+	return true;
+}
+
+const char *inv_shell_word(const char *text, char *out, size_t room)
+{
+	size_t fill = 0;
+
+	if (*text && is_plain(text)) {
+		snprintf(out, room, "%s", text);
+		return out;
+	}
+	fill += (size_t)snprintf(out, room, "'");
+	for (; *text && fill + 6 < room; text++)
+		fill += (size_t)snprintf(out + fill, room - fill, *text == '\'' ? "'\\''" : "%c",
+		                         *text);
+	snprintf(out + fill, room - fill, "'");
 	return out;
 }

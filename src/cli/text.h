@@ -28,4 +28,10 @@ const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME]);
  */
 const char *inv_shown(const char *text, char *out, size_t room);
 
+/*
+ * A word of a command that users may copy: in single quotes where a shell needs them, cut
+ * off at room bytes. Returns out.
+ */
+const char *inv_shell_word(const char *text, char *out, size_t room);
+
 #endif

@@ -665,7 +665,7 @@ static void announce_preparation(const inv_encoding *of)
 }
 
 static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
-                                const invar_encode_opts *o, const char *bank, bool again)
+                                const inv_encode_settings *o, const char *bank, bool again)
 {
 	encoding k = {.path = bank, .again = again};
 	invar_status st = inv_encoding_open(e, d, o, &k.of);
@@ -687,14 +687,21 @@ static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
 	return st;
 }
 
-invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
-                          const invar_encode_opts *o, const char *bank)
+invar_status invar_encode(invar_encoder *e, const invar_dataset *d, const invar_options *o,
+                          const char *bank)
 {
-	return encode_into(e, d, o, bank, false);
+	invar_options *kept;
+	inv_encode_settings settings;
+	invar_status st = inv_encode_read(o, &kept, &settings);
+
+	if (st == INVAR_OK)
+		st = encode_into(e, d, &settings, bank, false);
+	invar_options_free(kept);
+	return st;
 }
 
 invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
-                              const invar_encode_opts *o, const char *bank)
+                              const inv_encode_settings *o, const char *bank)
 {
 	return encode_into(e, d, o, bank, true);
 }

@@ -8,82 +8,137 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fields.h"
+#include "base/options.h"
 
 enum { MOST_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64 };
 
-#define AT(member) offsetof(invar_encode_opts, member)
-#define RESULT INVAR_FIELD_RESULT
-#define MAYBE (INVAR_FIELD_RESULT | INVAR_FIELD_OPTIONAL)
-
-static const invar_field fields[] = {
-	{"augment", INVAR_FIELD_TEXT, AT(augment), 0, 0, MAYBE, NULL, "SPEC", "Copies",
-     "how copies are made, such as rotation or 'affine+noise:std=0.5'; none without it"},
-	{"augment-space", INVAR_FIELD_TEXT, AT(augment_space), 0, 0, RESULT, "normalized|pixel",
-     "WORD", "Copies",
-     "augment the normalised tensor, as in the paper, or pixels from 0 to 1"},
-	{"size", INVAR_FIELD_TEXT, AT(side), 0, 0, MAYBE, NULL, "native|N", "Preparation",
-     "the shorter side becomes N, of that the centre N x N is taken; native keeps images "
-     "as they are; the encoder's own if not given (pixels: native)"},
-	{"resize", INVAR_FIELD_COUNT, AT(resize), 0, INV_MOST_SIDE, RESULT, NULL, "N",
-     "Preparation",
-     "the shorter side before the centre of --size is cut out; 0: --size if that is given, "
-     "else the encoder's own"},
-	{"normalize", INVAR_FIELD_TEXT, AT(normalize), 0, 0, MAYBE, NULL, "NAME|MEANS/STDS",
-     "Preparation",
-     "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, cifar10, or "
-     "numbers such as "
-     "0.5/0.5; the encoder's own if not given (pixels: the data set's; where it has none, "
-     "imagenet, or half for grey images)"},
-	{"mean", INVAR_FIELD_TEXT, AT(mean), 0, 0, MAYBE, NULL, "F,…", "Preparation",
-     "one number or one a channel, of pixels from 0 to 1; overrides --normalize"},
-	{"std", INVAR_FIELD_TEXT, AT(std), 0, 0, MAYBE, NULL, "F,…", "Preparation",
-     "the same for the divisor"},
-
-	/* The last three are those of a bank alone. */
-	{"copies", INVAR_FIELD_TEXT, AT(copies), 0, 0, MAYBE, NULL, "N|SPLIT=N,…", "Copies",
-     "copies of every image, in each split or in those named; 5 of test and 10 of the "
-     "others if not given; those that are there are kept"},
-	{"dtype", INVAR_FIELD_TEXT, AT(dtype), 0, 0, RESULT, "float32|float16", "WORD",
-     "Result", "numbers of the features; float16 takes half the room"},
-	{"seed", INVAR_FIELD_COUNT, AT(seed), 0, 0x1p53, RESULT, NULL, "N", "Common",
-     "key of every random draw"},
+/* Those that make tensors of images and augment them. */
+static const invar_option tensor_rows[] = {
+	{.name = "augment",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "SPEC",
+     .group = "Copies",
+     .help = "how copies are made, such as rotation or 'affine+noise:std=0.5'; no copies if "
+             "not given"},
+	{.name = "augment-space",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "normalized",
+     .choices = "normalized|pixel",
+     .meta = "WORD",
+     .group = "Copies",
+     .help = "augment the normalised tensor, as in the paper, or pixels from 0 to 1"},
+	{.name = "size",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "native|N",
+     .group = "Preparation",
+     .help = "the shorter side becomes N, of that the centre N x N is taken; native keeps "
+             "images as they are; the encoder's own if not given (pixels: native)"},
+	{.name = "resize",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = INV_MOST_SIDE,
+     .meta = "N",
+     .group = "Preparation",
+     .help = "the shorter side before the centre N x N of the size is cut out; 0: the size "
+             "if that is given, else the encoder's own"},
+	{.name = "normalize",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME|MEANS/STDS",
+     .group = "Preparation",
+     .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
+             "cifar10, or numbers such as 0.5/0.5; the encoder's own if not given (pixels: "
+             "the data set's; where it has none, imagenet, or half for grey images)"},
+	{.name = "mean",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "F,…",
+     .group = "Preparation",
+     .help = "one number or one per channel, of pixels from 0 to 1; overrides the "
+             "normalisation"},
+	{.name = "std",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "F,…",
+     .group = "Preparation",
+     .help = "the same for the divisor"},
+	{0},
 };
 
-void invar_encode_defaults(invar_encode_opts *o)
+/* Those of a bank alone. */
+static const invar_option bank_rows[] = {
+	{.name = "copies",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "N|SPLIT=N,…",
+     .group = "Copies",
+     .help = "copies of every image, in each split or in those named; 5 of test and 10 of "
+             "the others if not given; existing ones are kept"},
+	{.name = "dtype",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "float32",
+     .choices = "float32|float16",
+     .meta = "WORD",
+     .group = "Result",
+     .help = "numbers of the features; float16 takes half the disk space"},
+	{.name = "seed",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Common",
+     .help = "key of every random draw"},
+	{0},
+};
+
+invar_status inv_encode_declare(invar_options *o)
 {
-	*o = (invar_encode_opts){
-		.size = sizeof *o, .augment_space = "normalized", .dtype = "float32"};
+	invar_status st = inv_options_add_rows(o, tensor_rows);
+
+	return st == INVAR_OK ? inv_options_add_rows(o, bank_rows) : st;
 }
 
-const invar_field *invar_encode_fields(size_t *count)
+invar_status inv_encode_declare_part(invar_options *o, const char *selector)
 {
-	*count = sizeof fields / sizeof *fields;
-	return fields;
+	return inv_options_add_part(o, selector, NULL, tensor_rows);
 }
 
-const invar_field *invar_images_fields(size_t *count)
+invar_status inv_encode_read(const invar_options *o, invar_options **kept,
+                             inv_encode_settings *out)
 {
-	*count = sizeof fields / sizeof *fields - 3;
-	return fields;
+	invar_status st = inv_options_pick(o, inv_encode_declare, kept);
+	const invar_options *all = *kept;
+
+	*out = (inv_encode_settings){0};
+	if (st != INVAR_OK)
+		return st;
+	*out = (inv_encode_settings){.augment = inv_option_text(all, "augment"),
+	                             .copies = inv_option_text(all, "copies"),
+	                             .augment_space = inv_option_text(all, "augment-space"),
+	                             .side = inv_option_text(all, "size"),
+	                             .normalize = inv_option_text(all, "normalize"),
+	                             .mean = inv_option_text(all, "mean"),
+	                             .std = inv_option_text(all, "std"),
+	                             .dtype = inv_option_text(all, "dtype"),
+	                             .seed = inv_option_count(all, "seed"),
+	                             .resize = inv_option_count(all, "resize")};
+	if (out->copies && !out->augment)
+		return inv_fail(INVAR_E_USE,
+		                "@copies %.60s: say how they are made, as in @augment rotation",
+		                out->copies);
+	return INVAR_OK;
 }
 
-invar_status inv_encode_take(const invar_encode_opts *o, invar_encode_opts *all)
+static json_t *text_json(const char *text)
 {
-	invar_status st;
-
-	invar_encode_defaults(all);
-	if (o)
-		memcpy(all, o, o->size < sizeof *all ? o->size : sizeof *all);
-	st = inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, all);
-	if (st == INVAR_OK && all->copies && !all->augment)
-		st = inv_fail(INVAR_E_USE,
-		              "--copies %.60s: say how they are made, as in --augment rotation",
-		              all->copies);
-	return st;
+	return text ? inv_json_path(text) : json_null();
 }
 
-/* ---- --copies --------------------------------------------------------------------- */
+json_t *inv_encode_json(const inv_encode_settings *o)
+{
+	return json_pack("{s:o, s:s, s:o, s:I, s:o, s:o, s:o}", "augment",
+	                 text_json(o->augment), "augment-space", o->augment_space, "size",
+	                 text_json(o->side), "resize", (json_int_t)o->resize, "normalize",
+	                 text_json(o->normalize), "mean", text_json(o->mean), "std",
+	                 text_json(o->std));
+}
+
+/* ---- Copies ----------------------------------------------------------------------- */
 
 /* A number and nothing behind it but the end or a comma. */
 static bool read_count(const char *text, uint64_t *count)
@@ -107,7 +162,7 @@ static bool is_offered(const invar_dataset *d, const char *name, size_t length)
 	return false;
 }
 
-invar_status inv_encode_check_copies(const invar_encode_opts *o, const invar_dataset *d)
+invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d)
 {
 	const char *at = o->copies;
 	uint64_t count;
@@ -119,11 +174,11 @@ invar_status inv_encode_check_copies(const invar_encode_opts *o, const invar_dat
 
 		if (at[length] != '=' || !read_count(at + length + 1, &count))
 			return inv_fail(INVAR_E_USE,
-			                "--copies %.60s: must be a number up to %d, or such as "
+			                "@copies %.60s: must be a number up to %d, or such as "
 			                "train=10,test=5",
 			                o->copies, MOST_COPIES);
 		if (!is_offered(d, at, length))
-			return inv_fail(INVAR_E_USE, "--copies %.60s: %s has no split '%.*s'",
+			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'",
 			                o->copies, d->text, (int)(length < WORD ? length : WORD), at);
 		at = strchr(at, ',');
 		if (!at)
@@ -132,7 +187,7 @@ invar_status inv_encode_check_copies(const invar_encode_opts *o, const invar_dat
 	}
 }
 
-uint64_t inv_encode_copies(const invar_encode_opts *o, const char *split)
+uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split)
 {
 	size_t length = strlen(split);
 	uint64_t count = 0;
@@ -160,7 +215,7 @@ static const char *standard_normalisation(const invar_encoder *e, const invar_da
 	return d->grey ? "half" : "imagenet";
 }
 
-/* One of --mean and --std: "%s/1" or "0/%s" read as a normalisation. */
+/* One of mean and std: "%s/1" or "0/%s" read as a normalisation. */
 static invar_status read_numbers(const char *option, const char *format, const char *text,
                                  size_t channels, inv_normalisation *out)
 {
@@ -171,7 +226,7 @@ static invar_status read_numbers(const char *option, const char *format, const c
 	    inv_normalisation_parse(both, out) != INVAR_OK ||
 	    (out->channels != 1 && out->channels < channels))
 		return inv_fail(INVAR_E_USE,
-		                "--%s %.60s: must be one number, or one a channel separated by "
+		                "@%s %.60s: must be one number, or one per channel separated by "
 		                "commas%s",
 		                option, text, strcmp(option, "std") == 0 ? ", above 0" : "");
 	return INVAR_OK;
@@ -186,7 +241,7 @@ static void widen(inv_normalisation *n, size_t channels)
 	n->channels = n->channels < channels ? channels : n->channels;
 }
 
-static invar_status read_normalisation(const invar_encode_opts *o, const char *named,
+static invar_status read_normalisation(const inv_encode_settings *o, const char *named,
                                        inv_normalisation *n)
 {
 	inv_normalisation mean, std;
@@ -217,25 +272,25 @@ static invar_status check_channels(const inv_preparation *p, const invar_dataset
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "the normalisation is for %zu channels but the images of %s have %zu; "
-	                "give another --normalize, or --mean and --std",
+	                "give another @normalize, or @mean and @std",
 	                found, d->text, p->channels);
 }
 
-static invar_status refuse_resize(const invar_encode_opts *o, const inv_preparation *p)
+static invar_status refuse_resize(const inv_encode_settings *o, const inv_preparation *p)
 {
 	if (!p->side)
 		return inv_fail(INVAR_E_USE,
-		                "--resize %" PRIu64 ": images stay as large as they are without "
-		                "--size N, the centre that is cut out",
+		                "@resize %" PRIu64 ": images keep their size without "
+		                "@size N, the centre that is cut out",
 		                o->resize);
 	return inv_fail(INVAR_E_USE,
-	                "--resize %" PRIu64
-	                ": is less than the %zu x %zu pixels of --size that "
+	                "@resize %" PRIu64
+	                ": is less than the %zu x %zu pixels of @size that "
 	                "are cut out of it",
 	                o->resize, p->side, p->side);
 }
 
-invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_encoder *e,
+invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out)
 {
 	const char *named = o->normalize ? o->normalize : standard_normalisation(e, d);

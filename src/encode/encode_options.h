@@ -3,21 +3,43 @@
 #ifndef INV_ENCODE_OPTIONS_H
 #define INV_ENCODE_OPTIONS_H
 
+#include "base/json.h"
 #include "encoders/encoder.h"
 #include "images/dataset.h"
 
-/* Fills what o leaves out and checks it against the table. */
-invar_status inv_encode_take(const invar_encode_opts *o, invar_encode_opts *all);
+/* What the options say; texts are views of the list that they were read from. */
+typedef struct inv_encode_settings {
+	const char *augment;       /* SPEC of the copies; NULL: no copies */
+	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 of test, else 10 */
+	const char *augment_space; /* "normalized", or "pixel": augmented before that */
+	const char *side;          /* "native" or N; NULL: the encoder's */
+	const char *normalize;     /* NULL: the encoder's, or the data set's */
+	const char *mean, *std;    /* "0.5" or "0.48,0.46,0.41"; NULL: as above */
+	const char *dtype;         /* "float32" or "float16" */
+	uint64_t seed;
+	uint64_t resize; /* the shorter side before the centre is cut out; 0: as `side`, else
+	                    the encoder's own */
+} inv_encode_settings;
 
-invar_status inv_encode_check_copies(const invar_encode_opts *o, const invar_dataset *d);
+/* The options of encoding; of those, the ones that make tensors of images and augment. */
+invar_status inv_encode_declare(invar_options *o);
+invar_status inv_encode_declare_part(invar_options *o, const char *selector);
+
+/* Reads what o has of them into `out`, whose texts are views of *kept. Gives *kept. */
+invar_status inv_encode_read(const invar_options *o, invar_options **kept,
+                             inv_encode_settings *out);
+/* { name: value, … } of those that make tensors of images and augment; gives. */
+json_t *inv_encode_json(const inv_encode_settings *o);
+
+invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d);
 /* How many copies of a split are wanted; 0 without a SPEC. */
-uint64_t inv_encode_copies(const invar_encode_opts *o, const char *split);
+uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split);
 
 /*
  * How images become tensors: what was asked for, else the encoder's rule, else the
  * data set's. The normalisation has numbers for every channel.
  */
-invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_encoder *e,
+invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out);
 
 /*
@@ -25,6 +47,6 @@ invar_status inv_encode_preparation(const invar_encode_opts *o, const invar_enco
  * compared with them even if nothing is missing.
  */
 invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
-                              const invar_encode_opts *o, const char *bank);
+                              const inv_encode_settings *o, const char *bank);
 
 #endif

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "encode/encode_options.h"
-#include "base/fields.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
@@ -59,7 +57,7 @@ static invar_status find_width(inv_encoding *of)
 	if (of->copy_plan->width != of->width)
 		return inv_fail(
 			INVAR_E_MISMATCH,
-			"--augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
+			"@augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
 			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
 			of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
 			invar_encoder_name(e), of->copy_plan->width, of->width);
@@ -67,7 +65,7 @@ static invar_status find_width(inv_encoding *of)
 		return inv_fail(INVAR_E_USE,
 		                "%s: features of %" PRIu64
 		                " numbers are too wide, at most 2^24 are "
-		                "allowed; give --size N",
+		                "allowed; give @size N",
 		                of->dataset->text, of->width);
 	return INVAR_OK;
 }
@@ -78,7 +76,7 @@ static invar_status open_augment(inv_encoding *of)
 	invar_status st = spec ? invar_augment_parse(&of->alone, spec, &of->augment) : INVAR_OK;
 
 	if (st != INVAR_OK)
-		return inv_context(st, "--augment %.100s", spec);
+		return inv_context(st, "@augment %.100s", spec);
 	if (!spec)
 		return INVAR_OK;
 	of->columns = invar_augment_columns(of->augment);
@@ -87,12 +85,12 @@ static invar_status open_augment(inv_encoding *of)
 	return INVAR_OK;
 }
 
-static invar_status take_options(inv_encoding *of, const invar_encode_opts *o)
+static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
 {
-	invar_status st = inv_encode_take(o, &of->opts);
+	invar_status st;
 
-	if (st != INVAR_OK ||
-	    (st = inv_encode_check_copies(&of->opts, of->dataset)) != INVAR_OK ||
+	of->opts = *o;
+	if ((st = inv_encode_check_copies(&of->opts, of->dataset)) != INVAR_OK ||
 	    (st = inv_encode_preparation(&of->opts, of->encoder, of->dataset,
 	                                 &of->preparation)) != INVAR_OK)
 		return st;
@@ -108,7 +106,7 @@ static invar_status take_options(inv_encoding *of, const invar_encode_opts *o)
 }
 
 invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
-                               const invar_encode_opts *o, inv_encoding *out)
+                               const inv_encode_settings *o, inv_encoding *out)
 {
 	const char *sha256;
 	invar_status st = invar_encoder_sha256(e, &sha256);
@@ -241,7 +239,6 @@ static json_t *classes_json(const invar_dataset *d)
 /* What weights do not tell and features depend on; 0 and null: the family's own. */
 static json_t *options_json(const invar_encoder *e)
 {
-	inv_fields table = {0};
 	json_t *options;
 	const char *key;
 	json_t *value;
@@ -249,8 +246,7 @@ static json_t *options_json(const invar_encoder *e)
 
 	if (!e->weights)
 		return json_null();
-	table.field = invar_encoder_fields(&table.count);
-	options = inv_fields_json(table, &e->opts, INVAR_FIELD_RESULT);
+	options = inv_encoder_options_json(e);
 	json_object_del(options, "encoder");
 	json_object_foreach_safe (options, next, key, value)
 		if (json_is_number(value) && !(json_number_value(value) > 0))

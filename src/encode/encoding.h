@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "encode/encode_options.h"
 #include "encoders/encoder.h"
 #include "formats/dtype.h"
 #include "images/augment/augment.h"
@@ -18,7 +19,7 @@ typedef struct inv_encoding {
 	invar_context alone; /* the same on one thread, for augmenting in groups */
 	const invar_encoder *encoder;
 	const invar_dataset *dataset;
-	invar_encode_opts opts; /* complete; text is borrowed */
+	inv_encode_settings opts; /* texts are borrowed */
 	/* For images as they are, and for copies, which may have another shape. */
 	inv_encoder_plan *plan, *copy_plan; /* the same where shapes are */
 	invar_augment *augment;             /* on one thread; NULL: no copies */
@@ -35,7 +36,7 @@ typedef struct inv_encoding {
 
 /* It borrows all it is given. The address of *out must stay; close follows in any case. */
 invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
-                               const invar_encode_opts *o, inv_encoding *out);
+                               const inv_encode_settings *o, inv_encoding *out);
 void inv_encoding_close(inv_encoding *of);
 
 /* Refuses weights whose file is another by now. */

@@ -26,6 +26,7 @@
 #include "encode/pipeline.h"
 #include "bank/write.h"
 #include "base/clock.h"
+#include "base/figures.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
@@ -54,6 +55,19 @@ typedef struct split_work {
 	uint64_t files; /* to be written */
 	bool unread;    /* every image is read once before (--skip-broken) */
 } split_work;
+
+/* What the encoding would do now and what it takes. */
+typedef struct inv_forecast {
+	uint64_t images;     /* of all splits */
+	uint64_t features;   /* rows to be made, of images and copies */
+	uint64_t there;      /* rows that are in the bank */
+	uint64_t width;      /* of a row */
+	uint64_t bytes;      /* of the files to be written */
+	uint64_t free_bytes; /* on the disk */
+	double rate;         /* rows per second, measured; 0: nothing is to be made */
+	double seconds;      /* at this rate, with the disk */
+	double seconds_low, seconds_high; /* it should take between these */
+} inv_forecast;
 
 /* Seconds of all that is missing, by the fastest, the mean and the slowest measured. */
 typedef struct range {
@@ -368,7 +382,7 @@ static uint64_t rows_of(const inv_bank_writer *w, const inv_images *s)
 }
 
 static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
-                              const inv_images *s, split_work *work, invar_forecast *out)
+                              const inv_images *s, split_work *work, inv_forecast *out)
 {
 	uint64_t copies = inv_encode_copies(&of->opts, s->name), from = 0, begun = 0, arrays;
 	uint64_t row = of->width * inv_dtype_size(of->dtype), rows = rows_of(w, s);
@@ -440,7 +454,7 @@ static void add_disk(const disk_trial *k, uint64_t bytes, uint64_t files, range 
 }
 
 static invar_status measure(const inv_encoding *of, const char *folder,
-                            const split_work *work, invar_forecast *out)
+                            const split_work *work, inv_forecast *out)
 {
 	range sum = {0};
 	uint64_t files = 0;
@@ -463,7 +477,7 @@ static invar_status measure(const inv_encoding *of, const char *folder,
 }
 
 static invar_status look_ahead(const inv_encoding *of, const char *bank,
-                               invar_forecast *out)
+                               inv_forecast *out)
 {
 	json_t *about = inv_encoding_json(of);
 	split_work work[INV_MOST_SPLITS] = {0};
@@ -484,18 +498,40 @@ static invar_status look_ahead(const inv_encoding *of, const char *bank,
 	return st;
 }
 
-invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
-                                   const invar_encode_opts *o, const char *bank,
-                                   invar_forecast *out)
+static invar_status give(const inv_forecast *f, invar_figures **out)
 {
-	invar_forecast all = {.size = sizeof all};
-	inv_encoding of;
-	invar_status st = inv_encoding_open(e, d, o, &of);
+	const inv_figure figures[] = {
+		{"images", (double)f->images},
+		{"features", (double)f->features},
+		{"existing", (double)f->there},
+		{"width", (double)f->width},
+		{"bytes", (double)f->bytes},
+		{"free-bytes", (double)f->free_bytes},
+		{"rate", f->rate},
+		{"seconds", f->seconds},
+		{"seconds-low", f->seconds_low},
+		{"seconds-high", f->seconds_high},
+	};
 
+	return inv_figures_new(figures, sizeof figures / sizeof *figures, out);
+}
+
+invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
+                                   const invar_options *o, const char *bank,
+                                   invar_figures **out)
+{
+	inv_forecast all = {0};
+	inv_encode_settings settings;
+	invar_options *kept;
+	inv_encoding of = {0};
+	invar_status st = inv_encode_read(o, &kept, &settings);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = inv_encoding_open(e, d, &settings, &of);
 	if (st == INVAR_OK)
 		st = look_ahead(&of, bank, &all);
 	inv_encoding_close(&of);
-	all.size = out->size < sizeof all ? out->size : sizeof all;
-	memcpy(out, &all, all.size);
-	return st;
+	invar_options_free(kept);
+	return st == INVAR_OK ? give(&all, out) : st;
 }

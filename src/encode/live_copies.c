@@ -10,11 +10,11 @@
 #include "encode/encode_options.h"
 #include "bank/fingerprints.h"
 #include "encode/pipeline.h"
-#include "base/fields.h"
 #include "base/memory.h"
 
 struct inv_live {
 	invar_encoder *encoder;
+	invar_options *kept; /* texts of the encoding */
 	inv_encoding of;
 	inv_pipeline *walk;
 	const inv_images *split; /* as the data set has it */
@@ -47,23 +47,25 @@ static void draw_outline(inv_live *f)
 }
 
 static invar_status open_fresh(inv_live *f, const invar_dataset *d, const char *split,
-                               const invar_encode_opts *o, uint64_t seed)
+                               const invar_options *o, uint64_t seed)
 {
-	invar_encode_opts mine = *o;
+	inv_encode_settings mine;
 	invar_status st = inv_dataset_need_split(d, split, &f->split);
 
-	mine.copies = o->augment ? "0" : NULL; /* none are kept */
+	if (st == INVAR_OK)
+		st = inv_encode_read(o, &f->kept, &mine);
+	if (st != INVAR_OK)
+		return st;
+	mine.copies = mine.augment ? "0" : NULL; /* none are kept */
 	mine.dtype = "float32";
 	mine.seed = seed;
-	if (st == INVAR_OK)
-		st = inv_encoding_open(f->encoder, d, &mine, &f->of);
-	if (st == INVAR_OK)
+	if ((st = inv_encoding_open(f->encoder, d, &mine, &f->of)) == INVAR_OK)
 		draw_outline(f);
 	return st;
 }
 
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                            const invar_encode_opts *o, uint64_t seed, inv_live **out)
+                            const invar_options *o, uint64_t seed, inv_live **out)
 {
 	inv_live *f = inv_calloc(1, sizeof *f);
 	invar_status st;
@@ -90,6 +92,7 @@ void inv_live_close(inv_live *f)
 	inv_pipeline_free(f->walk);
 	inv_npy_close(f->known);
 	inv_encoding_close(&f->of);
+	invar_options_free(f->kept);
 	pthread_mutex_destroy(&f->lock);
 	inv_free(f->index);
 	inv_free(f);
@@ -115,16 +118,11 @@ json_t *inv_live_json(const inv_live *f)
 	return inv_encoding_json(&f->of);
 }
 
-static bool add_options(json_t *all, const invar_field *(*fields)(size_t *count),
-                        const void *opts)
+/* Takes `some`. */
+static bool add_options(json_t *all, json_t *some)
 {
-	inv_fields table = {0};
-	json_t *some;
-	bool fine;
+	bool fine = some && json_object_update(all, some) == 0;
 
-	table.field = fields(&table.count);
-	some = inv_fields_json(table, opts, 0);
-	fine = some && json_object_update(all, some) == 0;
 	json_decref(some);
 	return fine;
 }
@@ -137,9 +135,9 @@ json_t *inv_live_options(const inv_live *f)
 	/* A path that is not UTF-8 has no place in JSON, and must be typed again. */
 	json_object_set_new(all, "images", json_string(f->of.dataset->text));
 	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
-	if (add_options(all, invar_dataset_fields, &f->of.dataset->opts) &&
-	    add_options(all, invar_encoder_fields, &f->encoder->opts) &&
-	    add_options(all, invar_images_fields, &f->of.opts))
+	if (add_options(all, inv_options_json(f->of.dataset->options, 0)) &&
+	    add_options(all, inv_encoder_options_json(f->encoder)) &&
+	    add_options(all, inv_encode_json(&f->of.opts)))
 		return all;
 	json_decref(all);
 	return NULL;

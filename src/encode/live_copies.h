@@ -15,9 +15,9 @@
 
 typedef struct inv_live inv_live;
 
-/* Borrows the encoder and the data set; text of o is copied where it is needed. */
+/* Borrows the encoder and the data set, and what o says of preparing and augmenting. */
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                            const invar_encode_opts *o, uint64_t seed, inv_live **out);
+                            const invar_options *o, uint64_t seed, inv_live **out);
 void inv_live_close(inv_live *f); /* accepts NULL */
 
 /* Another seed than the one it was opened with, before anything is encoded. */

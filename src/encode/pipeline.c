@@ -27,7 +27,7 @@ typedef struct gathered {
 struct inv_pipeline {
 	const inv_encoding *of;
 	const inv_pipeline_plan *plan; /* of the walk that goes on */
-	inv_preparer **preparer;   /* one for each thread that reads ahead */
+	inv_preparer **preparer;       /* one for each thread that reads ahead */
 	unsigned preparers;
 	inv_arena arena;
 	size_t group; /* rows that the encoder takes at once */
@@ -62,7 +62,7 @@ static invar_status prepare(void *user, inv_image *image, const inv_prefetch_ite
 	if (st == INVAR_OK && (h != of->shape.h || w != of->shape.w))
 		st = inv_fail(INVAR_E_MISMATCH,
 		              "%s: image %s of %s has %zu x %zu pixels but the first one %zu x "
-		              "%zu; give --size N",
+		              "%zu; give @size N",
 		              of->dataset->text,
 		              inv_image_text(of->dataset, k->plan->images, item->row, text),
 		              k->plan->images->name, w, h, of->shape.w, of->shape.h);
@@ -130,27 +130,27 @@ static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
 	invar_status st = INVAR_OK;
 
 	for (size_t from = 0, to; from < rows && st == INVAR_OK; from = to) {
-		invar_draw draw = {.size = sizeof draw,
-		                   .seed = of->opts.seed,
-		                   .split = k->plan->images->name,
-		                   .epoch = k->plan->epoch,
-		                   .copy = (uint32_t)copy,
-		                   .first = index[from]};
+		inv_draw draw = {.seed = of->opts.seed,
+		                 .split = k->plan->images->name,
+		                 .epoch = k->plan->epoch,
+		                 .copy = (uint32_t)copy,
+		                 .first = index[from]};
 		uint64_t shape[4] = {0, of->shape.c, of->shape.h, of->shape.w};
 
 		for (to = from + 1; to < rows && index[to] == index[to - 1] + 1;)
 			to++;
 		shape[0] = to - from;
-		st = invar_augment_draw(of->augment, &draw, shape, params + from * of->columns);
+		st = inv_augment_draw(of->augment, &draw, shape, params + from * of->columns);
 		if (st == INVAR_OK)
-			st = invar_augment_apply(of->augment, &draw, x + from * cells, shape,
-			                         params + from * of->columns, out + from * result);
+			st = inv_augment_apply(of->augment, &draw, x + from * cells, shape,
+			                       params + from * of->columns, out + from * result);
 	}
 	return st;
 }
 
-static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *g, size_t from,
-                           size_t rows, unsigned thread, float *params, float *out)
+static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *g,
+                           size_t from, size_t rows, unsigned thread, float *params,
+                           float *out)
 {
 	const inv_encoding *of = k->of;
 	size_t cells = inv_extent_cells(of->shape);
@@ -173,7 +173,8 @@ static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *
 }
 
 /* Tasks of a gathered group: for each array, each group of the encoder. */
-static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task, unsigned thread)
+static invar_status run_task(inv_pipeline *k, const gathered *g, size_t task,
+                             unsigned thread)
 {
 	const inv_pipeline_plan *p = k->plan;
 	size_t groups = inv_blocks(g->rows, k->group);
@@ -309,9 +310,9 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	k->all_gathered = !plan->count;
 	for (size_t i = 0; i < k->places; i++)
 		k->place[i].taken = k->place[i].ready = false;
-	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first, plan->count,
-	                   prepare, k, inv_extent_cells(k->of->shape) * sizeof(float),
-	                   &k->ahead);
+	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
+	                      plan->count, prepare, k,
+	                      inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead);
 	if (st == INVAR_OK)
 		st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, work, k);
 	inv_prefetch_free(k->ahead);

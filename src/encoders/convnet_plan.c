@@ -65,7 +65,7 @@ static invar_status refuse_small(const inv_encoder_plan *p, const inv_convnet *n
 		side++;
 	return inv_fail(INVAR_E_USE,
 	                "images of %zu x %zu are too small for this %s, which needs %zu x %zu "
-	                "at least; give larger ones (invar encode: --size N)",
+	                "at least; give larger ones, as with @size N",
 	                p->shape.h, p->shape.w, net->family, side, side);
 }
 

@@ -7,47 +7,103 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fields.h"
 #include "base/memory.h"
-#include "base/words.h"
 #include "base/sha256.h"
 #include "base/threads.h"
+#include "base/words.h"
 
 #define MOST_CELLS ((uint64_t)1 << 30) /* of one image */
 
-#define AT(member) offsetof(invar_encoder_opts, member)
-#define RESULT INVAR_FIELD_RESULT
-#define MAYBE (INVAR_FIELD_RESULT | INVAR_FIELD_OPTIONAL)
-
-static const invar_field fields[] = {
-	{"encoder", INVAR_FIELD_TEXT, AT(encoder), 0, 0, MAYBE, NULL, "NAME", "Encoder",
-     "what makes features of images, a name of `invar models list`; found from the weights "
-     "if not given, and pixels (the normalised pixels themselves) without weights"},
-	{"key", INVAR_FIELD_TEXT, AT(key), 0, 0, MAYBE, NULL, "NAME", "Encoder",
-     "dictionary of a checkpoint that holds several; teacher if not given"},
-	{"heads", INVAR_FIELD_COUNT, AT(heads), 0, 1024, RESULT, NULL, "N", "Encoder",
-     "heads of attention, which weights do not tell; 0: width / 64, or what config.json "
-     "says"},
-	{"eps", INVAR_FIELD_NUMBER, AT(eps), 0, 1, RESULT, NULL, "F", "Encoder",
-     "of layer norms; 0: that of the model or its family"},
-	{"bn-eps", INVAR_FIELD_NUMBER, AT(bn_eps), 0, 1, RESULT, NULL, "F", "Encoder",
-     "of batch norms; 0: that of the model, 1e-5"},
-	{"pos", INVAR_FIELD_TEXT, AT(pos), 0, 0, MAYBE, "dino|timm|hf", "WORD", "Encoder",
-     "whose way of fitting a ViT's positions to other image sizes"},
-	{"stride", INVAR_FIELD_TEXT, AT(stride), 0, 0, MAYBE, "3x3|1x1", "WORD", "Encoder",
-     "convolution of a ResNet's bottleneck that halves the image; 3x3 as in torchvision if "
-     "the model does not say"},
+static const invar_option rows[] = {
+	{.name = "weights",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Encoder",
+     .help = "the encoder's weights: safetensors, a PyTorch checkpoint, or a Hugging Face "
+             "folder"},
+	{.name = "encoder",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "Encoder",
+     .help = "the name of the encoder (docs/MODELS.md lists them); found from the weights "
+             "if not "
+             "given; pixels are the normalised pixels themselves, without weights"},
+	{.name = "key",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "Encoder",
+     .help = "dictionary of a checkpoint that holds several; teacher if not given"},
+	{.name = "heads",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = 1024,
+     .meta = "N",
+     .group = "Encoder",
+     .help = "attention heads, which weights do not tell; 0: width / 64, or what "
+             "config.json says"},
+	{.name = "eps",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1,
+     .meta = "F",
+     .group = "Encoder",
+     .help = "epsilon of layer norms; 0: the default of the model or its family"},
+	{.name = "bn-eps",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1,
+     .meta = "F",
+     .group = "Encoder",
+     .help = "epsilon of batch norms; 0: the model's default, 1e-5"},
+	{.name = "pos",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "dino|timm|hf",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "how a ViT's position embeddings are fitted to other image sizes: as dino, "
+             "timm or hf does it"},
+	{.name = "stride",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "3x3|1x1",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "convolution of a ResNet's bottleneck that halves the image; 3x3 as in "
+             "torchvision if the model does not say"},
+	{0},
 };
 
-void invar_encoder_defaults(invar_encoder_opts *o)
+invar_status inv_encoder_declare(invar_options *o)
 {
-	*o = (invar_encoder_opts){.size = sizeof *o};
+	return inv_options_add_rows(o, rows);
 }
 
-const invar_field *invar_encoder_fields(size_t *count)
+invar_status inv_encoder_declare_part(invar_options *o, const char *selector)
 {
-	*count = sizeof fields / sizeof *fields;
-	return fields;
+	return inv_options_add_part(o, selector, NULL, rows);
+}
+
+static void read_options(invar_encoder *e)
+{
+	const invar_options *o = e->options;
+
+	e->opts = (inv_encoder_settings){.encoder = inv_option_text(o, "encoder"),
+	                                 .key = inv_option_text(o, "key"),
+	                                 .heads = inv_option_count(o, "heads"),
+	                                 .eps = inv_option_number(o, "eps"),
+	                                 .bn_eps = inv_option_number(o, "bn-eps"),
+	                                 .pos = inv_option_text(o, "pos"),
+	                                 .stride = inv_option_text(o, "stride")};
+}
+
+json_t *inv_encoder_options_json(const invar_encoder *e)
+{
+	const inv_encoder_settings *o = &e->opts;
+
+	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:s?, s:s?}", "encoder",
+	                 o->encoder ? inv_json_path(o->encoder) : json_null(), "key",
+	                 o->key ? inv_json_path(o->key) : json_null(), "heads",
+	                 (json_int_t)o->heads, "eps", o->eps, "bn-eps", o->bn_eps, "pos",
+	                 o->pos, "stride", o->stride);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -64,7 +120,7 @@ static const inv_encoder_kind *find_family(const char *family)
 static void fill_options(invar_encoder *e)
 {
 	const invar_model *m = &e->model->of;
-	invar_encoder_opts *o = &e->opts;
+	inv_encoder_settings *o = &e->opts;
 
 	o->heads = o->heads ? o->heads : m->heads;
 	o->eps = o->eps > 0 ? o->eps : m->eps;
@@ -91,10 +147,12 @@ static invar_status find_model(invar_encoder *e, bool weights)
 	if (!name && weights)
 		return INVAR_OK;
 	if (!name)
-		name = "pixels";
+		return inv_fail(INVAR_E_USE,
+		                "the encoder is missing: give its @weights, or @encoder pixels for "
+		                "the normalised pixels themselves");
 	if (!(e->model = inv_model_find(name)))
-		return inv_fail(INVAR_E_USE, "no encoder of invar models list is called '%.60s'%s",
-		                name, inv_hint(name, invar_encoder_names(), hint));
+		return inv_fail(INVAR_E_USE, "no encoder is called '%.60s'%s", name,
+		                inv_hint(name, invar_encoder_names(), hint));
 	e->kind = find_family(e->model->of.family); /* a test holds that there is one */
 	fill_options(e);
 	return INVAR_OK;
@@ -118,15 +176,11 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		                         used ? "|" : "", k->family);
 	}
 	if (e->kind)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has not the tensors of a %s, which %s is; see invar models "
-		                "inspect --tensors",
-		                inv_parameters_path(p), e->kind->family, e->model->of.name);
-	return inv_fail(
-		INVAR_E_MISMATCH,
-		"%s: its tensors are not those of an encoder known here (%s); see invar "
-		"models inspect --tensors",
-		inv_parameters_path(p), inv_list_words(families, list, sizeof list));
+		return inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
+		                inv_parameters_path(p), e->model->of.name, e->kind->family);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its tensors do not match any encoder known here (%s)",
+	                inv_parameters_path(p), inv_list_words(families, list, sizeof list));
 }
 
 /* Another network of the same family would run, and give features of another model. */
@@ -155,7 +209,7 @@ static invar_status check_measures(const invar_encoder *e)
 }
 
 /* An option that a network would pass over in silence is a mistake. */
-static invar_status check_heeded(const invar_encoder *e, const invar_encoder_opts *given)
+static invar_status check_heeded(const invar_encoder *e, const inv_encoder_settings *given)
 {
 	const struct {
 		const char *option;
@@ -172,14 +226,14 @@ static invar_status check_heeded(const invar_encoder *e, const invar_encoder_opt
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (all[i].is_given && !(e->kind->heeds & all[i].of))
 			return inv_fail(INVAR_E_USE,
-			                "--%s says nothing of the encoder %s%s%s; leave it out",
+			                "@%s has no meaning for the encoder %s%s%s; leave it out",
 			                all[i].option, invar_encoder_name(e), e->weights ? " in " : "",
 			                e->weights ? e->weights : "");
 	return INVAR_OK;
 }
 
 static invar_status open_weights(invar_encoder *e, const char *weights,
-                                 const invar_encoder_opts *given)
+                                 const inv_encoder_settings *given)
 {
 	inv_parameters *p;
 	invar_status bad, st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
@@ -198,24 +252,25 @@ static invar_status open_weights(invar_encoder *e, const char *weights,
 
 static invar_status open_encoder(invar_encoder *e, const char *weights)
 {
-	const invar_encoder_opts given = e->opts;
-	invar_status st =
-		inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &e->opts);
+	inv_encoder_settings given;
+	invar_status st;
 
-	if (st != INVAR_OK || (st = find_model(e, weights != NULL)) != INVAR_OK)
+	read_options(e);
+	given = e->opts;
+	if ((st = find_model(e, weights != NULL)) != INVAR_OK)
 		return st;
 	if (e->kind && !e->kind->recognise && weights)
 		return inv_fail(INVAR_E_USE, "%s: the encoder %s takes no weights; leave them out",
 		                weights, e->model->of.name);
 	if (e->kind && e->kind->recognise && !weights)
 		return inv_fail(INVAR_E_USE,
-		                "the encoder %s needs its weights: give --weights FILE%s%s",
+		                "the encoder %s needs its weights: give @weights FILE%s%s",
 		                e->model->of.name, e->model->of.file ? ", published as " : "",
 		                e->model->of.file ? e->model->of.file : "");
 	if (e->opts.key && !weights)
 		return inv_fail(
 			INVAR_E_USE,
-			"--key %.60s: the encoder %s has no checkpoint to pick from; leave it out",
+			"@key %.60s: the encoder %s has no checkpoint to pick from; leave it out",
 			e->opts.key, e->model->of.name);
 	if (weights)
 		st = open_weights(e, weights, &given);
@@ -227,7 +282,7 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 }
 
 invar_status invar_encoder_open(invar_context *ctx, const char *weights,
-                                const invar_encoder_opts *o, invar_encoder **out)
+                                const invar_options *o, invar_encoder **out)
 {
 	invar_encoder *e = inv_calloc(1, sizeof *e);
 	invar_status st;
@@ -236,10 +291,12 @@ invar_status invar_encoder_open(invar_context *ctx, const char *weights,
 	if (!e)
 		return inv_fail(INVAR_E_NOMEM, "no memory for an encoder");
 	e->ctx = ctx;
-	invar_encoder_defaults(&e->opts);
-	if (o)
-		memcpy(&e->opts, o, o->size < sizeof e->opts ? o->size : sizeof e->opts);
-	if ((st = open_encoder(e, weights)) != INVAR_OK) {
+	st = inv_options_pick(o, inv_encoder_declare, &e->options);
+	if (st == INVAR_OK && !weights)
+		weights = inv_option_text(e->options, "weights");
+	if (st == INVAR_OK)
+		st = open_encoder(e, weights);
+	if (st != INVAR_OK) {
 		invar_encoder_close(e);
 		return st;
 	}
@@ -256,6 +313,7 @@ void invar_encoder_close(invar_encoder *e)
 		e->kind->close(e);
 	inv_free(e->weights);
 	inv_free(e->weights_sha256);
+	invar_options_free(e->options);
 	inv_free(e);
 }
 

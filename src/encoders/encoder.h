@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "encoders/parameters.h"
 #include "images/augment/op.h"
 #include "images/prepare.h"
@@ -55,10 +56,19 @@ typedef struct inv_encoder_plan {
 
 /* Options that say something of some families alone. */
 enum {
-	INV_OF_ATTENTION = 1,   /* --heads, --eps, --pos */
-	INV_OF_BATCH_NORMS = 2, /* --bn-eps */
-	INV_OF_BOTTLENECKS = 4  /* --stride */
+	INV_OF_ATTENTION = 1,   /* heads, eps, pos */
+	INV_OF_BATCH_NORMS = 2, /* bn-eps */
+	INV_OF_BOTTLENECKS = 4  /* stride */
 };
+
+/* What the options say; 0 and NULL are the model's or the family's own. */
+typedef struct inv_encoder_settings {
+	const char *encoder, *key;
+	uint64_t heads;     /* of attention */
+	double eps, bn_eps; /* of layer norms, of batch norms */
+	const char *pos;    /* positions of other sizes as "dino", "timm" or "hf" do */
+	const char *stride; /* of bottlenecks: in the "3x3" or in the first "1x1" */
+} inv_encoder_settings;
 
 typedef struct inv_encoder_kind {
 	const char *family;
@@ -93,11 +103,18 @@ typedef struct inv_model {
 
 const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 
+/* The options of opening an encoder; the second, where they matter beside another one. */
+invar_status inv_encoder_declare(invar_options *o);
+invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
+/* { name: value, … } with what the model says filled in; gives. */
+json_t *inv_encoder_options_json(const invar_encoder *e);
+
 struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model;  /* NULL: found from the weights */
-	invar_encoder_opts opts; /* with what the model says filled in; text is borrowed */
+	invar_options *options;    /* its own */
+	inv_encoder_settings opts; /* with what the model says filled in; views */
 	inv_input input;
 	inv_measures measures;
 	char about[INV_ABOUT];

@@ -30,7 +30,7 @@ static invar_status check_source(const invar_encoder *e, const inv_npy_source *i
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: holds %s but should hold floats, images that are normalised "
-	                "already; invar encode npy:FILE prepares bytes",
+	                "already; encoding a data set npy:FILE prepares bytes",
 	                in->name, inv_dtype_name(in->h->dtype));
 }
 

@@ -119,7 +119,7 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	}
 	if (b.early && !b.bottleneck)
 		inv_convnet_fail(net, inv_fail(INVAR_E_USE,
-		                               "%s: has basic blocks, and --stride 1x1 is of "
+		                               "%s: has basic blocks, and @stride 1x1 is of "
 		                               "bottlenecks; leave it out",
 		                               inv_parameters_path(p)));
 	ignore_heads(p);

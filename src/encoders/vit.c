@@ -183,7 +183,7 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	if (v->one_size && (h / v->patch != v->grid || w / v->patch != v->grid))
 		return inv_fail(INVAR_E_USE,
 		                "%s: is a CLIP for images of %zu x %zu, not of %zu x %zu; resize "
-		                "them, or say with --pos how its positions are to be fitted",
+		                "them, or say with @pos how its positions are to be fitted",
 		                p->encoder->weights, side, side, w, h);
 	return INVAR_OK;
 }

@@ -312,13 +312,14 @@ static bool are_constants(const json_t *list, size_t channels, double low)
 
 static invar_status refuse_constants(const inv_vit_loader *l)
 {
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: the preprocessor_config.json beside it has no fit image_mean and "
-	                "image_std: %zu %s each %s expected, the latter above 0; mend or "
-	                "remove it",
-	                inv_parameters_path(l->p), l->v->channels,
-	                inv_noun(l->v->channels, "number", "numbers"),
-	                inv_noun(l->v->channels, "was", "were"));
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: the preprocessor_config.json beside it has no valid image_mean and "
+		"image_std: %zu %s each %s expected, the latter above 0; mend or "
+		"remove it",
+		inv_parameters_path(l->p), l->v->channels,
+		inv_noun(l->v->channels, "number", "numbers"),
+		inv_noun(l->v->channels, "was", "were"));
 }
 
 /* image_mean and image_std of preprocessor_config.json beside the weights. */

@@ -159,10 +159,18 @@ static const json_t *config_of(const inv_vit_loader *l)
 }
 
 static invar_status refuse_config(const inv_vit_loader *l, const char *name,
-                                  const char *expected)
+                                  const char *expected, const char *option)
 {
-	return inv_fail(INVAR_E_MISMATCH, "%s: the config.json beside it has no fit %s: %s",
-	                inv_parameters_path(l->p), name, expected);
+	if (!option)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: the config.json beside it has a %s that makes no sense: %s; "
+		                "fix it",
+		                inv_parameters_path(l->p), name, expected);
+	return inv_fail(
+		INVAR_E_MISMATCH,
+		"%s: the config.json beside it has a %s that makes no sense: %s; fix it, "
+		"or give @%s",
+		inv_parameters_path(l->p), name, expected, option);
 }
 
 static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
@@ -172,19 +180,19 @@ static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 	json_int_t said = json_integer_value(given);
 
 	if (given && !e->opts.heads && (said < 1 || said > MOST_HEADS))
-		return refuse_config(l, "num_attention_heads",
-		                     "1 to 1024 were expected; mend it, or give --heads N");
+		return refuse_config(l, "num_attention_heads", "1 to 1024 were expected",
+		                     "heads N");
 	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;
 	if (v->heads && v->width % v->heads == 0 &&
 	    (e->opts.heads || said > 0 || v->width % 64 == 0))
 		return INVAR_OK;
 	if (v->heads && (e->opts.heads || said > 0))
 		return inv_fail(INVAR_E_USE,
-		                "%s: its width %zu cannot be cut into %zu heads; give --heads N",
+		                "%s: its width %zu cannot be cut into %zu heads; give @heads N",
 		                inv_parameters_path(l->p), v->width, v->heads);
 	return inv_fail(INVAR_E_USE,
 	                "%s: its width %zu is no multiple of 64, so it does not tell the "
-	                "number of heads; give --heads N",
+	                "number of heads; give @heads N",
 	                inv_parameters_path(l->p), v->width);
 }
 
@@ -195,7 +203,7 @@ static invar_status set_activation(inv_vit_loader *l)
 
 	l->v->quick = l->s->clip;
 	if (given && !said)
-		return refuse_config(l, "hidden_act", "gelu or quick_gelu was expected; mend it");
+		return refuse_config(l, "hidden_act", "gelu or quick_gelu was expected", NULL);
 	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
@@ -226,8 +234,7 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
 	if (eps && !(e->opts.eps > 0) && !(said > 0 && said <= 1))
 		return refuse_config(l, "layer_norm_eps",
-		                     "a number above 0 and up to 1 was expected; mend it, or give "
-		                     "--eps F");
+		                     "a number above 0 and up to 1 was expected", "eps F");
 	if (eps)
 		v->eps = (float)said;
 	if (e->opts.eps > 0)

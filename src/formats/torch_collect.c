@@ -145,7 +145,7 @@ static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys
 		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
 	if (!*keys)
 		return inv_fail(INVAR_E_USE,
-		                "%s: holds one dictionary of tensors; leave --key %.60s out",
+		                "%s: holds one dictionary of tensors; leave @key %.60s out",
 		                w->path, w->wanted_key);
 	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; there are %s",
 	                w->path, w->wanted_key, keys);
@@ -166,10 +166,9 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 	if (has_tensors_itself(root))
 		return set_texts(w, "", 0, keys);
 	if (count > 1)
-		return inv_fail(
-			INVAR_E_USE,
-			"%s: holds several dictionaries of tensors; pick one with --key: %s", w->path,
-			keys);
+		return inv_fail(INVAR_E_USE,
+		                "%s: holds several dictionaries of tensors; pick one with @key: %s",
+		                w->path, keys);
 	for (uint32_t i = 0; only && i < root->count; i += 2)
 		if (root->of.items[i] == only)
 			*out = root->of.items[i + 1];
@@ -193,7 +192,7 @@ static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
 	if (root->kind == INV_PY_BAG) { /* a module is one, with all its parts */
 		if (!w->wanted_key)
 			return set_texts(w, "", 0, "");
-		return inv_fail(INVAR_E_USE, "%s: holds one module; leave --key %.60s out", w->path,
+		return inv_fail(INVAR_E_USE, "%s: holds one module; leave @key %.60s out", w->path,
 		                w->wanted_key);
 	}
 	count = list_keys(root, keys, &only);

@@ -34,11 +34,10 @@ static invar_status open_file(invar_weights *w)
 	invar_status st;
 
 	if (w->wanted_key)
-		return inv_fail(
-			INVAR_E_USE,
-			"%s: is a safetensors file, which holds one dictionary; leave --key "
-			"%.60s out",
-			w->path, w->wanted_key);
+		return inv_fail(INVAR_E_USE,
+		                "%s: is a safetensors file, which holds one dictionary; leave @key "
+		                "%.60s out",
+		                w->path, w->wanted_key);
 	if ((st = inv_safetensors_view(w->map.data, w->map.size, w->path, &f)) != INVAR_OK)
 		return st;
 	w->own = f;

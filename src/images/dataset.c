@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fields.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -22,66 +22,76 @@ enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
 
 /* ---- Options -------------------------------------------------------------------- */
 
-#define AT(member) offsetof(invar_dataset_opts, member)
-
-static const invar_field fields[] = {
-	{"holdout", INVAR_FIELD_NUMBER, AT(holdout), 0, 1, INVAR_FIELD_RESULT, NULL, "F",
-     "Images",
-     "where there are no splits: the last share F of each class becomes test, the rest "
-     "train, at least one image of each class"},
-	{"classes", INVAR_FIELD_TEXT, AT(classes), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "FILE",
-     "Images",
-     "only the classes in this file, a name or an index a line, renumbered in its order"},
-	{"limit", INVAR_FIELD_COUNT, AT(limit), 0, INFINITY, INVAR_FIELD_RESULT, NULL, "N",
-     "Images",
-     "N images of each split: as many of each class where classes are folders, else the "
-     "first N; 0 takes all"},
-	{"skip-broken", INVAR_FIELD_FLAG, AT(skip_broken), 0, 0, INVAR_FIELD_RESULT, NULL, NULL,
-     "Images", "name and count images that cannot be read, instead of ending there"},
-	/* The last one is not for those who have a word for the split themselves. */
-	{"split", INVAR_FIELD_TEXT, AT(split), 0, 0, INVAR_FIELD_OPTIONAL, NULL, "NAMES",
-     "Images", "only these splits, separated by commas; all of them without it"},
+static const invar_option choice_rows[] = {
+	{.name = "holdout",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1,
+     .meta = "F",
+     .group = "Images",
+     .help =
+         "if there are no splits: the last share F of each class becomes test, the rest "
+         "train, at least one image of each class"},
+	{.name = "classes",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Images",
+     .help = "only the classes in this file, one name or index per line, renumbered in its "
+             "order"},
+	{.name = "limit",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Images",
+     .help =
+         "N images of each split: as many of each class where classes are folders, else "
+         "the first N; 0 takes all"},
+	{.name = "skip-broken",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Images",
+     .help = "name and count images that cannot be read, instead of stopping there"},
+	{0},
 };
 
-void invar_dataset_defaults(invar_dataset_opts *o)
+/* Apart, as a training has a split of its own. */
+static const invar_option split_rows[] = {
+	{.name = "split",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAMES",
+     .group = "Images",
+     .help = "only these splits, separated by commas; all of them if not given"},
+	{0},
+};
+
+invar_status inv_dataset_declare(invar_options *o)
 {
-	*o = (invar_dataset_opts){.size = sizeof *o};
+	invar_status st = inv_options_add_rows(o, choice_rows);
+
+	return st == INVAR_OK ? inv_options_add_rows(o, split_rows) : st;
 }
 
-const invar_field *invar_dataset_fields(size_t *count)
+invar_status inv_dataset_declare_part(invar_options *o, const char *selector)
 {
-	*count = sizeof fields / sizeof *fields;
-	return fields;
+	return inv_options_add_part(o, selector, NULL, choice_rows);
 }
 
-const invar_field *invar_dataset_choice_fields(size_t *count)
+/* What a data set was opened with is asked for later: it keeps a list of its own. */
+static invar_status take_options(invar_dataset *d, const invar_options *o)
 {
-	*count = sizeof fields / sizeof *fields - 1;
-	return fields;
-}
+	invar_status st = inv_options_pick(o, inv_dataset_declare, &d->options);
 
-static invar_status take_opts(invar_dataset *d, const invar_dataset_opts *o)
-{
-	invar_dataset_defaults(&d->opts);
-	if (o)
-		memcpy(&d->opts, o, o->size < sizeof *o ? o->size : sizeof *o);
+	if (st != INVAR_OK)
+		return st;
+	d->opts =
+		(inv_dataset_settings){.split = inv_option_text(d->options, "split"),
+	                           .holdout = inv_option_number(d->options, "holdout"),
+	                           .classes = inv_option_text(d->options, "classes"),
+	                           .limit = inv_option_count(d->options, "limit"),
+	                           .skip_broken = inv_option_flag(d->options, "skip-broken")};
 	if (d->opts.holdout >= 1)
-		return inv_fail(INVAR_E_USE, "--holdout is %.15g but must be below 1",
+		return inv_fail(INVAR_E_USE, "@holdout is %.15g but must be below 1",
 		                d->opts.holdout);
-	return inv_fields_check((inv_fields){fields, sizeof fields / sizeof *fields}, &d->opts);
-}
-
-/* The caller's texts live as long as the call; what a data set was opened with is asked
- * for later. */
-static invar_status keep_texts(invar_dataset *d)
-{
-	const char **text[] = {&d->opts.split, &d->opts.classes};
-	bool fine = true;
-
-	for (size_t i = 0; i < sizeof text / sizeof *text; i++)
-		if (*text[i] && !(*text[i] = inv_strdup(*text[i])))
-			fine = false;
-	return fine ? INVAR_OK : inv_dataset_no_memory(d);
+	return INVAR_OK;
 }
 
 /* ---- For kinds --------------------------------------------------------------------- */
@@ -283,29 +293,6 @@ static const inv_dataset_kind *find_kind(const char *text)
 	return NULL;
 }
 
-/* Kinds look for their files by name, and would call absent what they may not see. */
-static invar_status check_access(const char *place)
-{
-	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
-
-	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
-		return INVAR_OK;
-	return inv_fail_errno(place,
-	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
-}
-
-static invar_status find_place(invar_dataset *d)
-{
-	const char *colon = strchr(d->text, ':');
-	const char *place = colon && colon[1] ? colon + 1 : d->kind->standard_place;
-
-	if (!place)
-		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
-		                d->text, d->kind->name);
-	d->place = inv_strdup(place);
-	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
-}
-
 /* "stl10:|mnist:|…" */
 static void list_kinds(char *out, size_t room)
 {
@@ -322,22 +309,63 @@ static invar_status unknown_kind(const char *text)
 
 	if (inv_exists(text))
 		return inv_fail(INVAR_E_USE,
-		                "'%s' does not say what kind of data set it is; a folder of images "
-		                "is folder:%s",
+		                "'%s' does not say what kind of data set it is; a NumPy file of "
+		                "images is npy:%s",
 		                text, text);
 	list_kinds(kinds, sizeof kinds);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
-	return inv_fail(INVAR_E_USE, "'%s' is no data set; it must begin with %s%s", text,
-	                inv_list_words(kinds, words, sizeof words),
-	                inv_hint(begin, kinds, hint));
+	return inv_fail(
+		INVAR_E_USE,
+		"'%s' is not a data set: there is no such folder, and it does not begin "
+		"with %s%s",
+		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
 }
 
-static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
+/* A folder that is named without its kind is one of images. */
+static invar_status choose_kind(const char *text, const inv_dataset_kind **out, bool *plain)
 {
-	invar_status st = take_opts(d, o), kept = keep_texts(d);
+	struct stat info;
 
-	if (st == INVAR_OK)
-		st = kept;
+	*out = find_kind(text);
+	*plain = !*out && inv_is_folder(text);
+	if (*plain)
+		*out = find_kind("folder:");
+	if (*out)
+		return INVAR_OK;
+	if (stat(text, &info) != 0 && errno == EACCES)
+		return inv_fail_errno(text, "cannot open");
+	return unknown_kind(text);
+}
+
+/* Kinds look for their files by name, and would call absent what they may not see. */
+static invar_status check_access(const char *place)
+{
+	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;
+
+	if (faccessat(AT_FDCWD, place, wanted, AT_EACCESS) == 0 || errno != EACCES)
+		return INVAR_OK;
+	return inv_fail_errno(place,
+	                      inv_is_folder(place) ? "cannot read the folder" : "cannot open");
+}
+
+static invar_status find_place(invar_dataset *d)
+{
+	const char *colon = strchr(d->text, ':');
+	const char *place = d->plain            ? d->text
+	                    : colon && colon[1] ? colon + 1
+	                                        : d->kind->standard_place;
+
+	if (!place)
+		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
+		                d->text, d->kind->name);
+	d->place = inv_strdup(place);
+	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
+}
+
+static invar_status build(invar_dataset *d, const invar_options *o)
+{
+	invar_status st = take_options(d, o);
+
 	if (st == INVAR_OK)
 		st = find_place(d);
 	if (st == INVAR_OK)
@@ -352,20 +380,22 @@ static invar_status build(invar_dataset *d, const invar_dataset_opts *o)
 }
 
 invar_status invar_dataset_open(invar_context *ctx, const char *text,
-                                const invar_dataset_opts *o, invar_dataset **out)
+                                const invar_options *o, invar_dataset **out)
 {
-	const inv_dataset_kind *kind = find_kind(text);
+	const inv_dataset_kind *kind;
 	invar_dataset *d;
-	invar_status st;
+	bool plain;
+	invar_status st = choose_kind(text, &kind, &plain);
 
 	*out = NULL;
-	if (!kind)
-		return unknown_kind(text);
+	if (st != INVAR_OK)
+		return st;
 	d = inv_calloc(1, sizeof *d);
 	if (!d)
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", text);
 	d->ctx = ctx;
 	d->kind = kind;
+	d->plain = plain;
 	d->text = inv_strdup(text);
 	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: no memory", text);
 	if (st != INVAR_OK) {
@@ -398,8 +428,7 @@ void invar_dataset_close(invar_dataset *d)
 	inv_names_clear(&d->titles);
 	inv_free(d->renumber);
 	inv_free(d->whole_labels);
-	inv_free((char *)(uintptr_t)d->opts.split);
-	inv_free((char *)(uintptr_t)d->opts.classes);
+	invar_options_free(d->options);
 	inv_free(d->text);
 	inv_free(d->place);
 	inv_free(d);
@@ -504,8 +533,9 @@ invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const ch
 {
 	bool image = inv_is_broken(st) && d->kind->file;
 
-	return inv_fail(st, "%.900s%s", why,
-	                image ? "; --skip-broken passes over such images" : "");
+	if (!image)
+		return inv_fail(st, "%.900s", why);
+	return inv_fail(st, "%.900s; @skip-broken passes over such images", why);
 }
 
 /* ---- The public names of the same ------------------------------------------------- */

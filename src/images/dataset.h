@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "base/options.h"
 #include "images/fingerprint.h"
 #include "images/image.h"
 #include "images/names.h"
@@ -36,14 +37,25 @@ typedef struct inv_images { /* one split */
 	const void *store;    /* the kind's own, the same for a split and its parts */
 } inv_images;
 
+/* What the options say of the images. */
+typedef struct inv_dataset_settings {
+	const char *split;   /* only these, "a,b"; NULL: all, without parts such as folds */
+	double holdout;      /* no splits: this last share of each class becomes test */
+	const char *classes; /* a file, one class per line, which chooses and renumbers; NULL */
+	uint64_t limit;      /* images of each split; 0: all */
+	bool skip_broken;    /* pass over images that cannot be read */
+} inv_dataset_settings;
+
 struct inv_dataset_kind;
 
 struct invar_dataset {
 	invar_context *ctx;
 	const struct inv_dataset_kind *kind;
 	char *text, *place;
-	invar_dataset_opts opts; /* its texts are its own */
-	inv_names split_names;   /* every split there is, also those not asked for */
+	bool plain;                /* the text is the place */
+	invar_options *options;    /* its own */
+	inv_dataset_settings opts; /* the values of those; views */
+	inv_names split_names;     /* every split there is, also those not asked for */
 	inv_images splits[INV_MOST_SPLITS];
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
@@ -78,6 +90,13 @@ typedef struct inv_dataset_kind {
 
 extern const inv_dataset_kind *const inv_dataset_kinds[]; /* ended by NULL */
 
+/*
+ * The options of opening a data set; the second, but for the split, where they matter only
+ * beside another option.
+ */
+invar_status inv_dataset_declare(invar_options *o);
+invar_status inv_dataset_declare_part(invar_options *o, const char *selector);
+
 /* ---- For kinds ------------------------------------------------------------------- */
 
 invar_status inv_dataset_no_memory(const invar_dataset *d);
@@ -93,7 +112,7 @@ bool inv_dataset_has(const invar_dataset *d, const char *name);
  */
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
                                bool *wanted);
-/* All images in one split, "train", whatever was asked for; --holdout cuts it. */
+/* All images in one split, "train", whatever was asked for; holdout cuts it. */
 invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
                                    const void *store);
 /* A split that was offered; takes labels, even if it fails. */

@@ -39,4 +39,7 @@ invar_status inv_prepare(inv_preparer *r, const inv_image *image, const char *na
                          float *out);
 void inv_preparer_free(inv_preparer *r); /* accepts NULL */
 
+/* The options of invar_image_to_tensor. */
+invar_status inv_tensor_declare(invar_options *o);
+
 #endif

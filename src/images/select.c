@@ -93,12 +93,12 @@ static void tell_saved(const invar_dataset *d, const emptied *saved)
 	first = inv_names_at(&d->classes, saved->first - 1);
 	if (saved->count == 1)
 		inv_log(d->ctx, INVAR_LOG_WARNING,
-		        "%s: --holdout %.15g would take every image of the class %s; one stays in "
+		        "%s: holdout %.15g would take every image of the class %s; one stays in "
 		        "train",
 		        d->text, d->opts.holdout, first);
 	else
 		inv_log(d->ctx, INVAR_LOG_WARNING,
-		        "%s: --holdout %.15g would take every image of %zu classes, the first of "
+		        "%s: holdout %.15g would take every image of %zu classes, the first of "
 		        "them %s; one of each stays in train",
 		        d->text, d->opts.holdout, saved->count, first);
 }
@@ -128,7 +128,7 @@ static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *s
 		kept += stay[k];
 	if (kept == whole->total)
 		return inv_fail(INVAR_E_USE,
-		                "%s: --holdout %.15g of %" PRIu64
+		                "%s: @holdout %.15g of %" PRIu64
 		                " %s leaves none for test, as one of each class stays in train",
 		                d->text, d->opts.holdout, whole->total,
 		                inv_noun(whole->total, "image", "images"));
@@ -172,7 +172,7 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 	if (d->opts.holdout <= 0 || !d->whole) {
 		if (d->opts.holdout > 0)
 			return inv_fail(INVAR_E_USE,
-			                "%s: has splits of its own, so --holdout has "
+			                "%s: has splits of its own, so @holdout has "
 			                "nothing to do; leave it out",
 			                d->text);
 		if (d->whole)
@@ -223,10 +223,10 @@ static invar_status number_classes(invar_dataset *d, const inv_names *list,
 		size_t k;
 
 		if (!find_class(d, text, &k))
-			return inv_fail(INVAR_E_USE, "--classes %s: there is no class '%s' in %s",
+			return inv_fail(INVAR_E_USE, "@classes %s: there is no class '%s' in %s",
 			                d->opts.classes, text, d->text);
 		if (d->renumber[k] != DROPPED)
-			return inv_fail(INVAR_E_USE, "--classes %s: names the class '%s' twice",
+			return inv_fail(INVAR_E_USE, "@classes %s: names the class '%s' twice",
 			                d->opts.classes, inv_names_at(&d->classes, k));
 		d->renumber[k] = (int32_t)i;
 		text = inv_names_at(&d->classes, k);
@@ -291,13 +291,13 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 	if (!d->opts.classes)
 		return INVAR_OK;
 	if ((st = inv_file_load(d->opts.classes, MOST_LIST, &text, &bytes)) != INVAR_OK)
-		return inv_context(st, "--classes");
+		return inv_context(st, "@classes");
 	st = inv_names_add_lines(&list, text);
 	inv_free(text);
 	if (st == INVAR_OK && !list.count)
-		st = inv_fail(INVAR_E_USE, "--classes %s: names no class", d->opts.classes);
+		st = inv_fail(INVAR_E_USE, "@classes %s: names no class", d->opts.classes);
 	if (st == INVAR_OK && !d->classes.count)
-		st = inv_fail(INVAR_E_USE, "--classes %s: %s has no classes", d->opts.classes,
+		st = inv_fail(INVAR_E_USE, "@classes %s: %s has no classes", d->opts.classes,
 		              d->text);
 	if (st == INVAR_OK)
 		st = renumber(d, &list);
@@ -363,12 +363,12 @@ static void tell_spread(const invar_dataset *d, const inv_images *s,
 	}
 	if (least == most)
 		inv_log(d->ctx, INVAR_LOG_INFO,
-		        "%s: --limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s",
-		        s->name, d->opts.limit, most, inv_noun(most, "image", "images"), classes,
+		        "%s: limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s", s->name,
+		        d->opts.limit, most, inv_noun(most, "image", "images"), classes,
 		        inv_noun(classes, "class", "classes"));
 	else
 		inv_log(d->ctx, INVAR_LOG_INFO,
-		        "%s: --limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
+		        "%s: limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
 		        " images of each of the %zu classes",
 		        s->name, d->opts.limit, least, most, classes);
 }

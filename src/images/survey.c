@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/figures.h"
 #include "base/memory.h"
 #include "base/threads.h"
 #include "images/dataset.h"
@@ -20,6 +21,11 @@ typedef struct survey {
 	invar_status status[CHUNK];
 	uint32_t width[CHUNK], height[CHUNK];
 } survey;
+
+typedef struct findings {
+	uint64_t count, broken; /* images looked at; of these, passed over */
+	uint32_t min_width, max_width, min_height, max_height;
+} findings;
 
 static invar_status look_at(const survey *v, uint64_t row, inv_image *scratch,
                             uint32_t *width, uint32_t *height)
@@ -44,7 +50,7 @@ static void look_at_block(void *user, size_t block, unsigned thread)
 			look_at(v, v->first + i, &v->scratch[thread], &v->width[i], &v->height[i]);
 }
 
-static void widen(invar_survey *out, uint32_t width, uint32_t height)
+static void widen(findings *out, uint32_t width, uint32_t height)
 {
 	bool first = out->count == out->broken;
 
@@ -59,7 +65,7 @@ static void widen(invar_survey *out, uint32_t width, uint32_t height)
 }
 
 /* In order, on the caller's thread; a broken image is looked at again for its sentence. */
-static invar_status take_chunk(survey *v, invar_survey *out)
+static invar_status take_chunk(survey *v, findings *out)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		invar_status st = v->status[i];
@@ -79,7 +85,7 @@ static invar_status take_chunk(survey *v, invar_survey *out)
 	return INVAR_OK;
 }
 
-static invar_status walk(survey *v, invar_survey *out)
+static invar_status walk(survey *v, findings *out)
 {
 	invar_context *ctx = v->dataset->ctx;
 	invar_status st = INVAR_OK;
@@ -97,14 +103,26 @@ static invar_status walk(survey *v, invar_survey *out)
 	return st;
 }
 
+static invar_status give(const findings *f, invar_figures **out)
+{
+	const inv_figure figures[] = {
+		{"count", (double)f->count},           {"broken", (double)f->broken},
+		{"min-width", (double)f->min_width},   {"max-width", (double)f->max_width},
+		{"min-height", (double)f->min_height}, {"max-height", (double)f->max_height},
+	};
+
+	return inv_figures_new(figures, sizeof figures / sizeof *figures, out);
+}
+
 invar_status invar_dataset_survey(const invar_dataset *d, const char *split, int decode,
-                                  invar_survey *out)
+                                  invar_figures **out)
 {
 	survey *v = inv_calloc(1, sizeof *v);
-	invar_survey found = {0};
+	findings found = {0};
 	invar_status st =
 		v ? inv_dataset_need_split(d, split, &v->split) : inv_dataset_no_memory(d);
 
+	*out = NULL;
 	if (st == INVAR_OK) {
 		v->dataset = d;
 		v->decode = decode;
@@ -115,7 +133,5 @@ invar_status invar_dataset_survey(const invar_dataset *d, const char *split, int
 		inv_image_clear(&v->scratch[i]);
 	inv_free(v ? v->scratch : NULL);
 	inv_free(v);
-	found.size = out->size;
-	memcpy(out, &found, out->size < sizeof found ? out->size : sizeof found);
-	return st;
+	return st == INVAR_OK ? give(&found, out) : st;
 }

@@ -5,29 +5,45 @@
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "images/image.h"
 #include "images/prepare.h"
 
-void invar_tensor_defaults(invar_tensor_opts *o)
-{
-	*o = (invar_tensor_opts){.size = sizeof *o, .side = "224", .normalize = "imagenet"};
-}
-
-static const invar_field fields[] = {
-	{"size", INVAR_FIELD_TEXT, offsetof(invar_tensor_opts, side), 0, 0, INVAR_FIELD_RESULT,
-     NULL, "native|N", "Pictures",
-     "the shorter side becomes N, of that the centre N x N is taken; native keeps it"},
-	{"normalize", INVAR_FIELD_TEXT, offsetof(invar_tensor_opts, normalize), 0, 0,
-     INVAR_FIELD_RESULT, NULL, "NAME|MEANS/STDS", "Pictures",
-     "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, cifar10, or "
-     "numbers such as "
-     "0.5/0.5"},
+static const invar_option rows[] = {
+	{.name = "size",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "224",
+     .meta = "native|N",
+     .group = "Pictures",
+     .help = "the shorter side becomes N, of that the centre N x N is taken; native keeps "
+             "it"},
+	{.name = "normalize",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "imagenet",
+     .meta = "NAME|MEANS/STDS",
+     .group = "Pictures",
+     .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
+             "cifar10, or numbers such as 0.5/0.5"},
+	{0},
 };
 
-const invar_field *invar_tensor_fields(size_t *count)
+invar_status inv_tensor_declare(invar_options *o)
 {
-	*count = sizeof fields / sizeof *fields;
-	return fields;
+	return inv_options_add_rows(o, rows);
+}
+
+static invar_status read_options(const invar_options *o, inv_preparation *out)
+{
+	invar_options *mine;
+	invar_status st = inv_options_pick(o, inv_tensor_declare, &mine);
+
+	if (st == INVAR_OK)
+		st = inv_side_parse(inv_option_text(mine, "size"), &out->side);
+	if (st == INVAR_OK)
+		st = inv_normalisation_parse(inv_option_text(mine, "normalize"),
+		                             &out->normalisation);
+	invar_options_free(mine);
+	return st;
 }
 
 invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
@@ -51,8 +67,8 @@ invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rg
 /* ---- To a tensor ------------------------------------------------------------------- */
 
 invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint32_t width,
-                                   uint32_t height, const invar_tensor_opts *o,
-                                   float **tensor, uint64_t shape[4])
+                                   uint32_t height, const invar_options *o, float **tensor,
+                                   uint64_t shape[4])
 {
 	inv_image image = {.pixels = (uint8_t *)(uintptr_t)rgb, /* only read */
 	                   .width = width,
@@ -66,8 +82,7 @@ invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint3
 	*tensor = NULL;
 	if (!width || !height)
 		return inv_fail(INVAR_E_USE, "a picture must have pixels");
-	if ((st = inv_side_parse(o->side, &p.side)) != INVAR_OK ||
-	    (st = inv_normalisation_parse(o->normalize, &p.normalisation)) != INVAR_OK ||
+	if ((st = read_options(o, &p)) != INVAR_OK ||
 	    (st = inv_prepared_size(&p, height, width, "the picture", &h, &w)) != INVAR_OK ||
 	    (st = inv_preparer_new(ctx->cpu, &p, &r)) != INVAR_OK)
 		return st;

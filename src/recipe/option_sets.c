@@ -4,9 +4,31 @@
 
 #include "adapter/evaluate_loss.h"
 #include "adapter/train_options.h"
+#include "bank/bank.h"
 #include "base/options.h"
+#include "encode/encode_options.h"
+#include "encoders/encoder.h"
+#include "images/augment/draw.h"
+#include "images/dataset.h"
+#include "images/prepare.h"
 #include "measure/eval_options.h"
 #include "measure/sliced_options.h"
+
+static invar_status declare_encode(invar_options *o)
+{
+	invar_status st = inv_encoder_declare(o);
+
+	if (st == INVAR_OK)
+		st = inv_encode_declare(o);
+	return st == INVAR_OK ? inv_dataset_declare(o) : st;
+}
+
+static invar_status declare_augment(invar_options *o)
+{
+	invar_status st = inv_tensor_declare(o);
+
+	return st == INVAR_OK ? inv_draw_declare(o) : st;
+}
 
 static const struct option_set {
 	const char *command;
@@ -14,6 +36,11 @@ static const struct option_set {
 } sets[] = {
 	{"train", inv_train_declare},
 	{"loss", inv_loss_options_declare},
+	{"encode", declare_encode},
+	{"data", inv_dataset_declare},
+	{"features", inv_encoder_declare},
+	{"augment", declare_augment},
+	{"synthetic", inv_synthetic_declare},
 	{"eval", inv_eval_declare},
 	{"dependence", inv_sliced_declare},
 	{NULL, NULL},

@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run/run_contents.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "run/run_contents.h"
 
 enum { MOST_LOG = 1 << 30 };
 
@@ -204,12 +204,12 @@ static invar_status check_fresh(inv_run *r, const view *v)
 {
 	if (v->stage.is_replacing && !v->there)
 		return inv_fail(INVAR_E_IO,
-		                "%s: holds a replacement of %s that was interrupted; use --resume "
-		                "to go on with it, --force to begin it again, or another name",
+		                "%s: holds a replacement of %s that was interrupted; use @resume "
+		                "to go on with it, @force to begin it again, or another name",
 		                r->stage, r->path);
 	if (v->place.json && !v->place.failed_early)
 		return inv_fail(INVAR_E_IO,
-		                "%s: already exists; use --resume to go on with it, --force to "
+		                "%s: already exists; use @resume to go on with it, @force to "
 		                "replace it, or another name",
 		                r->path);
 	r->leftover = v->there;
@@ -223,22 +223,22 @@ static invar_status check_stage(const inv_run *r, const view *v)
 {
 	if (is_same_folder(r->place, "."))
 		return inv_fail(INVAR_E_IO,
-		                "%s: --force cannot replace the current folder; call invar from "
+		                "%s: @force cannot replace the current folder; start from "
 		                "another one",
 		                r->path);
 	if (inv_exists(r->stage) && !inv_is_folder(r->stage))
 		return inv_fail(INVAR_E_IO,
-		                "%s: is a file, but --force writes the new run to a folder of this "
+		                "%s: is a file, but @force writes the new run to a folder of this "
 		                "name first; move it away",
 		                r->stage);
 	if (v->stage.json && !v->stage.is_replacing)
 		return inv_fail(INVAR_E_IO,
-		                "%s: is a run of its own, but --force writes the new run to a "
+		                "%s: is a run of its own, but @force writes the new run to a "
 		                "folder of this name first; move it away",
 		                r->stage);
 	return inv_exists(r->stage)
 	           ? inv_run_refuse_foreign(&v->stage, r->stage,
-	                                    "move it away: --force writes the new run there "
+	                                    "move it away: @force writes the new run there "
 	                                    "first")
 	           : INVAR_OK;
 }
@@ -267,7 +267,7 @@ static invar_status check_resume(inv_run *r, const view *v)
 	r->leftover = false;
 	if (r->staged || there)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_IO, "%s: %s, so there is nothing to resume; leave out --resume",
+	return inv_fail(INVAR_E_IO, "%s: %s, so there is nothing to resume; leave out @resume",
 	                r->path, v->there ? "has no run.json" : "does not exist");
 }
 
@@ -297,7 +297,7 @@ static invar_status adopt_mode(const inv_run *r)
 		return INVAR_OK;
 	if (old.st_dev != new.st_dev)
 		return inv_fail(INVAR_E_IO,
-		                "%s: is a disk of its own, so --force cannot replace it; give "
+		                "%s: is a disk of its own, so @force cannot replace it; give "
 		                "another name",
 		                r->path);
 	if (old.st_gid != new.st_gid)
@@ -451,7 +451,7 @@ static invar_status take_place(inv_run *r)
 	else if (st == INVAR_OK && rename(r->stage, r->place) != 0)
 		st = inv_fail_errno(r->stage, "cannot rename");
 	if (st != INVAR_OK)
-		return inv_context(st, "the new run is finished, --resume tries again");
+		return inv_context(st, "the new run is finished, @resume tries again");
 	r->staged = false;
 	if ((st = set_folder(r, r->place)) != INVAR_OK)
 		return st;

@@ -85,16 +85,15 @@ static void steps_allocate_nothing(void **state)
 {
 	watch w = {0};
 	invar_hooks hooks = {.size = sizeof hooks, .user = &w, .progress = look};
-	invar_synthetic_opts bank_opts;
+	const invar_options *bank_opts;
 	invar_context *ctx;
 	invar_bank *bank;
 
 	(void)state;
 	assert_int_equal(invar_context_new(2, &hooks, &ctx), INVAR_OK);
-	invar_synthetic_defaults(&bank_opts);
-	bank_opts.rows = 16 * STEPS + 5;
-	bank_opts.test_rows = 0;
-	assert_int_equal(invar_bank_synthesize(ctx, &bank_opts, test_path("bank")), INVAR_OK);
+	bank_opts = test_kept("synthetic", "rows", test_text("%.15g", (double)(16 * STEPS + 5)),
+	                      "test-rows", "0", NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, bank_opts, test_path("bank")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
 	for (size_t i = 0; inv_loss_at(i); i++) {
 		train(bank, inv_loss_at(i), false, &w);

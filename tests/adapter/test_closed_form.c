@@ -29,20 +29,18 @@ static invar_bank *bank, *bare; /* bare has no copies */
 static int open_banks(void **state)
 {
 	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
-	invar_synthetic_defaults(&o);
-	o.rows = ROWS;
-	o.test_rows = 10;
-	o.dim = D;
-	o.copies = COPIES;
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", test_text("%d", COPIES), NULL);
 	if (invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
-	    invar_bank_synthesize(ctx, &o, test_path("bank")) != INVAR_OK ||
+	    invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
 	    invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK)
 		return 1;
-	o.copies = 0;
-	return invar_bank_synthesize(ctx, &o, test_path("bare")) != INVAR_OK ||
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", "0", NULL);
+	return invar_bank_synthesize(ctx, o, test_path("bare")) != INVAR_OK ||
 	       invar_bank_open(ctx, test_path("bare"), &bare) != INVAR_OK;
 }
 
@@ -316,7 +314,7 @@ static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
 	}
 	stop = true;
 	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
-	test_assert_error("can go on with --resume");
+	test_assert_error("can go on with resume");
 	stop = false;
 	assert_false(test_exists(test_path("stopped/adapter.safetensors")));
 	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);

@@ -46,14 +46,11 @@ static int tear_down(void **state)
 
 static void make_bank(const char *name, const char *json)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 
-	invar_synthetic_defaults(&o);
-	o.rows = 40;
-	o.test_rows = 20;
-	o.dim = 6;
-	o.copies = 2;
-	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("%s", name)), INVAR_OK);
+	o = test_kept("synthetic", "rows", "40", "test-rows", "20", "dim", "6", "copies", "2",
+	              NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("%s", name)), INVAR_OK);
 	test_write(test_path("%s/bank.json", name), json, strlen(json));
 }
 

@@ -37,16 +37,13 @@ static invar_status fit(void *kind)
 
 static void fitting_survives(void **state)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	invar_synthetic_defaults(&o);
-	o.rows = ROWS;
-	o.test_rows = 4;
-	o.dim = D;
-	o.copies = 2;
-	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("bank")), INVAR_OK);
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "4", "dim",
+	              test_text("%d", D), "copies", "2", NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("bank")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("bank"), &bank), INVAR_OK);
 	closed_options = test_options("train", NULL);
 	assert_true(test_each_allocation_fails(fit, "identity") > 2);

@@ -31,16 +31,13 @@ static invar_bank *bank;
 static int open_bank(void **state)
 {
 	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
-	invar_synthetic_defaults(&o);
-	o.rows = ROWS;
-	o.test_rows = 10;
-	o.dim = 8;
-	o.copies = 4;
+	o = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim", "8",
+	              "copies", "4", NULL);
 	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
-	       invar_bank_synthesize(ctx, &o, test_path("bank")) != INVAR_OK ||
+	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
 	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 
@@ -108,16 +105,12 @@ static void runs_stopped_at_any_step_end_in_the_same_bytes(void **state)
 static invar_bank *make_bank(const char *name, uint64_t rows, double shift, uint64_t seed)
 {
 	invar_bank *made;
-	invar_synthetic_opts o;
+	const invar_options *o;
 
-	invar_synthetic_defaults(&o);
-	o.rows = rows;
-	o.test_rows = 0;
-	o.dim = 8;
-	o.copies = 3;
-	o.shift = shift;
-	o.seed = seed;
-	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("%s", name)), INVAR_OK);
+	o = test_kept("synthetic", "rows", test_text("%.15g", (double)rows), "test-rows", "0",
+	              "dim", "8", "copies", "3", "shift", test_text("%.15g", (double)shift),
+	              "seed", test_text("%.15g", (double)seed), NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("%s", name)), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("%s", name), &made), INVAR_OK);
 	return made;
 }
@@ -257,17 +250,13 @@ static void resuming_refuses_other_values(void **state)
 /* The same shapes, another value in one row. */
 static void resuming_refuses_other_rows(void **state)
 {
-	invar_synthetic_opts made;
+	const invar_options *made;
 	invar_bank *other;
 
 	(void)state;
-	invar_synthetic_defaults(&made);
-	made.rows = ROWS;
-	made.test_rows = 0;
-	made.dim = 8;
-	made.copies = 4;
-	made.seed = 1;
-	assert_int_equal(invar_bank_synthesize(ctx, &made, test_path("other")), INVAR_OK);
+	made = test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "0", "dim",
+	                 "8", "copies", "4", "seed", "1", NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, made, test_path("other")), INVAR_OK);
 	assert_int_equal(invar_bank_open(ctx, test_path("other"), &other), INVAR_OK);
 	assert_int_equal(
 		train(other, test_set(options(), "resume", "1", NULL), test_path("whole")),

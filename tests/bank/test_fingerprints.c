@@ -65,18 +65,17 @@ static const char *make_cats(const char *name, char text[2048])
 static invar_status encode_in(invar_context *ctx, const char *text, const char *copies,
                               const char *bank)
 {
-	invar_encode_opts o;
 	invar_dataset *d = NULL;
 	invar_encoder *e = NULL;
 	invar_status st = invar_dataset_open(ctx, text, NULL, &d);
 
-	invar_encode_defaults(&o);
-	o.augment = copies ? "rotation" : NULL;
-	o.copies = copies;
 	if (st == INVAR_OK)
-		st = invar_encoder_open(ctx, NULL, NULL, &e);
+		st = invar_encoder_open(ctx, NULL, test_pixels(), &e);
 	if (st == INVAR_OK)
-		st = invar_encode(e, d, &o, bank);
+		st = invar_encode(
+			e, d,
+			test_kept("encode", "augment", copies ? "rotation" : NULL, "copies", copies, NULL),
+			bank);
 	invar_encoder_close(e);
 	invar_dataset_close(d);
 	return st;

@@ -25,18 +25,15 @@ static invar_status open_bank(void *user)
 
 static void opening_survives(void **state)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 	char path[4096];
 
 	(void)state;
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
-	invar_synthetic_defaults(&o);
-	o.rows = 4;
-	o.test_rows = 4;
-	o.dim = 3;
-	o.copies = 2;
+	o = test_kept("synthetic", "rows", "4", "test-rows", "4", "dim", "3", "copies", "2",
+	              NULL);
 	snprintf(path, sizeof path, "%s", test_path("bank"));
-	assert_int_equal(invar_bank_synthesize(ctx, &o, path), INVAR_OK);
+	assert_int_equal(invar_bank_synthesize(ctx, o, path), INVAR_OK);
 	unlink(test_path("bank/bank.json")); /* jansson copes with some of these by itself */
 	assert_true(test_each_allocation_fails(open_bank, path) > 10);
 	invar_context_free(ctx);

@@ -49,21 +49,20 @@ static const char *const lines[] = {
 };
 enum { ODD = sizeof odd / sizeof *odd };
 
-static invar_status encode(const char *text, const invar_dataset_opts *which,
+static invar_status encode(const char *text, const invar_options *which,
                            const char *copies, const char *bank)
 {
-	invar_encode_opts o;
 	invar_dataset *d = NULL;
 	invar_encoder *e = NULL;
 	invar_status st = invar_dataset_open(test_ctx, text, which, &d);
 
-	invar_encode_defaults(&o);
-	o.augment = copies ? "rotation" : NULL;
-	o.copies = copies;
 	if (st == INVAR_OK)
-		st = invar_encoder_open(test_ctx, NULL, NULL, &e);
+		st = invar_encoder_open(test_ctx, NULL, test_pixels(), &e);
 	if (st == INVAR_OK)
-		st = invar_encode(e, d, &o, bank);
+		st = invar_encode(
+			e, d,
+			test_kept("encode", "augment", copies ? "rotation" : NULL, "copies", copies, NULL),
+			bank);
 	invar_encoder_close(e);
 	invar_dataset_close(d);
 	return st;
@@ -127,28 +126,25 @@ static void any_name_is_one_line_and_comes_back(void **state)
 static void names_follow_splits_choices_and_broken_images(void **state)
 {
 	char text[2048];
-	invar_dataset_opts which;
+	const invar_options *which;
 	invar_dataset *d;
 
 	(void)state;
 	make_classes("pets", text);
-	invar_dataset_defaults(&which);
-	which.holdout = 0.5;
-	assert_int_equal(encode(text, &which, "1", test_path("halves")), INVAR_OK);
+	which = test_kept("data", "holdout", "0.5", NULL);
+	assert_int_equal(encode(text, which, "1", test_path("halves")), INVAR_OK);
 	assert_names("halves", "train",
 	             "cats/0.png\ncats/2.png\ndogs/old/1.png\ndogs/old/3.png\n");
 	assert_names("halves", "test",
 	             "cats/4.png\ncats/6.png\ndogs/old/5.png\ndogs/old/7.png\n");
-	assert_int_equal(invar_dataset_open(test_ctx, text, &which, &d), INVAR_OK);
+	assert_int_equal(invar_dataset_open(test_ctx, text, which, &d), INVAR_OK);
 	assert_string_equal(invar_dataset_name(d, "test", 3), "dogs/old/7.png");
 	assert_null(invar_dataset_name(d, "test", 4));
 	assert_null(invar_dataset_name(d, "val", 0));
 	invar_dataset_close(d);
 	test_write(test_path("pets/cats/2.png"), "no picture", 10);
-	invar_dataset_defaults(&which);
-	which.skip_broken = 1;
-	which.limit = 5;
-	assert_int_equal(encode(text, &which, NULL, test_path("some")), INVAR_OK);
+	which = test_kept("data", "skip-broken", "1", "limit", "5", NULL);
+	assert_int_equal(encode(text, which, NULL, test_path("some")), INVAR_OK);
 	assert_names("some", "train", /* of three cats and two dogs */
 	             "cats/0.png\ncats/4.png\ndogs/old/1.png\ndogs/old/3.png\n");
 }

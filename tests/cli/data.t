@@ -119,10 +119,14 @@ $ invar data -q
 ! invar data: DATASET is missing; the usage is: invar data DATASET [options]
 ? 2
 $ invar data pets -q
-! invar data: 'pets' does not say what kind of data set it is; a folder of images is folder:pets
-? 2
+> split  images  labels  width × height
+> train       5     yes   14–23 × 14–23
+>
+> class  train
+> cat        3
+> dog        2
 $ invar data flder:pets -q
-! invar data: 'flder:pets' is no data set; it must begin with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
+! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not begin with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
 ? 2
 $ invar data mnist: -q
 ! invar data: 'mnist:' does not say where it is, as mnist:PLACE does

@@ -29,11 +29,11 @@ expect()
 }
 
 "$make" photos photos 600
-options=(folder:photos --size 16 --augment rotation --copies 3 -q)
+options=(folder:photos --encoder pixels --size 16 --augment rotation --copies 3 -q)
 "$invar" encode "${options[@]}" -o whole
 
 # An image vanishes; the list of files is made before.
-"$invar" encode folder:photos --size 16 --augment rotation --copies 60 -q -o vanished 2>message &
+"$invar" encode folder:photos --encoder pixels --size 16 --augment rotation --copies 60 -q -o vanished 2>message &
 until [ -e vanished/train/done.part ]; do sleep 0.02; done
 mv photos/odd/0599.png .
 code=0
@@ -49,9 +49,9 @@ expect 'odd/0597.png' "$invar" encode "${options[@]}" -o broken
 cut -c66- broken/train/done.part | tail -n +2 | grep -q 1 || fail "finished blocks were lost"
 
 # A plan passes over it as well, before there is a bank and afterwards.
-"$invar" encode "${options[@]}" -o passed --skip-broken --plan >plan 2>message || fail "$(tail -1 message)"
+"$invar" encode "${options[@]}" -o passed --skip-broken --dry-run >plan 2>message || fail "$(tail -1 message)"
 "$invar" encode "${options[@]}" -o passed --skip-broken 2>message || fail "$(tail -1 message)"
-"$invar" encode "${options[@]}" -o passed --skip-broken --plan --json >plan 2>message || fail "$(tail -1 message)"
+"$invar" encode "${options[@]}" -o passed --skip-broken --dry-run --json >plan 2>message || fail "$(tail -1 message)"
 grep -q '"images": 599' plan || fail "not 599 images: $(cat plan)"
 
 "$make" photos photos 600

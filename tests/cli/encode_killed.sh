@@ -22,7 +22,7 @@ fail()
 	printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (6000, 32, 32), }"
 	seq 1 4000000 | head -c $((6000 * 32 * 32))
 } >x.npy
-options=(npy:x.npy --holdout 0.3 --augment rotation+noise --copies 20 -q)
+options=(npy:x.npy --encoder pixels --holdout 0.3 --augment rotation+noise --copies 20 -q)
 start=$(date +%s%N)
 "$invar" encode "${options[@]}" -o whole
 took=$((($(date +%s%N) - start) / 1000000))
@@ -58,7 +58,7 @@ refuse()
 	[ $code = 1 ] || fail "exit $code instead of 1: $*"
 	[ "$(wc -l <error)" = 1 ] && grep -q "$message" error || { cat error; fail "$*"; }
 }
-refuse 'its augment is rotation+noise but rotation was asked for' npy:x.npy --holdout 0.3 --augment rotation -q
+refuse 'its augment is rotation+noise but rotation was asked for' npy:x.npy --encoder pixels --holdout 0.3 --augment rotation -q
 refuse 'its seed is 0 but 1 was asked for' "${options[@]}" --seed 1
 refuse 'its dtype is float32 but float16' "${options[@]}" --dtype float16
 refuse 'its size is \[32, 32\] but \[16, 16\]' "${options[@]}" --size 16
@@ -69,7 +69,7 @@ truncate -s "$(stat -c %s x.npy)" y.npy
 refuse 'image 0 of train has changed since its row was encoded' npy:y.npy "${options[@]:1}"
 marks=$(cut -c66- stopped/train/done.part | tail -n +2 | tr -cd 1 | wc -c)
 [ "$marks" -gt 0 ] || fail "the finished blocks were lost"
-"$invar" encode "${options[@]:0:5}" --copies 20 -o stopped 2>log
+"$invar" encode "${options[@]:0:7}" --copies 20 -o stopped 2>log
 encoded=$(sed -n 's/^train: .*; \([0-9]*\) encoded.*/\1/p' log)
 [ "$encoded" -lt $((4200 * 21)) ] || fail "finished blocks were encoded again: $encoded"
 diff -r whole stopped

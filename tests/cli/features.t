@@ -33,10 +33,10 @@ $ make-input nan nan.npy 4 1 2 2; invar features nan.npy -o y.npy --encoder pixe
 ! ls: cannot access 'y.npy': No such file or directory
 ? 2
 $ printf 'P' | tr P '\223' > u8.npy; printf "NUMPY\001\000\166\000%-117s\n" "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 1, 2, 2), }" >> u8.npy; printf 12345678 >> u8.npy; invar features u8.npy -o y.npy --encoder pixels
-! invar: u8.npy: holds uint8 but should hold floats, images that are normalised already; invar encode npy:FILE prepares bytes
+! invar: u8.npy: holds uint8 but should hold floats, images that are normalised already; encoding a data set npy:FILE prepares bytes
 ? 1
 $ invar features x.npy -o f.npy
-! invar features: the weights are missing: --weights FILE (or --encoder pixels)
+! invar features: the encoder is missing: give its --weights, or --encoder pixels for the normalised pixels themselves
 ? 2
 $ invar features x.npy --encoder pixels
 ! invar features: the file for the result is missing: -o OUT.npy
@@ -48,7 +48,7 @@ $ invar features x.npy -o f.npy --encoder pixels --weights x.npy
 ! invar features: x.npy: the encoder pixels takes no weights; leave them out
 ? 2
 $ invar features x.npy -o f.npy --encoder dino_vits9 --weights x.npy
-! invar features: no encoder of invar models list is called 'dino_vits9'; did you mean dino_vits8?
+! invar features: no encoder is called 'dino_vits9'; did you mean dino_vits8?
 ? 2
 $ invar features x.npy -o f.npy --weights x.npy
 ! invar: x.npy: is neither a safetensors file nor a PyTorch checkpoint

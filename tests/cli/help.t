@@ -40,14 +40,8 @@ $ invar help help
 >   COMMAND  the command to explain
 >
 > Common:
->   --threads N    threads to compute with; 0 takes all cores (default 0)
->   --seed N       key of every random draw (default 0)
->   --json         print one JSON document on standard output and nothing else
->                  there
->   -q, --quiet    print only warnings and errors
->   -v, --verbose  print more about what is being done
->   -h, --help     show this help
->   --version      show the version
+>   -h, --help  show this help
+>   --version   show the version
 $ invar apply --help
 > invar apply: applies an adapter to features
 >
@@ -77,7 +71,6 @@ $ invar apply --help
 >
 > Common:
 >   --threads N           threads to compute with; 0 takes all cores (default 0)
->   --seed N              key of every random draw (default 0)
 >   --json                print one JSON document on standard output and nothing
 >                         else there
 >   -q, --quiet           print only warnings and errors

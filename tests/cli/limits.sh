@@ -33,7 +33,7 @@ commands=(
 	"models pull out/pull.pth --url file://$work/x.npy"
 	'train bank -o out/run --hidden 64 --epochs 1'
 	'train bank -o out/waco --hidden 64 --epochs 1 --loss waco --projections 20'
-	'encode folder:ph -o out/bank --size 8 --augment rotation --copies 2'
+	'encode folder:ph -o out/bank --encoder pixels --size 8 --augment rotation --copies 2'
 	'dependence x.npy x.npy'
 	'models list'
 	'help'

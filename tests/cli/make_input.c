@@ -13,6 +13,7 @@
  *     make-input compare A.npy B.npy 1e-5     fails unless max |A - B| <= 1e-5 max |A|
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,17 +29,18 @@ static int fail(void)
 
 static int make_bank(invar_context *ctx, int argc, char **argv)
 {
-	invar_synthetic_opts o;
+	invar_options *o;
+	bool fine = invar_options_new("synthetic", &o) == INVAR_OK &&
+	            invar_options_set(o, "rows", argc > 3 ? argv[3] : "64") == INVAR_OK &&
+	            invar_options_set(o, "test-rows", "40") == INVAR_OK &&
+	            invar_options_set(o, "dim", argc > 4 ? argv[4] : "8") == INVAR_OK &&
+	            invar_options_set(o, "classes", "4") == INVAR_OK &&
+	            invar_options_set(o, "copies", "3") == INVAR_OK &&
+	            (argc < 6 || invar_options_set(o, "shift", argv[5]) == INVAR_OK) &&
+	            invar_bank_synthesize(ctx, o, argv[2]) == INVAR_OK;
 
-	invar_synthetic_defaults(&o);
-	o.rows = argc > 3 ? strtoull(argv[3], NULL, 10) : 64;
-	o.test_rows = 40;
-	o.dim = argc > 4 ? strtoull(argv[4], NULL, 10) : 8;
-	o.classes = 4;
-	o.copies = 3;
-	if (argc > 5)
-		o.shift = strtod(argv[5], NULL);
-	return invar_bank_synthesize(ctx, &o, argv[2]) == INVAR_OK ? EXIT_SUCCESS : fail();
+	invar_options_free(o);
+	return fine ? EXIT_SUCCESS : fail();
 }
 
 /* The public API writes floats alone: a header of 128 bytes, then int64. */

@@ -61,7 +61,7 @@ $ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter
 >       "name": "0.bias",
 >       "type": "F32",
 >       "shape": [
-$ make-input photos pets 8; invar encode folder:pets -o pixels --size 4 --augment rotation --copies 1 -q; invar train pixels -o run-pixels --hidden 4 --epochs 1 --residual --loss waco --projections 4 -q; invar models inspect run-pixels | sed -n 2,3p; invar models inspect run-pixels --json | sed -n '/"adapter"/,/"values"/p'
+$ make-input photos pets 8; invar encode folder:pets --encoder pixels -o pixels --size 4 --augment rotation --copies 1 -q; invar train pixels -o run-pixels --hidden 4 --epochs 1 --residual --loss waco --projections 4 -q; invar models inspect run-pixels | sed -n 2,3p; invar models inspect run-pixels --json | sed -n '/"adapter"/,/"values"/p'
 > adapter     from 48 to 48 features, 4 hidden units, residual, loss waco
 > made for    pixels, images of 4 x 4 (shorter side, bilinear, centre), mean 0.485 0.456 0.406, std 0.229 0.224 0.225; rotation of normalised images
 >   "adapter": {
@@ -95,14 +95,14 @@ $ make-input photos pets 8; invar encode folder:pets -o pixels --size 4 --augmen
 >   },
 >   "tensor_count": 4,
 >   "values": 436,
-$ invar encode folder:pets -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --metrics structure -q | tail -1 | cut -c 1-6
+$ invar encode folder:pets --encoder pixels -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --metrics structure -q | tail -1 | cut -c 1-6
 > CVRMSD
 ! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 > codes.npy
 ! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
-> invar: run/adapter.safetensors: its tensors are not those of an encoder known here (...); see invar models inspect --tensors
+> invar: run/adapter.safetensors: its tensors do not match any encoder known here (...)
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
 ! invar models: run/adapter.safetensors would replace the weights that this command reads; name another file
 ? 2
@@ -138,10 +138,10 @@ $ invar models inspect run/adapter.safetensors --sha256 12
 ! invar models: inspect takes no --sha256
 ? 2
 $ invar models inspect run/adapter.safetensors --encoder dino_vits9
-! invar models: no encoder of invar models list is called 'dino_vits9'; did you mean dino_vits8?
+! invar models: no encoder is called 'dino_vits9'; did you mean dino_vits8?
 ? 2
 $ invar models verify run/adapter.safetensors --encoder dino_vits9
-! invar models: no encoder of invar models list is called 'dino_vits9'; did you mean dino_vits8?
+! invar models: no encoder is called 'dino_vits9'; did you mean dino_vits8?
 ? 2
 $ invar models inspect missing.pth
 ! invar: missing.pth: cannot open: No such file or directory

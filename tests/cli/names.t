@@ -14,7 +14,7 @@ $ invar features t.npy -o $'f\xff.npy' --encoder pixels --json -q | grep output
 $ invar models convert $'r\xffn/adapter.safetensors' $'c\xff.safetensors' --json -q | head -2
 > {
 >   "output": "c?.safetensors",
-$ make-input photos pets 4; invar encode folder:pets --size 4 -o $'b\xffk' --json -q | head -2
+$ make-input photos pets 4; invar encode folder:pets --encoder pixels --size 4 -o $'b\xffk' --json -q | head -2
 > {
 >   "bank": "b?k",
 $ ls -b

@@ -107,19 +107,19 @@ expect 0 "  dino_deitsmall8_pretrain.pth" dino_vits8 --url "$base/weights.pth"
 expect 2 'has no weights' pixels --url "$base/weights.pth"
 
 # A server that never ends, or promises too much, leaves nothing: not more than the list says,
-# than --most, than the disk has room for. A part that is too long is begun anew.
+# than --max-size, than the disk has room for. A part that is too long is begun anew.
 expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/endless"
 expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/claims/2483857"
-expect 1 'has more than 1000000 bytes; if it should have, give --most' m.pth --url "$base/endless" --most 0.001
+expect 1 'has more than 1000000 bytes; if it should have, give --max-size' m.pth --url "$base/endless" --max-size 0.001
 expect 1 'has more than 20000000000 bytes' m.pth --url "$base/claims/20000000001"
-expect 1 'room for on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --most 1000000
+expect 1 'room for on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --max-size 1000000
 gone squeezenet1_1_caffe.f16.safetensors{,.invar.part} m.pth m.pth.invar.part
 head -c 2000000 /dev/zero > l.pth.invar.part
-expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --most 0.001
+expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --max-size 0.001
 head -c 900000 /dev/urandom > served/large.pth
 head -c 200000 served/large.pth > k.pth.invar.part
-expect 0 'sends no rest' k.pth --url "$base/whole/large.pth" --most 0.001
-expect 2 '--most' m.pth --url "$base/endless" --most 0
+expect 0 'sends no rest' k.pth --url "$base/whole/large.pth" --max-size 0.001
+expect 2 '--max-size' m.pth --url "$base/endless" --max-size 0
 
 # Addresses that lead nowhere.
 expect 1 '404, there is no such file' n.pth --url "$base/nowhere"

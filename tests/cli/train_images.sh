@@ -103,7 +103,7 @@ refuse()
 }
 refuse 2 'not both' bank-pixel "${images[@]}" -o new
 refuse 2 'BANK is missing' -o new
-refuse 2 '--augment says how images become features' bank-pixel --augment rotation -o new
+refuse 2 '--augment belongs to --images, which is not given' bank-pixel --augment rotation -o new
 refuse 2 'give an --augment SPEC' "${images[@]:0:6}" -o new
 refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
 refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new

@@ -24,7 +24,7 @@ $ invar train
 $ invar train bank
 ! invar train: the folder for the run is missing: -o RUN
 ? 2
-$ invar encode folder:pets extra -o bank
+$ invar encode folder:pets --encoder pixels extra -o bank
 ! invar encode: 'extra' is an argument too many; the usage is: invar encode DATASET -o BANK [options]
 ? 2
 $ invar train bank -o

@@ -64,20 +64,18 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static invar_encode_opts turned(const char *copies)
+/* With further options; all are freed when the program ends. */
+static const invar_options *turned(const char *copies, const char *name, const char *text)
 {
-	invar_encode_opts o;
-
-	invar_encode_defaults(&o);
-	o.augment = "rotation+noise:std=0.1";
-	o.copies = copies;
-	o.seed = 7;
-	return o;
+	if (!name)
+		return test_kept("encode", "augment", "rotation+noise:std=0.1", "copies", copies,
+		                 "seed", "7", NULL);
+	return test_kept("encode", "augment", "rotation+noise:std=0.1", "copies", copies,
+	                 "seed", "7", name, text, NULL);
 }
 
-static invar_status encode(invar_context *ctx, const char *text,
-                           const invar_dataset_opts *d, const invar_encode_opts *o,
-                           const char *bank)
+static invar_status encode(invar_context *ctx, const char *text, const invar_options *d,
+                           const invar_options *o, const char *bank)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *e = NULL;
@@ -87,7 +85,7 @@ static invar_status encode(invar_context *ctx, const char *text,
 	snprintf(path, sizeof path, "%s", test_path("%s", bank));
 	st = invar_dataset_open(ctx, text, d, &dataset);
 	if (st == INVAR_OK)
-		st = invar_encoder_open(ctx, NULL, NULL, &e);
+		st = invar_encoder_open(ctx, NULL, test_pixels(), &e);
 	if (st == INVAR_OK)
 		st = invar_encode(e, dataset, o, path);
 	invar_encoder_close(e);
@@ -136,16 +134,14 @@ static void assert_same_bank(const char *a, const char *b, unsigned copies)
 
 static void clean_rows_are_the_normalised_pixels(void **state)
 {
-	invar_encode_opts o;
+	const invar_options *o;
 	invar_bank *b;
 	float *rows = malloc(N * CELLS * sizeof *rows);
 	int64_t labels[N];
 
 	(void)state;
-	invar_encode_defaults(&o);
-	o.mean = "0.25";
-	o.std = "0.3";
-	assert_int_equal(encode(two, grey_text, NULL, &o, "plain"), INVAR_OK);
+	o = test_kept("encode", "mean", "0.25", "std", "0.3", NULL);
+	assert_int_equal(encode(two, grey_text, NULL, o, "plain"), INVAR_OK);
 	b = open_bank("plain");
 	assert_int_equal(invar_bank_dim(b), CELLS); /* one channel, for the images are grey */
 	assert_int_equal(invar_bank_rows(b, "train"), N);
@@ -164,38 +160,37 @@ static void clean_rows_are_the_normalised_pixels(void **state)
 
 static void threads_and_the_order_of_calls_change_no_byte(void **state)
 {
-	invar_encode_opts o = turned("5");
+	const invar_options *o = turned("5", NULL, NULL);
 
 	(void)state;
-	assert_int_equal(encode(one, grey_text, NULL, &o, "at-once"), INVAR_OK);
-	assert_int_equal(encode(two, grey_text, NULL, &o, "two-threads"), INVAR_OK);
+	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
+	assert_int_equal(encode(two, grey_text, NULL, o, "two-threads"), INVAR_OK);
 	assert_same_bank("at-once", "two-threads", 5);
-	o.copies = "2";
-	assert_int_equal(encode(two, grey_text, NULL, &o, "later"), INVAR_OK);
-	o.copies = "train=5";
-	assert_int_equal(encode(one, grey_text, NULL, &o, "later"), INVAR_OK);
+	o = turned("2", NULL, NULL);
+	assert_int_equal(encode(two, grey_text, NULL, o, "later"), INVAR_OK);
+	o = turned("train=5", NULL, NULL);
+	assert_int_equal(encode(one, grey_text, NULL, o, "later"), INVAR_OK);
 	assert_same_bank("at-once", "later", 5);
-	o.copies = "1"; /* fewer than are there: they stay */
-	assert_int_equal(encode(one, grey_text, NULL, &o, "later"), INVAR_OK);
+	o = turned("1", NULL, NULL); /* fewer than are there: they stay */
+	assert_int_equal(encode(one, grey_text, NULL, o, "later"), INVAR_OK);
 	assert_same_bank("at-once", "later", 5);
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "clean-first"), INVAR_OK);
-	o.copies = "5";
-	assert_int_equal(encode(one, grey_text, NULL, &o, "clean-first"), INVAR_OK);
+	o = turned("5", NULL, NULL);
+	assert_int_equal(encode(one, grey_text, NULL, o, "clean-first"), INVAR_OK);
 	assert_same_bank("at-once", "clean-first", 5);
 }
 
 /* More copies than one walk fills, and a batch that is not the whole split. */
 static void many_copies_take_several_walks(void **state)
 {
-	invar_encode_opts o = turned("40");
-	invar_dataset_opts few;
+	const invar_options *o = turned("40", NULL, NULL);
+	const invar_options *few;
 	float a[CELLS], c[CELLS];
 	invar_bank *x, *y;
 
 	(void)state;
-	invar_dataset_defaults(&few);
-	few.limit = 19;
-	assert_int_equal(encode(two, grey_text, &few, &o, "many"), INVAR_OK);
+	few = test_kept("data", "limit", "19", NULL);
+	assert_int_equal(encode(two, grey_text, few, o, "many"), INVAR_OK);
 	x = open_bank("many");
 	y = open_bank("at-once");
 	assert_int_equal(invar_bank_copies(x, "train"), 40);
@@ -215,20 +210,20 @@ static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t
 {
 	uint64_t shape[4] = {1, 1, H, W};
 	float x[CELLS], want[CELLS], got[CELLS];
-	invar_draw draw;
 	invar_augment *a;
 	invar_bank *b = open_bank(bank);
 
-	invar_draw_defaults(&draw);
-	draw.seed = 7;
-	draw.copy = copy;
-	draw.first = index;
 	for (size_t i = 0; i < CELLS; i++)
 		x[i] = (float)pixel(index, i) / 255;
 	for (size_t i = 0; i < CELLS && !pixel_space; i++)
 		x[i] = (x[i] - 0.5f) / 0.5f;
 	assert_int_equal(invar_augment_parse(one, "rotation+noise:std=0.1", &a), INVAR_OK);
-	assert_int_equal(invar_augment_apply(a, &draw, x, shape, NULL, want), INVAR_OK);
+	assert_int_equal(
+		invar_augment_apply(a,
+	                        test_kept("augment", "seed", "7", "copy", test_text("%u", copy),
+	                                  "first", test_text("%u", (unsigned)index), NULL),
+	                        x, shape, NULL, want),
+		INVAR_OK);
 	invar_augment_close(a);
 	for (size_t i = 0; i < CELLS && pixel_space; i++)
 		want[i] = (want[i] - 0.5f) / 0.5f;
@@ -241,32 +236,30 @@ static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t
 static void a_copy_follows_from_its_image_alone(void **state)
 {
 	char list[2000];
-	invar_encode_opts o = turned("2");
-	invar_dataset_opts some;
+	const invar_options *o = turned("2", NULL, NULL);
+	const invar_options *some;
 
 	(void)state;
 	expect_copy("at-once", 0, 0, 0, false, 0);
 	expect_copy("at-once", 1030, 1030, 4, false, 0);
 	snprintf(list, sizeof list, "%s", test_path("classes.txt"));
 	test_write(list, "2\n0\n", 4);
-	invar_dataset_defaults(&some);
-	some.classes = list;
-	assert_int_equal(encode(two, grey_text, &some, &o, "two-classes"), INVAR_OK);
+	some = test_kept("data", "classes", list, NULL);
+	assert_int_equal(encode(two, grey_text, some, o, "two-classes"), INVAR_OK);
 	expect_copy("two-classes", 0, 0, 1, false, 0); /* images 0, 2, 3, 5, 6 … */
 	expect_copy("two-classes", 1, 2, 1, false, 0);
 	expect_copy("two-classes", 3, 5, 0, false, 0);
-	o.augment_space = "pixel";
-	assert_int_equal(encode(two, grey_text, NULL, &o, "pixel"), INVAR_OK);
+	o = turned("2", "augment-space", "pixel");
+	assert_int_equal(encode(two, grey_text, NULL, o, "pixel"), INVAR_OK);
 	expect_copy("pixel", 17, 17, 1, true, 0);
 	assert_same_file("pixel", "at-once", "train/clean.npy");
-	o.augment_space = "normalized";
-	o.dtype = "float16";
-	assert_int_equal(encode(two, grey_text, NULL, &o, "half"), INVAR_OK);
+	o = turned("2", "dtype", "float16");
+	assert_int_equal(encode(two, grey_text, NULL, o, "half"), INVAR_OK);
 	expect_copy("half", 17, 17, 1, false, 2e-3f);
 }
 
-static void refuse(const invar_dataset_opts *d, const invar_encode_opts *o,
-                   const char *first, const char *second)
+static void refuse(const invar_options *d, const invar_options *o, const char *first,
+                   const char *second)
 {
 	assert_int_equal(encode(two, grey_text, d, o, "at-once"), INVAR_E_MISMATCH);
 	test_assert_error(first);
@@ -275,48 +268,37 @@ static void refuse(const invar_dataset_opts *d, const invar_encode_opts *o,
 
 static void another_kind_of_features_is_refused(void **state)
 {
-	invar_encode_opts o = turned("6"), c;
-	invar_dataset_opts few;
+	const invar_options *o = turned("6", NULL, NULL);
+	const invar_options *few;
 
 	(void)state;
-	c = o;
-	c.augment = "noise";
-	refuse(NULL, &c, "augment is rotation+noise:std=0.1", "but noise was");
-	c = o;
-	c.seed = 8;
-	refuse(NULL, &c, "seed is 7", "but 8 was");
-	c = o;
-	c.side = "6";
-	refuse(NULL, &c, "size is [5, 4]", "but [6, 6] was");
-	c = o;
-	c.augment_space = "pixel";
-	refuse(NULL, &c, "augment_space is normalized", "but pixel was");
-	c = o;
-	c.dtype = "float16";
-	refuse(NULL, &c, "dtype is float32", "but float16 was");
-	c = o;
-	c.mean = "0.1";
-	refuse(NULL, &c, "mean is [0.5]", "but [0.1] was");
-	invar_dataset_defaults(&few);
-	few.limit = 30;
-	refuse(&few, &o, "has 1100 rows", "30 images were chosen");
-	o.augment = "rotation:degrees=-180..180+noise:std=0.1"; /* the same in other words */
-	o.copies = "5";
-	assert_int_equal(encode(one, grey_text, NULL, &o, "at-once"), INVAR_OK);
+	refuse(NULL, turned("6", "augment", "noise"), "augment is rotation+noise:std=0.1",
+	       "but noise was");
+	refuse(NULL, turned("6", "seed", "8"), "seed is 7", "but 8 was");
+	refuse(NULL, turned("6", "size", "6"), "size is [5, 4]", "but [6, 6] was");
+	refuse(NULL, turned("6", "augment-space", "pixel"), "augment_space is normalized",
+	       "but pixel was");
+	refuse(NULL, turned("6", "dtype", "float16"), "dtype is float32", "but float16 was");
+	refuse(NULL, turned("6", "mean", "0.1"), "mean is [0.5]", "but [0.1] was");
+	few = test_kept("data", "limit", "30", NULL);
+	refuse(few, o, "has 1100 rows", "30 images were chosen");
+	/* The same in other words. */
+	o = turned("5", "augment", "rotation:degrees=-180..180+noise:std=0.1");
+	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
 	assert_same_bank("at-once", "two-threads", 5);
 }
 
 static void other_images_are_refused(void **state)
 {
 	char images[2000], labels[2000], text[4400];
-	invar_encode_opts o = turned("6");
+	const invar_options *o = turned("6", NULL, NULL);
 
 	(void)state;
 	snprintf(images, sizeof images, "%s", test_path("other.npy"));
 	snprintf(labels, sizeof labels, "%s", test_path("other-labels.npy"));
 	make_grey(images, labels, 1);
 	snprintf(text, sizeof text, "npy:%s,%s", images, labels);
-	assert_int_equal(encode(two, text, NULL, &o, "at-once"), INVAR_E_MISMATCH);
+	assert_int_equal(encode(two, text, NULL, o, "at-once"), INVAR_E_MISMATCH);
 	test_assert_error("image 0 of train has changed");
 	assert_false(test_exists(test_path("at-once/train/aug/005.npy")));
 	assert_false(test_has_part(test_path("at-once/train/aug")));
@@ -325,37 +307,31 @@ static void other_images_are_refused(void **state)
 static void options_that_make_no_sense_are_refused(void **state)
 {
 	static const struct {
-		invar_encode_opts o;
-		const char *word;
+		const char *augment, *name, *text, *word;
 	} cases[] = {
-		{{.augment = "rotation", .copies = "1,2"}, "train=10,test=5"},
-		{{.augment = "rotation", .copies = "train"}, "train=10,test=5"},
-		{{.augment = "rotation", .copies = "train=1,best=2"}, "no split 'best'"},
-		{{.augment = "rotation", .copies = "10001"}, "up to 10000"},
-		{{.copies = "3"}, "--augment rotation"},
-		{{.augment = "rotate"}, "rotation"},
-		{{.augment = "crop:size=3x3"}, "9 numbers for a copy"},
-		{{.side = "0"}, "native or 1 to"},
-		{{.normalize = "imagenet"}, "is for 3 channels"},
-		{{.mean = "0.1,x"}, "--mean 0.1,x"},
-		{{.std = "0"}, "above 0"},
-		{{.dtype = "float8"}, "float32|float16"},
+		{"rotation", "copies", "1,2", "train=10,test=5"},
+		{"rotation", "copies", "train", "train=10,test=5"},
+		{"rotation", "copies", "train=1,best=2", "no split 'best'"},
+		{"rotation", "copies", "10001", "up to 10000"},
+		{NULL, "copies", "3", "augment rotation"},
+		{"rotate", "copies", NULL, "rotation"},
+		{"crop:size=3x3", "copies", NULL, "9 numbers for a copy"},
+		{NULL, "size", "0", "native or 1 to"},
+		{NULL, "normalize", "imagenet", "is for 3 channels"},
+		{NULL, "mean", "0.1,x", "mean 0.1,x"},
+		{NULL, "std", "0", "above 0"},
 	};
+	invar_options *none = test_options("encode", NULL);
 
 	(void)state;
+	assert_int_equal(invar_options_set(none, "dtype", "float8"), INVAR_E_USE);
+	test_assert_error("float32 or float16");
+	invar_options_free(none);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		invar_encode_opts o;
+		const invar_options *o = test_kept("encode", "augment", cases[i].augment,
+		                                   cases[i].name, cases[i].text, NULL);
 
-		invar_encode_defaults(&o);
-		o.augment = cases[i].o.augment;
-		o.copies = cases[i].o.copies;
-		o.side = cases[i].o.side;
-		o.normalize = cases[i].o.normalize;
-		o.mean = cases[i].o.mean;
-		o.std = cases[i].o.std;
-		if (cases[i].o.dtype)
-			o.dtype = cases[i].o.dtype;
-		assert_int_not_equal(encode(one, grey_text, NULL, &o, "none"), INVAR_OK);
+		assert_int_not_equal(encode(one, grey_text, NULL, o, "none"), INVAR_OK);
 		test_assert_error(cases[i].word);
 		assert_false(test_exists(test_path("none")));
 	}
@@ -403,26 +379,26 @@ static void broken_images_are_left_out_of_every_array(void **state)
 {
 	char text[2048];
 	float before[48], after[48], params[1];
-	invar_dataset_opts skip;
-	invar_encode_opts o = turned("2");
+	const invar_options *skip;
+	const invar_options *o = turned("2", NULL, NULL);
 	invar_array *a;
 	invar_bank *x, *y;
 	int64_t labels[7];
 
 	(void)state;
-	o.augment = "rotation";
+	o = test_kept("encode", "augment", "rotation", "copies", "2", "seed", "7", NULL);
 	make_folder("pictures", text);
-	assert_int_equal(encode(two, text, NULL, &o, "whole"), INVAR_OK);
+	assert_int_equal(encode(two, text, NULL, o, "whole"), INVAR_OK);
 	test_write(test_path("pictures/cats/4.png"), "no picture", 10);
-	assert_int_equal(encode(two, text, NULL, &o, "broken"), INVAR_E_FORMAT);
+	assert_int_equal(encode(two, text, NULL, o, "broken"), INVAR_E_FORMAT);
 	test_assert_error("4.png");
 	assert_false(test_has_part(test_path("broken/train")));
-	invar_dataset_defaults(&skip);
-	skip.skip_broken = 1;
-	o.copies = "1";
-	assert_int_equal(encode(two, text, &skip, &o, "broken"), INVAR_OK);
-	o.copies = "2"; /* what is left out is known now, and not read again */
-	assert_int_equal(encode(one, text, NULL, &o, "broken"), INVAR_OK);
+	skip = test_kept("data", "skip-broken", "1", NULL);
+	o = test_kept("encode", "augment", "rotation", "copies", "1", "seed", "7", NULL);
+	assert_int_equal(encode(two, text, skip, o, "broken"), INVAR_OK);
+	/* What is left out is known now, and not read again. */
+	o = test_kept("encode", "augment", "rotation", "copies", "2", "seed", "7", NULL);
+	assert_int_equal(encode(one, text, NULL, o, "broken"), INVAR_OK);
 	x = open_bank("whole");
 	y = open_bank("broken");
 	assert_int_equal(invar_bank_rows(y, "train"), 7);
@@ -449,17 +425,18 @@ static void broken_images_are_left_out_of_every_array(void **state)
 static void images_of_several_sizes_need_one(void **state)
 {
 	char text[2048];
-	invar_encode_opts o;
+	const invar_options *o;
 	invar_bank *b;
 
 	(void)state;
 	make_folder("sizes", text);
 	write_png(test_path("sizes/dogs/9.png"), 8, 6, 3);
-	invar_encode_defaults(&o);
-	assert_int_equal(encode(two, text, NULL, &o, "sized"), INVAR_E_MISMATCH);
-	test_assert_error("8 x 6 pixels but the first one 4 x 4; give --size");
-	o.side = "5"; /* nothing is there yet, so the bank may become another one */
-	assert_int_equal(encode(two, text, NULL, &o, "sized"), INVAR_OK);
+	o = NULL;
+	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_E_MISMATCH);
+	test_assert_error("8 x 6 pixels but the first one 4 x 4; give size");
+	/* Nothing is there yet, so the bank may become another one. */
+	o = test_kept("encode", "size", "5", NULL);
+	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_OK);
 	b = open_bank("sized");
 	assert_int_equal(invar_bank_dim(b), 3 * 5 * 5);
 	assert_int_equal(invar_bank_rows(b, "train"), 9);
@@ -469,26 +446,26 @@ static void images_of_several_sizes_need_one(void **state)
 static void splits_can_be_added_later(void **state)
 {
 	char text[2048];
-	invar_encode_opts o = turned(NULL);
-	invar_dataset_opts d;
+	const invar_options *o = turned(NULL, NULL, NULL);
+	invar_options *d = test_options("data", NULL);
 	invar_bank *b;
 
 	(void)state;
-	o.augment = "rotation";
+	o = test_kept("encode", "augment", "rotation", "seed", "7", NULL);
 	make_folder("halves", text);
-	invar_dataset_defaults(&d);
-	d.holdout = 0.5;
-	assert_int_equal(encode(two, text, &d, &o, "both"), INVAR_OK);
-	d.split = "train";
-	assert_int_equal(encode(two, text, &d, &o, "one-by-one"), INVAR_OK);
-	d.split = "test";
-	assert_int_equal(encode(one, text, &d, &o, "one-by-one"), INVAR_OK);
+	test_set(d, "holdout", "0.5", NULL);
+	assert_int_equal(encode(two, text, d, o, "both"), INVAR_OK);
+	test_set(d, "split", "train", NULL);
+	assert_int_equal(encode(two, text, d, o, "one-by-one"), INVAR_OK);
+	test_set(d, "split", "test", NULL);
+	assert_int_equal(encode(one, text, d, o, "one-by-one"), INVAR_OK);
 	assert_same_bank("both", "one-by-one", 10);
 	assert_same_file("both", "one-by-one", "test/aug/004.npy");
 	b = open_bank("both");
 	assert_int_equal(invar_bank_copies(b, "train"), 10);
 	assert_int_equal(invar_bank_copies(b, "test"), 5);
 	invar_bank_close(b);
+	invar_options_free(d);
 }
 
 /* ---- Forecasts --------------------------------------------------------------------- */
@@ -519,11 +496,11 @@ static double now(void)
 static void a_forecast_measures_every_split(void **state)
 {
 	char text[2048], source[2048];
-	invar_forecast f = {.size = sizeof f};
+	invar_figures *f;
 	invar_dataset *d;
 	invar_encoder *e;
-	invar_encode_opts o;
-	double took;
+	const invar_options *o;
+	double took, low, seconds, high;
 
 	(void)state;
 	mkdir(test_path("uneven"), 0777);
@@ -536,20 +513,23 @@ static void a_forecast_measures_every_split(void **state)
 		assert_int_equal(symlink("../large.dat", test_path("uneven/test/%02u.png", i)), 0);
 	}
 	snprintf(text, sizeof text, "folder:%s", test_path("uneven"));
-	invar_encode_defaults(&o);
-	o.side = "4";
+	o = test_kept("encode", "size", "4", NULL);
 	assert_int_equal(invar_dataset_open(two, text, NULL, &d), INVAR_OK);
-	assert_int_equal(invar_encoder_open(two, NULL, NULL, &e), INVAR_OK);
-	assert_int_equal(invar_encode_forecast(e, d, &o, test_path("uneven-bank"), &f),
+	assert_int_equal(invar_encoder_open(two, NULL, test_pixels(), &e), INVAR_OK);
+	assert_int_equal(invar_encode_forecast(e, d, o, test_path("uneven-bank"), &f),
 	                 INVAR_OK);
 	assert_false(test_exists(test_path("uneven-bank")));
 	took = now();
-	assert_int_equal(invar_encode(e, d, &o, test_path("uneven-bank")), INVAR_OK);
+	assert_int_equal(invar_encode(e, d, o, test_path("uneven-bank")), INVAR_OK);
 	took = now() - took;
-	if (!(f.seconds > took / 5 && f.seconds < took * 5 && f.seconds_low > 0 &&
-	      f.seconds_low <= f.seconds && f.seconds <= f.seconds_high))
-		fail_msg("%g to %g seconds were foreseen, %g at best; it took %g", f.seconds_low,
-		         f.seconds_high, f.seconds, took);
+	low = invar_figure(f, "seconds-low");
+	seconds = invar_figure(f, "seconds");
+	high = invar_figure(f, "seconds-high");
+	invar_figures_free(f);
+	if (!(seconds > took / 5 && seconds < took * 5 && low > 0 && low <= seconds &&
+	      seconds <= high))
+		fail_msg("%g to %g seconds were foreseen, %g at best; it took %g", low, high,
+		         seconds, took);
 	invar_encoder_close(e);
 	invar_dataset_close(d);
 }

@@ -14,13 +14,11 @@ enum { N = 40, D = 48, COPIES = 3 };
 static char folder[2048], text[2100];
 static invar_dataset *dataset;
 static invar_encoder *encoder;
-static invar_encode_opts opts;
+static const invar_options *opts;
 
 /* N pictures of 4 x 4 in one folder, number 7 of which is none. */
 static int set_up(void **state)
 {
-	invar_dataset_opts skip;
-
 	test_context_open(state);
 	snprintf(folder, sizeof folder, "%s", test_path("pictures"));
 	mkdir(folder, 0777);
@@ -37,13 +35,10 @@ static int set_up(void **state)
 		invar_free(bytes);
 	}
 	snprintf(text, sizeof text, "folder:%s", folder);
-	invar_dataset_defaults(&skip);
-	skip.skip_broken = 1;
-	assert_int_equal(invar_dataset_open(test_ctx, text, &skip, &dataset), INVAR_OK);
-	assert_int_equal(invar_encoder_open(test_ctx, NULL, NULL, &encoder), INVAR_OK);
-	invar_encode_defaults(&opts);
-	opts.augment = "rotation+noise";
-	opts.side = "4";
+	assert_int_equal(invar_dataset_open(test_ctx, text,
+	                                    test_kept("data", "skip-broken", "1", NULL), &dataset), INVAR_OK);
+	assert_int_equal(invar_encoder_open(test_ctx, NULL, test_pixels(), &encoder), INVAR_OK);
+	opts = test_kept("train", "augment", "rotation+noise", "size", "4", NULL);
 	return 0;
 }
 
@@ -58,7 +53,7 @@ static inv_live *open_fresh(const char *clean, invar_bank **bank)
 {
 	inv_live *f;
 
-	assert_int_equal(inv_live_open(encoder, dataset, "train", &opts, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_open(encoder, dataset, "train", opts, 11, &f), INVAR_OK);
 	assert_int_equal(inv_live_outline(f)->dim, D);
 	assert_int_equal(invar_bank_rows(inv_live_outline(f), "train"), N);
 	assert_int_equal(inv_live_encode_clean(f, test_path("%s", clean), bank), INVAR_OK);
@@ -70,15 +65,16 @@ static void epoch_0_has_the_copies_of_a_bank(void **state)
 	static const uint32_t rows[] = {38, 0, 6, 7, 20, 21, 22, 5};
 	enum { B = sizeof rows / sizeof *rows };
 	static float made[COPIES][B][D], later[COPIES][B][D];
-	invar_encode_opts o = opts;
 	invar_bank *clean, *bank;
 	float row[D];
 	inv_live *f = open_fresh("clean", &clean);
 
 	(void)state;
-	o.copies = "3";
-	o.seed = 11;
-	assert_int_equal(invar_encode(encoder, dataset, &o, test_path("bank")), INVAR_OK);
+	assert_int_equal(invar_encode(encoder, dataset,
+	                              test_kept("encode", "augment", "rotation+noise", "size",
+	                                        "4", "copies", "3", "seed", "11", NULL),
+	                              test_path("bank")),
+	                 INVAR_OK);
 	assert_int_equal(invar_bank_open(test_ctx, test_path("bank"), &bank), INVAR_OK);
 	assert_int_equal(invar_bank_rows(clean, "train"), N - 1); /* one is broken */
 	assert_string_equal(invar_bank_field(clean, "augment"), "rotation+noise");
@@ -144,7 +140,7 @@ static void images_that_have_changed_are_refused(void **state)
 	inv_live_close(f);
 	invar_bank_close(clean);
 	/* before it is resumed */
-	assert_int_equal(inv_live_open(encoder, dataset, "train", &opts, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_open(encoder, dataset, "train", opts, 11, &f), INVAR_OK);
 	assert_int_equal(inv_live_encode_clean(f, test_path("clean"), &clean),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("(a/30.png) of train has changed since its row was encoded");
@@ -173,16 +169,16 @@ static void what_is_cancelled_ends(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-	invar_encode_opts o = opts;
+	const invar_options *o = opts;
 	invar_bank *clean;
 	inv_live *f;
 
 	(void)state;
-	assert_int_equal(inv_live_open(encoder, dataset, "best", &o, 0, &f), INVAR_E_USE);
-	o.augment = "rotate";
-	assert_int_equal(inv_live_open(encoder, dataset, "train", &o, 0, &f), INVAR_E_USE);
-	o.augment = "noise";
-	assert_int_equal(inv_live_open(encoder, dataset, "train", &o, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_open(encoder, dataset, "best", o, 0, &f), INVAR_E_USE);
+	o = test_kept("train", "augment", "rotate", "size", "4", NULL);
+	assert_int_equal(inv_live_open(encoder, dataset, "train", o, 0, &f), INVAR_E_USE);
+	o = test_kept("train", "augment", "noise", "size", "4", NULL);
+	assert_int_equal(inv_live_open(encoder, dataset, "train", o, 11, &f), INVAR_OK);
 	assert_int_equal(inv_live_encode_clean(f, test_path("clean"), &clean),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("its augment is rotation+noise but noise was asked for");

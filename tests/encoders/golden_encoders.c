@@ -119,13 +119,12 @@ unsigned golden_encoders(const char *const *families, golden_encoder_fn *fn, voi
 
 invar_encoder *golden_encoder_open(invar_context *ctx, const golden_encoder *c)
 {
-	invar_encoder_opts o;
 	invar_encoder *e;
 
-	invar_encoder_defaults(&o);
-	o.key = c->key;
-	o.heads = c->heads;
-	if (invar_encoder_open(ctx, c->weights, &o, &e) != INVAR_OK)
+	if (invar_encoder_open(ctx, c->weights,
+	                       test_kept("features", "key", c->key, "heads",
+	                                 test_text("%u", (unsigned)c->heads), NULL),
+	                       &e) != INVAR_OK)
 		fail_msg("%s: %s", c->name, invar_last_error());
 	return e;
 }

@@ -80,16 +80,15 @@ enum { CASES = sizeof cases / sizeof *cases };
 static float *run_case(const tiny_case *c, unsigned threads, const float *x,
                        const uint64_t shape[4], uint64_t *width)
 {
-	invar_encoder_opts o;
 	invar_context *ctx;
 	invar_encoder *e;
 	float *out;
 
-	invar_encoder_defaults(&o);
-	o.bn_eps = c->bn_eps;
-	o.stride = c->stride;
 	check(invar_context_new(threads, NULL, &ctx));
-	check(invar_encoder_open(ctx, tiny(c->weights), &o, &e));
+	check(invar_encoder_open(ctx, tiny(c->weights),
+	                         test_kept("features", "bn-eps", test_text("%g", c->bn_eps),
+	                                   "stride", c->stride, NULL),
+	                         &e));
 	assert_string_equal(invar_encoder_about(e), c->about);
 	check(invar_encoder_width(e, shape, width));
 	assert_non_null(out = inv_alloc(shape[0] * *width * sizeof *out));
@@ -377,15 +376,13 @@ static void unpack(const char *archive)
 
 static void check_real(const real_case *c, const char *weights)
 {
-	invar_encoder_opts o;
 	uint64_t shape[4], wanted[4], width;
 	float *x, *want, *got;
 	invar_encoder *e;
 	char place[2048];
 
-	invar_encoder_defaults(&o);
-	o.encoder = c->encoder;
-	check(invar_encoder_open(test_ctx, weights, &o, &e));
+	check(invar_encoder_open(test_ctx, weights,
+	                         test_kept("features", "encoder", c->encoder, NULL), &e));
 	unpack(c->archive);
 	snprintf(place, sizeof place, "%s:%s", c->dataset, test_folder());
 	x = prepare(e, place, shape);

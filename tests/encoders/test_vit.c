@@ -232,12 +232,13 @@ static const char *changed(const char *file, const char *from, const char *to)
 
 static void assert_refused(const char *path, uint64_t heads, const char *word)
 {
-	invar_encoder_opts o;
 	invar_encoder *e;
 
-	invar_encoder_defaults(&o);
-	o.heads = heads;
-	assert_int_not_equal(invar_encoder_open(test_ctx, path, &o, &e), INVAR_OK);
+	assert_int_not_equal(
+		invar_encoder_open(
+			test_ctx, path,
+			test_kept("features", "heads", test_text("%u", (unsigned)heads), NULL), &e),
+		INVAR_OK);
 	assert_null(e);
 	test_assert_error(word);
 }
@@ -259,9 +260,9 @@ static void what_is_wrong_is_named(void **state)
 	assert_refused(changed("dino.safetensors", "mlp.fc1.weight", "mlp.w12.weight"), 2,
 	               "SwiGLU");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 0,
-	               "give --heads N");
+	               "give heads N");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 5,
-	               "give --heads N");
+	               "give heads N");
 }
 
 enum { MOST_TENSORS = 64 };
@@ -336,32 +337,29 @@ static void a_tensor_of_nothing_is_not_taken(void **state)
 	                           .shape = {1, 1, 12},
 	                           .stride = {12, 12, 1},
 	                           .data = zeros};
-	invar_encoder_opts o;
+	invar_options *o = test_options("features", "heads", "2", NULL);
 	invar_encoder *e;
 
 	(void)state;
-	invar_encoder_defaults(&o);
-	o.heads = 2;
 	assert_int_equal(
-		invar_encoder_open(test_ctx, rewritten("dino.safetensors", &token), &o, &e),
+		invar_encoder_open(test_ctx, rewritten("dino.safetensors", &token), o, &e),
 		INVAR_OK);
 	invar_encoder_close(e);
 	token.shape[1] = 0;
 	assert_refused(rewritten("dino.safetensors", &token), 2,
 	               "has shape [1, 0, 12] but must have [12]");
+	invar_options_free(o);
 }
 
 /* ---- What no shape tells ---------------------------------------------------------- */
 
-static void assert_switches(const char *path, const invar_encoder_opts *given, float eps,
+static void assert_switches(const char *path, const invar_options *o, float eps,
                             inv_pos pos, bool quick)
 {
-	invar_encoder_opts o = *given;
 	const inv_vit *v;
 	invar_encoder *e;
 
-	o.heads = 2;
-	if (invar_encoder_open(test_ctx, path, &o, &e) != INVAR_OK)
+	if (invar_encoder_open(test_ctx, path, o, &e) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	v = e->own;
 	assert_float_equal(v->eps, eps, 0);
@@ -381,23 +379,20 @@ static void families_have_defaults_and_options_win(void **state)
 	                                .stride = {12, 1},
 	                                .data = zeros};
 	static const char config[] = "{\"vision_config\": {\"hidden_act\": \"gelu\"}}";
-	invar_encoder_opts none, some;
+	const invar_options *none = test_kept("features", "heads", "2", NULL);
+	const invar_options *some =
+		test_kept("features", "heads", "2", "eps", "0.25", "pos", "hf", NULL);
 
 	(void)state;
-	invar_encoder_defaults(&none);
-	invar_encoder_defaults(&some);
-	some.eps = 0.25;
-	some.pos = "hf";
-	assert_switches(rewritten("dino.safetensors", NULL), &none, 1e-6f, INV_POS_DINO, false);
-	assert_switches(rewritten("dino.safetensors", NULL), &some, 0.25f, INV_POS_HF, false);
-	assert_switches(rewritten("dino.safetensors", &head), &none, 1e-6f, INV_POS_TIMM,
+	assert_switches(rewritten("dino.safetensors", NULL), none, 1e-6f, INV_POS_DINO, false);
+	assert_switches(rewritten("dino.safetensors", NULL), some, 0.25f, INV_POS_HF, false);
+	assert_switches(rewritten("dino.safetensors", &head), none, 1e-6f, INV_POS_TIMM, false);
+	assert_switches(rewritten("hf_vit/model.safetensors", NULL), none, 1e-12f, INV_POS_HF,
 	                false);
-	assert_switches(rewritten("hf_vit/model.safetensors", NULL), &none, 1e-12f, INV_POS_HF,
-	                false);
-	assert_switches(rewritten("hf_clip/model.safetensors", NULL), &none, 1e-5f, INV_POS_HF,
+	assert_switches(rewritten("hf_clip/model.safetensors", NULL), none, 1e-5f, INV_POS_HF,
 	                true);
 	test_write(test_path("config.json"), config, strlen(config));
-	assert_switches(rewritten("hf_clip/model.safetensors", NULL), &none, 1e-5f, INV_POS_HF,
+	assert_switches(rewritten("hf_clip/model.safetensors", NULL), none, 1e-5f, INV_POS_HF,
 	                false);
 	remove(test_path("config.json"));
 }
@@ -418,15 +413,13 @@ static void a_norm_before_the_blocks_is_timms_and_has_another_eps(void **state)
 	                                   .shape = {12},
 	                                   .stride = {1},
 	                                   .data = zeros}};
-	invar_encoder_opts none, some;
+	const invar_options *none = test_kept("features", "heads", "2", NULL);
+	const invar_options *some = test_kept("features", "heads", "2", "eps", "0.25", NULL);
 
 	(void)state;
-	invar_encoder_defaults(&none);
-	invar_encoder_defaults(&some);
-	some.eps = 0.25;
-	assert_switches(rewritten_with("dino.safetensors", norm, 2), &none, 1e-5f, INV_POS_TIMM,
+	assert_switches(rewritten_with("dino.safetensors", norm, 2), none, 1e-5f, INV_POS_TIMM,
 	                false);
-	assert_switches(rewritten_with("dino.safetensors", norm, 2), &some, 0.25f, INV_POS_TIMM,
+	assert_switches(rewritten_with("dino.safetensors", norm, 2), some, 0.25f, INV_POS_TIMM,
 	                false);
 }
 
@@ -434,16 +427,14 @@ static void shapes_that_do_not_fit_are_refused(void **state)
 {
 	const uint64_t small[4] = {1, 3, 3, 12}, grey[4] = {1, 1, 12, 12},
 				   large[4] = {1, 3, 16, 16};
-	invar_encoder_opts o;
+	invar_options *o = test_options("features", "heads", "2", NULL);
 	invar_encoder *e;
 	uint64_t width;
 
 	(void)state;
-	invar_encoder_defaults(&o);
-	o.heads = 2;
 	assert_int_equal(
 		invar_encoder_open(
-			test_ctx, test_source("tests/golden/encoders/vit/clip.safetensors"), &o, &e),
+			test_ctx, test_source("tests/golden/encoders/vit/clip.safetensors"), o, &e),
 		INVAR_OK);
 	assert_string_equal(invar_encoder_name(e), "clip");
 	assert_string_equal(e->input.normalisation, "clip");
@@ -454,14 +445,15 @@ static void shapes_that_do_not_fit_are_refused(void **state)
 	assert_int_equal(invar_encoder_width(e, large, &width), INVAR_E_USE);
 	test_assert_error("a CLIP for images of 12 x 12, not of 16 x 16");
 	invar_encoder_close(e);
-	o.pos = "timm";
+	test_set(o, "pos", "timm", NULL);
 	assert_int_equal(
 		invar_encoder_open(
-			test_ctx, test_source("tests/golden/encoders/vit/clip.safetensors"), &o, &e),
+			test_ctx, test_source("tests/golden/encoders/vit/clip.safetensors"), o, &e),
 		INVAR_OK);
 	assert_int_equal(invar_encoder_width(e, large, &width), INVAR_OK);
 	assert_int_equal(width, 7);
 	invar_encoder_close(e);
+	invar_options_free(o);
 }
 
 static void constants_beside_the_weights_are_read(void **state)
@@ -471,7 +463,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	size_t bytes;
 	void *data = test_read(
 		test_source("tests/golden/encoders/vit/hf_vit/model.safetensors"), &bytes);
-	invar_encoder_opts o;
+	invar_options *o = test_options("features", "heads", "2", NULL);
 	invar_encoder *e;
 
 	(void)state;
@@ -479,9 +471,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	test_write(test_path("preprocessor_config.json"), said, strlen(said));
 	unlink(test_path("config.json"));
 	free(data);
-	invar_encoder_defaults(&o);
-	o.heads = 2;
-	assert_int_equal(invar_encoder_open(test_ctx, test_path("model.safetensors"), &o, &e),
+	assert_int_equal(invar_encoder_open(test_ctx, test_path("model.safetensors"), o, &e),
 	                 INVAR_OK);
 	assert_string_equal(e->input.normalisation, "0.5,0.25,0.125/0.5,0.5,1");
 	assert_int_equal(e->input.side, 12);
@@ -489,6 +479,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	                    "ViT, patch 4, 2 blocks of width 12, 2 heads, positions 3 x 3 as "
 	                    "Hugging Face fits them");
 	invar_encoder_close(e);
+	invar_options_free(o);
 }
 
 /* Nothing of them is passed over in silence: the features would be others. */
@@ -498,11 +489,11 @@ static void what_is_said_beside_the_weights_must_fit(void **state)
 		const char *file, *text, *error;
 	} cases[] = {
 		{"config.json", "{\"num_attention_heads\": 0}", "1 to 1024 were expected"},
-		{"config.json", "{\"num_attention_heads\": -1}", "give --heads N"},
+		{"config.json", "{\"num_attention_heads\": -1}", "give heads N"},
 		{"config.json", "{\"num_attention_heads\": 1000000000}", "num_attention_heads"},
 		{"config.json", "{\"num_attention_heads\": \"2\"}", "num_attention_heads"},
 		{"config.json", "{\"layer_norm_eps\": -1}", "layer_norm_eps"},
-		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give --eps F"},
+		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give eps F"},
 		{"config.json", "{\"hidden_act\": 3}", "hidden_act"},
 		{"config.json", "[]", "a JSON object was expected"},
 		{"preprocessor_config.json",

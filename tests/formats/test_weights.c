@@ -129,8 +129,8 @@ static void the_teacher_is_picked_unless_a_key_is_given(void **state)
 	assert_string_equal(invar_weights_at(w, 0)->name, "state.0.exp_avg");
 	invar_weights_close(w);
 	assert_refused("nested.pth", "epoch", "'epoch'; there are student|teacher|optimizer");
-	assert_refused("zip.pth", "teacher", "leave --key teacher out");
-	assert_refused("script.pt", "teacher", "leave --key teacher out");
+	assert_refused("zip.pth", "teacher", "leave key teacher out");
+	assert_refused("script.pt", "teacher", "leave key teacher out");
 }
 
 static void torchscript_modules_give_names_with_dots(void **state)
@@ -160,7 +160,7 @@ static void what_a_refused_file_wants_is_named(void **state)
 static void names_do_not_double_without_end(void **state)
 {
 	(void)state;
-	assert_refused("doubled.pth", NULL, "--key: a|b");
+	assert_refused("doubled.pth", NULL, "key: a|b");
 	assert_refused("doubled.pth", "a", "more than");
 }
 

@@ -15,7 +15,7 @@
 #include "support.h"
 
 static invar_context *ctx;
-static invar_dataset_opts opts;
+static invar_options *opts;
 
 static invar_dataset *open_set(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
@@ -29,7 +29,7 @@ static invar_dataset *open_set(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	if (invar_dataset_open(ctx, text, &opts, &d) != INVAR_OK)
+	if (invar_dataset_open(ctx, text, opts, &d) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	return d;
 }
@@ -38,7 +38,7 @@ static void refuse(const char *text, invar_status want, const char *word)
 {
 	invar_dataset *d;
 
-	assert_int_equal(invar_dataset_open(ctx, text, &opts, &d), want);
+	assert_int_equal(invar_dataset_open(ctx, text, opts, &d), want);
 	assert_null(d);
 	test_assert_error(word);
 }
@@ -85,7 +85,8 @@ static uint64_t index_of(const invar_dataset *d, const char *split, uint64_t row
 static int fresh_options(void **state)
 {
 	(void)state;
-	invar_dataset_defaults(&opts);
+	invar_options_free(opts);
+	opts = test_options("data", NULL);
 	return 0;
 }
 
@@ -134,7 +135,7 @@ static void stl10_folds_are_parts_of_train(void **state)
 	assert_int_equal(invar_dataset_splits(d), 2); /* folds only by name */
 	assert_string_equal(invar_dataset_offered(d, 1), "fold0");
 	invar_dataset_close(d);
-	opts.split = "fold1,train";
+	test_set(opts, "split", "fold1,train", NULL);
 	d = open_set("stl10:%s", test_path("folds"));
 	assert_int_equal(invar_dataset_splits(d), 2);
 	assert_int_equal(invar_dataset_count(d, "fold1"), 3);
@@ -142,7 +143,7 @@ static void stl10_folds_are_parts_of_train(void **state)
 	assert_int_equal(index_of(d, "fold1", 1), 1);
 	assert_int_equal(pixel(d, "fold1", 1, 3, 4, 0), pixel(d, "train", 2, 3, 4, 0));
 	invar_dataset_close(d);
-	opts.split = "fold0";
+	test_set(opts, "split", "fold0", NULL);
 	make_text(test_path("folds/fold_indices.txt"), "2 3\n");
 	refuse(text_of("stl10", test_path("folds")), INVAR_E_FORMAT, "'3' is not the index");
 	make_text(test_path("folds/fold_indices.txt"), "2 x\n");
@@ -267,6 +268,9 @@ static void folders_are_classes(void **state)
 	make_text(test_path("pets/cat/notes.txt"), "no image");
 	make_text(test_path("pets/cat/.hidden.png"), "no image");
 	make_png(test_path("pets/README.txt"), 0, 0, 0);
+	d = open_set("%s", test_path("pets")); /* a plain folder is one of images */
+	assert_int_equal(invar_dataset_count(d, "train"), 7);
+	invar_dataset_close(d);
 	d = open_set("folder:%s", test_path("pets"));
 	assert_int_equal(invar_dataset_splits(d), 1);
 	assert_int_equal(invar_dataset_count(d, "train"), 7);
@@ -319,24 +323,24 @@ static void splits_are_sub_folders(void **state)
 	rmdir(test_path("split/unlabeled/deep/er"));
 	rmdir(test_path("split/unlabeled/deep"));
 	make_folder("split/docs");
-	opts.split = "test";
+	test_set(opts, "split", "test", NULL);
 	d = open_set("folder:%s", test_path("split"));
 	assert_int_equal(invar_dataset_splits(d), 1);
 	assert_int_equal(invar_dataset_classes(d), 3); /* ant, cat, dog: of all splits */
 	assert_int_equal(label(d, "test", 1), 2);
 	invar_dataset_close(d);
-	opts.split = NULL;
+	test_set(opts, "split", NULL, NULL);
 	d = open_set("folder:%s", test_path("split"));
 	assert_int_equal(invar_dataset_splits(d), 3);
 	assert_int_equal(label(d, "unlabeled", 0), -1);
 	invar_dataset_close(d);
-	opts.split = "tset";
+	test_set(opts, "split", "tset", NULL);
 	refuse(text_of("folder", test_path("split")), INVAR_E_USE,
 	       "has no split 'tset', only train, test, unlabeled");
-	opts.split = NULL;
-	opts.holdout = 0.5;
+	test_set(opts, "split", NULL, NULL);
+	test_set(opts, "holdout", "0.5", NULL);
 	refuse(text_of("folder", test_path("split")), INVAR_E_USE, "has splits of its own");
-	opts.holdout = 0;
+	test_set(opts, "holdout", "0", NULL);
 	make_png(test_path("split/docs/figure.png"), 0, 0, 0);
 	refuse(text_of("folder", test_path("split")), INVAR_E_FORMAT,
 	       "the folder docs with 1 image;");
@@ -375,7 +379,9 @@ static void folders_that_cannot_be_are_refused(void **state)
 	assert_int_equal(symlink("..", test_path("circle/a/again")), 0);
 	refuse(text_of("folder", test_path("circle")), INVAR_E_FORMAT,
 	       "does a link lead in a circle?");
-	refuse(test_path("bad"), INVAR_E_USE, "a folder of images is folder:");
+	make_text(test_path("plain.npy"), "x");
+	refuse(test_path("plain.npy"), INVAR_E_USE, "a NumPy file of images is npy:");
+	refuse(test_path("nowhere"), INVAR_E_USE, "there is no such folder");
 	refuse("flder:x", INVAR_E_USE, "did you mean folder:?");
 	refuse("folder:", INVAR_E_USE, "does not say where it is, as folder:PLACE does");
 }
@@ -408,7 +414,7 @@ static void holdout_takes_the_last_of_each_class(void **state)
 
 	(void)state;
 	make_pets("hold");
-	opts.holdout = 0.3; /* ceil(1.2) of 4 cats, ceil(0.9) of 3 dogs */
+	test_set(opts, "holdout", "0.3", NULL); /* ceil(1.2) of 4 cats, ceil(0.9) of 3 dogs */
 	d = open_set("folder:%s", test_path("hold"));
 	assert_int_equal(invar_dataset_count(d, "train"), 4);
 	assert_int_equal(invar_dataset_count(d, "test"), 3);
@@ -418,13 +424,13 @@ static void holdout_takes_the_last_of_each_class(void **state)
 	assert_int_equal(pixel(d, "test", 2, 0, 0, 1), 2);
 	assert_int_equal(index_of(d, "test", 2), 2);
 	invar_dataset_close(d);
-	opts.split = "test";
+	test_set(opts, "split", "test", NULL);
 	d = open_set("folder:%s", test_path("hold"));
 	assert_int_equal(invar_dataset_splits(d), 1);
 	assert_int_equal(pixel(d, "test", 0, 0, 0, 1), 2);
 	invar_dataset_close(d);
-	opts.holdout = 1;
-	refuse(text_of("folder", test_path("hold")), INVAR_E_USE, "--holdout is 1");
+	test_set(opts, "holdout", "1", NULL);
+	refuse(text_of("folder", test_path("hold")), INVAR_E_USE, "holdout is 1");
 }
 
 static char heard[1024]; /* the last message of a data set that was opened loudly */
@@ -444,7 +450,7 @@ static invar_dataset *open_loudly(const char *text, invar_context **loud)
 
 	heard[0] = '\0';
 	assert_int_equal(invar_context_new(1, &hooks, loud), INVAR_OK);
-	if (invar_dataset_open(*loud, text, &opts, &d) != INVAR_OK)
+	if (invar_dataset_open(*loud, text, opts, &d) != INVAR_OK)
 		fail_msg("%s", invar_last_error());
 	return d;
 }
@@ -458,7 +464,7 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	make_pets("single");
 	make_folder("single/emu");
 	make_png(test_path("single/emu/0.png"), 2, 0, 0);
-	opts.holdout = 0.5;
+	test_set(opts, "holdout", "0.5", NULL);
 	d = open_loudly(text_of("folder", test_path("single")), &loud);
 	assert_int_equal(invar_dataset_count(d, "train"), 4); /* 2 cats, 1 dog, the emu */
 	assert_int_equal(label(d, "train", 3), 2);
@@ -466,7 +472,7 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	assert_non_null(strstr(heard, "every image of the class emu; one stays in train"));
 	invar_dataset_close(d);
 	invar_context_free(loud);
-	opts.holdout = 0.99;
+	test_set(opts, "holdout", "0.99", NULL);
 	d = open_loudly(text_of("folder", test_path("single")), &loud);
 	assert_int_equal(invar_dataset_count(d, "train"), 3);
 	for (uint64_t i = 0; i < 3; i++)
@@ -491,7 +497,8 @@ static void limit_spreads_over_class_folders(void **state)
 	make_pets("spread");
 	make_folder("spread/emu");
 	make_png(test_path("spread/emu/0.png"), 2, 0, 0);
-	opts.limit = 5; /* an emu is all there is, so the others have more */
+	test_set(opts, "limit", "5",
+	         NULL); /* an emu is all there is, so the others have more */
 	d = open_loudly(text_of("folder", test_path("spread")), &loud);
 	assert_int_equal(invar_dataset_count(d, "train"), 5);
 	assert_int_equal(index_of(d, "train", 0), 0); /* cats 0, 1; dogs 4, 5; the emu 7 */
@@ -500,23 +507,23 @@ static void limit_spreads_over_class_folders(void **state)
 	assert_int_equal(index_of(d, "train", 3), 5);
 	assert_int_equal(index_of(d, "train", 4), 7);
 	assert_int_equal(label(d, "train", 4), 2);
-	assert_non_null(
-		strstr(heard, "--limit 5 takes 1 to 2 images of each of the 3 classes"));
+	assert_non_null(strstr(heard, "limit 5 takes 1 to 2 images of each of the 3 classes"));
 	invar_dataset_close(d);
 	invar_context_free(loud);
-	opts.limit = 2; /* fewer than classes: the first ones have one each */
+	test_set(opts, "limit", "2",
+	         NULL); /* fewer than classes: the first ones have one each */
 	d = open_set("folder:%s", test_path("spread"));
 	assert_int_equal(index_of(d, "train", 0), 0);
 	assert_int_equal(index_of(d, "train", 1), 4);
 	invar_dataset_close(d);
-	opts.limit = 8;
+	test_set(opts, "limit", "8", NULL);
 	d = open_set("folder:%s", test_path("spread"));
 	assert_int_equal(invar_dataset_count(d, "train"), 8);
 	invar_dataset_close(d);
 	snprintf(list, sizeof list, "%s", test_path("spread.txt"));
 	make_text(list, "emu\ndog\n");
-	opts.classes = list;
-	opts.limit = 3;
+	test_set(opts, "classes", list, NULL);
+	test_set(opts, "limit", "3", NULL);
 	d = open_set("folder:%s", test_path("spread"));
 	assert_int_equal(invar_dataset_count(d, "train"), 3);
 	assert_int_equal(index_of(d, "train", 1), 5); /* draws are keyed by it, as before */
@@ -533,7 +540,7 @@ static void limit_takes_the_first_where_classes_are_mixed(void **state)
 	(void)state;
 	make_npy(test_path("six.npy"), "|u1", "(6, 1, 1)", pixels, sizeof pixels);
 	make_npy(test_path("six-labels.npy"), "<i8", "(6,)", sorted, sizeof sorted);
-	opts.limit = 4;
+	test_set(opts, "limit", "4", NULL);
 	d = open_set("npy:%s,%s", test_path("six.npy"), test_path("six-labels.npy"));
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(index_of(d, "train", i), i);
@@ -548,7 +555,7 @@ static void holdout_rounds_as_people_do(void **state)
 
 	(void)state;
 	make_npy(test_path("hundred.npy"), "|u1", "(100, 1, 1)", pixels, sizeof pixels);
-	opts.holdout = 0.07;
+	test_set(opts, "holdout", "0.07", NULL);
 	d = open_set("npy:%s", test_path("hundred.npy"));
 	assert_int_equal(invar_dataset_count(d, "test"), 7);
 	invar_dataset_close(d);
@@ -563,7 +570,7 @@ static void classes_are_chosen_and_renumbered(void **state)
 	make_folder("choose/emu");
 	make_png(test_path("choose/emu/0.png"), 2, 0, 0);
 	make_text(test_path("list"), "emu\r\n\n  0 \n");
-	opts.classes = test_path("list");
+	test_set(opts, "classes", test_path("list"), NULL);
 	d = open_set("folder:%s", test_path("choose"));
 	assert_int_equal(invar_dataset_classes(d), 2);
 	assert_string_equal(invar_dataset_class(d, 0), "emu");
@@ -574,7 +581,7 @@ static void classes_are_chosen_and_renumbered(void **state)
 	assert_int_equal(index_of(d, "train", 4), 7); /* dogs keep their numbers */
 	assert_int_equal(pixel(d, "train", 4, 0, 0, 0), 2);
 	invar_dataset_close(d);
-	opts.limit = 2;
+	test_set(opts, "limit", "2", NULL);
 	d = open_set("folder:%s", test_path("choose"));
 	assert_int_equal(invar_dataset_count(d, "train"), 2);
 	invar_dataset_close(d);
@@ -587,8 +594,8 @@ static void class_lists_that_make_no_sense_are_refused(void **state)
 	(void)state;
 	make_pets("lists");
 	snprintf(list, sizeof list, "%s", test_path("bad list"));
-	opts.classes = list;
-	refuse(text_of("folder", test_path("lists")), INVAR_E_IO, "--classes");
+	test_set(opts, "classes", list, NULL);
+	refuse(text_of("folder", test_path("lists")), INVAR_E_IO, "classes");
 	make_text(list, "cat\nwolf\n");
 	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "no class 'wolf'");
 	make_text(list, "cat\n0\n");
@@ -736,16 +743,17 @@ static void arrays_that_are_no_images_are_refused(void **state)
 
 static void a_survey_finds_sizes_and_what_is_broken(void **state)
 {
-	invar_survey found = {.size = sizeof found};
+	invar_figures *found;
 	invar_dataset *d;
 
 	(void)state;
 	make_pets("survey");
 	d = open_set("folder:%s", test_path("survey"));
 	assert_int_equal(invar_dataset_survey(d, "train", 1, &found), INVAR_OK);
-	assert_int_equal(found.count, 7);
-	assert_int_equal(found.min_width, 5);
-	assert_int_equal(found.max_height, 4);
+	assert_int_equal(invar_figure(found, "count"), 7);
+	assert_int_equal(invar_figure(found, "min-width"), 5);
+	assert_int_equal(invar_figure(found, "max-height"), 4);
+	invar_figures_free(found);
 	invar_dataset_close(d);
 	make_text(test_path("survey/cat/2.png"), "not a picture");
 	make_text(test_path("survey/dog/0.PNG"), "");
@@ -753,11 +761,12 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_E_FORMAT);
 	test_assert_error("cat/2.png"); /* the first of them, whatever the threads */
 	invar_dataset_close(d);
-	opts.skip_broken = 1;
+	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("survey"));
 	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_OK);
-	assert_int_equal(found.count, 7);
-	assert_int_equal(found.broken, 2);
+	assert_int_equal(invar_figure(found, "count"), 7);
+	assert_int_equal(invar_figure(found, "broken"), 2);
+	invar_figures_free(found);
 	assert_int_equal(invar_dataset_survey(d, "valid", 0, &found), INVAR_E_USE);
 	invar_dataset_close(d);
 }
@@ -765,14 +774,14 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 /* Out of descriptors: nothing is wrong with the images, so none is passed over. */
 static void too_many_open_files_are_no_broken_image(void **state)
 {
-	invar_survey found = {.size = sizeof found};
+	invar_figures *found;
 	struct rlimit before, none = {0};
 	invar_dataset *d;
 	invar_status st;
 
 	(void)state;
 	make_pets("descriptors");
-	opts.skip_broken = 1;
+	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("descriptors"));
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none.rlim_max = before.rlim_max;
@@ -782,7 +791,7 @@ static void too_many_open_files_are_no_broken_image(void **state)
 	assert_int_equal(st, INVAR_E_IO);
 	test_assert_error("cat/0.png");
 	test_assert_error("Too many open files; raise the limit with ulimit -n");
-	assert_null(strstr(invar_last_error(), "--skip-broken"));
+	assert_null(strstr(invar_last_error(), "skip-broken"));
 	invar_dataset_close(d);
 }
 
@@ -790,7 +799,7 @@ static void too_many_open_files_are_no_broken_image(void **state)
 static void an_image_that_may_not_be_read_is_not_broken(void **state)
 {
 	enum { NOBODY = 65534 };
-	invar_survey found = {.size = sizeof found};
+	invar_figures *found;
 	bool root = geteuid() == 0;
 	char image[1024], place[1024];
 	invar_dataset *d, *closed;
@@ -802,20 +811,20 @@ static void an_image_that_may_not_be_read_is_not_broken(void **state)
 	chmod(test_folder(), 0755);
 	chmod(test_path("private/dog/1.PNG"), 0);
 	chmod(test_path("private stl"), 0);
-	opts.skip_broken = 1;
+	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("private"));
 	if (root && seteuid(NOBODY) != 0)
 		skip();
 	a = invar_dataset_survey(d, "train", 0, &found);
 	snprintf(image, sizeof image, "%s", invar_last_error());
-	b = invar_dataset_open(ctx, text_of("stl10", test_path("private stl")), &opts, &closed);
+	b = invar_dataset_open(ctx, text_of("stl10", test_path("private stl")), opts, &closed);
 	snprintf(place, sizeof place, "%s", invar_last_error());
 	if (root)
 		assert_int_equal(seteuid(0), 0);
 	chmod(test_path("private stl"), 0777);
 	assert_int_equal(a, INVAR_E_IO);
 	assert_non_null(strstr(image, "dog/1.PNG: cannot open: Permission denied"));
-	assert_null(strstr(image, "--skip-broken"));
+	assert_null(strstr(image, "skip-broken"));
 	assert_int_equal(b, INVAR_E_IO);
 	assert_non_null(
 		strstr(place, "private stl: cannot read the folder: Permission denied"));
@@ -825,17 +834,18 @@ static void an_image_that_may_not_be_read_is_not_broken(void **state)
 /* What is no file at all cannot be read by anybody, and is the image's own fault. */
 static void a_name_without_a_file_is_a_broken_image(void **state)
 {
-	invar_survey found = {.size = sizeof found};
+	invar_figures *found;
 	invar_dataset *d;
 
 	(void)state;
 	make_pets("nameless");
 	assert_int_equal(symlink("nowhere", test_path("nameless/cat/8.png")), 0);
 	assert_int_equal(symlink("9.png", test_path("nameless/cat/9.png")), 0);
-	opts.skip_broken = 1;
+	test_set(opts, "skip-broken", "1", NULL);
 	d = open_set("folder:%s", test_path("nameless"));
 	assert_int_equal(invar_dataset_survey(d, "train", 0, &found), INVAR_OK);
-	assert_int_equal(found.broken, 2);
+	assert_int_equal(invar_figure(found, "broken"), 2);
+	invar_figures_free(found);
 	invar_dataset_close(d);
 }
 

@@ -10,7 +10,7 @@
 typedef struct job {
 	invar_context *ctx;
 	char text[1024];
-	invar_dataset_opts opts;
+	invar_options *opts;
 } job;
 
 /* Opens, reads the first image of each split, closes. */
@@ -18,7 +18,7 @@ static invar_status open_and_read(void *user)
 {
 	const job *j = user;
 	invar_dataset *d;
-	invar_status st = invar_dataset_open(j->ctx, j->text, &j->opts, &d);
+	invar_status st = invar_dataset_open(j->ctx, j->text, j->opts, &d);
 
 	assert_true((st == INVAR_OK) == (d != NULL));
 	for (size_t i = 0; st == INVAR_OK && i < invar_dataset_splits(d); i++) {
@@ -38,7 +38,7 @@ static invar_status read_ahead(void *user)
 	const inv_prefetch_item *item;
 	inv_prefetch *a = NULL;
 	invar_dataset *d;
-	invar_status st = invar_dataset_open(j->ctx, j->text, &j->opts, &d);
+	invar_status st = invar_dataset_open(j->ctx, j->text, j->opts, &d);
 
 	if (st == INVAR_OK)
 		st = inv_prefetch_new(j->ctx, d, inv_dataset_split(d, "train"), 0, 1, NULL, NULL, 0,
@@ -61,7 +61,8 @@ static void survives(const char *kind, const char *place, invar_status (*work)(v
 static int fresh_options(void **state)
 {
 	(void)state;
-	invar_dataset_defaults(&j.opts);
+	invar_options_free(j.opts);
+	j.opts = test_options("data", NULL);
 	return 0;
 }
 
@@ -78,10 +79,10 @@ static void folders_survive(void **state)
 	make_png(test_path("f/test/a/1.png"), 1, 2, 3);
 	snprintf(list, sizeof list, "%s", test_path("list"));
 	make_text(list, "b\na\n");
-	j.opts.classes = list;
+	test_set(j.opts, "classes", list, NULL);
 	survives("folder", test_path("f"), open_and_read);
-	j.opts.classes = NULL;
-	j.opts.holdout = 0.5;
+	test_set(j.opts, "classes", NULL, NULL);
+	test_set(j.opts, "holdout", "0.5", NULL);
 	make_png(test_path("f/train/a/2.png"), 1, 2, 3);
 	survives("folder", test_path("f/train"), open_and_read);
 }
@@ -95,9 +96,9 @@ static void binary_sets_survive(void **state)
 	make_bytes(test_path("s/train_X.bin"), 96 * 96 * 3 * 2, 0, 1);
 	make_text(test_path("s/train_y.bin"), "\x01\x02");
 	make_text(test_path("s/fold_indices.txt"), "0\n1 0\n");
-	j.opts.split = "train,fold1";
+	test_set(j.opts, "split", "train,fold1", NULL);
 	survives("stl10", test_path("s"), open_and_read);
-	j.opts.split = NULL;
+	test_set(j.opts, "split", NULL, NULL);
 	make_folder("m");
 	make_idx(test_path("m/train-images-idx3-ubyte"), 3, shape, 0, 1);
 	make_idx(test_path("m/train-labels-idx1-ubyte"), 1, shape, 0, 1);

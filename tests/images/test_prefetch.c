@@ -169,7 +169,6 @@ static void a_failure_comes_in_its_turn(void **state)
 static void broken_images_are_passed_over_and_counted(void **state)
 {
 	invar_context *ctx = context(2);
-	invar_dataset_opts opts;
 	const inv_prefetch_item *item;
 	invar_dataset *d;
 	inv_prefetch *a;
@@ -184,9 +183,7 @@ static void broken_images_are_passed_over_and_counted(void **state)
 	make_text(test_path("broken/07.png"), "x");
 	assert_int_equal(symlink("nowhere", test_path("broken/99.png")), 0);
 	snprintf(folder, sizeof folder, "folder:%s", test_path("broken"));
-	invar_dataset_defaults(&opts);
-	opts.skip_broken = 1;
-	assert_int_equal(invar_dataset_open(ctx, folder, &opts, &d), INVAR_OK);
+	assert_int_equal(invar_dataset_open(ctx, folder, test_kept("data", "skip-broken", "1", NULL), &d), INVAR_OK);
 	assert_int_equal(
 		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
 		INVAR_OK);

@@ -14,16 +14,13 @@ static invar_bank *bank;
 
 static int open_bank(void **state)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 
 	(void)state;
-	invar_synthetic_defaults(&o);
-	o.rows = 30;
-	o.test_rows = 50;
-	o.dim = 6;
-	o.copies = 1;
+	o = test_kept("synthetic", "rows", "30", "test-rows", "50", "dim", "6", "copies", "1",
+	              NULL);
 	return invar_context_new(2, NULL, &ctx) != INVAR_OK ||
-	       invar_bank_synthesize(ctx, &o, test_path("bank")) != INVAR_OK ||
+	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
 	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
 }
 

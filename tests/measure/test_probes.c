@@ -54,15 +54,12 @@ static int close_context(void **state)
 
 static void make_bank(const char *name, uint64_t classes, uint64_t copies)
 {
-	invar_synthetic_opts o;
+	const invar_options *o;
 
-	invar_synthetic_defaults(&o);
-	o.rows = 300;
-	o.test_rows = 120;
-	o.dim = 10;
-	o.classes = classes;
-	o.copies = copies;
-	assert_int_equal(invar_bank_synthesize(ctx, &o, test_path("%s", name)), INVAR_OK);
+	o = test_kept("synthetic", "rows", "300", "test-rows", "120", "dim", "10", "classes",
+	              test_text("%.15g", (double)classes), "copies",
+	              test_text("%.15g", (double)copies), NULL);
+	assert_int_equal(invar_bank_synthesize(ctx, o, test_path("%s", name)), INVAR_OK);
 }
 
 static invar_bank *open_bank(const char *name)

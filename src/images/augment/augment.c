@@ -94,28 +94,60 @@ invar_status invar_augment_pixels(invar_augment *a, const char *normalize)
 	return st;
 }
 
-static const invar_field draw_fields[] = {
-	{"seed", INVAR_FIELD_COUNT, offsetof(invar_draw, seed), 0, 0x1p53, INVAR_FIELD_RESULT,
-     NULL, "N", "Common", "key of every random draw"},
-	{"split", INVAR_FIELD_TEXT, offsetof(invar_draw, split), 0, 0, INVAR_FIELD_RESULT, NULL,
-     "WORD", "Draws", "split whose draws are repeated"},
-	{"epoch", INVAR_FIELD_COUNT, offsetof(invar_draw, epoch), 0, UINT32_MAX,
-     INVAR_FIELD_RESULT, NULL, "N", "Draws", "epoch whose draws are repeated; 0 in banks"},
-	{"copy", INVAR_FIELD_COUNT, offsetof(invar_draw, copy), 0, MOST_COPIES,
-     INVAR_FIELD_RESULT, NULL, "N", "Draws", "copy whose draws are repeated"},
-	{"first", INVAR_FIELD_COUNT, offsetof(invar_draw, first), 0, UINT32_MAX,
-     INVAR_FIELD_RESULT, NULL, "N", "Draws", "index of the first image in its split"},
+static const invar_option draw_rows[] = {
+	{.name = "seed",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .meta = "N",
+     .group = "Common",
+     .help = "key of every random draw"},
+	{.name = "split",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "train",
+     .meta = "WORD",
+     .group = "Draws",
+     .help = "split whose draws are repeated"},
+	{.name = "epoch",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = UINT32_MAX,
+     .meta = "N",
+     .group = "Draws",
+     .help = "epoch whose draws are repeated; 0 in banks"},
+	{.name = "copy",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = MOST_COPIES,
+     .meta = "N",
+     .group = "Draws",
+     .help = "copy whose draws are repeated"},
+	{.name = "first",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = UINT32_MAX,
+     .meta = "N",
+     .group = "Draws",
+     .help = "index of the first image in its split"},
+	{0},
 };
 
-const invar_field *invar_draw_fields(size_t *count)
+invar_status inv_draw_declare(invar_options *o)
 {
-	*count = sizeof draw_fields / sizeof *draw_fields;
-	return draw_fields;
+	return inv_options_add_rows(o, draw_rows);
 }
 
-void invar_draw_defaults(invar_draw *d)
+invar_status inv_draw_read(const invar_options *o, invar_options **kept, inv_draw *out)
 {
-	*d = (invar_draw){.size = sizeof *d, .split = "train"};
+	invar_status st = inv_options_pick(o, inv_draw_declare, kept);
+
+	*out = (inv_draw){0};
+	if (st == INVAR_OK)
+		*out = (inv_draw){.seed = inv_option_count(*kept, "seed"),
+		                  .split = inv_option_text(*kept, "split"),
+		                  .epoch = inv_option_count(*kept, "epoch"),
+		                  .copy = inv_option_count(*kept, "copy"),
+		                  .first = inv_option_count(*kept, "first")};
+	return st;
 }
 
 /* ---- Shapes ----------------------------------------------------------------------- */
@@ -213,7 +245,7 @@ invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4
  */
 enum { STREAM_ROW, STREAM_FIELD, STREAM_KINDS };
 
-static inv_stream stream_of(const invar_draw *d, size_t op, unsigned kind)
+static inv_stream stream_of(const inv_draw *d, size_t op, unsigned kind)
 {
 	char purpose[256];
 	inv_stream s;
@@ -231,7 +263,7 @@ typedef struct streams {
 	inv_stream row[INV_MOST_OPS + 1], field[INV_MOST_OPS + 1];
 } streams;
 
-static streams prepare_streams(const invar_draw *d)
+static streams prepare_streams(const inv_draw *d)
 {
 	streams s;
 
@@ -242,10 +274,8 @@ static streams prepare_streams(const invar_draw *d)
 	return s;
 }
 
-static invar_status check_draw(const invar_draw *d, uint64_t images)
+static invar_status check_draw(const inv_draw *d, uint64_t images)
 {
-	if (!d || !d->split)
-		return inv_fail(INVAR_E_USE, "a draw needs a split; see invar_draw_defaults");
 	if (d->epoch > UINT32_MAX || d->copy > MOST_COPIES)
 		return inv_fail(INVAR_E_USE, "epochs must lie below 2^32 and copies below 2^26");
 	if (d->first > UINT32_MAX || images > UINT32_MAX - d->first)
@@ -303,8 +333,8 @@ static void draw_row(const invar_augment *a, const streams *t, inv_extent in,
 	}
 }
 
-invar_status invar_augment_draw(const invar_augment *a, const invar_draw *d,
-                                const uint64_t shape[4], float *params)
+invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
+                              const uint64_t shape[4], float *params)
 {
 	inv_extent in, result;
 	invar_status st = inv_augment_shape(shape, &in);
@@ -384,7 +414,7 @@ typedef struct fault {
 
 typedef struct job {
 	const invar_augment *a;
-	const invar_draw *d;
+	const inv_draw *d;
 	streams t;
 	inv_extent in, result;
 	size_t images, per_block;
@@ -515,9 +545,8 @@ static invar_status run_job(job *j)
 	return st;
 }
 
-invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
-                                 const float *x, const uint64_t shape[4],
-                                 const float *params, float *out)
+invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const float *x,
+                               const uint64_t shape[4], const float *params, float *out)
 {
 	job j = {.a = a, .d = d, .x = x, .params = params, .out = out};
 	invar_status st = inv_augment_shape(shape, &j.in);
@@ -532,4 +561,33 @@ invar_status invar_augment_apply(const invar_augment *a, const invar_draw *d,
 			return st;
 	j.t = prepare_streams(d);
 	return run_job(&j);
+}
+
+/* ---- The public names of the same ------------------------------------------------- */
+
+invar_status invar_augment_draw(const invar_augment *a, const invar_options *o,
+                                const uint64_t shape[4], float *params)
+{
+	invar_options *kept;
+	inv_draw d;
+	invar_status st = inv_draw_read(o, &kept, &d);
+
+	if (st == INVAR_OK)
+		st = inv_augment_draw(a, &d, shape, params);
+	invar_options_free(kept);
+	return st;
+}
+
+invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
+                                 const float *x, const uint64_t shape[4],
+                                 const float *params, float *out)
+{
+	invar_options *kept;
+	inv_draw d;
+	invar_status st = inv_draw_read(o, &kept, &d);
+
+	if (st == INVAR_OK)
+		st = inv_augment_apply(a, &d, x, shape, params, out);
+	invar_options_free(kept);
+	return st;
 }

@@ -10,6 +10,7 @@
 #define INV_AUGMENT_H
 
 #include "base/context.h"
+#include "images/augment/draw.h"
 #include "images/augment/kernels.h"
 #include "images/normalise.h"
 #include "images/spec.h"
@@ -26,6 +27,11 @@ struct invar_augment {
 	inv_tools tools;
 	inv_normalisation pixels;
 };
+
+invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
+                              const uint64_t shape[4], float *params);
+invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const float *x,
+                               const uint64_t shape[4], const float *params, float *out);
 
 /* How tensors were normalised, for operations that work on pixels. */
 void inv_augment_pixels(invar_augment *a, const inv_normalisation *n);

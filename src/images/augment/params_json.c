@@ -255,7 +255,7 @@ static json_t *chains_json(const layout *l, const float *params)
 	return array_json(&p, l->images, data);
 }
 
-static json_t *document(const layout *l, const invar_draw *d, const float *params)
+static json_t *document(const layout *l, const inv_draw *d, const float *params)
 {
 	json_t *stages = json_array(), *out;
 
@@ -270,19 +270,24 @@ static json_t *document(const layout *l, const invar_draw *d, const float *param
 	return out;
 }
 
-invar_status invar_augment_params_save(const invar_augment *a, const invar_draw *d,
+invar_status invar_augment_params_save(const invar_augment *a, const invar_options *o,
                                        const uint64_t shape[4], const float *params,
                                        const char *path)
 {
 	layout l = {.a = a, .images = shape[0], .name = path};
 	invar_status st = inv_augment_shape(shape, &l.in);
+	invar_options *kept;
 	json_t *whole;
+	inv_draw d;
 
 	for (uint64_t i = 0; i < shape[0] && st == INVAR_OK; i++)
 		st = inv_augment_check_row(a, l.in, params + i * a->spec.columns, i);
 	if (st != INVAR_OK)
 		return inv_context(st, "%s", path);
-	whole = document(&l, d, params);
+	if ((st = inv_draw_read(o, &kept, &d)) != INVAR_OK)
+		return st;
+	whole = document(&l, &d, params);
+	invar_options_free(kept);
 	st = whole ? inv_json_save(path, whole)
 	           : inv_fail(INVAR_E_NOMEM, "%s: no memory for its text", path);
 	json_decref(whole);

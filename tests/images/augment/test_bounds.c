@@ -290,17 +290,15 @@ static void apply_all(const char *spec, const uint64_t shape[4])
 	const float *x = test_fenced_copy(&from, shape[3] % 2, picture, cells * sizeof *x);
 	uint64_t result[4] = {0};
 	invar_augment *a;
-	invar_draw d;
 	float *out;
 
-	invar_draw_defaults(&d);
 	assert_int_equal(invar_augment_parse(test_ctx, spec, &a), INVAR_OK);
 	if (invar_augment_result(a, shape, result) == INVAR_OK) {
 		assert_true(result[0] * result[1] * result[2] * result[3] <= CELLS);
 		out = test_fenced(&to, shape[3] % 2,
 		                  (size_t)(result[0] * result[1] * result[2] * result[3]) *
 		                      sizeof *out);
-		if (invar_augment_apply(a, &d, x, shape, NULL, out) != INVAR_OK)
+		if (invar_augment_apply(a, NULL, x, shape, NULL, out) != INVAR_OK)
 			fail_msg("%s: %s", spec, invar_last_error());
 		for (size_t i = 0; i < result[0] * result[1] * result[2] * result[3]; i++)
 			assert_true(isfinite(out[i]));

@@ -23,13 +23,9 @@ static invar_augment *parse(const char *spec)
 	return a;
 }
 
-static invar_draw key(uint64_t seed)
+static inv_draw key(uint64_t seed)
 {
-	invar_draw d;
-
-	invar_draw_defaults(&d);
-	d.seed = seed;
-	return d;
+	return (inv_draw){.seed = seed, .split = "train"};
 }
 
 /* [DRAWS, columns] of pictures of a size. */
@@ -37,12 +33,12 @@ static float *draw_rows(const char *spec, size_t h, size_t w, size_t *columns)
 {
 	const uint64_t shape[4] = {DRAWS, 3, h, w};
 	invar_augment *a = parse(spec);
-	invar_draw d = key(17);
+	inv_draw d = key(17);
 	float *rows;
 
 	*columns = invar_augment_columns(a);
 	rows = malloc(DRAWS * *columns * sizeof *rows);
-	assert_int_equal(invar_augment_draw(a, &d, shape, rows), INVAR_OK);
+	assert_int_equal(inv_augment_draw(a, &d, shape, rows), INVAR_OK);
 	invar_augment_close(a);
 	return rows;
 }
@@ -248,12 +244,12 @@ static float *noise(uint64_t seed, const char *split, uint32_t epoch, uint32_t c
 	const uint64_t shape[4] = {IMAGES, 3, 32, 32};
 	float *x = calloc(IMAGES * CELLS, sizeof *x), *y = malloc(IMAGES * CELLS * sizeof *y);
 	invar_augment *a = parse(spec);
-	invar_draw d = key(seed);
+	inv_draw d = key(seed);
 
 	d.split = split;
 	d.epoch = epoch;
 	d.copy = copy;
-	assert_int_equal(invar_augment_apply(a, &d, x, shape, NULL, y), INVAR_OK);
+	assert_int_equal(inv_augment_apply(a, &d, x, shape, NULL, y), INVAR_OK);
 	invar_augment_close(a);
 	free(x);
 	return y;
@@ -322,7 +318,7 @@ static float *augment(unsigned threads, const char *spec, const float *x, size_t
 {
 	uint64_t shape[4] = {images, 3, 20, 28}, one = 3 * 20 * 28;
 	float *out = malloc(images * one * sizeof *out);
-	invar_draw d = key(9);
+	inv_draw d = key(9);
 	invar_context *own;
 	invar_augment *a;
 
@@ -331,7 +327,7 @@ static float *augment(unsigned threads, const char *spec, const float *x, size_t
 	for (size_t i = 0; i < images; i += batch) {
 		shape[0] = images - i < batch ? images - i : batch;
 		d.first = 1000 + i;
-		if (invar_augment_apply(a, &d, x + i * one, shape, NULL, out + i * one) != INVAR_OK)
+		if (inv_augment_apply(a, &d, x + i * one, shape, NULL, out + i * one) != INVAR_OK)
 			fail_msg("%s: %s", spec, invar_last_error());
 	}
 	invar_augment_close(a);
@@ -391,18 +387,18 @@ static void rows_repeat_pictures(void **state)
 	inv_fill_uniform(&s, 0, 0, 1, x, cells);
 	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
 		invar_augment *t = parse(specs[i]);
-		invar_draw d = key(5);
+		const invar_options *d = test_kept("augment", "seed", "5", NULL);
 		const char *path = test_path("params.json");
 		uint64_t to[4];
 
 		assert_int_equal(invar_augment_result(t, shape, to), INVAR_OK);
-		assert_int_equal(invar_augment_draw(t, &d, shape, rows), INVAR_OK);
-		if (invar_augment_params_save(t, &d, shape, rows, path) != INVAR_OK ||
+		assert_int_equal(invar_augment_draw(t, d, shape, rows), INVAR_OK);
+		if (invar_augment_params_save(t, d, shape, rows, path) != INVAR_OK ||
 		    invar_augment_params_load(t, path, shape, again) != INVAR_OK)
 			fail_msg("%s: %s", specs[i], invar_last_error());
 		assert_memory_equal(rows, again, 40 * invar_augment_columns(t) * sizeof *rows);
-		assert_int_equal(invar_augment_apply(t, &d, x, shape, NULL, a), INVAR_OK);
-		assert_int_equal(invar_augment_apply(t, &d, x, shape, again, b), INVAR_OK);
+		assert_int_equal(invar_augment_apply(t, d, x, shape, NULL, a), INVAR_OK);
+		assert_int_equal(invar_augment_apply(t, d, x, shape, again, b), INVAR_OK);
 		assert_memory_equal(a, b, to[0] * to[1] * to[2] * to[3] * sizeof *a);
 		invar_augment_close(t);
 	}

@@ -89,10 +89,8 @@ static void replay(const char *folder, const json_t *item)
 	float *rows = malloc(shape[0] * 20 * sizeof *rows);
 	char path[600], spec[400];
 	invar_augment *a;
-	invar_draw d;
 	json_t *params;
 
-	invar_draw_defaults(&d);
 	snprintf(path, sizeof path, "%s/%s", folder,
 	         json_string_value(json_object_get(item, "params")));
 	assert_int_equal(inv_json_load(path, &params), INVAR_OK);
@@ -100,7 +98,7 @@ static void replay(const char *folder, const json_t *item)
 	if (invar_augment_parse(test_ctx, spec, &a) != INVAR_OK ||
 	    invar_augment_params_load(a, path, shape, rows) != INVAR_OK ||
 	    invar_augment_result(a, shape, got_shape) != INVAR_OK ||
-	    invar_augment_apply(a, &d, x, shape, rows, got) != INVAR_OK)
+	    invar_augment_apply(a, NULL, x, shape, rows, got) != INVAR_OK)
 		fail_msg("%s: %s: %s", name, spec, invar_last_error());
 	assert_memory_equal(got_shape, want_shape, sizeof got_shape);
 	check_matrices(a, params, rows, shape);
@@ -138,11 +136,9 @@ static void run(const char *spec, const float *row, const float *x, size_t h, si
 {
 	const uint64_t shape[4] = {1, 1, h, w};
 	invar_augment *a;
-	invar_draw d;
 
-	invar_draw_defaults(&d);
 	assert_int_equal(invar_augment_parse(test_ctx, spec, &a), INVAR_OK);
-	assert_int_equal(invar_augment_apply(a, &d, x, shape, row, out), INVAR_OK);
+	assert_int_equal(invar_augment_apply(a, NULL, x, shape, row, out), INVAR_OK);
 	invar_augment_close(a);
 }
 
