@@ -263,6 +263,6 @@ complete -c invar -n '__fish_seen_subcommand_from loss' -l help -s h -d 'show th
 complete -c invar -n '__fish_seen_subcommand_from loss' -l version -d 'show the version'
 complete -c invar -n '__fish_seen_subcommand_from help' -l help -s h -d 'show this help'
 complete -c invar -n '__fish_seen_subcommand_from help' -l version -d 'show the version'
-complete -c invar -n '__fish_seen_subcommand_from docs' -a 'markdown man bash zsh fish models commands'
+complete -c invar -n '__fish_seen_subcommand_from docs' -a 'markdown man bash zsh fish models augmentations commands'
 complete -c invar -n '__fish_seen_subcommand_from docs' -l help -s h -d 'show this help'
 complete -c invar -n '__fish_seen_subcommand_from docs' -l version -d 'show the version'

@@ -678,6 +678,12 @@ INVAR_API invar_status invar_augment_parse(invar_context *ctx, const char *spec,
 INVAR_API void invar_augment_close(invar_augment *a);
 /* The operations there are, "rotation|affine|…". */
 INVAR_API const char *invar_augment_names(void);
+INVAR_API const char *invar_augment_help(const char *operation); /* half a sentence */
+/* Key k of an operation with its default, "degrees=-180..180", in out; NULL past the last.
+ */
+INVAR_API const char *invar_augment_key(const char *operation, size_t k, char out[128]);
+/* The words that this key may have, "a|b"; NULL: it has numbers. */
+INVAR_API const char *invar_augment_key_words(const char *operation, size_t k);
 /* The canonical text: equal for SPECs that mean the same; views. */
 INVAR_API const char *invar_augment_spec(const invar_augment *a);
 /* What is drawn for an image is a row of so many floats, with these names; views. */

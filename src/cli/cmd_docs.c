@@ -14,7 +14,9 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"KIND",
-     "markdown, man, bash, zsh, fish, models for a table of the encoders known by name, or "
+     "markdown, man, bash, zsh, fish, models for a table of the encoders known by name, "
+     "augmentations for one of the "
+     "operations of a SPEC, or "
      "commands "
      "for a plain list of their names",
      1, 1},
@@ -57,6 +59,8 @@ static invar_status run(inv_session *s, void *values)
 		inv_docs_fish(stdout);
 	else if (strcmp(kind, "models") == 0)
 		inv_models_markdown(stdout);
+	else if (strcmp(kind, "augmentations") == 0)
+		return inv_augmentations_markdown(s, stdout);
 	else
 		for (size_t k = 0; (c = inv_command_at(k)); k++)
 			puts(c->name);
@@ -69,7 +73,7 @@ const inv_command inv_cmd_docs = {
 	.usage = "KIND [COMMAND]",
 	.examples = examples,
 	.arguments = arguments,
-	.words = "markdown|man|bash|zsh|fish|models|commands",
+	.words = "markdown|man|bash|zsh|fish|models|augmentations|commands",
 	.values = sizeof(inv_common),
 	.without = "threads|seed|json|quiet|verbose",
 	.run = run,

@@ -236,3 +236,56 @@ void inv_docs_man(const inv_command *c, FILE *out)
 			fprintf(out, ",\n.BR invar\\-%s (1)", other->name);
 	putc('\n', out);
 }
+
+/* ---- Augmentations ------------------------------------------------------------------ */
+
+static void print_key(FILE *out, const char *operation, size_t k, const char *key)
+{
+	const char *words = invar_augment_key_words(operation, k);
+
+	fprintf(out, "%s`%s`", k ? ", " : "", key);
+	if (words && strcmp(words, "0|1") != 0 && strcmp(words, "false|true") != 0) {
+		fputs(" (of ", out);
+		for (; *words; words++)
+			*words == '|' ? fputs(", ", out) : fputc(*words, out);
+		fputc(')', out);
+	}
+}
+
+static invar_status print_operation(inv_session *s, FILE *out, const char *operation)
+{
+	invar_augment *a;
+	invar_status st = invar_augment_parse(s->ctx, operation, &a);
+	char key[128];
+
+	if (st != INVAR_OK)
+		return st;
+	fprintf(out, "| `%s` | %s | ", operation, invar_augment_help(operation));
+	for (size_t k = 0; invar_augment_key(operation, k, key); k++)
+		print_key(out, operation, k, key);
+	fputs(" | ", out);
+	for (size_t i = 0; i < invar_augment_columns(a); i++)
+		fprintf(out, "%s`%s`", i ? ", " : "", invar_augment_column(a, i));
+	fputs(" |\n", out);
+	invar_augment_close(a);
+	return INVAR_OK;
+}
+
+invar_status inv_augmentations_markdown(inv_session *s, FILE *out)
+{
+	invar_status st = inv_session_start(s);
+	const char *names = invar_augment_names();
+
+	fputs("| operation | what it does | keys and their defaults | columns |\n"
+	      "|---|---|---|---|\n",
+	      out);
+	while (*names && st == INVAR_OK) {
+		size_t length = strcspn(names, "|");
+		char name[64];
+
+		snprintf(name, sizeof name, "%.*s", (int)length, names);
+		st = print_operation(s, out, name);
+		names += length + (names[length] == '|');
+	}
+	return st;
+}

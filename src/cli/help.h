@@ -39,6 +39,8 @@ void inv_docs_man(const inv_command *c, FILE *out); /* NULL: the page of invar i
 void inv_docs_bash(FILE *out);                      /* completion.c, with the next two */
 void inv_docs_zsh(FILE *out);
 void inv_docs_fish(FILE *out);
+/* The operations of a SPEC, their keys and columns. */
+invar_status inv_augmentations_markdown(inv_session *s, FILE *out);
 void inv_models_markdown(FILE *out); /* the known encoders; models_list.c */
 
 #endif

@@ -451,3 +451,47 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 	freelocale(plain);
 	return st;
 }
+
+/* ---- What there is ------------------------------------------------------------------ */
+
+static const inv_op *find_operation(const char *name)
+{
+	for (const inv_op *const *op = inv_ops(); *op; op++)
+		if (strcmp((*op)->name, name) == 0)
+			return *op;
+	return NULL;
+}
+
+const char *invar_augment_help(const char *operation)
+{
+	const inv_op *op = find_operation(operation);
+
+	return op ? op->help : NULL;
+}
+
+const char *invar_augment_key(const char *operation, size_t k, char out[128])
+{
+	const inv_op *op = find_operation(operation);
+	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;
+	char text[INV_SPEC_CANONICAL];
+	writer w = {.text = text};
+
+	out[0] = '\0';
+	if (!key)
+		return NULL;
+	put(&w, "%s=", key->name);
+	if (key->type == INV_KEY_SIZE && key->low == 0)
+		put(&w, "HxW"); /* the input's */
+	else
+		put_value(&w, key, (inv_value){key->low, key->high});
+	snprintf(out, 128, "%.127s", text);
+	return out;
+}
+
+const char *invar_augment_key_words(const char *operation, size_t k)
+{
+	const inv_op *op = find_operation(operation);
+	const inv_key *key = op ? inv_op_key(op, INV_OWN_KEY + k) : NULL;
+
+	return key ? key->words : NULL;
+}

@@ -311,9 +311,81 @@ static void a_copy_leaves_out_what_a_caller_added(void **state)
 	invar_options_free(copy);
 }
 
+/* ---- Picking, and rows that need another option ---------------------------------------
+ */
+
+static const invar_option picked_rows[] = {
+	{.name = "limit", .type = INVAR_OPTION_COUNT, .initial = "3", .max = 10},
+	{.name = "name", .type = INVAR_OPTION_TEXT, .initial = "all"},
+	{.name = "copies", .type = INVAR_OPTION_COUNT, .initial = "4"},
+	{.name = "share", .type = INVAR_OPTION_NUMBER, .initial = "0.5", .max = 1},
+	{0},
+};
+
+static invar_status declare_picked(invar_options *o)
+{
+	return inv_options_add_rows(o, picked_rows);
+}
+
+static void a_call_picks_what_it_knows_of_a_list(void **state)
+{
+	static const invar_option rows[] = {
+		{.name = "limit", .type = INVAR_OPTION_COUNT, .initial = "7"},
+		{.name = "copies", .type = INVAR_OPTION_TEXT, .initial = "train=2"},
+		{.name = "share", .type = INVAR_OPTION_NUMBER, .initial = "0.1"},
+		{.name = "other", .type = INVAR_OPTION_TEXT},
+		{0},
+	};
+	invar_options *o, *mine;
+
+	(void)state;
+	assert_int_equal(inv_options_begin("encode", &o), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, rows), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "share", "0.25"), INVAR_OK);
+	assert_int_equal(inv_options_pick(o, declare_picked, &mine), INVAR_OK);
+	assert_int_equal(inv_option_count(mine, "limit"), 7); /* its default, not ours */
+	assert_string_equal(inv_option_text(mine, "name"), "all");
+	assert_int_equal(inv_option_count(mine, "copies"), 4); /* another type */
+	assert_true(inv_option_number(mine, "share") == 0.25);
+	assert_true(inv_option_is_set(mine, "share"));
+	assert_false(inv_option_is_set(mine, "limit"));
+	assert_null(invar_options_find(mine, "other"));
+	invar_options_free(mine);
+	assert_int_equal(invar_options_set(o, "limit", "11"), INVAR_OK);
+	assert_int_equal(inv_options_pick(o, declare_picked, &mine), INVAR_E_USE);
+	assert_null(mine);
+	test_assert_error("limit must be at least 0 and at most 10, not 11");
+	invar_options_free(o);
+	assert_int_equal(inv_options_pick(NULL, declare_picked, &mine), INVAR_OK);
+	assert_int_equal(inv_option_count(mine, "limit"), 3);
+	invar_options_free(mine);
+}
+
+static void rows_may_need_that_another_option_is_given(void **state)
+{
+	static const invar_option images[] = {{.name = "images", .type = INVAR_OPTION_TEXT},
+	                                      {0}};
+	static const invar_option size[] = {{.name = "size", .type = INVAR_OPTION_TEXT}, {0}};
+	invar_options *o;
+
+	(void)state;
+	assert_int_equal(inv_options_begin("train", &o), INVAR_OK);
+	assert_int_equal(inv_options_add_rows(o, images), INVAR_OK);
+	assert_int_equal(inv_options_add_part(o, "images", NULL, size), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "size", "8"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
+	test_assert_error("size belongs to images, which is not given");
+	assert_int_equal(invar_options_set(o, "images", "photos"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+	invar_options_free(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_call_picks_what_it_knows_of_a_list),
+		cmocka_unit_test(rows_may_need_that_another_option_is_given),
 		cmocka_unit_test(what_is_not_set_has_its_default),
 		cmocka_unit_test(a_list_is_for_its_command),
 		cmocka_unit_test(wrong_values_are_refused_by_name),

@@ -71,6 +71,7 @@ mkdir out
 for command in "${commands[@]}"; do
 	(
 		ulimit -S -s 64
+		[ "$command" = help ] && exec timeout 60 "$invar" help
 		timeout 60 "$invar" $command -q
 	) > out.txt 2> err.txt < /dev/null
 	code=$?

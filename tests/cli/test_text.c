@@ -93,9 +93,26 @@ static void test_long_text_is_cut_between_characters(void **state)
 	assert_string_equal(inv_shown("abcdefgh", out, 8), "abcd\xe2\x80\xa6");
 }
 
+static void test_words_are_quoted_for_the_shell(void **state)
+{
+	static const struct {
+		const char *text, *word;
+	} cases[] = {{"bank", "bank"},         {"a/b.npy", "a/b.npy"},
+	             {"my bank", "'my bank'"}, {"it's", "'it'\\''s'"},
+	             {"$(date)", "'$(date)'"}, {"", "''"},
+	             {"a;b", "'a;b'"},         {"\xc3\xa9t\xc3\xa9", "\xc3\xa9t\xc3\xa9"}};
+	char out[64], small[8];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_string_equal(inv_shell_word(cases[i].text, out, sizeof out), cases[i].word);
+	assert_true(strlen(inv_shell_word("a long name", small, sizeof small)) < sizeof small);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words_are_quoted_for_the_shell),
 		cmocka_unit_test(test_one_has_its_own_noun),
 		cmocka_unit_test(test_estimates_never_say_0_or_1_seconds),
 		cmocka_unit_test(test_slow_rates_are_not_0),
