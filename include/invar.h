@@ -130,37 +130,6 @@ INVAR_API void invar_free(void *memory);
 /* ---- 3. Option structs and their fields ----------------------------------- */
 
 /*
- * Options are structs with a leading `size` and a defaults call. Each has a
- * table of fields, so that a program can offer them by name (the command line,
- * run.json and the documentation are all made from these tables).
- */
-typedef enum invar_field_type {
-	INVAR_FIELD_FLAG,   /* int, 0 or 1 */
-	INVAR_FIELD_COUNT,  /* uint64_t */
-	INVAR_FIELD_NUMBER, /* double */
-	INVAR_FIELD_TEXT,   /* const char *, borrowed; NULL where not given */
-	INVAR_FIELD_LIST    /* const char *const *, texts ended by NULL; NULL: none */
-} invar_field_type;
-
-enum {
-	INVAR_FIELD_RESULT = 1,  /* its value changes the result; kept in the adapter */
-	INVAR_FIELD_ABOVE = 2,   /* the minimum itself is not allowed */
-	INVAR_FIELD_OPTIONAL = 4 /* a text that may be NULL */
-};
-
-typedef struct invar_field {
-	const char *name; /* as on the command line, without the dashes */
-	invar_field_type type;
-	size_t offset;   /* of the member in its struct */
-	double min, max; /* bounds of counts and numbers */
-	unsigned flags;
-	const char *choices; /* words separated by |, or NULL for any text */
-	const char *meta;    /* what stands for the value in the help: N, F, WORD */
-	const char *group;   /* heading in the help */
-	const char *help;    /* half a sentence, no full stop */
-} invar_field;
-
-/*
  * Options by name. invar_options_new makes a list for a command; values are set as text
  * and checked at once, against the type, bounds and choices of their option. What was not
  * set has its default. A list may be used for any number of calls.

@@ -55,14 +55,13 @@ static invar_status check_output(inv_session *s)
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	invar_dtype dtype =
 		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
 	invar_adapter *adapter = NULL;
 	invar_status st;
 
-	(void)unused;
 	if ((st = inv_need(s, inv_text(s, "output"),
 	                   "the file for the result is missing: -o OUT.npy")) != INVAR_OK)
 		return st;

@@ -443,13 +443,12 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 	                                   inv_name_json(inv_text(s, "output"))));
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	bool numpy = is_numpy(s->argument[1]);
 	invar_augment *a = NULL;
 	invar_status st;
 
-	(void)unused;
 	if ((st = inv_need(s, inv_text(s, "output"),
 	                   numpy ? "the file for the result is missing: -o OUT.npy"
 	                         : "the file for the sheet is missing: -o SHEET")) !=

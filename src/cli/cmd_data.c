@@ -444,13 +444,12 @@ static invar_status check_sheet(inv_session *s, const char *sheet)
 	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
 	invar_status st = inv_session_start(s);
 
-	(void)unused;
 	if (st == INVAR_OK && sheet)
 		st = check_sheet(s, sheet);
 	if (st == INVAR_OK)

@@ -157,13 +157,12 @@ static invar_status show(inv_demo *d)
 	return st;
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	const inv_demo_values values = read_values(s);
 	inv_demo d = {.s = s, .v = &values};
 	invar_status st = inv_session_start(s);
 
-	(void)unused;
 	if (st == INVAR_OK)
 		st = work(&d);
 	if (st == INVAR_E_CANCELLED)

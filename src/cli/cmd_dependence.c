@@ -124,12 +124,11 @@ static invar_status measure(inv_session *s, const inv_given_array *x,
 	return st;
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s)
 {
 	inv_given_array x = {0}, z = {0};
 	invar_status st = inv_session_start(s);
 
-	(void)values;
 	if (st == INVAR_OK && (st = inv_array_look(s, s->argument[0], &x)) == INVAR_OK &&
 	    (st = inv_array_look(s, s->argument[1], &z)) == INVAR_OK &&
 	    (st = check_pair(s, &x, &z)) == INVAR_OK &&

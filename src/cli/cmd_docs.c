@@ -34,13 +34,12 @@ static invar_status print_man(inv_session *s)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s)
 {
 	const inv_command *c;
 	const char *kind = s->argument[0];
 	invar_status st = inv_check_word(s, "KIND", s->command->words, kind);
 
-	(void)values;
 	if (st != INVAR_OK)
 		return st;
 	if (strcmp(kind, "man") == 0)
@@ -74,7 +73,6 @@ const inv_command inv_cmd_docs = {
 	.examples = examples,
 	.arguments = arguments,
 	.words = "markdown|man|bash|zsh|fish|models|augmentations|commands",
-	.values = sizeof(inv_common),
 	.without = "threads|seed|json|quiet|verbose",
 	.run = run,
 };

@@ -256,14 +256,13 @@ static invar_status check_output(inv_session *s, const char *output)
 	return inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool dry = inv_flag(s, "dry-run");
 	char name[64];
 	invar_status st;
 
-	(void)unused;
 	if ((st = inv_need(s, output, "the folder for the bank is missing: -o BANK")) !=
 	        INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||

@@ -258,12 +258,11 @@ static invar_status evaluate(inv_session *s, columns *c)
 	return st;
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s)
 {
 	columns c = {0};
 	invar_status st = inv_session_start(s);
 
-	(void)values;
 	if (st != INVAR_OK)
 		return st;
 	st = allocate_columns(&c, s->arguments - 1) ? evaluate(s, &c) : inv_no_memory(s);

@@ -87,7 +87,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool half = strcmp(inv_text(s, "dtype"), "float16") == 0;
@@ -95,7 +95,6 @@ static invar_status run(inv_session *s, void *unused)
 	uint64_t shape[4];
 	invar_status st;
 
-	(void)unused;
 	if ((st = inv_need(s, output, "the file for the result is missing: -o OUT.npy")) !=
 	    INVAR_OK)
 		return st;

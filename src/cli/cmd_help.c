@@ -14,11 +14,10 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static invar_status run(inv_session *s, void *values)
+static invar_status run(inv_session *s)
 {
 	const inv_command *c;
 
-	(void)values;
 	if (!s->arguments) {
 		inv_help_overview(stdout, inv_term_columns());
 		return INVAR_OK;
@@ -36,7 +35,6 @@ const inv_command inv_cmd_help = {
 	.usage = "[COMMAND]",
 	.examples = examples,
 	.arguments = arguments,
-	.values = sizeof(inv_common),
 	.without = "threads|seed|json|quiet|verbose",
 	.run = run,
 };

@@ -8,6 +8,7 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/loss_arrays.h"
@@ -18,7 +19,6 @@
 #include "cli/term.h"
 
 typedef struct loss_values {
-	inv_common common;
 	const char *adapter, *clean, *views, *decoder;
 	inv_grad_folder grad;
 	const char *const *aug;
@@ -40,7 +40,7 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{.name = "KIND",
-     .help = "mawa, waco, simclr or hsic; sw is the sliced distance alone",
+     .help = "the loss, as in `invar train --loss`; sw is the sliced distance alone",
      .least = 1,
      .most = 1},
 	{0},
@@ -48,51 +48,142 @@ static const inv_argument arguments[] = {
 
 enum { KINDS = 256 }; /* bytes of a list of all of them */
 
-#define AT(member) offsetof(loss_values, member)
-
-static const invar_field own_table[] = {
-	{"adapter", INVAR_FIELD_TEXT, AT(adapter), 0, 0, 0, NULL, "FILE", "Arrays",
-     "the adapter E: a safetensors file or a run folder"},
-	{"clean", INVAR_FIELD_TEXT, AT(clean), 0, 0, 0, NULL, "X.npy", "Arrays",
-     "clean features [N, d]"},
-	{"aug", INVAR_FIELD_LIST, AT(aug), 0, 0, 0, NULL, "A.npy", "Arrays",
-     "augmented features [N, s, d]; without it s = 0; more than one for waco alone"},
-	{"views", INVAR_FIELD_TEXT, AT(views), 0, 0, 0, NULL, "V.npy", "Arrays",
-     "for simclr instead of --clean and --aug: [2 N, d], rows i and i + N are a pair"},
-	{"decoder", INVAR_FIELD_TEXT, AT(decoder), 0, 0, 0, NULL, "FILE", "Arrays",
-     "a decoder, whose reconstruction joins the loss by --alpha and --beta"},
-	{"grad", INVAR_FIELD_TEXT, AT(grad.path), 0, 0, 0, NULL, "DIR", "Arrays",
-     "folder that gets the gradient of every block as NAME.npy"},
-	{"force", INVAR_FIELD_FLAG, AT(grad.force), 0, 1, 0, NULL, NULL, "Arrays",
-     "let gradients replace files that are no arrays; never what is read"},
-
-	{"directions-xz", INVAR_FIELD_LIST, AT(draws.directions[0]), 0, 0, 0, NULL, "D.npy",
-     "Draws of waco", "directions [L, d + w], one array for each --aug"},
-	{"directions-xx", INVAR_FIELD_LIST, AT(draws.directions[1]), 0, 0, 0, NULL, "D.npy",
-     "Draws of waco", "directions [L, 2 d]"},
-	{"directions-zz", INVAR_FIELD_LIST, AT(draws.directions[2]), 0, 0, 0, NULL, "D.npy",
-     "Draws of waco", "directions [L, 2 w]"},
-	{"perm-xz", INVAR_FIELD_LIST, AT(draws.permutations[0]), 0, 0, 0, NULL, "P1,P2",
-     "Draws of waco", "two permutations of the rows as NumPy files, for each --aug"},
-	{"perm-xx", INVAR_FIELD_LIST, AT(draws.permutations[1]), 0, 0, 0, NULL, "P1,P2",
-     "Draws of waco", "the same for XX"},
-	{"perm-zz", INVAR_FIELD_LIST, AT(draws.permutations[2]), 0, 0, 0, NULL, "P1,P2",
-     "Draws of waco", "the same for ZZ"},
-
-	{"a", INVAR_FIELD_TEXT, AT(sw.a), 0, 0, 0, NULL, "A.npy", "Arrays of sw",
-     "first set [n, d]"},
-	{"b", INVAR_FIELD_TEXT, AT(sw.b), 0, 0, 0, NULL, "B.npy", "Arrays of sw",
-     "second set [n, d]"},
-	{"directions", INVAR_FIELD_TEXT, AT(sw.directions), 0, 0, 0, NULL, "D.npy",
-     "Arrays of sw",
-     "directions [L, d], taken as they are; without them --projections are drawn"},
-};
-INV_FIELDS_FUNCTION(own_fields, own_table)
-
-static const inv_option_table tables[] = {
-	{own_fields, 0},
+static const invar_option own[] = {
+	{.name = "adapter",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Arrays",
+     .help = "the adapter E: a safetensors file or a run folder"},
+	{.name = "clean",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "X.npy",
+     .group = "Arrays",
+     .help = "clean features [N, d]"},
+	{.name = "aug",
+     .type = INVAR_OPTION_LIST,
+     .meta = "A.npy",
+     .group = "Arrays",
+     .help =
+         "augmented features [N, s, d]; without it s = 0; more than one for waco alone"},
+	{.name = "views",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "V.npy",
+     .group = "Arrays",
+     .help =
+         "for simclr instead of --clean and --aug: [2 N, d], rows i and i + N are a pair"},
+	{.name = "decoder",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "FILE",
+     .group = "Arrays",
+     .help = "a decoder, whose reconstruction joins the loss by --alpha and --beta"},
+	{.name = "grad",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DIR",
+     .group = "Arrays",
+     .help = "folder that gets the gradient of every block as NAME.npy"},
+	{.name = "force",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Arrays",
+     .help = "let gradients replace files that are no arrays; never what is read"},
+	{.name = "directions-xz",
+     .type = INVAR_OPTION_LIST,
+     .meta = "D.npy",
+     .group = "Draws of waco",
+     .help = "directions [L, d + w], one array for each --aug"},
+	{.name = "directions-xx",
+     .type = INVAR_OPTION_LIST,
+     .meta = "D.npy",
+     .group = "Draws of waco",
+     .help = "directions [L, 2 d]"},
+	{.name = "directions-zz",
+     .type = INVAR_OPTION_LIST,
+     .meta = "D.npy",
+     .group = "Draws of waco",
+     .help = "directions [L, 2 w]"},
+	{.name = "perm-xz",
+     .type = INVAR_OPTION_LIST,
+     .meta = "P1,P2",
+     .group = "Draws of waco",
+     .help = "two permutations of the rows as NumPy files, for each --aug"},
+	{.name = "perm-xx",
+     .type = INVAR_OPTION_LIST,
+     .meta = "P1,P2",
+     .group = "Draws of waco",
+     .help = "the same for XX"},
+	{.name = "perm-zz",
+     .type = INVAR_OPTION_LIST,
+     .meta = "P1,P2",
+     .group = "Draws of waco",
+     .help = "the same for ZZ"},
+	{.name = "a",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "A.npy",
+     .group = "Arrays of sw",
+     .help = "first set [n, d]"},
+	{.name = "b",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "B.npy",
+     .group = "Arrays of sw",
+     .help = "second set [n, d]"},
+	{.name = "directions",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "D.npy",
+     .group = "Arrays of sw",
+     .help = "directions [L, d], taken as they are; without them --projections are drawn"},
 	{0},
 };
+
+/* ---- Values ---------------------------------------------------------------------- */
+
+/* Ended by NULL; gives, free() it. NULL where nothing was typed. */
+static invar_status take_list(inv_session *s, const char *name, const char *const **out)
+{
+	const char **list;
+	size_t count = 0;
+
+	*out = NULL;
+	while (invar_options_text(s->options, name, count))
+		count++;
+	if (!count)
+		return INVAR_OK;
+	if (!(list = calloc(count + 1, sizeof *list)))
+		return inv_no_memory(s);
+	for (size_t i = 0; i < count; i++)
+		list[i] = invar_options_text(s->options, name, i);
+	*out = list;
+	return INVAR_OK;
+}
+
+static invar_status take_values(inv_session *s, loss_values *v)
+{
+	static const char *const directions[] = {"directions-xz", "directions-xx",
+	                                         "directions-zz"};
+	static const char *const permutations[] = {"perm-xz", "perm-xx", "perm-zz"};
+	invar_status st;
+
+	*v = (loss_values){.adapter = inv_text(s, "adapter"),
+	                   .clean = inv_text(s, "clean"),
+	                   .views = inv_text(s, "views"),
+	                   .decoder = inv_text(s, "decoder"),
+	                   .grad = {.path = inv_text(s, "grad"), .force = inv_flag(s, "force")},
+	                   .sw = {.a = inv_text(s, "a"),
+	                          .b = inv_text(s, "b"),
+	                          .directions = inv_text(s, "directions")}};
+	st = take_list(s, "aug", &v->aug);
+	for (size_t i = 0; i < 3 && st == INVAR_OK; i++)
+		if ((st = take_list(s, directions[i], &v->draws.directions[i])) == INVAR_OK)
+			st = take_list(s, permutations[i], &v->draws.permutations[i]);
+	return st;
+}
+
+static void free_values(loss_values *v)
+{
+	free((void *)(uintptr_t)v->aug);
+	for (size_t i = 0; i < 3; i++) {
+		free((void *)(uintptr_t)v->draws.directions[i]);
+		free((void *)(uintptr_t)v->draws.permutations[i]);
+	}
+}
 
 /* ---- What belongs to which kind ------------------------------------------------ */
 
@@ -145,31 +236,45 @@ static const char *other_kinds(const inv_session *s, const char *option, const c
 	return fill ? out : NULL;
 }
 
-static invar_status check_given(inv_session *s, const char *kind)
+static invar_status check_option(inv_session *s, const char *name, const char *kind)
 {
+	bool is_sw = strcmp(kind, "sw") == 0;
 	char list[KINDS];
 
-	for (const char **name = s->given; *name; name++) {
-		for (size_t i = 0; i < sizeof only / sizeof *only; i++)
-			if (strcmp(only[i].option, *name) == 0 && strcmp(only[i].kind, kind) != 0)
-				return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s",
-				                 *name, only[i].kind, kind);
-		if (strcmp(kind, "sw") == 0 && !is_of_sw(*name))
-			return inv_fault(s, INVAR_E_USE, "--%s is no option of sw", *name);
-		if (strcmp(kind, "sw") != 0 && other_kinds(s, *name, kind, list))
-			return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", *name,
-			                 list, kind);
-	}
+	for (size_t i = 0; i < sizeof only / sizeof *only; i++)
+		if (strcmp(only[i].option, name) == 0 && strcmp(only[i].kind, kind) != 0)
+			return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", name,
+			                 only[i].kind, kind);
+	if (is_sw && !is_of_sw(name))
+		return inv_fault(s, INVAR_E_USE, "--%s is not an option of sw", name);
+	if (!is_sw && other_kinds(s, name, kind, list))
+		return inv_fault(s, INVAR_E_USE, "--%s is an option of %s, not of %s", name, list,
+		                 kind);
 	return INVAR_OK;
+}
+
+static invar_status check_given(inv_session *s, const char *kind)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < invar_options_count(s->options) && st == INVAR_OK; i++) {
+		const char *name = invar_options_at(s->options, i)->name;
+
+		if (invar_options_is_set(s->options, name))
+			st = check_option(s, name, kind);
+	}
+	return st;
 }
 
 static invar_status check_decoder_weights(inv_session *s, const loss_values *v)
 {
-	for (const char **name = s->given; *name && !v->decoder; name++)
-		if (strcmp(*name, "alpha") == 0 || strcmp(*name, "beta") == 0)
-			return inv_fault(s, INVAR_E_USE,
-			                 "--%s belongs to --decoder, which is not given", *name);
-	return INVAR_OK;
+	const char *name = invar_options_is_set(s->options, "alpha")  ? "alpha"
+	                   : invar_options_is_set(s->options, "beta") ? "beta"
+	                                                              : NULL;
+
+	if (!name || v->decoder)
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_USE, "--%s belongs to --decoder, which is not given", name);
 }
 
 /* ---- Losses ---------------------------------------------------------------- */
@@ -394,20 +499,29 @@ static invar_status check_output(inv_session *s, const loss_values *v)
 	return inv_check_output_folder(s, "--grad", v->grad.path);
 }
 
-static invar_status run(inv_session *s, void *values)
+static invar_status compute_kind(inv_session *s, const loss_values *v, const char *kind)
 {
-	loss_values *v = values;
+	invar_status st = check_output(s, v);
+
+	if (st != INVAR_OK)
+		return st;
+	if (strcmp(kind, "sw") == 0)
+		return inv_loss_sw(s, &v->sw, &v->grad);
+	st = invar_options_set(s->options, "kind", kind);
+	return st == INVAR_OK ? run_loss(s, v) : st;
+}
+
+static invar_status run(inv_session *s)
+{
 	const char *kind = s->argument[0];
+	loss_values v = {0};
 	invar_status st;
 
 	if ((st = check_kind(s, kind)) != INVAR_OK || (st = check_given(s, kind)) != INVAR_OK)
 		return st;
-	if ((st = check_output(s, v)) != INVAR_OK)
-		return st;
-	if (strcmp(kind, "sw") == 0)
-		st = inv_loss_sw(s, &v->sw, &v->grad);
-	else if ((st = invar_options_set(s->options, "kind", kind)) == INVAR_OK)
-		st = run_loss(s, v);
+	if ((st = take_values(s, &v)) == INVAR_OK)
+		st = compute_kind(s, &v, kind);
+	free_values(&v);
 	if (st == INVAR_OK)
 		inv_term_close(s->term);
 	return st;
@@ -427,7 +541,6 @@ const inv_command inv_cmd_loss = {
 	.arguments = arguments,
 	.options = "loss",
 	.hidden = "kind",
-	.tables = tables,
-	.values = sizeof(loss_values),
+	.own = own,
 	.run = run,
 };

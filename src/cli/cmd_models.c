@@ -193,13 +193,12 @@ static invar_status check_use(inv_session *s, size_t action)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
 	invar_status st = inv_check_word(s, "ACTION", s->command->words, s->argument[0]);
 
-	(void)unused;
 	if (st != INVAR_OK)
 		return st;
 	while (i < ACTIONS - 1 && strcmp(actions[i].name, s->argument[0]) != 0)

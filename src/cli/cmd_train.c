@@ -175,12 +175,11 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                     : inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s, void *unused)
+static invar_status run(inv_session *s)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
 
-	(void)unused;
 	if ((st = check_source(s)) != INVAR_OK ||
 	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
 	        INVAR_OK ||

@@ -25,17 +25,7 @@ typedef struct inv_example {
 	const char *does; /* half a sentence, no full stop */
 } inv_example;
 
-/* Options that live in one struct, which sits at `offset` of the command's values. */
-typedef struct inv_option_table {
-	const invar_field *(*fields)(size_t *count);
-	size_t offset;
-} inv_option_table;
-
-/*
- * Values of the options every command has. A command's values are a struct
- * whose first member is this one; the tables of the library's own structs
- * follow, so that run() finds them filled.
- */
+/* Values of the options that every command has. */
 typedef struct inv_common {
 	int help, version, json, quiet, verbose;
 	uint64_t threads, seed;
@@ -43,32 +33,21 @@ typedef struct inv_common {
 
 typedef struct inv_command {
 	const char *name;
-	const char *purpose;            /* one line for the list of commands */
-	const char *usage;              /* what follows "invar NAME" */
-	const char *about;              /* a paragraph for --help and the man page */
-	const inv_example *examples;    /* ended by a NULL line */
-	const inv_argument *arguments;  /* ended by a NULL name */
-	const char *words;              /* of the first argument, "a|b"; NULL: it is any text */
-	const char *options;            /* of the library: invar_options_new; NULL: none */
-	const char *hidden;             /* one of those that an argument stands for, or NULL */
-	const invar_option *own;        /* of the command itself, ended by a NULL name */
-	const char *without;            /* common options that it has no use for, "a|b" */
-	const inv_option_table *tables; /* ended by NULL fields; the common ones are implied */
-	size_t values;                  /* bytes of the struct that starts with inv_common */
-	void (*defaults)(void *values);
-	invar_status (*run)(inv_session *s, void *values);
+	const char *purpose;           /* one line for the list of commands */
+	const char *usage;             /* what follows "invar NAME" */
+	const char *about;             /* a paragraph for --help and the man page */
+	const inv_example *examples;   /* ended by a NULL line */
+	const inv_argument *arguments; /* ended by a NULL name */
+	const char *words;             /* of the first argument, "a|b"; NULL: it is any text */
+	const char *options;           /* of the library: invar_options_new; NULL: none */
+	const char *hidden;            /* one of those that an argument stands for, or NULL */
+	const invar_option *own;       /* of the command itself, ended by a NULL name */
+	const char *without;           /* common options that it has no use for, "a|b" */
+	invar_status (*run)(inv_session *s);
 } inv_command;
 
 /* In the order of the list a user sees; NULL past the last. */
 const inv_command *inv_command_at(size_t i);
 const inv_command *inv_command_find(const char *name); /* NULL if there is none */
-
-/* Options written by hand in a command's file. */
-#define INV_FIELDS_FUNCTION(function, table)          \
-	static const invar_field *function(size_t *count) \
-	{                                                 \
-		*count = sizeof(table) / sizeof *(table);     \
-		return table;                                 \
-	}
 
 #endif

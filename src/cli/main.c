@@ -19,7 +19,6 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/stack.h"
-#include "cli/struct_options.h"
 #include "cli/term.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
@@ -106,20 +105,6 @@ static inv_common read_common(const inv_session *s)
 	                    .seed = count_of(s, "seed")};
 }
 
-static invar_status call_command(inv_session *s)
-{
-	void *values = NULL;
-	invar_status st = inv_fill_struct(s, &values);
-
-	if (st == INVAR_OK) {
-		*(inv_common *)values = *s->common;
-		st = s->command->run(s, values);
-	}
-	invar_context_free(s->ctx);
-	inv_clear_struct(s, values);
-	return st;
-}
-
 static invar_status run_command(inv_session *s, char **word, size_t words)
 {
 	inv_common common;
@@ -138,7 +123,9 @@ static invar_status run_command(inv_session *s, char **word, size_t words)
 	if (common.help || common.version || (st = inv_check_arguments(s)) != INVAR_OK)
 		return st;
 	inv_term_start(s->term, common.quiet, common.verbose);
-	return call_command(s);
+	st = s->command->run(s);
+	invar_context_free(s->ctx);
+	return st;
 }
 
 static invar_status find_and_run(inv_session *s, char **word, size_t words)

@@ -110,7 +110,8 @@ invar_status inv_models_pull(inv_session *s)
 	bool there;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "url"), "the address is missing: --url URL")) != INVAR_OK ||
+	if ((st = inv_need(s, inv_text(s, "url"), "the address is missing: --url URL")) !=
+	        INVAR_OK ||
 	    (st = check_hash(s, inv_text(s, "sha256"))) != INVAR_OK ||
 	    (st = choose_file(s, &f)) != INVAR_OK ||
 	    (st = look_at_old(s, &f, &there)) != INVAR_OK)

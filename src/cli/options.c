@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/struct_options.h"
-
 enum { SOME = 512, NAMES = 4096 };
 
 static const invar_option common_rows[] = {
@@ -126,8 +124,6 @@ invar_status inv_command_options(const inv_command *c, invar_options **out)
 {
 	invar_status st = invar_options_new(c->options, out);
 
-	if (st == INVAR_OK)
-		st = inv_add_struct_options(c, *out);
 	if (st == INVAR_OK)
 		st = add_rows(*out, c->own);
 	if (st == INVAR_OK)

@@ -19,7 +19,6 @@ typedef struct inv_session {
 	char **argument; /* what is left of argv once the options are taken; views */
 	size_t arguments;
 	invar_options *options;   /* with the values that were typed */
-	const char **given;       /* names of the options that were typed, ended by NULL */
 	struct inv_input *inputs; /* what the command reads, see outputs.h */
 	size_t input_count;
 	bool inputs_missing; /* for want of memory */
