@@ -16,7 +16,7 @@ fail()
 }
 
 "$make" bank bank 200 8
-"$invar" train bank -o whole --hidden 16 --epochs 10 --batch 32 -q || exit 1
+"$invar" train bank -o whole --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 
 # edit FIELD VALUE SENTENCE - of an interrupted run.
 edit()
@@ -34,7 +34,7 @@ edit()
 }
 edit epochs 5 'run/run.json says epochs 5, but the checkpoint was made with 10;'
 edit epochs 20 'run/run.json says epochs 20, but the checkpoint was made with 10;'
-edit batch 40 'says batch 40, but the checkpoint was made with 32'
+edit batch-size 40 'says batch-size 40, but the checkpoint was made with 32'
 edit lr 0.002 'says lr 0.002, but the checkpoint was made with 0.001'
 edit lr-min 0.0005 'says lr-min 0.0005, but the checkpoint was made with 0.0004'
 edit seed 7 'says seed 7, but the checkpoint was made with 0'
@@ -48,7 +48,7 @@ edit weight-decay 0.1 'says weight-decay 0.1, but the checkpoint was made with 0
 
 # Other rows, and a run.json that was taught to accept them.
 "$make" bank wide 200 8 && "$make" npy wide/train/clean.npy 200 8
-"$invar" train wide -o other --hidden 16 --epochs 10 --batch 32 -q || exit 1
+"$invar" train wide -o other --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 rm -rf run && cp -r other run && cp whole/checkpoint.safetensors run
 "$invar" train wide -o run --resume -q 2>error && fail "the checkpoint of other rows is taken"
 grep -q 'the checkpoint was made with' error || fail "other rows: not said"

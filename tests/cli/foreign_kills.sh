@@ -52,9 +52,9 @@ check()
 written=()
 "$make" bank bank 1000 32
 "$make" photos photos 300
-long=(--threads 1 --hidden 128 --epochs 30 --batch 64 --checkpoint-seconds 0 -q)
+long=(--threads 1 --hidden 128 --epochs 30 --batch-size 64 --checkpoint-seconds 0 -q)
 images=(--images folder:photos --encoder pixels --size 8 --augment rotation)
-images_long=(--threads 1 --hidden 64 --epochs 6 --batch 64 --checkpoint-seconds 0 -q)
+images_long=(--threads 1 --hidden 64 --epochs 6 --batch-size 64 --checkpoint-seconds 0 -q)
 encode=(folder:photos --encoder pixels --size 8 --augment rotation+noise --copies 12 --holdout 0.3 --threads 1 -q)
 measure=(--threads 1 --only structure,knn,lc --probe-epochs 3 -q)
 

@@ -38,7 +38,7 @@ exec 9<>pipe # nobody writes to it, and it does not end
 stopped TERM 1.5 eval wide --only collision -q --threads 1
 stopped INT 1 train wide -o wide-run --init rigid -q --threads 1
 limit=$((limit + 1000)) # it also writes a checkpoint
-stopped TERM 1 train tall -o long --hidden 4096 --batch 2400 -q --threads 1
+stopped TERM 1 train tall -o long --hidden 4096 --batch-size 2400 -q --threads 1
 "$invar" train small -o run --hidden 32 --epochs 1 -q || exit 1
 stopped TERM 0.3 apply run - -o codes.npy -q
 exit $failed
