@@ -80,8 +80,8 @@ def check_names(work):
     for file, name, sentence in (
             ("clip_w128_jit.pt", "clip_vitb16", "its width is 32 but that of clip_vitb16 is 512"),
             ("dino_vit.pth", "dino_vits8", "its width is 48 but that of dino_vits8 is 384"),
-            ("dino_vit.pth", "clip_vitb16", "has not the tensors of a clip"),
-            ("clip_w128_jit.pt", "dino_vitb16", "has not the tensors of a vit"),
+            ("dino_vit.pth", "clip_vitb16", "which is a clip"),
+            ("clip_w128_jit.pt", "dino_vitb16", "which is a vit"),
             ("resnet_basic.pth", "resnet18", "its width is 40 but that of resnet18 is 512")):
         run = subprocess.run([invar, "features", os.path.join(golden, "in_32x32.npy"), "-o",
                               os.path.join(work, "out.npy"), "--weights",

@@ -142,7 +142,7 @@ def check_refusals(name, tensors, one, other_name, mismatch):
         broken(f"tensor '{one}': element {last} is not a finite number",
                lambda t: t.update({one: (shape, values[:-1] + [value])}))
     refused(mismatch, "features", "x.npy", "-o", "y.npy", "--weights", name, "--encoder", other_name)
-    refused("has not the tensors of", "features", "x.npy", "-o", "y.npy", "--weights", name,
+    refused("its tensors do not match", "features", "x.npy", "-o", "y.npy", "--weights", name,
             "--encoder", "squeezenet1_1")
     refused("grey.npy: ", "features", "grey.npy", "-o", "y.npy", "--weights", name, "-q")
     if os.path.exists("y.npy"):
