@@ -7,9 +7,9 @@
  * a row for each of the others.
  */
 #include "bank/bank.h"
-#include "encode/encoding.h"
 #include "bank/write.h"
 #include "base/memory.h"
+#include "encode/encoding.h"
 #include "fuzz_file.h"
 
 enum { ROWS = 3, WIDTH = 2, IMAGES = 5 };

@@ -20,7 +20,8 @@ static char *list_blocks(const inv_block_map *d)
 	return list;
 }
 
-static void save_and_read_back(inv_block_map *d, const char *path, uint64_t rows, size_t arrays)
+static void save_and_read_back(inv_block_map *d, const char *path, uint64_t rows,
+                               size_t arrays)
 {
 	char *before, *after;
 

@@ -5,10 +5,10 @@
  * What it takes from there are options, which are then held against their bounds and a
  * bank; those that pass can be written down and taken up again as they are.
  */
-#include "run/run.h"
 #include "adapter/train_options.h"
 #include "base/memory.h"
 #include "fuzz_file.h"
+#include "run/run.h"
 
 /* What was written down is taken up as it was. */
 static void take_up_again(const invar_options *o)

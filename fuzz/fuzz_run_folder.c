@@ -7,10 +7,10 @@
  * size (little-endian) and its bytes, as far as they go.
  */
 #include "adapter/checkpoint.h"
-#include "run/run.h"
-#include "run/run_contents.h"
 #include "base/memory.h"
 #include "fuzz_file.h"
+#include "run/run.h"
+#include "run/run_contents.h"
 
 #include <sys/stat.h>
 

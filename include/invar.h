@@ -17,7 +17,7 @@
  * Divisions of this header:
  *     1. status, errors, versions       6. banks
  *     2. context and hooks              7. training
- *     3. option structs and fields      8. losses, neighbours … on given arrays
+ *     3. options                        8. losses, neighbours … on given arrays
  *     4. arrays, files and adapters     9. measurements
  *     5. images and data sets           10. augmentations
  *                                       11. encoders and encoding

@@ -48,8 +48,8 @@ int test_context_close(void **state);
 
 /*
  * The options of a command ("train", "loss") with these set: name, text, …, NULL. Free
- * them with invar_options_free. test_set sets more of them and gives them back; a text of NULL
- * unsets its option.
+ * them with invar_options_free. test_set sets more of them and gives them back; a text of
+ * NULL unsets its option.
  */
 invar_options *test_options(const char *command, ...) __attribute__((sentinel));
 invar_options *test_set(invar_options *o, ...) __attribute__((sentinel));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bank_contents.h - which entries of a bank's folder are those that encoding clean rows writes.
+ * bank_contents.h - which entries of a bank's folder are those that encoding clean rows
+ * writes.
  */
 #ifndef INV_BANK_CONTENTS_H
 #define INV_BANK_CONTENTS_H

@@ -127,7 +127,8 @@ static bool is_foreign(const char *text, size_t bytes)
 }
 
 /* What was there: nothing, a map of as many blocks, or something that is refused. */
-static invar_status take_text(inv_block_map *d, const char *text, size_t bytes, size_t arrays)
+static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
+                              size_t arrays)
 {
 	char header[HEADER + 1];
 	size_t there = bytes > HEADER ? (bytes - HEADER) / d->line : 0;
@@ -177,7 +178,8 @@ static invar_status take_up(inv_block_map *d, size_t arrays)
 	return st;
 }
 
-invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays, inv_block_map **out)
+invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
+                                inv_block_map **out)
 {
 	inv_block_map *d = inv_calloc(1, sizeof *d);
 	invar_status st;
@@ -198,7 +200,8 @@ invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays, 
 	return INVAR_OK;
 }
 
-invar_status inv_block_map_expect(inv_block_map *d, size_t i, const char belongs[INV_SHA256_HEX])
+invar_status inv_block_map_expect(inv_block_map *d, size_t i,
+                                  const char belongs[INV_SHA256_HEX])
 {
 	char *line = line_of(d, i);
 

@@ -29,9 +29,11 @@ enum { INV_BLOCK_ROWS = 256 };
 typedef struct inv_block_map inv_block_map;
 
 /* Takes up the map of a split, or makes one, for `arrays` arrays of `rows` rows. */
-invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays, inv_block_map **out);
+invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
+                                inv_block_map **out);
 /* What array i belongs to; refuses finished blocks that belong to something else. */
-invar_status inv_block_map_expect(inv_block_map *d, size_t i, const char belongs[INV_SHA256_HEX]);
+invar_status inv_block_map_expect(inv_block_map *d, size_t i,
+                                  const char belongs[INV_SHA256_HEX]);
 /* Its part file is gone, and so are its blocks. */
 void inv_block_map_forget(inv_block_map *d, size_t i);
 

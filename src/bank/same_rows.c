@@ -36,7 +36,7 @@ static invar_status compare_rows(const invar_bank *a, const inv_split *s,
 }
 
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
-                                  const invar_bank *b, const inv_split *other)
+                                      const invar_bank *b, const inv_split *other)
 {
 	float *rows;
 	invar_status st;

@@ -140,7 +140,7 @@ static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 
 	if (st == INVAR_OK && p->fresh && p->s)
 		st = inv_live_fill(p->fresh, epoch, b->chosen, p->N, p->s,
-		                    to + (size_t)p->N * b->dim);
+		                   to + (size_t)p->N * b->dim);
 	return st;
 }
 

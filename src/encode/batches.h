@@ -33,7 +33,7 @@ typedef struct inv_batch_plan {
 	const char *purpose;    /* "train", "validation": keeps their draws apart */
 	bool every_epoch_alike; /* the order and draws of epoch 0, always */
 	uint32_t epochs;        /* reading ahead ends there */
-	inv_live *fresh;       /* makes the copies; NULL: they are those of the sources */
+	inv_live *fresh;        /* makes the copies; NULL: they are those of the sources */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "encode/encode_options.h"
-#include "encode/encode_pass.h"
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "encode/encode_options.h"
+#include "encode/encode_pass.h"
 #include "formats/npy.h"
 #include "images/prefetch.h"
 
@@ -273,11 +273,11 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
 	inv_pipeline_plan plan = {.images = &p->images,
-	                      .count =
-	                          p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
-	                      .copy = {INVAR_CLEAN},
-	                      .arrays = 1,
-	                      .put = compare};
+	                          .count =
+	                              p->images.count < INV_GROUP ? p->images.count : INV_GROUP,
+	                          .copy = {INVAR_CLEAN},
+	                          .arrays = 1,
+	                          .put = compare};
 	comparison c = {.k = k, .p = p};
 	inv_npy *known = NULL;
 	invar_status st = path ? inv_npy_open(path, &known) : no_memory(k);
@@ -357,7 +357,8 @@ static invar_status belong(const encoding *k, const part *p, bool clean,
 }
 
 /* The map of a split, with what each array to be filled belongs to. */
-static invar_status open_map(const encoding *k, const part *p, size_t from, inv_block_map **out)
+static invar_status open_map(const encoding *k, const part *p, size_t from,
+                             inv_block_map **out)
 {
 	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
 	invar_status st = inv_block_map_open(p->map_path, p->images.count, p->copies + 1, out);
@@ -391,7 +392,8 @@ static bool has_file(const encoding *k, const part *p, const char *name)
 }
 
 /* What goes beside it was finished a moment before the program ended. */
-static bool has_beside(const encoding *k, const part *p, const inv_block_map *map, int32_t copy)
+static bool has_beside(const encoding *k, const part *p, const inv_block_map *map,
+                       int32_t copy)
 {
 	char name[INV_ARRAY_NAME];
 

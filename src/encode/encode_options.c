@@ -18,8 +18,9 @@ static const invar_option tensor_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "SPEC",
      .group = "Copies",
-     .help = "how copies are made, such as rotation or 'affine+noise:std=0.5'; no copies if "
-             "not given"},
+     .help =
+         "how copies are made, such as rotation or 'affine+noise:std=0.5'; no copies if "
+         "not given"},
 	{.name = "augment-space",
      .type = INVAR_OPTION_TEXT,
      .initial = "normalized",
@@ -178,8 +179,8 @@ invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_d
 			                "train=10,test=5",
 			                o->copies, MOST_COPIES);
 		if (!is_offered(d, at, length))
-			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'",
-			                o->copies, d->text, (int)(length < WORD ? length : WORD), at);
+			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'", o->copies,
+			                d->text, (int)(length < WORD ? length : WORD), at);
 		at = strchr(at, ',');
 		if (!at)
 			return INVAR_OK;
@@ -284,8 +285,7 @@ static invar_status refuse_resize(const inv_encode_settings *o, const inv_prepar
 		                "@size N, the centre that is cut out",
 		                o->resize);
 	return inv_fail(INVAR_E_USE,
-	                "@resize %" PRIu64
-	                ": is less than the %zu x %zu pixels of @size that "
+	                "@resize %" PRIu64 ": is less than the %zu x %zu pixels of @size that "
 	                "are cut out of it",
 	                o->resize, p->side, p->side);
 }

@@ -202,12 +202,12 @@ static invar_status walk_stretches(filling *f)
 	inv_pass *p = f->p;
 	uint64_t blocks = inv_block_map_blocks(p->map), rows = p->images->count;
 	inv_pipeline_plan plan = {.images = p->images,
-	                      .arrays = p->arrays,
-	                      .user = f,
-	                      .wants = wants,
-	                      .see = see,
-	                      .put = put,
-	                      .tick = tick};
+	                          .arrays = p->arrays,
+	                          .user = f,
+	                          .wants = wants,
+	                          .see = see,
+	                          .put = put,
+	                          .tick = tick};
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < p->arrays; i++)

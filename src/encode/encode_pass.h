@@ -11,8 +11,8 @@
 
 #include "bank/block_map.h"
 #include "bank/fingerprints.h"
-#include "encode/pipeline.h"
 #include "bank/write.h"
+#include "encode/pipeline.h"
 
 /* An array that the pass fills; in the map its number is copy + 1. */
 typedef struct inv_pass_array {

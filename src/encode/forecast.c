@@ -21,15 +21,15 @@
 #include <unistd.h>
 
 #include "bank/block_map.h"
-#include "encode/encode_options.h"
 #include "bank/row_names.h"
-#include "encode/pipeline.h"
 #include "bank/write.h"
 #include "base/clock.h"
 #include "base/figures.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "encode/encode_options.h"
+#include "encode/pipeline.h"
 #include "images/prefetch.h"
 
 enum { FILES_OF_A_SPLIT = 5 };               /* beside arrays: labels, names, the map … */
@@ -251,11 +251,11 @@ static invar_status walk_sample(const split_work *w, const inv_images *sample,
                                 measurement *m, inv_pipeline *walk)
 {
 	inv_pipeline_plan plan = {.images = sample,
-	                      .passes_over = m->of->dataset->opts.skip_broken,
-	                      .count = sample->count,
-	                      .user = m,
-	                      .put = count,
-	                      .tick = stop_in_time};
+	                          .passes_over = m->of->dataset->opts.skip_broken,
+	                          .count = sample->count,
+	                          .user = m,
+	                          .put = count,
+	                          .tick = stop_in_time};
 	invar_status st;
 
 	for (int64_t c = w->copy; c < (int64_t)w->copies && plan.arrays < INV_WALK_ARRAYS; c++)
@@ -275,7 +275,7 @@ static invar_status measure_reading(const inv_encoding *of, const inv_images *sa
 	uint64_t read = 0;
 	inv_prefetch *ahead;
 	invar_status st = inv_prefetch_new(of->ctx, of->dataset, sample, 0, sample->count, NULL,
-	                                NULL, 0, &ahead);
+	                                   NULL, 0, &ahead);
 
 	while (st == INVAR_OK && passed < CHECK_SECONDS &&
 	       (st = inv_prefetch_next(ahead, &item)) == INVAR_OK && item) {
@@ -476,8 +476,7 @@ static invar_status measure(const inv_encoding *of, const char *folder,
 	return st;
 }
 
-static invar_status look_ahead(const inv_encoding *of, const char *bank,
-                               inv_forecast *out)
+static invar_status look_ahead(const inv_encoding *of, const char *bank, inv_forecast *out)
 {
 	json_t *about = inv_encoding_json(of);
 	split_work work[INV_MOST_SPLITS] = {0};

@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "encode/encode_options.h"
 #include "bank/fingerprints.h"
-#include "encode/pipeline.h"
 #include "base/memory.h"
+#include "encode/encode_options.h"
+#include "encode/pipeline.h"
 
 struct inv_live {
 	invar_encoder *encoder;
@@ -65,7 +65,7 @@ static invar_status open_fresh(inv_live *f, const invar_dataset *d, const char *
 }
 
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                            const invar_options *o, uint64_t seed, inv_live **out)
+                           const invar_options *o, uint64_t seed, inv_live **out)
 {
 	inv_live *f = inv_calloc(1, sizeof *f);
 	invar_status st;
@@ -241,12 +241,12 @@ static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
 	batch b = {
 		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
 	inv_pipeline_plan plan = {.images = images,
-	                      .count = images->count,
-	                      .epoch = epoch,
-	                      .user = &b,
-	                      .see = see,
-	                      .put = put,
-	                      .tick = heed_cancel};
+	                          .count = images->count,
+	                          .epoch = epoch,
+	                          .user = &b,
+	                          .see = see,
+	                          .put = put,
+	                          .tick = heed_cancel};
 	invar_status st = heed_cancel(&b);
 
 	for (; b.first < s && st == INVAR_OK; b.first += (uint32_t)plan.arrays) {
@@ -259,7 +259,7 @@ static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
 }
 
 invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
-                            uint32_t s, float *out)
+                           uint32_t s, float *out)
 {
 	inv_images images = *f->split;
 	uint32_t *index = inv_alloc(N * sizeof *index);

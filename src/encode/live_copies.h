@@ -17,7 +17,7 @@ typedef struct inv_live inv_live;
 
 /* Borrows the encoder and the data set, and what o says of preparing and augmenting. */
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                            const invar_options *o, uint64_t seed, inv_live **out);
+                           const invar_options *o, uint64_t seed, inv_live **out);
 void inv_live_close(inv_live *f); /* accepts NULL */
 
 /* Another seed than the one it was opened with, before anything is encoded. */
@@ -44,7 +44,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
  * thread.
  */
 invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
-                            uint32_t s, float *out);
+                           uint32_t s, float *out);
 /* Fills that go on, and those to come, fail with INVAR_E_CANCELLED soon. */
 void inv_live_cancel(inv_live *f);
 

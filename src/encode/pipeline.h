@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores busy.
+ * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores
+ * busy.
  *
  * Images are decoded and prepared ahead of their use (images/prefetch.h) and gathered in
  * groups. The work is a pool that all threads take from: to gather the next group, or to

@@ -112,7 +112,7 @@ json_t *inv_encoder_options_json(const invar_encoder *e);
 struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
-	const inv_model *model;  /* NULL: found from the weights */
+	const inv_model *model;    /* NULL: found from the weights */
 	invar_options *options;    /* its own */
 	inv_encoder_settings opts; /* with what the model says filled in; views */
 	inv_input input;

@@ -200,9 +200,9 @@ static invar_status start(inv_prefetch *a)
 }
 
 invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
-                           const inv_images *split, uint64_t first, uint64_t count,
-                           inv_prefetch_fn *work, void *user, size_t bytes_per_item,
-                           inv_prefetch **out)
+                              const inv_images *split, uint64_t first, uint64_t count,
+                              inv_prefetch_fn *work, void *user, size_t bytes_per_item,
+                              inv_prefetch **out)
 {
 	inv_prefetch *a;
 	invar_status st;
@@ -216,13 +216,13 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	if (!(a = inv_calloc(1, sizeof *a)))
 		return inv_fail(INVAR_E_NOMEM, "no memory to read images ahead");
 	*a = (inv_prefetch){.dataset = d,
-	                 .split = split,
-	                 .first = first,
-	                 .count = count,
-	                 .work = work,
-	                 .user = user,
-	                 .bytes = work ? bytes_per_item : 0,
-	                 .worker_count = inv_prefetch_workers(ctx)};
+	                    .split = split,
+	                    .first = first,
+	                    .count = count,
+	                    .work = work,
+	                    .user = user,
+	                    .bytes = work ? bytes_per_item : 0,
+	                    .worker_count = inv_prefetch_workers(ctx)};
 	a->slot_count = choose_slots(a->worker_count, count, a->bytes);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->room, NULL);

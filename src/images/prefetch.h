@@ -32,16 +32,16 @@ typedef struct inv_prefetch_item {
  * memory of the caller's. What it returns ends the reading, unless it is
  * INVAR_OK.
  */
-typedef invar_status inv_prefetch_fn(void *user, inv_image *image, const inv_prefetch_item *item,
-                                  unsigned worker);
+typedef invar_status inv_prefetch_fn(void *user, inv_image *image,
+                                     const inv_prefetch_item *item, unsigned worker);
 
 typedef struct inv_prefetch inv_prefetch;
 
 /* Rows first … first+count-1 of a split; work NULL gives the images themselves. */
 invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
-                           const inv_images *split, uint64_t first, uint64_t count,
-                           inv_prefetch_fn *work, void *user, size_t bytes_per_item,
-                           inv_prefetch **out);
+                              const inv_images *split, uint64_t first, uint64_t count,
+                              inv_prefetch_fn *work, void *user, size_t bytes_per_item,
+                              inv_prefetch **out);
 unsigned inv_prefetch_workers(const invar_context *ctx);
 size_t inv_prefetch_memory(const inv_prefetch *a); /* bytes of the ring */
 

@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "nn/adamw.h"
 #include "math/softmax.h"
+#include "nn/adamw.h"
 
 enum { BATCH = 256, PREDICT_ROWS = 4096 };
 

@@ -181,6 +181,49 @@ static void describe(invar_context *ctx, const char *run)
 		CHECK(*invar_model_at(i)->name && *invar_model_at(i)->family);
 }
 
+/* ---- Measurements -------------------------------------------------------------------- */
+
+/* Columns, metrics and values are read by pointer, so they may be longer than we know. */
+static void read_results(const invar_results *r)
+{
+	size_t figures = 0;
+
+	CHECK(invar_results_columns(r) == 3);
+	for (size_t c = 0; c < invar_results_columns(r); c++)
+		for (size_t m = 0; m < invar_results_metrics(r); m++) {
+			const invar_column *column = invar_results_column(r, c);
+			const invar_metric *metric = invar_results_metric(r, m);
+			const invar_value *v = invar_results_value(r, metric->id, column->id);
+
+			CHECK(*column->title && *metric->row && metric->digits < 16);
+			figures += v && !v->reason && isfinite(v->value);
+		}
+	CHECK(figures > 9);
+}
+
+static void measure(invar_context *ctx, const char *folder, const invar_adapter *e)
+{
+	const invar_adapter *const adapters[] = {e, e};
+	const char *const titles[] = {"F", "F"}; /* as that of the encoder itself */
+	char path[1024], *json;
+	invar_options *o;
+	invar_results *r;
+	invar_bank *bank;
+
+	snprintf(path, sizeof path, "%s/bank", folder);
+	CHECK(invar_bank_open(ctx, path, &bank) == INVAR_OK);
+	CHECK(invar_options_new("eval", &o) == INVAR_OK);
+	CHECK(invar_options_set(o, "split", "train") == INVAR_OK);
+	CHECK(invar_options_set(o, "metrics", "structure") == INVAR_OK);
+	CHECK(invar_eval(bank, adapters, titles, 2, o, &r) == INVAR_OK);
+	read_results(r);
+	CHECK(invar_results_json(r, &json) == INVAR_OK);
+	invar_free(json);
+	invar_results_free(r);
+	invar_options_free(o);
+	invar_bank_close(bank);
+}
+
 /* ---- Losses ------------------------------------------------------------------------- */
 
 static void compute_loss(const invar_adapter *e, const char *kind)
@@ -235,6 +278,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; invar_loss_kind(i); i++)
 		compute_loss(e, invar_loss_kind(i));
 	describe(ctx, run);
+	measure(ctx, argv[1], e);
 	invar_adapter_close(e);
 	invar_context_free(ctx);
 	return EXIT_SUCCESS;

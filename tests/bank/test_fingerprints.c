@@ -72,10 +72,10 @@ static invar_status encode_in(invar_context *ctx, const char *text, const char *
 	if (st == INVAR_OK)
 		st = invar_encoder_open(ctx, NULL, test_pixels(), &e);
 	if (st == INVAR_OK)
-		st = invar_encode(
-			e, d,
-			test_kept("encode", "augment", copies ? "rotation" : NULL, "copies", copies, NULL),
-			bank);
+		st = invar_encode(e, d,
+		                  test_kept("encode", "augment", copies ? "rotation" : NULL,
+		                            "copies", copies, NULL),
+		                  bank);
 	invar_encoder_close(e);
 	invar_dataset_close(d);
 	return st;

@@ -49,8 +49,8 @@ static const char *const lines[] = {
 };
 enum { ODD = sizeof odd / sizeof *odd };
 
-static invar_status encode(const char *text, const invar_options *which,
-                           const char *copies, const char *bank)
+static invar_status encode(const char *text, const invar_options *which, const char *copies,
+                           const char *bank)
 {
 	invar_dataset *d = NULL;
 	invar_encoder *e = NULL;
@@ -59,10 +59,10 @@ static invar_status encode(const char *text, const invar_options *which,
 	if (st == INVAR_OK)
 		st = invar_encoder_open(test_ctx, NULL, test_pixels(), &e);
 	if (st == INVAR_OK)
-		st = invar_encode(
-			e, d,
-			test_kept("encode", "augment", copies ? "rotation" : NULL, "copies", copies, NULL),
-			bank);
+		st = invar_encode(e, d,
+		                  test_kept("encode", "augment", copies ? "rotation" : NULL,
+		                            "copies", copies, NULL),
+		                  bank);
 	invar_encoder_close(e);
 	invar_dataset_close(d);
 	return st;

@@ -194,7 +194,7 @@ $ invar loss sw --a x.npy --b x.npy --directions d9.npy -q
 ! invar: d9.npy has shape [5, 9], but [L, 8] is needed
 ? 1
 $ invar loss sw --a x.npy --b x.npy --clean x.npy -q
-! invar loss: --clean is no option of sw
+! invar loss: --clean is not an option of sw
 ? 2
 $ invar loss waco --a x.npy -q
 ! invar loss: --a is an option of sw, not of waco

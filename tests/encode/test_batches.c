@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "encode/batches.h"
 #include "base/memory.h"
+#include "encode/batches.h"
 
 enum { ROWS = 37, DIM = 2, COPIES = 4, N = 8, S = 3, EPOCHS = 3, M = (S + 1) * N };
 

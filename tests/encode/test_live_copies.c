@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_live_copies.c - copies made from images: those of a bank in epoch 0, others later. */
+/* test_live_copies.c - copies made from images: those of a bank in epoch 0, others later.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,9 @@ static int set_up(void **state)
 	}
 	snprintf(text, sizeof text, "folder:%s", folder);
 	assert_int_equal(invar_dataset_open(test_ctx, text,
-	                                    test_kept("data", "skip-broken", "1", NULL), &dataset), INVAR_OK);
+	                                    test_kept("data", "skip-broken", "1", NULL),
+	                                    &dataset),
+	                 INVAR_OK);
 	assert_int_equal(invar_encoder_open(test_ctx, NULL, test_pixels(), &encoder), INVAR_OK);
 	opts = test_kept("train", "augment", "rotation+noise", "size", "4", NULL);
 	return 0;

@@ -24,8 +24,7 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	test_set(o, "encoder", "pixel", NULL);
 	assert_int_equal(invar_encoder_open(ctx, NULL, o, &e), INVAR_E_USE);
 	assert_null(e);
-	test_assert_error(
-		"no encoder is called 'pixel'; did you mean pixels?");
+	test_assert_error("no encoder is called 'pixel'; did you mean pixels?");
 	test_set(o, "encoder", "pixels", NULL);
 	test_set(o, "key", "teacher", NULL);
 	assert_int_equal(invar_encoder_open(ctx, NULL, o, &e), INVAR_E_USE);

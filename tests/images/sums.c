@@ -54,7 +54,7 @@ static void print_split(invar_context *ctx, const invar_dataset *d, const char *
 
 	if (invar_dataset_labels(d, name, labels) ||
 	    inv_prefetch_new(ctx, d, inv_dataset_split(d, name), 0, count, digest, NULL, DIGEST,
-	                  &ahead))
+	                     &ahead))
 		fail();
 	while (inv_prefetch_next(ahead, &item) == INVAR_OK && item)
 		memcpy(digests + DIGEST * row++, item->data, DIGEST);

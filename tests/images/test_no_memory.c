@@ -42,7 +42,7 @@ static invar_status read_ahead(void *user)
 
 	if (st == INVAR_OK)
 		st = inv_prefetch_new(j->ctx, d, inv_dataset_split(d, "train"), 0, 1, NULL, NULL, 0,
-		                   &a);
+		                      &a);
 	if (st == INVAR_OK)
 		st = inv_prefetch_next(a, &item);
 	inv_prefetch_free(a);

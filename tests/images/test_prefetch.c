@@ -84,7 +84,7 @@ static void walk(unsigned threads, uint64_t first, uint64_t count)
 
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
 	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), first, count,
-	                               add_up, &p, sizeof(uint64_t), &a),
+	                                  add_up, &p, sizeof(uint64_t), &a),
 	                 INVAR_OK);
 	assert_true(inv_prefetch_memory(a) < 1 << 20);
 	for (uint64_t i = 0; i < count; i++) {
@@ -125,9 +125,9 @@ static void without_work_the_images_themselves_come(void **state)
 
 	(void)state;
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
-	assert_int_equal(
-		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, NULL, NULL, 0, &a),
-		INVAR_OK);
+	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES,
+	                                  NULL, NULL, 0, &a),
+	                 INVAR_OK);
 	for (uint64_t i = 0; i < IMAGES; i++) {
 		assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
 		assert_null(item->data);
@@ -150,8 +150,8 @@ static void a_failure_comes_in_its_turn(void **state)
 
 	(void)state;
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);
-	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES, add_up,
-	                               &p, sizeof(uint64_t), &a),
+	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, IMAGES,
+	                                  add_up, &p, sizeof(uint64_t), &a),
 	                 INVAR_OK);
 	for (uint64_t i = 0; i < 42; i++)
 		assert_int_equal(inv_prefetch_next(a, &item), INVAR_OK);
@@ -159,9 +159,9 @@ static void a_failure_comes_in_its_turn(void **state)
 	assert_null(item);
 	test_assert_error("row 42 fails");
 	inv_prefetch_free(a); /* in the middle */
-	assert_int_equal(
-		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 1, IMAGES, add_up, &p, 8, &a),
-		INVAR_E_USE);
+	assert_int_equal(inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 1, IMAGES,
+	                                  add_up, &p, 8, &a),
+	                 INVAR_E_USE);
 	invar_dataset_close(d);
 	invar_context_free(ctx);
 }
@@ -183,7 +183,9 @@ static void broken_images_are_passed_over_and_counted(void **state)
 	make_text(test_path("broken/07.png"), "x");
 	assert_int_equal(symlink("nowhere", test_path("broken/99.png")), 0);
 	snprintf(folder, sizeof folder, "folder:%s", test_path("broken"));
-	assert_int_equal(invar_dataset_open(ctx, folder, test_kept("data", "skip-broken", "1", NULL), &d), INVAR_OK);
+	assert_int_equal(
+		invar_dataset_open(ctx, folder, test_kept("data", "skip-broken", "1", NULL), &d),
+		INVAR_OK);
 	assert_int_equal(
 		inv_prefetch_new(ctx, d, inv_dataset_split(d, "train"), 0, 21, NULL, NULL, 0, &a),
 		INVAR_OK);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/adamw.h"
 #include "base/memory.h"
 #include "golden.h"
+#include "nn/adamw.h"
 
 static void follow(const char *root, const char *name, unsigned cpu)
 {

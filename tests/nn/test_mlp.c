@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/mlp.h"
 #include "base/rng.h"
+#include "nn/mlp.h"
 
 /* Odd on purpose; H = 40 > M = 13 cuts by columns, h = 7 < M by rows. */
 static const inv_mlp_shape shapes[] = {{5, 40, 5}, {9, 7, 4}, {1, 1, 1}, {33, 17, 33}};

@@ -262,11 +262,11 @@ void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
 		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
 		        f->foreign, inv_noun(f->foreign, "image", "images"), f->example,
 		        inv_noun(f->foreign, "is neither JPEG nor PNG and stays out",
-		                   "are neither JPEG nor PNG and stay out"));
+		                 "are neither JPEG nor PNG and stay out"));
 	if (other)
 		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, other,
 		        inv_noun(other, "file is no image by its name and stays out",
-		                   "files are no images by their names and stay out"));
+		                 "files are no images by their names and stay out"));
 }
 
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split)

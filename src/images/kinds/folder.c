@@ -50,8 +50,7 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 	                "%s: has splits (train, val, test or unlabeled) and beside them the "
 	                "folder %s with %zu %s; put it into a split, or all classes into "
 	                "%s/train",
-	                d->place, name, images, inv_noun(images, "image", "images"),
-	                d->place);
+	                d->place, name, images, inv_noun(images, "image", "images"), d->place);
 }
 
 /* Classes or a flat heap, not both. */

@@ -72,11 +72,10 @@ static invar_status open_idx(const invar_dataset *d, const char *stem, const cha
 static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
 {
 	if (images->shape[0] != labels->shape[0])
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has %" PRIu64 " %s for the %" PRIu64 " %s of %s", labels->path,
-		                labels->shape[0], inv_noun(labels->shape[0], "label", "labels"),
-		                images->shape[0], inv_noun(images->shape[0], "image", "images"),
-		                images->path);
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: has %" PRIu64 " %s for the %" PRIu64 " %s of %s",
+			labels->path, labels->shape[0], inv_noun(labels->shape[0], "label", "labels"),
+			images->shape[0], inv_noun(images->shape[0], "image", "images"), images->path);
 	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has images of %" PRIu64 " x %" PRIu64 " pixels, at most %d a "
