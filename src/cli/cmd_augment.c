@@ -31,9 +31,8 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"SPEC",
-     "operations rotation, affine, noise, crop, flip, blur, brightness, contrast, jpeg, "
-     "id; "
-     "a+b one after the other, a|b one of them",
+     "operations such as rotation:degrees=30, listed with their keys by `invar docs "
+     "augmentations`; a+b one after the other, a|b one of them",
      1, 1},
 	{"IMAGE", "JPEG or PNG files, or one NumPy file of tensors [n, c, h, w]", 1, INV_MANY},
 	{0},

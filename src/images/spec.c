@@ -215,9 +215,11 @@ static invar_status read_key(piece p, inv_spec_op *o, unsigned *seen)
 
 static const inv_op *find_op(piece name)
 {
-	for (const inv_op *const *op = inv_ops(); *op; op++)
-		if (same_word(name, (*op)->name))
-			return *op;
+	const inv_op *op;
+
+	for (size_t i = 0; (op = inv_op_at(i)); i++)
+		if (same_word(name, op->name))
+			return op;
 	return NULL;
 }
 
@@ -456,9 +458,11 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 
 static const inv_op *find_operation(const char *name)
 {
-	for (const inv_op *const *op = inv_ops(); *op; op++)
-		if (strcmp((*op)->name, name) == 0)
-			return *op;
+	const inv_op *op;
+
+	for (size_t i = 0; (op = inv_op_at(i)); i++)
+		if (strcmp(op->name, name) == 0)
+			return op;
 	return NULL;
 }
 

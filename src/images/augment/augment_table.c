@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* augment_table.c - the list of augmentations: one line each. */
+/* augment_table.c - the augmentations that meson.build lists. */
 #include "images/augment/op.h"
 
-extern const inv_op inv_op_id, inv_op_rotation, inv_op_affine, inv_op_crop, inv_op_noise,
-	inv_op_flip, inv_op_blur, inv_op_brightness, inv_op_contrast, inv_op_jpeg;
+#include "images/augment/augment_list.h"
 
-static const inv_op *const ops[] = {
-	&inv_op_rotation,
-	&inv_op_affine,
-	&inv_op_noise,
-	&inv_op_crop,
-	&inv_op_flip,
-	&inv_op_blur,
-	&inv_op_brightness,
-	&inv_op_contrast,
-	&inv_op_jpeg,
-	&inv_op_id,
-	NULL,
-};
-
-const inv_op *const *inv_ops(void)
+const inv_op *inv_op_at(size_t i)
 {
-	return ops;
+	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
 }
 
 const char *inv_op_names(void)
 {
-	return "rotation|affine|noise|crop|flip|blur|brightness|contrast|jpeg|id";
+	return part_names;
 }
 
 static const inv_key common[] = {

@@ -125,8 +125,8 @@ typedef struct inv_op {
 	invar_status (*apply)(const inv_op_call *call, float *out); /* out is not in */
 } inv_op;
 
-/* All operations, NULL at the end, and their names "a|b|c". */
-const inv_op *const *inv_ops(void);
+/* Operation i, NULL past the last; and the names of all, "a|b|c". */
+const inv_op *inv_op_at(size_t i);
 const char *inv_op_names(void);
 
 /* The key number k of an operation, the common ones included; NULL past the last. */
