@@ -88,20 +88,22 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	const json_t *then = r->json, *also = json_object_get(r->json, "also");
 
 	if (json_array_size(also) + 1 != plan->sources)
-		return inv_fail(
-			INVAR_E_MISMATCH, "%s: was begun on %zu %s, so it cannot go on with %" PRIu32,
-			r->path, json_array_size(also) + 1,
-			inv_noun(json_array_size(also) + 1, "bank", "banks"), plan->sources);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: was started on %zu %s, so it cannot be resumed with %" PRIu32,
+		                r->path, json_array_size(also) + 1,
+		                inv_noun(json_array_size(also) + 1, "bank", "banks"),
+		                plan->sources);
 	for (uint32_t g = 0; g < plan->sources; g++) {
 		if (g) {
 			then = json_array_get(also, g - 1);
 			now = json_array_get(json_object_get(now, "also"), g - 1);
 		}
 		if (!json_equal(json_object_get(then, "inputs"), json_object_get(now, "inputs")))
-			return inv_fail(
-				INVAR_E_MISMATCH,
-				"%s: was begun on other rows than %s/%s holds now, so it cannot go on",
-				r->path, plan->source[g].bank->path, plan->source[g].split->name);
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: was started on other rows than %s/%s holds now, so it "
+			                "cannot be resumed",
+			                r->path, plan->source[g].bank->path,
+			                plan->source[g].split->name);
 	}
 	return INVAR_OK;
 }

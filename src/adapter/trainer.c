@@ -168,15 +168,15 @@ static void announce_length(const trainer *t)
 	uint64_t steps = inv_batches_steps(t->batches), all = steps * t->o.epochs;
 
 	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s an epoch",
+	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s per epoch",
 	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
 	        p->split->name, p->shape.d, p->shape.h, p->shape.w,
 	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "", steps,
 	        inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64 " %s in all %s few; so many images need about %" PRIu64
-		        " epochs",
+		        "%" PRIu64 " %s in total %s few; try about %" PRIu64
+		        " epochs for this many images",
 		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
@@ -189,14 +189,14 @@ static void announce_steps(const trainer *t)
 	if (t->judge)
 		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
 	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO, "a batch is of %" PRIu32 " %s, there are no more",
+		inv_log(t->ctx, INVAR_LOG_INFO, "batches have %" PRIu32 " %s: there are no more",
 		        p->N, inv_noun(p->N, "image", "images"));
 	if (p->s < t->o.samples && p->s == p->loss->most_samples)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s of an image: %s takes no more",
-		        p->s, inv_noun(p->s, "sample", "samples"), p->loss->name);
+		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s per image: %s takes no more", p->s,
+		        inv_noun(p->s, "sample", "samples"), p->loss->name);
 	else if (p->s < t->o.samples)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu32 " %s of an image: there are no more copies", p->s,
+		        "%" PRIu32 " %s per image: there are no more copies", p->s,
 		        inv_noun(p->s, "sample", "samples"));
 	announce_length(t);
 	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u %s",
@@ -224,7 +224,7 @@ static invar_status interrupted(trainer *t)
 
 	if (st != INVAR_OK)
 		return st;
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can go on with @resume",
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
 	                t->run->path);
 }
 
@@ -496,13 +496,13 @@ static invar_status encode_clean(trainer *t)
 static void announce_resume(const trainer *t)
 {
 	if (!t->at.t)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%s has no checkpoint yet and begins again",
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s has no checkpoint yet and starts again",
 		        t->run->path);
 	else if (t->at.epoch == t->o.epochs)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
 	else
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s goes on after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",
+		        "%s resumes after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",
 		        t->run->path, t->at.epoch, t->o.epochs,
 		        inv_noun(t->o.epochs, "epoch", "epochs"), t->at.step,
 		        inv_noun(t->at.step, "step", "steps"));
@@ -666,7 +666,7 @@ invar_status invar_train_images_options(invar_options *o, const char *run)
 	st = json_is_object(images)
 	         ? inv_options_resume(o, json_object_get(images, "options"), run, true)
 	         : inv_fail(INVAR_E_MISMATCH,
-	                    "%s: was begun on a bank, so it cannot be resumed with images",
+	                    "%s: was started on a bank, so it cannot be resumed with images",
 	                    r->path);
 	inv_run_close(r);
 	return st;

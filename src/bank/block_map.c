@@ -114,8 +114,8 @@ static bool is_line(const inv_block_map *d, size_t i)
 static invar_status refuse(const inv_block_map *d)
 {
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: this split was begun with other images or labels than those "
-	                "chosen now; choose the same ones to go on with it, or remove this "
+	                "%s: this split was started with other images or labels than those "
+	                "chosen now; choose the same ones to resume it, or remove this "
 	                "file to begin it again",
 	                d->path);
 }

@@ -27,7 +27,7 @@ static invar_status compare_rows(const invar_bank *a, const inv_split *s,
 			st = inv_bank_row(b, other, INVAR_CLEAN, i, rows + dim);
 		if (st == INVAR_OK && !same_row(rows, rows + dim, dim))
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %s is another than that of %s; the banks of one "
+			              "%s: its row %s differs from that of %s; the banks of one "
 			              "training hold the same clean rows in the same order",
 			              other->clean->path, inv_row_text(b, other, i, text),
 			              s->clean->path);

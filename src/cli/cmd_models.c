@@ -21,7 +21,7 @@ static const inv_example examples[] = {
 	{"invar models convert ViT-B-16.pt clip.safetensors",
      "the same tensors in a format that holds nothing else"},
 	{"invar models pull resnet50 --url https://example.org/resnet50-0676ba61.pth",
-     "fetches a file, goes on where it was cut, checks its SHA-256"},
+     "fetches a file, resumes it where it was cut, checks its SHA-256"},
 	{0},
 };
 

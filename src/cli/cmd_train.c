@@ -25,7 +25,7 @@ static const inv_example examples[] = {
      "a closed form in a second, to see what training has to beat"},
 	{"invar train --images stl10:data --weights dino.pth --augment rotation -o run",
      "without a bank: every epoch makes new copies of the images and encodes them"},
-	{"invar train bank -o run --resume", "goes on where the run was interrupted"},
+	{"invar train bank -o run --resume", "resumes an interrupted run"},
 	{"invar train --images stl10:data -o run --resume",
      "the same on images: the run knows its weights and how images were prepared"},
 	{0},
@@ -73,8 +73,8 @@ static invar_status explain_interrupt(inv_session *s)
 		return inv_fault(s, INVAR_E_CANCELLED, "interrupted before the first step");
 	spell_source(s, source, sizeof source);
 	return inv_fault(s, INVAR_E_CANCELLED,
-	                 "interrupted; 'invar train %s -o %s --resume' goes on from here",
-	                 source, inv_shell_word(output, word, sizeof word));
+	                 "interrupted; 'invar train %s -o %s --resume' resumes it", source,
+	                 inv_shell_word(output, word, sizeof word));
 }
 
 /* The last line of the log, with the number of epochs for the index of the last one. */
@@ -199,7 +199,7 @@ const inv_command inv_cmd_train = {
 	.about =
 		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
 		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
-		"run goes on with --resume and ends with the same bytes as one that was never "
+		"run is resumed with --resume and ends with the same bytes as one that was never "
 		"interrupted. RUN must be a new or an empty folder: what is not part of a run is "
 		"never removed. With --force the new run is written to RUN.part and takes the "
 		"place of RUN once it is finished; until then RUN stays as it is, and --resume "

@@ -601,7 +601,7 @@ static invar_status begin(encoding *k, const part *p)
 	if (st == INVAR_OK && k->of.dataset->kind->file && !p->there.clean)
 		st = save_names(k, p);
 	if (st == INVAR_OK && p->begun)
-		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: goes on where it was interrupted",
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: resumes where it was interrupted",
 		        p->split->name);
 	return st;
 }

@@ -129,7 +129,7 @@ invar_status inv_npy_stream_end(inv_npy_stream *s)
 		return st;
 	if (got)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: goes on after the %" PRIu64
+		                "%s: has more data after the %" PRIu64
 		                " elements of shape %s, its end was expected",
 		                s->name, s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
 	return INVAR_OK;

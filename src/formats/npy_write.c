@@ -183,7 +183,7 @@ invar_status inv_npy_create_stream(int fd, const char *name, inv_dtype dtype, un
 static invar_status check_put(const inv_npy_writer *w, bool integers, size_t count)
 {
 	if (integers != inv_dtype_is_integer(w->dtype))
-		return inv_fail(INVAR_E_USE, "%s: was begun as %s but got %s", w->name,
+		return inv_fail(INVAR_E_USE, "%s: was started as %s but got %s", w->name,
 		                inv_dtype_name(w->dtype), integers ? "integers" : "floats");
 	if (count > w->cells - w->done)
 		return inv_fail(INVAR_E_USE,

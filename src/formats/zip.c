@@ -297,10 +297,10 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 	if (head > room || e->packed > room - head)
 		return damaged(z, "an entry reaches into the next one or leaves the file");
 	if (name != folder + e->length || memcmp(p + LOCAL_BYTES, e->name - folder, name) != 0)
-		return damaged(z, "an entry's name is another one in the directory");
+		return damaged(z, "an entry's name differs from the one in the directory");
 	if (get16(p + 6) != e->flags || get16(p + 8) != e->method ||
 	    !local_sizes_agree(p, name, extra, e))
-		return damaged(z, "an entry's sizes or flags are others in the directory");
+		return damaged(z, "an entry's sizes or flags differ from those in the directory");
 	e->data = p + head;
 	*end = e->header + head + e->packed;
 	return INVAR_OK;
@@ -516,7 +516,7 @@ invar_status inv_zip_read(inv_zip *z, const inv_zip_entry *e, const unsigned cha
 	*own = NULL;
 	return inv_fail(
 		INVAR_E_FORMAT,
-		"%s: its entry %.*s is damaged: its CRC-32 is another than the directory "
+		"%s: its entry %.*s is damaged: its CRC-32 differs from what the directory "
 		"says",
 		z->path, shown(e), e->name);
 }

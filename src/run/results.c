@@ -525,7 +525,7 @@ invar_status inv_results_read(const json_t *document, const char *where,
 	*out = NULL;
 	if (!format || strcmp(format, "invar-results") != 0 ||
 	    json_integer_value(json_object_get(document, "version")) != 1)
-		return refuse(where, "its format and version are others");
+		return refuse(where, "its format or version differs");
 	if ((st = inv_results_new(out)) != INVAR_OK)
 		return st;
 	st = read_columns(json_object_get(document, "columns"), where, *out);

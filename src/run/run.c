@@ -205,11 +205,11 @@ static invar_status check_fresh(inv_run *r, const view *v)
 	if (v->stage.is_replacing && !v->there)
 		return inv_fail(INVAR_E_IO,
 		                "%s: holds a replacement of %s that was interrupted; use @resume "
-		                "to go on with it, @force to begin it again, or another name",
+		                "to continue it, @force to start it again, or another name",
 		                r->stage, r->path);
 	if (v->place.json && !v->place.failed_early)
 		return inv_fail(INVAR_E_IO,
-		                "%s: already exists; use @resume to go on with it, @force to "
+		                "%s: already exists; use @resume to continue it, @force to "
 		                "replace it, or another name",
 		                r->path);
 	r->leftover = v->there;

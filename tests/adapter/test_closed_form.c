@@ -314,7 +314,7 @@ static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
 	}
 	stop = true;
 	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
-	test_assert_error("can go on with resume");
+	test_assert_error("can be resumed with resume");
 	stop = false;
 	assert_false(test_exists(test_path("stopped/adapter.safetensors")));
 	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);

@@ -261,7 +261,7 @@ static void resuming_refuses_other_rows(void **state)
 	assert_int_equal(
 		train(other, test_set(options(), "resume", "1", NULL), test_path("whole")),
 		INVAR_E_MISMATCH);
-	test_assert_error("begun on other rows");
+	test_assert_error("started on other rows");
 	invar_bank_close(other);
 }
 
@@ -448,7 +448,7 @@ static void banks_that_do_not_belong_together_are_refused(void **state)
 		const char *name = loss->name;
 
 		refuse_banks(strange, 2, test_set(options(), "loss", name, NULL),
-		             "strange/train/clean.npy: its row 0 is another than that of");
+		             "strange/train/clean.npy: its row 0 differs from that of");
 		refuse_banks(few, 2, test_set(options(), "loss", name, NULL),
 		             "few-rows/train/clean.npy: is [49, 8] but");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "copies", "4", NULL),
@@ -484,9 +484,9 @@ static void a_run_on_two_banks_resumes_on_the_same_two(void **state)
 	if (loss) {
 		snprintf(run, sizeof run, "%s-two", loss->name);
 		assert_int_equal(invar_train(banks, 1, o, test_path("%s", run)), INVAR_E_MISMATCH);
-		test_assert_error("was begun on 2 banks, so it cannot go on with 1");
+		test_assert_error("was started on 2 banks, so it cannot be resumed with 1");
 		assert_int_equal(invar_train(banks, 2, o, test_path("%s", run)), INVAR_E_MISMATCH);
-		test_assert_error("was begun on other rows than");
+		test_assert_error("was started on other rows than");
 	}
 	invar_bank_close(banks[1]);
 	invar_options_free(o);

@@ -14,7 +14,7 @@ $ mkdir empty; invar train empty -o r
 ! invar: empty: is not a bank: no sub-folder such as train/ holds a clean.npy
 ? 1
 $ invar train bank -o run -q
-! invar: run: already exists; use --resume to go on with it, --force to replace it, or another name
+! invar: run: already exists; use --resume to continue it, --force to replace it, or another name
 ? 1
 $ invar train bank -o x.npy -q
 ! invar: x.npy: is a file, a run is a folder
@@ -29,7 +29,7 @@ $ invar train bank -o run --resume --hidden 32 -q
 ! invar: run: was started with --hidden 16, so it cannot be resumed with 32
 ? 1
 $ invar train wide -o run --resume -q
-! invar: run: was begun on other rows than wide/train holds now, so it cannot go on
+! invar: run: was started on other rows than wide/train holds now, so it cannot be resumed
 ? 1
 $ invar train bank -o r --split valid -q
 ! invar: bank: has no split valid, only test, train

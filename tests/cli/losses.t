@@ -12,8 +12,8 @@ $ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' 
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
 > "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
-> a batch is of 64 images, there are no more
-> 2 samples of an image: simclr takes no more
+> batches have 64 images: there are no more
+> 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
 $ invar train bank -o r --temperature 0.1 -q
@@ -70,7 +70,7 @@ $ grep -o '"bank": "[a-z]*"' both/run.json; grep -o '"also": ' both/run.json
 > "also":
 $ invar train bank noise -o both --resume -q
 $ invar train bank -o both --resume -q
-! invar: both: was begun on 2 banks, so it cannot go on with 1
+! invar: both: was started on 2 banks, so it cannot be resumed with 1
 ? 1
 $ invar train bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
 $ invar train bank other -o r --loss waco -q
@@ -80,7 +80,7 @@ $ invar train bank nowhere -o r --loss waco -q
 ! invar: nowhere: there is no such bank
 ? 1
 $ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train bank turned -o r --loss waco -q
-! invar: turned/train/clean.npy: its row 0 is another than that of bank/train/clean.npy; the banks of one training hold the same clean rows in the same order
+! invar: turned/train/clean.npy: its row 0 differs from that of bank/train/clean.npy; the banks of one training hold the same clean rows in the same order
 ? 1
 $ invar train bank noise -o r --loss waco --init rigid --hidden 16 -q
 ! invar train: --init rigid is fitted to the copies of one bank, but 2 are given

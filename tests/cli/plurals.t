@@ -21,9 +21,9 @@ $ invar train bank -o run --copies 2
 $ invar train bank -o run --loss none --init rigid --hidden 6 2>&1 | sed -n 1p
 > rigid fitted to 1 image of train and 1 copy of each
 $ invar train bank -o trained --samples 2 --hidden 1 --epochs 1 2>&1 | head -4 | sed 's/ MB.*//'
-> a batch is of 1 image, there are no more
-> 1 sample of an image: there are no more copies
-> mawa on 1 image of train, (3, 1, 3), 1 step an epoch
-> 1 step in all is few; so many images need about 300 epochs
+> batches have 1 image: there are no more
+> 1 sample per image: there are no more copies
+> mawa on 1 image of train, (3, 1, 3), 1 step per epoch
+> 1 step in total is few; try about 300 epochs for this many images
 $ invar models inspect trained | sed -n 2p
 > adapter     from 3 to 3 features, 1 hidden unit, loss mawa

@@ -114,7 +114,7 @@ refuse 1 'its size is \[8, 8\] but \[9, 9\] was asked for' "${again[@]}" --size 
 refuse 1 'has 600 rows but 450 images were chosen' "${again[@]}" --holdout 0.25 -o whole
 refuse 1 'was started with --hidden 64, so it cannot be resumed with 32' "${again[@]}" --hidden 32 -o whole
 refuse 1 'its bn-eps is 0.0001 but 0.001 was asked for' "${again[@]}" --weights moved.safetensors --bn-eps 1e-3 -o net
-refuse 1 'begun on a bank' "${again[@]}" -o by-bank-pixel
+refuse 1 'started on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new
 cp -r whole older # as from before options of images were kept
 sed -i '/^   "augment":/d' older/run.json

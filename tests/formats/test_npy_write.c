@@ -104,7 +104,7 @@ static void floats_and_integers_do_not_mix(void **state)
 	(void)state;
 	assert_int_equal(inv_npy_create(test_path("d"), INV_F32, 1, shape, &w), INVAR_OK);
 	assert_int_equal(inv_npy_put_int(w, &(int64_t){1}, 1), INVAR_E_USE);
-	test_assert_error("was begun as float32 but got integers");
+	test_assert_error("was started as float32 but got integers");
 	inv_npy_abort(w);
 	assert_int_equal(inv_npy_create(test_path("d"), INV_F64, 1, shape, &w), INVAR_E_USE);
 	assert_null(w);

@@ -373,7 +373,7 @@ static void a_flipped_weight_is_seen_by_its_crc(void **state)
 	invar_weights_close(w);
 	bytes[at] ^= 1;
 	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_E_FORMAT);
-	test_assert_error("its CRC-32 is another than the directory says");
+	test_assert_error("its CRC-32 differs from what the directory says");
 	free(bytes);
 }
 
