@@ -32,7 +32,8 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"DATASET",
-     "stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, tiny-imagenet:DIR, "
+     "a folder of images, stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, "
+     "tiny-imagenet:DIR, "
      "folder:DIR "
      "or npy:IMAGES[,LABELS]",
      1, 1},
@@ -333,8 +334,8 @@ static const split *shown_split(const contents *c)
 }
 
 /* A picture that is broken leaves its place empty; the survey has named it. */
-static invar_status hang(inv_session *s, const contents *c, const split *p, uint64_t row,
-                         inv_sheet_cell *cell)
+static invar_status add_cell(inv_session *s, const contents *c, const split *p,
+                             uint64_t row, inv_sheet_cell *cell)
 {
 	uint8_t *rgb = NULL;
 	char *detail = NULL;
@@ -359,17 +360,17 @@ static invar_status hang(inv_session *s, const contents *c, const split *p, uint
 static invar_status fill_by_class(inv_session *s, const contents *c, const split *p,
                                   size_t classes, size_t each, gallery *g)
 {
-	size_t *hung = calloc(classes, sizeof *hung);
-	invar_status st = hung ? INVAR_OK : inv_no_memory(s);
+	size_t *added = calloc(classes, sizeof *added);
+	invar_status st = added ? INVAR_OK : inv_no_memory(s);
 
 	for (uint64_t row = 0; row < p->count && st == INVAR_OK; row++) {
 		int64_t k = p->labels[row];
 
-		if (k < 0 || (uint64_t)k >= classes || hung[k] == each)
+		if (k < 0 || (uint64_t)k >= classes || added[k] == each)
 			continue;
-		st = hang(s, c, p, row, &g->cell[(size_t)k * each + hung[k]++]);
+		st = add_cell(s, c, p, row, &g->cell[(size_t)k * each + added[k]++]);
 	}
-	free(hung);
+	free(added);
 	return st;
 }
 
@@ -379,7 +380,7 @@ static invar_status fill_in_order(inv_session *s, const contents *c, const split
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < g->count && st == INVAR_OK; i++)
-		st = hang(s, c, p, i, &g->cell[i]);
+		st = add_cell(s, c, p, i, &g->cell[i]);
 	return st;
 }
 

@@ -2,7 +2,7 @@
 /*
  * cmd_demo.c - invar demo: the method from end to end on real images, in minutes.
  *
- * Encodes upright and turned images, trains adapters, measures them and draws a
+ * Encodes upright and rotated images, trains adapters, measures them and draws a
  * picture. Everything stays in one folder, made by the calls that the commands make,
  * so that a user can go on from there. Stopped and started again, it goes on.
  */
@@ -185,11 +185,12 @@ const inv_command inv_cmd_demo = {
 	.about =
 		"Takes garments of Debian's package dataset-fashion-mnist and a small encoder that "
 		"comes with invar and was trained on upright garments alone, without labels. "
-		"Encodes them upright and turned by any angle, trains ridge, MaWa, residual MaWa "
+		"Encodes them upright and rotated by any angle, trains ridge, MaWa, residual MaWa "
 		"and WaCo (512 hidden units, 20 epochs), and shows in one table and one picture "
-		"what became of the turned ones. Takes a few minutes on two cores. The folder that "
-		"it fills is as the other commands would have filled it, so one can go on from "
-		"there; interrupted, the same command goes on.",
+		"what happens to the rotated ones. Takes a few minutes on two cores. The folder "
+        "has "
+		"the files that the other commands write, so that you can continue with those; "
+		"after an interruption the same command resumes.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

@@ -16,7 +16,7 @@
 
 static const inv_example examples[] = {
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation",
-     "pixels of every image, 10 turned copies of train and 5 of test"},
+     "pixels of every image, 10 rotated copies of train and 5 of test"},
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation --copies 20",
      "the same later: adds the copies that are missing"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
@@ -28,7 +28,8 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"DATASET",
-     "stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, tiny-imagenet:DIR, "
+     "a folder of images, stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, "
+     "tiny-imagenet:DIR, "
      "folder:DIR or npy:IMAGES[,LABELS]",
      1, 1},
 	{0},
@@ -292,8 +293,8 @@ const inv_command inv_cmd_encode = {
 		"the same bytes as if they had been made at once. Features of another encoder, "
 		"SPEC, size or seed are refused, and so are images that have changed since their "
 		"rows were made. Rows are finished in blocks of "
-		"256: after an interruption, whatever it was, the same command goes on behind "
-		"the blocks that are there and ends in the same bytes.",
+		"256: after any interruption the same command resumes behind the finished blocks "
+		"and ends in the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "encode",

@@ -155,7 +155,7 @@ static void announce(const inv_demo *d, const invar_encoder *e)
 	             (unsigned long long)invar_dataset_count(d->test, "test"));
 	inv_term_say(d->s->term, "Encoder: %s\n(%s).", d->weights, invar_encoder_about(e));
 	inv_term_say(d->s->term,
-	             "Encoding every image upright, and turned by any angle: copies %s.",
+	             "Encoding every image upright, and rotated by any angle: copies %s.",
 	             COPIES);
 }
 
@@ -174,7 +174,8 @@ static invar_status set_options(const inv_demo *d, invar_options *o)
 		st = set(o, "copies", COPIES);
 	if (st == INVAR_OK)
 		st = set(o, "size", v->side ? v->side : v->weights ? NULL : DEMO_SIDE);
-	/* Black is 0 without any normalisation, so the corners of a turned image stay black. */
+	/* Black is 0 without any normalisation, so the corners of a rotated image stay black.
+	 */
 	if (st == INVAR_OK)
 		st = set(o, "normalize", v->normalize ? v->normalize : v->weights ? NULL : "none");
 	return st == INVAR_OK ? invar_options_set_number(o, "seed", (double)v->common.seed)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demo_sheet.c - a picture for the eye: what an old index answers for turned images.
+ * demo_sheet.c - a picture for the eye: what an old index answers for rotated images.
  *
- * One row a class: its first test image, the same turned as the bank's copy 0 is, and
+ * One row a class: its first test image, the same rotated as the bank's copy 0 is, and
  * the nearest upright images of train, by F alone and by F then MaWa. The index holds
  * F(train) as it was in both cases. A green frame is the right class, a red one is not.
  */
@@ -62,17 +62,17 @@ static uint8_t *framed(const uint8_t *rgb, uint32_t side, const uint8_t colour[3
 static invar_status turn(const gallery *g, uint64_t row, const uint64_t shape[4],
                          float **tensor)
 {
-	float *turned = malloc(shape[1] * shape[2] * shape[3] * sizeof *turned);
+	float *rotated = malloc(shape[1] * shape[2] * shape[3] * sizeof *rotated);
 	float angle;
-	invar_status st = turned ? INVAR_OK : inv_no_memory(g->d->s);
+	invar_status st = rotated ? INVAR_OK : inv_no_memory(g->d->s);
 
 	if (st == INVAR_OK)
 		st = invar_array_read(g->params, row, 1, &angle);
 	if (st == INVAR_OK)
-		st = invar_augment_apply(g->augment, NULL, *tensor, shape, &angle, turned);
+		st = invar_augment_apply(g->augment, NULL, *tensor, shape, &angle, rotated);
 	if (st == INVAR_OK)
-		memcpy(*tensor, turned, shape[1] * shape[2] * shape[3] * sizeof *turned);
-	free(turned);
+		memcpy(*tensor, rotated, shape[1] * shape[2] * shape[3] * sizeof *rotated);
+	free(rotated);
 	return st;
 }
 
@@ -81,7 +81,7 @@ typedef struct picture {
 	const char *split;
 	uint64_t row;
 	int64_t label;
-	bool turned;
+	bool rotated;
 	const uint8_t *colour;
 } picture;
 
@@ -90,7 +90,7 @@ static invar_status hang_tensor(gallery *g, const picture *p, float **tensor,
 {
 	inv_sheet_cell *cell = &g->cell[g->count];
 	uint8_t *rgb = NULL;
-	invar_status st = p->turned ? turn(g, p->row, shape, tensor) : INVAR_OK;
+	invar_status st = p->rotated ? turn(g, p->row, shape, tensor) : INVAR_OK;
 
 	if (st == INVAR_OK)
 		st = invar_tensor_to_image(g->d->s->ctx, *tensor, shape, "none", &rgb);
@@ -102,7 +102,7 @@ static invar_status hang_tensor(gallery *g, const picture *p, float **tensor,
 	return cell->rgb ? INVAR_OK : inv_no_memory(g->d->s);
 }
 
-static invar_status hang(gallery *g, const picture *p, const char *detail)
+static invar_status add_cell(gallery *g, const picture *p, const char *detail)
 {
 	invar_options *o = NULL;
 	uint8_t *rgb = NULL;
@@ -174,21 +174,21 @@ static invar_status hang_neighbours(gallery *g, const float *query, int64_t labe
 		picture p = {g->d->train, "train", row[i],
 		             found,       false,   found == label ? right : wrong};
 
-		st = hang(g, &p, detail);
+		st = add_cell(g, &p, detail);
 	}
 	return st;
 }
 
-/* One row of the sheet: upright, turned, neighbours by F, neighbours by MaWa. */
+/* One row of the sheet: upright, rotated, neighbours by F, neighbours by MaWa. */
 static invar_status hang_row(gallery *g, uint64_t row, int64_t label)
 {
 	picture p = {g->d->test, "test", row, label, false, paper};
 	float *z = malloc(2 * (size_t)g->dim * sizeof *z), *code = z + g->dim;
-	invar_status st = z ? hang(g, &p, "upright") : inv_no_memory(g->d->s);
+	invar_status st = z ? add_cell(g, &p, "upright") : inv_no_memory(g->d->s);
 
-	p.turned = true;
+	p.rotated = true;
 	if (st == INVAR_OK)
-		st = hang(g, &p, "turned");
+		st = add_cell(g, &p, "rotated");
 	if (st == INVAR_OK)
 		st = invar_bank_read(g->d->bank, "test", 0, row, 1, z);
 	if (st == INVAR_OK)
@@ -268,7 +268,7 @@ invar_status inv_demo_sheet(inv_demo *d)
 		st = hang_classes(&g);
 	if (st == INVAR_OK) {
 		const inv_sheet sheet = {
-			.title = "What an index of upright images finds for turned ones",
+			.title = "What an index of upright images finds for rotated ones",
 			.subtitle = "the three nearest features by the encoder alone, then with the "
 						"adapter MaWa behind it; the index is the same. Green: right class",
 			.cells = g.cell,

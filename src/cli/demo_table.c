@@ -120,7 +120,7 @@ invar_status inv_demo_table(const inv_demo *d)
 		return inv_no_memory(d->s);
 	fill_table(d, t);
 	inv_term_clear(d->s->term);
-	puts("\nUpright | turned:\n");
+	puts("\nUpright | rotated:\n");
 	written = inv_table_write(t, "text", stdout);
 	inv_table_free(t);
 	return written ? INVAR_OK : inv_no_memory(d->s);
@@ -138,10 +138,10 @@ static void explain_columns(void)
 		"gives\n"
 		"old index  the 20 nearest features of an index that was made without the adapter\n"
 		"R², CVRMSD how well distances among upright images are kept: 1 and 0 are perfect\n"
-		"collision  turned images that are nearer to an upright one of another class\n");
+		"collision  rotated images that are nearer to an upright one of another class\n");
 }
 
-/* The adapter whose features the old classifier reads best, turned ones counted. */
+/* The adapter whose features the old classifier reads best, rotated ones counted. */
 static size_t best_column(const inv_demo *d)
 {
 	size_t best = 1;
@@ -161,12 +161,12 @@ static void explain_results(const inv_demo *d)
 
 	printf("What you saw. The encoder stayed as it is%s.\n"
 	       "A classifier on its features recognises %.0f %% of upright images and %.0f %% "
-	       "of turned\n"
+	       "of rotated\n"
 	       "ones. With a small adapter behind the encoder (%s) the same classifier, not "
 	       "trained\n"
 	       "again, recognises %.0f %% and %.0f %%. An index of old features, not built "
 	       "again, finds\n"
-	       "the class of %.0f %% of turned images, without it %.0f %%. The adapter never "
+	       "the class of %.0f %% of rotated images, without it %.0f %%. The adapter never "
 	       "saw a label.\n",
 	       d->v->weights ? "" : "; it learned from upright garments alone",
 	       inv_demo_percent(d, "kept.clean", 0), inv_demo_percent(d, "kept.augmented", 0),
@@ -178,7 +178,7 @@ static void explain_results(const inv_demo *d)
 	puts("WaCo makes codes of its own: a classifier has to be trained on them (LC), and an "
 	     "old\n"
 	     "classifier or index does not know them.");
-	printf("Look at %s: turned images and their neighbours, before and after.\n",
+	printf("Look at %s: rotated images and their neighbours, before and after.\n",
 	       d->sheet_path);
 }
 
