@@ -105,24 +105,25 @@ static inv_common read_common(const inv_session *s)
 	                    .seed = count_of(s, "seed")};
 }
 
-static invar_status run_command(inv_session *s, char **word, size_t words)
+/* The session borrows `common`, which its owner keeps. */
+static invar_status run_command(inv_session *s, char **word, size_t words,
+                                inv_common *common)
 {
-	inv_common common;
 	invar_status st = inv_command_options(s->command, &s->options);
 
 	if (st == INVAR_OK)
 		st = inv_parse(s, word, words);
 	if (st != INVAR_OK)
 		return st;
-	common = read_common(s);
-	s->common = &common;
-	if (common.help)
+	*common = read_common(s);
+	s->common = common;
+	if (common->help)
 		inv_help_command(s->command, stdout, inv_term_columns());
-	else if (common.version)
+	else if (common->version)
 		printf("invar %s\n", invar_version());
-	if (common.help || common.version || (st = inv_check_arguments(s)) != INVAR_OK)
+	if (common->help || common->version || (st = inv_check_arguments(s)) != INVAR_OK)
 		return st;
-	inv_term_start(s->term, common.quiet, common.verbose);
+	inv_term_start(s->term, common->quiet, common->verbose);
 	st = s->command->run(s);
 	invar_context_free(s->ctx);
 	return st;
@@ -130,12 +131,14 @@ static invar_status run_command(inv_session *s, char **word, size_t words)
 
 static invar_status find_and_run(inv_session *s, char **word, size_t words)
 {
+	inv_common common;
 	invar_status st;
 
 	s->command = inv_command_find(word[0]);
 	if (!s->command)
 		return inv_help_unknown(s, word[0]);
-	st = run_command(s, word + 1, words - 1);
+	st = run_command(s, word + 1, words - 1, &common);
+	s->common = NULL;
 	inv_reads_clear(s);
 	free(s->argument);
 	invar_options_free(s->options);
