@@ -83,7 +83,7 @@ static dnnl_status_t build(inv_onednn *p, size_t lda, size_t ldb, size_t ldc)
 {
 	const inv_matmul_spec *s = &p->spec;
 	inv_desc d[MATRICES] = {0};
-	dnnl_status_t code = dnnl_engine_create(&p->engine, dnnl_cpu, 0);
+	dnnl_status_t code = inv_onednn_engine(&p->engine);
 
 	if (code == dnnl_success)
 		code = dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags);

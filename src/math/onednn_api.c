@@ -31,6 +31,14 @@ void inv_onednn_put_back(int before)
 		omp_set_num_threads(before);
 }
 
+/* Without memory oneDNN 3 ends the program by an exception, so it is tried before. */
+dnnl_status_t inv_onednn_engine(dnnl_engine_t *out)
+{
+	if (!inv_can_map(CODE_BYTES))
+		return dnnl_out_of_memory;
+	return dnnl_engine_create(out, dnnl_cpu, 0);
+}
+
 dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
 {
 	if (!inv_can_map(CODE_BYTES))

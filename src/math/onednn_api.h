@@ -38,6 +38,8 @@ dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag);
 void inv_desc_free(inv_desc d);
 
+/* The engine of the processor; dnnl_out_of_memory where its work would lack memory. */
+dnnl_status_t inv_onednn_engine(dnnl_engine_t *out);
 /*
  * dnnl_primitive_create, where there is memory for the machine code it writes: without
  * it oneDNN 2.6 crashes.

@@ -197,7 +197,7 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 	inv_desc d[ARGS] = {0};
 	dnnl_primitive_attr_t attr = NULL;
 	dnnl_primitive_desc_t pd = NULL;
-	dnnl_status_t code = dnnl_engine_create(&p->engine, dnnl_cpu, 0);
+	dnnl_status_t code = inv_onednn_engine(&p->engine);
 
 	if (code == dnnl_success)
 		code = inv_onednn_attr(p->spec.add, p->spec.relu, &attr);
