@@ -8,8 +8,8 @@
  * width; E then computes something all the same, so that is told, not refused: to try an
  * adapter on features it was not made for is a fair question.
  */
-#ifndef INV_MADE_FOR_H
-#define INV_MADE_FOR_H
+#ifndef INV_COMPATIBILITY_H
+#define INV_COMPATIBILITY_H
 
 #include "adapter/adapter.h"
 #include "bank/bank.h"

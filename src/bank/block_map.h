@@ -15,8 +15,8 @@
  *      SPEC, seed, images, labels. Anything else is refused, never mixed.
  *   3. One process at a time holds the map, and with it the split (flock).
  */
-#ifndef INV_DONE_H
-#define INV_DONE_H
+#ifndef INV_BLOCK_MAP_H
+#define INV_BLOCK_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>

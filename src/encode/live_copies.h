@@ -7,8 +7,8 @@
  * whose copies are those of epoch 0; nothing is kept, so every epoch sees new ones and any
  * batch of any epoch can be made again.
  */
-#ifndef INV_FRESH_H
-#define INV_FRESH_H
+#ifndef INV_LIVE_COPIES_H
+#define INV_LIVE_COPIES_H
 
 #include "bank/bank.h"
 #include "images/dataset.h"

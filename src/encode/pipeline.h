@@ -10,8 +10,8 @@
  * Groups are cut by row number and draws follow from the image's index, so neither
  * threads nor what is left out change a bit.
  */
-#ifndef INV_WALK_H
-#define INV_WALK_H
+#ifndef INV_PIPELINE_H
+#define INV_PIPELINE_H
 
 #include "encode/encoding.h"
 

@@ -12,8 +12,8 @@
  *         use(item->row, item->index, item->label, item->data);
  *     inv_prefetch_free(a);
  */
-#ifndef INV_AHEAD_H
-#define INV_AHEAD_H
+#ifndef INV_PREFETCH_H
+#define INV_PREFETCH_H
 
 #include "images/dataset.h"
 

@@ -75,6 +75,66 @@ static void assert_same_file(const char *a, const char *b)
 	free(y);
 }
 
+/* The epoch, counted from 1, whose line in the log has the lowest validation loss. */
+static json_int_t best_in_log(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	double best = INFINITY;
+	json_int_t epoch = 0;
+	json_t *line;
+
+	assert_non_null(file);
+	for (json_int_t i = 1; (line = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)); i++) {
+		double loss = json_number_value(json_object_get(line, "validation"));
+
+		if (loss < best) {
+			best = loss;
+			epoch = i;
+		}
+		json_decref(line);
+	}
+	fclose(file);
+	return epoch;
+}
+
+static json_int_t kept_in(const char *run_json)
+{
+	json_t *json = json_load_file(run_json, 0, NULL);
+	json_int_t kept = json_integer_value(json_object_get(json, "kept_epoch"));
+
+	json_decref(json);
+	return kept;
+}
+
+/* From the identity, at such a rate, the loss goes up, so the best epoch is not the last;
+ * after it the run is stopped, so that a checkpoint has to remember which one it was. */
+static void the_epoch_that_is_kept_is_named(void **state)
+{
+	json_int_t best;
+
+	(void)state;
+	stop_at = 0;
+	assert_int_equal(
+		train(bank,
+	          test_set(options(), "residual", "1", "lr", "0.3", "lr-min", "0.3", NULL),
+	          test_path("best")),
+		INVAR_OK);
+	best = best_in_log(test_path("best/log.jsonl"));
+	assert_in_range(best, 1, EPOCHS - 1);
+	assert_int_equal(kept_in(test_path("best/run.json")), best);
+	stop_at = STEPS * EPOCHS - 1;
+	assert_int_equal(
+		train(bank,
+	          test_set(options(), "residual", "1", "lr", "0.3", "lr-min", "0.3", NULL),
+	          test_path("best2")),
+		INVAR_E_CANCELLED);
+	stop_at = 0;
+	assert_int_equal(
+		train(bank, test_options("train", "resume", "1", NULL), test_path("best2")),
+		INVAR_OK);
+	assert_int_equal(kept_in(test_path("best2/run.json")), best);
+}
+
 static void runs_stopped_at_any_step_end_in_the_same_bytes(void **state)
 {
 	/* What is not set comes from the run. */
@@ -530,6 +590,7 @@ static void a_residual_run_begins_at_the_identity(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_epoch_that_is_kept_is_named),
 		cmocka_unit_test(runs_stopped_at_any_step_end_in_the_same_bytes),
 		cmocka_unit_test(the_log_has_a_line_an_epoch_and_the_loss_falls),
 		cmocka_unit_test(resuming_refuses_other_values),
