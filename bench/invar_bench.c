@@ -81,13 +81,13 @@ typedef struct bench_step {
 /* The batch is the loss's own: 256 images, or 1024 in two views for SimCLR. */
 static inv_step_spec step_spec(const inv_loss *loss, const invar_options *o, size_t d)
 {
-	size_t most = loss->most_samples;
+	size_t max = loss->max_samples;
 
 	return (inv_step_spec){.shape = {d, HIDDEN, d},
 	                       .loss = loss,
 	                       .options = o,
 	                       .N = loss->batch,
-	                       .s = most > 0 && most < SAMPLES ? most : SAMPLES,
+	                       .s = max > 0 && max < SAMPLES ? max : SAMPLES,
 	                       .update = true,
 	                       .weight_decay = 1e-4};
 }

@@ -5,7 +5,7 @@
 #include "adapter/adapter.h"
 #include "fuzz_file.h"
 
-enum { ROWS = 2, MOST_WIDTH = 4096 };
+enum { ROWS = 2, MAX_WIDTH = 4096 };
 
 static void apply(const invar_adapter *e)
 {
@@ -14,7 +14,7 @@ static void apply(const invar_adapter *e)
 
 	require(d && w && invar_adapter_hidden(e));
 	require(!invar_adapter_residual(e) || d == w);
-	if (d > MOST_WIDTH || w > MOST_WIDTH)
+	if (d > MAX_WIDTH || w > MAX_WIDTH)
 		return;
 	z = calloc(ROWS * d, sizeof *z);
 	out = malloc(ROWS * w * sizeof *out);

@@ -11,7 +11,7 @@
 #include "fuzz_file.h"
 #include "images/normalise.h"
 
-enum { D = 4, HIDDEN = 6, PATCH = 2, SIDE = 4, MOST_CELLS = 64 };
+enum { D = 4, HIDDEN = 6, PATCH = 2, SIDE = 4, MAX_CELLS = 64 };
 
 #define BLOCK "encoder.layer.0."
 
@@ -43,10 +43,10 @@ static const inv_tensor_out parts[] = {
 static void write_weights(const char *path)
 {
 	enum { PARTS = sizeof parts / sizeof *parts };
-	static float values[MOST_CELLS];
+	static float values[MAX_CELLS];
 	inv_tensor_out tensors[PARTS];
 
-	for (size_t i = 0; i < MOST_CELLS; i++)
+	for (size_t i = 0; i < MAX_CELLS; i++)
 		values[i] = (float)(i % 7) / 4 - 0.5f;
 	memcpy(tensors, parts, sizeof parts);
 	for (size_t i = 0; i < PARTS; i++)

@@ -9,16 +9,16 @@
 #include "encoders/encoder.h"
 #include "fuzz_file.h"
 
-enum { IMAGES = 2, SIDE = 33, MOST_SIDE = 64, MOST_PATCHES = 100, MOST_WIDTH = 4096 };
+enum { IMAGES = 2, SIDE = 33, MAX_SIDE = 64, MAX_PATCHES = 100, MAX_WIDTH = 4096 };
 
 /* The image that its authors give it, if that is a small one; SIDE otherwise. */
 static size_t choose_side(const invar_encoder *e)
 {
 	size_t side = invar_encoder_side(e), patch = e->measures.patch;
 
-	if (!side || side > MOST_SIDE)
+	if (!side || side > MAX_SIDE)
 		side = SIDE;
-	return patch && (side / patch) * (side / patch) > MOST_PATCHES ? patch : side;
+	return patch && (side / patch) * (side / patch) > MAX_PATCHES ? patch : side;
 }
 
 static void run(invar_encoder *e)
@@ -28,8 +28,8 @@ static void run(invar_encoder *e)
 	uint64_t width;
 	float *x, *out;
 
-	if (side > MOST_SIDE || invar_encoder_width(e, shape, &width) != INVAR_OK ||
-	    width > MOST_WIDTH)
+	if (side > MAX_SIDE || invar_encoder_width(e, shape, &width) != INVAR_OK ||
+	    width > MAX_WIDTH)
 		return;
 	cells = (size_t)(shape[0] * shape[1] * side * side);
 	x = malloc(cells * sizeof *x);

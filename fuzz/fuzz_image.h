@@ -10,7 +10,7 @@
 #include "formats/pixels.h"
 #include "fuzz.h"
 
-enum { MOST_PIXELS = 1 << 20 }; /* larger pictures only take time */
+enum { MAX_PIXELS = 1 << 20 }; /* larger pictures only take time */
 
 typedef invar_status size_fn(const void *data, uint64_t size, const char *name,
                              uint32_t *width, uint32_t *height);
@@ -25,13 +25,13 @@ static inline void fuzz_image(const uint8_t *data, size_t size, size_fn *size_of
 	bool sized = size_of(data, size, "fuzz", &width, &height) == INVAR_OK;
 	unsigned sum = 0;
 
-	if (sized && (uint64_t)width * height > MOST_PIXELS)
+	if (sized && (uint64_t)width * height > MAX_PIXELS)
 		return;
 	if (decode(data, size, "fuzz", &image) == INVAR_OK) {
 		require(sized && image.width == width && image.height == height);
 		for (size_t i = 0; i < (size_t)width * height * INV_RGB; i++)
 			sum += image.pixels[i];
-		require(sum <= 255u * INV_RGB * MOST_PIXELS);
+		require(sum <= 255u * INV_RGB * MAX_PIXELS);
 	}
 	inv_image_clear(&image);
 }

@@ -14,7 +14,7 @@
 #include "formats/npy.h"
 #include "fuzz.h"
 
-enum { MOST_CELLS = 1 << 16 };
+enum { MAX_CELLS = 1 << 16 };
 
 static void read_pieces(const inv_npy *a, float *out)
 {
@@ -48,7 +48,7 @@ static float *stream(const uint8_t *data, size_t size)
 	require(fd >= 0 && write(fd, data, size) == (ssize_t)size &&
 	        lseek(fd, 0, SEEK_SET) == 0);
 	st = inv_npy_stream_open(NULL, fd, "pipe", &s);
-	if (st == INVAR_OK && s.left <= MOST_CELLS) {
+	if (st == INVAR_OK && s.left <= MAX_CELLS) {
 		out = malloc(s.left * sizeof *out + 1);
 		st = inv_npy_stream_read(&s, s.left, out);
 		if (st == INVAR_OK)
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	require(accepted == (a != NULL));
 	require(accepted || !piped);
-	if (accepted && a->h.cells <= MOST_CELLS) {
+	if (accepted && a->h.cells <= MAX_CELLS) {
 		compare_roads(a, piped);
 		read_integers(a);
 	}

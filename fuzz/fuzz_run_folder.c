@@ -14,7 +14,7 @@
 
 #include <sys/stat.h>
 
-enum { MOST_FILES = 12, OWN = 18 };
+enum { MAX_FILES = 12, OWN = 18 };
 
 /* Those before OWN may be files of a run, those from there on never are. */
 static const char *const names[] = {
@@ -72,11 +72,11 @@ static void make_folders(const char *name)
 	}
 }
 
-static size_t plant(const uint8_t *data, size_t size, planted files[MOST_FILES])
+static size_t plant(const uint8_t *data, size_t size, planted files[MAX_FILES])
 {
 	size_t count = 0;
 
-	while (size >= 3 && count < MOST_FILES) {
+	while (size >= 3 && count < MAX_FILES) {
 		unsigned name = data[0] % NAMES;
 		size_t bytes = data[1] | (size_t)data[2] << 8;
 
@@ -151,7 +151,7 @@ static void use_run(inv_run *r, inv_run_mode mode)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const inv_run_mode modes[] = {INV_RUN_FRESH, INV_RUN_RESUME, INV_RUN_REPLACE};
-	planted files[MOST_FILES];
+	planted files[MAX_FILES];
 	char run[2 * FUZZ_PATH];
 	inv_run_mode mode;
 	size_t count;

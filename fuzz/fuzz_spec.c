@@ -11,7 +11,7 @@
 #include "fuzz.h"
 #include "images/augment/augment.h"
 
-enum { IMAGES = 2, SIDE = 9, MOST_RESULT = 1 << 16 };
+enum { IMAGES = 2, SIDE = 9, MAX_RESULT = 1 << 16 };
 
 static void apply(const invar_augment *a, const float *params)
 {
@@ -20,7 +20,7 @@ static void apply(const invar_augment *a, const float *params)
 	float *x, *out;
 
 	if (invar_augment_result(a, shape, to) != INVAR_OK ||
-	    to[1] * to[2] * to[3] > MOST_RESULT)
+	    to[1] * to[2] * to[3] > MAX_RESULT)
 		return;
 	x = calloc(IMAGES * 3 * SIDE * (SIDE + 2), sizeof *x);
 	out = malloc(to[0] * to[1] * to[2] * to[3] * sizeof *out);

@@ -258,11 +258,11 @@ static struct tolerance tolerance_of(const golden *g, const char *name)
 
 static double largest(const double *a, size_t count)
 {
-	double most = 0;
+	double max = 0;
 
 	for (size_t i = 0; i < count; i++)
-		most = fmax(most, fabs(a[i]));
-	return most;
+		max = fmax(max, fabs(a[i]));
+	return max;
 }
 
 void golden_check_f64(golden *g, const char *name, const double *got, size_t count)

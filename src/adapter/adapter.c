@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "formats/npy.h"
 
-enum { MOST_WIDTH = 1 << 24 };
+enum { MAX_WIDTH = 1 << 24 };
 
 /* ---- Blocks and tensors --------------------------------------------------------- */
 
@@ -85,9 +85,9 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 		return st;
 	if (first->rank != 2 || last->rank != 2 || !first->cells || !last->cells)
 		return inv_fail(INVAR_E_FORMAT, "%s: 0.weight and 2.weight must be matrices", path);
-	if (first->shape[1] > MOST_WIDTH || first->shape[0] > MOST_WIDTH ||
-	    last->shape[0] > MOST_WIDTH)
-		return inv_fail(INVAR_E_FORMAT, "%s: a layer is wider than %d", path, MOST_WIDTH);
+	if (first->shape[1] > MAX_WIDTH || first->shape[0] > MAX_WIDTH ||
+	    last->shape[0] > MAX_WIDTH)
+		return inv_fail(INVAR_E_FORMAT, "%s: a layer is wider than %d", path, MAX_WIDTH);
 	*out = (inv_mlp_shape){.d = first->shape[1], .h = first->shape[0], .w = last->shape[0]};
 	return INVAR_OK;
 }
@@ -205,9 +205,8 @@ static invar_status take_blocks(invar_adapter *e, const float *const from[INV_ML
 
 	if (!e->s.d || !e->s.h || !e->s.w)
 		return inv_fail(INVAR_E_USE, "no layer of an adapter may be empty");
-	if (e->s.d > MOST_WIDTH || e->s.h > MOST_WIDTH || e->s.w > MOST_WIDTH)
-		return inv_fail(INVAR_E_USE, "a layer of an adapter is at most %d wide",
-		                MOST_WIDTH);
+	if (e->s.d > MAX_WIDTH || e->s.h > MAX_WIDTH || e->s.w > MAX_WIDTH)
+		return inv_fail(INVAR_E_USE, "a layer of an adapter is at most %d wide", MAX_WIDTH);
 	if (check_residual(e) != INVAR_OK)
 		return INVAR_E_USE; /* here it is the caller's, not a file's */
 	if (!(e->params = inv_calloc(inv_mlp_floats(e->s), sizeof(float))))

@@ -90,7 +90,7 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 /* Two views of each image are all that a loss of pairs looks at. */
 static bool is_of_pairs(const inv_loss *loss)
 {
-	return loss->fewest_samples == 2 && loss->most_samples == 2;
+	return loss->min_samples == 2 && loss->max_samples == 2;
 }
 
 static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
@@ -102,21 +102,21 @@ static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
 		return inv_fail(INVAR_E_USE, "%s does not look at pairs of views", loss->name);
 	if (!in->clean && (!in->views || in->decoder))
 		return inv_fail(INVAR_E_USE, "the clean features are missing");
-	if (in->samples < loss->fewest_samples ||
+	if (in->samples < loss->min_samples ||
 	    (!in->samples && inv_option_flag(o, "no-identity")) ||
 	    (in->samples && !in->aug && !in->views))
 		return inv_fail(INVAR_E_USE, "%s needs copies%s here, and there are none",
 		                loss->name, is_of_pairs(loss) ? " or views" : "");
-	if (loss->most_samples && in->samples > loss->most_samples)
+	if (loss->max_samples && in->samples > loss->max_samples)
 		return inv_fail(INVAR_E_USE, "%s takes %u %s of an image, there are %" PRIu32,
-		                loss->name, loss->most_samples,
-		                inv_noun(loss->most_samples, "sample", "samples"), in->samples);
+		                loss->name, loss->max_samples,
+		                inv_noun(loss->max_samples, "sample", "samples"), in->samples);
 	if (in->groups > 1 && (!loss->several || !in->samples))
 		return inv_fail(INVAR_E_USE, "%s takes one augmentation, there are %" PRIu32,
 		                loss->name, in->groups);
-	if (in->groups > INV_GROUPS_MOST)
+	if (in->groups > INV_MAX_LOSS_GROUPS)
 		return inv_fail(INVAR_E_USE, "there are %" PRIu32 " augmentations, at most %d go",
-		                in->groups, INV_GROUPS_MOST);
+		                in->groups, INV_MAX_LOSS_GROUPS);
 	return INVAR_OK;
 }
 

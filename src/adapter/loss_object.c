@@ -11,7 +11,7 @@ struct invar_loss {
 	const invar_context *ctx;
 	invar_options *options;
 	inv_loss_input in;
-	inv_loss_draws draws[INV_GROUPS_MOST];
+	inv_loss_draws draws[INV_MAX_LOSS_GROUPS];
 	inv_loss_result result;
 };
 
@@ -69,9 +69,9 @@ invar_status invar_loss_set_clean(invar_loss *l, const float *clean, uint64_t im
 invar_status invar_loss_set_copies(invar_loss *l, const float *copies, uint32_t groups,
                                    uint32_t samples)
 {
-	if (!groups || groups > INV_GROUPS_MOST)
+	if (!groups || groups > INV_MAX_LOSS_GROUPS)
 		return inv_fail(INVAR_E_USE, "a loss takes 1 to %d augmentations, not %u",
-		                INV_GROUPS_MOST, groups);
+		                INV_MAX_LOSS_GROUPS, groups);
 	l->in.aug = copies;
 	l->in.groups = groups;
 	l->in.samples = samples;
@@ -100,7 +100,7 @@ invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *par
 	static const char *const parts[] = {"xz", "xx", "zz"};
 
 	for (size_t i = 0; i < 3; i++)
-		if (strcmp(parts[i], part) == 0 && group < INV_GROUPS_MOST) {
+		if (strcmp(parts[i], part) == 0 && group < INV_MAX_LOSS_GROUPS) {
 			l->draws[group].directions[i] = directions;
 			l->draws[group].permutations[i][0] = first;
 			l->draws[group].permutations[i][1] = second;

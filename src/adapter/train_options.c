@@ -340,12 +340,11 @@ static invar_status check_sources(const inv_train_settings *o,
 static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
                                  const inv_source *from)
 {
-	if (from->copies < loss->fewest_samples)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
-		                from->bank->path, o->loss, loss->fewest_samples,
-		                inv_noun(loss->fewest_samples, "copy", "copies"), from->split->name,
-		                from->copies);
+	if (from->copies < loss->min_samples)
+		return inv_fail(
+			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
+			from->bank->path, o->loss, loss->min_samples,
+			inv_noun(loss->min_samples, "copy", "copies"), from->split->name, from->copies);
 	if (o->samples && !from->copies)
 		return inv_fail(
 			INVAR_E_MISMATCH,
@@ -363,8 +362,8 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	if (!p->loss)
 		return INVAR_OK;
 	p->s = (uint32_t)o->samples;
-	if (p->loss->most_samples && p->s > p->loss->most_samples)
-		p->s = p->loss->most_samples;
+	if (p->loss->max_samples && p->s > p->loss->max_samples)
+		p->s = p->loss->max_samples;
 	for (uint32_t g = 0; g < p->sources; g++) {
 		if ((st = check_copies(o, p->loss, &p->source[g])) != INVAR_OK)
 			return st;
@@ -373,11 +372,11 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	if (!p->s && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@samples 0 leaves the banks after the first without use");
-	if (p->s < p->loss->fewest_samples)
+	if (p->s < p->loss->min_samples)
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s needs %u %s of an image, @samples is %" PRIu64, o->loss,
-		                p->loss->fewest_samples,
-		                inv_noun(p->loss->fewest_samples, "copy", "copies"), o->samples);
+		                p->loss->min_samples,
+		                inv_noun(p->loss->min_samples, "copy", "copies"), o->samples);
 	if (!p->s && o->no_identity)
 		return inv_fail(
 			INVAR_E_USE,

@@ -25,7 +25,7 @@ invar_status inv_train_declare_method(invar_options *o);
 void inv_train_read(const invar_options *o, inv_train_settings *out);
 
 typedef struct inv_train_plan {
-	inv_source source[INV_SOURCES_MOST];
+	inv_source source[INV_MAX_SOURCES];
 	uint32_t sources;
 	inv_live *fresh;        /* makes the copies of the one source; NULL: it has them */
 	const inv_split *split; /* of the first source */

@@ -29,11 +29,12 @@
 #include "nn/adamw.h"
 #include "run/run.h"
 
-_Static_assert((int)INV_SOURCES_MOST == (int)INV_GROUPS_MOST, "a bank is an augmentation");
+_Static_assert((int)INV_MAX_SOURCES == (int)INV_MAX_LOSS_GROUPS,
+               "a bank is an augmentation");
 
 typedef struct trainer {
 	const invar_context *ctx;
-	const invar_bank *bank[INV_SOURCES_MOST];
+	const invar_bank *bank[INV_MAX_SOURCES];
 	size_t banks;
 	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
 	inv_live *fresh;   /* makes the copies; NULL: the banks have them */
@@ -108,7 +109,7 @@ static inv_batch_plan batch_plan(const trainer *t, bool train)
 		.s = t->plan.s,
 		.seed = t->o.seed,
 		.purpose = train ? "train" : "validation",
-		.every_epoch_alike = !train,
+		.same_every_epoch = !train,
 		.epochs = (uint32_t)t->o.epochs,
 		.fresh = t->fresh,
 	};
@@ -191,7 +192,7 @@ static void announce_steps(const trainer *t)
 	if (p->N < t->o.batch)
 		inv_log(t->ctx, INVAR_LOG_INFO, "batches have %" PRIu32 " %s: there are no more",
 		        p->N, inv_noun(p->N, "image", "images"));
-	if (p->s < t->o.samples && p->s == p->loss->most_samples)
+	if (p->s < t->o.samples && p->s == p->loss->max_samples)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s per image: %s takes no more", p->s,
 		        inv_noun(p->s, "sample", "samples"), p->loss->name);
 	else if (p->s < t->o.samples)
@@ -616,9 +617,9 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 	trainer t = {.validation = NAN};
 	invar_status st;
 
-	if (!count || count > INV_SOURCES_MOST)
+	if (!count || count > INV_MAX_SOURCES)
 		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
-		                INV_SOURCES_MOST, count);
+		                INV_MAX_SOURCES, count);
 	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
 	    (st = inv_options_check_parts(o)) != INVAR_OK)
 		return st;

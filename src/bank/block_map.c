@@ -13,8 +13,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { HEADER = 64, NAME = INV_SHA256_HEX, MOST_ARRAYS = 100002 };
-#define MOST_BYTES ((size_t)1 << 30)
+enum { HEADER = 64, NAME = INV_SHA256_HEX, MAX_ARRAYS = 100002 };
+#define MAX_BYTES ((size_t)1 << 30)
 #define MAGIC "invar-done 1: "
 
 struct inv_block_map {
@@ -139,7 +139,7 @@ static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
 	if (!ours && is_foreign(text, bytes))
 		return refuse(d);
 	d->arrays = ours && there > arrays ? there : arrays;
-	if (d->arrays > MOST_ARRAYS || !(d->text = inv_calloc(bytes_of(d) + 1, 1)))
+	if (d->arrays > MAX_ARRAYS || !(d->text = inv_calloc(bytes_of(d) + 1, 1)))
 		return no_memory(d->path);
 	memcpy(d->text, header, HEADER);
 	for (size_t i = 0; i < d->arrays; i++) {
@@ -171,7 +171,7 @@ static invar_status take_up(inv_block_map *d, size_t arrays)
 	invar_status st = lock(d);
 
 	if (st == INVAR_OK)
-		st = inv_file_load(d->path, MOST_BYTES, &text, &bytes);
+		st = inv_file_load(d->path, MAX_BYTES, &text, &bytes);
 	if (st == INVAR_OK)
 		st = take_text(d, text, bytes, arrays);
 	inv_free(text);
@@ -274,7 +274,7 @@ bool inv_block_map_is_begun(const char *path)
 	inv_block_map d;
 	bool begun;
 
-	if (!inv_exists(path) || inv_file_load(path, MOST_BYTES, &text, &bytes) != INVAR_OK)
+	if (!inv_exists(path) || inv_file_load(path, MAX_BYTES, &text, &bytes) != INVAR_OK)
 		return false;
 	begun = !take_map(text, bytes, &d) && is_foreign(text, bytes);
 	for (size_t i = 0; i < d.arrays && !begun; i++)

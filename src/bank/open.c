@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 
-enum { MOST_SPLITS = 64, MOST_COPIES = 100000 };
+enum { MAX_SPLITS = 64, MAX_COPIES = 100000 };
 
 invar_status inv_bank_no_memory(const char *path)
 {
@@ -110,7 +110,7 @@ static uint32_t count_numbered(const char *folder)
 
 	do
 		snprintf(name, sizeof name, "%03" PRIu32 ".npy", count);
-	while (exists_in(folder, name) && ++count < MOST_COPIES);
+	while (exists_in(folder, name) && ++count < MAX_COPIES);
 	return count;
 }
 
@@ -169,10 +169,10 @@ static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
 	if ((st = open_in(folder, "aug.npy", &s->aug[0])) != INVAR_OK ||
 	    (st = check_array(s->aug[0], s, 3, dim)) != INVAR_OK)
 		return st;
-	if (s->aug[0]->h.shape[1] > MOST_COPIES)
+	if (s->aug[0]->h.shape[1] > MAX_COPIES)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu64 " copies, at most %d are allowed",
-		                s->aug[0]->path, s->aug[0]->h.shape[1], MOST_COPIES);
+		                s->aug[0]->path, s->aug[0]->h.shape[1], MAX_COPIES);
 	s->copies = (uint32_t)s->aug[0]->h.shape[1];
 	return INVAR_OK;
 }
@@ -238,15 +238,15 @@ static invar_status open_splits(invar_bank *b)
 
 	if (count < 0)
 		return inv_fail_errno(b->path, "cannot read the folder");
-	b->splits = inv_calloc(MOST_SPLITS, sizeof *b->splits);
+	b->splits = inv_calloc(MAX_SPLITS, sizeof *b->splits);
 	if (!b->splits)
 		st = inv_bank_no_memory(b->path);
 	for (int i = 0; i < count; i++) {
 		if (st == INVAR_OK && is_split(b->path, entries[i]->d_name))
-			st = b->split_count < MOST_SPLITS
+			st = b->split_count < MAX_SPLITS
 			         ? open_split(b, entries[i]->d_name)
 			         : inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", b->path,
-			                    MOST_SPLITS);
+			                    MAX_SPLITS);
 		free(entries[i]);
 	}
 	free(entries);

@@ -22,7 +22,7 @@ static invar_status no_memory(const char *path)
 /* Bytes of the UTF-8 character at the start of a text and its number; 0: it is none. */
 static size_t read_character(const unsigned char *text, uint32_t *number)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
 	size_t bytes = *text < 0x80   ? 1
 	               : *text < 0xc0 ? 0
 	               : *text < 0xe0 ? 2
@@ -36,7 +36,7 @@ static size_t read_character(const unsigned char *text, uint32_t *number)
 			return 0;
 		*number = *number << 6 | (text[i] & 0x3f);
 	}
-	if (*number < least[bytes] || *number > 0x10ffff ||
+	if (*number < min[bytes] || *number > 0x10ffff ||
 	    (*number >= 0xd800 && *number < 0xe000))
 		return 0;
 	return bytes;
@@ -84,14 +84,14 @@ static size_t escape(const char *name, char *out)
 /* Room for the longest line of a split, with its newline or NUL; gives. */
 static char *line_room(const invar_dataset *d, const inv_images *s)
 {
-	size_t most = 0;
+	size_t max = 0;
 
 	for (uint64_t row = 0; row < s->count; row++) {
 		size_t length = escape(inv_images_name(d, s, row), NULL);
 
-		most = length > most ? length : most;
+		max = length > max ? length : max;
 	}
-	return inv_alloc(most + 2);
+	return inv_alloc(max + 2);
 }
 
 /* ---- Writing and comparing -------------------------------------------------------- */

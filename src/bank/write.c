@@ -21,7 +21,7 @@
 #include "formats/npy.h"
 #include "images/spec.h"
 
-enum { MOST_COPIES = 100000 };
+enum { MAX_COPIES = 100000 };
 
 struct inv_bank_writer {
 	char *path;
@@ -82,7 +82,7 @@ static invar_status look_into(const char *path, contents *out)
 static invar_status count_copies(const inv_bank_writer *w, const char *split,
                                  uint64_t *copies)
 {
-	for (*copies = 0; *copies < MOST_COPIES; ++*copies) {
+	for (*copies = 0; *copies < MAX_COPIES; ++*copies) {
 		char name[INV_ARRAY_NAME];
 		char *path =
 			inv_bank_writer_path(w, split, inv_array_name((int32_t)*copies, false, name));

@@ -15,7 +15,7 @@
 
 #include "base/memory.h"
 
-enum { PAUSE_MS = 10, MOST_WAIT_MS = 30000 };
+enum { PAUSE_MS = 10, MAX_WAIT_MS = 30000 };
 
 struct inv_writer {
 	int fd;
@@ -311,7 +311,7 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 	int waited = 0;
 
 	while ((st = begin(path, INV_PART, 0, false, &w)) != INVAR_OK && w && w->busy &&
-	       waited < MOST_WAIT_MS) {
+	       waited < MAX_WAIT_MS) {
 		inv_writer_abort(w);
 		w = NULL;
 		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
@@ -537,7 +537,7 @@ static invar_status read_all(int fd, const char *path, char *text, size_t size)
 	return INVAR_OK;
 }
 
-invar_status inv_file_load(const char *path, size_t most, char **text, size_t *bytes)
+invar_status inv_file_load(const char *path, size_t max, char **text, size_t *bytes)
 {
 	invar_status st;
 	uint64_t size = 0;
@@ -546,9 +546,9 @@ invar_status inv_file_load(const char *path, size_t most, char **text, size_t *b
 	*text = NULL;
 	if ((st = open_regular(path, &fd, &size)) != INVAR_OK)
 		return st;
-	if (size > most)
+	if (size > max)
 		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, at most %zu were expected", path,
-		              (unsigned long long)size, most);
+		              (unsigned long long)size, max);
 	else if (!(*text = inv_alloc(size + 1)))
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory to read it", path);
 	else

@@ -80,7 +80,7 @@ void inv_map_let_go(const inv_map *m, const void *data, uint64_t bytes);
 void inv_map_close(inv_map *m);
 
 /* A whole small file as a string; refuses more than `most` bytes. Gives; inv_free. */
-invar_status inv_file_load(const char *path, size_t most, char **text, size_t *bytes);
+invar_status inv_file_load(const char *path, size_t max, char **text, size_t *bytes);
 
 bool inv_is_folder(const char *path);
 bool inv_exists(const char *path);

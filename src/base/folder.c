@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 
-enum { MOST_MARK = 256 };
+enum { MAX_MARK = 256 };
 
 bool inv_is_own_name(const char *name, const char *own)
 {
@@ -25,7 +25,7 @@ bool inv_is_own_name(const char *name, const char *own)
 
 bool inv_file_begins(const char *path, const char *text)
 {
-	char found[MOST_MARK];
+	char found[MAX_MARK];
 	size_t bytes, length = strlen(text);
 	struct stat info;
 	FILE *file;
@@ -89,7 +89,7 @@ static invar_status classify(const walker *w, const char *entry, inv_ownership *
 
 static invar_status walk(walker *w, const char *folder);
 
-static invar_status walk_entry(walker *w, const char *folder, const char *name)
+static invar_status visit_entry(walker *w, const char *folder, const char *name)
 {
 	char *entry = folder ? inv_join(folder, name) : inv_strdup(name);
 	inv_ownership kind;
@@ -125,7 +125,7 @@ static invar_status walk(walker *w, const char *folder)
 		st = inv_fail_errno(path, "cannot read the folder");
 	for (int i = 0; i < count; i++) {
 		if (st == INVAR_OK)
-			st = walk_entry(w, folder, entries[i]->d_name);
+			st = visit_entry(w, folder, entries[i]->d_name);
 		free(entries[i]);
 	}
 	free(entries);

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { MOST_BYTES = 16 << 20 };
+enum { MAX_BYTES = 16 << 20 };
 
 invar_status inv_json_load(const char *path, json_t **out)
 {
@@ -19,7 +19,7 @@ invar_status inv_json_load(const char *path, json_t **out)
 	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_file_load(path, MOST_BYTES, &text, &bytes)) != INVAR_OK)
+	if ((st = inv_file_load(path, MAX_BYTES, &text, &bytes)) != INVAR_OK)
 		return st;
 	*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	inv_free(text);
@@ -57,10 +57,10 @@ const char *inv_json_spell(const json_t *value, char out[INV_SPELLED])
 	const char *plain = json_string_value(value);
 	char *text = plain ? NULL : inv_json_text(value, 0);
 	const char *shown = plain ? plain : text ? text : "?";
-	int most = INV_SPELLED - 4;
+	int max = INV_SPELLED - 4;
 
-	snprintf(out, INV_SPELLED, "%.*s%s", most, shown,
-	         strlen(shown) > (size_t)most ? "…" : "");
+	snprintf(out, INV_SPELLED, "%.*s%s", max, shown,
+	         strlen(shown) > (size_t)max ? "…" : "");
 	inv_free(text);
 	return out;
 }

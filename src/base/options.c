@@ -264,15 +264,15 @@ static bool is_within(const invar_option *row, double value)
 static invar_status refuse_bounds(const invar_option *row, const char *text)
 {
 	const char *above = row->flags & INVAR_OPTION_ABOVE ? "above" : "at least";
-	double most = max_of(row);
+	double upper = max_of(row);
 	char min[BOUND], max[BOUND];
 
 	spell_bound(row->min, min);
-	if (most == INFINITY || most == max_count)
+	if (upper == INFINITY || upper == max_count)
 		return inv_fail(INVAR_E_USE, "@%s must be %s %s, not %s", row->name, above, min,
 		                text);
 	return inv_fail(INVAR_E_USE, "@%s must be %s %s and at most %s, not %s", row->name,
-	                above, min, spell_bound(most, max), text);
+	                above, min, spell_bound(upper, max), text);
 }
 
 static invar_status read_count(const invar_option *row, const char *text, uint64_t *out)

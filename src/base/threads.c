@@ -17,11 +17,11 @@
 
 static _Thread_local unsigned asked = 1, available = 1;
 
-static _Atomic unsigned most = INV_MAX_THREADS; /* of any loop */
+static _Atomic unsigned max = INV_MAX_THREADS; /* of any loop */
 
-void inv_threads_at_most(unsigned threads)
+void inv_threads_limit(unsigned threads)
 {
-	most = threads;
+	max = threads;
 }
 
 static void *wait_for_the_others(void *gate)
@@ -58,7 +58,7 @@ static void start_team(unsigned threads)
 
 static unsigned team_size(const invar_context *ctx)
 {
-	unsigned wanted = ctx->threads < most ? ctx->threads : most;
+	unsigned wanted = ctx->threads < max ? ctx->threads : max;
 
 	if (wanted > asked && !omp_in_parallel()) {
 		available = try_threads(wanted);

@@ -26,7 +26,7 @@ invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_f
                               void *user);
 
 /* From now on, loops of this process run on at most so many threads each. */
-void inv_threads_at_most(unsigned threads);
+void inv_threads_limit(unsigned threads);
 
 double inv_sum_in_order(const double *partial, size_t count);
 

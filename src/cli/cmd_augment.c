@@ -352,11 +352,13 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 /* One row an image; of a single one, as many as its title needs to be read. */
 static size_t columns_of(const inv_session *s, const char *title)
 {
-	size_t wanted = strlen(title) / 12 + 1, most = (size_t)inv_number(s, "copies") + 1;
+	size_t wanted = strlen(title) / 12 + 1,
+		   max_columns = (size_t)inv_number(s, "copies") + 1;
 
 	if (s->arguments > 2)
-		return most;
-	return wanted > 4 && most > 4 ? (wanted < most ? wanted : most) : 0;
+		return max_columns;
+	return wanted > 4 && max_columns > 4 ? (wanted < max_columns ? wanted : max_columns)
+	                                     : 0;
 }
 
 static invar_status write_sheet(inv_session *s, const invar_augment *a, const sheet *h)

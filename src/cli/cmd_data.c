@@ -18,7 +18,7 @@
 #include "report/sheet.h"
 #include "report/table.h"
 
-enum { SHEET_PICTURES = 120, MOST_EACH = 8, WIDE = 10, UNLABELLED = 60 };
+enum { SHEET_PICTURES = 120, MAX_EACH = 8, WIDE = 10, UNLABELLED = 60 };
 
 static const inv_example examples[] = {
 	{"invar data folder:photos", "splits, sizes and classes of a folder of JPEG and PNG"},
@@ -134,12 +134,12 @@ static invar_status look(inv_session *s, contents *c)
 
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t room, uint64_t least, uint64_t most)
+static const char *range(char *text, size_t room, uint64_t low, uint64_t high)
 {
-	if (least == most)
-		snprintf(text, room, "%" PRIu64, least);
+	if (low == high)
+		snprintf(text, room, "%" PRIu64, low);
 	else
-		snprintf(text, room, "%" PRIu64 "–%" PRIu64, least, most);
+		snprintf(text, room, "%" PRIu64 "–%" PRIu64, low, high);
 	return text;
 }
 
@@ -389,7 +389,7 @@ static size_t choose_each(const inv_session *s, size_t classes)
 	size_t asked = (size_t)inv_number(s, "each");
 	size_t each = asked ? asked : SHEET_PICTURES / (classes ? classes : 1);
 
-	return each < 1 ? 1 : !asked && each > MOST_EACH ? MOST_EACH : each;
+	return each < 1 ? 1 : !asked && each > MAX_EACH ? MAX_EACH : each;
 }
 
 static invar_status write_sheet(inv_session *s, const contents *c, const gallery *g,

@@ -188,7 +188,7 @@ const inv_command inv_cmd_demo = {
 		"Encodes them upright and rotated by any angle, trains ridge, MaWa, residual MaWa "
 		"and WaCo (512 hidden units, 20 epochs), and shows in one table and one picture "
 		"what happens to the rotated ones. Takes a few minutes on two cores. The folder "
-        "has "
+		"has "
 		"the files that the other commands write, so that you can continue with those; "
 		"after an interruption the same command resumes.",
 	.examples = examples,

@@ -41,8 +41,8 @@ static const inv_example examples[] = {
 static const inv_argument arguments[] = {
 	{.name = "KIND",
      .help = "the loss, as in `invar train --loss`; sw is the sliced distance alone",
-     .least = 1,
-     .most = 1},
+     .min = 1,
+     .max = 1},
 	{0},
 };
 

@@ -36,7 +36,7 @@ static const inv_argument arguments[] = {
      .help = "folders of features: train/clean.npy and its copies train/aug/000.npy and so "
              "on; several are several augmentations of the same images (waco); or --images "
              "instead",
-     .most = INV_MANY},
+     .max = INV_MANY},
 	{0},
 };
 

@@ -17,7 +17,7 @@ enum { INV_MANY = 1 << 20 }; /* arguments without a limit of our own */
 typedef struct inv_argument {
 	const char *name; /* BANK */
 	const char *help; /* half a sentence, no full stop */
-	size_t least, most;
+	size_t min, max;
 } inv_argument;
 
 typedef struct inv_example {

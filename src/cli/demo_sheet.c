@@ -20,7 +20,7 @@
 enum {
 	NEIGHBOURS = 3,
 	ACROSS = 4 + 2 * NEIGHBOURS, /* with two empty places that part the groups */
-	MOST_CLASSES = 10,
+	MAX_CLASSES = 10,
 	FRAME = 2,
 	SHOWN = 1, /* of the adapters: MaWa */
 };
@@ -36,7 +36,7 @@ typedef struct gallery {
 	int64_t *label, *test_label;
 	invar_array *params; /* [tests, 1], angles of copy 0 */
 	invar_augment *augment;
-	inv_sheet_cell cell[MOST_CLASSES * ACROSS];
+	inv_sheet_cell cell[MAX_CLASSES * ACROSS];
 	size_t count;
 } gallery;
 
@@ -85,8 +85,8 @@ typedef struct picture {
 	const uint8_t *colour;
 } picture;
 
-static invar_status hang_tensor(gallery *g, const picture *p, float **tensor,
-                                const uint64_t shape[4])
+static invar_status add_tensor(gallery *g, const picture *p, float **tensor,
+                               const uint64_t shape[4])
 {
 	inv_sheet_cell *cell = &g->cell[g->count];
 	uint8_t *rgb = NULL;
@@ -121,7 +121,7 @@ static invar_status add_cell(gallery *g, const picture *p, const char *detail)
 		st = invar_image_to_tensor(g->d->s->ctx, rgb, width, height, o, &tensor, shape);
 	invar_options_free(o);
 	if (st == INVAR_OK)
-		st = hang_tensor(g, p, &tensor, shape);
+		st = add_tensor(g, p, &tensor, shape);
 	g->cell[g->count].caption = invar_dataset_class_title(p->from, (size_t)p->label);
 	g->cell[g->count++].detail = detail;
 	invar_free(rgb);
@@ -161,8 +161,8 @@ static void find_nearest(const gallery *g, const float *query, uint64_t row[NEIG
 	}
 }
 
-static invar_status hang_neighbours(gallery *g, const float *query, int64_t label,
-                                    const char *detail)
+static invar_status add_neighbours(gallery *g, const float *query, int64_t label,
+                                   const char *detail)
 {
 	uint64_t row[NEIGHBOURS] = {0};
 	invar_status st = INVAR_OK;
@@ -180,7 +180,7 @@ static invar_status hang_neighbours(gallery *g, const float *query, int64_t labe
 }
 
 /* One row of the sheet: upright, rotated, neighbours by F, neighbours by MaWa. */
-static invar_status hang_row(gallery *g, uint64_t row, int64_t label)
+static invar_status add_row(gallery *g, uint64_t row, int64_t label)
 {
 	picture p = {g->d->test, "test", row, label, false, paper};
 	float *z = malloc(2 * (size_t)g->dim * sizeof *z), *code = z + g->dim;
@@ -194,9 +194,9 @@ static invar_status hang_row(gallery *g, uint64_t row, int64_t label)
 	if (st == INVAR_OK)
 		st = invar_adapter_apply(g->d->adapter[SHOWN], z, 1, code);
 	if (st == INVAR_OK)
-		st = hang_neighbours(g, z, label, "by F alone");
+		st = add_neighbours(g, z, label, "by F alone");
 	if (st == INVAR_OK)
-		st = hang_neighbours(g, code, label, "by F, then MaWa");
+		st = add_neighbours(g, code, label, "by F, then MaWa");
 	free(z);
 	return st;
 }
@@ -243,18 +243,18 @@ static void unload(gallery *g)
 }
 
 /* The first test image of each class, not the one that looks best. */
-static invar_status hang_classes(gallery *g)
+static invar_status add_classes(gallery *g)
 {
 	uint64_t tests = invar_bank_rows(g->d->bank, "test");
 	invar_status st = INVAR_OK;
 
-	for (int64_t label = 0; label < MOST_CLASSES && st == INVAR_OK; label++) {
+	for (int64_t label = 0; label < MAX_CLASSES && st == INVAR_OK; label++) {
 		uint64_t row = 0;
 
 		while (row < tests && g->test_label[row] != label)
 			row++;
 		if (row < tests)
-			st = hang_row(g, row, label);
+			st = add_row(g, row, label);
 	}
 	return st;
 }
@@ -265,7 +265,7 @@ invar_status inv_demo_sheet(inv_demo *d)
 	invar_status st = load(&g);
 
 	if (st == INVAR_OK)
-		st = hang_classes(&g);
+		st = add_classes(&g);
 	if (st == INVAR_OK) {
 		const inv_sheet sheet = {
 			.title = "What an index of upright images finds for rotated ones",

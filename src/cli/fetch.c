@@ -45,7 +45,7 @@ typedef struct transfer {
 /* In a transfer that begins now, at most; get_all has begun anew where from > most. */
 static uint64_t bytes_to_come(const transfer *t)
 {
-	uint64_t rest = t->f->most - t->from;
+	uint64_t rest = t->f->max - t->from;
 
 	return rest < t->room ? rest : t->room;
 }
@@ -75,8 +75,8 @@ static size_t take_bytes(char *data, size_t one, size_t count, void *user)
 	return one * count;
 }
 
-static int heed_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t up_total,
-                         curl_off_t up)
+static int check_progress(void *user, curl_off_t total, curl_off_t done,
+                          curl_off_t up_total, curl_off_t up)
 {
 	transfer *t = user;
 	invar_hooks hooks = inv_term_hooks(t->s->term);
@@ -107,7 +107,7 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->reason);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_bytes);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
-	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, heed_progress);
+	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_progress);
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
@@ -122,13 +122,13 @@ static invar_status refuse_large(transfer *t)
 
 	if (t->written)
 		unlink(t->part);
-	if (t->room < f->most - t->from)
+	if (t->room < f->max - t->from)
 		return inv_fault(t->s, INVAR_E_IO,
 		                 "%s: more would come than there is room for on the disk of %s, "
 		                 "%" PRIu64 " MB; make room, or name another place with -o",
 		                 f->url, f->path, t->room >> 20);
 	return inv_fault(t->s, INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url,
-	                 f->most, f->advice);
+	                 f->max, f->advice);
 }
 
 static invar_status explain(transfer *t, CURLcode code, long answer)
@@ -268,7 +268,7 @@ static invar_status get_all(transfer *t)
 	if (is_complete(t))
 		return INVAR_OK;
 	/* A part that is longer than the whole may be is of something else. */
-	if (t->from > t->f->most && (st = start_over(t)) != INVAR_OK)
+	if (t->from > t->f->max && (st = start_over(t)) != INVAR_OK)
 		return st;
 	t->f->resumed_from = t->from;
 	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)

@@ -23,7 +23,7 @@
 typedef struct inv_fetch {
 	const char *url, *path;
 	const char *sha256; /* expected, perhaps its beginning alone; NULL: none */
-	uint64_t most;      /* bytes it may have */
+	uint64_t max;       /* bytes it may have */
 	const char *advice; /* for one that has more, behind a semicolon */
 	/* What came: */
 	uint64_t bytes, resumed_from;

@@ -10,7 +10,7 @@
 
 #include "report/table.h"
 
-enum { INDENT = 2, MOST_LABEL = 28, SOME = 512 };
+enum { INDENT = 2, MAX_LABEL = 28, SOME = 512 };
 
 /* The common group ends the list, wherever its first option stands. */
 static void add_group(inv_described *d, const char *group)
@@ -19,7 +19,7 @@ static void add_group(inv_described *d, const char *group)
 
 	while (g < d->groups && strcmp(d->group[g], group) != 0)
 		g++;
-	if (g == d->groups && g + 1 < INV_MOST_GROUPS && strcmp(group, INV_COMMON_GROUP) != 0)
+	if (g == d->groups && g + 1 < INV_MAX_GROUPS && strcmp(group, INV_COMMON_GROUP) != 0)
 		d->group[d->groups++] = group;
 }
 
@@ -120,7 +120,7 @@ static size_t wider(size_t width, const char *label)
 {
 	size_t length = inv_text_width(label);
 
-	return length > width && length <= MOST_LABEL ? length : width;
+	return length > width && length <= MAX_LABEL ? length : width;
 }
 
 static void put_examples(const inv_command *c, FILE *out, size_t columns)

@@ -11,13 +11,13 @@
 #include "cli/options.h"
 
 /* A command with its options and their defaults, ready to be described. */
-enum { INV_MOST_GROUPS = 32 };
+enum { INV_MAX_GROUPS = 32 };
 
 typedef struct inv_described {
 	const inv_command *command;
 	invar_options *list; /* NULL if there was no memory */
 	size_t options;
-	const char *group[INV_MOST_GROUPS]; /* headings in order, the common ones last */
+	const char *group[INV_MAX_GROUPS]; /* headings in order, the common ones last */
 	size_t groups;
 } inv_described;
 

@@ -93,15 +93,15 @@ static const char *const parts[3] = {"xz", "xx", "zz"};
 static invar_status check_counts(inv_session *s, const inv_draw_files *f, size_t groups,
                                  bool *any)
 {
-	size_t most = 0;
+	size_t max = 0;
 
 	for (int i = 0; i < 6; i++) {
 		size_t n = inv_list_length(i < 3 ? f->directions[i] : f->permutations[i - 3]);
 
-		most = n > most ? n : most;
+		max = n > max ? n : max;
 	}
-	*any = most > 0;
-	for (int i = 0; i < 6 && most; i++) {
+	*any = max > 0;
+	for (int i = 0; i < 6 && max; i++) {
 		const char *kind = i < 3 ? "directions" : "perm";
 		size_t n = inv_list_length(i < 3 ? f->directions[i] : f->permutations[i - 3]);
 

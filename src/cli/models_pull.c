@@ -53,10 +53,10 @@ static invar_status choose_file(inv_session *s, inv_fetch *f)
 	if (!m)
 		m = inv_model_of_file(what);
 	f->sha256 = inv_text(s, "sha256") ? inv_text(s, "sha256") : m ? m->sha256 : NULL;
-	f->most = (uint64_t)(inv_number(s, "max-size") * gigabyte);
+	f->max = (uint64_t)(inv_number(s, "max-size") * gigabyte);
 	f->advice = "if it should have, give --max-size GB";
 	if (m && m->bytes && !inv_text(s, "sha256")) {
-		f->most = m->bytes;
+		f->max = m->bytes;
 		f->advice = "those of the list have no more, so look at the address";
 	}
 	return check_output(s, f);

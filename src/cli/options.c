@@ -335,10 +335,10 @@ invar_status inv_check_arguments(inv_session *s)
 	size_t left = s->arguments;
 
 	for (const inv_argument *a = s->command->arguments; a && a->name; a++) {
-		if (left < a->least)
+		if (left < a->min)
 			return inv_fault(s, INVAR_E_USE, "%s is missing; the usage is: invar %s %s",
 			                 a->name, s->command->name, s->command->usage);
-		left -= left < a->most ? left : a->most;
+		left -= left < a->max ? left : a->max;
 	}
 	if (left)
 		return inv_fault(

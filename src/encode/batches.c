@@ -23,7 +23,7 @@ struct inv_batches {
 	inv_batch_plan plan;
 	uint32_t steps;
 	bool advise;
-	inv_stream copies_of[2][INV_SOURCES_MOST]; /* by parity of the epoch, like order */
+	inv_stream copies_of[2][INV_MAX_SOURCES]; /* by parity of the epoch, like order */
 	uint32_t *order[2];
 	uint32_t order_epoch[2];
 	uint32_t *drawn;  /* [s] */
@@ -71,7 +71,7 @@ static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t 
 static void prepare_epoch(inv_batches *b, uint32_t epoch)
 {
 	unsigned slot = epoch & 1;
-	uint32_t key = b->plan.every_epoch_alike ? 0 : epoch;
+	uint32_t key = b->plan.same_every_epoch ? 0 : epoch;
 	inv_stream stream;
 
 	if (b->order_epoch[slot] == epoch)
@@ -135,7 +135,7 @@ static invar_status for_each_row(inv_batches *b, uint64_t batch, row_fn *fn, flo
 static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 {
 	const inv_batch_plan *p = &b->plan;
-	uint32_t epoch = p->every_epoch_alike ? 0 : (uint32_t)(batch / b->steps);
+	uint32_t epoch = p->same_every_epoch ? 0 : (uint32_t)(batch / b->steps);
 	invar_status st = for_each_row(b, batch, gather_row, to);
 
 	if (st == INVAR_OK && p->fresh && p->s)
@@ -226,7 +226,7 @@ static invar_status wait_a_moment(inv_batches *b)
 	until.tv_sec += until.tv_nsec / BILLION;
 	until.tv_nsec %= BILLION;
 	if (pthread_cond_timedwait(&b->changed, &b->lock, &until) == 0 ||
-	    b->plan.every_epoch_alike)
+	    b->plan.same_every_epoch)
 		return INVAR_OK;
 	pthread_mutex_unlock(&b->lock);
 	st = inv_progress(b->plan.source[0].bank->ctx, b->plan.purpose, done, total);

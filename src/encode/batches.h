@@ -13,7 +13,7 @@
 
 #include "encode/live_copies.h"
 
-enum { INV_SOURCES_MOST = 8 };
+enum { INV_MAX_SOURCES = 8 };
 
 /* One augmentation: a bank's split, and how many of its copies take part. */
 typedef struct inv_source {
@@ -23,17 +23,17 @@ typedef struct inv_source {
 } inv_source;
 
 typedef struct inv_batch_plan {
-	inv_source source[INV_SOURCES_MOST]; /* their clean rows are alike */
+	inv_source source[INV_MAX_SOURCES]; /* their clean rows are alike */
 	uint32_t sources;
 	const uint32_t *images; /* the rows of the split that take part; borrowed */
 	uint32_t image_count;
 	uint32_t N; /* images a batch; the last incomplete batch is dropped */
 	uint32_t s; /* distinct copies drawn per image, source and epoch; s <= copies */
 	uint64_t seed;
-	const char *purpose;    /* "train", "validation": keeps their draws apart */
-	bool every_epoch_alike; /* the order and draws of epoch 0, always */
-	uint32_t epochs;        /* reading ahead ends there */
-	inv_live *fresh;        /* makes the copies; NULL: they are those of the sources */
+	const char *purpose;   /* "train", "validation": keeps their draws apart */
+	bool same_every_epoch; /* the order and draws of epoch 0, always */
+	uint32_t epochs;       /* reading ahead ends there */
+	inv_live *fresh;       /* makes the copies; NULL: they are those of the sources */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;

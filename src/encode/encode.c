@@ -248,14 +248,14 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 	(void)params;
 	for (size_t i = 0; i < rows && st == INVAR_OK; i++) {
 		const float *now = out + i * width;
-		float *there = c->row + (row + i) * width, most = 0, gap = 0;
+		float *there = c->row + (row + i) * width, max = 0, gap = 0;
 
 		st = inv_npy_read(c->known, (row + i) * width, width, there);
 		for (size_t j = 0; j < width; j++) {
-			most = fmaxf(most, fabsf(there[j]));
+			max = fmaxf(max, fabsf(there[j]));
 			gap = fmaxf(gap, fabsf(there[j] - now[j]));
 		}
-		if (st == INVAR_OK && gap > 2e-3f * most)
+		if (st == INVAR_OK && gap > 2e-3f * max)
 			st = inv_fail(INVAR_E_MISMATCH,
 			              "%s: its row %s differs from that of the image now; only the "
 			              "same images can be added to",

@@ -10,7 +10,7 @@
 
 #include "base/options.h"
 
-enum { MOST_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64 };
+enum { MAX_COPIES = 10000, TEST_COPIES = 5, OTHER_COPIES = 10, WORD = 64 };
 
 /* Those that make tensors of images and augment them. */
 static const invar_option tensor_rows[] = {
@@ -37,7 +37,7 @@ static const invar_option tensor_rows[] = {
 	{.name = "resize",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
-     .max = INV_MOST_SIDE,
+     .max = INV_MAX_SIDE,
      .meta = "N",
      .group = "Preparation",
      .help = "the shorter side before the centre N x N of the size is cut out; 0: the size "
@@ -149,7 +149,7 @@ static bool read_count(const char *text, uint64_t *count)
 	if (*text < '0' || *text > '9')
 		return false;
 	*count = strtoull(text, &end, 10);
-	return (*end == '\0' || *end == ',') && *count <= MOST_COPIES;
+	return (*end == '\0' || *end == ',') && *count <= MAX_COPIES;
 }
 
 static bool is_offered(const invar_dataset *d, const char *name, size_t length)
@@ -177,7 +177,7 @@ invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_d
 			return inv_fail(INVAR_E_USE,
 			                "@copies %.60s: must be a number up to %d, or such as "
 			                "train=10,test=5",
-			                o->copies, MOST_COPIES);
+			                o->copies, MAX_COPIES);
 		if (!is_offered(d, at, length))
 			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'", o->copies,
 			                d->text, (int)(length < WORD ? length : WORD), at);

@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/sha256.h"
 
-#define MOST_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
+#define MAX_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
 
 /* ---- What is encoded, and how ----------------------------------------------------- */
 
@@ -61,7 +61,7 @@ static invar_status find_width(inv_encoding *of)
 			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
 			of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
 			invar_encoder_name(e), of->copy_plan->width, of->width);
-	if (of->width > MOST_WIDTH)
+	if (of->width > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "%s: features of %" PRIu64
 		                " numbers are too wide, at most 2^24 are "
@@ -276,7 +276,7 @@ json_t *inv_encoding_json(const inv_encoding *of)
 invar_status inv_images_without(const inv_images *s, const json_t *left_out,
                                 uint32_t **index, uint64_t *kept)
 {
-	size_t out = 0, most = json_array_size(left_out);
+	size_t out = 0, max = json_array_size(left_out);
 
 	*kept = 0;
 	if (!(*index = inv_alloc((s->count + 1) * sizeof **index)))
@@ -285,7 +285,7 @@ invar_status inv_images_without(const inv_images *s, const json_t *left_out,
 	for (uint64_t row = 0; row < s->count; row++) {
 		uint64_t i = inv_images_index(s, row);
 
-		if (out < most && (uint64_t)json_integer_value(json_array_get(left_out, out)) == i)
+		if (out < max && (uint64_t)json_integer_value(json_array_get(left_out, out)) == i)
 			out++;
 		else
 			(*index)[(*kept)++] = (uint32_t)i;

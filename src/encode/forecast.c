@@ -35,12 +35,12 @@
 enum { FILES_OF_A_SPLIT = 5 };               /* beside arrays: labels, names, the map … */
 enum { HEADER_BYTES = 128 };                 /* of an npy file */
 enum { SAMPLE = 4096, SLICES = 4, FEW = 8 }; /* images; parts of a measurement; puts */
-#define MOST_BYTES ((uint64_t)256 << 20)     /* to the file without a name */
+#define MAX_BYTES ((uint64_t)256 << 20)      /* to the file without a name */
 #define WARM_SECONDS 0.7
 #define MEASURE_SECONDS 3.0 /* of all splits together */
 #define LEAST_SECONDS 0.6   /* of one */
 #define CHECK_SECONDS 0.4   /* of decoding alone */
-#define MOST_SECONDS 20.0   /* where a single row takes long */
+#define MAX_SECONDS 20.0    /* where a single row takes long */
 /* What was measured against what will be: other programs come and go. */
 #define FASTER 0.8
 #define SLOWER 1.3
@@ -103,7 +103,7 @@ static invar_status take_sample(const inv_images *s, inv_images *out)
 
 typedef struct disk_trial {
 	int fd; /* of a file without a name; -1: there can be none */
-	uint64_t bytes, most;
+	uint64_t bytes, max;
 	double sync_seconds; /* after `bytes` were put */
 	double file_seconds; /* to finish a small file */
 } disk_trial;
@@ -113,7 +113,7 @@ static void open_disk(disk_trial *k, const char *folder, uint64_t free_bytes)
 	double began = inv_wall_seconds();
 
 	*k = (disk_trial){.fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600),
-	                  .most = free_bytes / 4 < MOST_BYTES ? free_bytes / 4 : MOST_BYTES};
+	                  .max = free_bytes / 4 < MAX_BYTES ? free_bytes / 4 : MAX_BYTES};
 	if (k->fd < 0 || pwrite(k->fd, "", 1, 0) != 1 || fdatasync(k->fd) != 0)
 		return;
 	k->file_seconds = inv_wall_seconds() - began;
@@ -122,7 +122,7 @@ static void open_disk(disk_trial *k, const char *folder, uint64_t free_bytes)
 /* What fails is no fault: it is not known then how long writing takes. */
 static void put_to_disk(disk_trial *k, uint64_t at, const void *data, uint64_t bytes)
 {
-	if (k->fd >= 0 && at + bytes <= k->most)
+	if (k->fd >= 0 && at + bytes <= k->max)
 		(void)!pwrite(k->fd, data, bytes, (off_t)at);
 }
 
@@ -199,7 +199,7 @@ static invar_status stop_in_time(void *user)
 	double passed = inv_wall_seconds() - m->began;
 
 	pthread_mutex_lock(&m->lock);
-	m->enough = passed > MOST_SECONDS || m->disk->bytes - m->from > m->budget ||
+	m->enough = passed > MAX_SECONDS || m->disk->bytes - m->from > m->budget ||
 	            (passed > m->warm + m->seconds && m->puts >= FEW * m->of->ctx->threads);
 	pthread_mutex_unlock(&m->lock);
 	return m->enough ? INVAR_E_CANCELLED : inv_progress(m->of->ctx, "measure", 0, 1);
@@ -247,8 +247,8 @@ static double find_delay(const measurement *m, double rate)
 }
 
 /* Walks over the sample until time is up; over all of the split at most once. */
-static invar_status walk_sample(const split_work *w, const inv_images *sample,
-                                measurement *m, inv_pipeline *walk)
+static invar_status visit_sample(const split_work *w, const inv_images *sample,
+                                 measurement *m, inv_pipeline *walk)
 {
 	inv_pipeline_plan plan = {.images = sample,
 	                          .passes_over = m->of->dataset->opts.skip_broken,
@@ -299,7 +299,7 @@ static invar_status measure_split(const inv_encoding *of, const split_work *w,
 	if (st != INVAR_OK)
 		return st;
 	m->began = inv_wall_seconds();
-	st = walk_sample(w, &sample, m, walk);
+	st = visit_sample(w, &sample, m, walk);
 	rate = find_rates(m);
 	if (st == INVAR_OK && rate.low > 0) {
 		sum->low += (double)w->features / rate.high;
@@ -332,7 +332,7 @@ static invar_status measure_splits(const inv_encoding *of, const split_work *wor
 		                 .row_bytes = of->width * inv_dtype_size(of->dtype),
 		                 .warm = warm,
 		                 .from = disk->bytes,
-		                 .budget = (uint64_t)(share * (double)disk->most),
+		                 .budget = (uint64_t)(share * (double)disk->max),
 		                 .seconds = seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS};
 
 		if (!work[i].features)
@@ -444,7 +444,7 @@ static uint64_t free_bytes(const char *folder)
 /* Low: the disk keeps up. High: all that is written is waited for at the end. */
 static void add_disk(const disk_trial *k, uint64_t bytes, uint64_t files, range *sum)
 {
-	double put = (double)(k->bytes < k->most ? k->bytes : k->most);
+	double put = (double)(k->bytes < k->max ? k->bytes : k->max);
 	double sync = put > 0 ? k->sync_seconds / put * (double)bytes : 0;
 	double finish = (double)files * k->file_seconds;
 
@@ -479,7 +479,7 @@ static invar_status measure(const inv_encoding *of, const char *folder,
 static invar_status look_ahead(const inv_encoding *of, const char *bank, inv_forecast *out)
 {
 	json_t *about = inv_encoding_json(of);
-	split_work work[INV_MOST_SPLITS] = {0};
+	split_work work[INV_MAX_SPLITS] = {0};
 	char folder[PATH_MAX];
 	inv_bank_writer *w = NULL;
 	invar_status st = about ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory to plan");

@@ -226,7 +226,7 @@ static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerp
 	return st;
 }
 
-static invar_status heed_cancel(void *user)
+static invar_status check_cancel(void *user)
 {
 	const batch *b = user;
 
@@ -246,8 +246,8 @@ static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
 	                          .user = &b,
 	                          .see = see,
 	                          .put = put,
-	                          .tick = heed_cancel};
-	invar_status st = heed_cancel(&b);
+	                          .tick = check_cancel};
+	invar_status st = check_cancel(&b);
 
 	for (; b.first < s && st == INVAR_OK; b.first += (uint32_t)plan.arrays) {
 		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;

@@ -11,7 +11,7 @@
 #include "base/threads.h"
 #include "images/prefetch.h"
 
-enum { GATHERED_BYTES = 24 << 20, MOST_GATHERED = 16 };
+enum { GATHERED_BYTES = 24 << 20, MAX_GATHERED = 16 };
 
 /* INV_GROUP images or fewer, in one of the places where groups are gathered. */
 typedef struct gathered {
@@ -343,10 +343,10 @@ static void take_pieces(inv_pipeline *k)
 static size_t choose_places(const inv_encoding *of)
 {
 	size_t bytes = INV_GROUP * inv_extent_cells(of->shape) * sizeof(float);
-	size_t fewest = of->ctx->threads + 1, places = GATHERED_BYTES / bytes;
+	size_t min_places = of->ctx->threads + 1, places = GATHERED_BYTES / bytes;
 
-	places = places > MOST_GATHERED ? MOST_GATHERED : places;
-	return places < fewest ? fewest : places;
+	places = places > MAX_GATHERED ? MAX_GATHERED : places;
+	return places < min_places ? min_places : places;
 }
 
 static invar_status allocate(inv_pipeline *k)

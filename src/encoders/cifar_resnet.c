@@ -115,7 +115,7 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 
 const inv_encoder_kind inv_cifar_resnet = {
 	.family = "cifar_resnet",
-	.heeds = INV_OF_BATCH_NORMS,
+	.reads = INV_OF_BATCH_NORMS,
 	.recognise = recognise,
 	.open = open_cifar,
 	.close = inv_convnet_close,

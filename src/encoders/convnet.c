@@ -188,12 +188,12 @@ static void refuse_deep(inv_convnet *net)
 {
 	net->status =
 		inv_fail(INVAR_E_MISMATCH, "%s: has more than %d layers, the most there may be",
-	             inv_parameters_path(net->parameters), INV_MOST_STEPS);
+	             inv_parameters_path(net->parameters), INV_MAX_STEPS);
 }
 
 size_t inv_convnet_space(inv_convnet *net, size_t channels)
 {
-	if (net->status == INVAR_OK && net->value_count > INV_MOST_STEPS)
+	if (net->status == INVAR_OK && net->value_count > INV_MAX_STEPS)
 		refuse_deep(net);
 	if (net->status != INVAR_OK)
 		return 0;
@@ -205,7 +205,7 @@ static size_t add_step(inv_convnet *net, inv_step s)
 {
 	if (s.to == 0)
 		s.to = inv_convnet_space(net, s.outputs);
-	if (net->status == INVAR_OK && net->step_count == INV_MOST_STEPS)
+	if (net->status == INVAR_OK && net->step_count == INV_MAX_STEPS)
 		refuse_deep(net);
 	if (net->status != INVAR_OK) {
 		inv_free(s.weights);

@@ -5,7 +5,7 @@
 
 #include "encoders/convnet.h"
 
-enum { INV_MOST_STEPS = 2048 }; /* ResNet-1202 has 1203 */
+enum { INV_MAX_STEPS = 2048 }; /* ResNet-1202 has 1203 */
 
 typedef struct inv_step {
 	size_t from, to, channel;
@@ -22,8 +22,8 @@ struct inv_convnet {
 	invar_status status;
 	size_t step_count, value_count, last;
 	bool one_by_one; /* joined results lie together in one image alone */
-	inv_step steps[INV_MOST_STEPS];
-	size_t channels[INV_MOST_STEPS + 1]; /* of values */
+	inv_step steps[INV_MAX_STEPS];
+	size_t channels[INV_MAX_STEPS + 1]; /* of values */
 };
 
 #endif

@@ -12,7 +12,7 @@
 #include "base/threads.h"
 #include "base/words.h"
 
-#define MOST_CELLS ((uint64_t)1 << 30) /* of one image */
+#define MAX_CELLS ((uint64_t)1 << 30) /* of one image */
 
 static const invar_option rows[] = {
 	{.name = "weights",
@@ -209,7 +209,7 @@ static invar_status check_measures(const invar_encoder *e)
 }
 
 /* An option that a network would pass over in silence is a mistake. */
-static invar_status check_heeded(const invar_encoder *e, const inv_encoder_settings *given)
+static invar_status check_reads(const invar_encoder *e, const inv_encoder_settings *given)
 {
 	const struct {
 		const char *option;
@@ -224,7 +224,7 @@ static invar_status check_heeded(const invar_encoder *e, const inv_encoder_setti
 	};
 
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i].is_given && !(e->kind->heeds & all[i].of))
+		if (all[i].is_given && !(e->kind->reads & all[i].of))
 			return inv_fail(INVAR_E_USE,
 			                "@%s has no meaning for the encoder %s%s%s; leave it out",
 			                all[i].option, invar_encoder_name(e), e->weights ? " in " : "",
@@ -241,7 +241,7 @@ static invar_status open_weights(invar_encoder *e, const char *weights,
 	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
 		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
 	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK &&
-	    (st = check_heeded(e, given)) == INVAR_OK)
+	    (st = check_reads(e, given)) == INVAR_OK)
 		st = e->kind->open(e, p);
 	/* Also where it failed: that it is another network tells more than what it lacks. */
 	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
@@ -274,7 +274,7 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 			e->opts.key, e->model->of.name);
 	if (weights)
 		st = open_weights(e, weights, &given);
-	else if ((st = check_heeded(e, &given)) == INVAR_OK)
+	else if ((st = check_reads(e, &given)) == INVAR_OK)
 		st = e->kind->open(e, NULL);
 	if (st == INVAR_OK && e->model)
 		fill_input(e);
@@ -387,12 +387,12 @@ static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
 
 	if (!shape[1] || !shape[2] || !shape[3] ||
 	    inv_mul_overflow(shape[1], shape[2], &cells) ||
-	    inv_mul_overflow(cells, shape[3], &cells) || cells > MOST_CELLS ||
+	    inv_mul_overflow(cells, shape[3], &cells) || cells > MAX_CELLS ||
 	    inv_mul_overflow(cells, shape[0], &all) || all > SIZE_MAX / sizeof(float))
 		return inv_fail(INVAR_E_USE,
 		                "images of shape [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
 		                "] cannot be encoded: an image must have 1 to %" PRIu64 " values",
-		                shape[0], shape[1], shape[2], shape[3], MOST_CELLS);
+		                shape[0], shape[1], shape[2], shape[3], MAX_CELLS);
 	*out = (inv_extent){(size_t)shape[1], (size_t)shape[2], (size_t)shape[3]};
 	return INVAR_OK;
 }

@@ -72,7 +72,7 @@ typedef struct inv_encoder_settings {
 
 typedef struct inv_encoder_kind {
 	const char *family;
-	unsigned heeds; /* INV_OF_* */
+	unsigned reads; /* INV_OF_* */
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);
 	/*

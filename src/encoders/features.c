@@ -14,7 +14,7 @@
 #include "encoders/encoder.h"
 #include "formats/npy_source.h"
 
-enum { BLOCK_BYTES = 64 << 20, MOST_GROUPS = 256 };
+enum { BLOCK_BYTES = 64 << 20, MAX_GROUPS = 256 };
 
 static invar_status check_source(const invar_encoder *e, const inv_npy_source *in)
 {
@@ -80,7 +80,7 @@ static uint64_t choose_block(const work *w)
 	uint64_t group = w->e->last->group;
 	uint64_t groups = BLOCK_BYTES / (group * (w->cells + w->width) * sizeof(float));
 
-	groups = groups < 1 ? 1 : groups > MOST_GROUPS ? MOST_GROUPS : groups;
+	groups = groups < 1 ? 1 : groups > MAX_GROUPS ? MAX_GROUPS : groups;
 	return group * groups;
 }
 

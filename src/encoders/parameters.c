@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "formats/weights.h"
 
-enum { MOST_GROWTH = 16, MOST_WRAPS = 16 };
+enum { MAX_GROWTH = 16, MAX_WRAPS = 16 };
 #define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
 
 typedef struct parameter {
@@ -72,7 +72,7 @@ static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;
 
-	for (int round = 0; found && round < MOST_WRAPS; round++) {
+	for (int round = 0; found && round < MAX_WRAPS; round++) {
 		found = false;
 		for (size_t i = 0; wrappers[i]; i++)
 			found = unwrap(p, wrappers[i]) || found;
@@ -115,12 +115,12 @@ static invar_status check_growth(const invar_weights *w)
 
 	for (size_t i = 0; i < w->count; i++)
 		bytes += w->list[i].of.cells * sizeof(float); /* cells fit the file */
-	if (bytes <= SMALL || bytes / MOST_GROWTH <= w->map.size)
+	if (bytes <= SMALL || bytes / MAX_GROWTH <= w->map.size)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: its tensors share their storage and would take %" PRIu64
 	                " MB of memory, more than %d times the file, which no network does",
-	                w->path, bytes >> 20, MOST_GROWTH);
+	                w->path, bytes >> 20, MAX_GROWTH);
 }
 
 invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,

@@ -140,7 +140,7 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 
 const inv_encoder_kind inv_resnet = {
 	.family = "resnet",
-	.heeds = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
+	.reads = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
 	.recognise = recognise,
 	.open = open_resnet,
 	.close = inv_convnet_close,

@@ -484,7 +484,7 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 
 const inv_encoder_kind inv_vit_kind = {
 	.family = "vit",
-	.heeds = INV_OF_ATTENTION,
+	.reads = INV_OF_ATTENTION,
 	.recognise = inv_vit_recognise,
 	.open = open_vit,
 	.close = close_vit,
@@ -496,7 +496,7 @@ const inv_encoder_kind inv_vit_kind = {
 
 const inv_encoder_kind inv_clip_kind = {
 	.family = "clip",
-	.heeds = INV_OF_ATTENTION,
+	.reads = INV_OF_ATTENTION,
 	.recognise = inv_clip_recognise,
 	.open = open_vit,
 	.close = close_vit,

@@ -7,10 +7,10 @@
 #include "base/text.h"
 #include "encoders/vit_names.h"
 
-enum { MOST_CONSTANTS = 4 };
+enum { MAX_CONSTANTS = 4 };
 
 /* Of what is taken from pixels and what divides them. */
-static const double most_constant = 1e6, least_std = 1e-9;
+static const double max_constant = 1e6, least_std = 1e-9;
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
@@ -299,13 +299,13 @@ static size_t print_numbers(const json_t *list, char *out, size_t room)
 /* As many numbers as channels, above `low`. */
 static bool are_constants(const json_t *list, size_t channels, double low)
 {
-	bool fine = json_array_size(list) == channels && channels <= MOST_CONSTANTS;
+	bool fine = json_array_size(list) == channels && channels <= MAX_CONSTANTS;
 
 	for (size_t i = 0; fine && i < channels; i++) {
 		const json_t *one = json_array_get(list, i);
 
 		fine = json_is_number(one) && json_number_value(one) > low &&
-		       json_number_value(one) < most_constant;
+		       json_number_value(one) < max_constant;
 	}
 	return fine;
 }
@@ -336,7 +336,7 @@ static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisat
 	mean = json_object_get(said, "image_mean");
 	std = json_object_get(said, "image_std");
 	/* A number takes 16 characters at most, so all of them fit. */
-	if ((mean || std) && !(are_constants(mean, l->v->channels, -most_constant) &&
+	if ((mean || std) && !(are_constants(mean, l->v->channels, -max_constant) &&
 	                       are_constants(std, l->v->channels, least_std))) {
 		st = refuse_constants(l);
 	} else if (mean) {

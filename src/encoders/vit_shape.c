@@ -15,9 +15,9 @@
 #include "encoders/vit_names.h"
 
 enum {
-	MOST_HEADS = 1024,
-	MOST_BLOCKS = 1000, /* what is behind them is left over, and refused */
-	MOST_SIZE = 1 << 16 /* of any side of a matrix */
+	MAX_HEADS = 1024,
+	MAX_BLOCKS = 1000, /* what is behind them is left over, and refused */
+	MAX_SIZE = 1 << 16 /* of any side of a matrix */
 };
 
 /* ---- Sizes ------------------------------------------------------------------------ */
@@ -103,11 +103,11 @@ static invar_status check_sizes(const inv_vit_loader *l)
 	             {"side of its table of positions", v->grid}};
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		if (sizes[i].is > MOST_SIZE)
+		if (sizes[i].is > MAX_SIZE)
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: its %s is %zu, more than the %d of any ViT known here",
 			                inv_parameters_path(l->p), sizes[i].what, sizes[i].is,
-			                MOST_SIZE);
+			                MAX_SIZE);
 	return INVAR_OK;
 }
 
@@ -123,7 +123,7 @@ invar_status inv_vit_size(inv_vit_loader *l)
 	v->width = (size_t)patches->shape[0];
 	v->channels = (size_t)patches->shape[1];
 	v->patch = (size_t)patches->shape[2];
-	while (v->depth < MOST_BLOCKS && inv_vit_find_block(s, l->p, v->depth, l->block))
+	while (v->depth < MAX_BLOCKS && inv_vit_find_block(s, l->p, v->depth, l->block))
 		v->depth++;
 	found = s->registers ? inv_parameters_find(l->p, "%s", s->registers) : NULL;
 	if (!found && s->registers && !s->has_config)
@@ -179,7 +179,7 @@ static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 	const json_t *given = json_object_get(config_of(l), "num_attention_heads");
 	json_int_t said = json_integer_value(given);
 
-	if (given && !e->opts.heads && (said < 1 || said > MOST_HEADS))
+	if (given && !e->opts.heads && (said < 1 || said > MAX_HEADS))
 		return refuse_config(l, "num_attention_heads", "1 to 1024 were expected",
 		                     "heads N");
 	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;

@@ -14,7 +14,7 @@ enum {
 	PRELUDE = 4,
 	LONGEST = PRELUDE + 4 * INV_IDX_RANK, /* header bytes */
 	TYPE_U8 = 8,
-	MOST_RATIO = 1032, /* plain bytes that deflate makes of one */
+	MAX_RATIO = 1032, /* plain bytes that deflate makes of one */
 	GZIP_WINDOW = 15 + 16
 };
 
@@ -147,7 +147,7 @@ static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
 	if (st != INVAR_OK)
 		return st;
 	total = header_bytes(x) + x->cells;
-	if (total / MOST_RATIO > size)
+	if (total / MAX_RATIO > size)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its header says %" PRIu64 " bytes, more than its %" PRIu64
 		                " compressed ones can hold",

@@ -115,7 +115,7 @@ typedef struct walk {
 	uint64_t at;                   /* sum of index times stride */
 } walk;
 
-static walk walk_from(const inv_npy_header *h, uint64_t first)
+static walk visit_from(const inv_npy_header *h, uint64_t first)
 {
 	walk w = {.at = 0};
 
@@ -168,7 +168,7 @@ invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, floa
 		inv_widen(a->h.dtype, a->h.swap, element(a, first), count, out);
 		return INVAR_OK;
 	}
-	w = walk_from(&a->h, first);
+	w = visit_from(&a->h, first);
 	for (uint64_t done = 0, n; done < count; done += n) {
 		n = count - done < BLOCK ? count - done : BLOCK;
 		gather(a, &w, n, block);
@@ -200,7 +200,7 @@ invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
 	if (fine && !a->h.fortran) {
 		fine = inv_widen_int(a->h.dtype, a->h.swap, element(a, first), count, out);
 	} else if (fine) {
-		w = walk_from(&a->h, first);
+		w = visit_from(&a->h, first);
 		for (uint64_t done = 0, n; fine && done < count; done += n) {
 			n = count - done < BLOCK ? count - done : BLOCK;
 			gather(a, &w, n, block);

@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "formats/npy.h"
 
-enum { MOST_HEADER = 1 << 16, WORD = 32 };
+enum { MAX_HEADER = 1 << 16, WORD = 32 };
 enum { SEEN_DESCR = 1, SEEN_ORDER = 2, SEEN_SHAPE = 4 };
 
 /* The dict still to be read, and whose it is. */
@@ -63,10 +63,10 @@ invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const ch
 	if (bytes[6] >= 2)
 		length |= (uint32_t)bytes[10] << 16 | (uint32_t)bytes[11] << 24;
 	fixed = bytes[6] == 1 ? 10 : 12;
-	if (length > MOST_HEADER || length < INV_NPY_PRELUDE - fixed)
+	if (length > MAX_HEADER || length < INV_NPY_PRELUDE - fixed)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: claims a header of %" PRIu32 " bytes, %d to %d were expected",
-		                name, length, INV_NPY_PRELUDE - fixed, MOST_HEADER);
+		                name, length, INV_NPY_PRELUDE - fixed, MAX_HEADER);
 	*data_from = fixed + length;
 	return INVAR_OK;
 }

@@ -15,11 +15,11 @@
 
 enum {
 	CHUNK = 1 << 15,
-	MOST_MEMORY = 128 << 20,
-	MOST_MEMO = 1000000,
-	MOST_ITEMS = 1 << 28, /* never reached: memory ends before */
+	MAX_MEMORY = 128 << 20,
+	MAX_MEMO = 1000000,
+	MAX_ITEMS = 1 << 28, /* never reached: memory ends before */
 	LEAST_PROTOCOL = 2,
-	MOST_PROTOCOL = 5
+	MAX_PROTOCOL = 5
 };
 
 /* ---- Memory ---- */
@@ -34,8 +34,8 @@ static chunk *new_chunk(inv_pickle *p, size_t bytes)
 	size_t size = bytes > CHUNK ? bytes : CHUNK;
 	chunk *c;
 
-	if (bytes > MOST_MEMORY || p->used + size > MOST_MEMORY) {
-		p->used = MOST_MEMORY + 1; /* tells inv_pickle_full */
+	if (bytes > MAX_MEMORY || p->used + size > MAX_MEMORY) {
+		p->used = MAX_MEMORY + 1; /* tells inv_pickle_full */
 		return NULL;
 	}
 	if (!(c = inv_alloc(INV_ALIGN + size)))
@@ -52,8 +52,8 @@ void *inv_pickle_take(inv_pickle *p, uint64_t count, size_t bytes)
 	uint64_t want;
 	char *piece;
 
-	if (inv_mul_overflow(count, bytes, &want) || want > MOST_MEMORY)
-		want = MOST_MEMORY + 1;
+	if (inv_mul_overflow(count, bytes, &want) || want > MAX_MEMORY)
+		want = MAX_MEMORY + 1;
 	want = (want + 15) / 16 * 16;
 	if ((!c || want > c->size - c->used) && !(c = new_chunk(p, want)))
 		return NULL;
@@ -64,11 +64,11 @@ void *inv_pickle_take(inv_pickle *p, uint64_t count, size_t bytes)
 
 invar_status inv_pickle_full(const inv_pickle *p)
 {
-	if (p->used > MOST_MEMORY)
+	if (p->used > MAX_MEMORY)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its pickle needs more than %d MB of memory, which no weight "
 		                "file does",
-		                p->path, MOST_MEMORY >> 20);
+		                p->path, MAX_MEMORY >> 20);
 	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its pickle", p->path);
 }
 
@@ -122,7 +122,7 @@ invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 	size_t room = container->room;
 	invar_status st;
 
-	if (container->count >= MOST_ITEMS)
+	if (container->count >= MAX_ITEMS)
 		return inv_pickle_bad(p, "a list is too long");
 	st = grow(p, &container->of.items, sizeof item, container->count, &room);
 	if (st != INVAR_OK)
@@ -232,10 +232,10 @@ static invar_status op_proto(inv_pickle *p)
 	uint64_t version;
 	invar_status st = get_number(p, 1, &version);
 
-	if (st == INVAR_OK && (version < LEAST_PROTOCOL || version > MOST_PROTOCOL))
+	if (st == INVAR_OK && (version < LEAST_PROTOCOL || version > MAX_PROTOCOL))
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its pickle is of protocol %" PRIu64 ", %d to %d were expected",
-		                p->path, version, LEAST_PROTOCOL, MOST_PROTOCOL);
+		                p->path, version, LEAST_PROTOCOL, MAX_PROTOCOL);
 	return st;
 }
 
@@ -454,7 +454,7 @@ static invar_status put_memo(inv_pickle *p, uint64_t index)
 
 	if (st != INVAR_OK)
 		return st;
-	if (index >= MOST_MEMO)
+	if (index >= MAX_MEMO)
 		return inv_pickle_bad(p, "a place in its memo is over a million");
 	if ((st = grow(p, &p->memo, sizeof *p->memo, index, &p->memo_room)) != INVAR_OK)
 		return st;

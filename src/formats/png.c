@@ -13,7 +13,7 @@
  * A deflated byte holds at most 1032 plain ones, and a plain byte 8 pixels of
  * one bit. Ancillary chunks (profiles, text) are of no use to us.
  */
-enum { PER_BYTE = 1032 * 8, MOST_ANCILLARY = 1 << 24, LEVEL = 3 };
+enum { PER_BYTE = 1032 * 8, MAX_ANCILLARY = 1 << 24, LEVEL = 3 };
 
 static invar_status fail(const char *name, int error)
 {
@@ -28,7 +28,7 @@ static int start(spng_ctx *png, const void *bytes, uint64_t size, struct spng_ih
 	int error = spng_set_png_buffer(png, bytes, size);
 
 	if (!error)
-		error = spng_set_chunk_limits(png, MOST_ANCILLARY, MOST_ANCILLARY);
+		error = spng_set_chunk_limits(png, MAX_ANCILLARY, MAX_ANCILLARY);
 	return error ? error : spng_get_ihdr(png, header);
 }
 

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { LENGTH_BYTES = 8, MOST_HEADER = 100000000, MOST_MARKS = 1000000 };
+enum { LENGTH_BYTES = 8, MAX_HEADER = 100000000, MAX_MARKS = 1000000 };
 
 typedef struct entry {
 	inv_tensor tensor;
@@ -66,14 +66,13 @@ static invar_status check_length(const unsigned char *bytes, uint64_t size,
 		                "%s: has %" PRIu64 " %s, a safetensors file has at least %d", path,
 		                size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
 	memcpy(length, bytes, sizeof *length);
-	if (*length > MOST_HEADER || *length > size - LENGTH_BYTES)
+	if (*length > MAX_HEADER || *length > size - LENGTH_BYTES)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: is not a safetensors file, or cut: it claims a header of %" PRIu64
 			" bytes, at most %" PRIu64 " were expected",
 			path, *length,
-			size - LENGTH_BYTES < MOST_HEADER ? size - LENGTH_BYTES
-											  : (uint64_t)MOST_HEADER);
+			size - LENGTH_BYTES < MAX_HEADER ? size - LENGTH_BYTES : (uint64_t)MAX_HEADER);
 	if (*length == 0 || bytes[LENGTH_BYTES] != '{')
 		return inv_fail(
 			INVAR_E_FORMAT,
@@ -92,12 +91,12 @@ static invar_status check_marks(const char *path, const unsigned char *header,
 
 	for (uint64_t i = 0; i < length; i++)
 		marks += header[i] == ',' || header[i] == '{' || header[i] == '[';
-	if (marks <= MOST_MARKS)
+	if (marks <= MAX_MARKS)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: its header has %" PRIu64
 	                " values, more than the %d of any weights known here",
-	                path, marks, MOST_MARKS);
+	                path, marks, MAX_MARKS);
 }
 
 static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,

@@ -18,7 +18,7 @@
 #include "formats/strides.h"
 #include "formats/utf8.h"
 
-enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MOST_ITEM = 8 };
+enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MAX_ITEM = 8 };
 
 /* jansson answers text that is not UTF-8 and a lack of memory alike; we say which. */
 static bool is_utf8(const char *text)
@@ -214,7 +214,7 @@ static invar_status write_strided(inv_writer *w, const inv_tensor_stored *t, uin
 		       item);
 		inv_next_cell(t->rank, t->shape, t->stride, &c);
 		used += item;
-		if (used > PIECE - MOST_ITEM) {
+		if (used > PIECE - MAX_ITEM) {
 			st = inv_writer_put(w, piece, used);
 			used = 0;
 		}

@@ -8,11 +8,11 @@
 #include "formats/torch.h"
 
 enum {
-	MOST_DEPTH = 100,
-	MOST_STEPS = 1000000,
-	MOST_TENSORS = 100000,
-	MOST_NAME = 1000,
-	MOST_KEYS = 1000 /* bytes of the list of dictionaries */
+	MAX_DEPTH = 100,
+	MAX_STEPS = 1000000,
+	MAX_TENSORS = 100000,
+	MAX_NAME = 1000,
+	MAX_KEYS = 1000 /* bytes of the list of dictionaries */
 };
 
 enum { UNSEEN, WITHIN, SEEN }; /* mark of a value */
@@ -57,11 +57,11 @@ static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
 	if (v->mark == WITHIN)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: one of its dictionaries or lists is within itself", w->path);
-	if (depth + v->height > MOST_DEPTH)
+	if (depth + v->height > MAX_DEPTH)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its dictionaries or lists are more than %d deep within each other",
-			w->path, MOST_DEPTH);
+			w->path, MAX_DEPTH);
 	if (v->mark == SEEN)
 		return INVAR_OK;
 	v->mark = WITHIN;
@@ -100,7 +100,7 @@ static bool has_tensors_itself(const inv_py *dict)
 }
 
 /* "a|b" of the dictionaries in root that hold tensors; *only is one of their names. */
-static size_t list_keys(const inv_py *root, char keys[MOST_KEYS + 1], const inv_py **only)
+static size_t list_keys(const inv_py *root, char keys[MAX_KEYS + 1], const inv_py **only)
 {
 	size_t count = 0, at = 0;
 
@@ -111,7 +111,7 @@ static size_t list_keys(const inv_py *root, char keys[MOST_KEYS + 1], const inv_
 			continue;
 		*only = k;
 		count++;
-		if (k->count + 1 > MOST_KEYS - at)
+		if (k->count + 1 > MAX_KEYS - at)
 			continue;
 		if (at)
 			keys[at++] = '|';
@@ -178,7 +178,7 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 
 static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
 {
-	char keys[MOST_KEYS + 1];
+	char keys[MAX_KEYS + 1];
 	const inv_py *only = NULL;
 	size_t count;
 
@@ -209,7 +209,7 @@ typedef struct walk {
 	inv_torch_place *place;
 	void *user;
 	size_t room, steps;
-	char name[MOST_NAME + 1];
+	char name[MAX_NAME + 1];
 } walk;
 
 static invar_status more_room(walk *k)
@@ -219,9 +219,9 @@ static invar_status more_room(walk *k)
 
 	if (k->w->count < k->room)
 		return INVAR_OK;
-	if (k->w->count >= MOST_TENSORS)
+	if (k->w->count >= MAX_TENSORS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
-		                MOST_TENSORS);
+		                MAX_TENSORS);
 	if (!(list = inv_calloc(room, sizeof *list)))
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", k->w->path);
 	if (k->w->count)
@@ -269,9 +269,9 @@ static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *l
 	}
 	if (memchr(text, 0, bytes))
 		return inv_fail(INVAR_E_FORMAT, "%s: a name has a NUL in it", k->w->path);
-	if (bytes + (length > 0) > MOST_NAME - length)
+	if (bytes + (length > 0) > MAX_NAME - length)
 		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
-		                MOST_NAME);
+		                MAX_NAME);
 	if (length)
 		k->name[length++] = '.';
 	memcpy(k->name + length, text, bytes);
@@ -288,11 +288,11 @@ static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 		inv_py *value = dict->of.items[i + 1];
 		size_t longer;
 
-		if (++k->steps > MOST_STEPS)
+		if (++k->steps > MAX_STEPS)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: its dictionaries have more than %d names, which no weight "
 			                "file has",
-			                k->w->path, MOST_STEPS);
+			                k->w->path, MAX_STEPS);
 		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
 		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
 			continue;

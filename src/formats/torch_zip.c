@@ -13,7 +13,7 @@
 #include "formats/torch.h"
 #include "formats/zip.h"
 
-enum { MOST_KEY = 100 };
+enum { MAX_KEY = 100 };
 
 typedef struct archive {
 	inv_zip zip;
@@ -49,13 +49,13 @@ static bool is_plain(const char *key, size_t length)
 	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)key[i] <= ' ' || key[i] == '/' || (unsigned char)key[i] > 126)
 			return false;
-	return length <= MOST_KEY;
+	return length <= MAX_KEY;
 }
 
 static invar_status place(void *user, inv_torch_storage *s)
 {
 	archive *a = user;
-	char name[MOST_KEY + 16];
+	char name[MAX_KEY + 16];
 	const inv_zip_entry *e;
 
 	if (!is_plain(s->key, s->key_length))

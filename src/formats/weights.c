@@ -10,7 +10,7 @@
 #include "formats/safetensors.h"
 #include "formats/strides.h"
 
-enum { MOST_GROWTH = 16 };
+enum { MAX_GROWTH = 16 };
 
 static const inv_weights_format *const formats[] = {
 	&inv_weights_torch_zip, /* TorchScript as well */
@@ -242,11 +242,11 @@ static invar_status check_growth(const invar_weights *w, const char *path)
 
 		/* Neither can overflow: cells fit the file, and tensors are counted in memory. */
 		all += t->cells / 8 * inv_safetensors_bits(t->type);
-		if (all / MOST_GROWTH > w->map.size)
+		if (all / MAX_GROWTH > w->map.size)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: would be more than %d times as large as %s, whose tensors "
 			                "share their storage",
-			                path, MOST_GROWTH, w->path);
+			                path, MAX_GROWTH, w->path);
 	}
 	return INVAR_OK;
 }

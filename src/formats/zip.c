@@ -19,8 +19,8 @@ enum {
 	DEFLATED = 8,
 	ENCRYPTED = 0x2041,    /* flags: encrypted, strongly so, names as well */
 	SIZES_FOLLOW = 0x0008, /* flag: sizes and CRC-32 stand behind the data */
-	MOST_RATIO = 100,
-	MOST_GROWTH = 16
+	MAX_RATIO = 100,
+	MAX_GROWTH = 16
 };
 
 static uint16_t get16(const unsigned char *p)
@@ -210,12 +210,12 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 		return damaged(z, "an entry is stored in another size than its own");
 	if (e->packed > z->size)
 		return damaged(z, "an entry is larger than the file");
-	if (e->size / MOST_RATIO > e->packed)
+	if (e->size / MAX_RATIO > e->packed)
 		return inv_fail(
 			INVAR_E_FORMAT,
 			"%s: its entry %.*s is deflated more than %d times, which no tensor "
 			"is; it was made to fill memory",
-			z->path, shown(e), e->name, MOST_RATIO);
+			z->path, shown(e), e->name, MAX_RATIO);
 	return INVAR_OK;
 }
 
@@ -484,10 +484,10 @@ static invar_status inflate_new(inv_zip *z, const inv_zip_entry *e, void **own)
 	invar_status st;
 
 	z->inflated += e->size; /* no overflow: at most 100 times the file an entry */
-	if (z->inflated / MOST_GROWTH > z->size)
+	if (z->inflated / MAX_GROWTH > z->size)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: inflates to more than %d times its size, which no weights do",
-		                z->path, MOST_GROWTH);
+		                z->path, MAX_GROWTH);
 	if (!(*own = inv_alloc(e->size)))
 		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its entry %.*s", z->path,
 		                shown(e), e->name);

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "base/words.h"
 
-enum { MOST_LIST = 16 << 20 }; /* bytes of a file of names */
+enum { MAX_LIST = 16 << 20 }; /* bytes of a file of names */
 
 /* ---- Options -------------------------------------------------------------------- */
 
@@ -160,9 +160,9 @@ static invar_status check_count(const invar_dataset *d, const char *split, uint6
 		                "%s: its split %s holds %" PRIu64
 		                " images, at most 2^32 are allowed",
 		                d->text, split, total);
-	if (d->split_count == INV_MOST_SPLITS)
+	if (d->split_count == INV_MAX_SPLITS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", d->text,
-		                INV_MOST_SPLITS);
+		                INV_MAX_SPLITS);
 	return INVAR_OK;
 }
 
@@ -227,7 +227,7 @@ static invar_status add_lines(invar_dataset *d, const char *path)
 {
 	size_t bytes;
 	char *text;
-	invar_status st = inv_file_load(path, MOST_LIST, &text, &bytes);
+	invar_status st = inv_file_load(path, MAX_LIST, &text, &bytes);
 
 	if (st == INVAR_OK)
 		st = inv_names_add_lines(&d->classes, text);

@@ -24,7 +24,7 @@
 #include "images/image.h"
 #include "images/names.h"
 
-enum { INV_MOST_SPLITS = 32, INV_NO_LABEL = -1 };
+enum { INV_MAX_SPLITS = 32, INV_NO_LABEL = -1 };
 
 typedef struct inv_images { /* one split */
 	char *name;
@@ -56,7 +56,7 @@ struct invar_dataset {
 	invar_options *options;    /* its own */
 	inv_dataset_settings opts; /* the values of those; views */
 	inv_names split_names;     /* every split there is, also those not asked for */
-	inv_images splits[INV_MOST_SPLITS];
+	inv_images splits[INV_MAX_SPLITS];
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
 	int32_t *renumber;         /* [classes of the kind] by --classes; NULL: the same */

@@ -15,7 +15,7 @@
 
 #include "base/memory.h"
 
-enum { RING_BYTES = 64 << 20, MOST_SLOTS = 256, SLOTS_A_THREAD = 4, SENTENCE = 1024 };
+enum { RING_BYTES = 64 << 20, MAX_SLOTS = 256, SLOTS_A_THREAD = 4, SENTENCE = 1024 };
 
 typedef struct slot {
 	bool ready;
@@ -166,7 +166,7 @@ static size_t choose_slots(unsigned threads, uint64_t count, size_t bytes)
 	size_t slots = bytes ? RING_BYTES / bytes : SLOTS_A_THREAD * (size_t)threads;
 
 	slots = slots < 2 * (size_t)threads ? 2 * (size_t)threads : slots;
-	slots = slots > MOST_SLOTS ? MOST_SLOTS : slots;
+	slots = slots > MAX_SLOTS ? MAX_SLOTS : slots;
 	return slots > count && count ? (size_t)count : slots;
 }
 

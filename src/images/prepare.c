@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 
-#define MOST_PIXELS \
-	((uint64_t)1 << 26) /* of a resized image before its centre is cut out */
+#define MAX_PIXELS ((uint64_t)1 << 26) /* of a resized image before its centre is cut out \
+	                                    */
 
 struct inv_preparer {
 	inv_preparation p;
@@ -26,9 +26,9 @@ invar_status inv_side_parse(const char *text, size_t *side)
 	*side = 0;
 	if (strcmp(text, "native") == 0)
 		return INVAR_OK;
-	if (*text < '0' || *text > '9' || *end || value < 1 || value > INV_MOST_SIDE)
+	if (*text < '0' || *text > '9' || *end || value < 1 || value > INV_MAX_SIDE)
 		return inv_fail(INVAR_E_USE, "the size '%.40s' must be native or 1 to %d", text,
-		                INV_MOST_SIDE);
+		                INV_MAX_SIDE);
 	*side = value;
 	return INVAR_OK;
 }
@@ -45,7 +45,7 @@ static invar_status resized_size(const inv_preparation *p, uint32_t height, uint
 		return inv_fail(INVAR_E_FORMAT, "%s: has no pixels", name);
 	if (p->side)
 		inv_shorter_side(height, width, shorter, h, w);
-	if ((uint64_t)*h * *w > MOST_PIXELS && p->side)
+	if ((uint64_t)*h * *w > MAX_PIXELS && p->side)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu32 " x %" PRIu32
 		                " pixels, too narrow a strip to be resized to %zu",

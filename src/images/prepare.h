@@ -13,7 +13,7 @@
 #include "images/normalise.h"
 #include "images/resize.h"
 
-enum { INV_MOST_SIDE = 8192 };
+enum { INV_MAX_SIDE = 8192 };
 
 typedef struct inv_preparation {
 	size_t resize; /* the shorter side becomes this; 0: as side */

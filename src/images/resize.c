@@ -53,7 +53,7 @@ static void pillow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 	double centre = ((double)i + 0.5) * scale;
 	int32_t low = hold(trunc(centre - support + 0.5), 0, (double)t->in - 1);
 	int32_t high = hold(trunc(centre + support + 0.5), low + 1, (double)t->in);
-	double *weight = t->weight + i * t->most;
+	double *weight = t->weight + i * t->max;
 
 	t->first[i] = low;
 	t->count[i] = high - low;
@@ -74,7 +74,7 @@ static void wide_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 	float rest = centre - support, end = centre + support;
 	int32_t low = hold(trunc((double)(rest + 0.5f)), 0, (double)t->in - 1);
 	int32_t high = hold(trunc((double)(end + 0.5f)), low + 1, (double)t->in);
-	double *weight = t->weight + i * t->most;
+	double *weight = t->weight + i * t->max;
 	float offset = (float)low - centre;
 
 	t->first[i] = low;
@@ -96,7 +96,7 @@ static void narrow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 	float place = fmaf((float)scale, (float)i + 0.5f, -0.5f);
 	double last = (double)t->in - 1;
 	int32_t whole, reach = filter + 1, low;
-	double *weight = t->weight + i * t->most;
+	double *weight = t->weight + i * t->max;
 
 	if (filter == INV_BILINEAR && place < 0)
 		place = 0;
@@ -127,9 +127,9 @@ invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filte
 	stretch = kind != INV_TAPS_PLAIN && scale > 1 ? scale : 1;
 	taps->in = in;
 	taps->out = out;
-	taps->most = 2 * (size_t)ceil((filter + 1) * stretch) + 2;
+	taps->max = 2 * (size_t)ceil((filter + 1) * stretch) + 2;
 	taps->first = inv_calloc(out, 2 * sizeof *taps->first);
-	taps->weight = inv_calloc(out, taps->most * sizeof *taps->weight);
+	taps->weight = inv_calloc(out, taps->max * sizeof *taps->weight);
 	if (!taps->first || !taps->weight) {
 		inv_taps_clear(taps);
 		return inv_fail(INVAR_E_NOMEM, "no memory for resizing to %zu pixels", out);
@@ -152,7 +152,7 @@ void inv_taps_clear(inv_taps *taps)
 static void resize_row(const inv_taps *t, const float *in, float *out)
 {
 	for (size_t i = 0; i < t->out; i++) {
-		const double *weight = t->weight + i * t->most;
+		const double *weight = t->weight + i * t->max;
 		const float *p = in + t->first[i];
 		double sum = 0;
 
@@ -169,7 +169,7 @@ static void resize_column(const inv_taps *t, size_t i, const float *in, size_t w
 
 	memset(out, 0, width * sizeof *out);
 	for (int32_t j = 0; j < t->count[i]; j++, p += width) {
-		float weight = (float)t->weight[i * t->most + (size_t)j];
+		float weight = (float)t->weight[i * t->max + (size_t)j];
 
 		for (size_t u = 0; u < width; u++)
 			out[u] += weight * p[u];
@@ -252,7 +252,7 @@ static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
 	axis_clear(a);
 	if ((st = inv_taps_make(in, out, 0, filter, INV_TAPS_PILLOW, &a->taps)) != INVAR_OK)
 		return st;
-	stride = (a->taps.most + 3) / 4 * 4;
+	stride = (a->taps.max + 3) / 4 * 4;
 	cells = out * stride;
 	if (!(a->memory = inv_calloc(cells, 2 * sizeof *a->memory))) {
 		axis_clear(a);
@@ -262,7 +262,7 @@ static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
 	low = high + cells;
 	for (size_t i = 0; i < out; i++)
 		for (size_t j = 0; j < (size_t)a->taps.count[i]; j++) {
-			int32_t w = fixed_weight(a->taps.weight[i * a->taps.most + j]);
+			int32_t w = fixed_weight(a->taps.weight[i * a->taps.max + j]);
 
 			a->memory[i * stride + j] = w;
 			high[i * stride + j] = (int16_t)(w >> 12);

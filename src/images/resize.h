@@ -32,7 +32,7 @@ typedef enum inv_taps_kind {
 
 /* Result i of an axis is the sum of weight[i * most + j] source[first[i] + j]. */
 typedef struct inv_taps {
-	size_t in, out, most;
+	size_t in, out, max;
 	int32_t *first, *count; /* [out] each */
 	double *weight;         /* [out, most], zeros beyond the count */
 } inv_taps;

@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "images/dataset.h"
 
-enum { MOST_LIST = 16 << 20, DROPPED = -1 };
+enum { MAX_LIST = 16 << 20, DROPPED = -1 };
 
 /* ---- --split ---------------------------------------------------------------------- */
 
@@ -290,7 +290,7 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 
 	if (!d->opts.classes)
 		return INVAR_OK;
-	if ((st = inv_file_load(d->opts.classes, MOST_LIST, &text, &bytes)) != INVAR_OK)
+	if ((st = inv_file_load(d->opts.classes, MAX_LIST, &text, &bytes)) != INVAR_OK)
 		return inv_context(st, "@classes");
 	st = inv_names_add_lines(&list, text);
 	inv_free(text);
@@ -355,22 +355,22 @@ static size_t share_out(const inv_images *s, uint64_t limit, class_share *share)
 static void tell_spread(const invar_dataset *d, const inv_images *s,
                         const class_share *share, size_t classes)
 {
-	uint64_t least = UINT64_MAX, most = 0;
+	uint64_t min = UINT64_MAX, max = 0;
 
 	for (size_t k = 0; k < classes; k++) {
-		least = share[k].taken < least ? share[k].taken : least;
-		most = share[k].taken > most ? share[k].taken : most;
+		min = share[k].taken < min ? share[k].taken : min;
+		max = share[k].taken > max ? share[k].taken : max;
 	}
-	if (least == most)
+	if (min == max)
 		inv_log(d->ctx, INVAR_LOG_INFO,
 		        "%s: limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s", s->name,
-		        d->opts.limit, most, inv_noun(most, "image", "images"), classes,
+		        d->opts.limit, max, inv_noun(max, "image", "images"), classes,
 		        inv_noun(classes, "class", "classes"));
 	else
 		inv_log(d->ctx, INVAR_LOG_INFO,
 		        "%s: limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
 		        " images of each of the %zu classes",
-		        s->name, d->opts.limit, least, most, classes);
+		        s->name, d->opts.limit, min, max, classes);
 }
 
 static invar_status spread(const invar_dataset *d, inv_images *s)

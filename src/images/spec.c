@@ -283,9 +283,9 @@ static invar_status read_chain(piece chain, inv_spec *s)
 		return st;
 	s->first[s->chains] = s->ops;
 	while (next_piece(&chain, '+', &op)) {
-		if (s->ops == INV_MOST_OPS)
+		if (s->ops == INV_MAX_OPS)
 			return inv_fail(INVAR_E_USE, "the augmentation has more than %d operations",
-			                INV_MOST_OPS);
+			                INV_MAX_OPS);
 		s->op[s->ops].chain = s->chains;
 		if ((st = read_op(op, &s->op[s->ops++])) != INVAR_OK)
 			return st;
@@ -394,7 +394,7 @@ static void put_op(writer *w, const inv_spec_op *o)
 	char sign = ':';
 
 	put(w, "%s", o->op->name);
-	put_keys(w, o, INV_OWN_KEY, INV_MOST_KEYS, &sign);
+	put_keys(w, o, INV_OWN_KEY, INV_MAX_KEYS, &sign);
 	put_keys(w, o, 0, INV_OWN_KEY, &sign);
 }
 
@@ -424,9 +424,9 @@ static invar_status read_set(const char *text, inv_spec *s)
 	invar_status st = INVAR_OK;
 
 	while (st == INVAR_OK && next_piece(&set, '|', &chain)) {
-		if (s->chains == INV_MOST_CHAINS)
+		if (s->chains == INV_MAX_CHAINS)
 			return inv_fail(INVAR_E_USE, "the augmentation has more than %d chains",
-			                INV_MOST_CHAINS);
+			                INV_MAX_CHAINS);
 		st = read_chain(chain, s);
 	}
 	return st;

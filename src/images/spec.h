@@ -15,13 +15,13 @@
 
 #include "images/augment/op.h"
 
-enum { INV_MOST_OPS = 16, INV_MOST_CHAINS = 16 };
+enum { INV_MAX_OPS = 16, INV_MAX_CHAINS = 16 };
 /* A single number may become a range and lose its exponent, so the second is longer. */
 enum { INV_SPEC_TEXT = 4096, INV_SPEC_CANONICAL = 4 * INV_SPEC_TEXT };
 
 typedef struct inv_spec_op {
 	const inv_op *op;
-	inv_value value[INV_MOST_KEYS];
+	inv_value value[INV_MAX_KEYS];
 	size_t chain;
 	size_t column; /* of its first column, `on` included, in the row of the set */
 	bool has_on;   /* p < 1: its columns begin with `on` */
@@ -29,9 +29,9 @@ typedef struct inv_spec_op {
 
 typedef struct inv_spec {
 	size_t chains, ops;
-	double weight[INV_MOST_CHAINS];
-	size_t first[INV_MOST_CHAINS + 1]; /* ops of chain i: first[i] to first[i + 1] */
-	inv_spec_op op[INV_MOST_OPS];      /* of all chains, in order */
+	double weight[INV_MAX_CHAINS];
+	size_t first[INV_MAX_CHAINS + 1]; /* ops of chain i: first[i] to first[i + 1] */
+	inv_spec_op op[INV_MAX_OPS];      /* of all chains, in order */
 	size_t columns;
 	char canonical[INV_SPEC_CANONICAL]; /* the shortest text that means the same */
 } inv_spec;

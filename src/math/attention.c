@@ -38,8 +38,8 @@ uint64_t inv_attention_room(const inv_attention *a)
 
 static void softmax_row(const inv_attention *a, float *scores)
 {
-	float most = a->kernels->largest(scores, a->tokens);
-	double sum = a->kernels->exp_shifted(most, (float)scale_of(a), a->tokens, scores);
+	float max = a->kernels->largest(scores, a->tokens);
+	double sum = a->kernels->exp_shifted(max, (float)scale_of(a), a->tokens, scores);
 	float share = (float)(1 / sum);
 
 	for (size_t j = 0; j < a->tokens; j++)
@@ -69,16 +69,16 @@ void inv_attention_head(const inv_attention *a, size_t head, const float *q, con
 static void attend_ref(const inv_attention *a, const float *q, const float *k,
                        const float *v, double *scores, float *out)
 {
-	double most = -INFINITY, sum = 0;
+	double max = -INFINITY, sum = 0;
 
 	for (size_t j = 0; j < a->tokens; j++) {
 		scores[j] = 0;
 		for (size_t c = 0; c < a->width; c++)
 			scores[j] += (double)q[c] * k[j * a->kv_stride + c] / sqrt((double)a->width);
-		most = fmax(most, scores[j]);
+		max = fmax(max, scores[j]);
 	}
 	for (size_t j = 0; j < a->tokens; j++)
-		sum += scores[j] = exp(scores[j] - most);
+		sum += scores[j] = exp(scores[j] - max);
 	for (size_t c = 0; c < a->width; c++) {
 		double mixed = 0;
 

@@ -11,7 +11,7 @@
 #include "math/onednn_conv.h"
 #include "math/winograd.h"
 
-enum { MOST_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
+enum { MAX_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
 
 struct inv_conv {
 	inv_conv_spec spec;
@@ -326,11 +326,11 @@ void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, fl
 {
 	size_t pixels = from.height * from.width;
 
-	assert(block <= MOST_BLOCK);
+	assert(block <= MAX_BLOCK);
 	for (size_t n = 0; n < count; n++)
 		for (size_t first = 0; first < from.channels; first += block) {
 			const float *plane = inv_maps_plane(from, block, n, first / block, x);
-			double sum[MOST_BLOCK] = {0};
+			double sum[MAX_BLOCK] = {0};
 
 			for (size_t i = 0; i < pixels; i++)
 				for (size_t c = 0; c < block; c++)

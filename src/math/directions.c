@@ -27,9 +27,9 @@ static size_t dimensions(const inv_directions *s)
 
 static size_t block_of(const inv_directions *s)
 {
-	size_t most = dimensions(s);
+	size_t max = dimensions(s);
 
-	return s->orthogonal ? (most < s->L ? most : s->L) : BLOCK;
+	return s->orthogonal ? (max < s->L ? max : s->L) : BLOCK;
 }
 
 static size_t blocks_of(const inv_directions *s)
@@ -47,12 +47,12 @@ static size_t thread_floats(const inv_directions *s)
 
 static size_t thread_bytes(const inv_directions *set, size_t count)
 {
-	size_t most = 0;
+	size_t max = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (thread_floats(&set[i]) > most)
-			most = thread_floats(&set[i]);
-	return (most + 15) / 16 * 64;
+		if (thread_floats(&set[i]) > max)
+			max = thread_floats(&set[i]);
+	return (max + 15) / 16 * 64;
 }
 
 static size_t all_blocks(const inv_directions *set, size_t count)

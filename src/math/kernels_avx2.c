@@ -483,7 +483,7 @@ static double dot_avx2(const float *a, const float *b, size_t count)
 static float largest_avx2(const float *x, size_t count)
 {
 	__m256 a = _mm256_set1_ps(x[0]), b = a;
-	float lane[LANES], most = x[0];
+	float lane[LANES], max = x[0];
 	size_t i = 0;
 
 	for (; i + 2 * LANES <= count; i += 2 * LANES) {
@@ -492,10 +492,10 @@ static float largest_avx2(const float *x, size_t count)
 	}
 	_mm256_storeu_ps(lane, _mm256_max_ps(a, b));
 	for (size_t l = 0; l < LANES; l++)
-		most = lane[l] > most ? lane[l] : most;
+		max = lane[l] > max ? lane[l] : max;
 	for (; i < count; i++)
-		most = x[i] > most ? x[i] : most;
-	return most;
+		max = x[i] > max ? x[i] : max;
+	return max;
 }
 
 static inline void add_eight(__m256 x, __m256d *low, __m256d *high)

@@ -195,11 +195,11 @@ static double dot_ref(const float *a, const float *b, size_t count)
 
 static float largest_ref(const float *x, size_t count)
 {
-	float most = x[0];
+	float max = x[0];
 
 	for (size_t i = 1; i < count; i++)
-		most = x[i] > most ? x[i] : most;
-	return most;
+		max = x[i] > max ? x[i] : max;
+	return max;
 }
 
 static float exp_or_zero(float x)

@@ -27,7 +27,7 @@ enum {
 	SHORT_SUM = 512, /* k below which oneDNN is ahead */
 	LONG_SUM = 2048, /* k from which on fusing the ReLU no longer pays */
 	NARROW = 384,    /* the side from which on oneDNN keeps its speed */
-	MOST_TILES = 64
+	MAX_TILES = 64
 };
 
 static const double tile_work = 5e7; /* multiplications worth a thread of their own */
@@ -42,7 +42,7 @@ struct inv_matmul {
 	const invar_context *ctx;
 	inv_matmul_spec spec;
 	size_t count;
-	tile tiles[MOST_TILES];
+	tile tiles[MAX_TILES];
 	/* Of the run that is under way: */
 	const float *a, *b, *bias;
 	float *c;
@@ -69,8 +69,8 @@ static size_t tile_count(const inv_matmul_spec *s)
 	size_t wanted = 2 * (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	size_t worth = (size_t)(work / tile_work);
 
-	if (wanted > MOST_TILES)
-		wanted = MOST_TILES;
+	if (wanted > MAX_TILES)
+		wanted = MAX_TILES;
 	return worth < 1 ? 1 : worth < wanted ? worth : wanted;
 }
 

@@ -38,7 +38,7 @@ enum {
 	ROWS = INV_DOT_ROWS,
 	COLS = INV_DOT_COLS,
 	CHUNK = 256,       /* pairs of values */
-	MOST_GROUPS = 32,  /* of ROWS queries in a block */
+	MAX_GROUPS = 32,   /* of ROWS queries in a block */
 	BLOCK_KB = 256,    /* packed queries of a block, in the second cache */
 	LISTS_KB = 4096,   /* shortlists of a block */
 	SPARE = 30,        /* room of a shortlist beyond 2k */
@@ -508,7 +508,7 @@ static size_t groups_of(const inv_neighbours *p)
 	size_t by_pack = BLOCK_KB * 1024 / pack, by_lists = LISTS_KB * 1024 / lists;
 	size_t groups = by_pack < by_lists ? by_pack : by_lists;
 
-	return groups < 1 ? 1 : groups < MOST_GROUPS ? groups : MOST_GROUPS;
+	return groups < 1 ? 1 : groups < MAX_GROUPS ? groups : MAX_GROUPS;
 }
 
 static void take_scratch(inv_neighbours *p, scratch *t)

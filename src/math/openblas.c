@@ -141,7 +141,7 @@ static invar_status make_ready(unsigned threads)
 	if (table.take_buffer)
 		map_buffers(count);
 	if (count < threads)
-		inv_threads_at_most(count);
+		inv_threads_limit(count);
 	reserved = count;
 	asked = threads;
 	return INVAR_OK;

@@ -2,8 +2,8 @@
 /*
  * panels.c - see panels.h.
  *
- * Sums are cut into parts of at most MOST_SUM terms, so that a panel's part stays in the
- * first cache while rows pass by; rows into parts of at most MOST_ROWS, which stay in the
+ * Sums are cut into parts of at most MAX_SUM terms, so that a panel's part stays in the
+ * first cache while rows pass by; rows into parts of at most MAX_ROWS, which stay in the
  * second cache as strips while panels pass by. The cut of the sum follows from k alone.
  */
 #include "math/panels.h"
@@ -12,7 +12,7 @@
 
 #include "base/threads.h"
 
-enum { MOST_SUM = 384, MOST_ROWS = 192, SLACK = 16 };
+enum { MAX_SUM = 384, MAX_ROWS = 192, SLACK = 16 };
 
 uint64_t inv_panels_floats(size_t k, size_t n)
 {
@@ -21,13 +21,13 @@ uint64_t inv_panels_floats(size_t k, size_t n)
 
 size_t inv_panels_room(void)
 {
-	return MOST_SUM * MOST_ROWS + SLACK; /* pack_strips may write a little further */
+	return MAX_SUM * MAX_ROWS + SLACK; /* pack_strips may write a little further */
 }
 
 /* The size of parts of about the same size, each a multiple of `step` but the last. */
-static size_t even_part(size_t whole, size_t most, size_t step)
+static size_t even_part(size_t whole, size_t max, size_t step)
 {
-	size_t parts = inv_blocks(whole, most);
+	size_t parts = inv_blocks(whole, max);
 
 	return parts ? inv_blocks(inv_blocks(whole, parts), step) * step : step;
 }
@@ -58,7 +58,7 @@ static float *panel_at(const inv_panels *w, size_t l, size_t count, size_t j)
 	return w->at + l * w->wide + (w->first + j) * count;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -74,11 +74,11 @@ static void fill_panel(const float *x, size_t stride, size_t rows, size_t column
 
 void inv_panels_fill(const inv_panels *w, const float *x, size_t stride)
 {
-	size_t sum = even_part(w->k, MOST_SUM, 1);
+	size_t sum = even_part(w->k, MAX_SUM, 1);
 
 	for (size_t l = 0; l < w->k; l += sum)
 		for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
-			size_t rows = least(sum, w->k - l);
+			size_t rows = min(sum, w->k - l);
 
 			fill_panel(x + l * stride + j, stride, rows, columns_at(w, j),
 			           panel_at(w, l, rows, j));
@@ -88,11 +88,11 @@ void inv_panels_fill(const inv_panels *w, const float *x, size_t stride)
 void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
                             const float *x, size_t stride)
 {
-	size_t sum = even_part(w->k, MOST_SUM, 1);
+	size_t sum = even_part(w->k, MAX_SUM, 1);
 
 	for (size_t l = 0; l < w->k; l += sum)
 		for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
-			size_t rows = least(sum, w->k - l), columns = columns_at(w, j);
+			size_t rows = min(sum, w->k - l), columns = columns_at(w, j);
 			float *panel = panel_at(w, l, rows, j);
 
 			if (columns < INV_PANEL_COLS)
@@ -105,14 +105,14 @@ void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
                          size_t c_stride, float *room)
 {
-	size_t sum = even_part(w->k, MOST_SUM, 1);
-	size_t height = even_part(rows, MOST_ROWS, INV_STRIP_ROWS);
+	size_t sum = even_part(w->k, MAX_SUM, 1);
+	size_t height = even_part(rows, MAX_ROWS, INV_STRIP_ROWS);
 
 	for (size_t i = 0; i < rows; i += height)
 		for (size_t l = 0; l < w->k; l += sum) {
 			inv_panel_product p = {.strips = room,
-			                       .rows = least(height, rows - i),
-			                       .k = least(sum, w->k - l),
+			                       .rows = min(height, rows - i),
+			                       .k = min(sum, w->k - l),
 			                       .add = add || l > 0,
 			                       .stride = c_stride};
 

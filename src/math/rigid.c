@@ -50,7 +50,7 @@ static double *waiting_b(const inv_pairs *p)
 }
 
 /* Rows that are kept for a rotation from their thin side: those of a, then those of b. */
-static size_t most_kept(const inv_pairs *p)
+static size_t max_kept(const inv_pairs *p)
 {
 	return p->d / 2;
 }
@@ -62,7 +62,7 @@ static float *kept_a(const inv_pairs *p)
 
 static float *kept_b(const inv_pairs *p)
 {
-	return p->kept + most_kept(p) * p->d;
+	return p->kept + max_kept(p) * p->d;
 }
 
 /* ---- Sums ------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	p->ab = inv_calloc(d * d, sizeof(double));
 	p->aa = ridge ? inv_calloc(d * d, sizeof(double)) : NULL;
 	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
-	p->kept = inv_alloc((2 * most_kept(p) * d + 1) * sizeof *p->kept);
+	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
 	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || !p->kept || (ridge && !p->aa)) {
 		inv_pairs_free(p);
 		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu x %zu features", d,
@@ -137,7 +137,7 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 	for (uint64_t i = 0; i < rows; i++) {
 		size_t at = p->n % BLOCK_ROWS * d;
 
-		if (p->n < most_kept(p)) {
+		if (p->n < max_kept(p)) {
 			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
 			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
 		}
@@ -251,8 +251,8 @@ invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
 	if (!scratch)
 		st = inv_fail(INVAR_E_NOMEM, "no memory to fit a rigid map of %zu features", p->d);
 	else
-		st = p->n <= most_kept(p) ? thin_rotation(p, scratch, out->M)
-		                          : nearest_rotation(p, scratch, out->M);
+		st = p->n <= max_kept(p) ? thin_rotation(p, scratch, out->M)
+		                         : nearest_rotation(p, scratch, out->M);
 	inv_free(scratch);
 	if (st == INVAR_OK)
 		translation(p, out->M, out->t);

@@ -12,10 +12,10 @@ enum {
 	TILE = INV_WINOGRAD_TILE,
 	WINDOW = INV_WINOGRAD_WINDOW,
 	PRODUCTS = INV_WINOGRAD_PRODUCTS,
-	RUN = 64,                /* tiles of a run at most */
-	FEW_TILES = 16,          /* for which the weights are not worth reading */
-	FEW_CHANNELS = 32,       /* for which the transforms cost more than they save */
-	MOST_WEIGHTS = 256 * 320 /* beyond, their 36 forms leave the cache */
+	RUN = 64,               /* tiles of a run at most */
+	FEW_TILES = 16,         /* for which the weights are not worth reading */
+	FEW_CHANNELS = 32,      /* for which the transforms cost more than they save */
+	MAX_WEIGHTS = 256 * 320 /* beyond, their 36 forms leave the cache */
 };
 
 struct inv_winograd {
@@ -47,7 +47,7 @@ bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 		return false;
 	return s->from.channels % BLOCK == 0 && s->outputs % BLOCK == 0 &&
 	       s->from.channels >= FEW_CHANNELS && s->outputs >= FEW_CHANNELS &&
-	       s->from.channels * s->outputs <= MOST_WEIGHTS &&
+	       s->from.channels * s->outputs <= MAX_WEIGHTS &&
 	       tiles * s->from.images >= FEW_TILES &&
 	       2 * PRODUCTS * tiles <= 9 * s->from.height * s->from.width;
 }

@@ -19,7 +19,7 @@
 #include "measure/bootstrap.h"
 #include "measure/measurement.h"
 
-enum { BLOCK = 2048, MOST_FOUND = 1 << 22 }; /* queries, neighbours a block */
+enum { BLOCK = 2048, MAX_FOUND = 1 << 22 }; /* queries, neighbours a block */
 
 typedef struct job {
 	const inv_measure_input *in;
@@ -50,13 +50,13 @@ static int by_label(const void *a, const void *b)
 static uint32_t winner(uint32_t *votes, size_t k)
 {
 	uint32_t best = votes[0];
-	size_t most = 0;
+	size_t longest = 0;
 
 	qsort(votes, k, sizeof *votes, by_label);
 	for (size_t i = 0, run = 0; i < k; i++) {
 		run = i && votes[i] == votes[i - 1] ? run + 1 : 1;
-		if (run > most) {
-			most = run;
+		if (run > longest) {
+			longest = run;
 			best = votes[i];
 		}
 	}
@@ -185,7 +185,7 @@ static invar_status measure_knn(const inv_measure_input *in)
 	         .gallery_rows = in->train_labels.rows,
 	         .rows = in->labels.rows,
 	         .k = (size_t)k,
-	         .block = BLOCK < MOST_FOUND / k ? BLOCK : (size_t)(MOST_FOUND / k)};
+	         .block = BLOCK < MAX_FOUND / k ? BLOCK : (size_t)(MAX_FOUND / k)};
 	invar_status st;
 
 	if (!j.block)

@@ -24,7 +24,7 @@
 #include "measure/measurement.h"
 #include "nn/classifier.h"
 
-enum { BLOCK = 1024, MOST_CLASSES = 1 << 20 };
+enum { BLOCK = 1024, MAX_CLASSES = 1 << 20 };
 
 typedef struct probe_kind {
 	const char *name, *stage;
@@ -62,10 +62,10 @@ static invar_status read_classes(probe *p)
 		                "all rows of %s are of class %" PRId64
 		                ", a classifier needs at least two classes",
 		                p->in->train->name, known->class_label[0]);
-	if (known->classes > MOST_CLASSES)
+	if (known->classes > MAX_CLASSES)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s has %" PRIu32 " classes, a classifier takes at most %d",
-		                p->in->train->name, known->classes, MOST_CLASSES);
+		                p->in->train->name, known->classes, MAX_CLASSES);
 	p->spec.classes = known->classes;
 	inv_measure_classes(&p->learned, known, p->from_labels);
 	inv_measure_classes(&p->asked, known, p->labels);

@@ -12,9 +12,9 @@ enum { LINE = 16, CHUNK_FLOATS = 1 << 21 };
 
 static size_t chunk_of(size_t rows, size_t width, size_t directions, bool orthogonal)
 {
-	size_t most = CHUNK_FLOATS / rows / LINE * LINE;
+	size_t max = CHUNK_FLOATS / rows / LINE * LINE;
 	size_t all = (directions + LINE - 1) / LINE * LINE;
-	size_t chunk = most < LINE ? LINE : most;
+	size_t chunk = max < LINE ? LINE : max;
 
 	if (chunk >= all)
 		return all;

@@ -28,11 +28,11 @@ struct inv_layers {
 	struct inv_kernels kernels;
 	inv_layers_shape s;
 	size_t M;
-	inv_matmul *forward[INV_LAYERS_MOST];  /* H[l] -> H[l+1] */
-	inv_matmul *backward[INV_LAYERS_MOST]; /* D[l] -> D[l-1]; of layer 0 if wanted */
-	inv_matmul *weight[INV_LAYERS_MOST];   /* D[l], H[l] -> dW[l] */
+	inv_matmul *forward[INV_MAX_LAYERS];  /* H[l] -> H[l+1] */
+	inv_matmul *backward[INV_MAX_LAYERS]; /* D[l] -> D[l-1]; of layer 0 if wanted */
+	inv_matmul *weight[INV_MAX_LAYERS];   /* D[l], H[l] -> dW[l] */
 	inv_arena arena;
-	float *H[INV_LAYERS_MOST], *D[INV_LAYERS_MOST]; /* out of layer l, but the last */
+	float *H[INV_MAX_LAYERS], *D[INV_MAX_LAYERS]; /* out of layer l, but the last */
 };
 
 /* ---- Parameters --------------------------------------------------------------- */
@@ -137,7 +137,7 @@ void inv_layers_free(inv_layers *p)
 {
 	if (!p)
 		return;
-	for (size_t l = 0; l < INV_LAYERS_MOST; l++) {
+	for (size_t l = 0; l < INV_MAX_LAYERS; l++) {
 		inv_matmul_free(p->forward[l]);
 		inv_matmul_free(p->backward[l]);
 		inv_matmul_free(p->weight[l]);

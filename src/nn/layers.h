@@ -15,11 +15,11 @@
 #include "math/kernels.h"
 #include "math/matmul.h"
 
-enum { INV_LAYERS_MOST = 3 };
+enum { INV_MAX_LAYERS = 3 };
 
 typedef struct inv_layers_shape {
 	size_t count;
-	size_t width[INV_LAYERS_MOST + 1]; /* of the input, then of each layer's output */
+	size_t width[INV_MAX_LAYERS + 1]; /* of the input, then of each layer's output */
 } inv_layers_shape;
 
 /* Where a layer lies in the vector; the next one begins at `end`. */

@@ -26,8 +26,8 @@ enum {
 	HEAD_GAP = 14,
 	CAPTION_LINE = 15,
 	DETAIL_LINE = 13,
-	SHARPNESS = 2,    /* pixels of the PNG for one of the SVG */
-	MOST_SIDE = 30000 /* cairo has 32767 */
+	SHARPNESS = 2,   /* pixels of the PNG for one of the SVG */
+	MAX_SIDE = 30000 /* cairo has 32767 */
 };
 
 #define FONT "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""
@@ -147,14 +147,14 @@ static void put_character(FILE *out, const char *text, size_t bytes)
 }
 
 /* Names may hold any bytes: what XML cannot carry becomes '?', what is long ends in "…". */
-static void put_text(FILE *out, const char *text, size_t most)
+static void put_text(FILE *out, const char *text, size_t max)
 {
 	size_t bytes, length = 0;
 
 	for (const char *at = text; *at; at += bytes, length++)
 		is_whole_character(at, &bytes);
-	for (size_t i = 0; *text && i < most; text += bytes, i++) {
-		if (i + 1 == most && length > most) {
+	for (size_t i = 0; *text && i < max; text += bytes, i++) {
+		if (i + 1 == max && length > max) {
 			fputs("…", out);
 			return;
 		}
@@ -363,9 +363,8 @@ static invar_status write_svg(invar_context *ctx, const layout *l, char **text,
 static invar_status write_png(invar_context *ctx, const char *path, const layout *l,
                               const char *svg, size_t size, char *fault, size_t room)
 {
-	double sharpness = l->width > MOST_SIDE / SHARPNESS || l->height > MOST_SIDE / SHARPNESS
-	                       ? 1
-	                       : SHARPNESS;
+	double sharpness =
+		l->width > MAX_SIDE / SHARPNESS || l->height > MAX_SIDE / SHARPNESS ? 1 : SHARPNESS;
 	uint32_t width = (uint32_t)(ceil(l->width) * sharpness);
 	uint32_t height = (uint32_t)(ceil(l->height) * sharpness);
 	char reason[256];
@@ -404,11 +403,11 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	invar_status st;
 
 	*fault = '\0';
-	if (l.width > MOST_SIDE || l.height > MOST_SIDE) {
+	if (l.width > MAX_SIDE || l.height > MAX_SIDE) {
 		snprintf(fault, room,
 		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d a side; show "
 		         "fewer pictures",
-		         path, l.width, l.height, MOST_SIDE);
+		         path, l.width, l.height, MAX_SIDE);
 		return INVAR_E_USE;
 	}
 	st = write_svg(ctx, &l, &svg, &size);

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "run/run_contents.h"
 
-enum { MOST_LOG = 1 << 30 };
+enum { MAX_LOG = 1 << 30 };
 
 static const char busy[] = "another invar is training in it";
 
@@ -549,7 +549,7 @@ static invar_status cut_log(inv_run *r, uint64_t epochs)
 
 	if (!inv_exists(r->log_path) || !epochs)
 		return inv_file_save(r->log_path, "", 0);
-	if ((st = inv_file_load(r->log_path, MOST_LOG, &text, &bytes)) != INVAR_OK)
+	if ((st = inv_file_load(r->log_path, MAX_LOG, &text, &bytes)) != INVAR_OK)
 		return st;
 	st = inv_file_save(r->log_path, text, lines_length(text, bytes, epochs));
 	inv_free(text);

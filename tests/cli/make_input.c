@@ -133,18 +133,18 @@ static int compare(invar_context *ctx, char **argv)
 {
 	uint64_t na = 0, nb = 0;
 	float *a = load(ctx, argv[2], &na), *b = load(ctx, argv[3], &nb);
-	double most = 0, gap = 0;
+	double max = 0, gap = 0;
 	int code = EXIT_FAILURE;
 
 	if (!a || !b || na != nb) {
 		fail();
 	} else {
 		for (uint64_t i = 0; i < na; i++) {
-			most = fmax(most, fabs((double)a[i]));
+			max = fmax(max, fabs((double)a[i]));
 			gap = fmax(gap, fabs((double)a[i] - (double)b[i]));
 		}
-		printf("largest gap %.3g of %.3g\n", gap, most);
-		code = gap <= strtod(argv[4], NULL) * most ? EXIT_SUCCESS : EXIT_FAILURE;
+		printf("largest gap %.3g of %.3g\n", gap, max);
+		code = gap <= strtod(argv[4], NULL) * max ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	free(a);
 	free(b);

@@ -18,14 +18,14 @@
 #include "invar.h"
 #include "support.h"
 
-enum { MOST_WORDS = 64, ROOM = 8192 };
+enum { MAX_WORDS = 64, ROOM = 8192 };
 
 static const char *program; /* the only argument of this test */
 
 /* ---- A command line -------------------------------------------------------------- */
 
 typedef struct line {
-	char *word[MOST_WORDS + 1];
+	char *word[MAX_WORDS + 1];
 	size_t words;
 } line;
 
@@ -35,7 +35,7 @@ static void add(line *l, const char *format, ...)
 {
 	va_list list;
 
-	assert_true(l->words < MOST_WORDS);
+	assert_true(l->words < MAX_WORDS);
 	va_start(list, format);
 	assert_true(vasprintf(&l->word[l->words++], format, list) >= 0);
 	va_end(list);

@@ -68,7 +68,7 @@ static inv_batches *batches(bool alike, uint32_t epoch, uint32_t step)
 	                       .s = S,
 	                       .seed = 5,
 	                       .purpose = "train",
-	                       .every_epoch_alike = alike,
+	                       .same_every_epoch = alike,
 	                       .epochs = EPOCHS};
 	inv_batches *b;
 

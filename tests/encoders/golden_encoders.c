@@ -132,7 +132,7 @@ invar_encoder *golden_encoder_open(invar_context *ctx, const golden_encoder *c)
 double golden_encoder_gap(invar_encoder *e, const golden_encoder *c)
 {
 	uint64_t width, cells = c->shape[0] * c->width;
-	double most = 0;
+	double max = 0;
 	float *out;
 
 	if (invar_encoder_width(e, c->shape, &width) != INVAR_OK)
@@ -145,8 +145,8 @@ double golden_encoder_gap(invar_encoder *e, const golden_encoder *c)
 	for (uint64_t i = 0; i < cells; i++) {
 		double gap = fabs((double)out[i] - c->expected[i]);
 
-		most = gap <= most ? most : gap; /* NaN stays */
+		max = gap <= max ? max : gap; /* NaN stays */
 	}
 	free(out);
-	return most;
+	return max;
 }

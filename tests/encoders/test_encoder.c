@@ -36,7 +36,7 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	invar_context_free(ctx);
 }
 
-static void assert_unheeded(const char *weights, const invar_options *o,
+static void assert_not_read(const char *weights, const invar_options *o,
                             const char *sentence)
 {
 	invar_context *ctx;
@@ -58,14 +58,14 @@ static void options_that_say_nothing_are_refused(void **state)
 	const invar_options *stride = test_kept("features", "stride", "1x1", NULL);
 
 	(void)state;
-	assert_unheeded(NULL, test_kept("features", "encoder", "pixels", "heads", "2", NULL),
+	assert_not_read(NULL, test_kept("features", "encoder", "pixels", "heads", "2", NULL),
 	                "heads has no meaning for the encoder pixels; leave it");
-	assert_unheeded(test_source(folder, "bottleneck"), heads,
+	assert_not_read(test_source(folder, "bottleneck"), heads,
 	                "heads has no meaning for the encoder resnet in ");
-	assert_unheeded(test_source(folder, "squeeze"), eps, "bn-eps has no meaning for");
-	assert_unheeded(test_source(folder, "cifar"), stride, "stride has no meaning for");
-	assert_unheeded(test_source(folder, "basic"), stride, "has basic blocks");
-	assert_unheeded(test_source("tests/golden/encoders/vit/dino.safetensors"), eps,
+	assert_not_read(test_source(folder, "squeeze"), eps, "bn-eps has no meaning for");
+	assert_not_read(test_source(folder, "cifar"), stride, "stride has no meaning for");
+	assert_not_read(test_source(folder, "basic"), stride, "has basic blocks");
+	assert_not_read(test_source("tests/golden/encoders/vit/dino.safetensors"), eps,
 	                "bn-eps has no meaning for the encoder vit in ");
 }
 
@@ -104,11 +104,11 @@ static void a_family_heeds_what_its_models_say(void **state)
 		while (strcmp(inv_encoder_kinds[k]->family, m->family) != 0)
 			k++;
 		if (m->heads || m->eps > 0 || m->pos)
-			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_ATTENTION);
+			assert_true(inv_encoder_kinds[k]->reads & INV_OF_ATTENTION);
 		if (m->bn_eps > 0)
-			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_BATCH_NORMS);
+			assert_true(inv_encoder_kinds[k]->reads & INV_OF_BATCH_NORMS);
 		if (m->stride)
-			assert_true(inv_encoder_kinds[k]->heeds & INV_OF_BOTTLENECKS);
+			assert_true(inv_encoder_kinds[k]->reads & INV_OF_BOTTLENECKS);
 	}
 }
 

@@ -123,11 +123,11 @@ static void neither_threads_nor_batch_change_a_bit(void **state)
 
 static double largest_gap(const float *a, const float *b, size_t count)
 {
-	double most = 0;
+	double max = 0;
 
 	for (size_t i = 0; i < count; i++)
-		most = fmax(most, fabs((double)a[i] - b[i]));
-	return most;
+		max = fmax(max, fabs((double)a[i] - b[i]));
+	return max;
 }
 
 static void positions_of_a_wave(void **state)
@@ -265,7 +265,7 @@ static void what_is_wrong_is_named(void **state)
 	               "give heads N");
 }
 
-enum { MOST_TENSORS = 64 };
+enum { MAX_TENSORS = 64 };
 
 static bool is_among(const inv_tensor_stored *list, size_t count, const char *name)
 {
@@ -280,14 +280,14 @@ static const char *rewritten_with(const char *file, const inv_tensor_stored *oth
                                   size_t other_count)
 {
 	const char *path = test_path("rewritten.safetensors");
-	inv_tensor_stored list[MOST_TENSORS];
+	inv_tensor_stored list[MAX_TENSORS];
 	inv_safetensors *f;
 	size_t count = 0;
 
 	assert_int_equal(
 		inv_safetensors_open(test_source("tests/golden/encoders/vit/%s", file), &f),
 		INVAR_OK);
-	assert_true(inv_safetensors_count(f) + other_count <= MOST_TENSORS);
+	assert_true(inv_safetensors_count(f) + other_count <= MAX_TENSORS);
 	for (size_t i = 0; i < inv_safetensors_count(f); i++) {
 		const inv_tensor *t = inv_safetensors_at(f, i);
 		inv_tensor_stored *to = &list[count];

@@ -143,10 +143,10 @@ static void positions_resize_by_their_own_scale(void **state)
 	assert_int_equal(t.count[11], 3);
 	for (size_t j = 0; j < 3; j++) {
 		assert_true(fabs(t.weight[j] - first[j]) < 5e-6);
-		assert_true(fabs(t.weight[11 * t.most + j] - last[j]) < 5e-6);
+		assert_true(fabs(t.weight[11 * t.max + j] - last[j]) < 5e-6);
 	}
 	for (size_t j = 0; j < 4; j++)
-		assert_true(fabs(t.weight[5 * t.most + j] - middle[j]) < 5e-6);
+		assert_true(fabs(t.weight[5 * t.max + j] - middle[j]) < 5e-6);
 	inv_taps_clear(&t);
 }
 

@@ -146,7 +146,7 @@ static void size_is_bounded(void **state)
 	char text[2 * INV_SPEC_TEXT] = "id";
 
 	(void)state;
-	for (int i = 1; i < INV_MOST_OPS; i++)
+	for (int i = 1; i < INV_MAX_OPS; i++)
 		strcat(text, "+id");
 	assert_int_equal(inv_spec_parse(text, &spec), INVAR_OK);
 	strcat(text, "+id");

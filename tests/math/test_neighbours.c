@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "math/neighbours.h"
 
-enum { MOST = 700, WIDE = 70, MOST_K = 60 };
+enum { MOST = 700, WIDE = 70, MAX_K = 60 };
 
 typedef struct cloud {
 	size_t n, m, w;
@@ -84,8 +84,8 @@ static void check_classes(unsigned threads, bool leave_out)
 
 static void check_nearest(unsigned threads, size_t k)
 {
-	static uint32_t index[MOST * MOST_K], index_ref[MOST * MOST_K];
-	static double squared[MOST * MOST_K], squared_ref[MOST * MOST_K];
+	static uint32_t index[MOST * MAX_K], index_ref[MOST * MAX_K];
+	static double squared[MOST * MAX_K], squared_ref[MOST * MAX_K];
 	invar_context *ctx = context(threads);
 	inv_neighbours *p;
 
@@ -105,7 +105,7 @@ static void check_nearest(unsigned threads, size_t k)
 
 static void check_all(unsigned threads)
 {
-	static const size_t ks[] = {1, 2, 5, 20, MOST_K};
+	static const size_t ks[] = {1, 2, 5, 20, MAX_K};
 
 	check_classes(threads, false);
 	check_classes(threads, true);

@@ -36,8 +36,8 @@
 
 extern const inv_loss inv_loss_hsic;
 
-/* MOST_ROWS: whose pairs can still be counted in 32 bits, as median.c does. */
-enum { BLOCK = 16, MOST_ROWS = 92681 };
+/* MAX_ROWS: whose pairs can still be counted in 32 bits, as median.c does. */
+enum { BLOCK = 16, MAX_ROWS = 92681 };
 enum { TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
 
 typedef struct hsic {
@@ -154,12 +154,12 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->N = s->N;
 	p->M = inv_loss_rows(&inv_loss_hsic, s);
 	p->w = s->w;
-	if (p->M > MOST_ROWS) {
+	if (p->M > MAX_ROWS) {
 		release(p);
 		return inv_fail(INVAR_E_USE,
 		                "hsic compares at most %d rows with each other, a smaller "
 		                "@batch-size than %zu is needed",
-		                MOST_ROWS, s->N);
+		                MAX_ROWS, s->N);
 	}
 	plan_memory(p);
 	if ((st = make_plans(p, s)) != INVAR_OK) {

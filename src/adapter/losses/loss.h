@@ -24,8 +24,8 @@
 
 enum {
 	INV_LOSS_TERMS = 4, /* of one augmentation */
-	INV_GROUPS_MOST = 8,
-	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_GROUPS_MOST + 1 /* and the decoder's */
+	INV_MAX_LOSS_GROUPS = 8,
+	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_MAX_LOSS_GROUPS + 1 /* and the decoder's */
 };
 
 /* What stays the same from batch to batch. */
@@ -65,10 +65,10 @@ typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
-	bool several; /* takes more augmentations, as -sum log(-L) of the L of each */
-	unsigned fewest_samples;     /* copies a step needs at least */
-	unsigned most_samples;       /* and takes at most; 0: any number */
-	unsigned batch;              /* default number of images per step */
+	bool several;         /* takes more augmentations, as -sum log(-L) of the L of each */
+	unsigned min_samples; /* copies a step needs at least */
+	unsigned max_samples; /* and takes at most; 0: any number */
+	unsigned batch;       /* default number of images per step */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares; /* options of training that concern it as well, "no-identity" */
 

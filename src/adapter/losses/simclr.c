@@ -229,8 +229,8 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 const inv_loss inv_loss_simclr = {
 	.name = "simclr",
 	.terms = {"cosine"}, /* of partners, the mean */
-	.fewest_samples = 2,
-	.most_samples = 2,
+	.min_samples = 2,
+	.max_samples = 2,
 	.batch = 1024,
 	.options = options,
 	.codes_clean = codes_clean,

@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "base/threads.h"
 
-enum { BLOCK_CELLS = 1 << 16, MOST_COPIES = 1 << 26 };
-#define MOST_CELLS ((uint64_t)1 << 30)
+enum { BLOCK_CELLS = 1 << 16, MAX_COPIES = 1 << 26 };
+#define MAX_CELLS ((uint64_t)1 << 30)
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
@@ -117,7 +117,7 @@ static const invar_option draw_rows[] = {
 	{.name = "copy",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
-     .max = MOST_COPIES,
+     .max = MAX_COPIES,
      .meta = "N",
      .group = "Draws",
      .help = "copy whose draws are repeated"},
@@ -158,12 +158,12 @@ invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out)
 
 	if (!shape[1] || !shape[2] || !shape[3] || shape[2] > INT32_MAX ||
 	    inv_mul_overflow(shape[1], shape[2], &cells) ||
-	    inv_mul_overflow(cells, shape[3], &cells) || cells > MOST_CELLS ||
+	    inv_mul_overflow(cells, shape[3], &cells) || cells > MAX_CELLS ||
 	    inv_mul_overflow(cells, shape[0], &all) || all > SIZE_MAX / sizeof(float))
 		return inv_fail(INVAR_E_USE,
 		                "images of shape [%" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
 		                "] cannot be augmented: an image must have 1 to %" PRIu64 " values",
-		                shape[0], shape[1], shape[2], shape[3], MOST_CELLS);
+		                shape[0], shape[1], shape[2], shape[3], MAX_CELLS);
 	*out = (inv_extent){(size_t)shape[1], (size_t)shape[2], (size_t)shape[3]};
 	return INVAR_OK;
 }
@@ -193,9 +193,9 @@ static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
 			return inv_fail(INVAR_E_USE, "%s cannot be applied to %zu x %zu x %zu: %s",
 			                op->name, in.c, in.h, in.w, reason);
 		in = result_of(&s->op[i], in);
-		if (inv_extent_cells(in) > MOST_CELLS)
+		if (inv_extent_cells(in) > MAX_CELLS)
 			return inv_fail(INVAR_E_USE, "%s gives images of more than %" PRIu64 " values",
-			                op->name, MOST_CELLS);
+			                op->name, MAX_CELLS);
 	}
 	*out = in;
 	return INVAR_OK;
@@ -254,20 +254,20 @@ static inv_stream stream_of(const inv_draw *d, size_t op, unsigned kind)
 	s = inv_stream_of(d->seed, purpose, (uint32_t)d->epoch);
 	s.purpose +=
 		2654435761u *
-		(((uint32_t)d->copy * (INV_MOST_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
+		(((uint32_t)d->copy * (INV_MAX_OPS + 1) + (uint32_t)op) * STREAM_KINDS + kind);
 	return s;
 }
 
 /* Streams of all operations, prepared once a call; the last chooses the chain. */
 typedef struct streams {
-	inv_stream row[INV_MOST_OPS + 1], field[INV_MOST_OPS + 1];
+	inv_stream row[INV_MAX_OPS + 1], field[INV_MAX_OPS + 1];
 } streams;
 
 static streams prepare_streams(const inv_draw *d)
 {
 	streams s;
 
-	for (size_t i = 0; i <= INV_MOST_OPS; i++) {
+	for (size_t i = 0; i <= INV_MAX_OPS; i++) {
 		s.row[i] = stream_of(d, i, STREAM_ROW);
 		s.field[i] = stream_of(d, i, STREAM_FIELD);
 	}
@@ -276,7 +276,7 @@ static streams prepare_streams(const inv_draw *d)
 
 static invar_status check_draw(const inv_draw *d, uint64_t images)
 {
-	if (d->epoch > UINT32_MAX || d->copy > MOST_COPIES)
+	if (d->epoch > UINT32_MAX || d->copy > MAX_COPIES)
 		return inv_fail(INVAR_E_USE, "epochs must lie below 2^32 and copies below 2^26");
 	if (d->first > UINT32_MAX || images > UINT32_MAX - d->first)
 		return inv_fail(INVAR_E_USE, "image indices must lie below 2^32");
@@ -290,7 +290,7 @@ static uint32_t index_for(const inv_spec_op *o, uint32_t image)
 
 static size_t draw_chain(const inv_spec *s, const streams *t, uint32_t image)
 {
-	inv_cursor c = inv_cursor_of(&t->row[INV_MOST_OPS], image);
+	inv_cursor c = inv_cursor_of(&t->row[INV_MAX_OPS], image);
 	double total = 0, at;
 	size_t chain = 0;
 
@@ -483,7 +483,7 @@ static void run_block(void *user, size_t block, unsigned thread)
 	const inv_spec *s = &j->a->spec;
 	size_t from = block * j->per_block, to = from + j->per_block;
 	size_t in = inv_extent_cells(j->in), out = inv_extent_cells(j->result);
-	float drawn[INV_MOST_OPS * (INV_MOST_COLUMNS + 1) + 1];
+	float drawn[INV_MAX_OPS * (INV_MAX_COLUMNS + 1) + 1];
 	invar_status st = INVAR_OK;
 
 	for (size_t i = from; i < to && i < j->images && st == INVAR_OK; i++) {
@@ -514,15 +514,15 @@ static invar_status first_fault(const job *j)
 static size_t buffer_cells(const invar_augment *a, inv_extent in)
 {
 	const inv_spec *s = &a->spec;
-	size_t most = 0;
+	size_t largest = 0;
 
 	for (size_t i = 0; i + 1 < s->ops; i++)
 		if (s->op[i].chain == s->op[i + 1].chain) {
 			size_t cells = inv_extent_cells(inv_augment_input(a, in, i + 1));
 
-			most = cells > most ? cells : most;
+			largest = cells > largest ? cells : largest;
 		}
-	return most;
+	return largest;
 }
 
 static invar_status run_job(job *j)

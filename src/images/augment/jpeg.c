@@ -13,7 +13,7 @@
 #include "images/augment/light.h"
 
 enum { QUALITY = INV_OWN_KEY };
-enum { MOST_SIDE = 65500 };
+enum { MAX_SIDE = 65500 };
 
 static const inv_key keys[] = {
 	{"quality", INV_KEY_RANGE, 30, 90, 1, 100, NULL, "of the file, 1 to 100"},
@@ -36,7 +36,7 @@ static const char *refuse(const inv_value *v, inv_extent in)
 		return "quality has no whole number in its range";
 	if (in.c != 1 && in.c != 3)
 		return "pictures must have one or three channels";
-	return in.h > MOST_SIDE || in.w > MOST_SIDE ? "sides are at most 65500 pixels" : NULL;
+	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides are at most 65500 pixels" : NULL;
 }
 
 static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)

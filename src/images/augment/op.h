@@ -58,7 +58,7 @@ static inline bool inv_value_is(inv_value v, int word)
 
 /* Keys that every operation has come first; its own follow from INV_OWN_KEY on. */
 enum { INV_KEY_P, INV_KEY_SAME, INV_OWN_KEY };
-enum { INV_MOST_KEYS = 12, INV_MOST_COLUMNS = 6 };
+enum { INV_MAX_KEYS = 12, INV_MAX_COLUMNS = 6 };
 
 /* ---- Operations -------------------------------------------------------------- */
 

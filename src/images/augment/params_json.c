@@ -24,7 +24,7 @@
 #include "images/augment/augment.h"
 #include "images/augment/warp.h"
 
-enum { MOST_CELLS = 9, MOST_BYTES = 64 << 20 };
+enum { MAX_CELLS = 9, MAX_BYTES = 64 << 20 };
 
 /* What writing and reading share. */
 typedef struct layout {
@@ -100,7 +100,7 @@ static json_t *array_json(const inv_param_array *p, uint64_t rows, json_t *data)
 }
 
 static void spread(const inv_param_array *p, const inv_spec_op *o, inv_extent in,
-                   const float *own, double cells[MOST_CELLS])
+                   const float *own, double cells[MAX_CELLS])
 {
 	if (p->spread)
 		p->spread(o->value, in, own, cells);
@@ -119,7 +119,7 @@ static json_t *param_json(const layout *l, size_t op, const inv_param_array *p,
 
 	for (uint64_t i = 0; i < l->images; i++) {
 		const float *row = params + i * columns_of(l);
-		double cells[MOST_CELLS];
+		double cells[MAX_CELLS];
 
 		if (!inv_augment_acts(l->a, row, op))
 			continue;
@@ -366,7 +366,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		                l->name, op, o->op->name, p->name, json_array_size(data), acting);
 	for (uint64_t i = 0; i < l->images; i++) {
 		float *row = rows + i * columns_of(l);
-		double cells[MOST_CELLS];
+		double cells[MAX_CELLS];
 		const json_t *entry;
 
 		if (!inv_augment_acts(l->a, row, op))
@@ -523,7 +523,7 @@ invar_status invar_augment_params_load(const invar_augment *a, const char *path,
 {
 	char *text;
 	size_t bytes;
-	invar_status st = inv_file_load(path, MOST_BYTES, &text, &bytes);
+	invar_status st = inv_file_load(path, MAX_BYTES, &text, &bytes);
 
 	if (st != INVAR_OK)
 		return st;

@@ -72,9 +72,9 @@ static double place(line l, size_t u)
 	return l.step * (double)u + l.start;
 }
 
-static size_t clamp_index(double value, size_t most)
+static size_t clamp_index(double value, size_t max)
 {
-	return !(value > 0) ? 0 : value >= (double)most ? most : (size_t)value;
+	return !(value > 0) ? 0 : value >= (double)max ? max : (size_t)value;
 }
 
 /*

@@ -17,7 +17,7 @@
 #include "formats/npy.h"
 #include "images/dataset.h"
 
-enum { MOST_SIDE = 1 << 16, MOST_CLASSES = 1 << 20 };
+enum { MAX_SIDE = 1 << 16, MAX_CLASSES = 1 << 20 };
 
 typedef struct array {
 	inv_npy *images;
@@ -50,7 +50,7 @@ static bool take_shape(array *a, unsigned rank, const uint64_t *shape)
 	a->count = shape[0];
 	a->height = (uint32_t)size[0];
 	a->width = (uint32_t)size[1];
-	return size[0] && size[1] && size[0] <= MOST_SIDE && size[1] <= MOST_SIDE;
+	return size[0] && size[1] && size[0] <= MAX_SIDE && size[1] <= MAX_SIDE;
 }
 
 static invar_status open_images(array *a, const char *path)
@@ -95,10 +95,10 @@ static invar_status read_labels(const inv_npy *labels, int32_t *out, int32_t *gr
 
 		if (st != INVAR_OK)
 			return st;
-		if (label < INV_NO_LABEL || label >= MOST_CLASSES)
+		if (label < INV_NO_LABEL || label >= MAX_CLASSES)
 			return inv_fail(INVAR_E_FORMAT,
 			                "%s: label %" PRIu64 " is %" PRId64 ", -1 to %d were expected",
-			                labels->path, i, label, MOST_CLASSES - 1);
+			                labels->path, i, label, MAX_CLASSES - 1);
 		out[i] = (int32_t)label;
 		*greatest = out[i] > *greatest ? out[i] : *greatest;
 	}

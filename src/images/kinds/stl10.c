@@ -18,7 +18,7 @@
 #include "images/dataset.h"
 
 enum { SIDE = 96, PLANE = SIDE * SIDE, IMAGE = 3 * PLANE, FIRST_LABEL = 1, SPLITS = 3 };
-enum { MOST_FOLDS = 16, MOST_FOLD_BYTES = 16 << 20 };
+enum { MAX_FOLDS = 16, MAX_FOLD_BYTES = 16 << 20 };
 
 static const char *const class_names[] = {"airplane", "bird",  "car",   "cat",
                                           "deer",     "dog",   "horse", "monkey",
@@ -138,7 +138,7 @@ static size_t cut_lines(char *text, char **line)
 {
 	size_t count = 0;
 
-	for (char *at = strtok_r(text, "\n", &text); at && count < MOST_FOLDS;
+	for (char *at = strtok_r(text, "\n", &text); at && count < MAX_FOLDS;
 	     at = strtok_r(NULL, "\n", &text))
 		if (at[strspn(at, " \t\r")])
 			line[count++] = at;
@@ -155,7 +155,7 @@ static invar_status load_folds(invar_dataset *d)
 	if (!inv_dataset_has(d, "fold_indices.txt"))
 		return INVAR_OK;
 	path = inv_dataset_path(d, "fold_indices.txt");
-	st = path ? inv_file_load(path, MOST_FOLD_BYTES, &own->folds, &bytes)
+	st = path ? inv_file_load(path, MAX_FOLD_BYTES, &own->folds, &bytes)
 	          : inv_dataset_no_memory(d);
 	inv_free(path);
 	return st;
@@ -165,8 +165,8 @@ static invar_status load_folds(invar_dataset *d)
 static invar_status open_train(invar_dataset *d)
 {
 	stl10 *own = d->own;
-	char *line[MOST_FOLDS], name[MOST_FOLDS][16];
-	bool train, fold[MOST_FOLDS], any;
+	char *line[MAX_FOLDS], name[MAX_FOLDS][16];
+	bool train, fold[MAX_FOLDS], any;
 	size_t folds;
 	invar_status st = load_folds(d);
 

@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "images/kinds/files.h"
 
-enum { MOST_TEXT = 16 << 20 };
+enum { MAX_TEXT = 16 << 20 };
 
 typedef struct tiny {
 	inv_file_list train, val, test;
@@ -30,7 +30,7 @@ static invar_status load(const invar_dataset *d, const char *name, char **text)
 	char *path = inv_dataset_path(d, name);
 	size_t bytes;
 	invar_status st =
-		path ? inv_file_load(path, MOST_TEXT, text, &bytes) : inv_dataset_no_memory(d);
+		path ? inv_file_load(path, MAX_TEXT, text, &bytes) : inv_dataset_no_memory(d);
 
 	inv_free(path);
 	return st;
