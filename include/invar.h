@@ -111,6 +111,7 @@ typedef struct invar_hooks {
 	void *user;
 	void (*log)(void *user, int level, const char *line);
 	int (*progress)(void *user, const char *stage, uint64_t done, uint64_t total);
+	const char *option_prefix; /* before names of options in log lines; NULL: none */
 } invar_hooks;
 
 /*

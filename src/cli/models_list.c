@@ -44,10 +44,9 @@ void inv_models_markdown(FILE *out)
 {
 	char images[SOME], untold[SOME];
 
-	fputs(
-		"| name | network | width | images | normalised | what weights do not tell | file "
-		"|\n|---|---|---:|---|---|---|---|\n",
-		out);
+	fputs("| name | network | width | images | normalised | not in the weights | file "
+	      "|\n|---|---|---:|---|---|---|---|\n",
+	      out);
 	for (size_t i = 0; i < invar_model_count(); i++) {
 		const invar_model *m = invar_model_at(i);
 

@@ -45,11 +45,11 @@ invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64
 	resample_job j = {share, n, inv_stream_of(seed, "bootstrap", 0), NULL};
 
 	if (!n || n >= UINT32_MAX)
-		return inv_fail(INVAR_E_USE, "an interval over %" PRIu64 " images cannot be had",
-		                n);
+		return inv_fail(INVAR_E_USE,
+		                "an interval over %" PRIu64 " images cannot be computed", n);
 	j.mean = inv_calloc(RESAMPLES, sizeof *j.mean);
 	if (!j.mean)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %d resamples", RESAMPLES);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", RESAMPLES);
 	inv_parallel(ctx, RESAMPLES, resample, &j);
 	qsort(j.mean, RESAMPLES, sizeof *j.mean, by_value);
 	*out = (inv_interval){inv_sum_in_order(share, n) / (double)n, j.mean[LOW - 1],

@@ -48,7 +48,7 @@ static invar_status check_labels(const char *name, const int64_t *labels, uint64
 		if (labels[i] < 0)
 			return inv_fail(INVAR_E_USE,
 			                "%s: row %" PRIu64 " has the label %" PRId64
-			                "; leave out rows without a label",
+			                "; remove rows without a label",
 			                name, i, labels[i]);
 	return INVAR_OK;
 }
@@ -117,8 +117,8 @@ static invar_status check_made_of(const collisions *c)
 	for (uint64_t i = 0; i < c->queries.count && c->made_of; i++)
 		if (c->made_of[i] >= c->clean.count)
 			return inv_fail(INVAR_E_USE,
-			                "query %" PRIu64 " cannot be made of row %" PRIu32
-			                " of %" PRIu64,
+			                "query %" PRIu64 " refers to row %" PRIu32
+			                ", but there are %" PRIu64 " rows",
 			                i, c->made_of[i], c->clean.count);
 	return INVAR_OK;
 }
@@ -263,10 +263,10 @@ invar_status invar_linear_probe(invar_context *ctx, const float *x, const int64_
 	if ((st = inv_labels_take(labels, n, &known)) != INVAR_OK)
 		return st;
 	if (known.classes < 2)
-		st =
-			inv_fail(INVAR_E_MISMATCH,
-		             "all rows have the label %" PRId64 ", a classifier needs at least two",
-		             known.class_label[0]);
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "all rows have the label %" PRId64
+		              ", but a classifier needs at least two classes",
+		              known.class_label[0]);
 	else
 		st = learn_and_ask(ctx, &learned, &asked, &known, epochs, seed, predicted);
 	inv_labels_clear(&known);

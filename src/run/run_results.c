@@ -15,7 +15,7 @@
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for results", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for results", path);
 }
 
 /* *out is NULL where there is no file yet. */

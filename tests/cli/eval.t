@@ -19,7 +19,7 @@ $ invar eval one $(cat options) --metrics probe,structure > probe.txt; echo $?; 
 > CVRMSD           0.0000
 >
 > no interval (–) where all images agree
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ invar eval one $(cat options) > one.txt; sed -n '/^LC/p; /^20-NN/p; /^L1/p; /^collision raw/p' one.txt | cut -d ' ' -f 1; tail -3 one.txt
 > 20-NN,
@@ -28,32 +28,32 @@ $ invar eval one $(cat options) > one.txt; sed -n '/^LC/p; /^20-NN/p; /^L1/p; /^
 > LC,
 >
 > no interval (–) where all images agree
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ invar eval one --json $(cat options) > one.json; grep -A2 '"lc": {' one.json | head -3; grep -c '"F": "all rows of train' one.json
 >     "lc": {
->       "F": "all rows of train are of class 7, a classifier needs at least two classes"
+>       "F": "all rows of train have class 7, but a classifier needs at least two classes"
 >     },
 > 4
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ invar eval one --metrics lc -q
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-! invar: lc of F cannot be measured: all rows of train are of class 7, a classifier needs at least two classes
+! invar: lc of F cannot be measured: all rows of train have class 7, but a classifier needs at least two classes
 ? 1
 $ invar eval one --metrics lc,structure -q > lc.txt; echo $?; tail -2 lc.txt
 > 1
 >
-> LC was not measured: all rows of train are of class 7, a classifier needs at least two classes
+> LC was not measured: all rows of train have class 7, but a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-! invar: lc of F cannot be measured: all rows of train are of class 7, a classifier needs at least two classes
+! invar: lc of F cannot be measured: all rows of train have class 7, but a classifier needs at least two classes
 $ invar eval one --format csv $(cat options) | tail -1 | tr -d '\r'
-> "LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes",
+> "LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes",
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ invar eval one --format markdown $(cat options) | tail -1
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 $ invar eval one --format latex $(cat options) | tail -1
-> \par LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
+> \par LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
 ! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
 
 What is kept in a run: reasons where there was nothing, figures stay.
@@ -118,7 +118,7 @@ $ invar eval bank a/run --metrics structure --format markdown -o t.tex -q > t.tx
 $ invar eval bank a/run --metrics structure --format latex --json -o t.json -q > t.txt; cmp t.json t.txt; sed -n 2p t.json
 >   "format": "invar-results",
 $ invar eval bank a/run --metrics structure --format csv -o t.json -q
-! invar: t.json: already exists and is not a table of 'invar eval'; name another file, or replace it with --force
+! invar: t.json: already exists and is not a table of 'invar eval'; choose another file, or replace it with --force
 ? 1
 
 Rows that are all the same have no structure.
@@ -196,6 +196,6 @@ $ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,struct
 >   95 %            – | –
 >
 > too few images for an interval (n = 1)
-> structure was not measured: structure needs at least 2 rows, there is only 1
-! invar: structure of F cannot be measured: structure needs at least 2 rows, there is only 1
+> structure was not measured: structure needs at least 2 rows, but there is only 1
+! invar: structure of F cannot be measured: structure needs at least 2 rows, but there is only 1
 ? 1
