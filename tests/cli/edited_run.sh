@@ -33,8 +33,8 @@ edit()
 	diff -r before run || fail "$1: the run has changed"
 	rm -r before
 }
-edit epochs 5 'run/run.json says epochs 5, but the checkpoint was made with 10;'
-edit epochs 20 'run/run.json says epochs 20, but the checkpoint was made with 10;'
+edit epochs 5 'run/run.json has epochs 5, but the checkpoint was made with 10;'
+edit epochs 20 'run/run.json has epochs 20, but the checkpoint was made with 10;'
 edit batch-size 40 'has batch-size 40, but the checkpoint was made with 32'
 edit lr 0.002 'has lr 0.002, but the checkpoint was made with 0.001'
 edit lr-min 0.0005 'has lr-min 0.0005, but the checkpoint was made with 0.0004'

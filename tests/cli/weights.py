@@ -264,9 +264,9 @@ with tempfile.TemporaryDirectory() as work:
     save_images("grey.npy", (2, 1, 12, 8))
     for name, family, tensors, one, other, mismatch in (
             ("vit.safetensors", "vit", make(vit()), "blocks.0.attn.qkv.weight", "dino_vits8",
-             "its width is 64 but that of dino_vits8 is 384"),
+             "its width is 64 but dino_vits8 has 384"),
             ("resnet.safetensors", "resnet", make(resnet()), "layer3.0.conv2.weight", "resnet18",
-             "its width is 16 but that of resnet18 is 512")):
+             "its width is 16 but resnet18 has 512")):
         save(name, tensors)
         check_same_bytes(name)
         check_refusals(name, tensors, one, other, mismatch)

@@ -274,14 +274,14 @@ static void another_kind_of_features_is_refused(void **state)
 	(void)state;
 	refuse(NULL, turned("6", "augment", "noise"), "with augment rotation+noise:std=0.1",
 	       ", not noise");
-	refuse(NULL, turned("6", "seed", "8"), "seed is 7", "but 8 was");
-	refuse(NULL, turned("6", "size", "6"), "size is [5, 4]", "not [6, 6]");
-	refuse(NULL, turned("6", "augment-space", "pixel"), "augment_space is normalized",
-	       "but pixel was");
-	refuse(NULL, turned("6", "dtype", "float16"), "dtype is float32", "but float16 was");
-	refuse(NULL, turned("6", "mean", "0.1"), "mean is [0.5]", "not [0.1]");
+	refuse(NULL, turned("6", "seed", "8"), "with seed 7", "not 8");
+	refuse(NULL, turned("6", "size", "6"), "with size [5, 4]", "not [6, 6]");
+	refuse(NULL, turned("6", "augment-space", "pixel"), "with augment_space normalized",
+	       "not pixel");
+	refuse(NULL, turned("6", "dtype", "float16"), "with dtype float32", "not float16");
+	refuse(NULL, turned("6", "mean", "0.1"), "with mean [0.5]", "not [0.1]");
 	few = test_kept("data", "limit", "30", NULL);
-	refuse(few, o, "has 1100 rows", "30 images were chosen");
+	refuse(few, o, "has 1100 rows", "30 images were selected");
 	/* The same in other words. */
 	o = turned("5", "augment", "rotation:degrees=-180..180+noise:std=0.1");
 	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
