@@ -540,6 +540,7 @@ typedef struct invar_metric {
 	invar_unit unit;
 	int better;      /* 1: higher is better, -1: lower, 0: neither */
 	unsigned digits; /* after the point, as shown */
+	int detail;      /* 1: for programs; tables leave it out */
 } invar_metric;
 
 typedef struct invar_value {

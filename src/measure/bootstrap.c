@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
@@ -121,6 +122,91 @@ invar_status inv_bootstrap_ratio(const invar_context *ctx, const double *part,
 	inv_free(sums);
 	return st;
 }
+
+/* ---- Quantiles ----------------------------------------------------------------------- */
+
+typedef struct quantile_job {
+	const inv_sample *sorted;
+	uint64_t images, copies;
+	const double *q;
+	size_t k;
+	inv_stream stream;
+	uint32_t *times;   /* [threads, images]: how often an image was drawn */
+	double *quantiles; /* [k, RESAMPLES] */
+} quantile_job;
+
+/* The value at place `at`, from 0, where each stands as often as its image was drawn. */
+static double value_at(const quantile_job *j, const uint32_t *times, uint64_t at)
+{
+	uint64_t before = 0, i = 0;
+
+	while ((before += times ? times[j->sorted[i].image] : 1) <= at)
+		i++;
+	return j->sorted[i].value;
+}
+
+static double quantile_of(const quantile_job *j, const uint32_t *times, double q)
+{
+	double place = q * (double)(j->images * j->copies - 1), whole = floor(place);
+	double value = value_at(j, times, (uint64_t)whole);
+
+	if (place == whole)
+		return value;
+	return value + (place - whole) * (value_at(j, times, (uint64_t)whole + 1) - value);
+}
+
+static void resample_quantiles(void *user, size_t number, unsigned thread)
+{
+	const quantile_job *j = user;
+	inv_cursor c = inv_cursor_of(&j->stream, (uint32_t)number);
+	uint32_t *times = j->times + thread * j->images;
+
+	memset(times, 0, j->images * sizeof *times);
+	for (uint64_t i = 0; i < j->images; i++)
+		times[inv_next_below(&c, (uint32_t)j->images)]++;
+	for (size_t k = 0; k < j->k; k++)
+		j->quantiles[k * RESAMPLES + number] = quantile_of(j, times, j->q[k]);
+}
+
+static int by_sample(const void *a, const void *b)
+{
+	const inv_sample *x = a, *y = b;
+
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return (x->image > y->image) - (x->image < y->image);
+}
+
+invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
+                                     uint64_t images, uint64_t copies, const double *q,
+                                     size_t k, uint64_t seed, inv_interval *out)
+{
+	quantile_job j = {.sorted = all,
+	                  .images = images,
+	                  .copies = copies,
+	                  .q = q,
+	                  .k = k,
+	                  .stream = inv_stream_of(seed, "bootstrap", 0),
+	                  .times = inv_calloc(ctx->threads * images, sizeof *j.times),
+	                  .quantiles = inv_calloc(k * RESAMPLES, sizeof *j.quantiles)};
+	invar_status st =
+		j.times && j.quantiles
+			? INVAR_OK
+			: inv_fail(INVAR_E_NOMEM, "no memory for %d resamples", RESAMPLES);
+
+	if (st == INVAR_OK) {
+		qsort(all, images * copies, sizeof *all, by_sample);
+		inv_parallel(ctx, RESAMPLES, resample_quantiles, &j);
+		for (size_t i = 0; i < k; i++)
+			out[i] = interval_of(quantile_of(&j, NULL, q[i]), j.quantiles + i * RESAMPLES,
+			                     images);
+	}
+	inv_free(j.times);
+	inv_free(j.quantiles);
+	return st;
+}
+
+/* ---- As a value ---------------------------------------------------------------------- */
 
 invar_value inv_interval_value(const inv_interval *i, char why[INV_INTERVAL_WHY])
 {
