@@ -285,25 +285,10 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 	};
 }
 
-static invar_status check_source(const inv_train_settings *o, const invar_bank *b,
-                                 bool fresh, inv_source *out)
+/* Every epoch has copies of its own, so what chooses among stored ones is refused. */
+static invar_status check_unlimited(const inv_train_settings *o, const inv_train_plan *p)
 {
-	const inv_split *s = inv_bank_split(b, o->split);
-
-	if (!s)
-		return INVAR_E_MISMATCH;
-	if (o->copies > s->copies && !fresh)
-		return inv_fail(
-			INVAR_E_MISMATCH, "%s: @copies is %" PRIu64 " but %s has %" PRIu32 " %s",
-			b->path, o->copies, s->name, s->copies, inv_noun(s->copies, "copy", "copies"));
-	*out = (inv_source){b, s, o->copies ? (uint32_t)o->copies : s->copies};
-	return INVAR_OK;
-}
-
-/* Every epoch has copies of its own, so what chooses among those of a bank is refused. */
-static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
-{
-	const char *images = p->source[0].bank->path;
+	const char *images = p->source[0]->name;
 
 	if (o->copies)
 		return inv_fail(INVAR_E_USE,
@@ -313,45 +298,35 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 	if (!p->loss || (p->closed && p->closed->needs_copies))
 		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
 		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
-	p->source[0].copies = UINT32_MAX;
 	return INVAR_OK;
 }
 
-static invar_status check_sources(const inv_train_settings *o,
-                                  const invar_bank *const *banks, size_t count,
-                                  inv_train_plan *p)
+static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p)
 {
-	invar_status st = check_source(o, banks[0], p->fresh, &p->source[0]);
+	inv_source **source = p->source;
+	invar_status st = inv_source_select(source[0], o->split, o->copies);
 
-	if (st == INVAR_OK && count > 1 && !(p->loss && p->loss->several))
+	if (st == INVAR_OK && p->sources > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s takes one bank, but %zu are given: the second is %s",
-		                o->loss, count, banks[1]->path);
-	for (size_t g = 1; g < count && st == INVAR_OK; g++)
-		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
-			st = inv_bank_check_same_rows(banks[0], p->source[0].split, banks[g],
-			                              p->source[g].split);
-	p->sources = (uint32_t)count;
-	p->split = p->source[0].split;
-	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;
+		                "@loss %s takes one bank, but %" PRIu32
+		                " are given: the second is %s",
+		                o->loss, p->sources, source[1]->name);
+	for (uint32_t g = 1; g < p->sources && st == INVAR_OK; g++)
+		if ((st = inv_source_select(source[g], o->split, o->copies)) == INVAR_OK)
+			st = inv_source_check_same_rows(source[0], source[g]);
+	return st == INVAR_OK && source[0]->unlimited ? check_unlimited(o, p) : st;
 }
 
 /* Of one source: are its copies enough for the loss? */
 static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
                                  const inv_source *from)
 {
-	if (from->copies < loss->min_samples)
+	if (inv_source_samples(from, loss->min_samples) < loss->min_samples)
 		return inv_fail(
 			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
-			from->bank->path, o->loss, loss->min_samples,
-			inv_noun(loss->min_samples, "copy", "copies"), from->split->name, from->copies);
-	if (o->samples && !from->copies)
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"%s: %s has no augmented copies (aug/000.npy …), so only @samples 0 "
-			"can train on it; encode it again with @augment to add copies",
-			from->bank->path, from->split->name);
-	return INVAR_OK;
+			from->name, o->loss, loss->min_samples,
+			inv_noun(loss->min_samples, "copy", "copies"), from->split, from->copies);
+	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
 }
 
 /* s is what every source can give, and the loss can take. */
@@ -365,9 +340,9 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	if (p->loss->max_samples && p->s > p->loss->max_samples)
 		p->s = p->loss->max_samples;
 	for (uint32_t g = 0; g < p->sources; g++) {
-		if ((st = check_copies(o, p->loss, &p->source[g])) != INVAR_OK)
+		if ((st = check_copies(o, p->loss, p->source[g])) != INVAR_OK)
 			return st;
-		p->s = p->s < p->source[g].copies ? p->s : p->source[g].copies;
+		p->s = inv_source_samples(p->source[g], p->s);
 	}
 	if (!p->s && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
@@ -404,11 +379,11 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (p->closed->needs_copies && !p->source[0].copies)
+	if (p->closed->needs_copies && !p->source[0]->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; encode it again with @augment to add them",
-		                p->source[0].bank->path, p->split->name, o->init);
+		                p->source[0]->name, p->source[0]->split, o->init);
 	if (p->closed->needs_copies && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s is fitted to the copies of one bank, but %" PRIu32
@@ -459,14 +434,15 @@ static invar_status check_rates(const inv_train_settings *o)
 
 static invar_status check_validation(const inv_train_settings *o, inv_train_plan *p)
 {
-	p->images = (uint32_t)p->split->rows;
+	uint64_t rows = p->source[0]->rows;
+
+	p->images = (uint32_t)rows;
 	if (!p->loss) /* what only a training uses is not looked at */
 		return INVAR_OK;
-	p->held_out = (uint32_t)(o->validation * (double)p->split->rows);
+	p->held_out = (uint32_t)(o->validation * (double)rows);
 	if (o->validation > 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out none",
-		                o->validation, p->split->rows,
-		                inv_noun(p->split->rows, "image", "images"));
+		                o->validation, rows, inv_noun(rows, "image", "images"));
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");
 	p->images -= p->held_out;
@@ -476,21 +452,22 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 	return INVAR_OK;
 }
 
-invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
-                             size_t count, inv_live *fresh, inv_train_plan *out)
+invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
+                             size_t count, inv_train_plan *out)
 {
-	size_t d = banks[0]->dim;
+	size_t d = sources[0]->dim;
 	invar_status st = inv_options_check_parts(o->options);
 
 	if (st != INVAR_OK)
 		return st;
-	out->fresh = fresh;
+	memcpy(out->source, sources, count * sizeof *sources);
+	out->sources = (uint32_t)count;
 	out->loss = inv_loss_find(o->loss);
 	out->closed = inv_closed_form_find(o->init);
 	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;
-	if ((st = check_sources(o, banks, count, out)) != INVAR_OK ||
+	if ((st = check_sources(o, out)) != INVAR_OK ||
 	    (st = check_samples(o, out)) != INVAR_OK ||
 	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
