@@ -177,6 +177,16 @@ static invar_status name_clean(const inv_run *r, json_t *banks)
 	return fine ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", r->path);
 }
 
+/* What a loss was measured against, which the rows alone decide. */
+static void describe_frame(json_t *json, const inv_train_plan *plan)
+{
+	if (plan->loss && plan->loss->needs_frame)
+		json_object_set_new(json, "frame",
+		                    json_pack("{s:o, s:o}", "sigma",
+		                              inv_json_number(plan->frame.sigma), "distance",
+		                              inv_json_number(plan->frame.distance)));
+}
+
 static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
@@ -217,6 +227,7 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 		st = inv_run_clear(r, NULL);
 	if (st == INVAR_OK) {
 		describe_training(r, plan, o);
+		describe_frame(r->json, plan);
 		json_object_update(r->json, banks);
 		st = inv_run_save(r);
 	}

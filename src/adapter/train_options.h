@@ -39,6 +39,7 @@ typedef struct inv_train_plan {
 	uint64_t batch;        /* images a batch as asked for, or as the loss has it */
 	uint32_t N;            /* images a batch */
 	uint32_t held_out_N;   /* images a validation batch */
+	inv_loss_frame frame;  /* of the images that train, if the loss needs it */
 } inv_train_plan;
 
 /*

@@ -21,6 +21,7 @@
 #include "adapter/provenance.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
+#include "bank/clean_statistics.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -80,6 +81,22 @@ static invar_status choose_images(trainer *t)
 	return INVAR_OK;
 }
 
+/* Held-out images are measured in the frame of those that train. */
+static invar_status find_frame(trainer *t)
+{
+	inv_clean_statistics c;
+	invar_status st;
+
+	if (!t->plan.loss || !t->plan.loss->needs_frame)
+		return INVAR_OK;
+	st = inv_clean_statistics_of(t->bank[0], t->plan.split, t->images, t->plan.images, &c);
+	if (st != INVAR_OK)
+		return st;
+	t->plan.frame = (inv_loss_frame){.sigma = c.sigma, .distance = c.distance};
+	inv_clean_statistics_clear(&c);
+	return INVAR_OK;
+}
+
 static inv_step_spec step_spec(const trainer *t, bool update)
 {
 	return (inv_step_spec){
@@ -89,6 +106,7 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
 		.groups = t->plan.sources,
+		.frame = t->plan.frame,
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
@@ -146,6 +164,8 @@ static invar_status build(trainer *t)
 	invar_status st = choose_images(t);
 
 	t->floats = inv_mlp_floats(s);
+	if (st == INVAR_OK)
+		st = find_frame(t);
 	if (st == INVAR_OK && t->plan.loss)
 		st = build_steps(t);
 	if (st == INVAR_OK && !t->plan.loss &&
