@@ -51,6 +51,13 @@ static const invar_option method_rows[] = {
      .group = "Method",
      .help = "E(z) = z + MLP(z), which starts at the identity; try it with a learning rate "
              "of 1e-4"},
+	{.name = "scaled",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Method",
+     .help =
+         "train the residual in units of the spread of clean features about their mean, "
+         "so that one learning rate serves every encoder; implies residual"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -270,7 +277,8 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.hidden = inv_option_count(o, "hidden"),
 		.width = inv_option_count(o, "width"),
 		.seed = inv_option_count(o, "seed"),
-		.residual = inv_option_flag(o, "residual"),
+		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled"),
+		.scaled = inv_option_flag(o, "scaled"),
 		.no_identity = inv_option_flag(o, "no-identity"),
 		.decoder = inv_option_flag(o, "decoder"),
 		.resume = inv_option_flag(o, "resume"),
@@ -403,9 +411,9 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                o->loss, p->shape.w, p->shape.d);
 	if (o->residual)
 		return inv_fail(INVAR_E_USE,
-		                "@residual needs codes as wide as the features: @width is %zu, the "
+		                "@%s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
-		                p->shape.w, p->shape.d);
+		                o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
 	return INVAR_OK;
 }
 
