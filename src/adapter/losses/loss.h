@@ -84,6 +84,9 @@ typedef struct inv_loss {
 	unsigned batch;       /* default number of images per step */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares; /* options of training that concern it as well, "no-identity" */
+	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
+	const inv_option_default *defaults; /* a NULL selector stands for the loss itself */
+	bool owns_alpha; /* alpha weighs a term of it, so no decoder can join it */
 
 	/* What a table of options cannot say; may be NULL. */
 	invar_status (*check)(const invar_options *o);
@@ -103,6 +106,8 @@ const char *inv_loss_name_at(size_t i);
 
 /* Adds the options of all losses; `selector` is the option that names the loss. */
 invar_status inv_loss_declare(invar_options *o, const char *selector);
+/* And, once all options are declared, the defaults that depend on others. */
+invar_status inv_loss_declare_defaults(invar_options *o, const char *selector);
 
 /* For losses that leave out the clean rows with no-identity. */
 bool inv_loss_keeps_identity(const invar_options *o);
