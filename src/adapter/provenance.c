@@ -154,6 +154,16 @@ static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
 	return st;
 }
 
+/* What a training was measured in, which the rows alone decide. */
+static void describe_frame(json_t *json, const inv_train_plan *plan)
+{
+	if (plan->statistics.mean)
+		json_object_set_new(json, "frame",
+		                    json_pack("{s:o, s:o}", "sigma",
+		                              inv_json_number(plan->statistics.sigma), "distance",
+		                              inv_json_number(plan->statistics.distance)));
+}
+
 static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
@@ -192,6 +202,7 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 		st = inv_run_clear(r, NULL);
 	if (st == INVAR_OK) {
 		describe_training(r, plan, o);
+		describe_frame(r->json, plan);
 		json_object_update(r->json, banks);
 		st = inv_run_save(r);
 	}

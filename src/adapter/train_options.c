@@ -51,6 +51,13 @@ static const invar_option method_rows[] = {
      .group = "Method",
      .help = "E(z) = z + MLP(z), which starts at the identity; try it with a learning rate "
              "of 1e-4"},
+	{.name = "scaled",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Method",
+     .help =
+         "train the residual in units of the spread of clean features about their mean, "
+         "so that one learning rate serves every encoder; implies residual"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -80,8 +87,8 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help =
-         "width of the codes; 0 is the width of the features, the only choice for mawa"},
+     .help = "width of the codes; 0 is the width of the features, the only choice for mawa "
+             "and anco"},
 	{0},
 };
 
@@ -199,7 +206,8 @@ static const invar_option decoder_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the squared error of the decoder"},
+     .help = "weight of the squared error of the decoder; of the contrast of anco, there "
+             "0.3 by default"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -236,6 +244,7 @@ invar_status inv_train_declare(invar_options *o)
 
 invar_status inv_train_declare_method(invar_options *o)
 {
+	const inv_loss *loss;
 	invar_status st = inv_options_add_rows(o, method_rows);
 
 	if (st == INVAR_OK)
@@ -244,7 +253,12 @@ invar_status inv_train_declare_method(invar_options *o)
 		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
-	return st == INVAR_OK ? inv_options_add_part(o, "decoder", "true", decoder_rows) : st;
+	if (st == INVAR_OK)
+		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		if (loss->owns_alpha)
+			st = inv_options_share(o, "loss", loss->name, "alpha");
+	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
 }
 
 /* The default ends the annealing at 4e-4; it does not let a smaller rate rise. */
@@ -270,7 +284,8 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.hidden = inv_option_count(o, "hidden"),
 		.width = inv_option_count(o, "width"),
 		.seed = inv_option_count(o, "seed"),
-		.residual = inv_option_flag(o, "residual"),
+		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled"),
+		.scaled = inv_option_flag(o, "scaled"),
 		.no_identity = inv_option_flag(o, "no-identity"),
 		.decoder = inv_option_flag(o, "decoder"),
 		.resume = inv_option_flag(o, "resume"),
@@ -403,9 +418,9 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                o->loss, p->shape.w, p->shape.d);
 	if (o->residual)
 		return inv_fail(INVAR_E_USE,
-		                "@residual needs codes as wide as the features: @width is %zu, the "
+		                "@%s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
-		                p->shape.w, p->shape.d);
+		                o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
 	return INVAR_OK;
 }
 
@@ -414,6 +429,11 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	if (o->decoder && !p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
 		                             "train a @decoder");
+	if (o->decoder && p->loss->owns_alpha)
+		return inv_fail(INVAR_E_USE,
+		                "@loss %s cannot train a @decoder: @alpha would weigh both its own "
+		                "term and the decoder's",
+		                o->loss);
 	if (o->decoder)
 		p->decoder = (inv_mlp_shape){p->shape.w, p->shape.h, p->shape.d};
 	return INVAR_OK;

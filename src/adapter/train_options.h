@@ -4,6 +4,7 @@
 #define INV_TRAIN_OPTIONS_H
 
 #include "adapter/losses/loss.h"
+#include "bank/clean_statistics.h"
 #include "base/options.h"
 #include "encode/batches.h"
 #include "nn/mlp.h"
@@ -13,7 +14,8 @@ typedef struct inv_train_settings {
 	const invar_options *options;
 	const char *loss, *init, *split, *keep;
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
-	bool residual, no_identity, decoder, resume, force;
+	bool residual; /* scaled ones are as well */
+	bool scaled, no_identity, decoder, resume, force;
 	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
 	double alpha, beta; /* weights beside a decoder */
 } inv_train_settings;
@@ -37,6 +39,8 @@ typedef struct inv_train_plan {
 	uint64_t batch;        /* images per batch as asked for, or as the loss has it */
 	uint32_t N;            /* images per batch */
 	uint32_t held_out_N;   /* images per validation batch */
+	/* Of the clean rows that train; without a mean where nobody asks for them. */
+	inv_clean_statistics statistics;
 } inv_train_plan;
 
 /*

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/scaled.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -45,6 +46,35 @@ static invar_status choose_images(inv_trainer *t)
 	return INVAR_OK;
 }
 
+/* Held-out images are measured in the frame of those that train. */
+static invar_status measure_clean(inv_trainer *t)
+{
+	const inv_source *from = t->plan.source[0];
+	inv_clean_statistics *c = &t->plan.statistics;
+	invar_status st;
+
+	if (!t->o.scaled && !(t->plan.loss && t->plan.loss->needs_frame))
+		return INVAR_OK;
+	st = inv_clean_statistics_of(from->bank, from->stored, t->images, t->plan.images, c);
+	if (st != INVAR_OK || !t->o.scaled)
+		return st;
+	if (!(t->origin = inv_alloc(from->dim * sizeof *t->origin)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the mean of the features");
+	for (size_t l = 0; l < from->dim; l++)
+		t->origin[l] = (float)(c->mean[l] / c->sigma);
+	return INVAR_OK;
+}
+
+static inv_loss_frame frame_of(const inv_trainer *t)
+{
+	const inv_clean_statistics *c = &t->plan.statistics;
+
+	if (!t->o.scaled)
+		return (inv_loss_frame){.sigma = c->sigma, .distance = c->distance};
+	return (inv_loss_frame){
+		.sigma = 1, .distance = 2 * (double)t->plan.shape.d, .origin = t->origin};
+}
+
 static inv_step_spec step_spec(const inv_trainer *t, bool update)
 {
 	return (inv_step_spec){
@@ -54,6 +84,7 @@ static inv_step_spec step_spec(const inv_trainer *t, bool update)
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
 		.groups = t->plan.sources,
+		.frame = frame_of(t),
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
@@ -76,6 +107,7 @@ static inv_batch_plan batch_plan(const inv_trainer *t, bool train)
 		.purpose = train ? "train" : "validation",
 		.same_every_epoch = !train,
 		.epochs = (uint32_t)t->o.epochs,
+		.scale = t->o.scaled ? &t->plan.statistics : NULL,
 	};
 
 	memcpy(plan.source, t->plan.source, sizeof plan.source);
@@ -110,6 +142,8 @@ static invar_status build(inv_trainer *t)
 	invar_status st = choose_images(t);
 
 	t->floats = inv_mlp_floats(s);
+	if (st == INVAR_OK)
+		st = measure_clean(t);
 	if (st == INVAR_OK && t->plan.loss)
 		st = build_steps(t);
 	if (st == INVAR_OK && !t->plan.loss &&
@@ -145,6 +179,8 @@ static invar_status begin_closed(inv_trainer *t)
 	st = inv_closed_form_fit(t->plan.closed, &spec, &c);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
+	if (t->o.scaled)
+		inv_scaled_map(&t->plan.statistics, &c.map);
 	inv_closed_form_export(&c.map, t->plan.shape, t->o.residual, t->params);
 	inv_trainer_announce_closed(t);
 	json_object_set(t->run->json, "closed", c.about);
@@ -154,12 +190,11 @@ static invar_status begin_closed(inv_trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
-static invar_status save_adapter(const inv_trainer *t)
+/* E, after a decoder if there is one, of weights that fit the features as they are. */
+static invar_status save_files(const inv_trainer *t, const float *params)
 {
-	const float *params = t->best ? t->best : t->params;
 	invar_status st = inv_trainer_check_weights(t, params);
 
-	inv_trainer_announce_best(t);
 	if (st == INVAR_OK && t->plan.decoder.h)
 		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
@@ -167,6 +202,27 @@ static invar_status save_adapter(const inv_trainer *t)
 		return st;
 	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
 	                        &t->o, &t->plan);
+}
+
+static invar_status save_adapter(const inv_trainer *t)
+{
+	const float *params = t->best ? t->best : t->params;
+	float *folded;
+	invar_status st;
+
+	inv_trainer_announce_best(t);
+	if (!t->o.scaled)
+		return save_files(t, params);
+	if (!(folded = inv_alloc(t->floats * sizeof *folded)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
+	memcpy(folded, params, t->floats * sizeof *folded);
+	inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, folded);
+	if (t->plan.decoder.h)
+		inv_scaled_fold(&t->plan.statistics, t->plan.decoder, false,
+		                folded + t->step->adapter_floats);
+	st = save_files(t, folded);
+	inv_free(folded);
+	return st;
 }
 
 /* What the options come to; run.json gets the batch size that the loss chose. */
@@ -323,6 +379,8 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 	inv_run_close(t->run);
 	for (size_t g = 0; g < t->sources; g++)
 		inv_source_close(t->source[g]);
+	inv_clean_statistics_clear(&t->plan.statistics);
+	inv_free(t->origin);
 	inv_free(t->images);
 	inv_free(t->best);
 	invar_options_free(t->options);

@@ -29,6 +29,7 @@ typedef struct inv_trainer {
 	inv_run *run;
 	bool begun;       /* run.json is ours */
 	uint32_t *images; /* the rows that train, then the rows held out */
+	float *origin;    /* mean / sigma, where the training is scaled; see loss.h */
 	float *params;    /* E as it is now, then D: the step's, or our own without steps */
 	size_t floats;    /* of params */
 	inv_step *step;   /* NULL with --loss none */

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { PARTS = 12, NAMES = 2048, BOUND = 40 };
+enum { DEFAULTS = 32, PARTS = 12, NAMES = 2048, BOUND = 40 };
 
 /* The largest count that a double, and so JSON and Python, holds exactly. */
 static const double max_count = 0x1p53;
@@ -40,6 +40,8 @@ struct invar_options {
 	const char *command;
 	entry *entry;
 	size_t count, allocated;
+	inv_option_default rule[DEFAULTS]; /* in the order they were added */
+	size_t rules;
 };
 
 /* ---- Lists ------------------------------------------------------------------------ */
@@ -403,6 +405,51 @@ static invar_status find_option(invar_options *o, const char *name, entry **out)
 	return *out ? INVAR_OK : refuse_name(o, name ? name : "");
 }
 
+static invar_status reset(entry *e, const char *initial)
+{
+	e->flag = false;
+	e->count = 0;
+	e->number = 0;
+	inv_free(e->text);
+	e->text = NULL;
+	clear_list(e);
+	return initial ? store(e, initial) : INVAR_OK;
+}
+
+static bool is_chosen(const invar_options *o, const char *selector, const char *value);
+
+static const char *default_of(const invar_options *o, const entry *e)
+{
+	const char *initial = e->row.initial;
+
+	for (size_t i = 0; i < o->rules; i++)
+		if (strcmp(o->rule[i].name, e->row.name) == 0 &&
+		    is_chosen(o, o->rule[i].selector, o->rule[i].value))
+			initial = o->rule[i].initial;
+	return initial;
+}
+
+/* A rule may change the selector of a later one, so they apply in their order. */
+static invar_status apply_defaults(invar_options *o)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->rules && st == INVAR_OK; i++) {
+		entry *e = find_entry(o, o->rule[i].name);
+
+		if (!e->set)
+			st = reset(e, default_of(o, e));
+	}
+	return st;
+}
+
+invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule)
+{
+	assert(o->rules < DEFAULTS && find_entry(o, rule->name));
+	o->rule[o->rules++] = *rule;
+	return apply_defaults(o);
+}
+
 invar_status invar_options_set(invar_options *o, const char *name, const char *text)
 {
 	entry *e;
@@ -414,9 +461,10 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 		clear_list(e); /* what is given replaces the default */
 	if (st == INVAR_OK)
 		st = store(e, text);
-	if (st == INVAR_OK)
-		e->set = true;
-	return st;
+	if (st != INVAR_OK)
+		return st;
+	e->set = true;
+	return apply_defaults(o);
 }
 
 /* By way of text, so that a number means the same however it was set. */
@@ -441,13 +489,9 @@ invar_status invar_options_unset(invar_options *o, const char *name)
 
 	if (st != INVAR_OK)
 		return st;
-	e->set = e->flag = false;
-	e->count = 0;
-	e->number = 0;
-	inv_free(e->text);
-	e->text = NULL;
-	clear_list(e);
-	return e->row.initial ? store(e, e->row.initial) : INVAR_OK;
+	e->set = false;
+	st = reset(e, default_of(o, e));
+	return st == INVAR_OK ? apply_defaults(o) : st;
 }
 
 /* ---- Reading ------------------------------------------------------------------------ */
@@ -570,15 +614,48 @@ static const char *chosen(const invar_options *o, const char *selector)
 	return e && e->text ? e->text : "";
 }
 
+/* NULL stands for any value. */
+static bool is_chosen(const invar_options *o, const char *selector, const char *value)
+{
+	const char *now = chosen(o, selector);
+
+	return value ? strcmp(now, value) == 0 : *now != '\0';
+}
+
 static bool has_chosen_part(const invar_options *o, const entry *e)
 {
-	for (size_t i = 0; i < e->parts; i++) {
-		const char *value = chosen(o, e->part[i].selector);
-
-		if (e->part[i].value ? strcmp(value, e->part[i].value) == 0 : *value != '\0')
+	for (size_t i = 0; i < e->parts; i++)
+		if (is_chosen(o, e->part[i].selector, e->part[i].value))
 			return true;
-	}
 	return e->parts == 0;
+}
+
+/* Does the option belong to parts of one selector alone? */
+static bool has_one_selector(const entry *e)
+{
+	for (size_t i = 1; i < e->parts; i++)
+		if (strcmp(e->part[i].selector, e->part[0].selector) != 0)
+			return false;
+	return true;
+}
+
+/* "--alpha belongs to --decoder or --loss anco, and neither is given" */
+static invar_status refuse_parts(const entry *e)
+{
+	char names[2 * PARTS * INV_WORD] = "", list[2 * PARTS * INV_WORD];
+	size_t fill = 0;
+
+	for (size_t i = 0; i < e->parts && fill < sizeof names; i++) {
+		const part *p = &e->part[i];
+		bool bare = !p->value || strcmp(p->value, "true") == 0;
+
+		fill +=
+			(size_t)snprintf(names + fill, sizeof names - fill, "%s@%s%s%s", i ? "|" : "",
+		                     p->selector, bare ? "" : " ", bare ? "" : p->value);
+	}
+	return inv_fail(INVAR_E_USE, "@%s belongs to %s, and %s is given", e->row.name,
+	                inv_list_words(names, list, sizeof list),
+	                e->parts == 2 ? "neither" : "none of them");
 }
 
 static invar_status refuse_part(const invar_options *o, const entry *e)
@@ -587,6 +664,8 @@ static invar_status refuse_part(const invar_options *o, const entry *e)
 	char names[PARTS * INV_WORD] = "", list[PARTS * INV_WORD];
 	size_t fill = 0;
 
+	if (!has_one_selector(e))
+		return refuse_parts(e);
 	if (!e->part[0].value || strcmp(e->part[0].value, "true") == 0)
 		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
 		                selector);
@@ -780,7 +859,7 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 			e->set = !json_is_null(value);
 	}
 	json_decref(document);
-	return st;
+	return st == INVAR_OK ? apply_defaults(o) : st;
 }
 
 /* ---- Copies ------------------------------------------------------------------------- */
@@ -818,6 +897,8 @@ invar_status inv_options_copy(const invar_options *o, invar_options **out)
 		return st;
 	}
 	copy->allocated = o->count + 1;
+	memcpy(copy->rule, o->rule, sizeof copy->rule);
+	copy->rules = o->rules;
 	*out = copy;
 	return INVAR_OK;
 }

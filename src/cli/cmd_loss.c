@@ -266,17 +266,6 @@ static invar_status check_given(inv_session *s, const char *kind)
 	return st;
 }
 
-static invar_status check_decoder_weights(inv_session *s, const loss_values *v)
-{
-	const char *name = invar_options_is_set(s->options, "alpha")  ? "alpha"
-	                   : invar_options_is_set(s->options, "beta") ? "beta"
-	                                                              : NULL;
-
-	if (!name || v->decoder)
-		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "--%s belongs to --decoder, which is not given", name);
-}
-
 /* ---- Losses ---------------------------------------------------------------- */
 
 typedef struct loss_inputs {
@@ -431,7 +420,7 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 		st = inv_need(s, v->clean,
 		              "the clean features that --decoder rebuilds are missing: --clean "
 		              "X.npy");
-	return st == INVAR_OK ? check_decoder_weights(s, v) : st;
+	return st;
 }
 
 static invar_status run_loss(inv_session *s, const loss_values *v)

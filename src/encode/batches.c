@@ -100,6 +100,15 @@ static inv_source_batch find_batch(inv_batches *b, uint64_t batch)
 	                          .drawn = b->drawn};
 }
 
+static void scale_rows(const inv_clean_statistics *c, size_t rows, size_t dim, float *row)
+{
+	double by = 1 / c->sigma;
+
+	for (; rows; rows--, row += dim)
+		for (size_t l = 0; l < dim; l++)
+			row[l] = (float)((row[l] - c->mean[l]) * by);
+}
+
 /* The clean rows, then the copies of each source. */
 static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 {
@@ -108,9 +117,10 @@ static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 	size_t block = (size_t)p->N * b->dim;
 	invar_status st = inv_source_fill_clean(p->source[0], &want, to);
 
-	to += block;
 	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++, want.draws++)
-		st = inv_source_fill_copies(p->source[g], &want, to + g * p->s * block);
+		st = inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block);
+	if (st == INVAR_OK && p->scale)
+		scale_rows(p->scale, b->rows, b->dim, to);
 	return st;
 }
 

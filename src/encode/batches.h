@@ -11,6 +11,7 @@
 #ifndef INV_BATCHES_H
 #define INV_BATCHES_H
 
+#include "bank/clean_statistics.h"
 #include "encode/source.h"
 
 typedef struct inv_batch_plan {
@@ -22,9 +23,10 @@ typedef struct inv_batch_plan {
 	uint32_t N; /* images per batch; the last incomplete batch is dropped */
 	uint32_t s; /* distinct copies per image, source and epoch, which every source has */
 	uint64_t seed;
-	const char *purpose;   /* "train", "validation": keeps their draws apart */
-	bool same_every_epoch; /* the order and draws of epoch 0, always */
-	uint32_t epochs;       /* reading ahead ends there */
+	const char *purpose;               /* "train", "validation": keeps their draws apart */
+	bool same_every_epoch;             /* the order and draws of epoch 0, always */
+	uint32_t epochs;                   /* reading ahead ends there */
+	const inv_clean_statistics *scale; /* rows become (z - mean) / sigma; NULL: they stay */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;
