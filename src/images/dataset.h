@@ -162,6 +162,8 @@ invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
+/* What the chosen images are, 64 hexadecimal digits: equal where encoding would be. */
+invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[65]);
 /*
  * An image that --skip-broken may pass over: its file is at fault, and not memory, a limit
  * on open files, permissions or the disk.
