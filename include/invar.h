@@ -300,11 +300,14 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         size_t *size);
 
 /*
- * A data set is named by a text: stl10:DIR, mnist:DIR, fashion-mnist:[DIR],
- * cifar10:DIR, tiny-imagenet:DIR, folder:DIR (sub-folders are classes) or
- * npy:IMAGES[,LABELS].
+ * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes)
+ * or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
  */
 typedef struct invar_dataset invar_dataset;
+
+/* Kind i, "stl10"; what its place is, "DIR"; half a sentence about it. NULL past the last.
+ */
+INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const char **about);
 
 /*
  * Options split, holdout, classes, limit and skip-broken: those that o has, the defaults
@@ -837,6 +840,8 @@ INVAR_API const invar_model *invar_model_at(size_t i);
 typedef struct invar_encoder invar_encoder;
 
 INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
+/* Family i of networks, "vit", and half a sentence about it; NULL past the last. */
+INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Options encoder (one of invar_encoder_names; found from the weights if not given), key
  * (as in invar_weights_open) and what weights do not tell: heads, eps, bn-eps, pos,
