@@ -543,6 +543,7 @@ typedef struct invar_metric {
 	invar_unit unit;
 	int better;      /* 1: higher is better, -1: lower, 0: neither */
 	unsigned digits; /* after the point, as shown */
+	int detail;      /* 1: for programs; tables leave it out */
 } invar_metric;
 
 typedef struct invar_value {
@@ -720,6 +721,19 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 /* The shape that images of `shape` come out with. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
+/*
+ * A SPEC with inside=1 takes pictures that are larger than what is seen of them: the shape
+ * that they need for `seen`. Other SPECs take what is seen.
+ */
+INVAR_API invar_status invar_augment_prepared(const invar_augment *a,
+                                              const uint64_t seen[4], uint64_t out[4]);
+/*
+ * Images of `shape` as they are seen without augmentation: their centres under inside=1,
+ * else all of them. `clean` gets the shape; with out NULL, that is all.
+ */
+INVAR_API invar_status invar_augment_clean(const invar_augment *a, const float *x,
+                                           const uint64_t shape[4], uint64_t clean[4],
+                                           float *out);
 
 /*
  * Every random draw follows from the options seed, split, epoch, copy and first (the index

@@ -206,6 +206,8 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 		json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i}", "id", m->id, "measurement",
 	              m->measurement, "row", m->row, "part", m->part, "unit", units[m->unit],
 	              "better", directions[m->better + 1], "digits", (int)m->digits);
+	if (m->detail)
+		json_object_set_new(entry, "detail", json_true());
 	st =
 		append(r->metrics, entry, (void **)&r->metric, &r->metric_count, sizeof *r->metric);
 	if (st == INVAR_OK)
@@ -216,7 +218,8 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 		                   .part = text(entry, "part"),
 		                   .unit = m->unit,
 		                   .better = m->better,
-		                   .digits = m->digits};
+		                   .digits = m->digits,
+		                   .detail = m->detail};
 	return st;
 }
 
@@ -535,7 +538,8 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 		                        .part = text(entry, "part"),
 		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
 		                        .better = better < 0 ? 0 : better - 1,
-		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits};
+		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
+		                        .detail = json_is_true(json_object_get(entry, "detail"))};
 
 		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
 			return refuse(where, "a metric is not described");
