@@ -105,6 +105,11 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 	if (inv_option_flag(o, "residual") && e->s.w != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH, "%s: cannot be residual, it maps %zu to %zu",
 		                e->path, e->s.d, e->s.w);
+	if (d && loss->owns_alpha)
+		return inv_fail(INVAR_E_USE,
+		                "%s takes no decoder: @alpha would weigh both its own term and the "
+		                "decoder's",
+		                loss->name);
 	if (d && (d->s.d != e->s.w || d->s.w != e->s.d))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: maps %zu to %zu, but a decoder of %s maps %zu to %zu", d->path,
@@ -195,23 +200,6 @@ static invar_status check_draws(const inv_loss_input *in, const invar_options *o
 	return st;
 }
 
-static invar_status check_weights(const inv_loss_input *in, const invar_options *o,
-                                  const inv_loss *loss)
-{
-	const char *name = inv_option_is_set(o, "beta") ? "beta" : NULL;
-
-	if (in->decoder && loss->owns_alpha)
-		return inv_fail(INVAR_E_USE,
-		                "%s takes no decoder: @alpha would weigh both its own term and the "
-		                "decoder's",
-		                loss->name);
-	if (inv_option_is_set(o, "alpha") && !loss->owns_alpha)
-		name = "alpha";
-	if (!name || in->decoder)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "@%s belongs to @decoder, which is not given", name);
-}
-
 static invar_status check(const inv_loss_input *in, const invar_options *o,
                           const inv_loss *loss)
 {
@@ -219,8 +207,6 @@ static invar_status check(const inv_loss_input *in, const invar_options *o,
 
 	if (st == INVAR_OK && loss->check)
 		st = loss->check(o);
-	if (st == INVAR_OK)
-		st = check_weights(in, o, loss);
 	if (st == INVAR_OK)
 		st = check_adapter(in, o, loss);
 	if (st == INVAR_OK)

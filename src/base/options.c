@@ -652,51 +652,43 @@ static bool has_chosen_part(const invar_options *o, const entry *e)
 	return e->parts == 0;
 }
 
-/* Does the option belong to parts of one selector alone? */
-static bool has_one_selector(const entry *e)
+/* The values of e's parts of one selector, " a, b or c"; "" where it is only given or not.
+ */
+static const char *list_values(const entry *e, const char *selector,
+                               char out[PARTS * INV_WORD])
 {
-	for (size_t i = 1; i < e->parts; i++)
-		if (strcmp(e->part[i].selector, e->part[0].selector) != 0)
-			return false;
-	return true;
-}
-
-/* "--alpha belongs to --decoder or --loss anco, and neither is given" */
-static invar_status refuse_parts(const entry *e)
-{
-	char names[2 * PARTS * INV_WORD] = "", list[2 * PARTS * INV_WORD];
+	char names[PARTS * INV_WORD] = "";
 	size_t fill = 0;
 
 	for (size_t i = 0; i < e->parts && fill < sizeof names; i++) {
-		const part *p = &e->part[i];
-		bool bare = !p->value || strcmp(p->value, "true") == 0;
+		const char *value = e->part[i].value;
 
-		fill +=
-			(size_t)snprintf(names + fill, sizeof names - fill, "%s@%s%s%s", i ? "|" : "",
-		                     p->selector, bare ? "" : " ", bare ? "" : p->value);
+		if (strcmp(e->part[i].selector, selector) == 0 && value &&
+		    strcmp(value, "true") != 0)
+			fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s",
+			                         fill ? "|" : "", value);
 	}
-	return inv_fail(INVAR_E_USE, "@%s belongs to %s, and %s is given", e->row.name,
-	                inv_list_words(names, list, sizeof list),
-	                e->parts == 2 ? "neither" : "none of them");
+	out[0] = ' ';
+	if (fill)
+		inv_list_words(names, out + 1, PARTS * INV_WORD - 1);
+	return fill ? out : "";
 }
 
+/* Names the first selector of its parts and, where they have several, the last. */
 static invar_status refuse_part(const invar_options *o, const entry *e)
 {
-	const char *selector = e->part[0].selector;
-	char names[PARTS * INV_WORD] = "", list[PARTS * INV_WORD];
-	size_t fill = 0;
+	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;
+	char list[PARTS * INV_WORD], other[PARTS * INV_WORD];
+	const char *values = list_values(e, first, list);
 
-	if (!has_one_selector(e))
-		return refuse_parts(e);
-	if (!e->part[0].value || strcmp(e->part[0].value, "true") == 0)
+	if (strcmp(first, last) != 0)
+		return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s or @%s%s, and neither is given",
+		                e->row.name, first, values, last, list_values(e, last, other));
+	if (!*values)
 		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
-		                selector);
-	for (size_t i = 0; i < e->parts && e->part[i].value && fill < sizeof names; i++)
-		fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "",
-		                         e->part[i].value);
-	return inv_fail(INVAR_E_USE, "@%s belongs to @%s %s, but @%s is %s", e->row.name,
-	                selector, inv_list_words(names, list, sizeof list), selector,
-	                chosen(o, selector));
+		                first);
+	return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s, but @%s is %s", e->row.name, first,
+	                values, first, chosen(o, first));
 }
 
 invar_status inv_options_check_parts(const invar_options *o)
