@@ -517,8 +517,9 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 
 /*
  * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
- * of them. Whoever shows results reads the descriptions of metrics and needs to know no
- * measurement by name.
+ * of them; series (accuracy over angle, a spectrum, a loss curve) with a curve per column,
+ * and scatters (an embedding) with points per column. Whoever shows results reads the
+ * descriptions and needs to know no measurement by name.
  */
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
@@ -526,7 +527,7 @@ typedef enum invar_unit {
 	INVAR_UNIT_COUNT  /* a whole number */
 } invar_unit;
 
-/* Read the three structs below by pointer; they grow at their end. Texts are views. */
+/* Read the structs below by pointer; they grow at their end. Texts and arrays are views. */
 typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
@@ -541,6 +542,7 @@ typedef struct invar_metric {
 	invar_unit unit;
 	int better;      /* 1: higher is better, -1: lower, 0: neither */
 	unsigned digits; /* after the point, as shown */
+	int detail;      /* 1: for programs; tables leave it out */
 } invar_metric;
 
 typedef struct invar_value {
@@ -550,6 +552,47 @@ typedef struct invar_value {
 	const char *reason;      /* why there is no value; NULL: there is one */
 	const char *no_interval; /* why there is no interval, if one is usual; or NULL */
 } invar_value;
+
+typedef struct invar_axis {
+	const char *title; /* "angle" */
+	invar_unit unit;
+	const char *symbol; /* written after a number: "°"; or NULL */
+} invar_axis;
+
+typedef struct invar_series {
+	const char *id;          /* unique among series: "invariance.angle" */
+	const char *measurement; /* "invariance" */
+	const char *title;       /* of a plot: "accuracy over angle" */
+	const invar_axis *x, *y;
+} invar_series;
+
+/* One column of a series: arrays [count]. */
+typedef struct invar_curve {
+	size_t count;
+	const double *x, *y;      /* y is NaN where nothing was measured: an empty bin */
+	const double *low, *high; /* 95 % intervals, NaN: none here; or NULL, both */
+	const uint64_t *counts;   /* images that each y was taken over; or NULL */
+} invar_curve;
+
+typedef struct invar_scatter {
+	const char *id;          /* unique among scatters: "tsne" */
+	const char *measurement; /* "tsne" */
+	const char *title;
+	const invar_axis *x, *y;
+	const char *const *classes; /* [class_count], their names */
+	size_t class_count;
+	const char *const *marks; /* [mark_count]: "clean", "augmented" */
+	size_t mark_count;
+} invar_scatter;
+
+/* One column of a scatter: arrays [count]. */
+typedef struct invar_points {
+	size_t count;   /* at most 10000 */
+	uint64_t total; /* points that these were chosen from, evenly; at least count */
+	const double *x, *y;
+	const int32_t *label; /* index of a class, -1: none; or NULL */
+	const int32_t *mark;  /* index of a mark, -1: none; or NULL */
+} invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
@@ -561,6 +604,13 @@ INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i
 /* NULL where nothing was measured for this pair. Not for several threads at once. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
+/* Descriptions, and what a column has of them: NULL past the last, or if it has none. */
+INVAR_API const invar_series *invar_results_series(const invar_results *r, size_t i);
+INVAR_API const invar_curve *invar_results_curve(const invar_results *r, const char *series,
+                                                 const char *column);
+INVAR_API const invar_scatter *invar_results_scatter(const invar_results *r, size_t i);
+INVAR_API const invar_points *invar_results_points(const invar_results *r,
+                                                   const char *scatter, const char *column);
 /* Why a measurement has no values; NULL: it has, or was not asked for. */
 INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
                                             const char *column);
@@ -670,6 +720,19 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 /* The shape that images of `shape` come out with. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
+/*
+ * A SPEC with inside=1 takes pictures that are larger than what is seen of them: the shape
+ * that they need for `seen`. Other SPECs take what is seen.
+ */
+INVAR_API invar_status invar_augment_prepared(const invar_augment *a,
+                                              const uint64_t seen[4], uint64_t out[4]);
+/*
+ * Images of `shape` as they are seen without augmentation: their centres under inside=1,
+ * else all of them. `clean` gets the shape; with out NULL, that is all.
+ */
+INVAR_API invar_status invar_augment_clean(const invar_augment *a, const float *x,
+                                           const uint64_t shape[4], uint64_t clean[4],
+                                           float *out);
 
 /*
  * Every random draw follows from the options seed, split, epoch, copy and first (the index
