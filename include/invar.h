@@ -161,6 +161,8 @@ typedef struct invar_option {
 	const char *meta;                /* stands for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
 	const char *help;                /* half a sentence, no full stop */
+	/* What each of the choices means, which help then tells; NULL: nothing to add. */
+	const char *(*choice_help)(size_t i);
 } invar_option;
 
 /*
