@@ -92,10 +92,10 @@ static void tell_saved(const invar_dataset *d, const emptied *saved)
 		return;
 	first = inv_names_at(&d->classes, saved->first - 1);
 	if (saved->count == 1)
-		inv_log(
-			d->ctx, INVAR_LOG_WARNING,
-			"%s: @holdout %.15g would take every image of the class %s; one stays in train",
-			d->text, d->opts.holdout, first);
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: @@holdout %.15g would take every image of the class %s; one stays in "
+		        "train",
+		        d->text, d->opts.holdout, first);
 	else
 		inv_log(d->ctx, INVAR_LOG_WARNING,
 		        "%s: @holdout %.15g would take every image of %zu classes, the first is "

@@ -31,9 +31,10 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 		st = inv_eval_check_metrics(o);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (adapters[i]->s.d != bank->dim)
-			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s takes features %zu wide, those of %s are %" PRIu32, titles[i],
-			              adapters[i]->s.d, bank->path, bank->dim);
+			st = inv_fail(
+				INVAR_E_MISMATCH,
+				"%s takes features of width %zu, but those of %s have width %" PRIu32,
+				titles[i], adapters[i]->s.d, bank->path, bank->dim);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		inv_compatibility_warn(adapters[i], bank);
 	return st;
@@ -84,8 +85,8 @@ static invar_status count_unlabelled(const inv_measure_input *in, const inv_spli
 	if (!rows)
 		return INVAR_OK;
 	snprintf(sentence, sizeof sentence,
-	         "%" PRIu64 " %s of %s %s no label; what needs labels leaves %s out", rows,
-	         inv_noun(rows, "row", "rows"), s->name, inv_noun(rows, "has", "have"),
+	         "%" PRIu64 " %s of %s %s no label; measurements that need labels ignore %s",
+	         rows, inv_noun(rows, "row", "rows"), s->name, inv_noun(rows, "has", "have"),
 	         inv_noun(rows, "it", "them"));
 	json_object_set_new(counts, s->name, json_integer((json_int_t)rows));
 	return inv_results_note(in->results, sentence);
@@ -98,7 +99,7 @@ static void warn_unknown(const inv_measure_input *in)
 
 	if (unknown)
 		inv_log(in->ctx, INVAR_LOG_WARNING,
-		        "images of %s whose class %s does not have count as wrong for probes and "
+		        "images of %s whose class is missing in %s count as errors of probes and "
 		        "kNN: %" PRIu64 " of %" PRIu64,
 		        in->split->name, in->train->name, unknown, in->labels.rows);
 }
@@ -268,37 +269,73 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 		bool asked = inv_eval_wants(in->options, m) &&
 		             !invar_results_skipped(in->results, m->name, NULL);
 
-		if (asked && !(in->adapter && m->needs & INV_ONLY_F))
+		if (asked && !(in->adapter && m->needs & INV_ONLY_F) &&
+		    (!in->views || m->needs & INV_TAKES_VIEWS))
 			st = measure_cell(in, m, title, f);
 	}
 	return st;
+}
+
+/* Adds the column that `in` describes, and measures it. */
+static invar_status measure_next(inv_measure_input *in, const char *id, const char *title,
+                                 faults *f)
+{
+	invar_status st;
+
+	in->column = id;
+	in->title = title;
+	in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
+	st = inv_results_add_column(in->results, id, title,
+	                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
+	if (st == INVAR_OK && in->adapter)
+		st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
+	if (st == INVAR_OK)
+		st = measure_column(in, title, f);
+	inv_codes_free(in->codes);
+	in->codes = NULL;
+	return st;
+}
+
+/* What people do without an adapter: a query is the mean of several copies. */
+static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
+                                  size_t count, faults *f)
+{
+	char id[24], title[TITLE];
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		snprintf(id, sizeof id, "views-%" PRIu32, views[i]);
+		snprintf(title, sizeof title, "F, mean of %" PRIu32 " views", views[i]);
+		in->views = views[i];
+		st = measure_next(in, id, title, f);
+	}
+	in->views = 0;
+	return st == INVAR_OK && count
+	           ? inv_results_note(
+					 in->results,
+					 "means of views are queries: only retrieval measures them")
+	           : st;
 }
 
 static invar_status measure_columns(inv_measure_input *in,
                                     const invar_adapter *const *adapters,
                                     const char *const *titles, size_t count, faults *f)
 {
-	invar_status st = INVAR_OK;
+	uint32_t views[INV_MAX_VIEWS];
+	size_t view_count;
+	invar_status st = inv_eval_views(in->options, in->split, views, &view_count);
 
 	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
-		const char *title = i ? titles[i - 1] : "F";
 		char id[24] = "F";
 
 		if ((st = inv_progress(in->ctx, "eval", i, count + 1)) != INVAR_OK)
 			break;
 		if (i)
 			snprintf(id, sizeof id, "%zu", i);
-		in->column = id;
 		in->adapter = i ? adapters[i - 1] : NULL;
-		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
-		st = inv_results_add_column(in->results, id, title,
-		                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
-		if (st == INVAR_OK && in->adapter)
-			st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
-		if (st == INVAR_OK)
-			st = measure_column(in, title, f);
-		inv_codes_free(in->codes);
-		in->codes = NULL;
+		st = measure_next(in, id, i ? titles[i - 1] : "F", f);
+		if (st == INVAR_OK && !i)
+			st = measure_views(in, views, view_count, f);
 	}
 	return st;
 }

@@ -241,8 +241,9 @@ static void fingerprints_that_make_no_sense_are_refused(void **state)
 	                                   wrong, 2, shape, INVAR_FLOAT32),
 	                 INVAR_OK);
 	assert_int_equal(encode(text, "2", test_path("bad")), INVAR_E_FORMAT);
-	test_assert_error("is float32 (40, 16) but uint8 (40, 16) was expected; remove the "
-	                  "file to compare only the first rows with their images");
+	test_assert_error(
+		"is float32 (40, 16) but uint8 (40, 16) was expected; remove the file to "
+		"compare only the first rows with their images");
 	free(wrong);
 }
 

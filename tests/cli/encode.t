@@ -85,7 +85,7 @@ $ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies
 > time  T, at the measured N features per second
 > disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 4 --dry-run | head -1; ls
-> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made
+> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to make
 > bank
 > other
 > run

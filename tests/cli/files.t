@@ -29,16 +29,16 @@ $ invar train bank -o run --resume --hidden 32 -q
 ! invar: run: was started with --hidden 16, so it cannot be resumed with 32
 ? 1
 $ invar train wide -o run --resume -q
-! invar: run: was started on other rows than wide/train holds now, so it cannot be resumed
+! invar: run: was started with different rows than those now in wide/train, so it cannot be resumed
 ? 1
 $ invar train bank -o r --split valid -q
 ! invar: bank: has no split valid; it has test, train
 ? 1
 $ invar train bank -o r --width 4 -q
-! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
+! invar train: --loss mawa needs codes as wide as the features: --width is 4, but the bank has 8
 ? 2
 $ invar train bank -o r --residual --width 4 -q
-! invar train: --loss mawa needs codes as wide as the features: --width is 4, the bank has 8
+! invar train: --loss mawa needs codes as wide as the features: --width is 4, but the bank has 8
 ? 2
 $ invar train bank -o r --loss hsic --sigma-x wide -q
 ! invar train: --sigma-x must be median or a number above 0, not 'wide'
@@ -47,7 +47,7 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor needs --loss mawa, but --loss is none
+! invar train: --anchor needs --loss mawa or anco, but --loss is none
 ? 2
 $ invar train bank -o r --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge
@@ -115,10 +115,10 @@ $ invar eval bank nowhere -q
 ! invar: nowhere: cannot open: No such file or directory
 ? 1
 $ invar eval wide run -q
-! invar: run takes features 8 wide, those of wide are 12
+! invar: run takes features of width 8, but those of wide have width 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision
+! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid; it has test, train

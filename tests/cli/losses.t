@@ -1,8 +1,8 @@
 Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
-$ for l in mawa waco simclr hsic; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
-$ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
+$ for l in mawa waco simclr hsic anco; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
+$ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
 > "batch-size": 256
 > "epoch" "loss" "terms" "sc" "sw_xz" "sw_xx" "sw_zz" "lr" "seconds"
@@ -11,8 +11,10 @@ $ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' 
 > "batch-size": 1024
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
 > "batch-size": 256
+> "epoch" "loss" "terms" "mawa" "contrast" "lr" "seconds"
+> "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
-> batches have 64 images: there are no more
+> using batches of 64 images: there are no more
 > 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
@@ -20,7 +22,7 @@ $ invar train bank -o r --temperature 0.1 -q
 ! invar train: --temperature needs --loss simclr, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
-! invar train: --no-identity needs --loss mawa, waco or hsic, but --loss is simclr
+! invar train: --no-identity needs --loss mawa, waco, hsic or anco, but --loss is simclr
 ? 2
 $ invar train bank -o r --loss hsic --projections 10 -q
 ! invar train: --projections needs --loss waco, but --loss is hsic
@@ -29,16 +31,16 @@ $ invar train bank -o r --loss waco --sigma-z median -q
 ! invar train: --sigma-z needs --loss hsic, but --loss is waco
 ? 2
 $ invar train bank noise -o r -q
-! invar train: --loss mawa takes one bank, but 2 are given: the second is noise
+! invar train: --loss mawa takes one bank, but 2 are given: the second one is noise
 ? 2
 $ invar train bank -o r --loss simclr --samples 1 -q
-! invar train: --loss simclr needs 2 copies of an image, --samples is 1
+! invar train: --loss simclr needs 2 copies per image, but --samples is 1
 ? 2
 $ invar train bank -o r --loss simclr --copies 1 -q
-! invar: bank: --loss simclr needs 2 copies of an image, train has 1
+! invar: bank: --loss simclr needs 2 copies per image, but train has 1
 ? 1
 $ invar train bank -o r --loss waco --samples 0 --no-identity -q
-! invar train: --loss waco without the clean rows needs augmented copies, --samples is 0
+! invar train: --loss waco without the clean rows needs augmented copies, but --samples is 0
 ? 2
 
 A decoder: codes to features, an adapter like any other.
@@ -54,7 +56,7 @@ $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/d
 >   "input_dim": 3,
 >   "output_dim": 8
 $ invar train bank -o r --alpha 2 -q
-! invar train: --alpha needs --decoder, which is not set
+! invar train: --alpha needs --decoder or --loss anco, and neither is set
 ? 2
 $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
 ! invar train: --loss none trains nothing, so it cannot train a --decoder
@@ -70,7 +72,7 @@ $ grep -o '"bank": "[a-z]*"' both/run.json; grep -o '"also": ' both/run.json
 > "also":
 $ invar train bank noise -o both --resume -q
 $ invar train bank -o both --resume -q
-! invar: both: was started on 2 banks, so it cannot be resumed with 1
+! invar: both: was started with 2 banks, so it cannot be resumed with 1
 ? 1
 $ invar train bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
 $ invar train bank other -o r --loss waco -q

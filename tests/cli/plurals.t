@@ -13,15 +13,15 @@ $ make-input npy a.npy 20 2; invar dependence a.npy a.npy --projections 1 --perm
 $ make-input photos pets 2; mkdir -p one/pet; cp $(find pets -name '*.png' | sort | head -1) one/pet; invar encode folder:one --encoder pixels --size 4 -o planned --augment noise --copies 1 --dry-run -q | head -1
 > 1 image, 2 features of 48 numbers in float32
 $ invar encode folder:one --encoder pixels --size 1 -o bank --augment noise --copies 1 -q; invar train bank -o run --validation 0.5
-! invar train: --validation 0.5 of 1 image holds out none
+! invar train: --validation 0.5 of 1 image holds out no image
 ? 2
 $ invar train bank -o run --copies 2
 ! invar: bank: --copies is 2 but train has 1 copy
 ? 1
 $ invar train bank -o run --loss none --init rigid --hidden 6 2>&1 | sed -n 1p
-> rigid fitted to 1 image of train and 1 copy of each
+> rigid fitted to 1 image of train, with 1 copy per image
 $ invar train bank -o trained --samples 2 --hidden 1 --epochs 1 2>&1 | head -4 | sed 's/ MB.*//'
-> batches have 1 image: there are no more
+> using batches of 1 image: there are no more
 > 1 sample per image: there are no more copies
 > mawa on 1 image of train, (3, 1, 3), 1 step per epoch
 > 1 step in total is few; try about 300 epochs for this many images

@@ -26,8 +26,8 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "F",
      .group = "Method",
-     .help = "strength of the ridge regression, in mean diagonals of the Gram matrix; 0 "
-             "chooses it on held-out images"},
+     .help = "strength of the ridge regression, relative to the mean diagonal of the Gram "
+             "matrix; 0: chosen on held-out images"},
 	{0},
 };
 
@@ -118,7 +118,8 @@ static invar_status sum_and_choose(inv_pair_visitor *w, inv_pairs *p, chosen *ou
 	invar_status st;
 
 	if (!order)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
+		                n);
 	kept = hold_out(w->s, order + n, order);
 	w->total = n + (uint64_t)CHOICES * (n - kept);
 	st = choose_lambda(w, p, order, kept, out);
@@ -158,12 +159,12 @@ static invar_status sum_pairs(inv_pair_visitor *w, inv_pairs *p, chosen *c)
 	if (s->image_count < 2)
 		return inv_fail(INVAR_E_USE,
 		                "@init ridge cannot choose a strength on %" PRIu32
-		                " image; set @ridge to a number",
+		                " image; set @ridge",
 		                s->image_count);
 	st = sum_and_choose(w, p, c);
 	if (st == INVAR_OK)
 		inv_log(s->bank->ctx, INVAR_LOG_INFO,
-		        "ridge %g has the least error on held-out images", c->lambda);
+		        "ridge %g has the smallest error on held-out images", c->lambda);
 	return st;
 }
 

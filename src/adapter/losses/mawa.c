@@ -45,7 +45,7 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "mawa: weight of the clean term"},
+     .help = "mawa and anco: weight of the clean term"},
 	{0},
 };
 

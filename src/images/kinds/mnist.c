@@ -145,7 +145,7 @@ static invar_status open_fashion(invar_dataset *d)
 		return inv_fail(
 			INVAR_E_IO,
 			"%s: does not exist; install Debian's package dataset-fashion-mnist, or give "
-		    "the folder of the files: fashion-mnist:DIR",
+			"the folder of the files: fashion-mnist:DIR",
 			d->place);
 	return open_both(d, clothes);
 }
@@ -186,8 +186,10 @@ static void close_mnist(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_mnist = {
+const inv_dataset_kind inv_dataset_mnist = {
 	.name = "mnist",
+	.place = "DIR",
+	.about = "idx files of digits",
 	.normalisation = "mnist",
 	.open = open_mnist,
 	.read = read_mnist,
@@ -195,8 +197,10 @@ const inv_dataset_kind inv_mnist = {
 	.close = close_mnist,
 };
 
-const inv_dataset_kind inv_fashion_mnist = {
+const inv_dataset_kind inv_dataset_fashion_mnist = {
 	.name = "fashion-mnist",
+	.place = "[DIR]",
+	.about = "idx files of clothes; packaged in Debian",
 	.standard_place = "/usr/share/datasets/fashion-mnist",
 	.normalisation = "fashion-mnist",
 	.open = open_fashion,
