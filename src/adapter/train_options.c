@@ -43,8 +43,9 @@ static const invar_option method_rows[] = {
      .choice = init_choice,
      .meta = "WORD",
      .group = "Method",
-     .help = "where E starts; all but random need hidden to be at least twice the feature "
-             "width"},
+     .help =
+         "where E starts; identity, rigid and ridge need hidden to be at least twice the "
+         "feature width; features is residual"},
 	{.name = "residual",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -72,7 +73,9 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help = "width of the hidden layer"},
+     .help =
+         "width of the hidden layer; with init features, how many random features there "
+         "are besides twice the feature width"},
 	{.name = "width",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -388,9 +391,11 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
+	invar_status st;
+
 	if (!p->closed && !p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it needs a closed "
-		                             "form: @init identity, rigid or ridge");
+		                             "form: @init identity, rigid, ridge or features");
 	if (!p->closed)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
@@ -398,6 +403,8 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "@init %s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
 		                o->init, p->shape.w, p->shape.d);
+	if (p->closed->check && (st = p->closed->check(o->options, p->shape.d)) != INVAR_OK)
+		return st;
 	if (p->shape.h < 2 * p->shape.d)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s needs two hidden units for each feature: @hidden is %zu, "
@@ -426,7 +433,7 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                "@loss %s needs codes as wide as the features: @width is "
 		                "%zu, the bank has %zu",
 		                o->loss, p->shape.w, p->shape.d);
-	if (o->residual)
+	if (p->residual)
 		return inv_fail(INVAR_E_USE,
 		                "@residual needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
@@ -440,7 +447,7 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
 		                             "train a @decoder");
 	if (o->decoder)
-		p->decoder = (inv_mlp_shape){p->shape.w, p->shape.h, p->shape.d};
+		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
 	return INVAR_OK;
 }
 
@@ -487,7 +494,9 @@ invar_status inv_train_check(const inv_train_settings *o, const invar_bank *cons
 	out->fresh = fresh;
 	out->loss = inv_loss_find(o->loss);
 	out->closed = inv_closed_form_find(o->init);
-	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};
+	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
+	                             o->width ? o->width : d};
+	out->residual = o->residual || (out->closed && out->closed->residual);
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;
 	if ((st = check_sources(o, banks, count, out)) != INVAR_OK ||

@@ -92,7 +92,7 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
-		.residual = t->o.residual,
+		.residual = t->plan.residual,
 		.update = update,
 		.weight_decay = t->o.weight_decay,
 		.seed = t->o.seed,
@@ -153,7 +153,7 @@ static invar_status build(trainer *t)
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
-	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
+	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
 	if (t->plan.decoder.h)
 		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
 	t->at = (inv_progress_state){.best = INFINITY};
@@ -172,8 +172,8 @@ static void announce_length(const trainer *t)
 	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s per epoch",
 	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
 	        p->split->name, p->shape.d, p->shape.h, p->shape.w,
-	        t->o.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "", steps,
-	        inv_noun(steps, "step", "steps"));
+	        t->plan.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "",
+	        steps, inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%" PRIu64 " %s in total %s few; try about %" PRIu64
@@ -247,7 +247,7 @@ static invar_status begin_closed(trainer *t)
 	st = inv_closed_form_fit(t->plan.closed, &spec, &c);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? interrupted(t) : st;
-	inv_closed_form_export(&c.map, t->plan.shape, t->o.residual, t->params);
+	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
 	announce_closed(t);
 	json_object_set(t->run->json, "closed", c.about);
 	inv_closed_form_clear(&c);
@@ -431,7 +431,7 @@ static invar_status save_adapter(const trainer *t)
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
-	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
+	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->plan.residual,
 	                        &t->o, &t->plan);
 }
 

@@ -180,16 +180,17 @@ static void one_image_cannot_choose(void **state)
 
 /* Against the map in double; 1e-6 of the largest value, in any row far from zero or near.
  */
-static void check_export(const inv_map_affine *m, size_t hidden, bool residual,
+static void check_export(const inv_closed_form *c, size_t hidden, bool residual,
                          double limit)
 {
+	const inv_map_affine *m = &c->map;
 	const inv_mlp_shape s = {m->d, hidden, m->d};
 	static float z[ROWS * D], y[ROWS * D];
 	float *params = inv_calloc(inv_mlp_floats(s), sizeof *params);
 	double largest = 0, worst = 0;
 
 	inv_mlp_init(s, 3, true, params);
-	inv_closed_form_export(m, s, residual, params);
+	inv_closed_form_export(c, s, residual, params);
 	read_rows(1, z);
 	assert_int_equal(inv_mlp_apply(ctx, s, params, residual, z, ROWS, y), INVAR_OK);
 	for (size_t i = 0; i < ROWS * D; i++) {
@@ -217,7 +218,7 @@ static void the_mlp_equals_the_map(void **state)
 
 		for (size_t i = 0; i < 3; i++)
 			for (int residual = 0; residual < 2; residual++)
-				check_export(&c.map, hidden[i], residual, k ? 1e-6 : 0);
+				check_export(&c, hidden[i], residual, k ? 1e-6 : 0);
 		inv_closed_form_clear(&c);
 	}
 }
@@ -234,7 +235,7 @@ static void spare_units_keep_their_draws_and_are_silent(void **state)
 	inv_mlp_layout(s, b);
 	inv_mlp_init(s, 3, false, drawn);
 	inv_mlp_init(s, 3, true, params);
-	inv_closed_form_export(&c.map, s, false, params);
+	inv_closed_form_export(&c, s, false, params);
 	assert_memory_equal(params + b[0].offset + 2 * D * D, drawn + b[0].offset + 2 * D * D,
 	                    3 * D * sizeof(float));
 	assert_memory_equal(params + b[1].offset + 2 * D, drawn + b[1].offset + 2 * D,
