@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/spread.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
@@ -246,6 +247,8 @@ invar_status inv_train_declare_method(invar_options *o)
 	if (st == INVAR_OK)
 		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, inv_spread_options);
+	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
 	return st == INVAR_OK ? inv_options_add_part(o, "decoder", "true", decoder_rows) : st;
 }
@@ -441,6 +444,32 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 	return INVAR_OK;
 }
 
+/* It is measured on the copies that a bank has, and follows E's codes, not a decoder's. */
+static invar_status check_spread(const inv_train_settings *o, const inv_train_plan *p)
+{
+	const char *spread = inv_option_text(o->options, "spread");
+
+	if (!inv_spread_wanted(o->options))
+		return INVAR_OK;
+	if (p->fresh || !p->source[0].copies)
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s is measured on augmented copies, and %s has none: it "
+		                "needs a bank with copies",
+		                spread, p->source[0].bank->path);
+	if (p->shape.w != p->shape.d)
+		return inv_fail(
+			INVAR_E_USE,
+			"@spread %s needs codes as wide as the features: @width is %zu, the "
+			"bank has %zu",
+			spread, p->shape.w, p->shape.d);
+	if (o->decoder)
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s changes the codes that a @decoder was trained on; "
+		                "leave one of them out",
+		                spread);
+	return INVAR_OK;
+}
+
 static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p)
 {
 	if (o->decoder && !p->loss)
@@ -502,6 +531,7 @@ invar_status inv_train_check(const inv_train_settings *o, const invar_bank *cons
 	if ((st = check_sources(o, banks, count, out)) != INVAR_OK ||
 	    (st = check_samples(o, out)) != INVAR_OK ||
 	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
+	    (st = check_spread(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);

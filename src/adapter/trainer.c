@@ -19,6 +19,7 @@
 #include "adapter/checkpoint.h"
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/provenance.h"
+#include "adapter/spread.h"
 #include "adapter/step.h"
 #include "adapter/train_options.h"
 #include "base/clock.h"
@@ -420,9 +421,33 @@ static void announce_best(const trainer *t)
 	                    json_integer((json_int_t)t->at.best_epoch));
 }
 
-static invar_status save_adapter(const trainer *t)
+/* The spread follows all training: E itself is what checkpoints hold. */
+static invar_status save_with_spread(trainer *t, const inv_mlp_form *e)
 {
-	const float *params = t->best ? t->best : t->params;
+	const inv_spread_spec spec = {.options = t->options,
+	                              .source = t->plan.source,
+	                              .sources = t->plan.sources,
+	                              .images = t->images,
+	                              .image_count = t->plan.images};
+	inv_mlp_form stretched = {0};
+	json_t *about;
+	invar_status st = inv_spread_apply(&spec, e, &stretched, &about);
+
+	if (st == INVAR_E_CANCELLED)
+		st = interrupted(t);
+	if (st == INVAR_OK) {
+		json_object_set_new(t->run->json, "spread", about);
+		st = inv_adapter_save(t->run->adapter_path, stretched.s, stretched.params,
+		                      stretched.residual, &t->o, &t->plan);
+	}
+	inv_free(stretched.params);
+	return st;
+}
+
+static invar_status save_adapter(trainer *t)
+{
+	float *params = t->best ? t->best : t->params;
+	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
 	invar_status st = check_weights(t, params);
 
 	announce_best(t);
@@ -431,6 +456,8 @@ static invar_status save_adapter(const trainer *t)
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
+	if (inv_spread_wanted(t->options))
+		return save_with_spread(t, &e);
 	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->plan.residual,
 	                        &t->o, &t->plan);
 }

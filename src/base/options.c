@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { PARTS = 12, NAMES = 2048, BOUND = 40 };
+enum { PARTS = 12, NAMES = 2048, BOUND = 40, LISTED = PARTS * INV_WORD };
 
 /* The largest count that a double, and so JSON and Python, holds exactly. */
 static const double max_count = 0x1p53;
@@ -581,21 +581,44 @@ static bool has_chosen_part(const invar_options *o, const entry *e)
 	return e->parts == 0;
 }
 
+/* The values "a, b or c" of an option's parts that have this selector. */
+static const char *list_parts(const entry *e, const char *selector, char list[LISTED])
+{
+	char names[LISTED] = "";
+	size_t fill = 0;
+
+	for (size_t i = 0; i < e->parts && e->part[i].value && fill < LISTED; i++)
+		if (strcmp(e->part[i].selector, selector) == 0)
+			fill += (size_t)snprintf(names + fill, LISTED - fill, "%s%s", fill ? "|" : "",
+			                         e->part[i].value);
+	return inv_list_words(names, list, LISTED);
+}
+
+/* An option of two kinds of parts: "anchor" of losses and of closed forms. */
+static invar_status refuse_both(const invar_options *o, const entry *e, const char *one,
+                                const char *other)
+{
+	char list[LISTED], more[LISTED];
+
+	return inv_fail(
+		INVAR_E_USE, "@%s belongs to @%s %s and to @%s %s, but @%s is %s and @%s is %s",
+		e->row.name, one, list_parts(e, one, list), other, list_parts(e, other, more), one,
+		chosen(o, one), other, chosen(o, other));
+}
+
 static invar_status refuse_part(const invar_options *o, const entry *e)
 {
 	const char *selector = e->part[0].selector;
-	char names[PARTS * INV_WORD] = "", list[PARTS * INV_WORD];
-	size_t fill = 0;
+	char list[LISTED];
 
 	if (!e->part[0].value || strcmp(e->part[0].value, "true") == 0)
 		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
 		                selector);
-	for (size_t i = 0; i < e->parts && e->part[i].value && fill < sizeof names; i++)
-		fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s", i ? "|" : "",
-		                         e->part[i].value);
+	for (size_t i = 1; i < e->parts; i++)
+		if (strcmp(e->part[i].selector, selector) != 0)
+			return refuse_both(o, e, selector, e->part[i].selector);
 	return inv_fail(INVAR_E_USE, "@%s belongs to @%s %s, but @%s is %s", e->row.name,
-	                selector, inv_list_words(names, list, sizeof list), selector,
-	                chosen(o, selector));
+	                selector, list_parts(e, selector, list), selector, chosen(o, selector));
 }
 
 invar_status inv_options_check_parts(const invar_options *o)
