@@ -285,6 +285,18 @@ INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *
 INVAR_API void invar_adapter_close(invar_adapter *e);
 
 /*
+ * The weighted mean of adapters as one adapter, with hidden layers side by side, at a
+ * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
+ * divided by their sum. One adapter at strength 0.5 goes half the way. Exact to the
+ * rounding of float32. All must be for features of the same encoder and width; a strength
+ * other than 1 needs codes as wide as the features. Its metadata tell what was merged.
+ * Gives, invar_adapter_close; the adapters are not needed afterwards.
+ */
+INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
+                                           const double *weights, size_t count,
+                                           double strength, invar_adapter **out);
+
+/*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks,
  * so files larger than memory pass through. "-" is standard input or output. A
  * warning is logged where the file belongs to a bank of features that E was not made for.
