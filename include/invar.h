@@ -167,6 +167,8 @@ typedef struct invar_option {
 	const char *meta;                /* stands for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
 	const char *help;                /* half a sentence, no full stop */
+	/* What each of the choices means, which help then tells; NULL: nothing to add. */
+	const char *(*choice_help)(size_t i);
 } invar_option;
 
 /*
@@ -495,6 +497,24 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
                                         uint64_t n, const float *queries, uint64_t m,
                                         uint32_t dim, uint32_t k, uint32_t *index,
                                         double *distance);
+
+/*
+ * Where the rows that matter to a query stand in the ranking of gallery [n, dim]: nearest
+ * first, equally near ones by row; distance is "l2" or "cosine". By image: made_of[i] is
+ * the row that query i was made of, and own_rank[i] its place, from 1. By class, with
+ * labels of both (a negative one is none, and a row without one is left out):
+ * class_rank[i] is the place of the first row of its class, 0 if there is none, and
+ * precision[i] the average precision over all of them, NaN if there are none. leave_out
+ * other than 0 keeps the row that a query was made of out of the ranking by class.
+ * Recall@K is the share of queries with a place of 1 to K. made_of and own_rank may be
+ * NULL, and so may the four arrays by class.
+ */
+INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
+                                   const float *gallery, const int64_t *labels, uint64_t n,
+                                   const float *queries, const int64_t *query_labels,
+                                   uint64_t m, uint32_t dim, const uint32_t *made_of,
+                                   int leave_out, uint32_t *own_rank, uint32_t *class_rank,
+                                   double *precision);
 
 /*
  * The share of queries [m, dim] that are nearer to a row of clean [n, dim] with another
