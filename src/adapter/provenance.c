@@ -276,6 +276,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 	inv_metadata metadata[] = {
 		{"format", "pt"},
 		{"invar.version", INVAR_VERSION},
+		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
 		{"invar.augment", augment},
 		{"invar.encoder", bank_field(bank, "encoder")},

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/presets.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
@@ -28,6 +29,15 @@ static const char *init_choice(size_t i)
 }
 
 static const invar_option method_rows[] = {
+	{.name = "preset",
+     .type = INVAR_OPTION_TEXT,
+     .initial = INV_DEFAULT_PRESET,
+     .flags = INVAR_OPTION_RESULT,
+     .choice = inv_preset_name_at,
+     .choice_help = inv_preset_summary_at,
+     .meta = "WORD",
+     .group = "Method",
+     .help = "values for all options that are not given"},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -258,6 +268,8 @@ invar_status inv_train_declare_method(invar_options *o)
 	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
 		if (loss->owns_alpha)
 			st = inv_options_share(o, "loss", loss->name, "alpha");
+	if (st == INVAR_OK)
+		st = inv_preset_declare(o, "preset");
 	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
 }
 
@@ -273,6 +285,7 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 {
 	*out = (inv_train_settings){
 		.options = o,
+		.preset = inv_option_text(o, "preset"),
 		.loss = inv_option_text(o, "loss"),
 		.init = inv_option_text(o, "init"),
 		.split = inv_option_text(o, "split"),
@@ -416,6 +429,12 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                "@loss %s needs codes as wide as the features: @width is "
 		                "%zu, the bank has %zu",
 		                o->loss, p->shape.w, p->shape.d);
+	if (o->scaled && !inv_option_is_set(o->options, "scaled"))
+		return inv_fail(
+			INVAR_E_USE,
+			"@preset %s needs codes as wide as the features: @width is %zu, the "
+			"bank has %zu; @preset " INV_FIRST_PRESET " has no such need",
+			o->preset, p->shape.w, p->shape.d);
 	if (o->residual)
 		return inv_fail(INVAR_E_USE,
 		                "@%s needs codes as wide as the features: @width is %zu, the "

@@ -12,7 +12,7 @@
 /* The options of training itself, read once; a loss and a closed form read their own. */
 typedef struct inv_train_settings {
 	const invar_options *options;
-	const char *loss, *init, *split, *keep;
+	const char *preset, *loss, *init, *split, *keep;
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
 	bool residual; /* scaled ones are as well */
 	bool scaled, no_identity, decoder, resume, force;

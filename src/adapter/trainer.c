@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/presets.h"
 #include "adapter/scaled.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -237,6 +238,17 @@ static invar_status check_options(inv_trainer *t)
 	return INVAR_OK;
 }
 
+static invar_status resume_options(inv_trainer *t, const json_t *saved)
+{
+	invar_status st = INVAR_OK;
+
+	if (!json_object_get(saved, "preset"))
+		st = invar_options_set(t->options, "preset", INV_FIRST_PRESET);
+	if (st == INVAR_OK)
+		st = inv_options_resume(t->options, saved, t->run->path, false);
+	return st == INVAR_OK ? check_options(t) : st;
+}
+
 static invar_status open_run(inv_trainer *t, const char *path)
 {
 	bool resume = inv_option_flag(t->options, "resume");
@@ -252,9 +264,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
 		return st;
 	inv_run_compare_version(t->ctx, t->run);
-	st = inv_options_resume(t->options, json_object_get(t->run->json, "options"), path,
-	                        false);
-	return st == INVAR_OK ? check_options(t) : st;
+	return resume_options(t, json_object_get(t->run->json, "options"));
 }
 
 /*

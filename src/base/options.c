@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { DEFAULTS = 32, PARTS = 12, NAMES = 2048, BOUND = 40 };
+enum { DEFAULTS = 64, PARTS = 12, NAMES = 2048, BOUND = 40 };
 
 /* The largest count that a double, and so JSON and Python, holds exactly. */
 static const double max_count = 0x1p53;
@@ -26,6 +26,7 @@ typedef struct entry {
 	part part[PARTS]; /* that the option belongs to; none: to the command itself */
 	size_t parts;
 	char *choices;
+	char *help;  /* row.help with what the choices mean; NULL: as it is */
 	char *texts; /* of a row that a caller has added; NULL: of the command's own */
 	bool set;
 	bool flag;
@@ -80,6 +81,7 @@ void invar_options_free(invar_options *o)
 		clear_list(&o->entry[i]);
 		inv_free(o->entry[i].text);
 		inv_free(o->entry[i].choices);
+		inv_free(o->entry[i].help);
 		inv_free(o->entry[i].texts);
 	}
 	inv_free(o->entry);
@@ -140,6 +142,25 @@ static invar_status spell_choices(entry *e)
 	return INVAR_OK;
 }
 
+/* "what it is: a, one thing; b, another" */
+static invar_status spell_help(entry *e)
+{
+	char text[NAMES];
+	size_t fill = (size_t)snprintf(text, sizeof text, "%s", e->row.help);
+	const char *word;
+
+	if (!e->row.choice || !e->row.choice_help)
+		return INVAR_OK;
+	for (size_t i = 0; (word = e->row.choice(i)) && fill < sizeof text; i++)
+		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %s",
+		                         i ? ";" : ":", word, e->row.choice_help(i));
+	assert(fill < sizeof text);
+	if (!(e->help = inv_strdup(text)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	e->row.help = e->help;
+	return INVAR_OK;
+}
+
 static invar_status store(entry *e, const char *text);
 
 static bool is_of_part(const entry *e, const char *selector, const char *value)
@@ -193,7 +214,8 @@ static invar_status add_row(invar_options *o, const invar_option *row, bool keep
 		return st;
 	e = &o->entry[o->count++];
 	*e = (entry){.row = *row};
-	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK)
+	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
+	    (st = spell_help(e)) != INVAR_OK)
 		return st;
 	return row->initial ? store(e, row->initial) : INVAR_OK;
 }
@@ -859,14 +881,17 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 static invar_status copy_entry(const entry *from, entry *to)
 {
 	*to = *from;
-	to->text = to->choices = NULL;
+	to->text = to->choices = to->help = NULL;
 	to->list = NULL;
 	to->listed = 0;
 	if ((from->text && !(to->text = inv_strdup(from->text))) ||
-	    (from->choices && !(to->choices = inv_strdup(from->choices))))
+	    (from->choices && !(to->choices = inv_strdup(from->choices))) ||
+	    (from->help && !(to->help = inv_strdup(from->help))))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
 	if (to->choices)
 		to->row.choices = to->choices;
+	if (to->help)
+		to->row.help = to->help;
 	for (size_t i = 0; i < from->listed; i++)
 		if (append_text(to, from->list[i]) != INVAR_OK)
 			return INVAR_E_NOMEM;

@@ -60,6 +60,17 @@ static void list_names(const char *group, char out[NAMES])
 	}
 }
 
+static void list_on_request(char out[NAMES])
+{
+	size_t fill = 0;
+
+	*out = '\0';
+	for (size_t i = 0; inv_measurement_at(i) && fill < NAMES; i++)
+		if (inv_measurement_at(i)->on_request)
+			fill += (size_t)snprintf(out + fill, NAMES - fill, "%s%s", fill ? ", " : "",
+			                         inv_measurement_at(i)->name);
+}
+
 /* Is the group of measurement i one that an earlier measurement has named? */
 static bool is_named_before(size_t i)
 {
@@ -83,6 +94,10 @@ static invar_status declare_metrics(invar_options *o)
 	list_names(NULL, names);
 	fill = (size_t)snprintf(help, sizeof help,
 	                        "measure only these, separated by commas: %s", names);
+	list_on_request(names);
+	if (*names)
+		fill += (size_t)snprintf(help + fill, sizeof help - fill,
+		                         "; %s are measured only where this asks for them", names);
 	for (size_t i = 0; inv_measurement_at(i) && fill < sizeof help; i++)
 		if (inv_measurement_at(i)->group && !is_named_before(i)) {
 			list_names(inv_measurement_at(i)->group, members);
@@ -120,7 +135,7 @@ bool inv_eval_wants(const invar_options *o, const inv_measurement *m)
 	char word[INV_WORD];
 
 	if (!list)
-		return true;
+		return !m->on_request;
 	while (inv_next_word(&list, ',', word))
 		if (answers_to(m, word))
 			return true;

@@ -78,6 +78,7 @@ typedef struct inv_measurement {
 	const char
 		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;
+	bool on_request;             /* measured only where the option metrics asks for it */
 	const invar_option *options; /* its own, ended by a row without a name; or NULL */
 	const char *shares;          /* options of others that matter for it, "a|b"; or NULL */
 	const invar_metric *metrics; /* ended by one without an id; rows as in the table */

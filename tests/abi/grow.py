@@ -10,7 +10,8 @@ import re
 import sys
 
 EXPECTED = {"invar_hooks", "invar_option", "invar_weight", "invar_model", "invar_column", "invar_metric", "invar_value",
-            "invar_axis", "invar_series", "invar_curve", "invar_scatter", "invar_points"}
+            "invar_axis", "invar_series", "invar_curve", "invar_scatter", "invar_points",
+            "invar_stage"}
 
 
 def main():

@@ -88,7 +88,7 @@ $ invar train bank -o run --validation 1.5
 ! invar train: --validation must be at least 0 and at most 0.9, not 1.5
 ? 2
 $ invar train bank -o run --residual=yes
-! invar train: --residual takes no value, but has 'yes'
+! invar train: --residual is on or off: true or false, not 'yes'
 ? 2
 $ invar train bank -o run --loss mava
 ! invar train: --loss must be mawa, waco, simclr, hsic, anco or none, not 'mava'; did you mean mawa?

@@ -25,7 +25,7 @@ import torch
 from scipy.linalg import expm, orthogonal_procrustes
 from scipy.spatial.distance import cdist, pdist
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.metrics import average_precision_score, pairwise_distances, r2_score, root_mean_squared_error
 from sklearn.neighbors import KNeighborsClassifier
 
 CONVENTIONS = {
@@ -583,7 +583,9 @@ def case_knn(root, cases):
     queries = (gallery + 0.9 * rng.normal(size=(n, d))).astype("f4")
     case = Case(root, cases, "knn_retrieval", "metrics/knn_retrieval",
                 "sklearn.neighbors.KNeighborsClassifier, brute force, uniform weights: the majority of the k "
-                "nearest labels, the smallest label where several have as many votes.", {"rel": 0, "abs": 1e-9})
+                "nearest labels, the smallest label where several have as many votes. recall_at_K: share of queries with "
+                "at least one row of their class (own_: row i itself) among the K nearest; mAP: mean of "
+                "sklearn.metrics.average_precision_score; cosine_: by cosine distance.", {"rel": 0, "abs": 1e-9})
     case.input("gallery", gallery, "clean points")
     case.input("queries", queries, "augmented points, row i belongs to gallery row i")
     integers(case, "inputs", "labels", labels, "class of gallery row i and of query i")
@@ -594,7 +596,23 @@ def case_knn(root, cases):
         integers(case, "outputs", "knn_predictions_%d" % k, found, "predicted class of each query, k=%d" % k)
         values.update({"knn_correct_%d" % k: int((found == labels).sum()),
                        "knn_accuracy_%d" % k: float((found == labels).mean())})
+    values.update(retrieval(gallery.astype("f8"), queries.astype("f8"), labels))
     case.save(None, values)
+
+
+def retrieval(gallery, queries, labels):
+    """By class, every row of the class being relevant, and by image, row i alone for query i."""
+    values = {}
+    for prefix, metric in (("", "euclidean"), ("cosine_", "cosine")):
+        distance = pairwise_distances(queries, gallery, metric)
+        order = distance.argsort(axis=1)
+        for name, relevant in (("", labels[:, None] == labels), ("own_", np.eye(len(labels), dtype=bool))):
+            hit = np.take_along_axis(relevant, order, axis=1)
+            values.update({prefix + name + "recall_at_%d" % k: float(hit[:, :k].any(axis=1).mean())
+                           for k in (1, 5, 10)})
+            values[prefix + name + "mAP"] = float(np.mean(
+                [average_precision_score(row, -far) for row, far in zip(relevant, distance)]))
+    return values
 
 
 # ---- classifiers -------------------------------------------------------------------
