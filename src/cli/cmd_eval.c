@@ -20,6 +20,8 @@ static const inv_example examples[] = {
 	{"invar eval bank run", "what the adapter of a run does to the feature space"},
 	{"invar eval bank run-a run-b other.safetensors --points 1000",
      "several adapters side by side, on 1000 points"},
+	{"invar eval bank run --metrics retrieval --views 2,4",
+     "do queries find their image, with the adapter or with a mean of copies?"},
 	{"invar eval bank run --json -o results.json", "for programs, and kept in a file"},
 	{"invar eval bank run --format latex -o table.tex", "a table for a paper"},
 	{0},
@@ -289,7 +291,16 @@ const inv_command inv_cmd_eval = {
 		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
 		"equality. collision is the share of augmented features nearer to another class "
 		"than to their own, as they are, after the best rigid map fitted on the same "
-		"points (as published, which flatters), and after one fitted on other points. Each "
+		"points (as published, which flatters), and after one fitted on other points. "
+		"invariance needs no labels: how far copies lie from their clean feature, the "
+		"share of the squared displacement that is gone, and whether an adapter shrinks "
+		"(m, and the spread of copies over that of clean features). retrieval asks with "
+		"copies and with clean rows among the clean rows of all splits: same-image finds "
+		"the query's own image, same-class any of its class (a clean query leaves its own "
+		"row out), by L2 and cosine, in the old index (only queries pass through E) and "
+		"re-indexed (E on both): recall@1, 5, 10 and mean average precision, of which the "
+		"table shows two and the JSON all; equally near rows stand in the order of the "
+		"bank. Each "
 		"measurement fails alone: what cannot be measured is skipped, with the reason "
 		"below "
 		"the table and in the JSON; asked for by its own name in --metrics, it makes the "
