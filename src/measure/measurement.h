@@ -85,7 +85,8 @@ typedef struct inv_measurement {
 	/* The row title of its metrics where it depends on options; NULL: as they say. */
 	void (*title_row)(const inv_measure_input *in, char *out, size_t size);
 	/*
-	 * Puts values, and details, once all of them are known: E_MISMATCH, E_NUMERIC and
+	 * Puts values and details (and series and scatters, which it adds to the results
+	 * itself) once all of them are known: E_MISMATCH, E_NUMERIC and
 	 * E_USE become the reason why it is skipped, other faults end the whole.
 	 */
 	invar_status (*measure)(const inv_measure_input *in);
