@@ -90,6 +90,12 @@ INVAR_API const char *invar_last_error(void);
  */
 INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
 
+/*
+ * The topic of the last error, for programs that can point to more information: "encoders"
+ * (the list of names), "weights" (the contents of a file). "" for most errors.
+ */
+INVAR_API const char *invar_last_error_topic(void);
+
 /* The word in "a|b|c" closest to a mistyped one, at most 63 bytes; "" if none is close. */
 INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
 
@@ -161,8 +167,8 @@ typedef struct invar_option {
 	const char *(*choice)(size_t i); /* the same from a table; NULL past the last */
 	const char *meta;                /* placeholder for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
-	const char *help;                /* half a sentence, no full stop */
-	/* What each of the choices means, which help then tells; NULL: nothing to add. */
+	const char *help;                /* a phrase without a full stop */
+	/* What each choice means, for help; NULL: nothing to add. */
 	const char *(*choice_help)(size_t i);
 } invar_option;
 
@@ -288,6 +294,18 @@ INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *
 INVAR_API void invar_adapter_close(invar_adapter *e);
 
 /*
+ * The weighted mean of adapters as one adapter, with hidden layers side by side, at a
+ * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
+ * divided by their sum. One adapter at strength 0.5 moves features half as far. Exact up to
+ * float32 rounding. All must be for features of the same encoder and width; a strength
+ * other than 1 needs codes as wide as the features. The metadata list what was merged.
+ * Gives, free with invar_adapter_close; the adapters are not needed afterwards.
+ */
+INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
+                                           const double *weights, size_t count,
+                                           double strength, invar_adapter **out);
+
+/*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
  * may be larger than memory. "-" is standard input or output. Logs a warning if the file
  * belongs to a bank whose features differ from those E was trained on.
@@ -310,8 +328,7 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
  */
 typedef struct invar_dataset invar_dataset;
 
-/* Kind i, "stl10"; what its place is, "DIR"; half a sentence about it. NULL past the last.
- */
+/* Kind i, "stl10"; what follows the colon, "DIR"; a phrase about it. NULL past the last. */
 INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const char **about);
 
 /*
@@ -499,15 +516,14 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
                                         double *distance);
 
 /*
- * Where the rows that matter to a query stand in the ranking of gallery [n, dim]: nearest
- * first, equally near ones by row; distance is "l2" or "cosine". By image: made_of[i] is
- * the row that query i was made of, and own_rank[i] its place, from 1. By class, with
- * labels of both (a negative one is none, and a row without one is left out):
- * class_rank[i] is the place of the first row of its class, 0 if there is none, and
- * precision[i] the average precision over all of them, NaN if there are none. leave_out
- * other than 0 keeps the row that a query was made of out of the ranking by class.
- * Recall@K is the share of queries with a place of 1 to K. made_of and own_rank may be
- * NULL, and so may the four arrays by class.
+ * The ranks of relevant rows of gallery [n, dim] for each query: nearest first, ties by
+ * row; distance is "l2" or "cosine". By image: made_of[i] is the row that query i was made
+ * from, and own_rank[i] its rank, from 1. By class, with labels of both (negative for none;
+ * rows without a label are ignored): class_rank[i] is the rank of the first row of its
+ * class, 0 if there is none, and precision[i] the average precision over all of them, NaN
+ * if there are none. A non-zero leave_out removes the row that a query was made from from
+ * the ranking by class. Recall@K is the share of queries with a rank of 1 to K. made_of and
+ * own_rank may be NULL, and so may the four arrays by class.
  */
 INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
                                    const float *gallery, const int64_t *labels, uint64_t n,
@@ -543,10 +559,10 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
 /*
- * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
- * of them; series (accuracy over angle, a spectrum, a loss curve) with a curve per column,
- * and scatters (an embedding) with points per column. Whoever shows results reads the
- * descriptions and needs to know no measurement by name.
+ * Results: columns (F, then the adapters), metrics, and a value for most pairs of them;
+ * series (accuracy over angle, a spectrum, a loss curve) with a curve per column, and
+ * scatters (an embedding) with points per column. All describe themselves, so a program can
+ * show results without knowing the names of measurements.
  */
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
@@ -554,7 +570,8 @@ typedef enum invar_unit {
 	INVAR_UNIT_COUNT  /* a whole number */
 } invar_unit;
 
-/* Read the structs below by pointer; they grow at their end. Texts and arrays are views. */
+/* Read the structs below by pointer; later versions may add fields at the end. Strings and
+ * arrays are views. */
 typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
@@ -695,9 +712,15 @@ INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint
                                         const invar_options *o, invar_results **out);
 
 /*
- * Measures F and each adapter on a bank. o is a list for "eval"; invar_options_at lists its
- * options and measurements. titles[i] is the title of adapter i in tables; titles need not
- * be unique. Gives results, free with invar_results_free whatever the status is.
+ * The id of measurement i for the option metrics, "lc"; its title, "LC", and a phrase
+ * about it. NULL past the last.
+ */
+INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
+
+/*
+ * Measures F and each adapter on a bank. o is a list for "eval"; its options and
+ * measurements are listed by invar_options_at. titles[i] names adapter i in tables; titles
+ * need not differ. Gives results; invar_results_free them, whatever the status.
  *
  * If one measurement fails, the others are still made. What the bank does not have (labels,
  * copies), or what cannot be measured for a column, is skipped with a reason. If the option
@@ -884,7 +907,7 @@ INVAR_API const invar_model *invar_model_at(size_t i);
 typedef struct invar_encoder invar_encoder;
 
 INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* Family i of networks, "vit", and half a sentence about it; NULL past the last. */
+/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
 INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Uses the options encoder (one of invar_encoder_names; recognised by the weights if not

@@ -45,12 +45,7 @@ static const invar_option own_rows[] = {
      .meta = "W",
      .group = "Loss",
      .help = "weight of the loss itself if there is a decoder"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "seed of all random draws"},
+	{INV_SEED_ROW},
 	{0},
 };
 

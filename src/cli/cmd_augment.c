@@ -55,11 +55,7 @@ static const invar_option own[] = {
      .meta = "N",
      .group = "Result",
      .help = "augmented copies of each image on the sheet"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind or a write-protected one; never an input file"},
+	{INV_FORCE_ROW},
 	{.name = "params",
      .type = INVAR_OPTION_TEXT,
      .meta = "P.json",

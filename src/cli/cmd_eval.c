@@ -275,26 +275,26 @@ static invar_status run(inv_session *s)
 	return st;
 }
 
+static const char *measurement_sentence(size_t i, char out[INV_ITEM])
+{
+	const char *title, *about, *name = invar_measurement(i, &title, &about);
+
+	if (!name)
+		return NULL;
+	snprintf(out, INV_ITEM, "%s: %s.", title, about);
+	return out;
+}
+
 const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
-	.about =
-		"The first column is always F, the features without an adapter. Probes are trained "
-		"on clean rows of train and tested on clean and augmented rows: LC is a linear "
-		"classifier on codes, NC has one hidden layer, EC has two and is trained on F, "
-		"LC-kept is a linear classifier trained on F and applied to codes, kNN searches "
-		"neighbours in train. structure measures how close an adapter is to an isometry on "
-		"clean features: L1 and L2 are the smallest and largest ratio of a distance after "
-		"E to the distance before; m, b and R2 describe the line fitted to these "
-		"distances; RMSD, NRMSD and CVRMSD are their deviation from equality. collision is "
-		"the share of augmented features that are nearer to another class than to their "
-		"own: raw, after the best rigid map fitted on the same points (as published; "
-		"optimistic), and after one fitted on other points. If a measurement fails, the "
-		"others are still made and the reason is shown below the table and in the JSON; "
-		"the exit code is 1 only if --metrics named it. Labels may be any numbers; a "
-		"negative label means that the row has none. The results of a run are merged into "
-		"its metrics.json.",
+	.about = "The first column is always F, the features without an adapter. If a "
+             "measurement fails, the others are still made and the reason is shown below "
+             "the table and in the JSON; the exit code is 1 only if --metrics named it. "
+             "Labels may be any numbers; a negative label means that the row has none. The "
+             "results of a run are merged into its metrics.json. Measurements:",
+	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",

@@ -36,18 +36,8 @@ static const invar_option own[] = {
      .meta = "OUT.npy",
      .group = "Result",
      .help = "NumPy file to write, [n, feature width]; - is standard output"},
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .meta = "WORD",
-     .group = "Result",
-     .help = "number type of the output"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind or a write-protected one; never an input file"},
+	{INV_DTYPE_ROW},
+	{INV_FORCE_ROW},
 	{0},
 };
 

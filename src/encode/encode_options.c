@@ -77,12 +77,7 @@ static const invar_option bank_rows[] = {
      .meta = "WORD",
      .group = "Result",
      .help = "number type of the features; float16 takes half the disk space"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "seed of all random draws"},
+	{INV_SEED_ROW},
 	{0},
 };
 

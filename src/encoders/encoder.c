@@ -151,8 +151,9 @@ static invar_status find_model(invar_encoder *e, bool weights)
 		return inv_fail(INVAR_E_USE, "the encoder is missing: give its @weights, or "
 		                             "@encoder pixels to use the normalised pixels");
 	if (!(e->model = inv_model_find(name)))
-		return inv_fail(INVAR_E_USE, "there is no encoder '%.60s'%s", name,
-		                inv_hint(name, invar_encoder_names(), hint));
+		return inv_topic(inv_fail(INVAR_E_USE, "there is no encoder '%.60s'%s", name,
+		                          inv_hint(name, invar_encoder_names(), hint)),
+		                 "encoders");
 	e->kind = find_family(e->model->of.family); /* a test holds that there is one */
 	fill_options(e);
 	return INVAR_OK;
@@ -175,10 +176,14 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		                         used ? "|" : "", k->family);
 	}
 	if (e->kind)
-		return inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
-		                inv_parameters_path(p), e->model->of.name, e->kind->family);
-	return inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match any known encoder (%s)",
-	                inv_parameters_path(p), inv_list_words(families, list, sizeof list));
+		return inv_topic(
+			inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
+		             inv_parameters_path(p), e->model->of.name, e->kind->family),
+			"weights");
+	return inv_topic(
+		inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match any known encoder (%s)",
+	             inv_parameters_path(p), inv_list_words(families, list, sizeof list)),
+		"weights");
 }
 
 /* Another network of the same family would run, and give features of another model. */

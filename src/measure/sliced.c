@@ -43,12 +43,7 @@ static const invar_option rows_of_options[] = {
      .meta = "N",
      .group = "Slices",
      .help = "number of shuffled pairings to compare with"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "seed of all random draws"},
+	{INV_SEED_ROW},
 	{0},
 };
 

@@ -85,7 +85,7 @@ $ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies
 > time  T, at the measured N features per second
 > disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 4 --dry-run | head -1; ls
-> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to make
+> 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made
 > bank
 > other
 > run
@@ -141,7 +141,7 @@ $ invar encode npy:x.npy --encoder pixels
 ! invar encode: the output folder is missing: -o BANK
 ? 2
 $ invar encode npy:x.npy -o new --encoder pixles
-! invar encode: there is no encoder 'pixles'; did you mean pixels?
+! invar encode: there is no encoder 'pixles'; did you mean pixels? (see 'invar models list')
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --copies 3
 ! invar encode: --copies 3 needs --augment, such as --augment rotation

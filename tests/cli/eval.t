@@ -185,21 +185,9 @@ $ make-input npy twice.npy 14 8; cp twice.npy few/test/clean.npy; make-input lab
 $ invar eval few --metrics structure -q | tail -1
 > pairs at distance 0              7
 $ make-input equal few/test/clean.npy 1 8; make-input labels few/test/labels.npy 1 -1; mkdir few/test/aug; make-input equal few/test/aug/000.npy 1 8
-$ invar eval few -q
-> synthetic, coherent displacement: 1 point of the split test, 1 copy, width 8; clean | augmented
->
->                                                  F
-> displacement of copies, mean | median  0.00 | 0.00
->   95 %                                       – | –
-> displacement of copies, 10 % | 90 %    0.00 | 0.00
->   95 %                                       – | –
-> squared displacement gone, %                   0.0
-> m | spread of copies / clean             1.000 | –
->
-> too few images for an interval (n = 1)
-> 1 row of test has no label; measurements that need labels ignore it
-> LC, NC, EC, LC-kept, kNN and collision were not measured: no row of test has a label
-> structure was not measured: structure needs at least 2 rows, but there is only 1
+$ invar eval few --metrics probe -q
+! invar: few: lc cannot be measured: no row of test has a label
+? 1
 $ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,structure -q
 > synthetic, coherent displacement: 1 point of the split test, 1 copy, width 8; clean | augmented
 >
@@ -211,3 +199,30 @@ $ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,struct
 > structure was not measured: structure needs at least 2 rows, but there is only 1
 ! invar: structure of F cannot be measured: structure needs at least 2 rows, but there is only 1
 ? 1
+
+Retrieval is measured on request: by image without labels, and by class with them.
+$ cp -r bank found; rm found/train/labels.npy; invar eval found run --metrics retrieval --views 2 -q > found.txt; sed -n '3s/   */, /gp; s/^\([cs][a-z].*\), %.*/\1/p; $p' found.txt
+> , F, F, mean of 2 views, run
+> same image @1 | @10, old index, L2
+> same image @1 | @10, old index, cosine
+> same image @1 | @10, re-indexed, L2
+> same image @1 | @10, re-indexed, cosine
+> clean, same image @1, old index, L2 | cosine
+> same class @1 | mAP, old index, L2
+> same class @1 | mAP, old index, cosine
+> same class @1 | mAP, re-indexed, L2
+> same class @1 | mAP, re-indexed, cosine
+> clean, same class @1, old index, L2 | cosine
+> clean, same class @1, re-indexed, L2 | cosine
+> means of views are queries: only retrieval measures them
+$ rm found/test/labels.npy; invar eval found --metrics retrieval -q | tail -1; invar eval found --metrics same-class -q
+> retrieval by class was not measured: test has no labels.npy
+! invar: found: same-class cannot be measured: test has no labels.npy
+? 1
+$ invar eval found --metrics retrieval --views 2,9 -q; invar eval found --metrics retrieval --views two -q
+! invar: --views 9 is more than the copies in test, which has 3
+! invar eval: --views two: must be numbers of at least 2, such as 2,4,8
+? 2
+$ invar eval bank run --metrics invariance,structure --json -q | grep -c '"invariance[.a-z0-9]*": {'
+> 8
+$ invar eval bank run --metrics retrieval --json -q --threads 1 > a.json; invar eval bank run --metrics retrieval --json -q --threads 2 > b.json; cmp a.json b.json

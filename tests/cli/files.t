@@ -47,16 +47,16 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor needs --loss mawa or anco, but --loss is none
+! invar train: --anchor needs --loss mawa or anco or --init features, and neither is set
 ? 2
 $ invar train bank -o r --loss none -q
-! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge
+! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid, ridge or features
 ? 2
 $ invar train bank -o r --init ridge --hidden 15 -q
 ! invar train: --init ridge needs two hidden units for each feature: --hidden is 15, the bank has 8 features, so at least 16
 ? 2
 $ invar train bank -o r --init rigid --ridge 0.1 -q
-! invar train: --ridge needs --init ridge, but --init is rigid
+! invar train: --ridge needs --init ridge or features, but --init is rigid
 ? 2
 
 $ invar apply nowhere x.npy -o out.npy -q
@@ -118,7 +118,7 @@ $ invar eval wide run -q
 ! invar: run takes features of width 8, but those of wide have width 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class
+! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class; did you mean structure?
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid; it has test, train
