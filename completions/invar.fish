@@ -199,7 +199,7 @@ complete -c invar -n '__fish_seen_subcommand_from apply' -l quiet -s q -d 'print
 complete -c invar -n '__fish_seen_subcommand_from apply' -l verbose -s v -d 'print more about what is being done'
 complete -c invar -n '__fish_seen_subcommand_from apply' -l help -s h -d 'show this help'
 complete -c invar -n '__fish_seen_subcommand_from apply' -l version -d 'show the version'
-complete -c invar -n '__fish_seen_subcommand_from eval' -l metrics -r -F -d 'measure only these, separated by commas: lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class; probe stands for lc, nc, ec, kept, knn; retrieval stands for same-image, same-class'
+complete -c invar -n '__fish_seen_subcommand_from eval' -l metrics -r -F -d 'measure only these, separated by commas: lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class; same-image, same-class are measured only where this asks for them; probe stands for lc, nc, ec, kept, knn; retrieval stands for same-image, same-class'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l split -r -F -d 'the split of the bank that is measured'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l points -x -d 'measure N rows spread evenly over the split; 0 is all'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l train-split -r -F -d 'the split that probes, galleries and held-out maps learn from'
