@@ -20,8 +20,6 @@ static const inv_example examples[] = {
 	{"invar eval bank run", "what the adapter of a run does to the feature space"},
 	{"invar eval bank run-a run-b other.safetensors --points 1000",
      "several adapters side by side, on 1000 points"},
-	{"invar eval bank run --metrics retrieval --views 2,4",
-     "do queries find their image, with the adapter or with a mean of copies?"},
 	{"invar eval bank run --json -o results.json", "for programs, and kept in a file"},
 	{"invar eval bank run --format latex -o table.tex", "a table for a paper"},
 	{0},
@@ -274,41 +272,29 @@ static invar_status run(inv_session *s)
 	return st;
 }
 
+static const char *measurement_sentence(size_t i, char out[INV_ITEM])
+{
+	const char *title, *about, *name = invar_measurement(i, &title, &about);
+
+	if (!name)
+		return NULL;
+	snprintf(out, INV_ITEM, "%s: %s.", title, about);
+	return out;
+}
+
 const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
 	.about =
-		"F, the features as they are, is always the first column. Probes are trained on "
-		"clean "
-		"rows of train and tested on clean and augmented rows: LC a linear classifier and "
-		"NC "
-		"one with a hidden layer on the codes, EC one with two on F, LC-kept a linear "
-		"classifier of F that is left alone and fed the codes, kNN neighbours in train. "
-		"structure tells how close an adapter is to an isometry on clean features: L1 and "
-		"L2, the least and the greatest ratio of a distance after E to the one before; m, "
-		"b "
-		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
-		"equality. collision is the share of augmented features nearer to another class "
-		"than to their own, as they are, after the best rigid map fitted on the same "
-		"points (as published, which flatters), and after one fitted on other points. "
-		"invariance needs no labels: how far copies lie from their clean feature, the "
-		"share of the squared displacement that is gone, and whether an adapter shrinks "
-		"(m, and the spread of copies over that of clean features). retrieval asks with "
-		"copies and with clean rows among the clean rows of all splits: same-image finds "
-		"the query's own image, same-class any of its class (a clean query leaves its own "
-		"row out), by L2 and cosine, in the old index (only queries pass through E) and "
-		"re-indexed (E on both): recall@1, 5, 10 and mean average precision, of which the "
-		"table shows two and the JSON all; equally near rows stand in the order of the "
-		"bank. Each "
-		"measurement fails alone: what cannot be measured is skipped, with the reason "
-		"below "
-		"the table and in the JSON; asked for by its own name in --metrics, it makes the "
-		"exit "
-		"code 1, and the others are still shown. Labels may be any numbers; rows with a "
-		"negative one have none and are left out of what needs labels. The numbers of a "
-		"run "
-		"are merged into its metrics.json.",
+		"F, the features as they are, is always the first column. Each measurement fails "
+		"alone: what cannot be measured is skipped, with the reason below the table and in "
+		"the JSON; asked for by its own name in --metrics, it makes the exit code 1, and "
+        "the "
+		"others are still shown. Labels may be any numbers; rows with a negative one have "
+		"none and are left out of what needs labels. The numbers of a run are merged into "
+		"its metrics.json. What is measured:",
+	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",
