@@ -91,6 +91,12 @@ INVAR_API const char *invar_last_error(void);
  */
 INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
 
+/*
+ * What can be looked up about it, for programs that have a place for that: "encoders", the
+ * names there are; "weights", what a file holds. "" for most sentences.
+ */
+INVAR_API const char *invar_last_error_topic(void);
+
 /* The word of "a|b|c" nearest to a mistyped one, at most 63 bytes; "" if all are far. */
 INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
 
@@ -283,6 +289,18 @@ INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char 
 INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
                                            uint64_t rows, float *out);
 INVAR_API void invar_adapter_close(invar_adapter *e);
+
+/*
+ * The weighted mean of adapters as one adapter, with hidden layers side by side, at a
+ * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
+ * divided by their sum. One adapter at strength 0.5 goes half the way. Exact to the
+ * rounding of float32. All must be for features of the same encoder and width; a strength
+ * other than 1 needs codes as wide as the features. Its metadata tell what was merged.
+ * Gives, invar_adapter_close; the adapters are not needed afterwards.
+ */
+INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
+                                           const double *weights, size_t count,
+                                           double strength, invar_adapter **out);
 
 /*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks,
@@ -687,6 +705,12 @@ INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float 
 INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                                         const float *z, uint32_t dz, uint64_t rows,
                                         const invar_options *o, invar_results **out);
+
+/*
+ * Measurement i of invar_eval as the option metrics names it, "lc"; its title, "LC", and
+ * half a sentence about it. NULL past the last.
+ */
+INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
 
 /*
  * Measures F and each adapter on a bank. o is made for "eval"; its options and

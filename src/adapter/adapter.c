@@ -181,6 +181,11 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 
 static const char in_memory[] = "adapter"; /* what stands for the path */
 
+invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out)
+{
+	return begin(ctx, inv_strdup(in_memory), in_memory, out);
+}
+
 /*
  * The file is kept for its metadata, which is a tree of its own; its tensors, which view
  * the caller's bytes, are not looked at again.
@@ -192,7 +197,7 @@ invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes, si
 	invar_status st;
 
 	*out = NULL;
-	if ((st = begin(ctx, inv_strdup(in_memory), in_memory, &e)) != INVAR_OK)
+	if ((st = inv_adapter_begin(ctx, &e)) != INVAR_OK)
 		return st;
 	if ((st = inv_safetensors_view(bytes, size, e->path, &e->file)) == INVAR_OK)
 		st = load(e);
@@ -232,28 +237,46 @@ invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, 
 	invar_status st;
 
 	*out = NULL;
-	if ((st = begin(ctx, inv_strdup(in_memory), in_memory, &e)) != INVAR_OK)
+	if ((st = inv_adapter_begin(ctx, &e)) != INVAR_OK)
 		return st;
 	e->s = (inv_mlp_shape){.d = d, .h = hidden, .w = w};
 	e->residual = residual != 0;
 	return finish(take_blocks(e, from), e, out);
 }
 
-invar_status invar_adapter_save(const invar_adapter *e, const char *path)
+/* All metadata of an adapter: its file's, or its own. Gives the rows, inv_free. */
+static invar_status collect_metadata(const invar_adapter *e, inv_metadata **out,
+                                     size_t *count)
 {
-	inv_metadata own[] = {{"format", "pt"}, {"invar.residual", e->residual ? "1" : "0"}};
-	inv_metadata *kept = NULL;
-	inv_tensor_out tensors[INV_MLP_BLOCKS];
-	char names[INV_MLP_BLOCKS][32];
-	size_t count = sizeof own / sizeof *own;
-	invar_status st = INVAR_OK;
+	const char *key;
+	json_t *value;
 
 	if (e->file)
-		st = inv_safetensors_all_metadata(e->file, &kept, &count);
+		return inv_safetensors_all_metadata(e->file, out, count);
+	*count = 0;
+	if (!(*out = inv_calloc(json_object_size(e->metadata) + 2, sizeof **out)))
+		return fail_memory(e->path);
+	if (!e->metadata) {
+		(*out)[(*count)++] = (inv_metadata){"format", "pt"};
+		(*out)[(*count)++] = (inv_metadata){"invar.residual", e->residual ? "1" : "0"};
+	}
+	json_object_foreach (e->metadata, key, value)
+		(*out)[(*count)++] = (inv_metadata){key, json_string_value(value)};
+	return INVAR_OK;
+}
+
+invar_status invar_adapter_save(const invar_adapter *e, const char *path)
+{
+	inv_metadata *metadata = NULL;
+	inv_tensor_out tensors[INV_MLP_BLOCKS];
+	char names[INV_MLP_BLOCKS][32];
+	size_t count = 0;
+	invar_status st = collect_metadata(e, &metadata, &count);
+
 	inv_mlp_tensors(e->s, e->params, "", names, tensors);
 	if (st == INVAR_OK)
-		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, kept ? kept : own, count);
-	inv_free(kept);
+		st = inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata, count);
+	inv_free(metadata);
 	return st;
 }
 
@@ -262,6 +285,7 @@ void invar_adapter_close(invar_adapter *e)
 	if (!e)
 		return;
 	inv_safetensors_close(e->file);
+	json_decref(e->metadata);
 	inv_free(e->params);
 	inv_free(e->path);
 	inv_free(e);
@@ -294,7 +318,8 @@ const char *invar_adapter_path(const invar_adapter *e)
 
 const char *invar_adapter_metadata(const invar_adapter *e, const char *key)
 {
-	return e->file ? inv_safetensors_metadata(e->file, key) : NULL;
+	return e->file ? inv_safetensors_metadata(e->file, key)
+	               : json_string_value(json_object_get(e->metadata, key));
 }
 
 invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,

@@ -7,14 +7,16 @@
  *      names of torch.nn.Sequential(Linear, ReLU, Linear), and no other tensor.
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
  *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
- *      invar.residual ("0", "1"), invar.seed, invar.options. All are optional when reading:
- * PyTorch alone can make an adapter.
+ *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
+ *      instead of the last two. All are optional when reading: PyTorch alone can make an
+ *      adapter.
  *   3. invar.options holds only options that change the result, so equal runs
  *      give equal bytes.
  */
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H
 
+#include "base/json.h"
 #include "formats/safetensors.h"
 #include "nn/mlp.h"
 
@@ -24,8 +26,13 @@ struct invar_adapter {
 	bool residual;
 	float *params;
 	inv_safetensors *file; /* kept open for its metadata; NULL if made in memory */
+	json_t *metadata;      /* strings, of one that was made in memory; NULL: none */
 	char *path;
 };
+
+/* An adapter without numbers, for what makes one in memory; invar_adapter_close frees it.
+ */
+invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
 
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
 void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,

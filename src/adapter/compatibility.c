@@ -36,25 +36,42 @@ static const char *metadata(const invar_adapter *e, const char *key)
 	return text && *text ? text : NULL;
 }
 
-/* Equal weights are the same encoder, whatever it is called. */
+/* Which features: a name, and a hash of weights where it is known. */
+typedef struct encoder_id {
+	const char *name, *hash;
+} encoder_id;
+
+static encoder_id encoder_of(const invar_adapter *e)
+{
+	return (encoder_id){metadata(e, "invar.encoder"), metadata(e, "invar.encoder_sha256")};
+}
+
+/* Equal weights are the same encoder, whatever it is called; one not named may be any. */
+static bool are_same(encoder_id a, encoder_id b)
+{
+	if (!a.name || !b.name)
+		return true;
+	return strcmp(a.hash && b.hash ? a.hash : a.name, a.hash && b.hash ? b.hash : b.name) ==
+	       0;
+}
+
 static void compare_encoders(const invar_adapter *e, const json_t *bank, const char *where)
 {
-	const char *name = metadata(e, "invar.encoder");
-	const char *hash = metadata(e, "invar.encoder_sha256");
-	const char *their_name = json_string_value(json_object_get(bank, "encoder"));
-	const char *their_hash = json_string_value(json_object_get(bank, "weights_sha256"));
+	const encoder_id mine = encoder_of(e);
+	const encoder_id theirs = {json_string_value(json_object_get(bank, "encoder")),
+	                           json_string_value(json_object_get(bank, "weights_sha256"))};
 
-	if (!name || !their_name)
+	if (are_same(mine, theirs))
 		return;
-	if (hash && their_hash && strcmp(hash, their_hash) != 0)
+	if (mine.hash && theirs.hash)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
 		        "%s: was made for features of %.60s with weights %.12s… but those of %s "
 		        "are of %.60s with weights %.12s…",
-		        e->path, name, hash, where, their_name, their_hash);
-	else if ((!hash || !their_hash) && strcmp(name, their_name) != 0)
+		        e->path, mine.name, mine.hash, where, theirs.name, theirs.hash);
+	else
 		inv_log(e->ctx, INVAR_LOG_WARNING,
 		        "%s: was made for features of %.60s but those of %s are of %.60s", e->path,
-		        name, where, their_name);
+		        mine.name, where, theirs.name);
 }
 
 static void append(char list[LISTED], const char *key, const json_t *value)
@@ -67,10 +84,9 @@ static void append(char list[LISTED], const char *key, const json_t *value)
 }
 
 /* What copies were made in does not matter here: E sees features of any image. */
-static void compare_images(const invar_adapter *e, const json_t *bank, const char *where)
+static void compare_images(const invar_adapter *e, const json_t *theirs, const char *where)
 {
 	static const char *const keys[] = {"channels", "size", "resize", "mean", "std"};
-	const json_t *theirs = json_object_get(bank, "preprocess");
 	const char *text = metadata(e, "invar.input");
 	json_t *mine = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	char was[LISTED] = "", is[LISTED] = "";
@@ -94,7 +110,30 @@ static void compare_images(const invar_adapter *e, const json_t *bank, const cha
 void inv_compatibility_warn(const invar_adapter *e, const invar_bank *bank)
 {
 	compare_encoders(e, bank->json, bank->path);
-	compare_images(e, bank->json, bank->path);
+	compare_images(e, json_object_get(bank->json, "preprocess"), bank->path);
+}
+
+invar_status inv_compatibility_same_features(const invar_adapter *e,
+                                             const invar_adapter *other)
+{
+	const encoder_id mine = encoder_of(e), theirs = encoder_of(other);
+	const char *text = metadata(other, "invar.input");
+	json_t *input = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+
+	compare_images(e, input, other->path);
+	json_decref(input);
+	if (are_same(mine, theirs))
+		return INVAR_OK;
+	if (mine.hash && theirs.hash)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: was made for features of %.60s with weights %.12s… but %s for "
+		                "those of %.60s with weights %.12s…, so they cannot be merged",
+		                e->path, mine.name, mine.hash, other->path, theirs.name,
+		                theirs.hash);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: was made for features of %.60s but %s for those of %.60s, so they "
+	                "cannot be merged",
+	                e->path, mine.name, other->path, theirs.name);
 }
 
 /* ---- Arrays of a bank ------------------------------------------------------------- */
@@ -134,7 +173,7 @@ void inv_compatibility_warn_file(const invar_adapter *e, const char *path)
 	/* Not being able to tell is no fault of the features. */
 	if (said && inv_exists(said) && inv_json_load(said, &bank) == INVAR_OK) {
 		compare_encoders(e, bank, path);
-		compare_images(e, bank, path);
+		compare_images(e, json_object_get(bank, "preprocess"), path);
 	}
 	json_decref(bank);
 	inv_free(said);

@@ -22,4 +22,11 @@ void inv_compatibility_warn(const invar_adapter *e, const invar_bank *bank);
 /* The same of a NumPy file: SPLIT/clean.npy, aug.npy or aug/NNN.npy of a bank. */
 void inv_compatibility_warn_file(const invar_adapter *e, const char *path);
 
+/*
+ * The same of another adapter that is to be merged with e: the mean of maps of features of
+ * different encoders means nothing, so that is an error; different images are a warning.
+ */
+invar_status inv_compatibility_same_features(const invar_adapter *e,
+                                             const invar_adapter *other);
+
 #endif

@@ -46,6 +46,9 @@ static const preset presets[] = {
       {"epochs", "60"},
       {"lr", "5e-4"},
       {"lr-min", "2e-4"}}},
+	{"instant",
+     "ridge regression on random features, in seconds and without training",
+     {{"loss", "none"}, {"init", "features"}}},
 };
 
 enum { PRESETS = sizeof presets / sizeof *presets };

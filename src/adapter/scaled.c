@@ -30,7 +30,7 @@ void inv_scaled_fold(const inv_clean_statistics *c, inv_mlp_shape s, bool residu
 		b2[j] = (float)(b2[j] * c->sigma + (residual ? 0 : c->mean[j]));
 }
 
-void inv_scaled_map(const inv_clean_statistics *c, inv_map_affine *m)
+static void scale_map(const inv_clean_statistics *c, inv_map_affine *m)
 {
 	for (size_t j = 0; j < m->d; j++) {
 		double moved = m->t[j] - c->mean[j];
@@ -39,4 +39,24 @@ void inv_scaled_map(const inv_clean_statistics *c, inv_map_affine *m)
 			moved += c->mean[i] * m->M[i * m->d + j];
 		m->t[j] = moved / c->sigma;
 	}
+}
+
+static void scale_units(const inv_clean_statistics *c, size_t d, inv_hidden_units *units)
+{
+	for (size_t i = 0; i < units->count; i++) {
+		double at_mean = 0;
+
+		for (size_t l = 0; l < d; l++) {
+			at_mean += units->W[i * d + l] * c->mean[l];
+			units->W[i * d + l] = (float)(units->W[i * d + l] * c->sigma);
+			units->V[i * d + l] /= c->sigma;
+		}
+		units->b[i] = (float)(units->b[i] + at_mean);
+	}
+}
+
+void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form)
+{
+	scale_map(c, &form->map);
+	scale_units(c, form->map.d, &form->units);
 }

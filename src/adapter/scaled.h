@@ -16,15 +16,17 @@
 #ifndef INV_SCALED_H
 #define INV_SCALED_H
 
+#include "adapter/closed_forms/closed_form.h"
 #include "bank/clean_statistics.h"
-#include "math/rigid.h"
-#include "nn/mlp.h"
 
 /* Rewrites in place an MLP of rows u for rows z, in double. */
 void inv_scaled_fold(const inv_clean_statistics *c, inv_mlp_shape s, bool residual,
                      float *params);
 
-/* Rewrites a map of rows z as one of rows u: M stays, t becomes (mu M + t - mu) / sigma. */
-void inv_scaled_map(const inv_clean_statistics *c, inv_map_affine *m);
+/*
+ * Rewrites a closed form z M + t + relu(z W^T + b) V of rows z as one of rows u: t becomes
+ * (mu M + t - mu) / sigma, and hidden units sigma W, b + W mu and V / sigma.
+ */
+void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/presets.h"
+#include "adapter/spread.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
@@ -53,8 +54,9 @@ static const invar_option method_rows[] = {
      .choice = init_choice,
      .meta = "WORD",
      .group = "Method",
-     .help = "where E starts; all but random need hidden to be at least twice the feature "
-             "width"},
+     .help =
+         "where E starts; identity, rigid and ridge need hidden to be at least twice the "
+         "feature width; features is residual"},
 	{.name = "residual",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -89,7 +91,9 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help = "width of the hidden layer"},
+     .help =
+         "width of the hidden layer; with init features, how many random features there "
+         "are besides twice the feature width"},
 	{.name = "width",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -198,13 +202,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
      .help = "replace an existing run, once the new one is finished"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
 };
 
@@ -261,6 +259,8 @@ invar_status inv_train_declare_method(invar_options *o)
 		st = inv_loss_declare(o, "loss");
 	if (st == INVAR_OK)
 		st = inv_closed_form_declare(o, "init");
+	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, inv_spread_options);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
 	if (st == INVAR_OK)
@@ -391,9 +391,11 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
+	invar_status st;
+
 	if (!p->closed && !p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it needs a closed "
-		                             "form: @init identity, rigid or ridge");
+		                             "form: @init identity, rigid, ridge or features");
 	if (!p->closed)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
@@ -401,6 +403,8 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "@init %s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
 		                o->init, p->shape.w, p->shape.d);
+	if (p->closed->check && (st = p->closed->check(o->options, p->shape.d)) != INVAR_OK)
+		return st;
 	if (p->shape.h < 2 * p->shape.d)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s needs two hidden units for each feature: @hidden is %zu, "
@@ -435,11 +439,37 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 			"@preset %s needs codes as wide as the features: @width is %zu, the "
 			"bank has %zu; @preset " INV_FIRST_PRESET " has no such need",
 			o->preset, p->shape.w, p->shape.d);
-	if (o->residual)
+	if (p->residual)
 		return inv_fail(INVAR_E_USE,
 		                "@%s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
 		                o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
+	return INVAR_OK;
+}
+
+/* It is measured on the copies that a bank has, and follows E's codes, not a decoder's. */
+static invar_status check_spread(const inv_train_settings *o, const inv_train_plan *p)
+{
+	const char *spread = inv_option_text(o->options, "spread");
+
+	if (!inv_spread_wanted(o->options))
+		return INVAR_OK;
+	if (!p->source[0]->copies)
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s is measured on augmented copies, and %s has none: it "
+		                "needs a bank with copies",
+		                spread, p->source[0]->name);
+	if (p->shape.w != p->shape.d)
+		return inv_fail(
+			INVAR_E_USE,
+			"@spread %s needs codes as wide as the features: @width is %zu, the "
+			"bank has %zu",
+			spread, p->shape.w, p->shape.d);
+	if (o->decoder)
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s changes the codes that a @decoder was trained on; "
+		                "leave one of them out",
+		                spread);
 	return INVAR_OK;
 }
 
@@ -454,7 +484,7 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 		                "term and the decoder's",
 		                o->loss);
 	if (o->decoder)
-		p->decoder = (inv_mlp_shape){p->shape.w, p->shape.h, p->shape.d};
+		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
 	return INVAR_OK;
 }
 
@@ -503,12 +533,15 @@ invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sou
 	out->sources = (uint32_t)count;
 	out->loss = inv_loss_find(o->loss);
 	out->closed = inv_closed_form_find(o->init);
-	out->shape = (inv_mlp_shape){d, o->hidden, o->width ? o->width : d};
+	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
+	                             o->width ? o->width : d};
+	out->residual = o->residual || (out->closed && out->closed->residual);
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;
 	if ((st = check_sources(o, out)) != INVAR_OK ||
 	    (st = check_samples(o, out)) != INVAR_OK ||
 	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
+	    (st = check_spread(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);

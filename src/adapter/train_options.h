@@ -32,6 +32,7 @@ typedef struct inv_train_plan {
 	const inv_loss *loss;                      /* NULL: --loss none */
 	const struct inv_closed_form_kind *closed; /* where E starts; NULL: at random */
 	inv_mlp_shape shape;
+	bool residual;         /* as asked for, or as the closed form has it */
 	inv_mlp_shape decoder; /* h = 0: none */
 	uint32_t s;            /* copies a step takes of each image and source */
 	uint32_t images;       /* that train */

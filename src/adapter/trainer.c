@@ -16,6 +16,7 @@
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/presets.h"
 #include "adapter/scaled.h"
+#include "adapter/spread.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -89,7 +90,7 @@ static inv_step_spec step_spec(const inv_trainer *t, bool update)
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
-		.residual = t->o.residual,
+		.residual = t->plan.residual,
 		.update = update,
 		.weight_decay = t->o.weight_decay,
 		.seed = t->o.seed,
@@ -152,7 +153,7 @@ static invar_status build(inv_trainer *t)
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
-	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
+	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
 	if (t->plan.decoder.h)
 		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
 	t->at = (inv_progress_state){.best = INFINITY};
@@ -181,8 +182,8 @@ static invar_status begin_closed(inv_trainer *t)
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
 	if (t->o.scaled)
-		inv_scaled_map(&t->plan.statistics, &c.map);
-	inv_closed_form_export(&c.map, t->plan.shape, t->o.residual, t->params);
+		inv_scaled_closed_form(&t->plan.statistics, &c);
+	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
 	inv_trainer_announce_closed(t);
 	json_object_set(t->run->json, "closed", c.about);
 	inv_closed_form_clear(&c);
@@ -191,9 +192,33 @@ static invar_status begin_closed(inv_trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
-/* E, after a decoder if there is one, of weights that fit the features as they are. */
-static invar_status save_files(const inv_trainer *t, const float *params)
+/* The spread follows all training: E itself is what checkpoints hold. */
+static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 {
+	const inv_spread_spec spec = {.options = t->options,
+	                              .source = t->plan.source,
+	                              .sources = t->plan.sources,
+	                              .images = t->images,
+	                              .image_count = t->plan.images};
+	inv_mlp_form stretched = {0};
+	json_t *about;
+	invar_status st = inv_spread_apply(&spec, e, &stretched, &about);
+
+	if (st == INVAR_E_CANCELLED)
+		st = inv_trainer_interrupted(t);
+	if (st == INVAR_OK) {
+		json_object_set_new(t->run->json, "spread", about);
+		st = inv_adapter_save(t->run->adapter_path, stretched.s, stretched.params,
+		                      stretched.residual, &t->o, &t->plan);
+	}
+	inv_free(stretched.params);
+	return st;
+}
+
+/* E, after a decoder if there is one; params fit the features as they are. */
+static invar_status save_files(inv_trainer *t, float *params)
+{
+	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
 	invar_status st = inv_trainer_check_weights(t, params);
 
 	if (st == INVAR_OK && t->plan.decoder.h)
@@ -201,14 +226,14 @@ static invar_status save_files(const inv_trainer *t, const float *params)
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
 	if (st != INVAR_OK)
 		return st;
-	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
-	                        &t->o, &t->plan);
+	if (inv_spread_wanted(t->options))
+		return save_with_spread(t, &e);
+	return inv_adapter_save(t->run->adapter_path, e.s, params, e.residual, &t->o, &t->plan);
 }
 
-static invar_status save_adapter(const inv_trainer *t)
+static invar_status save_adapter(inv_trainer *t)
 {
-	const float *params = t->best ? t->best : t->params;
-	float *folded;
+	float *params = t->best ? t->best : t->params, *folded;
 	invar_status st;
 
 	inv_trainer_announce_best(t);

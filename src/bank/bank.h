@@ -55,6 +55,13 @@ uint64_t inv_split_bytes(const inv_split *s);
 void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy,
                         uint64_t row);
 
+/*
+ * Rows first … last were read and are not read again soon: their pages no longer count as
+ * memory of the process. Reading them again is allowed.
+ */
+void inv_bank_wont_need(const invar_bank *b, const inv_split *s, int32_t copy,
+                        uint64_t first, uint64_t last);
+
 /* Rows will be read here and there, not one after the other. */
 void inv_bank_expect_random(const inv_split *s);
 

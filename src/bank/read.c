@@ -185,6 +185,18 @@ void inv_bank_will_need(const invar_bank *b, const inv_split *s, int32_t copy, u
 		madvise((void *)start, from + b->dim * item - start, MADV_WILLNEED);
 }
 
+void inv_bank_wont_need(const invar_bank *b, const inv_split *s, int32_t copy,
+                        uint64_t first, uint64_t last)
+{
+	uint64_t from, to;
+	const inv_npy *a = locate(b, s, copy, first, &from);
+	size_t item = inv_dtype_size(a->h.dtype);
+
+	locate(b, s, copy, last, &to);
+	if (a->map.data && !a->h.fortran && to >= from)
+		inv_map_let_go(&a->map, a->data + from * item, (to + b->dim - from) * item);
+}
+
 static void advise_random(const inv_npy *a)
 {
 	if (a->map.data)

@@ -12,6 +12,8 @@ static const inv_example examples[] = {
      "E of every row, with the adapter of a run"},
 	{"invar apply adapter.safetensors bank/test/aug.npy -o out.npy --dtype float16",
      "[n, c, d] in, half precision out"},
+	{"invar apply run features.npy -o half.npy --strength 0.5",
+     "halfway between the features and E"},
 	{"make-features | invar apply run - -o - | use-features", "as a filter of NumPy files"},
 	{0},
 };
@@ -28,19 +30,15 @@ static const invar_option own[] = {
      .meta = "OUT.npy",
      .group = "Result",
      .help = "NumPy file to write; - is standard output"},
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .meta = "WORD",
+	{INV_DTYPE_ROW},
+	{.name = "strength",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .max = 100,
+     .meta = "W",
      .group = "Result",
-     .help = "type of the numbers that are written"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them as they are"},
+	{INV_FORCE_ROW},
 	{0},
 };
 
@@ -53,6 +51,23 @@ static invar_status check_output(inv_session *s)
 	                                         .kind = INV_OUTPUT_NPY,
 	                                         .force = inv_flag(s, "force"),
 	                                         .stream = true});
+}
+
+/* *adapter is replaced by one of the strength asked for. */
+static invar_status take_strength(const inv_session *s, invar_adapter **adapter)
+{
+	const invar_adapter *whole = *adapter;
+	double strength = inv_number(s, "strength");
+	invar_adapter *weaker;
+	invar_status st;
+
+	if (strength == 1)
+		return INVAR_OK;
+	if ((st = invar_adapter_merge(&whole, NULL, 1, strength, &weaker)) != INVAR_OK)
+		return st;
+	invar_adapter_close(*adapter);
+	*adapter = weaker;
+	return INVAR_OK;
 }
 
 static invar_status run(inv_session *s)
@@ -71,7 +86,10 @@ static invar_status run(inv_session *s)
 	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
-	st = invar_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
+	st = take_strength(s, &adapter);
+	if (st == INVAR_OK)
+		st =
+			invar_adapter_apply_file(adapter, s->argument[1], inv_text(s, "output"), dtype);
 	if (st == INVAR_OK && s->common->json)
 		st = inv_print_json(s, json_pack("{s:o, s:s, s:i, s:i}", "output",
 		                                 inv_name_json(inv_text(s, "output")), "dtype",

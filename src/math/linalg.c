@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linalg.c - double products, SVD and Cholesky through OpenBLAS.
+ * linalg.c - double products, SVD, eigenvalues and Cholesky through OpenBLAS.
  *
  * LAPACK counts columns first. Where that is only a matter of names, the same
  * memory is handed over and the roles are swapped: a row-major A is LAPACK's
@@ -17,7 +17,8 @@
 
 enum {
 	TILE = 128,    /* rows, or columns of a right-hand side, per block of work */
-	WIDEST = 16384 /* LAPACK's sizes of work space are 32-bit integers */
+	FACTOR = 2048, /* rows that one call of LAPACK factors; more are cut into such blocks */
+	WIDEST = INV_LINALG_WIDEST /* LAPACK's sizes of work space are 32-bit integers */
 };
 
 /* ---- Products ------------------------------------------------------------------- */
@@ -148,6 +149,46 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 	                info > 0 ? "did not converge" : "met a NaN");
 }
 
+/* ---- Symmetric matrices ---------------------------------------------------------- */
+
+/* Asked with sizes of -1, LAPACK tells how much work space is best. */
+static int run_eigen(int n, double *a, double *values)
+{
+	int ask = -1, size, integer_size, info;
+	inv_dsyevd_fn *dsyevd = inv_openblas_get()->dsyevd;
+	double best, *work;
+	int *integers;
+
+	dsyevd("V", "U", &n, a, &n, values, &best, &ask, &integer_size, &ask, &info, 1, 1);
+	size = (int)best;
+	work = inv_alloc((size_t)size * sizeof *work);
+	integers = inv_alloc((size_t)integer_size * sizeof *integers);
+	info = NO_MEMORY;
+	if (work && integers)
+		dsyevd("V", "U", &n, a, &n, values, work, &size, integers, &integer_size, &info, 1,
+		       1);
+	inv_free(work);
+	inv_free(integers);
+	return info;
+}
+
+invar_status inv_eigen_symmetric(size_t n, double *a, double *values)
+{
+	invar_status st = check_size(n, n);
+	int info;
+
+	if (st != INVAR_OK || !n || (st = inv_openblas_need(1)) != INVAR_OK)
+		return st;
+	info = run_eigen((int)n, a, values);
+	if (info == 0)
+		return INVAR_OK;
+	if (info == NO_MEMORY)
+		return inv_fail(INVAR_E_NOMEM,
+		                "no memory for the eigenvalues of a %zu x %zu matrix", n, n);
+	return inv_fail(INVAR_E_NUMERIC, "the eigenvalues of a %zu x %zu matrix %s", n, n,
+	                info > 0 ? "did not converge" : "met a NaN");
+}
+
 /* ---- Thin sides ------------------------------------------------------------------- */
 
 /*
@@ -249,6 +290,74 @@ invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, d
 
 /* ---- Solving ----------------------------------------------------------------------- */
 
+/*
+ * A large G is factored block by block: the block on the diagonal by LAPACK on one
+ * thread, the rows below it and what they take from the rest of G in tiles. So most of
+ * the work is products on all threads, and its bits follow from the size alone.
+ */
+typedef struct factor_job {
+	size_t n, from, rows; /* the block on the diagonal: rows from … from + rows */
+	double *g;
+} factor_job;
+
+/* Tiles of rows below the block. */
+static size_t first_below(const factor_job *j, size_t tile)
+{
+	return j->from + j->rows + tile * TILE;
+}
+
+static size_t rows_below(const factor_job *j, size_t tile)
+{
+	size_t first = first_below(j, tile);
+
+	return j->n - first < TILE ? j->n - first : TILE;
+}
+
+/* L_ik = G_ik L_kk^-T */
+static void divide_rows(void *user, size_t tile, unsigned thread)
+{
+	const factor_job *j = user;
+
+	(void)thread;
+	inv_openblas_get()->dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans,
+	                          CblasNonUnit, (int)rows_below(j, tile), (int)j->rows, 1,
+	                          j->g + j->from * j->n + j->from, (int)j->n,
+	                          j->g + first_below(j, tile) * j->n + j->from, (int)j->n);
+}
+
+/* G_ij -= L_ik L_jk^T for all tiles j up to the diagonal. */
+static void take_from_rows(void *user, size_t tile, unsigned thread)
+{
+	const factor_job *j = user;
+	size_t first = first_below(j, tile), rows = rows_below(j, tile);
+	size_t begin = first_below(j, 0);
+
+	(void)thread;
+	inv_openblas_get()->dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows,
+	                          (int)(first + rows - begin), (int)j->rows, -1,
+	                          j->g + first * j->n + j->from, (int)j->n,
+	                          j->g + begin * j->n + j->from, (int)j->n, 1,
+	                          j->g + first * j->n + begin, (int)j->n);
+}
+
+/* Leaves L in the lower triangle of g; false where g is not positive definite. */
+static bool factor_cholesky(const invar_context *ctx, size_t n, double *g)
+{
+	int side = (int)n, info = 0;
+
+	for (size_t from = 0; from < n && info == 0; from += FACTOR) {
+		factor_job j = {n, from, n - from < FACTOR ? n - from : FACTOR, g};
+		size_t tiles = inv_blocks(n - from - j.rows, TILE);
+		int rows = (int)j.rows;
+
+		/* LAPACK's upper triangle, columns first, is our lower one. */
+		inv_openblas_get()->dpotrf("U", &rows, g + from * n + from, &side, &info, 1);
+		inv_parallel(ctx, tiles, divide_rows, &j);
+		inv_parallel(ctx, tiles, take_from_rows, &j);
+	}
+	return info == 0;
+}
+
 typedef struct solve_job {
 	size_t n, r;
 	const double *factor;
@@ -284,13 +393,10 @@ invar_status inv_cholesky_solve(const invar_context *ctx, size_t n, size_t r, do
 {
 	solve_job j = {n, r, g, c};
 	invar_status st = check_size(n, r);
-	int side = (int)n, info;
 
 	if (st != INVAR_OK || !n || (st = inv_openblas_need(ctx->threads)) != INVAR_OK)
 		return st;
-	/* LAPACK's upper triangle, columns first, is our lower one. */
-	inv_openblas_get()->dpotrf("U", &side, g, &side, &info, 1);
-	if (info != 0 || lower_has_nan(g, n))
+	if (!factor_cholesky(ctx, n, g) || lower_has_nan(g, n))
 		return inv_fail(INVAR_E_NUMERIC, "a %zu x %zu matrix is not positive definite", n,
 		                n);
 	inv_parallel(ctx, inv_blocks(r, TILE), solve_columns, &j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linalg.h - small dense algebra in double: products, SVD, Cholesky.
+ * linalg.h - small dense algebra in double: products, SVD, eigenvalues, Cholesky.
  *
  * The work that fits and measurements do once per run, on matrices of d by d.
  * OpenBLAS computes, with the LAPACK that it carries (openblas.h); each call runs on one
@@ -14,6 +14,8 @@
 #include <stddef.h>
 
 #include "base/context.h"
+
+enum { INV_LINALG_WIDEST = 16384 }; /* sides of a matrix that LAPACK is given */
 
 /* C = op(A) op(B), dense: C [m, n], op(A) [m, k], op(B) [k, n]. */
 typedef struct inv_dgemm_spec {
@@ -42,6 +44,12 @@ void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, do
  * one choice among several.
  */
 invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, double *vt);
+
+/*
+ * A = V^T diag(values) V of a symmetric A [n, n], of which the lower triangle is read:
+ * values [n] rise, and A becomes V, an eigenvector per row.
+ */
+invar_status inv_eigen_symmetric(size_t n, double *a, double *values);
 
 /*
  * The orthogonal R [d, d] that is nearest to A^T B, for A and B [n, d] with n <= d: the

@@ -33,6 +33,10 @@ typedef void inv_dormqr_fn(const char *side, const char *transpose, const int *m
                            size_t transpose_length);
 typedef void inv_dpotrf_fn(const char *triangle, const int *n, double *a, const int *lda,
                            int *info, size_t triangle_length);
+typedef void inv_dsyevd_fn(const char *job, const char *triangle, const int *n, double *a,
+                           const int *lda, double *values, double *work, const int *lwork,
+                           int *iwork, const int *liwork, int *info, size_t job_length,
+                           size_t triangle_length);
 typedef void inv_sgeqrf_fn(const int *m, const int *n, float *a, const int *lda, float *tau,
                            float *work, const int *lwork, int *info);
 typedef void inv_sorgqr_fn(const int *m, const int *n, const int *k, float *a,
@@ -47,6 +51,7 @@ typedef struct inv_openblas {
 	inv_dgeqrf_fn *dgeqrf;
 	inv_dormqr_fn *dormqr;
 	inv_dpotrf_fn *dpotrf;
+	inv_dsyevd_fn *dsyevd;
 	inv_sgeqrf_fn *sgeqrf;
 	inv_sorgqr_fn *sorgqr;
 	__typeof__(openblas_get_config) *config;

@@ -56,7 +56,8 @@ static int close_banks(void **state)
 static inv_closed_form fit(const char *kind, const char *ridge, uint64_t seed)
 {
 	static uint32_t images[ROWS];
-	invar_options *o = test_options("train", "ridge", ridge, NULL);
+	invar_options *o =
+		test_options("train", "init", kind, "hidden", "30", "ridge", ridge, NULL);
 	inv_closed_form_spec s = {.options = o,
 	                          .bank = bank,
 	                          .split = inv_bank_split(bank, "train"),
@@ -157,7 +158,7 @@ static void ridge_takes_the_strength_with_the_least_error(void **state)
 static void one_image_cannot_choose(void **state)
 {
 	const uint32_t image = 0;
-	invar_options *o = test_options("train", NULL);
+	invar_options *o = test_options("train", "init", "ridge", NULL);
 	inv_closed_form_spec s = {.options = o,
 	                          .bank = bank,
 	                          .split = inv_bank_split(bank, "train"),
@@ -180,16 +181,17 @@ static void one_image_cannot_choose(void **state)
 
 /* Against the map in double; 1e-6 of the largest value, in any row far from zero or near.
  */
-static void check_export(const inv_map_affine *m, size_t hidden, bool residual,
+static void check_export(const inv_closed_form *c, size_t hidden, bool residual,
                          double limit)
 {
+	const inv_map_affine *m = &c->map;
 	const inv_mlp_shape s = {m->d, hidden, m->d};
 	static float z[ROWS * D], y[ROWS * D];
 	float *params = inv_calloc(inv_mlp_floats(s), sizeof *params);
 	double largest = 0, worst = 0;
 
 	inv_mlp_init(s, 3, true, params);
-	inv_closed_form_export(m, s, residual, params);
+	inv_closed_form_export(c, s, residual, params);
 	read_rows(1, z);
 	assert_int_equal(inv_mlp_apply(ctx, s, params, residual, z, ROWS, y), INVAR_OK);
 	for (size_t i = 0; i < ROWS * D; i++) {
@@ -217,7 +219,7 @@ static void the_mlp_equals_the_map(void **state)
 
 		for (size_t i = 0; i < 3; i++)
 			for (int residual = 0; residual < 2; residual++)
-				check_export(&c.map, hidden[i], residual, k ? 1e-6 : 0);
+				check_export(&c, hidden[i], residual, k ? 1e-6 : 0);
 		inv_closed_form_clear(&c);
 	}
 }
@@ -234,7 +236,7 @@ static void spare_units_keep_their_draws_and_are_silent(void **state)
 	inv_mlp_layout(s, b);
 	inv_mlp_init(s, 3, false, drawn);
 	inv_mlp_init(s, 3, true, params);
-	inv_closed_form_export(&c.map, s, false, params);
+	inv_closed_form_export(&c, s, false, params);
 	assert_memory_equal(params + b[0].offset + 2 * D * D, drawn + b[0].offset + 2 * D * D,
 	                    3 * D * sizeof(float));
 	assert_memory_equal(params + b[1].offset + 2 * D, drawn + b[1].offset + 2 * D,
@@ -294,34 +296,42 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 	invar_adapter_close(e);
 }
 
-static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
+static void check_runs(const char *init)
 {
-	invar_options *o = options("ridge"),
-				  *resume = test_options("train", "resume", "1", NULL);
+	invar_options *o = options(init), *resume = test_options("train", "resume", "1", NULL);
 
-	(void)state;
 	for (unsigned t = 1; t <= 4; t++) {
 		invar_context *c;
 		invar_bank *b;
 
 		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
 		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
-		assert_int_equal(invar_train(&b, 1, o, test_path("threads%u", t)), INVAR_OK);
-		assert_same_file(test_path("threads1/adapter.safetensors"),
-		                 test_path("threads%u/adapter.safetensors", t));
+		assert_int_equal(invar_train(&b, 1, o, test_path("%s_threads%u", init, t)),
+		                 INVAR_OK);
+		assert_same_file(test_path("%s_threads1/adapter.safetensors", init),
+		                 test_path("%s_threads%u/adapter.safetensors", init, t));
 		invar_bank_close(b);
 		invar_context_free(c);
 	}
 	stop = true;
-	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("%s_stopped", init)),
+	                 INVAR_E_CANCELLED);
 	test_assert_error("can be resumed with resume");
 	stop = false;
-	assert_false(test_exists(test_path("stopped/adapter.safetensors")));
-	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);
-	assert_same_file(test_path("threads1/adapter.safetensors"),
-	                 test_path("stopped/adapter.safetensors"));
+	assert_false(test_exists(test_path("%s_stopped/adapter.safetensors", init)));
+	assert_int_equal(invar_train(&bank, 1, resume, test_path("%s_stopped", init)),
+	                 INVAR_OK);
+	assert_same_file(test_path("%s_threads1/adapter.safetensors", init),
+	                 test_path("%s_stopped/adapter.safetensors", init));
 	invar_options_free(o);
 	invar_options_free(resume);
+}
+
+static void runs_are_equal_on_any_threads_and_after_a_resume(void **state)
+{
+	(void)state;
+	check_runs("ridge");
+	check_runs("features");
 }
 
 static double first_loss(const char *run)
@@ -365,6 +375,56 @@ static void a_training_begins_at_the_closed_form(void **state)
 		invar_adapter_close(e);
 		invar_options_free(o);
 	}
+}
+
+/* The same for random features, which are residual whatever was asked for. */
+static void a_training_begins_at_random_features(void **state)
+{
+	static float clean[ROWS * D], copy[ROWS * D], codes[ROWS * D];
+	invar_options *o = options("features");
+	invar_adapter *e;
+	double sum = 0;
+
+	(void)state;
+	assert_int_equal(invar_train(&bank, 1, o, test_path("features_none")), INVAR_OK);
+	test_set(o, "loss", "mawa", "samples", test_text("%d", COPIES), "batch-size",
+	         test_text("%d", ROWS), "epochs", "3", NULL);
+	assert_int_equal(invar_train(&bank, 1, o, test_path("features")), INVAR_OK);
+	assert_int_equal(invar_adapter_open(ctx, test_path("features_none"), &e), INVAR_OK);
+	assert_int_equal(invar_adapter_hidden(e), 2 * D + 2 * D + 6);
+	assert_int_equal(invar_adapter_residual(e), 1);
+	read_rows(INVAR_CLEAN, clean);
+	for (int32_t k = INVAR_CLEAN; k < COPIES; k++) {
+		read_rows(k, copy);
+		assert_int_equal(invar_adapter_apply(e, copy, ROWS, codes), INVAR_OK);
+		for (size_t i = 0; i < ROWS * D; i++)
+			sum += ((double)codes[i] - clean[i]) * ((double)codes[i] - clean[i]);
+	}
+	sum /= (COPIES + 1) * ROWS;
+	assert_true(fabs(first_loss("features") - sum) < 1e-5 * sum);
+	invar_adapter_close(e);
+	invar_options_free(o);
+}
+
+/* The strength with the least error among those tried, on all images in the end. */
+static void features_walk_down_to_the_least_error(void **state)
+{
+	inv_closed_form c = fit("features", "0", 0);
+	const json_t *all = json_object_get(c.about, "held_out_error");
+	double lambda = lambda_of(&c), least = 0;
+
+	(void)state;
+	assert_true(json_array_size(all) >= 2);
+	for (size_t i = 0; i < json_array_size(all); i++) {
+		double tried, error = error_of(&c, i, &tried);
+
+		if (tried == lambda)
+			least = error;
+	}
+	for (size_t i = 0; i < json_array_size(all); i++)
+		assert_true(error_of(&c, i, NULL) >= least);
+	assert_true(json_number_value(json_object_get(c.about, "anchor")) == 1);
+	inv_closed_form_clear(&c);
 }
 
 /* The first step is a checkpoint away from the beginning; both ways end alike. */
@@ -417,13 +477,13 @@ static void wrong_uses_make_no_run(void **state)
 	refuse(bank, options("random"),
 	       "loss none trains nothing, so it needs a closed form: init");
 	refuse_value("init", "regal",
-	             "init must be random, identity, rigid or ridge, not 'regal'");
+	             "init must be random, identity, rigid, ridge or features, not 'regal'");
 	refuse(bank, test_set(options("rigid"), "hidden", test_text("%d", 2 * D - 1), NULL),
 	       "hidden is 17, the bank has 9 features, so at least 18");
 	refuse(bank, test_set(options("identity"), "width", "4", NULL),
 	       "width is 4, the bank has 9");
 	refuse(bank, test_set(options("rigid"), "ridge", "0.5", NULL),
-	       "ridge belongs to init ridge, but init is rigid");
+	       "ridge belongs to init ridge or features, but init is rigid");
 	refuse_value("ridge", "-1", "ridge must be at least 0 and at most 1000000000, not -1");
 	refuse(bank, test_set(options("ridge"), "copies", "4", NULL),
 	       "copies is 4 but train has 3 copies");
@@ -443,6 +503,8 @@ int main(void)
 		cmocka_unit_test(a_run_without_training_holds_what_a_run_holds),
 		cmocka_unit_test(runs_are_equal_on_any_threads_and_after_a_resume),
 		cmocka_unit_test(a_training_begins_at_the_closed_form),
+		cmocka_unit_test(a_training_begins_at_random_features),
+		cmocka_unit_test(features_walk_down_to_the_least_error),
 		cmocka_unit_test(a_training_on_a_closed_form_resumes),
 		cmocka_unit_test(wrong_uses_make_no_run),
 	};

@@ -261,6 +261,73 @@ static void cholesky_solves_what_was_multiplied(void **state)
 			check_cholesky(sizes[i][0], sizes[i][1], threads);
 }
 
+/* diag(2, 3, 4, 2, …) + v v^T: large enough to be factored block by block. */
+static void a_large_matrix_is_factored_in_blocks(void **state)
+{
+	enum { N = 2048 + 133, R = 3 };
+	double *v = draw("v", N), *want = draw("w", N * R), *got[2], *vw;
+
+	(void)state;
+	vw = inv_calloc(R, sizeof *vw);
+	for (size_t i = 0; i < N * R; i++)
+		vw[i % R] += v[i / R] * want[i];
+	for (unsigned t = 0; t < 2; t++) {
+		invar_context *ctx;
+		double *g = inv_calloc((size_t)N * N, sizeof *g);
+
+		assert_int_equal(invar_context_new(t + 1, NULL, &ctx), INVAR_OK);
+		got[t] = inv_calloc(N * R, sizeof **got);
+		for (size_t i = 0; i < N; i++)
+			for (size_t j = 0; j <= i; j++)
+				g[i * N + j] = v[i] * v[j] + (i == j ? 2 + (double)(i % 3) : 0);
+		for (size_t i = 0; i < N * R; i++)
+			got[t][i] = (2 + (double)(i / R % 3)) * want[i] + v[i / R] * vw[i % R];
+		assert_int_equal(inv_cholesky_solve(ctx, N, R, g, got[t]), INVAR_OK);
+		assert_near(got[t], want, N * R, 1e-9, "solution");
+		invar_context_free(ctx);
+		inv_free(g);
+	}
+	assert_memory_equal(got[0], got[1], N * R * sizeof **got);
+	inv_free(got[0]);
+	inv_free(got[1]);
+	inv_free(v);
+	inv_free(vw);
+	inv_free(want);
+}
+
+/* V^T diag(values) V is the matrix again, V V^T the identity; values rise. */
+static void eigenvectors_give_back_the_matrix(void **state)
+{
+	const size_t sizes[] = {1, 2, 7, 65, 130};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+		size_t n = sizes[k];
+		double *y = draw("y", n * n), *v = inv_calloc(n * n, sizeof *v);
+		double *values = inv_calloc(n, sizeof *values),
+			   *back = inv_calloc(n * n, sizeof *v);
+		double *want = inv_calloc(n * n, sizeof *want);
+		inv_dgemm_spec times = {n, n, n, .transpose_a = true};
+
+		for (size_t i = 0; i < n * n; i++) {
+			want[i] = y[i] + y[i % n * n + i / n];
+			v[i] = i % n > i / n ? 1e300 : want[i];
+		}
+		assert_int_equal(inv_eigen_symmetric(n, v, values), INVAR_OK);
+		for (size_t i = 0; i < n * n; i++)
+			y[i] = values[i / n] * v[i];
+		inv_dgemm_ref(&times, v, y, back);
+		assert_near(back, want, n * n, 1e-12 * (double)(n + 5), "V^T D V");
+		for (size_t i = 1; i < n; i++)
+			assert_true(values[i - 1] <= values[i]);
+		inv_free(y);
+		inv_free(v);
+		inv_free(values);
+		inv_free(back);
+		inv_free(want);
+	}
+}
+
 static void wrong_matrices_are_refused(void **state)
 {
 	invar_context *ctx;
@@ -283,6 +350,8 @@ int main(void)
 		cmocka_unit_test(svd_gives_back_the_matrix_whatever_its_rank),
 		cmocka_unit_test(svd_of_zero_is_zero),
 		cmocka_unit_test(cholesky_solves_what_was_multiplied),
+		cmocka_unit_test(a_large_matrix_is_factored_in_blocks),
+		cmocka_unit_test(eigenvectors_give_back_the_matrix),
 		cmocka_unit_test(wrong_matrices_are_refused),
 	};
 

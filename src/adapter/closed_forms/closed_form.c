@@ -4,7 +4,9 @@
  *
  * relu(z) - relu(-z) = z carries any linear map through a ReLU:
  *
- *     W0 = [I; -I; drawn]   b0 = [0; 0; drawn]   W2 = [M^T, -M^T, 0]   b2 = t
+ *     W0 = [I; -I; W; drawn]   b0 = [0; 0; b; drawn]   W2 = [M^T, -M^T, V^T, 0]   b2 = t
+ *
+ * with W, b and V the hidden units of the closed form itself, if it has any.
  *
  * One of the two units of a feature is always 0, so the sum over hidden units
  * has no more terms, and no more rounding, than z M itself. The ones in W0 are
@@ -15,6 +17,7 @@
 #include <string.h>
 
 #include "adapter/closed_form_list.h"
+#include "base/memory.h"
 
 enum { KINDS = sizeof parts / sizeof *parts };
 
@@ -37,6 +40,9 @@ invar_status inv_closed_form_declare(invar_options *o, const char *selector)
 
 	for (size_t i = 0; i < KINDS && st == INVAR_OK; i++)
 		st = inv_options_add_part(o, selector, parts[i]->name, parts[i]->options);
+	for (size_t i = 0; i < KINDS && st == INVAR_OK; i++)
+		if (parts[i]->shares)
+			st = inv_options_share(o, selector, parts[i]->name, parts[i]->shares);
 	return st;
 }
 
@@ -56,24 +62,40 @@ invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
 void inv_closed_form_clear(inv_closed_form *c)
 {
 	inv_map_clear(&c->map);
+	inv_free(c->units.W);
+	inv_free(c->units.b);
+	inv_free(c->units.V);
 	json_decref(c->about);
-	c->about = NULL;
+	*c = (inv_closed_form){0};
 }
 
 /* ---- As an MLP ---------------------------------------------------------------------- */
 
-void inv_closed_form_export(const inv_map_affine *m, inv_mlp_shape s, bool residual,
-                            float *params)
+size_t inv_closed_form_hidden(const inv_closed_form_kind *kind, size_t d, size_t hidden)
 {
-	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	size_t d = s.d, h = s.h;
-	float *W0, *b0, *W2, *b2;
+	return kind && kind->has_units ? 2 * d + hidden : hidden;
+}
 
-	inv_mlp_layout(s, blocks);
-	W0 = params + blocks[0].offset;
-	b0 = params + blocks[1].offset;
-	W2 = params + blocks[2].offset;
-	b2 = params + blocks[3].offset;
+/* W2 of an MLP is [d, h]: the column of a unit is its row of V. */
+static void export_units(const inv_hidden_units *u, inv_mlp_shape s, float *W0, float *b0,
+                         float *W2)
+{
+	size_t d = s.d, first = 2 * d;
+
+	if (!u->count)
+		return;
+	memcpy(W0 + first * d, u->W, u->count * d * sizeof *W0);
+	memcpy(b0 + first, u->b, u->count * sizeof *b0);
+	for (size_t j = 0; j < d; j++)
+		for (size_t i = 0; i < u->count; i++)
+			W2[j * s.h + first + i] = (float)u->V[i * d + j];
+}
+
+static void export_map(const inv_map_affine *m, inv_mlp_shape s, bool residual, float *W0,
+                       float *b0, float *W2)
+{
+	size_t d = s.d, h = s.h;
+
 	memset(W0, 0, 2 * d * d * sizeof *W0);
 	memset(b0, 0, 2 * d * sizeof *b0);
 	for (size_t i = 0; i < d; i++) {
@@ -86,6 +108,21 @@ void inv_closed_form_export(const inv_map_affine *m, inv_mlp_shape s, bool resid
 			W2[j * h + d + i] = -value;
 		}
 	}
-	for (size_t j = 0; j < d; j++)
-		b2[j] = (float)m->t[j];
+}
+
+void inv_closed_form_export(const inv_closed_form *c, inv_mlp_shape s, bool residual,
+                            float *params)
+{
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+	float *W0, *b0, *W2, *b2;
+
+	inv_mlp_layout(s, blocks);
+	W0 = params + blocks[0].offset;
+	b0 = params + blocks[1].offset;
+	W2 = params + blocks[2].offset;
+	b2 = params + blocks[3].offset;
+	export_map(&c->map, s, residual, W0, b0, W2);
+	export_units(&c->units, s, W0, b0, W2);
+	for (size_t j = 0; j < s.d; j++)
+		b2[j] = (float)c->map.t[j];
 }

@@ -8,13 +8,10 @@
  * rows; the best is then fitted to all images. Whole images are held out, as the copies
  * of one image resemble each other.
  */
-#include <inttypes.h>
-
 #include "adapter/closed_forms/visit_pairs.h"
 #include "base/memory.h"
-#include "base/rng.h"
 
-enum { HELD_OUT = 10 /* one image in so many */, CHOICES = 6 };
+enum { CHOICES = 6 };
 
 static const double choices[CHOICES] = {1e-4, 1e-3, 1e-2, 1e-1, 1, 10};
 
@@ -63,19 +60,6 @@ static invar_status add_error(void *user, const float *a, const float *b, uint64
 	return st;
 }
 
-/* Splits the images into `kept` and, behind them, those held out; returns how many kept. */
-static uint32_t hold_out(const inv_closed_form_spec *s, uint32_t *shuffled, uint32_t *out)
-{
-	uint32_t n = s->image_count, held = (n + HELD_OUT - 1) / HELD_OUT;
-	uint32_t kept = 0, last = n - held;
-	inv_stream stream = inv_stream_of(s->seed, "closed/images", 0);
-
-	inv_permutation(&stream, 0, shuffled, n);
-	for (uint32_t i = 0; i < n; i++)
-		out[shuffled[i] < held ? last++ : kept++] = s->images[i];
-	return kept;
-}
-
 static invar_status judge_choice(inv_pair_visitor *w, const inv_pairs *p,
                                  const uint32_t *held, uint32_t count, double lambda,
                                  double *error)
@@ -113,13 +97,11 @@ static invar_status choose_lambda(inv_pair_visitor *w, inv_pairs *p, uint32_t *o
 
 static invar_status sum_and_choose(inv_pair_visitor *w, inv_pairs *p, chosen *out)
 {
-	uint32_t n = w->s->image_count, kept;
-	uint32_t *order = inv_calloc(2 * (size_t)n, sizeof *order);
-	invar_status st;
+	uint32_t n = w->s->image_count, kept, *order;
+	invar_status st = inv_hold_out(w->s, &order, &kept);
 
-	if (!order)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
-	kept = hold_out(w->s, order + n, order);
+	if (st != INVAR_OK)
+		return st;
 	w->total = n + (uint64_t)CHOICES * (n - kept);
 	st = choose_lambda(w, p, order, kept, out);
 	inv_free(order);
@@ -155,11 +137,6 @@ static invar_status sum_pairs(inv_pair_visitor *w, inv_pairs *p, chosen *c)
 
 	if (c->lambda > 0)
 		return inv_visit_pairs(w, s->images, s->image_count, inv_add_pairs, p);
-	if (s->image_count < 2)
-		return inv_fail(INVAR_E_USE,
-		                "@init ridge cannot choose a strength on %" PRIu32
-		                " image; set @ridge to a number",
-		                s->image_count);
 	st = sum_and_choose(w, p, c);
 	if (st == INVAR_OK)
 		inv_log(s->bank->ctx, INVAR_LOG_INFO,

@@ -2,9 +2,12 @@
 /* visit_pairs.c - reading the rows of a bank in blocks of images. */
 #include "adapter/closed_forms/visit_pairs.h"
 
-#include "base/memory.h"
+#include <inttypes.h>
 
-enum { BLOCK = 1024 };
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum { BLOCK = 1024, HELD_OUT = 10 /* one image in so many */ };
 
 invar_status inv_pair_visitor_open(const inv_closed_form_spec *s, bool with_clean,
                                    inv_pair_visitor *out)
@@ -48,6 +51,8 @@ static invar_status visit_block(inv_pair_visitor *v, const uint32_t *images, uin
 		if (st == INVAR_OK)
 			st = fn(user, v->copy, v->clean, count);
 	}
+	for (int32_t k = INVAR_CLEAN; k < (int32_t)v->s->copies; k++)
+		inv_bank_wont_need(v->s->bank, v->s->split, k, images[0], images[count - 1]);
 	return st;
 }
 
@@ -65,6 +70,43 @@ invar_status inv_visit_pairs(inv_pair_visitor *v, const uint32_t *images, uint32
 			st = inv_progress(v->s->bank->ctx, "fit", v->done, v->total);
 	}
 	return st;
+}
+
+/* `order` gets the images kept, then those held out; returns how many are kept. */
+static uint32_t split_images(const inv_closed_form_spec *s, const uint32_t *shuffled,
+                             uint32_t *order)
+{
+	uint32_t n = s->image_count, held = (n + HELD_OUT - 1) / HELD_OUT;
+	uint32_t kept = 0, last = n - held;
+
+	for (uint32_t i = 0; i < n; i++)
+		order[shuffled[i] < held ? last++ : kept++] = s->images[i];
+	return kept;
+}
+
+invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint32_t *kept)
+{
+	uint32_t n = s->image_count, *shuffled;
+	inv_stream stream = inv_stream_of(s->seed, "closed/images", 0);
+
+	*order = NULL;
+	if (n < 2)
+		return inv_fail(INVAR_E_USE,
+		                "@init %s cannot choose a strength on %" PRIu32
+		                " image; set @ridge to a number",
+		                inv_option_text(s->options, "init"), n);
+	*order = inv_calloc(n, sizeof **order);
+	shuffled = inv_calloc(n, sizeof *shuffled);
+	if (!*order || !shuffled) {
+		inv_free(shuffled);
+		inv_free(*order);
+		*order = NULL;
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
+	}
+	inv_permutation(&stream, 0, shuffled, n);
+	*kept = split_images(s, shuffled, *order);
+	inv_free(shuffled);
+	return INVAR_OK;
 }
 
 invar_status inv_add_pairs(void *user, const float *a, const float *b, uint64_t rows)

@@ -14,7 +14,7 @@ typedef struct inv_pair_visitor {
 	uint64_t done, total;         /* images, over all visits; for progress */
 } inv_pair_visitor;
 
-/* Called with sources a and targets b, [rows, d] each. */
+/* Called with sources a and targets b, [rows, d] each; a is b where the rows are clean. */
 typedef invar_status inv_pair_fn(void *user, const float *a, const float *b, uint64_t rows);
 
 invar_status inv_pair_visitor_open(const inv_closed_form_spec *s, bool with_clean,
@@ -22,6 +22,13 @@ invar_status inv_pair_visitor_open(const inv_closed_form_spec *s, bool with_clea
 void inv_pair_visitor_close(inv_pair_visitor *v);
 invar_status inv_visit_pairs(inv_pair_visitor *v, const uint32_t *images, uint32_t count,
                              inv_pair_fn *fn, void *user);
+
+/*
+ * A list of the images of s, a tenth of them, drawn by its seed, behind the `kept` others:
+ * what a free number is chosen on. Both parts keep their order. Whole images are held out,
+ * as the copies of one image resemble each other. Gives, inv_free.
+ */
+invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint32_t *kept);
 
 /* An inv_pair_fn that adds the rows to an inv_pairs. */
 invar_status inv_add_pairs(void *user, const float *a, const float *b, uint64_t rows);

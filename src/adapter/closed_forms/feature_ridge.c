@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * feature_ridge.c - see feature_ridge.h.
+ *
+ * Rows wait in a block, clean ones and copies each in their own, and are turned into
+ * features when it is full. A solution adds what is still waiting first. So the sums are
+ * the same bits for any way in which rows are cut into calls between two solutions.
+ *
+ * With n rows, weights w_i and the weighted mean x_m, the centred sums are those of x
+ * minus (sum w_i) x_m x_m^T. u is centred already and relu(...) is of the size of its own
+ * mean, so this subtraction costs less than a digit.
+ *
+ * As an MLP: sigma B_u^T u is the linear map (z - mu) B_u; the hidden units read z itself,
+ *
+ *     W u + b = (W / sigma) z + (b - W mu / sigma),
+ *
+ * both rounded to float once.
+ */
+#include "adapter/closed_forms/feature_ridge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "math/gram_sum.h"
+#include "math/linalg.h"
+#include "math/matmul.h"
+
+enum { BLOCK = 512 }; /* rows whose products are summed in float */
+
+/* Of the clean rows or of the copies. */
+typedef struct sums {
+	uint64_t n;
+	double *gram; /* [p, p], lower triangle */
+	double *sum;  /* [p] of x */
+	size_t waiting;
+	float *u, *y; /* [BLOCK, d] rows that wait, and their targets: NULL, they are 0 */
+} sums;
+
+struct inv_feature_ridge {
+	const invar_context *ctx;
+	size_t d, h, p;
+	double *mu, sigma;
+	float *W, *b; /* [h, d], [h] */
+	float *H;     /* [BLOCK, h] relu(W u + b) */
+	sums clean, copies;
+	double *cross;     /* [p, d] of x y^T over copies */
+	double *sum_y;     /* [d] */
+	inv_matmul *units; /* H of u */
+	inv_gram_sum *add;
+};
+
+/* ---- Making and freeing ----------------------------------------------------------- */
+
+static bool allocate_sums(const inv_feature_ridge *f, bool targets, sums *s)
+{
+	s->gram = inv_calloc(f->p * f->p, sizeof *s->gram);
+	s->sum = inv_calloc(f->p, sizeof *s->sum);
+	s->u = inv_calloc(BLOCK * f->d, sizeof *s->u);
+	s->y = targets ? inv_calloc(BLOCK * f->d, sizeof *s->y) : NULL;
+	return s->gram && s->sum && s->u && (s->y || !targets);
+}
+
+static bool allocate(inv_feature_ridge *f)
+{
+	f->mu = inv_alloc(f->d * sizeof *f->mu);
+	f->W = inv_alloc(f->h * f->d * sizeof *f->W);
+	f->b = inv_alloc(f->h * sizeof *f->b);
+	f->H = inv_alloc(BLOCK * f->h * sizeof *f->H);
+	f->cross = inv_calloc(f->p * f->d, sizeof *f->cross);
+	f->sum_y = inv_calloc(f->d, sizeof *f->sum_y);
+	return f->mu && f->W && f->b && f->H && f->cross && f->sum_y &&
+	       allocate_sums(f, false, &f->clean) && allocate_sums(f, true, &f->copies);
+}
+
+static void draw_units(inv_feature_ridge *f, uint64_t seed)
+{
+	inv_stream weights = inv_stream_of(seed, "features/weight", 0);
+	inv_stream biases = inv_stream_of(seed, "features/bias", 0);
+	float scale = (float)(1 / sqrt((double)f->d));
+
+	for (size_t i = 0; i < f->h; i++)
+		inv_fill_normal(&weights, (uint32_t)i, f->W + i * f->d, f->d);
+	for (size_t i = 0; i < f->h * f->d; i++)
+		f->W[i] *= scale;
+	inv_fill_uniform(&biases, 0, -1, 1, f->b, f->h);
+}
+
+static invar_status prepare(inv_feature_ridge *f, const inv_clean_statistics *scale,
+                            uint64_t seed)
+{
+	const inv_matmul_spec units = {BLOCK,        f->h,        f->d, .transpose_b = true,
+	                               .bias = true, .relu = true};
+	invar_status st;
+
+	if (!allocate(f))
+		return inv_fail(
+			INVAR_E_NOMEM,
+			"no memory for the Gram matrices of %zu features: they take %zu MB; "
+			"a smaller @hidden needs less",
+			f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
+	memcpy(f->mu, scale->mean, f->d * sizeof *f->mu);
+	f->sigma = scale->sigma;
+	draw_units(f, seed);
+	if ((st = inv_matmul_new(f->ctx, &units, &f->units)) != INVAR_OK)
+		return st;
+	return inv_gram_sum_new(f->ctx, &f->add);
+}
+
+invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
+                                   const inv_clean_statistics *scale, uint64_t seed,
+                                   inv_feature_ridge **out)
+{
+	inv_feature_ridge *f = inv_calloc(1, sizeof *f);
+	invar_status st;
+
+	*out = NULL;
+	if (!f)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for random features");
+	f->ctx = ctx;
+	f->d = d;
+	f->h = h;
+	f->p = d + h;
+	if ((st = prepare(f, scale, seed)) != INVAR_OK) {
+		inv_feature_ridge_free(f);
+		return st;
+	}
+	*out = f;
+	return INVAR_OK;
+}
+
+static void free_sums(sums *s)
+{
+	inv_free(s->gram);
+	inv_free(s->sum);
+	inv_free(s->u);
+	inv_free(s->y);
+}
+
+void inv_feature_ridge_free(inv_feature_ridge *f)
+{
+	if (!f)
+		return;
+	free_sums(&f->clean);
+	free_sums(&f->copies);
+	inv_free(f->mu);
+	inv_free(f->W);
+	inv_free(f->b);
+	inv_free(f->H);
+	inv_free(f->cross);
+	inv_free(f->sum_y);
+	inv_matmul_free(f->units);
+	inv_gram_sum_free(f->add);
+	inv_free(f);
+}
+
+size_t inv_feature_ridge_memory(size_t d, size_t h)
+{
+	size_t p = d + h, held = 2 * p * p + p * d, solution = p * p + p * d;
+
+	return (held + solution) * sizeof(double) +
+	       (h * d + BLOCK * (3 * d + h)) * sizeof(float);
+}
+
+/* ---- Adding rows ------------------------------------------------------------------ */
+
+static invar_status add_waiting(inv_feature_ridge *f, sums *s)
+{
+	const inv_gram_part x[] = {{s->u, f->d}, {f->H, f->h}};
+	size_t rows = s->waiting;
+	invar_status st;
+
+	if (!rows)
+		return INVAR_OK;
+	if ((st = inv_matmul_run(f->units, s->u, f->W, f->b, f->H)) != INVAR_OK)
+		return st;
+	inv_gram_sum_add(f->add, x, 2, rows, s->gram);
+	inv_column_sums_add(s->u, rows, f->d, s->sum);
+	inv_column_sums_add(f->H, rows, f->h, s->sum + f->d);
+	if (s->y) {
+		inv_gram_sum_add_cross(f->add, x, 2, rows, s->y, f->d, f->cross);
+		inv_column_sums_add(s->y, rows, f->d, f->sum_y);
+	}
+	s->n += rows;
+	s->waiting = 0;
+	return INVAR_OK;
+}
+
+static invar_status add_rows(inv_feature_ridge *f, sums *s, const float *z,
+                             const float *clean, uint64_t rows)
+{
+	size_t d = f->d;
+	invar_status st = INVAR_OK;
+
+	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
+		const float *row = z + i * d;
+		size_t at = s->waiting++ * d;
+
+		for (size_t j = 0; j < d; j++)
+			s->u[at + j] = (float)((row[j] - f->mu[j]) / f->sigma);
+		for (size_t j = 0; j < d && clean; j++)
+			s->y[at + j] = (float)(((double)clean[i * d + j] - row[j]) / f->sigma);
+		if (s->waiting == BLOCK)
+			st = add_waiting(f, s);
+	}
+	return st;
+}
+
+invar_status inv_feature_ridge_add_clean(inv_feature_ridge *f, const float *z,
+                                         uint64_t rows)
+{
+	return add_rows(f, &f->clean, z, NULL, rows);
+}
+
+invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
+                                          const float *clean, uint64_t rows)
+{
+	return add_rows(f, &f->copies, z, clean, rows);
+}
+
+/* ---- Solving ---------------------------------------------------------------------- */
+
+/* One choice under way. */
+typedef struct choice {
+	const inv_feature_ridge *f;
+	double lambda, anchor, weight; /* weight: of all rows */
+	double *mean, *mean_y;         /* [p], [d] weighted means of x and of the targets */
+	double *gram, *B;              /* [p, p]; [p, d] */
+} choice;
+
+static void average(choice *c)
+{
+	const inv_feature_ridge *f = c->f;
+
+	c->weight = c->anchor * (double)f->clean.n + (double)f->copies.n;
+	for (size_t i = 0; i < f->p; i++)
+		c->mean[i] = (c->anchor * f->clean.sum[i] + f->copies.sum[i]) / c->weight;
+	for (size_t j = 0; j < f->d; j++)
+		c->mean_y[j] = f->sum_y[j] / c->weight;
+}
+
+static void centre_row(void *user, size_t i, unsigned thread)
+{
+	const choice *c = user;
+	const inv_feature_ridge *f = c->f;
+	double mean = c->weight * c->mean[i];
+
+	(void)thread;
+	for (size_t j = 0; j <= i; j++)
+		c->gram[i * f->p + j] = c->anchor * f->clean.gram[i * f->p + j] +
+		                        f->copies.gram[i * f->p + j] - mean * c->mean[j];
+	for (size_t j = 0; j < f->d; j++)
+		c->B[i * f->d + j] = f->cross[i * f->d + j] - mean * c->mean_y[j];
+}
+
+/* Features that never change, as there is one row, leave B at 0 and E at a translation. */
+static invar_status regress(choice *c)
+{
+	const inv_feature_ridge *f = c->f;
+	double diagonal = 0;
+	invar_status st;
+
+	average(c);
+	inv_parallel(f->ctx, f->p, centre_row, c);
+	for (size_t i = 0; i < f->p; i++)
+		diagonal += c->gram[i * f->p + i] / (double)f->p;
+	if (!(diagonal > 0)) {
+		memset(c->B, 0, f->p * f->d * sizeof *c->B);
+		return INVAR_OK;
+	}
+	for (size_t i = 0; i < f->p; i++)
+		c->gram[i * f->p + i] += c->lambda * diagonal;
+	st = inv_cholesky_solve(f->ctx, f->p, f->d, c->gram, c->B);
+	if (st == INVAR_E_NUMERIC)
+		st = inv_fail(st,
+		              "features: %g of the mean diagonal is too small for features that "
+		              "depend on each other; try 1e-4 or more",
+		              c->lambda);
+	return st;
+}
+
+/* z M + t: the linear features, and what the intercept and the means add up to. */
+static void fill_map(const choice *c, inv_map_affine *m)
+{
+	const inv_feature_ridge *f = c->f;
+	size_t d = f->d;
+
+	for (size_t j = 0; j < d; j++)
+		m->t[j] = f->sigma * c->mean_y[j];
+	for (size_t i = 0; i < f->p; i++) {
+		double shift = f->sigma * c->mean[i] + (i < d ? f->mu[i] : 0);
+
+		for (size_t j = 0; j < d; j++)
+			m->t[j] -= shift * c->B[i * d + j];
+	}
+	memcpy(m->M, c->B, d * d * sizeof *m->M);
+	for (size_t i = 0; i < d; i++)
+		m->M[i * d + i] += 1;
+}
+
+static void fill_units(const choice *c, inv_hidden_units *u)
+{
+	const inv_feature_ridge *f = c->f;
+	const double *B = c->B + f->d * f->d;
+
+	for (size_t i = 0; i < f->h; i++) {
+		double bias = f->b[i];
+
+		for (size_t j = 0; j < f->d; j++) {
+			u->W[i * f->d + j] = (float)(f->W[i * f->d + j] / f->sigma);
+			bias -= f->W[i * f->d + j] * f->mu[j] / f->sigma;
+		}
+		u->b[i] = (float)bias;
+	}
+	for (size_t i = 0; i < f->h * f->d; i++)
+		u->V[i] = f->sigma * B[i];
+}
+
+static bool allocate_form(const inv_feature_ridge *f, inv_closed_form *out)
+{
+	size_t d = f->d, h = f->h;
+
+	out->map = (inv_map_affine){
+		.d = d, .M = inv_alloc(d * d * sizeof(double)), .t = inv_alloc(d * sizeof(double))};
+	out->units = (inv_hidden_units){.count = h,
+	                                .W = inv_alloc(h * d * sizeof(float)),
+	                                .b = inv_alloc(h * sizeof(float)),
+	                                .V = inv_alloc(h * d * sizeof(double))};
+	return out->map.M && out->map.t && out->units.W && out->units.b && out->units.V;
+}
+
+static invar_status solve_choice(choice *c, inv_closed_form *out)
+{
+	const inv_feature_ridge *f = c->f;
+	invar_status st = regress(c);
+
+	if (st != INVAR_OK)
+		return st;
+	inv_free(c->gram); /* the largest of all, and no longer needed */
+	c->gram = NULL;
+	if (!allocate_form(f, out))
+		return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", f->p);
+	fill_map(c, &out->map);
+	fill_units(c, &out->units);
+	return INVAR_OK;
+}
+
+invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
+                                     inv_closed_form *out)
+{
+	choice c = {.f = f,
+	            .lambda = lambda,
+	            .anchor = anchor,
+	            .mean = inv_alloc((f->p + f->d) * sizeof *c.mean),
+	            .gram = inv_alloc(f->p * f->p * sizeof *c.gram),
+	            .B = inv_alloc(f->p * f->d * sizeof *c.B)};
+	invar_status st = add_waiting(f, &f->clean);
+
+	c.mean_y = c.mean ? c.mean + f->p : NULL;
+	if (st == INVAR_OK)
+		st = add_waiting(f, &f->copies);
+	if (st == INVAR_OK && !(c.mean && c.gram && c.B))
+		st = inv_fail(INVAR_E_NOMEM, "no memory to solve for %zu features", f->p);
+	if (st == INVAR_OK)
+		st = solve_choice(&c, out);
+	inv_free(c.mean);
+	inv_free(c.gram);
+	inv_free(c.B);
+	return st;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spread.c - see spread.h.
+ *
+ * Rows are summed as they lie about the clean mean, so that a mean far from the origin
+ * costs no digits: sums in double, products in float over blocks (math/gram_sum.h).
+ */
+#include "adapter/spread.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "adapter/closed_forms/visit_pairs.h"
+#include "bank/clean_statistics.h"
+#include "base/memory.h"
+#include "math/gram_sum.h"
+#include "math/transport.h"
+
+enum { MAX_IMAGES = 10000 };
+
+static const double share = 0.3; /* of the mean variance, added to both covariances */
+
+const invar_option inv_spread_options[] = {
+	{.name = "spread",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "none",
+     .flags = INVAR_OPTION_RESULT,
+     .choices = "none|scale|transport",
+     .meta = "WORD",
+     .group = "Method",
+     .help =
+         "gives adapted copies the spread of clean features, for an index that stays: "
+         "scale stretches E about the clean mean, transport maps the Gaussian of adapted "
+         "rows onto that of clean ones"},
+	{0},
+};
+
+/* Rows about the clean mean, summed. */
+typedef struct cloud {
+	uint64_t n;
+	double *sum;    /* [d] */
+	double *gram;   /* [d, d], lower triangle; NULL where only the spread is wanted */
+	double squares; /* of all values */
+} cloud;
+
+typedef struct measurement {
+	const invar_context *ctx;
+	const inv_mlp_form *e;
+	size_t d;
+	bool transport;
+	inv_clean_statistics scale;
+	inv_gram_sum *add;
+	float *codes; /* [block, d], grown to the rows of a call */
+	size_t room;
+	cloud clean, copies, adapted; /* adapted: codes of clean rows and of copies */
+} measurement;
+
+/* ---- Sums ------------------------------------------------------------------------- */
+
+static bool allocate_cloud(const measurement *m, bool gram, cloud *c)
+{
+	c->sum = inv_calloc(m->d, sizeof *c->sum);
+	c->gram = gram ? inv_calloc(m->d * m->d, sizeof *c->gram) : NULL;
+	return c->sum && (c->gram || !gram);
+}
+
+static void free_cloud(cloud *c)
+{
+	inv_free(c->sum);
+	inv_free(c->gram);
+}
+
+/* rows are about the clean mean */
+static void add_cloud(const measurement *m, const float *rows, size_t count, cloud *c)
+{
+	const inv_gram_part part = {rows, m->d};
+
+	inv_column_sums_add(rows, count, m->d, c->sum);
+	for (size_t i = 0; i < count; i++) {
+		double sum = 0; /* a row each, so that long sums keep their digits */
+
+		for (size_t j = i * m->d; j < (i + 1) * m->d; j++)
+			sum += (double)rows[j] * rows[j];
+		c->squares += sum;
+	}
+	if (c->gram)
+		inv_gram_sum_add(m->add, &part, 1, count, c->gram);
+	c->n += count;
+}
+
+static void centre(const measurement *m, const float *rows, size_t count, float *out)
+{
+	for (size_t i = 0; i < count * m->d; i++)
+		out[i] = (float)(rows[i] - m->scale.mean[i % m->d]);
+}
+
+static invar_status make_room(measurement *m, uint64_t rows)
+{
+	if (rows <= m->room)
+		return INVAR_OK;
+	inv_free(m->codes);
+	m->codes = inv_alloc((size_t)rows * m->d * sizeof *m->codes);
+	m->room = m->codes ? (size_t)rows : 0;
+	return m->codes ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for a block of codes");
+}
+
+/* An inv_pair_fn. */
+static invar_status add_rows(void *user, const float *a, const float *b, uint64_t rows)
+{
+	measurement *m = user;
+	bool is_clean = a == b;
+	invar_status st = make_room(m, rows);
+
+	if (st != INVAR_OK)
+		return st;
+	if (is_clean) {
+		centre(m, a, rows, m->codes);
+		add_cloud(m, m->codes, rows, &m->clean);
+	}
+	st = inv_mlp_apply(m->ctx, m->e->s, m->e->params, m->e->residual, a, rows, m->codes);
+	if (st != INVAR_OK || (is_clean && !m->transport))
+		return st;
+	centre(m, m->codes, rows, m->codes);
+	add_cloud(m, m->codes, rows, m->transport ? &m->adapted : &m->copies);
+	return INVAR_OK;
+}
+
+/* ---- The maps --------------------------------------------------------------------- */
+
+/* Mean squared distance from the mean, per feature. */
+static double variance(const measurement *m, const cloud *c)
+{
+	double n = (double)c->n, mean = 0;
+
+	for (size_t j = 0; j < m->d; j++)
+		mean += c->sum[j] / n * (c->sum[j] / n);
+	return (c->squares / n - mean) / (double)m->d;
+}
+
+static invar_status new_map(const measurement *m, inv_map_affine *out)
+{
+	*out = (inv_map_affine){.d = m->d,
+	                        .M = inv_calloc(m->d * m->d, sizeof(double)),
+	                        .t = inv_calloc(m->d, sizeof(double))};
+	if (out->M && out->t)
+		return INVAR_OK;
+	inv_map_clear(out);
+	return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", m->d);
+}
+
+static invar_status fit_scale(const measurement *m, inv_map_affine *out, json_t **about)
+{
+	double ratio = sqrt(variance(m, &m->clean) / variance(m, &m->copies));
+	invar_status st;
+
+	if (!isfinite(ratio))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "@spread scale: the adapter maps all copies to one point");
+	if ((st = new_map(m, out)) != INVAR_OK)
+		return st;
+	for (size_t j = 0; j < m->d; j++) {
+		out->M[j * m->d + j] = ratio;
+		out->t[j] = (1 - ratio) * m->scale.mean[j];
+	}
+	*about = json_pack("{s:s, s:f}", "kind", "scale", "factor", ratio);
+	return INVAR_OK;
+}
+
+/* The covariance takes the place of the sums; `ridge` is added to its diagonal. */
+static void finish_covariance(const measurement *m, double ridge, cloud *c)
+{
+	double n = (double)c->n;
+
+	for (size_t i = 0; i < m->d; i++)
+		for (size_t j = 0; j <= i; j++)
+			c->gram[i * m->d + j] = c->gram[i * m->d + j] / n -
+			                        c->sum[i] / n * (c->sum[j] / n) + (i == j ? ridge : 0);
+}
+
+static invar_status fit_transport(measurement *m, inv_map_affine *out, json_t **about)
+{
+	double ridge = share * variance(m, &m->clean);
+	double n = (double)m->adapted.n;
+	invar_status st = new_map(m, out);
+
+	if (st != INVAR_OK)
+		return st;
+	finish_covariance(m, ridge, &m->clean);
+	finish_covariance(m, ridge, &m->adapted);
+	st = inv_gaussian_transport(m->ctx, m->d, m->adapted.gram, m->clean.gram, out->M);
+	if (st != INVAR_OK) {
+		inv_map_clear(out);
+		return st;
+	}
+	/* mu - m T, m = mu + sum / n */
+	for (size_t j = 0; j < m->d; j++)
+		out->t[j] = m->scale.mean[j];
+	for (size_t i = 0; i < m->d; i++)
+		for (size_t j = 0; j < m->d; j++)
+			out->t[j] -= (m->scale.mean[i] + m->adapted.sum[i] / n) * out->M[i * m->d + j];
+	*about = json_pack("{s:s, s:f}", "kind", "transport", "share", share);
+	return INVAR_OK;
+}
+
+/* ---- The whole -------------------------------------------------------------------- */
+
+bool inv_spread_wanted(const invar_options *o)
+{
+	return !inv_option_is(o, "spread", "none");
+}
+
+/* Evenly among the images that train; gives. */
+static invar_status choose_images(const inv_spread_spec *s, uint32_t **out, uint32_t *count)
+{
+	*count = s->image_count < MAX_IMAGES ? s->image_count : MAX_IMAGES;
+	if (!(*out = inv_calloc(*count, sizeof **out)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for a list of images");
+	for (uint32_t i = 0; i < *count; i++)
+		(*out)[i] = s->images[(uint64_t)i * s->image_count / *count];
+	return INVAR_OK;
+}
+
+static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
+                                 const uint32_t *images, uint32_t count, measurement *m)
+{
+	const inv_closed_form_spec from = {.options = s->options,
+	                                   .bank = s->source[g]->bank,
+	                                   .split = s->source[g]->stored,
+	                                   .copies = s->source[g]->copies,
+	                                   .images = images,
+	                                   .image_count = count};
+	inv_pair_visitor v = {0};
+	invar_status st = inv_pair_visitor_open(&from, g == 0, &v);
+
+	if (st == INVAR_OK)
+		st = inv_visit_pairs(&v, images, count, add_rows, m);
+	inv_pair_visitor_close(&v);
+	return st;
+}
+
+static invar_status measure(const inv_spread_spec *s, measurement *m)
+{
+	uint32_t *images, count;
+	invar_status st = choose_images(s, &images, &count);
+
+	if (st == INVAR_OK)
+		st = inv_clean_statistics_of(s->source[0]->bank, s->source[0]->stored, images,
+		                             count, &m->scale);
+	if (st == INVAR_OK)
+		st = inv_gram_sum_new(m->ctx, &m->add);
+	if (st == INVAR_OK && (!allocate_cloud(m, m->transport, &m->clean) ||
+	                       !allocate_cloud(m, false, &m->copies) ||
+	                       !allocate_cloud(m, m->transport, &m->adapted)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for the covariances of %zu features", m->d);
+	for (uint32_t g = 0; g < s->sources && st == INVAR_OK; g++)
+		st = visit_source(s, g, images, count, m);
+	inv_free(images);
+	return st;
+}
+
+/* E and then the map, as one MLP. */
+static invar_status fold(const measurement *m, const inv_map_affine *map, inv_mlp_form *out)
+{
+	inv_composition *c;
+	invar_status st = inv_composition_new(m->ctx, m->d, m->d, m->e->s.h, &c);
+
+	if (st != INVAR_OK)
+		return st;
+	inv_composition_add(c, m->e, 1);
+	st = inv_composition_map(c, map);
+	if (st == INVAR_OK)
+		st = inv_composition_finish(c, out);
+	inv_composition_free(c);
+	return st;
+}
+
+invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
+                              inv_mlp_form *out, json_t **about)
+{
+	measurement m = {.ctx = s->source[0]->ctx,
+	                 .e = e,
+	                 .d = e->s.d,
+	                 .transport = inv_option_is(s->options, "spread", "transport")};
+	inv_map_affine map = {0};
+	invar_status st = measure(s, &m);
+
+	*about = NULL;
+	if (st == INVAR_OK)
+		st = m.transport ? fit_transport(&m, &map, about) : fit_scale(&m, &map, about);
+	if (st == INVAR_OK)
+		st = fold(&m, &map, out);
+	inv_map_clear(&map);
+	inv_clean_statistics_clear(&m.scale);
+	inv_gram_sum_free(m.add);
+	inv_free(m.codes);
+	free_cloud(&m.clean);
+	free_cloud(&m.copies);
+	free_cloud(&m.adapted);
+	return st;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gram_sum.c - tiles of X^T X and X^T Y, each computed and added by one thread.
+ *
+ * A tile is a product of some columns of X with some columns of X or Y over all rows of
+ * the block. Tiles on and below the diagonal of X^T X are computed, those on it whole.
+ */
+#include "math/gram_sum.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/openblas.h"
+
+/* A product of 256 by 256 stays in the second cache while it is added to the sum. */
+enum { TILE = 256, MAX_PANELS = 16384 / TILE + INV_GRAM_SUM_PARTS };
+
+/* Some columns of one part. */
+typedef struct panel {
+	const float *x;
+	size_t stride, cols, at; /* at: the first column among those of all parts */
+} panel;
+
+typedef struct tile {
+	const panel *left, *right;
+} tile;
+
+struct inv_gram_sum {
+	const invar_context *ctx;
+	float *product; /* [threads, TILE, TILE] */
+	/* Of the sum that is under way: */
+	size_t rows, stride; /* stride: of the sum */
+	double *sum;
+	size_t tiles;
+	panel x[MAX_PANELS], y[MAX_PANELS];
+	tile tile[MAX_PANELS * MAX_PANELS];
+};
+
+invar_status inv_gram_sum_new(const invar_context *ctx, inv_gram_sum **out)
+{
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_gram_sum *s;
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	s = inv_calloc(1, sizeof *s);
+	if (s)
+		s->product = inv_alloc((size_t)ctx->threads * TILE * TILE * sizeof *s->product);
+	if (!s || !s->product) {
+		inv_gram_sum_free(s);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a Gram matrix");
+	}
+	s->ctx = ctx;
+	*out = s;
+	return INVAR_OK;
+}
+
+void inv_gram_sum_free(inv_gram_sum *s)
+{
+	if (!s)
+		return;
+	inv_free(s->product);
+	inv_free(s);
+}
+
+/* ---- Tiles ------------------------------------------------------------------------ */
+
+static void multiply(const inv_gram_sum *s, const tile *t, float *product)
+{
+	inv_openblas_get()->sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t->left->cols,
+	                          (int)t->right->cols, (int)s->rows, 1, t->left->x,
+	                          (int)t->left->stride, t->right->x, (int)t->right->stride, 0,
+	                          product, (int)t->right->cols);
+}
+
+static void multiply_ref(const inv_gram_sum *s, const tile *t, float *product)
+{
+	const panel *a = t->left, *b = t->right;
+
+	for (size_t i = 0; i < a->cols; i++)
+		for (size_t j = 0; j < b->cols; j++) {
+			float sum = 0;
+
+			for (size_t l = 0; l < s->rows; l++)
+				sum += a->x[l * a->stride + i] * b->x[l * b->stride + j];
+			product[i * b->cols + j] = sum;
+		}
+}
+
+static void run_tile(void *user, size_t index, unsigned thread)
+{
+	const inv_gram_sum *s = user;
+	const tile *t = &s->tile[index];
+	float *product = s->product + (size_t)thread * TILE * TILE;
+	double *sum = s->sum + t->left->at * s->stride + t->right->at;
+	size_t cols = t->right->cols;
+
+	if (s->ctx->cpu)
+		multiply(s, t, product);
+	else
+		multiply_ref(s, t, product);
+	for (size_t i = 0; i < t->left->cols; i++)
+		for (size_t j = 0; j < cols; j++)
+			sum[i * s->stride + j] += product[i * cols + j];
+}
+
+/* Returns how many panels the columns of all parts make. */
+static size_t cut(const inv_gram_part *parts, size_t count, panel *out)
+{
+	size_t panels = 0, before = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t width = parts[i].cols;
+
+		for (size_t at = 0; at < width; at += TILE)
+			out[panels++] = (panel){parts[i].x + at, width,
+			                        width - at < TILE ? width - at : TILE, before + at};
+		before += width;
+	}
+	return panels;
+}
+
+static size_t width_of(const inv_gram_part *parts, size_t count)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < count; i++)
+		width += parts[i].cols;
+	return width;
+}
+
+void inv_gram_sum_add(inv_gram_sum *s, const inv_gram_part *parts, size_t count,
+                      size_t rows, double *gram)
+{
+	size_t panels = cut(parts, count, s->x);
+
+	s->tiles = 0;
+	for (size_t i = 0; i < panels; i++)
+		for (size_t j = 0; j <= i; j++)
+			s->tile[s->tiles++] = (tile){&s->x[i], &s->x[j]};
+	s->rows = rows;
+	s->stride = width_of(parts, count);
+	s->sum = gram;
+	inv_parallel(s->ctx, s->tiles, run_tile, s);
+}
+
+void inv_gram_sum_add_cross(inv_gram_sum *s, const inv_gram_part *parts, size_t count,
+                            size_t rows, const float *y, size_t r, double *cross)
+{
+	size_t panels = cut(parts, count, s->x);
+	size_t right = cut(&(inv_gram_part){y, r}, 1, s->y);
+
+	s->tiles = 0;
+	for (size_t i = 0; i < panels; i++)
+		for (size_t j = 0; j < right; j++)
+			s->tile[s->tiles++] = (tile){&s->x[i], &s->y[j]};
+	s->rows = rows;
+	s->stride = r;
+	s->sum = cross;
+	inv_parallel(s->ctx, s->tiles, run_tile, s);
+}
+
+void inv_column_sums_add(const float *x, size_t rows, size_t cols, double *sums)
+{
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < cols; j++)
+			sums[j] += x[i * cols + j];
+}
+
+/* ---- The plain loops ------------------------------------------------------------- */
+
+static double cell(const inv_gram_part *parts, size_t row, size_t col)
+{
+	while (col >= parts->cols)
+		col -= parts++->cols;
+	return parts->x[row * parts->cols + col];
+}
+
+void inv_gram_sum_ref(const inv_gram_part *parts, size_t count, size_t rows, double *gram)
+{
+	size_t p = width_of(parts, count);
+
+	for (size_t i = 0; i < p; i++)
+		for (size_t j = 0; j < p; j++)
+			for (size_t l = 0; l < rows; l++)
+				gram[i * p + j] += cell(parts, l, i) * cell(parts, l, j);
+}
+
+void inv_gram_sum_cross_ref(const inv_gram_part *parts, size_t count, size_t rows,
+                            const float *y, size_t r, double *cross)
+{
+	size_t p = width_of(parts, count);
+
+	for (size_t i = 0; i < p; i++)
+		for (size_t j = 0; j < r; j++)
+			for (size_t l = 0; l < rows; l++)
+				cross[i * r + j] += cell(parts, l, i) * (double)y[l * r + j];
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_spread.c - adapted features get the spread of clean ones. */
+#include "support.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/adapter.h"
+#include "base/json.h"
+
+enum { ROWS = 300, D = 9, COPIES = 3 };
+
+static bool stop;
+
+static int maybe_stop(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	(void)user;
+	(void)total;
+	return stop && strcmp(stage, "fit") == 0 && done > 0;
+}
+
+static invar_context *ctx;
+static invar_bank *bank;
+
+static int open_bank(void **state)
+{
+	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
+	const invar_options *o =
+		test_kept("synthetic", "rows", test_text("%d", ROWS), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", test_text("%d", COPIES), NULL);
+
+	(void)state;
+	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
+	       invar_bank_synthesize(ctx, o, test_path("bank")) != INVAR_OK ||
+	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+}
+
+static int close_bank(void **state)
+{
+	(void)state;
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+	return 0;
+}
+
+static invar_options *options(const char *spread)
+{
+	return test_options("train", "loss", "none", "init", "features", "hidden", "20",
+	                    "ridge", "1", "spread", spread, NULL);
+}
+
+static void train(const char *spread, const char *run)
+{
+	invar_options *o = options(spread);
+
+	assert_int_equal(invar_train(&bank, 1, o, test_path("%s", run)), INVAR_OK);
+	invar_options_free(o);
+}
+
+/* Codes of all copies, and of clean rows before them where asked for. */
+static size_t codes_of(const char *run, bool clean, float *out)
+{
+	invar_adapter *e;
+	float *z = malloc(ROWS * D * sizeof *z);
+	size_t rows = 0;
+
+	assert_int_equal(invar_adapter_open(ctx, test_path("%s", run), &e), INVAR_OK);
+	for (int32_t k = clean ? INVAR_CLEAN : 0; k < COPIES; k++, rows += ROWS) {
+		assert_int_equal(invar_bank_read(bank, "train", k, 0, ROWS, z), INVAR_OK);
+		assert_int_equal(invar_adapter_apply(e, z, ROWS, out + rows * D), INVAR_OK);
+	}
+	invar_adapter_close(e);
+	free(z);
+	return rows;
+}
+
+static void average(const float *x, size_t rows, double mean[D])
+{
+	memset(mean, 0, D * sizeof *mean);
+	for (size_t i = 0; i < rows * D; i++)
+		mean[i % D] += x[i] / (double)rows;
+}
+
+static double covariance(const float *x, size_t rows, const double mean[D], size_t i,
+                         size_t j)
+{
+	double sum = 0;
+
+	for (size_t l = 0; l < rows; l++)
+		sum += (x[l * D + i] - mean[i]) * (x[l * D + j] - mean[j]) / (double)rows;
+	return sum;
+}
+
+static double variance(const float *x, size_t rows)
+{
+	double mean[D], sum = 0;
+
+	average(x, rows, mean);
+	for (size_t i = 0; i < D; i++)
+		sum += covariance(x, rows, mean, i, i) / D;
+	return sum;
+}
+
+static float clean[ROWS * D], before[(COPIES + 1) * ROWS * D],
+	after[(COPIES + 1) * ROWS * D];
+
+static void scale_makes_both_spreads_equal(void **state)
+{
+	double mean[D], factor;
+	size_t rows;
+	json_t *run;
+
+	(void)state;
+	train("none", "plain");
+	train("scale", "scaled");
+	assert_int_equal(invar_bank_read(bank, "train", INVAR_CLEAN, 0, ROWS, clean), INVAR_OK);
+	rows = codes_of("plain", false, before);
+	codes_of("scaled", false, after);
+	factor = sqrt(variance(clean, ROWS) / variance(before, rows));
+	assert_true(fabs(factor - 1) > 1e-3);
+	assert_true(fabs(variance(after, rows) / variance(clean, ROWS) - 1) < 1e-5);
+	average(clean, ROWS, mean);
+	for (size_t i = 0; i < rows * D; i++)
+		assert_true(fabs(after[i] - mean[i % D] - factor * (before[i] - mean[i % D])) <
+		            1e-4);
+	assert_int_equal(inv_json_load(test_path("scaled/run.json"), &run), INVAR_OK);
+	assert_true(
+		fabs(json_number_value(json_object_get(json_object_get(run, "spread"), "factor")) -
+	         factor) < 1e-6);
+	json_decref(run);
+}
+
+/* T (S1 + r I) T = S2 + r I, so covariances are not equal but nearer; means are. */
+static void transport_maps_one_gaussian_onto_the_other(void **state)
+{
+	double mean[D], old[D], new[D], far = 0, near = 0;
+	size_t rows;
+
+	(void)state;
+	train("transport", "moved");
+	rows = codes_of("plain", true, before);
+	codes_of("moved", true, after);
+	average(clean, ROWS, mean);
+	average(before, rows, old);
+	average(after, rows, new);
+	for (size_t i = 0; i < D; i++) {
+		assert_true(fabs(new[i] - mean[i]) < 1e-4);
+		for (size_t j = 0; j < D; j++) {
+			double want = covariance(clean, ROWS, mean, i, j);
+
+			far += pow(covariance(before, rows, old, i, j) - want, 2);
+			near += pow(covariance(after, rows, new, i, j) - want, 2);
+		}
+	}
+	if (!(near < 0.5 * far))
+		fail_msg("covariances are %g apart, %g before", sqrt(near), sqrt(far));
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+	size_t na, nb;
+	char *x = test_read(a, &na), *y = test_read(b, &nb);
+
+	assert_int_equal(na, nb);
+	assert_memory_equal(x, y, na);
+	free(x);
+	free(y);
+}
+
+static void threads_and_interruptions_change_nothing(void **state)
+{
+	invar_options *o = options("transport"),
+				  *resume = test_options("train", "resume", "1", NULL);
+
+	(void)state;
+	for (unsigned t = 1; t <= 2; t++) {
+		invar_context *c;
+		invar_bank *b;
+
+		assert_int_equal(invar_context_new(t, NULL, &c), INVAR_OK);
+		assert_int_equal(invar_bank_open(c, test_path("bank"), &b), INVAR_OK);
+		assert_int_equal(invar_train(&b, 1, o, test_path("threads%u", t)), INVAR_OK);
+		assert_same_file(test_path("moved/adapter.safetensors"),
+		                 test_path("threads%u/adapter.safetensors", t));
+		invar_bank_close(b);
+		invar_context_free(c);
+	}
+	stop = true;
+	assert_int_equal(invar_train(&bank, 1, o, test_path("stopped")), INVAR_E_CANCELLED);
+	stop = false;
+	assert_int_equal(invar_train(&bank, 1, resume, test_path("stopped")), INVAR_OK);
+	assert_same_file(test_path("moved/adapter.safetensors"),
+	                 test_path("stopped/adapter.safetensors"));
+	invar_options_free(o);
+	invar_options_free(resume);
+}
+
+/* Of a training, it follows the last epoch, and resuming a run that is done repeats it. */
+static void a_trained_adapter_is_stretched_once(void **state)
+{
+	invar_options *o = test_options("train", "epochs", "2", "hidden", "12", "spread",
+	                                "scale", NULL),
+				  *resume = test_options("train", "resume", "1", NULL);
+
+	(void)state;
+	assert_int_equal(invar_train(&bank, 1, o, test_path("trained")), INVAR_OK);
+	assert_true(
+		fabs(variance(after, codes_of("trained", false, after)) / variance(clean, ROWS) -
+	         1) < 1e-4);
+	assert_int_equal(rename(test_path("trained/adapter.safetensors"), test_path("keep")),
+	                 0);
+	assert_int_equal(invar_train(&bank, 1, resume, test_path("trained")), INVAR_OK);
+	assert_same_file(test_path("keep"), test_path("trained/adapter.safetensors"));
+	invar_options_free(o);
+	invar_options_free(resume);
+}
+
+static void refuse(invar_options *o, const char *word)
+{
+	assert_int_not_equal(invar_train(&bank, 1, o, test_path("wrong")), INVAR_OK);
+	test_assert_error(word);
+	assert_false(test_exists(test_path("wrong")));
+	invar_options_free(o);
+}
+
+static void wrong_uses_make_no_run(void **state)
+{
+	(void)state;
+	refuse(test_options("train", "loss", "waco", "width", "4", "spread", "scale", NULL),
+	       "spread scale needs codes as wide as the features: width is 4, the bank has 9");
+	refuse(test_options("train", "decoder", "1", "spread", "scale", NULL),
+	       "spread scale changes the codes that a decoder was trained on");
+	refuse(test_set(options("none"), "hidden", "20000", NULL),
+	       "init features solves for all features and hidden units at once, at most 16384");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scale_makes_both_spreads_equal),
+		cmocka_unit_test(transport_maps_one_gaussian_onto_the_other),
+		cmocka_unit_test(threads_and_interruptions_change_nothing),
+		cmocka_unit_test(a_trained_adapter_is_stretched_once),
+		cmocka_unit_test(wrong_uses_make_no_run),
+	};
+
+	return cmocka_run_group_tests(tests, open_bank, close_bank);
+}
