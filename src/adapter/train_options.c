@@ -202,13 +202,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
      .help = "replace an existing run, once the new one is finished"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
 };
 
