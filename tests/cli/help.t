@@ -13,6 +13,7 @@ $ invar
 >   encode      turns images and augmented copies of them into a bank of features
 >   features    turns normalised images in a NumPy file into features
 >   train       trains an adapter on a bank of features
+>   merge       averages adapters into one, or makes one weaker
 >   apply       applies an adapter to features
 >   eval        measures what adapters do to a bank's features
 >   dependence  measures how much paired samples tell about each other
@@ -52,6 +53,8 @@ $ invar apply --help
 >       E of every row, with the adapter of a run
 >   invar apply adapter.safetensors bank/test/aug.npy -o out.npy --dtype float16
 >       [n, c, d] in, half precision out
+>   invar apply run features.npy -o half.npy --strength 0.5
+>       halfway between the features and E
 >   make-features | invar apply run - -o - | use-features
 >       as a filter of NumPy files
 >
@@ -66,6 +69,8 @@ $ invar apply --help
 >   -o, --output OUT.npy  NumPy file to write; - is standard output
 >   --dtype WORD          type of the numbers that are written (one of float32,
 >                         float16; default float32)
+>   --strength W          how far features are moved: z + W (E(z) - z); 0 leaves
+>                         them as they are (default 1)
 >   --force               replace a file of another kind, or one that is
 >                         write-protected; never what is read
 >
