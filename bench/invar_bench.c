@@ -88,6 +88,7 @@ static inv_step_spec step_spec(const inv_loss *loss, const invar_options *o, siz
 	                       .options = o,
 	                       .N = loss->batch,
 	                       .s = max > 0 && max < SAMPLES ? max : SAMPLES,
+	                       .frame = {.sigma = 1, .distance = 2 * (double)d},
 	                       .update = true,
 	                       .weight_decay = 1e-4};
 }
@@ -126,6 +127,7 @@ static bench_step *find_step(const invar_context *ctx, bench_step *known, const 
 		return at;
 	drop_step(at);
 	die(invar_options_new("loss", &at->options)); /* the paper's values by default */
+	die(invar_options_set(at->options, "kind", name));
 	spec = step_spec(loss, at->options, d);
 	at->loss = loss;
 	at->d = d;

@@ -7,8 +7,35 @@
  */
 #include "run/results.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 #include "fuzz_file.h"
+
+/* Every number of every curve and point can be read, and names are in range. */
+static void ask_plots(const invar_results *r, const char *column)
+{
+	const invar_series *series;
+	const invar_scatter *scatter;
+
+	for (size_t i = 0; (series = invar_results_series(r, i)); i++) {
+		const invar_curve *c = invar_results_curve(r, series->id, column);
+
+		require(series->x->title && series->y->title);
+		for (size_t k = 0; c && k < c->count; k++)
+			require(isfinite(c->x[k]) && !isinf(c->y[k]) &&
+			        (!c->low || !isinf(c->high[k])));
+	}
+	for (size_t i = 0; (scatter = invar_results_scatter(r, i)); i++) {
+		const invar_points *p = invar_results_points(r, scatter->id, column);
+
+		require(!p || p->total >= p->count);
+		for (size_t k = 0; p && k < p->count; k++)
+			require(isfinite(p->x[k]) && isfinite(p->y[k]) &&
+			        (!p->label || p->label[k] < (int64_t)scatter->class_count) &&
+			        (!p->mark || p->mark[k] < (int64_t)scatter->mark_count));
+	}
+}
 
 static void ask_all(const invar_results *r)
 {
@@ -22,6 +49,8 @@ static void ask_all(const invar_results *r)
 			invar_results_value(r, metric->id, column->id);
 			invar_results_skipped(r, metric->measurement, column->id);
 		}
+	for (size_t c = 0; c < invar_results_columns(r); c++)
+		ask_plots(r, invar_results_column(r, c)->id);
 	require(!invar_results_metric(r, invar_results_metrics(r)));
 	for (size_t i = 0; invar_results_measurement(r, i, NULL); i++)
 		;

@@ -32,7 +32,7 @@ static void hold_against_bank(const invar_options *o)
 		.name = (char[]){"train"}, .rows = 100, .copies = 3, .clean = &array};
 	invar_context *ctx;
 	invar_bank bank = {.path = (char[]){"bank"}, .dim = 8, .split_count = 1};
-	const invar_bank *banks[] = {&bank};
+	inv_source *source;
 	inv_train_settings settings;
 	inv_train_plan plan = {0};
 
@@ -40,10 +40,12 @@ static void hold_against_bank(const invar_options *o)
 	bank.ctx = ctx;
 	bank.splits = &split;
 	inv_train_read(o, &settings);
-	if (inv_train_check(&settings, banks, 1, NULL, &plan) == INVAR_OK) {
+	require(inv_bank_source_open(&bank, &source) == INVAR_OK);
+	if (inv_train_check(&settings, &source, 1, &plan) == INVAR_OK) {
 		require(plan.shape.d == 8 && plan.images + plan.held_out <= 100);
 		take_up_again(o);
 	}
+	inv_source_close(source);
 	invar_context_free(ctx);
 }
 

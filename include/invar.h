@@ -20,7 +20,7 @@
  *     3. options                        8. losses, neighbours … on given arrays
  *     4. arrays, files and adapters     9. measurements
  *     5. images and data sets           10. augmentations
- *                                       11. encoders and encoding
+ *     12. stages (still moving)         11. encoders and encoding
  *
  * Rules that hold everywhere:
  *   - every call that can fail returns an invar_status; the sentence that says
@@ -161,6 +161,8 @@ typedef struct invar_option {
 	const char *meta;                /* stands for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
 	const char *help;                /* half a sentence, no full stop */
+	/* What each of the choices means, which help then tells; NULL: nothing to add. */
+	const char *(*choice_help)(size_t i);
 } invar_option;
 
 /*
@@ -312,11 +314,14 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         size_t *size);
 
 /*
- * A data set is named by a text: stl10:DIR, mnist:DIR, fashion-mnist:[DIR],
- * cifar10:DIR, tiny-imagenet:DIR, folder:DIR (sub-folders are classes) or
- * npy:IMAGES[,LABELS].
+ * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes)
+ * or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
  */
 typedef struct invar_dataset invar_dataset;
+
+/* Kind i, "stl10"; what its place is, "DIR"; half a sentence about it. NULL past the last.
+ */
+INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const char **about);
 
 /*
  * Options split, holdout, classes, limit and skip-broken: those that o has, the defaults
@@ -500,6 +505,24 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
                                         double *distance);
 
 /*
+ * Where the rows that matter to a query stand in the ranking of gallery [n, dim]: nearest
+ * first, equally near ones by row; distance is "l2" or "cosine". By image: made_of[i] is
+ * the row that query i was made of, and own_rank[i] its place, from 1. By class, with
+ * labels of both (a negative one is none, and a row without one is left out):
+ * class_rank[i] is the place of the first row of its class, 0 if there is none, and
+ * precision[i] the average precision over all of them, NaN if there are none. leave_out
+ * other than 0 keeps the row that a query was made of out of the ranking by class.
+ * Recall@K is the share of queries with a place of 1 to K. made_of and own_rank may be
+ * NULL, and so may the four arrays by class.
+ */
+INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
+                                   const float *gallery, const int64_t *labels, uint64_t n,
+                                   const float *queries, const int64_t *query_labels,
+                                   uint64_t m, uint32_t dim, const uint32_t *made_of,
+                                   int leave_out, uint32_t *own_rank, uint32_t *class_rank,
+                                   double *precision);
+
+/*
  * The share of queries [m, dim] that are nearer to a row of clean [n, dim] with another
  * label than to every row with their own (Eq. 19). made_of[i], if given, is the row of
  * `clean` that query i was made of; it does not count for that query. Labels are not
@@ -527,8 +550,9 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 
 /*
  * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
- * of them. Whoever shows results reads the descriptions of metrics and needs to know no
- * measurement by name.
+ * of them; series (accuracy over angle, a spectrum, a loss curve) with a curve per column,
+ * and scatters (an embedding) with points per column. Whoever shows results reads the
+ * descriptions and needs to know no measurement by name.
  */
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
@@ -536,7 +560,7 @@ typedef enum invar_unit {
 	INVAR_UNIT_COUNT  /* a whole number */
 } invar_unit;
 
-/* Read the three structs below by pointer; they grow at their end. Texts are views. */
+/* Read the structs below by pointer; they grow at their end. Texts and arrays are views. */
 typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
@@ -551,6 +575,7 @@ typedef struct invar_metric {
 	invar_unit unit;
 	int better;      /* 1: higher is better, -1: lower, 0: neither */
 	unsigned digits; /* after the point, as shown */
+	int detail;      /* 1: for programs; tables leave it out */
 } invar_metric;
 
 typedef struct invar_value {
@@ -560,6 +585,47 @@ typedef struct invar_value {
 	const char *reason;      /* why there is no value; NULL: there is one */
 	const char *no_interval; /* why there is no interval, if one is usual; or NULL */
 } invar_value;
+
+typedef struct invar_axis {
+	const char *title; /* "angle" */
+	invar_unit unit;
+	const char *symbol; /* written after a number: "°"; or NULL */
+} invar_axis;
+
+typedef struct invar_series {
+	const char *id;          /* unique among series: "invariance.angle" */
+	const char *measurement; /* "invariance" */
+	const char *title;       /* of a plot: "accuracy over angle" */
+	const invar_axis *x, *y;
+} invar_series;
+
+/* One column of a series: arrays [count]. */
+typedef struct invar_curve {
+	size_t count;
+	const double *x, *y;      /* y is NaN where nothing was measured: an empty bin */
+	const double *low, *high; /* 95 % intervals, NaN: none here; or NULL, both */
+	const uint64_t *counts;   /* images that each y was taken over; or NULL */
+} invar_curve;
+
+typedef struct invar_scatter {
+	const char *id;          /* unique among scatters: "tsne" */
+	const char *measurement; /* "tsne" */
+	const char *title;
+	const invar_axis *x, *y;
+	const char *const *classes; /* [class_count], their names */
+	size_t class_count;
+	const char *const *marks; /* [mark_count]: "clean", "augmented" */
+	size_t mark_count;
+} invar_scatter;
+
+/* One column of a scatter: arrays [count]. */
+typedef struct invar_points {
+	size_t count;   /* at most 10000 */
+	uint64_t total; /* points that these were chosen from, evenly; at least count */
+	const double *x, *y;
+	const int32_t *label; /* index of a class, -1: none; or NULL */
+	const int32_t *mark;  /* index of a mark, -1: none; or NULL */
+} invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
@@ -571,6 +637,13 @@ INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i
 /* NULL where nothing was measured for this pair. Not for several threads at once. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
+/* Descriptions, and what a column has of them: NULL past the last, or if it has none. */
+INVAR_API const invar_series *invar_results_series(const invar_results *r, size_t i);
+INVAR_API const invar_curve *invar_results_curve(const invar_results *r, const char *series,
+                                                 const char *column);
+INVAR_API const invar_scatter *invar_results_scatter(const invar_results *r, size_t i);
+INVAR_API const invar_points *invar_results_points(const invar_results *r,
+                                                   const char *scatter, const char *column);
 /* Why a measurement has no values; NULL: it has, or was not asked for. */
 INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
                                             const char *column);
@@ -680,6 +753,19 @@ INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normal
 /* The shape that images of `shape` come out with. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
+/*
+ * A SPEC with inside=1 takes pictures that are larger than what is seen of them: the shape
+ * that they need for `seen`. Other SPECs take what is seen.
+ */
+INVAR_API invar_status invar_augment_prepared(const invar_augment *a,
+                                              const uint64_t seen[4], uint64_t out[4]);
+/*
+ * Images of `shape` as they are seen without augmentation: their centres under inside=1,
+ * else all of them. `clean` gets the shape; with out NULL, that is all.
+ */
+INVAR_API invar_status invar_augment_clean(const invar_augment *a, const float *x,
+                                           const uint64_t shape[4], uint64_t clean[4],
+                                           float *out);
 
 /*
  * Every random draw follows from the options seed, split, epoch, copy and first (the index
@@ -800,6 +886,8 @@ INVAR_API const invar_model *invar_model_at(size_t i);
 typedef struct invar_encoder invar_encoder;
 
 INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
+/* Family i of networks, "vit", and half a sentence about it; NULL past the last. */
+INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Options encoder (one of invar_encoder_names; found from the weights if not given), key
  * (as in invar_weights_open) and what weights do not tell: heads, eps, bn-eps, pos,
@@ -872,6 +960,59 @@ INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset 
  * were opened with from `run`, for the options that were not set.
  */
 INVAR_API invar_status invar_train_images_options(invar_options *o, const char *run);
+
+/* ---- 12. Stages: still moving -------------------------------------------------------- */
+
+/*
+ * Steps of a longer job that are done once. Each stage has a fingerprint of what decides
+ * its result: contents of its inputs, options, version. `folder`, which exists, holds
+ * stages.json, the record of what was run with which fingerprint; a stage that is done,
+ * with the same fingerprint and all its files, is skipped. What a stage made from other
+ * inputs is removed before it runs again, and nothing else is. An input that is the output
+ * of an earlier stage counts by that stage's fingerprint, so that a stage depends on all
+ * that led to it.
+ *
+ * Stages are added, then run in order; the first failure ends the run, and a stage that was
+ * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
+ * NULL: nothing is.
+ */
+typedef struct invar_stages invar_stages;
+
+INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
+                                         invar_stages **out);
+/* invar_encode of each data set into one bank; encoder and data sets outlive the stages. */
+INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
+                                               const char *says, invar_encoder *e,
+                                               const invar_dataset *const *sets,
+                                               size_t count, const invar_options *o,
+                                               const char *bank);
+/* invar_train on a bank; what the run folder holds of a run is resumed. */
+INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
+                                              const char *says, const char *bank,
+                                              const invar_options *o, const char *run);
+/* invar_eval of adapters or runs on a bank; the results become the file `results`. */
+INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
+                                             const char *says, const char *bank,
+                                             const char *const *adapters,
+                                             const char *const *titles, size_t count,
+                                             const invar_options *o, const char *results);
+
+/* A stage of the caller's own that writes one file; its texts are copied. */
+typedef struct invar_stage {
+	size_t size;
+	void *user;
+	const char *name, *says;
+	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
+	const char *options;       /* any text that decides the result besides; or NULL */
+	const char *output;
+	invar_status (*run)(void *user);
+} invar_stage;
+
+INVAR_API invar_status invar_stages_add(invar_stages *s, const invar_stage *stage);
+INVAR_API invar_status invar_stages_run(invar_stages *s);
+/* Did this stage run, rather than being skipped? */
+INVAR_API int invar_stages_ran(const invar_stages *s, const char *name);
+INVAR_API void invar_stages_close(invar_stages *s); /* accepts NULL */
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@ both are here and FORMS names them; all forms of a loss give the same value.
 import torch
 import torch.nn.functional as F
 
-DIRECTIONS, TEMPERATURE = 1000, 0.5
+DIRECTIONS, TEMPERATURE, ALPHA, TAU = 1000, 0.5, 0.3, 0.1
 
 
 # ---- MaWa and SimCLR -----------------------------------------------------------
@@ -114,6 +114,32 @@ def hsic_cdist(codes, clean, drawn):
     return hsic(squares_by_cdist, codes, clean)
 
 
+# ---- AnCo ------------------------------------------------------------------------
+
+def anco(squares, codes, clean):
+    """MaWa, and each code against all clean features; the batch is of unit spread."""
+    n, d = clean.shape
+    similar = -squares(codes.flatten(0, 1), clean) / (2 * d)
+    contrast = F.cross_entropy(similar / TAU, torch.arange(n).repeat(len(codes)))
+    return (codes - clean).square().sum(dim=2).mean() / d + ALPHA * contrast
+
+
+def between_by_product(z, x):
+    return z.square().sum(dim=1, keepdim=True) + x.square().sum(dim=1) - 2 * z @ x.T
+
+
+def between_by_cdist(z, x):
+    return torch.cdist(z, x).square()
+
+
+def anco_product(codes, clean, drawn):
+    return anco(between_by_product, codes, clean)
+
+
+def anco_cdist(codes, clean, drawn):
+    return anco(between_by_cdist, codes, clean)
+
+
 def draw(loss, codes_shape, clean_shape):
     """What the loss needs of random numbers for a step."""
     samples, n, w = codes_shape
@@ -122,4 +148,5 @@ def draw(loss, codes_shape, clean_shape):
 
 FORMS = {"mawa": {"": mawa}, "simclr": {"": simclr},
          "waco": {"columns": waco_columns, "rows": waco_rows},
-         "hsic": {"product": hsic_product, "cdist": hsic_cdist}}
+         "hsic": {"product": hsic_product, "cdist": hsic_cdist},
+         "anco": {"product": anco_product, "cdist": anco_cdist}}

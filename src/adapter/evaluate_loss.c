@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "adapter/loss_result.h"
+#include "bank/clean_statistics.h"
 #include "base/text.h"
 
 static const invar_option own_rows[] = {
@@ -35,7 +36,9 @@ static const invar_option own_rows[] = {
      .max = 1e9,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the squared error of a decoder"},
+     .help =
+         "weight of the squared error of a decoder; of the contrast of anco, there 0.3 by "
+         "default"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -52,11 +55,36 @@ static const invar_option own_rows[] = {
 	{0},
 };
 
+/* What a training measures on its clean features. */
+static const invar_option frame_rows[] = {
+	{.name = "sigma",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1e30,
+     .meta = "F",
+     .group = "Loss",
+     .help = "root mean square spread of clean features; 0 is that of the given ones"},
+	{.name = "distance",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1e30,
+     .meta = "F",
+     .group = "Loss",
+     .help = "mean squared distance of two clean features; 0 is 2 d sigma^2"},
+	{0},
+};
+
 invar_status inv_loss_options_declare(invar_options *o)
 {
+	const inv_loss *loss;
 	invar_status st = inv_options_add_rows(o, own_rows);
 
-	return st == INVAR_OK ? inv_loss_declare(o, "kind") : st;
+	if (st == INVAR_OK)
+		st = inv_loss_declare(o, "kind");
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		if (loss->needs_frame)
+			st = inv_options_add_part(o, "kind", loss->name, frame_rows);
+	return st == INVAR_OK ? inv_loss_declare_defaults(o, "kind") : st;
 }
 
 /* ---- Checks ---------------------------------------------------------------------- */
@@ -77,6 +105,11 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 	if (inv_option_flag(o, "residual") && e->s.w != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH, "%s: cannot be residual, it maps %zu to %zu",
 		                e->path, e->s.d, e->s.w);
+	if (d && loss->owns_alpha)
+		return inv_fail(INVAR_E_USE,
+		                "%s takes no decoder: @alpha would weigh both its own term and the "
+		                "decoder's",
+		                loss->name);
 	if (d && (d->s.d != e->s.w || d->s.w != e->s.d))
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: maps %zu to %zu, but a decoder of %s maps %zu to %zu", d->path,
@@ -210,6 +243,30 @@ static void load_params(const inv_loss_input *in, inv_step *p)
 		       (p->floats - p->adapter_floats) * sizeof(float));
 }
 
+/* As given, else as a training on these clean features would find it. */
+static invar_status find_frame(const inv_loss_input *in, const invar_options *o,
+                               inv_step_spec *spec)
+{
+	double d = in->dim;
+	inv_clean_statistics c;
+	invar_status st = INVAR_OK;
+
+	if (!spec->loss->needs_frame)
+		return INVAR_OK;
+	spec->frame = (inv_loss_frame){.sigma = inv_option_number(o, "sigma"),
+	                               .distance = inv_option_number(o, "distance")};
+	if (!(spec->frame.sigma > 0)) {
+		st = inv_clean_statistics_of_rows(in->clean, in->images, in->dim, &c);
+		if (st != INVAR_OK)
+			return inv_context(st, "@sigma is needed");
+		spec->frame.sigma = c.sigma;
+		inv_clean_statistics_clear(&c);
+	}
+	if (!(spec->frame.distance > 0))
+		spec->frame.distance = 2 * d * spec->frame.sigma * spec->frame.sigma;
+	return INVAR_OK;
+}
+
 static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
                              const inv_step_spec *spec, inv_loss_result *out)
 {
@@ -258,5 +315,7 @@ invar_status inv_loss_evaluate(const invar_context *ctx, const inv_loss_input *i
 	spec.beta = input.decoder ? inv_option_number(o, "beta") : 1;
 	if (input.decoder)
 		spec.decoder = input.decoder->s;
+	if ((st = find_frame(&input, o, &spec)) != INVAR_OK)
+		return st;
 	return evaluate(ctx, &input, &spec, out);
 }

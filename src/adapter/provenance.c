@@ -35,38 +35,26 @@ static json_t *versions_json(void)
 	                 "jansson", JANSSON_VERSION);
 }
 
-/* A bank as run.json names it: its path, and what its rows were. */
-static invar_status describe_bank(const inv_source *from, json_t *out)
+/* What is encoded, and the options that say so, for --resume; NULL: nothing is. */
+static json_t *images_json(const inv_source *from)
 {
-	json_t *inputs;
-	invar_status st = inv_bank_fingerprint(from->bank, from->split, &inputs);
+	json_t *images = inv_source_encoding(from);
 
-	if (st != INVAR_OK)
-		return st;
-	json_object_set_new(out, "bank", inv_json_path(from->bank->path));
-	json_object_set_new(out, "inputs", inputs);
-	return INVAR_OK;
-}
-
-/* What is encoded, and the options that say so, for --resume. */
-static json_t *images_json(const inv_live *fresh)
-{
-	json_t *images = inv_live_json(fresh);
-
-	json_object_set_new(images, "options", inv_live_options(fresh));
+	if (images)
+		json_object_set_new(images, "options", inv_source_options(from));
 	return images;
 }
 
-/* { bank, inputs } of the first bank, and with several an array "also" of the others. */
-static invar_status describe_banks(const inv_train_plan *plan, json_t *out)
+/* { bank, inputs } of the first source, and with several an array "also" of the others. */
+static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 {
 	json_t *also = json_array();
-	invar_status st = describe_bank(&plan->source[0], out);
+	invar_status st = inv_source_describe(plan->source[0], out);
 
 	for (uint32_t g = 1; g < plan->sources && st == INVAR_OK; g++) {
 		json_t *entry = json_object();
 
-		st = describe_bank(&plan->source[g], entry);
+		st = inv_source_describe(plan->source[g], entry);
 		json_array_append_new(also, entry);
 	}
 	if (plan->sources > 1)
@@ -102,8 +90,7 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: was started on other rows than %s/%s holds now, so it "
 			                "cannot be resumed",
-			                r->path, plan->source[g].bank->path,
-			                plan->source[g].split->name);
+			                r->path, plan->source[g]->name, plan->source[g]->split);
 	}
 	return INVAR_OK;
 }
@@ -146,7 +133,7 @@ static json_t *rows_json(const json_t *banks)
 static json_t *made_with_json(const inv_train_plan *plan, const inv_train_settings *o,
                               const json_t *banks)
 {
-	json_t *images = plan->fresh ? inv_live_json(plan->fresh) : NULL;
+	json_t *images = inv_source_encoding(plan->source[0]);
 
 	json_object_del(images, "classes"); /* which no training looks at */
 	return json_pack("{s:o, s:o, s:o*}", "options", result_options_json(o), "rows",
@@ -167,28 +154,28 @@ static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
 	return st;
 }
 
-/* Bank and run are named as they will be called once the run is in its place. */
-static invar_status name_clean(const inv_run *r, json_t *banks)
+/* What a training was measured in, which the rows alone decide. */
+static void describe_frame(json_t *json, const inv_train_plan *plan)
 {
-	char *path = inv_join(r->path, INVAR_RUN_CLEAN);
-	bool fine = path && json_object_set_new(banks, "bank", inv_json_path(path)) == 0;
-
-	inv_free(path);
-	return fine ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", r->path);
+	if (plan->statistics.mean)
+		json_object_set_new(json, "frame",
+		                    json_pack("{s:o, s:o}", "sigma",
+		                              inv_json_number(plan->statistics.sigma), "distance",
+		                              inv_json_number(plan->statistics.distance)));
 }
 
 static void describe_training(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
-	json_t *json = r->json;
+	json_t *json = r->json, *images = images_json(plan->source[0]);
 
 	json_object_set_new(json, "state", json_string("running"));
 	json_object_del(json, "error");
 	json_object_set_new(json, "options", options_json(o, 0));
-	if (plan->fresh)
-		json_object_set_new(json, "images", images_json(plan->fresh));
+	if (images)
+		json_object_set_new(json, "images", images);
 	json_object_set_new(json, "versions", versions_json());
-	json_object_set_new(json, "machine", machine_json(plan->source[0].bank->ctx));
+	json_object_set_new(json, "machine", machine_json(plan->source[0]->ctx));
 }
 
 invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
@@ -205,18 +192,17 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o)
 {
 	json_t *banks = json_object();
-	invar_status st = describe_banks(plan, banks);
+	invar_status st = describe_sources(plan, banks);
 
 	if (st == INVAR_OK && o->resume && has_inputs(r))
 		st = check_inputs(r, plan, banks);
 	if (st == INVAR_OK)
 		st = check_checkpoint(r, plan, o, banks);
-	if (st == INVAR_OK && plan->fresh)
-		st = name_clean(r, banks);
 	if (st == INVAR_OK)
 		st = inv_run_clear(r, NULL);
 	if (st == INVAR_OK) {
 		describe_training(r, plan, o);
+		describe_frame(r->json, plan);
 		json_object_update(r->json, banks);
 		st = inv_run_save(r);
 	}
@@ -268,12 +254,12 @@ static char *join_augments(const inv_train_plan *plan)
 	char *text;
 
 	for (uint32_t g = 0; g < plan->sources; g++)
-		room += strlen(bank_field(plan->source[g].bank, "augment")) + 3;
+		room += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
 	if (!(text = inv_alloc(room)))
 		return NULL;
 	for (uint32_t g = 0; g < plan->sources; g++)
 		fill += (size_t)snprintf(text + fill, room - fill, "%s%s", g ? " & " : "",
-		                         bank_field(plan->source[g].bank, "augment"));
+		                         bank_field(plan->source[g]->bank, "augment"));
 	return text;
 }
 
@@ -281,7 +267,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
                               bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan)
 {
-	const invar_bank *bank = plan->source[0].bank;
+	const invar_bank *bank = plan->source[0]->bank;
 	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
 	json_t *options = result_options_json(o);
 	char *text = options ? inv_json_text(options, 0) : NULL;
@@ -290,6 +276,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 	inv_metadata metadata[] = {
 		{"format", "pt"},
 		{"invar.version", INVAR_VERSION},
+		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
 		{"invar.augment", augment},
 		{"invar.encoder", bank_field(bank, "encoder")},

@@ -224,9 +224,9 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
                                  const uint32_t *images, uint32_t count, measurement *m)
 {
 	const inv_closed_form_spec from = {.options = s->options,
-	                                   .bank = s->source[g].bank,
-	                                   .split = s->source[g].split,
-	                                   .copies = s->source[g].copies,
+	                                   .bank = s->source[g]->bank,
+	                                   .split = s->source[g]->stored,
+	                                   .copies = s->source[g]->copies,
 	                                   .images = images,
 	                                   .image_count = count};
 	inv_pair_visitor v = {0};
@@ -244,8 +244,8 @@ static invar_status measure(const inv_spread_spec *s, measurement *m)
 	invar_status st = choose_images(s, &images, &count);
 
 	if (st == INVAR_OK)
-		st = inv_clean_statistics_of(s->source[0].bank, s->source[0].split, images, count,
-		                             &m->scale);
+		st = inv_clean_statistics_of(s->source[0]->bank, s->source[0]->stored, images,
+		                             count, &m->scale);
 	if (st == INVAR_OK)
 		st = inv_gram_sum_new(m->ctx, &m->add);
 	if (st == INVAR_OK && (!allocate_cloud(m, m->transport, &m->clean) ||
@@ -277,7 +277,7 @@ static invar_status fold(const measurement *m, const inv_map_affine *map, inv_ml
 invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
                               inv_mlp_form *out, json_t **about)
 {
-	measurement m = {.ctx = s->source[0].bank->ctx,
+	measurement m = {.ctx = s->source[0]->ctx,
 	                 .e = e,
 	                 .d = e->s.d,
 	                 .transport = inv_option_is(s->options, "spread", "transport")};

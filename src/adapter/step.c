@@ -71,7 +71,8 @@ static void shape_loss(inv_step *p)
 	                                 .s = s->s,
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
-	                                 .w = s->shape.w};
+	                                 .w = s->shape.w,
+	                                 .frame = s->frame};
 	p->front = s->decoder.h && !s->loss->codes_clean(s->options) ? s->N : 0;
 }
 

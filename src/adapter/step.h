@@ -23,6 +23,7 @@ typedef struct inv_step_spec {
 	const invar_options *options; /* of the loss */
 	size_t N, s;
 	size_t groups;         /* augmentations; 0 counts as one */
+	inv_loss_frame frame;  /* for losses that need it; origin is borrowed */
 	inv_mlp_shape decoder; /* h = 0: none */
 	double alpha, beta;    /* weights of the reconstruction and, beside it, of the loss */
 	bool residual;

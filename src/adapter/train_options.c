@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/presets.h"
 #include "adapter/spread.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
@@ -29,6 +30,15 @@ static const char *init_choice(size_t i)
 }
 
 static const invar_option method_rows[] = {
+	{.name = "preset",
+     .type = INVAR_OPTION_TEXT,
+     .initial = INV_DEFAULT_PRESET,
+     .flags = INVAR_OPTION_RESULT,
+     .choice = inv_preset_name_at,
+     .choice_help = inv_preset_summary_at,
+     .meta = "WORD",
+     .group = "Method",
+     .help = "values for all options that are not given"},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -53,6 +63,13 @@ static const invar_option method_rows[] = {
      .group = "Method",
      .help = "E(z) = z + MLP(z), which starts at the identity; try it with a learning rate "
              "of 1e-4"},
+	{.name = "scaled",
+     .type = INVAR_OPTION_FLAG,
+     .flags = INVAR_OPTION_RESULT,
+     .group = "Method",
+     .help =
+         "train the residual in units of the spread of clean features about their mean, "
+         "so that one learning rate serves every encoder; implies residual"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -84,8 +101,8 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help =
-         "width of the codes; 0 is the width of the features, the only choice for mawa"},
+     .help = "width of the codes; 0 is the width of the features, the only choice for mawa "
+             "and anco"},
 	{0},
 };
 
@@ -203,7 +220,8 @@ static const invar_option decoder_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the squared error of the decoder"},
+     .help = "weight of the squared error of the decoder; of the contrast of anco, there "
+             "0.3 by default"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -240,6 +258,7 @@ invar_status inv_train_declare(invar_options *o)
 
 invar_status inv_train_declare_method(invar_options *o)
 {
+	const inv_loss *loss;
 	invar_status st = inv_options_add_rows(o, method_rows);
 
 	if (st == INVAR_OK)
@@ -250,7 +269,14 @@ invar_status inv_train_declare_method(invar_options *o)
 		st = inv_options_add_rows(o, inv_spread_options);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
-	return st == INVAR_OK ? inv_options_add_part(o, "decoder", "true", decoder_rows) : st;
+	if (st == INVAR_OK)
+		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		if (loss->owns_alpha)
+			st = inv_options_share(o, "loss", loss->name, "alpha");
+	if (st == INVAR_OK)
+		st = inv_preset_declare(o, "preset");
+	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
 }
 
 /* The default ends the annealing at 4e-4; it does not let a smaller rate rise. */
@@ -263,8 +289,11 @@ static double end_rate(const invar_options *o)
 
 void inv_train_read(const invar_options *o, inv_train_settings *out)
 {
+	const inv_closed_form_kind *closed = inv_closed_form_find(inv_option_text(o, "init"));
+
 	*out = (inv_train_settings){
 		.options = o,
+		.preset = inv_option_text(o, "preset"),
 		.loss = inv_option_text(o, "loss"),
 		.init = inv_option_text(o, "init"),
 		.split = inv_option_text(o, "split"),
@@ -276,7 +305,9 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.hidden = inv_option_count(o, "hidden"),
 		.width = inv_option_count(o, "width"),
 		.seed = inv_option_count(o, "seed"),
-		.residual = inv_option_flag(o, "residual"),
+		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled") ||
+	                (closed && closed->residual),
+		.scaled = inv_option_flag(o, "scaled"),
 		.no_identity = inv_option_flag(o, "no-identity"),
 		.decoder = inv_option_flag(o, "decoder"),
 		.resume = inv_option_flag(o, "resume"),
@@ -291,25 +322,10 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 	};
 }
 
-static invar_status check_source(const inv_train_settings *o, const invar_bank *b,
-                                 bool fresh, inv_source *out)
+/* Every epoch has copies of its own, so what chooses among stored ones is refused. */
+static invar_status check_unlimited(const inv_train_settings *o, const inv_train_plan *p)
 {
-	const inv_split *s = inv_bank_split(b, o->split);
-
-	if (!s)
-		return INVAR_E_MISMATCH;
-	if (o->copies > s->copies && !fresh)
-		return inv_fail(
-			INVAR_E_MISMATCH, "%s: @copies is %" PRIu64 " but %s has %" PRIu32 " %s",
-			b->path, o->copies, s->name, s->copies, inv_noun(s->copies, "copy", "copies"));
-	*out = (inv_source){b, s, o->copies ? (uint32_t)o->copies : s->copies};
-	return INVAR_OK;
-}
-
-/* Every epoch has copies of its own, so what chooses among those of a bank is refused. */
-static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
-{
-	const char *images = p->source[0].bank->path;
+	const char *images = p->source[0]->name;
 
 	if (o->copies)
 		return inv_fail(INVAR_E_USE,
@@ -319,45 +335,35 @@ static invar_status check_fresh(const inv_train_settings *o, inv_train_plan *p)
 	if (!p->loss || (p->closed && p->closed->needs_copies))
 		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
 		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
-	p->source[0].copies = UINT32_MAX;
 	return INVAR_OK;
 }
 
-static invar_status check_sources(const inv_train_settings *o,
-                                  const invar_bank *const *banks, size_t count,
-                                  inv_train_plan *p)
+static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p)
 {
-	invar_status st = check_source(o, banks[0], p->fresh, &p->source[0]);
+	inv_source **source = p->source;
+	invar_status st = inv_source_select(source[0], o->split, o->copies);
 
-	if (st == INVAR_OK && count > 1 && !(p->loss && p->loss->several))
+	if (st == INVAR_OK && p->sources > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s takes one bank, but %zu are given: the second is %s",
-		                o->loss, count, banks[1]->path);
-	for (size_t g = 1; g < count && st == INVAR_OK; g++)
-		if ((st = check_source(o, banks[g], false, &p->source[g])) == INVAR_OK)
-			st = inv_bank_check_same_rows(banks[0], p->source[0].split, banks[g],
-			                              p->source[g].split);
-	p->sources = (uint32_t)count;
-	p->split = p->source[0].split;
-	return st == INVAR_OK && p->fresh ? check_fresh(o, p) : st;
+		                "@loss %s takes one bank, but %" PRIu32
+		                " are given: the second is %s",
+		                o->loss, p->sources, source[1]->name);
+	for (uint32_t g = 1; g < p->sources && st == INVAR_OK; g++)
+		if ((st = inv_source_select(source[g], o->split, o->copies)) == INVAR_OK)
+			st = inv_source_check_same_rows(source[0], source[g]);
+	return st == INVAR_OK && source[0]->unlimited ? check_unlimited(o, p) : st;
 }
 
 /* Of one source: are its copies enough for the loss? */
 static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
                                  const inv_source *from)
 {
-	if (from->copies < loss->min_samples)
+	if (inv_source_samples(from, loss->min_samples) < loss->min_samples)
 		return inv_fail(
 			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
-			from->bank->path, o->loss, loss->min_samples,
-			inv_noun(loss->min_samples, "copy", "copies"), from->split->name, from->copies);
-	if (o->samples && !from->copies)
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"%s: %s has no augmented copies (aug/000.npy …), so only @samples 0 "
-			"can train on it; encode it again with @augment to add copies",
-			from->bank->path, from->split->name);
-	return INVAR_OK;
+			from->name, o->loss, loss->min_samples,
+			inv_noun(loss->min_samples, "copy", "copies"), from->split, from->copies);
+	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
 }
 
 /* s is what every source can give, and the loss can take. */
@@ -371,9 +377,9 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	if (p->loss->max_samples && p->s > p->loss->max_samples)
 		p->s = p->loss->max_samples;
 	for (uint32_t g = 0; g < p->sources; g++) {
-		if ((st = check_copies(o, p->loss, &p->source[g])) != INVAR_OK)
+		if ((st = check_copies(o, p->loss, p->source[g])) != INVAR_OK)
 			return st;
-		p->s = p->s < p->source[g].copies ? p->s : p->source[g].copies;
+		p->s = inv_source_samples(p->source[g], p->s);
 	}
 	if (!p->s && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
@@ -414,11 +420,11 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		                "the bank has %zu %s, so at least %zu",
 		                o->init, p->shape.h, p->shape.d,
 		                inv_noun(p->shape.d, "feature", "features"), 2 * p->shape.d);
-	if (p->closed->needs_copies && !p->source[0].copies)
+	if (p->closed->needs_copies && !p->source[0]->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which @init %s "
 		                "is fitted to; encode it again with @augment to add them",
-		                p->source[0].bank->path, p->split->name, o->init);
+		                p->source[0]->name, p->source[0]->split, o->init);
 	if (p->closed->needs_copies && p->sources > 1)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s is fitted to the copies of one bank, but %" PRIu32
@@ -436,11 +442,17 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                "@loss %s needs codes as wide as the features: @width is "
 		                "%zu, the bank has %zu",
 		                o->loss, p->shape.w, p->shape.d);
-	if (p->residual)
+	if (o->scaled && !inv_option_is_set(o->options, "scaled"))
+		return inv_fail(
+			INVAR_E_USE,
+			"@preset %s needs codes as wide as the features: @width is %zu, the "
+			"bank has %zu; @preset " INV_FIRST_PRESET " has no such need",
+			o->preset, p->shape.w, p->shape.d);
+	if (o->residual)
 		return inv_fail(INVAR_E_USE,
-		                "@residual needs codes as wide as the features: @width is %zu, the "
+		                "@%s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
-		                p->shape.w, p->shape.d);
+		                o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
 	return INVAR_OK;
 }
 
@@ -451,11 +463,12 @@ static invar_status check_spread(const inv_train_settings *o, const inv_train_pl
 
 	if (!inv_spread_wanted(o->options))
 		return INVAR_OK;
-	if (p->fresh || !p->source[0].copies)
-		return inv_fail(INVAR_E_USE,
-		                "@spread %s is measured on augmented copies, and %s has none: it "
-		                "needs a bank with copies",
-		                spread, p->source[0].bank->path);
+	if (!p->source[0]->copies)
+		return inv_fail(
+			INVAR_E_USE,
+			"@spread %s is measured on augmented copies that are stored, and %s "
+			"has none: it needs a bank with copies",
+			spread, p->source[0]->name);
 	if (p->shape.w != p->shape.d)
 		return inv_fail(
 			INVAR_E_USE,
@@ -475,6 +488,11 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	if (o->decoder && !p->loss)
 		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it cannot "
 		                             "train a @decoder");
+	if (o->decoder && p->loss->owns_alpha)
+		return inv_fail(INVAR_E_USE,
+		                "@loss %s cannot train a @decoder: @alpha would weigh both its own "
+		                "term and the decoder's",
+		                o->loss);
 	if (o->decoder)
 		p->decoder = (inv_mlp_shape){p->shape.w, o->hidden, p->shape.d};
 	return INVAR_OK;
@@ -495,14 +513,15 @@ static invar_status check_rates(const inv_train_settings *o)
 
 static invar_status check_validation(const inv_train_settings *o, inv_train_plan *p)
 {
-	p->images = (uint32_t)p->split->rows;
+	uint64_t rows = p->source[0]->rows;
+
+	p->images = (uint32_t)rows;
 	if (!p->loss) /* what only a training uses is not looked at */
 		return INVAR_OK;
-	p->held_out = (uint32_t)(o->validation * (double)p->split->rows);
+	p->held_out = (uint32_t)(o->validation * (double)rows);
 	if (o->validation > 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out none",
-		                o->validation, p->split->rows,
-		                inv_noun(p->split->rows, "image", "images"));
+		                o->validation, rows, inv_noun(rows, "image", "images"));
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");
 	p->images -= p->held_out;
@@ -512,23 +531,23 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 	return INVAR_OK;
 }
 
-invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
-                             size_t count, inv_live *fresh, inv_train_plan *out)
+invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
+                             size_t count, inv_train_plan *out)
 {
-	size_t d = banks[0]->dim;
+	size_t d = sources[0]->dim;
 	invar_status st = inv_options_check_parts(o->options);
 
 	if (st != INVAR_OK)
 		return st;
-	out->fresh = fresh;
+	memcpy(out->source, sources, count * sizeof *sources);
+	out->sources = (uint32_t)count;
 	out->loss = inv_loss_find(o->loss);
 	out->closed = inv_closed_form_find(o->init);
 	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
 	                             o->width ? o->width : d};
-	out->residual = o->residual || (out->closed && out->closed->residual);
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;
-	if ((st = check_sources(o, banks, count, out)) != INVAR_OK ||
+	if ((st = check_sources(o, out)) != INVAR_OK ||
 	    (st = check_samples(o, out)) != INVAR_OK ||
 	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
 	    (st = check_spread(o, out)) != INVAR_OK ||

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_options.h - what the options of a training come to on a given bank. */
+/* train_options.h - what the options of a training come to on given sources. */
 #ifndef INV_TRAIN_OPTIONS_H
 #define INV_TRAIN_OPTIONS_H
 
 #include "adapter/losses/loss.h"
+#include "bank/clean_statistics.h"
 #include "base/options.h"
 #include "encode/batches.h"
 #include "nn/mlp.h"
@@ -11,9 +12,10 @@
 /* The options of training itself, read once; a loss and a closed form read their own. */
 typedef struct inv_train_settings {
 	const invar_options *options;
-	const char *loss, *init, *split, *keep;
+	const char *preset, *loss, *init, *split, *keep;
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
-	bool residual, no_identity, decoder, resume, force;
+	bool residual; /* scaled ones are as well, and some closed forms */
+	bool scaled, no_identity, decoder, resume, force;
 	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
 	double alpha, beta; /* weights beside a decoder */
 } inv_train_settings;
@@ -25,28 +27,27 @@ invar_status inv_train_declare_method(invar_options *o);
 void inv_train_read(const invar_options *o, inv_train_settings *out);
 
 typedef struct inv_train_plan {
-	inv_source source[INV_MAX_SOURCES];
+	inv_source *source[INV_MAX_SOURCES]; /* with the split that was asked for */
 	uint32_t sources;
-	inv_live *fresh;        /* makes the copies of the one source; NULL: it has them */
-	const inv_split *split; /* of the first source */
-	const inv_loss *loss;   /* NULL: --loss none */
+	const inv_loss *loss;                      /* NULL: --loss none */
 	const struct inv_closed_form_kind *closed; /* where E starts; NULL: at random */
 	inv_mlp_shape shape;
-	bool residual;         /* as asked for, or as the closed form has it */
 	inv_mlp_shape decoder; /* h = 0: none */
 	uint32_t s;            /* copies a step takes of each image and source */
 	uint32_t images;       /* that train */
 	uint32_t held_out;     /* that validate */
-	uint64_t batch;        /* images a batch as asked for, or as the loss has it */
-	uint32_t N;            /* images a batch */
-	uint32_t held_out_N;   /* images a validation batch */
+	uint64_t batch;        /* images per batch as asked for, or as the loss has it */
+	uint32_t N;            /* images per batch */
+	uint32_t held_out_N;   /* images per validation batch */
+	/* Of the clean rows that train; without a mean where nobody asks for them. */
+	inv_clean_statistics statistics;
 } inv_train_plan;
 
 /*
- * Every rule that the options and the banks must keep together, one sentence each. With
- * `fresh` there is one bank, or its outline, and copies are made without end.
+ * Every rule that the options and the sources must keep together, one sentence each.
+ * Selects the split and the copies of the sources.
  */
-invar_status inv_train_check(const inv_train_settings *o, const invar_bank *const *banks,
-                             size_t count, inv_live *fresh, inv_train_plan *out);
+invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,
+                             size_t count, inv_train_plan *out);
 
 #endif

@@ -1,68 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.c - invar_train: epochs, the log, checkpoints, resuming.
+ * trainer.c - invar_train and invar_train_images: a run from its options to its adapter.
  *
- * All randomness is keyed by (seed, epoch, image), so the state between two
- * steps is the weights, the moments, three counters and the sums of the epoch
- * so far. A checkpoint holds exactly that, which makes a resumed run the same
- * run, byte for byte.
- *
- * With the loss none there are no steps: the closed form that a training would
- * have begun with becomes the adapter.
+ * Sources, options and the run's folder come together here; the epochs in between are those
+ * of train_epochs.c. With the loss none there are no steps: the closed form that a training
+ * would have begun with becomes the adapter.
  */
+#include "adapter/trainer.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/adapter.h"
-#include "adapter/checkpoint.h"
 #include "adapter/closed_forms/closed_form.h"
-#include "adapter/provenance.h"
+#include "adapter/presets.h"
+#include "adapter/scaled.h"
 #include "adapter/spread.h"
-#include "adapter/step.h"
-#include "adapter/train_options.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/rng.h"
 #include "base/text.h"
-#include "encode/batches.h"
-#include "nn/adamw.h"
-#include "run/run.h"
 
 _Static_assert((int)INV_MAX_SOURCES == (int)INV_MAX_LOSS_GROUPS,
-               "a bank is an augmentation");
-
-typedef struct trainer {
-	const invar_context *ctx;
-	const invar_bank *bank[INV_MAX_SOURCES];
-	size_t banks;
-	invar_bank *clean; /* encoded from images, in the run; NULL on banks */
-	inv_live *fresh;   /* makes the copies; NULL: the banks have them */
-	invar_options *options;
-	inv_train_settings o; /* what options says, read once */
-	inv_train_plan plan;
-	inv_run *run;
-	bool begun;       /* run.json is ours */
-	uint32_t *images; /* the rows that train, then the rows held out */
-	float *params;    /* E as it is now, then D: the step's, or our own without steps */
-	size_t floats;    /* of params */
-	inv_step *step;   /* NULL with --loss none */
-	inv_step *judge;  /* measures the held-out images; NULL without them */
-	inv_batches *batches, *held_out;
-	float *best; /* parameters; NULL unless --keep best */
-	inv_progress_state at;
-	double validation; /* of the last epoch; NaN without */
-	inv_run_start start;
-	double epoch_started, saved; /* clock readings */
-} trainer;
+               "a source is an augmentation");
 
 /* ---- Setting up ------------------------------------------------------------------- */
 
-/* Held-out images are drawn once; both lists keep the order of the bank. */
-static invar_status choose_images(trainer *t)
+/* Held-out images are drawn once; both lists keep the order of the source. */
+static invar_status choose_images(inv_trainer *t)
 {
-	uint32_t rows = (uint32_t)t->plan.split->rows, train = 0, held = t->plan.images;
+	uint32_t rows = (uint32_t)t->plan.source[0]->rows, train = 0, held = t->plan.images;
 	uint32_t *shuffled = inv_calloc(rows, sizeof *shuffled);
 	inv_stream stream = inv_stream_of(t->o.seed, "validation/images", 0);
 
@@ -81,7 +48,36 @@ static invar_status choose_images(trainer *t)
 	return INVAR_OK;
 }
 
-static inv_step_spec step_spec(const trainer *t, bool update)
+/* Held-out images are measured in the frame of those that train. */
+static invar_status measure_clean(inv_trainer *t)
+{
+	const inv_source *from = t->plan.source[0];
+	inv_clean_statistics *c = &t->plan.statistics;
+	invar_status st;
+
+	if (!t->o.scaled && !(t->plan.loss && t->plan.loss->needs_frame))
+		return INVAR_OK;
+	st = inv_clean_statistics_of(from->bank, from->stored, t->images, t->plan.images, c);
+	if (st != INVAR_OK || !t->o.scaled)
+		return st;
+	if (!(t->origin = inv_alloc(from->dim * sizeof *t->origin)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the mean of the features");
+	for (size_t l = 0; l < from->dim; l++)
+		t->origin[l] = (float)(c->mean[l] / c->sigma);
+	return INVAR_OK;
+}
+
+static inv_loss_frame frame_of(const inv_trainer *t)
+{
+	const inv_clean_statistics *c = &t->plan.statistics;
+
+	if (!t->o.scaled)
+		return (inv_loss_frame){.sigma = c->sigma, .distance = c->distance};
+	return (inv_loss_frame){
+		.sigma = 1, .distance = 2 * (double)t->plan.shape.d, .origin = t->origin};
+}
+
+static inv_step_spec step_spec(const inv_trainer *t, bool update)
 {
 	return (inv_step_spec){
 		.shape = t->plan.shape,
@@ -90,17 +86,18 @@ static inv_step_spec step_spec(const trainer *t, bool update)
 		.N = update ? t->plan.N : t->plan.held_out_N,
 		.s = t->plan.s,
 		.groups = t->plan.sources,
+		.frame = frame_of(t),
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
-		.residual = t->plan.residual,
+		.residual = t->o.residual,
 		.update = update,
 		.weight_decay = t->o.weight_decay,
 		.seed = t->o.seed,
 	};
 }
 
-static inv_batch_plan batch_plan(const trainer *t, bool train)
+static inv_batch_plan batch_plan(const inv_trainer *t, bool train)
 {
 	inv_batch_plan plan = {
 		.sources = t->plan.sources,
@@ -112,14 +109,14 @@ static inv_batch_plan batch_plan(const trainer *t, bool train)
 		.purpose = train ? "train" : "validation",
 		.same_every_epoch = !train,
 		.epochs = (uint32_t)t->o.epochs,
-		.fresh = t->fresh,
+		.scale = t->o.scaled ? &t->plan.statistics : NULL,
 	};
 
 	memcpy(plan.source, t->plan.source, sizeof plan.source);
 	return plan;
 }
 
-static invar_status build_steps(trainer *t)
+static invar_status build_steps(inv_trainer *t)
 {
 	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
 	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
@@ -141,12 +138,14 @@ static invar_status build_steps(trainer *t)
 	return INVAR_OK;
 }
 
-static invar_status build(trainer *t)
+static invar_status build(inv_trainer *t)
 {
 	inv_mlp_shape s = t->plan.shape;
 	invar_status st = choose_images(t);
 
 	t->floats = inv_mlp_floats(s);
+	if (st == INVAR_OK)
+		st = measure_clean(t);
 	if (st == INVAR_OK && t->plan.loss)
 		st = build_steps(t);
 	if (st == INVAR_OK && !t->plan.loss &&
@@ -154,89 +153,23 @@ static invar_status build(trainer *t)
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
-	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
+	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
 	if (t->plan.decoder.h)
 		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
 	t->at = (inv_progress_state){.best = INFINITY};
 	return INVAR_OK;
 }
 
-/* Fewer than so many steps leave an adapter near where it began. */
-enum { FEW_STEPS = 100 };
-
-static void announce_length(const trainer *t)
-{
-	const inv_train_plan *p = &t->plan;
-	uint64_t steps = inv_batches_steps(t->batches), all = steps * t->o.epochs;
-
-	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s per epoch",
-	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
-	        p->split->name, p->shape.d, p->shape.h, p->shape.w,
-	        t->plan.residual ? " residual" : "", p->decoder.h ? " with a decoder" : "",
-	        steps, inv_noun(steps, "step", "steps"));
-	if (all < FEW_STEPS)
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu64 " %s in total %s few; try about %" PRIu64
-		        " epochs for this many images",
-		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
-		        (3 * FEW_STEPS + steps - 1) / steps);
-}
-
-static void announce_steps(const trainer *t)
-{
-	const inv_train_plan *p = &t->plan;
-	size_t memory = inv_step_memory(t->step) + inv_batches_memory(t->batches);
-
-	if (t->judge)
-		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
-	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO, "batches have %" PRIu32 " %s: there are no more",
-		        p->N, inv_noun(p->N, "image", "images"));
-	if (p->s < t->o.samples && p->s == p->loss->max_samples)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s per image: %s takes no more", p->s,
-		        inv_noun(p->s, "sample", "samples"), p->loss->name);
-	else if (p->s < t->o.samples)
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%" PRIu32 " %s per image: there are no more copies", p->s,
-		        inv_noun(p->s, "sample", "samples"));
-	announce_length(t);
-	inv_log(t->ctx, INVAR_LOG_DETAIL, "working memory %zu MB, kernels %s, %u %s",
-	        memory >> 20, invar_context_cpu(t->ctx), t->ctx->threads,
-	        inv_noun(t->ctx->threads, "thread", "threads"));
-}
-
-static void announce_closed(const trainer *t)
-{
-	const inv_train_plan *p = &t->plan;
-
-	if (p->closed->needs_copies)
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each",
-		        p->closed->name, p->images, inv_noun(p->images, "image", "images"),
-		        p->split->name, p->source[0].copies,
-		        inv_noun(p->source[0].copies, "copy", "copies"));
-}
-
 /* ---- Where E begins -------------------------------------------------------- */
 
-static invar_status interrupted(trainer *t)
-{
-	invar_status st = inv_run_finish(t->run, &t->start, t->at.t, "interrupted");
-
-	if (st != INVAR_OK)
-		return st;
-	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
-	                t->run->path);
-}
-
 /* A checkpoint has left the beginning behind; without one it is fitted anew. */
-static invar_status begin_closed(trainer *t)
+static invar_status begin_closed(inv_trainer *t)
 {
+	const inv_source *from = t->plan.source[0];
 	const inv_closed_form_spec spec = {.options = t->options,
-	                                   .bank = t->bank[0],
-	                                   .split = t->plan.split,
-	                                   .copies = t->plan.source[0].copies,
+	                                   .bank = from->bank,
+	                                   .split = from->stored,
+	                                   .copies = from->copies,
 	                                   .images = t->images,
 	                                   .image_count = t->plan.images,
 	                                   .seed = t->o.seed};
@@ -247,185 +180,23 @@ static invar_status begin_closed(trainer *t)
 		return INVAR_OK;
 	st = inv_closed_form_fit(t->plan.closed, &spec, &c);
 	if (st != INVAR_OK)
-		return st == INVAR_E_CANCELLED ? interrupted(t) : st;
-	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
-	announce_closed(t);
+		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
+	if (t->o.scaled)
+		inv_scaled_closed_form(&t->plan.statistics, &c);
+	inv_closed_form_export(&c, t->plan.shape, t->o.residual, t->params);
+	inv_trainer_announce_closed(t);
 	json_object_set(t->run->json, "closed", c.about);
 	inv_closed_form_clear(&c);
 	return inv_run_save(t->run);
 }
 
-/* ---- Epochs ---------------------------------------------------------------- */
-
-/* Weights that are not finite are never written: what was saved before stays good. */
-static invar_status check_weights(const trainer *t, const float *params)
-{
-	struct inv_kernels kernels;
-
-	inv_kernels_init(&kernels, t->ctx->cpu);
-	if (kernels.all_finite(params, t->floats))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_NUMERIC,
-	                "the weights are no longer finite after epoch %" PRIu64
-	                ", step %" PRIu64 "; a smaller @lr may help",
-	                t->at.epoch, t->at.step);
-}
-
-static invar_status save_checkpoint(trainer *t)
-{
-	invar_status st = check_weights(t, t->params);
-
-	if (st == INVAR_OK)
-		st = inv_run_sync_log(t->run);
-
-	t->saved = inv_wall_seconds();
-	if (st == INVAR_OK)
-		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
-		                         t->run->made_with);
-	return st;
-}
-
-/* Interrupted between two steps: save, so that --resume goes on right here. */
-static invar_status stop_here(trainer *t)
-{
-	invar_status st = save_checkpoint(t);
-
-	return st == INVAR_OK ? interrupted(t) : st;
-}
-
-static invar_status one_step(trainer *t, double lr)
-{
-	const float *rows;
-	inv_loss_value value;
-	invar_status st = inv_batches_next(t->batches, &rows);
-
-	if (st != INVAR_OK)
-		return st;
-	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
-		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
-		                   t->at.step,
-		                   t->at.t ? " (a smaller learning rate may help)" : "");
-	t->at.t = t->step->t;
-	t->at.step++;
-	t->at.loss_sum += value.value;
-	for (size_t i = 0; i < t->step->term_count; i++)
-		t->at.term_sum[i] += value.term[i];
-	return INVAR_OK;
-}
-
-static void keep_if_best(trainer *t)
-{
-	if (!t->best || !(t->validation < t->at.best))
-		return;
-	t->at.best = t->validation;
-	t->at.best_epoch = t->at.epoch + 1;
-	memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
-}
-
-/* Mean loss over the full batches of held-out images, the same ones every epoch. */
-static invar_status validate(trainer *t)
-{
-	uint32_t steps = inv_batches_steps(t->held_out);
-	double sum = 0;
-	invar_status st = INVAR_OK;
-
-	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
-		inv_loss_value value = {0};
-		const float *rows;
-
-		if ((st = inv_batches_next(t->held_out, &rows)) == INVAR_OK)
-			st = inv_step_measure(t->judge, t->step->params, rows, i, &value);
-		sum += value.value;
-	}
-	if (st != INVAR_OK)
-		return inv_context(st, "validation after epoch %" PRIu64, t->at.epoch);
-	t->validation = sum / steps;
-	keep_if_best(t);
-	return INVAR_OK;
-}
-
-static invar_status log_epoch(trainer *t, double lr)
-{
-	double steps = (double)t->at.step, now = inv_wall_seconds();
-	json_t *line = json_object(), *terms = json_object();
-	invar_status st;
-
-	for (size_t i = 0; i < t->step->term_count; i++)
-		json_object_set_new(terms, t->step->terms[i],
-		                    inv_json_number(t->at.term_sum[i] / steps));
-	json_object_set_new(line, "epoch", json_integer((json_int_t)t->at.epoch));
-	json_object_set_new(line, "loss", inv_json_number(t->at.loss_sum / steps));
-	json_object_set_new(line, "terms", terms);
-	if (t->judge)
-		json_object_set_new(line, "validation", inv_json_number(t->validation));
-	json_object_set_new(line, "lr", inv_json_number(lr));
-	json_object_set_new(line, "seconds", inv_json_number(now - t->epoch_started));
-	st = inv_run_log(t->run, line);
-	inv_log(t->ctx, INVAR_LOG_DETAIL, "epoch %" PRIu64 ": loss %.6g", t->at.epoch,
-	        t->at.loss_sum / steps);
-	json_decref(line);
-	t->epoch_started = now;
-	return st;
-}
-
-static invar_status end_epoch(trainer *t, double lr)
-{
-	invar_status st = t->judge ? validate(t) : INVAR_OK;
-
-	if (st == INVAR_OK)
-		st = log_epoch(t, lr);
-	t->at.epoch++;
-	t->at.step = 0;
-	t->at.loss_sum = 0;
-	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
-	if (st == INVAR_OK && (t->at.epoch == t->o.epochs ||
-	                       inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds))
-		st = save_checkpoint(t);
-	return st;
-}
-
-static invar_status train_epochs(trainer *t)
-{
-	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
-	invar_status st =
-		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
-
-	t->step->total = total;
-	if (st == INVAR_OK && t->held_out)
-		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
-	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
-		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
-
-		if ((st = one_step(t, lr)) == INVAR_E_CANCELLED)
-			return stop_here(t);
-		if (st == INVAR_OK && t->at.step == steps)
-			st = end_epoch(t, lr);
-		if (st == INVAR_OK && inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK &&
-		    t->at.epoch < t->o.epochs)
-			return stop_here(t);
-	}
-	return st;
-}
-
 /* ---- The whole ------------------------------------------------------------- */
 
-static void announce_best(const trainer *t)
-{
-	if (!t->best || !t->at.best_epoch)
-		return;
-	inv_log(t->ctx, INVAR_LOG_INFO,
-	        "epoch %" PRIu64 " of %" PRIu64
-	        " is kept: its validation loss is the lowest, %.6g",
-	        t->at.best_epoch, t->o.epochs, t->at.best);
-	json_object_set_new(t->run->json, "kept_epoch",
-	                    json_integer((json_int_t)t->at.best_epoch));
-}
-
-/* The spread follows all training: E itself is what checkpoints hold. */
-static invar_status save_with_spread(trainer *t, const inv_mlp_form *e)
+/* The spread follows all training: checkpoints hold E without it. */
+static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 {
 	const inv_spread_spec spec = {.options = t->options,
-	                              .source = t->plan.source,
+	                              .source = (const inv_source *const *)t->plan.source,
 	                              .sources = t->plan.sources,
 	                              .images = t->images,
 	                              .image_count = t->plan.images};
@@ -434,7 +205,7 @@ static invar_status save_with_spread(trainer *t, const inv_mlp_form *e)
 	invar_status st = inv_spread_apply(&spec, e, &stretched, &about);
 
 	if (st == INVAR_E_CANCELLED)
-		st = interrupted(t);
+		st = inv_trainer_interrupted(t);
 	if (st == INVAR_OK) {
 		json_object_set_new(t->run->json, "spread", about);
 		st = inv_adapter_save(t->run->adapter_path, stretched.s, stretched.params,
@@ -444,13 +215,12 @@ static invar_status save_with_spread(trainer *t, const inv_mlp_form *e)
 	return st;
 }
 
-static invar_status save_adapter(trainer *t)
+/* E, after a decoder if there is one, of weights that fit the features as they are. */
+static invar_status save_files(inv_trainer *t, float *params)
 {
-	float *params = t->best ? t->best : t->params;
-	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
-	invar_status st = check_weights(t, params);
+	const inv_mlp_form e = {t->plan.shape, t->o.residual, params};
+	invar_status st = inv_trainer_check_weights(t, params);
 
-	announce_best(t);
 	if (st == INVAR_OK && t->plan.decoder.h)
 		st = inv_adapter_save(t->run->decoder_path, t->plan.decoder,
 		                      params + t->step->adapter_floats, false, &t->o, &t->plan);
@@ -458,27 +228,55 @@ static invar_status save_adapter(trainer *t)
 		return st;
 	if (inv_spread_wanted(t->options))
 		return save_with_spread(t, &e);
-	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->plan.residual,
+	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
 	                        &t->o, &t->plan);
 }
 
+static invar_status save_adapter(inv_trainer *t)
+{
+	float *params = t->best ? t->best : t->params;
+	float *folded;
+	invar_status st;
+
+	inv_trainer_announce_best(t);
+	if (!t->o.scaled)
+		return save_files(t, params);
+	if (!(folded = inv_alloc(t->floats * sizeof *folded)))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
+	memcpy(folded, params, t->floats * sizeof *folded);
+	inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, folded);
+	if (t->plan.decoder.h)
+		inv_scaled_fold(&t->plan.statistics, t->plan.decoder, false,
+		                folded + t->step->adapter_floats);
+	st = save_files(t, folded);
+	inv_free(folded);
+	return st;
+}
+
 /* What the options come to; run.json gets the batch size that the loss chose. */
-static invar_status check_options(trainer *t)
+static invar_status check_options(inv_trainer *t)
 {
 	invar_status st;
 
 	inv_train_read(t->options, &t->o);
-	if (t->fresh && t->o.samples && !inv_live_augments(t->fresh))
-		return inv_fail(INVAR_E_USE,
-		                "training on images needs to know what to be invariant to: give an "
-		                "@augment SPEC");
-	if ((st = inv_train_check(&t->o, t->bank, t->banks, t->fresh, &t->plan)) != INVAR_OK)
+	if ((st = inv_train_check(&t->o, t->source, t->sources, &t->plan)) != INVAR_OK)
 		return st;
 	t->o.batch = t->plan.loss ? t->plan.batch : t->o.batch;
 	return INVAR_OK;
 }
 
-static invar_status open_run(trainer *t, const char *path)
+static invar_status resume_options(inv_trainer *t, const json_t *saved)
+{
+	invar_status st = INVAR_OK;
+
+	if (!json_object_get(saved, "preset"))
+		st = invar_options_set(t->options, "preset", INV_FIRST_PRESET);
+	if (st == INVAR_OK)
+		st = inv_options_resume(t->options, saved, t->run->path, false);
+	return st == INVAR_OK ? check_options(t) : st;
+}
+
+static invar_status open_run(inv_trainer *t, const char *path)
 {
 	bool resume = inv_option_flag(t->options, "resume");
 	bool force = inv_option_flag(t->options, "force");
@@ -493,51 +291,33 @@ static invar_status open_run(trainer *t, const char *path)
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
 		return st;
 	inv_run_compare_version(t->ctx, t->run);
-	st = inv_options_resume(t->options, json_object_get(t->run->json, "options"), path,
-	                        false);
-	return st == INVAR_OK ? check_options(t) : st;
+	return resume_options(t, json_object_get(t->run->json, "options"));
 }
 
 /*
- * Copies made from images need clean features as well: a bank of its own in the run's
- * folder takes the place of the outline that the options were held against.
+ * Rows that are made are made in the run's folder, so its run.json is the first file there.
+ * Images that cannot be read have no row, so the options are checked once more.
  */
-static invar_status encode_clean(trainer *t)
+static invar_status prepare_source(inv_trainer *t)
 {
-	invar_status st = INVAR_OK;
+	char *called = inv_join(t->run->path, INVAR_RUN_CLEAN);
+	invar_status st =
+		called ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", t->run->path);
 
-	inv_live_set_seed(t->fresh, t->o.seed); /* which may be that of the run */
-	if (!t->o.resume)
+	if (st == INVAR_OK && !t->o.resume) {
 		st = inv_run_begin(t->run, &t->plan, &t->o);
-	if (st != INVAR_OK)
-		return st;
-	t->begun = !t->o.resume;
-	st = inv_live_encode_clean(t->fresh, t->run->clean_path, &t->clean);
-	if (st == INVAR_E_CANCELLED)
-		return interrupted(t);
-	t->bank[0] = t->clean;
+		t->begun = st == INVAR_OK;
+	}
 	if (st == INVAR_OK)
-		st = inv_train_check(&t->o, t->bank, t->banks, t->fresh, &t->plan);
-	return st;
-}
-
-static void announce_resume(const trainer *t)
-{
-	if (!t->at.t)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%s has no checkpoint yet and starts again",
-		        t->run->path);
-	else if (t->at.epoch == t->o.epochs)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
-	else
-		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s resumes after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",
-		        t->run->path, t->at.epoch, t->o.epochs,
-		        inv_noun(t->o.epochs, "epoch", "epochs"), t->at.step,
-		        inv_noun(t->at.step, "step", "steps"));
+		st = inv_source_prepare(t->source[0], t->o.seed, t->run->clean_path, called);
+	inv_free(called);
+	if (st == INVAR_E_CANCELLED)
+		return inv_trainer_interrupted(t);
+	return st == INVAR_OK ? inv_train_check(&t->o, t->source, t->sources, &t->plan) : st;
 }
 
 /* Do the counters of a checkpoint name a place in this run? */
-static bool is_within(const trainer *t)
+static bool is_within(const inv_trainer *t)
 {
 	uint64_t steps = inv_batches_steps(t->batches);
 
@@ -545,7 +325,7 @@ static bool is_within(const trainer *t)
 	       t->at.t == t->at.epoch * steps + t->at.step;
 }
 
-static invar_status restore(trainer *t)
+static invar_status restore(inv_trainer *t)
 {
 	invar_status st = INVAR_OK;
 
@@ -557,12 +337,12 @@ static invar_status restore(trainer *t)
 		              " steps done do not belong to this run",
 		              t->run->checkpoint_path, t->at.epoch, t->at.step, t->at.t);
 	if (st == INVAR_OK && t->step && t->o.resume)
-		announce_resume(t);
+		inv_trainer_announce_resume(t);
 	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
 }
 
 /* The sentence survives in run.json; the checkpoint stays as it was. */
-static invar_status note_failure(trainer *t, invar_status st)
+static invar_status note_failure(inv_trainer *t, invar_status st)
 {
 	char sentence[1024];
 
@@ -573,12 +353,12 @@ static invar_status note_failure(trainer *t, invar_status st)
 }
 
 /* Up to a run.json that describes it all; what it says is kept from here on. */
-static invar_status prepare_run(trainer *t, const char *path)
+static invar_status prepare_run(inv_trainer *t, const char *path)
 {
 	invar_status st = open_run(t, path);
 
-	if (st == INVAR_OK && t->fresh)
-		st = encode_clean(t);
+	if (st == INVAR_OK && inv_source_is_encoded(t->source[0]))
+		st = prepare_source(t);
 	if (st == INVAR_OK)
 		st = build(t);
 	if (st == INVAR_OK)
@@ -587,23 +367,23 @@ static invar_status prepare_run(trainer *t, const char *path)
 	return st;
 }
 
-static invar_status fill_run(trainer *t)
+static invar_status fill_run(inv_trainer *t)
 {
 	invar_status st = restore(t);
 
 	if (st == INVAR_OK && t->step)
-		announce_steps(t);
+		inv_trainer_announce_steps(t);
 	if (st == INVAR_OK)
 		st = begin_closed(t);
 	t->epoch_started = t->saved = inv_wall_seconds();
 	if (st == INVAR_OK && t->step)
-		st = train_epochs(t);
+		st = inv_trainer_run_epochs(t);
 	if (st == INVAR_OK)
 		st = save_adapter(t);
 	return st;
 }
 
-static invar_status run_training(trainer *t, const char *path)
+static invar_status run_training(inv_trainer *t, const char *path)
 {
 	invar_status st = prepare_run(t, path);
 
@@ -616,14 +396,17 @@ static invar_status run_training(trainer *t, const char *path)
 	return inv_run_publish(t->run);
 }
 
-/* Runs the training that t was given and frees all that it has made. */
-static invar_status train(trainer *t, const invar_options *o, const char *run)
+/* Runs the training if its sources could be opened, and frees them and all it has made. */
+static invar_status train(inv_trainer *t, invar_status st, const invar_options *o,
+                          const char *run)
 {
-	invar_status st = inv_options_pick(o, inv_train_declare_method, &t->options);
-
-	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
 	if (st == INVAR_OK)
+		st = inv_options_pick(o, inv_train_declare_method, &t->options);
+	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
+	if (st == INVAR_OK) {
+		t->ctx = t->source[0]->ctx;
 		st = run_training(t, run);
+	}
 	inv_batches_free(t->batches);
 	inv_batches_free(t->held_out);
 	if (!t->step)
@@ -631,7 +414,10 @@ static invar_status train(trainer *t, const invar_options *o, const char *run)
 	inv_step_free(t->step);
 	inv_step_free(t->judge);
 	inv_run_close(t->run);
-	invar_bank_close(t->clean);
+	for (size_t g = 0; g < t->sources; g++)
+		inv_source_close(t->source[g]);
+	inv_clean_statistics_clear(&t->plan.statistics);
+	inv_free(t->origin);
 	inv_free(t->images);
 	inv_free(t->best);
 	invar_options_free(t->options);
@@ -641,7 +427,7 @@ static invar_status train(trainer *t, const invar_options *o, const char *run)
 invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
                          const char *run)
 {
-	trainer t = {.validation = NAN};
+	inv_trainer t = {.validation = NAN};
 	invar_status st;
 
 	if (!count || count > INV_MAX_SOURCES)
@@ -650,32 +436,24 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
 	    (st = inv_options_check_parts(o)) != INVAR_OK)
 		return st;
-	for (; t.banks < count; t.banks++)
-		t.bank[t.banks] = banks[t.banks];
-	t.ctx = banks[0]->ctx;
-	return train(&t, o, run);
+	for (; t.sources < count && st == INVAR_OK; t.sources++)
+		st = inv_bank_source_open(banks[t.sources], &t.source[t.sources]);
+	return train(&t, st, o, run);
 }
 
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const invar_options *o, const char *run)
 {
-	trainer t = {.validation = NAN, .banks = 1};
+	inv_trainer t = {.validation = NAN, .sources = 1};
 	invar_status st = inv_options_expect(o, "train");
 
 	if (st == INVAR_OK)
-		st = inv_live_open(e, d, inv_option_text(o, "split"), o,
-		                   inv_option_count(o, "seed"), &t.fresh);
-	if (st == INVAR_OK) {
-		t.bank[0] = inv_live_outline(t.fresh);
-		t.ctx = t.bank[0]->ctx;
-		st = train(&t, o, run);
-	}
-	inv_live_close(t.fresh);
-	return st;
+		st = inv_image_source_open(e, d, o, &t.source[0]);
+	return train(&t, st, o, run);
 }
 
 /*
- * run.json keeps every option under "images", "options"; see inv_live_options. Only what
+ * run.json keeps every option under "images", "options"; see inv_source_options. Only what
  * was not given anew is taken from there. Whether the rest says the same in other words
  * ("rotation" for "rotation:degrees=-180..180") is known once the images are open: what
  * the bank of clean features says of itself is compared with that.

@@ -49,6 +49,71 @@ inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry)
 	return INV_FOREIGN;
 }
 
+/* ---- The whole of a bank ------------------------------------------------------------ */
+
+/* "003.npy", "003.params.npy" and their part files. */
+static bool is_copy(const char *name)
+{
+	size_t digits = strspn(name, "0123456789");
+	const char *end = name + digits;
+
+	return digits >= 3 &&
+	       (inv_is_own_name(end, ".npy") || is_part_of_array(end, ".npy") ||
+	        inv_is_own_name(end, ".params.npy") || is_part_of_array(end, ".params.npy"));
+}
+
+static bool is_cached(const char *name)
+{
+	const char *end = strrchr(name, '.');
+
+	return !strchr(name, '/') && end && strcmp(end, ".safetensors") == 0;
+}
+
+static inv_ownership claim_whole(const void *bank_json, const char *entry)
+{
+	const char *below = strchr(entry, '/');
+
+	if (strcmp(entry, "cache") == 0)
+		return INV_OWN_FOLDER;
+	if (strncmp(entry, "cache/", 6) == 0)
+		return is_cached(entry + 6) ? INV_OWN_FILE : INV_FOREIGN;
+	if (below && strcmp(below, "/aug") == 0)
+		return INV_OWN_FOLDER;
+	if (below && strncmp(below, "/aug/", 5) == 0)
+		return is_copy(below + 5) ? INV_OWN_FILE : INV_FOREIGN;
+	return inv_bank_claim(bank_json, entry);
+}
+
+static invar_status remove_unless_foreign(const char *path, inv_owner owner)
+{
+	char *foreign;
+	invar_status st = inv_folder_find_foreign(path, owner, &foreign);
+
+	if (st == INVAR_OK && foreign)
+		st = inv_fail(INVAR_E_IO,
+		              "%s: has to be made again but holds %s, which is not part of a bank; "
+		              "move that away",
+		              path, foreign);
+	inv_free(foreign);
+	return st == INVAR_OK ? inv_folder_remove_own(path, owner, "bank.json") : st;
+}
+
+invar_status inv_bank_remove(const char *path)
+{
+	char *file = inv_join(path, "bank.json");
+	json_t *json = NULL;
+	invar_status st = file ? INVAR_OK : inv_bank_no_memory(path);
+
+	if (st == INVAR_OK && inv_exists(file)) {
+		st = inv_bank_load_json(file, &json);
+		if (st == INVAR_OK)
+			st = remove_unless_foreign(path, (inv_owner){claim_whole, json});
+	}
+	json_decref(json);
+	inv_free(file);
+	return st;
+}
+
 static bool is_null(const json_t *value)
 {
 	return !value || json_is_null(value);

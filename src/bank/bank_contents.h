@@ -17,6 +17,13 @@
 inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry);
 
 /*
+ * Removes a bank that a program has made from images and may make again: what
+ * inv_bank_claim claims, copies, and what eval has kept in cache/. Fails, naming it, if
+ * there is anything else. Without a bank.json nothing is removed.
+ */
+invar_status inv_bank_remove(const char *path);
+
+/*
  * The bank.json in a folder, if what it says of its rows is what `about` says (see
  * inv_encoding_json), else NULL; gives, json_decref. *begun says whether there is none
  * yet but for a part file of ours.

@@ -11,77 +11,114 @@
 
 #include "base/memory.h"
 
-static invar_status add_rows(const invar_bank *b, const inv_split *s,
-                             const uint32_t *images, uint32_t count, float *row,
-                             double *sum)
+/* Rows of a bank, or where b is NULL those of an array. */
+typedef struct clean_rows {
+	const invar_bank *b;
+	const inv_split *s;
+	const uint32_t *images;
+	const float *x; /* [count, d] */
+	size_t count, d;
+	float *row; /* [d] of a bank's row */
+} clean_rows;
+
+static invar_status read_row(const clean_rows *c, size_t i, const float **out)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		invar_status st = inv_bank_row(b, s, INVAR_CLEAN, images[i], row);
+	*out = c->b ? c->row : c->x + i * c->d;
+	return c->b ? inv_bank_row(c->b, c->s, INVAR_CLEAN, c->images[i], c->row) : INVAR_OK;
+}
+
+static invar_status add_rows(const clean_rows *c, double *sum)
+{
+	const float *row;
+
+	for (size_t i = 0; i < c->count; i++) {
+		invar_status st = read_row(c, i, &row);
 
 		if (st != INVAR_OK)
 			return st;
-		for (size_t l = 0; l < b->dim; l++)
+		for (size_t l = 0; l < c->d; l++)
 			sum[l] += row[l];
 	}
 	return INVAR_OK;
 }
 
-static invar_status add_squares(const invar_bank *b, const inv_split *s,
-                                const uint32_t *images, uint32_t count, const double *mean,
-                                float *row, double *squares)
+static invar_status add_squares(const clean_rows *c, const double *mean, double *squares)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		invar_status st = inv_bank_row(b, s, INVAR_CLEAN, images[i], row);
+	const float *row;
+
+	for (size_t i = 0; i < c->count; i++) {
+		invar_status st = read_row(c, i, &row);
 		double sum = 0; /* of one row, so that long sums keep their digits */
 
 		if (st != INVAR_OK)
 			return st;
-		for (size_t l = 0; l < b->dim; l++)
+		for (size_t l = 0; l < c->d; l++)
 			sum += (row[l] - mean[l]) * (row[l] - mean[l]);
 		*squares += sum;
 	}
 	return INVAR_OK;
 }
 
-static invar_status measure_rows(const invar_bank *b, const inv_split *s,
-                                 const uint32_t *images, uint32_t count, float *row,
-                                 inv_clean_statistics *out)
+static invar_status refuse_equal_rows(const clean_rows *c)
+{
+	if (!c->b)
+		return inv_fail(INVAR_E_NUMERIC,
+		                "the clean features are all equal, so they have no scale");
+	return inv_fail(INVAR_E_NUMERIC,
+	                "%s: the clean features of all images in %s are equal, so they "
+	                "have no scale",
+	                c->b->path, c->s->name);
+}
+
+static invar_status measure_rows(const clean_rows *c, inv_clean_statistics *out)
 {
 	double squares = 0;
-	invar_status st = add_rows(b, s, images, count, row, out->mean);
+	invar_status st = add_rows(c, out->mean);
 
 	if (st != INVAR_OK)
 		return st;
-	for (size_t l = 0; l < b->dim; l++)
-		out->mean[l] /= count;
-	if ((st = add_squares(b, s, images, count, out->mean, row, &squares)) != INVAR_OK)
+	for (size_t l = 0; l < c->d; l++)
+		out->mean[l] /= (double)c->count;
+	if ((st = add_squares(c, out->mean, &squares)) != INVAR_OK)
 		return st;
-	out->sigma = sqrt(squares / ((double)count * b->dim));
-	out->distance = 2 * squares / count;
-	if (!(out->sigma > 0))
-		return inv_fail(INVAR_E_NUMERIC,
-		                "%s: the clean features of all images in %s are equal, so they "
-		                "have no scale",
-		                b->path, s->name);
-	return INVAR_OK;
+	out->sigma = sqrt(squares / ((double)c->count * (double)c->d));
+	out->distance = 2 * squares / (double)c->count;
+	return out->sigma > 0 ? INVAR_OK : refuse_equal_rows(c);
+}
+
+static invar_status measure(const clean_rows *c, inv_clean_statistics *out)
+{
+	invar_status st;
+
+	*out = (inv_clean_statistics){.mean = inv_calloc(c->d, sizeof *out->mean)};
+	if (!out->mean)
+		return inv_fail(INVAR_E_NOMEM, "no memory for the mean of %zu features", c->d);
+	if ((st = measure_rows(c, out)) != INVAR_OK)
+		inv_clean_statistics_clear(out);
+	return st;
 }
 
 invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
                                      const uint32_t *images, uint32_t count,
                                      inv_clean_statistics *out)
 {
-	float *row = inv_alloc(b->dim * sizeof *row);
-	invar_status st = INVAR_E_NOMEM;
+	clean_rows c = {.b = b, .s = s, .images = images, .count = count, .d = b->dim};
+	invar_status st;
 
-	*out = (inv_clean_statistics){.mean = inv_calloc(b->dim, sizeof *out->mean)};
-	if (row && out->mean)
-		st = measure_rows(b, s, images, count, row, out);
-	else
-		inv_bank_no_memory(b->path);
-	inv_free(row);
-	if (st != INVAR_OK)
-		inv_clean_statistics_clear(out);
+	*out = (inv_clean_statistics){0};
+	if (!(c.row = inv_alloc(c.d * sizeof *c.row)))
+		return inv_bank_no_memory(b->path);
+	st = measure(&c, out);
+	inv_free(c.row);
 	return st;
+}
+
+invar_status inv_clean_statistics_of_rows(const float *x, size_t rows, size_t d,
+                                          inv_clean_statistics *out)
+{
+	const clean_rows c = {.x = x, .count = rows, .d = d};
+
+	return measure(&c, out);
 }
 
 void inv_clean_statistics_clear(inv_clean_statistics *c)

@@ -26,6 +26,9 @@ typedef struct inv_clean_statistics {
 invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
                                      const uint32_t *images, uint32_t count,
                                      inv_clean_statistics *out);
+/* The same of an array x [rows, d]. */
+invar_status inv_clean_statistics_of_rows(const float *x, size_t rows, size_t d,
+                                          inv_clean_statistics *out);
 void inv_clean_statistics_clear(inv_clean_statistics *c);
 
 #endif

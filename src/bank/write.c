@@ -168,20 +168,30 @@ static invar_status check_augment(const char *path, const json_t *theirs,
 	return same ? INVAR_OK : check_value(path, "augment", theirs, ours);
 }
 
+static bool knows_copies(const json_t *theirs, const json_t *ours, const char *key)
+{
+	return !is_null(json_object_get(theirs, key)) && !is_null(json_object_get(ours, key));
+}
+
 static invar_status check_about(const char *path, const json_t *theirs, const json_t *about)
 {
 	invar_status st = INVAR_OK;
 	const char *key;
 	json_t *ours;
 
+	/* A SPEC may change how images are prepared, so it is named before them. */
+	if (knows_copies(theirs, about, "augment"))
+		st = check_augment(path, json_object_get(theirs, "augment"),
+		                   json_object_get(about, "augment"));
+	if (st != INVAR_OK)
+		return st;
 	json_object_foreach ((json_t *)(uintptr_t)about, key, ours) {
 		const json_t *other = json_object_get(theirs, key);
 
-		if (describes_copies(key) && (is_null(other) || is_null(ours)))
+		if (strcmp(key, "augment") == 0 ||
+		    (describes_copies(key) && !knows_copies(theirs, about, key)))
 			continue;
-		if (strcmp(key, "augment") == 0)
-			st = check_augment(path, other, ours);
-		else if (json_is_object(ours) && json_is_object(other))
+		if (json_is_object(ours) && json_is_object(other))
 			st = check_about(path, other, ours);
 		else
 			st = check_value(path, key, other, ours);

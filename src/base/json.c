@@ -9,8 +9,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { MAX_BYTES = 16 << 20 };
-
 invar_status inv_json_load(const char *path, json_t **out)
 {
 	json_error_t error;
@@ -19,7 +17,7 @@ invar_status inv_json_load(const char *path, json_t **out)
 	invar_status st;
 
 	*out = NULL;
-	if ((st = inv_file_load(path, MAX_BYTES, &text, &bytes)) != INVAR_OK)
+	if ((st = inv_file_load(path, INV_JSON_MAX, &text, &bytes)) != INVAR_OK)
 		return st;
 	*out = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
 	inv_free(text);

@@ -7,6 +7,8 @@
 
 #include "base/status.h"
 
+enum { INV_JSON_MAX = 16 << 20 }; /* bytes of a file that inv_json_load takes */
+
 /* Reads a JSON object; refuses duplicate keys and files over 16 MB. */
 invar_status inv_json_load(const char *path, json_t **out);
 

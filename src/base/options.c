@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { PARTS = 12, NAMES = 2048, BOUND = 40, LISTED = PARTS * INV_WORD };
+enum { DEFAULTS = 64, PARTS = 12, NAMES = 2048, BOUND = 40 };
 
 /* The largest count that a double, and so JSON and Python, holds exactly. */
 static const double max_count = 0x1p53;
@@ -26,6 +26,7 @@ typedef struct entry {
 	part part[PARTS]; /* that the option belongs to; none: to the command itself */
 	size_t parts;
 	char *choices;
+	char *help;  /* row.help with what the choices mean; NULL: as it is */
 	char *texts; /* of a row that a caller has added; NULL: of the command's own */
 	bool set;
 	bool flag;
@@ -40,6 +41,8 @@ struct invar_options {
 	const char *command;
 	entry *entry;
 	size_t count, allocated;
+	inv_option_default rule[DEFAULTS]; /* in the order they were added */
+	size_t rules;
 };
 
 /* ---- Lists ------------------------------------------------------------------------ */
@@ -78,6 +81,7 @@ void invar_options_free(invar_options *o)
 		clear_list(&o->entry[i]);
 		inv_free(o->entry[i].text);
 		inv_free(o->entry[i].choices);
+		inv_free(o->entry[i].help);
 		inv_free(o->entry[i].texts);
 	}
 	inv_free(o->entry);
@@ -138,6 +142,25 @@ static invar_status spell_choices(entry *e)
 	return INVAR_OK;
 }
 
+/* "what it is: a, one thing; b, another" */
+static invar_status spell_help(entry *e)
+{
+	char text[NAMES];
+	size_t fill = (size_t)snprintf(text, sizeof text, "%s", e->row.help);
+	const char *word;
+
+	if (!e->row.choice || !e->row.choice_help)
+		return INVAR_OK;
+	for (size_t i = 0; (word = e->row.choice(i)) && fill < sizeof text; i++)
+		fill += (size_t)snprintf(text + fill, sizeof text - fill, "%s %s, %s",
+		                         i ? ";" : ":", word, e->row.choice_help(i));
+	assert(fill < sizeof text);
+	if (!(e->help = inv_strdup(text)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+	e->row.help = e->help;
+	return INVAR_OK;
+}
+
 static invar_status store(entry *e, const char *text);
 
 static bool is_of_part(const entry *e, const char *selector, const char *value)
@@ -191,7 +214,8 @@ static invar_status add_row(invar_options *o, const invar_option *row, bool keep
 		return st;
 	e = &o->entry[o->count++];
 	*e = (entry){.row = *row};
-	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK)
+	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
+	    (st = spell_help(e)) != INVAR_OK)
 		return st;
 	return row->initial ? store(e, row->initial) : INVAR_OK;
 }
@@ -403,6 +427,51 @@ static invar_status find_option(invar_options *o, const char *name, entry **out)
 	return *out ? INVAR_OK : refuse_name(o, name ? name : "");
 }
 
+static invar_status reset(entry *e, const char *initial)
+{
+	e->flag = false;
+	e->count = 0;
+	e->number = 0;
+	inv_free(e->text);
+	e->text = NULL;
+	clear_list(e);
+	return initial ? store(e, initial) : INVAR_OK;
+}
+
+static bool is_chosen(const invar_options *o, const char *selector, const char *value);
+
+static const char *default_of(const invar_options *o, const entry *e)
+{
+	const char *initial = e->row.initial;
+
+	for (size_t i = 0; i < o->rules; i++)
+		if (strcmp(o->rule[i].name, e->row.name) == 0 &&
+		    is_chosen(o, o->rule[i].selector, o->rule[i].value))
+			initial = o->rule[i].initial;
+	return initial;
+}
+
+/* A rule may change the selector of a later one, so they apply in their order. */
+static invar_status apply_defaults(invar_options *o)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->rules && st == INVAR_OK; i++) {
+		entry *e = find_entry(o, o->rule[i].name);
+
+		if (!e->set)
+			st = reset(e, default_of(o, e));
+	}
+	return st;
+}
+
+invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule)
+{
+	assert(o->rules < DEFAULTS && find_entry(o, rule->name));
+	o->rule[o->rules++] = *rule;
+	return apply_defaults(o);
+}
+
 invar_status invar_options_set(invar_options *o, const char *name, const char *text)
 {
 	entry *e;
@@ -414,9 +483,10 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 		clear_list(e); /* what is given replaces the default */
 	if (st == INVAR_OK)
 		st = store(e, text);
-	if (st == INVAR_OK)
-		e->set = true;
-	return st;
+	if (st != INVAR_OK)
+		return st;
+	e->set = true;
+	return apply_defaults(o);
 }
 
 /* By way of text, so that a number means the same however it was set. */
@@ -441,13 +511,9 @@ invar_status invar_options_unset(invar_options *o, const char *name)
 
 	if (st != INVAR_OK)
 		return st;
-	e->set = e->flag = false;
-	e->count = 0;
-	e->number = 0;
-	inv_free(e->text);
-	e->text = NULL;
-	clear_list(e);
-	return e->row.initial ? store(e, e->row.initial) : INVAR_OK;
+	e->set = false;
+	st = reset(e, default_of(o, e));
+	return st == INVAR_OK ? apply_defaults(o) : st;
 }
 
 /* ---- Reading ------------------------------------------------------------------------ */
@@ -570,55 +636,59 @@ static const char *chosen(const invar_options *o, const char *selector)
 	return e && e->text ? e->text : "";
 }
 
+/* NULL stands for any value. */
+static bool is_chosen(const invar_options *o, const char *selector, const char *value)
+{
+	const char *now = chosen(o, selector);
+
+	return value ? strcmp(now, value) == 0 : *now != '\0';
+}
+
 static bool has_chosen_part(const invar_options *o, const entry *e)
 {
-	for (size_t i = 0; i < e->parts; i++) {
-		const char *value = chosen(o, e->part[i].selector);
-
-		if (e->part[i].value ? strcmp(value, e->part[i].value) == 0 : *value != '\0')
+	for (size_t i = 0; i < e->parts; i++)
+		if (is_chosen(o, e->part[i].selector, e->part[i].value))
 			return true;
-	}
 	return e->parts == 0;
 }
 
-/* The values "a, b or c" of an option's parts that have this selector. */
-static const char *list_parts(const entry *e, const char *selector, char list[LISTED])
+/* The values of e's parts of one selector, " a, b or c"; "" where it is only given or not.
+ */
+static const char *list_values(const entry *e, const char *selector,
+                               char out[PARTS * INV_WORD])
 {
-	char names[LISTED] = "";
+	char names[PARTS * INV_WORD] = "";
 	size_t fill = 0;
 
-	for (size_t i = 0; i < e->parts && e->part[i].value && fill < LISTED; i++)
-		if (strcmp(e->part[i].selector, selector) == 0)
-			fill += (size_t)snprintf(names + fill, LISTED - fill, "%s%s", fill ? "|" : "",
-			                         e->part[i].value);
-	return inv_list_words(names, list, LISTED);
+	for (size_t i = 0; i < e->parts && fill < sizeof names; i++) {
+		const char *value = e->part[i].value;
+
+		if (strcmp(e->part[i].selector, selector) == 0 && value &&
+		    strcmp(value, "true") != 0)
+			fill += (size_t)snprintf(names + fill, sizeof names - fill, "%s%s",
+			                         fill ? "|" : "", value);
+	}
+	out[0] = ' ';
+	if (fill)
+		inv_list_words(names, out + 1, PARTS * INV_WORD - 1);
+	return fill ? out : "";
 }
 
-/* An option of two kinds of parts: "anchor" of losses and of closed forms. */
-static invar_status refuse_both(const invar_options *o, const entry *e, const char *one,
-                                const char *other)
-{
-	char list[LISTED], more[LISTED];
-
-	return inv_fail(
-		INVAR_E_USE, "@%s belongs to @%s %s and to @%s %s, but @%s is %s and @%s is %s",
-		e->row.name, one, list_parts(e, one, list), other, list_parts(e, other, more), one,
-		chosen(o, one), other, chosen(o, other));
-}
-
+/* Names the first selector of its parts and, where they have several, the last. */
 static invar_status refuse_part(const invar_options *o, const entry *e)
 {
-	const char *selector = e->part[0].selector;
-	char list[LISTED];
+	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;
+	char list[PARTS * INV_WORD], other[PARTS * INV_WORD];
+	const char *values = list_values(e, first, list);
 
-	if (!e->part[0].value || strcmp(e->part[0].value, "true") == 0)
+	if (strcmp(first, last) != 0)
+		return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s or @%s%s, and neither is given",
+		                e->row.name, first, values, last, list_values(e, last, other));
+	if (!*values)
 		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
-		                selector);
-	for (size_t i = 1; i < e->parts; i++)
-		if (strcmp(e->part[i].selector, selector) != 0)
-			return refuse_both(o, e, selector, e->part[i].selector);
-	return inv_fail(INVAR_E_USE, "@%s belongs to @%s %s, but @%s is %s", e->row.name,
-	                selector, list_parts(e, selector, list), selector, chosen(o, selector));
+		                first);
+	return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s, but @%s is %s", e->row.name, first,
+	                values, first, chosen(o, first));
 }
 
 invar_status inv_options_check_parts(const invar_options *o)
@@ -803,7 +873,7 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 			e->set = !json_is_null(value);
 	}
 	json_decref(document);
-	return st;
+	return st == INVAR_OK ? apply_defaults(o) : st;
 }
 
 /* ---- Copies ------------------------------------------------------------------------- */
@@ -811,14 +881,17 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 static invar_status copy_entry(const entry *from, entry *to)
 {
 	*to = *from;
-	to->text = to->choices = NULL;
+	to->text = to->choices = to->help = NULL;
 	to->list = NULL;
 	to->listed = 0;
 	if ((from->text && !(to->text = inv_strdup(from->text))) ||
-	    (from->choices && !(to->choices = inv_strdup(from->choices))))
+	    (from->choices && !(to->choices = inv_strdup(from->choices))) ||
+	    (from->help && !(to->help = inv_strdup(from->help))))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for options");
 	if (to->choices)
 		to->row.choices = to->choices;
+	if (to->help)
+		to->row.help = to->help;
 	for (size_t i = 0; i < from->listed; i++)
 		if (append_text(to, from->list[i]) != INVAR_OK)
 			return INVAR_E_NOMEM;
@@ -841,6 +914,8 @@ invar_status inv_options_copy(const invar_options *o, invar_options **out)
 		return st;
 	}
 	copy->allocated = o->count + 1;
+	memcpy(copy->rule, o->rule, sizeof copy->rule);
+	copy->rules = o->rules;
 	*out = copy;
 	return INVAR_OK;
 }

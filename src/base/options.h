@@ -44,6 +44,18 @@ invar_status inv_options_add_part(invar_options *o, const char *selector, const 
 invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
                                const char *names);
 
+/*
+ * Where `selector` has the value `value`, the option `name` is `initial` unless it was set.
+ * The last rule that applies counts. Set a selector and its rules take effect at once, so
+ * that what is read, recorded and resumed is the value that is used.
+ */
+typedef struct inv_option_default {
+	const char *selector, *value, *name, *initial;
+} inv_option_default;
+
+/* The texts are borrowed; the option was declared before and is not a list. */
+invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule);
+
 /* Fails unless o was made for this command: a program may hand over the wrong list. */
 invar_status inv_options_expect(const invar_options *o, const char *command);
 

@@ -23,6 +23,8 @@ static const inv_example examples[] = {
      "the picture and seven rotated copies"},
 	{"invar augment 'affine:fill=reflect+noise:std=0.2|id' a.png b.png -o sheet.svg",
      "a set: each sample is one of the two chains"},
+	{"invar augment rotation:inside=1 photo.jpg -o sheet.png",
+     "no empty corners: the centre of a larger picture, the original too"},
 	{"invar augment crop in.npy -o out.npy --params-out drawn.json",
      "tensors [n, c, h, w], and what was drawn for them"},
 	{"invar augment crop in.npy -o out.npy --params drawn.json", "the same again"},
@@ -315,27 +317,62 @@ static invar_status add_copy(inv_session *s, const invar_augment *a, sheet *h,
 	return add_cell(s, h, t->out, t->result);
 }
 
+/* The size that is asked for is what is seen; inside=1 prepares more than that. */
+static invar_status prepare(inv_session *s, const invar_augment *a, const uint8_t *rgb,
+                            uint32_t width, uint32_t height, tensors *t)
+{
+	char *asked = strdup(inv_text(s, "size")), *end = asked, number[32];
+	uint64_t side = asked ? strtoull(asked, &end, 10) : 0;
+	uint64_t seen[4] = {1, 3, side, side}, needed[4];
+	invar_status st = asked ? INVAR_OK : inv_no_memory(s);
+
+	if (st == INVAR_OK && side && !*end) {
+		if ((st = invar_augment_prepared(a, seen, needed)) == INVAR_OK) {
+			snprintf(number, sizeof number, "%" PRIu64, needed[2]);
+			st = invar_options_set(s->options, "size", number);
+		}
+	}
+	if (st == INVAR_OK)
+		st = invar_image_to_tensor(s->ctx, rgb, width, height, s->options, &t->x, t->shape);
+	if (asked)
+		invar_options_set(s->options, "size", asked);
+	free(asked);
+	return st;
+}
+
+static invar_status add_original(inv_session *s, const invar_augment *a, sheet *h,
+                                 const tensors *t, const char *path)
+{
+	uint64_t clean[4];
+	float *seen = malloc(t->shape[1] * t->shape[2] * t->shape[3] * sizeof *seen);
+	invar_status st =
+		seen ? invar_augment_clean(a, t->x, t->shape, clean, seen) : inv_no_memory(s);
+
+	snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
+	snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1, name_of(path));
+	if (st == INVAR_OK)
+		st = add_cell(s, h, seen, clean);
+	free(seen);
+	return st;
+}
+
 static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
                                size_t image)
 {
 	tensors t = {0};
 	uint32_t width, height;
 	double copy = inv_number(s, "copy"), first = inv_number(s, "first");
+	const char *path = s->argument[1 + image];
 	uint8_t *rgb;
-	invar_status st =
-		invar_image_read(s->ctx, s->argument[1 + image], &rgb, &width, &height);
+	invar_status st = invar_image_read(s->ctx, path, &rgb, &width, &height);
 
 	if (st == INVAR_OK)
-		st = invar_image_to_tensor(s->ctx, rgb, width, height, s->options, &t.x, t.shape);
+		st = prepare(s, a, rgb, width, height, &t);
 	invar_free(rgb);
 	if (st == INVAR_OK)
 		st = make_room(s, a, &t);
-	if (st == INVAR_OK) {
-		snprintf(h->text[h->count][0], sizeof h->text[0][0], "original");
-		snprintf(h->text[h->count][1], sizeof h->text[0][1], "%.*s", LINE - 1,
-		         name_of(s->argument[1 + image]));
-		st = add_cell(s, h, t.x, t.shape);
-	}
+	if (st == INVAR_OK)
+		st = add_original(s, a, h, &t, path);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(s->options, "first", first + (double)image);
 	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/files.h"
+#include "cli/help.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
@@ -31,12 +32,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"DATASET",
-     "a folder of images, stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, "
-     "tiny-imagenet:DIR, "
-     "folder:DIR "
-     "or npy:IMAGES[,LABELS]",
-     1, 1},
+	{"DATASET", "a folder of images", 1, 1},
 	{0},
 };
 
@@ -466,6 +462,16 @@ static invar_status run(inv_session *s)
 	return st;
 }
 
+static const char *kind_sentence(size_t i, char out[INV_ITEM])
+{
+	const char *about, *kind = invar_dataset_kind(i, NULL, &about);
+
+	if (!kind)
+		return NULL;
+	snprintf(out, INV_ITEM, "%s: %s.", kind, about);
+	return out;
+}
+
 const inv_command inv_cmd_data = {
 	.name = "data",
 	.purpose = "shows what is in a data set of images",
@@ -478,9 +484,11 @@ const inv_command inv_cmd_data = {
 		"PNG; grey ones get three equal channels, alpha is dropped, EXIF orientation is "
 		"honoured. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
 		"uint8, or float from 0 to 1. An image that cannot be read ends the command, "
-		"unless --skip-broken is given: then it is named and counted.",
+		"unless --skip-broken is given: then it is named and counted. Kinds of data sets:",
+	.items = kind_sentence,
 	.examples = examples,
 	.arguments = arguments,
+	.places = inv_dataset_item,
 	.options = "data",
 	.own = own,
 	.without = "seed",

@@ -3,8 +3,9 @@
  * cmd_demo.c - invar demo: the method from end to end on real images, in minutes.
  *
  * Encodes upright and rotated images, trains adapters, measures them and draws a
- * picture. Everything stays in one folder, made by the calls that the commands make,
- * so that a user can go on from there. Stopped and started again, it goes on.
+ * picture: a list of stages in one folder, made by the calls that the commands make, so
+ * that a user can continue from there. Stopped and started again, it resumes; once all
+ * stages are done, it shows the results; with another option, it redoes what depends on it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,10 +115,10 @@ static invar_status check_outputs(inv_demo *d)
 
 static void free_demo(inv_demo *d)
 {
-	for (size_t i = 0; i < DEMO_ADAPTERS; i++) {
-		invar_adapter_close(d->adapter[i]);
+	for (size_t i = 0; i < DEMO_ADAPTERS; i++)
 		free(d->run_path[i]);
-	}
+	invar_stages_close(d->stages);
+	invar_encoder_close(d->encoder);
 	invar_bank_close(d->bank);
 	invar_dataset_close(d->train);
 	invar_dataset_close(d->test);
@@ -129,12 +130,11 @@ static void free_demo(inv_demo *d)
 	free(d->results_path);
 }
 
-static invar_status work(inv_demo *d)
+/* How many hidden units adapters need depends on the bank, so it comes before the rest. */
+static invar_status run_stages(inv_demo *d)
 {
-	invar_status st = name_paths(d);
+	invar_status st = invar_stages_open(d->s->ctx, d->folder, &d->stages);
 
-	if (st == INVAR_OK)
-		st = check_outputs(d);
 	if (st == INVAR_OK)
 		st = inv_demo_encode(d);
 	if (st == INVAR_OK)
@@ -143,7 +143,23 @@ static invar_status work(inv_demo *d)
 		st = inv_demo_measure(d);
 	if (st == INVAR_OK)
 		st = inv_demo_sheet(d);
-	return st;
+	return st == INVAR_OK ? invar_stages_run(d->stages) : st;
+}
+
+static invar_status work(inv_demo *d)
+{
+	invar_status st = name_paths(d);
+
+	if (st == INVAR_OK)
+		st = check_outputs(d);
+	if (st == INVAR_OK)
+		st = inv_demo_open(d);
+	if (st == INVAR_OK)
+		st = inv_folder_make(d->s, d->folder);
+	if (st == INVAR_OK)
+		st = run_stages(d);
+	return st == INVAR_OK ? invar_results_open(d->s->ctx, d->results_path, &d->results)
+	                      : st;
 }
 
 static invar_status show(inv_demo *d)
@@ -190,7 +206,8 @@ const inv_command inv_cmd_demo = {
 		"what happens to the rotated ones. Takes a few minutes on two cores. The folder "
 		"has "
 		"the files that the other commands write, so that you can continue with those; "
-		"after an interruption the same command resumes.",
+		"after an interruption the same command resumes, and when all is done it shows the "
+		"results again. With another option it redoes what depends on that.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

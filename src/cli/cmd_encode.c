@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "cli/files.h"
+#include "cli/help.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
@@ -27,11 +28,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"DATASET",
-     "a folder of images, stl10:DIR, mnist:DIR, fashion-mnist:[DIR], cifar10:DIR, "
-     "tiny-imagenet:DIR, "
-     "folder:DIR or npy:IMAGES[,LABELS]",
-     1, 1},
+	{"DATASET", "a folder of images", 1, 1},
 	{0},
 };
 
@@ -297,6 +294,7 @@ const inv_command inv_cmd_encode = {
 		"and ends in the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
+	.places = inv_dataset_item,
 	.options = "encode",
 	.own = own,
 	.run = run,

@@ -266,11 +266,13 @@ static invar_status check_given(inv_session *s, const char *kind)
 	return st;
 }
 
-static invar_status check_decoder_weights(inv_session *s, const loss_values *v)
+/* Weights beside a decoder; anco has an alpha of its own. */
+static invar_status check_weights(inv_session *s, const loss_values *v)
 {
-	const char *name = invar_options_is_set(s->options, "alpha")  ? "alpha"
-	                   : invar_options_is_set(s->options, "beta") ? "beta"
-	                                                              : NULL;
+	bool anchored = strcmp(s->argument[0], "anco") == 0;
+	const char *name = invar_options_is_set(s->options, "alpha") && !anchored ? "alpha"
+	                   : invar_options_is_set(s->options, "beta")             ? "beta"
+	                                                                          : NULL;
 
 	if (!name || v->decoder)
 		return INVAR_OK;
@@ -431,7 +433,7 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 		st = inv_need(s, v->clean,
 		              "the clean features that --decoder rebuilds are missing: --clean "
 		              "X.npy");
-	return st == INVAR_OK ? check_decoder_weights(s, v) : st;
+	return st == INVAR_OK ? check_weights(s, v) : st;
 }
 
 static invar_status run_loss(inv_session *s, const loss_values *v)

@@ -19,6 +19,8 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder that leads back to the features"},
+	{"invar train bank -o run --loss anco --similarity cosine --residual --lr 5e-4",
+     "AnCo: copies find their own image in an index of old features, here by cosine"},
 	{"invar train rotated noisy cropped -o run --loss waco",
      "three augmentations of the same images at once"},
 	{"invar train bank -o ridge --loss none --init ridge",

@@ -14,6 +14,10 @@
 
 enum { INV_MANY = 1 << 20 }; /* arguments without a limit of our own */
 
+/* Item i of a list from a table of the library, "stl10:DIR"; NULL past the last. */
+enum { INV_ITEM = 1024 };
+typedef const char *inv_item(size_t i, char out[INV_ITEM]);
+
 typedef struct inv_argument {
 	const char *name; /* BANK */
 	const char *help; /* half a sentence, no full stop */
@@ -36,8 +40,10 @@ typedef struct inv_command {
 	const char *purpose;           /* one line for the list of commands */
 	const char *usage;             /* what follows "invar NAME" */
 	const char *about;             /* a paragraph for --help and the man page */
+	inv_item *items;               /* sentences that end it; or NULL */
 	const inv_example *examples;   /* ended by a NULL line */
 	const inv_argument *arguments; /* ended by a NULL name */
+	inv_item *places;              /* end the help of the first, "…, a or b"; or NULL */
 	const char *words;             /* of the first argument, "a|b"; NULL: it is any text */
 	const char *options;           /* of the library: invar_options_new; NULL: none */
 	const char *hidden;            /* one of those that an argument stands for, or NULL */

@@ -2,8 +2,8 @@
 /*
  * demo.h - the parts of `invar demo`: images to a bank, adapters, a table, a picture.
  *
- * Each part is one file and uses the public header alone, in the order in which a
- * user would type the commands.
+ * Each part is one file that adds its stages, in the order in which a user would type the
+ * commands. Stages that are done are skipped, so the same command again shows the results.
  */
 #ifndef INV_DEMO_H
 #define INV_DEMO_H
@@ -33,12 +33,14 @@ typedef struct inv_demo {
 	char *weights;
 	char *bank_path, *run_path[DEMO_ADAPTERS], *sheet_path, *results_path;
 	invar_dataset *train, *test;
+	invar_encoder *encoder;
+	invar_stages *stages;
 	invar_bank *bank;
-	invar_adapter *adapter[DEMO_ADAPTERS];
 	invar_results *results;
 } inv_demo;
 
-/* demo_encode.c: opens the images and the encoder, fills the bank. */
+/* demo_encode.c: opens the images and the encoder; the stage that fills the bank. */
+invar_status inv_demo_open(inv_demo *d);
 invar_status inv_demo_encode(inv_demo *d);
 /* demo_train.c: a closed form and three trainings. */
 invar_status inv_demo_train(inv_demo *d);

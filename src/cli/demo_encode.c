@@ -148,15 +148,13 @@ static invar_status open_images(inv_demo *d)
 
 /* ---- The bank ---------------------------------------------------------------------- */
 
-static void announce(const inv_demo *d, const invar_encoder *e)
+static void announce(const inv_demo *d)
 {
 	inv_term_say(d->s->term, "Images: %s, %llu to learn from and %llu to measure on.",
 	             d->dataset, (unsigned long long)invar_dataset_count(d->train, "train"),
 	             (unsigned long long)invar_dataset_count(d->test, "test"));
-	inv_term_say(d->s->term, "Encoder: %s\n(%s).", d->weights, invar_encoder_about(e));
-	inv_term_say(d->s->term,
-	             "Encoding every image upright, and rotated by any angle: copies %s.",
-	             COPIES);
+	inv_term_say(d->s->term, "Encoder: %s\n(%s).", d->weights,
+	             invar_encoder_about(d->encoder));
 }
 
 /* Leaves the default where there is no text. */
@@ -182,40 +180,38 @@ static invar_status set_options(const inv_demo *d, invar_options *o)
 	                      : st;
 }
 
-static invar_status fill_bank(inv_demo *d, invar_encoder *e)
+invar_status inv_demo_open(inv_demo *d)
 {
+	invar_status st = open_images(d);
+
+	if (st == INVAR_OK)
+		st = find_weights(d);
+	if (st == INVAR_OK)
+		st = invar_encoder_open(d->s->ctx, d->weights, NULL, &d->encoder);
+	if (st == INVAR_OK)
+		announce(d);
+	return st;
+}
+
+invar_status inv_demo_encode(inv_demo *d)
+{
+	const invar_dataset *const sets[] = {d->train, d->test};
 	invar_options *o;
 	invar_status st = invar_options_new("encode", &o);
 
 	if (st == INVAR_OK)
 		st = set_options(d, o);
 	if (st == INVAR_OK)
-		st = invar_encode(e, d->train, o, d->bank_path);
-	if (st == INVAR_OK)
-		st = invar_encode(e, d->test, o, d->bank_path);
+		st = invar_stages_add_encode(
+			d->stages, "encode",
+			"Encoding every image upright, and rotated by any angle: copies " COPIES ".",
+			d->encoder, sets, 2, o, d->bank_path);
 	invar_options_free(o);
-	return st;
-}
-
-invar_status inv_demo_encode(inv_demo *d)
-{
-	invar_encoder *e = NULL;
-	invar_status st = open_images(d);
-
 	if (st == INVAR_OK)
-		st = find_weights(d);
-	if (st == INVAR_OK)
-		st = invar_encoder_open(d->s->ctx, d->weights, NULL, &e);
-	if (st == INVAR_OK)
-		st = inv_folder_make(d->s, d->folder);
-	if (st == INVAR_OK) {
-		announce(d, e);
-		st = fill_bank(d, e);
-		if (st == INVAR_E_MISMATCH)
-			st = inv_fault(d->s, st,
-			               "%s; if %s is of another demo, give another folder with -o",
-			               invar_last_error(), d->folder);
-	}
-	invar_encoder_close(e);
+		st = invar_stages_run(d->stages);
+	if (st == INVAR_E_MISMATCH)
+		return inv_fault(d->s, st,
+		                 "%s; if %s is of another demo, give another folder with -o",
+		                 invar_last_error(), d->folder);
 	return st == INVAR_OK ? invar_bank_open(d->s->ctx, d->bank_path, &d->bank) : st;
 }

@@ -36,6 +36,7 @@ typedef struct gallery {
 	int64_t *label, *test_label;
 	invar_array *params; /* [tests, 1], angles of copy 0 */
 	invar_augment *augment;
+	invar_adapter *adapter;
 	inv_sheet_cell cell[MAX_CLASSES * ACROSS];
 	size_t count;
 } gallery;
@@ -192,7 +193,7 @@ static invar_status add_row(gallery *g, uint64_t row, int64_t label)
 	if (st == INVAR_OK)
 		st = invar_bank_read(g->d->bank, "test", 0, row, 1, z);
 	if (st == INVAR_OK)
-		st = invar_adapter_apply(g->d->adapter[SHOWN], z, 1, code);
+		st = invar_adapter_apply(g->adapter, z, 1, code);
 	if (st == INVAR_OK)
 		st = add_neighbours(g, z, label, "by F alone");
 	if (st == INVAR_OK)
@@ -227,6 +228,8 @@ static invar_status load(gallery *g)
 		st = invar_array_open(d->s->ctx, path, &g->params);
 	if (st == INVAR_OK)
 		st = invar_augment_parse(d->s->ctx, DEMO_AUGMENT, &g->augment);
+	if (st == INVAR_OK)
+		st = invar_adapter_open(d->s->ctx, d->run_path[SHOWN], &g->adapter);
 	free(path);
 	return st;
 }
@@ -240,6 +243,7 @@ static void unload(gallery *g)
 	free(g->test_label);
 	invar_array_close(g->params);
 	invar_augment_close(g->augment);
+	invar_adapter_close(g->adapter);
 }
 
 /* The first test image of each class, not the one that looks best. */
@@ -259,8 +263,9 @@ static invar_status add_classes(gallery *g)
 	return st;
 }
 
-invar_status inv_demo_sheet(inv_demo *d)
+static invar_status write_sheet(void *user)
 {
+	const inv_demo *d = user;
 	gallery g = {.d = d};
 	invar_status st = load(&g);
 
@@ -281,4 +286,17 @@ invar_status inv_demo_sheet(inv_demo *d)
 	}
 	unload(&g);
 	return st;
+}
+
+invar_status inv_demo_sheet(inv_demo *d)
+{
+	const char *const inputs[] = {d->bank_path, d->run_path[SHOWN], NULL};
+	const invar_stage stage = {.size = sizeof stage,
+	                           .user = d,
+	                           .name = "sheet",
+	                           .inputs = inputs,
+	                           .output = d->sheet_path,
+	                           .run = write_sheet};
+
+	return invar_stages_add(d->stages, &stage);
 }

@@ -39,19 +39,21 @@ static invar_status set_options(const inv_demo *d, invar_options *o)
 
 invar_status inv_demo_measure(inv_demo *d)
 {
+	char says[120];
 	invar_options *o;
 	invar_status st = invar_options_new("eval", &o);
 
-	inv_term_say(d->s->term,
-	             "Measuring; classifiers learn for %d epochs, EC with %d hidden units.",
-	             PROBE_EPOCHS, PROBE_HIDDEN);
+	snprintf(says, sizeof says,
+	         "Measuring; classifiers learn for %d epochs, EC with %d hidden units.",
+	         PROBE_EPOCHS, PROBE_HIDDEN);
 	if (st == INVAR_OK)
 		st = set_options(d, o);
 	if (st == INVAR_OK)
-		st = invar_eval(d->bank, (const invar_adapter *const *)d->adapter,
-		                inv_demo_column + 1, DEMO_ADAPTERS, o, &d->results);
+		st = invar_stages_add_eval(d->stages, "eval", says, d->bank_path,
+		                           (const char *const *)d->run_path, inv_demo_column + 1,
+		                           DEMO_ADAPTERS, o, d->results_path);
 	invar_options_free(o);
-	return st == INVAR_OK ? inv_save_results(d->s, d->results_path, d->results) : st;
+	return st;
 }
 
 /* ---- Numbers --------------------------------------------------------------------- */

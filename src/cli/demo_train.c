@@ -5,11 +5,10 @@
  * Ridge is the closed form that training has to beat; MaWa in both its forms and WaCo
  * are the paper's. They are smaller and shorter than the paper's, and it is said.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/demo.h"
-#include "cli/term.h"
-#include "cli/text.h"
 
 enum { HIDDEN = 512, EPOCHS = 20 };
 
@@ -35,13 +34,13 @@ static uint64_t hidden_units(const inv_demo *d)
 	return least > HIDDEN ? least : HIDDEN;
 }
 
-static void announce(const inv_demo *d, const struct recipe *r)
+static void announce(const inv_demo *d, const struct recipe *r, char *out, size_t size)
 {
 	if (strcmp(r->loss, "none") == 0)
-		inv_term_say(d->s->term, "Solving %s, which training has to beat.", r->title);
+		snprintf(out, size, "Solving %s, which training has to beat.", r->title);
 	else
-		inv_term_say(d->s->term, "Training %s: %d epochs, %llu hidden units.", r->title,
-		             EPOCHS, (unsigned long long)hidden_units(d));
+		snprintf(out, size, "Training %s: %d epochs, %llu hidden units.", r->title, EPOCHS,
+		         (unsigned long long)hidden_units(d));
 }
 
 static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
@@ -59,25 +58,23 @@ static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
 		st = invar_options_set_number(o, "epochs", EPOCHS);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(o, "seed", (double)d->v->common.seed);
-	if (st == INVAR_OK)
-		st = invar_options_set_number(o, "resume", invar_run_is_begun(d->run_path[i], 0));
 	return st;
 }
 
-static invar_status train_one(inv_demo *d, size_t i)
+static invar_status add_training(inv_demo *d, size_t i)
 {
+	char says[200];
 	invar_options *o;
 	invar_status st = invar_options_new("train", &o);
 
+	announce(d, &recipes[i], says, sizeof says);
 	if (st == INVAR_OK)
 		st = set_options(d, i, o);
-	if (st == INVAR_OK) {
-		announce(d, &recipes[i]);
-		st = invar_train(&d->bank, 1, o, d->run_path[i]);
-	}
+	if (st == INVAR_OK)
+		st = invar_stages_add_train(d->stages, inv_demo_column[1 + i], says, d->bank_path,
+		                            o, d->run_path[i]);
 	invar_options_free(o);
-	return st == INVAR_OK ? invar_adapter_open(d->s->ctx, d->run_path[i], &d->adapter[i])
-	                      : st;
+	return st;
 }
 
 invar_status inv_demo_train(inv_demo *d)
@@ -85,6 +82,6 @@ invar_status inv_demo_train(inv_demo *d)
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < DEMO_ADAPTERS && st == INVAR_OK; i++)
-		st = train_one(d, i);
+		st = add_training(d, i);
 	return st;
 }

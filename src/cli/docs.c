@@ -53,6 +53,7 @@ static void markdown_options(const inv_described *d, const char *group, FILE *ou
 
 static void markdown_command(const inv_command *c, FILE *out)
 {
+	char text[INV_TEXT];
 	inv_described d;
 
 	fprintf(out, "\n## invar %s\n\n%s.\n\n```\ninvar %s %s\n```\n\nExamples:\n\n```\n",
@@ -62,14 +63,14 @@ static void markdown_command(const inv_command *c, FILE *out)
 	fputs("```\n", out);
 	if (c->about) {
 		putc('\n', out);
-		markdown_text(out, c->about);
+		markdown_text(out, inv_command_about(c, text));
 		putc('\n', out);
 	}
 	if (c->arguments && c->arguments->name)
 		fputs("\n| argument | meaning |\n|---|---|\n", out);
 	for (const inv_argument *a = c->arguments; a && a->name; a++) {
 		fprintf(out, "| `%s` | ", a->name);
-		markdown_text(out, a->help);
+		markdown_text(out, inv_argument_help(c, a, text));
 		fputs(" |\n", out);
 	}
 	inv_describe(&d, c);
@@ -167,6 +168,8 @@ static void roff_exit_status(FILE *out)
 
 static void roff_command(const inv_command *c, FILE *out)
 {
+	char text[INV_TEXT];
+
 	fputs(".SH SYNOPSIS\n.B invar ", out);
 	roff_text(out, c->name);
 	putc('\n', out);
@@ -180,11 +183,11 @@ static void roff_command(const inv_command *c, FILE *out)
 		fputs(".\n", out);
 	}
 	fputs(".SH DESCRIPTION\n", out);
-	roff_text(out, c->about ? c->about : c->purpose);
+	roff_text(out, c->about ? inv_command_about(c, text) : c->purpose);
 	fputs(c->about ? "\n" : ".\n", out);
 	for (const inv_argument *a = c->arguments; a && a->name; a++) {
 		fprintf(out, ".TP\n.I %s\n", a->name);
-		roff_text(out, a->help);
+		roff_text(out, inv_argument_help(c, a, text));
 		fputs(".\n", out);
 	}
 	roff_options(c, out);

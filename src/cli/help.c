@@ -132,8 +132,42 @@ static void put_examples(const inv_command *c, FILE *out, size_t columns)
 	}
 }
 
+const char *inv_argument_help(const inv_command *c, const inv_argument *a,
+                              char out[INV_TEXT])
+{
+	inv_item *items = a == c->arguments ? c->places : NULL;
+	char item[INV_ITEM], next[INV_ITEM];
+	int used = snprintf(out, INV_TEXT, "%s", a->help);
+
+	for (size_t i = 0; items && items(i, item) && used < INV_TEXT; i++)
+		used += snprintf(out + used, (size_t)(INV_TEXT - used), "%s%s",
+		                 items(i + 1, next) ? ", " : " or ", item);
+	return out;
+}
+
+const char *inv_command_about(const inv_command *c, char out[INV_TEXT])
+{
+	char item[INV_ITEM];
+	int used = snprintf(out, INV_TEXT, "%s", c->about);
+
+	for (size_t i = 0; c->items && c->items(i, item) && used < INV_TEXT; i++)
+		used += snprintf(out + used, (size_t)(INV_TEXT - used), " %s", item);
+	return out;
+}
+
+const char *inv_dataset_item(size_t i, char out[INV_ITEM])
+{
+	const char *place, *kind = invar_dataset_kind(i, &place, NULL);
+
+	if (!kind)
+		return NULL;
+	snprintf(out, INV_ITEM, "%s:%s", kind, place);
+	return out;
+}
+
 static void put_arguments(const inv_command *c, FILE *out, size_t columns)
 {
+	char help[INV_TEXT];
 	size_t width = 0;
 
 	if (!c->arguments || !c->arguments->name)
@@ -142,7 +176,7 @@ static void put_arguments(const inv_command *c, FILE *out, size_t columns)
 	for (const inv_argument *a = c->arguments; a->name; a++)
 		width = wider(width, a->name);
 	for (const inv_argument *a = c->arguments; a->name; a++)
-		put_entry(out, a->name, width, a->help, columns);
+		put_entry(out, a->name, width, inv_argument_help(c, a, help), columns);
 }
 
 static void put_option(const invar_option *row, size_t width, FILE *out, size_t columns)
@@ -177,6 +211,7 @@ static void put_options(const inv_described *d, FILE *out, size_t columns)
 
 void inv_help_command(const inv_command *c, FILE *out, size_t columns)
 {
+	char about[INV_TEXT];
 	inv_described d;
 
 	inv_describe(&d, c);
@@ -185,7 +220,7 @@ void inv_help_command(const inv_command *c, FILE *out, size_t columns)
 	put_examples(c, out, columns);
 	if (c->about) {
 		putc('\n', out);
-		wrap(out, c->about, 0, columns, 0);
+		wrap(out, inv_command_about(c, about), 0, columns, 0);
 	}
 	put_arguments(c, out, columns);
 	put_options(&d, out, columns);

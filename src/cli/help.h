@@ -30,6 +30,14 @@ void inv_spell_option(const invar_option *row, char *out, size_t room);
 /* "default 100", "one of a, b; default a", or "" where there is nothing to add. */
 void inv_spell_default(const invar_option *row, char *out, size_t room);
 
+/* The help of an argument and the paragraph about a command, with their items. */
+enum { INV_TEXT = 8192 };
+const char *inv_argument_help(const inv_command *c, const inv_argument *a,
+                              char out[INV_TEXT]);
+const char *inv_command_about(const inv_command *c, char out[INV_TEXT]);
+/* The items of an argument DATASET: the kinds of data sets. */
+inv_item inv_dataset_item;
+
 void inv_help_overview(FILE *out, size_t columns);
 void inv_help_command(const inv_command *c, FILE *out, size_t columns);
 invar_status inv_help_unknown(inv_session *s, const char *name);

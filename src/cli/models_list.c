@@ -39,7 +39,16 @@ static void untold_text(const invar_model *m, char text[SOME])
 		snprintf(text + used, SOME - used, ", stride %s", m->stride);
 }
 
-/* The table of docs/MODELS.md. */
+static void families_markdown(FILE *out)
+{
+	const char *family, *about;
+
+	fputs("\nFamilies of networks, as they are found from the tensors of a file:\n\n", out);
+	for (size_t i = 0; (family = invar_encoder_family(i, &about)); i++)
+		fprintf(out, "- `%s`: %s\n", family, about);
+}
+
+/* The table of docs/MODELS.md, and the list that follows it. */
 void inv_models_markdown(FILE *out)
 {
 	char images[SOME], untold[SOME];
@@ -66,6 +75,7 @@ void inv_models_markdown(FILE *out)
 			        strlen(m->sha256) < INV_SHA256_DIGITS ? "…" : "");
 		fputs(" |\n", out);
 	}
+	families_markdown(out);
 }
 
 static bool print_list(void)

@@ -237,11 +237,9 @@ static invar_status set_option(inv_parser *p, const invar_option *row, const cha
 {
 	invar_status st;
 
-	if (row->type == INVAR_OPTION_FLAG && value)
-		return inv_fault(p->s, INVAR_E_USE, "--%s takes no value, but has '%s'", row->name,
-		                 value);
+	/* --scaled=false, so that what a preset has switched on can be switched off. */
 	if (row->type == INVAR_OPTION_FLAG)
-		value = "true";
+		value = value ? value : "true";
 	else if (!value && (st = take_next(p, row, &value)) != INVAR_OK)
 		return st;
 	return invar_options_set(p->s->options, row->name, value);

@@ -27,7 +27,7 @@ struct inv_batches {
 	uint32_t *order[2];
 	uint32_t order_epoch[2];
 	uint32_t *drawn;  /* [s] */
-	uint32_t *chosen; /* [N] images of a batch whose copies are made */
+	uint32_t *chosen; /* [N] images of a batch */
 	float *ring[RING];
 	size_t rows, dim; /* (G s + 1) N, d */
 
@@ -63,7 +63,7 @@ static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t 
 	if (source)
 		snprintf(place, sizeof place, ".%u", (unsigned)source);
 	snprintf(name, PURPOSE, "%s%s/%s/%s", what, place, p->purpose,
-	         p->source[source].split->name);
+	         p->source[source]->split);
 	return inv_stream_of(p->seed, name, epoch);
 }
 
@@ -83,64 +83,44 @@ static void prepare_epoch(inv_batches *b, uint32_t epoch)
 	b->order_epoch[slot] = epoch;
 }
 
-typedef invar_status row_fn(const inv_source *from, int32_t copy, uint32_t image,
-                            float *to);
-
-static invar_status advise_row(const inv_source *from, int32_t copy, uint32_t image,
-                               float *to)
-{
-	(void)to;
-	inv_bank_will_need(from->bank, from->split, copy, image);
-	return INVAR_OK;
-}
-
-static invar_status gather_row(const inv_source *from, int32_t copy, uint32_t image,
-                               float *to)
-{
-	return inv_bank_row(from->bank, from->split, copy, image, to);
-}
-
-/* The clean row of the i-th image of a batch, then the copies drawn from each source. */
-static invar_status for_each_sample(inv_batches *b, unsigned slot, uint32_t image,
-                                    row_fn *fn, float *to)
-{
-	const inv_batch_plan *p = &b->plan;
-	size_t stride = (size_t)p->N * b->dim;
-	invar_status st = fn(&p->source[0], INVAR_CLEAN, image, to);
-
-	for (uint32_t g = 0; g < p->sources && !p->fresh && st == INVAR_OK; g++) {
-		inv_choose(&b->copies_of[slot][g], image, p->source[g].copies, b->drawn, p->s);
-		for (uint32_t k = 0; k < p->s && st == INVAR_OK; k++)
-			st = fn(&p->source[g], (int32_t)b->drawn[k], image, to += stride);
-	}
-	return st;
-}
-
-static invar_status for_each_row(inv_batches *b, uint64_t batch, row_fn *fn, float *to)
+/* What batch number `batch` wants of the sources; views b, until the next call. */
+static inv_source_batch find_batch(inv_batches *b, uint64_t batch)
 {
 	const inv_batch_plan *p = &b->plan;
 	uint32_t epoch = (uint32_t)(batch / b->steps), step = (uint32_t)(batch % b->steps);
-	invar_status st = INVAR_OK;
 
 	prepare_epoch(b, epoch);
-	for (uint32_t i = 0; i < p->N && st == INVAR_OK; i++) {
-		uint32_t image = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
-
-		st = for_each_sample(b, epoch & 1, image, fn, to + i * b->dim);
-		b->chosen[i] = image;
-	}
-	return st;
+	for (uint32_t i = 0; i < p->N; i++)
+		b->chosen[i] = p->images[b->order[epoch & 1][(size_t)step * p->N + i]];
+	return (inv_source_batch){.rows = b->chosen,
+	                          .N = p->N,
+	                          .s = p->s,
+	                          .epoch = p->same_every_epoch ? 0 : epoch,
+	                          .draws = b->copies_of[epoch & 1],
+	                          .drawn = b->drawn};
 }
 
+static void scale_rows(const inv_clean_statistics *c, size_t rows, size_t dim, float *row)
+{
+	double by = 1 / c->sigma;
+
+	for (; rows; rows--, row += dim)
+		for (size_t l = 0; l < dim; l++)
+			row[l] = (float)((row[l] - c->mean[l]) * by);
+}
+
+/* The clean rows, then the copies of each source. */
 static invar_status gather(inv_batches *b, uint64_t batch, float *to)
 {
 	const inv_batch_plan *p = &b->plan;
-	uint32_t epoch = p->same_every_epoch ? 0 : (uint32_t)(batch / b->steps);
-	invar_status st = for_each_row(b, batch, gather_row, to);
+	inv_source_batch want = find_batch(b, batch);
+	size_t block = (size_t)p->N * b->dim;
+	invar_status st = inv_source_fill_clean(p->source[0], &want, to);
 
-	if (st == INVAR_OK && p->fresh && p->s)
-		st = inv_live_fill(p->fresh, epoch, b->chosen, p->N, p->s,
-		                   to + (size_t)p->N * b->dim);
+	for (uint32_t g = 0; g < p->sources && st == INVAR_OK; g++, want.draws++)
+		st = inv_source_fill_copies(p->source[g], &want, to + (1 + g * p->s) * block);
+	if (st == INVAR_OK && p->scale)
+		scale_rows(p->scale, b->rows, b->dim, to);
 	return st;
 }
 
@@ -153,8 +133,15 @@ static uint64_t last_batch(const inv_batches *b)
 
 static void advise(inv_batches *b, uint64_t batch)
 {
-	if (b->advise && batch < last_batch(b))
-		for_each_row(b, batch, advise_row, b->ring[0]);
+	const inv_batch_plan *p = &b->plan;
+	inv_source_batch want;
+
+	if (!b->advise || batch >= last_batch(b))
+		return;
+	want = find_batch(b, batch);
+	inv_source_expect_clean(p->source[0], &want);
+	for (uint32_t g = 0; g < p->sources; g++, want.draws++)
+		inv_source_expect_copies(p->source[g], &want);
 }
 
 /* Waits for a free buffer; false when told to stop. */
@@ -208,8 +195,8 @@ invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 }
 
 /*
- * Copies that are made take their time, so the caller is asked now and then whether he
- * still wants them; the lock is open meanwhile.
+ * Copies that are made take their time, so the caller is asked now and then whether they
+ * are still wanted; the lock is open meanwhile.
  */
 static invar_status wait_a_moment(inv_batches *b)
 {
@@ -217,7 +204,7 @@ static invar_status wait_a_moment(inv_batches *b)
 	struct timespec until;
 	invar_status st = INVAR_OK;
 
-	if (!b->plan.fresh) {
+	if (!b->plan.source[0]->unlimited) {
 		pthread_cond_wait(&b->changed, &b->lock);
 		return INVAR_OK;
 	}
@@ -229,7 +216,7 @@ static invar_status wait_a_moment(inv_batches *b)
 	    b->plan.same_every_epoch)
 		return INVAR_OK;
 	pthread_mutex_unlock(&b->lock);
-	st = inv_progress(b->plan.source[0].bank->ctx, b->plan.purpose, done, total);
+	st = inv_progress(b->plan.source[0]->ctx, b->plan.purpose, done, total);
 	pthread_mutex_lock(&b->lock);
 	return st;
 }
@@ -283,9 +270,9 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
 	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
-	b->dim = plan->source[0].bank->dim;
+	b->dim = plan->source[0]->dim;
 	for (uint32_t g = 0; g < plan->sources; g++)
-		b->advise |= inv_split_bytes(plan->source[g].split) > RESIDENT;
+		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
 	if (!allocate(b)) {
@@ -294,7 +281,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		return INVAR_E_NOMEM;
 	}
 	for (uint32_t g = 0; b->advise && g < plan->sources; g++)
-		inv_bank_expect_random(plan->source[g].split);
+		inv_source_expect_random(plan->source[g]);
 	*out = b;
 	return INVAR_OK;
 }
@@ -308,8 +295,8 @@ void inv_batches_free(inv_batches *b)
 		b->stop = true;
 		pthread_cond_signal(&b->changed);
 		pthread_mutex_unlock(&b->lock);
-		if (b->plan.fresh)
-			inv_live_cancel(b->plan.fresh);
+		for (uint32_t g = 0; g < b->plan.sources; g++)
+			inv_source_cancel(b->plan.source[g]);
 		pthread_join(b->thread, NULL);
 	}
 	pthread_cond_destroy(&b->changed);

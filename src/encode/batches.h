@@ -3,43 +3,36 @@
  * batches.h - the batches of a training, read ahead of their use.
  *
  * Which images a step sees, and which of their copies, is a function of (seed,
- * split, place of the bank, epoch, image) alone. A thread of its own gathers the rows into
- * a ring of buffers and tells the system some batches earlier what it will read, so a bank
- * larger than memory streams while the step before is computed. Copies that are made
- * from images are made there as well: new ones in every epoch.
+ * split, place of the source, epoch, image) alone. A thread of its own gathers the rows
+ * into a ring of buffers and tells the system some batches earlier what it will read, so a
+ * bank larger than memory streams while the step before is computed. A source that makes
+ * its copies makes them there as well.
  */
 #ifndef INV_BATCHES_H
 #define INV_BATCHES_H
 
-#include "encode/live_copies.h"
-
-enum { INV_MAX_SOURCES = 8 };
-
-/* One augmentation: a bank's split, and how many of its copies take part. */
-typedef struct inv_source {
-	const invar_bank *bank;
-	const inv_split *split;
-	uint32_t copies; /* draw among the first so many; UINT32_MAX: each is made anew */
-} inv_source;
+#include "bank/clean_statistics.h"
+#include "encode/source.h"
 
 typedef struct inv_batch_plan {
-	inv_source source[INV_MAX_SOURCES]; /* their clean rows are alike */
+	inv_source
+		*source[INV_MAX_SOURCES]; /* prepared; their clean rows are alike; borrowed */
 	uint32_t sources;
 	const uint32_t *images; /* the rows of the split that take part; borrowed */
 	uint32_t image_count;
-	uint32_t N; /* images a batch; the last incomplete batch is dropped */
-	uint32_t s; /* distinct copies drawn per image, source and epoch; s <= copies */
+	uint32_t N; /* images per batch; the last incomplete batch is dropped */
+	uint32_t s; /* distinct copies per image, source and epoch, which every source has */
 	uint64_t seed;
-	const char *purpose;   /* "train", "validation": keeps their draws apart */
-	bool same_every_epoch; /* the order and draws of epoch 0, always */
-	uint32_t epochs;       /* reading ahead ends there */
-	inv_live *fresh;       /* makes the copies; NULL: they are those of the sources */
+	const char *purpose;               /* "train", "validation": keeps their draws apart */
+	bool same_every_epoch;             /* the order and draws of epoch 0, always */
+	uint32_t epochs;                   /* reading ahead ends there */
+	const inv_clean_statistics *scale; /* rows become (z - mean) / sigma; NULL: they stay */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;
 
 invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out);
-uint32_t inv_batches_steps(const inv_batches *b); /* batches an epoch */
+uint32_t inv_batches_steps(const inv_batches *b); /* batches per epoch */
 size_t inv_batches_memory(const inv_batches *b);  /* bytes of the ring */
 
 /* Starts reading at this step. Call once before the first next. */

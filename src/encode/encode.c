@@ -658,11 +658,15 @@ static void announce_preparation(const inv_encoding *of)
 	const inv_preparation *p = &of->preparation;
 	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
 	size_t last = n->channels - 1;
+	char centre[64] = "";
 
+	if (of->clean.h < of->shape.h)
+		snprintf(centre, sizeof centre, ", the centre of %zu x %zu", of->shape.w,
+		         of->shape.h);
 	inv_log(of->ctx, INVAR_LOG_INFO,
-	        "%s: images of %zu x %zu, %zu channel%s, mean %.4g to %.4g, std %.4g to %.4g",
-	        invar_encoder_name(of->encoder), of->shape.w, of->shape.h, of->shape.c,
-	        of->shape.c == 1 ? "" : "s", (double)n->mean[0], (double)n->mean[last],
+	        "%s: images of %zu x %zu%s, %zu channel%s, mean %.4g to %.4g, std %.4g to %.4g",
+	        invar_encoder_name(of->encoder), of->clean.w, of->clean.h, centre, of->clean.c,
+	        of->clean.c == 1 ? "" : "s", (double)n->mean[0], (double)n->mean[last],
 	        (double)n->std[0], (double)n->std[last]);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "images/augment/inside.h"
 
 #define MAX_WIDTH ((uint64_t)1 << 24) /* as in an open bank */
 
@@ -41,12 +42,12 @@ static bool is_same(inv_extent a, inv_extent b)
 static invar_status find_width(inv_encoding *of)
 {
 	const invar_encoder *e = of->encoder;
-	inv_extent s = of->shape;
+	inv_extent s = of->clean;
 	invar_status st = inv_encoder_plan_new(e, s, &of->plan);
 
 	of->augmented = s;
 	if (st == INVAR_OK && of->augment)
-		st = inv_augment_result(of->augment, s, &of->augmented);
+		st = inv_augment_result(of->augment, of->shape, &of->augmented);
 	if (st == INVAR_OK && is_same(s, of->augmented))
 		of->copy_plan = of->plan; /* and its working space */
 	else if (st == INVAR_OK)
@@ -85,6 +86,37 @@ static invar_status open_augment(inv_encoding *of)
 	return INVAR_OK;
 }
 
+/* Room around what is seen, for the same part of the picture at a higher resolution. */
+static invar_status widen_preparation(inv_encoding *of)
+{
+	inv_preparation *p = &of->preparation;
+	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
+	size_t side;
+
+	if (!s || !s->inside || !p->side)
+		return INVAR_OK;
+	side = inv_spec_prepared_side(s, p->side);
+	if (side > INV_MAX_SIDE)
+		return inv_fail(INVAR_E_USE,
+		                "@augment %.100s: needs %zu x %zu pixels around the %zu x %zu that "
+		                "are seen, and at most %d x %d can be prepared; narrow its ranges",
+		                of->opts.augment, side, side, p->side, p->side, INV_MAX_SIDE,
+		                INV_MAX_SIDE);
+	p->resize = p->resize ? (p->resize * side + p->side / 2) / p->side : 0;
+	p->side = side;
+	return INVAR_OK;
+}
+
+/* What is seen of a prepared image, copy or not. */
+static invar_status find_clean(inv_encoding *of)
+{
+	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
+	invar_status st = s ? inv_inside_check(s, of->shape) : INVAR_OK;
+
+	of->clean = s && st == INVAR_OK ? inv_spec_seen(s, of->shape) : of->shape;
+	return st == INVAR_OK ? st : inv_context(st, "%s", of->dataset->text);
+}
+
 static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
 {
 	invar_status st;
@@ -96,7 +128,8 @@ static invar_status take_options(inv_encoding *of, const inv_encode_settings *o)
 		return st;
 	of->dtype = strcmp(of->opts.dtype, "float16") == 0 ? INV_F16 : INV_F32;
 	of->pixel_space = strcmp(of->opts.augment_space, "pixel") == 0;
-	if ((st = open_augment(of)) != INVAR_OK || (st = find_shape(of)) != INVAR_OK)
+	if ((st = open_augment(of)) != INVAR_OK || (st = widen_preparation(of)) != INVAR_OK ||
+	    (st = find_shape(of)) != INVAR_OK || (st = find_clean(of)) != INVAR_OK)
 		return st;
 	if (of->pixel_space) {
 		of->pending = of->preparation.normalisation;
@@ -189,16 +222,31 @@ static json_t *floats_json(const float *values, size_t count)
 	return list;
 }
 
-/* "shorter side 256, bicubic, centre"; null where images stay as large as they are. */
-static json_t *resize_json(const inv_preparation *p)
+/* What stands behind the rest where inside=1 sees only the centre of larger pictures. */
+static const char *inside_text(const inv_encoding *of, char text[64])
 {
+	text[0] = '\0';
+	if (of->augment && of->augment->spec.inside)
+		snprintf(text, 64, ", inside %zu x %zu", of->shape.w, of->shape.h);
+	return text;
+}
+
+/*
+ * "shorter side 256, bicubic, centre"; null where images stay as large as they are. Clean
+ * rows with inside=1 and without differ, so this does as well.
+ */
+static json_t *resize_json(const inv_encoding *of)
+{
+	const inv_preparation *p = &of->preparation;
 	const char *filter = p->filter == INV_BICUBIC ? "bicubic" : "bilinear";
+	char text[64];
+	const char *inside = inside_text(of, text);
 
 	if (!p->side)
-		return json_null();
+		return *inside ? json_sprintf("native%s", inside) : json_null();
 	if (!p->resize || p->resize == p->side)
-		return json_sprintf("shorter side, %s, centre", filter);
-	return json_sprintf("shorter side %zu, %s, centre", p->resize, filter);
+		return json_sprintf("shorter side, %s, centre%s", filter, inside);
+	return json_sprintf("shorter side %zu, %s, centre%s", p->resize, filter, inside);
 }
 
 static json_t *preparation_json(const inv_encoding *of)
@@ -207,8 +255,8 @@ static json_t *preparation_json(const inv_encoding *of)
 	const inv_normalisation *n = of->pixel_space ? &of->pending : &p->normalisation;
 
 	return json_pack("{s:i, s:[I, I], s:o, s:o, s:o}", "channels", (int)p->channels, "size",
-	                 (json_int_t)of->shape.h, (json_int_t)of->shape.w, "resize",
-	                 resize_json(p), "mean", floats_json(n->mean, p->channels), "std",
+	                 (json_int_t)of->clean.h, (json_int_t)of->clean.w, "resize",
+	                 resize_json(of), "mean", floats_json(n->mean, p->channels), "std",
 	                 floats_json(n->std, p->channels));
 }
 

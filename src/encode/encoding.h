@@ -27,6 +27,7 @@ typedef struct inv_encoding {
 	bool pixel_space;          /* augment first, normalise afterwards */
 	inv_normalisation pending; /* in pixel space: what is left to be done */
 	inv_extent shape;          /* of a prepared image */
+	inv_extent clean;          /* of the centre that is seen; under inside=1 it is less */
 	inv_extent augmented;
 	uint64_t width;
 	size_t columns; /* of parameters */

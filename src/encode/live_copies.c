@@ -16,15 +16,13 @@ struct inv_live {
 	invar_encoder *encoder;
 	invar_options *kept; /* texts of the encoding */
 	inv_encoding of;
-	inv_pipeline *walk;
-	const inv_images *split; /* as the data set has it */
+	inv_pipeline *pipeline;
+	const inv_images *split; /* as the data set has it; NULL before one is selected */
 	uint32_t *index;         /* [rows] of the clean bank */
 	uint64_t rows;
 	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
 	struct inv_kernels kernels;
-	inv_split outline_split;
-	invar_bank outline;
-	pthread_mutex_t lock; /* one walk at a time */
+	pthread_mutex_t lock; /* one pass of the pipeline at a time */
 	atomic_bool cancelled;
 };
 
@@ -35,37 +33,23 @@ static invar_status no_memory(const inv_live *f)
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-static void draw_outline(inv_live *f)
-{
-	f->outline_split =
-		(inv_split){.name = f->split->name, .rows = f->split->count, .copies = 0};
-	f->outline = (invar_bank){.ctx = f->of.ctx,
-	                          .path = f->of.dataset->text,
-	                          .dim = (uint32_t)f->of.width,
-	                          .split_count = 1,
-	                          .splits = &f->outline_split};
-}
-
-static invar_status open_fresh(inv_live *f, const invar_dataset *d, const char *split,
-                               const invar_options *o, uint64_t seed)
+/* With the options of an encoding that keeps no copies. */
+static invar_status open_encoding(inv_live *f, const invar_dataset *d,
+                                  const invar_options *o, uint64_t seed)
 {
 	inv_encode_settings mine;
-	invar_status st = inv_dataset_need_split(d, split, &f->split);
+	invar_status st = inv_encode_read(o, &f->kept, &mine);
 
-	if (st == INVAR_OK)
-		st = inv_encode_read(o, &f->kept, &mine);
 	if (st != INVAR_OK)
 		return st;
-	mine.copies = mine.augment ? "0" : NULL; /* none are kept */
+	mine.copies = mine.augment ? "0" : NULL;
 	mine.dtype = "float32";
 	mine.seed = seed;
-	if ((st = inv_encoding_open(f->encoder, d, &mine, &f->of)) == INVAR_OK)
-		draw_outline(f);
-	return st;
+	return inv_encoding_open(f->encoder, d, &mine, &f->of);
 }
 
-invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                           const invar_options *o, uint64_t seed, inv_live **out)
+invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar_options *o,
+                           uint64_t seed, inv_live **out)
 {
 	inv_live *f = inv_calloc(1, sizeof *f);
 	invar_status st;
@@ -77,7 +61,7 @@ invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char 
 	inv_kernels_init(&f->kernels, e->ctx->cpu);
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_init(&f->cancelled, false);
-	if ((st = open_fresh(f, d, split, o, seed)) != INVAR_OK) {
+	if ((st = open_encoding(f, d, o, seed)) != INVAR_OK) {
 		inv_live_close(f);
 		return st;
 	}
@@ -89,7 +73,7 @@ void inv_live_close(inv_live *f)
 {
 	if (!f)
 		return;
-	inv_pipeline_free(f->walk);
+	inv_pipeline_free(f->pipeline);
 	inv_npy_close(f->known);
 	inv_encoding_close(&f->of);
 	invar_options_free(f->kept);
@@ -103,9 +87,27 @@ void inv_live_set_seed(inv_live *f, uint64_t seed)
 	f->of.opts.seed = seed;
 }
 
-const invar_bank *inv_live_outline(const inv_live *f)
+invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images)
 {
-	return &f->outline;
+	invar_status st = inv_dataset_need_split(f->of.dataset, split, &f->split);
+
+	*images = st == INVAR_OK ? f->split->count : 0;
+	return st;
+}
+
+const invar_context *inv_live_context(const inv_live *f)
+{
+	return f->of.ctx;
+}
+
+const char *inv_live_name(const inv_live *f)
+{
+	return f->of.dataset->text;
+}
+
+uint32_t inv_live_width(const inv_live *f)
+{
+	return (uint32_t)f->of.width;
 }
 
 bool inv_live_augments(const inv_live *f)
@@ -172,7 +174,7 @@ static invar_status open_fingerprints(inv_live *f, const char *folder)
 
 invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out)
 {
-	/* A context is const to those who walk; the hooks are only called. */
+	/* A context is const to those who encode; its hooks are only called. */
 	invar_context *ctx = f->encoder->ctx;
 	invar_status st = inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder);
 
@@ -184,7 +186,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 	if (st == INVAR_OK)
 		st = open_fingerprints(f, folder);
 	if (st == INVAR_OK && f->of.augment)
-		st = inv_pipeline_new(&f->of, &f->walk);
+		st = inv_pipeline_new(&f->of, &f->pipeline);
 	return st;
 }
 
@@ -193,7 +195,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 typedef struct batch {
 	inv_live *f;
 	uint32_t N;
-	uint32_t first; /* copy of the walk's first array */
+	uint32_t first; /* copy of the pass's first array */
 	const inv_images *images;
 	const uint32_t *rows; /* [N] of the clean bank */
 	float *out;
@@ -253,7 +255,7 @@ static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
 		for (plan.arrays = 0; plan.arrays < INV_WALK_ARRAYS && b.first + plan.arrays < s;
 		     plan.arrays++)
 			plan.copy[plan.arrays] = (int32_t)(b.first + plan.arrays);
-		st = inv_pipeline_run(f->walk, &plan);
+		st = inv_pipeline_run(f->pipeline, &plan);
 	}
 	return st;
 }

@@ -16,19 +16,19 @@
 typedef struct inv_live inv_live;
 
 /* Borrows the encoder and the data set, and what o says of preparing and augmenting. */
-invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const char *split,
-                           const invar_options *o, uint64_t seed, inv_live **out);
+invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar_options *o,
+                           uint64_t seed, inv_live **out);
 void inv_live_close(inv_live *f); /* accepts NULL */
 
 /* Another seed than the one it was opened with, before anything is encoded. */
 void inv_live_set_seed(inv_live *f, uint64_t seed);
+/* The split whose copies are made, and its images, those that cannot be read counted. */
+invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images);
 
-/*
- * The bank as it will be, as far as an option can disagree with it: its width, and the
- * rows of its split, broken images still counted. Views.
- */
-const invar_bank *inv_live_outline(const inv_live *f);
-bool inv_live_augments(const inv_live *f); /* has a SPEC for copies */
+const invar_context *inv_live_context(const inv_live *f);
+const char *inv_live_name(const inv_live *f); /* the data set, as it was named; views */
+uint32_t inv_live_width(const inv_live *f);   /* of the features */
+bool inv_live_augments(const inv_live *f);    /* has a SPEC for copies */
 /* What is encoded and how, as in bank.json; gives, NULL if there is no memory. */
 json_t *inv_live_json(const inv_live *f);
 

@@ -9,6 +9,7 @@
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "images/augment/inside.h"
 #include "images/prefetch.h"
 
 enum { GATHERED_BYTES = 24 << 20, MAX_GATHERED = 16 };
@@ -163,8 +164,10 @@ static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *
 		st = augment(k, copy, x, g->index + from, rows, params, scratch);
 		plan = of->copy_plan;
 		x = scratch;
-	} else if (of->pixel_space) {
-		memcpy(scratch, x, rows * cells * sizeof *x);
+	} else if (of->pixel_space || inv_extent_cells(of->clean) < cells) {
+		for (size_t i = 0; i < rows; i++)
+			inv_cut_centre(x + i * cells, of->shape, of->clean,
+			               scratch + i * inv_extent_cells(of->clean));
 		x = scratch;
 	}
 	if (st == INVAR_OK && of->pixel_space)

@@ -113,8 +113,9 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
-const inv_encoder_kind inv_cifar_resnet = {
+const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.family = "cifar_resnet",
+	.about = "the small ResNets of CIFAR-10",
 	.reads = INV_OF_BATCH_NORMS,
 	.recognise = recognise,
 	.open = open_cifar,

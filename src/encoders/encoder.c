@@ -110,9 +110,11 @@ json_t *inv_encoder_options_json(const invar_encoder *e)
 
 static const inv_encoder_kind *find_family(const char *family)
 {
-	for (size_t i = 0; inv_encoder_kinds[i]; i++)
-		if (strcmp(inv_encoder_kinds[i]->family, family) == 0)
-			return inv_encoder_kinds[i];
+	const inv_encoder_kind *kind;
+
+	for (size_t i = 0; (kind = inv_encoder_kind_at(i)); i++)
+		if (strcmp(kind->family, family) == 0)
+			return kind;
 	return NULL;
 }
 
@@ -161,11 +163,10 @@ static invar_status find_model(invar_encoder *e, bool weights)
 static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 {
 	char list[256], families[256] = "";
+	const inv_encoder_kind *k;
 	size_t used = 0;
 
-	for (size_t i = 0; inv_encoder_kinds[i]; i++) {
-		const inv_encoder_kind *k = inv_encoder_kinds[i];
-
+	for (size_t i = 0; (k = inv_encoder_kind_at(i)); i++) {
 		if (!k->recognise)
 			continue;
 		if ((!e->kind || e->kind == k) && k->recognise(p)) {

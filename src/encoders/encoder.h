@@ -2,7 +2,8 @@
 /*
  * encoder.h - the frozen network F behind one small interface: tensors to features.
  *
- * A family of networks is one file with one inv_encoder_kind, and one line in table.c.
+ * A family of networks is one file with one inv_encoder_kind, and one line in
+ * the list of meson.build.
  * It recognises its own weights by their names, builds itself from them, and is then
  * planned for a shape of images: what depends on the shape (position tables, the layout
  * of activations, a working space for each thread) is made once. A plan turns groups of
@@ -72,7 +73,8 @@ typedef struct inv_encoder_settings {
 
 typedef struct inv_encoder_kind {
 	const char *family;
-	unsigned reads; /* INV_OF_* */
+	const char *about; /* half a sentence */
+	unsigned reads;    /* INV_OF_* */
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);
 	/*
@@ -93,7 +95,8 @@ typedef struct inv_encoder_kind {
 	                             float *out);
 } inv_encoder_kind;
 
-extern const inv_encoder_kind *const inv_encoder_kinds[]; /* ended by NULL */
+/* In the order in which weights are compared with them; NULL past the last. */
+const inv_encoder_kind *inv_encoder_kind_at(size_t i);
 
 /* A known encoder: what is public of it, and what its weights must measure. */
 typedef struct inv_model {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* encoder_table.c - the families of encoders: one line each. */
+/* encoder_table.c - the families of encoders that meson.build lists. */
 #include "encoders/encoder.h"
 
-extern const inv_encoder_kind inv_pixels, inv_vit_kind, inv_clip_kind;
-extern const inv_encoder_kind inv_resnet, inv_cifar_resnet, inv_squeezenet;
+#include "encoders/encoder_list.h"
 
-const inv_encoder_kind *const inv_encoder_kinds[] = {
-	&inv_pixels,       /* no network: the tensor itself */
-	&inv_resnet,       /* torchvision's, of any width and depth */
-	&inv_cifar_resnet, /* the small ones */
-	&inv_squeezenet,   /* 1.1 */
-	&inv_vit_kind,     /* DINO, timm, DINOv2 */
-	&inv_clip_kind,    /* CLIP's image side */
-	NULL,
-};
+const inv_encoder_kind *inv_encoder_kind_at(size_t i)
+{
+	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;
+}
+
+const char *invar_encoder_family(size_t i, const char **about)
+{
+	const inv_encoder_kind *kind = inv_encoder_kind_at(i);
+
+	if (about)
+		*about = kind ? kind->about : NULL;
+	return kind ? kind->family : NULL;
+}

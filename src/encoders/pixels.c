@@ -33,8 +33,9 @@ static invar_status run(const inv_encoder_plan *p, const float *x, size_t n,
 	return INVAR_OK;
 }
 
-const inv_encoder_kind inv_pixels = {
+const inv_encoder_kind inv_encoder_pixels = {
 	.family = "pixels",
+	.about = "no network: the normalised tensor itself",
 	.open = open_pixels,
 	.plan = plan,
 	.run = run,

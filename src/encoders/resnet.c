@@ -138,8 +138,9 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
-const inv_encoder_kind inv_resnet = {
+const inv_encoder_kind inv_encoder_resnet = {
 	.family = "resnet",
+	.about = "torchvision's ResNets, of any width and depth",
 	.reads = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
 	.recognise = recognise,
 	.open = open_resnet,

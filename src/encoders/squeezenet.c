@@ -106,8 +106,9 @@ static invar_status open_squeezenet(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, x, own);
 }
 
-const inv_encoder_kind inv_squeezenet = {
+const inv_encoder_kind inv_encoder_squeezenet = {
 	.family = "squeezenet",
+	.about = "SqueezeNet 1.1",
 	.recognise = recognise,
 	.open = open_squeezenet,
 	.close = inv_convnet_close,

@@ -482,8 +482,9 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 	return INVAR_OK;
 }
 
-const inv_encoder_kind inv_vit_kind = {
+const inv_encoder_kind inv_encoder_vit = {
 	.family = "vit",
+	.about = "vision transformers: DINO's, timm's, DINOv2's, Hugging Face's",
 	.reads = INV_OF_ATTENTION,
 	.recognise = inv_vit_recognise,
 	.open = open_vit,
@@ -494,8 +495,9 @@ const inv_encoder_kind inv_vit_kind = {
 	.run_together = run_vit_together,
 };
 
-const inv_encoder_kind inv_clip_kind = {
+const inv_encoder_kind inv_encoder_clip = {
 	.family = "clip",
+	.about = "the image side of CLIP",
 	.reads = INV_OF_ATTENTION,
 	.recognise = inv_clip_recognise,
 	.open = open_vit,

@@ -286,10 +286,11 @@ static const inv_dataset_kind *find_kind(const char *text)
 {
 	size_t length = strcspn(text, ":");
 
-	for (size_t i = 0; inv_dataset_kinds[i]; i++)
-		if (strlen(inv_dataset_kinds[i]->name) == length &&
-		    strncmp(inv_dataset_kinds[i]->name, text, length) == 0)
-			return inv_dataset_kinds[i];
+	const inv_dataset_kind *kind;
+
+	for (size_t i = 0; (kind = inv_dataset_kind_at(i)); i++)
+		if (strlen(kind->name) == length && strncmp(kind->name, text, length) == 0)
+			return kind;
 	return NULL;
 }
 
@@ -298,9 +299,9 @@ static void list_kinds(char *out, size_t room)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; inv_dataset_kinds[i] && used < room; i++)
+	for (size_t i = 0; inv_dataset_kind_at(i) && used < room; i++)
 		used += (size_t)snprintf(out + used, room - used, "%s%s:", i ? "|" : "",
-		                         inv_dataset_kinds[i]->name);
+		                         inv_dataset_kind_at(i)->name);
 }
 
 static invar_status unknown_kind(const char *text)

@@ -5,7 +5,7 @@
  * A data set is opened by a text, KIND:PLACE. Its kind finds the splits, their
  * labels and the names of the classes, and reads images; the rest (--split,
  * --holdout, --classes, --limit) is done here, once for all kinds. A new kind is
- * one file in kinds/ and one line in kinds/table.c.
+ * one file in kinds/ and one line in the list of kinds/meson.build.
  *
  * Three numbers of an image:
  *   source   where the kind has it;
@@ -68,6 +68,8 @@ struct invar_dataset {
 
 typedef struct inv_dataset_kind {
 	const char *name;
+	const char *place;          /* what follows "name:" in help: DIR */
+	const char *about;          /* half a sentence */
 	const char *standard_place; /* where PLACE is not given; NULL: it must be */
 	const char *normalisation;  /* its own constants, by name; NULL: none are known */
 	/* Adds classes and splits with the calls below; close follows if it fails. */
@@ -88,7 +90,8 @@ typedef struct inv_dataset_kind {
 	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
 } inv_dataset_kind;
 
-extern const inv_dataset_kind *const inv_dataset_kinds[]; /* ended by NULL */
+/* In the order of the help; NULL past the last. */
+const inv_dataset_kind *inv_dataset_kind_at(size_t i);
 
 /*
  * The options of opening a data set; the second, but for the split, where they matter only
@@ -162,6 +165,8 @@ invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
+/* What the chosen images are, 64 hexadecimal digits: equal where encoding would be. */
+invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[65]);
 /*
  * An image that --skip-broken may pass over: its file is at fault, and not memory, a limit
  * on open files, permissions or the disk.

@@ -235,6 +235,16 @@ static invar_status unknown_op(piece name)
 	                inv_hint(text, inv_op_names(), hint));
 }
 
+static bool is_inside(const inv_spec_op *o)
+{
+	const inv_key *key;
+
+	for (size_t k = 0; (key = inv_op_key(o->op, k)); k++)
+		if (strcmp(key->name, "inside") == 0)
+			return inv_value_is(o->value[k], 1);
+	return false;
+}
+
 static invar_status read_op(piece p, inv_spec_op *o)
 {
 	piece name, key;
@@ -250,6 +260,7 @@ static invar_status read_op(piece p, inv_spec_op *o)
 	while (st == INVAR_OK && next_piece(&p, ',', &key))
 		st = read_key(key, o, &seen);
 	o->has_on = o->value[INV_KEY_P].low < 1;
+	o->inside = is_inside(o);
 	return st;
 }
 
@@ -291,6 +302,34 @@ static invar_status read_chain(piece chain, inv_spec *s)
 			return st;
 	}
 	s->first[++s->chains] = s->ops;
+	return INVAR_OK;
+}
+
+/* Whether its result has a size of its own, whatever it is given. */
+static bool has_own_size(const inv_spec_op *o)
+{
+	inv_extent a = {1, 1, 1}, b = {1, 2, 2};
+
+	if (o->inside || !o->op->result)
+		return false;
+	a = o->op->result(o->value, a);
+	b = o->op->result(o->value, b);
+	return a.h == b.h || a.w == b.w;
+}
+
+/* Surroundings that an operation with inside=1 needs would be lost before it. */
+static invar_status check_inside(inv_spec *s)
+{
+	for (size_t i = 0; i < s->ops; i++) {
+		s->inside |= s->op[i].inside;
+		for (size_t j = s->first[s->op[i].chain]; j < i && s->op[i].inside; j++)
+			if (has_own_size(&s->op[j]))
+				return inv_fail(
+					INVAR_E_USE,
+					"the augmentation '%s' with a size of its own stands before "
+					"'%s' with inside=1; put it behind",
+					s->op[j].op->name, s->op[i].op->name);
+	}
 	return INVAR_OK;
 }
 
@@ -429,7 +468,7 @@ static invar_status read_set(const char *text, inv_spec *s)
 			                INV_MAX_CHAINS);
 		st = read_chain(chain, s);
 	}
-	return st;
+	return st == INVAR_OK ? check_inside(s) : st;
 }
 
 invar_status inv_spec_parse(const char *text, inv_spec *out)

@@ -25,6 +25,7 @@ typedef struct inv_spec_op {
 	size_t chain;
 	size_t column; /* of its first column, `on` included, in the row of the set */
 	bool has_on;   /* p < 1: its columns begin with `on` */
+	bool inside;   /* inside=1: its result is a part of its input (augment/inside.h) */
 } inv_spec_op;
 
 typedef struct inv_spec {
@@ -33,6 +34,7 @@ typedef struct inv_spec {
 	size_t first[INV_MAX_CHAINS + 1]; /* ops of chain i: first[i] to first[i + 1] */
 	inv_spec_op op[INV_MAX_OPS];      /* of all chains, in order */
 	size_t columns;
+	bool inside;                        /* some operation has inside=1 */
 	char canonical[INV_SPEC_CANONICAL]; /* the shortest text that means the same */
 } inv_spec;
 

@@ -268,37 +268,73 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 		bool asked = inv_eval_wants(in->options, m) &&
 		             !invar_results_skipped(in->results, m->name, NULL);
 
-		if (asked && !(in->adapter && m->needs & INV_ONLY_F))
+		if (asked && !(in->adapter && m->needs & INV_ONLY_F) &&
+		    (!in->views || m->needs & INV_TAKES_VIEWS))
 			st = measure_cell(in, m, title, f);
 	}
 	return st;
+}
+
+/* Adds the column that `in` describes, and measures it. */
+static invar_status measure_next(inv_measure_input *in, const char *id, const char *title,
+                                 faults *f)
+{
+	invar_status st;
+
+	in->column = id;
+	in->title = title;
+	in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
+	st = inv_results_add_column(in->results, id, title,
+	                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
+	if (st == INVAR_OK && in->adapter)
+		st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
+	if (st == INVAR_OK)
+		st = measure_column(in, title, f);
+	inv_codes_free(in->codes);
+	in->codes = NULL;
+	return st;
+}
+
+/* What people do without an adapter: a query is the mean of several copies. */
+static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
+                                  size_t count, faults *f)
+{
+	char id[24], title[TITLE];
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		snprintf(id, sizeof id, "views-%" PRIu32, views[i]);
+		snprintf(title, sizeof title, "F, mean of %" PRIu32 " views", views[i]);
+		in->views = views[i];
+		st = measure_next(in, id, title, f);
+	}
+	in->views = 0;
+	return st == INVAR_OK && count
+	           ? inv_results_note(
+					 in->results,
+					 "means of views are queries: only retrieval measures them")
+	           : st;
 }
 
 static invar_status measure_columns(inv_measure_input *in,
                                     const invar_adapter *const *adapters,
                                     const char *const *titles, size_t count, faults *f)
 {
-	invar_status st = INVAR_OK;
+	uint32_t views[INV_MAX_VIEWS];
+	size_t view_count;
+	invar_status st = inv_eval_views(in->options, in->split, views, &view_count);
 
 	for (size_t i = 0; i <= count && st == INVAR_OK; i++) {
-		const char *title = i ? titles[i - 1] : "F";
 		char id[24] = "F";
 
 		if ((st = inv_progress(in->ctx, "eval", i, count + 1)) != INVAR_OK)
 			break;
 		if (i)
 			snprintf(id, sizeof id, "%zu", i);
-		in->column = id;
 		in->adapter = i ? adapters[i - 1] : NULL;
-		in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
-		st = inv_results_add_column(in->results, id, title,
-		                            in->adapter ? invar_adapter_path(in->adapter) : NULL);
-		if (st == INVAR_OK && in->adapter)
-			st = inv_codes_new(in->adapter, in->bank, inv_codes_bound(), &in->codes);
-		if (st == INVAR_OK)
-			st = measure_column(in, title, f);
-		inv_codes_free(in->codes);
-		in->codes = NULL;
+		st = measure_next(in, id, i ? titles[i - 1] : "F", f);
+		if (st == INVAR_OK && !i)
+			st = measure_views(in, views, view_count, f);
 	}
 	return st;
 }

@@ -7,7 +7,9 @@
  */
 #include "measure/eval_options.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -58,6 +60,17 @@ static void list_names(const char *group, char out[NAMES])
 	}
 }
 
+static void list_on_request(char out[NAMES])
+{
+	size_t fill = 0;
+
+	*out = '\0';
+	for (size_t i = 0; inv_measurement_at(i) && fill < NAMES; i++)
+		if (inv_measurement_at(i)->on_request)
+			fill += (size_t)snprintf(out + fill, NAMES - fill, "%s%s", fill ? ", " : "",
+			                         inv_measurement_at(i)->name);
+}
+
 /* Is the group of measurement i one that an earlier measurement has named? */
 static bool is_named_before(size_t i)
 {
@@ -81,6 +94,10 @@ static invar_status declare_metrics(invar_options *o)
 	list_names(NULL, names);
 	fill = (size_t)snprintf(help, sizeof help,
 	                        "measure only these, separated by commas: %s", names);
+	list_on_request(names);
+	if (*names)
+		fill += (size_t)snprintf(help + fill, sizeof help - fill,
+		                         "; %s are measured only where this asks for them", names);
 	for (size_t i = 0; inv_measurement_at(i) && fill < sizeof help; i++)
 		if (inv_measurement_at(i)->group && !is_named_before(i)) {
 			list_names(inv_measurement_at(i)->group, members);
@@ -118,7 +135,7 @@ bool inv_eval_wants(const invar_options *o, const inv_measurement *m)
 	char word[INV_WORD];
 
 	if (!list)
-		return true;
+		return !m->on_request;
 	while (inv_next_word(&list, ',', word))
 		if (answers_to(m, word))
 			return true;
@@ -149,6 +166,56 @@ invar_status inv_eval_check_metrics(const invar_options *o)
 			                names);
 	}
 	return INVAR_OK;
+}
+
+/* ---- Views -----------------------------------------------------------------------------
+ */
+
+static bool wants_views(const invar_options *o)
+{
+	for (size_t i = 0; inv_measurement_at(i); i++)
+		if (inv_measurement_at(i)->needs & INV_TAKES_VIEWS &&
+		    inv_eval_wants(o, inv_measurement_at(i)))
+			return true;
+	return false;
+}
+
+static invar_status read_views(const char *word, const inv_split *split, uint32_t *views)
+{
+	char *end;
+	unsigned long number = strtoul(word, &end, 10);
+
+	if (*word < '0' || *word > '9' || *end || number < 2 || number > UINT32_MAX)
+		return inv_fail(INVAR_E_USE,
+		                "@views %s: must be numbers of copies from 2 on, such as 2,4,8",
+		                word);
+	if (number > split->copies)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "@views %lu is more than the copies of %s, which has %" PRIu32,
+		                number, split->name, split->copies);
+	*views = (uint32_t)number;
+	return INVAR_OK;
+}
+
+invar_status inv_eval_views(const invar_options *o, const inv_split *split,
+                            uint32_t views[INV_MAX_VIEWS], size_t *count)
+{
+	const char *list = wants_views(o) ? inv_option_text(o, "views") : NULL;
+	char word[INV_WORD];
+	invar_status st = INVAR_OK;
+
+	*count = 0;
+	while (st == INVAR_OK && inv_next_word(&list, ',', word)) {
+		if (*count == INV_MAX_VIEWS)
+			return inv_fail(INVAR_E_USE, "@views lists more than %d numbers",
+			                INV_MAX_VIEWS);
+		st = read_views(word, split, &views[*count]);
+		for (size_t i = 0; i < *count && st == INVAR_OK; i++)
+			if (views[i] == views[*count])
+				st = inv_fail(INVAR_E_USE, "@views lists %s twice", word);
+		++*count;
+	}
+	return st;
 }
 
 json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m)

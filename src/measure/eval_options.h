@@ -14,6 +14,14 @@ bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
 /* Is it asked for by its own name, rather than as one of all or of a group? */
 bool inv_eval_names(const invar_options *o, const inv_measurement *m);
 
+/*
+ * How many copies each column of mean views takes (the option views), in order; none where
+ * no measurement wants them. Fails where the split has fewer copies.
+ */
+enum { INV_MAX_VIEWS = 16 };
+invar_status inv_eval_views(const invar_options *o, const inv_split *split,
+                            uint32_t views[INV_MAX_VIEWS], size_t *count);
+
 /* { name: value } of the options that matter for a measurement; gives. */
 json_t *inv_eval_options_of(const invar_options *o, const inv_measurement *m);
 

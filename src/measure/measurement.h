@@ -22,7 +22,8 @@ enum {
 	INV_NEEDS_LABELS = 1, /* of the measured split, and of train where that is needed */
 	INV_NEEDS_COPIES = 2, /* of the measured split */
 	INV_NEEDS_TRAIN = 4,
-	INV_ONLY_F = 8 /* depends on the bank alone: measured for the column F */
+	INV_ONLY_F = 8,      /* depends on the bank alone: measured for the column F */
+	INV_TAKES_VIEWS = 16 /* also of columns that are means of views, and of these alone */
 };
 
 typedef struct inv_measure_input {
@@ -36,9 +37,10 @@ typedef struct inv_measure_input {
 	uint64_t seed;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	inv_codes *codes;             /* of the adapter */
+	uint32_t views;               /* a column of means of so many copies; 0: none */
 	uint32_t d, w;                /* width of features, of codes */
 	invar_results *results;
-	const char *column; /* its id in the results */
+	const char *column, *title; /* its id and title in the results */
 } inv_measure_input;
 
 /*
@@ -55,6 +57,9 @@ inv_choice inv_choose_all(const inv_split *split);
 inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels);
 /* The same, but at most so many as the option points says. */
 inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
+
+/* Where number i is in the split. */
+uint64_t inv_choice_row(const inv_choice *c, uint64_t i);
 
 /*
  * Those from `first` on in this column: codes [count, w], or with `raw` features
@@ -73,13 +78,15 @@ typedef struct inv_measurement {
 	const char
 		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;
+	bool on_request;             /* measured only where the option metrics asks for it */
 	const invar_option *options; /* its own, ended by a row without a name; or NULL */
 	const char *shares;          /* options of others that matter for it, "a|b"; or NULL */
 	const invar_metric *metrics; /* ended by one without an id; rows as in the table */
 	/* The row title of its metrics where it depends on options; NULL: as they say. */
 	void (*title_row)(const inv_measure_input *in, char *out, size_t size);
 	/*
-	 * Puts values, and details, once all of them are known: E_MISMATCH, E_NUMERIC and
+	 * Puts values and details (and series and scatters, which it adds to the results
+	 * itself) once all of them are known: E_MISMATCH, E_NUMERIC and
 	 * E_USE become the reason why it is skipped, other faults end the whole.
 	 */
 	invar_status (*measure)(const inv_measure_input *in);

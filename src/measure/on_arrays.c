@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * on_arrays.c - neighbours, collisions and a linear probe on arrays of the caller.
+ * on_arrays.c - neighbours, ranks, collisions and a linear probe on arrays of the caller.
  *
  * What invar_eval computes for a bank, for programs that have no bank: the same searches
  * and the same classifier. Rows that are not finite are refused here, as banks refuse
@@ -8,11 +8,14 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/context.h"
 #include "base/memory.h"
+#include "base/words.h"
 #include "math/kernels.h"
 #include "math/neighbours.h"
+#include "math/ranks.h"
 #include "measure/labels.h"
 #include "nn/classifier.h"
 
@@ -98,6 +101,142 @@ invar_status invar_neighbours(invar_context *ctx, const float *gallery, uint64_t
 	return st;
 }
 
+/* ---- Ranks ------------------------------------------------------------------------ */
+
+typedef struct rankings {
+	const invar_context *ctx;
+	inv_distance distance;
+	rows in, asked;
+	const int64_t *labels, *query_labels; /* NULL: no ranking by class */
+	const uint32_t *made_of;
+	bool leave_out;
+	uint32_t *classes, *query_classes; /* [in.count], [asked.count] */
+	inv_rank ranks[BLOCK];
+} rankings;
+
+static invar_status check_sources(const uint32_t *made_of, uint64_t m, uint64_t n)
+{
+	for (uint64_t i = 0; i < m && made_of; i++)
+		if (made_of[i] >= n)
+			return inv_fail(INVAR_E_USE,
+			                "query %" PRIu64 " cannot be made of row %" PRIu32
+			                " of %" PRIu64,
+			                i, made_of[i], n);
+	return INVAR_OK;
+}
+
+static invar_status check_rankings(const rankings *r)
+{
+	invar_status st = check_rows(r->ctx, &r->in);
+
+	if (st == INVAR_OK)
+		st = check_rows(r->ctx, &r->asked);
+	if (st == INVAR_OK)
+		st = check_sources(r->made_of, r->asked.count, r->in.count);
+	if (st == INVAR_OK && !r->labels != !r->query_labels)
+		st =
+			inv_fail(INVAR_E_USE, "a ranking by class needs labels of gallery and queries");
+	if (st == INVAR_OK && r->leave_out && !r->made_of)
+		st = inv_fail(INVAR_E_USE,
+		              "to leave out rows, say which rows the queries were made of");
+	return st;
+}
+
+/* Classes are numbered by the labels of the gallery; others are in none of its rows. */
+static invar_status number_classes(rankings *r)
+{
+	uint64_t n = r->in.count, m = r->asked.count, labelled = 0;
+	int64_t *known = inv_calloc(n, sizeof *known);
+	inv_labels all = {0};
+	invar_status st = INVAR_OK;
+
+	r->classes = inv_calloc(n, sizeof *r->classes);
+	r->query_classes = inv_calloc(m, sizeof *r->query_classes);
+	if (!known || !r->classes || !r->query_classes)
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " labels", n + m);
+	for (uint64_t i = 0; i < n && st == INVAR_OK; i++)
+		if (r->labels[i] >= 0)
+			known[labelled++] = r->labels[i];
+	if (st == INVAR_OK)
+		st = inv_labels_take(known, labelled, &all);
+	for (uint64_t i = 0; i < n && st == INVAR_OK; i++)
+		r->classes[i] = inv_labels_class(&all, r->labels[i]);
+	for (uint64_t i = 0; i < m && st == INVAR_OK; i++)
+		r->query_classes[i] = inv_labels_class(&all, r->query_labels[i]);
+	inv_labels_clear(&all);
+	inv_free(known);
+	return st;
+}
+
+static void give_ranks(const rankings *r, uint64_t first, uint64_t now, uint32_t *own_rank,
+                       uint32_t *class_rank, double *precision)
+{
+	for (uint64_t i = 0; i < now; i++) {
+		if (r->made_of && own_rank)
+			own_rank[first + i] = r->ranks[i].own;
+		if (r->labels && class_rank)
+			class_rank[first + i] = r->ranks[i].first;
+		if (r->labels && precision)
+			precision[first + i] = r->ranks[i].precision;
+	}
+}
+
+static invar_status find_ranks(rankings *r, uint32_t *own_rank, uint32_t *class_rank,
+                               double *precision)
+{
+	const inv_gallery g = {r->in.x, r->in.count, r->in.dim, r->classes};
+	inv_ranks *p;
+	invar_status st = inv_ranks_new(r->ctx, &g, r->distance, &p);
+
+	for (uint64_t first = 0; first < r->asked.count && st == INVAR_OK; first += BLOCK) {
+		uint64_t now = block_at(&r->asked, first);
+		const inv_rank_queries q = {.rows = r->asked.x + first * r->asked.dim,
+		                            .count = now,
+		                            .own = r->made_of ? r->made_of + first : NULL,
+		                            .classes =
+		                                r->query_classes ? r->query_classes + first : NULL,
+		                            .leave_own_out = r->leave_out};
+
+		if ((st = inv_progress(r->ctx, "ranks", first, r->asked.count)) != INVAR_OK)
+			break;
+		inv_ranks_find(p, &q, r->ranks);
+		give_ranks(r, first, now, own_rank, class_rank, precision);
+	}
+	inv_ranks_free(p);
+	return st;
+}
+
+invar_status invar_ranks(invar_context *ctx, const char *distance, const float *gallery,
+                         const int64_t *labels, uint64_t n, const float *queries,
+                         const int64_t *query_labels, uint64_t m, uint32_t dim,
+                         const uint32_t *made_of, int leave_out, uint32_t *own_rank,
+                         uint32_t *class_rank, double *precision)
+{
+	invar_status st = inv_require_word("distance", "l2|cosine", distance);
+	rankings *r = st == INVAR_OK ? inv_calloc(1, sizeof *r) : NULL;
+
+	if (st != INVAR_OK)
+		return st;
+	if (!r)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to rank a gallery");
+	*r = (rankings){.ctx = ctx,
+	                .distance = strcmp(distance, "l2") == 0 ? INV_L2 : INV_COSINE,
+	                .in = {"gallery", gallery, n, dim},
+	                .asked = {"queries", queries, m, dim},
+	                .labels = labels,
+	                .query_labels = query_labels,
+	                .made_of = made_of,
+	                .leave_out = leave_out};
+	if ((st = check_rankings(r)) == INVAR_OK && labels)
+		st = number_classes(r);
+	if (st == INVAR_OK)
+		st = find_ranks(r, own_rank, class_rank, precision);
+	inv_free(r->classes);
+	inv_free(r->query_classes);
+	inv_free(r);
+	return st;
+}
+
 /* ---- Collisions ------------------------------------------------------------------ */
 
 typedef struct collisions {
@@ -112,17 +251,6 @@ typedef struct collisions {
 	double own[BLOCK], other[BLOCK];
 } collisions;
 
-static invar_status check_made_of(const collisions *c)
-{
-	for (uint64_t i = 0; i < c->queries.count && c->made_of; i++)
-		if (c->made_of[i] >= c->clean.count)
-			return inv_fail(INVAR_E_USE,
-			                "query %" PRIu64 " cannot be made of row %" PRIu32
-			                " of %" PRIu64,
-			                i, c->made_of[i], c->clean.count);
-	return INVAR_OK;
-}
-
 static invar_status prepare_collisions(collisions *c, const int64_t *labels)
 {
 	uint64_t n = c->clean.count;
@@ -133,7 +261,7 @@ static invar_status prepare_collisions(collisions *c, const int64_t *labels)
 	    (st = check_labels("labels", labels, n)) != INVAR_OK ||
 	    (st = check_labels("query labels", c->query_labels, c->queries.count)) !=
 	        INVAR_OK ||
-	    (st = check_made_of(c)) != INVAR_OK ||
+	    (st = check_sources(c->made_of, c->queries.count, n)) != INVAR_OK ||
 	    (st = inv_labels_take(labels, n, &c->labels)) != INVAR_OK)
 		return st;
 	if (!(c->classes = inv_calloc(n, sizeof *c->classes)))

@@ -23,7 +23,7 @@ inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c)
 	return c;
 }
 
-static uint64_t row_of(const inv_choice *c, uint64_t i)
+uint64_t inv_choice_row(const inv_choice *c, uint64_t i)
 {
 	uint64_t at = i * c->of / c->points;
 
@@ -45,7 +45,8 @@ static invar_status read_features(const inv_measure_input *in, const inv_choice 
 	invar_status st = INVAR_OK;
 
 	for (uint64_t i = 0; i < count && st == INVAR_OK; i++)
-		st = inv_bank_row(in->bank, c->split, copy, row_of(c, first + i), out + i * in->d);
+		st = inv_bank_row(in->bank, c->split, copy, inv_choice_row(c, first + i),
+		                  out + i * in->d);
 	return st;
 }
 
@@ -62,7 +63,7 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
 		uint64_t now = count - at < INV_CODES_BLOCK ? count - at : INV_CODES_BLOCK;
 
 		for (uint64_t i = 0; i < now; i++)
-			row[i] = row_of(c, first + at + i);
+			row[i] = inv_choice_row(c, first + at + i);
 		st = inv_codes_take(in->codes, c->split, copy, row, (size_t)now, out + at * in->w);
 	}
 	return st;

@@ -4,8 +4,8 @@
  *
  * Metrics that follow each other and have the same row title share a row. A metric that a
  * column was not measured for shows as a dash, a row that no column was measured for does
- * not show. What could not be measured, and why, stands in notes below the table, one per
- * reason.
+ * not show, nor does a metric that is a detail. What could not be measured, and why, stands
+ * in notes below the table, one per reason.
  */
 #include "report/results_table.h"
 
@@ -150,7 +150,7 @@ static void write_rows(inv_table *t, const row *line)
 	const invar_metric *m = invar_results_metric(line->results, line->first);
 	char title[200];
 
-	if (!is_shown(line))
+	if (m->detail || !is_shown(line))
 		return;
 	snprintf(title, sizeof title, "%s%s", m->row, m->unit == INVAR_UNIT_SHARE ? ", %" : "");
 	write_row(t, line, title, spell_value);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "run/results_plots.h"
 
 /*
  * The document itself is kept as JSON, so that what is written is what was put; columns
@@ -21,6 +22,7 @@ struct invar_results {
 	json_t *columns, *metrics; /* arrays, in the order of the table */
 	json_t *measurements;      /* [{ id, title }], in the same order */
 	json_t *notes;             /* [sentence] */
+	inv_plots series, scatters;
 	invar_column *column;
 	invar_metric *metric;
 	invar_value **found; /* values handed out, kept until the document is freed */
@@ -70,6 +72,8 @@ void invar_results_free(invar_results *r)
 	json_decref(r->metrics);
 	json_decref(r->measurements);
 	json_decref(r->notes);
+	inv_plots_clear(&r->series);
+	inv_plots_clear(&r->scatters);
 	for (size_t i = 0; r->found && i < r->metric_count * r->column_count; i++)
 		inv_free(r->found[i]);
 	inv_free(r->found);
@@ -172,6 +176,24 @@ invar_status inv_results_note(invar_results *r, const char *sentence)
 static const char *const units[] = {"number", "share", "count"};
 static const char *const directions[] = {"lower", "neither", "higher"};
 
+static int index_of(const char *const *words, int count, const char *word)
+{
+	for (int i = 0; word && i < count; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return -1;
+}
+
+const char *inv_unit_name(invar_unit unit)
+{
+	return units[unit];
+}
+
+int inv_unit_find(const char *name)
+{
+	return index_of(units, sizeof units / sizeof *units, name);
+}
+
 invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 {
 	json_t *entry;
@@ -184,6 +206,8 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 		json_pack("{s:s, s:s, s:s, s:s*, s:s, s:s, s:i}", "id", m->id, "measurement",
 	              m->measurement, "row", m->row, "part", m->part, "unit", units[m->unit],
 	              "better", directions[m->better + 1], "digits", (int)m->digits);
+	if (m->detail)
+		json_object_set_new(entry, "detail", json_true());
 	st =
 		append(r->metrics, entry, (void **)&r->metric, &r->metric_count, sizeof *r->metric);
 	if (st == INVAR_OK)
@@ -194,7 +218,8 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m)
 		                   .part = text(entry, "part"),
 		                   .unit = m->unit,
 		                   .better = m->better,
-		                   .digits = m->digits};
+		                   .digits = m->digits,
+		                   .detail = m->detail};
 	return st;
 }
 
@@ -270,6 +295,68 @@ invar_status inv_results_options(invar_results *r, const char *measurement, json
 {
 	return json_object_set_new(r->options, measurement, options) == 0 ? INVAR_OK
 	                                                                  : no_memory();
+}
+
+/* ---- What is drawn ------------------------------------------------------------------ */
+
+invar_status inv_results_add_series(invar_results *r, const invar_series *s)
+{
+	return inv_plots_add_series(&r->series, s);
+}
+
+invar_status inv_results_add_scatter(invar_results *r, const invar_scatter *s)
+{
+	return inv_plots_add_scatter(&r->scatters, s);
+}
+
+/* NULL, with the error set, where there is no such plot or column. */
+static inv_plot *need_plot(const invar_results *r, const inv_plots *all, const char *id,
+                           const char *column)
+{
+	inv_plot *p = inv_plots_find(all, id);
+
+	if (p && has_id(r->columns, column))
+		return p;
+	inv_fail(INVAR_E_USE, "the results have no plot %s of a column %s", id, column);
+	return NULL;
+}
+
+invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
+                                   const invar_curve *curve)
+{
+	inv_plot *p = need_plot(r, &r->series, series, column);
+
+	return p ? inv_plot_put_curve(p, column, curve) : INVAR_E_USE;
+}
+
+invar_status inv_results_put_points(invar_results *r, const char *scatter,
+                                    const char *column, const invar_points *points)
+{
+	inv_plot *p = need_plot(r, &r->scatters, scatter, column);
+
+	return p ? inv_plot_put_points(p, column, points) : INVAR_E_USE;
+}
+
+const invar_series *invar_results_series(const invar_results *r, size_t i)
+{
+	return inv_plots_series(&r->series, i);
+}
+
+const invar_scatter *invar_results_scatter(const invar_results *r, size_t i)
+{
+	return inv_plots_scatter(&r->scatters, i);
+}
+
+const invar_curve *invar_results_curve(const invar_results *r, const char *series,
+                                       const char *column)
+{
+	return inv_plot_curve(inv_plots_find(&r->series, series), column);
+}
+
+const invar_points *invar_results_points(const invar_results *r, const char *scatter,
+                                         const char *column)
+{
+	return inv_plot_points(inv_plots_find(&r->scatters, scatter), column);
 }
 
 /* ---- Asking ------------------------------------------------------------------------- */
@@ -378,6 +465,13 @@ int invar_results_is_complete(const invar_results *r)
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
+/* A document without series or scatters does not mention them. */
+static void set_plots(json_t *document, const char *key, const inv_plots *all)
+{
+	if (all->count)
+		json_object_set_new(document, key, inv_plots_json(all));
+}
+
 json_t *inv_results_document(const invar_results *r)
 {
 	json_t *document = json_pack("{s:s, s:i}", "format", "invar-results", "version", 1);
@@ -387,6 +481,8 @@ json_t *inv_results_document(const invar_results *r)
 	json_object_set(document, "measurements", r->measurements);
 	json_object_set(document, "metrics", r->metrics);
 	json_object_set(document, "values", r->values);
+	set_plots(document, "series", &r->series);
+	set_plots(document, "scatters", &r->scatters);
 	json_object_set(document, "skipped", r->skipped);
 	json_object_set(document, "options", r->options);
 	json_object_set(document, "details", r->details);
@@ -401,14 +497,6 @@ invar_status invar_results_json(const invar_results *r, char **json)
 	*json = document ? inv_json_text(document, 2) : NULL;
 	json_decref(document);
 	return *json ? INVAR_OK : no_memory();
-}
-
-static int index_of(const char *const *words, int count, const char *word)
-{
-	for (int i = 0; word && i < count; i++)
-		if (strcmp(words[i], word) == 0)
-			return i;
-	return -1;
 }
 
 static invar_status refuse(const char *where, const char *what)
@@ -450,7 +538,8 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 		                        .part = text(entry, "part"),
 		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
 		                        .better = better < 0 ? 0 : better - 1,
-		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits};
+		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
+		                        .detail = json_is_true(json_object_get(entry, "detail"))};
 
 		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
 			return refuse(where, "a metric is not described");
@@ -474,6 +563,30 @@ static invar_status read_values(const json_t *values, const char *where, invar_r
 				return INVAR_E_NOMEM;
 		}
 	return json_is_object(values) ? INVAR_OK : refuse(where, "values are missing");
+}
+
+static int is_column(const void *results, const char *id)
+{
+	return has_id(((const invar_results *)results)->columns, id);
+}
+
+static invar_status read_plots(const json_t *document, const char *where, invar_results *r)
+{
+	const json_t *series = json_object_get(document, "series");
+	const json_t *scatters = json_object_get(document, "scatters"), *entry;
+	invar_status st = INVAR_OK;
+	const char *why = "";
+	size_t i;
+
+	if ((series && !json_is_array(series)) || (scatters && !json_is_array(scatters)))
+		return refuse(where, "series or scatters are not a list");
+	json_array_foreach (series, i, entry)
+		if (st == INVAR_OK)
+			st = inv_plots_read_series(&r->series, entry, is_column, r, &why);
+	json_array_foreach (scatters, i, entry)
+		if (st == INVAR_OK)
+			st = inv_plots_read_scatter(&r->scatters, entry, is_column, r, &why);
+	return st == INVAR_E_FORMAT ? refuse(where, why) : st;
 }
 
 static invar_status read_measurements(const json_t *document, const char *where,
@@ -504,7 +617,7 @@ static void read_rest(const json_t *document, invar_results *r)
 {
 	static const char *const known[] = {"format",  "version", "columns", "measurements",
 	                                    "metrics", "values",  "skipped", "options",
-	                                    "details", "notes"};
+	                                    "details", "notes",   "series",  "scatters"};
 	const char *key;
 	json_t *value;
 
@@ -533,6 +646,8 @@ invar_status inv_results_read(const json_t *document, const char *where,
 		st = read_metrics(json_object_get(document, "metrics"), where, *out);
 	if (st == INVAR_OK)
 		st = read_values(json_object_get(document, "values"), where, *out);
+	if (st == INVAR_OK)
+		st = read_plots(document, where, *out);
 	if (st == INVAR_OK)
 		st = read_measurements(document, where, *out);
 	if (st == INVAR_OK)

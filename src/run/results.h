@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * results.h - what was measured: columns, metrics, values.
+ * results.h - what was measured: columns, metrics, values, series, scatters.
  *
  * A measurement describes its metrics once (invar_metric: id, row and part of the table,
  * unit, direction, digits) and puts values; tables, pages and programs read descriptions
@@ -11,6 +11,8 @@
  *   2. A value belongs to a metric and a column of the document, and there is at most one.
  *   3. A value is a number, or says why there is none.
  *   4. Equal documents give equal text.
+ *   5. Curves and points belong to a series or scatter and to a column; what else holds for
+ *      them stands in results_plots.h.
  */
 #ifndef INV_RESULTS_H
 #define INV_RESULTS_H
@@ -36,6 +38,21 @@ invar_status inv_results_add_metric(invar_results *r, const invar_metric *m);
 /* Replaces a value that is there. */
 invar_status inv_results_put(invar_results *r, const char *metric, const char *column,
                              const invar_value *value);
+/*
+ * A series or a scatter whose id exists is skipped; the texts are copied. Curves and points
+ * replace those of the column. More than INV_MAX_PLOTTED (results_plots.h) are refused.
+ */
+invar_status inv_results_add_series(invar_results *r, const invar_series *s);
+invar_status inv_results_put_curve(invar_results *r, const char *series, const char *column,
+                                   const invar_curve *curve);
+invar_status inv_results_add_scatter(invar_results *r, const invar_scatter *s);
+invar_status inv_results_put_points(invar_results *r, const char *scatter,
+                                    const char *column, const invar_points *points);
+
+/* "number", "share", "count"; and back, -1 for anything else. */
+const char *inv_unit_name(invar_unit unit);
+int inv_unit_find(const char *name);
+
 /* Why a measurement has no values; column NULL: for none of them. */
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
                               const char *reason);

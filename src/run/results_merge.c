@@ -28,6 +28,11 @@ static bool is_same(const json_t *a, const json_t *b)
 	return true;
 }
 
+static const char *text(const json_t *of, const char *key)
+{
+	return json_string_value(json_object_get(of, key));
+}
+
 /* { metric: value } of one measurement and column; NULL where it has none. */
 static json_t *figures(const json_t *document, const char *measurement, const char *column)
 {
@@ -36,14 +41,62 @@ static json_t *figures(const json_t *document, const char *measurement, const ch
 	size_t i;
 
 	json_array_foreach (json_object_get(document, "metrics"), i, metric) {
-		const char *id = json_string_value(json_object_get(metric, "id"));
-		const char *of = json_string_value(json_object_get(metric, "measurement"));
+		const char *id = text(metric, "id");
 		json_t *value = json_object_get(json_object_get(values, id), column);
 
-		if (strcmp(of, measurement) == 0 && value)
+		if (strcmp(text(metric, "measurement"), measurement) == 0 && value)
 			json_object_set(all, id, value);
 	}
 	if (json_object_size(all))
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
+/*
+ * { metric: title of its row }: a title may tell the options of a measurement, so it
+ * belongs to the entry and not to the metric.
+ */
+static json_t *row_titles(const json_t *document, const char *measurement)
+{
+	const json_t *metric;
+	json_t *all = json_object();
+	size_t i;
+
+	json_array_foreach (json_object_get(document, "metrics"), i, metric)
+		if (strcmp(text(metric, "measurement"), measurement) == 0)
+			json_object_set(all, text(metric, "id"), json_object_get(metric, "row"));
+	return all;
+}
+
+/* One series or scatter with what F and the column have; NULL where that is nothing. */
+static json_t *plot_of(const json_t *plot, const char *column)
+{
+	const json_t *columns = json_object_get(plot, "columns");
+	json_t *of_f = json_object_get(columns, "F"), *own = json_object_get(columns, column);
+	json_t *copy = of_f || own ? json_copy((json_t *)(uintptr_t)plot) : NULL;
+
+	json_object_del(copy, "columns");
+	if (of_f)
+		json_object_set(copy, "F", of_f);
+	if (own)
+		json_object_set(copy, "E", own);
+	return copy;
+}
+
+/* The series or the scatters of one measurement; NULL where it has none. */
+static json_t *plots(const json_t *document, const char *kind, const char *measurement,
+                     const char *column)
+{
+	json_t *all = json_array(), *one;
+	const json_t *plot;
+	size_t i;
+
+	json_array_foreach (json_object_get(document, kind), i, plot)
+		if (strcmp(text(plot, "measurement"), measurement) == 0 &&
+		    (one = plot_of(plot, column)))
+			json_array_append_new(all, one);
+	if (json_array_size(all))
 		return all;
 	json_decref(all);
 	return NULL;
@@ -71,23 +124,41 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 	json_t *of_f = figures(document, measurement, "F");
 	json_t *own = figures(document, measurement, column);
 
-	return json_pack(
-		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o*, s:o*, s:O*, s:O*}", "bank",
-		json_object_get(document, "bank"), "fingerprint",
-		json_object_get(document, "fingerprint"), "encoder",
-		json_object_get(document, "encoder"), "augment",
-		json_object_get(document, "augment"), "split", json_object_get(document, "split"),
-		"points", json_object_get(document, "points"), "measurement", measurement,
-		"options", options ? json_deep_copy(options) : json_object(), "F", of_f, "E", own,
-		"details", json_object_get(part_of(document, "details", measurement), column),
-		"skipped", own ? NULL : reason_of(document, measurement, column));
+	return json_pack("{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o, s:o*, s:o*, "
+	                 "s:o*, s:o*, s:O*, s:O*}",
+	                 "bank", json_object_get(document, "bank"), "fingerprint",
+	                 json_object_get(document, "fingerprint"), "encoder",
+	                 json_object_get(document, "encoder"), "augment",
+	                 json_object_get(document, "augment"), "split",
+	                 json_object_get(document, "split"), "points",
+	                 json_object_get(document, "points"), "measurement", measurement,
+	                 "options", options ? json_deep_copy(options) : json_object(), "rows",
+	                 row_titles(document, measurement), "F", of_f, "E", own, "series",
+	                 plots(document, "series", measurement, column), "scatters",
+	                 plots(document, "scatters", measurement, column), "details",
+	                 json_object_get(part_of(document, "details", measurement), column),
+	                 "skipped", own ? NULL : reason_of(document, measurement, column));
+}
+
+/* Values, a curve or points of a column, "F" or "E". */
+static bool has_any(const json_t *entry, const char *column)
+{
+	static const char *const kinds[] = {"series", "scatters"};
+	const json_t *plot;
+	size_t i;
+
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		json_array_foreach (json_object_get(entry, kinds[k]), i, plot)
+			if (json_object_get(plot, column))
+				return true;
+	return json_object_get(entry, column);
 }
 
 /* Figures of its own, or of F where that is all there is to measure. */
 static bool has_figures(const json_t *entry)
 {
-	return json_object_get(entry, "E") ||
-	       (json_object_get(entry, "F") && !json_object_get(entry, "skipped"));
+	return has_any(entry, "E") ||
+	       (has_any(entry, "F") && !json_object_get(entry, "skipped"));
 }
 
 /* Takes entry. */
@@ -111,7 +182,7 @@ static int put_entry(json_t *list, json_t *entry)
 static bool is_kept(const json_t *document, const json_t *entry)
 {
 	if (json_is_true(json_object_get(document, "incomplete")))
-		return json_object_get(entry, "E");
+		return has_any(entry, "E");
 	return has_figures(entry) || json_object_get(entry, "skipped");
 }
 
@@ -131,7 +202,7 @@ static bool is_metrics(const json_t *json)
 	       json_is_array(json_object_get(json, "measured"));
 }
 
-/* How each metric is shown, { id: { row, unit … } }. */
+/* How each metric is shown, { id: { part, unit … } }. */
 static void describe_metrics(const json_t *document, json_t *into)
 {
 	const json_t *metric;
@@ -141,7 +212,8 @@ static void describe_metrics(const json_t *document, json_t *into)
 		json_t *shown = json_copy((json_t *)(uintptr_t)metric);
 
 		json_object_del(shown, "id");
-		json_object_set_new(into, json_string_value(json_object_get(metric, "id")), shown);
+		json_object_del(shown, "row");
+		json_object_set_new(into, text(metric, "id"), shown);
 	}
 }
 
@@ -151,8 +223,7 @@ static json_t *next_entry(const json_t *document, const char *column, size_t *i)
 	const json_t *list = json_object_get(document, "measurements"), *measurement;
 
 	while ((measurement = json_array_get(list, (*i)++))) {
-		const char *id = json_string_value(json_object_get(measurement, "id"));
-		json_t *entry = entry_of(document, id, column);
+		json_t *entry = entry_of(document, text(measurement, "id"), column);
 
 		if (!entry || is_kept(document, entry))
 			return entry;

@@ -51,6 +51,11 @@ static invar_status write_results(inv_writer *w, const char *path, const invar_r
 		st = inv_results_merge(r, column, path, &all);
 	if (st == INVAR_OK && !(text = inv_json_text(all, 2)))
 		st = no_memory(path);
+	if (st == INVAR_OK && strlen(text) > INV_JSON_MAX)
+		st = inv_fail(INVAR_E_USE,
+		              "%s: would be larger than 16 MB, which no program here reads; move "
+		              "it away to begin a new one",
+		              path);
 	if (st == INVAR_OK)
 		st = inv_writer_put(w, text, strlen(text));
 	inv_free(text);

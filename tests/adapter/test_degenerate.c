@@ -64,15 +64,18 @@ static void fill_zero(float *rows, size_t count)
 
 typedef void fill_fn(float *rows, size_t count);
 
-static void train(const inv_loss *loss, fill_fn *fill, size_t groups, const char *what)
+static void train(const inv_loss *loss, fill_fn *fill, size_t groups,
+                  const char *similarity, const char *what)
 {
-	invar_options *o = test_options("loss", "projections", test_text("%d", SLICES), NULL);
+	invar_options *o = test_options("loss", "projections", test_text("%d", SLICES),
+	                                "similarity", similarity, NULL);
 	inv_step_spec spec = {.shape = {D, H, D},
 	                      .loss = loss,
 	                      .options = o,
 	                      .N = N,
 	                      .s = S,
 	                      .groups = groups,
+	                      .frame = {.sigma = 1, .distance = 2 * D},
 	                      .decoder = {D, H, D},
 	                      .alpha = 1,
 	                      .beta = 1,
@@ -113,7 +116,10 @@ static void every_loss_stays_finite(void **state)
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
 		for (size_t k = 0; k < sizeof data / sizeof *data; k++)
 			for (size_t groups = 1; groups <= (loss->several && !k ? GROUPS : 1); groups++)
-				train(loss, data[k].fill, groups, data[k].what);
+				train(loss, data[k].fill, groups, "l2", data[k].what);
+	loss = inv_loss_find("anco");
+	for (size_t k = 0; loss && k < sizeof data / sizeof *data; k++)
+		train(loss, data[k].fill, 1, "cosine", data[k].what);
 }
 
 int main(void)

@@ -183,6 +183,34 @@ static void the_scale_of_a_code_does_not_matter(void **state)
 		assert_true(scaled.grad[i] == ldexpf(c.grad[i], 20 - (int)(i / W % 40)));
 }
 
+/* Codes less an origin that the frame adds again are the same directions. */
+static void codes_about_a_mean_are_seen_from_the_origin(void **state)
+{
+	cloud c = random_cloud(), moved = c;
+	float origin[W];
+	invar_options *o = simclr_options(0.1);
+	inv_loss_shape shape = {.ctx = test_ctx,
+	                        .options = o,
+	                        .N = N,
+	                        .s = 2,
+	                        .d = W,
+	                        .w = W,
+	                        .frame = {.sigma = 1, .distance = 2 * W, .origin = origin}};
+	inv_loss_batch b = {.codes = moved.codes};
+	double value = evaluate(&c, 0.1);
+
+	(void)state;
+	for (size_t j = 0; j < W; j++)
+		origin[j] = (float)j / 4 - 1;
+	for (size_t i = 0; i < ROWS * W; i++)
+		moved.codes[i] -= origin[i % W];
+	assert_true(fabs(one_loss(&inv_loss_simclr, shape, &b, moved.grad).value - value) <
+	            1e-5 * value);
+	for (size_t i = 0; i < ROWS * W; i++)
+		assert_true(fabs((double)moved.grad[i] - c.grad[i]) < 1e-5);
+	invar_options_free(o);
+}
+
 static void a_gradient_is_at_right_angles_to_its_code(void **state)
 {
 	cloud c = random_cloud();
@@ -302,6 +330,7 @@ int main(void)
 		cmocka_unit_test(value_and_gradient_are_those_of_the_definition),
 		cmocka_unit_test(the_worked_example),
 		cmocka_unit_test(the_scale_of_a_code_does_not_matter),
+		cmocka_unit_test(codes_about_a_mean_are_seen_from_the_origin),
 		cmocka_unit_test(a_gradient_is_at_right_angles_to_its_code),
 		cmocka_unit_test(a_code_of_zero_has_the_gradient_of_its_guard),
 		cmocka_unit_test(clouds_without_shape_stay_finite),

@@ -217,12 +217,14 @@ static void every_loss_resumes_in_the_same_bytes(void **state)
 
 	(void)state;
 	for (size_t i = 0; (loss = inv_loss_at(i)); i++)
-		for (int form = 0; form < 8; form++) {
+		for (int form = 0; form < 16; form++) {
 			bool decoder = form & 1, without = form & 2, several = form & 4;
+			bool scaled = form & 8;
 			invar_options *o;
 			char name[64];
 
-			if ((several && !loss->several) ||
+			if ((several && !loss->several) || (decoder && loss->owns_alpha) ||
+			    (scaled && (without || several || (!decoder && !loss->owns_alpha))) ||
 			    (without && !has_option(loss, "no-identity")))
 				continue;
 			o = test_set(options(), "loss", loss->name, NULL);
@@ -232,8 +234,11 @@ static void every_loss_resumes_in_the_same_bytes(void **state)
 				test_set(o, "decoder", "1", "alpha", "0.5", NULL);
 			if (without)
 				test_set(o, "no-identity", "1", NULL);
-			snprintf(name, sizeof name, "%s%s%s%s", loss->name, decoder ? "-dec" : "",
-			         without ? "-noid" : "", several ? "-two" : "");
+			if (scaled)
+				test_set(o, "scaled", "1", NULL);
+			snprintf(name, sizeof name, "%s%s%s%s%s", loss->name, decoder ? "-dec" : "",
+			         without ? "-noid" : "", several ? "-two" : "",
+			         scaled ? "-scaled" : "");
 			check_resumed(banks, several ? 2 : 1, o, name);
 			invar_options_free(o);
 		}
@@ -476,7 +481,7 @@ static void options_of_another_loss_are_refused_where_set(void **state)
 {
 	(void)state;
 	refuse(test_set(options(), "alpha", "1", NULL),
-	       "alpha belongs to decoder, which is not given");
+	       "alpha belongs to decoder or loss anco, and neither is given");
 	for (size_t i = 0; inv_loss_at(i); i++)
 		if (has_option(inv_loss_at(i), "temperature"))
 			refuse(test_set(options(), "temperature", "0.5", NULL),

@@ -201,6 +201,82 @@ static void an_option_belongs_to_its_parts(void **state)
 	invar_options_free(o);
 }
 
+static void an_option_may_belong_to_parts_of_several_selectors(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_share(o, "loss", "anco", "title"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
+	test_assert_error("title belongs to force or loss anco, and neither is given");
+	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "loss", "mawa"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "force", "1"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+	invar_options_free(o);
+}
+
+static invar_options *make_with_rules(void)
+{
+	static const inv_option_default rules[] = {{"loss", "anco", "rate", "0.3"},
+	                                           {"loss", "anco", "keep", "best"},
+	                                           {"keep", "best", "epochs", "7"},
+	                                           {"fruit", "apple", "rate", "0.4"},
+	                                           {"fruit", "apple", "force", "true"}};
+	invar_options *o = make();
+
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		assert_int_equal(inv_options_add_default(o, &rules[i]), INVAR_OK);
+	return o;
+}
+
+static void a_default_may_depend_on_another_option(void **state)
+{
+	invar_options *o = make_with_rules(), *copy;
+
+	(void)state;
+	assert_true(inv_option_number(o, "rate") == 1e-3);
+	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.3);
+	assert_false(inv_option_is_set(o, "rate"));
+	assert_int_equal(inv_option_count(o, "epochs"), 7); /* by way of keep */
+	assert_int_equal(invar_options_set(o, "fruit", "apple"), INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule counts */
+	assert_true(inv_option_flag(o, "force"));
+	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
+	assert_int_equal(invar_options_unset(copy, "fruit"), INVAR_OK);
+	assert_true(inv_option_number(copy, "rate") == 0.3);
+	assert_false(inv_option_flag(copy, "force"));
+	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "loss", "mawa"), INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.5); /* what is set stays */
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	invar_options_free(o);
+	invar_options_free(copy);
+}
+
+/* A document names its options in any order, and a saved one has all of them. */
+static void rules_apply_to_documents_as_well(void **state)
+{
+	json_t *saved =
+		json_pack("{s:s, s:f, s:s}", "loss", "anco", "rate", 0.25, "keep", "last");
+	invar_options *o = make_with_rules(), *back = make_with_rules();
+
+	(void)state;
+	assert_int_equal(invar_options_set_json(o, "{\"keep\": \"last\", \"loss\": \"anco\"}"),
+	                 INVAR_OK);
+	assert_true(inv_option_number(o, "rate") == 0.3);
+	assert_true(inv_option_is(o, "keep", "last"));
+	assert_int_equal(inv_options_resume(back, saved, "run", false), INVAR_OK);
+	assert_true(inv_option_number(back, "rate") == 0.25);
+	assert_true(inv_option_is(back, "keep", "last"));
+	json_decref(saved);
+	invar_options_free(o);
+	invar_options_free(back);
+}
+
 static void json_goes_out_and_comes_back(void **state)
 {
 	invar_options *o = make(), *back = make();
@@ -393,6 +469,9 @@ int main(void)
 		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),
 		cmocka_unit_test(a_list_grows_and_its_texts_are_copies),
 		cmocka_unit_test(an_option_belongs_to_its_parts),
+		cmocka_unit_test(an_option_may_belong_to_parts_of_several_selectors),
+		cmocka_unit_test(a_default_may_depend_on_another_option),
+		cmocka_unit_test(rules_apply_to_documents_as_well),
 		cmocka_unit_test(json_goes_out_and_comes_back),
 		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),
 		cmocka_unit_test(rows_of_other_sizes_are_taken),

@@ -26,8 +26,25 @@ $ invar augment rotatoin x.npy -o b.npy
 ! invar augment: there is no augmentation 'rotatoin'; there are rotation, affine, noise, crop, flip, blur, brightness, contrast, jpeg or id; did you mean rotation?
 ? 2
 $ invar augment rotation:degree=5 x.npy -o b.npy
-! invar augment: the augmentation 'rotation' has no key 'degree'; it has degrees, align_corners, corners, fill, circle, p or same_on_batch; did you mean degrees?
+! invar augment: the augmentation 'rotation' has no key 'degree'; it has degrees, align_corners, corners, fill, circle, inside, p or same_on_batch; did you mean degrees?
 ? 2
+$ make-input npy square.npy 3 3 34 34 && make-input npy small.npy 3 3 24 24
+$ invar augment rotation:inside=1 square.npy -o a.npy --params-out a.json -q && invar augment rotation:inside=1 square.npy -o b.npy --params a.json -q && cmp a.npy b.npy
+$ invar augment rotation:inside=1 square.npy -o b.npy --threads 1 -q && cmp a.npy b.npy
+$ invar augment 'rotation:degrees=0,inside=1' square.npy -o a.npy -q && invar augment 'id|rotation:inside=1,p=0' square.npy -o b.npy -q && cmp a.npy b.npy
+$ invar augment rotation:inside=1 x.npy -o b.npy
+! invar augment: rotation:inside=1 needs square pictures, but these have 10 x 8 pixels
+? 2
+$ invar augment rotation:inside=2 square.npy -o b.npy
+! invar augment: the augmentation 'rotation' wants 0 or 1 for inside, not '2'
+? 2
+$ invar augment crop:size=9+rotation:inside=1 square.npy -o b.npy
+! invar augment: the augmentation 'crop' with a size of its own stands before 'rotation' with inside=1; put it behind
+? 2
+$ invar augment affine:scale=0.02,inside=1 small.npy -o b.npy
+! invar augment: affine:scale=0.02,inside=1 needs pictures of at least 192 x 192 pixels, but these have 24 x 24
+? 2
+$ invar augment rotation+noise:p=0.5 x.npy -o a.npy --params-out a.json -q
 $ invar augment crop x.npy -o b.npy --params a.json -q
 ! invar: a.json: it has 2 stages, but the SPEC crop has 1
 ? 1
@@ -74,6 +91,8 @@ $ ls
 > bad.json
 > flat.npy
 > gap
+> small.npy
+> square.npy
 > text.png
 > x.npy
 

@@ -37,13 +37,28 @@ next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 [ -n "$next" ]
 "$invar" ${next% --epochs*} --epochs 1 --hidden 16 -q
 
-# Again: nothing is done twice. As JSON, and with idx files that are named.
-"$invar" demo "${few[@]}" -q >again
+# Again: nothing is done twice, and what is deleted is made again alone.
+"$invar" demo "${few[@]}" >again 2>told
 diff said again
+[ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
+! grep -q 'Training\|Encoding\|Measuring' told || fail "$(cat told)"
+rm invar-demo/waco/adapter.safetensors
+"$invar" demo "${few[@]}" >again 2>told
+diff said again
+[ "$(grep -c ': done before$' told)" = 6 ] || fail "$(cat told)"
+grep -q 'Training WaCo' told
+
+# As JSON, and with idx files that are named.
 "$invar" demo "${few[@]}" -o other --data /usr/share/datasets/fashion-mnist --json -q >json
 cmp other/bank/test/aug/000.npy invar-demo/bank/test/aug/000.npy
 cmp other/mawa/adapter.safetensors invar-demo/mawa/adapter.safetensors
 grep -q '"held_out"' json
+
+# Another option in the same folder redoes what depends on it: here, everything.
+"$invar" demo --limit 50 -o other -q >/dev/null
+"$invar" demo --limit 50 -o fifty -q >/dev/null
+cmp other/bank/train/aug/004.npy fifty/bank/train/aug/004.npy
+cmp other/mawa/adapter.safetensors fifty/mawa/adapter.safetensors
 
 # Stopped and started again it ends in the same bytes.
 "$invar" demo "${few[@]}" -o stopped >/dev/null 2>message &

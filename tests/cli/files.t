@@ -47,7 +47,7 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor belongs to --loss mawa and to --init features, but --loss is none and --init is identity
+! invar train: --anchor belongs to --loss mawa or anco or --init features, and neither is given
 ? 2
 $ invar train bank -o r --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid, ridge or features
@@ -118,7 +118,7 @@ $ invar eval wide run -q
 ! invar: run takes features 8 wide, those of wide are 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision
+! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid, only test, train

@@ -1,8 +1,8 @@
 Every loss, a decoder, several banks: what trains, what is refused and how.
 
 $ make-input bank bank && make-input bank noise 64 8 0.5 && make-input bank other 60 8
-$ for l in mawa waco simclr hsic; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
-$ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
+$ for l in mawa waco simclr hsic anco; do invar train bank -o $l --loss $l --hidden 16 --epochs 2 -q; done
+$ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' | paste -sd ' '; grep -o '"batch-size": [0-9]*' $l/run.json; done
 > "epoch" "loss" "terms" "clean" "augmented" "lr" "seconds"
 > "batch-size": 256
 > "epoch" "loss" "terms" "sc" "sw_xz" "sw_xx" "sw_zz" "lr" "seconds"
@@ -10,6 +10,8 @@ $ for l in mawa waco simclr hsic; do head -1 $l/log.jsonl | grep -o '"[a-z_]*"' 
 > "epoch" "loss" "terms" "cosine" "lr" "seconds"
 > "batch-size": 1024
 > "epoch" "loss" "terms" "hsic" "sigma_x" "sigma_z" "lr" "seconds"
+> "batch-size": 256
+> "epoch" "loss" "terms" "mawa" "contrast" "lr" "seconds"
 > "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
 > batches have 64 images: there are no more
@@ -20,7 +22,7 @@ $ invar train bank -o r --temperature 0.1 -q
 ! invar train: --temperature belongs to --loss simclr, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
-! invar train: --no-identity belongs to --loss mawa, waco or hsic, but --loss is simclr
+! invar train: --no-identity belongs to --loss mawa, waco, hsic or anco, but --loss is simclr
 ? 2
 $ invar train bank -o r --loss hsic --projections 10 -q
 ! invar train: --projections belongs to --loss waco, but --loss is hsic
@@ -54,7 +56,7 @@ $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/d
 >   "input_dim": 3,
 >   "output_dim": 8
 $ invar train bank -o r --alpha 2 -q
-! invar train: --alpha belongs to --decoder, which is not given
+! invar train: --alpha belongs to --decoder or --loss anco, and neither is given
 ? 2
 $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
 ! invar train: --loss none trains nothing, so it cannot train a --decoder

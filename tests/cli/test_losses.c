@@ -291,6 +291,25 @@ static void check_hsic(const char *root)
 	golden_close(g);
 }
 
+static void check_anco(const char *root)
+{
+	golden *g = golden_open(root, "anco");
+
+	for (int cosine = 0; cosine < 2; cosine++) {
+		line l = begin("anco");
+
+		add_file(&l, "adapter", g, "adapter.safetensors");
+		add_file(&l, "clean", g, "clean.npy");
+		add_file(&l, "aug", g, "aug.npy");
+		add(&l, "--residual");
+		add(&l, "--sigma=%.17g", golden_value(g, "sigma"));
+		add(&l, "--distance=%.17g", golden_value(g, "distance"));
+		add(&l, "--similarity=%s", cosine ? "cosine" : "l2");
+		compare(g, &l, "loss", cosine ? "_cosine" : "_l2");
+	}
+	golden_close(g);
+}
+
 static void every_golden_case_comes_out_of_the_program(void **state)
 {
 	(void)state;
@@ -305,6 +324,7 @@ static void every_golden_case_comes_out_of_the_program(void **state)
 		check_sw(*root);
 		check_simclr(*root);
 		check_hsic(*root);
+		check_anco(*root);
 	}
 }
 

@@ -12,6 +12,7 @@ enum { ROWS = 37, DIM = 2, COPIES = 4, N = 8, S = 3, EPOCHS = 3, M = (S + 1) * N
 
 static invar_context *ctx;
 static invar_bank *bank, *second; /* the same clean rows, copies of its own */
+static inv_source *source[2];
 static uint32_t images[ROWS];
 
 /* Feature 0 is the image, feature 1 the copy (0 for clean). */
@@ -52,15 +53,29 @@ static int open_bank(void **state)
 static int close_bank(void **state)
 {
 	(void)state;
+	inv_source_close(source[0]);
+	inv_source_close(source[1]);
 	invar_bank_close(bank);
 	invar_bank_close(second);
 	invar_context_free(ctx);
 	return 0;
 }
 
+/* Closed with the bank. */
+static inv_source *source_of(const invar_bank *b)
+{
+	inv_source **s = &source[b == second];
+
+	if (!*s) {
+		assert_int_equal(inv_bank_source_open(b, s), INVAR_OK);
+		assert_int_equal(inv_source_select(*s, "train", 0), INVAR_OK);
+	}
+	return *s;
+}
+
 static inv_batches *batches(bool alike, uint32_t epoch, uint32_t step)
 {
-	inv_batch_plan plan = {.source = {{bank, inv_bank_split(bank, "train"), COPIES}},
+	inv_batch_plan plan = {.source = {source_of(bank)},
 	                       .sources = 1,
 	                       .images = images,
 	                       .image_count = ROWS,
@@ -152,8 +167,7 @@ static void validation_sees_the_same_rows_every_epoch(void **state)
 
 static void each_source_gives_copies_of_its_own(void **state)
 {
-	inv_batch_plan plan = {.source = {{bank, inv_bank_split(bank, "train"), COPIES},
-	                                  {second, inv_bank_split(second, "train"), 7}},
+	inv_batch_plan plan = {.source = {source_of(bank), source_of(second)},
 	                       .sources = 2,
 	                       .images = images,
 	                       .image_count = ROWS,

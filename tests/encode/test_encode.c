@@ -258,6 +258,104 @@ static void a_copy_follows_from_its_image_alone(void **state)
 	expect_copy("half", 17, 17, 1, false, 2e-3f);
 }
 
+enum { SEEN = 7, AROUND = 11, SEEN_CELLS = SEEN * SEEN, AROUND_CELLS = AROUND * AROUND };
+
+/* [ROWS, cells] of a copy or of the images themselves. */
+static void read_rows(const char *bank, int32_t copy, uint64_t rows, float *out)
+{
+	invar_bank *b = open_bank(bank);
+
+	assert_int_equal(invar_bank_read(b, "train", copy, 0, rows, out), INVAR_OK);
+	invar_bank_close(b);
+}
+
+/*
+ * With inside=1 images are prepared at 11 x 11, 7 sqrt(2) and odd, and the centre is seen:
+ * clean, and of what the augmentation makes of the whole.
+ */
+static void inside_sees_the_centre_of_a_larger_image(void **state)
+{
+	enum { ROWS = 40 };
+	const invar_options *few = test_kept("data", "limit", "40", NULL);
+	const uint64_t shape[4] = {ROWS, 1, AROUND, AROUND};
+	float *all = malloc(ROWS * AROUND_CELLS * sizeof *all);
+	float want[ROWS * SEEN_CELLS], got[ROWS * SEEN_CELLS];
+	uint64_t clean[4];
+	invar_augment *a;
+
+	(void)state;
+	assert_int_equal(
+		encode(two, grey_text, few, test_kept("encode", "size", "11", NULL), "around"),
+		INVAR_OK);
+	assert_int_equal(encode(two, grey_text, few,
+	                        test_kept("encode", "size", "7", "augment", "rotation:inside=1",
+	                                  "copies", "2", NULL),
+	                        "inside"),
+	                 INVAR_OK);
+	read_rows("around", INVAR_CLEAN, ROWS, all);
+	assert_int_equal(invar_augment_parse(one, "rotation:inside=1", &a), INVAR_OK);
+	assert_int_equal(invar_augment_clean(a, all, shape, clean, want), INVAR_OK);
+	read_rows("inside", INVAR_CLEAN, ROWS, got);
+	assert_memory_equal(got, want, sizeof got);
+	assert_int_equal(invar_augment_apply(a, test_kept("augment", "copy", "1", NULL), all,
+	                                     shape, NULL, want),
+	                 INVAR_OK);
+	read_rows("inside", 1, ROWS, got);
+	assert_memory_equal(got, want, sizeof got);
+	invar_augment_close(a);
+	free(all);
+}
+
+static void inside_has_banks_of_its_own(void **state)
+{
+	static const struct {
+		const char *bank, *augment, *was, *is;
+	} cases[] = {
+		{"inside", "rotation", "augment is rotation:inside=1 but", "rotation was asked"},
+		{"inside", NULL, "inside 11 x 11 but", "centre was asked"},
+		{"outside", "rotation:inside=1", "augment is rotation but", "inside=1 was asked"},
+		{"bare", "rotation:inside=1", "centre but", "inside 11 x 11 was asked"},
+	};
+	const invar_options *few = test_kept("data", "limit", "40", NULL);
+
+	(void)state;
+	assert_int_equal(encode(one, grey_text, few,
+	                        test_kept("encode", "size", "7", "augment", "rotation", NULL),
+	                        "outside"),
+	                 INVAR_OK);
+	assert_int_equal(
+		encode(one, grey_text, few, test_kept("encode", "size", "7", NULL), "bare"),
+		INVAR_OK);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const invar_options *o =
+			test_kept("encode", "size", "7", "augment", cases[i].augment, NULL);
+
+		assert_int_equal(encode(one, grey_text, few, o, cases[i].bank), INVAR_E_MISMATCH);
+		test_assert_error(cases[i].was);
+		test_assert_error(cases[i].is);
+	}
+}
+
+/* Pixel space normalises the same centres afterwards; native images are cut as they are. */
+static void inside_in_pixels_and_at_native_size(void **state)
+{
+	const invar_options *few = test_kept("data", "limit", "40", NULL);
+	const invar_options *o =
+		test_kept("encode", "size", "7", "augment", "rotation:inside=1", "augment-space",
+	              "pixel", "copies", "1", NULL);
+
+	(void)state;
+	assert_int_equal(encode(two, grey_text, few, o, "inside-pixel"), INVAR_OK);
+	assert_same_file("inside-pixel", "inside", "train/clean.npy");
+	o = test_kept("encode", "augment", "rotation:inside=1", NULL);
+	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
+	test_assert_error("needs square pictures, but these have 4 x 5 pixels");
+	o = test_kept("encode", "size", "96", "augment", "affine:scale=0.01,inside=1", NULL);
+	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
+	test_assert_error("narrow its ranges");
+	assert_false(test_exists(test_path("oblong")));
+}
+
 static void refuse(const invar_options *d, const invar_options *o, const char *first,
                    const char *second)
 {
@@ -544,6 +642,9 @@ int main(void)
 		cmocka_unit_test(another_kind_of_features_is_refused),
 		cmocka_unit_test(other_images_are_refused),
 		cmocka_unit_test(options_that_make_no_sense_are_refused),
+		cmocka_unit_test(inside_sees_the_centre_of_a_larger_image),
+		cmocka_unit_test(inside_has_banks_of_its_own),
+		cmocka_unit_test(inside_in_pixels_and_at_native_size),
 		cmocka_unit_test(only_a_bank_is_added_to),
 		cmocka_unit_test(broken_images_are_left_out_of_every_array),
 		cmocka_unit_test(images_of_several_sizes_need_one),

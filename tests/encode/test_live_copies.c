@@ -52,13 +52,15 @@ static int tear_down(void **state)
 	return test_context_close(state);
 }
 
-static inv_live *open_fresh(const char *clean, invar_bank **bank)
+static inv_live *open_live(const char *clean, invar_bank **bank)
 {
+	uint64_t images;
 	inv_live *f;
 
-	assert_int_equal(inv_live_open(encoder, dataset, "train", opts, 11, &f), INVAR_OK);
-	assert_int_equal(inv_live_outline(f)->dim, D);
-	assert_int_equal(invar_bank_rows(inv_live_outline(f), "train"), N);
+	assert_int_equal(inv_live_open(encoder, dataset, opts, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_select(f, "train", &images), INVAR_OK);
+	assert_int_equal(inv_live_width(f), D);
+	assert_int_equal(images, N);
 	assert_int_equal(inv_live_encode_clean(f, test_path("%s", clean), bank), INVAR_OK);
 	return f;
 }
@@ -70,7 +72,7 @@ static void epoch_0_has_the_copies_of_a_bank(void **state)
 	static float made[COPIES][B][D], later[COPIES][B][D];
 	invar_bank *clean, *bank;
 	float row[D];
-	inv_live *f = open_fresh("clean", &clean);
+	inv_live *f = open_live("clean", &clean);
 
 	(void)state;
 	assert_int_equal(invar_encode(encoder, dataset,
@@ -96,14 +98,14 @@ static void epoch_0_has_the_copies_of_a_bank(void **state)
 	invar_bank_close(bank);
 }
 
-static void more_samples_than_a_walk_takes(void **state)
+static void more_samples_than_a_pass_takes(void **state)
 {
 	enum { S = 40 };
 	static float many[S][2][D];
 	const uint32_t rows[] = {3, 4};
 	float one[2][D];
 	invar_bank *clean;
-	inv_live *f = open_fresh("clean", &clean); /* which is there already */
+	inv_live *f = open_live("clean", &clean); /* which is there already */
 
 	(void)state;
 	assert_int_equal(inv_live_fill(f, 2, rows, 2, S, &many[0][0][0]), INVAR_OK);
@@ -134,7 +136,7 @@ static void images_that_have_changed_are_refused(void **state)
 	const uint32_t row = 29; /* of a/30.png, as one is broken */
 	float out[D];
 	invar_bank *clean;
-	inv_live *f = open_fresh("clean", &clean);
+	inv_live *f = open_live("clean", &clean);
 
 	(void)state;
 	write_picture(30, 100); /* while the training goes on */
@@ -143,13 +145,13 @@ static void images_that_have_changed_are_refused(void **state)
 	inv_live_close(f);
 	invar_bank_close(clean);
 	/* before it is resumed */
-	assert_int_equal(inv_live_open(encoder, dataset, "train", opts, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_open(encoder, dataset, opts, 11, &f), INVAR_OK);
 	assert_int_equal(inv_live_encode_clean(f, test_path("clean"), &clean),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("(a/30.png) of train has changed since its row was encoded");
 	inv_live_close(f);
 	write_picture(30, 0);
-	f = open_fresh("clean", &clean);
+	f = open_live("clean", &clean);
 	assert_int_equal(inv_live_fill(f, 0, &row, 1, 1, out), INVAR_OK);
 	inv_live_close(f);
 	invar_bank_close(clean);
@@ -160,7 +162,7 @@ static void what_is_cancelled_ends(void **state)
 	const uint32_t row = 0;
 	float out[D];
 	invar_bank *clean;
-	inv_live *f = open_fresh("clean", &clean);
+	inv_live *f = open_live("clean", &clean);
 
 	(void)state;
 	inv_live_cancel(f);
@@ -174,14 +176,17 @@ static void what_cannot_be_is_refused(void **state)
 {
 	const invar_options *o = opts;
 	invar_bank *clean;
+	uint64_t images;
 	inv_live *f;
 
 	(void)state;
-	assert_int_equal(inv_live_open(encoder, dataset, "best", o, 0, &f), INVAR_E_USE);
+	assert_int_equal(inv_live_open(encoder, dataset, o, 0, &f), INVAR_OK);
+	assert_int_equal(inv_live_select(f, "best", &images), INVAR_E_USE);
+	inv_live_close(f);
 	o = test_kept("train", "augment", "rotate", "size", "4", NULL);
-	assert_int_equal(inv_live_open(encoder, dataset, "train", o, 0, &f), INVAR_E_USE);
+	assert_int_equal(inv_live_open(encoder, dataset, o, 0, &f), INVAR_E_USE);
 	o = test_kept("train", "augment", "noise", "size", "4", NULL);
-	assert_int_equal(inv_live_open(encoder, dataset, "train", o, 11, &f), INVAR_OK);
+	assert_int_equal(inv_live_open(encoder, dataset, o, 11, &f), INVAR_OK);
 	assert_int_equal(inv_live_encode_clean(f, test_path("clean"), &clean),
 	                 INVAR_E_MISMATCH);
 	test_assert_error("its augment is rotation+noise but noise was asked for");
@@ -192,7 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(epoch_0_has_the_copies_of_a_bank),
-		cmocka_unit_test(more_samples_than_a_walk_takes),
+		cmocka_unit_test(more_samples_than_a_pass_takes),
 		cmocka_unit_test(images_that_have_changed_are_refused),
 		cmocka_unit_test(what_is_cancelled_ends),
 		cmocka_unit_test(what_cannot_be_is_refused),

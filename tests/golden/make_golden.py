@@ -25,7 +25,7 @@ import torch
 from scipy.linalg import expm, orthogonal_procrustes
 from scipy.spatial.distance import cdist, pdist
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.metrics import average_precision_score, pairwise_distances, r2_score, root_mean_squared_error
 from sklearn.neighbors import KNeighborsClassifier
 
 CONVENTIONS = {
@@ -583,7 +583,9 @@ def case_knn(root, cases):
     queries = (gallery + 0.9 * rng.normal(size=(n, d))).astype("f4")
     case = Case(root, cases, "knn_retrieval", "metrics/knn_retrieval",
                 "sklearn.neighbors.KNeighborsClassifier, brute force, uniform weights: the majority of the k "
-                "nearest labels, the smallest label where several have as many votes.", {"rel": 0, "abs": 1e-9})
+                "nearest labels, the smallest label where several have as many votes. recall_at_K: share of queries with "
+                "at least one row of their class (own_: row i itself) among the K nearest; mAP: mean of "
+                "sklearn.metrics.average_precision_score; cosine_: by cosine distance.", {"rel": 0, "abs": 1e-9})
     case.input("gallery", gallery, "clean points")
     case.input("queries", queries, "augmented points, row i belongs to gallery row i")
     integers(case, "inputs", "labels", labels, "class of gallery row i and of query i")
@@ -594,7 +596,23 @@ def case_knn(root, cases):
         integers(case, "outputs", "knn_predictions_%d" % k, found, "predicted class of each query, k=%d" % k)
         values.update({"knn_correct_%d" % k: int((found == labels).sum()),
                        "knn_accuracy_%d" % k: float((found == labels).mean())})
+    values.update(retrieval(gallery.astype("f8"), queries.astype("f8"), labels))
     case.save(None, values)
+
+
+def retrieval(gallery, queries, labels):
+    """By class, every row of the class being relevant, and by image, row i alone for query i."""
+    values = {}
+    for prefix, metric in (("", "euclidean"), ("cosine_", "cosine")):
+        distance = pairwise_distances(queries, gallery, metric)
+        order = distance.argsort(axis=1)
+        for name, relevant in (("", labels[:, None] == labels), ("own_", np.eye(len(labels), dtype=bool))):
+            hit = np.take_along_axis(relevant, order, axis=1)
+            values.update({prefix + name + "recall_at_%d" % k: float(hit[:, :k].any(axis=1).mean())
+                           for k in (1, 5, 10)})
+            values[prefix + name + "mAP"] = float(np.mean(
+                [average_precision_score(row, -far) for row, far in zip(relevant, distance)]))
+    return values
 
 
 # ---- classifiers -------------------------------------------------------------------
@@ -736,6 +754,50 @@ def case_hsic_median(root, cases):
                                                  "loss": -value.item()})
 
 
+def anchored_contrast(codes, clean, similarity, tau, distance):
+    """Mean cross-entropy of each code against the clean features of all images."""
+    if similarity == "l2":
+        similar = -(codes[:, None] - clean[None]).square().sum(dim=2) / distance
+    else:
+        normalize = torch.nn.functional.normalize
+        similar = normalize(codes) @ normalize(clean).T
+    own = torch.arange(len(clean)).repeat(len(codes) // len(clean))
+    return torch.nn.functional.cross_entropy(similar / tau, own)
+
+
+def case_anco(root, cases):
+    rng, N, s, d, hidden, alpha = np.random.default_rng(304), 19, 2, 13, 29, 0.3
+    clean, aug = make_features(rng, N, s, d)
+    weights, centred = make_weights(rng, d, hidden), clean - clean.astype("f8").mean(axis=0)
+    sigma = float(np.sqrt(np.square(centred).mean()))
+    distance = 2 * d * sigma ** 2
+    case = Case(root, cases, "anco", "losses/anco",
+                "Residual E(z) = z + MLP(z), rows k N + i. Loss MaWa / (sigma^2 d) + alpha times the mean over all "
+                "rows of the cross-entropy of softmax_j(sim(code, F_j) / tau) against the own image; F_j are the N "
+                "clean features, constants. _l2: sim = -|z - F_j|^2 / distance, tau_l2; _cosine: the cosine, "
+                "tau_cosine.", {"rel": 5e-5, "abs": 1e-7})
+    case.input("clean", clean, "F(x_i), [N, d]")
+    case.input("aug", aug, "F(t_k x_i), [N, s, d]")
+    save_network(root, case, weights)
+    adapter, values = make_adapter(weights), {}
+    X = torch.from_numpy(clean).double()
+    rows = torch.cat([X] + [torch.from_numpy(aug[:, k]).double() for k in range(s)])
+    refuse_kinks(adapter[:1], rows)
+    taus = {"l2": 0.1, "cosine": 0.05}
+    for similarity, tau in taus.items():
+        codes = rows + adapter(rows)
+        codes.retain_grad()
+        mawa = (codes - X.repeat(s + 1, 1)).square().sum(dim=1).mean() / (sigma ** 2 * d)
+        contrast = anchored_contrast(codes, X, similarity, tau, distance)
+        loss = mawa + alpha * contrast
+        loss.backward()
+        values.update({"loss_" + similarity: loss.item(), "mawa_" + similarity: mawa.item(),
+                       "contrast_" + similarity: contrast.item()})
+        output_gradients(case, adapter, codes, "_" + similarity)
+    case.save({"N": N, "s": s, "d": d, "hidden": hidden, "sigma": sigma, "distance": distance, "alpha": alpha,
+               "tau_l2": taus["l2"], "tau_cosine": taus["cosine"]}, values)
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     torch.set_num_threads(1)
@@ -755,6 +817,7 @@ def main():
     case_simclr(root, cases)
     case_hsic(root, cases)
     case_hsic_median(root, cases)
+    case_anco(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
 

@@ -45,6 +45,8 @@ static void one_form_for_one_meaning(void **state)
 	assert_canonical("rotation+crop | id", "rotation+crop|id");
 	assert_canonical("rotation:circle=1,corners=exact,same_on_batch=1",
 	                 "rotation:corners=exact,circle=1,same_on_batch=1");
+	assert_canonical("rotation:inside=0", "rotation");
+	assert_canonical("affine:inside=1,degrees=30", "affine:inside=1");
 	assert_canonical("blur:sigma=0.1..0.30000000000000004",
 	                 "blur:sigma=0.1..0.30000000000000004");
 }

@@ -53,6 +53,60 @@ static void a_tiny_case_equals_plain_loops(void **state)
 	assert_true(got.low == mean[24] && got.high == mean[974]);
 }
 
+/* Draws once for all shares; a ratio of equal parts and wholes is certain. */
+static void shares_and_ratios_use_the_same_draws(void **state)
+{
+	double pair[40][2], part[40], whole[40];
+	inv_interval one, two[2], ratio;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		part[i] = pair[i][0] = i % 7;
+		whole[i] = pair[i][1] = 2.0 * (i % 7);
+	}
+	assert_int_equal(inv_bootstrap_shares(ctx, pair[0], 40, 2, 9, two), INVAR_OK);
+	assert_int_equal(inv_bootstrap(ctx, part, 40, 9, &one), INVAR_OK);
+	assert_memory_equal(&one, &two[0], sizeof one);
+	assert_int_equal(inv_bootstrap(ctx, whole, 40, 9, &one), INVAR_OK);
+	assert_memory_equal(&one, &two[1], sizeof one);
+	assert_int_equal(inv_bootstrap_ratio(ctx, part, whole, 40, 9, &ratio), INVAR_OK);
+	assert_true(ratio.value == 0.5 && ratio.low == 0.5 && ratio.high == 0.5);
+}
+
+/* The median of resampled images, each with both of its copies, by sorting them all. */
+static void quantiles_resample_images_with_all_copies(void **state)
+{
+	enum { IMAGES = 12, COPIES = 2 };
+	const double q[] = {0.5, 0.9};
+	double value[COPIES][IMAGES], median[1000], drawn[IMAGES * COPIES];
+	inv_stream s = inv_stream_of(4, "bootstrap", 0);
+	inv_sample all[IMAGES * COPIES];
+	inv_interval got[2];
+
+	(void)state;
+	for (uint32_t i = 0; i < IMAGES * COPIES; i++) {
+		value[i / IMAGES][i % IMAGES] = (double)(i * 7 % 24);
+		all[i] = (inv_sample){(double)(i * 7 % 24), i % IMAGES};
+	}
+	for (uint32_t r = 0; r < 1000; r++) {
+		inv_cursor c = inv_cursor_of(&s, r);
+
+		for (int i = 0; i < IMAGES; i++) {
+			uint32_t image = inv_next_below(&c, IMAGES);
+
+			drawn[2 * i] = value[0][image];
+			drawn[2 * i + 1] = value[1][image];
+		}
+		qsort(drawn, IMAGES * COPIES, sizeof *drawn, by_value);
+		median[r] = (drawn[11] + drawn[12]) / 2;
+	}
+	qsort(median, 1000, sizeof *median, by_value);
+	assert_int_equal(inv_bootstrap_quantiles(ctx, all, IMAGES, COPIES, q, 2, 4, got),
+	                 INVAR_OK);
+	assert_true(got[0].value == 11.5 && fabs(got[1].value - 20.7) < 1e-12);
+	assert_true(got[0].low == median[24] && got[0].high == median[974]);
+}
+
 static void all_or_nothing_has_no_width(void **state)
 {
 	double share[40];
@@ -140,6 +194,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tiny_case_equals_plain_loops),
+		cmocka_unit_test(shares_and_ratios_use_the_same_draws),
+		cmocka_unit_test(quantiles_resample_images_with_all_copies),
 		cmocka_unit_test(all_or_nothing_has_no_width),
 		cmocka_unit_test(few_images_have_no_interval),
 		cmocka_unit_test(intervals_cover_the_truth),

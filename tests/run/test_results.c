@@ -165,6 +165,182 @@ static void broken_documents_are_refused(void **state)
 	}
 }
 
+/* ---- Series and scatters ------------------------------------------------------------ */
+
+static const invar_axis angle = {.title = "angle", .symbol = "°"};
+static const invar_axis accuracy = {.title = "accuracy", .unit = INVAR_UNIT_SHARE};
+static const invar_axis first = {.title = "first"}, second = {.title = "second"};
+static const invar_series over_angle = {"lc.angle", "lc", "accuracy over angle", &angle,
+                                        &accuracy};
+static const char *const class_names[] = {"cat", "<dog>"};
+static const char *const mark_names[] = {"clean", "augmented"};
+static const invar_scatter embedding = {.id = "tsne",
+                                        .measurement = "lc",
+                                        .title = "t-SNE",
+                                        .x = &first,
+                                        .y = &second,
+                                        .classes = class_names,
+                                        .class_count = 2,
+                                        .marks = mark_names,
+                                        .mark_count = 2};
+
+static const double three_x[] = {-90, 0, 90}, three_y[] = {0.25, NAN, 0.5};
+static const double three_low[] = {0.125, NAN, 0.375}, three_high[] = {0.5, NAN, 0.625};
+static const uint64_t three_counts[] = {7, 0, 9};
+static const int32_t three_labels[] = {0, 1, -1}, three_marks[] = {1, 0, 0};
+
+static invar_curve curve(void)
+{
+	return (invar_curve){3, three_x, three_y, three_low, three_high, three_counts};
+}
+
+static invar_points points(void)
+{
+	return (invar_points){3, 4000, three_x, three_x, three_labels, three_marks};
+}
+
+static void add_plots(invar_results *r, const char *column)
+{
+	const invar_curve c = curve();
+	const invar_points p = points();
+
+	assert_int_equal(inv_results_add_series(r, &over_angle), INVAR_OK);
+	assert_int_equal(inv_results_add_scatter(r, &embedding), INVAR_OK);
+	assert_int_equal(inv_results_put_curve(r, "lc.angle", column, &c), INVAR_OK);
+	assert_int_equal(inv_results_put_points(r, "tsne", column, &p), INVAR_OK);
+}
+
+static void check_plots(const invar_results *r, const char *column)
+{
+	const invar_series *s = invar_results_series(r, 0);
+	const invar_scatter *e = invar_results_scatter(r, 0);
+	const invar_curve *c = invar_results_curve(r, "lc.angle", column);
+	const invar_points *p = invar_results_points(r, "tsne", column);
+
+	assert_string_equal(s->title, "accuracy over angle");
+	assert_string_equal(s->x->symbol, "°");
+	assert_null(s->y->symbol);
+	assert_int_equal(s->y->unit, INVAR_UNIT_SHARE);
+	assert_null(invar_results_series(r, 1));
+	assert_int_equal(c->count, 3);
+	assert_true(c->x[2] == 90 && c->y[0] == 0.25 && isnan(c->y[1]));
+	assert_true(isnan(c->low[1]) && c->high[2] == 0.625 && c->counts[2] == 9);
+	assert_int_equal(e->class_count, 2);
+	assert_string_equal(e->classes[1], "<dog>");
+	assert_string_equal(e->marks[1], "augmented");
+	assert_null(invar_results_scatter(r, 1));
+	assert_int_equal(p->total, 4000);
+	assert_true(p->x[0] == -90 && p->y[2] == 90 && p->label[2] == -1 && p->mark[0] == 1);
+}
+
+static void series_and_points_go_out_and_come_back(void **state)
+{
+	invar_results *r = make("x"), *back;
+	char *text, *again;
+	json_t *document;
+
+	(void)state;
+	add_plots(r, "F");
+	add_plots(r, "2"); /* the descriptions exist */
+	add_plots(r, "2"); /* and so do the data, which are replaced */
+	check_plots(r, "F");
+	assert_null(invar_results_curve(r, "lc.angle", "1"));
+	assert_null(invar_results_points(r, "nothing", "F"));
+	assert_int_equal(invar_results_json(r, &text), INVAR_OK);
+	document = json_loads(text, 0, NULL);
+	assert_int_equal(inv_results_read(document, "here", &back), INVAR_OK);
+	check_plots(back, "2");
+	assert_int_equal(invar_results_json(back, &again), INVAR_OK);
+	assert_string_equal(text, again);
+	json_decref(document);
+	invar_free(text);
+	invar_free(again);
+	invar_results_free(r);
+	invar_results_free(back);
+}
+
+static void wrong_curves_and_points_are_refused(void **state)
+{
+	static double many[10001];
+	const invar_curve endless = {10001, many, many, NULL, NULL, NULL};
+	static const double nowhere[] = {0, NAN, 1};
+	static const int32_t no_class[] = {0, 2, 0};
+	invar_results *r = make("x");
+	invar_curve c = curve();
+	invar_points p = points();
+
+	(void)state;
+	add_plots(r, "F");
+	assert_int_equal(inv_results_put_curve(r, "tsne", "F", &c), INVAR_E_USE);
+	assert_int_equal(inv_results_put_curve(r, "lc.angle", "9", &c), INVAR_E_USE);
+	assert_int_equal(inv_results_put_curve(r, "lc.angle", "F", &endless), INVAR_E_USE);
+	test_assert_error("lc.angle, column F: a curve or a set of points has more than 10000");
+	c.x = nowhere;
+	assert_int_equal(inv_results_put_curve(r, "lc.angle", "F", &c), INVAR_E_USE);
+	p.label = no_class;
+	assert_int_equal(inv_results_put_points(r, "tsne", "F", &p), INVAR_E_USE);
+	p = points();
+	p.total = 2;
+	assert_int_equal(inv_results_put_points(r, "tsne", "F", &p), INVAR_E_USE);
+	p = points();
+	p.y = nowhere;
+	assert_int_equal(inv_results_put_points(r, "tsne", "F", &p), INVAR_E_USE);
+	check_plots(r, "F"); /* what was there stays */
+	invar_results_free(r);
+}
+
+#define AXES                                                                      \
+	"\"x\": {\"title\": \"a\", \"unit\": \"number\"}, \"y\": {\"title\": \"b\", " \
+	"\"unit\": \"share\"}"
+#define SERIES \
+	"{\"id\": \"s\", \"measurement\": \"lc\", \"title\": \"t\", " AXES ", \"columns\": "
+
+/* Each of these as the series, or the scatters, of a document is refused. */
+static void broken_plots_are_refused(void **state)
+{
+	static const struct {
+		const char *key, *list, *why;
+	} broken[] = {
+		{"series", "{}", "not a list"},
+		{"series", "[3]", "no columns"},
+		{"series", "[{\"id\": \"s\", \"columns\": {}}]", "not described"},
+		{"series", "[" SERIES "{}}, " SERIES "{}}]", "one id"},
+		{"series", "[" SERIES "{\"9\": {\"x\": [], \"y\": []}}}]", "no column"},
+		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": []}}}]", "differ in length"},
+		{"series", "[" SERIES "{\"F\": {\"x\": [null], \"y\": [1]}}}]", "not a number"},
+		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [\"1\"]}}}]", "not a number"},
+		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"low\": [0]}}}]",
+	     "one end"},
+		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"count\": [-1]}}}]",
+	     "from 0"},
+		{"series", "[" SERIES "{\"F\": 7}}]", "array missing"},
+		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1]}}}]", "its total"},
+		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [null], \"total\": 1}}}]",
+	     "not a number"},
+		{"scatters",
+	     "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"class\": [0], \"total\": 1}}}]",
+	     "no name"},
+		{"scatters", "[" SERIES "{}, \"classes\": \"cat\"}]", "not a list"},
+		{"scatters", "[" SERIES "{}, \"marks\": [3]}]", "not a text"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+		invar_results *whole = make("x"), *r;
+		json_t *document = inv_results_document(whole);
+		json_t *list = json_loads(broken[i].list, 0, NULL);
+
+		assert_non_null(list);
+		json_object_set_new(document, broken[i].key, list);
+		if (inv_results_read(document, "here", &r) != INVAR_E_FORMAT)
+			fail_msg("%s was accepted", broken[i].list);
+		test_assert_error(broken[i].why);
+		assert_null(r);
+		json_decref(document);
+		invar_results_free(whole);
+	}
+}
+
 static size_t entries(const json_t *metrics)
 {
 	return json_array_size(json_object_get(metrics, "measured"));
@@ -200,6 +376,69 @@ static void a_second_bank_adds_and_the_same_replaces(void **state)
 	invar_results_free(b);
 }
 
+static const json_t *measured(const json_t *metrics, size_t i, const char *key)
+{
+	const json_t *entry = json_array_get(json_object_get(metrics, "measured"), i);
+
+	return json_object_get(entry, key);
+}
+
+static void a_run_keeps_the_series_of_its_column(void **state)
+{
+	invar_results *r = make("bank-a");
+	const json_t *series, *scatter;
+	json_t *metrics = NULL;
+
+	(void)state;
+	add_plots(r, "F");
+	add_plots(r, "2");
+	assert_int_equal(inv_results_merge(r, "2", "m", &metrics), INVAR_OK);
+	assert_int_equal(inv_results_merge(r, "2", "m", &metrics), INVAR_OK);
+	assert_int_equal(entries(metrics), 2);
+	series = json_array_get(measured(metrics, 0, "series"), 0);
+	scatter = json_array_get(measured(metrics, 0, "scatters"), 0);
+	assert_string_equal(json_string_value(json_object_get(series, "id")), "lc.angle");
+	assert_int_equal(json_array_size(json_object_get(json_object_get(series, "F"), "x")),
+	                 3);
+	assert_int_equal(json_array_size(json_object_get(json_object_get(series, "E"), "y")),
+	                 3);
+	assert_null(json_object_get(series, "columns"));
+	assert_non_null(json_object_get(scatter, "E"));
+	assert_null(measured(metrics, 1, "series"));
+	json_decref(metrics);
+	invar_results_free(r);
+}
+
+/* A row's title may name an option: two measurings with two of them keep both. */
+static void each_measuring_keeps_its_own_row_titles(void **state)
+{
+	invar_results *r[2];
+	json_t *metrics = NULL;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const invar_metric m = {.id = "knn.clean",
+		                        .measurement = "knn",
+		                        .row = i ? "kNN, k = 5" : "kNN, k = 20"};
+		const invar_value v = share(0.5);
+
+		assert_int_equal(inv_results_new(&r[i]), INVAR_OK);
+		inv_results_add_column(r[i], "F", "F", NULL);
+		inv_results_add_measurement(r[i], "knn", "kNN");
+		inv_results_add_metric(r[i], &m);
+		inv_results_put(r[i], "knn.clean", "F", &v);
+		inv_results_options(r[i], "knn", json_pack("{s:i}", "k", i ? 5 : 20));
+		assert_int_equal(inv_results_merge(r[i], "F", "m", &metrics), INVAR_OK);
+		invar_results_free(r[i]);
+	}
+	assert_int_equal(entries(metrics), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(
+			json_string_value(json_object_get(measured(metrics, i, "rows"), "knn.clean")),
+			i ? "kNN, k = 5" : "kNN, k = 20");
+	json_decref(metrics);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +447,11 @@ int main(void)
 		cmocka_unit_test(json_goes_out_and_comes_back),
 		cmocka_unit_test(broken_documents_are_refused),
 		cmocka_unit_test(a_second_bank_adds_and_the_same_replaces),
+		cmocka_unit_test(series_and_points_go_out_and_come_back),
+		cmocka_unit_test(wrong_curves_and_points_are_refused),
+		cmocka_unit_test(broken_plots_are_refused),
+		cmocka_unit_test(a_run_keeps_the_series_of_its_column),
+		cmocka_unit_test(each_measuring_keeps_its_own_row_titles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,12 +28,24 @@ enum {
 	INV_VALUE_TERMS = INV_LOSS_TERMS * INV_MAX_LOSS_GROUPS + 1 /* and the decoder's */
 };
 
+/*
+ * Where the features of a training lie. Distances do not depend on an origin; a loss that
+ * looks at directions adds it to codes and clean features first. In units u = (z - mu) /
+ * sigma the frame is 1, 2 d and mu / sigma.
+ */
+typedef struct inv_loss_frame {
+	double sigma;        /* root mean square of centred clean values, over all dimensions */
+	double distance;     /* mean squared distance of two clean features */
+	const float *origin; /* [d] what the rows lack, borrowed; NULL: nothing */
+} inv_loss_frame;
+
 /* What stays the same from batch to batch. */
 typedef struct inv_loss_shape {
 	const invar_context *ctx;
 	const struct inv_kernels *kernels;
 	const invar_options *options; /* read once, by prepare */
 	size_t N, s, groups, d, w;
+	inv_loss_frame frame; /* zeros unless the loss needs it or training is scaled */
 } inv_loss_shape;
 
 /* Directions and permutations from outside, for checking; in the order XZ, XX, ZZ. */
@@ -65,12 +77,16 @@ typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
+	bool needs_frame;                      /* looks at shape->frame */
 	bool several;         /* takes more augmentations, as -sum log(-L) of the L of each */
 	unsigned min_samples; /* copies a step needs at least */
 	unsigned max_samples; /* and takes at most; 0: any number */
 	unsigned batch;       /* default number of images per step */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares; /* options of training that concern it as well, "no-identity" */
+	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
+	const inv_option_default *defaults; /* a NULL selector stands for the loss itself */
+	bool owns_alpha; /* alpha weighs a term of it, so no decoder can join it */
 
 	/* What a table of options cannot say; may be NULL. */
 	invar_status (*check)(const invar_options *o);
@@ -90,6 +106,8 @@ const char *inv_loss_name_at(size_t i);
 
 /* Adds the options of all losses; `selector` is the option that names the loss. */
 invar_status inv_loss_declare(invar_options *o, const char *selector);
+/* And, once all options are declared, the defaults that depend on others. */
+invar_status inv_loss_declare_defaults(invar_options *o, const char *selector);
 
 /* For losses that leave out the clean rows with no-identity. */
 bool inv_loss_keeps_identity(const invar_options *o);

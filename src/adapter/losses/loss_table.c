@@ -45,6 +45,34 @@ invar_status inv_loss_declare(invar_options *o, const char *selector)
 	return st;
 }
 
+static invar_status add_defaults(invar_options *o, const char *selector,
+                                 const inv_loss *loss)
+{
+	invar_status st = INVAR_OK;
+
+	for (const inv_option_default *d = loss->defaults; d && d->name && st == INVAR_OK;
+	     d++) {
+		inv_option_default rule = *d;
+
+		if (!rule.selector) {
+			rule.selector = selector;
+			rule.value = loss->name;
+		}
+		st = inv_options_add_default(o, &rule);
+	}
+	return st;
+}
+
+invar_status inv_loss_declare_defaults(invar_options *o, const char *selector)
+{
+	const inv_loss *loss;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
+		st = add_defaults(o, selector, loss);
+	return st;
+}
+
 bool inv_loss_keeps_identity(const invar_options *o)
 {
 	return !inv_option_flag(o, "no-identity");

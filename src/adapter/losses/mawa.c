@@ -45,7 +45,7 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the clean term of mawa"},
+     .help = "weight of the clean term of mawa, also within anco"},
 	{0},
 };
 

@@ -13,7 +13,8 @@
  *
  *     dL/dz = (g - (g·u) u) / |z|,   g = dL/du
  *
- * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12.
+ * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12. In units about
+ * the mean, z is a code plus the origin of the frame: its direction is that of a feature.
  */
 #include "adapter/losses/loss.h"
 
@@ -125,14 +126,24 @@ static void in_blocks(simclr *p, inv_block_fn *fn)
 
 /* ---- The value ------------------------------------------------------------------- */
 
+/* In `sum`, unless there is nothing to add. */
+static const float *add_origin(const simclr *p, const float *code, float *sum)
+{
+	const float *origin = p->shape->frame.origin;
+
+	for (size_t j = 0; origin && j < p->w; j++)
+		sum[j] = code[j] + origin[j];
+	return origin ? sum : code;
+}
+
 static void normalise_block(void *user, size_t block, unsigned thread)
 {
 	simclr *p = user;
 
 	(void)thread;
 	for (size_t i = block * BLOCK; i < end_of(p, block); i++) {
-		const float *z = p->codes + i * p->w;
 		float *u = p->unit + i * p->w;
+		const float *z = add_origin(p, p->codes + i * p->w, u);
 		double by;
 
 		p->norm[i] = sqrt(p->shape->kernels->dot(z, z, p->w));

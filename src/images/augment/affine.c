@@ -6,9 +6,23 @@
  * M = T(t) T(c) R S(k) T(-c) Sh. Here R = [[cos, -sin], [sin, cos]]: a positive
  * angle turns clockwise, the opposite of rotation. One factor scales both axes;
  * shear draws x alone, as Kornia does with two numbers.
+ *
+ * With inside=1 the picture is prepared so much larger that no draw sees beyond it. How
+ * much follows from the ranges, as no one factor serves all of them: a pixel of the result
+ * at p from the centre is looked for at
+ *
+ *     q = Sh^-1 R^-1 (p - t) / k,   Sh^-1 = [[1, tan f], [0, 1]],
+ *
+ * so that, with h the largest coordinate of p - t and a the angle,
+ *
+ *     |q.x| <= h (|cos(a + f)| + |sin(a + f)|) / (k cos f),
+ *     |q.y| <= h (|cos a| + |sin a|) / k.
+ *
+ * Shifts are shares of the side that is seen.
  */
 #include <math.h>
 
+#include "images/augment/inside.h"
 #include "images/augment/warp.h"
 
 enum {
@@ -20,6 +34,7 @@ enum {
 	CORNERS,
 	FILL,
 	CIRCLE,
+	INSIDE,
 	COUNT
 };
 enum { ANGLE, FACTOR, TX, TY, SHEAR_X, SHEAR_Y };
@@ -36,15 +51,62 @@ static const inv_key keys[] = {
      "exact drops Kornia's stretch under align_corners=false"},
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
+	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
+     "prepare pictures larger, so that no corner is seen"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
 static const char *const columns[] = {"angle", "scale", "tx", "ty", "shear_x", "shear_y"};
 
+/* ---- What inside=1 needs ------------------------------------------------------- */
+
+static double greatest(inv_value range)
+{
+	return fmax(fabs(range.low), fabs(range.high));
+}
+
+/* The most that |cos a| + |sin a| comes to between two angles: sqrt(2) at 45 degrees. */
+static double widest(double low, double high)
+{
+	double next = ceil((low - 45) / 90) * 90 + 45; /* the first peak from low on */
+	double a = low * (M_PI / 180), b = high * (M_PI / 180);
+
+	if (next <= high)
+		return M_SQRT2;
+	return fmax(fabs(cos(a)) + fabs(sin(a)), fabs(cos(b)) + fabs(sin(b)));
+}
+
+/*
+ * Kornia's corners stretch a shift by W / (W - 1); parameters are rounded to float. A
+ * factor below 1 counts as 1, as the clean picture is seen as well.
+ */
+static size_t around(const inv_value *v, size_t seen)
+{
+	const double slack = 1e-3;
+	double side = (double)seen, stretch = seen > 1 ? side / (side - 1) : 2;
+	double h = (side - 1) / 2 + greatest(v[TRANSLATE]) * side * stretch;
+	inv_value a = v[DEGREES], f = v[SHEAR];
+	double x = widest(a.low + f.low, a.high + f.high) /
+	           (v[SCALE].low * cos(greatest(f) * (M_PI / 180)));
+	double y = widest(a.low, a.high) / v[SCALE].low;
+
+	if (!inv_value_is(v[INSIDE], 1))
+		return seen;
+	return inv_side_around(seen, 2 * h * fmax(1, fmax(x, y)) + 1 + slack);
+}
+
+static inv_extent result(const inv_value *v, inv_extent in)
+{
+	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(around, v, in) : in;
+}
+
+/* ---- The map -------------------------------------------------------------------- */
+
 static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	inv_value shift = v[TRANSLATE];
-	double w = (double)in.w, h = (double)in.h;
+	inv_extent seen = result(v, in);
+	double w = (double)seen.w, h = (double)seen.h;
 
 	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
 	row[FACTOR] = inv_draw_range(c, v[SCALE]);
@@ -54,7 +116,7 @@ static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 	row[SHEAR_Y] = 0;
 }
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+static void carry(inv_extent in, const float *row, double m[9])
 {
 	double angle = row[ANGLE] * (M_PI / 180), k = row[FACTOR];
 	double c = k * cos(angle), s = k * sin(angle);
@@ -63,7 +125,6 @@ static void matrix(const inv_value *v, inv_extent in, const float *row, double m
 	double x0 = cx + row[TX] - c * cx + s * cy, y0 = cy + row[TY] - s * cx - c * cy;
 	double shear_x = a * cy, shear_y = b * (cx - a * cy);
 
-	(void)v;
 	m[0] = c + s * b;
 	m[1] = -c * a - s * (1 + a * b);
 	m[2] = c * shear_x - s * shear_y + x0;
@@ -74,25 +135,40 @@ static void matrix(const inv_value *v, inv_extent in, const float *row, double m
 	m[8] = 1;
 }
 
+static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+{
+	carry(in, row, m);
+	inv_warp_cut(m, in, result(v, in));
+}
+
+static inv_warp warp_of(const inv_value *v, inv_extent in, const float *row)
+{
+	inv_warp w = inv_warp_of(&v[ALIGN]);
+
+	carry(in, row, w.m);
+	return w;
+}
+
 static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
 {
-	(void)v;
-	(void)in;
+	inv_warp w;
+
 	if (row[FACTOR] < 1e-3f || row[FACTOR] > 1e3f)
 		return "scale must lie between 0.001 and 1000";
 	if (fabsf(row[SHEAR_X]) > 89.9f || fabsf(row[SHEAR_Y]) > 89.9f)
 		return "shear must lie between -89.9 and 89.9 degrees";
 	if (fabsf(row[TX]) > 1e6f || fabsf(row[TY]) > 1e6f)
 		return "tx and ty must lie between -1e6 and 1e6 pixels";
+	w = warp_of(v, in, row);
+	if (w.inside && !inv_warp_stays_inside(&w, in, result(v, in)))
+		return "it would show what lies outside the picture, which inside=1 rules out";
 	return NULL;
 }
 
 static invar_status apply(const inv_op_call *call, float *out)
 {
-	const inv_value *v = call->v;
-	inv_warp w = inv_warp_of(&v[ALIGN]);
+	inv_warp w = warp_of(call->v, call->shape, call->row);
 
-	matrix(v, call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;
 }
@@ -128,6 +204,8 @@ const inv_op inv_op_affine = {
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
 	.draw = draw,
+	.result = result,
+	.around = around,
 	.refuse_row = refuse_row,
 	.matrix = matrix,
 	.apply = apply,

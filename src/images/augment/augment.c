@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "images/augment/inside.h"
 
 enum { BLOCK_CELLS = 1 << 16, MAX_COPIES = 1 << 26 };
 #define MAX_CELLS ((uint64_t)1 << 30)
@@ -177,6 +178,7 @@ inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i)
 {
 	const inv_spec *s = &a->spec;
 
+	in = inv_spec_start(s, s->op[i].chain, in);
 	for (size_t j = s->first[s->op[i].chain]; j < i; j++)
 		in = result_of(&s->op[j], in);
 	return in;
@@ -185,6 +187,7 @@ inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i)
 static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
                                  inv_extent *out)
 {
+	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
 		const inv_op *op = s->op[i].op;
 		const char *reason = op->refuse ? op->refuse(s->op[i].value, in) : NULL;
@@ -204,8 +207,10 @@ static invar_status chain_result(const inv_spec *s, size_t chain, inv_extent in,
 invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out)
 {
 	const inv_spec *s = &a->spec;
-	invar_status st = chain_result(s, 0, in, out);
+	invar_status st = inv_inside_check(s, in);
 
+	if (st == INVAR_OK)
+		st = chain_result(s, 0, in, out);
 	for (size_t chain = 1; chain < s->chains && st == INVAR_OK; chain++) {
 		inv_extent other;
 
@@ -235,6 +240,39 @@ invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4
 	out[2] = result.h;
 	out[3] = result.w;
 	return inv_augment_shape(out, &result);
+}
+
+invar_status invar_augment_prepared(const invar_augment *a, const uint64_t seen[4],
+                                    uint64_t out[4])
+{
+	inv_extent s;
+	invar_status st = inv_augment_shape(seen, &s);
+
+	if (st != INVAR_OK)
+		return st;
+	memcpy(out, seen, 4 * sizeof *out);
+	if (!a->spec.inside)
+		return INVAR_OK;
+	if (s.h != s.w)
+		return inv_inside_check(&a->spec, s);
+	out[2] = out[3] = inv_spec_prepared_side(&a->spec, s.h);
+	return inv_augment_shape(out, &s);
+}
+
+invar_status invar_augment_clean(const invar_augment *a, const float *x,
+                                 const uint64_t shape[4], uint64_t clean[4], float *out)
+{
+	inv_extent s, seen;
+	invar_status st = inv_augment_shape(shape, &s);
+
+	if (st != INVAR_OK || (st = inv_inside_check(&a->spec, s)) != INVAR_OK)
+		return st;
+	seen = inv_spec_seen(&a->spec, s);
+	memcpy(clean, (uint64_t[4]){shape[0], seen.c, seen.h, seen.w}, 4 * sizeof *clean);
+	for (uint64_t i = 0; out && i < shape[0]; i++)
+		inv_cut_centre(x + i * inv_extent_cells(s), s, seen,
+		               out + i * inv_extent_cells(seen));
+	return INVAR_OK;
 }
 
 /* ---- Drawing ---------------------------------------------------------------------- */
@@ -327,6 +365,7 @@ static void draw_row(const invar_augment *a, const streams *t, inv_extent in,
 	memset(row, 0, s->columns * sizeof *row);
 	if (s->chains > 1)
 		row[0] = (float)chain;
+	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1]; i++) {
 		draw_op(&s->op[i], &t->row[i], in, image, row);
 		in = result_of(&s->op[i], in);
@@ -396,6 +435,7 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
 		return inv_fail(INVAR_E_USE, "image %" PRIu64 ": chain is %g but must be 0 to %zu",
 		                image, (double)row[0], s->chains - 1);
 	chain = chain_of(s, row);
+	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1] && st == INVAR_OK; i++) {
 		st = check_op_row(&s->op[i], in, row, image);
 		in = result_of(&s->op[i], in);
@@ -432,22 +472,48 @@ static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
 	return !o->has_on || row[o->column] != 0 || to.h != in.h || to.w != in.w;
 }
 
-static invar_status run_chain(const job *j, const float *row, uint32_t image,
-                              const float *x, float *out, float *buffers)
+/* Off, it leaves the picture alone; where sizes change, that is the centre of it. */
+static invar_status run_op(const inv_spec_op *o, const float *row, const inv_op_call *call,
+                           float *out)
 {
-	const inv_spec *s = &j->a->spec;
-	size_t chain = chain_of(s, row), last = SIZE_MAX, turn = 0;
-	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = j->in};
-	invar_status st = INVAR_OK;
-	inv_extent in = j->in;
+	bool off = o->has_on && row[o->column] == 0;
+
+	if (!off || o->op->still)
+		return o->op->apply(call, out);
+	inv_cut_centre(call->in, call->shape, call->result, out);
+	return INVAR_OK;
+}
+
+/* The last operation of a chain that must run; SIZE_MAX: none must. */
+static size_t find_last(const inv_spec *s, size_t chain, const float *row, inv_extent in)
+{
+	size_t last = SIZE_MAX;
 
 	for (size_t i = s->first[chain]; i < s->first[chain + 1];
 	     in = result_of(&s->op[i++], in))
 		if (must_run(&s->op[i], row, in))
 			last = i;
+	return last;
+}
+
+static invar_status run_chain(const job *j, const float *row, uint32_t image,
+                              const float *x, float *out, float *buffers)
+{
+	const inv_spec *s = &j->a->spec;
+	size_t chain = chain_of(s, row), turn = 0;
+	inv_extent start = inv_spec_start(s, chain, j->in);
+	size_t last = find_last(s, chain, row, start);
+	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = start};
+	invar_status st = INVAR_OK;
+
 	if (last == SIZE_MAX) {
-		memcpy(out, x, inv_extent_cells(j->in) * sizeof *out);
+		inv_cut_centre(x, j->in, start, out);
 		return INVAR_OK;
+	}
+	if (start.h != j->in.h) {
+		inv_cut_centre(x, j->in, start, buffers);
+		call.in = buffers;
+		turn++;
 	}
 	for (size_t i = s->first[chain]; i <= last && st == INVAR_OK; i++) {
 		const inv_spec_op *o = &s->op[i];
@@ -460,7 +526,7 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 		call.field = j->t.field[i];
 		call.index = index_for(o, image);
 		call.result = result_of(o, call.shape);
-		st = o->op->apply(&call, to);
+		st = run_op(o, row, &call, to);
 		call.in = to;
 		call.shape = call.result;
 		turn++;
@@ -510,18 +576,19 @@ static invar_status first_fault(const job *j)
 	return first ? inv_fail(first->status, "%s", first->text) : INVAR_OK;
 }
 
-/* Cells of the largest picture between two operations; 0 where no chain has two. */
+/* Cells of the largest picture that an operation is given but for the picture itself. */
 static size_t buffer_cells(const invar_augment *a, inv_extent in)
 {
 	const inv_spec *s = &a->spec;
 	size_t largest = 0;
 
-	for (size_t i = 0; i + 1 < s->ops; i++)
-		if (s->op[i].chain == s->op[i + 1].chain) {
-			size_t cells = inv_extent_cells(inv_augment_input(a, in, i + 1));
+	for (size_t i = 0; i < s->ops; i++) {
+		inv_extent given = inv_augment_input(a, in, i);
+		size_t cells = inv_extent_cells(given);
 
+		if (i > s->first[s->op[i].chain] || given.h != in.h)
 			largest = cells > largest ? cells : largest;
-		}
+	}
 	return largest;
 }
 

@@ -101,6 +101,8 @@ typedef struct inv_param_array {
 	bool (*gather)(const double *cells, float *row);
 } inv_param_array;
 
+typedef size_t (*inv_around)(const inv_value *v, size_t seen);
+
 typedef struct inv_op {
 	const char *name;
 	const char *class_name; /* in the JSON layout: Kornia's where it does the same */
@@ -117,6 +119,11 @@ typedef struct inv_op {
 	/* The row that leaves an image as it is but for its size; NULL: a plain copy does. */
 	void (*still)(inv_extent in, float *row);
 	inv_extent (*result)(const inv_value *v, inv_extent in); /* NULL: as the input */
+	/*
+	 * Under inside=1: the side of the square that a result of `seen` x `seen` is cut out
+	 * of (inside.h), at least `seen` and growing with it. NULL: there is no such key.
+	 */
+	inv_around around;
 	/* A sentence's reason why such images or such a row cannot be, or NULL. */
 	const char *(*refuse)(const inv_value *v, inv_extent in);
 	const char *(*refuse_row)(const inv_value *v, inv_extent in, const float *row);

@@ -5,12 +5,16 @@
  * M = T(c) R T(-c), R = [[cos, sin], [-sin, cos]]: a positive angle turns the
  * picture counter-clockwise as displayed. The size stays; what leaves the frame
  * is lost.
+ *
+ * With inside=1 the result is the centre of a picture sqrt(2) times as large, whatever
+ * the degrees: no angle shows a corner, and the clean pictures are the same for all ranges.
  */
 #include <math.h>
 
+#include "images/augment/inside.h"
 #include "images/augment/warp.h"
 
-enum { DEGREES = INV_OWN_KEY, ALIGN, CORNERS, FILL, CIRCLE, COUNT };
+enum { DEGREES = INV_OWN_KEY, ALIGN, CORNERS, FILL, CIRCLE, INSIDE, COUNT };
 enum { ANGLE };
 
 static const inv_key keys[] = {
@@ -21,6 +25,8 @@ static const inv_key keys[] = {
      "exact drops Kornia's stretch under align_corners=false"},
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
+	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
+     "prepare pictures larger, so that no corner is seen"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
@@ -32,12 +38,24 @@ static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
 }
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+/* The circle about a square of side n has the diameter n sqrt(2). */
+static size_t around(const inv_value *v, size_t seen)
+{
+	if (!inv_value_is(v[INSIDE], 1))
+		return seen;
+	return inv_side_around(seen, (double)seen * M_SQRT2);
+}
+
+static inv_extent result(const inv_value *v, inv_extent in)
+{
+	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(around, v, in) : in;
+}
+
+static void turn(inv_extent in, const float *row, double m[9])
 {
 	double angle = row[ANGLE] * (M_PI / 180), c = cos(angle), s = sin(angle);
 	double cx = (double)(in.w - 1) / 2, cy = (double)(in.h - 1) / 2;
 
-	(void)v;
 	m[0] = c;
 	m[1] = s;
 	m[2] = (1 - c) * cx - s * cy;
@@ -48,12 +66,18 @@ static void matrix(const inv_value *v, inv_extent in, const float *row, double m
 	m[8] = 1;
 }
 
+static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+{
+	turn(in, row, m);
+	inv_warp_cut(m, in, result(v, in));
+}
+
 static invar_status apply(const inv_op_call *call, float *out)
 {
 	const inv_value *v = call->v;
 	inv_warp w = inv_warp_of(&v[ALIGN]);
 
-	matrix(v, call->shape, call->row, w.m);
+	turn(call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;
 }
@@ -73,6 +97,8 @@ const inv_op inv_op_rotation = {
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
 	.draw = draw,
+	.result = result,
+	.around = around,
 	.matrix = matrix,
 	.apply = apply,
 };

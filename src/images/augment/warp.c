@@ -36,10 +36,17 @@ inv_warp inv_warp_of(const inv_value *v)
 	return (inv_warp){.align_corners = inv_value_is(v[0], INV_CORNERS_TRUE),
 	                  .exact = inv_value_is(v[1], INV_CORNERS_EXACT),
 	                  .fill = (int)v[2].low,
-	                  .circle = inv_value_is(v[3], 1)};
+	                  .circle = inv_value_is(v[3], 1),
+	                  .inside = inv_value_is(v[4], 1)};
 }
 
-inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
+void inv_warp_cut(double m[9], inv_extent in, inv_extent out)
+{
+	m[2] -= (double)((in.w - out.w) / 2);
+	m[5] -= (double)((in.h - out.h) / 2);
+}
+
+static inv_source frame_source(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	inv_source s = invert(w->m);
 	double px = 1 / stretch(out.w), py = 1 / stretch(out.h);
@@ -54,6 +61,36 @@ inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
 	s.yx *= px * sy;
 	s.yy *= py * sy;
 	return s;
+}
+
+/* The whole picture is warped in its own frame, of which a cut takes the centre. */
+inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
+{
+	double left = (double)((in.w - out.w) / 2), top = (double)((in.h - out.h) / 2);
+	inv_source s = frame_source(w, in, w->inside ? in : out);
+
+	if (!w->inside)
+		return s;
+	s.x0 += s.xx * left + s.xy * top;
+	s.y0 += s.yx * left + s.yy * top;
+	return s;
+}
+
+bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out)
+{
+	const inv_source s = inv_warp_source(w, in, out);
+	const double far = 1e-9; /* rounding, in pixels */
+
+	for (int corner = 0; corner < 4; corner++) {
+		double u = corner & 1 ? (double)(out.w - 1) : 0;
+		double v = corner & 2 ? (double)(out.h - 1) : 0;
+		double x = s.xx * u + s.xy * v + s.x0, y = s.yx * u + s.yy * v + s.y0;
+
+		if (!(x >= -far && x <= (double)(in.w - 1) + far && y >= -far &&
+		      y <= (double)(in.h - 1) + far))
+			return false;
+	}
+	return true;
 }
 
 /* ---- Spans -------------------------------------------------------------------- */

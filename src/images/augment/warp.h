@@ -35,10 +35,17 @@ typedef struct inv_warp {
 	bool exact;
 	int fill;    /* INV_FILL_* */
 	bool circle; /* leave only the inscribed circle */
+	bool inside; /* the result is the centre of the warped picture */
 } inv_warp;
 
-/* By the values of align_corners, corners, fill and circle, which follow each other. */
+/* By align_corners, corners, fill, circle and inside, which follow each other. */
 inv_warp inv_warp_of(const inv_value *v);
+
+/* m carries pixels onto the warped picture; here onto the centre cut out of it. */
+void inv_warp_cut(double m[9], inv_extent in, inv_extent out);
+
+/* Whether the result looks at nothing that lies outside the picture. */
+bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out);
 
 /* The map that sampling follows. M must be invertible. */
 inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out);

@@ -168,8 +168,10 @@ static void close_cifar10(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_cifar10 = {
+const inv_dataset_kind inv_dataset_cifar10 = {
 	.name = "cifar10",
+	.place = "DIR",
+	.about = "binary batches of 32 x 32",
 	.normalisation = "cifar10",
 	.open = open_cifar10,
 	.read = read_cifar10,

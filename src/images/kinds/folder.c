@@ -184,8 +184,10 @@ static void close_folder(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_folder = {
+const inv_dataset_kind inv_dataset_folder = {
 	.name = "folder",
+	.place = "DIR",
+	.about = "JPEG and PNG files of any size; folders are classes or splits",
 	.open = open_folder,
 	.read = inv_file_read,
 	.fingerprint = inv_file_fingerprint,

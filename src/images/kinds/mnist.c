@@ -185,8 +185,10 @@ static void close_mnist(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_mnist = {
+const inv_dataset_kind inv_dataset_mnist = {
 	.name = "mnist",
+	.place = "DIR",
+	.about = "idx files of digits",
 	.normalisation = "mnist",
 	.open = open_mnist,
 	.read = read_mnist,
@@ -194,8 +196,10 @@ const inv_dataset_kind inv_mnist = {
 	.close = close_mnist,
 };
 
-const inv_dataset_kind inv_fashion_mnist = {
+const inv_dataset_kind inv_dataset_fashion_mnist = {
 	.name = "fashion-mnist",
+	.place = "[DIR]",
+	.about = "idx files of clothes; Debian has them",
 	.standard_place = "/usr/share/datasets/fashion-mnist",
 	.normalisation = "fashion-mnist",
 	.open = open_fashion,

@@ -245,8 +245,10 @@ static void close_npy(invar_dataset *d)
 	inv_free(a);
 }
 
-const inv_dataset_kind inv_npy_images = {
+const inv_dataset_kind inv_dataset_npy = {
 	.name = "npy",
+	.place = "IMAGES[,LABELS]",
+	.about = "NumPy arrays",
 	.open = open_npy,
 	.read = read_npy,
 	.measure = measure_npy,

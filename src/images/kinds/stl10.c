@@ -259,8 +259,10 @@ static void close_stl10(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_stl10 = {
+const inv_dataset_kind inv_dataset_stl10 = {
 	.name = "stl10",
+	.place = "DIR",
+	.about = "binary files of 96 x 96, labelled and unlabelled",
 	.normalisation = "stl10",
 	.open = open_stl10,
 	.read = read_stl10,

@@ -241,8 +241,10 @@ static void close_tiny(invar_dataset *d)
 	inv_free(own);
 }
 
-const inv_dataset_kind inv_tiny_imagenet = {
+const inv_dataset_kind inv_dataset_tiny_imagenet = {
 	.name = "tiny-imagenet",
+	.place = "DIR",
+	.about = "JPEG files of 64 x 64",
 	.open = open_tiny,
 	.read = inv_file_read,
 	.fingerprint = inv_file_fingerprint,

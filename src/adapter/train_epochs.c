@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train_epochs.c - steps, validation, the log and checkpoints; see trainer.h. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter/trainer.h"
+#include "base/clock.h"
+#include "nn/adamw.h"
+
+invar_status inv_trainer_interrupted(inv_trainer *t)
+{
+	invar_status st = inv_run_finish(t->run, &t->start, t->at.t, "interrupted");
+
+	if (st != INVAR_OK)
+		return st;
+	return inv_fail(INVAR_E_CANCELLED, "interrupted; %s can be resumed with @resume",
+	                t->run->path);
+}
+
+invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params)
+{
+	struct inv_kernels kernels;
+
+	inv_kernels_init(&kernels, t->ctx->cpu);
+	if (kernels.all_finite(params, t->floats))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NUMERIC,
+	                "the weights are no longer finite after epoch %" PRIu64
+	                ", step %" PRIu64 "; a smaller @lr may help",
+	                t->at.epoch, t->at.step);
+}
+
+static invar_status save_checkpoint(inv_trainer *t)
+{
+	invar_status st = inv_trainer_check_weights(t, t->params);
+
+	if (st == INVAR_OK)
+		st = inv_run_sync_log(t->run);
+
+	t->saved = inv_wall_seconds();
+	if (st == INVAR_OK)
+		st = inv_checkpoint_save(t->run->checkpoint_path, t->step, t->best, &t->at,
+		                         t->run->made_with);
+	return st;
+}
+
+/* Interrupted between two steps: save, so that --resume goes on right here. */
+static invar_status stop_here(inv_trainer *t)
+{
+	invar_status st = save_checkpoint(t);
+
+	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
+}
+
+static invar_status one_step(inv_trainer *t, double lr)
+{
+	const float *rows;
+	inv_loss_value value;
+	invar_status st = inv_batches_next(t->batches, &rows);
+
+	if (st != INVAR_OK)
+		return st;
+	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
+		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
+		                   t->at.step,
+		                   t->at.t ? " (a smaller learning rate may help)" : "");
+	t->at.t = t->step->t;
+	t->at.step++;
+	t->at.loss_sum += value.value;
+	for (size_t i = 0; i < t->step->term_count; i++)
+		t->at.term_sum[i] += value.term[i];
+	return INVAR_OK;
+}
+
+static void keep_if_best(inv_trainer *t)
+{
+	if (!t->best || !(t->validation < t->at.best))
+		return;
+	t->at.best = t->validation;
+	t->at.best_epoch = t->at.epoch + 1;
+	memcpy(t->best, t->step->params, t->step->floats * sizeof *t->best);
+}
+
+/* Mean loss over the full batches of held-out images, the same ones every epoch. */
+static invar_status validate(inv_trainer *t)
+{
+	uint32_t steps = inv_batches_steps(t->held_out);
+	double sum = 0;
+	invar_status st = INVAR_OK;
+
+	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
+		inv_loss_value value = {0};
+		const float *rows;
+
+		if ((st = inv_batches_next(t->held_out, &rows)) == INVAR_OK)
+			st = inv_step_measure(t->judge, t->step->params, rows, i, &value);
+		sum += value.value;
+	}
+	if (st != INVAR_OK)
+		return inv_context(st, "validation after epoch %" PRIu64, t->at.epoch);
+	t->validation = sum / steps;
+	keep_if_best(t);
+	return INVAR_OK;
+}
+
+static invar_status log_epoch(inv_trainer *t, double lr)
+{
+	double steps = (double)t->at.step, now = inv_wall_seconds();
+	json_t *line = json_object(), *terms = json_object();
+	invar_status st;
+
+	for (size_t i = 0; i < t->step->term_count; i++)
+		json_object_set_new(terms, t->step->terms[i],
+		                    inv_json_number(t->at.term_sum[i] / steps));
+	json_object_set_new(line, "epoch", json_integer((json_int_t)t->at.epoch));
+	json_object_set_new(line, "loss", inv_json_number(t->at.loss_sum / steps));
+	json_object_set_new(line, "terms", terms);
+	if (t->judge)
+		json_object_set_new(line, "validation", inv_json_number(t->validation));
+	json_object_set_new(line, "lr", inv_json_number(lr));
+	json_object_set_new(line, "seconds", inv_json_number(now - t->epoch_started));
+	st = inv_run_log(t->run, line);
+	inv_log(t->ctx, INVAR_LOG_DETAIL, "epoch %" PRIu64 ": loss %.6g", t->at.epoch,
+	        t->at.loss_sum / steps);
+	json_decref(line);
+	t->epoch_started = now;
+	return st;
+}
+
+static invar_status end_epoch(inv_trainer *t, double lr)
+{
+	invar_status st = t->judge ? validate(t) : INVAR_OK;
+
+	if (st == INVAR_OK)
+		st = log_epoch(t, lr);
+	t->at.epoch++;
+	t->at.step = 0;
+	t->at.loss_sum = 0;
+	memset(t->at.term_sum, 0, sizeof t->at.term_sum);
+	if (st == INVAR_OK && (t->at.epoch == t->o.epochs ||
+	                       inv_wall_seconds() - t->saved >= t->o.checkpoint_seconds))
+		st = save_checkpoint(t);
+	return st;
+}
+
+invar_status inv_trainer_run_epochs(inv_trainer *t)
+{
+	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
+	invar_status st =
+		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
+
+	t->step->total = total;
+	if (st == INVAR_OK && t->held_out)
+		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
+	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
+		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
+
+		if ((st = one_step(t, lr)) == INVAR_E_CANCELLED)
+			return stop_here(t);
+		if (st == INVAR_OK && t->at.step == steps)
+			st = end_epoch(t, lr);
+		if (st == INVAR_OK && inv_progress(t->ctx, "train", t->at.t, total) != INVAR_OK &&
+		    t->at.epoch < t->o.epochs)
+			return stop_here(t);
+	}
+	return st;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainer.h - a training at work, shared by its three parts.
+ *
+ * trainer.c sets it up, in a run's folder, and ends it; train_epochs.c has the steps;
+ * train_messages.c says what is done.
+ *
+ * All randomness is keyed by (seed, epoch, image), so the state between two steps is the
+ * weights, the moments, three counters and the sums of the epoch so far. A checkpoint holds
+ * exactly that, which makes a resumed run the same run, byte for byte.
+ */
+#ifndef INV_TRAINER_H
+#define INV_TRAINER_H
+
+#include "adapter/checkpoint.h"
+#include "adapter/provenance.h"
+#include "adapter/step.h"
+#include "adapter/train_options.h"
+#include "encode/batches.h"
+#include "run/run.h"
+
+typedef struct inv_trainer {
+	const invar_context *ctx;
+	inv_source *source[INV_MAX_SOURCES]; /* ours */
+	size_t sources;
+	invar_options *options;
+	inv_train_settings o; /* what options says, read once */
+	inv_train_plan plan;
+	inv_run *run;
+	bool begun;       /* run.json is ours */
+	uint32_t *images; /* the rows that train, then the rows held out */
+	float *origin;    /* mean / sigma, where the training is scaled; see loss.h */
+	float *params;    /* E as it is now, then D: the step's, or our own without steps */
+	size_t floats;    /* of params */
+	inv_step *step;   /* NULL with --loss none */
+	inv_step *judge;  /* measures the held-out images; NULL without them */
+	inv_batches *batches, *held_out;
+	float *best; /* parameters; NULL unless --keep best */
+	inv_progress_state at;
+	double validation; /* of the last epoch; NaN without */
+	inv_run_start start;
+	double epoch_started, saved; /* clock readings */
+} inv_trainer;
+
+/* Every epoch that is left, with log and checkpoints. */
+invar_status inv_trainer_run_epochs(inv_trainer *t);
+/* Weights that are not finite are never written: what was saved before stays good. */
+invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
+/* Fails with INVAR_E_CANCELLED, once run.json says so. */
+invar_status inv_trainer_interrupted(inv_trainer *t);
+
+/* For the log. */
+void inv_trainer_announce_steps(const inv_trainer *t);
+void inv_trainer_announce_closed(const inv_trainer *t);
+void inv_trainer_announce_resume(const inv_trainer *t);
+/* Which epoch is kept, also for run.json. */
+void inv_trainer_announce_best(const inv_trainer *t);
+
+#endif

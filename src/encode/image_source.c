@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image_source.c - images as a source: copies are made while the adapter trains.
+ *
+ * Before it is prepared it knows what its options come to: the width of the features, and
+ * the images of its split, those that cannot be read still counted. Preparing encodes the
+ * clean features into a bank, whose rows are those of the source from then on.
+ */
+#include "base/memory.h"
+#include "base/options.h"
+#include "encode/live_copies.h"
+#include "encode/source.h"
+
+typedef struct image_source {
+	inv_source base;
+	inv_live *live;
+	invar_bank *clean; /* NULL before it is prepared */
+	char *called;      /* the folder of `clean` once the run is in its place */
+} image_source;
+
+static image_source *of(inv_source *s)
+{
+	return (image_source *)s;
+}
+
+static const image_source *of_const(const inv_source *s)
+{
+	return (const image_source *)s;
+}
+
+/* Of the bank of clean features if it is there, else of the data set. */
+static invar_status select_split(inv_source *s, const char *split, uint64_t copies)
+{
+	const inv_split *stored;
+
+	(void)copies; /* none are stored */
+	if (!s->bank) {
+		s->split = split;
+		return inv_live_select(of(s)->live, split, &s->rows);
+	}
+	if (!(stored = inv_bank_split(s->bank, split)))
+		return INVAR_E_MISMATCH;
+	s->stored = stored;
+	s->split = stored->name;
+	s->rows = stored->rows;
+	return INVAR_OK;
+}
+
+static invar_status prepare(inv_source *s, uint64_t seed, const char *folder,
+                            const char *called)
+{
+	image_source *i = of(s);
+	invar_status st;
+
+	if (!(i->called = inv_strdup(called)))
+		return inv_fail(INVAR_E_NOMEM, "%s: no memory", called);
+	inv_live_set_seed(i->live, seed); /* which may be that of a run that is resumed */
+	if ((st = inv_live_encode_clean(i->live, folder, &i->clean)) != INVAR_OK)
+		return st;
+	s->bank = i->clean;
+	s->name = i->clean->path; /* where its rows are to be looked for from now on */
+	return inv_source_select(s, s->split, 0);
+}
+
+static invar_status need_copies(const inv_source *s)
+{
+	if (inv_live_augments(of_const(s)->live))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "training on images needs to know what to be invariant to: give an "
+	                "@augment SPEC");
+}
+
+static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, float *out)
+{
+	return inv_live_fill(of_const(s)->live, b->epoch, b->rows, b->N, b->s, out);
+}
+
+static const char *path_of(const inv_source *s)
+{
+	return of_const(s)->called;
+}
+
+static json_t *encoding_of(const inv_source *s)
+{
+	return inv_live_json(of_const(s)->live);
+}
+
+static json_t *options_of(const inv_source *s)
+{
+	return inv_live_options(of_const(s)->live);
+}
+
+static void cancel(inv_source *s)
+{
+	inv_live_cancel(of(s)->live);
+}
+
+static void close_image_source(inv_source *s)
+{
+	image_source *i = of(s);
+
+	invar_bank_close(i->clean);
+	inv_live_close(i->live);
+	inv_free(i->called);
+	inv_free(i);
+}
+
+static const inv_source_kind image_source_kind = {
+	.select = select_split,
+	.prepare = prepare,
+	.need_copies = need_copies,
+	.fill_copies = fill_copies,
+	.path = path_of,
+	.encoding = encoding_of,
+	.options = options_of,
+	.cancel = cancel,
+	.close = close_image_source,
+};
+
+invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
+                                   const invar_options *o, inv_source **out)
+{
+	image_source *i = inv_calloc(1, sizeof *i);
+	invar_status st;
+
+	*out = NULL;
+	if (!i)
+		return inv_fail(INVAR_E_NOMEM, "no memory to train on images");
+	if ((st = inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live)) != INVAR_OK) {
+		inv_free(i);
+		return st;
+	}
+	i->base = (inv_source){.kind = &image_source_kind,
+	                       .ctx = inv_live_context(i->live),
+	                       .name = inv_live_name(i->live),
+	                       .dim = inv_live_width(i->live),
+	                       .unlimited = true};
+	*out = &i->base;
+	return INVAR_OK;
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ranks.c - full rankings of a gallery, exact behind rounded distances.
+ *
+ * For a block of queries the products with the whole gallery are computed in double,
+ * tile by tile, with L2 seen from the gallery's mean so that little cancels; what they
+ * give, the distance v as a float, is within v 2^-23 + slack of the direct distance.
+ * Two rows further apart than both errors are in order. The few that are not are
+ * measured directly: so are the own row's rivals (rank_own), and in the ranking by class
+ * runs of rows that cannot be told apart and of which some are relevant, some are not
+ * (settle_run). Rows of one kind may swap places without changing a figure.
+ *
+ * A ranking by class sorts all rows: by radix, 11 bits at a time, since distances are
+ * not negative and the bits of such floats order as they do. It keeps row order among
+ * equal ones.
+ */
+#include "math/ranks.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/kernels.h"
+#include "math/linalg.h"
+#include "math/openblas.h"
+
+enum {
+	MAX_BLOCK = 128,  /* queries of a block */
+	MIN_BLOCK = 8,    /* below, products are slow */
+	BLOCK_MB = 32,    /* distances of a block */
+	TILE = 256,       /* gallery rows whose products are computed at once */
+	MEAN_BLOCK = 512, /* rows whose sum is one partial of the mean */
+	DIGIT = 11,       /* bits */
+	DIGITS = 3,
+	BUCKETS = 1 << DIGIT
+};
+
+static const double rounding = 0x1p-23;
+
+typedef struct exact {
+	double distance;
+	uint32_t row;
+} exact;
+
+/* What one thread works in. */
+typedef struct scratch {
+	double *queries;        /* [block, w] */
+	double *tile;           /* [TILE, w] */
+	double *products;       /* [block, TILE] */
+	double *lengths;        /* [block], as the products see them */
+	float *near;            /* [block, n] */
+	uint64_t *keys, *other; /* [n] */
+	exact *direct;          /* [n] */
+	uint32_t *counts;       /* [DIGITS, BUCKETS] */
+} scratch;
+
+struct inv_ranks {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	inv_gallery g;
+	inv_distance distance;
+	size_t block;
+	inv_arena arena;
+	double *centre;   /* [w]; zeros for cosine */
+	double *lengths;  /* [n], as the products see them */
+	double *partial;  /* [blocks, w] */
+	double longest;   /* largest |g| */
+	scratch *scratch; /* [threads] */
+	double *room;     /* [n]: for the plain loops */
+};
+
+/* One query in its block. */
+typedef struct ask {
+	const inv_ranks *p;
+	scratch *s;
+	const float *row;
+	double norm;  /* |q| of the row itself, for cosine */
+	double slack; /* what products may be off by, beside the rounding to float */
+	const float *near;
+} ask;
+
+/* ---- The gallery ------------------------------------------------------------------ */
+
+static void sum_block(void *user, size_t block, unsigned thread)
+{
+	inv_ranks *p = user;
+	double *sum = p->partial + block * p->g.w;
+	uint64_t first = block * MEAN_BLOCK;
+	uint64_t end = first + MEAN_BLOCK < p->g.n ? first + MEAN_BLOCK : p->g.n;
+
+	(void)thread;
+	memset(sum, 0, p->g.w * sizeof *sum);
+	for (uint64_t i = first; i < end; i++)
+		for (size_t k = 0; k < p->g.w; k++)
+			sum[k] += p->g.rows[i * p->g.w + k];
+}
+
+/* Any centre is right; near the mean, products are small and so are their errors. */
+static void find_centre(inv_ranks *p)
+{
+	size_t blocks = inv_blocks(p->g.n, MEAN_BLOCK);
+
+	inv_parallel(p->ctx, blocks, sum_block, p);
+	for (size_t k = 0; k < p->g.w; k++) {
+		double sum = 0;
+
+		for (size_t b = 0; b < blocks; b++)
+			sum += p->partial[b * p->g.w + k];
+		p->centre[k] = sum / (double)p->g.n;
+	}
+}
+
+/* Rows as the products see them. */
+static void widen(const inv_ranks *p, const float *rows, size_t count, double *out)
+{
+	size_t w = p->g.w;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < w; k++)
+			out[i * w + k] = rows[i * w + k] - p->centre[k];
+}
+
+static void measure_lengths(const double *rows, size_t count, size_t w, double *lengths)
+{
+	for (size_t i = 0; i < count; i++) {
+		double square = 0;
+
+		for (size_t k = 0; k < w; k++)
+			square += rows[i * w + k] * rows[i * w + k];
+		lengths[i] = sqrt(square);
+	}
+}
+
+static size_t tile_at(const inv_ranks *p, uint64_t first)
+{
+	return p->g.n - first < TILE ? (size_t)(p->g.n - first) : TILE;
+}
+
+static void measure_tile(void *user, size_t tile, unsigned thread)
+{
+	inv_ranks *p = user;
+	double *rows = p->scratch[thread].tile;
+	uint64_t first = tile * TILE;
+
+	widen(p, p->g.rows + first * p->g.w, tile_at(p, first), rows);
+	measure_lengths(rows, tile_at(p, first), p->g.w, p->lengths + first);
+}
+
+static void prepare_gallery(inv_ranks *p)
+{
+	if (p->distance == INV_L2)
+		find_centre(p);
+	else
+		memset(p->centre, 0, p->g.w * sizeof *p->centre);
+	inv_parallel(p->ctx, inv_blocks(p->g.n, TILE), measure_tile, p);
+	p->longest = 0;
+	for (uint64_t i = 0; i < p->g.n; i++)
+		p->longest = fmax(p->longest, p->lengths[i]);
+}
+
+/* ---- Distances --------------------------------------------------------------------- */
+
+/* Distances are not below 0, so that the bits of floats order as their values do. */
+static void from_products_l2(const double *products, double length, const double *lengths,
+                             size_t count, float *near)
+{
+	for (size_t j = 0; j < count; j++) {
+		double v = length * length + lengths[j] * lengths[j] - 2 * products[j];
+
+		near[j] = (float)(v > 0 ? v : 0);
+	}
+}
+
+static void from_products_cosine(const double *products, double length,
+                                 const double *lengths, size_t count, float *near)
+{
+	for (size_t j = 0; j < count; j++) {
+		double norm = length * lengths[j];
+		double v = norm > 0 ? 1 - products[j] / norm : 1;
+
+		near[j] = (float)(v > 0 ? v : 0);
+	}
+}
+
+static void fill_distances(const inv_ranks *p, scratch *s, size_t count)
+{
+	inv_dgemm_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
+
+	for (uint64_t first = 0; first < p->g.n; first += TILE) {
+		spec.n = tile_at(p, first);
+		widen(p, p->g.rows + first * p->g.w, spec.n, s->tile);
+		inv_dgemm(p->ctx, &spec, s->queries, s->tile, s->products);
+		for (size_t i = 0; i < count; i++)
+			(p->distance == INV_L2 ? from_products_l2 : from_products_cosine)(
+				s->products + i * spec.n, s->lengths[i], p->lengths + first, spec.n,
+				s->near + i * p->g.n + first);
+	}
+}
+
+static double direct_distance(const ask *a, uint32_t row)
+{
+	const inv_ranks *p = a->p;
+	const float *g = p->g.rows + (uint64_t)row * p->g.w;
+	double norm;
+
+	if (p->distance == INV_L2)
+		return p->kernels.squared_distance(a->row, g, p->g.w);
+	norm = a->norm * sqrt(p->kernels.dot(g, g, p->g.w));
+	return norm > 0 ? 1 - p->kernels.dot(a->row, g, p->g.w) / norm : 1;
+}
+
+static int by_distance(const void *a, const void *b)
+{
+	const exact *x = a, *y = b;
+
+	if (x->distance != y->distance)
+		return x->distance < y->distance ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+/* ---- The own row -------------------------------------------------------------------- */
+
+static float below(double v)
+{
+	return v > 0 ? nextafterf((float)fmin(v, FLT_MAX), -INFINITY) : 0;
+}
+
+static float above(double v)
+{
+	return v < FLT_MAX ? nextafterf((float)v, INFINITY) : INFINITY;
+}
+
+static bool is_nearer(const ask *a, uint32_t row, const exact *than)
+{
+	exact rival = {direct_distance(a, row), row};
+
+	return by_distance(&rival, than) < 0;
+}
+
+/* Rows below `low` are nearer for certain, those above `high` are farther. */
+static uint32_t rank_own(const ask *a, uint32_t own)
+{
+	const exact mine = {direct_distance(a, own), own};
+	float low = below((mine.distance - a->slack) / (1 + rounding));
+	float high = above((mine.distance + a->slack) / (1 - rounding));
+	uint64_t n = a->p->g.n;
+	uint32_t nearer = 0, not_farther = 0, rivals = 0;
+
+	for (uint64_t j = 0; j < n; j++) {
+		nearer += a->near[j] < low;
+		not_farther += a->near[j] <= high;
+	}
+	if (not_farther > nearer + 1) /* the own row is always between */
+		for (uint64_t j = 0; j < n; j++)
+			if (a->near[j] >= low && a->near[j] <= high && j != own)
+				rivals += is_nearer(a, (uint32_t)j, &mine);
+	return nearer + rivals + 1;
+}
+
+/* ---- The class ---------------------------------------------------------------------- */
+
+static uint64_t key_of(float v, uint32_t row)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &v, sizeof bits);
+	return (uint64_t)bits << 32 | row;
+}
+
+static double value_of(uint64_t key)
+{
+	uint32_t bits = (uint32_t)(key >> 32);
+	float v;
+
+	memcpy(&v, &bits, sizeof v);
+	return v;
+}
+
+static size_t digit_of(uint64_t key, int digit)
+{
+	return (size_t)(key >> (32 + digit * DIGIT)) & (BUCKETS - 1);
+}
+
+/* Rows that have a class, as keys, with the counts of their digits. */
+static size_t collect_keys(const ask *a, uint64_t left_out)
+{
+	const inv_ranks *p = a->p;
+	uint32_t *counts = a->s->counts;
+	size_t n = 0;
+
+	memset(counts, 0, DIGITS * BUCKETS * sizeof *counts);
+	for (uint64_t j = 0; j < p->g.n; j++) {
+		uint64_t key = key_of(a->near[j], (uint32_t)j);
+
+		if (p->g.classes[j] == INV_RANKS_NO_CLASS || j == left_out)
+			continue;
+		a->s->keys[n++] = key;
+		for (int d = 0; d < DIGITS; d++)
+			counts[d * BUCKETS + digit_of(key, d)]++;
+	}
+	return n;
+}
+
+static void sort_keys(scratch *s, size_t n)
+{
+	for (int d = 0; d < DIGITS; d++) {
+		uint32_t *place = s->counts + d * BUCKETS, sum = 0;
+		uint64_t *sorted = s->other;
+
+		for (size_t b = 0; b < BUCKETS; b++) {
+			uint32_t count = place[b];
+
+			place[b] = sum;
+			sum += count;
+		}
+		for (size_t i = 0; i < n; i++)
+			sorted[place[digit_of(s->keys[i], d)]++] = s->keys[i];
+		s->other = s->keys;
+		s->keys = sorted;
+	}
+}
+
+/* The end of the run from `first` on in which each may be as near as the one before. */
+static size_t end_of_run(const ask *a, size_t first, size_t n)
+{
+	const uint64_t *keys = a->s->keys;
+	size_t end = first + 1;
+
+	while (end < n) {
+		double before = value_of(keys[end - 1]), next = value_of(keys[end]);
+
+		if (next - before > 2 * (next * rounding + a->slack))
+			break;
+		end++;
+	}
+	return end;
+}
+
+static void settle_run(const ask *a, size_t first, size_t end, uint32_t class)
+{
+	scratch *s = a->s;
+	size_t relevant = 0;
+
+	for (size_t i = first; i < end; i++)
+		relevant += a->p->g.classes[(uint32_t)s->keys[i]] == class;
+	if (relevant == 0 || relevant == end - first)
+		return;
+	for (size_t i = first; i < end; i++) {
+		uint32_t row = (uint32_t)s->keys[i];
+
+		s->direct[i - first] = (exact){direct_distance(a, row), row};
+	}
+	qsort(s->direct, end - first, sizeof *s->direct, by_distance);
+	for (size_t i = first; i < end; i++)
+		s->keys[i] = s->direct[i - first].row;
+}
+
+static void rank_class(const ask *a, uint32_t class, uint64_t left_out, inv_rank *out)
+{
+	size_t n = collect_keys(a, left_out);
+	uint64_t hits = 0;
+	double sum = 0;
+
+	sort_keys(a->s, n);
+	for (size_t first = 0, end; first < n; first = end) {
+		end = end_of_run(a, first, n);
+		if (end - first > 1)
+			settle_run(a, first, end, class);
+		for (size_t i = first; i < end; i++) {
+			if (a->p->g.classes[(uint32_t)a->s->keys[i]] != class)
+				continue;
+			if (!hits)
+				out->first = (uint32_t)i + 1;
+			sum += (double)++hits / (double)(i + 1);
+		}
+	}
+	out->precision = hits ? sum / (double)hits : NAN;
+}
+
+/* ---- Blocks of queries --------------------------------------------------------------- */
+
+typedef struct search {
+	inv_ranks *p;
+	const inv_rank_queries *q;
+	size_t block;
+	inv_rank *out;
+} search;
+
+static void rank_query(const search *j, scratch *s, uint64_t i, size_t at)
+{
+	const inv_ranks *p = j->p;
+	const inv_rank_queries *q = j->q;
+	double span = s->lengths[at] + p->longest;
+	ask a = {.p = p, .s = s, .row = q->rows + i * p->g.w, .near = s->near + at * p->g.n};
+
+	/*
+	 * A sum of w products is off by w 2^-53 of the sum of their sizes, which the lengths
+	 * bound; the direct distance likewise. Eight times that, and what a float next to 0
+	 * leaves out.
+	 */
+	a.slack = (double)(p->g.w + 16) * 0x1p-50 * (p->distance == INV_L2 ? span * span : 1) +
+	          FLT_TRUE_MIN;
+	a.norm = sqrt(p->kernels.dot(a.row, a.row, p->g.w));
+	j->out[i] = (inv_rank){.precision = NAN};
+	if (q->own)
+		j->out[i].own = rank_own(&a, q->own[i]);
+	if (q->classes && q->classes[i] != INV_RANKS_NO_CLASS)
+		rank_class(&a, q->classes[i], q->leave_own_out && q->own ? q->own[i] : UINT64_MAX,
+		           &j->out[i]);
+}
+
+static void rank_block(void *user, size_t block, unsigned thread)
+{
+	const search *j = user;
+	inv_ranks *p = j->p;
+	scratch *s = &p->scratch[thread];
+	uint64_t first = block * j->block;
+	size_t count =
+		j->q->count - first < j->block ? (size_t)(j->q->count - first) : j->block;
+
+	widen(p, j->q->rows + first * p->g.w, count, s->queries);
+	measure_lengths(s->queries, count, p->g.w, s->lengths);
+	fill_distances(p, s, count);
+	for (size_t i = 0; i < count; i++)
+		rank_query(j, s, first + i, i);
+}
+
+/* A few blocks for each thread; the answer does not depend on how many. */
+void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
+{
+	size_t share = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);
+	search j = {p, q, share < p->block ? share : p->block, out};
+
+	if (!p->ctx->cpu)
+		inv_ranks_ref(&p->g, p->distance, q, p->room, out);
+	else if (q->count)
+		inv_parallel(p->ctx, inv_blocks(q->count, j.block), rank_block, &j);
+}
+
+/* ---- Making and freeing -------------------------------------------------------------- */
+
+static size_t block_of(uint64_t n)
+{
+	size_t rows = (size_t)BLOCK_MB * 1024 * 1024 / sizeof(float) / n;
+
+	return rows < MIN_BLOCK ? MIN_BLOCK : rows < MAX_BLOCK ? rows : MAX_BLOCK;
+}
+
+static void take_scratch(inv_ranks *p, scratch *s)
+{
+	inv_arena *a = &p->arena;
+	bool by_class = p->g.classes;
+	size_t sorted = by_class ? p->g.n : 0;
+	scratch made = {.queries = inv_arena_take(a, p->block * p->g.w, sizeof(double)),
+	                .tile = inv_arena_take(a, TILE * p->g.w, sizeof(double)),
+	                .products = inv_arena_take(a, p->block * TILE, sizeof(double)),
+	                .lengths = inv_arena_take(a, p->block, sizeof(double)),
+	                .near = inv_arena_take(a, p->block * p->g.n, sizeof(float)),
+	                .keys = inv_arena_take(a, sorted, sizeof(uint64_t)),
+	                .other = inv_arena_take(a, sorted, sizeof(uint64_t)),
+	                .direct = inv_arena_take(a, sorted, sizeof(exact)),
+	                .counts = inv_arena_take(a, DIGITS * BUCKETS, sizeof(uint32_t))};
+
+	if (a->base)
+		*s = made;
+}
+
+static invar_status allocate(inv_ranks *p)
+{
+	inv_arena *a = &p->arena;
+	size_t w = p->g.w;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		p->centre = inv_arena_take(a, w, sizeof *p->centre);
+		p->lengths = inv_arena_take(a, p->g.n, sizeof *p->lengths);
+		p->partial =
+			inv_arena_take(a, inv_blocks(p->g.n, MEAN_BLOCK) * w, sizeof *p->partial);
+		p->scratch = inv_arena_take(a, p->ctx->threads, sizeof *p->scratch);
+		for (unsigned t = 0; t < p->ctx->threads; t++)
+			take_scratch(p, round ? &p->scratch[t] : NULL);
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+static invar_status allocate_plain(inv_ranks *p)
+{
+	p->room = inv_arena_take(&p->arena, p->g.n, sizeof *p->room);
+	invar_status st = inv_arena_commit(&p->arena);
+
+	p->room = st == INVAR_OK ? inv_arena_take(&p->arena, p->g.n, sizeof *p->room) : NULL;
+	return st;
+}
+
+invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
+                           inv_distance distance, inv_ranks **out)
+{
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_ranks *p;
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to rank a gallery");
+	*p = (inv_ranks){.ctx = ctx, .g = *g, .distance = distance, .block = block_of(g->n)};
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	if ((st = ctx->cpu ? allocate(p) : allocate_plain(p)) != INVAR_OK) {
+		inv_ranks_free(p);
+		return st;
+	}
+	if (ctx->cpu)
+		prepare_gallery(p);
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_ranks_free(inv_ranks *p)
+{
+	if (p)
+		inv_arena_free(&p->arena);
+	inv_free(p);
+}

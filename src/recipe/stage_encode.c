@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage_encode.c - a bank from images, as a stage. */
+#include <string.h>
+
+#include "bank/bank.h"
+#include "bank/bank_contents.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/sha256.h"
+#include "encode/encode_options.h"
+#include "encoders/encoder.h"
+#include "images/dataset.h"
+#include "recipe/stage.h"
+
+typedef struct encode_stage {
+	invar_encoder *encoder;     /* borrowed */
+	const invar_dataset **sets; /* [count], borrowed */
+	size_t count;
+	invar_options *options;
+	char *bank;
+} encode_stage;
+
+static void free_encode(void *own)
+{
+	encode_stage *e = own;
+
+	invar_options_free(e->options);
+	inv_free((void *)(uintptr_t)e->sets);
+	inv_free(e->bank);
+	inv_free(e);
+}
+
+/* The encoder by its name, its options and its weights. */
+static invar_status describe_encoder(const encode_stage *e, json_t *inputs)
+{
+	const char *hex = NULL;
+	invar_status st = invar_encoder_sha256(e->encoder, &hex);
+
+	if (st == INVAR_OK &&
+	    json_object_set_new(
+			inputs, "encoder",
+			json_pack("{s:s, s:s?, s:o}", "name", invar_encoder_name(e->encoder), "sha256",
+	                  hex, "options", inv_encoder_options_json(e->encoder))) != 0)
+		st = inv_bank_no_memory(e->bank);
+	return st;
+}
+
+static invar_status describe_images(const encode_stage *e, json_t *inputs)
+{
+	json_t *all = json_array();
+	char hex[INV_SHA256_HEX];
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < e->count && st == INVAR_OK; i++) {
+		st = inv_dataset_fingerprint(e->sets[i], hex);
+		if (st == INVAR_OK && json_array_append_new(all, json_string(hex)) != 0)
+			st = inv_bank_no_memory(e->bank);
+	}
+	if (json_object_set_new(inputs, "images", all) != 0 && st == INVAR_OK)
+		st = inv_bank_no_memory(e->bank);
+	return st;
+}
+
+/* Those of encoding alone: where weights and images lie does not matter. */
+static invar_status describe_options(const encode_stage *e, json_t *inputs)
+{
+	invar_options *o;
+	invar_status st = inv_options_pick(e->options, inv_encode_declare, &o);
+
+	if (st == INVAR_OK &&
+	    json_object_set_new(inputs, "options", inv_options_json(o, 0)) != 0)
+		st = inv_bank_no_memory(e->bank);
+	invar_options_free(o);
+	return st;
+}
+
+static invar_status describe_encode(void *own, json_t *inputs)
+{
+	const encode_stage *e = own;
+	invar_status st = describe_encoder(e, inputs);
+
+	if (st == INVAR_OK)
+		st = describe_images(e, inputs);
+	return st == INVAR_OK ? describe_options(e, inputs) : st;
+}
+
+static invar_status clear_encode(void *own)
+{
+	return inv_bank_remove(((const encode_stage *)own)->bank);
+}
+
+static invar_status run_encode(void *own)
+{
+	const encode_stage *e = own;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
+		st = invar_encode(e->encoder, e->sets[i], e->options, e->bank);
+	return st;
+}
+
+static invar_status list_split(const inv_split *s, inv_stage_file *each, void *user)
+{
+	invar_status st = each(user, s->clean->path);
+
+	if (st == INVAR_OK && s->labels)
+		st = each(user, s->labels->path);
+	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
+		st = each(user, s->aug[i]->path);
+	return st;
+}
+
+static invar_status list_encode(void *own, inv_stage_file *each, void *user)
+{
+	const encode_stage *e = own;
+	invar_bank *bank;
+	invar_status st = invar_bank_open(e->encoder->ctx, e->bank, &bank);
+
+	for (size_t i = 0; st == INVAR_OK && i < invar_bank_splits(bank); i++)
+		st = list_split(inv_bank_split(bank, invar_bank_split(bank, i)), each, user);
+	invar_bank_close(bank);
+	return st;
+}
+
+static const inv_stage_kind encode_kind = {describe_encode, clear_encode, run_encode,
+                                           list_encode, free_encode};
+
+invar_status invar_stages_add_encode(invar_stages *s, const char *name, const char *says,
+                                     invar_encoder *e, const invar_dataset *const *sets,
+                                     size_t count, const invar_options *o, const char *bank)
+{
+	encode_stage *own = inv_calloc(1, sizeof *own);
+	invar_status st;
+
+	if (!own)
+		return inv_bank_no_memory(bank);
+	*own = (encode_stage){.encoder = e, .count = count, .bank = inv_strdup(bank)};
+	own->sets = inv_calloc(count + 1, sizeof(invar_dataset *));
+	st = own->bank && own->sets ? inv_options_copy(o, &own->options)
+	                            : inv_bank_no_memory(bank);
+	if (st != INVAR_OK) {
+		free_encode(own);
+		return st;
+	}
+	memcpy(own->sets, sets, count * sizeof *sets);
+	return inv_stages_add(s, name, says, NULL, bank, &encode_kind, own);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage_eval.c - adapters measured on a bank, as a stage; the results are a file. */
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "measure/eval_options.h"
+#include "recipe/stage.h"
+
+typedef struct eval_stage {
+	invar_context *ctx;
+	invar_options *options;
+	char *bank, *results;
+	char **paths, **titles; /* [count] */
+	invar_adapter **adapters;
+	size_t count;
+} eval_stage;
+
+static invar_status no_memory(const char *results)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the stage", results);
+}
+
+static void close_adapters(eval_stage *e)
+{
+	for (size_t i = 0; e->adapters && i < e->count; i++) {
+		invar_adapter_close(e->adapters[i]);
+		e->adapters[i] = NULL;
+	}
+}
+
+static void free_eval(void *own)
+{
+	eval_stage *e = own;
+
+	close_adapters(e);
+	for (size_t i = 0; i < e->count; i++) {
+		if (e->paths)
+			inv_free(e->paths[i]);
+		if (e->titles)
+			inv_free(e->titles[i]);
+	}
+	inv_free(e->paths);
+	inv_free(e->titles);
+	inv_free(e->adapters);
+	invar_options_free(e->options);
+	inv_free(e->bank);
+	inv_free(e->results);
+	inv_free(e);
+}
+
+/* Titles are in the results, and so they count. */
+static invar_status describe_eval(void *own, json_t *inputs)
+{
+	const eval_stage *e = own;
+	json_t *titles = json_array();
+
+	for (size_t i = 0; i < e->count; i++)
+		json_array_append_new(titles, inv_json_path(e->titles[i]));
+	if (json_object_set_new(inputs, "titles", titles) != 0 ||
+	    json_object_set_new(inputs, "options", inv_options_json(e->options, 0)) != 0)
+		return no_memory(e->results);
+	return INVAR_OK;
+}
+
+static invar_status save_results(const eval_stage *e, const invar_results *r)
+{
+	char *text;
+	invar_status st = invar_results_json(r, &text);
+
+	if (st == INVAR_OK)
+		st = inv_file_save(e->results, text, strlen(text));
+	inv_free(text);
+	return st;
+}
+
+static invar_status run_eval(void *own)
+{
+	eval_stage *e = own;
+	invar_results *r = NULL;
+	invar_bank *bank;
+	invar_status st = invar_bank_open(e->ctx, e->bank, &bank);
+
+	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
+		st = invar_adapter_open(e->ctx, e->paths[i], &e->adapters[i]);
+	if (st == INVAR_OK)
+		st = invar_eval(bank, (const invar_adapter *const *)e->adapters,
+		                (const char *const *)e->titles, e->count, e->options, &r);
+	if (st == INVAR_OK)
+		st = save_results(e, r);
+	invar_results_free(r);
+	close_adapters(e);
+	invar_bank_close(bank);
+	return st;
+}
+
+static const inv_stage_kind eval_kind = {
+	.describe = describe_eval, .run = run_eval, .free = free_eval};
+
+static bool copy_texts(eval_stage *e, const char *const *paths, const char *const *titles,
+                       size_t count)
+{
+	e->paths = inv_calloc(count + 1, sizeof *e->paths);
+	e->titles = inv_calloc(count + 1, sizeof *e->titles);
+	e->adapters = inv_calloc(count + 1, sizeof(invar_adapter *));
+	e->count = count;
+	if (!e->paths || !e->titles || !e->adapters)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!(e->paths[i] = inv_strdup(paths[i])) ||
+		    !(e->titles[i] = inv_strdup(titles[i])))
+			return false;
+	return true;
+}
+
+/* The bank and the adapters, ended by NULL; gives the array alone, inv_free. */
+static const char **input_paths(const eval_stage *e)
+{
+	const char **all = inv_calloc(e->count + 2, sizeof *all);
+
+	if (!all)
+		return NULL;
+	all[0] = e->bank;
+	for (size_t i = 0; i < e->count; i++)
+		all[1 + i] = e->paths[i];
+	return all;
+}
+
+invar_status invar_stages_add_eval(invar_stages *s, const char *name, const char *says,
+                                   const char *bank, const char *const *adapters,
+                                   const char *const *titles, size_t count,
+                                   const invar_options *o, const char *results)
+{
+	eval_stage *own = inv_calloc(1, sizeof *own);
+	const char **inputs = NULL;
+	invar_status st;
+
+	if (!own)
+		return no_memory(results);
+	*own = (eval_stage){.ctx = inv_stages_context(s),
+	                    .bank = inv_strdup(bank),
+	                    .results = inv_strdup(results)};
+	st = own->bank && own->results && copy_texts(own, adapters, titles, count) &&
+	             (inputs = input_paths(own))
+	         ? inv_options_pick(o, inv_eval_declare, &own->options)
+	         : no_memory(results);
+	if (st == INVAR_OK)
+		st = inv_stages_add(s, name, says, inputs, results, &eval_kind, own);
+	else
+		free_eval(own);
+	inv_free((void *)(uintptr_t)inputs);
+	return st;
+}

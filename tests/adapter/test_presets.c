@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_presets.c - presets are defaults: explicit options override them, runs record them.
+ */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/presets.h"
+#include "base/json.h"
+
+static uint64_t stop_at; /* stop once so many steps are done; 0 = never */
+
+static int maybe_stop(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	(void)user;
+	(void)total;
+	return stop_at && strcmp(stage, "train") == 0 && done >= stop_at;
+}
+
+static invar_context *ctx;
+static invar_bank *bank;
+
+static int open_bank(void **state)
+{
+	invar_hooks hooks = {.size = sizeof hooks, .progress = maybe_stop};
+
+	(void)state;
+	return invar_context_new(2, &hooks, &ctx) != INVAR_OK ||
+	       invar_bank_synthesize(ctx,
+	                             test_kept("synthetic", "rows", "40", "test-rows", "10",
+	                                       "dim", "8", "copies", "3", NULL),
+	                             test_path("bank")) != INVAR_OK ||
+	       invar_bank_open(ctx, test_path("bank"), &bank) != INVAR_OK;
+}
+
+static int close_bank(void **state)
+{
+	(void)state;
+	invar_bank_close(bank);
+	invar_context_free(ctx);
+	return 0;
+}
+
+/* Every value as it would be without presets: the default of its row. */
+static void paper_is_what_the_options_say(void **state)
+{
+	invar_options *o = test_options("train", "preset", "paper", NULL);
+	const invar_option *row;
+
+	(void)state;
+	for (size_t i = 0; (row = invar_options_at(o, i)); i++) {
+		char number[40];
+
+		if (!row->initial || strcmp(row->name, "preset") == 0)
+			continue;
+		snprintf(number, sizeof number, "%.15g", invar_options_number(o, row->name));
+		if (invar_options_text(o, row->name, 0))
+			assert_string_equal(invar_options_text(o, row->name, 0), row->initial);
+		else
+			assert_true(strtod(number, NULL) == strtod(row->initial, NULL));
+	}
+	assert_false(inv_option_flag(o, "scaled") || inv_option_flag(o, "residual"));
+	invar_options_free(o);
+}
+
+static void every_preset_can_be_chosen_and_says_what_it_is(void **state)
+{
+	const char *name, *help;
+	invar_options *o = test_options("train", NULL);
+
+	(void)state;
+	help = invar_options_find(o, "preset")->help;
+	assert_true(inv_option_is(o, "preset", INV_DEFAULT_PRESET));
+	for (size_t i = 0; (name = inv_preset_name_at(i)); i++) {
+		assert_non_null(strstr(help, test_text("%s, %s", name, inv_preset_summary_at(i))));
+		assert_int_equal(invar_options_set(o, "preset", name), INVAR_OK);
+		assert_int_equal(inv_options_check_parts(o), INVAR_OK);
+		assert_false(inv_option_is_set(o, "lr"));
+	}
+	assert_null(inv_preset_summary_at(100));
+	invar_options_free(o);
+}
+
+static void explicit_options_override_in_any_order(void **state)
+{
+	invar_options *a = test_options("train", "preset", "robust", "lr", "7e-4", NULL);
+	invar_options *b = test_options("train", "lr", "7e-4", "preset", "robust", NULL);
+	json_t *x = inv_options_json(a, 0), *y = inv_options_json(b, 0);
+
+	(void)state;
+	assert_true(json_equal(x, y));
+	assert_true(inv_option_number(a, "lr") == 7e-4 && inv_option_is_set(a, "lr"));
+	assert_true(inv_option_number(a, "lr-min") == 2e-4 && !inv_option_is_set(a, "lr-min"));
+	assert_true(inv_option_flag(a, "scaled"));
+	test_set(a, "scaled", "false", "preset", "search", NULL);
+	assert_false(inv_option_flag(a, "scaled"));
+	assert_true(inv_option_is(a, "loss", "anco"));
+	assert_true(inv_option_number(a, "alpha") == 0.3 && inv_option_number(a, "tau") == 0.1);
+	test_set(a, "preset", "paper", NULL);
+	assert_true(inv_option_is(a, "loss", "mawa") && inv_option_number(a, "alpha") == 1);
+	json_decref(x);
+	json_decref(y);
+	invar_options_free(a);
+	invar_options_free(b);
+}
+
+static invar_status train(invar_options *o, const char *run)
+{
+	invar_status st = invar_train(&bank, 1, o, test_path("%s", run));
+
+	invar_options_free(o);
+	return st;
+}
+
+static invar_options *short_search(void)
+{
+	return test_options("train", "preset", "search", "epochs", "4", "hidden", "24",
+	                    "batch-size", "16", NULL);
+}
+
+static void assert_same_adapter(const char *a, const char *b)
+{
+	size_t na, nb;
+	char *x = test_read(test_path("%s/adapter.safetensors", a), &na);
+	char *y = test_read(test_path("%s/adapter.safetensors", b), &nb);
+
+	assert_int_equal(na, nb);
+	assert_memory_equal(x, y, na);
+	free(x);
+	free(y);
+}
+
+/* The preset is that of the run when it is resumed, with all that it has set. */
+static void a_run_records_its_preset_and_resumes_with_it(void **state)
+{
+	json_t *run;
+	const json_t *options;
+	invar_adapter *e;
+
+	(void)state;
+	stop_at = 0;
+	assert_int_equal(train(short_search(), "whole"), INVAR_OK);
+	stop_at = 3;
+	assert_int_equal(train(short_search(), "again"), INVAR_E_CANCELLED);
+	stop_at = 0;
+	assert_int_equal(
+		train(test_options("train", "resume", "1", "preset", "robust", NULL), "again"),
+		INVAR_E_MISMATCH);
+	test_assert_error(
+		"was started with preset search, so it cannot be resumed with robust");
+	assert_int_equal(train(test_options("train", "resume", "1", NULL), "again"), INVAR_OK);
+	assert_same_adapter("whole", "again");
+	run = json_load_file(test_path("again/run.json"), 0, NULL);
+	options = json_object_get(run, "options");
+	assert_string_equal(json_string_value(json_object_get(options, "preset")), "search");
+	assert_string_equal(json_string_value(json_object_get(options, "loss")), "anco");
+	json_decref(run);
+	assert_int_equal(invar_adapter_open(ctx, test_path("whole"), &e), INVAR_OK);
+	assert_string_equal(invar_adapter_metadata(e, "invar.preset"), "search");
+	assert_string_equal(invar_adapter_metadata(e, "invar.residual"), "1");
+	invar_adapter_close(e);
+}
+
+/* A run.json without a preset, and without the options that came with them. */
+static void a_run_from_before_presets_is_one_of_the_paper(void **state)
+{
+	invar_options *o = test_options("train", "epochs", "4", "hidden", "24", "batch-size",
+	                                "16", "preset", "paper", NULL);
+	json_t *run, *options;
+
+	(void)state;
+	stop_at = 3;
+	assert_int_equal(train(o, "old"), INVAR_E_CANCELLED);
+	stop_at = 0;
+	run = json_load_file(test_path("old/run.json"), 0, NULL);
+	options = json_object_get(run, "options");
+	json_object_del(options, "preset");
+	json_object_del(options, "scaled");
+	assert_int_equal(json_dump_file(run, test_path("old/run.json"), 0), 0);
+	json_decref(run);
+	assert_int_equal(train(test_options("train", "resume", "1", NULL), "old"), INVAR_OK);
+	run = json_load_file(test_path("old/run.json"), 0, NULL);
+	options = json_object_get(run, "options");
+	assert_string_equal(json_string_value(json_object_get(options, "preset")), "paper");
+	assert_true(json_is_false(json_object_get(options, "scaled")));
+	json_decref(run);
+}
+
+static void what_a_preset_cannot_do_names_it(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		train(test_options("train", "preset", "robust", "loss", "waco", "width", "4", NULL),
+	          "none"),
+		INVAR_E_USE);
+	test_assert_error("preset robust needs codes as wide as the features: width is 4");
+	assert_int_equal(train(test_options("train", "preset", "robust", "lr", "1e-4", "epochs",
+	                                    "1", "hidden", "24", NULL),
+	                       "slow"),
+	                 INVAR_OK); /* its floor gives way, like any default */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(paper_is_what_the_options_say),
+		cmocka_unit_test(every_preset_can_be_chosen_and_says_what_it_is),
+		cmocka_unit_test(explicit_options_override_in_any_order),
+		cmocka_unit_test(a_run_records_its_preset_and_resumes_with_it),
+		cmocka_unit_test(a_run_from_before_presets_is_one_of_the_paper),
+		cmocka_unit_test(what_a_preset_cannot_do_names_it),
+	};
+
+	return cmocka_run_group_tests(tests, open_bank, close_bank);
+}

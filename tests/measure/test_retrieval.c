@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_retrieval.c - what queries find: golden figures, banks, views, shrinkage. */
+#include "write_bank.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "golden.h"
+#include "measure/invariance.h"
+#include "measure/retrieval.h"
+
+static const char *const figure[] = {"recall_at_1", "recall_at_5", "recall_at_10", "mAP"};
+static const char *const in_bank[][INV_FIGURES] = {
+	{"recall_at_1", "recall_at_5", "recall_at_10", "mean_reciprocal_rank"},
+	{"recall_at_1", "recall_at_5", "recall_at_10", "mean_average_precision"}};
+
+/* ---- Golden figures ------------------------------------------------------------------ */
+
+typedef struct set {
+	golden *g;
+	const float *gallery, *queries;
+	const int64_t *labels;
+	size_t shape[GOLDEN_RANK];
+} set;
+
+static set open_set(const char *root)
+{
+	set s = {.g = golden_open(root, "knn_retrieval")};
+
+	s.gallery = golden_f32(s.g, "gallery", s.shape);
+	s.queries = golden_f32(s.g, "queries", NULL);
+	s.labels = golden_int(s.g, "labels", NULL);
+	return s;
+}
+
+static void check_arrays(const set *s, inv_distance distance, inv_sought sought,
+                         const char *prefix)
+{
+	uint32_t own[500], classes[500];
+	size_t n = s->shape[0];
+	const inv_gallery g = {s->gallery, n, s->shape[1], classes};
+	const inv_rank_queries q = {s->queries, n, own, classes, false};
+	inv_retrieval found;
+
+	assert_in_range(n, 1, 500);
+	for (size_t i = 0; i < n; i++) {
+		own[i] = (uint32_t)i;
+		classes[i] = (uint32_t)s->labels[i];
+	}
+	assert_int_equal(inv_retrieval_measure(test_ctx, &g, distance, &q, sought, &found),
+	                 INVAR_OK);
+	assert_int_equal(found.queries, n);
+	for (int f = 0; f < INV_FIGURES; f++) {
+		char name[40];
+
+		snprintf(name, sizeof name, "%s%s", prefix, figure[f]);
+		golden_check_value(s->g, name, found.figure[f]);
+	}
+}
+
+/* Our own tree also has cosine and the own row; both have classes by L2. */
+static void golden_figures_on_arrays(void **state)
+{
+	const char *const *roots = golden_roots();
+
+	(void)state;
+	for (const char *const *root = roots; *root; root++) {
+		set s = open_set(*root);
+
+		check_arrays(&s, INV_L2, INV_SAME_CLASS, "");
+		if (root == roots) {
+			check_arrays(&s, INV_COSINE, INV_SAME_CLASS, "cosine_");
+			check_arrays(&s, INV_L2, INV_SAME_IMAGE, "own_");
+			check_arrays(&s, INV_COSINE, INV_SAME_IMAGE, "cosine_own_");
+		}
+		golden_close(s.g);
+	}
+}
+
+static double average_of(const uint32_t *ranks, const double *precision, size_t n,
+                         uint32_t reach)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += precision ? precision[i] : ranks[i] && ranks[i] <= reach;
+	return sum / (double)n;
+}
+
+static void golden_figures_by_the_public_call(void **state)
+{
+	uint32_t made_of[500], own[500], class[500];
+	double precision[500];
+
+	(void)state;
+	for (const char *const *root = golden_roots(); *root; root++) {
+		set s = open_set(*root);
+		size_t n = s.shape[0];
+
+		for (size_t i = 0; i < n; i++)
+			made_of[i] = (uint32_t)i;
+		assert_int_equal(invar_ranks(test_ctx, "l2", s.gallery, s.labels, n, s.queries,
+		                             s.labels, n, (uint32_t)s.shape[1], made_of, 0, own,
+		                             class, precision),
+		                 INVAR_OK);
+		golden_check_value(s.g, "recall_at_5", average_of(class, NULL, n, 5));
+		golden_check_value(s.g, "mAP", average_of(NULL, precision, n, 0));
+		golden_close(s.g);
+	}
+	assert_int_equal(invar_ranks(test_ctx, "l1", NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0,
+	                             NULL, NULL, NULL),
+	                 INVAR_E_USE);
+	test_assert_error("cosine");
+}
+
+static double of_bank(const invar_results *r, const char *id, inv_sought sought, int f,
+                      const char *column)
+{
+	char metric[100];
+
+	snprintf(metric, sizeof metric, "%s.%s", id, in_bank[sought][f]);
+	return number_of(r, metric, column);
+}
+
+static void golden_figures_of_a_bank(void **state)
+{
+	int bank = 0;
+
+	(void)state;
+	for (const char *const *root = golden_roots(); *root; root++) {
+		set s = open_set(*root);
+		char path[500];
+		invar_results *r;
+
+		snprintf(path, sizeof path, "%s", test_path("golden%d", bank++));
+		write_split(test_ctx, path, "test", s.gallery, s.queries, 1, s.labels, s.shape[0],
+		            s.shape[1]);
+		r = measure_f(test_ctx, path, test_options("eval", "metrics", "retrieval", NULL));
+		for (int f = 0; f < INV_FIGURES; f++)
+			golden_check_value(
+				s.g, figure[f],
+				of_bank(r, "same-class.old.l2.augmented", INV_SAME_CLASS, f, "F"));
+		assert_null(invar_results_value(r, "same-class.new.l2.augmented.recall_at_1", "F"));
+		invar_results_free(r);
+		golden_close(s.g);
+	}
+}
+
+/* ---- Banks --------------------------------------------------------------------------- */
+
+enum { N = 60, OTHER = 35, D = 5, COPIES = 5 };
+
+static float clean[N * D], other[OTHER * D], aug[COPIES * N * D];
+static int64_t labels[N], other_labels[OTHER];
+
+static void fill(void)
+{
+	inv_stream s = inv_stream_of(8, "rows", 0);
+
+	inv_fill_normal(&s, 0, clean, N * D);
+	inv_fill_normal(&s, 1, other, OTHER * D);
+	inv_fill_normal(&s, 2, aug, COPIES * N * D);
+	for (size_t i = 0; i < COPIES * N * D; i++)
+		aug[i] = clean[i % (N * D)] + 0.8f * aug[i];
+	for (int i = 0; i < N; i++)
+		labels[i] = i % 7 ? i % 4 : -1;
+	for (int i = 0; i < OTHER; i++)
+		other_labels[i] = i % 5 ? i % 4 : -1;
+	labels[1] = 99; /* the only one of its class */
+}
+
+static const char *bank_of(const char *name, bool labelled)
+{
+	static char path[500];
+
+	snprintf(path, sizeof path, "%s", test_path("%s", name));
+	write_split(test_ctx, path, "before", other, NULL, 0, labelled ? other_labels : NULL,
+	            OTHER, D);
+	write_split(test_ctx, path, "test", clean, aug, COPIES, labelled ? labels : NULL, N, D);
+	return path;
+}
+
+/* The mean of copies first … first + views - 1 of an image. */
+static void mean_of(int first, int views, size_t image, float *out)
+{
+	for (size_t k = 0; k < D; k++) {
+		double sum = 0;
+
+		for (int v = 0; v < views; v++)
+			sum += aug[((size_t)(first + v) * N + image) * D + k];
+		out[k] = (float)(sum / views);
+	}
+}
+
+/* By plain loops: the share of queries whose own row is among the `reach` nearest. */
+static double own_recall(const float *gallery, int views, uint32_t reach)
+{
+	const inv_gallery g = {gallery, N + OTHER, D, NULL};
+	double hits = 0, room[N + OTHER];
+	int groups = COPIES / views;
+
+	for (int group = 0; group < groups; group++)
+		for (uint32_t i = 0; i < N; i++) {
+			float query[D];
+			uint32_t own = OTHER + i;
+			inv_rank rank;
+
+			mean_of(group * views, views, i, query);
+			inv_ranks_ref(&g, INV_L2,
+			              &(inv_rank_queries){.rows = query, .count = 1, .own = &own}, room,
+			              &rank);
+			hits += rank.own <= reach;
+		}
+	return hits / (groups * N);
+}
+
+static void galleries_are_all_splits_and_views_are_means(void **state)
+{
+	static float gallery[(N + OTHER) * D];
+	invar_results *r;
+
+	(void)state;
+	fill();
+	memcpy(gallery, other, sizeof other);
+	memcpy(gallery + OTHER * D, clean, sizeof clean);
+	r = measure_f(
+		test_ctx, bank_of("views", true),
+		test_options("eval", "metrics", "retrieval,structure", "views", "2,5", NULL));
+	assert_string_equal(invar_results_column(r, 1)->id, "views-2");
+	assert_string_equal(invar_results_column(r, 2)->title, "F, mean of 5 views");
+	for (int f = 0; f < 2; f++) {
+		const char *id = "same-image.old.l2.augmented";
+		uint32_t reach = f ? 5 : 1;
+
+		assert_true(fabs(of_bank(r, id, INV_SAME_IMAGE, f, "F") -
+		                 own_recall(gallery, 1, reach)) < 1e-12);
+		assert_true(fabs(of_bank(r, id, INV_SAME_IMAGE, f, "views-2") -
+		                 own_recall(gallery, 2, reach)) < 1e-12);
+		assert_true(fabs(of_bank(r, id, INV_SAME_IMAGE, f, "views-5") -
+		                 own_recall(gallery, 5, reach)) < 1e-12);
+	}
+	assert_true(number(r, "same-image.old.l2.clean.recall_at_1") == 1);
+	assert_null(invar_results_value(r, "structure.m", "views-2"));
+	assert_null(invar_results_value(r, "same-image.old.l2.clean.recall_at_1", "views-2"));
+	/* The one image of class 99 finds its row as a copy; as a clean query it has none. */
+	assert_int_equal(
+		invar_results_value(r, "same-class.old.l2.augmented.recall_at_1", "F")->count,
+		N - 9);
+	assert_int_equal(
+		invar_results_value(r, "same-class.old.l2.clean.recall_at_1", "F")->count, N - 10);
+	invar_results_free(r);
+}
+
+static void without_labels_images_are_still_found(void **state)
+{
+	invar_results *r;
+
+	(void)state;
+	fill();
+	r = measure_f(test_ctx, bank_of("unlabelled", false),
+	              test_options("eval", "metrics", "retrieval,invariance", NULL));
+	assert_non_null(invar_results_value(r, "same-image.old.l2.augmented.recall_at_1", "F"));
+	assert_string_equal(invar_results_skipped(r, "same-class", NULL),
+	                    "test has no labels.npy");
+	assert_true(number(r, "invariance.gone") == 0);
+	invar_results_free(r);
+}
+
+static void views_need_as_many_copies(void **state)
+{
+	static const char *const wrong[][2] = {{"6", "more than the copies of test"},
+	                                       {"1", "from 2 on"},
+	                                       {"2,x", "from 2 on"},
+	                                       {"2,2", "twice"}};
+	invar_results *r = NULL;
+	invar_bank *bank;
+
+	(void)state;
+	fill();
+	assert_int_equal(invar_bank_open(test_ctx, bank_of("wrong", true), &bank), INVAR_OK);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		invar_options *o =
+			test_options("eval", "metrics", "retrieval", "views", wrong[i][0], NULL);
+
+		assert_int_not_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_OK);
+		test_assert_error(wrong[i][1]);
+		assert_null(r);
+		invar_options_free(o);
+	}
+	invar_bank_close(bank);
+}
+
+/* ---- Invariance ---------------------------------------------------------------------- */
+
+static void displacement_and_spread_by_hand(void **state)
+{
+	const float x[] = {0, 0, 4, 0}, copies[] = {0, 2, 4, 4}, adapted[] = {0, 1, 4, 2};
+	const double origin[] = {1, 1};
+	double sum[2] = {0};
+	inv_spread s = {.w = 2, .origin = origin, .sum = sum};
+
+	(void)state;
+	assert_true(inv_displacement_gone(test_ctx, x, copies, adapted, 2, 2) == 0.75);
+	assert_true(inv_displacement_gone(test_ctx, x, copies, copies, 2, 2) == 0);
+	assert_true(isnan(inv_displacement_gone(test_ctx, x, x, adapted, 2, 2)));
+	inv_spread_add(&s, x, 1);
+	inv_spread_add(&s, x + 2, 1);
+	assert_true(fabs(inv_spread_value(&s) - 2) < 1e-12);
+}
+
+static void quantiles_are_those_of_a_bank(void **state)
+{
+	float x[21 * 1] = {0}, moved[21];
+	invar_results *r;
+
+	(void)state;
+	for (int i = 0; i < 21; i++)
+		moved[i] = (float)(20 - i);
+	write_split(test_ctx, test_path("line"), "test", x, moved, 1, NULL, 21, 1);
+	r = measure_f(test_ctx, test_path("line"),
+	              test_options("eval", "metrics", "invariance", NULL));
+	assert_true(fabs(number(r, "invariance.displacement.mean") - 10) < 1e-12);
+	assert_true(number(r, "invariance.displacement.q10") == 2);
+	assert_true(number(r, "invariance.displacement.q50") == 10);
+	assert_true(number(r, "invariance.displacement.q90") == 18);
+	/* All clean rows are alike: no spread to compare with. */
+	assert_null(invar_results_value(r, "invariance.spread", "F"));
+	invar_results_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(golden_figures_on_arrays),
+		cmocka_unit_test(golden_figures_by_the_public_call),
+		cmocka_unit_test(golden_figures_of_a_bank),
+		cmocka_unit_test(galleries_are_all_splits_and_views_are_means),
+		cmocka_unit_test(without_labels_images_are_still_found),
+		cmocka_unit_test(views_need_as_many_copies),
+		cmocka_unit_test(displacement_and_spread_by_hand),
+		cmocka_unit_test(quantiles_are_those_of_a_bank),
+	};
+
+	return cmocka_run_group_tests(tests, test_context_open, test_context_close);
+}
