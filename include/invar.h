@@ -91,6 +91,12 @@ INVAR_API const char *invar_last_error(void);
  */
 INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
 
+/*
+ * What can be looked up about it, for programs that have a place for that: "encoders", the
+ * names there are; "weights", what a file holds. "" for most sentences.
+ */
+INVAR_API const char *invar_last_error_topic(void);
+
 /* The word of "a|b|c" nearest to a mistyped one, at most 63 bytes; "" if all are far. */
 INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
 
@@ -699,6 +705,12 @@ INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float 
 INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
                                         const float *z, uint32_t dz, uint64_t rows,
                                         const invar_options *o, invar_results **out);
+
+/*
+ * Measurement i of invar_eval as the option metrics names it, "lc"; its title, "LC", and
+ * half a sentence about it. NULL past the last.
+ */
+INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
 
 /*
  * Measures F and each adapter on a bank. o is made for "eval"; its options and

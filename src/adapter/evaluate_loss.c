@@ -46,12 +46,7 @@ static const invar_option own_rows[] = {
      .meta = "W",
      .group = "Loss",
      .help = "weight of the loss beside a decoder"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{0},
 };
 

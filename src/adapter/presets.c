@@ -47,8 +47,7 @@ static const preset presets[] = {
       {"lr", "5e-4"},
       {"lr-min", "2e-4"}}},
 	{"instant",
-     "ridge regression on random features, without training: seconds, and no rate to "
-     "choose",
+     "ridge regression on random features, in seconds and without training",
      {{"loss", "none"}, {"init", "features"}}},
 };
 

@@ -41,19 +41,18 @@ static void scale_map(const inv_clean_statistics *c, inv_map_affine *m)
 	}
 }
 
-static void scale_units(const inv_clean_statistics *c, size_t d, inv_hidden_units *u)
+static void scale_units(const inv_clean_statistics *c, size_t d, inv_hidden_units *units)
 {
-	for (size_t i = 0; i < u->count; i++) {
-		double at_mean = u->b[i];
+	for (size_t i = 0; i < units->count; i++) {
+		double at_mean = 0;
 
 		for (size_t l = 0; l < d; l++) {
-			at_mean += u->W[i * d + l] * c->mean[l];
-			u->W[i * d + l] = (float)(u->W[i * d + l] * c->sigma);
+			at_mean += units->W[i * d + l] * c->mean[l];
+			units->W[i * d + l] = (float)(units->W[i * d + l] * c->sigma);
+			units->V[i * d + l] /= c->sigma;
 		}
-		u->b[i] = (float)at_mean;
+		units->b[i] = (float)(units->b[i] + at_mean);
 	}
-	for (size_t i = 0; i < u->count * d; i++)
-		u->V[i] /= c->sigma;
 }
 
 void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form)

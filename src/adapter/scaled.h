@@ -18,16 +18,14 @@
 
 #include "adapter/closed_forms/closed_form.h"
 #include "bank/clean_statistics.h"
-#include "nn/mlp.h"
 
 /* Rewrites in place an MLP of rows u for rows z, in double. */
 void inv_scaled_fold(const inv_clean_statistics *c, inv_mlp_shape s, bool residual,
                      float *params);
 
 /*
- * Rewrites a closed form of rows z as one of rows u: M stays, t becomes (mu M + t - mu) /
- * sigma; of its hidden units, W becomes sigma W, b becomes b + W mu, and V is divided by
- * sigma.
+ * Rewrites a closed form z M + t + relu(z W^T + b) V of rows z as one of rows u: t becomes
+ * (mu M + t - mu) / sigma, and hidden units sigma W, b + W mu and V / sigma.
  */
 void inv_scaled_closed_form(const inv_clean_statistics *c, inv_closed_form *form);
 

@@ -28,7 +28,7 @@ extern const invar_option inv_spread_options[];
 
 typedef struct inv_spread_spec {
 	const invar_options *options;
-	const inv_source *const *source; /* their clean rows are alike */
+	inv_source *const *source; /* their clean rows are alike */
 	uint32_t sources;
 	const uint32_t *images; /* the rows of the split that train */
 	uint32_t image_count;

@@ -19,9 +19,9 @@ static void announce_length(const inv_trainer *t)
 	        "%s on %" PRIu32 " %s of %s, (%zu, %zu, %zu)%s%s, %" PRIu64 " %s per epoch",
 	        p->loss->name, p->images, inv_noun(p->images, "image", "images"),
 	        p->source[0]->split, p->shape.d, p->shape.h, p->shape.w,
-	        t->o.scaled     ? " scaled residual"
-	        : t->o.residual ? " residual"
-	                        : "",
+	        t->o.scaled   ? " scaled residual"
+	        : p->residual ? " residual"
+	                      : "",
 	        p->decoder.h ? " with a decoder" : "", steps, inv_noun(steps, "step", "steps"));
 	if (all < FEW_STEPS)
 		inv_log(t->ctx, INVAR_LOG_INFO,

@@ -202,13 +202,7 @@ static const invar_option training_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
      .help = "replace an existing run, once the new one is finished"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .flags = INVAR_OPTION_RESULT,
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW, .flags = INVAR_OPTION_RESULT},
 	{0},
 };
 
@@ -289,8 +283,6 @@ static double end_rate(const invar_options *o)
 
 void inv_train_read(const invar_options *o, inv_train_settings *out)
 {
-	const inv_closed_form_kind *closed = inv_closed_form_find(inv_option_text(o, "init"));
-
 	*out = (inv_train_settings){
 		.options = o,
 		.preset = inv_option_text(o, "preset"),
@@ -305,8 +297,7 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 		.hidden = inv_option_count(o, "hidden"),
 		.width = inv_option_count(o, "width"),
 		.seed = inv_option_count(o, "seed"),
-		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled") ||
-	                (closed && closed->residual),
+		.residual = inv_option_flag(o, "residual") || inv_option_flag(o, "scaled"),
 		.scaled = inv_option_flag(o, "scaled"),
 		.no_identity = inv_option_flag(o, "no-identity"),
 		.decoder = inv_option_flag(o, "decoder"),
@@ -448,7 +439,7 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 			"@preset %s needs codes as wide as the features: @width is %zu, the "
 			"bank has %zu; @preset " INV_FIRST_PRESET " has no such need",
 			o->preset, p->shape.w, p->shape.d);
-	if (o->residual)
+	if (p->residual)
 		return inv_fail(INVAR_E_USE,
 		                "@%s needs codes as wide as the features: @width is %zu, the "
 		                "bank has %zu",
@@ -464,11 +455,10 @@ static invar_status check_spread(const inv_train_settings *o, const inv_train_pl
 	if (!inv_spread_wanted(o->options))
 		return INVAR_OK;
 	if (!p->source[0]->copies)
-		return inv_fail(
-			INVAR_E_USE,
-			"@spread %s is measured on augmented copies that are stored, and %s "
-			"has none: it needs a bank with copies",
-			spread, p->source[0]->name);
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s is measured on augmented copies, and %s has none: it "
+		                "needs a bank with copies",
+		                spread, p->source[0]->name);
 	if (p->shape.w != p->shape.d)
 		return inv_fail(
 			INVAR_E_USE,
@@ -545,6 +535,7 @@ invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sou
 	out->closed = inv_closed_form_find(o->init);
 	out->shape = (inv_mlp_shape){d, inv_closed_form_hidden(out->closed, d, o->hidden),
 	                             o->width ? o->width : d};
+	out->residual = o->residual || (out->closed && out->closed->residual);
 	if (out->loss && out->loss->check && (st = out->loss->check(o->options)) != INVAR_OK)
 		return st;
 	if ((st = check_sources(o, out)) != INVAR_OK ||

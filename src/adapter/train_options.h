@@ -14,7 +14,7 @@ typedef struct inv_train_settings {
 	const invar_options *options;
 	const char *preset, *loss, *init, *split, *keep;
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
-	bool residual; /* scaled ones are as well, and some closed forms */
+	bool residual; /* scaled ones are as well */
 	bool scaled, no_identity, decoder, resume, force;
 	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
 	double alpha, beta; /* weights beside a decoder */
@@ -32,6 +32,7 @@ typedef struct inv_train_plan {
 	const inv_loss *loss;                      /* NULL: --loss none */
 	const struct inv_closed_form_kind *closed; /* where E starts; NULL: at random */
 	inv_mlp_shape shape;
+	bool residual;         /* as asked for, or as the closed form has it */
 	inv_mlp_shape decoder; /* h = 0: none */
 	uint32_t s;            /* copies a step takes of each image and source */
 	uint32_t images;       /* that train */

@@ -90,7 +90,7 @@ static inv_step_spec step_spec(const inv_trainer *t, bool update)
 		.decoder = t->plan.decoder,
 		.alpha = t->o.alpha,
 		.beta = t->o.beta,
-		.residual = t->o.residual,
+		.residual = t->plan.residual,
 		.update = update,
 		.weight_decay = t->o.weight_decay,
 		.seed = t->o.seed,
@@ -153,7 +153,7 @@ static invar_status build(inv_trainer *t)
 		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
-	inv_mlp_init(s, t->o.seed, t->o.residual || t->plan.closed, t->params);
+	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
 	if (t->plan.decoder.h)
 		inv_decoder_init(t->plan.decoder, t->o.seed, t->params + inv_mlp_floats(s));
 	t->at = (inv_progress_state){.best = INFINITY};
@@ -183,7 +183,7 @@ static invar_status begin_closed(inv_trainer *t)
 		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
 	if (t->o.scaled)
 		inv_scaled_closed_form(&t->plan.statistics, &c);
-	inv_closed_form_export(&c, t->plan.shape, t->o.residual, t->params);
+	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
 	inv_trainer_announce_closed(t);
 	json_object_set(t->run->json, "closed", c.about);
 	inv_closed_form_clear(&c);
@@ -192,11 +192,11 @@ static invar_status begin_closed(inv_trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
-/* The spread follows all training: checkpoints hold E without it. */
+/* The spread follows all training: E itself is what checkpoints hold. */
 static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 {
 	const inv_spread_spec spec = {.options = t->options,
-	                              .source = (const inv_source *const *)t->plan.source,
+	                              .source = t->plan.source,
 	                              .sources = t->plan.sources,
 	                              .images = t->images,
 	                              .image_count = t->plan.images};
@@ -215,10 +215,10 @@ static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 	return st;
 }
 
-/* E, after a decoder if there is one, of weights that fit the features as they are. */
+/* E, after a decoder if there is one; params fit the features as they are. */
 static invar_status save_files(inv_trainer *t, float *params)
 {
-	const inv_mlp_form e = {t->plan.shape, t->o.residual, params};
+	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
 	invar_status st = inv_trainer_check_weights(t, params);
 
 	if (st == INVAR_OK && t->plan.decoder.h)
@@ -228,14 +228,12 @@ static invar_status save_files(inv_trainer *t, float *params)
 		return st;
 	if (inv_spread_wanted(t->options))
 		return save_with_spread(t, &e);
-	return inv_adapter_save(t->run->adapter_path, t->plan.shape, params, t->o.residual,
-	                        &t->o, &t->plan);
+	return inv_adapter_save(t->run->adapter_path, e.s, params, e.residual, &t->o, &t->plan);
 }
 
 static invar_status save_adapter(inv_trainer *t)
 {
-	float *params = t->best ? t->best : t->params;
-	float *folded;
+	float *params = t->best ? t->best : t->params, *folded;
 	invar_status st;
 
 	inv_trainer_announce_best(t);

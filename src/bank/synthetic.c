@@ -79,12 +79,7 @@ static const invar_option option_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Synthetic bank",
      .help = "write float16"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{0},
 };
 

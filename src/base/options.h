@@ -26,6 +26,12 @@
 #include "base/json.h"
 #include "base/status.h"
 
+/* The option seed, the same in every table; flags may follow: {INV_SEED_ROW, .flags = …}.
+ */
+#define INV_SEED_ROW                                                         \
+	.name = "seed", .type = INVAR_OPTION_COUNT, .initial = "0", .meta = "N", \
+	.group = "Common", .help = "key of every random draw"
+
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);
 

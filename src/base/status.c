@@ -18,9 +18,22 @@ enum { SENTENCE = 1024, MARK = '\001' }; /* as in INV_MARKED */
 static _Thread_local char last_error[SENTENCE]; /* bare */
 static _Thread_local char marked[SENTENCE];     /* with MARK before each option */
 
+static _Thread_local const char *topic = "";
+
 const char *invar_last_error(void)
 {
 	return last_error;
+}
+
+const char *invar_last_error_topic(void)
+{
+	return topic;
+}
+
+invar_status inv_topic(invar_status code, const char *of)
+{
+	topic = of;
+	return code;
 }
 
 const char *invar_status_name(invar_status status)
@@ -105,6 +118,7 @@ invar_status inv_fail(invar_status code, const char *format, ...)
 	keep_on_one_line(sentence);
 	memcpy(marked, sentence, sizeof sentence);
 	spell_marks("", last_error, sizeof last_error);
+	topic = "";
 	return code;
 }
 
@@ -112,13 +126,14 @@ invar_status inv_context(invar_status code, const char *format, ...)
 {
 	char prefix[SENTENCE];
 	char before[SENTENCE];
+	const char *of = topic;
 	va_list args;
 
 	va_start(args, format);
 	spell(format, args, prefix);
 	va_end(args);
 	memcpy(before, marked, sizeof before);
-	return inv_fail(code, "%.500s: %.500s", prefix, before);
+	return inv_topic(inv_fail(code, "%.500s: %.500s", prefix, before), of);
 }
 
 invar_status inv_fail_errno(const char *path, const char *what)

@@ -18,6 +18,12 @@ invar_status inv_fail(invar_status code, const char *format, ...)
 invar_status inv_context(invar_status code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * What a reader of this thread's sentence may look up, see invar_last_error_topic; until
+ * the next failure. Returns the code.
+ */
+invar_status inv_topic(invar_status code, const char *topic);
+
 /* "/a/b: No such file or directory", from errno. */
 invar_status inv_fail_errno(const char *path, const char *what);
 

@@ -30,13 +30,7 @@ static const invar_option own[] = {
      .meta = "OUT.npy",
      .group = "Result",
      .help = "NumPy file to write; - is standard output"},
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .meta = "WORD",
-     .group = "Result",
-     .help = "type of the numbers that are written"},
+	{INV_DTYPE_ROW},
 	{.name = "strength",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -44,12 +38,7 @@ static const invar_option own[] = {
      .meta = "W",
      .group = "Result",
      .help = "how far features are moved: z + W (E(z) - z); 0 leaves them as they are"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+	{INV_FORCE_ROW},
 	{0},
 };
 

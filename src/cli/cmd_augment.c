@@ -54,12 +54,7 @@ static const invar_option own[] = {
      .meta = "N",
      .group = "Result",
      .help = "augmented copies of each picture on the sheet"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+	{INV_FORCE_ROW},
 	{.name = "params",
      .type = INVAR_OPTION_TEXT,
      .meta = "P.json",

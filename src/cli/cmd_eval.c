@@ -272,32 +272,29 @@ static invar_status run(inv_session *s)
 	return st;
 }
 
+static const char *measurement_sentence(size_t i, char out[INV_ITEM])
+{
+	const char *title, *about, *name = invar_measurement(i, &title, &about);
+
+	if (!name)
+		return NULL;
+	snprintf(out, INV_ITEM, "%s: %s.", title, about);
+	return out;
+}
+
 const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
 	.about =
-		"F, the features as they are, is always the first column. Probes are trained on "
-		"clean "
-		"rows of train and tested on clean and augmented rows: LC a linear classifier and "
-		"NC "
-		"one with a hidden layer on the codes, EC one with two on F, LC-kept a linear "
-		"classifier of F that is left alone and fed the codes, kNN neighbours in train. "
-		"structure tells how close an adapter is to an isometry on clean features: L1 and "
-		"L2, the least and the greatest ratio of a distance after E to the one before; m, "
-		"b "
-		"and R2 of the line through them; RMSD, NRMSD and CVRMSD, the deviation from "
-		"equality. collision is the share of augmented features nearer to another class "
-		"than to their own, as they are, after the best rigid map fitted on the same "
-		"points (as published, which flatters), and after one fitted on other points. Each "
-		"measurement fails alone: what cannot be measured is skipped, with the reason "
-		"below "
-		"the table and in the JSON; asked for by its own name in --metrics, it makes the "
-		"exit "
-		"code 1, and the others are still shown. Labels may be any numbers; rows with a "
-		"negative one have none and are left out of what needs labels. The numbers of a "
-		"run "
-		"are merged into its metrics.json.",
+		"F, the features as they are, is always the first column. Each measurement fails "
+		"alone: what cannot be measured is skipped, with the reason below the table and in "
+		"the JSON; asked for by its own name in --metrics, it makes the exit code 1, and "
+        "the "
+		"others are still shown. Labels may be any numbers; rows with a negative one have "
+		"none and are left out of what needs labels. The numbers of a run are merged into "
+		"its metrics.json. What is measured:",
+	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",

@@ -36,19 +36,8 @@ static const invar_option own[] = {
      .meta = "OUT.npy",
      .group = "Result",
      .help = "NumPy file to write, [n, width of a feature]; - is standard output"},
-	{.name = "dtype",
-     .type = INVAR_OPTION_TEXT,
-     .initial = "float32",
-     .choices = "float32|float16",
-     .meta = "WORD",
-     .group = "Result",
-     .help = "type of the numbers that are written"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+	{INV_DTYPE_ROW},
+	{INV_FORCE_ROW},
 	{0},
 };
 

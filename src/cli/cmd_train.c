@@ -13,9 +13,9 @@ enum { WORD = 2048 };
 
 static const inv_example examples[] = {
 	{"invar train bank -o run", "MaWa with the paper's settings"},
-	{"invar train bank -o run --residual --lr 1e-4",
-     "E(z) = z + MLP(z), which begins at the identity; safer on features of supervised "
-     "networks"},
+	{"invar train bank -o run --preset robust",
+     "a residual in units of the features' own spread, which needs no tuning; safer on "
+     "features of supervised networks"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder that leads back to the features"},

@@ -90,7 +90,9 @@ void inv_docs_markdown(FILE *out)
 	for (size_t k = 0; (c = inv_command_at(k)); k++)
 		fprintf(out, "| [`invar %s`](#invar-%s) | %s |\n", c->name, c->name, c->purpose);
 	fputs("\nResults go to standard output, messages and progress to standard error.\n"
-	      "`--name value` and `--name=value` mean the same, `--` ends the options.\n\n"
+	      "`--name value` and `--name=value` mean the same, `--name=false` switches an "
+	      "option\n"
+	      "without a value off again, `--` ends the options.\n\n"
 	      "| exit code | |\n|---|---|\n",
 	      out);
 	for (size_t i = 0; i < EXIT_CODES; i++)

@@ -66,9 +66,24 @@ invar_status inv_print_json(inv_session *s, json_t *document)
 	return INVAR_OK;
 }
 
+/* The library names no command; what can be looked up about an error is said here. */
+static const char *hint_for(const char *topic)
+{
+	static const char *const hints[][2] = {
+		{"encoders", " (see 'invar models list')"},
+		{"weights", " (see 'invar models inspect FILE')"},
+	};
+
+	for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+		if (strcmp(topic, hints[i][0]) == 0)
+			return hints[i][1];
+	return "";
+}
+
 static int exit_code(inv_session *s, invar_status st)
 {
 	char spelled[sizeof s->fault];
+	const char *hint;
 	const char *sentence =
 		*s->fault ? s->fault : invar_last_error_spelled("--", spelled, sizeof spelled);
 
@@ -77,10 +92,11 @@ static int exit_code(inv_session *s, invar_status st)
 		return EXIT_SUCCESS;
 	if (inv_pipe_closed())
 		return EXIT_FAILED;
+	hint = *s->fault ? "" : hint_for(invar_last_error_topic());
 	if (st == INVAR_E_USE && s->command)
-		fprintf(stderr, "invar %s: %s\n", s->command->name, sentence);
+		fprintf(stderr, "invar %s: %s%s\n", s->command->name, sentence, hint);
 	else
-		fprintf(stderr, "invar: %s\n", sentence);
+		fprintf(stderr, "invar: %s%s\n", sentence, hint);
 	return st == INVAR_E_USE         ? EXIT_USE
 	       : st == INVAR_E_CANCELLED ? EXIT_INTERRUPTED
 	                                 : EXIT_FAILED;

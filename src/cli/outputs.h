@@ -44,6 +44,16 @@ typedef enum inv_output_kind {
 	INV_OUTPUT_NEW      /* replaces nothing, and that is checked elsewhere */
 } inv_output_kind;
 
+/* Rows that commands which write a NumPy file share. */
+#define INV_DTYPE_ROW                                                 \
+	.name = "dtype", .type = INVAR_OPTION_TEXT, .initial = "float32", \
+	.choices = "float32|float16", .meta = "WORD", .group = "Result",  \
+	.help = "type of the numbers that are written"
+#define INV_FORCE_ROW                                                                     \
+	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result",                        \
+	.help = "replace a file of another kind, or one that is write-protected; never what " \
+			"is read"
+
 typedef struct inv_output {
 	const char *option; /* "-o"; NULL where it is an argument */
 	const char *path;   /* NULL: there is no such output */

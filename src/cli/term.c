@@ -3,8 +3,8 @@
  * term.c - progress, log lines, signals.
  *
  * Progress is one line on standard error that is redrawn at most five times a
- * second and wiped before anything else is written there. Where standard
- * error is no terminal there is none.
+ * second and wiped before anything else is written there. A standard error
+ * that is a file gets a line of its own once a minute.
  */
 #include "cli/term.h"
 

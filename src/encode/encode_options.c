@@ -78,12 +78,7 @@ static const invar_option bank_rows[] = {
      .meta = "WORD",
      .group = "Result",
      .help = "numbers of the features; float16 takes half the disk space"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{0},
 };
 

@@ -153,8 +153,9 @@ static invar_status find_model(invar_encoder *e, bool weights)
 		                "the encoder is missing: give its @weights, or @encoder pixels for "
 		                "the normalised pixels themselves");
 	if (!(e->model = inv_model_find(name)))
-		return inv_fail(INVAR_E_USE, "no encoder is called '%.60s'%s", name,
-		                inv_hint(name, invar_encoder_names(), hint));
+		return inv_topic(inv_fail(INVAR_E_USE, "no encoder is called '%.60s'%s", name,
+		                          inv_hint(name, invar_encoder_names(), hint)),
+		                 "encoders");
 	e->kind = find_family(e->model->of.family); /* a test holds that there is one */
 	fill_options(e);
 	return INVAR_OK;
@@ -177,11 +178,15 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		                         used ? "|" : "", k->family);
 	}
 	if (e->kind)
-		return inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
-		                inv_parameters_path(p), e->model->of.name, e->kind->family);
-	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: its tensors do not match any encoder known here (%s)",
-	                inv_parameters_path(p), inv_list_words(families, list, sizeof list));
+		return inv_topic(
+			inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
+		             inv_parameters_path(p), e->model->of.name, e->kind->family),
+			"weights");
+	return inv_topic(inv_fail(INVAR_E_MISMATCH,
+	                          "%s: its tensors do not match any encoder known here (%s)",
+	                          inv_parameters_path(p),
+	                          inv_list_words(families, list, sizeof list)),
+	                 "weights");
 }
 
 /* Another network of the same family would run, and give features of another model. */

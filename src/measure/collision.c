@@ -367,11 +367,15 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-const inv_measurement inv_measurement_collision = {.name = "collision",
-                                                   .title = "collision",
-                                                   .needs =
-                                                       INV_NEEDS_LABELS | INV_NEEDS_COPIES,
-                                                   .options = options,
-                                                   .shares = "points|train-split|seed",
-                                                   .metrics = metrics,
-                                                   .measure = measure_collision};
+const inv_measurement inv_measurement_collision = {
+	.name = "collision",
+	.title = "collision",
+	.about = "the share of augmented features nearer to another class than "
+			 "to their own, as they are, after the best rigid map fitted "
+			 "on the same points (as published, which flatters), and after "
+			 "one fitted on other points",
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_COPIES,
+	.options = options,
+	.shares = "points|train-split|seed",
+	.metrics = metrics,
+	.measure = measure_collision};

@@ -36,12 +36,7 @@ static const invar_option rows[] = {
      .meta = "NAME",
      .group = "Measurements",
      .help = "the split that probes, galleries and held-out maps learn from"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{0},
 };
 
@@ -149,21 +144,36 @@ bool inv_eval_names(const invar_options *o, const inv_measurement *m)
 	return list && inv_has_word(list, ',', m->name);
 }
 
+/* "lc|nc|…|probe|…": every word that metrics takes. */
+static void list_words(char out[2 * NAMES])
+{
+	size_t fill = 0;
+
+	for (size_t i = 0; inv_measurement_at(i) && fill < 2 * NAMES; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
+
+		fill += (size_t)snprintf(out + fill, 2 * NAMES - fill, "%s%s%s%s", fill ? "|" : "",
+		                         m->name, m->group ? "|" : "", m->group ? m->group : "");
+	}
+}
+
 invar_status inv_eval_check_metrics(const invar_options *o)
 {
 	const char *list = inv_option_text(o, "metrics");
-	char word[INV_WORD], names[NAMES];
+	char word[INV_WORD], names[NAMES], words[2 * NAMES], hint[INV_HINT];
 
 	while (inv_next_word(&list, ',', word)) {
 		bool known = false;
 
 		for (size_t i = 0; inv_measurement_at(i); i++)
 			known = known || answers_to(inv_measurement_at(i), word);
+		if (known)
+			continue;
 		list_names(NULL, names);
-		if (!known)
-			return inv_fail(INVAR_E_USE,
-			                "@metrics: there is no measurement '%s'; there are %s", word,
-			                names);
+		list_words(words);
+		return inv_fail(INVAR_E_USE,
+		                "@metrics: there is no measurement '%s'; there are %s%s", word,
+		                names, inv_hint(word, words, hint));
 	}
 	return INVAR_OK;
 }

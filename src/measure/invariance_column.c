@@ -329,9 +329,11 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-const inv_measurement inv_measurement_invariance = {.name = "invariance",
-                                                    .title = "invariance",
-                                                    .needs = INV_NEEDS_COPIES,
-                                                    .shares = "points|seed",
-                                                    .metrics = metrics,
-                                                    .measure = measure_invariance};
+const inv_measurement inv_measurement_invariance = {
+	.name = "invariance",
+	.title = "invariance",
+	.about = "how far copies lie from their images, without labels",
+	.needs = INV_NEEDS_COPIES,
+	.shares = "points|seed",
+	.metrics = metrics,
+	.measure = measure_invariance};

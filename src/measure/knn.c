@@ -243,12 +243,14 @@ static void title_row(const inv_measure_input *in, char *out, size_t size)
 	         inv_option_is(in->options, "index", "clean") ? ", old index" : "");
 }
 
-const inv_measurement inv_measurement_knn = {.name = "knn",
-                                             .title = "kNN",
-                                             .group = "probe",
-                                             .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
-                                             .options = options,
-                                             .shares = "train-split|seed",
-                                             .metrics = metrics,
-                                             .title_row = title_row,
-                                             .measure = measure_knn};
+const inv_measurement inv_measurement_knn = {
+	.name = "knn",
+	.title = "kNN",
+	.about = "the class of the nearest neighbours in train",
+	.group = "probe",
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
+	.options = options,
+	.shares = "train-split|seed",
+	.metrics = metrics,
+	.title_row = title_row,
+	.measure = measure_knn};

@@ -4,6 +4,17 @@
 
 #include "measure/measurement_list.h"
 
+const char *invar_measurement(size_t i, const char **title, const char **about)
+{
+	const inv_measurement *m = inv_measurement_at(i);
+
+	if (title)
+		*title = m ? m->title : NULL;
+	if (about)
+		*about = m ? m->about : NULL;
+	return m ? m->name : NULL;
+}
+
 const inv_measurement *inv_measurement_at(size_t i)
 {
 	return i < sizeof parts / sizeof *parts ? parts[i] : NULL;

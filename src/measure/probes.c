@@ -477,22 +477,33 @@ static invar_status measure_kept(const inv_measure_input *in)
 	.shares = "probe-epochs|seeds|train-split|seed"
 
 const inv_measurement inv_measurement_lc = {
-	.name = "lc", .title = "LC", PROBE, .metrics = lc_metrics, .measure = measure_lc};
+	.name = "lc",
+	.title = "LC",
+	.about = "a linear classifier on the codes, trained on clean rows of "
+			 "train, tested on clean and augmented rows",
+	PROBE,
+	.metrics = lc_metrics,
+	.measure = measure_lc};
 const inv_measurement inv_measurement_nc = {.name = "nc",
                                             .title = "NC",
+                                            .about = "the same with a hidden layer",
                                             HIDDEN_PROBE,
                                             .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
                                             .metrics = nc_metrics,
                                             .measure = measure_nc};
-const inv_measurement inv_measurement_ec = {.name = "ec",
-                                            .title = "EC",
-                                            HIDDEN_PROBE,
-                                            .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN |
-                                                     INV_ONLY_F,
-                                            .metrics = ec_metrics,
-                                            .measure = measure_ec};
-const inv_measurement inv_measurement_kept = {.name = "kept",
-                                              .title = "LC-kept",
-                                              PROBE,
-                                              .metrics = kept_metrics,
-                                              .measure = measure_kept};
+const inv_measurement inv_measurement_ec = {
+	.name = "ec",
+	.title = "EC",
+	.about = "the same with two hidden layers, on F alone",
+	HIDDEN_PROBE,
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_ONLY_F,
+	.metrics = ec_metrics,
+	.measure = measure_ec};
+const inv_measurement inv_measurement_kept = {
+	.name = "kept",
+	.title = "LC-kept",
+	.about = "a linear classifier of F that is left alone and fed the "
+			 "codes",
+	PROBE,
+	.metrics = kept_metrics,
+	.measure = measure_kept};

@@ -454,23 +454,27 @@ static const invar_metric class_metrics[] = {
 	{0},
 };
 
-const inv_measurement inv_measurement_same_image = {.name = "same-image",
-                                                    .title = "retrieval by image",
-                                                    .group = "retrieval",
-                                                    .needs = INV_TAKES_VIEWS,
-                                                    .on_request = true,
-                                                    .options = options,
-                                                    .shares = "points|seed",
-                                                    .metrics = image_metrics,
-                                                    .measure = measure_same_image};
+const inv_measurement inv_measurement_same_image = {
+	.name = "same-image",
+	.title = "retrieval by image",
+	.about = "where an image stands among all when one of its copies is "
+			 "looked up",
+	.group = "retrieval",
+	.needs = INV_TAKES_VIEWS,
+	.on_request = true,
+	.options = options,
+	.shares = "points|seed",
+	.metrics = image_metrics,
+	.measure = measure_same_image};
 
-const inv_measurement inv_measurement_same_class = {.name = "same-class",
-                                                    .title = "retrieval by class",
-                                                    .group = "retrieval",
-                                                    .needs =
-                                                        INV_NEEDS_LABELS | INV_TAKES_VIEWS,
-                                                    .on_request = true,
-                                                    .options = options,
-                                                    .shares = "points|seed",
-                                                    .metrics = class_metrics,
-                                                    .measure = measure_same_class};
+const inv_measurement inv_measurement_same_class = {
+	.name = "same-class",
+	.title = "retrieval by class",
+	.about = "how well rows of the class of a row are found, by labels",
+	.group = "retrieval",
+	.needs = INV_NEEDS_LABELS | INV_TAKES_VIEWS,
+	.on_request = true,
+	.options = options,
+	.shares = "points|seed",
+	.metrics = class_metrics,
+	.measure = measure_same_class};

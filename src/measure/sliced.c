@@ -43,12 +43,7 @@ static const invar_option rows_of_options[] = {
      .meta = "N",
      .group = "Slices",
      .help = "shuffled pairings that show the floor"},
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{0},
 };
 

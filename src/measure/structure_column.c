@@ -96,11 +96,16 @@ static invar_status measure_structure(const inv_measure_input *in)
 	return st;
 }
 
-const inv_measurement inv_measurement_structure = {.name = "structure",
-                                                   .title = "structure",
-                                                   .shares = "points",
-                                                   .metrics = metrics,
-                                                   .measure = measure_structure};
+const inv_measurement inv_measurement_structure = {
+	.name = "structure",
+	.title = "structure",
+	.about = "how close an adapter is to an isometry on clean features: L1 "
+			 "and L2, the least and the greatest ratio of a distance after "
+			 "E to the one before; m, b and R2 of the line through them; "
+			 "RMSD, NRMSD and CVRMSD, the deviation from equality",
+	.shares = "points",
+	.metrics = metrics,
+	.measure = measure_structure};
 
 /* ---- Given arrays ---------------------------------------------------------------------
  */

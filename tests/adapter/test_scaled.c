@@ -305,7 +305,7 @@ static void a_decoder_rebuilds_features_as_they_are(void **state)
 
 static void closed_forms_are_the_same_maps_in_units(void **state)
 {
-	static const char *const forms[] = {"identity", "rigid", "ridge"};
+	static const char *const forms[] = {"identity", "rigid", "ridge", "features"};
 	float x[ROWS * DIM], y[ROWS * DIM], z[ROWS * DIM];
 
 	(void)state;

@@ -141,7 +141,7 @@ $ invar encode npy:x.npy --encoder pixels
 ! invar encode: the folder for the bank is missing: -o BANK
 ? 2
 $ invar encode npy:x.npy -o new --encoder pixles
-! invar encode: no encoder is called 'pixles'; did you mean pixels?
+! invar encode: no encoder is called 'pixles'; did you mean pixels? (see 'invar models list')
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --copies 3
 ! invar encode: --copies 3: say how they are made, as in --augment rotation

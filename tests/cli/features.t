@@ -48,7 +48,7 @@ $ invar features x.npy -o f.npy --encoder pixels --weights x.npy
 ! invar features: x.npy: the encoder pixels takes no weights; leave them out
 ? 2
 $ invar features x.npy -o f.npy --encoder dino_vits9 --weights x.npy
-! invar features: no encoder is called 'dino_vits9'; did you mean dino_vits8?
+! invar features: no encoder is called 'dino_vits9'; did you mean dino_vits8? (see 'invar models list')
 ? 2
 $ invar features x.npy -o f.npy --weights x.npy
 ! invar: x.npy: is neither a safetensors file nor a PyTorch checkpoint

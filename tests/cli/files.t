@@ -118,7 +118,7 @@ $ invar eval wide run -q
 ! invar: run takes features 8 wide, those of wide are 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class
+! invar eval: --metrics: there is no measurement 'strukture'; there are lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class; did you mean structure?
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid, only test, train

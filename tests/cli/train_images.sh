@@ -28,6 +28,20 @@ for space in normalized pixel; do
 	cmp bank-$space/train/clean.npy by-images-$space/clean/train/clean.npy
 done
 
+# Likewise in units of the spread, with a decoder; stopped and resumed, the same again.
+scaled=("${short[@]}" --scaled --decoder --samples 1 --seed 3 --validation 0.1 --keep best)
+"$invar" train bank-normalized -o scaled-by-bank "${scaled[@]}" --epochs 1
+"$invar" train "${images[@]}" -o scaled-by-images "${scaled[@]}" --epochs 1
+for file in adapter decoder; do
+	cmp scaled-by-bank/$file.safetensors scaled-by-images/$file.safetensors
+done
+"$invar" train "${images[@]}" -o scaled "${scaled[@]}" --epochs 12
+timeout -s INT 0.4 "$invar" train "${images[@]}" -o scaled-again "${scaled[@]}" --epochs 12 || true
+if [ -e scaled-again/run.json ]; then
+	"$invar" train "${images[@]:0:2}" -q --resume -o scaled-again
+	cmp scaled/adapter.safetensors scaled-again/adapter.safetensors
+fi
+
 # Later epochs have copies of their own: a second epoch is no repetition of the first.
 "$invar" train bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
 "$invar" train "${images[@]}" -o two-by-images "${short[@]}" --samples 1 --epochs 2 --seed 3

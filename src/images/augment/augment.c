@@ -96,12 +96,7 @@ invar_status invar_augment_pixels(invar_augment *a, const char *normalize)
 }
 
 static const invar_option draw_rows[] = {
-	{.name = "seed",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .meta = "N",
-     .group = "Common",
-     .help = "key of every random draw"},
+	{INV_SEED_ROW},
 	{.name = "split",
      .type = INVAR_OPTION_TEXT,
      .initial = "train",
