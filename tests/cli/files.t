@@ -47,16 +47,16 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 ! invar train: --lr-min 0.0004 is above --lr 0.0001, so the learning rate could not be annealed to it
 ? 2
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
-! invar train: --anchor belongs to --loss mawa or anco, but --loss is none
+! invar train: --anchor belongs to --loss mawa or anco or --init features, and neither is given
 ? 2
 $ invar train bank -o r --loss none -q
-! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid or ridge
+! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid, ridge or features
 ? 2
 $ invar train bank -o r --init ridge --hidden 15 -q
 ! invar train: --init ridge needs two hidden units for each feature: --hidden is 15, the bank has 8 features, so at least 16
 ? 2
 $ invar train bank -o r --init rigid --ridge 0.1 -q
-! invar train: --ridge belongs to --init ridge, but --init is rigid
+! invar train: --ridge belongs to --init ridge or features, but --init is rigid
 ? 2
 
 $ invar apply nowhere x.npy -o out.npy -q

@@ -45,7 +45,9 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the clean term of mawa, also within anco"},
+     .help =
+         "weight of the clean term of mawa, also within anco, and of clean rows in init "
+         "features"},
 	{0},
 };
 
