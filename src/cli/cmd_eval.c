@@ -290,7 +290,7 @@ const inv_command inv_cmd_eval = {
 		"F, the features as they are, is always the first column. Each measurement fails "
 		"alone: what cannot be measured is skipped, with the reason below the table and in "
 		"the JSON; asked for by its own name in --metrics, it makes the exit code 1, and "
-        "the "
+		"the "
 		"others are still shown. Labels may be any numbers; rows with a negative one have "
 		"none and are left out of what needs labels. The numbers of a run are merged into "
 		"its metrics.json. What is measured:",
