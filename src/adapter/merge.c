@@ -14,7 +14,6 @@
 
 #include "adapter/compatibility.h"
 #include "adapter/compose.h"
-#include "base/text.h"
 
 /* ---- Metadata --------------------------------------------------------------------- */
 
@@ -130,9 +129,11 @@ static invar_status check_adapters(const invar_adapter *const *e, size_t count,
 	if (!(strength >= 0) || !isfinite(strength))
 		return inv_fail(INVAR_E_USE, "@strength must be 0 or more, not %g", strength);
 	if (strength != 1 && e[0]->s.w != e[0]->s.d)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: maps %zu to %zu %s, so it has no @strength but 1", e[0]->path,
-		                e[0]->s.d, e[0]->s.w, inv_noun(e[0]->s.w, "feature", "features"));
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: maps %zu features to %zu, but a @strength of %g needs codes as "
+			"wide as the features",
+			e[0]->path, e[0]->s.d, e[0]->s.w, strength);
 	for (size_t i = 1; i < count && st == INVAR_OK; i++) {
 		if (e[i]->s.d != e[0]->s.d || e[i]->s.w != e[0]->s.w)
 			return inv_fail(INVAR_E_MISMATCH,

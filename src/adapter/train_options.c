@@ -437,12 +437,6 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		                "but the bank has %zu; @preset " INV_FIRST_PRESET
 		                " has no such need",
 		                o->preset, p->shape.w, p->shape.d);
-	if (o->residual)
-		return inv_fail(INVAR_E_USE,
-		                "@preset %s needs codes as wide as the features: @width is %zu, "
-		                "but the bank has %zu; @preset " INV_FIRST_PRESET
-		                " has no such need",
-		                o->preset, p->shape.w, p->shape.d);
 	if (p->residual)
 		return inv_fail(
 			INVAR_E_USE,

@@ -2,10 +2,12 @@
 /*
  * ranks.c - full rankings of a gallery, exact behind rounded distances.
  *
- * For a block of queries the products with the whole gallery are computed in double,
- * tile by tile, with L2 seen from the gallery's mean so that little cancels; what they
- * give, the distance v as a float, is within v 2^-23 + slack of the direct distance.
- * Two rows further apart than both errors are in order. The few that are not are
+ * For a block of queries the products with the whole gallery are computed tile by tile,
+ * with L2 seen from the gallery's mean so that little cancels; what they give, the distance
+ * v as a float, is within v 2^-23 + slack of the direct distance. A ranking by class needs
+ * the order of all rows and takes products in double, whose slack is next to nothing. The
+ * own row alone has few rivals even within the slack of products in float, which take half
+ * the time. Two rows further apart than both errors are in order. The few that are not are
  * measured directly: so are the own row's rivals (rank_own), and in the ranking by class
  * runs of rows that cannot be told apart and of which some are relevant, some are not
  * (settle_run). Rows of one kind may swap places without changing a figure.
@@ -25,6 +27,7 @@
 #include "base/threads.h"
 #include "math/kernels.h"
 #include "math/linalg.h"
+#include "math/matmul.h"
 #include "math/openblas.h"
 
 enum {
@@ -47,10 +50,12 @@ typedef struct exact {
 
 /* What one thread works in. */
 typedef struct scratch {
-	double *queries;        /* [block, w] */
-	double *tile;           /* [TILE, w] */
-	double *products;       /* [block, TILE] */
-	double *lengths;        /* [block], as the products see them */
+	double *queries;  /* [block, w] */
+	double *tile;     /* [TILE, w] */
+	double *products; /* [block, TILE] */
+	double *lengths;  /* [block], as the products see them */
+	float *unit_queries, *unit_tile,
+		*unit_products;     /* the same in float, rows of length 1 */
 	float *near;            /* [block, n] */
 	uint64_t *keys, *other; /* [n] */
 	exact *direct;          /* [n] */
@@ -62,6 +67,7 @@ struct inv_ranks {
 	struct inv_kernels kernels;
 	inv_gallery g;
 	inv_distance distance;
+	bool single; /* products in float */
 	size_t block;
 	inv_arena arena;
 	double *centre;   /* [w]; zeros for cosine */
@@ -185,7 +191,14 @@ static void from_products_cosine(const double *products, double length,
 	}
 }
 
-static void fill_distances(const inv_ranks *p, scratch *s, size_t count)
+static void fill_row(const inv_ranks *p, scratch *s, size_t i, const double *products,
+                     uint64_t first, size_t count)
+{
+	(p->distance == INV_L2 ? from_products_l2 : from_products_cosine)(
+		products, s->lengths[i], p->lengths + first, count, s->near + i * p->g.n + first);
+}
+
+static void fill_in_double(const inv_ranks *p, scratch *s, size_t count)
 {
 	inv_dgemm_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
 
@@ -194,10 +207,57 @@ static void fill_distances(const inv_ranks *p, scratch *s, size_t count)
 		widen(p, p->g.rows + first * p->g.w, spec.n, s->tile);
 		inv_dgemm(p->ctx, &spec, s->queries, s->tile, s->products);
 		for (size_t i = 0; i < count; i++)
-			(p->distance == INV_L2 ? from_products_l2 : from_products_cosine)(
-				s->products + i * spec.n, s->lengths[i], p->lengths + first, spec.n,
-				s->near + i * p->g.n + first);
+			fill_row(p, s, i, s->products + i * spec.n, first, spec.n);
 	}
+}
+
+/* Rows of length 1 in float, whatever their size; rows of zeros stay. */
+static void make_units(const inv_ranks *p, const float *rows, size_t count,
+                       const double *lengths, float *out)
+{
+	size_t w = p->g.w;
+
+	for (size_t i = 0; i < count; i++) {
+		double scale = lengths[i] > 0 ? 1 / lengths[i] : 0;
+
+		for (size_t k = 0; k < w; k++)
+			out[i * w + k] = (float)((rows[i * w + k] - p->centre[k]) * scale);
+	}
+}
+
+static void fill_in_float(const inv_ranks *p, scratch *s, const float *queries,
+                          size_t count)
+{
+	inv_matmul_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
+	double products[TILE];
+
+	make_units(p, queries, count, s->lengths, s->unit_queries);
+	for (uint64_t first = 0; first < p->g.n; first += TILE) {
+		spec.n = tile_at(p, first);
+		make_units(p, p->g.rows + first * p->g.w, spec.n, p->lengths + first, s->unit_tile);
+		inv_gemm(p->ctx, &spec, s->unit_queries, s->unit_tile, NULL, s->unit_products);
+		for (size_t i = 0; i < count; i++) {
+			for (size_t j = 0; j < spec.n; j++)
+				products[j] = s->unit_products[i * spec.n + j] * s->lengths[i] *
+				              p->lengths[first + j];
+			fill_row(p, s, i, products, first, spec.n);
+		}
+	}
+}
+
+/*
+ * What the distances may be off by, beside their rounding to float, relative to the square
+ * of both lengths together. A sum of w products is off by w u of the sum of their sizes,
+ * which the lengths bound; u is 2^-24 in float, 2^-53 in double. In double the lengths and
+ * the direct distance are off by as much again, each; in float all that is nothing beside
+ * the products. Twice what they add up to at least, and what a float next to 0 leaves out.
+ */
+static double slack_of(const inv_ranks *p, double length)
+{
+	double share = (double)(p->g.w + 16) * (p->single ? 0x1p-23 : 0x1p-50);
+	double span = length + p->longest;
+
+	return share * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN;
 }
 
 static double direct_distance(const ask *a, uint32_t row)
@@ -393,16 +453,9 @@ static void rank_query(const search *j, scratch *s, uint64_t i, size_t at)
 {
 	const inv_ranks *p = j->p;
 	const inv_rank_queries *q = j->q;
-	double span = s->lengths[at] + p->longest;
 	ask a = {.p = p, .s = s, .row = q->rows + i * p->g.w, .near = s->near + at * p->g.n};
 
-	/*
-	 * A sum of w products is off by w 2^-53 of the sum of their sizes, which the lengths
-	 * bound; the direct distance likewise. Eight times that, and what a float next to 0
-	 * leaves out.
-	 */
-	a.slack = (double)(p->g.w + 16) * 0x1p-50 * (p->distance == INV_L2 ? span * span : 1) +
-	          FLT_TRUE_MIN;
+	a.slack = slack_of(p, s->lengths[at]);
 	a.norm = sqrt(p->kernels.dot(a.row, a.row, p->g.w));
 	j->out[i] = (inv_rank){.precision = NAN};
 	if (q->own)
@@ -423,7 +476,10 @@ static void rank_block(void *user, size_t block, unsigned thread)
 
 	widen(p, j->q->rows + first * p->g.w, count, s->queries);
 	measure_lengths(s->queries, count, p->g.w, s->lengths);
-	fill_distances(p, s, count);
+	if (p->single)
+		fill_in_float(p, s, j->q->rows + first * p->g.w, count);
+	else
+		fill_in_double(p, s, count);
 	for (size_t i = 0; i < count; i++)
 		rank_query(j, s, first + i, i);
 }
@@ -452,12 +508,14 @@ static size_t block_of(uint64_t n)
 static void take_scratch(inv_ranks *p, scratch *s)
 {
 	inv_arena *a = &p->arena;
-	bool by_class = p->g.classes;
-	size_t sorted = by_class ? p->g.n : 0;
+	size_t sorted = p->single ? 0 : p->g.n, units = p->single ? p->g.w : 0;
 	scratch made = {.queries = inv_arena_take(a, p->block * p->g.w, sizeof(double)),
 	                .tile = inv_arena_take(a, TILE * p->g.w, sizeof(double)),
 	                .products = inv_arena_take(a, p->block * TILE, sizeof(double)),
 	                .lengths = inv_arena_take(a, p->block, sizeof(double)),
+	                .unit_queries = inv_arena_take(a, p->block * units, sizeof(float)),
+	                .unit_tile = inv_arena_take(a, TILE * units, sizeof(float)),
+	                .unit_products = inv_arena_take(a, p->block * TILE, sizeof(float)),
 	                .near = inv_arena_take(a, p->block * p->g.n, sizeof(float)),
 	                .keys = inv_arena_take(a, sorted, sizeof(uint64_t)),
 	                .other = inv_arena_take(a, sorted, sizeof(uint64_t)),
@@ -509,7 +567,11 @@ invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
 		return st;
 	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to rank a gallery");
-	*p = (inv_ranks){.ctx = ctx, .g = *g, .distance = distance, .block = block_of(g->n)};
+	*p = (inv_ranks){.ctx = ctx,
+	                 .g = *g,
+	                 .distance = distance,
+	                 .single = !g->classes,
+	                 .block = block_of(g->n)};
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	if ((st = ctx->cpu ? allocate(p) : allocate_plain(p)) != INVAR_OK) {
 		inv_ranks_free(p);

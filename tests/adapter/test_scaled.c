@@ -210,7 +210,7 @@ static void it_is_the_residual_on_a_bank_in_its_own_units(void **state)
 /* Features that are 1000 times as large, and elsewhere, give the same E there. */
 static void every_encoder_has_the_same_scale(void **state)
 {
-	static const char *const losses[] = {"mawa", "waco", "hsic"};
+	static const char *const losses[] = {"mawa", "waco", "hsic", "anco"};
 	const double away[DIM] = {-1, 2, 0.5, 0, 3, -2, 1, 1}, by = 1000;
 	invar_bank *far = move_bank("far", away, by);
 	float x[ROWS * DIM], y[ROWS * DIM], fx[ROWS * DIM], fy[ROWS * DIM];
@@ -338,7 +338,7 @@ static void what_has_no_scale_is_refused(void **state)
 	test_set(o, "width", "4", "loss", "waco", NULL);
 	assert_int_equal(invar_train(&bank, 1, o, test_path("none")), INVAR_E_USE);
 	test_assert_error(
-		"scaled needs codes as wide as the features: width is 4, the bank has 8");
+		"scaled needs codes as wide as the features: width is 4, but the bank has 8");
 	invar_options_free(o);
 	invar_bank_close(flat);
 }

@@ -209,7 +209,7 @@ static void an_option_may_belong_to_parts_of_several_selectors(void **state)
 	assert_int_equal(inv_options_share(o, "loss", "anco", "title"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("title belongs to force or loss anco, and neither is given");
+	test_assert_error("title needs force or loss anco, and neither is set");
 	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "loss", "mawa"), INVAR_OK);

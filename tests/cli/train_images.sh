@@ -118,7 +118,7 @@ refuse()
 refuse 2 'not both' bank-pixel "${images[@]}" -o new
 refuse 2 'BANK is missing' -o new
 refuse 2 '--augment needs --images, which is not set' bank-pixel --augment rotation -o new
-refuse 2 'give an --augment SPEC' "${images[@]:0:6}" -o new
+refuse 2 'set --augment SPEC' "${images[@]:0:6}" -o new
 refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
 refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new
 refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -o new
@@ -132,7 +132,7 @@ refuse 1 'started on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new
 cp -r whole older # as from before options of images were kept
 sed -i '/^   "augment":/d' older/run.json
-refuse 2 'give an --augment SPEC' "${again[@]}" -o older
+refuse 2 'set --augment SPEC' "${again[@]}" -o older
 "$invar" train "${again[@]}" "${images[@]:6}" -o older
 sed -i 's/^   "size": ".*/   "size": 8,/' older/run.json
 refuse 1 'the value of "size" is not valid' "${again[@]}" -o older

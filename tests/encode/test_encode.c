@@ -311,7 +311,7 @@ static void inside_has_banks_of_its_own(void **state)
 	static const struct {
 		const char *bank, *augment, *was, *is;
 	} cases[] = {
-		{"inside", "rotation", "augment is rotation:inside=1 but", "rotation was asked"},
+		{"inside", "rotation", "with augment rotation:inside=1, not", "rotation was asked"},
 		{"inside", NULL, "inside 11 x 11 but", "centre was asked"},
 		{"outside", "rotation:inside=1", "augment is rotation but", "inside=1 was asked"},
 		{"bare", "rotation:inside=1", "centre but", "inside 11 x 11 was asked"},
@@ -349,7 +349,7 @@ static void inside_in_pixels_and_at_native_size(void **state)
 	assert_same_file("inside-pixel", "inside", "train/clean.npy");
 	o = test_kept("encode", "augment", "rotation:inside=1", NULL);
 	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
-	test_assert_error("needs square pictures, but these have 4 x 5 pixels");
+	test_assert_error("needs square images, but these have 4 x 5 pixels");
 	o = test_kept("encode", "size", "96", "augment", "affine:scale=0.01,inside=1", NULL);
 	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
 	test_assert_error("narrow its ranges");

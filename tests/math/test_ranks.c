@@ -58,10 +58,11 @@ static void make_coarse(void)
 		c.q[i] = rintf(c.q[i]);
 }
 
-static void find(unsigned threads, inv_distance distance, bool leave_own_out, inv_rank *out)
+static void find(unsigned threads, inv_distance distance, bool by_class, bool leave_own_out,
+                 inv_rank *out)
 {
-	const inv_gallery g = {c.rows, c.n, c.w, c.row_class};
-	const inv_rank_queries q = {c.q, c.m, c.own, c.class, leave_own_out};
+	const inv_gallery g = {c.rows, c.n, c.w, by_class ? c.row_class : NULL};
+	const inv_rank_queries q = {c.q, c.m, c.own, by_class ? c.class : NULL, leave_own_out};
 	invar_context *ctx;
 	inv_ranks *p;
 
@@ -74,15 +75,19 @@ static void find(unsigned threads, inv_distance distance, bool leave_own_out, in
 
 static void check(inv_distance distance, bool leave_own_out)
 {
-	static inv_rank found[MAX_ROWS], two[MAX_ROWS], wanted[MAX_ROWS];
+	static inv_rank found[MAX_ROWS], two[MAX_ROWS], alone[MAX_ROWS], wanted[MAX_ROWS];
 	static double room[MAX_ROWS];
 	const inv_gallery g = {c.rows, c.n, c.w, c.row_class};
 	const inv_rank_queries q = {c.q, c.m, c.own, c.class, leave_own_out};
 
-	find(1, distance, leave_own_out, found);
-	find(2, distance, leave_own_out, two);
+	find(1, distance, true, leave_own_out, found);
+	find(2, distance, true, leave_own_out, two);
+	find(2, distance, false, false, alone); /* without classes products are in float */
 	inv_ranks_ref(&g, distance, &q, room, wanted);
 	for (size_t i = 0; i < c.m; i++) {
+		if (alone[i].own != wanted[i].own)
+			fail_msg("n %zu, w %zu, distance %d, query %zu: %u, not %u", c.n, c.w, distance,
+			         i, alone[i].own, wanted[i].own);
 		if (found[i].own != wanted[i].own || found[i].first != wanted[i].first ||
 		    !(fabs(found[i].precision - wanted[i].precision) <= 1e-12 ||
 		      (isnan(found[i].precision) && isnan(wanted[i].precision))))
@@ -175,7 +180,7 @@ static void rows_of_no_class_have_no_precision(void **state)
 
 	(void)state;
 	draw(50, 40, 5, 3);
-	find(1, INV_L2, false, found);
+	find(1, INV_L2, true, false, found);
 	assert_true(isnan(found[0].precision) && found[0].first == 0); /* no class */
 	for (size_t i = 0; i < c.m; i++)
 		if (c.class[i] == 3) /* no row of that class */

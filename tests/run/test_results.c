@@ -304,7 +304,7 @@ static void broken_plots_are_refused(void **state)
 		{"series", "{}", "not a list"},
 		{"series", "[3]", "no columns"},
 		{"series", "[{\"id\": \"s\", \"columns\": {}}]", "not described"},
-		{"series", "[" SERIES "{}}, " SERIES "{}}]", "one id"},
+		{"series", "[" SERIES "{}}, " SERIES "{}}]", "have the same id"},
 		{"series", "[" SERIES "{\"9\": {\"x\": [], \"y\": []}}}]", "no column"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": []}}}]", "differ in length"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [null], \"y\": [1]}}}]", "not a number"},
