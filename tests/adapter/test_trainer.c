@@ -453,7 +453,8 @@ static void wrong_options_make_no_run(void **state)
 	refuse(test_set(options(), "split", "tarin", NULL), "no split tarin");
 	refuse(test_set(options(), "samples", "0", "no-identity", "1", NULL),
 	       "needs augmented copies");
-	refuse(test_set(options(), "resume", "1", "force", "1", NULL), "exclude each other");
+	refuse(test_set(options(), "resume", "1", "force", "1", NULL),
+	       "cannot be used together");
 	refuse(test_set(options(), "loss", "hsic", "sigma-z", "-1", NULL),
 	       "sigma-z must be median or a number above 0, not '-1'");
 	refuse(test_set(options(), "decoder", "1", "loss", "none", "init", "identity", NULL),
@@ -519,7 +520,7 @@ static void banks_that_do_not_belong_together_are_refused(void **state)
 		refuse_banks(two, 2, test_set(options(), "loss", name, "copies", "4", NULL),
 		             "second: copies is 4 but train has 3 copies");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "samples", "0", NULL),
-		             "samples 0 leaves the banks after the first without use");
+		             "samples 0 would not use the banks after the first");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "init", "rigid", NULL),
 		             "init rigid is fitted to the copies of one bank, but 2 are given");
 	}

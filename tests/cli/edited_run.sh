@@ -65,5 +65,5 @@ rm run/adapter.safetensors
 sed -i 's/"invar": "[^"]*"/"invar": "0.0.1"/' run/run.json
 "$invar" train bank -o run --resume 2>error || fail "another version"
 version=$("$invar" --version | grep -o '[0-9][0-9a-z.-]*' | head -1)
-grep -q "run was written by invar 0.0.1, this is $version" error || fail "the versions are not said"
+grep -q "run was written by invar 0.0.1, but this is $version" error || fail "the versions are not said"
 cmp run/adapter.safetensors whole/adapter.safetensors

@@ -175,7 +175,7 @@ static void what_a_source_lacks_is_named(void **state)
 	inv_source_close(s);
 	s = open_images(NULL);
 	assert_int_equal(inv_source_need_copies(s), INVAR_E_USE);
-	test_assert_error("give an augment SPEC");
+	test_assert_error("set augment SPEC");
 	assert_int_equal(inv_source_select(s, "best", 0), INVAR_E_USE);
 	test_assert_error("has no split best");
 	inv_source_close(s);

@@ -312,7 +312,7 @@ static void broken_plots_are_refused(void **state)
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"low\": [0]}}}]",
 	     "one end"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"count\": [-1]}}}]",
-	     "from 0"},
+	     "at least 0"},
 		{"series", "[" SERIES "{\"F\": 7}}]", "array missing"},
 		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1]}}}]", "its total"},
 		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [null], \"total\": 1}}}]",

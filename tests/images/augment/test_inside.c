@@ -282,7 +282,7 @@ static void pictures_and_rows_that_do_not_fit_are_refused(void **state)
 	invar_augment_close(a);
 	assert_int_equal(invar_augment_parse(test_ctx, "crop:size=9+rotation:inside=1", &b),
 	                 INVAR_E_USE);
-	test_assert_error("put it behind");
+	test_assert_error("put it after");
 	invar_augment_close(parse("crop+rotation:inside=1+crop:size=9"));
 }
 
