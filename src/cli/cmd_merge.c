@@ -105,9 +105,9 @@ static invar_status report(inv_session *s, const invar_adapter *merged)
 		                                   "output_dim", invar_adapter_output(merged),
 		                                   "residual", invar_adapter_residual(merged)));
 	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s", inv_text(s, "output"),
-	              invar_adapter_input(merged), invar_adapter_hidden(merged),
-	              invar_adapter_output(merged),
-	              invar_adapter_residual(merged) ? " residual" : "");
+	             invar_adapter_input(merged), invar_adapter_hidden(merged),
+	             invar_adapter_output(merged),
+	             invar_adapter_residual(merged) ? " residual" : "");
 	return INVAR_OK;
 }
 

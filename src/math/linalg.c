@@ -144,7 +144,8 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 	if (info == 0)
 		return INVAR_OK;
 	if (info == NO_MEMORY)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the SVD of a %zu x %zu matrix", m, n);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the SVD of a %zu x %zu matrix", m, n);
 	return inv_fail(INVAR_E_NUMERIC, "the SVD of a %zu x %zu matrix %s", m, n,
 	                info > 0 ? "did not converge" : "met a NaN");
 }

@@ -483,7 +483,7 @@ static void wrong_uses_make_no_run(void **state)
 	refuse(bank, test_set(options("identity"), "width", "4", NULL),
 	       "width is 4, the bank has 9");
 	refuse(bank, test_set(options("rigid"), "ridge", "0.5", NULL),
-	       "ridge belongs to init ridge or features, but init is rigid");
+	       "ridge needs init ridge or features, but init is rigid");
 	refuse_value("ridge", "-1", "ridge must be at least 0 and at most 1000000000, not -1");
 	refuse(bank, test_set(options("ridge"), "copies", "4", NULL),
 	       "copies is 4 but train has 3 copies");

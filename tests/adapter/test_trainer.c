@@ -485,7 +485,7 @@ static void options_of_another_loss_are_refused_where_set(void **state)
 	for (size_t i = 0; inv_loss_at(i); i++)
 		if (has_option(inv_loss_at(i), "temperature"))
 			refuse(test_set(options(), "temperature", "0.5", NULL),
-			       "temperature belongs to loss simclr, but loss is mawa");
+			       "temperature needs loss simclr, but loss is mawa");
 }
 
 /* ---- Several banks --------------------------------------------------------------- */
@@ -513,7 +513,7 @@ static void banks_that_do_not_belong_together_are_refused(void **state)
 		const char *name = loss->name;
 
 		refuse_banks(strange, 2, test_set(options(), "loss", name, NULL),
-		             "strange/train/clean.npy: its row 0 differs from that of");
+		             "strange/train/clean.npy: row 0 differs from that of");
 		refuse_banks(few, 2, test_set(options(), "loss", name, NULL),
 		             "few-rows/train/clean.npy: is [49, 8] but");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "copies", "4", NULL),

@@ -369,7 +369,7 @@ static void a_second_bank_adds_and_the_same_replaces(void **state)
 	assert_int_equal(inv_results_merge(a, "1", "m", &metrics), INVAR_OK);
 	assert_int_equal(entries(metrics), 5); /* other options, another entry */
 	json_decref(metrics);
-	metrics = json_pack("{s:s}", "format", "something else");
+	metrics = json_pack("{s:s}", "format", "other data");
 	assert_int_equal(inv_results_merge(a, "1", "m", &metrics), INVAR_E_FORMAT);
 	json_decref(metrics);
 	invar_results_free(a);
