@@ -718,9 +718,9 @@ INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint
 INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
 
 /*
- * Measures F and each adapter on a bank. o is a list for "eval"; its options and
- * measurements are listed by invar_options_at. titles[i] names adapter i in tables; titles
- * need not differ. Gives results; invar_results_free them, whatever the status.
+ * Measures F and each adapter on a bank. o is a list for "eval"; invar_options_at lists its
+ * options and measurements. titles[i] is the title of adapter i in tables; titles need not
+ * be unique. Gives results, free with invar_results_free whatever the status is.
  *
  * If one measurement fails, the others are still made. What the bank does not have (labels,
  * copies), or what cannot be measured for a column, is skipped with a reason. If the option

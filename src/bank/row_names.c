@@ -131,7 +131,7 @@ static invar_status refuse_other(const char *path, uint64_t row, const char *the
 {
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: row %" PRIu64 " was made from %.*s, but that image is now %.200s; "
-	                                   "copies can only be added for the same images",
+	                "copies can only be added for the same images",
 	                path, row, (int)(length < 200 ? length : 200), there, now);
 }
 

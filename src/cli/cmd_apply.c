@@ -37,7 +37,7 @@ static const invar_option own[] = {
      .max = 100,
      .meta = "W",
      .group = "Result",
-     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"},
+     .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
 	{INV_FORCE_ROW},
 	{0},
 };

@@ -201,9 +201,9 @@ static void roff_overview(FILE *out)
 
 	fputs(
 		".SH SYNOPSIS\n.B invar\n.I COMMAND\n[arguments] [options]\n.SH DESCRIPTION\ninvar "
-	    "makes a trained vision encoder invariant to augmentations without\nchanging its "
-	    "weights: it trains a small adapter on features of clean and\naugmented images and "
-	    "measures how well the feature space is preserved.\n.SH COMMANDS\n",
+		"makes a trained vision encoder invariant to augmentations without\nchanging its "
+		"weights: it trains a small adapter on features of clean and\naugmented images and "
+		"measures how well the feature space is preserved.\n.SH COMMANDS\n",
 		out);
 	for (size_t k = 0; (c = inv_command_at(k)); k++) {
 		fprintf(out, ".TP\n.BR invar\\-%s (1)\n", c->name);

@@ -315,7 +315,7 @@ static invar_status refuse_constants(const inv_vit_loader *l)
 	return inv_fail(
 		INVAR_E_MISMATCH,
 		"%s: the preprocessor_config.json beside it has no valid image_mean and image_std: "
-	    "%zu %s each %s expected, the latter above 0; fix or remove the file",
+		"%zu %s each %s expected, the latter above 0; fix or remove the file",
 		inv_parameters_path(l->p), l->v->channels,
 		inv_noun(l->v->channels, "number", "numbers"),
 		inv_noun(l->v->channels, "was", "were"));

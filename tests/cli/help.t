@@ -69,8 +69,8 @@ $ invar apply --help
 >   -o, --output OUT.npy  NumPy file to write; - is standard output
 >   --dtype WORD          number type of the output (one of float32, float16;
 >                         default float32)
->   --strength W          how far features are moved: z + W (E(z) - z); 0 leaves
->                         them unchanged (default 1)
+>   --strength W          how far features are moved: z + W (E(z) - z); 0: not at
+>                         all (default 1)
 >   --force               replace a file of another kind or a write-protected one;
 >                         never an input file
 >

@@ -101,8 +101,8 @@ $ invar encode folder:pets --encoder pixels -o other --size 4 --normalize none -
 $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 > codes.npy
 ! warning: run-pixels/adapter.safetensors: was trained on images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy was made from images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
-$ invar models verify run/adapter.safetensors 2>&1 | sed 's/encoder (.*)/encoder (...)/'
-> invar: run/adapter.safetensors: its tensors do not match any known encoder (...)
+$ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
+> invar: run/adapter.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit or clip) (see 'invar models inspect FILE')
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
 ! invar models: run/adapter.safetensors would replace the weights that this command reads; choose another file
 ? 2

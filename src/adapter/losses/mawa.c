@@ -45,8 +45,8 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "mawa and anco: weight of the clean term, and of clean rows in init "
-             "features"},
+     .help =
+         "mawa and anco: weight of the clean term; init features: weight of clean rows"},
 	{0},
 };
 
