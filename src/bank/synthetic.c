@@ -289,13 +289,13 @@ static invar_status write_bank(maker *k, const char *path)
 /* The bank grows under PATH.invar.part and gets its name when it is whole. */
 static invar_status write_and_name(maker *k, const char *path)
 {
-	size_t room = strlen(path) + sizeof INV_PART;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + sizeof INV_PART;
+	char *part = inv_alloc(size);
 	invar_status st;
 
 	if (!part)
 		return inv_bank_no_memory(path);
-	snprintf(part, room, "%s" INV_PART, path);
+	snprintf(part, size, "%s" INV_PART, path);
 	st = write_bank(k, part);
 	if (st == INVAR_OK && rename(part, path) != 0)
 		st = inv_fail_errno(path, "cannot rename its part folder to it");

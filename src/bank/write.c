@@ -440,11 +440,11 @@ void inv_rows_leave(inv_rows *r, bool keep)
 
 static char *part_of(const char *path)
 {
-	size_t room = strlen(path) + 6;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + 6;
+	char *part = inv_alloc(size);
 
 	if (part)
-		snprintf(part, room, "%s.part", path);
+		snprintf(part, size, "%s.part", path);
 	return part;
 }
 

@@ -261,16 +261,16 @@ static invar_status find_target(inv_writer *w, const char *path)
 
 static invar_status name_part(inv_writer *w, const char *path, const char *suffix)
 {
-	size_t room;
+	size_t capacity;
 	invar_status st;
 
 	w->fd = -1;
 	if ((st = find_target(w, path)) != INVAR_OK)
 		return st;
-	room = strlen(w->path) + strlen(suffix) + 1;
-	if (!(w->part = inv_alloc(room)))
+	capacity = strlen(w->path) + strlen(suffix) + 1;
+	if (!(w->part = inv_alloc(capacity)))
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
-	snprintf(w->part, room, "%s%s", w->path, suffix);
+	snprintf(w->part, capacity, "%s%s", w->path, suffix);
 	return INVAR_OK;
 }
 

@@ -67,14 +67,14 @@ bool inv_has_word(const char *list, char separator, const char *word)
 	return false;
 }
 
-const char *inv_list_words(const char *names, char *out, size_t room)
+const char *inv_list_words(const char *names, char *out, size_t size)
 {
 	char name[INV_WORD];
 	size_t fill = 0;
 
 	out[0] = '\0';
-	for (bool first = true; fill < room && inv_next_word(&names, '|', name); first = false)
-		fill += (size_t)snprintf(out + fill, room - fill, "%s%s",
+	for (bool first = true; fill < size && inv_next_word(&names, '|', name); first = false)
+		fill += (size_t)snprintf(out + fill, size - fill, "%s%s",
 		                         first    ? ""
 		                         : *names ? ", "
 		                                  : " or ",

@@ -20,7 +20,7 @@ bool inv_next_word(const char **list, char separator, char out[INV_WORD]);
 bool inv_has_word(const char *list, char separator, const char *word);
 
 /* The words "a|b|c" for a sentence, "a, b or c". */
-const char *inv_list_words(const char *names, char *out, size_t room);
+const char *inv_list_words(const char *names, char *out, size_t size);
 
 /*
  * Fails unless text is one of the words "a|b|c", naming them and the nearest. `what` is

@@ -171,14 +171,14 @@ enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is to
 typedef struct sheet {
 	inv_sheet_cell *cells;
 	char (*text)[LINES][LINE];
-	size_t count, room;
+	size_t count, capacity;
 } sheet;
 
-static invar_status sheet_make(inv_session *s, sheet *h, size_t room)
+static invar_status sheet_make(inv_session *s, sheet *h, size_t capacity)
 {
-	h->room = room;
-	h->cells = calloc(room, sizeof *h->cells);
-	h->text = calloc(room, sizeof *h->text);
+	h->capacity = capacity;
+	h->cells = calloc(capacity, sizeof *h->cells);
+	h->text = calloc(capacity, sizeof *h->text);
 	return h->cells && h->text ? INVAR_OK : inv_no_memory(s);
 }
 
@@ -191,7 +191,7 @@ static void sheet_free(sheet *h)
 }
 
 /* The operations of a chain without their keys: "rotation+crop". */
-static void chain_words(const char *spec, size_t chain, char *out, size_t room)
+static void chain_words(const char *spec, size_t chain, char *out, size_t size)
 {
 	size_t fill = 0;
 	bool key = false;
@@ -200,7 +200,7 @@ static void chain_words(const char *spec, size_t chain, char *out, size_t room)
 		chain -= *spec++ == '|';
 	if (strpbrk(spec, "*|") && *strpbrk(spec, "*|") == '*')
 		spec = strchr(spec, '*') + 1;
-	for (; *spec && *spec != '|' && fill + 1 < room; spec++) {
+	for (; *spec && *spec != '|' && fill + 1 < size; spec++) {
 		key = *spec == ':' || (key && *spec != '+');
 		if (!key)
 			out[fill++] = *spec;
@@ -239,7 +239,7 @@ static const struct {
 	{"factor", "×%.2f", false},
 };
 
-static void spell(const char *column, double value, char *out, size_t room)
+static void spell(const char *column, double value, char *out, size_t size)
 {
 	const char *dot = strchr(column, '.'), *name = dot ? dot + 1 : column;
 	size_t fill = strlen(out);
@@ -250,11 +250,11 @@ static void spell(const char *column, double value, char *out, size_t room)
 		if (value == 0 && spellings[i].quiet)
 			return;
 		if (fill && *spellings[i].format != ',')
-			fill += (size_t)snprintf(out + fill, room - fill, " ");
-		snprintf(out + fill, room - fill, spellings[i].format, value);
+			fill += (size_t)snprintf(out + fill, size - fill, " ");
+		snprintf(out + fill, size - fill, spellings[i].format, value);
 		return;
 	}
-	snprintf(out + fill, room - fill, "%s%s %.3g", fill ? " " : "", name, value);
+	snprintf(out + fill, size - fill, "%s%s %.3g", fill ? " " : "", name, value);
 }
 
 /* The chain that was drawn from a set, two numbers beside it and the others below. */
@@ -476,7 +476,7 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 	                                   inv_name_json(inv_text(s, "output"))));
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_augment(inv_session *s)
 {
 	bool numpy = is_numpy(s->argument[1]);
 	invar_augment *a = NULL;
@@ -513,5 +513,5 @@ const inv_command inv_cmd_augment = {
 	.arguments = arguments,
 	.options = "augment",
 	.own = own,
-	.run = run,
+	.run = run_augment,
 };

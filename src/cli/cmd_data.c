@@ -131,12 +131,12 @@ static invar_status look(inv_session *s, contents *c)
 
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t room, uint64_t low, uint64_t high)
+static const char *range(char *text, size_t size, uint64_t low, uint64_t high)
 {
 	if (low == high)
-		snprintf(text, room, "%" PRIu64, low);
+		snprintf(text, size, "%" PRIu64, low);
 	else
-		snprintf(text, room, "%" PRIu64 "–%" PRIu64, low, high);
+		snprintf(text, size, "%" PRIu64 "–%" PRIu64, low, high);
 	return text;
 }
 
@@ -442,7 +442,7 @@ static invar_status check_sheet(inv_session *s, const char *sheet)
 	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_data(inv_session *s)
 {
 	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
@@ -492,5 +492,5 @@ const inv_command inv_cmd_data = {
 	.options = "data",
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_data,
 };

@@ -261,7 +261,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_eval(inv_session *s)
 {
 	columns c = {0};
 	invar_status st = inv_session_start(s);
@@ -290,14 +290,14 @@ const inv_command inv_cmd_eval = {
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
 	.about = "The first column is always F, the features without an adapter. If a "
-             "measurement fails, the others are still made and the reason is shown below "
-             "the table and in the JSON; the exit code is 1 only if --metrics named it. "
-             "Labels may be any numbers; a negative label means that the row has none. The "
-             "results of a run are merged into its metrics.json. Measurements:",
+			 "measurement fails, the others are still made and the reason is shown below "
+			 "the table and in the JSON; the exit code is 1 only if --metrics named it. "
+			 "Labels may be any numbers; a negative label means that the row has none. The "
+			 "results of a run are merged into its metrics.json. Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",
 	.own = own,
-	.run = run,
+	.run = run_eval,
 };

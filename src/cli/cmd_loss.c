@@ -435,7 +435,7 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 	return st == INVAR_OK ? check_weights(s, v) : st;
 }
 
-static invar_status run_loss(inv_session *s, const loss_values *v)
+static invar_status compute_loss(inv_session *s, const loss_values *v)
 {
 	loss_inputs in = {0};
 	invar_status st = check_needs(s, v);
@@ -509,10 +509,10 @@ static invar_status compute_kind(inv_session *s, const loss_values *v, const cha
 	if (strcmp(kind, "sw") == 0)
 		return inv_loss_sw(s, &v->sw, &v->grad);
 	st = invar_options_set(s->options, "kind", kind);
-	return st == INVAR_OK ? run_loss(s, v) : st;
+	return st == INVAR_OK ? compute_loss(s, v) : st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_loss(inv_session *s)
 {
 	const char *kind = s->argument[0];
 	loss_values v = {0};
@@ -544,5 +544,5 @@ const inv_command inv_cmd_loss = {
 	.options = "loss",
 	.hidden = "kind",
 	.own = own,
-	.run = run,
+	.run = run_loss,
 };

@@ -178,7 +178,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                     : inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_train(inv_session *s)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
@@ -212,5 +212,5 @@ const inv_command inv_cmd_train = {
 	.arguments = arguments,
 	.options = "train",
 	.own = own,
-	.run = run,
+	.run = run_train,
 };

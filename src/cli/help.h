@@ -26,9 +26,9 @@ void inv_described_clear(inv_described *d);
 /* Option i if it stands under the heading, else NULL. */
 const invar_option *inv_described_in(const inv_described *d, size_t i, const char *group);
 /* "-o, --output FILE" with the given words around names and values. */
-void inv_spell_option(const invar_option *row, char *out, size_t room);
+void inv_spell_option(const invar_option *row, char *out, size_t size);
 /* "default 100", "one of a, b; default a", or "" where there is nothing to add. */
-void inv_spell_default(const invar_option *row, char *out, size_t room);
+void inv_spell_default(const invar_option *row, char *out, size_t size);
 
 /* The help of an argument and the paragraph about a command, with their items. */
 enum { INV_TEXT = 8192 };

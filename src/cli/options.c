@@ -155,11 +155,11 @@ const char *inv_text(const inv_session *s, const char *name)
 /* ---- Words ----------------------------------------------------------------- */
 
 /* "a|b|c" as "a, b or c". */
-static void spell_choices(const char *choices, char *out, size_t room)
+static void spell_choices(const char *choices, char *out, size_t size)
 {
 	size_t fill = 0;
 
-	for (const char *at = choices; *at && fill + sizeof " or " < room; at++) {
+	for (const char *at = choices; *at && fill + sizeof " or " < size; at++) {
 		const char *bar = strchr(at + 1, '|') ? ", " : " or ";
 
 		if (*at == '|')
@@ -205,14 +205,14 @@ static bool looks_like_option(const char *word)
 }
 
 /* The option as people know it: -o where it has a letter, else --name. */
-static void spell_name(const invar_option *row, char *out, size_t room)
+static void spell_name(const invar_option *row, char *out, size_t size)
 {
 	char letter = inv_letter_of(row->name);
 
 	if (letter)
-		snprintf(out, room, "-%c", letter);
+		snprintf(out, size, "-%c", letter);
 	else
-		snprintf(out, room, "--%s", row->name);
+		snprintf(out, size, "--%s", row->name);
 }
 
 /* The word after the option, unless it is an option itself or there is none. */

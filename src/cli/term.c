@@ -182,15 +182,15 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 		t->shown = t->began; /* a file its first line after a minute */
 }
 
-static void spell_time(double seconds, char *out, size_t room)
+static void spell_time(double seconds, char *out, size_t size)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
 
 	if (whole >= 3600)
-		snprintf(out, room, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
+		snprintf(out, size, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
 		         whole % 60);
 	else
-		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
+		snprintf(out, size, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
 /* A terminal shows one line that changes; a file gets a line of its own each time. */
@@ -206,7 +206,7 @@ static void put_progress(inv_term *t, const char *line)
 }
 
 /* A stage that is not done has never 100 %. */
-static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
+static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
@@ -238,7 +238,7 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 		begin_stage(t, stage, done, now);
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) && now > t->stage_began &&
 	    done <= total)
-		draw(t, done, total, now);
+		draw_progress(t, done, total, now);
 	return inv_interrupted();
 }
 

@@ -130,7 +130,7 @@ static walk visit_from(const inv_npy_header *h, uint64_t first)
 }
 
 /* Counts up like an odometer: the last axis turns fastest. */
-static void step(const inv_npy_header *h, walk *w)
+static void step_index(const inv_npy_header *h, walk *w)
 {
 	for (unsigned k = h->rank; k-- > 0;) {
 		w->at += w->stride[k];
@@ -147,7 +147,7 @@ static void gather(const inv_npy *a, walk *w, size_t count, unsigned char *block
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(block + i * size, a->data + w->at * size, size);
-		step(&a->h, w);
+		step_index(&a->h, w);
 	}
 }
 

@@ -82,22 +82,22 @@ void inv_pickle_free(inv_pickle *p)
 }
 
 /* Room for one more in a list whose old place stays behind. */
-static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *room)
+static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *size)
 {
-	size_t wider = *room ? *room * 2 : 4;
+	size_t wider = *size ? *size * 2 : 4;
 	void *old, *wide;
 
-	if (count < *room)
+	if (count < *size)
 		return INVAR_OK;
 	while (wider <= count)
 		wider *= 2;
 	if (!(wide = inv_pickle_take(p, wider, item)))
 		return inv_pickle_full(p);
 	memcpy(&old, list, sizeof old);
-	if (*room)
-		memcpy(wide, old, *room * item);
+	if (*size)
+		memcpy(wide, old, *size * item);
 	memcpy(list, &wide, sizeof wide);
-	*room = wider;
+	*size = wider;
 	return INVAR_OK;
 }
 
@@ -119,15 +119,15 @@ invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 
 invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 {
-	size_t room = container->room;
+	size_t capacity = container->capacity;
 	invar_status st;
 
 	if (container->count >= MAX_ITEMS)
 		return inv_pickle_bad(p, "a list is too long");
-	st = grow(p, &container->of.items, sizeof item, container->count, &room);
+	st = grow(p, &container->of.items, sizeof item, container->count, &capacity);
 	if (st != INVAR_OK)
 		return st;
-	container->room = (uint32_t)room;
+	container->capacity = (uint32_t)capacity;
 	container->of.items[container->count++] = item;
 	return INVAR_OK;
 }
@@ -541,7 +541,7 @@ static invar_status push_holding(inv_pickle *p, inv_py_kind kind, size_t count)
 	if (count)
 		memcpy(items, p->stack + p->depth, count * sizeof *items);
 	v->of.items = items;
-	v->count = v->room = (uint32_t)count;
+	v->count = v->capacity = (uint32_t)count;
 	return push(p, v);
 }
 

@@ -74,7 +74,7 @@ typedef struct inv_py {
 	uint8_t role;    /* of a global */
 	uint32_t height; /* for who walks the values */
 	uint32_t count;  /* items, keys and values, bytes */
-	uint32_t room;
+	uint32_t capacity;
 	union {
 		int64_t i;
 		double f;

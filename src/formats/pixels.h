@@ -18,7 +18,7 @@ typedef struct inv_image {
 	uint8_t *pixels; /* [height, width, channels] */
 	uint32_t width, height;
 	uint32_t channels; /* INV_RGB */
-	size_t room;       /* bytes allocated; images are reused from read to read */
+	size_t capacity;   /* bytes allocated; images are reused from read to read */
 } inv_image;
 
 /* Makes room for an RGB image; the pixels are not cleared. Start from {0}. */

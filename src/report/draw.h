@@ -12,8 +12,9 @@
 
 bool inv_can_draw(void);
 
-/* Gives [height, width, 3], free() it; NULL with the reason in `reason`, `room` bytes. */
+/* Gives [height, width, 3], free() it; NULL with the reason in `reason`, `capacity` bytes.
+ */
 uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
-                      char *reason, size_t room);
+                      char *reason, size_t capacity);
 
 #endif

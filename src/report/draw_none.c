@@ -10,12 +10,12 @@ bool inv_can_draw(void)
 }
 
 uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
-                      char *reason, size_t room)
+                      char *reason, size_t capacity)
 {
 	(void)svg;
 	(void)size;
 	(void)width;
 	(void)height;
-	snprintf(reason, room, "this invar was built without librsvg");
+	snprintf(reason, capacity, "this invar was built without librsvg");
 	return NULL;
 }

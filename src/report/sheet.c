@@ -361,7 +361,7 @@ static invar_status write_svg(invar_context *ctx, const layout *l, char **text,
 }
 
 static invar_status write_png(invar_context *ctx, const char *path, const layout *l,
-                              const char *svg, size_t size, char *fault, size_t room)
+                              const char *svg, size_t size, char *fault, size_t capacity)
 {
 	double sharpness =
 		l->width > MAX_SIDE / SHARPNESS || l->height > MAX_SIDE / SHARPNESS ? 1 : SHARPNESS;
@@ -374,7 +374,7 @@ static invar_status write_png(invar_context *ctx, const char *path, const layout
 	invar_status st;
 
 	if (!rgb) {
-		snprintf(fault, room,
+		snprintf(fault, capacity,
 		         "%s: cannot render the sheet: %s; a file name ending in .svg needs no "
 		         "rendering",
 		         path, reason);
@@ -396,7 +396,7 @@ static bool is_svg(const char *path)
 }
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t room)
+                             char *fault, size_t capacity)
 {
 	layout l = lay_out(sheet);
 	char *svg = NULL;
@@ -405,7 +405,7 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 
 	*fault = '\0';
 	if (l.width > MAX_SIDE || l.height > MAX_SIDE) {
-		snprintf(fault, room,
+		snprintf(fault, capacity,
 		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d per side are "
 		         "possible; show fewer images",
 		         path, l.width, l.height, MAX_SIDE);
@@ -413,11 +413,11 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	}
 	st = write_svg(ctx, &l, &svg, &size);
 	if (st == INVAR_E_NOMEM)
-		snprintf(fault, room, "%s: not enough memory for the sheet", path);
+		snprintf(fault, capacity, "%s: not enough memory for the sheet", path);
 	if (st == INVAR_OK && is_svg(path))
 		st = invar_file_write(ctx, path, svg, size);
 	else if (st == INVAR_OK)
-		st = write_png(ctx, path, &l, svg, size, fault, room);
+		st = write_png(ctx, path, &l, svg, size, fault, capacity);
 	free(svg);
 	return st;
 }

@@ -27,12 +27,12 @@ typedef struct inv_sheet {
 
 /*
  * Writes `path` atomically. Where it fails, its own sentence stands in fault, which
- * has `room` bytes, or fault stays empty and invar_last_error() has one:
+ * has `size` bytes, or fault stays empty and invar_last_error() has one:
  *
  *     st = inv_sheet_write(s->ctx, path, &sheet, s->fault, sizeof s->fault);
  */
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t room);
+                             char *fault, size_t size);
 
 /*
  * A copy with no more pixels than a sheet shows, to keep many large pictures in
