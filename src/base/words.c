@@ -91,7 +91,7 @@ invar_status inv_require_word(const char *what, const char *choices, const char 
 	inv_list_words(choices, all, sizeof all);
 	inv_hint(text, choices, hint);
 	if (!strchr(choices, '|'))
-		hint[0] = '\0'; /* the sentence names the only word already */
+		hint[0] = '\0'; /* the message already names the only word */
 	if (*what == '@')
 		return inv_fail(INVAR_E_USE, "@%s must be %s, not '%.64s'%s", what + 1, all, text,
 		                hint);

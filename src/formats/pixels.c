@@ -58,7 +58,7 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
 	                name, width, height, per_byte, file_bytes);
 }
 
-/* Where pixel (x, y) of the turned image comes from, by the table of EXIF. */
+/* The source of pixel (x, y) of the rotated image, by the table of EXIF. */
 static const uint8_t *source_of(const inv_image *from, unsigned orientation, uint32_t x,
                                 uint32_t y)
 {

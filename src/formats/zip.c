@@ -174,7 +174,7 @@ static bool is_safe_name(const char *name, size_t length)
 	return true;
 }
 
-/* Names begin with one common folder, which is left out. */
+/* Names start with one common folder, which is removed. */
 static invar_status take_name(const inv_zip *z, const char *name, size_t length,
                               const char **root, inv_zip_entry *e)
 {
@@ -218,7 +218,7 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 	return INVAR_OK;
 }
 
-/* *at moves behind the record. */
+/* *at moves past the record. */
 static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *at,
                                 const char **root, inv_zip_entry *e)
 {
@@ -280,7 +280,7 @@ static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
 	       packed == e->packed && get32(p + 14) == e->crc;
 }
 
-/* Sets data; *end becomes the byte behind it. The name before e->name is the folder. */
+/* Sets data; *end becomes the byte after it. The name before e->name is the folder. */
 static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folder,
                                 uint64_t limit, uint64_t *end)
 {
@@ -305,7 +305,7 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 	return INVAR_OK;
 }
 
-/* What may stand between an entry and the next: its CRC-32 and sizes, once more. */
+/* What may be between an entry and the next: its CRC-32 and sizes once more. */
 static bool check_descriptor(const unsigned char *p, uint64_t bytes, const inv_zip_entry *e)
 {
 	if (!(e->flags & SIZES_FOLLOW))
