@@ -3,7 +3,7 @@
  * clean_statistics.c - mean and spread of clean rows.
  *
  * Two passes: the mean first, then the squares of centred values. One pass over sums and
- * sums of squares would lose the digits of features that lie far from the origin.
+ * sums of squares would lose precision for features far from the origin.
  */
 #include "bank/clean_statistics.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 
-/* Rows of a bank, or where b is NULL those of an array. */
+/* Rows of a bank, or of an array if b is NULL. */
 typedef struct clean_rows {
 	const invar_bank *b;
 	const inv_split *s;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_augment.c - invar augment: what a SPEC means, seen; and on tensors.
+ * cmd_augment.c - invar augment: shows what a SPEC does to images, and applies it to
+ * tensors.
  *
- * Image files become a contact sheet: each picture as the encoder would see it, then
- * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
- * parameters drawn or given, for programs and for checking.
+ * Image files become a contact sheet: each image as the encoder would see it, then
+ * augmented copies with their parameters below. A NumPy file becomes a NumPy file, with
+ * drawn or given parameters.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -220,7 +221,7 @@ static bool belongs(const char *spec, const char *column, size_t chain)
 	return at == chain;
 }
 
-/* How a column is written below a picture; others are "name value". */
+/* How a column is written below an image; others are "name value". */
 static const struct {
 	const char *name, *format;
 	bool quiet; /* nothing is said of 0 */
@@ -373,7 +374,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 		st = invar_options_set_number(s->options, "first", first + (double)image);
 	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)
 		st = add_copy(s, a, h, &t, (uint64_t)copy + k);
-	/* The next picture begins with the same copy. */
+	/* The next image starts with the same copy. */
 	invar_options_set_number(s->options, "copy", copy);
 	invar_options_set_number(s->options, "first", first);
 	invar_free(t.x);
@@ -382,7 +383,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 	return st;
 }
 
-/* One row an image; of a single one, as many as its title needs to be read. */
+/* One row per image; a single image has as many rows as make its title readable. */
 static size_t columns_of(const inv_session *s, const char *title)
 {
 	size_t wanted = strlen(title) / 12 + 1,

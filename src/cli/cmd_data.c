@@ -330,7 +330,7 @@ static const split *shown_split(const contents *c)
 	return &c->split[0];
 }
 
-/* A picture that is broken leaves its place empty; the survey has named it. */
+/* A broken image leaves an empty cell; the survey has already named it. */
 static invar_status add_cell(inv_session *s, const contents *c, const split *p,
                              uint64_t row, inv_sheet_cell *cell)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_dependence.c - invar dependence: how much paired samples tell about each other. */
+/* cmd_dependence.c - invar dependence: the statistical dependence of paired samples. */
 #include <math.h>
 #include <stdio.h>
 

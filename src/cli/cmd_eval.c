@@ -114,7 +114,7 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
 	c->is_run[i] = inv_path_is_folder(path);
-	/* A file that cannot be added to is refused before the work. */
+	/* Fails before the work if the file cannot be extended. */
 	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
 }
 
@@ -206,7 +206,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 
 /* ---- The command ---------------------------------------------------------------- */
 
-/* *out may hold results whatever the status is, and NULL where there are none. */
+/* *out may be set whatever the status is, and is NULL if there are no results. */
 static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;

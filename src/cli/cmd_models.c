@@ -154,7 +154,7 @@ static const struct {
 	const char *name;
 	size_t files; /* that follow */
 	invar_status (*run)(inv_session *s);
-	const char *needs, *takes; /* options of its own, ended by a bar each */
+	const char *needs, *takes; /* its own options, each followed by a bar */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
 	{"inspect", 1, inv_models_inspect, "FILE",

@@ -42,7 +42,7 @@ typedef struct transfer {
 
 /* ---- What libcurl calls ----------------------------------------------------------- */
 
-/* In a transfer that begins now, at most; get_all has begun anew where from > most. */
+/* The maximum for this transfer; get_all has restarted if from > max. */
 static uint64_t bytes_to_come(const transfer *t)
 {
 	uint64_t rest = t->f->max - t->from;
@@ -111,7 +111,8 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
-	/* Where the server tells the size, it is refused before a byte has come. */
+	/* If the server announces the size, a file that is too large fails before the transfer.
+	 */
 	bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_to_come(t));
 	return bad;
 }
@@ -167,7 +168,7 @@ static invar_status explain(transfer *t, CURLcode code, long answer)
 	                 *t->reason ? t->reason : curl_easy_strerror(code));
 }
 
-/* Where a disk does not tell, a write that fails will. */
+/* If the file system does not report it, a failing write will. */
 static uint64_t measure_free_bytes(int fd)
 {
 	struct statvfs disk;
@@ -294,7 +295,7 @@ static void sync_folder(const char *path)
 	free(folder);
 }
 
-/* Not over a file that has come there meanwhile, where the disk can tell. */
+/* Does not replace a file created in the meantime, if the file system supports that. */
 static int name_whole(const transfer *t)
 {
 	int bad =

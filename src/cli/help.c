@@ -12,7 +12,7 @@
 
 enum { INDENT = 2, MAX_LABEL = 28, SOME = 512 };
 
-/* The common group ends the list, wherever its first option stands. */
+/* The common group is always last, wherever its first option is. */
 static void add_group(inv_described *d, const char *group)
 {
 	size_t g = 0;
@@ -102,7 +102,7 @@ static void wrap(FILE *out, const char *text, size_t left, size_t columns, size_
 	putc('\n', out);
 }
 
-/* "  LABEL   text text", the text in a column of its own. */
+/* "  LABEL   text text", the text in its own column. */
 static void put_entry(FILE *out, const char *label, size_t width, const char *text,
                       size_t columns)
 {

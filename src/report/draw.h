@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw.h - an SVG as pixels, by librsvg; draw_none.c stands in for draw.c in a program
- * that is built without it.
+ * draw.h - renders an SVG with librsvg; draw_none.c replaces draw.c in a build without it.
  */
 #ifndef INV_DRAW_H
 #define INV_DRAW_H

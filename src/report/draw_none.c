@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw_none.c - stands in for draw.c where librsvg is left out (-Drsvg=disabled). */
+/* draw_none.c - replaces draw.c in a build without librsvg (-Drsvg=disabled). */
 #include <stdio.h>
 
 #include "report/draw.h"
