@@ -161,9 +161,9 @@ static invar_status build(inv_trainer *t)
 	return INVAR_OK;
 }
 
-/* ---- Where E begins -------------------------------------------------------- */
+/* ---- Initial E ------------------------------------------------------------- */
 
-/* A checkpoint has left the beginning behind; without one it is fitted anew. */
+/* With a checkpoint the initial E is not needed; without one it is fitted again. */
 static invar_status begin_closed(inv_trainer *t)
 {
 	const inv_source *from = t->plan.source[0];
@@ -284,7 +284,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
 
 	if (resume && force)
 		return inv_fail(INVAR_E_USE, "@resume and @force cannot be used together");
-	/* What can be refused is refused before anything is made or removed. */
+	/* All checks come before anything is created or removed. */
 	if (!resume && (st = check_options(t)) != INVAR_OK)
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
@@ -340,7 +340,7 @@ static invar_status restore(inv_trainer *t)
 	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
 }
 
-/* The sentence survives in run.json; the checkpoint stays as it was. */
+/* The message is saved in run.json; the checkpoint is unchanged. */
 static invar_status note_failure(inv_trainer *t, invar_status st)
 {
 	char sentence[1024];

@@ -75,7 +75,7 @@ void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t 
 typedef struct inv_measurement {
 	const char *name;  /* as in the option metrics and in the results: "lc" */
 	const char *title; /* for people: "LC" */
-	const char *about; /* for help: half a sentence, no full stop */
+	const char *about; /* for help: a phrase without a full stop */
 	const char
 		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;
