@@ -65,13 +65,13 @@ static void compare_encoders(const invar_adapter *e, const json_t *bank, const c
 		return;
 	if (mine.hash && theirs.hash)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for features of %.60s with weights %.12s… but those of %s "
-		        "are of %.60s with weights %.12s…",
+		        "%s: was trained on features of %.60s with weights %.12s… but %s has "
+		        "features of %.60s with weights %.12s…",
 		        e->path, mine.name, mine.hash, where, theirs.name, theirs.hash);
 	else
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for features of %.60s but those of %s are of %.60s", e->path,
-		        mine.name, where, theirs.name);
+		        "%s: was trained on features of %.60s but %s has features of %.60s",
+		        e->path, mine.name, where, theirs.name);
 }
 
 static void append(char list[LISTED], const char *key, const json_t *value)
@@ -113,8 +113,8 @@ static void compare_images(const invar_adapter *e, const json_t *theirs, const c
 	}
 	if (*was)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for images with %s but %s is of images with %s", e->path, was,
-		        where, is);
+		        "%s: was trained on images with %s but %s was made from images with %s",
+		        e->path, was, where, is);
 	json_decref(mine);
 }
 

@@ -9,7 +9,7 @@
 
 static invar_status no_memory(void)
 {
-	return inv_fail(INVAR_E_NOMEM, "no memory for the gradients");
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the gradients");
 }
 
 /* The name with '_' for '.'; the array is the caller's to fill. */

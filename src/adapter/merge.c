@@ -112,9 +112,9 @@ static invar_status describe(const invar_adapter *const *e, const double *weight
 		first_value(e, count, "invar.encoder_sha256"), "invar.input",
 		first_value(e, count, "invar.input"), "invar.merged",
 		describe_parts(e, weight, count, strength));
-	return out->metadata
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "no memory for the metadata of an adapter");
+	return out->metadata ? INVAR_OK
+	                     : inv_fail(INVAR_E_NOMEM,
+	                                "not enough memory for the metadata of an adapter");
 }
 
 /* ---- Merging ---------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static invar_status share_weights(const double *weights, size_t count, double **
 	double sum = 0;
 
 	if (!(*out = inv_calloc(count, sizeof **out)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu weights", count);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu weights", count);
 	for (size_t i = 0; i < count; i++) {
 		(*out)[i] = weights ? weights[i] : 1;
 		if (!((*out)[i] > 0) || !isfinite((*out)[i]))

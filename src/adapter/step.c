@@ -97,7 +97,7 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for training");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for training");
 	p->ctx = ctx;
 	p->spec = *spec;
 	p->adapter_floats = inv_mlp_floats(spec->shape);

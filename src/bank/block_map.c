@@ -28,7 +28,8 @@ struct inv_block_map {
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for a map of finished blocks", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a map of finished blocks",
+	                path);
 }
 
 static char *line_of(const inv_block_map *d, size_t i)
@@ -114,9 +115,8 @@ static bool is_line(const inv_block_map *d, size_t i)
 static invar_status refuse(const inv_block_map *d)
 {
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: this split was started with other images or labels than those "
-	                "chosen now; choose the same ones to resume it, or remove this "
-	                "file to begin it again",
+	                "%s: this split was started with different images or labels; choose "
+	                "the same ones to resume it, or remove this file to start again",
 	                d->path);
 }
 
@@ -161,7 +161,7 @@ static invar_status lock(inv_block_map *d)
 		return INVAR_OK;
 	close(d->fd);
 	d->fd = -1;
-	return inv_fail(INVAR_E_IO, "%s: another invar is encoding this split", d->path);
+	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
 }
 
 static invar_status take_up(inv_block_map *d, size_t arrays)

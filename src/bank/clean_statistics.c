@@ -92,7 +92,8 @@ static invar_status measure(const clean_rows *c, inv_clean_statistics *out)
 
 	*out = (inv_clean_statistics){.mean = inv_calloc(c->d, sizeof *out->mean)};
 	if (!out->mean)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the mean of %zu features", c->d);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the mean of %zu features",
+		                c->d);
 	if ((st = measure_rows(c, out)) != INVAR_OK)
 		inv_clean_statistics_clear(out);
 	return st;

@@ -38,7 +38,7 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name)
 	for (size_t i = 0; i < b->split_count && at < sizeof have; i++)
 		at += (size_t)snprintf(have + at, sizeof have - at, "%s%s", i ? ", " : "",
 		                       b->splits[i].name);
-	inv_fail(INVAR_E_MISMATCH, "%s: has no split %s, only %s", b->path, name, have);
+	inv_fail(INVAR_E_MISMATCH, "%s: has no split %s; it has %s", b->path, name, have);
 	return NULL;
 }
 
@@ -148,9 +148,9 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
-		return inv_fail(INVAR_E_USE, "%s: %s has %" PRIu32 " %s, there is no copy %" PRId32,
-		                b->path, split, s->copies, inv_noun(s->copies, "copy", "copies"),
-		                copy);
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu32 " %s, so there is no copy %" PRId32, b->path,
+		                split, s->copies, inv_noun(s->copies, "copy", "copies"), copy);
 	if (first > s->rows || rows > s->rows - first)
 		return inv_fail(INVAR_E_USE,
 		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,

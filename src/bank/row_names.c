@@ -14,7 +14,7 @@
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of images", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the names of images", path);
 }
 
 /* ---- One name as a line ----------------------------------------------------------- */
@@ -130,9 +130,8 @@ static invar_status refuse_other(const char *path, uint64_t row, const char *the
                                  size_t length, const char *now)
 {
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: row %" PRIu64
-	                " is of %.*s but the image there now is %.200s; only the same images "
-	                "can be added to",
+	                "%s: row %" PRIu64 " was made from %.*s, but that image is now %.200s; "
+	                "copies can only be added for the same images",
 	                path, row, (int)(length < 200 ? length : 200), there, now);
 }
 
@@ -153,8 +152,8 @@ static invar_status compare(const char *path, const inv_map *map, const invar_da
 	}
 	if (st == INVAR_OK && at < end)
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: has more than a line for each of the %" PRIu64
-		              " images; only the same images can be added to",
+		              "%s: has more lines than the %" PRIu64
+		              " images; copies can only be added for the same images",
 		              path, s->count);
 	return st;
 }
@@ -239,11 +238,11 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 		names[row] = fill;
 		if (!(fill = unescape(at, newline ? newline : end, fill))) {
 			inv_free(names);
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: line %" PRIu64
-			                " holds a NUL, or a backslash that begins neither \\\\ nor "
-			                "\\xHH",
-			                path, row + 1);
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: line %" PRIu64
+				" contains a NUL, or a backslash that starts neither \\\\ nor \\xHH",
+				path, row + 1);
 		}
 		at = newline ? newline + 1 : end;
 	}

@@ -37,7 +37,7 @@ static const invar_option option_rows[] = {
      .max = 4e9,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "images of the test split; 0 makes none"},
+     .help = "images of the test split; 0: no test split"},
 	{.name = "dim",
      .type = INVAR_OPTION_COUNT,
      .initial = "64",
@@ -53,21 +53,21 @@ static const invar_option option_rows[] = {
      .max = 1e6,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "clusters, and labels"},
+     .help = "number of clusters, which are the labels"},
 	{.name = "copies",
      .type = INVAR_OPTION_COUNT,
      .initial = "5",
      .max = 1000,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "displaced copies of every image"},
+     .help = "displaced copies per image"},
 	{.name = "spread",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0.6",
      .max = 1e6,
      .meta = "F",
      .group = "Synthetic bank",
-     .help = "size of a cluster; their centres are N(0, 1)"},
+     .help = "standard deviation of a cluster; cluster centres are N(0, 1)"},
 	{.name = "shift",
      .type = INVAR_OPTION_NUMBER,
      .initial = "2",
@@ -313,8 +313,8 @@ invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
 	if ((st = read_settings(o, &all)) != INVAR_OK)
 		return st;
 	if (inv_exists(path))
-		return inv_fail(INVAR_E_IO, "%s: already exists; give the new bank another name",
-		                path);
+		return inv_fail(INVAR_E_IO,
+		                "%s: already exists; choose another name for the new bank", path);
 	k.direction = inv_calloc((DIRECTIONS + 2) * all.dim, sizeof(float));
 	if (!k.direction)
 		return inv_bank_no_memory(path);

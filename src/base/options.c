@@ -337,8 +337,7 @@ static invar_status read_flag(const invar_option *row, const char *text, bool *o
 	*out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
 	if (*out || strcmp(text, "0") == 0 || strcmp(text, "false") == 0)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "@%s is on or off: true or false, not '%s'", row->name,
-	                text);
+	return inv_fail(INVAR_E_USE, "@%s must be true or false, not '%s'", row->name, text);
 }
 
 static invar_status check_word(const invar_option *row, const char *text)
@@ -346,9 +345,9 @@ static invar_status check_word(const invar_option *row, const char *text)
 	char what[INV_WORD + 2];
 
 	if (!row->choices)
-		return *text ? INVAR_OK
-		             : inv_fail(INVAR_E_USE, "@%s needs a value, not an empty one",
-		                        row->name);
+		return *text
+		           ? INVAR_OK
+		           : inv_fail(INVAR_E_USE, "the value of @%s must not be empty", row->name);
 	snprintf(what, sizeof what, "@%s", row->name);
 	return inv_require_word(what, row->choices, text);
 }
@@ -682,12 +681,11 @@ static invar_status refuse_part(const invar_options *o, const entry *e)
 	const char *values = list_values(e, first, list);
 
 	if (strcmp(first, last) != 0)
-		return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s or @%s%s, and neither is given",
+		return inv_fail(INVAR_E_USE, "@%s needs @%s%s or @%s%s, and neither is set",
 		                e->row.name, first, values, last, list_values(e, last, other));
 	if (!*values)
-		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
-		                first);
-	return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s, but @%s is %s", e->row.name, first,
+		return inv_fail(INVAR_E_USE, "@%s needs @%s, which is not set", e->row.name, first);
+	return inv_fail(INVAR_E_USE, "@%s needs @%s%s, but @%s is %s", e->row.name, first,
 	                values, first, chosen(o, first));
 }
 
@@ -787,7 +785,7 @@ static invar_status take(entry *e, const json_t *value, const char *where)
 	invar_status st;
 
 	if (!matches_type(&e->row, value))
-		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" makes no sense", where,
+		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" is not valid", where,
 		                e->row.name);
 	if (json_is_null(value)) {
 		inv_free(e->text);
@@ -860,7 +858,7 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 
 	if (!json_is_object(document)) {
 		json_decref(document);
-		return inv_fail(INVAR_E_FORMAT, "options: a JSON object was expected%s%s",
+		return inv_fail(INVAR_E_FORMAT, "options: expected a JSON object%s%s",
 		                document ? "" : ": ", document ? "" : error.text);
 	}
 	st = refuse_unknown(o, document);

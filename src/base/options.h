@@ -30,7 +30,7 @@
  */
 #define INV_SEED_ROW                                                         \
 	.name = "seed", .type = INVAR_OPTION_COUNT, .initial = "0", .meta = "N", \
-	.group = "Common", .help = "key of every random draw"
+	.group = "Common", .help = "seed of all random draws"
 
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);

@@ -16,7 +16,7 @@ invar_status inv_sha256_digest(const void *data, size_t bytes,
 
 	if (!EVP_Digest(data, bytes, room, &length, EVP_sha256(), NULL) ||
 	    length != INV_SHA256_BYTES)
-		return inv_fail(INVAR_E_NOMEM, "libcrypto could not compute a SHA-256");
+		return inv_fail(INVAR_E_NOMEM, "libcrypto failed to compute a SHA-256");
 	memcpy(digest, room, INV_SHA256_BYTES);
 	return INVAR_OK;
 }

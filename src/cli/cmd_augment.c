@@ -19,22 +19,22 @@
 #include "report/sheet.h"
 
 static const inv_example examples[] = {
-	{"invar augment rotation photo.jpg -o sheet.png",
-     "the picture and seven rotated copies"},
+	{"invar augment rotation photo.jpg -o sheet.png", "the image and seven rotated copies"},
 	{"invar augment 'affine:fill=reflect+noise:std=0.2|id' a.png b.png -o sheet.svg",
      "a set: each sample is one of the two chains"},
 	{"invar augment rotation:inside=1 photo.jpg -o sheet.png",
-     "no empty corners: the centre of a larger picture, the original too"},
+     "no empty corners: all show the centre of a larger image, the original too"},
 	{"invar augment crop in.npy -o out.npy --params-out drawn.json",
-     "tensors [n, c, h, w], and what was drawn for them"},
-	{"invar augment crop in.npy -o out.npy --params drawn.json", "the same again"},
+     "tensors [n, c, h, w]; saves the drawn parameters"},
+	{"invar augment crop in.npy -o out.npy --params drawn.json",
+     "reproduces the same output"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{"SPEC",
-     "operations such as rotation:degrees=30, listed with their keys by `invar docs "
-     "augmentations`; a+b one after the other, a|b one of them",
+     "an operation such as rotation:degrees=30 (`invar docs augmentations` lists them with "
+     "their keys); a+b applies both in turn, a|b one of them",
      1, 1},
 	{"IMAGE", "JPEG or PNG files, or one NumPy file of tensors [n, c, h, w]", 1, INV_MANY},
 	{0},
@@ -45,7 +45,8 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Result",
-     .help = "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
+     .help =
+         "contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy"},
 	{.name = "copies",
      .type = INVAR_OPTION_COUNT,
      .initial = "7",
@@ -53,13 +54,13 @@ static const invar_option own[] = {
      .max = 1000,
      .meta = "N",
      .group = "Result",
-     .help = "augmented copies of each picture on the sheet"},
+     .help = "augmented copies of each image on the sheet"},
 	{INV_FORCE_ROW},
 	{.name = "params",
      .type = INVAR_OPTION_TEXT,
      .meta = "P.json",
      .group = "Tensors",
-     .help = "take these parameters instead of drawing them"},
+     .help = "use these parameters instead of drawing them"},
 	{.name = "params-out",
      .type = INVAR_OPTION_TEXT,
      .meta = "Q.json",
@@ -83,8 +84,8 @@ static invar_status check_finite(inv_session *s, const char *path, const tensors
 	for (uint64_t i = 0; i < t->shape[0] * each; i++)
 		if (!isfinite(t->x[i]))
 			return inv_fault(s, INVAR_E_NUMERIC,
-			                 "%s: image %" PRIu64 " has a pixel that is %s (value %" PRIu64
-			                 ")",
+			                 "%s: image %" PRIu64
+			                 " has a pixel that is %s (element %" PRIu64 ")",
 			                 path, i / each, isnan(t->x[i]) ? "NaN" : "infinite", i % each);
 	return INVAR_OK;
 }
@@ -151,7 +152,7 @@ static invar_status run_tensors(inv_session *s, invar_augment *a)
 
 	if (s->arguments > 2)
 		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is an argument too many: one NumPy file is taken",
+		                 "unexpected argument '%s': only one NumPy file can be given",
 		                 s->argument[2]);
 	if (invar_options_is_set(s->options, "normalize"))
 		st = invar_augment_pixels(a, inv_text(s, "normalize"));
@@ -449,13 +450,12 @@ static invar_status check_outputs(inv_session *s, bool numpy)
 	invar_status st;
 
 	if (!numpy && is_numpy(output))
-		return inv_fault(
-			s, INVAR_E_USE,
-			"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
-			"file went in",
-			output);
+		return inv_fault(s, INVAR_E_USE,
+		                 "%s: a contact sheet is SVG or PNG; the output is a NumPy file "
+		                 "only if the input is one",
+		                 output);
 	if (params_out && strcmp(params_out, output) == 0)
-		return inv_fault(s, INVAR_E_USE, "-o and --params-out both name %s; name two files",
+		return inv_fault(s, INVAR_E_USE, "-o and --params-out are both %s; use two files",
 		                 output);
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the images");
@@ -483,9 +483,8 @@ static invar_status run(inv_session *s)
 	invar_status st;
 
 	if ((st = inv_need(s, inv_text(s, "output"),
-	                   numpy ? "the file for the result is missing: -o OUT.npy"
-	                         : "the file for the sheet is missing: -o SHEET")) !=
-	        INVAR_OK ||
+	                   numpy ? "the output file is missing: -o OUT.npy"
+	                         : "the output file is missing: -o SHEET")) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
@@ -501,18 +500,15 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_augment = {
 	.name = "augment",
-	.purpose = "shows what an augmentation does, and does it",
+	.purpose = "applies an augmentation to images or tensors",
 	.usage = "SPEC IMAGE… -o SHEET | SPEC IN.npy -o OUT.npy [options]",
-	.about =
-		"A SPEC is one operation with keys, as in rotation:degrees=10..30,p=0.5, several "
-		"joined by + (left first), or a set of such chains separated by |, each with a "
-		"weight "
-		"if need be: 3*rotation|id. docs/AUGMENTATIONS.md explains all operations and "
-		"keys. "
-		"Pictures are resized, normalised and then augmented, as in encoding, so that the "
-		"sheet shows what an encoder would see. Of tensors, nothing is assumed: "
-		"--normalize "
-		"says how they were made, for brightness, contrast and jpeg, which work on pixels.",
+	.about = "A SPEC is one operation with keys, such as rotation:degrees=10..30,p=0.5, a "
+			 "chain of operations joined by + (left first), or a set of chains separated "
+			 "by |, each with an optional weight: 3*rotation|id. docs/AUGMENTATIONS.md "
+			 "explains all operations and keys. Images are resized, normalised and then "
+			 "augmented, as in encoding, so that the sheet shows what an encoder would "
+			 "see. Tensors are used as they are; for brightness, contrast and jpeg, which "
+			 "work on pixels, --normalize says how they were normalised.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "augment",

@@ -44,7 +44,7 @@ invar_status inv_fault(inv_session *s, invar_status code, const char *format, ..
 
 invar_status inv_no_memory(inv_session *s)
 {
-	return inv_fault(s, INVAR_E_NOMEM, "there is not enough memory");
+	return inv_fault(s, INVAR_E_NOMEM, "not enough memory");
 }
 
 invar_status inv_session_start(inv_session *s)

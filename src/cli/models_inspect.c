@@ -165,7 +165,7 @@ static void print_adapter(const invar_adapter *e)
 	       invar_adapter_residual(e) ? ", residual" : "", loss ? ", loss " : "");
 	print_text(loss ? loss : "");
 	fputs("\nmade for    ", stdout);
-	print_text(encoder ? encoder : "features of an encoder that is not named");
+	print_text(encoder ? encoder : "features of an unnamed encoder");
 	fputs(hash ? " with weights of SHA-256 " : "", stdout);
 	print_text(hash ? hash : "");
 	print_preparation(p);

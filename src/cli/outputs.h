@@ -48,11 +48,10 @@ typedef enum inv_output_kind {
 #define INV_DTYPE_ROW                                                 \
 	.name = "dtype", .type = INVAR_OPTION_TEXT, .initial = "float32", \
 	.choices = "float32|float16", .meta = "WORD", .group = "Result",  \
-	.help = "type of the numbers that are written"
-#define INV_FORCE_ROW                                                                     \
-	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result",                        \
-	.help = "replace a file of another kind, or one that is write-protected; never what " \
-			"is read"
+	.help = "number type of the output"
+#define INV_FORCE_ROW                                              \
+	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result", \
+	.help = "replace a file of another kind or a write-protected one; never an input file"
 
 typedef struct inv_output {
 	const char *option; /* "-o"; NULL where it is an argument */

@@ -22,8 +22,8 @@ bool inv_stack_suffices(char **argv)
 		return true;
 	if (limit.rlim_max < LEAST_STACK) {
 		fprintf(stderr,
-		        "invar: the stack is limited to %llu KB, and %d KB are needed; raise the "
-		        "limit, as in 'ulimit -s %d'\n",
+		        "invar: the stack is limited to %llu KB, but %d KB are needed; raise the "
+		        "limit with 'ulimit -s %d'\n",
 		        (unsigned long long)limit.rlim_cur >> 10, LEAST_STACK >> 10,
 		        USUAL_STACK >> 10);
 		return false;

@@ -62,8 +62,8 @@ static void end_at_once(int number)
 {
 	static const char wipe[] = "\r\033[K";
 	static const char text[] =
-		"invar: interrupted in the middle of a calculation; what was saved stays, and the "
-		"same command (train: with --resume) continues from there\n";
+		"invar: interrupted during a computation; saved work is kept, and the same command "
+		"(train: with --resume) continues from there\n";
 
 	(void)number;
 	if (saving) {
@@ -81,8 +81,8 @@ static void end_at_once(int number)
 static void end_without_file(int number)
 {
 	static const char text[] =
-		"invar: a file was cut or its disk failed while it was read; what was finished "
-		"stays, mend the file and give the command again\n";
+		"invar: a file was truncated or its disk failed while it was being read; finished "
+		"work is kept; restore the file and run the command again\n";
 
 	(void)number;
 	(void)!write(STDERR_FILENO, text, sizeof text - 1);
@@ -245,6 +245,7 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 invar_hooks inv_term_hooks(inv_term *t)
 {
 	return (invar_hooks){.size = sizeof(invar_hooks),
+	                     .option_prefix = "--",
 	                     .user = t,
 	                     .log = write_line,
 	                     .progress = check_cancel};
@@ -260,7 +261,7 @@ void inv_term_close(inv_term *t)
 	getrusage(RUSAGE_SELF, &use);
 	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-	inv_term_say(t, "done in %s, %s of CPU time, at most %.0f MB of memory",
+	inv_term_say(t, "done in %s, %s of CPU time, peak memory %.0f MB",
 	             inv_duration_text(seconds_now() - t->began, elapsed),
 	             inv_duration_text(cpu, busy), (double)use.ru_maxrss / 1024);
 }

@@ -28,7 +28,8 @@ struct inv_live {
 
 static invar_status no_memory(const inv_live *f)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to make copies", f->of.dataset->text);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to make copies",
+	                f->of.dataset->text);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -56,7 +57,7 @@ invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar
 
 	*out = NULL;
 	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "no memory to make copies");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to make copies");
 	f->encoder = e;
 	inv_kernels_init(&f->kernels, e->ctx->cpu);
 	pthread_mutex_init(&f->lock, NULL);
@@ -233,7 +234,7 @@ static invar_status check_cancel(void *user)
 	const batch *b = user;
 
 	return atomic_load(&b->f->cancelled)
-	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer wanted")
+	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer needed")
 	           : INVAR_OK;
 }
 

@@ -273,7 +273,7 @@ static invar_status take_all(inv_vit_loader *l)
 		return inv_context(st, "%s", inv_parameters_path(l->p));
 	place_tensors(v);
 	if (!(l->stored = inv_alloc((largest_matrix(v) + v->width) * sizeof *l->stored)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to read it",
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it",
 		                inv_parameters_path(l->p));
 	l->gamma = l->stored + largest_matrix(v);
 	st = take_tensors(l);
@@ -314,9 +314,8 @@ static invar_status refuse_constants(const inv_vit_loader *l)
 {
 	return inv_fail(
 		INVAR_E_MISMATCH,
-		"%s: the preprocessor_config.json beside it has no valid image_mean and "
-		"image_std: %zu %s each %s expected, the latter above 0; mend or "
-		"remove it",
+		"%s: the preprocessor_config.json beside it has no valid image_mean and image_std: "
+		"%zu %s each %s expected, the latter above 0; fix or remove the file",
 		inv_parameters_path(l->p), l->v->channels,
 		inv_noun(l->v->channels, "number", "numbers"),
 		inv_noun(l->v->channels, "was", "were"));

@@ -26,8 +26,8 @@ static invar_status check_bytes(const inv_npy *a, uint64_t size)
 		return INVAR_OK;
 	return inv_fail(
 		INVAR_E_FORMAT,
-		"%s: has %" PRIu64 " %s of data, %" PRIu64 " %s expected for shape %s of %s",
-		a->path, have, inv_noun(have, "byte", "bytes"), want, inv_noun(want, "was", "were"),
+		"%s: has %" PRIu64 " %s of data, expected %" PRIu64 " for shape %s of %s", a->path,
+		have, inv_noun(have, "byte", "bytes"), want,
 		inv_shape_text(a->h.rank, a->h.shape, text), inv_dtype_name(a->h.dtype));
 }
 
@@ -50,7 +50,7 @@ static inv_npy *new_array(const char *path)
 		a = NULL;
 	}
 	if (!a)
-		inv_fail(INVAR_E_NOMEM, "%s: no memory for an array", path);
+		inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an array", path);
 	return a;
 }
 
@@ -103,7 +103,7 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "%s: %" PRIu64 " %s from number %" PRIu64
-	                " on %s asked for, it has %" PRIu64,
+	                " on %s requested, but it has %" PRIu64,
 	                a->path, count, inv_noun(count, "element", "elements"), first,
 	                inv_noun(count, "was", "were"), a->h.cells);
 }
@@ -180,11 +180,11 @@ invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, floa
 static invar_status refuse_as_int(const inv_npy *a)
 {
 	if (!inv_dtype_is_integer(a->h.dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %s, integers were expected", a->path,
+		return inv_fail(INVAR_E_FORMAT, "%s: contains %s, expected integers", a->path,
 		                inv_dtype_name(a->h.dtype));
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: holds a uint64 above %" PRId64 ", the most that is read", a->path,
-	                INT64_MAX);
+	                "%s: contains a uint64 above %" PRId64 ", the largest supported value",
+	                a->path, INT64_MAX);
 }
 
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,

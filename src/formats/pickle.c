@@ -66,10 +66,10 @@ invar_status inv_pickle_full(const inv_pickle *p)
 {
 	if (p->used > MAX_MEMORY)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its pickle needs more than %d MB of memory, which no weight "
-		                "file does",
+		                "%s: its pickle needs more than %d MB of memory, which no real "
+		                "weight file does",
 		                p->path, MAX_MEMORY >> 20);
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its pickle", p->path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its pickle", p->path);
 }
 
 void inv_pickle_free(inv_pickle *p)
@@ -167,7 +167,7 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 	*first = NULL;
 	*count = 0;
 	if (!p->mark_count)
-		return inv_pickle_bad(p, "an opcode takes a mark that is not there");
+		return inv_pickle_bad(p, "an opcode needs a mark that is missing");
 	*count = above(p);
 	p->depth -= *count;
 	*first = p->stack ? p->stack + p->depth : NULL; /* none: nothing was ever pushed */
@@ -179,7 +179,7 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 
 static invar_status need_bytes(const inv_pickle *p, uint64_t bytes)
 {
-	return bytes > p->size - p->at ? inv_pickle_bad(p, "it ends within an opcode")
+	return bytes > p->size - p->at ? inv_pickle_bad(p, "it ends inside an opcode")
 	                               : INVAR_OK;
 }
 
@@ -204,7 +204,7 @@ static invar_status get_bytes(inv_pickle *p, unsigned width, const char **text,
 	if (st != INVAR_OK || (st = need_bytes(p, *length)) != INVAR_OK)
 		return st;
 	if (*length > UINT32_MAX)
-		return inv_pickle_bad(p, "a text is longer than 4 GB");
+		return inv_pickle_bad(p, "a string is longer than 4 GB");
 	*text = (const char *)p->bytes + p->at;
 	p->at += *length;
 	return INVAR_OK;
@@ -234,7 +234,7 @@ static invar_status op_proto(inv_pickle *p)
 
 	if (st == INVAR_OK && (version < LEAST_PROTOCOL || version > MAX_PROTOCOL))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its pickle is of protocol %" PRIu64 ", %d to %d were expected",
+		                "%s: its pickle is of protocol %" PRIu64 ", expected %d to %d",
 		                p->path, version, LEAST_PROTOCOL, MAX_PROTOCOL);
 	return st;
 }
@@ -375,7 +375,7 @@ static invar_status op_quoted(inv_pickle *p)
 		return st;
 	if (length < 2 || (*text != '\'' && *text != '"') || text[length - 1] != *text ||
 	    memchr(text, '\\', length) || !inv_is_utf8(text, length))
-		return inv_pickle_bad(p, "a text is not in quotes, or not plain");
+		return inv_pickle_bad(p, "a string is not in quotes, or not plain");
 	if ((st = push_new(p, INV_PY_TEXT, &v)) == INVAR_OK) {
 		v->of.text = text + 1;
 		v->count = (uint32_t)(length - 2);
@@ -455,7 +455,7 @@ static invar_status put_memo(inv_pickle *p, uint64_t index)
 	if (st != INVAR_OK)
 		return st;
 	if (index >= MAX_MEMO)
-		return inv_pickle_bad(p, "a place in its memo is over a million");
+		return inv_pickle_bad(p, "a memo index is over a million");
 	if ((st = grow(p, &p->memo, sizeof *p->memo, index, &p->memo_room)) != INVAR_OK)
 		return st;
 	p->memo_count += !p->memo[index];
@@ -466,7 +466,7 @@ static invar_status put_memo(inv_pickle *p, uint64_t index)
 static invar_status get_memo(inv_pickle *p, uint64_t index)
 {
 	if (index >= p->memo_room || !p->memo[index])
-		return inv_pickle_bad(p, "it asks its memo for a value that was not put there");
+		return inv_pickle_bad(p, "it reads a memo value that was never stored");
 	return push(p, p->memo[index]);
 }
 
@@ -631,7 +631,7 @@ static invar_status set(inv_pickle *p, inv_py *dict, inv_py **items, size_t coun
 	if (dict->kind != INV_PY_DICT)
 		return inv_pickle_bad(p, "it sets an item of something that is not a dictionary");
 	if (count % 2)
-		return inv_pickle_bad(p, "a key of a dictionary is without its value");
+		return inv_pickle_bad(p, "a key of a dictionary has no value");
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
 		if (i % 2 == 0 && !is_key(items[i]))
 			return inv_pickle_bad(p, "a key of a dictionary is a container");
@@ -695,8 +695,9 @@ static invar_status op_inst(inv_pickle *p)
 {
 	invar_status st = op_global(p);
 
-	return st == INVAR_OK ? inv_pickle_bad(p, "it makes an object as no weight file does")
-	                      : st;
+	return st == INVAR_OK
+	           ? inv_pickle_bad(p, "it creates an object in a way that no weight file does")
+	           : st;
 }
 
 static invar_status op_stack_global(inv_pickle *p)
@@ -710,7 +711,7 @@ static invar_status op_stack_global(inv_pickle *p)
 	module = p->stack[p->depth - 2];
 	name = p->stack[p->depth - 1];
 	if (module->kind != INV_PY_TEXT || name->kind != INV_PY_TEXT)
-		return inv_pickle_bad(p, "a name is not a text");
+		return inv_pickle_bad(p, "a name is not a string");
 	st =
 		inv_torch_global(p, module->of.text, module->count, name->of.text, name->count, &v);
 	p->depth -= 2;
@@ -757,7 +758,7 @@ static invar_status op_persistent(inv_pickle *p)
 static invar_status op_stop(inv_pickle *p)
 {
 	if (p->depth != 1 || p->mark_count)
-		return inv_pickle_bad(p, "it ends without one result");
+		return inv_pickle_bad(p, "it ends without exactly one result");
 	p->result = p->stack[0];
 	return INVAR_OK;
 }

@@ -23,8 +23,8 @@ invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
 		image->pixels = inv_alloc(bytes);
 		if (!image->pixels)
 			return inv_fail(INVAR_E_NOMEM,
-			                "%s: no memory for %" PRIu32 " x %" PRIu32 " pixels", name,
-			                width, height);
+			                "%s: not enough memory for %" PRIu32 " x %" PRIu32 " pixels",
+			                name, width, height);
 		image->room = bytes;
 	}
 	image->width = width;
@@ -54,8 +54,7 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: its header says %" PRIu32 " x %" PRIu32
-	                " pixels, more than the %" PRIu64 " a byte that its %" PRIu64
-	                " bytes may hold",
+	                " pixels, more than %" PRIu64 " per byte of its %" PRIu64 " bytes",
 	                name, width, height, per_byte, file_bytes);
 }
 

@@ -56,12 +56,11 @@ static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
 		return INVAR_OK;
 	if (v->mark == WITHIN)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: one of its dictionaries or lists is within itself", w->path);
+		                "%s: one of its dictionaries or lists contains itself", w->path);
 	if (depth + v->height > MAX_DEPTH)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: its dictionaries or lists are more than %d deep within each other",
-			w->path, MAX_DEPTH);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its dictionaries or lists are nested more than %d deep",
+		                w->path, MAX_DEPTH);
 	if (v->mark == SEEN)
 		return INVAR_OK;
 	v->mark = WITHIN;
@@ -132,8 +131,8 @@ static invar_status set_texts(invar_weights *w, const char *key, size_t length,
 	w->key = copy;
 	w->keys = inv_strdup(keys);
 	if (!w->key || !w->keys)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of its dictionaries",
-		                w->path);
+		return inv_fail(INVAR_E_NOMEM,
+		                "%s: not enough memory for the names of its dictionaries", w->path);
 	return INVAR_OK;
 }
 
@@ -145,9 +144,9 @@ static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys
 		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
 	if (!*keys)
 		return inv_fail(INVAR_E_USE,
-		                "%s: holds one dictionary of tensors; leave @key %.60s out",
+		                "%s: has only one dictionary of tensors; leave out @key %.60s",
 		                w->path, w->wanted_key);
-	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; there are %s",
+	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; it has %s",
 	                w->path, w->wanted_key, keys);
 }
 
@@ -167,7 +166,7 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 		return set_texts(w, "", 0, keys);
 	if (count > 1)
 		return inv_fail(INVAR_E_USE,
-		                "%s: holds several dictionaries of tensors; pick one with @key: %s",
+		                "%s: has several dictionaries of tensors; choose one with @key: %s",
 		                w->path, keys);
 	for (uint32_t i = 0; only && i < root->count; i += 2)
 		if (root->of.items[i] == only)
@@ -184,16 +183,16 @@ static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
 
 	if (!is_dictionary(root))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: holds one value, a dictionary of tensors was expected",
+		                "%s: contains a single value, expected a dictionary of tensors",
 		                w->path);
 	if (!root->holds)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds no tensors in dictionaries", w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: has no dictionary of tensors", w->path);
 	*out = root;
 	if (root->kind == INV_PY_BAG) { /* a module is one, with all its parts */
 		if (!w->wanted_key)
 			return set_texts(w, "", 0, "");
-		return inv_fail(INVAR_E_USE, "%s: holds one module; leave @key %.60s out", w->path,
-		                w->wanted_key);
+		return inv_fail(INVAR_E_USE, "%s: contains a single module; leave out @key %.60s",
+		                w->path, w->wanted_key);
 	}
 	count = list_keys(root, keys, &only);
 	if (w->wanted_key)
@@ -223,7 +222,7 @@ static invar_status more_room(walk *k)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
 		                MAX_TENSORS);
 	if (!(list = inv_calloc(room, sizeof *list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", k->w->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", k->w->path);
 	if (k->w->count)
 		memcpy(list, k->w->list, k->w->count * sizeof *list);
 	inv_free(k->w->list);
@@ -268,7 +267,7 @@ static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *l
 		text = number;
 	}
 	if (memchr(text, 0, bytes))
-		return inv_fail(INVAR_E_FORMAT, "%s: a name has a NUL in it", k->w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: a name contains a NUL", k->w->path);
 	if (bytes + (length > 0) > MAX_NAME - length)
 		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
 		                MAX_NAME);
@@ -290,8 +289,8 @@ static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 
 		if (++k->steps > MAX_STEPS)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: its dictionaries have more than %d names, which no weight "
-			                "file has",
+			                "%s: its dictionaries have more than %d names, which no real "
+			                "weight file has",
 			                k->w->path, MAX_STEPS);
 		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
 		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
@@ -315,7 +314,7 @@ static invar_status sort_names(const invar_weights *w)
 		qsort(w->list, w->count, sizeof *w->list, by_name);
 	for (size_t i = 1; i < w->count; i++)
 		if (by_name(&w->list[i - 1], &w->list[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: tensor '%.200s' is there twice", w->path,
+			return inv_fail(INVAR_E_FORMAT, "%s: has two tensors '%.200s'", w->path,
 			                w->list[i].of.name);
 	return INVAR_OK;
 }

@@ -48,7 +48,7 @@ static bool make_room(inv_names *n, size_t bytes)
 invar_status inv_names_add(inv_names *n, const char *text, size_t length)
 {
 	if (!make_room(n, length + 1))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of names");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of names");
 	memcpy(n->text + n->used, text, length);
 	n->text[n->used + length] = '\0';
 	n->at[n->count++] = n->used;

@@ -142,7 +142,7 @@ invar_status inv_prefetch_next(inv_prefetch *a, const inv_prefetch_item **item)
 		}
 		if (!inv_is_broken(s->status) || !a->dataset->opts.skip_broken)
 			return inv_refuse_broken(a->dataset, s->status, s->sentence);
-		inv_log(a->dataset->ctx, INVAR_LOG_WARNING, "passed over: %s", s->sentence);
+		inv_log(a->dataset->ctx, INVAR_LOG_WARNING, "skipped: %s", s->sentence);
 		a->broken++;
 	}
 	return INVAR_OK;
@@ -196,7 +196,7 @@ static invar_status start(inv_prefetch *a)
 	}
 	if (a->running)
 		return INVAR_OK; /* fewer than wanted are slower, not wrong */
-	return inv_fail(INVAR_E_NOMEM, "no thread that reads images could be started");
+	return inv_fail(INVAR_E_NOMEM, "cannot start a thread to read images");
 }
 
 invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
@@ -211,10 +211,10 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	if (first > split->count || count > split->count - first)
 		return inv_fail(INVAR_E_USE,
 		                "%s: %" PRIu64 " images from number %" PRIu64
-		                " on were asked for, the split %s has %" PRIu64,
+		                " on were requested, but the split %s has %" PRIu64,
 		                d->text, count, first, split->name, split->count);
 	if (!(a = inv_calloc(1, sizeof *a)))
-		return inv_fail(INVAR_E_NOMEM, "no memory to read images ahead");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to prefetch images");
 	*a = (inv_prefetch){.dataset = d,
 	                    .split = split,
 	                    .first = first,
@@ -227,9 +227,9 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->room, NULL);
 	pthread_cond_init(&a->filled, NULL);
-	st = allocate(a)
-	         ? start(a)
-	         : inv_fail(INVAR_E_NOMEM, "no memory to read %zu images ahead", a->slot_count);
+	st = allocate(a) ? start(a)
+	                 : inv_fail(INVAR_E_NOMEM, "not enough memory to prefetch %zu images",
+	                            a->slot_count);
 	if (st != INVAR_OK) {
 		inv_prefetch_free(a);
 		return st;

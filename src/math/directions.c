@@ -163,7 +163,7 @@ invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kern
 	inv_parallel(ctx, blocks, fill_block, &j);
 	for (size_t i = 0; i < blocks; i++)
 		if (j.status[i] != INVAR_OK)
-			return inv_fail(j.status[i], "LAPACK could not make directions orthogonal");
+			return inv_fail(j.status[i], "LAPACK failed to orthogonalise the directions");
 	return INVAR_OK;
 }
 

@@ -568,7 +568,7 @@ invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uin
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a gallery");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a gallery");
 	*p = (inv_neighbours){.ctx = ctx,
 	                      .rows = rows,
 	                      .classes = classes,

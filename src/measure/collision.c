@@ -256,8 +256,8 @@ static invar_status prepare(job *j)
 		same++;
 	if (same == j->points)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "collision needs at least two classes, the points of %s have only "
-		                "class %" PRId64,
+		                "collision needs at least two classes, but the points of %s have "
+		                "only class %" PRId64,
 		                in->split->name, in->labels.class_label[j->labels[0]]);
 	st = inv_measure_rows(in, &j->measured, INVAR_CLEAN, false, 0, j->points, j->clean);
 	if (st == INVAR_OK)

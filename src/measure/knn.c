@@ -207,14 +207,14 @@ static const invar_option options[] = {
      .max = 4e9,
      .meta = "N",
      .group = "Measurements",
-     .help = "knn: how many neighbours vote"},
+     .help = "knn: number of neighbours that vote"},
 	{.name = "index",
      .type = INVAR_OPTION_TEXT,
      .initial = "adapted",
      .choices = "adapted|clean",
      .meta = "WORD",
      .group = "Measurements",
-     .help = "knn: search among E(F(train)), or F(train) as it was"},
+     .help = "knn: search among adapted features E(F(train)) or the original F(train)"},
 	{0},
 };
 

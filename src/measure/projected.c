@@ -36,7 +36,7 @@ static invar_status allocate(inv_projected *p)
 	p->b = inv_calloc(p->rows * p->chunk, sizeof(float));
 	p->scratch = inv_alloc(bytes);
 	if (!t->a || !t->b || !p->a || !p->b || !p->scratch)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu projections of %zu rows",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu projections of %zu rows",
 		                p->chunk, p->rows);
 	return INVAR_OK;
 }

@@ -269,7 +269,7 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 
 	*out = (inv_structure){0};
 	if (n < 2)
-		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, there is %s",
+		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, but there is %s",
 		                n ? "only 1" : "none");
 	if ((st = allocate(&j, ctx, &arena)) != INVAR_OK)
 		return st;

@@ -65,7 +65,7 @@ uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t hei
 	uint8_t *rgb = draw_handle(svg, size, width, height, &error);
 
 	if (!rgb)
-		snprintf(reason, room, "%s", error ? error->message : "there is not enough memory");
+		snprintf(reason, room, "%s", error ? error->message : "not enough memory");
 	g_clear_error(&error);
 	return rgb;
 }

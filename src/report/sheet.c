@@ -375,8 +375,9 @@ static invar_status write_png(invar_context *ctx, const char *path, const layout
 
 	if (!rgb) {
 		snprintf(fault, room,
-		         "%s: cannot draw the sheet: %s; a name in .svg needs no drawing", path,
-		         reason);
+		         "%s: cannot render the sheet: %s; a file name ending in .svg needs no "
+		         "rendering",
+		         path, reason);
 		return INVAR_E_NOMEM;
 	}
 	st = invar_png_encode(ctx, rgb, width, height, &png, &bytes);
@@ -405,14 +406,14 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	*fault = '\0';
 	if (l.width > MAX_SIDE || l.height > MAX_SIDE) {
 		snprintf(fault, room,
-		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d a side; show "
-		         "fewer pictures",
+		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d per side are "
+		         "possible; show fewer images",
 		         path, l.width, l.height, MAX_SIDE);
 		return INVAR_E_USE;
 	}
 	st = write_svg(ctx, &l, &svg, &size);
 	if (st == INVAR_E_NOMEM)
-		snprintf(fault, room, "%s: there is not enough memory for the sheet", path);
+		snprintf(fault, room, "%s: not enough memory for the sheet", path);
 	if (st == INVAR_OK && is_svg(path))
 		st = invar_file_write(ctx, path, svg, size);
 	else if (st == INVAR_OK)

@@ -29,7 +29,7 @@ static inv_ownership claim_clean(const inv_run_contents *c, const char *entry)
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to look into the run", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look into the run", path);
 }
 
 static invar_status exists_in(const char *folder, const char *name, bool *out)
@@ -157,7 +157,7 @@ invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
 	invar_status st = find_foreign(c, &foreign);
 
 	if (st == INVAR_OK && foreign)
-		st = inv_fail(INVAR_E_IO, "%s: holds %s, which is not part of %s run; %s", name,
+		st = inv_fail(INVAR_E_IO, "%s: contains %s, which is not part of %s run; %s", name,
 		              foreign, c->json ? "the" : "a", advice);
 	inv_free(foreign);
 	return st;

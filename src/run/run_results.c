@@ -15,7 +15,7 @@
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for results", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for results", path);
 }
 
 /* *out is NULL where there is no file yet. */
@@ -52,10 +52,10 @@ static invar_status write_results(inv_writer *w, const char *path, const invar_r
 	if (st == INVAR_OK && !(text = inv_json_text(all, 2)))
 		st = no_memory(path);
 	if (st == INVAR_OK && strlen(text) > INV_JSON_MAX)
-		st = inv_fail(INVAR_E_USE,
-		              "%s: would be larger than 16 MB, which no program here reads; move "
-		              "it away to begin a new one",
-		              path);
+		st = inv_fail(
+			INVAR_E_USE,
+			"%s: would exceed 16 MB, the maximum size; move it away to start a new one",
+			path);
 	if (st == INVAR_OK)
 		st = inv_writer_put(w, text, strlen(text));
 	inv_free(text);

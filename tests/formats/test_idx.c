@@ -99,7 +99,7 @@ static void a_claim_beyond_the_bytes_takes_no_memory(void **state)
 	memset(plain + 4, 0xff, 4);
 	size = pack(plain, SIZE, packed, sizeof packed);
 	assert_int_equal(inv_idx_view(packed, size, "big.gz", &x), INVAR_E_FORMAT);
-	test_assert_error("compressed ones can hold");
+	test_assert_error("compressed bytes can expand to");
 }
 
 static void other_types_are_refused_by_name(void **state)
@@ -111,7 +111,7 @@ static void other_types_are_refused_by_name(void **state)
 	make_plain(plain);
 	plain[2] = 0x0d;
 	assert_int_equal(inv_idx_view(plain, SIZE, "a.idx", &x), INVAR_E_FORMAT);
-	test_assert_error("a.idx: holds float32 (0x0d), only uint8 (0x08) is read");
+	test_assert_error("a.idx: contains float32 (0x0d), but only uint8 (0x08) is supported");
 }
 
 int main(void)

@@ -270,9 +270,9 @@ static void without_labels_images_are_still_found(void **state)
 
 static void views_need_as_many_copies(void **state)
 {
-	static const char *const wrong[][2] = {{"6", "more than the copies of test"},
-	                                       {"1", "from 2 on"},
-	                                       {"2,x", "from 2 on"},
+	static const char *const wrong[][2] = {{"6", "more than the copies in test"},
+	                                       {"1", "numbers of at least 2"},
+	                                       {"2,x", "numbers of at least 2"},
 	                                       {"2,2", "twice"}};
 	invar_results *r = NULL;
 	invar_bank *bank;

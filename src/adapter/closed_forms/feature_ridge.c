@@ -96,11 +96,10 @@ static invar_status prepare(inv_feature_ridge *f, const inv_clean_statistics *sc
 	invar_status st;
 
 	if (!allocate(f))
-		return inv_fail(
-			INVAR_E_NOMEM,
-			"no memory for the Gram matrices of %zu features: they take %zu MB; "
-			"a smaller @hidden needs less",
-			f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the Gram matrices of %zu features: they "
+		                "take %zu MB; a smaller @hidden needs less",
+		                f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
 	memcpy(f->mu, scale->mean, f->d * sizeof *f->mu);
 	f->sigma = scale->sigma;
 	draw_units(f, seed);
@@ -336,7 +335,8 @@ static bool allocate_form(const inv_feature_ridge *f, inv_closed_form *out)
 static invar_status fill_form(const choice *c, inv_closed_form *out)
 {
 	if (!allocate_form(c->f, out))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", c->f->p);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features",
+		                c->f->p);
 	fill_map(c, &out->map);
 	fill_units(c, &out->units);
 	return INVAR_OK;
@@ -369,7 +369,7 @@ static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anc
 	if (st != INVAR_OK)
 		return st;
 	if (!c->mean || !c->gram || !c->B)
-		return inv_fail(INVAR_E_NOMEM, "no memory to solve for %zu features", f->p);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", f->p);
 	c->mean_y = c->mean + f->p;
 	st = regress(c);
 	inv_free(c->gram); /* the largest of all, and no longer needed */
@@ -401,7 +401,8 @@ static invar_status fill_trial(const choice *c, inv_feature_trial *out)
 	                           .t = inv_alloc(r * sizeof *out->t)};
 	if (!out->B || !out->t) {
 		inv_feature_trial_clear(out);
-		return inv_fail(INVAR_E_NOMEM, "no memory to try a choice for %zu features", p);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
+		                p);
 	}
 	for (size_t i = 0; i < p * r; i++)
 		out->B[i] = (float)c->B[i];
@@ -453,7 +454,8 @@ static invar_status open_mapping(const inv_feature_ridge *f, const inv_feature_t
 	               .a = inv_alloc(BLOCK * t->r * sizeof *m->a),
 	               .b = inv_alloc(BLOCK * t->r * sizeof *m->b)};
 	if (!m->u || !m->a || !m->b)
-		return inv_fail(INVAR_E_NOMEM, "no memory to try a choice for %zu features", f->p);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
+		                f->p);
 	if ((st = inv_matmul_new(f->ctx, &linear, &m->linear)) != INVAR_OK)
 		return st;
 	return inv_matmul_new(f->ctx, &hidden, &m->hidden);

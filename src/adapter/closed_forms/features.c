@@ -117,7 +117,7 @@ static invar_status sum_and_choose(features_fit *f)
 		st = inv_visit_pairs(&f->rows, order + kept, n - kept, add_rows, f);
 	if (st == INVAR_OK)
 		inv_log(f->s->bank->ctx, INVAR_LOG_INFO,
-		        "ridge %g has the least error on held-out images", f->lambda);
+		        "ridge %g has the smallest error on held-out images", f->lambda);
 	inv_free(order);
 	return st;
 }

@@ -46,8 +46,7 @@ static const invar_option options[] = {
      .meta = "W",
      .group = "Loss",
      .help =
-         "weight of the clean term of mawa, also within anco, and of clean rows in init "
-         "features"},
+         "mawa and anco: weight of the clean term; init features: weight of clean rows"},
 	{0},
 };
 

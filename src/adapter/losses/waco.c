@@ -86,7 +86,7 @@ static const invar_option options[] = {
      .choices = "random|orthogonal",
      .meta = "WORD",
      .group = "Loss",
-     .help = "directions: independent, or orthogonal in blocks"},
+     .help = "independent directions, or blocks of orthogonal ones"},
 	{.name = "shuffle",
      .type = INVAR_OPTION_TEXT,
      .initial = "both",
@@ -94,7 +94,7 @@ static const invar_option options[] = {
      .choices = "both|second",
      .meta = "WORD",
      .group = "Loss",
-     .help = "which halves of XX and ZZ waco permutes"},
+     .help = "waco: which halves of XX and ZZ are permuted"},
 	{0},
 };
 
@@ -198,7 +198,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	invar_status st;
 
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	p->codes_clean = inv_loss_keeps_identity(s->options);
 	p->orthogonal = inv_option_is(s->options, "slices", "orthogonal");
 	p->shuffle_second = inv_option_is(s->options, "shuffle", "second");
@@ -206,10 +206,9 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->M = (s->s + p->codes_clean) * s->N;
 	if (p->M > INV_KEY_ROWS) {
 		inv_free(p);
-		return inv_fail(
-			INVAR_E_USE,
-			"waco sorts at most %u rows, a smaller @batch-size than %zu is needed",
-			INV_KEY_ROWS, s->N);
+		return inv_fail(INVAR_E_USE,
+		                "waco can sort at most %u rows; use a @batch-size below %zu",
+		                INV_KEY_ROWS, s->N);
 	}
 	p->L = inv_option_count(s->options, "projections");
 	p->stride = round_up(p->L, LINE);

@@ -52,7 +52,7 @@ static const inv_key keys[] = {
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
 	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
-     "prepare pictures larger, so that no corner is seen"},
+     "crop from a larger image, so that no empty corner is visible"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
@@ -161,7 +161,7 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 		return "tx and ty must lie between -1e6 and 1e6 pixels";
 	w = warp_of(v, in, row);
 	if (w.inside && !inv_warp_stays_inside(&w, in, result(v, in)))
-		return "it would show what lies outside the picture, which inside=1 rules out";
+		return "it would show pixels outside the image, which inside=1 does not allow";
 	return NULL;
 }
 

@@ -100,7 +100,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 	float *memory = inv_alloc((taps + s.w + taps + s.h * s.w) * sizeof *memory);
 
 	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a blur");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a blur");
 	b.weight = memory;
 	b.padded = memory + taps;
 	b.plane = memory + taps + s.w + taps;
@@ -114,7 +114,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_blur = {
 	.name = "blur",
 	.class_name = "blur",
-	.help = "blurs by a Gaussian",
+	.help = "blurs with a Gaussian",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,

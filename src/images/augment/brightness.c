@@ -5,7 +5,7 @@
 enum { FACTOR = INV_OWN_KEY };
 
 static const inv_key keys[] = {
-	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL, "what pixels are multiplied by"},
+	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL, "factor for pixels"},
 };
 
 static const char *const columns[] = {"factor"};

@@ -25,8 +25,9 @@ static const inv_key keys[] = {
 	{"scale", INV_KEY_RANGE, 0.5, 0.7, 1e-6, 1, NULL, "share of the area"},
 	{"ratio", INV_KEY_RANGE, 0.75, 1.33, 0.01, 100, NULL, "width by height"},
 	{"mode", INV_KEY_WORD, INV_MODE_SLICE, INV_MODE_SLICE, 0, 0, "slice|resample",
-     "resize the box, or warp the picture"},
-	{"size", INV_KEY_SIZE, 0, 0, 1, 16384, NULL, "of the result; the input's if not given"},
+     "resize the box, or warp the image"},
+	{"size", INV_KEY_SIZE, 0, 0, 1, 16384, NULL,
+     "size of the result; default: the input's"},
 	{"align_corners", INV_KEY_WORD, INV_CORNERS_TRUE, INV_CORNERS_TRUE, 0, 0,
      INV_WORDS_BOOLEAN, "as Kornia's"},
 	{"corners", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_CORNERS,
@@ -107,10 +108,10 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 	(void)v;
 	for (int i = X0; i <= HEIGHT; i++)
 		if (row[i] != floorf(row[i]) || row[i] < (i >= WIDTH))
-			return "the box must have whole numbers for sides of at least 1";
+			return "the sides of the box must be whole numbers of at least 1";
 	if ((double)row[X0] + row[WIDTH] > (double)in.w ||
 	    (double)row[Y0] + row[HEIGHT] > (double)in.h)
-		return "the box reaches beyond the picture";
+		return "the box extends beyond the image";
 	return NULL;
 }
 
@@ -194,7 +195,7 @@ static invar_status slice(const inv_op_call *call, bool corners, float *out)
 	float *memory = inv_alloc(4 * to.w * sizeof *memory);
 
 	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "no memory for cropping");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for cropping");
 	s.share = memory;
 	s.row[0] = memory + to.w;
 	s.row[1] = memory + 2 * to.w;
@@ -303,7 +304,7 @@ static const inv_param_array arrays[] = {
 const inv_op inv_op_crop = {
 	.name = "crop",
 	.class_name = "RandomResizedCrop",
-	.help = "takes a random box and resizes it",
+	.help = "crops a random box and resizes it",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,

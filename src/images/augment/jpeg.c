@@ -16,7 +16,7 @@ enum { QUALITY = INV_OWN_KEY };
 enum { MAX_SIDE = 65500 };
 
 static const inv_key keys[] = {
-	{"quality", INV_KEY_RANGE, 30, 90, 1, 100, NULL, "of the file, 1 to 100"},
+	{"quality", INV_KEY_RANGE, 30, 90, 1, 100, NULL, "JPEG quality, 1 to 100"},
 };
 
 static const char *const columns[] = {"quality"};
@@ -35,8 +35,8 @@ static const char *refuse(const inv_value *v, inv_extent in)
 	if (floor(v[QUALITY].high) < ceil(v[QUALITY].low))
 		return "quality has no whole number in its range";
 	if (in.c != 1 && in.c != 3)
-		return "pictures must have one or three channels";
-	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides are at most 65500 pixels" : NULL;
+		return "images must have one or three channels";
+	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides can be at most 65500 pixels" : NULL;
 }
 
 static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
@@ -109,7 +109,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 	invar_status st;
 
 	if (!bytes)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a JPEG file");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG file");
 	to_bytes(call, bytes);
 	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, room);
 	if (st == INVAR_OK)
@@ -121,7 +121,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_jpeg = {
 	.name = "jpeg",
 	.class_name = "jpeg",
-	.help = "compresses as a JPEG file does",
+	.help = "compresses the image as JPEG",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,

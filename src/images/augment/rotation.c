@@ -26,7 +26,7 @@ static const inv_key keys[] = {
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
 	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
-     "prepare pictures larger, so that no corner is seen"},
+     "crop from a larger image, so that no empty corner is visible"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
