@@ -51,7 +51,7 @@ typedef struct measurement {
 	inv_clean_statistics scale;
 	inv_gram_sum *add;
 	float *codes; /* [block, d], grown to the rows of a call */
-	size_t room;
+	size_t capacity;
 	cloud clean, copies, adapted; /* adapted: codes of clean rows and of copies */
 } measurement;
 
@@ -96,11 +96,11 @@ static void centre(const measurement *m, const float *rows, size_t count, float 
 
 static invar_status make_room(measurement *m, uint64_t rows)
 {
-	if (rows <= m->room)
+	if (rows <= m->capacity)
 		return INVAR_OK;
 	inv_free(m->codes);
 	m->codes = inv_alloc((size_t)rows * m->d * sizeof *m->codes);
-	m->room = m->codes ? (size_t)rows : 0;
+	m->capacity = m->codes ? (size_t)rows : 0;
 	return m->codes ? INVAR_OK
 	                : inv_fail(INVAR_E_NOMEM, "not enough memory for a block of codes");
 }
@@ -239,7 +239,7 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
 	return st;
 }
 
-static invar_status measure(const inv_spread_spec *s, measurement *m)
+static invar_status measure_spread(const inv_spread_spec *s, measurement *m)
 {
 	uint32_t *images, count;
 	invar_status st = choose_images(s, &images, &count);
@@ -284,7 +284,7 @@ invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
 	                 .d = e->s.d,
 	                 .transport = inv_option_is(s->options, "spread", "transport")};
 	inv_map_affine map = {0};
-	invar_status st = measure(s, &m);
+	invar_status st = measure_spread(s, &m);
 
 	*about = NULL;
 	if (st == INVAR_OK)
