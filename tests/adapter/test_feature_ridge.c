@@ -328,7 +328,7 @@ static void a_trial_has_the_errors_of_the_solution(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < 2; k++) {
-		problem p = make(widths[k], 20, 30, 2);
+		problem p = make(widths[k], 20, 20, 1);
 		inv_feature_ridge *f = fit(test_ctx, &p, 30);
 		inv_feature_trial t;
 		inv_closed_form c = {0};

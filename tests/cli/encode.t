@@ -80,9 +80,9 @@ $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'nois
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
-$ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies 4 --dry-run | sed 's/, at [0-9.]*/, at N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
+$ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies 4 --dry-run | sed 's/measured [0-9.]*/measured N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
 > 12 images, 60 features of 12 numbers in float32
-> time  T, at Nthe measured 6681 features per second
+> time  T, at the measured N features per second
 > disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 4 --dry-run | head -1; ls
 > 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made

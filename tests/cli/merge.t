@@ -3,7 +3,7 @@ Adapters are averaged, made weaker and given the spread of clean features.
 $ make-input bank bank
 $ invar train bank -o a --hidden 16 --epochs 1 -q; invar train bank -o b --hidden 5 --epochs 1 --seed 1 --residual -q
 $ invar train bank -o c --loss none --init features --hidden 12 --ridge 0.3 --anchor 2 --spread transport 2>&1 | head -1
-> features fitted to 64 images of train and 3 copies of each
+> features fitted to 64 images of train, with 3 copies per image
 
 Hidden layers lie side by side; half an identity takes two units per feature.
 $ invar merge a a -o twice.safetensors 2>&1 | head -1
@@ -40,10 +40,10 @@ $ invar merge a b -o mean.safetensors --weights 1,-2
 ! invar merge: --weights 1,-2 cannot be read: give a number above 0 for each of the 2 adapters, separated by commas
 ? 2
 $ invar merge a b -o a/adapter.safetensors
-! invar merge: -o a/adapter.safetensors would replace an adapter that this command reads; name another file
+! invar merge: -o a/adapter.safetensors would replace an adapter that this command reads; choose another file
 ? 2
 $ invar merge a -o bank/test/clean.npy
-! invar: bank/test/clean.npy: already exists and is not a safetensors file; name another file, or replace it with --force
+! invar: bank/test/clean.npy: already exists and is not a safetensors file; choose another file, or replace it with --force
 ? 1
 $ invar train bank -o w --hidden 16 --epochs 1 --loss waco --projections 10 --width 4 -q; invar merge a w -o mean.safetensors -q
 ! invar: w/adapter.safetensors: maps 8 features to 4 but a/adapter.safetensors maps 8 to 8, so they cannot be merged
@@ -52,5 +52,5 @@ $ invar merge w -o mean.safetensors --strength 0.5 -q
 ! invar: w/adapter.safetensors: maps 8 features to 4, but a --strength of 0.5 needs codes as wide as the features
 ? 1
 $ invar train bank -o x --spread scale --loss waco --width 4 -q
-! invar train: --spread scale needs codes as wide as the features: --width is 4, the bank has 8
+! invar train: --spread scale needs codes as wide as the features: --width is 4, but the bank has 8
 ? 2

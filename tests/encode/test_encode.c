@@ -312,9 +312,10 @@ static void inside_has_banks_of_its_own(void **state)
 		const char *bank, *augment, *was, *is;
 	} cases[] = {
 		{"inside", "rotation", "with augment rotation:inside=1, not", "not rotation;"},
-		{"inside", NULL, "inside 11 x 11, not", "centre was asked"},
-		{"outside", "rotation:inside=1", "augment is rotation but", "inside=1 was asked"},
-		{"bare", "rotation:inside=1", "centre but", "inside 11 x 11 was asked"},
+		{"inside", NULL, "inside 11 x 11, not", "not shorter side, bilinear, centre;"},
+		{"outside", "rotation:inside=1", "with augment rotation, not",
+	     "rotation:inside=1;"},
+		{"bare", "rotation:inside=1", "centre, not", "inside 11 x 11;"},
 	};
 	const invar_options *few = test_kept("data", "limit", "40", NULL);
 
