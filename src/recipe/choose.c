@@ -152,6 +152,17 @@ static invar_status compare_with_none(inv_choice_maker *m)
 	           : st;
 }
 
+/*
+ * The best of fifty candidates is flattered by chance, and its own 95 % interval does not
+ * know that: three standard errors are asked for instead of two.
+ */
+static bool is_certain(const inv_interval *gain)
+{
+	double error = (gain->high - gain->low) / (2 * 1.96);
+
+	return gain->value > 0 && gain->value > 3 * error;
+}
+
 /* The table says the rest. */
 static invar_status refuse(const inv_choice_maker *m)
 {
@@ -182,7 +193,7 @@ static invar_status judge_best(inv_choice_maker *m)
 	if ((st = compare_with_none(m)) != INVAR_OK)
 		return st;
 	inv_choice_log(m, m->top_at);
-	if (m->gain.low > 0 || m->goal.kind == INV_GOAL_NONE)
+	if (is_certain(&m->gain) || m->goal.kind == INV_GOAL_NONE)
 		return INVAR_OK;
 	if (!m->goal.even_if_worse)
 		return refuse(m);

@@ -6,7 +6,7 @@
  * costs a solution and not another pass over the bank. All others are what a training with
  * their options makes of the fitted images.
  */
-#include <stdio.h>
+#include <math.h>
 
 #include "adapter/closed_forms/visit_pairs.h"
 #include "adapter/train_in_memory.h"
@@ -170,12 +170,26 @@ static invar_status fit_sums(inv_choice_maker *m, const inv_base *b, inv_mlp_for
 	return st;
 }
 
+/*
+ * As many steps as the training on all images will have: structure is lost and invariance
+ * gained with every step, so epochs of fewer images would flatter the one or the other.
+ */
+static invar_status match_steps(const inv_choice_maker *m, invar_options *o)
+{
+	double all = (double)m->rows.fitted + m->rows.held;
+	double epochs = (double)inv_option_count(o, "epochs");
+
+	return invar_options_set_number(o, "epochs", round(epochs * all / m->rows.fitted));
+}
+
 static invar_status fit_training(const inv_choice_maker *m, const inv_base *b,
                                  inv_mlp_form *out)
 {
 	invar_options *o;
 	invar_status st = inv_base_options(m, b, &o);
 
+	if (st == INVAR_OK)
+		st = match_steps(m, o);
 	if (st == INVAR_OK) {
 		const inv_memory_training t = {m->rows.bank, o, m->rows.images, m->rows.fitted};
 

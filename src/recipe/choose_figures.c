@@ -52,9 +52,13 @@ void inv_choice_figure_name(const inv_goal *g, char *out, size_t size)
 
 invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean, double *r2)
 {
+	invar_context quiet = *r->ctx; /* too short to have a progress of its own */
 	inv_structure s;
 	uint32_t d = (uint32_t)r->d;
-	invar_status st = inv_structure_measure(r->ctx, r->clean, d, clean, d, r->held, &s);
+	invar_status st;
+
+	quiet.hooks.progress = NULL;
+	st = inv_structure_measure(&quiet, r->clean, d, clean, d, r->held, &s);
 
 	*r2 = st == INVAR_OK && isfinite(s.r2) ? s.r2 : 0;
 	return st == INVAR_E_NUMERIC || st == INVAR_E_MISMATCH ? INVAR_OK : st;

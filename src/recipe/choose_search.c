@@ -446,7 +446,7 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	if (st != INVAR_OK)
 		return st;
 	left = m->goal.seconds - (inv_wall_seconds() - m->started);
-	fit = left / (trainings + all) / fmax(seconds, 1e-9);
+	fit = left / (all * (trainings + 1)) / fmax(seconds, 1e-9);
 	inv_candidate_describe(&c, words, sizeof words);
 	if (fit < MIN_EPOCHS) {
 		inv_log(m->rows.ctx, INVAR_LOG_INFO,
