@@ -109,7 +109,7 @@ const inv_command inv_cmd_diagnose = {
 		"copies of the held-out ones: how much of the displacement is gone, how much of "
 		"the variance of clean features is explained (the mean of all explains 0), how "
 		"often a copy finds its own image and its class among clean features, and how "
-        "often "
+		"often "
 		"a linear classifier of clean features gets it right. Collision rates are of the "
 		"first copy. The verdict names the preset to use for train: robust or instant; or "
 		"none, if nothing is to be gained. The split test is not read.",
