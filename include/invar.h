@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * invar.h - the whole public surface of libinvar.
+ * invar.h - the public API of libinvar.
  *
- * invar makes a frozen vision encoder F invariant to rotation, noise, crops
- * and the like after its training: it trains a small adapter E on features so
- * that E(F(t(x))) is close to F(x) for every augmentation t.
+ * invar makes a trained, frozen vision encoder F invariant to rotation, noise, crops
+ * and other augmentations: it trains a small adapter E on features so that
+ * E(F(t(x))) is close to F(x) for every augmentation t.
  *
  * Most programs need three calls:
  *
@@ -14,7 +14,7 @@
  *     invar_adapter_open(ctx, "adapter.safetensors", &e);
  *     invar_adapter_apply(e, z, rows, out);
  *
- * Divisions of this header:
+ * Sections of this header:
  *     1. status, errors, versions       6. banks
  *     2. context and hooks              7. training
  *     3. options                        8. losses, neighbours … on given arrays
@@ -22,22 +22,21 @@
  *     5. images and data sets           10. augmentations
  *     12. stages (still moving)         11. encoders and encoding
  *
- * Rules that hold everywhere:
- *   - every call that can fail returns an invar_status; the sentence that says
- *     what went wrong is invar_last_error(), kept per thread;
+ * Rules for all functions:
+ *   - every call that can fail returns an invar_status; invar_last_error() returns the
+ *     message of the calling thread's last error;
  *   - an out-pointer is set to NULL before anything else happens;
- *   - const pointers are borrowed for the call; what a call gives is freed by
- *     the function named beside it, and every such function accepts NULL;
- *   - an object copies the texts and options that it is made of; of other objects only its
- *     context must outlive it, unless its description says more;
- *   - the library never prints, never exits and keeps no global state;
- *     distinct objects may be used from distinct threads, and one adapter may
- *     be applied by many threads at once; the one thing it changes outside is
- *     that OpenBLAS, loaded when it is first needed, computes on one thread a
- *     call, as the threads are ours;
- *   - the library installs no signal handlers: a program that wants an error, not its
- *     end, where a file may not grow (ulimit -f) ignores SIGXFSZ, and one that writes
- *     to pipes SIGPIPE; a file that gets shorter while it is read raises SIGBUS;
+ *   - ownership: a call *borrows* const pointers until it returns; what it *gives* must be
+ *     freed with the function named beside it, which accepts NULL; what it *views* belongs
+ *     to the object it was read from and is valid as long as that object;
+ *   - an object copies the strings and options it is created with; only its context must
+ *     outlive it, unless its description says otherwise;
+ *   - the library never prints, never exits and keeps no global state. Different objects
+ *     may be used from different threads, and several threads may apply one adapter at
+ *     once. One side effect: OpenBLAS, loaded on first use, is set to one thread per call;
+ *   - the library installs no signal handlers. To get an error instead of a signal, ignore
+ *     SIGXFSZ (file size limit, ulimit -f) and SIGPIPE (writing to pipes). A file that is
+ *     truncated while it is mapped raises SIGBUS;
  *   - matrices are row-major, features are float32, labels are int64.
  */
 #ifndef INVAR_H
@@ -54,7 +53,7 @@ extern "C" {
 
 /* ---- 1. Status, errors, versions ---------------------------------------- */
 
-/* What the caller was compiled against. The build takes its version from these three. */
+/* The version the caller is compiled against. The build takes its version from here. */
 #define INVAR_VERSION_MAJOR 0
 #define INVAR_VERSION_MINOR 1
 #define INVAR_VERSION_PATCH 0
@@ -65,11 +64,11 @@ extern "C" {
 	INVAR_QUOTE(INVAR_VERSION_MAJOR) \
 	"." INVAR_QUOTE(INVAR_VERSION_MINOR) "." INVAR_QUOTE(INVAR_VERSION_PATCH)
 
-INVAR_API const char *invar_version(void); /* what the caller is linked to: "0.1.0" */
+INVAR_API const char *invar_version(void); /* of the linked library: "0.1.0" */
 
 typedef enum invar_status {
 	INVAR_OK,
-	INVAR_E_USE,      /* an option or argument makes no sense */
+	INVAR_E_USE,      /* an option or argument is not valid */
 	INVAR_E_IO,       /* a file could not be read or written */
 	INVAR_E_FORMAT,   /* a file is not what it claims to be */
 	INVAR_E_MISMATCH, /* two things that must agree do not */
@@ -78,50 +77,52 @@ typedef enum invar_status {
 	INVAR_E_CANCELLED /* a hook asked to stop; state was saved */
 } invar_status;
 
-/* "INVAR_E_USE", as above; "INVAR_E_UNKNOWN" for a number that is none of them. */
+/* The name, such as "INVAR_E_USE"; "INVAR_E_UNKNOWN" for any other number. */
 INVAR_API const char *invar_status_name(invar_status status);
 
-/* This thread's last sentence; "" before the first failure, never NULL. */
+/* This thread's last error message; "" before the first error, never NULL. */
 INVAR_API const char *invar_last_error(void);
 
 /*
- * The same with `prefix` before the name of every option that it mentions, for programs
- * whose users know options by another spelling: "--" on a command line. Writes at most
- * `size` bytes with the final 0 and returns out.
+ * The same with `prefix` before the name of every option in the message, for programs
+ * whose users spell options differently, such as "--" on a command line. Writes at most
+ * `size` bytes including the final 0 and returns out.
  */
 INVAR_API const char *invar_last_error_spelled(const char *prefix, char *out, size_t size);
 
 /*
- * What can be looked up about it, for programs that have a place for that: "encoders", the
- * names there are; "weights", what a file holds. "" for most sentences.
+ * The topic of the last error, for programs that can point to more information: "encoders"
+ * (the list of names), "weights" (the contents of a file). "" for most errors.
  */
 INVAR_API const char *invar_last_error_topic(void);
 
-/* The word of "a|b|c" nearest to a mistyped one, at most 63 bytes; "" if all are far. */
+/* The word in "a|b|c" closest to a mistyped one, at most 63 bytes; "" if none is close. */
 INVAR_API const char *invar_nearest(const char *word, const char *choices, char out[64]);
 
 /* ---- 2. Context and hooks ------------------------------------------------ */
 
-/* Outlives every object that was made with it. */
+/* Must outlive every object created with it. */
 typedef struct invar_context invar_context;
 
 enum { INVAR_LOG_WARNING, INVAR_LOG_INFO, INVAR_LOG_DETAIL };
 
 /*
- * What the library tells the program while it works. All calls come from the
- * thread that called the library. `progress` returns non-zero to stop: the
- * library saves what can be resumed and returns INVAR_E_CANCELLED.
+ * Callbacks during a call; they run in the thread that called the library. `progress`
+ * returns non-zero to stop: the library then saves what can be resumed and returns
+ * INVAR_E_CANCELLED. The context copies the struct; `user` and option_prefix must outlive
+ * the context.
  */
 typedef struct invar_hooks {
-	size_t size;
-	void *user;
+	size_t size; /* sizeof(invar_hooks) */
+	void *user;  /* passed to both callbacks */
 	void (*log)(void *user, int level, const char *line);
 	int (*progress)(void *user, const char *stage, uint64_t done, uint64_t total);
+	const char *option_prefix; /* put before option names in log lines; NULL: nothing */
 } invar_hooks;
 
 /*
- * threads = 0 takes the machine's cores. hooks may be NULL. The environment
- * variable INVAR_CPU (ref, avx2) caps the kernels that are chosen.
+ * threads = 0 uses all cores. hooks may be NULL. The environment variable INVAR_CPU
+ * (ref, avx2) limits which kernels are used.
  */
 INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                          invar_context **out);
@@ -130,15 +131,15 @@ INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 INVAR_API const char *
 invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
 
-/* Frees memory that a call gave as a plain pointer. */
+/* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
 
-/* ---- 3. Option structs and their fields ----------------------------------- */
+/* ---- 3. Options ------------------------------------------------------------ */
 
 /*
- * Options by name. invar_options_new makes a list for a command; values are set as text
- * and checked at once, against the type, bounds and choices of their option. What was not
- * set has its default. A list may be used for any number of calls.
+ * Options by name. invar_options_new creates the list of a command; values are set as text
+ * and checked at once against the type, bounds and choices of their option. Options that
+ * are not set have their defaults. A list may be used for any number of calls.
  */
 typedef struct invar_options invar_options;
 
@@ -147,15 +148,15 @@ typedef enum invar_option_type {
 	INVAR_OPTION_COUNT,  /* a whole number, 0 or more */
 	INVAR_OPTION_NUMBER, /* a finite number */
 	INVAR_OPTION_TEXT,
-	INVAR_OPTION_LIST /* texts; each call of invar_options_set adds one */
+	INVAR_OPTION_LIST /* several texts; each call of invar_options_set adds one */
 } invar_option_type;
 
 enum {
-	INVAR_OPTION_RESULT = 1, /* its value changes the result; kept in the adapter */
+	INVAR_OPTION_RESULT = 1, /* its value affects the result; saved in the adapter */
 	INVAR_OPTION_ABOVE = 2   /* the minimum itself is not allowed */
 };
 
-/* What an option is. Read it by pointer; the struct grows at its end. */
+/* Describes an option. Read it by pointer; later versions may add fields at the end. */
 typedef struct invar_option {
 	const char *name; /* "batch-size" */
 	invar_option_type type;
@@ -164,21 +165,21 @@ typedef struct invar_option {
 	unsigned flags;
 	const char *choices;             /* words separated by |; NULL: any text */
 	const char *(*choice)(size_t i); /* the same from a table; NULL past the last */
-	const char *meta;                /* stands for the value in help: N, F, WORD */
+	const char *meta;                /* placeholder for the value in help: N, F, WORD */
 	const char *group;               /* heading in help */
-	const char *help;                /* half a sentence, no full stop */
-	/* What each of the choices means, which help then tells; NULL: nothing to add. */
+	const char *help;                /* a phrase without a full stop */
+	/* What each choice means, for help; NULL: nothing to add. */
 	const char *(*choice_help)(size_t i);
 } invar_option;
 
 /*
- * The options of a command: "train", "eval", … (invar_options_commands lists them); NULL
- * gives an empty list for options of the caller's own.
+ * Gives the options of a command: "train", "eval", … (invar_options_commands lists them);
+ * NULL gives an empty list, to which the caller adds options.
  */
 INVAR_API invar_status invar_options_new(const char *command, invar_options **out);
 INVAR_API const char *invar_options_commands(size_t i); /* NULL past the last */
 INVAR_API void invar_options_free(invar_options *o);    /* accepts NULL */
-/* INVAR_E_USE with the nearest name if there is no such option. */
+/* INVAR_E_USE if there is no such option; the message suggests the closest name. */
 INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
                                          const char *text);
 INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
@@ -187,26 +188,27 @@ INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
 INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 INVAR_API double invar_options_number(const invar_options *o, const char *name);
-/* Value i of a list, or of a text with i = 0; NULL: none. Views, until it is set again. */
+/* Value i of a list, or a text with i = 0; NULL: none. Views, valid until it is set again.
+ */
 INVAR_API const char *invar_options_text(const invar_options *o, const char *name,
                                          size_t i);
 
-/* The options there are, in the order of the help; views, alive as long as o. */
+/* All options, in the order of the help; views, valid as long as o. */
 INVAR_API size_t invar_options_count(const invar_options *o);
 INVAR_API const invar_option *invar_options_at(const invar_options *o, size_t i);
 INVAR_API const invar_option *invar_options_find(const invar_options *o, const char *name);
 /* The losses, closed forms … that an option belongs to, one by one; NULL past the last. */
 INVAR_API const char *invar_options_part(const invar_options *o, const char *name,
                                          size_t i);
-/* Adds an option of the caller's own; the row and its texts are copied. */
+/* Adds an option of the caller; the row and its strings are copied. */
 INVAR_API invar_status invar_options_add(invar_options *o, const invar_option *row,
                                          size_t size_of_row);
 
-/* All values as a JSON object; gives, invar_free. Reading it back sets them. */
+/* All values as a JSON object; gives, free with invar_free. The second call sets them. */
 INVAR_API invar_status invar_options_json(const invar_options *o, char **json);
 INVAR_API invar_status invar_options_set_json(invar_options *o, const char *json);
 
-/* A few numbers that a call found out, by name; NaN if there is none of this name. */
+/* Named numbers that a call returns; NaN if there is no such name. */
 typedef struct invar_figures invar_figures;
 
 INVAR_API double invar_figure(const invar_figures *f, const char *name);
@@ -218,9 +220,9 @@ INVAR_API void invar_figures_free(invar_figures *f); /* accepts NULL */
 typedef enum invar_dtype { INVAR_FLOAT32, INVAR_FLOAT16 } invar_dtype;
 
 /*
- * A NumPy file of numbers, memory-mapped: the file stays as it is until the array is
- * closed, and any number of threads may read it. Reading converts to float; elements count
- * in C order whatever the file's order is.
+ * A NumPy file of numbers, memory-mapped: the file must not change until the array is
+ * closed; any number of threads may read it. Reading converts to float; elements are
+ * numbered in C order, whatever the order in the file.
  */
 typedef struct invar_array invar_array;
 
@@ -229,38 +231,39 @@ INVAR_API invar_status invar_array_open(invar_context *ctx, const char *path,
 INVAR_API unsigned invar_array_rank(const invar_array *a);
 INVAR_API const uint64_t *invar_array_shape(const invar_array *a); /* views */
 INVAR_API uint64_t invar_array_size(const invar_array *a);         /* elements */
-/* The type of its elements as NumPy names it: "float16", "uint8", "int64"; views. */
+/* The element type as in NumPy: "float16", "uint8", "int64"; views. */
 INVAR_API const char *invar_array_dtype(const invar_array *a);
 INVAR_API invar_status invar_array_read(const invar_array *a, uint64_t first,
                                         uint64_t count, float *out);
-/* The same for labels and indices, exactly; fails if the file does not hold integers. */
+/* The same for labels and indices, without rounding; fails if the file has no integers. */
 INVAR_API invar_status invar_array_read_int64(const invar_array *a, uint64_t first,
                                               uint64_t count, int64_t *out);
 INVAR_API void invar_array_close(invar_array *a);
 
 /*
- * Writes atomically: the file appears complete or not at all. It grows as PATH.invar.part,
- * keeps mode and owner of a file that it replaces, and follows a link that PATH is.
+ * Writes atomically: the file appears complete or not at all. The data is first written to
+ * PATH.invar.part; a replaced file keeps its mode and owner; if PATH is a symbolic link,
+ * its target is replaced.
  */
 INVAR_API invar_status invar_array_write(invar_context *ctx, const char *path,
                                          const float *data, unsigned rank,
                                          const uint64_t *shape, invar_dtype dtype);
 INVAR_API invar_status invar_file_write(invar_context *ctx, const char *path,
                                         const void *data, size_t bytes);
-/* What a file is: 64 hexadecimal digits. */
+/* SHA-256 of a file as 64 hexadecimal digits. */
 INVAR_API invar_status invar_file_sha256(invar_context *ctx, const char *path,
                                          char hex[65]);
 
 /*
- * E: a one-hidden-layer MLP (d, hidden, w) with ReLU, read from safetensors. It holds its
- * parameters itself: neither the file nor the arrays that it was made of must outlive it.
+ * E: an MLP (d, hidden, w) with one hidden layer and ReLU. It has its own copy of the
+ * parameters: neither its file nor the arrays it was created from need to outlive it.
  */
 typedef struct invar_adapter invar_adapter;
 
-/* path is an adapter file, or a run folder that holds one. */
+/* path is an adapter file or a run folder. */
 INVAR_API invar_status invar_adapter_open(invar_context *ctx, const char *path,
                                           invar_adapter **out);
-/* The same from the bytes of such a file, which are borrowed for the call alone. */
+/* The same from the bytes of such a file; borrows them. */
 INVAR_API invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes,
                                                  size_t size, invar_adapter **out);
 /*
@@ -277,12 +280,12 @@ INVAR_API uint32_t invar_adapter_input(const invar_adapter *e); /* d */
 INVAR_API uint32_t invar_adapter_hidden(const invar_adapter *e);
 INVAR_API uint32_t invar_adapter_output(const invar_adapter *e); /* w */
 INVAR_API int invar_adapter_residual(const invar_adapter *e);    /* E(z) = z + MLP(z) */
-/* Its file, as messages name it; "adapter" for one from memory; views. */
+/* Its file, as in messages; "adapter" for one from memory; views. */
 INVAR_API const char *invar_adapter_path(const invar_adapter *e);
 /*
  * A metadata string such as "invar.loss", or NULL; views. "invar.encoder",
  * "invar.encoder_sha256" and "invar.input", a JSON object with the size, mean, std … of
- * images, say which features it was made for.
+ * images, describe the features it was trained on.
  */
 INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
 /* z is [rows, d], out [rows, w]; they must not overlap. */
@@ -293,19 +296,19 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
 /*
  * The weighted mean of adapters as one adapter, with hidden layers side by side, at a
  * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
- * divided by their sum. One adapter at strength 0.5 goes half the way. Exact to the
- * rounding of float32. All must be for features of the same encoder and width; a strength
- * other than 1 needs codes as wide as the features. Its metadata tell what was merged.
- * Gives, invar_adapter_close; the adapters are not needed afterwards.
+ * divided by their sum. One adapter at strength 0.5 moves features half as far. Exact up to
+ * float32 rounding. All must be for features of the same encoder and width; a strength
+ * other than 1 needs codes as wide as the features. The metadata list what was merged.
+ * Gives, free with invar_adapter_close; the adapters are not needed afterwards.
  */
 INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                            const double *weights, size_t count,
                                            double strength, invar_adapter **out);
 
 /*
- * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks,
- * so files larger than memory pass through. "-" is standard input or output. A
- * warning is logged where the file belongs to a bank of features that E was not made for.
+ * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
+ * may be larger than memory. "-" is standard input or output. Logs a warning if the file
+ * belongs to a bank whose features differ from those E was trained on.
  */
 INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const char *in,
                                                 const char *out, invar_dtype dtype);
@@ -314,7 +317,7 @@ INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const ch
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
 
-/* A whole PNG file in memory. Gives; free it with invar_free. */
+/* A complete PNG file in memory; gives, free with invar_free. */
 INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         uint32_t width, uint32_t height, void **bytes,
                                         size_t *size);
@@ -325,38 +328,36 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
  */
 typedef struct invar_dataset invar_dataset;
 
-/* Kind i, "stl10"; what its place is, "DIR"; half a sentence about it. NULL past the last.
- */
+/* Kind i, "stl10"; what follows the colon, "DIR"; a phrase about it. NULL past the last. */
 INVAR_API const char *invar_dataset_kind(size_t i, const char **place, const char **about);
 
 /*
- * Options split, holdout, classes, limit and skip-broken: those that o has, the defaults
- * of the others; o is made for "data", "encode" or "train", or is NULL. A folder that
- * exists may be named without its kind: DIR means folder:DIR. Images are read later, one
- * by one.
+ * Uses the options split, holdout, classes, limit and skip-broken of o, which is a list for
+ * "data", "encode" or "train", or NULL for the defaults. An existing folder DIR is the same
+ * as folder:DIR. Images are read later, one by one.
  */
 INVAR_API invar_status invar_dataset_open(invar_context *ctx, const char *text,
                                           const invar_options *o, invar_dataset **out);
 INVAR_API size_t invar_dataset_splits(const invar_dataset *d);
 INVAR_API const char *invar_dataset_split(const invar_dataset *d, size_t i); /* views */
-/* Every split there is, opened or not; NULL behind the last. */
+/* All splits of the data, selected or not; NULL past the last; views. */
 INVAR_API const char *invar_dataset_offered(const invar_dataset *d, size_t i);
 INVAR_API uint64_t invar_dataset_count(const invar_dataset *d, const char *split);
 INVAR_API int invar_dataset_has_labels(const invar_dataset *d, const char *split);
 INVAR_API size_t invar_dataset_classes(const invar_dataset *d);
 INVAR_API const char *invar_dataset_class(const invar_dataset *d, size_t k); /* views */
-/* What people call it ("goldfish" for n01443537), else the same; views. */
+/* A readable name ("goldfish" for n01443537), else the same name; views. */
 INVAR_API const char *invar_dataset_class_title(const invar_dataset *d, size_t k);
-/* One label an image, -1 where there is none. */
+/* One label per image, -1 for none. */
 INVAR_API invar_status invar_dataset_labels(const invar_dataset *d, const char *split,
                                             int64_t *out);
-/* The place of each image in its split before classes were chosen. */
+/* The index of each image in its split before classes were selected. */
 INVAR_API invar_status invar_dataset_indices(const invar_dataset *d, const char *split,
                                              uint64_t *out);
-/* The file of an image, a path below DIR; NULL where images are no files. Views. */
+/* The file of an image, relative to DIR; NULL if images are not files. Views. */
 INVAR_API const char *invar_dataset_name(const invar_dataset *d, const char *split,
                                          uint64_t row);
-/* Gives 8-bit RGB; free it with invar_free. Many threads may read at once. */
+/* Gives 8-bit RGB, free with invar_free. Several threads may read at once. */
 INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *split,
                                           uint64_t row, uint8_t **rgb, uint32_t *width,
                                           uint32_t *height);
@@ -364,7 +365,8 @@ INVAR_API invar_status invar_dataset_read(const invar_dataset *d, const char *sp
 /*
  * The sizes of all images of a split from their headers, or with `decode` by reading
  * every pixel: "count", "broken", "min-width", "max-width", "min-height", "max-height". A
- * broken image is an error, or with skip-broken logged and counted. Gives.
+ * broken image is an error, or is logged and counted if skip-broken is set. Gives, free
+ * with invar_figures_free.
  */
 INVAR_API invar_status invar_dataset_survey(const invar_dataset *d, const char *split,
                                             int decode, invar_figures **out);
@@ -373,8 +375,8 @@ INVAR_API void invar_dataset_close(invar_dataset *d);
 /* ---- 6. Banks --------------------------------------------------------------- */
 
 /*
- * A folder of features: clean rows, augmented copies, labels, by split. Its files stay
- * mapped until it is closed; what was trained or measured on it does not need it any more.
+ * A folder of features: clean rows, augmented copies and labels of each split. Its files
+ * stay mapped until it is closed; runs and results made from it do not need it afterwards.
  */
 typedef struct invar_bank invar_bank;
 
@@ -393,21 +395,21 @@ INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 INVAR_API const char *invar_bank_field(const invar_bank *b, const char *name);
 INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t copy,
                                        uint64_t first, uint64_t rows, float *out);
-/* One per row; a negative one stands for none. */
+/* One label per row; negative for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
-/* Whether SPLIT/names.txt is there: the file that each row was made of. */
+/* Whether the split has names.txt, with the image file of each row. */
 INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
-/* A name a row, a path below the data set's folder. Gives all in one; invar_free. */
+/* One file name per row, relative to the data set's folder. Gives one block, free with
+ * invar_free. */
 INVAR_API invar_status invar_bank_names(const invar_bank *b, const char *split,
                                         char ***out);
 INVAR_API void invar_bank_close(invar_bank *b);
 
 /*
- * A bank of made-up features, for trying things out: clustered clean rows, and
- * copies displaced coherently (a few directions that every image shares, each
- * copy with its own amount) plus a little noise. o is made for "synthetic", or NULL. path
- * must not exist yet.
+ * Writes a bank of synthetic features for experiments: clustered clean rows, and copies
+ * displaced along a few directions that all images share, by a different amount per copy,
+ * plus a little noise. o is a list for "synthetic", or NULL. path must not exist.
  */
 INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
                                              const char *path);
@@ -415,13 +417,14 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
 /* ---- 7. Training -------------------------------------------------------------- */
 
 /*
- * Trains an adapter on a bank and fills the folder `run`: adapter.safetensors, run.json,
- * log.jsonl, checkpoint.safetensors, and with the option decoder a decoder.safetensors,
- * an adapter from codes to features. o is made for "train". With the option resume, what
- * was set must agree with the run's own options; all others are taken from it.
+ * Trains an adapter on a bank and writes to the folder `run`: adapter.safetensors,
+ * run.json, log.jsonl, checkpoint.safetensors and, with the option decoder,
+ * decoder.safetensors, an adapter from codes to features. o is a list for "train". With the
+ * option resume, options that are set must match those of the run; the others are read from
+ * the run.
  *
- * Several banks are several augmentations of the same images: all have the clean rows of
- * the first, in the same order, and each has copies of its own.
+ * Several banks are several augmentations of the same images: all must have the clean rows
+ * of the first in the same order, and each has its own copies.
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);
@@ -433,22 +436,21 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_ADAPTER "adapter.safetensors"
 #define INVAR_RUN_DECODER "decoder.safetensors"
 #define INVAR_RUN_METRICS "metrics.json"
-#define INVAR_RUN_CLEAN "clean" /* a bank, where a run is trained on images */
+#define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
 
 /*
- * Whether `resume` would find something to go on with; with `replacing`, whether it is a
- * run that was begun with `force`. Such a run is written to the folder RUN.part and takes
- * the place of RUN when it is finished.
+ * Whether there is a run to resume; with `replacing`, whether it is one that was started
+ * with `force`. Such a run is written to the folder RUN.part and replaces RUN when it is
+ * finished.
  */
 INVAR_API int invar_run_is_begun(const char *run, int replacing);
-typedef struct invar_results invar_results; /* see division 9 */
+typedef struct invar_results invar_results; /* see section 9 */
 
 /*
- * Adds the figures of one column, and of F beside it, to metrics.json of a run: an entry
- * per bank, split, measurement and options that matter for it; an equal one is replaced
- * unless there are no figures. Of incomplete results, only what the column has is kept.
- * Several programs may do so at once. With r NULL it is only checked that the file can be
- * added to.
+ * Adds the values of one column, and those of F, to metrics.json of a run: one entry per
+ * bank, split, measurement and options that affect it. A new entry replaces an old one only
+ * if it has values. From incomplete results, only what the column has is saved. Several
+ * programs may do this at once. With r NULL, only checks that the file can be extended.
  */
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const invar_results *r, const char *column);
@@ -457,12 +459,12 @@ INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *ru
 
 /*
  * One loss on given arrays: the value, its terms and the gradients, for checking and for
- * programs that train with a loop of their own. The arrays, the adapter and a decoder must
+ * programs with their own training loop. The adapter, the decoder and the arrays must
  * outlive it; the options are copied.
  */
 typedef struct invar_loss invar_loss;
 
-/* o is made for "loss", its option kind names the loss: invar_loss_kind lists them. */
+/* o is a list for "loss"; its option kind selects the loss (invar_loss_kind lists them). */
 INVAR_API invar_status invar_loss_new(const invar_adapter *e, const invar_options *o,
                                       invar_loss **out);
 INVAR_API const char *invar_loss_kind(size_t i); /* "mawa", …; NULL past the last */
@@ -472,29 +474,32 @@ INVAR_API invar_status invar_loss_set_clean(invar_loss *l, const float *clean,
 /* Copies [groups, images, samples, d]: of one augmentation, or of several for waco. */
 INVAR_API invar_status invar_loss_set_copies(invar_loss *l, const float *copies,
                                              uint32_t groups, uint32_t samples);
-/* For simclr instead: [2 images, d], rows i and i + images are a pair. */
+/* For simclr, instead of clean rows and copies: [2 images, d], rows i and i + images are a
+ * pair. */
 INVAR_API invar_status invar_loss_set_views(invar_loss *l, const float *views,
                                             uint64_t images);
-/* From codes to features; its reconstruction joins the loss by alpha and beta. */
+/* A decoder from codes to features; its error is added, weighted by alpha and beta. */
 INVAR_API invar_status invar_loss_set_decoder(invar_loss *l, const invar_adapter *decoder);
 /*
- * What waco would draw for augmentation `group`: `part` is "xz", "xx" or "zz"; directions
- * are [projections, d + w], 2 d and 2 w wide; first and second permute the M rows. All
- * three parts of all groups, or none.
+ * Sets what waco would otherwise draw for augmentation `group`: `part` is "xz", "xx" or
+ * "zz"; directions are [projections, d + w], [projections, 2 d] or [projections, 2 w];
+ * first and second are permutations of the M rows. Set all three parts of all groups, or
+ * none.
  */
 INVAR_API invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *part,
                                             const float *directions, const uint32_t *first,
                                             const uint32_t *second);
 INVAR_API invar_status invar_loss_compute(invar_loss *l);
-/* After that; terms are named as in log.jsonl, NaN past the last. name may be NULL. */
+/* Results of the call above; terms have the names in log.jsonl, NaN past the last. name may
+ * be NULL. */
 INVAR_API double invar_loss_value(const invar_loss *l);
 INVAR_API size_t invar_loss_terms(const invar_loss *l);
 INVAR_API double invar_loss_term(const invar_loss *l, size_t i, const char **name);
 /*
- * Gradients of the blocks of the adapter ("0_weight" …), of a decoder ("dec_0_weight" …)
- * and of the codes, row k N + i for sample k of image i: "codes", or with several
- * augmentations "codes_1", "codes_2" …, each with clean rows of its own and the share of
- * the loss alone. Views; NULL past the last. name, rank and shape may be NULL.
+ * Gradients for the parameters of the adapter ("0_weight" …), of a decoder
+ * ("dec_0_weight" …) and for the codes, row k N + i for sample k of image i: "codes", or
+ * with several augmentations "codes_1", "codes_2" …, each with its own clean rows and only
+ * its share of the loss. Views; NULL past the last. name, rank and shape may be NULL.
  */
 INVAR_API const float *invar_loss_gradient(const invar_loss *l, size_t i, const char **name,
                                            unsigned *rank, const uint64_t **shape);
@@ -502,8 +507,8 @@ INVAR_API void invar_loss_free(invar_loss *l); /* accepts NULL */
 
 /*
  * The k nearest rows of gallery [n, dim] for each of queries [m, dim] by Euclidean
- * distance, nearest first, equally near ones by row: index and distance are [m, k].
- * Exact: a distance is computed in double from the differences. n < 2^32.
+ * distance, nearest first, ties by row: index and distance are [m, k]. Exact: distances
+ * are computed in double from the differences. n < 2^32.
  */
 INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery,
                                         uint64_t n, const float *queries, uint64_t m,
@@ -511,15 +516,14 @@ INVAR_API invar_status invar_neighbours(invar_context *ctx, const float *gallery
                                         double *distance);
 
 /*
- * Where the rows that matter to a query stand in the ranking of gallery [n, dim]: nearest
- * first, equally near ones by row; distance is "l2" or "cosine". By image: made_of[i] is
- * the row that query i was made of, and own_rank[i] its place, from 1. By class, with
- * labels of both (a negative one is none, and a row without one is left out):
- * class_rank[i] is the place of the first row of its class, 0 if there is none, and
- * precision[i] the average precision over all of them, NaN if there are none. leave_out
- * other than 0 keeps the row that a query was made of out of the ranking by class.
- * Recall@K is the share of queries with a place of 1 to K. made_of and own_rank may be
- * NULL, and so may the four arrays by class.
+ * The ranks of relevant rows of gallery [n, dim] for each query: nearest first, ties by
+ * row; distance is "l2" or "cosine". By image: made_of[i] is the row that query i was made
+ * from, and own_rank[i] its rank, from 1. By class, with labels of both (negative for none;
+ * rows without a label are ignored): class_rank[i] is the rank of the first row of its
+ * class, 0 if there is none, and precision[i] the average precision over all of them, NaN
+ * if there are none. A non-zero leave_out removes the row that a query was made from from
+ * the ranking by class. Recall@K is the share of queries with a rank of 1 to K. made_of and
+ * own_rank may be NULL, and so may the four arrays by class.
  */
 INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
                                    const float *gallery, const int64_t *labels, uint64_t n,
@@ -530,9 +534,9 @@ INVAR_API invar_status invar_ranks(invar_context *ctx, const char *distance,
 
 /*
  * The share of queries [m, dim] that are nearer to a row of clean [n, dim] with another
- * label than to every row with their own (Eq. 19). made_of[i], if given, is the row of
- * `clean` that query i was made of; it does not count for that query. Labels are not
- * negative.
+ * label than to every row with their own (Eq. 19). made_of, if not NULL, gives for query i
+ * the row of `clean` it was made from; that row is ignored for this query. Labels must not
+ * be negative.
  */
 INVAR_API invar_status invar_collision_rate(invar_context *ctx, const float *clean,
                                             const int64_t *labels, uint64_t n,
@@ -543,8 +547,8 @@ INVAR_API invar_status invar_collision_rate(invar_context *ctx, const float *cle
 
 /*
  * Trains a linear classifier on rows [n, dim] and their labels, as LC of invar_eval does
- * (cross-entropy, Adam, batches of 256; `epochs` is 50 there), and writes the label that
- * it gives each of queries [m, dim]. The same seed gives the same labels.
+ * (cross-entropy, Adam, batches of 256; `epochs` is 50 there), and predicts the labels of
+ * queries [m, dim]. The same seed gives the same labels.
  */
 INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
                                           const int64_t *labels, uint64_t n,
@@ -555,10 +559,10 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 /* ---- 9. Measurements --------------------------------------------------------------- */
 
 /*
- * What was measured: columns (F, then the adapters), metrics, and a value for most pairs
- * of them; series (accuracy over angle, a spectrum, a loss curve) with a curve per column,
- * and scatters (an embedding) with points per column. Whoever shows results reads the
- * descriptions and needs to know no measurement by name.
+ * Results: columns (F, then the adapters), metrics, and a value for most pairs of them;
+ * series (accuracy over angle, a spectrum, a loss curve) with a curve per column, and
+ * scatters (an embedding) with points per column. All describe themselves, so a program can
+ * show results without knowing the names of measurements.
  */
 typedef enum invar_unit {
 	INVAR_UNIT_NUMBER,
@@ -566,7 +570,8 @@ typedef enum invar_unit {
 	INVAR_UNIT_COUNT  /* a whole number */
 } invar_unit;
 
-/* Read the structs below by pointer; they grow at their end. Texts and arrays are views. */
+/* Read the structs below by pointer; later versions may add fields at the end. Strings and
+ * arrays are views. */
 typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
@@ -577,19 +582,19 @@ typedef struct invar_metric {
 	const char *id;          /* unique: "lc.clean" */
 	const char *measurement; /* "lc" */
 	const char *row;         /* title of its row in a table: "LC" */
-	const char *part;        /* its place among the metrics of a row: "clean"; or NULL */
+	const char *part;        /* its part of that row: "clean"; or NULL */
 	invar_unit unit;
 	int better;      /* 1: higher is better, -1: lower, 0: neither */
-	unsigned digits; /* after the point, as shown */
+	unsigned digits; /* shown after the decimal point */
 	int detail;      /* 1: for programs; tables leave it out */
 } invar_metric;
 
 typedef struct invar_value {
 	double value;
 	double low, high;        /* 95 % interval; NaN: none */
-	uint64_t count;          /* images or pairs that it was taken over; 0: not told */
+	uint64_t count;          /* images or pairs that were measured; 0: unknown */
 	const char *reason;      /* why there is no value; NULL: there is one */
-	const char *no_interval; /* why there is no interval, if one is usual; or NULL */
+	const char *no_interval; /* why an interval is missing; or NULL */
 } invar_value;
 
 typedef struct invar_axis {
@@ -637,10 +642,10 @@ INVAR_API size_t invar_results_columns(const invar_results *r);
 INVAR_API const invar_column *invar_results_column(const invar_results *r, size_t i);
 INVAR_API size_t invar_results_metrics(const invar_results *r);
 INVAR_API const invar_metric *invar_results_metric(const invar_results *r, size_t i);
-/* The id of what was asked for, "lc", and its title, "LC"; NULL past the last. */
+/* The id of a requested measurement, "lc", and its title, "LC"; NULL past the last. */
 INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i,
                                                 const char **title);
-/* NULL where nothing was measured for this pair. Not for several threads at once. */
+/* NULL if nothing was measured for this pair. Not thread-safe for the same results. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
 /* Descriptions, and what a column has of them: NULL past the last, or if it has none. */
@@ -650,26 +655,26 @@ INVAR_API const invar_curve *invar_results_curve(const invar_results *r, const c
 INVAR_API const invar_scatter *invar_results_scatter(const invar_results *r, size_t i);
 INVAR_API const invar_points *invar_results_points(const invar_results *r,
                                                    const char *scatter, const char *column);
-/* Why a measurement has no values; NULL: it has, or was not asked for. */
+/* Why a measurement has no values; NULL if it has some or was not requested. */
 INVAR_API const char *invar_results_skipped(const invar_results *r, const char *measurement,
                                             const char *column);
-/* Sentences about what is missing, for below a table; NULL past the last. */
+/* Notes about missing values, to print below a table; NULL past the last. */
 INVAR_API const char *invar_results_note(const invar_results *r, size_t i);
-/* What the figures were taken on: "bank", "split", "encoder", "augment"; or NULL. */
+/* What was measured: "bank", "split", "encoder", "augment"; or NULL. */
 INVAR_API const char *invar_results_about(const invar_results *r, const char *key);
 /* "points", "copies", "dim"; NaN if absent. */
 INVAR_API double invar_results_about_number(const invar_results *r, const char *key);
-/* The document as docs/RESULTS-FORMAT.md describes it; gives, invar_free. */
+/* The JSON document that docs/RESULTS-FORMAT.md describes; gives, free with invar_free. */
 INVAR_API invar_status invar_results_json(const invar_results *r, char **json);
 INVAR_API invar_status invar_results_open(invar_context *ctx, const char *path,
                                           invar_results **out);
-/* 0: the measuring was stopped, and something is missing without a reason. */
+/* 0 if the measurement was interrupted, so values may be missing without a reason. */
 INVAR_API int invar_results_is_complete(const invar_results *r);
 INVAR_API void invar_results_free(invar_results *r); /* accepts NULL */
 
 /*
  * How close E is to an isometry, Eq. 34 to 39. x is [n, d], e is [n, w]: the same points
- * before and after E; pairs at distance 0 are left out. Gives results of one column "E":
+ * before and after E; pairs at distance 0 are ignored. Gives results with one column "E":
  * "structure.L1", L2 (min and max of e/d), m, b, R2 (least squares line e = m d + b), RMSD,
  * NRMSD, CVRMSD, each with its count of pairs, and "structure.zero_pairs" if there are any.
  */
@@ -678,9 +683,9 @@ INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint3
                                        invar_results **out);
 
 /*
- * SW_p of two sets of as many rows, a and b [rows, dim] (Eq. 50). o is made for
- * "dependence". directions [projections, dim] are taken as they are; NULL draws them.
- * grad_a [rows, dim] gets the derivative for a, of p up to 10; NULL if it is not wanted.
+ * SW_p of two sets with the same number of rows, a and b [rows, dim] (Eq. 50). o is a list
+ * for "dependence". directions [projections, dim] are used as given, or drawn if NULL.
+ * grad_a [rows, dim] receives the gradient with respect to a (p up to 10); may be NULL.
  */
 INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a,
                                                 const float *b, uint64_t rows, uint32_t dim,
@@ -689,17 +694,17 @@ INVAR_API invar_status invar_sliced_wasserstein(invar_context *ctx, const float 
                                                 float *grad_a);
 
 /*
- * How much paired samples tell about each other, Eq. 5, 7, 8. x is [rows, dx], z is
- * [rows, dz]; row i of both belong together. o is made for "dependence". Gives results of
- * one column "xz":
+ * The dependence of paired samples, Eq. 5, 7, 8. x is [rows, dx], z is [rows, dz]; row i of
+ * x and row i of z are a pair. o is a list for "dependence". Gives results with one column
+ * "xz":
  *   dependence, correlation          SW_p of joint and shuffled rows, and its share of
  *   dependence_error, …_error        sw_xx and sw_zz; standard errors over the directions
  *   sw_xx, sw_zz                     of each variable with itself
  *   floor, floor_deviation           correlation of shuffled pairings: mean, deviation
- *   dependence_floor, p_value        their mean dependence; share of pairings, the true
- *                                    one counted, that reach it
- * Each 16 directions have a shuffle of their own; errors are upper bounds for orthogonal
- * directions and absent for 16 and less. With few rows for the dimensions the correlation
+ *   dependence_floor, p_value        their mean dependence; share of pairings, including
+ *                                    the true one, that reach it
+ * Every 16 directions use a new shuffle; errors are upper bounds for orthogonal directions
+ * and absent for 16 directions or fewer. With few rows in many dimensions the correlation
  * of independent samples is far above 0: compare with the floor.
  */
 INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint32_t dx,
@@ -707,23 +712,24 @@ INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint
                                         const invar_options *o, invar_results **out);
 
 /*
- * Measurement i of invar_eval as the option metrics names it, "lc"; its title, "LC", and
- * half a sentence about it. NULL past the last.
+ * The id of measurement i for the option metrics, "lc"; its title, "LC", and a phrase
+ * about it. NULL past the last.
  */
 INVAR_API const char *invar_measurement(size_t i, const char **title, const char **about);
 
 /*
- * Measures F and each adapter on a bank. o is made for "eval"; its options and
- * measurements are listed by invar_options_at. titles[i] names adapter i in tables; titles
- * need not differ. Gives results; invar_results_free them, whatever the status.
+ * Measures F and each adapter on a bank. o is a list for "eval"; invar_options_at lists its
+ * options and measurements. titles[i] is the title of adapter i in tables; titles need not
+ * be unique. Gives results, free with invar_results_free whatever the status is.
  *
- * Each measurement fails alone. What the bank cannot answer (no labels, no copies), or what
- * cannot be measured for a column, is skipped with its reason. If the option metrics names
- * such a measurement, the status is that of the first, and the results hold the others.
+ * If one measurement fails, the others are still made. What the bank does not have (labels,
+ * copies), or what cannot be measured for a column, is skipped with a reason. If the option
+ * metrics names such a measurement, the status is that of the first one, and the results
+ * contain the others.
  *
- * No memory, a file that cannot be read and a hook that stops end the call at once. The
- * results then hold what was measured before, and invar_results_is_complete is 0. They are
- * NULL if nothing was measured.
+ * Lack of memory, a file that cannot be read and a hook that asks to stop end the call at
+ * once. The results then contain what was measured so far and invar_results_is_complete
+ * is 0; they are NULL if nothing was measured.
  */
 INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
@@ -745,35 +751,35 @@ INVAR_API invar_status invar_diagnose(const invar_bank *bank, const invar_option
 
 /*
  * A SPEC is a text such as "rotation", "affine:degrees=10,scale=0.9..1.1",
- * "rotation+crop" (one after the other) or "2*rotation|id" (one of them an image,
- * by weight); docs/AUGMENTATIONS.md has them all. Images are float [n, c, h, w].
+ * "rotation+crop" (one after the other) or "2*rotation|id" (one of them per image, by
+ * weight); docs/AUGMENTATIONS.md lists all operations. Images are float [n, c, h, w].
  */
 typedef struct invar_augment invar_augment;
 
 INVAR_API invar_status invar_augment_parse(invar_context *ctx, const char *spec,
                                            invar_augment **out);
 INVAR_API void invar_augment_close(invar_augment *a);
-/* The operations there are, "rotation|affine|…". */
+/* All operations, "rotation|affine|…". */
 INVAR_API const char *invar_augment_names(void);
-INVAR_API const char *invar_augment_help(const char *operation); /* half a sentence */
+INVAR_API const char *invar_augment_help(const char *operation); /* a phrase */
 /* Key k of an operation with its default, "degrees=-180..180", in out; NULL past the last.
  */
 INVAR_API const char *invar_augment_key(const char *operation, size_t k, char out[128]);
-/* The words that this key may have, "a|b"; NULL: it has numbers. */
+/* The words that this key accepts, "a|b"; NULL if it takes numbers. */
 INVAR_API const char *invar_augment_key_words(const char *operation, size_t k);
 /* The canonical text: equal for SPECs that mean the same; views. */
 INVAR_API const char *invar_augment_spec(const invar_augment *a);
-/* What is drawn for an image is a row of so many floats, with these names; views. */
+/* The draws for an image are a row of this many floats, with these names; views. */
 INVAR_API size_t invar_augment_columns(const invar_augment *a);
 INVAR_API const char *invar_augment_column(const invar_augment *a, size_t column);
 /*
  * How tensors were normalised: a name or MEANS/STDS, as in invar_image_to_tensor.
- * Brightness, contrast and jpeg work on pixels; without this call values are taken for
- * pixels, 0 to 1.
+ * Brightness, contrast and jpeg work on pixels; without this call values are taken as
+ * pixels from 0 to 1.
  */
 INVAR_API invar_status invar_augment_pixels(invar_augment *a, const char *normalize);
 
-/* The shape that images of `shape` come out with. */
+/* The shape of the output for images of `shape`. */
 INVAR_API invar_status invar_augment_result(const invar_augment *a, const uint64_t shape[4],
                                             uint64_t out[4]);
 /*
@@ -791,24 +797,24 @@ INVAR_API invar_status invar_augment_clean(const invar_augment *a, const float *
                                            float *out);
 
 /*
- * Every random draw follows from the options seed, split, epoch, copy and first (the index
- * of the first image) of a list made for "augment", or their defaults; it is the same for
- * any threads and batches. params is [n, columns].
+ * Every random draw depends only on the options seed, split, epoch, copy and first (the
+ * index of the first image) of a list for "augment" (NULL: defaults), not on threads or
+ * batches. params is [n, columns].
  */
 INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_options *o,
                                           const uint64_t shape[4], float *params);
 /*
- * With params NULL they are drawn; else those given are taken, and only the field of
- * noise is drawn. out has the shape of invar_augment_result and does not overlap x.
+ * If params is NULL they are drawn; otherwise those given are used, and only noise fields
+ * are drawn. out has the shape of invar_augment_result and must not overlap x.
  */
 INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
                                            const float *x, const uint64_t shape[4],
                                            const float *params, float *out);
 
 /*
- * Rows of parameters in a JSON file, in the layout in which Kornia's sampled
- * parameters are kept: a list of stages, each with its class, flags, arrays and
- * matrices. Loading refuses what disagrees with the SPEC.
+ * Rows of parameters in a JSON file, in the layout of Kornia's sampled parameters: a list
+ * of stages, each with its class, flags, arrays and matrices. Loading fails if the file
+ * does not match the SPEC.
  */
 INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
                                                  const invar_options *o,
@@ -817,21 +823,22 @@ INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
 
-/* A JPEG or PNG file as 8-bit RGB; gives, invar_free. */
+/* A JPEG or PNG file as 8-bit RGB; gives, free with invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
 /*
- * A picture as the tensor that an encoder would see, [1, 3, h, w]; gives, invar_free. Of o,
- * made for "augment", the options size ("native", or N: the shorter side becomes N, of that
- * the centre N x N, resized as Pillow does; 224) and normalize ("imagenet", "clip",
- * "mnist", …, "none": pixels, 0 to 1, or MEANS/STDS, one number or one per channel each:
- * "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23"; imagenet).
+ * An image as the tensor that an encoder sees, [1, 3, h, w]; gives, free with invar_free.
+ * Uses two options of o, a list for "augment": size ("native", or N: the shorter side is
+ * resized to N as Pillow does, then the centre N x N is cropped; default 224) and normalize
+ * ("imagenet", "clip", "mnist", …; "none": pixels from 0 to 1; or MEANS/STDS, one number or
+ * one per channel each: "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23"; default imagenet).
  */
 INVAR_API invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb,
                                              uint32_t width, uint32_t height,
                                              const invar_options *o, float **tensor,
                                              uint64_t shape[4]);
-/* The first image of a tensor with one or three channels as RGB; gives, invar_free. */
+/* The first image of a tensor with one or three channels as RGB; gives, free with
+ * invar_free. */
 INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
                                              const uint64_t shape[4], const char *normalize,
                                              uint8_t **rgb);
@@ -840,60 +847,62 @@ INVAR_API invar_status invar_tensor_to_image(invar_context *ctx, const float *te
 
 /*
  * The tensors of a weight file: safetensors, PyTorch checkpoints (zip and the older
- * layout), TorchScript archives. Nothing in a file is executed. What describes a tensor
- * is alive until the weights are closed. path may be a folder
- * that holds model.safetensors or pytorch_model.bin.
+ * layout), TorchScript archives. Nothing in a file is executed. Descriptions of tensors
+ * are views, valid until the weights are closed. path may be a folder with
+ * model.safetensors or pytorch_model.bin.
  */
 typedef struct invar_weights invar_weights;
 
 enum { INVAR_WEIGHT_RANK = 8 };
 
 typedef struct invar_weight {
-	const char *name; /* within the dictionary that was picked; views */
-	const char *type; /* "F32", "F16", "I64", as safetensors names them; views */
+	const char *name; /* within the selected dictionary; views */
+	const char *type; /* "F32", "F16", "I64", as in safetensors; views */
 	unsigned rank;
 	uint64_t shape[INVAR_WEIGHT_RANK];
 	uint64_t cells;
 } invar_weight;
 
 /*
- * A checkpoint may hold several dictionaries of tensors; key picks one. NULL picks the
- * teacher's, else the one that is there.
+ * A checkpoint may have several dictionaries of tensors; key selects one. NULL selects the
+ * teacher's, or the only one.
  */
 INVAR_API invar_status invar_weights_open(invar_context *ctx, const char *path,
                                           const char *key, invar_weights **out);
 /* "safetensors", "torch zip", "torch legacy", "torchscript"; views. */
 INVAR_API const char *invar_weights_format(const invar_weights *w);
-/* The dictionary that was picked, "" where the file is one; and those there are, "a|b". */
+/* The selected dictionary, "" if the file is just one; and all of them, "a|b". */
 INVAR_API const char *invar_weights_key(const invar_weights *w);
 INVAR_API const char *invar_weights_keys(const invar_weights *w);
 INVAR_API const char *invar_weights_path(const invar_weights *w); /* the file itself */
 INVAR_API size_t invar_weights_count(const invar_weights *w);
 INVAR_API const invar_weight *invar_weights_at(const invar_weights *w,
                                                size_t i); /* by name */
-/* NULL where there is none of this name. */
+/* NULL if there is no such tensor. */
 INVAR_API const invar_weight *invar_weights_find(const invar_weights *w, const char *name);
-/* As floats, in C order; refuses NaN and Inf, naming file, tensor and element. */
+/* As floats, in C order; NaN and Inf are errors that name file, tensor and element. */
 INVAR_API invar_status invar_weights_read(const invar_weights *w, const invar_weight *t,
                                           float *out);
-/* As safetensors, each tensor in its own type. */
+/* Saves as safetensors, each tensor in its own type. */
 INVAR_API invar_status invar_weights_save(const invar_weights *w, const char *path);
 INVAR_API void invar_weights_close(invar_weights *w);
 
-/* What is known of an encoder by name. */
+/* An encoder known by name. Read it by pointer; later versions may add fields at the end.
+ */
 typedef struct invar_model {
 	const char *name;   /* "dino_vits8" */
 	const char *family; /* "vit" */
-	const char *about;  /* half a sentence */
+	const char *about;  /* a phrase */
 	uint32_t width;     /* of its features */
-	/* How its authors prepare images: shorter side to `resize`, of that the centre. */
+	/* How images are prepared: shorter side to `resize`, then the centre `side` x `side`.
+	 */
 	uint32_t resize, side; /* 0: native */
 	const char *filter;    /* "bilinear" or "bicubic" */
 	const char *normalize; /* as in invar_image_to_tensor */
-	const char *file;      /* the name under which it is published; NULL: none */
-	uint64_t bytes;        /* of that file; 0: not known */
-	const char *sha256;    /* of that file, perhaps its beginning alone; NULL: not known */
-	/* What its weights do not tell, as in invar_encoder_open; 0 and NULL: nothing such. */
+	const char *file;      /* name of the published file; NULL: none */
+	uint64_t bytes;        /* size of that file; 0: unknown */
+	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
+	/* What the weights do not contain, see invar_encoder_open; 0 and NULL: not used. */
 	uint32_t heads;
 	double eps, bn_eps;
 	const char *pos, *stride;
@@ -903,42 +912,42 @@ INVAR_API size_t invar_model_count(void);
 INVAR_API const invar_model *invar_model_at(size_t i);
 
 /*
- * F, the frozen network. "pixels" is no network: the normalised tensor itself,
- * flattened, of one channel where the data set's images have one.
+ * F, the frozen network. "pixels" means no network: the feature is the normalised tensor,
+ * flattened, with one channel if the images of the data set have one.
  */
 typedef struct invar_encoder invar_encoder;
 
 INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
-/* Family i of networks, "vit", and half a sentence about it; NULL past the last. */
+/* Family i of networks, "vit", and a phrase about it; NULL past the last. */
 INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
- * Options encoder (one of invar_encoder_names; found from the weights if not given), key
- * (as in invar_weights_open) and what weights do not tell: heads, eps, bn-eps, pos,
- * stride. o is made for "features", "encode" or "train", or is NULL. weights NULL takes
- * the option weights; pixels have none.
+ * Uses the options encoder (one of invar_encoder_names; recognised by the weights if not
+ * set), key (see invar_weights_open) and what weights do not contain: heads, eps, bn-eps,
+ * pos, stride. o is a list for "features", "encode" or "train", or NULL. If weights is
+ * NULL, the option weights is used; pixels need none.
  */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_options *o, invar_encoder **out);
-/* The name it was asked for by, or that of its family; views. */
+/* The name it was opened with, or that of its family; views. */
 INVAR_API const char *invar_encoder_name(const invar_encoder *e);
-/* What it is in a line: "ViT, patch 8, width 384, …"; views. */
+/* A description in one line: "ViT, patch 8, width 384, …"; views. */
 INVAR_API const char *invar_encoder_about(const invar_encoder *e);
-/* The side of the square images that it is made for; 0: any. */
+/* The side of the square images it expects; 0: any. */
 INVAR_API uint32_t invar_encoder_side(const invar_encoder *e);
-/* SHA-256 of the weight file; NULL without weights. */
+/* SHA-256 of the weight file; NULL without weights; views. */
 INVAR_API invar_status invar_encoder_sha256(invar_encoder *e, const char **hex);
-/* The width of a feature of images of this shape. */
+/* The feature width for images of this shape. */
 INVAR_API invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4],
                                            uint64_t *width);
 /*
- * Tensors [n, c, h, w] to features [n, width]. Neither the number of threads nor the
- * other images of a call change a bit of an image's feature.
+ * Tensors [n, c, h, w] to features [n, width]. The bits of a feature do not depend on the
+ * number of threads or on the other images of the call.
  */
 INVAR_API invar_status invar_encoder_run(invar_encoder *e, const float *nchw,
                                          const uint64_t shape[4], float *out);
 /*
- * The same of a NumPy file [n, c, h, w] of floats in blocks, so files larger than memory
- * pass through. "-" is standard input or output. shape is that of the input.
+ * The same for a NumPy file [n, c, h, w] of floats in blocks, so the file may be larger
+ * than memory. "-" is standard input or output. shape receives the shape of the input.
  */
 INVAR_API invar_status invar_encoder_run_file(invar_encoder *e, const char *in,
                                               const char *out, invar_dtype dtype,
@@ -946,41 +955,41 @@ INVAR_API invar_status invar_encoder_run_file(invar_encoder *e, const char *in,
 INVAR_API void invar_encoder_close(invar_encoder *e);
 
 /*
- * Writes features of every split of a data set that is open into a bank, a folder that
- * need not exist yet. o is made for "encode", or NULL. What is there is kept: further
- * splits and further copies can be added, and end in the same bytes as if they had been
- * asked for at once. A bank of another encoder, SPEC, size or seed is refused. Rows are
- * finished in blocks of 256; a call that was interrupted, even by the end of its process,
- * is made again and goes on behind the blocks that are there.
+ * Writes the features of every selected split of a data set to a bank, a folder that need
+ * not exist yet. o is a list for "encode", or NULL. Existing rows are kept: splits and
+ * copies can be added later and have the same bytes as if made at once. It is an error if
+ * the bank was made with another encoder, SPEC, size or seed. Rows are finished in blocks
+ * of 256; after an interruption, even a killed process, the same call resumes after the
+ * last finished block.
  */
 INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
                                     const invar_options *o, const char *bank);
 
 /*
- * What invar_encode would do now and what it takes: "images", "features" (rows to be
- * made), "existing" (rows that the bank has), "width", "bytes" (of the files to be
- * written), "free-bytes" (on the disk), "rate" (rows per second, measured; 0: nothing is
- * to be made), "seconds" and their range, "seconds-low" and "seconds-high". Measures every
- * split for a moment, some seconds in all. A file without a name is written on the bank's
- * disk meanwhile; nothing stays there. Gives.
+ * What invar_encode would do now: "images", "features" (rows to make), "existing" (rows
+ * already in the bank), "width", "bytes" (disk space needed), "free-bytes" (on the disk),
+ * "rate" (measured rows per second; 0: nothing to do), "seconds" and their range,
+ * "seconds-low" and "seconds-high". Measures every split briefly, a few seconds in all,
+ * and writes an unnamed temporary file to the bank's disk. Gives, free with
+ * invar_figures_free.
  */
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
                                              const invar_options *o, const char *bank,
                                              invar_figures **out);
 
 /*
- * invar_train on images instead of a bank: copies are augmented and encoded while the
- * adapter trains, new ones in every epoch, each a function of the seed, the epoch and the
- * image. Clean features are encoded once, into the bank `run`/clean. o is made for "train",
- * whose options cover images, encoder and augmentation as well; of the data set, the split
- * that trains must be open, and others should not be.
+ * Like invar_train, but on images instead of a bank: new copies are augmented and encoded
+ * in every epoch while the adapter trains; each depends only on the seed, the epoch and the
+ * image. Clean features are encoded once, into the bank `run`/clean. o is a list for
+ * "train", which includes the options of images, encoder and augmentation. Of the data set,
+ * only the training split should be selected.
  */
 INVAR_API invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                           const invar_options *o, const char *run);
 
 /*
- * Going on with such a run needs the same images and encoder once more: takes what they
- * were opened with from `run`, for the options that were not set.
+ * Resuming such a run needs the same images and encoder: for options that are not set, sets
+ * the values that `run` was started with.
  */
 INVAR_API invar_status invar_train_images_options(invar_options *o, const char *run);
 

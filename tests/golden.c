@@ -81,7 +81,7 @@ static void *keep(golden *g, size_t bytes)
 	struct piece *p = malloc(sizeof *p + (bytes ? bytes : 1));
 
 	if (!p)
-		fail_msg("no memory for %zu bytes of a golden case", bytes);
+		fail_msg("not enough memory for %zu bytes of a golden case", bytes);
 	p->next = g->pieces;
 	g->pieces = p;
 	return p->memory;
@@ -117,7 +117,7 @@ golden *golden_open(const char *root, const char *case_name)
 	char path[PATH_SIZE];
 
 	if (!g)
-		fail_msg("no memory for a golden case");
+		fail_msg("not enough memory for a golden case");
 	snprintf(g->root, sizeof g->root, "%s", root);
 	snprintf(path, sizeof path, "%s/manifest.json", g->root);
 	g->manifest = load(path);

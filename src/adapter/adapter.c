@@ -102,7 +102,7 @@ static char *adapter_path(const char *path)
 
 static invar_status fail_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the adapter", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the adapter", path);
 }
 
 static invar_status check_residual(const invar_adapter *e)
@@ -122,14 +122,14 @@ static invar_status load(invar_adapter *e)
 	if (st != INVAR_OK)
 		return st;
 	if (inv_safetensors_count(e->file) != INV_MLP_BLOCKS)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %zu %s, an adapter holds %d", e->path,
+		return inv_fail(INVAR_E_FORMAT, "%s: has %zu %s, but an adapter has %d", e->path,
 		                inv_safetensors_count(e->file),
 		                inv_noun(inv_safetensors_count(e->file), "tensor", "tensors"),
 		                INV_MLP_BLOCKS);
 	residual = inv_safetensors_metadata(e->file, "invar.residual");
 	e->residual = residual && strcmp(residual, "1") == 0;
 	if (residual && !e->residual && strcmp(residual, "0") != 0)
-		return inv_fail(INVAR_E_FORMAT, "%s: its invar.residual is '%s' but must be 0 or 1",
+		return inv_fail(INVAR_E_FORMAT, "%s: invar.residual is '%s' but must be 0 or 1",
 		                e->path, residual);
 	if ((st = check_residual(e)) != INVAR_OK)
 		return st;
@@ -171,9 +171,8 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 	if ((st = begin(ctx, adapter_path(path), path, &e)) != INVAR_OK)
 		return st;
 	if (inv_is_folder(path) && !inv_exists(e->path))
-		st =
-			inv_fail(INVAR_E_IO,
-		             "%s: holds no " INVAR_RUN_ADAPTER "; is its training finished?", path);
+		st = inv_fail(INVAR_E_IO,
+		              "%s: has no " INVAR_RUN_ADAPTER "; is its training finished?", path);
 	else if ((st = inv_safetensors_open(e->path, &e->file)) == INVAR_OK)
 		st = load(e);
 	return finish(st, e, out);
@@ -209,9 +208,10 @@ static invar_status take_blocks(invar_adapter *e, const float *const from[INV_ML
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
 
 	if (!e->s.d || !e->s.h || !e->s.w)
-		return inv_fail(INVAR_E_USE, "no layer of an adapter may be empty");
+		return inv_fail(INVAR_E_USE, "a layer of an adapter must not be empty");
 	if (e->s.d > MAX_WIDTH || e->s.h > MAX_WIDTH || e->s.w > MAX_WIDTH)
-		return inv_fail(INVAR_E_USE, "a layer of an adapter is at most %d wide", MAX_WIDTH);
+		return inv_fail(INVAR_E_USE, "a layer of an adapter can be at most %d wide",
+		                MAX_WIDTH);
 	if (check_residual(e) != INVAR_OK)
 		return INVAR_E_USE; /* here it is the caller's, not a file's */
 	if (!(e->params = inv_calloc(inv_mlp_floats(e->s), sizeof(float))))

@@ -83,8 +83,9 @@ static invar_status apply_to(const invar_adapter *e, inv_npy_source *in, const c
 	inv_npy_writer *out = NULL;
 	float *x = inv_alloc(BLOCK_ROWS * e->s.d * sizeof *x);
 	float *y = inv_alloc(BLOCK_ROWS * e->s.w * sizeof *y);
-	invar_status st = x && y ? open_target(e, in, path, dtype, &out)
-	                         : inv_fail(INVAR_E_NOMEM, "no memory to apply %s", e->path);
+	invar_status st =
+		x && y ? open_target(e, in, path, dtype, &out)
+			   : inv_fail(INVAR_E_NOMEM, "not enough memory to apply %s", e->path);
 
 	if (st == INVAR_OK && (st = pump(e, in, out, x, y)) == INVAR_OK) {
 		st = inv_npy_commit(out);

@@ -199,8 +199,8 @@ static invar_status compare(const json_t *then, const json_t *now, const char *s
 	if (!d.field)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s says %s %s, but the checkpoint was made with %s; set it back, or "
-	                "begin again with @force",
+	                "%s has %s %s, but the checkpoint was made with %s; restore the old "
+	                "value, or start again with @force",
 	                says, d.field, inv_json_spell(d.now, is), inv_json_spell(d.then, was));
 }
 

@@ -65,13 +65,13 @@ static void compare_encoders(const invar_adapter *e, const json_t *bank, const c
 		return;
 	if (mine.hash && theirs.hash)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for features of %.60s with weights %.12s… but those of %s "
-		        "are of %.60s with weights %.12s…",
+		        "%s: was trained on features of %.60s with weights %.12s… but %s has "
+		        "features of %.60s with weights %.12s…",
 		        e->path, mine.name, mine.hash, where, theirs.name, theirs.hash);
 	else
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for features of %.60s but those of %s are of %.60s", e->path,
-		        mine.name, where, theirs.name);
+		        "%s: was trained on features of %.60s but %s has features of %.60s",
+		        e->path, mine.name, where, theirs.name);
 }
 
 static void append(char list[LISTED], const char *key, const json_t *value)
@@ -81,6 +81,17 @@ static void append(char list[LISTED], const char *key, const json_t *value)
 
 	snprintf(list + used, LISTED - used, "%s%s %s", used ? ", " : "", key,
 	         inv_json_spell(value, text));
+}
+
+/* As they are written: an adapter keeps 15 digits, a bank may have more. */
+static bool are_equal(const json_t *a, const json_t *b)
+{
+	char *one = inv_json_text(a, 0), *other = inv_json_text(b, 0);
+	bool equal = one && other ? strcmp(one, other) == 0 : json_equal(a, b);
+
+	inv_free(one);
+	inv_free(other);
+	return equal;
 }
 
 /* What copies were made in does not matter here: E sees features of any image. */
@@ -95,15 +106,15 @@ static void compare_images(const invar_adapter *e, const json_t *theirs, const c
 		const json_t *a = json_object_get(mine, keys[i]);
 		const json_t *b = json_object_get(theirs, keys[i]);
 
-		if (a && b && !json_equal(a, b)) {
+		if (a && b && !are_equal(a, b)) {
 			append(was, keys[i], a);
 			append(is, keys[i], b);
 		}
 	}
 	if (*was)
 		inv_log(e->ctx, INVAR_LOG_WARNING,
-		        "%s: was made for images with %s but %s is of images with %s", e->path, was,
-		        where, is);
+		        "%s: was trained on images with %s but %s was made from images with %s",
+		        e->path, was, where, is);
 	json_decref(mine);
 }
 
@@ -156,11 +167,11 @@ static char *find_bank(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *up = way_up(path, slash);
-	size_t room = strlen(path) + sizeof "./../..";
-	char *folder = up ? inv_alloc(room) : NULL;
+	size_t size = strlen(path) + sizeof "./../..";
+	char *folder = up ? inv_alloc(size) : NULL;
 
 	if (folder)
-		snprintf(folder, room, "%.*s/%s", slash ? (int)(slash - path) : 1,
+		snprintf(folder, size, "%.*s/%s", slash ? (int)(slash - path) : 1,
 		         slash ? path : ".", up);
 	return folder;
 }

@@ -52,7 +52,8 @@ invar_status inv_composition_new(const invar_context *ctx, size_t d, size_t w, s
 	}
 	inv_composition_free(c);
 	*out = NULL;
-	return inv_fail(INVAR_E_NOMEM, "no memory for an adapter of %zu hidden units", units);
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for an adapter of %zu hidden units",
+	                units);
 }
 
 void inv_composition_free(inv_composition *c)
@@ -156,7 +157,7 @@ invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after
 		return st;
 	if (!multiply(c, after->M, c->d, &c->L) || !multiply(c, after->M, c->h, &c->V) ||
 	    !multiply(c, after->M, 1, &c->t))
-		return inv_fail(INVAR_E_NOMEM, "no memory to map the codes of an adapter");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to map the codes of an adapter");
 	for (size_t k = 0; k < c->w; k++)
 		c->t[k] += after->t[k];
 	return INVAR_OK;
@@ -226,8 +227,8 @@ invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out)
 
 	*out = (inv_mlp_form){.s = {c->d, first + c->h, c->w}, .residual = residual};
 	if (!(out->params = inv_calloc(inv_mlp_floats(out->s), sizeof *out->params)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for an adapter of %zu hidden units",
-		                out->s.h);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for an adapter of %zu hidden units", out->s.h);
 	write_units(c, out, first);
 	return INVAR_OK;
 }

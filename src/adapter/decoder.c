@@ -42,7 +42,7 @@ invar_status inv_decoder_new(const invar_context *ctx, const struct inv_kernels 
 
 	*out = NULL;
 	if (!d)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the decoder");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the decoder");
 	*d = (inv_decoder){.ctx = ctx, .kernels = kernels, .s = s, .N = N};
 	plan_memory(d);
 	if ((st = inv_arena_commit(&d->arena)) == INVAR_OK) {

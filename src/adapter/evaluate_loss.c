@@ -29,23 +29,22 @@ static const invar_option own_rows[] = {
 	{.name = "residual",
      .type = INVAR_OPTION_FLAG,
      .group = "Loss",
-     .help = "read the adapter as E(z) = z + MLP(z), whatever its file says"},
+     .help = "treat the adapter as E(z) = z + MLP(z), whatever its file says"},
 	{.name = "alpha",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
      .max = 1e9,
      .meta = "W",
      .group = "Loss",
-     .help =
-         "weight of the squared error of a decoder; of the contrast of anco, there 0.3 by "
-         "default"},
+     .help = "weight of the decoder's squared error; with anco, weight of the contrast, "
+             "default 0.3"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
      .max = 1e9,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the loss beside a decoder"},
+     .help = "weight of the loss itself if there is a decoder"},
 	{INV_SEED_ROW},
 	{0},
 };
@@ -58,14 +57,14 @@ static const invar_option frame_rows[] = {
      .max = 1e30,
      .meta = "F",
      .group = "Loss",
-     .help = "root mean square spread of clean features; 0 is that of the given ones"},
+     .help = "anco: root mean square spread of clean features; 0: that of the given rows"},
 	{.name = "distance",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
      .max = 1e30,
      .meta = "F",
      .group = "Loss",
-     .help = "mean squared distance of two clean features; 0 is 2 d sigma^2"},
+     .help = "anco: mean squared distance of two clean features; 0: 2 d sigma^2"},
 	{0},
 };
 
@@ -95,11 +94,12 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 		                e->path, e->s.d);
 	if (loss->same_width && e->s.w != e->s.d)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s needs codes as wide as the features, %s gives %zu for %zu",
+		                "%s needs codes as wide as the features, but %s maps %zu to %zu",
 		                loss->name, e->path, e->s.w, e->s.d);
 	if (inv_option_flag(o, "residual") && e->s.w != e->s.d)
-		return inv_fail(INVAR_E_MISMATCH, "%s: cannot be residual, it maps %zu to %zu",
-		                e->path, e->s.d, e->s.w);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: cannot be residual, because it maps %zu to %zu", e->path,
+		                e->s.d, e->s.w);
 	if (d && loss->owns_alpha)
 		return inv_fail(INVAR_E_USE,
 		                "%s takes no decoder: @alpha would weigh both its own term and the "
@@ -110,7 +110,7 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 		                "%s: maps %zu to %zu, but a decoder of %s maps %zu to %zu", d->path,
 		                d->s.d, d->s.w, e->path, e->s.w, e->s.d);
 	if (d && d->residual)
-		return inv_fail(INVAR_E_MISMATCH, "%s: is residual, which a decoder is not",
+		return inv_fail(INVAR_E_MISMATCH, "%s: is residual, but a decoder cannot be",
 		                d->path);
 	return INVAR_OK;
 }
@@ -125,25 +125,26 @@ static invar_status check_rows(const inv_loss_input *in, const invar_options *o,
                                const inv_loss *loss)
 {
 	if (!in->images)
-		return inv_fail(INVAR_E_USE, "there are no rows to compute a loss of");
+		return inv_fail(INVAR_E_USE, "there are no rows to compute a loss on");
 	if (in->views && !is_of_pairs(loss))
-		return inv_fail(INVAR_E_USE, "%s does not look at pairs of views", loss->name);
+		return inv_fail(INVAR_E_USE, "%s does not use pairs of views", loss->name);
 	if (!in->clean && (!in->views || in->decoder))
 		return inv_fail(INVAR_E_USE, "the clean features are missing");
 	if (in->samples < loss->min_samples ||
 	    (!in->samples && inv_option_flag(o, "no-identity")) ||
 	    (in->samples && !in->aug && !in->views))
-		return inv_fail(INVAR_E_USE, "%s needs copies%s here, and there are none",
+		return inv_fail(INVAR_E_USE, "%s needs copies%s here, but there are none",
 		                loss->name, is_of_pairs(loss) ? " or views" : "");
 	if (loss->max_samples && in->samples > loss->max_samples)
-		return inv_fail(INVAR_E_USE, "%s takes %u %s of an image, there are %" PRIu32,
+		return inv_fail(INVAR_E_USE, "%s takes %u %s per image, but there are %" PRIu32,
 		                loss->name, loss->max_samples,
 		                inv_noun(loss->max_samples, "sample", "samples"), in->samples);
 	if (in->groups > 1 && (!loss->several || !in->samples))
-		return inv_fail(INVAR_E_USE, "%s takes one augmentation, there are %" PRIu32,
+		return inv_fail(INVAR_E_USE, "%s takes one augmentation, but there are %" PRIu32,
 		                loss->name, in->groups);
 	if (in->groups > INV_MAX_LOSS_GROUPS)
-		return inv_fail(INVAR_E_USE, "there are %" PRIu32 " augmentations, at most %d go",
+		return inv_fail(INVAR_E_USE,
+		                "there are %" PRIu32 " augmentations, but at most %d are supported",
 		                in->groups, INV_MAX_LOSS_GROUPS);
 	return INVAR_OK;
 }
@@ -158,8 +159,8 @@ static invar_status check_permutation(const uint32_t *sigma, size_t M, const cha
 	for (size_t r = 0; r < M; r++) {
 		if (sigma[r] >= M || seen[sigma[r]])
 			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: a permutation of augmentation %zu holds %" PRIu32
-			                "%s, but each of 0 to %zu must be in it once",
+			                "%s: a permutation of augmentation %zu contains %" PRIu32
+			                "%s, but must contain each of 0 to %zu once",
 			                part, group + 1, sigma[r], sigma[r] < M ? " twice" : "", M - 1);
 		seen[sigma[r]] = true;
 	}
@@ -177,10 +178,9 @@ static invar_status check_draws(const inv_loss_input *in, const invar_options *o
 	if (!in->draws)
 		return INVAR_OK;
 	if (!inv_options_uses(o, "kind", loss->name, "projections"))
-		return inv_fail(INVAR_E_USE, "%s has no directions and permutations to be given",
-		                loss->name);
+		return inv_fail(INVAR_E_USE, "%s uses no directions or permutations", loss->name);
 	if (!(seen = inv_calloc(M, sizeof *seen)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu rows", M);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu rows", M);
 	for (size_t i = 0; i < 6 * in->groups && st == INVAR_OK; i++) {
 		const inv_loss_draws *draws = &in->draws[i / 6];
 
@@ -269,7 +269,7 @@ static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
 	inv_step *p = NULL;
 	inv_loss_value value;
 	invar_status st = rows ? inv_step_new(ctx, spec, &p)
-	                       : inv_fail(INVAR_E_NOMEM, "no memory for the rows");
+	                       : inv_fail(INVAR_E_NOMEM, "not enough memory for the rows");
 
 	if (st == INVAR_OK) {
 		load_params(in, p);
@@ -279,7 +279,7 @@ static invar_status evaluate(const invar_context *ctx, const inv_loss_input *in,
 	if (st == INVAR_OK)
 		st = inv_loss_collect(p, rows, &value, out);
 	if (st == INVAR_E_NUMERIC)
-		inv_context(st, "%s on these rows under %s", spec->loss->name, in->adapter->path);
+		inv_context(st, "%s on these rows with %s", spec->loss->name, in->adapter->path);
 	inv_step_free(p);
 	inv_free(rows);
 	return st;

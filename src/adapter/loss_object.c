@@ -107,7 +107,7 @@ invar_status invar_loss_set_draws(invar_loss *l, uint32_t group, const char *par
 			l->in.draws = l->draws;
 			return INVAR_OK;
 		}
-	return inv_fail(INVAR_E_USE, "a loss has no draws '%.16s' of augmentation %u", part,
+	return inv_fail(INVAR_E_USE, "a loss has no draws '%.16s' for augmentation %u", part,
 	                group);
 }
 

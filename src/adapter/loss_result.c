@@ -9,7 +9,7 @@
 
 static invar_status no_memory(void)
 {
-	return inv_fail(INVAR_E_NOMEM, "no memory for the gradients");
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the gradients");
 }
 
 /* The name with '_' for '.'; the array is the caller's to fill. */
@@ -138,8 +138,8 @@ static invar_status check_finite(const inv_step *p, const inv_loss_result *r)
 
 /* ---- All of it --------------------------------------------------------------------- */
 
-static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *value,
-                         inv_loss_result *r)
+static invar_status fill_result(inv_step *p, const float *rows, const inv_loss_value *value,
+                                inv_loss_result *r)
 {
 	size_t groups = p->spec.groups;
 	invar_status st;
@@ -164,7 +164,7 @@ static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *v
 invar_status inv_loss_collect(inv_step *p, const float *rows, const inv_loss_value *value,
                               inv_loss_result *out)
 {
-	invar_status st = fill(p, rows, value, out);
+	invar_status st = fill_result(p, rows, value, out);
 
 	if (st != INVAR_OK)
 		inv_loss_result_clear(out);

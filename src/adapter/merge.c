@@ -14,7 +14,6 @@
 
 #include "adapter/compatibility.h"
 #include "adapter/compose.h"
-#include "base/text.h"
 
 /* ---- Metadata --------------------------------------------------------------------- */
 
@@ -29,12 +28,12 @@ static const char *known(const invar_adapter *e, const char *key)
 static json_t *join_values(const invar_adapter *const *e, size_t count, const char *key)
 {
 	json_t *seen = json_object(), *joined;
-	size_t room = 1, fill = 0;
+	size_t size = 1, fill = 0;
 	char *text;
 
 	for (size_t i = 0; i < count; i++)
-		room += known(e[i], key) ? strlen(known(e[i], key)) + 3 : 0;
-	if (!seen || !(text = inv_calloc(room, 1))) {
+		size += known(e[i], key) ? strlen(known(e[i], key)) + 3 : 0;
+	if (!seen || !(text = inv_calloc(size, 1))) {
 		json_decref(seen);
 		return NULL;
 	}
@@ -44,7 +43,7 @@ static json_t *join_values(const invar_adapter *const *e, size_t count, const ch
 		if (!value || json_object_get(seen, value))
 			continue;
 		fill +=
-			(size_t)snprintf(text + fill, room - fill, "%s%s", fill ? " & " : "", value);
+			(size_t)snprintf(text + fill, size - fill, "%s%s", fill ? " & " : "", value);
 		json_object_set_new(seen, value, json_true());
 	}
 	joined = json_string(text);
@@ -113,9 +112,9 @@ static invar_status describe(const invar_adapter *const *e, const double *weight
 		first_value(e, count, "invar.encoder_sha256"), "invar.input",
 		first_value(e, count, "invar.input"), "invar.merged",
 		describe_parts(e, weight, count, strength));
-	return out->metadata
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "no memory for the metadata of an adapter");
+	return out->metadata ? INVAR_OK
+	                     : inv_fail(INVAR_E_NOMEM,
+	                                "not enough memory for the metadata of an adapter");
 }
 
 /* ---- Merging ---------------------------------------------------------------------- */
@@ -130,9 +129,11 @@ static invar_status check_adapters(const invar_adapter *const *e, size_t count,
 	if (!(strength >= 0) || !isfinite(strength))
 		return inv_fail(INVAR_E_USE, "@strength must be 0 or more, not %g", strength);
 	if (strength != 1 && e[0]->s.w != e[0]->s.d)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: maps %zu to %zu %s, so it has no @strength but 1", e[0]->path,
-		                e[0]->s.d, e[0]->s.w, inv_noun(e[0]->s.w, "feature", "features"));
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: maps %zu features to %zu, but a @strength of %g needs codes as "
+			"wide as the features",
+			e[0]->path, e[0]->s.d, e[0]->s.w, strength);
 	for (size_t i = 1; i < count && st == INVAR_OK; i++) {
 		if (e[i]->s.d != e[0]->s.d || e[i]->s.w != e[0]->s.w)
 			return inv_fail(INVAR_E_MISMATCH,
@@ -151,7 +152,7 @@ static invar_status share_weights(const double *weights, size_t count, double **
 	double sum = 0;
 
 	if (!(*out = inv_calloc(count, sizeof **out)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu weights", count);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu weights", count);
 	for (size_t i = 0; i < count; i++) {
 		(*out)[i] = weights ? weights[i] : 1;
 		if (!((*out)[i] > 0) || !isfinite((*out)[i]))

@@ -40,7 +40,7 @@ static const preset presets[] = {
       {"lr", "5e-4"},
       {"lr-min", "2e-4"}}},
 	{"search",
-     "anco on the scaled residual, for an index of features that stays as it is",
+     "anco on the scaled residual, for an existing index that is not rebuilt",
      {{"loss", "anco"},
       {"scaled", "true"},
       {"epochs", "60"},

@@ -76,11 +76,11 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	const json_t *then = r->json, *also = json_object_get(r->json, "also");
 
 	if (json_array_size(also) + 1 != plan->sources)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: was started on %zu %s, so it cannot be resumed with %" PRIu32,
-		                r->path, json_array_size(also) + 1,
-		                inv_noun(json_array_size(also) + 1, "bank", "banks"),
-		                plan->sources);
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: was started with %zu %s, so it cannot be resumed with %" PRIu32, r->path,
+			json_array_size(also) + 1, inv_noun(json_array_size(also) + 1, "bank", "banks"),
+			plan->sources);
 	for (uint32_t g = 0; g < plan->sources; g++) {
 		if (g) {
 			then = json_array_get(also, g - 1);
@@ -88,8 +88,8 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 		}
 		if (!json_equal(json_object_get(then, "inputs"), json_object_get(now, "inputs")))
 			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: was started on other rows than %s/%s holds now, so it "
-			                "cannot be resumed",
+			                "%s: was started with different rows than those now in %s/%s, "
+			                "so it cannot be resumed",
 			                r->path, plan->source[g]->name, plan->source[g]->split);
 	}
 	return INVAR_OK;
@@ -147,7 +147,7 @@ static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
 	invar_status st = INVAR_OK;
 
 	if (!now || !(r->made_with = inv_json_text(now, 0)))
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for run.json", r->path);
 	else if (o->resume && inv_exists(r->checkpoint_path))
 		st = inv_checkpoint_check(r->checkpoint_path, now, r->json_path);
 	json_decref(now);
@@ -217,8 +217,8 @@ void inv_run_compare_version(const invar_context *ctx, const inv_run *r)
 
 	if (then && strcmp(then, INVAR_VERSION) != 0)
 		inv_log(ctx, INVAR_LOG_WARNING,
-		        "%s was written by invar %s, this is %s; the result may differ from that "
-		        "of either",
+		        "%s was written by invar %s, but this is %s; the result may differ from "
+		        "that of either version",
 		        r->path, then, INVAR_VERSION);
 }
 
@@ -250,15 +250,15 @@ static const char *bank_field(const invar_bank *bank, const char *name)
 /* The SPECs of all banks, "rotation & noise"; gives. */
 static char *join_augments(const inv_train_plan *plan)
 {
-	size_t room = 1, fill = 0;
+	size_t size = 1, fill = 0;
 	char *text;
 
 	for (uint32_t g = 0; g < plan->sources; g++)
-		room += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
-	if (!(text = inv_alloc(room)))
+		size += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
+	if (!(text = inv_alloc(size)))
 		return NULL;
 	for (uint32_t g = 0; g < plan->sources; g++)
-		fill += (size_t)snprintf(text + fill, room - fill, "%s%s", g ? " & " : "",
+		fill += (size_t)snprintf(text + fill, size - fill, "%s%s", g ? " & " : "",
 		                         bank_field(plan->source[g]->bank, "augment"));
 	return text;
 }
@@ -293,7 +293,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 	st = text && augment && input
 	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
 	                                sizeof metadata / sizeof *metadata)
-	         : inv_fail(INVAR_E_NOMEM, "%s: no memory to save the adapter", path);
+	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter", path);
 	inv_free(augment);
 	inv_free(input);
 	inv_free(text);

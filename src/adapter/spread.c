@@ -51,7 +51,7 @@ typedef struct measurement {
 	inv_clean_statistics scale;
 	inv_gram_sum *add;
 	float *codes; /* [block, d], grown to the rows of a call */
-	size_t room;
+	size_t capacity;
 	cloud clean, copies, adapted; /* adapted: codes of clean rows and of copies */
 } measurement;
 
@@ -96,12 +96,13 @@ static void centre(const measurement *m, const float *rows, size_t count, float 
 
 static invar_status make_room(measurement *m, uint64_t rows)
 {
-	if (rows <= m->room)
+	if (rows <= m->capacity)
 		return INVAR_OK;
 	inv_free(m->codes);
 	m->codes = inv_alloc((size_t)rows * m->d * sizeof *m->codes);
-	m->room = m->codes ? (size_t)rows : 0;
-	return m->codes ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for a block of codes");
+	m->capacity = m->codes ? (size_t)rows : 0;
+	return m->codes ? INVAR_OK
+	                : inv_fail(INVAR_E_NOMEM, "not enough memory for a block of codes");
 }
 
 /* An inv_pair_fn. */
@@ -145,7 +146,7 @@ static invar_status new_map(const measurement *m, inv_map_affine *out)
 	if (out->M && out->t)
 		return INVAR_OK;
 	inv_map_clear(out);
-	return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", m->d);
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", m->d);
 }
 
 static invar_status fit_scale(const measurement *m, inv_map_affine *out, json_t **about)
@@ -214,7 +215,7 @@ static invar_status choose_images(const inv_spread_spec *s, uint32_t **out, uint
 {
 	*count = s->image_count < MAX_IMAGES ? s->image_count : MAX_IMAGES;
 	if (!(*out = inv_calloc(*count, sizeof **out)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
 	for (uint32_t i = 0; i < *count; i++)
 		(*out)[i] = s->images[(uint64_t)i * s->image_count / *count];
 	return INVAR_OK;
@@ -238,7 +239,7 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
 	return st;
 }
 
-static invar_status measure(const inv_spread_spec *s, measurement *m)
+static invar_status measure_spread(const inv_spread_spec *s, measurement *m)
 {
 	uint32_t *images, count;
 	invar_status st = choose_images(s, &images, &count);
@@ -251,7 +252,8 @@ static invar_status measure(const inv_spread_spec *s, measurement *m)
 	if (st == INVAR_OK && (!allocate_cloud(m, m->transport, &m->clean) ||
 	                       !allocate_cloud(m, false, &m->copies) ||
 	                       !allocate_cloud(m, m->transport, &m->adapted)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for the covariances of %zu features", m->d);
+		st = inv_fail(INVAR_E_NOMEM,
+		              "not enough memory for the covariances of %zu features", m->d);
 	for (uint32_t g = 0; g < s->sources && st == INVAR_OK; g++)
 		st = visit_source(s, g, images, count, m);
 	inv_free(images);
@@ -282,7 +284,7 @@ invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
 	                 .d = e->s.d,
 	                 .transport = inv_option_is(s->options, "spread", "transport")};
 	inv_map_affine map = {0};
-	invar_status st = measure(s, &m);
+	invar_status st = measure_spread(s, &m);
 
 	*about = NULL;
 	if (st == INVAR_OK)

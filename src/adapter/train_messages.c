@@ -39,8 +39,9 @@ void inv_trainer_announce_steps(const inv_trainer *t)
 	if (t->judge)
 		memory += inv_step_memory(t->judge) + inv_batches_memory(t->held_out);
 	if (p->N < t->o.batch)
-		inv_log(t->ctx, INVAR_LOG_INFO, "batches have %" PRIu32 " %s: there are no more",
-		        p->N, inv_noun(p->N, "image", "images"));
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "using batches of %" PRIu32 " %s: there are no more", p->N,
+		        inv_noun(p->N, "image", "images"));
 	if (p->s < t->o.samples && p->s == p->loss->max_samples)
 		inv_log(t->ctx, INVAR_LOG_INFO, "%" PRIu32 " %s per image: %s takes no more", p->s,
 		        inv_noun(p->s, "sample", "samples"), p->loss->name);
@@ -60,7 +61,7 @@ void inv_trainer_announce_closed(const inv_trainer *t)
 
 	if (p->closed->needs_copies)
 		inv_log(t->ctx, INVAR_LOG_INFO,
-		        "%s fitted to %" PRIu32 " %s of %s and %" PRIu32 " %s of each",
+		        "%s fitted to %" PRIu32 " %s of %s, with %" PRIu32 " %s per image",
 		        p->closed->name, p->images, inv_noun(p->images, "image", "images"),
 		        p->source[0]->split, p->source[0]->copies,
 		        inv_noun(p->source[0]->copies, "copy", "copies"));
@@ -69,10 +70,10 @@ void inv_trainer_announce_closed(const inv_trainer *t)
 void inv_trainer_announce_resume(const inv_trainer *t)
 {
 	if (!t->at.t)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%s has no checkpoint yet and starts again",
-		        t->run->path);
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "%s has no checkpoint yet; starting from the beginning", t->run->path);
 	else if (t->at.epoch == t->o.epochs)
-		inv_log(t->ctx, INVAR_LOG_INFO, "%s is finished already", t->run->path);
+		inv_log(t->ctx, INVAR_LOG_INFO, "%s is already finished", t->run->path);
 	else
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%s resumes after %" PRIu64 " of %" PRIu64 " %s and %" PRIu64 " %s",

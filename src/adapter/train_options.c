@@ -38,7 +38,7 @@ static const invar_option method_rows[] = {
      .choice_help = inv_preset_summary_at,
      .meta = "WORD",
      .group = "Method",
-     .help = "values for all options that are not given"},
+     .help = "default values for a purpose; options that are set override them"},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -46,7 +46,7 @@ static const invar_option method_rows[] = {
      .choice = loss_choice,
      .meta = "WORD",
      .group = "Method",
-     .help = "what is minimised; none keeps the closed form of init as it is"},
+     .help = "the loss to minimise; none trains nothing and keeps the closed form of init"},
 	{.name = "init",
      .type = INVAR_OPTION_TEXT,
      .initial = "random",
@@ -54,9 +54,8 @@ static const invar_option method_rows[] = {
      .choice = init_choice,
      .meta = "WORD",
      .group = "Method",
-     .help =
-         "where E starts; identity, rigid and ridge need hidden to be at least twice the "
-         "feature width; features is residual"},
+     .help = "initial E; identity, rigid and ridge need hidden to be at least twice the "
+             "feature width; features is residual"},
 	{.name = "residual",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -69,7 +68,7 @@ static const invar_option method_rows[] = {
      .group = "Method",
      .help =
          "train the residual in units of the spread of clean features about their mean, "
-         "so that one learning rate serves every encoder; implies residual"},
+         "so that one learning rate suits every encoder; implies residual"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -82,7 +81,7 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help = "copies of each image that a step draws; simclr takes 2"},
+     .help = "copies per image and step; simclr always uses 2"},
 	{.name = "hidden",
      .type = INVAR_OPTION_COUNT,
      .initial = "4096",
@@ -101,8 +100,7 @@ static const invar_option method_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Method",
-     .help = "width of the codes; 0 is the width of the features, the only choice for mawa "
-             "and anco"},
+     .help = "width of the codes; 0: the feature width, the only choice for mawa and anco"},
 	{0},
 };
 
@@ -126,7 +124,7 @@ static const invar_option training_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Data",
-     .help = "use only the first N copies of the bank; 0 is all"},
+     .help = "use only the first N copies of the bank; 0: all"},
 	{.name = "validation",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
@@ -134,7 +132,7 @@ static const invar_option training_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "F",
      .group = "Data",
-     .help = "share of the images to hold out and measure after each epoch"},
+     .help = "share of the images to hold out for validation after each epoch"},
 	{.name = "keep",
      .type = INVAR_OPTION_TEXT,
      .initial = "last",
@@ -160,8 +158,8 @@ static const invar_option training_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "N",
      .group = "Optimiser",
-     .help = "images per step, the last incomplete batch is dropped; 0 is the default of "
-             "the loss: 256, for simclr 1024"},
+     .help = "images per step; an incomplete last batch is dropped; 0: the default of the "
+             "loss, 256, or 1024 for simclr"},
 	{.name = "lr",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1e-3",
@@ -193,11 +191,11 @@ static const invar_option training_rows[] = {
      .max = 1e9,
      .meta = "F",
      .group = "Run",
-     .help = "save a checkpoint at the end of an epoch, at most once in this many seconds"},
+     .help = "minimum time between checkpoints, which are saved at the end of an epoch"},
 	{.name = "resume",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
-     .help = "continue a run that was interrupted, with its options"},
+     .help = "continue an interrupted run with its options"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
@@ -214,8 +212,8 @@ static const invar_option decoder_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the squared error of the decoder; of the contrast of anco, there "
-             "0.3 by default"},
+     .help = "weight of the decoder's squared error; with anco, weight of the contrast, "
+             "default 0.3"},
 	{.name = "beta",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -223,7 +221,7 @@ static const invar_option decoder_rows[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the loss beside a decoder"},
+     .help = "weight of the loss itself if there is a decoder"},
 	{0},
 };
 
@@ -319,10 +317,11 @@ static invar_status check_unlimited(const inv_train_settings *o, const inv_train
 	const char *images = p->source[0]->name;
 
 	if (o->copies)
-		return inv_fail(INVAR_E_USE,
-		                "@copies %" PRIu64 " chooses among the copies of a bank, but with "
-		                "@images %s every epoch makes its own",
-		                o->copies, images);
+		return inv_fail(
+			INVAR_E_USE,
+			"@copies %" PRIu64
+			" selects copies of a bank, but with @images %s every epoch makes its own",
+			o->copies, images);
 	if (!p->loss || (p->closed && p->closed->needs_copies))
 		return inv_fail(INVAR_E_USE, "@%s %s needs a bank with copies, not @images %s",
 		                p->loss ? "init" : "loss", p->loss ? o->init : o->loss, images);
@@ -337,7 +336,7 @@ static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p
 	if (st == INVAR_OK && p->sources > 1 && !(p->loss && p->loss->several))
 		return inv_fail(INVAR_E_USE,
 		                "@loss %s takes one bank, but %" PRIu32
-		                " are given: the second is %s",
+		                " are given: the second one is %s",
 		                o->loss, p->sources, source[1]->name);
 	for (uint32_t g = 1; g < p->sources && st == INVAR_OK; g++)
 		if ((st = inv_source_select(source[g], o->split, o->copies)) == INVAR_OK)
@@ -351,7 +350,7 @@ static invar_status check_copies(const inv_train_settings *o, const inv_loss *lo
 {
 	if (inv_source_samples(from, loss->min_samples) < loss->min_samples)
 		return inv_fail(
-			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s of an image, %s has %" PRIu32,
+			INVAR_E_MISMATCH, "%s: @loss %s needs %u %s per image, but %s has %" PRIu32,
 			from->name, o->loss, loss->min_samples,
 			inv_noun(loss->min_samples, "copy", "copies"), from->split, from->copies);
 	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
@@ -373,18 +372,17 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 		p->s = inv_source_samples(p->source[g], p->s);
 	}
 	if (!p->s && p->sources > 1)
-		return inv_fail(INVAR_E_USE,
-		                "@samples 0 leaves the banks after the first without use");
+		return inv_fail(INVAR_E_USE, "@samples 0 would not use the banks after the first");
 	if (p->s < p->loss->min_samples)
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s needs %u %s of an image, @samples is %" PRIu64, o->loss,
+		                "@loss %s needs %u %s per image, but @samples is %" PRIu64, o->loss,
 		                p->loss->min_samples,
 		                inv_noun(p->loss->min_samples, "copy", "copies"), o->samples);
 	if (!p->s && o->no_identity)
-		return inv_fail(
-			INVAR_E_USE,
-			"@loss %s without the clean rows needs augmented copies, @samples is %" PRIu64,
-			o->loss, o->samples);
+		return inv_fail(INVAR_E_USE,
+		                "@loss %s without the clean rows needs augmented copies, but "
+		                "@samples is %" PRIu64,
+		                o->loss, o->samples);
 	return INVAR_OK;
 }
 
@@ -400,8 +398,8 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
 		return inv_fail(INVAR_E_USE,
-		                "@init %s needs codes as wide as the features: @width is %zu, the "
-		                "bank has %zu",
+		                "@init %s needs codes as wide as the features: @width is %zu, but "
+		                "the bank has %zu",
 		                o->init, p->shape.w, p->shape.d);
 	if (p->closed->check && (st = p->closed->check(o->options, p->shape.d)) != INVAR_OK)
 		return st;
@@ -430,20 +428,20 @@ static invar_status check_width(const inv_train_settings *o, const inv_train_pla
 		return INVAR_OK;
 	if (p->loss && p->loss->same_width)
 		return inv_fail(INVAR_E_USE,
-		                "@loss %s needs codes as wide as the features: @width is "
-		                "%zu, the bank has %zu",
+		                "@loss %s needs codes as wide as the features: @width is %zu, but "
+		                "the bank has %zu",
 		                o->loss, p->shape.w, p->shape.d);
 	if (o->scaled && !inv_option_is_set(o->options, "scaled"))
+		return inv_fail(INVAR_E_USE,
+		                "@preset %s needs codes as wide as the features: @width is %zu, "
+		                "but the bank has %zu; @preset " INV_FIRST_PRESET
+		                " has no such need",
+		                o->preset, p->shape.w, p->shape.d);
+	if (p->residual)
 		return inv_fail(
 			INVAR_E_USE,
-			"@preset %s needs codes as wide as the features: @width is %zu, the "
-			"bank has %zu; @preset " INV_FIRST_PRESET " has no such need",
-			o->preset, p->shape.w, p->shape.d);
-	if (p->residual)
-		return inv_fail(INVAR_E_USE,
-		                "@%s needs codes as wide as the features: @width is %zu, the "
-		                "bank has %zu",
-		                o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
+			"@%s needs codes as wide as the features: @width is %zu, but the bank has %zu",
+			o->scaled ? "scaled" : "residual", p->shape.w, p->shape.d);
 	return INVAR_OK;
 }
 
@@ -460,11 +458,10 @@ static invar_status check_spread(const inv_train_settings *o, const inv_train_pl
 		                "needs a bank with copies",
 		                spread, p->source[0]->name);
 	if (p->shape.w != p->shape.d)
-		return inv_fail(
-			INVAR_E_USE,
-			"@spread %s needs codes as wide as the features: @width is %zu, the "
-			"bank has %zu",
-			spread, p->shape.w, p->shape.d);
+		return inv_fail(INVAR_E_USE,
+		                "@spread %s needs codes as wide as the features: @width is %zu, "
+		                "but the bank has %zu",
+		                spread, p->shape.w, p->shape.d);
 	if (o->decoder)
 		return inv_fail(INVAR_E_USE,
 		                "@spread %s changes the codes that a @decoder was trained on; "
@@ -510,7 +507,7 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 		return INVAR_OK;
 	p->held_out = (uint32_t)(o->validation * (double)rows);
 	if (o->validation > 0 && !p->held_out)
-		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out none",
+		return inv_fail(INVAR_E_USE, "@validation %g of %" PRIu64 " %s holds out no image",
 		                o->validation, rows, inv_noun(rows, "image", "images"));
 	if (strcmp(o->keep, "best") == 0 && !p->held_out)
 		return inv_fail(INVAR_E_USE, "@keep best needs a @validation share above 0");

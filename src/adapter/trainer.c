@@ -36,7 +36,8 @@ static invar_status choose_images(inv_trainer *t)
 	t->images = inv_calloc(rows, sizeof *t->images);
 	if (!shuffled || !t->images) {
 		inv_free(shuffled);
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", rows);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
+		                rows);
 	}
 	inv_permutation(&stream, 0, shuffled, rows);
 	for (uint32_t i = 0; i < rows; i++)
@@ -61,7 +62,7 @@ static invar_status measure_clean(inv_trainer *t)
 	if (st != INVAR_OK || !t->o.scaled)
 		return st;
 	if (!(t->origin = inv_alloc(from->dim * sizeof *t->origin)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the mean of the features");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the mean of the features");
 	for (size_t l = 0; l < from->dim; l++)
 		t->origin[l] = (float)(c->mean[l] / c->sigma);
 	return INVAR_OK;
@@ -132,7 +133,7 @@ static invar_status build_steps(inv_trainer *t)
 		return st;
 	if (strcmp(t->o.keep, "best") == 0 &&
 	    !(t->best = inv_calloc(t->step->floats, sizeof *t->best)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the best epoch");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the best epoch");
 	t->params = t->step->params;
 	t->floats = t->step->floats;
 	return INVAR_OK;
@@ -150,7 +151,7 @@ static invar_status build(inv_trainer *t)
 		st = build_steps(t);
 	if (st == INVAR_OK && !t->plan.loss &&
 	    !(t->params = inv_alloc(t->floats * sizeof *t->params)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter");
 	if (st != INVAR_OK)
 		return st;
 	inv_mlp_init(s, t->o.seed, t->plan.residual || t->plan.closed, t->params);
@@ -240,7 +241,7 @@ static invar_status save_adapter(inv_trainer *t)
 	if (!t->o.scaled)
 		return save_files(t, params);
 	if (!(folded = inv_alloc(t->floats * sizeof *folded)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the adapter");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the adapter");
 	memcpy(folded, params, t->floats * sizeof *folded);
 	inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, folded);
 	if (t->plan.decoder.h)
@@ -282,7 +283,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
 	invar_status st;
 
 	if (resume && force)
-		return inv_fail(INVAR_E_USE, "@resume and @force exclude each other");
+		return inv_fail(INVAR_E_USE, "@resume and @force cannot be used together");
 	/* What can be refused is refused before anything is made or removed. */
 	if (!resume && (st = check_options(t)) != INVAR_OK)
 		return st;
@@ -300,7 +301,7 @@ static invar_status prepare_source(inv_trainer *t)
 {
 	char *called = inv_join(t->run->path, INVAR_RUN_CLEAN);
 	invar_status st =
-		called ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory", t->run->path);
+		called ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", t->run->path);
 
 	if (st == INVAR_OK && !t->o.resume) {
 		st = inv_run_begin(t->run, &t->plan, &t->o);

@@ -91,8 +91,8 @@ static invar_status remove_unless_foreign(const char *path, inv_owner owner)
 
 	if (st == INVAR_OK && foreign)
 		st = inv_fail(INVAR_E_IO,
-		              "%s: has to be made again but holds %s, which is not part of a bank; "
-		              "move that away",
+		              "%s: must be made again but contains %s, which is not part of a "
+		              "bank; move it away",
 		              path, foreign);
 	inv_free(foreign);
 	return st == INVAR_OK ? inv_folder_remove_own(path, owner, "bank.json") : st;

@@ -23,8 +23,9 @@ static invar_status check_shape(const inv_npy *a, uint64_t rows)
 	    h->shape[1] == INV_FINGERPRINT && !h->fortran)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: is %s %s%s but uint8 (%" PRIu64 ", %d) was expected; remove it to "
-	                "compare only the first rows with their images",
+	                "%s: is %s %s%s but uint8 (%" PRIu64
+	                ", %d) was expected; remove the file to compare only the first rows "
+	                "with their images",
 	                a->path, inv_dtype_name(h->dtype),
 	                inv_shape_text(h->rank, h->shape, shape),
 	                h->fortran ? " in Fortran order" : "", rows, INV_FINGERPRINT);
@@ -66,7 +67,7 @@ invar_status inv_fingerprints_compare(const inv_npy *known, uint64_t row,
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: image %s of %s has changed since its row was encoded; restore the "
-	                "old image, or encode into another bank",
+	                "old image, or use another bank",
 	                known->path, inv_image_text(d, s, image, text), s->name);
 }
 
@@ -119,7 +120,8 @@ invar_status inv_fingerprints_check(const invar_context *ctx, const inv_npy *kno
 	invar_status st;
 
 	if (!(c.scratch = inv_calloc(ctx->threads, sizeof *c.scratch)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to compare images", known->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to compare images",
+		                known->path);
 	st = compare_chunks(ctx, &c, count);
 	for (unsigned i = 0; i < ctx->threads; i++)
 		inv_image_clear(&c.scratch[i]);

@@ -21,10 +21,10 @@ enum { MAX_SPLITS = 64, MAX_COPIES = 100000 };
 
 invar_status inv_bank_no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the bank", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the bank", path);
 }
 
-/* An array of the given rank whose first axis has as many rows as the split. */
+/* An array of the given rank with one row per row of the split. */
 static invar_status check_array(const inv_npy *a, const inv_split *s, unsigned rank,
                                 uint32_t dim)
 {
@@ -76,12 +76,13 @@ static invar_status open_clean(invar_bank *b, const char *folder, inv_split *s)
 		                "%s: its shape is %s but (rows, features) was expected", a->path,
 		                shape);
 	if (a->h.shape[0] >= UINT32_MAX || a->h.shape[1] > 1u << 24)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its shape is %s but at most 2^32 rows of 2^24 features fit",
-		                a->path, shape);
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: its shape is %s, but a bank holds at most 2^32 rows of 2^24 features",
+			a->path, shape);
 	if (b->dim && b->dim != a->h.shape[1])
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has %" PRIu64 " features a row but %s has %" PRIu32, a->path,
+		                "%s: has %" PRIu64 " features per row but %s has %" PRIu32, a->path,
 		                a->h.shape[1], b->splits[0].clean->path, b->dim);
 	b->dim = (uint32_t)a->h.shape[1];
 	s->rows = a->h.shape[0];
@@ -97,7 +98,7 @@ static invar_status open_labels(const char *folder, inv_split *s)
 	if ((st = open_in(folder, "labels.npy", &s->labels)) != INVAR_OK)
 		return st;
 	if (!inv_dtype_is_integer(s->labels->h.dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: labels must be integers, these are %s",
+		return inv_fail(INVAR_E_FORMAT, "%s: labels must be integers, not %s",
 		                s->labels->path, inv_dtype_name(s->labels->h.dtype));
 	return check_array(s->labels, s, 1, 0);
 }
@@ -126,8 +127,8 @@ static invar_status check_gap(const char *folder, uint32_t count)
 		unsigned long number = strtoul(entry->d_name, &end, 10);
 
 		if (end != entry->d_name && strcmp(end, ".npy") == 0 && number >= count)
-			st = inv_fail(INVAR_E_FORMAT, "%s: has %s but no %03" PRIu32 ".npy before it",
-			              folder, entry->d_name, count);
+			st = inv_fail(INVAR_E_FORMAT, "%s: has %s but no %03" PRIu32 ".npy", folder,
+			              entry->d_name, count);
 	}
 	if (dir)
 		closedir(dir);
@@ -171,7 +172,7 @@ static invar_status open_stacked(const char *folder, inv_split *s, uint32_t dim)
 		return st;
 	if (s->aug[0]->h.shape[1] > MAX_COPIES)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " copies, at most %d are allowed",
+		                "%s: has %" PRIu64 " copies, but at most %d are allowed",
 		                s->aug[0]->path, s->aug[0]->h.shape[1], MAX_COPIES);
 	s->copies = (uint32_t)s->aug[0]->h.shape[1];
 	return INVAR_OK;
@@ -185,16 +186,14 @@ static invar_status open_copies(const char *folder, inv_split *s, uint32_t dim)
 
 	if (numbered && stacked)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has both aug/ and aug.npy; remove the one that is not meant",
-		                folder);
+		                "%s: has both aug/ and aug.npy; remove the wrong one", folder);
 	if (stacked)
 		return open_stacked(folder, s, dim);
 	if (!numbered)
 		return INVAR_OK;
 	aug = inv_join(folder, "aug");
 	if (aug && !inv_is_folder(aug))
-		st =
-			inv_fail(INVAR_E_FORMAT, "%s: is a file, a folder of copies was expected", aug);
+		st = inv_fail(INVAR_E_FORMAT, "%s: is a file, expected a folder of copies", aug);
 	else
 		st = aug ? open_numbered(aug, s, dim) : inv_bank_no_memory(folder);
 	inv_free(aug);
@@ -252,7 +251,7 @@ static invar_status open_splits(invar_bank *b)
 	free(entries);
 	if (st == INVAR_OK && !b->split_count)
 		st = inv_fail(INVAR_E_FORMAT,
-		              "%s: is not a bank: no sub-folder such as train/ holds a clean.npy",
+		              "%s: is not a bank: no sub-folder such as train/ has a clean.npy",
 		              b->path);
 	return st;
 }
@@ -266,10 +265,10 @@ invar_status inv_bank_load_json(const char *path, json_t **out)
 		return st;
 	format = json_string_value(json_object_get(*out, "format"));
 	if (!format || strcmp(format, "invar-bank") != 0)
-		return inv_fail(INVAR_E_FORMAT, "%s: its format is %s but must be invar-bank", path,
+		return inv_fail(INVAR_E_FORMAT, "%s: the format is %s but must be invar-bank", path,
 		                format ? format : "missing");
 	if (json_integer_value(json_object_get(*out, "version")) != 1)
-		return inv_fail(INVAR_E_FORMAT, "%s: only version 1 is known", path);
+		return inv_fail(INVAR_E_FORMAT, "%s: only version 1 is supported", path);
 	return INVAR_OK;
 }
 
@@ -293,9 +292,9 @@ invar_status invar_bank_open(invar_context *ctx, const char *path, invar_bank **
 
 	*out = NULL;
 	if (!inv_exists(path))
-		return inv_fail(INVAR_E_IO, "%s: there is no such bank", path);
+		return inv_fail(INVAR_E_IO, "%s: no such bank", path);
 	if (!inv_is_folder(path))
-		return inv_fail(INVAR_E_IO, "%s: is a file, a bank is a folder", path);
+		return inv_fail(INVAR_E_IO, "%s: is a file, but a bank is a folder", path);
 	b = inv_calloc(1, sizeof *b);
 	if (!b)
 		return inv_bank_no_memory(path);

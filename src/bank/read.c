@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.c - asking a bank what it holds, and reading its rows.
+ * read.c - looking up the contents of a bank and reading its rows.
  *
- * Rows are widened to float on the way out and looked at once: a NaN or an
- * infinity stops here, with the file and the row, before it spoils a training.
+ * Rows are converted to float and checked once: NaN and Inf are reported here, with file
+ * and row, before they spoil a training.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +38,7 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name)
 	for (size_t i = 0; i < b->split_count && at < sizeof have; i++)
 		at += (size_t)snprintf(have + at, sizeof have - at, "%s%s", i ? ", " : "",
 		                       b->splits[i].name);
-	inv_fail(INVAR_E_MISMATCH, "%s: has no split %s, only %s", b->path, name, have);
+	inv_fail(INVAR_E_MISMATCH, "%s: has no split %s; it has %s", b->path, name, have);
 	return NULL;
 }
 
@@ -90,7 +90,7 @@ const char *invar_bank_field(const invar_bank *b, const char *name)
 
 /* ---- Reading --------------------------------------------------------------------- */
 
-/* The file that holds a row, and the row's first element in it. */
+/* The file that contains a row, and the row's first element in it. */
 static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t copy,
                              uint64_t row, uint64_t *first)
 {
@@ -148,9 +148,9 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 	if (!s)
 		return INVAR_E_MISMATCH;
 	if (copy < INVAR_CLEAN || (copy >= 0 && (uint32_t)copy >= s->copies))
-		return inv_fail(INVAR_E_USE, "%s: %s has %" PRIu32 " %s, there is no copy %" PRId32,
-		                b->path, split, s->copies, inv_noun(s->copies, "copy", "copies"),
-		                copy);
+		return inv_fail(INVAR_E_USE,
+		                "%s: %s has %" PRIu32 " %s, so there is no copy %" PRId32, b->path,
+		                split, s->copies, inv_noun(s->copies, "copy", "copies"), copy);
 	if (first > s->rows || rows > s->rows - first)
 		return inv_fail(INVAR_E_USE,
 		                "%s: %s has %" PRIu64 " %s, not %" PRIu64 " from %" PRIu64, b->path,

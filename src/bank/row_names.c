@@ -14,7 +14,7 @@
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of images", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the names of images", path);
 }
 
 /* ---- One name as a line ----------------------------------------------------------- */
@@ -130,9 +130,8 @@ static invar_status refuse_other(const char *path, uint64_t row, const char *the
                                  size_t length, const char *now)
 {
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: row %" PRIu64
-	                " is of %.*s but the image there now is %.200s; only the same images "
-	                "can be added to",
+	                "%s: row %" PRIu64 " was made from %.*s, but that image is now %.200s; "
+	                "copies can only be added for the same images",
 	                path, row, (int)(length < 200 ? length : 200), there, now);
 }
 
@@ -153,8 +152,8 @@ static invar_status compare(const char *path, const inv_map *map, const invar_da
 	}
 	if (st == INVAR_OK && at < end)
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: has more than a line for each of the %" PRIu64
-		              " images; only the same images can be added to",
+		              "%s: has more lines than the %" PRIu64
+		              " images; copies can only be added for the same images",
 		              path, s->count);
 	return st;
 }
@@ -180,7 +179,7 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A line as the name it stands for, with a NUL; returns its end, NULL: it makes no sense.
+/* Decodes a line to a name with a NUL; returns its end, or NULL if it is not valid.
  */
 static char *unescape(const char *line, const char *end, char *out)
 {
@@ -239,11 +238,11 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 		names[row] = fill;
 		if (!(fill = unescape(at, newline ? newline : end, fill))) {
 			inv_free(names);
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: line %" PRIu64
-			                " holds a NUL, or a backslash that begins neither \\\\ nor "
-			                "\\xHH",
-			                path, row + 1);
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: line %" PRIu64
+				" contains a NUL, or a backslash that starts neither \\\\ nor \\xHH",
+				path, row + 1);
 		}
 		at = newline ? newline + 1 : end;
 	}
@@ -288,7 +287,7 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 	return st;
 }
 
-/* ---- A row in a sentence ---------------------------------------------------------- */
+/* ---- A row in a message ----------------------------------------------------------- */
 
 static const char *spell(uint64_t row, const char *line, size_t length,
                          char text[INV_ROW_TEXT])

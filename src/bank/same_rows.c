@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* same_rows.c - do two banks hold the same clean rows, whatever their copies are? */
+/* same_rows.c - do two banks have the same clean rows? */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ static invar_status compare_rows(const invar_bank *a, const inv_split *s,
 			st = inv_bank_row(b, other, INVAR_CLEAN, i, rows + dim);
 		if (st == INVAR_OK && !same_row(rows, rows + dim, dim))
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %s differs from that of %s; the banks of one "
-			              "training hold the same clean rows in the same order",
+			              "%s: row %s differs from that of %s; the banks of one training "
+			              "must have the same clean rows in the same order",
 			              other->clean->path, inv_row_text(b, other, i, text),
 			              s->clean->path);
 	}
@@ -44,7 +44,7 @@ invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
 	if (a->dim != b->dim || s->rows != other->rows)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: is [%" PRIu64 ", %" PRIu32 "] but %s is [%" PRIu64 ", %" PRIu32
-		                "]; the banks of one training hold the same clean rows",
+		                "]; the banks of one training must have the same clean rows",
 		                other->clean->path, other->rows, b->dim, s->clean->path, s->rows,
 		                a->dim);
 	if (!(rows = inv_alloc(2 * a->dim * sizeof *rows)))

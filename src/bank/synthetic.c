@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synthetic.c - a bank of made-up features, for demonstrations and tests.
+ * synthetic.c - a bank of synthetic features, for demonstrations and tests.
  *
  * Class centres are N(0, 1); an image is its centre plus N(0, spread^2). A copy
- * is displaced along DIRECTIONS fixed unit vectors by amounts of its own, the
- * way a turned image moves coherently through a feature space, plus a little
- * noise. Rows are drawn by (seed, split, copy, image), so a bank of any size
- * can be written in one pass and its first rows do not depend on its length.
+ * is displaced along DIRECTIONS fixed unit vectors by its own amounts, as a rotated image
+ * moves coherently through feature space, plus a little noise. Rows are drawn by (seed,
+ * split, copy, image), so a bank of any size can be written in one pass and its first rows
+ * do not depend on its length.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -37,7 +37,7 @@ static const invar_option option_rows[] = {
      .max = 4e9,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "images of the test split; 0 makes none"},
+     .help = "images of the test split; 0: no test split"},
 	{.name = "dim",
      .type = INVAR_OPTION_COUNT,
      .initial = "64",
@@ -53,21 +53,21 @@ static const invar_option option_rows[] = {
      .max = 1e6,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "clusters, and labels"},
+     .help = "number of clusters, which are the labels"},
 	{.name = "copies",
      .type = INVAR_OPTION_COUNT,
      .initial = "5",
      .max = 1000,
      .meta = "N",
      .group = "Synthetic bank",
-     .help = "displaced copies of every image"},
+     .help = "displaced copies per image"},
 	{.name = "spread",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0.6",
      .max = 1e6,
      .meta = "F",
      .group = "Synthetic bank",
-     .help = "size of a cluster; their centres are N(0, 1)"},
+     .help = "standard deviation of a cluster; cluster centres are N(0, 1)"},
 	{.name = "shift",
      .type = INVAR_OPTION_NUMBER,
      .initial = "2",
@@ -286,16 +286,16 @@ static invar_status write_bank(maker *k, const char *path)
 	return st;
 }
 
-/* The bank grows under PATH.invar.part and gets its name when it is whole. */
+/* The bank is written to PATH.invar.part and renamed when it is complete. */
 static invar_status write_and_name(maker *k, const char *path)
 {
-	size_t room = strlen(path) + sizeof INV_PART;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + sizeof INV_PART;
+	char *part = inv_alloc(size);
 	invar_status st;
 
 	if (!part)
 		return inv_bank_no_memory(path);
-	snprintf(part, room, "%s" INV_PART, path);
+	snprintf(part, size, "%s" INV_PART, path);
 	st = write_bank(k, part);
 	if (st == INVAR_OK && rename(part, path) != 0)
 		st = inv_fail_errno(path, "cannot rename its part folder to it");
@@ -313,8 +313,8 @@ invar_status invar_bank_synthesize(invar_context *ctx, const invar_options *o,
 	if ((st = read_settings(o, &all)) != INVAR_OK)
 		return st;
 	if (inv_exists(path))
-		return inv_fail(INVAR_E_IO, "%s: already exists; give the new bank another name",
-		                path);
+		return inv_fail(INVAR_E_IO,
+		                "%s: already exists; choose another name for the new bank", path);
 	k.direction = inv_calloc((DIRECTIONS + 2) * all.dim, sizeof(float));
 	if (!k.direction)
 		return inv_bank_no_memory(path);

@@ -31,7 +31,7 @@ struct inv_bank_writer {
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write the bank", path);
 }
 
 char *inv_bank_writer_path(const inv_bank_writer *w, const char *split, const char *name)
@@ -52,7 +52,7 @@ static bool ends_in(const char *text, const char *end)
 }
 
 typedef struct contents {
-	bool split, other; /* some split, finished or begun; anything else but *.part */
+	bool split, other; /* some split, finished or started; anything else except *.part */
 } contents;
 
 static invar_status look_at(void *user, const char *path, const struct dirent *entry)
@@ -108,9 +108,8 @@ invar_status inv_bank_writer_find(const inv_bank_writer *w, const char *split,
 	if (st == INVAR_OK && inv_exists(path)) {
 		st = inv_npy_open(path, &clean);
 		if (st == INVAR_OK && clean->h.rank != 2)
-			st =
-				inv_fail(INVAR_E_FORMAT, "%s: has %u %s, 2 were expected", path,
-			             clean->h.rank, inv_noun(clean->h.rank, "dimension", "dimensions"));
+			st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected 2", path, clean->h.rank,
+			              inv_noun(clean->h.rank, "dimension", "dimensions"));
 	}
 	if (st == INVAR_OK && clean) {
 		out->clean = true;
@@ -144,8 +143,7 @@ static invar_status check_value(const char *path, const char *key, const json_t 
 	if ((is_null(theirs) && is_null(ours)) || (theirs && ours && json_equal(theirs, ours)))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: its %s is %s but %s was asked for; give such features a bank of "
-	                "their own",
+	                "%s: was made with %s %s, not %s; use another bank for these features",
 	                path, key, is_null(theirs) ? "not known" : inv_json_spell(theirs, a),
 	                is_null(ours) ? "none" : inv_json_spell(ours, b));
 }
@@ -262,11 +260,10 @@ static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 	invar_status st = json ? look_into(w->path, &found) : no_memory(w->path);
 
 	if (st == INVAR_OK && !described && (found.split || found.other))
-		st =
-			inv_fail(INVAR_E_MISMATCH,
-		             "%s: is there already and has no bank.json that says how it was made; "
-		             "give the new bank another name",
-		             w->path);
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "%s: already exists without a bank.json that says how it was made; "
+		              "choose another name for the new bank",
+		              w->path);
 	else if (st == INVAR_OK && found.split)
 		st = take_up(w, json, about);
 	else if (st == INVAR_OK && !(w->json = say_anew(about)))
@@ -275,13 +272,15 @@ static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 	return st;
 }
 
-/* Two that begin one bank at once would each find it empty. Some disks have no locks. */
+/* Two programs starting the same bank would both find it empty. Some file systems have no
+ * locks. */
 static invar_status lock(inv_bank_writer *w)
 {
 	w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (w->lock < 0 || flock(w->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_IO, "%s: another invar is writing this bank; wait for its end",
+	return inv_fail(INVAR_E_IO,
+	                "%s: another process is writing this bank; wait until it has finished",
 	                w->path);
 }
 
@@ -355,7 +354,7 @@ static int compare_splits(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* In an order of their own, so that it does not matter which was made first. */
+/* In a fixed order, so that it does not matter which was made first. */
 static json_t *sort_splits(json_t *splits)
 {
 	json_t *sorted = json_object(), *value;
@@ -442,15 +441,15 @@ void inv_rows_leave(inv_rows *r, bool keep)
 
 static char *part_of(const char *path)
 {
-	size_t room = strlen(path) + 6;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + 6;
+	char *part = inv_alloc(size);
 
 	if (part)
-		snprintf(part, room, "%s.part", path);
+		snprintf(part, size, "%s.part", path);
 	return part;
 }
 
-/* The array that was begun, if it has the shape that is wanted now. */
+/* The unfinished array, if it has the right shape. */
 static bool can_be_kept(const char *part, inv_dtype dtype, const uint64_t shape[2])
 {
 	inv_npy *there = NULL;
@@ -495,8 +494,8 @@ invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64
 	for (uint64_t i = 0; i < rows * r->width; i++)
 		if (!isfinite(data[i]))
 			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: its element [%" PRIu64 ", %" PRIu64 "] would be %s",
-			                r->path, first + i / r->width, i % r->width,
+			                "%s: element [%" PRIu64 ", %" PRIu64 "] would be %s", r->path,
+			                first + i / r->width, i % r->width,
 			                isnan(data[i]) ? "NaN" : "Inf");
 	return inv_npy_put_at(r->npy, first * r->width, data, rows * r->width);
 }
@@ -520,7 +519,7 @@ invar_status inv_rows_finish(inv_rows *r)
 	return st;
 }
 
-/* ---- Part files that nobody needs ------------------------------------------------- */
+/* ---- Leftover part files ---------------------------------------------------------- */
 
 /* "clean.npy.part", "012.npy.part", "012.params.npy.part": what encoding leaves. */
 static bool is_part(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.c - making a context, choosing the CPU level, calling the hooks. */
+/* context.c - creating a context, detecting the CPU, calling the hooks. */
 #include "base/context.h"
 
 #include <omp.h>
@@ -64,7 +64,7 @@ invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
 		return st;
 	ctx = inv_calloc(1, sizeof *ctx);
 	if (!ctx)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a context");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a context");
 	ctx->threads = threads ? threads : (unsigned)omp_get_num_procs();
 	ctx->cpu = cpu;
 	if (hooks)
@@ -91,17 +91,15 @@ const char *invar_context_cpu(const invar_context *ctx)
 
 void inv_log(const invar_context *ctx, int level, const char *format, ...)
 {
+	const char *prefix = ctx->hooks.option_prefix;
 	char line[LINE];
 	va_list args;
 
 	if (!ctx->hooks.log)
 		return;
 	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
+	inv_spell(prefix ? prefix : "", format, args, line, sizeof line);
 	va_end(args);
-	for (char *at = line; *at; at++) /* names of files may hold anything */
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
 	ctx->hooks.log(ctx->hooks.user, level, line);
 }
 

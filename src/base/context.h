@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context.h - what hangs from the context a caller made: threads, hooks, CPU. */
+/* context.h - the context: number of threads, hooks, CPU features. */
 #ifndef INV_CONTEXT_H
 #define INV_CONTEXT_H
 
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 
-/* What may be used: nothing but plain C under INVAR_CPU=ref. */
+/* What may be used; 0 (plain C only) with INVAR_CPU=ref. */
 enum {
 	INV_CPU_AVX2 = 1,     /* AVX2, FMA and F16C together */
 	INV_CPU_LIBRARIES = 2 /* oneDNN and OpenBLAS, which choose for themselves */
@@ -21,10 +21,11 @@ struct invar_context {
 	invar_hooks hooks;
 };
 
+/* An @ in the format marks the name of an option, as in inv_fail. */
 void inv_log(const invar_context *ctx, int level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* INVAR_E_CANCELLED once the caller wants to stop. */
+/* INVAR_E_CANCELLED if the caller asks to stop. */
 invar_status inv_progress(const invar_context *ctx, const char *stage, uint64_t done,
                           uint64_t total);
 

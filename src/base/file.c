@@ -56,7 +56,7 @@ invar_status inv_make_folder(const char *path)
 {
 	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_is_folder(path)))
 		return INVAR_OK;
-	return inv_fail_errno(path, "cannot make the folder");
+	return inv_fail_errno(path, "cannot create the folder");
 }
 
 invar_status inv_sync_folder(const char *path)
@@ -69,7 +69,7 @@ invar_status inv_sync_folder(const char *path)
 	/* Some file systems have nothing to flush for a folder. */
 	bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
 	close(fd);
-	return bad ? inv_fail_errno(path, "cannot flush the folder") : INVAR_OK;
+	return bad ? inv_fail_errno(path, "cannot sync the folder") : INVAR_OK;
 }
 
 /* After a rename: the file is whole, so a folder that cannot be flushed is no fault. Cuts
@@ -114,12 +114,12 @@ static invar_status reserve(inv_writer *w, uint64_t bytes)
 	if (!error || error == EOPNOTSUPP || error == EINVAL)
 		return INVAR_OK;
 	errno = error;
-	return inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
+	return inv_fail_errno(w->path, "cannot reserve disk space for it");
 }
 
 /* ---- The part file ------------------------------------------------------------------ */
 
-/* Why what stands under a part file's name is not opened. */
+/* Why an existing part file cannot be opened. */
 static invar_status refuse_part(const char *part)
 {
 	int error = errno;
@@ -127,13 +127,13 @@ static invar_status refuse_part(const char *part)
 
 	if (lstat(part, &info) == 0 && !S_ISREG(info.st_mode))
 		return inv_fail(INVAR_E_IO,
-		                "%s: is %s, in the way of what is written there first; remove it",
+		                "%s: is %s, but a temporary file must be written there; remove it",
 		                part, S_ISLNK(info.st_mode) ? "a link" : "not a regular file");
 	errno = error;
 	return inv_fail_errno(part, "cannot write");
 }
 
-/* A file that is there, never through a link and never waiting for a pipe; -1 in *fd if
+/* Opens an existing file, never through a link and never blocking on a pipe; -1 in *fd if
  * it is gone. */
 static invar_status open_existing(const char *part, int mode, int *fd)
 {
@@ -149,7 +149,7 @@ static invar_status open_existing(const char *part, int mode, int *fd)
 	return refuse_part(part);
 }
 
-/* Some disks have no locks; where there are any, another writer has this one. */
+/* Some file systems have no locks; if locking works, another writer has this one. */
 static bool is_locked(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -166,7 +166,7 @@ static bool is_still_named(int fd, const char *part)
 static invar_status refuse_second(inv_writer *w)
 {
 	w->busy = true;
-	return inv_fail(INVAR_E_IO, "%s: another program is writing it", w->path);
+	return inv_fail(INVAR_E_IO, "%s: another program is writing this file", w->path);
 }
 
 /* What a killed program left loses its name; its bytes stay if they have another one. */
@@ -220,7 +220,7 @@ static invar_status create_part(inv_writer *w)
 	return INVAR_OK;
 }
 
-/* The part file of an earlier program, with what it holds. */
+/* The part file of an earlier program, with its contents. */
 static invar_status keep_part(inv_writer *w)
 {
 	struct stat info;
@@ -233,13 +233,13 @@ static invar_status keep_part(inv_writer *w)
 	if (is_locked(w->fd) || !is_still_named(w->fd, w->part))
 		return refuse_second(w);
 	if (fstat(w->fd, &info) != 0 || info.st_nlink != 1)
-		return inv_fail(INVAR_E_IO, "%s: has another name too; remove this one", w->part);
+		return inv_fail(INVAR_E_IO, "%s: is a hard link; remove it", w->part);
 	return INVAR_OK;
 }
 
 /* ---- Writing ------------------------------------------------------------------------ */
 
-/* A link stands for what it points to; only a regular file can be replaced. Gives. */
+/* Follows symbolic links; only a regular file can be replaced. Gives. */
 static invar_status find_target(inv_writer *w, const char *path)
 {
 	struct stat info;
@@ -250,28 +250,27 @@ static invar_status find_target(inv_writer *w, const char *path)
 	w->path = inv_strdup(real ? real : path);
 	free(real);
 	if (!w->path)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
 	w->replaces = stat(w->path, &w->old) == 0;
 	if (!w->replaces || S_ISREG(w->old.st_mode))
 		return INVAR_OK;
 	if (S_ISDIR(w->old.st_mode))
-		return inv_fail(INVAR_E_IO, "%s: is a folder, a file was expected", path);
-	return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced by one",
-	                path);
+		return inv_fail(INVAR_E_IO, "%s: is a folder, expected a file", path);
+	return inv_fail(INVAR_E_IO, "%s: is not a regular file and will not be replaced", path);
 }
 
 static invar_status name_part(inv_writer *w, const char *path, const char *suffix)
 {
-	size_t room;
+	size_t capacity;
 	invar_status st;
 
 	w->fd = -1;
 	if ((st = find_target(w, path)) != INVAR_OK)
 		return st;
-	room = strlen(w->path) + strlen(suffix) + 1;
-	if (!(w->part = inv_alloc(room)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
-	snprintf(w->part, room, "%s%s", w->path, suffix);
+	capacity = strlen(w->path) + strlen(suffix) + 1;
+	if (!(w->part = inv_alloc(capacity)))
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
+	snprintf(w->part, capacity, "%s%s", w->path, suffix);
 	return INVAR_OK;
 }
 
@@ -284,7 +283,7 @@ static invar_status begin(const char *path, const char *suffix, uint64_t bytes, 
 	invar_status st;
 
 	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
 	st = name_part(w, path, suffix);
 	if (st == INVAR_OK)
 		st = keep ? keep_part(w) : create_part(w);
@@ -325,12 +324,12 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 	return st;
 }
 
-/* Where nothing can be reserved, the file has its size all the same. */
+/* Even if space cannot be reserved, the file gets its size. */
 static invar_status set_size(const inv_writer *w, uint64_t bytes)
 {
 	return ftruncate(w->fd, (off_t)bytes) == 0
 	           ? INVAR_OK
-	           : inv_fail_errno(w->path, "cannot reserve its bytes on the disk");
+	           : inv_fail_errno(w->path, "cannot reserve disk space for it");
 }
 
 invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
@@ -473,7 +472,7 @@ static invar_status open_regular(const char *path, int *fd, uint64_t *size)
 		return INVAR_OK;
 	}
 	close(*fd);
-	return inv_fail(INVAR_E_IO, "%s: is %s, a file was expected", path,
+	return inv_fail(INVAR_E_IO, "%s: is %s, expected a file", path,
 	                S_ISDIR(info.st_mode) ? "a folder" : "not a regular file");
 }
 
@@ -530,7 +529,7 @@ static invar_status read_all(int fd, const char *path, char *text, size_t size)
 		if (got < 0)
 			return inv_fail_errno(path, "cannot read");
 		if (got == 0)
-			return inv_fail(INVAR_E_IO, "%s: became shorter while it was read", path);
+			return inv_fail(INVAR_E_IO, "%s: became shorter while it was being read", path);
 		done += (size_t)got;
 	}
 	text[size] = '\0';
@@ -547,10 +546,10 @@ invar_status inv_file_load(const char *path, size_t max, char **text, size_t *by
 	if ((st = open_regular(path, &fd, &size)) != INVAR_OK)
 		return st;
 	if (size > max)
-		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, at most %zu were expected", path,
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, expected at most %zu", path,
 		              (unsigned long long)size, max);
 	else if (!(*text = inv_alloc(size + 1)))
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory to read it", path);
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it", path);
 	else
 		st = read_all(fd, path, *text, size);
 	close(fd);

@@ -55,7 +55,7 @@ invar_status inv_folder_each(const char *path,
 	return st;
 }
 
-/* ---- Walking ---------------------------------------------------------------------- */
+/* ---- Traversal ------------------------------------------------------------------- */
 
 typedef struct walker {
 	const char *root;
@@ -68,7 +68,7 @@ typedef struct walker {
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to look into the folder", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look into the folder", path);
 }
 
 /* A file or folder of the owner must be one; links and devices are foreign. */
@@ -113,7 +113,7 @@ static int is_entry(const struct dirent *entry)
 	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Entries in byte order, those of a folder before itself. */
+/* Entries in byte order, the contents of a folder before the folder itself. */
 static invar_status walk(walker *w, const char *folder)
 {
 	char *path = folder ? inv_join(w->root, folder) : inv_strdup(w->root);
@@ -204,7 +204,7 @@ static invar_status make_folders_above(const char *root, const char *entry)
 	return st;
 }
 
-/* Not all file systems can refuse to replace, so that is looked at before as well. */
+/* Not all file systems can refuse to replace a file, so this is checked before as well. */
 static bool rename_if_free(const char *from, const char *to)
 {
 	if (inv_exists(to)) {
@@ -226,7 +226,7 @@ static invar_status move_foreign(walker *w, const char *entry, inv_ownership kin
 	to = inv_join(w->to, entry);
 	st = from && to ? make_folders_above(w->to, entry) : no_memory(w->root);
 	if (st == INVAR_OK && !rename_if_free(from, to))
-		st = inv_fail(INVAR_E_IO, "%s: cannot be moved to %s; move it yourself", from, to);
+		st = inv_fail(INVAR_E_IO, "%s: cannot be moved to %s; move it by hand", from, to);
 	inv_free(from);
 	inv_free(to);
 	return st;
@@ -264,7 +264,7 @@ invar_status inv_folder_lock(const char *path, const char *busy, int *fd)
 
 static invar_status cannot_exchange(const char *b)
 {
-	return inv_fail_errno(b, "cannot take the place of the folder that it replaces");
+	return inv_fail_errno(b, "cannot replace the old folder");
 }
 
 static invar_status exchange_by_three(const char *a, const char *b, const char *aside)

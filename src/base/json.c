@@ -26,7 +26,7 @@ invar_status inv_json_load(const char *path, json_t **out)
 	if (!json_is_object(*out)) {
 		json_decref(*out);
 		*out = NULL;
-		return inv_fail(INVAR_E_FORMAT, "%s: a JSON object was expected", path);
+		return inv_fail(INVAR_E_FORMAT, "%s: is not a JSON object", path);
 	}
 	return INVAR_OK;
 }
@@ -69,7 +69,7 @@ invar_status inv_json_save(const char *path, const json_t *value)
 	invar_status st;
 
 	if (!text)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its text", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its text", path);
 	st = inv_file_save(path, text, strlen(text));
 	inv_free(text);
 	return st;

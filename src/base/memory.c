@@ -112,7 +112,7 @@ invar_status inv_arena_commit(inv_arena *a)
 	a->size = a->used;
 	a->base = fits_in_memory(a->size) ? inv_alloc(a->size) : NULL;
 	if (!a->base)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu MB of working space",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu MB of working space",
 		                a->size >> 20);
 	prefer_large_pages(a->base, a->size);
 	a->used = 0;

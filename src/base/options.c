@@ -14,7 +14,7 @@
 
 enum { DEFAULTS = 64, PARTS = 12, NAMES = 2048, BOUND = 40 };
 
-/* The largest count that a double, and so JSON and Python, holds exactly. */
+/* The largest count that a double, and so JSON and Python, represents exactly. */
 static const double max_count = 0x1p53;
 
 typedef struct part {
@@ -181,7 +181,7 @@ static void add_part(entry *e, const char *selector, const char *value)
 	e->part[e->parts++] = (part){selector, value};
 }
 
-/* The texts of a row that may not outlive the call, one after the other in one block. */
+/* Copies the strings of a row, which may not outlive the call, into one block. */
 static invar_status keep_texts(entry *e)
 {
 	const char **text[] = {&e->row.name, &e->row.initial, &e->row.choices,
@@ -271,7 +271,7 @@ static const char *spell_bound(double bound, char out[BOUND])
 	return out;
 }
 
-/* Without a maximum of its own, a count ends where doubles are no longer exact. */
+/* The default maximum of a count is where doubles stop being exact. */
 static double max_of(const invar_option *row)
 {
 	if (row->max != 0)
@@ -337,8 +337,7 @@ static invar_status read_flag(const invar_option *row, const char *text, bool *o
 	*out = strcmp(text, "1") == 0 || strcmp(text, "true") == 0;
 	if (*out || strcmp(text, "0") == 0 || strcmp(text, "false") == 0)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_USE, "@%s is on or off: true or false, not '%s'", row->name,
-	                text);
+	return inv_fail(INVAR_E_USE, "@%s must be true or false, not '%s'", row->name, text);
 }
 
 static invar_status check_word(const invar_option *row, const char *text)
@@ -346,9 +345,9 @@ static invar_status check_word(const invar_option *row, const char *text)
 	char what[INV_WORD + 2];
 
 	if (!row->choices)
-		return *text ? INVAR_OK
-		             : inv_fail(INVAR_E_USE, "@%s needs a value, not an empty one",
-		                        row->name);
+		return *text
+		           ? INVAR_OK
+		           : inv_fail(INVAR_E_USE, "the value of @%s must not be empty", row->name);
 	snprintf(what, sizeof what, "@%s", row->name);
 	return inv_require_word(what, row->choices, text);
 }
@@ -480,7 +479,7 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 	if (st == INVAR_OK && !text)
 		return inv_fail(INVAR_E_USE, "@%s needs a value", name);
 	if (st == INVAR_OK && e->row.type == INVAR_OPTION_LIST && !e->set)
-		clear_list(e); /* what is given replaces the default */
+		clear_list(e); /* a set value replaces the default */
 	if (st == INVAR_OK)
 		st = store(e, text);
 	if (st != INVAR_OK)
@@ -636,7 +635,7 @@ static const char *chosen(const invar_options *o, const char *selector)
 	return e && e->text ? e->text : "";
 }
 
-/* NULL stands for any value. */
+/* NULL means any value. */
 static bool is_chosen(const invar_options *o, const char *selector, const char *value)
 {
 	const char *now = chosen(o, selector);
@@ -652,7 +651,7 @@ static bool has_chosen_part(const invar_options *o, const entry *e)
 	return e->parts == 0;
 }
 
-/* The values of e's parts of one selector, " a, b or c"; "" where it is only given or not.
+/* The values of e's parts with one selector, " a, b or c"; "" if it is a flag.
  */
 static const char *list_values(const entry *e, const char *selector,
                                char out[PARTS * INV_WORD])
@@ -674,7 +673,7 @@ static const char *list_values(const entry *e, const char *selector,
 	return fill ? out : "";
 }
 
-/* Names the first selector of its parts and, where they have several, the last. */
+/* Names the first selector of its parts and, if there are several, the last. */
 static invar_status refuse_part(const invar_options *o, const entry *e)
 {
 	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;
@@ -682,12 +681,11 @@ static invar_status refuse_part(const invar_options *o, const entry *e)
 	const char *values = list_values(e, first, list);
 
 	if (strcmp(first, last) != 0)
-		return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s or @%s%s, and neither is given",
+		return inv_fail(INVAR_E_USE, "@%s needs @%s%s or @%s%s, and neither is set",
 		                e->row.name, first, values, last, list_values(e, last, other));
 	if (!*values)
-		return inv_fail(INVAR_E_USE, "@%s belongs to @%s, which is not given", e->row.name,
-		                first);
-	return inv_fail(INVAR_E_USE, "@%s belongs to @%s%s, but @%s is %s", e->row.name, first,
+		return inv_fail(INVAR_E_USE, "@%s needs @%s, which is not set", e->row.name, first);
+	return inv_fail(INVAR_E_USE, "@%s needs @%s%s, but @%s is %s", e->row.name, first,
 	                values, first, chosen(o, first));
 }
 
@@ -787,7 +785,7 @@ static invar_status take(entry *e, const json_t *value, const char *where)
 	invar_status st;
 
 	if (!matches_type(&e->row, value))
-		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" makes no sense", where,
+		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" is not valid", where,
 		                e->row.name);
 	if (json_is_null(value)) {
 		inv_free(e->text);
@@ -860,7 +858,7 @@ invar_status invar_options_set_json(invar_options *o, const char *json)
 
 	if (!json_is_object(document)) {
 		json_decref(document);
-		return inv_fail(INVAR_E_FORMAT, "options: a JSON object was expected%s%s",
+		return inv_fail(INVAR_E_FORMAT, "options: expected a JSON object%s%s",
 		                document ? "" : ": ", document ? "" : error.text);
 	}
 	st = refuse_unknown(o, document);

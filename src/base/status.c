@@ -2,8 +2,8 @@
 /*
  * status.c - the last error of each thread.
  *
- * The sentence lives in thread-local storage, so a library call never has to
- * allocate to report that it could not allocate.
+ * The message is in thread-local storage, so a library call can report a failed
+ * allocation without allocating.
  */
 #include "base/status.h"
 
@@ -15,7 +15,7 @@
 
 enum { SENTENCE = 1024, MARK = '\001' }; /* as in INV_MARKED */
 
-static _Thread_local char last_error[SENTENCE]; /* bare */
+static _Thread_local char last_error[SENTENCE]; /* without marks */
 static _Thread_local char marked[SENTENCE];     /* with MARK before each option */
 
 static _Thread_local const char *topic = "";
@@ -56,7 +56,7 @@ const char *invar_status_name(invar_status status)
 	case INVAR_E_CANCELLED:
 		return "INVAR_E_CANCELLED";
 	}
-	return "INVAR_E_UNKNOWN"; /* of a newer library, or none of ours */
+	return "INVAR_E_UNKNOWN"; /* from a newer library, or not a status */
 }
 
 const char *invar_version(void)
@@ -64,12 +64,12 @@ const char *invar_version(void)
 	return INVAR_VERSION;
 }
 
-/* Copies the marked sentence with `prefix` for each mark; cut off at `size`. */
-static void spell_marks(const char *prefix, char *out, size_t size)
+/* Copies a marked sentence with `prefix` for each mark; truncated to `size`. */
+static void replace_marks(const char *sentence, const char *prefix, char *out, size_t size)
 {
 	size_t fill = 0, bytes = strlen(prefix);
 
-	for (const char *at = marked; *at && fill + 1 < size; at++) {
+	for (const char *at = sentence; *at && fill + 1 < size; at++) {
 		if (*at != MARK)
 			out[fill++] = *at;
 		else if (fill + bytes < size) {
@@ -83,11 +83,11 @@ static void spell_marks(const char *prefix, char *out, size_t size)
 
 const char *invar_last_error_spelled(const char *prefix, char *out, size_t size)
 {
-	spell_marks(prefix, out, size);
+	replace_marks(marked, prefix, out, size);
 	return out;
 }
 
-/* File names may hold anything; a sentence stays on one line. */
+/* File names may contain any bytes, but a message must stay on one line. */
 static void keep_on_one_line(char *text)
 {
 	for (; *text; text++)
@@ -95,8 +95,8 @@ static void keep_on_one_line(char *text)
 			*text = '?';
 }
 
-/* The @ of a format becomes a mark; one in a file name stays what it is. */
-static void spell(const char *format, va_list args, char sentence[SENTENCE])
+/* Each @ in the format becomes a mark; an @ in a file name is left alone. */
+static void write_marked(const char *format, va_list args, char sentence[SENTENCE])
 {
 	char with_marks[SENTENCE];
 
@@ -105,6 +105,15 @@ static void spell(const char *format, va_list args, char sentence[SENTENCE])
 		if (*at == '@')
 			*at = MARK;
 	vsnprintf(sentence, SENTENCE, with_marks, args);
+	keep_on_one_line(sentence);
+}
+
+void inv_spell(const char *prefix, const char *format, va_list args, char *out, size_t size)
+{
+	char sentence[SENTENCE];
+
+	write_marked(format, args, sentence);
+	replace_marks(sentence, prefix, out, size);
 }
 
 invar_status inv_fail(invar_status code, const char *format, ...)
@@ -113,11 +122,10 @@ invar_status inv_fail(invar_status code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	spell(format, args, sentence);
+	write_marked(format, args, sentence);
 	va_end(args);
-	keep_on_one_line(sentence);
 	memcpy(marked, sentence, sizeof sentence);
-	spell_marks("", last_error, sizeof last_error);
+	replace_marks(marked, "", last_error, sizeof last_error);
 	topic = "";
 	return code;
 }
@@ -130,7 +138,7 @@ invar_status inv_context(invar_status code, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	spell(format, args, prefix);
+	write_marked(format, args, prefix);
 	va_end(args);
 	memcpy(before, marked, sizeof before);
 	return inv_topic(inv_fail(code, "%.500s: %.500s", prefix, before), of);

@@ -1,35 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status.h - a code, a sentence, one way out. */
+/* status.h - status codes and the error message of each thread. */
 #ifndef INV_STATUS_H
 #define INV_STATUS_H
+
+#include <stdarg.h>
 
 #include "invar.h"
 
 /*
- * Writes this thread's sentence and returns the code, so that the place that
- * discovers a fault says `return inv_fail(...)`. An @ in the format stands before
- * the name of an option, "@epochs must be at least 1", so that a program can spell
- * it as its users do.
+ * Sets this thread's error message and returns the code, so that the place that
+ * detects an error can `return inv_fail(...)`. An @ in the format marks the name of an
+ * option, "@epochs must be at least 1", so that a program can print it as its users
+ * type it.
  */
 invar_status inv_fail(invar_status code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Puts "where: " before this thread's sentence; for callers that know more. */
+/* Puts "where: " before this thread's message; for callers that know more. */
 invar_status inv_context(invar_status code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * What a reader of this thread's sentence may look up, see invar_last_error_topic; until
- * the next failure. Returns the code.
+ * Sets the topic of this thread's message, see invar_last_error_topic; valid until the next
+ * error. Returns the code.
  */
 invar_status inv_topic(invar_status code, const char *topic);
 
 /* "/a/b: No such file or directory", from errno. */
 invar_status inv_fail_errno(const char *path, const char *what);
 
+/* The text of a message, with `prefix` before each option that the format marks. */
+void inv_spell(const char *prefix, const char *format, va_list args, char *out, size_t size)
+	__attribute__((format(printf, 2, 0)));
+
 /*
- * As the prefix of invar_last_error_spelled: the sentence with its marks, to be kept and
- * handed to inv_fail as a text later.
+ * Use as the prefix of invar_last_error_spelled to get the message with its marks, which
+ * can be passed to inv_fail as an argument later.
  */
 #define INV_MARKED "\001"
 

@@ -9,7 +9,7 @@
 
 static const inv_example examples[] = {
 	{"invar apply run features.npy -o adapted.npy",
-     "E of every row, with the adapter of a run"},
+     "applies the adapter of a run to every row"},
 	{"invar apply adapter.safetensors bank/test/aug.npy -o out.npy --dtype float16",
      "[n, c, d] in, half precision out"},
 	{"invar apply run features.npy -o half.npy --strength 0.5",
@@ -19,7 +19,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "a safetensors file, or a run folder that holds one", 1, 1},
+	{"ADAPTER", "a safetensors file or a run folder", 1, 1},
 	{"IN.npy", "features [n, d] or [n, c, d] as a NumPy file; - is standard input", 1, 1},
 	{0},
 };
@@ -37,7 +37,7 @@ static const invar_option own[] = {
      .max = 100,
      .meta = "W",
      .group = "Result",
-     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them as they are"},
+     .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -70,7 +70,7 @@ static invar_status take_strength(const inv_session *s, invar_adapter **adapter)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_apply(inv_session *s)
 {
 	invar_dtype dtype =
 		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
@@ -78,11 +78,11 @@ static invar_status run(inv_session *s)
 	invar_status st;
 
 	if ((st = inv_need(s, inv_text(s, "output"),
-	                   "the file for the result is missing: -o OUT.npy")) != INVAR_OK)
+	                   "the output file is missing: -o OUT.npy")) != INVAR_OK)
 		return st;
 	if (s->common->json && strcmp(inv_text(s, "output"), "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
-		                 "--json and '-o -' both want standard output; choose one");
+		                 "--json and '-o -' both write to standard output; use only one");
 	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
@@ -106,12 +106,11 @@ const inv_command inv_cmd_apply = {
 	.name = "apply",
 	.purpose = "applies an adapter to features",
 	.usage = "ADAPTER IN.npy -o OUT.npy [options]",
-	.about = "Works in blocks, so files larger than memory pass through. The last axis of "
-			 "IN.npy "
-			 "is the feature and must be as wide as the adapter's input.",
+	.about = "Works in blocks, so files may be larger than memory. The last axis of IN.npy "
+			 "is the feature and must have the width of the adapter's input.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_apply,
 };

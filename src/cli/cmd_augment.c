@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_augment.c - invar augment: what a SPEC means, seen; and on tensors.
+ * cmd_augment.c - invar augment: shows what a SPEC does to images, and applies it to
+ * tensors.
  *
- * Image files become a contact sheet: each picture as the encoder would see it, then
- * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
- * parameters drawn or given, for programs and for checking.
+ * Image files become a contact sheet: each image as the encoder would see it, then
+ * augmented copies with their parameters below. A NumPy file becomes a NumPy file, with
+ * drawn or given parameters.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,22 +20,22 @@
 #include "report/sheet.h"
 
 static const inv_example examples[] = {
-	{"invar augment rotation photo.jpg -o sheet.png",
-     "the picture and seven rotated copies"},
+	{"invar augment rotation photo.jpg -o sheet.png", "the image and seven rotated copies"},
 	{"invar augment 'affine:fill=reflect+noise:std=0.2|id' a.png b.png -o sheet.svg",
      "a set: each sample is one of the two chains"},
 	{"invar augment rotation:inside=1 photo.jpg -o sheet.png",
-     "no empty corners: the centre of a larger picture, the original too"},
+     "no empty corners: all show the centre of a larger image, the original too"},
 	{"invar augment crop in.npy -o out.npy --params-out drawn.json",
-     "tensors [n, c, h, w], and what was drawn for them"},
-	{"invar augment crop in.npy -o out.npy --params drawn.json", "the same again"},
+     "tensors [n, c, h, w]; saves the drawn parameters"},
+	{"invar augment crop in.npy -o out.npy --params drawn.json",
+     "reproduces the same output"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{"SPEC",
-     "operations such as rotation:degrees=30, listed with their keys by `invar docs "
-     "augmentations`; a+b one after the other, a|b one of them",
+     "an operation such as rotation:degrees=30 (`invar docs augmentations` lists them with "
+     "their keys); a+b applies both in turn, a|b one of them",
      1, 1},
 	{"IMAGE", "JPEG or PNG files, or one NumPy file of tensors [n, c, h, w]", 1, INV_MANY},
 	{0},
@@ -45,7 +46,8 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Result",
-     .help = "contact sheet (SVG if the name ends in .svg, else PNG), or OUT.npy"},
+     .help =
+         "contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy"},
 	{.name = "copies",
      .type = INVAR_OPTION_COUNT,
      .initial = "7",
@@ -53,13 +55,13 @@ static const invar_option own[] = {
      .max = 1000,
      .meta = "N",
      .group = "Result",
-     .help = "augmented copies of each picture on the sheet"},
+     .help = "augmented copies of each image on the sheet"},
 	{INV_FORCE_ROW},
 	{.name = "params",
      .type = INVAR_OPTION_TEXT,
      .meta = "P.json",
      .group = "Tensors",
-     .help = "take these parameters instead of drawing them"},
+     .help = "use these parameters instead of drawing them"},
 	{.name = "params-out",
      .type = INVAR_OPTION_TEXT,
      .meta = "Q.json",
@@ -83,8 +85,8 @@ static invar_status check_finite(inv_session *s, const char *path, const tensors
 	for (uint64_t i = 0; i < t->shape[0] * each; i++)
 		if (!isfinite(t->x[i]))
 			return inv_fault(s, INVAR_E_NUMERIC,
-			                 "%s: image %" PRIu64 " has a pixel that is %s (value %" PRIu64
-			                 ")",
+			                 "%s: image %" PRIu64
+			                 " has a pixel that is %s (element %" PRIu64 ")",
 			                 path, i / each, isnan(t->x[i]) ? "NaN" : "infinite", i % each);
 	return INVAR_OK;
 }
@@ -151,7 +153,7 @@ static invar_status run_tensors(inv_session *s, invar_augment *a)
 
 	if (s->arguments > 2)
 		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is an argument too many: one NumPy file is taken",
+		                 "unexpected argument '%s': only one NumPy file can be given",
 		                 s->argument[2]);
 	if (invar_options_is_set(s->options, "normalize"))
 		st = invar_augment_pixels(a, inv_text(s, "normalize"));
@@ -170,14 +172,14 @@ enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is to
 typedef struct sheet {
 	inv_sheet_cell *cells;
 	char (*text)[LINES][LINE];
-	size_t count, room;
+	size_t count, capacity;
 } sheet;
 
-static invar_status sheet_make(inv_session *s, sheet *h, size_t room)
+static invar_status sheet_make(inv_session *s, sheet *h, size_t capacity)
 {
-	h->room = room;
-	h->cells = calloc(room, sizeof *h->cells);
-	h->text = calloc(room, sizeof *h->text);
+	h->capacity = capacity;
+	h->cells = calloc(capacity, sizeof *h->cells);
+	h->text = calloc(capacity, sizeof *h->text);
 	return h->cells && h->text ? INVAR_OK : inv_no_memory(s);
 }
 
@@ -190,7 +192,7 @@ static void sheet_free(sheet *h)
 }
 
 /* The operations of a chain without their keys: "rotation+crop". */
-static void chain_words(const char *spec, size_t chain, char *out, size_t room)
+static void chain_words(const char *spec, size_t chain, char *out, size_t size)
 {
 	size_t fill = 0;
 	bool key = false;
@@ -199,7 +201,7 @@ static void chain_words(const char *spec, size_t chain, char *out, size_t room)
 		chain -= *spec++ == '|';
 	if (strpbrk(spec, "*|") && *strpbrk(spec, "*|") == '*')
 		spec = strchr(spec, '*') + 1;
-	for (; *spec && *spec != '|' && fill + 1 < room; spec++) {
+	for (; *spec && *spec != '|' && fill + 1 < size; spec++) {
 		key = *spec == ':' || (key && *spec != '+');
 		if (!key)
 			out[fill++] = *spec;
@@ -219,7 +221,7 @@ static bool belongs(const char *spec, const char *column, size_t chain)
 	return at == chain;
 }
 
-/* How a column is written below a picture; others are "name value". */
+/* How a column is written below an image; others are "name value". */
 static const struct {
 	const char *name, *format;
 	bool quiet; /* nothing is said of 0 */
@@ -238,7 +240,7 @@ static const struct {
 	{"factor", "×%.2f", false},
 };
 
-static void spell(const char *column, double value, char *out, size_t room)
+static void spell(const char *column, double value, char *out, size_t size)
 {
 	const char *dot = strchr(column, '.'), *name = dot ? dot + 1 : column;
 	size_t fill = strlen(out);
@@ -249,11 +251,11 @@ static void spell(const char *column, double value, char *out, size_t room)
 		if (value == 0 && spellings[i].quiet)
 			return;
 		if (fill && *spellings[i].format != ',')
-			fill += (size_t)snprintf(out + fill, room - fill, " ");
-		snprintf(out + fill, room - fill, spellings[i].format, value);
+			fill += (size_t)snprintf(out + fill, size - fill, " ");
+		snprintf(out + fill, size - fill, spellings[i].format, value);
 		return;
 	}
-	snprintf(out + fill, room - fill, "%s%s %.3g", fill ? " " : "", name, value);
+	snprintf(out + fill, size - fill, "%s%s %.3g", fill ? " " : "", name, value);
 }
 
 /* The chain that was drawn from a set, two numbers beside it and the others below. */
@@ -372,7 +374,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 		st = invar_options_set_number(s->options, "first", first + (double)image);
 	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)
 		st = add_copy(s, a, h, &t, (uint64_t)copy + k);
-	/* The next picture begins with the same copy. */
+	/* The next image starts with the same copy. */
 	invar_options_set_number(s->options, "copy", copy);
 	invar_options_set_number(s->options, "first", first);
 	invar_free(t.x);
@@ -381,7 +383,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 	return st;
 }
 
-/* One row an image; of a single one, as many as its title needs to be read. */
+/* One row per image; a single image has as many rows as make its title readable. */
 static size_t columns_of(const inv_session *s, const char *title)
 {
 	size_t wanted = strlen(title) / 12 + 1,
@@ -449,13 +451,12 @@ static invar_status check_outputs(inv_session *s, bool numpy)
 	invar_status st;
 
 	if (!numpy && is_numpy(output))
-		return inv_fault(
-			s, INVAR_E_USE,
-			"%s: a sheet of pictures is SVG or PNG; tensors come out where a NumPy "
-			"file went in",
-			output);
+		return inv_fault(s, INVAR_E_USE,
+		                 "%s: a contact sheet is SVG or PNG; the output is a NumPy file "
+		                 "only if the input is one",
+		                 output);
 	if (params_out && strcmp(params_out, output) == 0)
-		return inv_fault(s, INVAR_E_USE, "-o and --params-out both name %s; name two files",
+		return inv_fault(s, INVAR_E_USE, "-o and --params-out are both %s; use two files",
 		                 output);
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the images");
@@ -476,16 +477,15 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 	                                   inv_name_json(inv_text(s, "output"))));
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_augment(inv_session *s)
 {
 	bool numpy = is_numpy(s->argument[1]);
 	invar_augment *a = NULL;
 	invar_status st;
 
 	if ((st = inv_need(s, inv_text(s, "output"),
-	                   numpy ? "the file for the result is missing: -o OUT.npy"
-	                         : "the file for the sheet is missing: -o SHEET")) !=
-	        INVAR_OK ||
+	                   numpy ? "the output file is missing: -o OUT.npy"
+	                         : "the output file is missing: -o SHEET")) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_augment_parse(s->ctx, s->argument[0], &a)) != INVAR_OK)
 		return st;
@@ -501,21 +501,18 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_augment = {
 	.name = "augment",
-	.purpose = "shows what an augmentation does, and does it",
+	.purpose = "applies an augmentation to images or tensors",
 	.usage = "SPEC IMAGE… -o SHEET | SPEC IN.npy -o OUT.npy [options]",
-	.about =
-		"A SPEC is one operation with keys, as in rotation:degrees=10..30,p=0.5, several "
-		"joined by + (left first), or a set of such chains separated by |, each with a "
-		"weight "
-		"if need be: 3*rotation|id. docs/AUGMENTATIONS.md explains all operations and "
-		"keys. "
-		"Pictures are resized, normalised and then augmented, as in encoding, so that the "
-		"sheet shows what an encoder would see. Of tensors, nothing is assumed: "
-		"--normalize "
-		"says how they were made, for brightness, contrast and jpeg, which work on pixels.",
+	.about = "A SPEC is one operation with keys, such as rotation:degrees=10..30,p=0.5, a "
+			 "chain of operations joined by + (left first), or a set of chains separated "
+			 "by |, each with an optional weight: 3*rotation|id. docs/AUGMENTATIONS.md "
+			 "explains all operations and keys. Images are resized, normalised and then "
+			 "augmented, as in encoding, so that the sheet shows what an encoder would "
+			 "see. Tensors are used as they are; for brightness, contrast and jpeg, which "
+			 "work on pixels, --normalize says how they were normalised.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "augment",
 	.own = own,
-	.run = run,
+	.run = run_augment,
 };

@@ -22,12 +22,13 @@
 enum { SHEET_PICTURES = 120, MAX_EACH = 8, WIDE = 10, UNLABELLED = 60 };
 
 static const inv_example examples[] = {
-	{"invar data folder:photos", "splits, sizes and classes of a folder of JPEG and PNG"},
+	{"invar data folder:photos",
+     "splits, sizes and classes of a folder of JPEG and PNG files"},
 	{"invar data stl10:stl10_binary --sheet stl10.png",
-     "and a picture of the first images of each class"},
-	{"invar data fashion-mnist: --json", "Debian's copy, for programs"},
+     "also draws a contact sheet with the first images of each class"},
+	{"invar data fashion-mnist: --json", "Debian's copy of Fashion-MNIST, as JSON"},
 	{"invar data folder:photos --check --skip-broken",
-     "decodes every image and names those that are broken"},
+     "decodes every image and lists the broken ones"},
 	{0},
 };
 
@@ -48,7 +49,7 @@ static const invar_option own[] = {
      .max = 100,
      .meta = "N",
      .group = "Result",
-     .help = "images of each class on the sheet; 0 takes as many as look well"},
+     .help = "images of each class on the sheet; 0: as many as fit well"},
 	{.name = "check",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -56,8 +57,8 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
-     .help = "let the sheet replace a file of another kind, or lie among the images; never "
-             "an image that is read"},
+     .help = "let the sheet replace a file of another kind or be created among the images; "
+             "never an input file"},
 	{0},
 };
 
@@ -130,12 +131,12 @@ static invar_status look(inv_session *s, contents *c)
 
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t room, uint64_t low, uint64_t high)
+static const char *range(char *text, size_t size, uint64_t low, uint64_t high)
 {
 	if (low == high)
-		snprintf(text, room, "%" PRIu64, low);
+		snprintf(text, size, "%" PRIu64, low);
 	else
-		snprintf(text, room, "%" PRIu64 "–%" PRIu64, low, high);
+		snprintf(text, size, "%" PRIu64 "–%" PRIu64, low, high);
 	return text;
 }
 
@@ -329,7 +330,7 @@ static const split *shown_split(const contents *c)
 	return &c->split[0];
 }
 
-/* A picture that is broken leaves its place empty; the survey has named it. */
+/* A broken image leaves an empty cell; the survey has already named it. */
 static invar_status add_cell(inv_session *s, const contents *c, const split *p,
                              uint64_t row, inv_sheet_cell *cell)
 {
@@ -417,7 +418,7 @@ static invar_status draw_sheet(inv_session *s, const contents *c)
 	if (p->has_labels && used > 0 && (size_t)used < sizeof subtitle)
 		snprintf(subtitle + used, sizeof subtitle - (size_t)used, " of %zu %s%s",
 		         c->classes, inv_noun(c->classes, "class", "classes"),
-		         classes < c->classes ? ", the first shown" : "");
+		         classes < c->classes ? ", first ones shown" : "");
 	g.cell = calloc(g.count + 1, sizeof *g.cell);
 	if (!g.cell)
 		return inv_no_memory(s);
@@ -441,7 +442,7 @@ static invar_status check_sheet(inv_session *s, const char *sheet)
 	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_data(inv_session *s)
 {
 	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
@@ -476,15 +477,14 @@ const inv_command inv_cmd_data = {
 	.name = "data",
 	.purpose = "shows what is in a data set of images",
 	.usage = "DATASET [options]",
-	.about =
-		"Counts the images of each split and of each class, and finds the smallest and the "
-		"largest width and height from the headers of the files. A folder has sub-folders "
-		"of classes, or images without labels; its splits are the sub-folders train, val, "
-		"test and unlabeled, else --holdout makes test out of train. Images are JPEG or "
-		"PNG; grey ones get three equal channels, alpha is dropped, EXIF orientation is "
-		"honoured. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
-		"uint8, or float from 0 to 1. An image that cannot be read ends the command, "
-		"unless --skip-broken is given: then it is named and counted. Kinds of data sets:",
+	.about = "Counts the images per split and class, and reads the smallest and largest "
+			 "width and height from file headers. A folder has one sub-folder per class, "
+			 "or images without labels; its splits are the sub-folders train, val, test "
+			 "and unlabeled, or --holdout splits test from train. Images are JPEG or PNG; "
+			 "grey images get three equal channels, alpha is dropped, EXIF orientation is "
+			 "applied. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
+			 "uint8, or float from 0 to 1. An image that cannot be read is an error, or is "
+			 "listed and counted with --skip-broken. Kinds of data sets:",
 	.items = kind_sentence,
 	.examples = examples,
 	.arguments = arguments,
@@ -492,5 +492,5 @@ const inv_command inv_cmd_data = {
 	.options = "data",
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_data,
 };

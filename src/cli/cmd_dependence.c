@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_dependence.c - invar dependence: how much paired samples tell about each other. */
+/* cmd_dependence.c - invar dependence: the statistical dependence of paired samples. */
 #include <math.h>
 #include <stdio.h>
 
@@ -10,10 +10,11 @@
 
 static const inv_example examples[] = {
 	{"invar dependence features.npy codes.npy",
-     "correlation of F(x) and E(F(x)), and the floor of shuffled pairs"},
+     "correlation of F(x) and E(F(x)), and its value for shuffled pairs"},
 	{"invar dependence x.npy z.npy --projections 4000 --slices orthogonal",
-     "nearer to the truth with the same number of directions"},
-	{"invar dependence x.npy x.npy --permutations 0", "1 within its error; no floor"},
+     "more directions, and orthogonal ones, which are more accurate"},
+	{"invar dependence x.npy x.npy --permutations 0",
+     "a variable with itself gives 1 up to its error; no shuffled pairs"},
 	{0},
 };
 
@@ -51,7 +52,7 @@ static invar_status print_json(inv_session *s, const invar_results *r, uint64_t 
 
 static void print_floor(const invar_results *r, uint64_t pairings)
 {
-	printf("\nthe same of %llu shuffled %s, where X and Z are independent:\n",
+	printf("\nfor %llu shuffled %s, where X and Z are independent:\n",
 	       (unsigned long long)pairings, inv_noun(pairings, "pairing", "pairings"));
 	printf("dependence   %.5g\n", number(r, "dependence_floor"));
 	if (pairings > 1)
@@ -59,7 +60,8 @@ static void print_floor(const invar_results *r, uint64_t pairings)
 		       number(r, "floor_deviation"));
 	else
 		printf("correlation  %.4f\n", number(r, "floor"));
-	printf("p            %.3g  (share of all pairings, the true one too, that reach it)\n",
+	printf("p            %.3g  (share of all pairings, including the true one, that reach "
+	       "it)\n",
 	       number(r, "p_value"));
 }
 
@@ -95,19 +97,19 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 
 		if (invar_array_rank(both[i]->array) != 2 || !shape[0] || !shape[1] ||
 		    shape[1] > UINT32_MAX)
-			return inv_fault(s, INVAR_E_MISMATCH,
-			                 "%s has shape %s, but [n, width] is needed", both[i]->path,
-			                 both[i]->shape);
+			return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, width]",
+			                 both[i]->path, both[i]->shape);
 	}
 	if (invar_array_shape(x->array)[0] != invar_array_shape(z->array)[0])
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s and %s has shape %s, but rows must come in pairs",
-		                 x->path, x->shape, z->path, z->shape);
+		return inv_fault(
+			s, INVAR_E_MISMATCH,
+			"%s has shape %s and %s has shape %s, but both need the same number of rows",
+			x->path, x->shape, z->path, z->shape);
 	return INVAR_OK;
 }
 
-static invar_status measure(inv_session *s, const inv_given_array *x,
-                            const inv_given_array *z)
+static invar_status measure_dependence(inv_session *s, const inv_given_array *x,
+                                       const inv_given_array *z)
 {
 	const uint64_t *sx = invar_array_shape(x->array), *sz = invar_array_shape(z->array);
 	invar_results *r;
@@ -124,7 +126,7 @@ static invar_status measure(inv_session *s, const inv_given_array *x,
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_dependence(inv_session *s)
 {
 	inv_given_array x = {0}, z = {0};
 	invar_status st = inv_session_start(s);
@@ -134,7 +136,7 @@ static invar_status run(inv_session *s)
 	    (st = check_pair(s, &x, &z)) == INVAR_OK &&
 	    (st = inv_array_take(s, &x)) == INVAR_OK &&
 	    (st = inv_array_take(s, &z)) == INVAR_OK)
-		st = measure(s, &x, &z);
+		st = measure_dependence(s, &x, &z);
 	inv_array_drop(&x);
 	inv_array_drop(&z);
 	if (st == INVAR_OK)
@@ -144,17 +146,17 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_dependence = {
 	.name = "dependence",
-	.purpose = "measures how much paired samples tell about each other",
+	.purpose = "measures the statistical dependence of paired samples",
 	.usage = "X.npy Z.npy [options]",
-	.about =
-		"Sliced Wasserstein dependence: the distance of the pairs (x, z) to the same "
-		"with both halves shuffled; the correlation divides it by that of each variable "
-		"with itself. Errors are standard errors over the directions, each 16 of which "
-		"shuffle anew; those of orthogonal directions are upper bounds. With few samples "
-		"for the dimensions, independent variables have a "
-		"correlation far above 0, so it is shown for shuffled pairings too.",
+	.about = "Sliced Wasserstein dependence is the distance between the pairs (x, z) and "
+			 "the same pairs with both halves shuffled; the correlation divides it by the "
+			 "dependence of each variable on itself. Errors are standard errors over "
+			 "directions; every 16 directions use a new shuffle. With orthogonal "
+			 "directions they are upper bounds. With few samples in many dimensions, even "
+			 "independent variables have a correlation far above 0, so the value for "
+			 "shuffled pairs is shown too.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "dependence",
-	.run = run,
+	.run = run_dependence,
 };

@@ -14,13 +14,10 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{"KIND",
-     "markdown, man, bash, zsh, fish, models for a table of the encoders known by name, "
-     "augmentations for one of the "
-     "operations of a SPEC, or "
-     "commands "
-     "for a plain list of their names",
+     "markdown, man, bash, zsh, fish, models (table of known encoders), augmentations "
+     "(table of operations) or commands (list of names)",
      1, 1},
-	{"COMMAND", "whose man page; that of invar itself if it is not given", 0, 1},
+	{"COMMAND", "the command of the man page; default: the page of invar itself", 0, 1},
 	{0},
 };
 
@@ -34,7 +31,7 @@ static invar_status print_man(inv_session *s)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_docs(inv_session *s)
 {
 	const inv_command *c;
 	const char *kind = s->argument[0];
@@ -46,7 +43,7 @@ static invar_status run(inv_session *s)
 		return print_man(s);
 	if (s->arguments > 1)
 		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is an argument too many: only man takes a COMMAND",
+		                 "unexpected argument '%s': only man takes a COMMAND",
 		                 s->argument[1]);
 	if (strcmp(kind, "markdown") == 0)
 		inv_docs_markdown(stdout);
@@ -68,11 +65,11 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_docs = {
 	.name = "docs",
-	.purpose = "prints the reference, a man page or a shell completion",
+	.purpose = "prints the reference, man pages or shell completions",
 	.usage = "KIND [COMMAND]",
 	.examples = examples,
 	.arguments = arguments,
 	.words = "markdown|man|bash|zsh|fish|models|augmentations|commands",
 	.without = "threads|seed|json|quiet|verbose",
-	.run = run,
+	.run = run_docs,
 };

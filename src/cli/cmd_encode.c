@@ -17,13 +17,14 @@
 
 static const inv_example examples[] = {
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation",
-     "pixels of every image, 10 rotated copies of train and 5 of test"},
+     "pixels as features, with 10 rotated copies per image in train and 5 in test"},
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation --copies 20",
-     "the same later: adds the copies that are missing"},
+     "later: adds the missing copies"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
-     "a folder of JPEG and PNG files, made 32 x 32; a fifth of each class becomes test"},
+     "a folder of JPEG and PNG files, resized to 32 x 32; a fifth of each class becomes "
+     "test"},
 	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --dry-run",
-     "how long that takes and the disk space needed; nothing is kept"},
+     "prints the time and disk space needed; writes nothing"},
 	{0},
 };
 
@@ -37,19 +38,19 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "BANK",
      .group = "Result",
-     .help = "folder to fill with features, or a bank that gets more of them"},
+     .help = "new folder for the features, or an existing bank to extend"},
 	{.name = "dry-run",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
-     .help = "only measure some seconds of the work, and print the time and the disk space "
-             "needed"},
+     .help = "print the time and disk space needed, measured on a few seconds of work, and "
+             "write nothing"},
 	{0},
 };
 
 /* ---- --dry-run -------------------------------------------------------------------- */
 
 /* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
-static void spell_seconds(double low, double high, char *out, size_t room)
+static void spell_seconds(double low, double high, char *out, size_t size)
 {
 	const char *unit = high < 90 ? "second" : high < 90 * 60 ? "minute" : "hour";
 	double length = high < 90 ? 1 : high < 90 * 60 ? 60 : 3600;
@@ -57,21 +58,21 @@ static void spell_seconds(double low, double high, char *out, size_t room)
 	double from = floor(low / length * step) / step, to = ceil(high / length * step) / step;
 
 	if (high < 1)
-		snprintf(out, room, "less than a second");
+		snprintf(out, size, "less than a second");
 	else if (from >= to)
-		snprintf(out, room, "about %g %s%s", to, unit, to <= 1 ? "" : "s");
+		snprintf(out, size, "about %g %s%s", to, unit, to <= 1 ? "" : "s");
 	else
-		snprintf(out, room, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
+		snprintf(out, size, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
 }
 
-static void spell_bytes(uint64_t bytes, char *out, size_t room)
+static void spell_bytes(uint64_t bytes, char *out, size_t size)
 {
 	if (bytes < 10 * 1000 * 1000)
-		snprintf(out, room, "%.2f MB", (double)bytes / 1e6);
+		snprintf(out, size, "%.2f MB", (double)bytes / 1e6);
 	else if (bytes < 10ull * 1000 * 1000 * 1000)
-		snprintf(out, room, "%.0f MB", (double)bytes / 1e6);
+		snprintf(out, size, "%.0f MB", (double)bytes / 1e6);
 	else
-		snprintf(out, room, "%.1f GB", (double)bytes / 1e9);
+		snprintf(out, size, "%.1f GB", (double)bytes / 1e9);
 }
 
 /* What the library forecasts, with the time that opening will take again. */
@@ -105,11 +106,11 @@ static estimate read_estimate(const invar_figures *f, double opening)
 static void print_estimate(const inv_session *s, const estimate *f)
 {
 	uint64_t all = f->features + f->existing;
-	char time[60], bytes[40], room[40];
+	char time[60], bytes[40], size[40];
 
 	spell_seconds(f->low, f->high, time, sizeof time);
 	spell_bytes(f->bytes, bytes, sizeof bytes);
-	spell_bytes(f->free_bytes, room, sizeof room);
+	spell_bytes(f->free_bytes, size, sizeof size);
 	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
 	       inv_noun(f->images, "image", "images"), all,
 	       inv_noun(all, "feature", "features"), f->width,
@@ -119,10 +120,10 @@ static void print_estimate(const inv_session *s, const estimate *f)
 		       inv_noun(f->existing, "exists", "exist"), f->features,
 		       inv_noun(f->features, "is", "are"));
 	if (f->features)
-		printf("\ntime  %s, at %.*f features per second as measured now", time,
+		printf("\ntime  %s, at the measured %.*f features per second", time,
 		       f->rate < 100 ? 1 : 0, f->rate);
-	printf("\ndisk  %s needed, %s free%s\n", bytes, room,
-	       f->bytes > f->free_bytes ? ": it will not fit" : "");
+	printf("\ndisk  %s needed, %s free%s\n", bytes, size,
+	       f->bytes > f->free_bytes ? ": not enough" : "");
 }
 
 static json_t *estimate_json(const inv_session *s, const estimate *f)
@@ -164,7 +165,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static invar_status encode(inv_session *s, char *name, size_t room)
+static invar_status encode(inv_session *s, char *name, size_t size)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
@@ -174,7 +175,7 @@ static invar_status encode(inv_session *s, char *name, size_t room)
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
-		snprintf(name, room, "%s", invar_encoder_name(encoder));
+		snprintf(name, size, "%s", invar_encoder_name(encoder));
 	if (st == INVAR_OK && inv_flag(s, "dry-run"))
 		st = forecast(s, encoder, dataset, now() - began);
 	else if (st == INVAR_OK)
@@ -215,16 +216,16 @@ static void tell_next(inv_session *s, const char *path, const invar_bank *b)
 			with = invar_bank_split(b, i);
 	if (!with)
 		inv_term_say(s->term,
-		             "%s holds features of %u %s, without copies; next: invar apply "
+		             "%s has features of %u %s, without copies; next: invar apply "
 		             "RUN %s/%s/clean.npy -o OUT.npy",
 		             path, width, numbers, word,
 		             inv_shell_word(invar_bank_split(b, 0), split, sizeof split));
 	else if (strcmp(with, "train") == 0)
-		inv_term_say(s->term, "%s holds features of %u %s; next: invar train %s -o RUN",
-		             path, width, numbers, word);
+		inv_term_say(s->term, "%s has features of %u %s; next: invar train %s -o RUN", path,
+		             width, numbers, word);
 	else
 		inv_term_say(s->term,
-		             "%s holds features of %u %s, copies only of %s; next: invar "
+		             "%s has features of %u %s, copies only for %s; next: invar "
 		             "train %s --split %s -o RUN",
 		             path, width, numbers, with, word,
 		             inv_shell_word(with, split, sizeof split));
@@ -254,24 +255,23 @@ static invar_status check_output(inv_session *s, const char *output)
 	return inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_encode(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool dry = inv_flag(s, "dry-run");
 	char name[64];
 	invar_status st;
 
-	if ((st = inv_need(s, output, "the folder for the bank is missing: -o BANK")) !=
-	        INVAR_OK ||
+	if ((st = inv_need(s, output, "the output folder is missing: -o BANK")) != INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
 	st = encode(s, name, sizeof name);
 	if (st == INVAR_E_CANCELLED && !dry)
-		return inv_fault(s, st,
-		                 "interrupted; what is finished stays in %s, and the same command "
-		                 "goes on from there",
-		                 output);
+		return inv_fault(
+			s, st,
+			"interrupted; finished work is kept in %s, and the same command resumes it",
+			output);
 	return st == INVAR_OK && !dry ? tell_result(s, output, name) : st;
 }
 
@@ -279,23 +279,20 @@ const inv_command inv_cmd_encode = {
 	.name = "encode",
 	.purpose = "turns images and augmented copies of them into a bank of features",
 	.usage = "DATASET -o BANK [options]",
-	.about =
-		"Images are decoded, resized where a size is asked for (byte for byte as Pillow "
-		"does it), normalised, augmented and encoded; BANK gets the clean rows, labels, "
-		"copies with the parameters that were drawn, where images are files "
-		"SPLIT/names.txt with the file of each row, SPLIT/fingerprints.npy with 16 bytes "
-		"of "
-		"the SHA-256 of each image, and bank.json, which says how all this was made. What "
-		"already exists is kept: other splits and more copies can be added later and have "
-		"the same bytes as if they had been made at once. Features of another encoder, "
-		"SPEC, size or seed are refused, and so are images that have changed since their "
-		"rows were made. Rows are finished in blocks of "
-		"256: after any interruption the same command resumes behind the finished blocks "
-		"and ends in the same bytes.",
+	.about = "Images are decoded, resized if a size is set (byte for byte as Pillow does), "
+			 "normalised, augmented and encoded. BANK receives the clean rows, labels, "
+			 "copies with their drawn parameters, SPLIT/names.txt with the file of each "
+			 "row (if images are files), SPLIT/fingerprints.npy with 16 bytes of the "
+			 "SHA-256 of each image, and bank.json, which records how it was made. "
+			 "Existing rows are kept: splits and copies can be added later and have the "
+			 "same bytes as if made at once. A bank made with another encoder, SPEC, size "
+			 "or seed cannot be extended, nor can one whose images have changed since. "
+			 "Rows are finished in blocks of 256: after an interruption the same command "
+			 "resumes after the last finished block and ends with the same bytes.",
 	.examples = examples,
 	.arguments = arguments,
 	.places = inv_dataset_item,
 	.options = "encode",
 	.own = own,
-	.run = run,
+	.run = run_encode,
 };

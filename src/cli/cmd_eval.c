@@ -17,17 +17,20 @@
 #include "report/results_table.h"
 
 static const inv_example examples[] = {
-	{"invar eval bank run", "what the adapter of a run does to the feature space"},
+	{"invar eval bank run", "measures the adapter of a run"},
 	{"invar eval bank run-a run-b other.safetensors --points 1000",
      "several adapters side by side, on 1000 points"},
-	{"invar eval bank run --json -o results.json", "for programs, and kept in a file"},
+	{"invar eval bank run --json -o results.json", "as JSON, also saved to a file"},
 	{"invar eval bank run --format latex -o table.tex", "a table for a paper"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
-	{"BANK", "folder of features: test/clean.npy and what the measurements need", 1, 1},
-	{"ADAPTER…", "safetensors files, or run folders that hold one; F alone without any", 0,
+	{"BANK",
+     "folder of features: test/clean.npy, and test/aug, train and labels if a measurement "
+     "needs them",
+     1, 1},
+	{"ADAPTER…", "safetensors files or run folders; without any, only F is measured", 0,
      INV_MANY},
 	{0},
 };
@@ -37,20 +40,20 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Result",
-     .help = "also write the results to this file: the whole document as JSON, or the "
-             "table where --format names another format than text"},
+     .help = "also write the results to this file, as JSON, or as a table if --format is "
+             "not text"},
 	{.name = "format",
      .type = INVAR_OPTION_TEXT,
      .initial = "text",
      .choices = INV_TABLE_FORMATS,
      .meta = "WORD",
      .group = "Result",
-     .help = "how the table is written"},
+     .help = "format of the table"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
-     .help = "let the output replace a file of another kind, or lie in the bank; never a "
-             "file that is read"},
+     .help = "let the output replace a file of another kind or be created in the bank; "
+             "never an input file"},
 	{0},
 };
 
@@ -111,7 +114,7 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
 	c->is_run[i] = inv_path_is_folder(path);
-	/* A file that cannot be added to is refused before the work. */
+	/* Fails before the work if the file cannot be extended. */
 	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
 }
 
@@ -193,7 +196,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 			continue;
 		snprintf(id, sizeof id, "%zu", 1 + i);
 		if (access(run, W_OK) != 0)
-			fprintf(stderr, "%s/%s is not kept: the run cannot be written to\n", run,
+			fprintf(stderr, "%s/%s is not saved: the run is not writable\n", run,
 			        INVAR_RUN_METRICS);
 		else
 			st = invar_run_keep_results(s->ctx, run, r, id);
@@ -203,7 +206,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 
 /* ---- The command ---------------------------------------------------------------- */
 
-/* *out may hold results whatever the status is, and NULL where there are none. */
+/* *out may be set whatever the status is, and is NULL if there are no results. */
 static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;
@@ -258,7 +261,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_eval(inv_session *s)
 {
 	columns c = {0};
 	invar_status st = inv_session_start(s);
@@ -286,18 +289,15 @@ const inv_command inv_cmd_eval = {
 	.name = "eval",
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
-	.about =
-		"F, the features as they are, is always the first column. Each measurement fails "
-		"alone: what cannot be measured is skipped, with the reason below the table and in "
-		"the JSON; asked for by its own name in --metrics, it makes the exit code 1, and "
-        "the "
-		"others are still shown. Labels may be any numbers; rows with a negative one have "
-		"none and are left out of what needs labels. The numbers of a run are merged into "
-		"its metrics.json. What is measured:",
+	.about = "The first column is always F, the features without an adapter. If a "
+			 "measurement fails, the others are still made and the reason is shown below "
+			 "the table and in the JSON; the exit code is 1 only if --metrics named it. "
+			 "Labels may be any numbers; a negative label means that the row has none. The "
+			 "results of a run are merged into its metrics.json. Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",
 	.own = own,
-	.run = run,
+	.run = run_eval,
 };

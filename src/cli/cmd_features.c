@@ -12,11 +12,11 @@
 
 static const inv_example examples[] = {
 	{"invar features images.npy -o features.npy --weights dino_deitsmall8_pretrain.pth",
-     "the encoder is found from the names and shapes of its weights"},
+     "recognises the encoder by the names and shapes of its weights"},
 	{"invar features images.npy -o features.npy --weights FILE --encoder dino_vits8",
-     "the same, and weights of another network are refused"},
+     "the same, but fails if the weights are those of another network"},
 	{"invar features in.npy -o out.npy --weights full.pth --key student --heads 3",
-     "the student of a full checkpoint, and what no tensor tells"},
+     "the student of a full checkpoint, with the number of heads"},
 	{"make-tensors | invar features - -o - --weights FILE | use-features",
      "as a filter of NumPy files"},
 	{0},
@@ -35,7 +35,7 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "OUT.npy",
      .group = "Result",
-     .help = "NumPy file to write, [n, width of a feature]; - is standard output"},
+     .help = "NumPy file to write, [n, feature width]; - is standard output"},
 	{INV_DTYPE_ROW},
 	{INV_FORCE_ROW},
 	{0},
@@ -76,7 +76,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_features(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool half = strcmp(inv_text(s, "dtype"), "float16") == 0;
@@ -84,12 +84,11 @@ static invar_status run(inv_session *s)
 	uint64_t shape[4];
 	invar_status st;
 
-	if ((st = inv_need(s, output, "the file for the result is missing: -o OUT.npy")) !=
-	    INVAR_OK)
+	if ((st = inv_need(s, output, "the output file is missing: -o OUT.npy")) != INVAR_OK)
 		return st;
 	if (s->common->json && strcmp(output, "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
-		                 "--json and '-o -' both want standard output; choose one");
+		                 "--json and '-o -' both write to standard output; use only one");
 	if ((st = check_output(s, output)) == INVAR_OK)
 		st = inv_session_start(s);
 	if (st == INVAR_OK)
@@ -107,15 +106,14 @@ const inv_command inv_cmd_features = {
 	.name = "features",
 	.purpose = "turns normalised images in a NumPy file into features",
 	.usage = "IN.npy -o OUT.npy --weights FILE [options]",
-	.about =
-		"The images are taken as they are: already resized and normalised as the encoder "
-		"wants it (invar models list says how); invar encode does all that for data sets "
-		"of pictures. Works in blocks, so files larger than memory pass through. The same "
-		"features come out for any number of threads.",
+	.about = "The images must already be resized and normalised as the encoder expects "
+			 "(see invar models list); invar encode does this for data sets of images. "
+			 "Works in blocks, so files may be larger than memory. Features do not depend "
+			 "on the number of threads.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "features",
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_features,
 };

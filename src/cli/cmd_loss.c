@@ -2,9 +2,9 @@
 /*
  * cmd_loss.c - invar loss: value and gradients on given arrays.
  *
- * Meant for checking: another implementation computes the same loss on the same
- * arrays and the two are compared. KIND sw is the sliced Wasserstein distance of
- * two sets of rows, which is no loss of an adapter and takes arrays of its own.
+ * For comparison with other implementations on the same arrays. KIND sw is the sliced
+ * Wasserstein distance of two sets of rows; it is not a loss of an adapter and takes its
+ * own arrays.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -30,9 +30,9 @@ static const inv_example examples[] = {
 	{"invar loss mawa --adapter run --clean clean.npy --aug aug.npy",
      "the loss and its terms on these rows"},
 	{"invar loss mawa --adapter run --clean x.npy --aug a.npy --json --grad g",
-     "for a program: JSON, and g/0_weight.npy, g/codes.npy … beside it"},
+     "as JSON, with gradients in g/0_weight.npy, g/codes.npy …"},
 	{"invar loss waco --adapter run --clean x.npy --aug a.npy --aug b.npy --seed 3",
-     "two augmentations, by directions and permutations of this seed"},
+     "two augmentations, with directions and permutations drawn from this seed"},
 	{"invar loss sw --a a.npy --b b.npy --p 1",
      "the sliced Wasserstein distance of two sets of rows"},
 	{0},
@@ -40,7 +40,8 @@ static const inv_example examples[] = {
 
 static const inv_argument arguments[] = {
 	{.name = "KIND",
-     .help = "the loss, as in `invar train --loss`; sw is the sliced distance alone",
+     .help =
+         "the loss, as in `invar train --loss`, or sw for the sliced Wasserstein distance",
      .min = 1,
      .max = 1},
 	{0},
@@ -63,28 +64,28 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_LIST,
      .meta = "A.npy",
      .group = "Arrays",
-     .help =
-         "augmented features [N, s, d]; without it s = 0; more than one for waco alone"},
+     .help = "augmented features [N, s, d]; default: none, s = 0; several only with waco"},
 	{.name = "views",
      .type = INVAR_OPTION_TEXT,
      .meta = "V.npy",
      .group = "Arrays",
      .help =
-         "for simclr instead of --clean and --aug: [2 N, d], rows i and i + N are a pair"},
+         "simclr: use instead of --clean and --aug; [2 N, d], rows i and i + N are a pair"},
 	{.name = "decoder",
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Arrays",
-     .help = "a decoder, whose reconstruction joins the loss by --alpha and --beta"},
+     .help =
+         "a decoder; its reconstruction error is added, weighted by --alpha and --beta"},
 	{.name = "grad",
      .type = INVAR_OPTION_TEXT,
      .meta = "DIR",
      .group = "Arrays",
-     .help = "folder that gets the gradient of every block as NAME.npy"},
+     .help = "write the gradient of every parameter to this folder as NAME.npy"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Arrays",
-     .help = "let gradients replace files that are no arrays; never what is read"},
+     .help = "let gradients replace files that are not arrays; never an input file"},
 	{.name = "directions-xz",
      .type = INVAR_OPTION_LIST,
      .meta = "D.npy",
@@ -104,7 +105,7 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_LIST,
      .meta = "P1,P2",
      .group = "Draws of waco",
-     .help = "two permutations of the rows as NumPy files, for each --aug"},
+     .help = "two permutations of the rows as NumPy files, one pair for each --aug"},
 	{.name = "perm-xx",
      .type = INVAR_OPTION_LIST,
      .meta = "P1,P2",
@@ -129,13 +130,13 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "D.npy",
      .group = "Arrays of sw",
-     .help = "directions [L, d], taken as they are; without them --projections are drawn"},
+     .help = "directions [L, d], used as given; default: --projections random ones"},
 	{0},
 };
 
 /* ---- Values ---------------------------------------------------------------------- */
 
-/* Ended by NULL; gives, free() it. NULL where nothing was typed. */
+/* Terminated by NULL; gives, free() it. NULL if nothing was given. */
 static invar_status take_list(inv_session *s, const char *name, const char *const **out)
 {
 	const char **list;
@@ -276,7 +277,7 @@ static invar_status check_weights(inv_session *s, const loss_values *v)
 
 	if (!name || v->decoder)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE, "--%s belongs to --decoder, which is not given", name);
+	return inv_fault(s, INVAR_E_USE, "--%s needs --decoder", name);
 }
 
 /* ---- Losses ---------------------------------------------------------------- */
@@ -306,7 +307,7 @@ static invar_status check_clean(inv_session *s, const loss_inputs *in)
 	if (!clean->array)
 		return INVAR_OK;
 	if (invar_array_rank(clean->array) != 2)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but [N, %u] is needed",
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [N, %u]",
 		                 clean->path, clean->shape, d);
 	if (invar_array_shape(clean->array)[1] != d)
 		return inv_fault(s, INVAR_E_MISMATCH,
@@ -326,7 +327,7 @@ static invar_status check_views(inv_session *s, const loss_inputs *in)
 	if (invar_array_rank(views->array) != 2 || shape[0] % 2 ||
 	    shape[1] != invar_adapter_input(in->adapter))
 		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but [2 N, %u] is needed: rows i and i + N are a "
+		                 "%s has shape %s, but must be [2 N, %u]: rows i and i + N are a "
 		                 "pair",
 		                 views->path, views->shape, invar_adapter_input(in->adapter));
 	clean = in->clean.array ? invar_array_shape(in->clean.array) : NULL;
@@ -355,7 +356,7 @@ static invar_status load_arrays(inv_session *s, const loss_values *v, loss_input
 	return st == INVAR_OK ? inv_array_take(s, &in->views) : st;
 }
 
-/* Directions that are given say how many projections there are. */
+/* Given directions determine the number of projections. */
 static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs *in)
 {
 	size_t groups = in->augs.groups ? in->augs.groups : 1;
@@ -426,17 +427,15 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 	invar_status st = inv_need(s, v->adapter, "the adapter is missing: --adapter FILE");
 
 	if (st == INVAR_OK && v->views && v->aug)
-		return inv_fault(s, INVAR_E_USE, "--views and --aug exclude each other");
+		return inv_fault(s, INVAR_E_USE, "--views and --aug cannot be used together");
 	if (st == INVAR_OK && !v->views)
 		st = inv_need(s, v->clean, "the clean features are missing: --clean X.npy");
 	if (st == INVAR_OK && v->views && v->decoder)
-		st = inv_need(s, v->clean,
-		              "the clean features that --decoder rebuilds are missing: --clean "
-		              "X.npy");
+		st = inv_need(s, v->clean, "--decoder needs the clean features: --clean X.npy");
 	return st == INVAR_OK ? check_weights(s, v) : st;
 }
 
-static invar_status run_loss(inv_session *s, const loss_values *v)
+static invar_status compute_loss(inv_session *s, const loss_values *v)
 {
 	loss_inputs in = {0};
 	invar_status st = check_needs(s, v);
@@ -510,10 +509,10 @@ static invar_status compute_kind(inv_session *s, const loss_values *v, const cha
 	if (strcmp(kind, "sw") == 0)
 		return inv_loss_sw(s, &v->sw, &v->grad);
 	st = invar_options_set(s->options, "kind", kind);
-	return st == INVAR_OK ? run_loss(s, v) : st;
+	return st == INVAR_OK ? compute_loss(s, v) : st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_loss(inv_session *s)
 {
 	const char *kind = s->argument[0];
 	loss_values v = {0};
@@ -533,16 +532,17 @@ const inv_command inv_cmd_loss = {
 	.name = "loss",
 	.purpose = "computes a loss and its gradients on given arrays",
 	.usage = "KIND --adapter FILE --clean X.npy [--aug A.npy] [options]",
-	.about = "For checking against other implementations. With --json it prints "
-			 "{\"value\": …, \"terms\": {…}}; --grad writes the gradients of the adapter's "
-			 "blocks (0_weight, 0_bias, 2_weight, 2_bias), of a decoder's (dec_0_weight …) "
-			 "and of the codes (codes, or codes_1, codes_2 … for several augmentations), "
-			 "for sw that of the first set (a). What waco and sw draw is given as arrays, "
-			 "or follows from --seed.",
+	.about =
+		"Use it to compare with other implementations. With --json it prints {\"value\": "
+		"…, \"terms\": {…}}. --grad writes the gradients of the adapter's parameters "
+		"(0_weight, 0_bias, 2_weight, 2_bias), of the decoder's (dec_0_weight …) and of "
+		"the codes (codes, or codes_1, codes_2 … with several augmentations); for sw, the "
+		"gradient of the first set (a). The random directions and permutations of waco and "
+		"sw can be given as arrays; otherwise --seed determines them.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "loss",
 	.hidden = "kind",
 	.own = own,
-	.run = run,
+	.run = run_loss,
 };

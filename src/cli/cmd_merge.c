@@ -43,13 +43,12 @@ static const invar_option own[] = {
      .max = 100,
      .meta = "W",
      .group = "Result",
-     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them as they are"},
+     .help = "how far features are moved: z + W (E(z) - z); 0 leaves them unchanged"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
      .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+         "replace a file of another kind or a write-protected one; never an input file"},
 	{0},
 };
 
@@ -105,9 +104,9 @@ static invar_status report(inv_session *s, const invar_adapter *merged)
 		                                   "output_dim", invar_adapter_output(merged),
 		                                   "residual", invar_adapter_residual(merged)));
 	inv_term_say(s->term, "%s is written: (%u, %u, %u)%s", inv_text(s, "output"),
-	              invar_adapter_input(merged), invar_adapter_hidden(merged),
-	              invar_adapter_output(merged),
-	              invar_adapter_residual(merged) ? " residual" : "");
+	             invar_adapter_input(merged), invar_adapter_hidden(merged),
+	             invar_adapter_output(merged),
+	             invar_adapter_residual(merged) ? " residual" : "");
 	return INVAR_OK;
 }
 
@@ -130,7 +129,7 @@ static invar_status merge_adapters(inv_session *s, invar_adapter **adapters,
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_merge(inv_session *s)
 {
 	invar_adapter **adapters = NULL;
 	double *weight = NULL;
@@ -170,5 +169,5 @@ const inv_command inv_cmd_merge = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_merge,
 };

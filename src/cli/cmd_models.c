@@ -11,25 +11,26 @@
 #include "cli/text.h"
 
 static const inv_example examples[] = {
-	{"invar models list", "what is known by name, and how its authors prepare images"},
+	{"invar models list",
+     "the encoders known by name, and how images are prepared for each"},
 	{"invar models inspect checkpoint.pth --key student",
-     "what a file holds, and which encoder it is taken for"},
+     "what a file contains, and which encoder it is"},
 	{"invar models inspect resnet50-0676ba61.pth --tensors",
-     "the same, and a line for every tensor"},
+     "the same, with one line per tensor"},
 	{"invar models verify dino_deitsmall8_pretrain.pth",
-     "size, SHA-256, finite weights, and one image through the network"},
+     "checks size, SHA-256 and weights, and runs one image through the network"},
 	{"invar models convert ViT-B-16.pt clip.safetensors",
-     "the same tensors in a format that holds nothing else"},
+     "saves the same tensors as safetensors"},
 	{"invar models pull resnet50 --url https://example.org/resnet50-0676ba61.pth",
-     "fetches a file, resumes it where it was cut, checks its SHA-256"},
+     "downloads a file, resumes an interrupted download, checks its SHA-256"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{"ACTION", "list, inspect, verify, convert or pull", 1, 1},
 	{"FILE",
-     "a weight file; for convert, also the safetensors file to write; for pull, a name of "
-     "the list or the file to write",
+     "a weight file; for convert, then the safetensors file to write; for pull, a name "
+     "from the list or the file to write",
      0, 2},
 	{0},
 };
@@ -43,17 +44,17 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "URL",
      .group = "Pull",
-     .help = "address of the file: http, https or file"},
+     .help = "URL of the file: http, https or file"},
 	{.name = "sha256",
      .type = INVAR_OPTION_TEXT,
      .meta = "HEX",
      .group = "Pull",
-     .help = "what the file must be, 64 digits; that of the list if not given"},
+     .help = "expected SHA-256 of the file, 64 digits; default: the one in the list"},
 	{.name = "output",
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Pull",
-     .help = "file to write; the name under which it is published if not given"},
+     .help = "file to write; default: the file name in the list"},
 	{.name = "max-size",
      .type = INVAR_OPTION_NUMBER,
      .initial = "20",
@@ -61,13 +62,13 @@ static const invar_option own[] = {
      .max = 1e6,
      .meta = "GB",
      .group = "Pull",
-     .help = "refuse a larger file; that of a name is as large as the list says"},
+     .help = "stop if the file is larger; if the list has a size, the file must have that "
+             "size"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Convert",
      .help =
-         "replace a file of another kind, or one that is write-protected; never what is "
-         "read"},
+         "replace a file of another kind or a write-protected one; never an input file"},
 	{0},
 };
 
@@ -141,7 +142,7 @@ static invar_status convert(inv_session *s)
 		                                inv_name_json(invar_weights_key(w)), "tensors",
 		                                (json_int_t)invar_weights_count(w)));
 	if (st == INVAR_OK)
-		inv_term_say(s->term, "%s holds %zu %s of %s", to, invar_weights_count(w),
+		inv_term_say(s->term, "%s has %zu %s from %s", to, invar_weights_count(w),
 		             inv_noun(invar_weights_count(w), "tensor", "tensors"), from);
 	invar_weights_close(w);
 	return st;
@@ -153,7 +154,7 @@ static const struct {
 	const char *name;
 	size_t files; /* that follow */
 	invar_status (*run)(inv_session *s);
-	const char *needs, *takes; /* options of its own, ended by a bar each */
+	const char *needs, *takes; /* its own options, each followed by a bar */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
 	{"inspect", 1, inv_models_inspect, "FILE",
@@ -187,13 +188,13 @@ static invar_status check_use(inv_session *s, size_t action)
 
 		if (invar_options_is_set(s->options, name) && !is_listed(common, name) &&
 		    !is_listed(actions[action].takes, name))
-			return inv_fault(s, INVAR_E_USE, "%s takes no --%s", actions[action].name,
+			return inv_fault(s, INVAR_E_USE, "%s does not take --%s", actions[action].name,
 			                 name);
 	}
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_models(inv_session *s)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
@@ -210,19 +211,17 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_models = {
 	.name = "models",
-	.purpose = "encoders known by name, and what is in weight files",
+	.purpose = "lists, inspects, verifies, converts and downloads encoders",
 	.usage = "ACTION [FILE [OUT]] [options]",
 	.about =
-		"A weight file is safetensors, a PyTorch checkpoint or a TorchScript archive; "
-		"nothing in it is executed. inspect shows any such file, an encoder or not; of an "
-		"adapter, or of a run, what "
-		"it was made for. verify "
-		"compares with what is known, reads every weight and runs the network on an image "
-		"that is zero after normalisation. pull is the only thing here that ever uses a "
-		"network: it writes FILE.invar.part, which the same command takes up where it was "
-		"cut, "
-		"and renames it when all has come and its SHA-256 is right; where none is known it "
-		"prints the one it got.",
+		"A weight file is a safetensors file, a PyTorch checkpoint or a TorchScript "
+		"archive; nothing in it is executed. inspect shows what any such file contains; "
+		"for an adapter or a run, also which features it was trained on. verify compares "
+		"the file with the list, reads every weight and runs the network on an image that "
+		"is zero after normalisation. pull is the only action that uses the network: it "
+		"downloads to FILE.invar.part, which the same command resumes after an "
+		"interruption, and renames it once it is complete and its SHA-256 is correct; if "
+		"no SHA-256 is known, it prints the one of the file.",
 	.examples = examples,
 	.arguments = arguments,
 	.words = "list|inspect|verify|convert|pull",
@@ -230,5 +229,5 @@ const inv_command inv_cmd_models = {
 	.hidden = "weights", /* FILE */
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_models,
 };

@@ -14,30 +14,31 @@ enum { WORD = 2048 };
 static const inv_example examples[] = {
 	{"invar train bank -o run", "MaWa with the paper's settings"},
 	{"invar train bank -o run --preset robust",
-     "a residual in units of the features' own spread, which needs no tuning; safer on "
+     "a residual scaled by the spread of the features, which needs no tuning; safer on "
      "features of supervised networks"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
-     "WaCo with narrower codes, and a decoder that leads back to the features"},
+     "WaCo with narrower codes, and a decoder from codes to features"},
 	{"invar train bank -o run --loss anco --similarity cosine --residual --lr 5e-4",
-     "AnCo: copies find their own image in an index of old features, here by cosine"},
+     "AnCo: trains copies to find their own image in an index of old features, here by "
+     "cosine"},
 	{"invar train rotated noisy cropped -o run --loss waco",
      "three augmentations of the same images at once"},
 	{"invar train bank -o ridge --loss none --init ridge",
-     "a closed form in a second, to see what training has to beat"},
+     "a closed form; takes seconds and gives a baseline for training"},
 	{"invar train --images stl10:data --weights dino.pth --augment rotation -o run",
-     "without a bank: every epoch makes new copies of the images and encodes them"},
+     "without a bank: every epoch makes and encodes new copies of the images"},
 	{"invar train bank -o run --resume", "resumes an interrupted run"},
 	{"invar train --images stl10:data -o run --resume",
-     "the same on images: the run knows its weights and how images were prepared"},
+     "the same without a bank: weights and preparation are read from the run"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{.name = "BANK…",
      .help = "folders of features: train/clean.npy and its copies train/aug/000.npy and so "
-             "on; several are several augmentations of the same images (waco); or --images "
-             "instead",
+             "on; several banks are several augmentations of the same images (waco only); "
+             "not with --images",
      .max = INV_MANY},
 	{0},
 };
@@ -47,11 +48,11 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "RUN",
      .group = "Run",
-     .help = "folder to fill with the adapter, its log and its checkpoint"},
+     .help = "folder for the adapter, its log and its checkpoint"},
 	{0},
 };
 
-/* "bank other", or "--images DATASET": what a command that resumes begins with. */
+/* "bank other", or "--images DATASET": the start of a command that resumes. */
 static void spell_source(const inv_session *s, char *out, size_t size)
 {
 	const char *images = inv_text(s, "images");
@@ -65,7 +66,7 @@ static void spell_source(const inv_session *s, char *out, size_t size)
 		                         inv_shell_word(s->argument[i], word, sizeof word));
 }
 
-/* Tells how to go on, if there is something to go on with. */
+/* Says how to resume, if there is something to resume. */
 static invar_status explain_interrupt(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
@@ -109,7 +110,7 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	else if (s->common->json)
 		st = print_summary(s, run, adapter, log);
 	if (st == INVAR_OK) {
-		inv_term_say(s->term, "%s is written; next: invar eval %s %s", adapter,
+		inv_term_say(s->term, "%s is finished; next: invar eval %s %s", adapter,
 		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
 		             inv_shell_word(run, to, sizeof to));
 		inv_term_close(s->term);
@@ -177,14 +178,13 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                     : inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_train(inv_session *s)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
 
 	if ((st = check_source(s)) != INVAR_OK ||
-	    (st = inv_need(s, output, "the folder for the run is missing: -o RUN")) !=
-	        INVAR_OK ||
+	    (st = inv_need(s, output, "the output folder is missing: -o RUN")) != INVAR_OK ||
 	    (st = check_output(s, output)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK)
 		return st;
@@ -198,22 +198,19 @@ const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
 	.usage = "(BANK… | --images DATASET --augment SPEC) -o RUN [options]",
-	.about =
-		"Fills the folder RUN with adapter.safetensors, run.json (every option with its "
-		"value), log.jsonl (a line per epoch) and checkpoint.safetensors. An interrupted "
-		"run is resumed with --resume and ends with the same bytes as one that was never "
-		"interrupted. RUN must be a new or an empty folder: what is not part of a run is "
-		"never removed. With --force the new run is written to RUN.part and takes the "
-		"place of RUN once it is finished; until then RUN stays as it is, and --resume "
-		"goes on with the new one. With --images there is no bank: clean features are "
-		"encoded once, "
-		"into RUN/clean, and copies anew in every epoch while the adapter trains, each a "
-		"function of seed, epoch and image; with --resume, weights and preparation need "
-		"not "
-		"be given again.",
+	.about = "Writes adapter.safetensors, run.json (all options and their values), "
+			 "log.jsonl (one line per epoch) and checkpoint.safetensors to the folder RUN. "
+			 "--resume continues an interrupted run, which then ends with the same bytes "
+			 "as one that was never interrupted. RUN must be new or empty: files that do "
+			 "not belong to a run are never removed. With --force the new run is written "
+			 "to RUN.part and replaces RUN once it is finished; until then RUN is "
+			 "unchanged, and --resume continues the new run. With --images there is no "
+			 "bank: clean features are encoded once, into RUN/clean, and new copies in "
+			 "every epoch while the adapter trains. Each copy depends only on seed, epoch "
+			 "and image. With --resume, weights and preparation need not be given again.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "train",
 	.own = own,
-	.run = run,
+	.run = run_train,
 };

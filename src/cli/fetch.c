@@ -32,22 +32,22 @@ typedef struct transfer {
 	inv_fetch *f;
 	char *part; /* PATH.invar.part */
 	int fd;
-	uint64_t from;    /* bytes that were there before */
-	uint64_t written; /* and since */
-	uint64_t room;    /* for more on the disk */
-	bool too_large;   /* more would have come than it may have, or than there is room */
-	int write_error;  /* errno of a write that failed */
+	uint64_t from;       /* bytes that were there before */
+	uint64_t written;    /* and since */
+	uint64_t free_bytes; /* for more on the disk */
+	bool too_large;      /* more would have come than it may have, or than there is room */
+	int write_error;     /* errno of a write that failed */
 	char reason[CURL_ERROR_SIZE];
 } transfer;
 
 /* ---- What libcurl calls ----------------------------------------------------------- */
 
-/* In a transfer that begins now, at most; get_all has begun anew where from > most. */
+/* The maximum for this transfer; get_all has restarted if from > max. */
 static uint64_t bytes_to_come(const transfer *t)
 {
 	uint64_t rest = t->f->max - t->from;
 
-	return rest < t->room ? rest : t->room;
+	return rest < t->free_bytes ? rest : t->free_bytes;
 }
 
 static size_t take_bytes(char *data, size_t one, size_t count, void *user)
@@ -111,7 +111,8 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
-	/* Where the server tells the size, it is refused before a byte has come. */
+	/* If the server announces the size, a file that is too large fails before the transfer.
+	 */
 	bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_to_come(t));
 	return bad;
 }
@@ -122,11 +123,12 @@ static invar_status refuse_large(transfer *t)
 
 	if (t->written)
 		unlink(t->part);
-	if (t->room < f->max - t->from)
-		return inv_fault(t->s, INVAR_E_IO,
-		                 "%s: more would come than there is room for on the disk of %s, "
-		                 "%" PRIu64 " MB; make room, or name another place with -o",
-		                 f->url, f->path, t->room >> 20);
+	if (t->free_bytes < f->max - t->from)
+		return inv_fault(
+			t->s, INVAR_E_IO,
+			"%s: the download does not fit on the disk of %s, which has %" PRIu64
+			" MB free; free some space, or choose another place with -o",
+			f->url, f->path, t->free_bytes >> 20);
 	return inv_fault(t->s, INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url,
 	                 f->max, f->advice);
 }
@@ -139,50 +141,50 @@ static invar_status explain(transfer *t, CURLcode code, long answer)
 		return refuse_large(t);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return inv_fault(t->s, INVAR_E_CANCELLED,
-		                 "interrupted; what came is in %s, and the same command goes on",
+		                 "interrupted; the part downloaded so far is in %s, and the same "
+		                 "command resumes it",
 		                 t->part);
 	if (t->write_error)
 		return inv_fault(t->s, INVAR_E_IO, "%s: cannot write: %s", t->part,
 		                 strerror(t->write_error));
 	if (code == CURLE_HTTP_RETURNED_ERROR)
-		return inv_fault(t->s, INVAR_E_IO, "%s: the server answers %ld%s", url, answer,
-		                 answer == 404   ? ", there is no such file"
-		                 : answer == 401 ? ", it wants a password"
+		return inv_fault(t->s, INVAR_E_IO, "%s: the server answered %ld%s", url, answer,
+		                 answer == 404   ? ": no such file"
+		                 : answer == 401 ? ": a password is required"
 		                 : answer == 403 ? ", it refuses"
 		                                 : "");
 	if (code == CURLE_UNSUPPORTED_PROTOCOL)
-		return inv_fault(
-			t->s, INVAR_E_USE,
-			"--url %s: must begin with http://, https:// or file://, and may be "
-			"redirected to the first two",
-			url);
+		return inv_fault(t->s, INVAR_E_USE,
+		                 "--url %s: must start with http://, https:// or file://, and can "
+		                 "only redirect to http or https",
+		                 url);
 	if (t->from + t->written)
 		return inv_fault(t->s, INVAR_E_IO,
-		                 "%s: cut after %" PRIu64
-		                 " bytes (%s); the same command goes on from %s",
+		                 "%s: interrupted after %" PRIu64
+		                 " bytes (%s); the same command resumes from %s",
 		                 url, t->from + t->written,
 		                 *t->reason ? t->reason : curl_easy_strerror(code), t->part);
-	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be fetched: %s", url,
+	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be downloaded: %s", url,
 	                 *t->reason ? t->reason : curl_easy_strerror(code));
 }
 
-/* Where a disk does not tell, a write that fails will. */
-static uint64_t measure_room(int fd)
+/* If the file system does not report it, a failing write will. */
+static uint64_t measure_free_bytes(int fd)
 {
 	struct statvfs disk;
-	uint64_t room;
+	uint64_t free_bytes;
 
 	if (fstatvfs(fd, &disk) != 0 || !disk.f_blocks)
 		return INT64_MAX;
-	room = (uint64_t)disk.f_bavail * disk.f_frsize;
-	return room - room / LEFT_FREE;
+	free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	return free_bytes - free_bytes / LEFT_FREE;
 }
 
 static invar_status start_over(transfer *t)
 {
 	t->from = t->written = t->f->resumed_from = 0;
 	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0) {
-		t->room = measure_room(t->fd);
+		t->free_bytes = measure_free_bytes(t->fd);
 		return INVAR_OK;
 	}
 	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be emptied: %s", t->part,
@@ -221,14 +223,14 @@ static invar_status check_part(transfer *t)
 	struct stat info;
 
 	if (flock(t->fd, LOCK_EX | LOCK_NB) != 0)
-		return inv_fault(t->s, INVAR_E_IO, "%s: another program is writing it", t->part);
+		return inv_fault(t->s, INVAR_E_IO, "%s: another program is writing this file",
+		                 t->part);
 	if (fstat(t->fd, &info) != 0 || !S_ISREG(info.st_mode) || lseek(t->fd, 0, SEEK_END) < 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: is not a regular file", t->part);
 	if (info.st_nlink != 1)
-		return inv_fault(t->s, INVAR_E_IO, "%s: has another name too; remove this one",
-		                 t->part);
+		return inv_fault(t->s, INVAR_E_IO, "%s: is a hard link; remove it", t->part);
 	t->from = (uint64_t)info.st_size;
-	t->room = measure_room(t->fd);
+	t->free_bytes = measure_free_bytes(t->fd);
 	return INVAR_OK;
 }
 
@@ -273,7 +275,8 @@ static invar_status get_all(transfer *t)
 	t->f->resumed_from = t->from;
 	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)
 		return st;
-	inv_term_say(t->s->term, "%s: the server sends no rest; from the beginning", t->part);
+	inv_term_say(t->s->term, "%s: the server cannot resume; starting from the beginning",
+	             t->part);
 	if ((st = start_over(t)) == INVAR_OK)
 		st = perform(t, &no_rest);
 	return st;
@@ -292,7 +295,7 @@ static void sync_folder(const char *path)
 	free(folder);
 }
 
-/* Not over a file that has come there meanwhile, where the disk can tell. */
+/* Does not replace a file created in the meantime, if the file system supports that. */
 static int name_whole(const transfer *t)
 {
 	int bad =
@@ -314,16 +317,15 @@ static invar_status finish(transfer *t)
 	if (f->bytes == 0) {
 		unlink(t->part);
 		return inv_fault(t->s, INVAR_E_IO,
-		                 "%s: is empty, a weight file was expected; look at the address",
-		                 f->url);
+		                 "%s: is empty, expected a weight file; check the URL", f->url);
 	}
 	if ((st = invar_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
 		return st;
 	if (!is_expected(f)) {
 		unlink(t->part);
 		return inv_fault(t->s, INVAR_E_MISMATCH,
-		                 "%s: its SHA-256 is %s but should be %s; nothing was kept", f->url,
-		                 f->hex, f->sha256);
+		                 "%s: its SHA-256 is %s but should be %s; the download was deleted",
+		                 f->url, f->hex, f->sha256);
 	}
 	if (name_whole(t) != 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part,

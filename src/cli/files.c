@@ -32,8 +32,8 @@ invar_status inv_folder_make(inv_session *s, const char *path)
 	if (mkdir(path, 0777) == 0 || (errno == EEXIST && inv_path_is_folder(path)))
 		return INVAR_OK;
 	if (errno == EEXIST)
-		return inv_fault(s, INVAR_E_IO, "%s: is a file, a folder was expected", path);
-	return inv_fault(s, INVAR_E_IO, "%s: cannot make the folder: %s", path,
+		return inv_fault(s, INVAR_E_IO, "%s: is a file, expected a folder", path);
+	return inv_fault(s, INVAR_E_IO, "%s: cannot create the folder: %s", path,
 	                 strerror(errno));
 }
 
@@ -47,7 +47,7 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 	if (!folder)
 		return inv_no_memory(s);
 	if (inv_path_is_folder(path))
-		st = inv_fault(s, INVAR_E_IO, "%s: is a folder, a file was expected", path);
+		st = inv_fault(s, INVAR_E_IO, "%s: is a folder, expected a file", path);
 	else if (access(folder, W_OK | X_OK) != 0)
 		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
 	free(folder);
@@ -83,10 +83,10 @@ json_t *inv_last_json_line(const char *path)
 {
 	FILE *file = fopen(path, "r");
 	char *line = NULL;
-	size_t room = 0;
+	size_t size = 0;
 	json_t *last = NULL;
 
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &size, file) > 0) {
 		json_t *now = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 
 		if (now) {

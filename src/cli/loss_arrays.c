@@ -34,7 +34,7 @@ static invar_status check_aug(inv_session *s, const inv_given_array *clean,
 			aug->path, aug->shape, clean->path, clean->shape, (whole)x[0], (whole)x[1]);
 	if (so_far->groups && a[1] != so_far->samples)
 		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but the first --aug has %llu %s of an image",
+		                 "%s has shape %s, but the first --aug has %llu %s per image",
 		                 aug->path, aug->shape, (whole)so_far->samples,
 		                 inv_noun(so_far->samples, "sample", "samples"));
 	return INVAR_OK;
@@ -107,13 +107,12 @@ static invar_status check_counts(inv_session *s, const inv_draw_files *f, size_t
 
 		if (!n)
 			return inv_fault(s, INVAR_E_USE,
-			                 "--%s-%s is missing: directions and permutations are given "
-			                 "for xz, xx and zz, or not at all",
+			                 "--%s-%s is missing: give directions and permutations for all "
+			                 "of xz, xx and zz, or for none",
 			                 kind, parts[i % 3]);
 		if (n != groups)
-			return inv_fault(s, INVAR_E_USE,
-			                 "the number of --%s-%s is %zu, but that of --aug is %zu", kind,
-			                 parts[i % 3], n, groups);
+			return inv_fault(s, INVAR_E_USE, "--%s-%s: %zu given, but there are %zu --aug",
+			                 kind, parts[i % 3], n, groups);
 	}
 	return INVAR_OK;
 }
@@ -128,7 +127,7 @@ static invar_status read_directions(inv_session *s, const char *path, uint64_t w
 		return st;
 	shape = invar_array_shape(out->array);
 	if (invar_array_rank(out->array) != 2 || shape[1] != width || !shape[0])
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but [L, %llu] is needed",
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
 		                 path, out->shape, (whole)width);
 	if (g->projections && shape[0] != g->projections)
 		return inv_fault(s, INVAR_E_MISMATCH,
@@ -142,14 +141,14 @@ static invar_status to_numbers(inv_session *s, const inv_given_array *g, uint64_
                                uint32_t *out)
 {
 	if (invar_array_rank(g->array) != 1 || invar_array_size(g->array) != M)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but [%llu] is needed",
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [%llu]",
 		                 g->path, g->shape, (whole)M);
 	for (uint64_t i = 0; i < M; i++) {
 		if (g->data[i] < 0 || g->data[i] != floorf(g->data[i]) || g->data[i] >= (float)M)
-			return inv_fault(s, INVAR_E_MISMATCH,
-			                 "%s: its element [%llu] is %g, but each of 0 to %llu must be "
-			                 "in it once",
-			                 g->path, (whole)i, (double)g->data[i], (whole)(M - 1));
+			return inv_fault(
+				s, INVAR_E_MISMATCH,
+				"%s: element [%llu] is %g, but each of 0 to %llu must occur once", g->path,
+				(whole)i, (double)g->data[i], (whole)(M - 1));
 		out[i] = (uint32_t)g->data[i];
 	}
 	return INVAR_OK;

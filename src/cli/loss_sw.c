@@ -19,14 +19,14 @@ static invar_status check_sw(inv_session *s, const sw_inputs *in)
 		in->directions.array ? invar_array_shape(in->directions.array) : NULL;
 
 	if (invar_array_rank(in->a.array) != 2 || !a[0] || !a[1] || a[1] > UINT32_MAX)
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but [n, d] is needed",
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [n, d]",
 		                 in->a.path, in->a.shape);
 	if (invar_array_rank(in->b.array) != 2 || a[0] != b[0] || a[1] != b[1])
 		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has shape %s, but %s has %s, and both must be alike",
+		                 "%s has shape %s, but %s has %s; both must have the same shape",
 		                 in->b.path, in->b.shape, in->a.path, in->a.shape);
 	if (d && (invar_array_rank(in->directions.array) != 2 || !d[0] || d[1] != a[1]))
-		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but [L, %llu] is needed",
+		return inv_fault(s, INVAR_E_MISMATCH, "%s has shape %s, but must be [L, %llu]",
 		                 in->directions.path, in->directions.shape,
 		                 (unsigned long long)a[1]);
 	return INVAR_OK;

@@ -43,7 +43,7 @@ static void families_markdown(FILE *out)
 {
 	const char *family, *about;
 
-	fputs("\nFamilies of networks, as they are found from the tensors of a file:\n\n", out);
+	fputs("\nFamilies of networks, recognised by the tensors of a file:\n\n", out);
 	for (size_t i = 0; (family = invar_encoder_family(i, &about)); i++)
 		fprintf(out, "- `%s`: %s\n", family, about);
 }
@@ -53,10 +53,9 @@ void inv_models_markdown(FILE *out)
 {
 	char images[SOME], untold[SOME];
 
-	fputs(
-		"| name | network | width | images | normalised | what weights do not tell | file "
-		"|\n|---|---|---:|---|---|---|---|\n",
-		out);
+	fputs("| name | network | width | images | normalised | not in the weights | file "
+	      "|\n|---|---|---:|---|---|---|---|\n",
+	      out);
 	for (size_t i = 0; i < invar_model_count(); i++) {
 		const invar_model *m = invar_model_at(i);
 

@@ -30,7 +30,7 @@ static invar_status check_hash(inv_session *s, const char *hex)
 	                 INV_SHA256_DIGITS, digits);
 }
 
-/* What stands there already is looked at later; an address may be a file of ours. */
+/* An existing file is checked later; a URL may refer to a local file. */
 static invar_status check_output(inv_session *s, const inv_fetch *f)
 {
 	char *local = inv_fetch_local(f->url);
@@ -41,28 +41,28 @@ static invar_status check_output(inv_session *s, const inv_fetch *f)
 		s, &(inv_output){.option = "-o", .path = f->path, .kind = INV_OUTPUT_NEW});
 }
 
-/* A name stands for the file it is published as; anything else is the file itself. */
+/* A known name means its published file name; anything else is the file itself. */
 static invar_status choose_file(inv_session *s, inv_fetch *f)
 {
 	const char *what = s->argument[1];
 	const invar_model *m = inv_model_named(what);
 
 	if (m && !m->file)
-		return inv_fault(s, INVAR_E_USE, "%s has no weights to fetch", what);
+		return inv_fault(s, INVAR_E_USE, "%s has no weights to download", what);
 	f->path = inv_text(s, "output") ? inv_text(s, "output") : m ? m->file : what;
 	if (!m)
 		m = inv_model_of_file(what);
 	f->sha256 = inv_text(s, "sha256") ? inv_text(s, "sha256") : m ? m->sha256 : NULL;
 	f->max = (uint64_t)(inv_number(s, "max-size") * gigabyte);
-	f->advice = "if it should have, give --max-size GB";
+	f->advice = "if that is expected, raise --max-size";
 	if (m && m->bytes && !inv_text(s, "sha256")) {
 		f->max = m->bytes;
-		f->advice = "those of the list have no more, so look at the address";
+		f->advice = "the file in the list is not larger, so check the URL";
 	}
 	return check_output(s, f);
 }
 
-/* Nothing is replaced: a file that is there is the one that was meant, or in the way. */
+/* Nothing is replaced: an existing file is either the right one or an error. */
 static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
 {
 	invar_status st;
@@ -75,7 +75,7 @@ static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
 	if (f->sha256 && inv_hash_agrees(f->hex, f->sha256))
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_IO,
-	                 "%s: is there already%s; remove it or name another file with -o",
+	                 "%s: already exists%s; remove it or choose another file with -o",
 	                 f->path, f->sha256 ? ", with another SHA-256" : "");
 }
 
@@ -88,7 +88,7 @@ static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 		                                   "resumed_from", (json_int_t)f->resumed_from));
 	printf("%s  %s\n", f->hex, f->path);
 	if (there)
-		inv_term_say(s->term, "%s: is there already, with this SHA-256", f->path);
+		inv_term_say(s->term, "%s: already exists, with this SHA-256", f->path);
 	else if (f->resumed_from)
 		inv_term_say(s->term, "%s: %" PRIu64 " %s, of which %" PRIu64 " already existed",
 		             f->path, f->bytes, inv_noun(f->bytes, "byte", "bytes"),
@@ -97,9 +97,11 @@ static invar_status tell(inv_session *s, const inv_fetch *f, bool there)
 		inv_term_say(s->term, "%s: %" PRIu64 " %s", f->path, f->bytes,
 		             inv_noun(f->bytes, "byte", "bytes"));
 	if (!f->sha256)
-		inv_term_say(s->term, "no SHA-256 is known of it; the one above is what came");
+		inv_term_say(s->term, "no SHA-256 is known for this file, so it was not checked; "
+		                      "the one above is that of the download");
 	else if (strlen(f->sha256) < INV_SHA256_DIGITS)
-		inv_term_say(s->term, "of its SHA-256 the beginning %s is known, and agrees",
+		inv_term_say(s->term,
+		             "only the first digits of its SHA-256 are known, %s, and they match",
 		             f->sha256);
 	return INVAR_OK;
 }
@@ -110,7 +112,7 @@ invar_status inv_models_pull(inv_session *s)
 	bool there;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "url"), "the address is missing: --url URL")) !=
+	if ((st = inv_need(s, inv_text(s, "url"), "the URL is missing: --url URL")) !=
 	        INVAR_OK ||
 	    (st = check_hash(s, inv_text(s, "sha256"))) != INVAR_OK ||
 	    (st = choose_file(s, &f)) != INVAR_OK ||

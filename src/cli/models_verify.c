@@ -35,7 +35,7 @@ static bool differs(const finding *f)
 	       (f->model->sha256 && !inv_hash_agrees(f->hex, f->model->sha256));
 }
 
-/* A file that bears a published name must be that file; others may hold its tensors. */
+/* A file with a published name must be that file; others may have its tensors. */
 static invar_status check_known(inv_session *s, finding *f)
 {
 	const char *name = inv_text(s, "encoder");
@@ -48,12 +48,12 @@ static invar_status check_known(inv_session *s, finding *f)
 		return INVAR_OK;
 	if (f->model->bytes && f->model->bytes != f->bytes)
 		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s: has %" PRIu64 " bytes but that of %s has %" PRIu64
-		                 "; fetch it again",
+		                 "%s: has %" PRIu64 " bytes but the file of %s has %" PRIu64
+		                 "; download it again",
 		                 f->path, f->bytes, f->model->name, f->model->bytes);
 	return inv_fault(s, INVAR_E_MISMATCH,
-	                 "%s: its SHA-256 is %s but that of %s is %s; fetch it again", f->path,
-	                 f->hex, f->model->name, f->model->sha256);
+	                 "%s: its SHA-256 is %s but the file of %s has %s; download it again",
+	                 f->path, f->hex, f->model->name, f->model->sha256);
 }
 
 static bool holds_floats(const invar_weight *t)
@@ -61,7 +61,7 @@ static bool holds_floats(const invar_weight *t)
 	return *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16; BOOL is let go */
 }
 
-/* The library refuses what is not finite, and names it. */
+/* The library reports values that are not finite. */
 static invar_status read_all(inv_session *s, const invar_weights *w)
 {
 	for (size_t i = 0; i < invar_weights_count(w); i++) {
@@ -135,7 +135,7 @@ static invar_status run_grey(inv_session *s, invar_encoder *e, finding *f)
 	free(image);
 	free(feature);
 	if (st == INVAR_OK && !isfinite(f->norm))
-		return inv_fault(s, INVAR_E_NUMERIC, "%s: gives a feature that is not finite",
+		return inv_fault(s, INVAR_E_NUMERIC, "%s: computes a feature that is not finite",
 		                 f->path);
 	return st;
 }
@@ -163,9 +163,9 @@ static invar_status check_network(inv_session *s, finding *f)
 static const char *verdict(const finding *f)
 {
 	if (!f->model || !f->model->file)
-		return "not a file known here";
+		return "not a known file";
 	if (!f->model->sha256)
-		return f->model->bytes == f->bytes ? "of the known size; no hash is known"
+		return f->model->bytes == f->bytes ? "size matches; no hash is known"
 		                                   : "no hash is known";
 	if (!differs(f))
 		return "as known";

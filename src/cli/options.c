@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - reading argv by the options of a command.
+ * options.c - parses argv with the options of a command.
  *
- * Values are checked by the library where they are set; this file knows dashes, short
- * names and where a value stands. What the library says of an option is shown with "--"
- * before its name (see main.c).
+ * The library checks values when they are set; this file handles dashes, short names and
+ * where a value is. Messages of the library are shown with "--" before option names (see
+ * main.c).
  */
 #include "cli/options.h"
 
@@ -23,17 +23,17 @@ static const invar_option common_rows[] = {
      .max = 1024,
      .meta = "N",
      .group = INV_COMMON_GROUP,
-     .help = "threads to compute with; 0 takes all cores"},
+     .help = "number of threads; 0: all cores"},
 	{.name = "seed",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .meta = "N",
      .group = INV_COMMON_GROUP,
-     .help = "key of every random draw"},
+     .help = "seed of all random draws"},
 	{.name = "json",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
-     .help = "print one JSON document on standard output and nothing else there"},
+     .help = "print the result as one JSON document on standard output"},
 	{.name = "quiet",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
@@ -41,7 +41,7 @@ static const invar_option common_rows[] = {
 	{.name = "verbose",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
-     .help = "print more about what is being done"},
+     .help = "print more details"},
 	{.name = "help",
      .type = INVAR_OPTION_FLAG,
      .group = INV_COMMON_GROUP,
@@ -53,7 +53,7 @@ static const invar_option common_rows[] = {
 	{0},
 };
 
-/* Short names mean the same in every command, so they stand here once. */
+/* Short names mean the same in every command, so they are listed once. */
 static const struct {
 	char letter;
 	const char *name;
@@ -155,11 +155,11 @@ const char *inv_text(const inv_session *s, const char *name)
 /* ---- Words ----------------------------------------------------------------- */
 
 /* "a|b|c" as "a, b or c". */
-static void spell_choices(const char *choices, char *out, size_t room)
+static void spell_choices(const char *choices, char *out, size_t size)
 {
 	size_t fill = 0;
 
-	for (const char *at = choices; *at && fill + sizeof " or " < room; at++) {
+	for (const char *at = choices; *at && fill + sizeof " or " < size; at++) {
 		const char *bar = strchr(at + 1, '|') ? ", " : " or ";
 
 		if (*at == '|')
@@ -204,15 +204,15 @@ static bool looks_like_option(const char *word)
 	return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
 }
 
-/* The option as people know it: -o where it has a letter, else --name. */
-static void spell_name(const invar_option *row, char *out, size_t room)
+/* The option as users type it: -o if it has a letter, else --name. */
+static void spell_name(const invar_option *row, char *out, size_t size)
 {
 	char letter = inv_letter_of(row->name);
 
 	if (letter)
-		snprintf(out, room, "-%c", letter);
+		snprintf(out, size, "-%c", letter);
 	else
-		snprintf(out, room, "--%s", row->name);
+		snprintf(out, size, "--%s", row->name);
 }
 
 /* The word after the option, unless it is an option itself or there is none. */
@@ -226,9 +226,10 @@ static invar_status take_next(inv_parser *p, const invar_option *row, const char
 		return inv_fault(p->s, INVAR_E_USE, "%s needs a value: %s %s", name, name, meta);
 	*value = p->word[p->at + 1];
 	if (looks_like_option(*value))
-		return inv_fault(p->s, INVAR_E_USE,
-		                 "%s needs a value, but '%s' follows; write --%s=%s if that is it",
-		                 name, *value, row->name, *value);
+		return inv_fault(
+			p->s, INVAR_E_USE,
+			"%s needs a value, but '%s' follows; if that is the value, write --%s=%s", name,
+			*value, row->name, *value);
 	p->at++;
 	return INVAR_OK;
 }
@@ -276,7 +277,7 @@ static invar_status read_long(inv_parser *p, const char *text)
 		return inv_no_memory(p->s);
 	if (row && inv_is_argument(p->s->command, name))
 		st = inv_fault(p->s, INVAR_E_USE,
-		               "%s is an argument, not an option; the usage is: invar %s %s", name,
+		               "%s is an argument, not an option; usage: invar %s %s", name,
 		               p->s->command->name, p->s->command->usage);
 	else if (row)
 		st = set_option(p, row, text[length] ? text + length + 1 : NULL);
@@ -334,14 +335,14 @@ invar_status inv_check_arguments(inv_session *s)
 
 	for (const inv_argument *a = s->command->arguments; a && a->name; a++) {
 		if (left < a->min)
-			return inv_fault(s, INVAR_E_USE, "%s is missing; the usage is: invar %s %s",
-			                 a->name, s->command->name, s->command->usage);
+			return inv_fault(s, INVAR_E_USE, "%s is missing; usage: invar %s %s", a->name,
+			                 s->command->name, s->command->usage);
 		left -= left < a->max ? left : a->max;
 	}
 	if (left)
-		return inv_fault(
-			s, INVAR_E_USE, "'%s' is an argument too many; the usage is: invar %s %s",
-			s->argument[s->arguments - left], s->command->name, s->command->usage);
+		return inv_fault(s, INVAR_E_USE, "unexpected argument '%s'; usage: invar %s %s",
+		                 s->argument[s->arguments - left], s->command->name,
+		                 s->command->usage);
 	return INVAR_OK;
 }
 

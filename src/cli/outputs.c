@@ -153,7 +153,7 @@ static bool is_of_input(const struct stat *file, const struct inv_input *in, boo
 	return found || (in->all && walk && is_among(file, in->path));
 }
 
-/* ---- Where it would stand --------------------------------------------------------- */
+/* ---- Where it would be ------------------------------------------------------------ */
 
 /* The nearest folder that exists, without links; gives, or NULL. */
 static char *home_of(const char *path)
@@ -308,8 +308,8 @@ static invar_status check_name(inv_session *s, const inv_output *o)
 	if (*o->path && strcmp(o->path, "-") != 0)
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_USE,
-	                 "'%s' is no name of a file, and the result cannot go to standard "
-	                 "output; name a file",
+	                 "'%s' is not a file name, and the result cannot go to standard "
+	                 "output; give a file name",
 	                 o->path);
 }
 
@@ -317,7 +317,7 @@ static invar_status refuse_input(inv_session *s, const inv_output *o,
                                  const struct inv_input *in)
 {
 	return inv_fault(s, INVAR_E_USE,
-	                 "%s%s%s would replace %s that this command reads; name another file",
+	                 "%s%s%s would replace %s that this command reads; choose another file",
 	                 o->option ? o->option : "", o->option ? " " : "", o->path, in->what);
 }
 
@@ -330,7 +330,7 @@ static invar_status check_inputs(inv_session *s, const inv_output *o,
 	return INVAR_OK;
 }
 
-/* The name under which it is written first must not be that of an input. */
+/* Its part file must not be an input either. */
 static invar_status check_part(inv_session *s, const inv_output *o)
 {
 	char *real = realpath(o->path, NULL), *part;
@@ -356,16 +356,15 @@ static invar_status check_regular(inv_session *s, const inv_output *o,
 	struct stat out;
 
 	if (S_ISDIR(file->st_mode))
-		return inv_fault(s, INVAR_E_IO, "%s: is a folder, a file was expected", o->path);
+		return inv_fault(s, INVAR_E_IO, "%s: is a folder, expected a file", o->path);
 	if (!S_ISREG(file->st_mode))
-		return inv_fault(s, INVAR_E_IO, "%s: is a pipe or a device, a file was expected%s",
+		return inv_fault(s, INVAR_E_IO, "%s: is a pipe or a device, expected a file%s",
 		                 o->path, o->stream ? "; '-o -' is standard output" : "");
 	if (fstat(STDOUT_FILENO, &out) == 0 && is_same(&out, file))
-		return inv_fault(
-			s, INVAR_E_USE,
-			"%s%s%s is where standard output goes already; name another file%s",
-			o->option ? o->option : "", o->option ? " " : "", o->path,
-			o->stream ? ", or '-o -'" : "");
+		return inv_fault(s, INVAR_E_USE,
+		                 "%s%s%s is already standard output; choose another file%s",
+		                 o->option ? o->option : "", o->option ? " " : "", o->path,
+		                 o->stream ? ", or '-o -'" : "");
 	return INVAR_OK;
 }
 
@@ -375,12 +374,11 @@ static invar_status check_place(inv_session *s, const inv_output *o)
 
 	if (!around || o->force)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE,
-	                 "%s%s%s lies in %s, among %s that this command reads; name another "
-	                 "place%s",
-	                 o->option ? o->option : "", o->option ? " " : "", o->path,
-	                 around->path, around->what,
-	                 o->kind == INV_OUTPUT_NEW ? "" : ", or give --force");
+	return inv_fault(
+		s, INVAR_E_USE,
+		"%s%s%s is inside %s, among %s that this command reads; choose another place%s",
+		o->option ? o->option : "", o->option ? " " : "", o->path, around->path,
+		around->what, o->kind == INV_OUTPUT_NEW ? "" : ", or give --force");
 }
 
 static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
@@ -389,17 +387,17 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 
 	if (!fits && (!o->force || among))
 		return inv_fault(s, INVAR_E_IO,
-		                 "%s: already exists and is not %s; name another file%s", o->path,
+		                 "%s: already exists and is not %s; choose another file%s", o->path,
 		                 kinds[o->kind].name, among ? "" : ", or replace it with --force");
 	if (!o->force && access(o->path, W_OK) != 0 && errno == EACCES)
-		return inv_fault(s, INVAR_E_IO,
-		                 "%s: is write-protected; name another file, or replace it with "
-		                 "--force",
-		                 o->path);
+		return inv_fault(
+			s, INVAR_E_IO,
+			"%s: is write-protected; choose another file, or replace it with --force",
+			o->path);
 	return INVAR_OK;
 }
 
-/* No bank and no data set has files of these kinds, wherever they lie. */
+/* No bank or data set contains files of these kinds. */
 static bool is_no_data(inv_output_kind kind)
 {
 	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_TABLE ||
@@ -446,14 +444,14 @@ invar_status inv_check_output_folder(inv_session *s, const char *option, const c
 		return inv_no_memory(s);
 	if (!*path || strcmp(path, "-") == 0)
 		return inv_fault(s, INVAR_E_USE,
-		                 "'%s' is no name of a folder, and the result cannot go to "
-		                 "standard output; name a folder",
+		                 "'%s' is not a folder name, and the result cannot go to standard "
+		                 "output; give a folder name",
 		                 path);
 	around = find_around(s, path, true);
 	if (!around)
 		return INVAR_OK;
-	return inv_fault(s, INVAR_E_USE,
-	                 "%s %s lies in %s, among %s that this command reads; name another "
-	                 "place",
-	                 option, path, around->path, around->what);
+	return inv_fault(
+		s, INVAR_E_USE,
+		"%s %s is inside %s, among %s that this command reads; choose another place",
+		option, path, around->path, around->what);
 }

@@ -22,14 +22,14 @@ bool inv_stack_suffices(char **argv)
 		return true;
 	if (limit.rlim_max < LEAST_STACK) {
 		fprintf(stderr,
-		        "invar: the stack is limited to %llu KB, and %d KB are needed; raise the "
-		        "limit, as in 'ulimit -s %d'\n",
+		        "invar: the stack is limited to %llu KB, but %d KB are needed; raise the "
+		        "limit with 'ulimit -s %d'\n",
 		        (unsigned long long)limit.rlim_cur >> 10, LEAST_STACK >> 10,
 		        USUAL_STACK >> 10);
 		return false;
 	}
 	limit.rlim_cur = limit.rlim_max < USUAL_STACK ? limit.rlim_max : USUAL_STACK;
 	if (setrlimit(RLIMIT_STACK, &limit) == 0)
-		execv("/proc/self/exe", argv); /* where there is no /proc, main() has it at least */
+		execv("/proc/self/exe", argv); /* without /proc, the limit at least covers main() */
 	return true;
 }

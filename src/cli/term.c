@@ -3,8 +3,8 @@
  * term.c - progress, log lines, signals.
  *
  * Progress is one line on standard error that is redrawn at most five times a
- * second and wiped before anything else is written there. A standard error
- * that is a file gets a line of its own once a minute.
+ * second and wiped before anything else is written there. If standard error is a file, it
+ * gets one line per minute.
  */
 #include "cli/term.h"
 
@@ -62,8 +62,8 @@ static void end_at_once(int number)
 {
 	static const char wipe[] = "\r\033[K";
 	static const char text[] =
-		"invar: interrupted in the middle of a calculation; what was saved stays, and the "
-		"same command (train: with --resume) continues from there\n";
+		"invar: interrupted during a computation; saved work is kept, and the same command "
+		"(train: with --resume) continues from there\n";
 
 	(void)number;
 	if (saving) {
@@ -77,12 +77,12 @@ static void end_at_once(int number)
 	_exit(130);
 }
 
-/* Files are mapped: there is no other news of one that gets shorter while it is read. */
+/* Files are mapped: SIGBUS is the only sign of one that is truncated while it is read. */
 static void end_without_file(int number)
 {
 	static const char text[] =
-		"invar: a file was cut or its disk failed while it was read; what was finished "
-		"stays, mend the file and give the command again\n";
+		"invar: a file was truncated or its disk failed while it was being read; finished "
+		"work is kept; restore the file and run the command again\n";
 
 	(void)number;
 	(void)!write(STDERR_FILENO, text, sizeof text - 1);
@@ -101,7 +101,7 @@ void inv_signals_catch(void)
 	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and says so */
+	signal(SIGXFSZ, SIG_IGN); /* file size limit: the write fails with an error instead */
 	sigaction(SIGALRM, &late, NULL);
 }
 
@@ -182,18 +182,18 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 		t->shown = t->began; /* a file its first line after a minute */
 }
 
-static void spell_time(double seconds, char *out, size_t room)
+static void spell_time(double seconds, char *out, size_t size)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
 
 	if (whole >= 3600)
-		snprintf(out, room, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
+		snprintf(out, size, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
 		         whole % 60);
 	else
-		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
+		snprintf(out, size, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
-/* A terminal shows one line that changes; a file gets a line of its own each time. */
+/* A terminal shows one line that is redrawn; a file gets a new line each time. */
 static void put_progress(inv_term *t, const char *line)
 {
 	if (!t->live) {
@@ -206,7 +206,7 @@ static void put_progress(inv_term *t, const char *line)
 }
 
 /* A stage that is not done has never 100 %. */
-static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
+static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
@@ -238,13 +238,14 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 		begin_stage(t, stage, done, now);
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) && now > t->stage_began &&
 	    done <= total)
-		draw(t, done, total, now);
+		draw_progress(t, done, total, now);
 	return inv_interrupted();
 }
 
 invar_hooks inv_term_hooks(inv_term *t)
 {
 	return (invar_hooks){.size = sizeof(invar_hooks),
+	                     .option_prefix = "--",
 	                     .user = t,
 	                     .log = write_line,
 	                     .progress = check_cancel};
@@ -260,7 +261,7 @@ void inv_term_close(inv_term *t)
 	getrusage(RUSAGE_SELF, &use);
 	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
 	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
-	inv_term_say(t, "done in %s, %s of CPU time, at most %.0f MB of memory",
+	inv_term_say(t, "done in %s, %s of CPU time, peak memory %.0f MB",
 	             inv_duration_text(seconds_now() - t->began, elapsed),
 	             inv_duration_text(cpu, busy), (double)use.ru_maxrss / 1024);
 }

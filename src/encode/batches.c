@@ -189,7 +189,7 @@ invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 {
 	b->first = b->filled = b->taken = (uint64_t)epoch * b->steps + step;
 	if (pthread_create(&b->thread, NULL, read_ahead, b) != 0)
-		return inv_fail(INVAR_E_NOMEM, "the thread that reads ahead could not be started");
+		return inv_fail(INVAR_E_NOMEM, "cannot start the prefetch thread");
 	b->running = true;
 	return INVAR_OK;
 }
@@ -242,7 +242,7 @@ invar_status inv_batches_next(inv_batches *b, const float **rows)
 
 /* ---- Making and freeing -------------------------------------------------------------- */
 
-static bool allocate(inv_batches *b)
+static bool allocate_batches(inv_batches *b)
 {
 	bool ok = true;
 
@@ -266,7 +266,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 
 	*out = NULL;
 	if (!b)
-		return inv_fail(INVAR_E_NOMEM, "no memory for batches");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for batches");
 	b->plan = *plan;
 	b->steps = plan->image_count / plan->N;
 	b->rows = ((size_t)plan->sources * plan->s + 1) * plan->N;
@@ -275,8 +275,8 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	if (!allocate(b)) {
-		inv_fail(INVAR_E_NOMEM, "no memory for batches of %zu rows", b->rows);
+	if (!allocate_batches(b)) {
+		inv_fail(INVAR_E_NOMEM, "not enough memory for batches of %zu rows", b->rows);
 		inv_batches_free(b);
 		return INVAR_E_NOMEM;
 	}

@@ -34,7 +34,7 @@ typedef struct encoding {
 
 static invar_status no_memory(const encoding *k)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to write the bank", k->path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write the bank", k->path);
 }
 
 /* ---- The rows of a split ---------------------------------------------------------- */
@@ -111,7 +111,7 @@ static invar_status leave_out(encoding *k, part *p)
 	st = inv_images_without(p->split, p->left_out, &p->index, &p->images.count);
 	p->images.index = p->index;
 	if (st == INVAR_OK && !p->images.count)
-		return inv_fail(INVAR_E_FORMAT, "%s: no image of its split %s can be read",
+		return inv_fail(INVAR_E_FORMAT, "%s: no image in its split %s can be read",
 		                k->of.dataset->text, p->split->name);
 	return st;
 }
@@ -181,11 +181,11 @@ static invar_status check_labels(const encoding *k, const part *p, const int64_t
 		if (i < there->h.cells)
 			st = inv_npy_read_int(there, i, 1, &label);
 		if (st == INVAR_OK && label != labels[i])
-			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: label %s is %" PRId64 " but that of the images now is "
-			              "%" PRId64 "; copies can only be added with the same images",
-			              path, inv_image_text(k->of.dataset, &p->images, i, text), label,
-			              labels[i]);
+			st = inv_fail(
+				INVAR_E_MISMATCH,
+				"%s: label %s is %" PRId64 ", but the image now has label %" PRId64
+				"; copies can only be added for the same images",
+				path, inv_image_text(k->of.dataset, &p->images, i, text), label, labels[i]);
 	}
 	inv_npy_close(there);
 	inv_free(path);
@@ -214,14 +214,14 @@ static invar_status check_part(const encoding *k, const part *p)
 	if (rows != p->images.count)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has %" PRIu64 " %s but %" PRIu64
-		                " %s chosen; choose the same ones, or make another bank",
+		                " %s selected; select the same images, or make another bank",
 		                k->path, p->split->name, rows, inv_noun(rows, "row", "rows"),
 		                p->images.count,
 		                inv_noun(p->images.count, "image was", "images were"));
 	if (p->there.clean && p->there.width != k->of.width)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its split %s has rows of %" PRIu64
-		                " numbers but the encoder gives %" PRIu64,
+		                " numbers, but the encoder computes %" PRIu64,
 		                k->path, p->split->name, p->there.width, k->of.width);
 	if ((st = check_labels(k, p, p->labels)) != INVAR_OK)
 		return st;
@@ -257,8 +257,8 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 		}
 		if (st == INVAR_OK && gap > 2e-3f * max)
 			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s: its row %s differs from that of the image now; only the "
-			              "same images can be added to",
+			              "%s: row %s no longer matches its image; copies can only be "
+			              "added for the same images",
 			              c->known->path,
 			              inv_image_text(c->k->of.dataset, &c->p->images, row + i, text));
 	}
@@ -527,7 +527,7 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 	return inv_block_map_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
 }
 
-static invar_status fill(encoding *k, part *p)
+static invar_status fill_part(encoding *k, part *p)
 {
 	char stage[96];
 	inv_pass pass = {.of = &k->of, .walk = k->walk, .images = &p->images, .stage = stage};
@@ -581,12 +581,12 @@ static invar_status add_names(encoding *k, const part *p)
 	if ((st = check_known(k, p, "clean.npy")) != INVAR_OK)
 		return st;
 	if ((st = save_names(k, p)) == INVAR_E_IO) {
-		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt is not added: %s",
+		inv_log(k->of.ctx, INVAR_LOG_DETAIL, "%s: names.txt was not added: %s",
 		        p->split->name, invar_last_error());
 		return INVAR_OK;
 	}
 	if (st == INVAR_OK)
-		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: names.txt is added, the files of its rows",
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: added names.txt, with the file of each row",
 		        p->split->name);
 	return st;
 }
@@ -601,7 +601,7 @@ static invar_status begin(encoding *k, const part *p)
 	if (st == INVAR_OK && k->of.dataset->kind->file && !p->there.clean)
 		st = save_names(k, p);
 	if (st == INVAR_OK && p->begun)
-		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: resumes where it was interrupted",
+		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: resuming after an interruption",
 		        p->split->name);
 	return st;
 }
@@ -631,7 +631,7 @@ static invar_status encode_part(encoding *k, part *p)
 		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
 		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
-		st = fill(k, p);
+		st = fill_part(k, p);
 	}
 	return st;
 }

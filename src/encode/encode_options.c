@@ -18,9 +18,8 @@ static const invar_option tensor_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "SPEC",
      .group = "Copies",
-     .help =
-         "how copies are made, such as rotation or 'affine+noise:std=0.5'; no copies if "
-         "not given"},
+     .help = "how copies are made, such as rotation or 'affine+noise:std=0.5'; default: no "
+             "copies"},
 	{.name = "augment-space",
      .type = INVAR_OPTION_TEXT,
      .initial = "normalized",
@@ -32,34 +31,34 @@ static const invar_option tensor_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "native|N",
      .group = "Preparation",
-     .help = "the shorter side becomes N, of that the centre N x N is taken; native keeps "
-             "images as they are; the encoder's own if not given (pixels: native)"},
+     .help = "resize the shorter side to N and crop the centre N x N; native keeps images "
+             "as they are; default: the encoder's own size (pixels: native)"},
 	{.name = "resize",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = INV_MAX_SIDE,
      .meta = "N",
      .group = "Preparation",
-     .help = "the shorter side before the centre N x N of the size is cut out; 0: the size "
-             "if that is given, else the encoder's own"},
+     .help = "length of the shorter side before the centre is cropped; 0: the size if "
+             "given, else the encoder's own"},
 	{.name = "normalize",
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME|MEANS/STDS",
      .group = "Preparation",
      .help = "none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10, "
-             "cifar10, or numbers such as 0.5/0.5; the encoder's own if not given (pixels: "
-             "the data set's; where it has none, imagenet, or half for grey images)"},
+             "cifar10, or numbers such as 0.5/0.5; default: the encoder's own (pixels: the "
+             "data set's, else imagenet, or half for grey images)"},
 	{.name = "mean",
      .type = INVAR_OPTION_TEXT,
      .meta = "F,…",
      .group = "Preparation",
-     .help = "one number or one per channel, of pixels from 0 to 1; overrides the "
+     .help = "mean of pixels from 0 to 1, one number or one per channel; overrides the "
              "normalisation"},
 	{.name = "std",
      .type = INVAR_OPTION_TEXT,
      .meta = "F,…",
      .group = "Preparation",
-     .help = "the same for the divisor"},
+     .help = "standard deviation, given like the mean"},
 	{0},
 };
 
@@ -69,15 +68,15 @@ static const invar_option bank_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "N|SPLIT=N,…",
      .group = "Copies",
-     .help = "copies of every image, in each split or in those named; 5 of test and 10 of "
-             "the others if not given; existing ones are kept"},
+     .help = "copies per image, for all splits or by split; default: 5 in test, 10 in the "
+             "others; existing copies are kept"},
 	{.name = "dtype",
      .type = INVAR_OPTION_TEXT,
      .initial = "float32",
      .choices = "float32|float16",
      .meta = "WORD",
      .group = "Result",
-     .help = "numbers of the features; float16 takes half the disk space"},
+     .help = "number type of the features; float16 takes half the disk space"},
 	{INV_SEED_ROW},
 	{0},
 };
@@ -115,7 +114,7 @@ invar_status inv_encode_read(const invar_options *o, invar_options **kept,
 	                             .resize = inv_option_count(all, "resize")};
 	if (out->copies && !out->augment)
 		return inv_fail(INVAR_E_USE,
-		                "@copies %.60s: say how they are made, as in @augment rotation",
+		                "@copies %.60s needs @augment, such as @augment rotation",
 		                out->copies);
 	return INVAR_OK;
 }
@@ -170,8 +169,8 @@ invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_d
 
 		if (at[length] != '=' || !read_count(at + length + 1, &count))
 			return inv_fail(INVAR_E_USE,
-			                "@copies %.60s: must be a number up to %d, or such as "
-			                "train=10,test=5",
+			                "@copies %.60s: must be a number up to %d, or numbers by split "
+			                "such as train=10,test=5",
 			                o->copies, MAX_COPIES);
 		if (!is_offered(d, at, length))
 			return inv_fail(INVAR_E_USE, "@copies %.60s: %s has no split '%.*s'", o->copies,
@@ -268,20 +267,21 @@ static invar_status check_channels(const inv_preparation *p, const invar_dataset
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "the normalisation is for %zu channels but the images of %s have %zu; "
-	                "give another @normalize, or @mean and @std",
+	                "use another @normalize, or @mean and @std",
 	                found, d->text, p->channels);
 }
 
 static invar_status refuse_resize(const inv_encode_settings *o, const inv_preparation *p)
 {
 	if (!p->side)
-		return inv_fail(INVAR_E_USE,
-		                "@resize %" PRIu64 ": images keep their size without "
-		                "@size N, the centre that is cut out",
-		                o->resize);
+		return inv_fail(
+			INVAR_E_USE,
+			"@resize %" PRIu64
+			": needs @size N, the centre to crop; without it images keep their size",
+			o->resize);
 	return inv_fail(INVAR_E_USE,
-	                "@resize %" PRIu64 ": is less than the %zu x %zu pixels of @size that "
-	                "are cut out of it",
+	                "@resize %" PRIu64
+	                ": is smaller than the centre of %zu x %zu pixels that @size crops",
 	                o->resize, p->side, p->side);
 }
 

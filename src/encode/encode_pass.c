@@ -146,7 +146,7 @@ static invar_status flush(filling *f)
 	invar_status st = INVAR_OK;
 
 	if (!complete)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of finished blocks");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of finished blocks");
 	if (find_complete(f, complete)) {
 		st = sync_arrays(f->p);
 		if (st == INVAR_OK)
@@ -245,7 +245,7 @@ invar_status inv_pass_run(inv_pass *p)
 	f.left = inv_calloc(blocks, sizeof *f.left);
 	f.marked = inv_calloc(blocks, sizeof *f.marked);
 	if (!f.left || !f.marked) {
-		st = inv_fail(INVAR_E_NOMEM, "no memory for a list of blocks");
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a list of blocks");
 	} else {
 		pthread_mutex_init(&f.lock, NULL);
 		count_missing(&f);

@@ -56,17 +56,16 @@ static invar_status find_width(inv_encoding *of)
 		return st;
 	of->width = of->plan->width;
 	if (of->copy_plan->width != of->width)
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"@augment %s: makes %zu x %zu pixels of %zu x %zu, so %s would give "
-			"%" PRIu64 " numbers for a copy and %" PRIu64 " for the image itself",
-			of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
-			invar_encoder_name(e), of->copy_plan->width, of->width);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "@augment %s: turns %zu x %zu pixels into %zu x %zu, so %s would "
+		                "compute %" PRIu64 " numbers for a copy and %" PRIu64
+		                " for the image itself",
+		                of->opts.augment, of->augmented.w, of->augmented.h, s.w, s.h,
+		                invar_encoder_name(e), of->copy_plan->width, of->width);
 	if (of->width > MAX_WIDTH)
 		return inv_fail(INVAR_E_USE,
 		                "%s: features of %" PRIu64
-		                " numbers are too wide, at most 2^24 are "
-		                "allowed; give @size N",
+		                " numbers are too wide, at most 2^24 are allowed; use @size N",
 		                of->dataset->text, of->width);
 	return INVAR_OK;
 }
@@ -98,8 +97,8 @@ static invar_status widen_preparation(inv_encoding *of)
 	side = inv_spec_prepared_side(s, p->side);
 	if (side > INV_MAX_SIDE)
 		return inv_fail(INVAR_E_USE,
-		                "@augment %.100s: needs %zu x %zu pixels around the %zu x %zu that "
-		                "are seen, and at most %d x %d can be prepared; narrow its ranges",
+		                "@augment %.100s: needs %zu x %zu pixels to show %zu x %zu, but at "
+		                "most %d x %d can be prepared; narrow its ranges",
 		                of->opts.augment, side, side, p->side, p->side, INV_MAX_SIDE,
 		                INV_MAX_SIDE);
 	p->resize = p->resize ? (p->resize * side + p->side / 2) / p->side : 0;
@@ -147,7 +146,7 @@ invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
 	*out = (inv_encoding){.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d};
 	out->alone.threads = 1;
 	if (st == INVAR_OK && e->weights && stat(e->weights, &out->weights) != 0)
-		st = inv_fail_errno(e->weights, "cannot look at the file");
+		st = inv_fail_errno(e->weights, "cannot read the file's status");
 	return st == INVAR_OK ? take_options(out, o) : st;
 }
 
@@ -177,17 +176,17 @@ invar_status inv_encoding_check_weights(inv_encoding *of)
 	if (!path)
 		return INVAR_OK;
 	if (stat(path, &info) != 0)
-		return inv_fail_errno(path, "cannot look at the weights any more");
+		return inv_fail_errno(path, "cannot read the status of the weights any more");
 	if (is_untouched(&info, &of->weights))
 		return INVAR_OK;
 	if ((st = inv_sha256_file(path, now)) != INVAR_OK)
 		return st;
 	if (strcmp(now, of->encoder->weights_sha256) != 0)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: the weights have changed while they were used: their SHA-256 "
-		                "was %.12s… and is %.12s…; with the old file the same command goes "
-		                "on",
-		                path, of->encoder->weights_sha256, now);
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: the weights changed while they were in use: their SHA-256 was %.12s… and "
+			"is now %.12s…; restore the old file and run the same command to resume",
+			path, of->encoder->weights_sha256, now);
 	of->weights = info;
 	return INVAR_OK;
 }
@@ -328,7 +327,7 @@ invar_status inv_images_without(const inv_images *s, const json_t *left_out,
 
 	*kept = 0;
 	if (!(*index = inv_alloc((s->count + 1) * sizeof **index)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu64 " images",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu64 " images",
 		                s->count);
 	for (uint64_t row = 0; row < s->count; row++) {
 		uint64_t i = inv_images_index(s, row);

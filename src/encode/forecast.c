@@ -87,7 +87,7 @@ static invar_status take_sample(const inv_images *s, inv_images *out)
 	if (groups <= wanted)
 		wanted = groups;
 	if (!(index = inv_alloc(wanted * INV_GROUP * sizeof *index)))
-		return inv_fail(INVAR_E_NOMEM, "no memory to plan");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan");
 	for (uint64_t g = 0; g < wanted; g++) {
 		uint64_t row = g * groups / wanted * INV_GROUP, end = row + INV_GROUP;
 
@@ -453,8 +453,8 @@ static void add_disk(const disk_trial *k, uint64_t bytes, uint64_t files, range 
 	sum->high += sync + 3 * finish;
 }
 
-static invar_status measure(const inv_encoding *of, const char *folder,
-                            const split_work *work, inv_forecast *out)
+static invar_status measure_speed(const inv_encoding *of, const char *folder,
+                                  const split_work *work, inv_forecast *out)
 {
 	range sum = {0};
 	uint64_t files = 0;
@@ -482,7 +482,8 @@ static invar_status look_ahead(const inv_encoding *of, const char *bank, inv_for
 	split_work work[INV_MAX_SPLITS] = {0};
 	char folder[PATH_MAX];
 	inv_bank_writer *w = NULL;
-	invar_status st = about ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory to plan");
+	invar_status st =
+		about ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory to plan");
 
 	if (st == INVAR_OK && inv_exists(bank))
 		st = inv_bank_writer_open(bank, about, &w);
@@ -491,7 +492,7 @@ static invar_status look_ahead(const inv_encoding *of, const char *bank, inv_for
 	out->width = of->width;
 	out->free_bytes = find_folder(bank, folder) ? free_bytes(folder) : 0;
 	if (st == INVAR_OK && out->features)
-		st = measure(of, folder, work, out);
+		st = measure_speed(of, folder, work, out);
 	inv_bank_writer_close(w);
 	json_decref(about);
 	return st;

@@ -53,7 +53,7 @@ static invar_status prepare(inv_source *s, uint64_t seed, const char *folder,
 	invar_status st;
 
 	if (!(i->called = inv_strdup(called)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory", called);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory", called);
 	inv_live_set_seed(i->live, seed); /* which may be that of a run that is resumed */
 	if ((st = inv_live_encode_clean(i->live, folder, &i->clean)) != INVAR_OK)
 		return st;
@@ -67,8 +67,7 @@ static invar_status need_copies(const inv_source *s)
 	if (inv_live_augments(of_const(s)->live))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
-	                "training on images needs to know what to be invariant to: give an "
-	                "@augment SPEC");
+	                "training on images needs an augmentation: set @augment SPEC");
 }
 
 static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, float *out)
@@ -126,7 +125,7 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 
 	*out = NULL;
 	if (!i)
-		return inv_fail(INVAR_E_NOMEM, "no memory to train on images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to train on images");
 	if ((st = inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live)) != INVAR_OK) {
 		inv_free(i);
 		return st;

@@ -28,7 +28,8 @@ struct inv_live {
 
 static invar_status no_memory(const inv_live *f)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to make copies", f->of.dataset->text);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to make copies",
+	                f->of.dataset->text);
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -56,7 +57,7 @@ invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar
 
 	*out = NULL;
 	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "no memory to make copies");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to make copies");
 	f->encoder = e;
 	inv_kernels_init(&f->kernels, e->ctx->cpu);
 	pthread_mutex_init(&f->lock, NULL);
@@ -233,12 +234,12 @@ static invar_status check_cancel(void *user)
 	const batch *b = user;
 
 	return atomic_load(&b->f->cancelled)
-	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer wanted")
+	           ? inv_fail(INVAR_E_CANCELLED, "copies are no longer needed")
 	           : INVAR_OK;
 }
 
-static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
-                         const uint32_t *rows, uint32_t s, float *out)
+static invar_status fill_copies(inv_live *f, uint32_t epoch, const inv_images *images,
+                                const uint32_t *rows, uint32_t s, float *out)
 {
 	batch b = {
 		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
@@ -274,7 +275,7 @@ invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, ui
 	images.index = index;
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
-	st = fill(f, epoch, &images, rows, s, out);
+	st = fill_copies(f, epoch, &images, rows, s, out);
 	if (st == INVAR_OK)
 		st = inv_encoding_check_weights(&f->of);
 	pthread_mutex_unlock(&f->lock);

@@ -62,8 +62,8 @@ static invar_status prepare(void *user, inv_image *image, const inv_prefetch_ite
 
 	if (st == INVAR_OK && (h != of->shape.h || w != of->shape.w))
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "%s: image %s of %s has %zu x %zu pixels but the first one %zu x "
-		              "%zu; give @size N",
+		              "%s: image %s of %s has %zu x %zu pixels but the first one has %zu x "
+		              "%zu; use @size N",
 		              of->dataset->text,
 		              inv_image_text(of->dataset, k->plan->images, item->row, text),
 		              k->plan->images->name, w, h, of->shape.w, of->shape.h);
@@ -93,9 +93,7 @@ static invar_status gather(inv_pipeline *k, gathered *g)
 		}
 		if (st == INVAR_OK &&
 		    (!item || (inv_prefetch_broken(k->ahead) && !k->plan->passes_over)))
-			st = inv_fail(INVAR_E_IO,
-			              "%s: an image of %s that could be read a moment ago cannot be "
-			              "read now",
+			st = inv_fail(INVAR_E_IO, "%s: an image of %s can no longer be read",
 			              k->of->dataset->text, k->plan->images->name);
 		if (st != INVAR_OK)
 			break;
@@ -352,12 +350,12 @@ static size_t choose_places(const inv_encoding *of)
 	return places < min_places ? min_places : places;
 }
 
-static invar_status allocate(inv_pipeline *k)
+static invar_status allocate_pipeline(inv_pipeline *k)
 {
 	invar_status st;
 
 	if (!(k->place = inv_calloc(k->places, sizeof *k->place)))
-		return inv_fail(INVAR_E_NOMEM, "no memory to walk over images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to read images");
 	take_pieces(k);
 	if ((st = inv_arena_commit(&k->arena)) == INVAR_OK)
 		take_pieces(k);
@@ -370,7 +368,7 @@ static invar_status make_preparers(inv_pipeline *k)
 	invar_status st = INVAR_OK;
 
 	if (!(k->preparer = inv_calloc(workers, sizeof *k->preparer)))
-		return inv_fail(INVAR_E_NOMEM, "no memory to prepare images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to prepare images");
 	for (; k->preparers < workers && st == INVAR_OK; k->preparers++)
 		st = inv_preparer_new(k->of->ctx->cpu, &k->of->preparation,
 		                      &k->preparer[k->preparers]);
@@ -394,7 +392,7 @@ invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 
 	*out = NULL;
 	if (!k)
-		return inv_fail(INVAR_E_NOMEM, "no memory to walk over images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to read images");
 	k->of = of;
 	k->group = smaller(of->plan->group, of->copy_plan->group);
 	k->scratch_cells =
@@ -402,7 +400,7 @@ invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 	k->places = choose_places(of);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
-	if ((st = allocate(k)) == INVAR_OK)
+	if ((st = allocate_pipeline(k)) == INVAR_OK)
 		st = make_preparers(k);
 	if (st != INVAR_OK) {
 		inv_pipeline_free(k);

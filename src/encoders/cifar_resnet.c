@@ -35,8 +35,8 @@ static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t
 		return 0;
 	if (outputs < channels) {
 		inv_convnet_fail(net, inv_fail(INVAR_E_MISMATCH,
-		                               "the weights of '%s' make %zu %s of %zu, which "
-		                               "no shortcut without weights does",
+		                               "the weights of '%s' turn %zu %s into %zu, which a "
+		                               "shortcut without weights cannot do",
 		                               block, outputs,
 		                               inv_noun(outputs, "channel", "channels"), channels));
 		return 0;
@@ -45,7 +45,7 @@ static size_t add_shortcut(inv_convnet *net, const char *block, size_t x, size_t
 	weights = inv_calloc(outputs, channels * sizeof *weights);
 	bias = inv_calloc(outputs, sizeof *bias);
 	if (!weights || !bias) {
-		inv_convnet_fail(net, inv_fail(INVAR_E_NOMEM, "no memory for '%s'", block));
+		inv_convnet_fail(net, inv_fail(INVAR_E_NOMEM, "not enough memory for '%s'", block));
 		inv_free(weights);
 		inv_free(bias);
 		return 0;
@@ -115,7 +115,7 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 
 const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.family = "cifar_resnet",
-	.about = "the small ResNets of CIFAR-10",
+	.about = "small ResNets for CIFAR-10",
 	.reads = INV_OF_BATCH_NORMS,
 	.recognise = recognise,
 	.open = open_cifar,

@@ -17,7 +17,7 @@ invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *fa
 	inv_convnet *net = *out = e->own = inv_calloc(1, sizeof *net);
 
 	if (!net)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for a network",
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a network",
 		                inv_parameters_path(p));
 	net->family = family;
 	net->parameters = p;
@@ -96,7 +96,7 @@ static invar_status take_norm(inv_convnet *net, const char *norm, size_t outputs
 	invar_status st = INVAR_OK;
 
 	if (!rows)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for '%s'",
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for '%s'",
 		                inv_parameters_path(net->parameters), norm);
 	for (size_t i = 0; i < 4 && st == INVAR_OK; i++)
 		st = take_row(net, norm, parts[i], outputs, rows + i * outputs);
@@ -170,7 +170,7 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 	*weights = inv_calloc(*outputs, filter * sizeof **weights);
 	*bias = inv_calloc(*outputs, sizeof **bias);
 	if (!*weights || !*bias)
-		net->status = inv_fail(INVAR_E_NOMEM, "%s: no memory for '%s'",
+		net->status = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for '%s'",
 		                       inv_parameters_path(net->parameters), l->conv);
 	else
 		net->status = take_filters(net, l, *outputs, *weights, *bias);
@@ -186,9 +186,8 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
 
 static void refuse_deep(inv_convnet *net)
 {
-	net->status =
-		inv_fail(INVAR_E_MISMATCH, "%s: has more than %d layers, the most there may be",
-	             inv_parameters_path(net->parameters), INV_MAX_STEPS);
+	net->status = inv_fail(INVAR_E_MISMATCH, "%s: has more than %d layers, the maximum",
+	                       inv_parameters_path(net->parameters), INV_MAX_STEPS);
 }
 
 size_t inv_convnet_space(inv_convnet *net, size_t channels)
@@ -232,12 +231,12 @@ size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
 	                    .bias = bias};
 
 	if (l->to && net->status == INVAR_OK && l->add && net->channels[l->to] != outputs)
-		inv_convnet_fail(
-			net, inv_fail(INVAR_E_MISMATCH,
-		                  "%s: '%s' gives %zu %s but is added to %zu, so the tensors "
-		                  "of a shortcut are missing",
-		                  inv_parameters_path(net->parameters), l->conv, outputs,
-		                  inv_noun(outputs, "channel", "channels"), net->channels[l->to]));
+		inv_convnet_fail(net, inv_fail(INVAR_E_MISMATCH,
+		                               "%s: '%s' has %zu %s but is added to %zu, so the "
+		                               "tensors of a shortcut are missing",
+		                               inv_parameters_path(net->parameters), l->conv,
+		                               outputs, inv_noun(outputs, "channel", "channels"),
+		                               net->channels[l->to]));
 	return add_step(net, s);
 }
 

@@ -64,8 +64,8 @@ static invar_status refuse_small(const inv_encoder_plan *p, const inv_convnet *n
 	       !find_shapes(net, (inv_maps){1, net->channels[0], side, side, false}, maps))
 		side++;
 	return inv_fail(INVAR_E_USE,
-	                "images of %zu x %zu are too small for this %s, which needs %zu x %zu "
-	                "at least; give larger ones, as with @size N",
+	                "images of %zu x %zu are too small for this %s, which needs at least "
+	                "%zu x %zu; use larger images, for example with @size N",
 	                p->shape.h, p->shape.w, net->family, side, side);
 }
 
@@ -128,8 +128,8 @@ static invar_status give_buffers(plan *o)
 	for (unsigned t = 0; t < o->threads; t++)
 		if (!(o->buffers[t] = inv_alloc(bytes)))
 			return inv_fail(INVAR_E_NOMEM,
-			                "no memory for the maps of a %s; use smaller images or fewer "
-			                "threads",
+			                "not enough memory for the maps of a %s; use smaller images or "
+			                "fewer threads",
 			                o->net->family);
 	return INVAR_OK;
 }
@@ -200,7 +200,7 @@ static invar_status find_maps(inv_encoder_plan *p, plan *o)
 	invar_status st = INVAR_OK;
 
 	if (!maps)
-		return inv_fail(INVAR_E_NOMEM, "no memory to plan a %s", net->family);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", net->family);
 	if (!find_shapes(net, image, maps))
 		st = refuse_small(p, net, maps);
 	o->group = choose_group(net, maps[net->last]);
@@ -214,7 +214,7 @@ static invar_status find_maps(inv_encoder_plan *p, plan *o)
 	return st;
 }
 
-static invar_status allocate(inv_encoder_plan *p, plan **out)
+static invar_status allocate_plan(inv_encoder_plan *p, plan **out)
 {
 	const inv_convnet *net = p->encoder->own;
 	plan *o = p->own = *out = inv_calloc(1, sizeof *o);
@@ -228,7 +228,7 @@ static invar_status allocate(inv_encoder_plan *p, plan **out)
 		o->buffers = inv_calloc(o->threads, sizeof *o->buffers);
 	}
 	if (!o || !o->values || !o->convs || !o->buffers)
-		return inv_fail(INVAR_E_NOMEM, "no memory to plan a %s", net->family);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", net->family);
 	return INVAR_OK;
 }
 
@@ -239,12 +239,12 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 	invar_status st;
 
 	if (p->shape.c != net->channels[0])
-		return inv_fail(INVAR_E_MISMATCH,
-		                "images have %zu %s but this %s takes %zu; give other images "
-		                "or weights",
-		                p->shape.c, inv_noun(p->shape.c, "channel", "channels"),
-		                net->family, net->channels[0]);
-	if ((st = allocate(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"images have %zu %s but this %s takes %zu; use other images or weights",
+			p->shape.c, inv_noun(p->shape.c, "channel", "channels"), net->family,
+			net->channels[0]);
+	if ((st = allocate_plan(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
 		return st;
 	place_values(o);
 	if ((st = make_convolutions(o, p->encoder->ctx)) != INVAR_OK)

@@ -25,29 +25,28 @@ static const invar_option rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME",
      .group = "Encoder",
-     .help = "the name of the encoder (docs/MODELS.md lists them); found from the weights "
-             "if not "
-             "given; pixels are the normalised pixels themselves, without weights"},
+     .help = "name of the encoder (docs/MODELS.md lists them); default: recognised by its "
+             "weights; pixels uses the normalised pixels as features and needs no weights"},
 	{.name = "key",
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME",
      .group = "Encoder",
-     .help = "dictionary of a checkpoint that holds several; teacher if not given"},
+     .help = "which dictionary of a checkpoint with several; default: teacher"},
 	{.name = "heads",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 1024,
      .meta = "N",
      .group = "Encoder",
-     .help = "attention heads, which weights do not tell; 0: width / 64, or what "
-             "config.json says"},
+     .help = "number of attention heads, which the weights do not contain; 0: width / 64, "
+             "or the value in config.json"},
 	{.name = "eps",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
      .max = 1,
      .meta = "F",
      .group = "Encoder",
-     .help = "epsilon of layer norms; 0: the default of the model or its family"},
+     .help = "epsilon of layer norms; 0: the model's default"},
 	{.name = "bn-eps",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0",
@@ -60,15 +59,15 @@ static const invar_option rows[] = {
      .choices = "dino|timm|hf",
      .meta = "WORD",
      .group = "Encoder",
-     .help = "how a ViT's position embeddings are fitted to other image sizes: as dino, "
-             "timm or hf does it"},
+     .help = "how a ViT's position embeddings are resized for other image sizes: as in "
+             "DINO, timm or Hugging Face"},
 	{.name = "stride",
      .type = INVAR_OPTION_TEXT,
      .choices = "3x3|1x1",
      .meta = "WORD",
      .group = "Encoder",
-     .help = "convolution of a ResNet's bottleneck that halves the image; 3x3 as in "
-             "torchvision if the model does not say"},
+     .help = "which convolution of a ResNet's bottleneck has the stride; default: the "
+             "model's, else 3x3 as in torchvision"},
 	{0},
 };
 
@@ -149,11 +148,10 @@ static invar_status find_model(invar_encoder *e, bool weights)
 	if (!name && weights)
 		return INVAR_OK;
 	if (!name)
-		return inv_fail(INVAR_E_USE,
-		                "the encoder is missing: give its @weights, or @encoder pixels for "
-		                "the normalised pixels themselves");
+		return inv_fail(INVAR_E_USE, "the encoder is missing: give its @weights, or "
+		                             "@encoder pixels to use the normalised pixels");
 	if (!(e->model = inv_model_find(name)))
-		return inv_topic(inv_fail(INVAR_E_USE, "no encoder is called '%.60s'%s", name,
+		return inv_topic(inv_fail(INVAR_E_USE, "there is no encoder '%.60s'%s", name,
 		                          inv_hint(name, invar_encoder_names(), hint)),
 		                 "encoders");
 	e->kind = find_family(e->model->of.family); /* a test holds that there is one */
@@ -182,11 +180,10 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 			inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match %s, which is a %s",
 		             inv_parameters_path(p), e->model->of.name, e->kind->family),
 			"weights");
-	return inv_topic(inv_fail(INVAR_E_MISMATCH,
-	                          "%s: its tensors do not match any encoder known here (%s)",
-	                          inv_parameters_path(p),
-	                          inv_list_words(families, list, sizeof list)),
-	                 "weights");
+	return inv_topic(
+		inv_fail(INVAR_E_MISMATCH, "%s: its tensors do not match any known encoder (%s)",
+	             inv_parameters_path(p), inv_list_words(families, list, sizeof list)),
+		"weights");
 }
 
 /* Another network of the same family would run, and give features of another model. */
@@ -207,8 +204,9 @@ static invar_status check_measures(const invar_encoder *e)
 	for (size_t i = 0; i < sizeof measures / sizeof *measures; i++)
 		if (!measures[i].open && measures[i].is != measures[i].must)
 			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: its %s is %" PRIu64 " but that of %s is %" PRIu64
-			                "; name another encoder, or none: it is found from the weights",
+			                "%s: its %s is %" PRIu64 " but %s has %" PRIu64
+			                "; use another @encoder, or leave it out to recognise the "
+			                "encoder by its weights",
 			                e->weights, measures[i].what, measures[i].is, e->model->of.name,
 			                measures[i].must);
 	return INVAR_OK;
@@ -232,7 +230,7 @@ static invar_status check_reads(const invar_encoder *e, const inv_encoder_settin
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (all[i].is_given && !(e->kind->reads & all[i].of))
 			return inv_fail(INVAR_E_USE,
-			                "@%s has no meaning for the encoder %s%s%s; leave it out",
+			                "@%s does not apply to the encoder %s%s%s; leave it out",
 			                all[i].option, invar_encoder_name(e), e->weights ? " in " : "",
 			                e->weights ? e->weights : "");
 	return INVAR_OK;
@@ -245,7 +243,7 @@ static invar_status open_weights(invar_encoder *e, const char *weights,
 	invar_status bad, st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
 
 	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", weights);
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", weights);
 	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK &&
 	    (st = check_reads(e, given)) == INVAR_OK)
 		st = e->kind->open(e, p);
@@ -274,10 +272,9 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 		                e->model->of.name, e->model->of.file ? ", published as " : "",
 		                e->model->of.file ? e->model->of.file : "");
 	if (e->opts.key && !weights)
-		return inv_fail(
-			INVAR_E_USE,
-			"@key %.60s: the encoder %s has no checkpoint to pick from; leave it out",
-			e->opts.key, e->model->of.name);
+		return inv_fail(INVAR_E_USE,
+		                "@key %.60s: the encoder %s has no checkpoint; leave it out",
+		                e->opts.key, e->model->of.name);
 	if (weights)
 		st = open_weights(e, weights, &given);
 	else if ((st = check_reads(e, &given)) == INVAR_OK)
@@ -295,7 +292,7 @@ invar_status invar_encoder_open(invar_context *ctx, const char *weights,
 
 	*out = NULL;
 	if (!e)
-		return inv_fail(INVAR_E_NOMEM, "no memory for an encoder");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for an encoder");
 	e->ctx = ctx;
 	st = inv_options_pick(o, inv_encoder_declare, &e->options);
 	if (st == INVAR_OK && !weights)
@@ -346,7 +343,7 @@ invar_status invar_encoder_sha256(invar_encoder *e, const char **hex)
 	if (e->weights && !e->weights_sha256) {
 		st = inv_sha256_file(e->weights, digits);
 		if (st == INVAR_OK && !(e->weights_sha256 = inv_strdup(digits)))
-			st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its hash", e->weights);
+			st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its hash", e->weights);
 	}
 	*hex = e->weights_sha256;
 	return st;
@@ -362,7 +359,7 @@ invar_status inv_encoder_plan_new(const invar_encoder *e, inv_extent shape,
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory to plan an encoder");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan an encoder");
 	*p = (inv_encoder_plan){.encoder = e, .shape = shape};
 	if ((st = e->kind->plan(p)) != INVAR_OK) {
 		inv_encoder_plan_free(p);

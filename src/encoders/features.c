@@ -21,16 +21,16 @@ static invar_status check_source(const invar_encoder *e, const inv_npy_source *i
 	char text[INV_SHAPE_TEXT];
 
 	if (in->h->rank != 4)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its shape is %s but %s takes images (n, channels, height, "
-		                "width)",
-		                in->name, inv_shape_text(in->h->rank, in->h->shape, text),
-		                invar_encoder_name(e));
+		return inv_fail(
+			INVAR_E_MISMATCH,
+			"%s: its shape is %s, but %s takes images (n, channels, height, width)",
+			in->name, inv_shape_text(in->h->rank, in->h->shape, text),
+			invar_encoder_name(e));
 	if (in->h->dtype == INV_F16 || in->h->dtype == INV_F32 || in->h->dtype == INV_F64)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: holds %s but should hold floats, images that are normalised "
-	                "already; encoding a data set npy:FILE prepares bytes",
+	                "%s: contains %s but must contain floats, already normalised; to "
+	                "normalise images of bytes, encode them as a data set npy:FILE",
 	                in->name, inv_dtype_name(in->h->dtype));
 }
 
@@ -93,8 +93,8 @@ static invar_status write_features(work *w, const char *path, invar_dtype dtype)
 	w->x = inv_alloc(w->block * w->cells * sizeof *w->x);
 	w->y = inv_alloc(w->block * w->width * sizeof *w->y);
 	if (!w->x || !w->y)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " images of %s", w->block,
-		                w->in->name);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " images of %s",
+		                w->block, w->in->name);
 	st = inv_npy_create_target(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, 2, shape,
 	                           &w->out);
 	if (st == INVAR_OK && (st = pump(w)) == INVAR_OK) {

@@ -101,7 +101,8 @@ invar_status inv_parameters_beside(const inv_parameters *p, const char *file, js
 		beside = inv_join(slash == path ? "/" : folder, file);
 	inv_free(folder);
 	if (!beside)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to look for its %s", path, file);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to look for its %s", path,
+		                file);
 	if (inv_exists(beside))
 		st = inv_json_load(beside, out);
 	inv_free(beside);
@@ -117,10 +118,11 @@ static invar_status check_growth(const invar_weights *w)
 		bytes += w->list[i].of.cells * sizeof(float); /* cells fit the file */
 	if (bytes <= SMALL || bytes / MAX_GROWTH <= w->map.size)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its tensors share their storage and would take %" PRIu64
-	                " MB of memory, more than %d times the file, which no network does",
-	                w->path, bytes >> 20, MAX_GROWTH);
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s: its tensors share their storage and would need %" PRIu64
+		" MB of memory, more than %d times the size of the file; no real network does this",
+		w->path, bytes >> 20, MAX_GROWTH);
 }
 
 invar_status inv_parameters_open(invar_context *ctx, const char *path, const char *key,
@@ -131,7 +133,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its weights", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its weights", path);
 	p->ctx = ctx;
 	if ((st = invar_weights_open(ctx, path, key, &p->weights)) == INVAR_OK &&
 	    (st = check_growth(p->weights)) == INVAR_OK)
@@ -140,7 +142,7 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 		p->count = invar_weights_count(p->weights);
 		p->list = inv_calloc(p->count ? p->count : 1, sizeof *p->list);
 		if (!p->list)
-			st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its names", path);
+			st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its names", path);
 	}
 	if (st != INVAR_OK) {
 		inv_parameters_close(p);
@@ -230,15 +232,15 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
 
 /* ---- Taking ----------------------------------------------------------------------- */
 
-static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t room)
+static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t size)
 {
-	size_t used = (size_t)snprintf(out, room, "[");
+	size_t used = (size_t)snprintf(out, size, "[");
 
-	for (unsigned i = 0; i < rank && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%" PRIu64, i ? ", " : "",
+	for (unsigned i = 0; i < rank && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? ", " : "",
 		                         shape[i]);
-	if (used < room)
-		snprintf(out + used, room - used, "]");
+	if (used < size)
+		snprintf(out + used, size - used, "]");
 	return out;
 }
 
@@ -269,14 +271,14 @@ invar_status inv_parameters_check(const inv_parameters *p, const char *name, uns
 		                inv_parameters_path(p), name);
 	if (!same_shape(a->weight, rank, shape))
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its tensor '%.200s' has shape %s but must have %s",
+		                "%s: its tensor '%.200s' has shape %s but must have shape %s",
 		                inv_parameters_path(p), name,
 		                shape_text(a->weight->rank, a->weight->shape, found, sizeof found),
 		                shape_text(rank, shape, wanted, sizeof wanted));
 	if (!holds_floats(a->weight))
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: its tensor '%.200s' holds %s but must hold floats; quantised "
-		                "weights are not known here",
+		                "%s: its tensor '%.200s' contains %s but must contain floats; "
+		                "quantised weights are not supported",
 		                inv_parameters_path(p), name, a->weight->type);
 	return INVAR_OK;
 }
@@ -321,14 +323,14 @@ invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
 			continue;
 		if (is_own(a->name, own))
 			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: has a tensor '%.200s', which no %s known here has",
+			                "%s: has a tensor '%.200s', which no known %s has",
 			                inv_parameters_path(p), a->name, family);
 		first = first ? first : a->name;
 		left++;
 	}
 	if (left)
 		inv_log(p->ctx, INVAR_LOG_INFO,
-		        "%s: %zu %s not part of the %s and left alone, the first is %.200s",
+		        "%s: %zu %s not part of the %s and ignored; the first is %.200s",
 		        inv_parameters_path(p), left, inv_noun(left, "tensor is", "tensors are"),
 		        family, first);
 	return INVAR_OK;

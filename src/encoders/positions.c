@@ -98,8 +98,8 @@ invar_status inv_positions_fit(inv_pos way, const float *table, size_t grid, siz
 	double *across, *sums;
 
 	if (!down)
-		return inv_fail(INVAR_E_NOMEM, "no memory for positions of %zu x %zu patches", rows,
-		                cols);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for positions of %zu x %zu patches", rows, cols);
 	across = down + rows * grid;
 	sums = across + cols * grid;
 	axis_weights(way, grid, rows, down);

@@ -118,10 +118,12 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 		blocks[i] = inv_parameters_in_a_row(p, format);
 	}
 	if (b.early && !b.bottleneck)
-		inv_convnet_fail(net, inv_fail(INVAR_E_USE,
-		                               "%s: has basic blocks, and @stride 1x1 is of "
-		                               "bottlenecks; leave it out",
-		                               inv_parameters_path(p)));
+		inv_convnet_fail(
+			net,
+			inv_fail(
+				INVAR_E_USE,
+				"%s: has basic blocks, but @stride 1x1 is for bottlenecks; leave it out",
+				inv_parameters_path(p)));
 	ignore_heads(p);
 	last = describe(net, p, b, blocks);
 	e->input = (inv_input){.resize = 256,

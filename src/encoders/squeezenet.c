@@ -41,8 +41,8 @@ static size_t join_filters(inv_convnet *net, const inv_layer *small, const inv_l
 		w = inv_calloc(m + n, 9 * channels * sizeof *w);
 		bias = inv_calloc(m + n, sizeof *bias);
 		if (!w || !bias)
-			inv_convnet_fail(net,
-			                 inv_fail(INVAR_E_NOMEM, "no memory for '%s'", large->conv));
+			inv_convnet_fail(
+				net, inv_fail(INVAR_E_NOMEM, "not enough memory for '%s'", large->conv));
 	}
 	if (w && bias) {
 		for (size_t i = 0; i < m * channels; i++)

@@ -36,7 +36,7 @@ enum {
 typedef struct space {
 	float *x, *y;   /* [n T, D] of its group */
 	float *qkv;     /* [n T, 3 D] */
-	float *room;    /* what attention needs; or what a product does, */
+	float *scratch; /* what attention needs; or what a product does, */
 	float *between; /* and [PART, max(hidden, patch)]: patches, or what an MLP hides */
 } space;
 
@@ -51,14 +51,14 @@ typedef struct vit_plan {
 
 static void describe(const inv_vit *v, char *out)
 {
-	int used = snprintf(out, INV_ABOUT,
-	                    "ViT, patch %zu, %zu %s of width %zu, %zu %s, positions %zu x "
-	                    "%zu as %s fits them",
-	                    v->patch, v->depth, inv_noun(v->depth, "block", "blocks"), v->width,
-	                    v->heads, inv_noun(v->heads, "head", "heads"), v->grid, v->grid,
-	                    v->pos == INV_POS_DINO ? "DINO"
-	                    : v->pos == INV_POS_HF ? "Hugging Face"
-	                                           : "timm");
+	int used = snprintf(
+		out, INV_ABOUT,
+		"ViT, patch %zu, %zu %s of width %zu, %zu %s, positions %zu x %zu resized as in %s",
+		v->patch, v->depth, inv_noun(v->depth, "block", "blocks"), v->width, v->heads,
+		inv_noun(v->heads, "head", "heads"), v->grid, v->grid,
+		v->pos == INV_POS_DINO ? "DINO"
+		: v->pos == INV_POS_HF ? "Hugging Face"
+							   : "timm");
 
 	if (v->registers && used < INV_ABOUT)
 		used += snprintf(out + used, INV_ABOUT - (size_t)used, ", %zu %s", v->registers,
@@ -76,7 +76,8 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	invar_status st;
 
 	if (!v)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for a ViT", inv_parameters_path(p));
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a ViT",
+		                inv_parameters_path(p));
 	e->own = v;
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
 	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
@@ -136,8 +137,8 @@ static void place_spaces(const inv_encoder_plan *p)
 		s->x = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->y = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->qkv = inv_arena_take(a, rows * 3 * v->width, sizeof(float));
-		s->room = inv_arena_take(a, room, sizeof(float));
-		s->between = a->base ? s->room + between : NULL;
+		s->scratch = inv_arena_take(a, room, sizeof(float));
+		s->between = a->base ? s->scratch + between : NULL;
 	}
 }
 
@@ -172,18 +173,19 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	size_t side = v->grid * v->patch, h = p->shape.h, w = p->shape.w;
 
 	if (p->shape.c != v->channels)
-		return inv_fail(INVAR_E_USE, "%s: takes images of %zu %s, not of %zu; give others",
+		return inv_fail(INVAR_E_USE,
+		                "%s: takes images with %zu %s, not %zu; use other images",
 		                p->encoder->weights, v->channels,
 		                inv_noun(v->channels, "channel", "channels"), p->shape.c);
 	if (h < v->patch || w < v->patch)
 		return inv_fail(INVAR_E_USE,
 		                "%s: images of %zu x %zu are smaller than one patch of %zu x %zu; "
-		                "give larger ones",
+		                "use larger images",
 		                p->encoder->weights, w, h, v->patch, v->patch);
 	if (v->one_size && (h / v->patch != v->grid || w / v->patch != v->grid))
 		return inv_fail(INVAR_E_USE,
-		                "%s: is a CLIP for images of %zu x %zu, not of %zu x %zu; resize "
-		                "them, or say with @pos how its positions are to be fitted",
+		                "%s: is a CLIP model for images of %zu x %zu, not %zu x %zu; "
+		                "resize the images, or set @pos to resize its positions",
 		                p->encoder->weights, side, side, w, h);
 	return INVAR_OK;
 }
@@ -207,7 +209,7 @@ static invar_status plan_vit(inv_encoder_plan *p)
 	if (st != INVAR_OK)
 		return st;
 	if (!(plan = p->own = inv_calloc(1, sizeof *plan)))
-		return inv_fail(INVAR_E_NOMEM, "no memory to plan a ViT");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a ViT");
 	plan->rows = p->shape.h / v->patch;
 	plan->cols = p->shape.w / v->patch;
 	plan->tokens = 1 + v->registers + plan->rows * plan->cols;
@@ -260,7 +262,7 @@ static void multiply(const pass *r, unsigned thread, inv_panels by, size_t rows,
                      const float *a, size_t a_stride, bool add, float *c, size_t c_stride)
 {
 	inv_panels_multiply(&r->v->kernels, &by, rows, a, a_stride, add, c, c_stride,
-	                    r->plan->spaces[thread].room);
+	                    r->plan->spaces[thread].scratch);
 }
 
 static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows, float *x,
@@ -319,7 +321,7 @@ static void attend(void *user, size_t index, unsigned thread)
 	const float *qkv = r->qkv + image * T * 3 * D;
 
 	inv_attention_head(&a, index % r->v->heads, qkv, qkv + D, qkv + 2 * D,
-	                   r->plan->spaces[thread].room, r->y + image * r->queries * D);
+	                   r->plan->spaces[thread].scratch, r->y + image * r->queries * D);
 }
 
 /* x += out(y), x += fc2(gelu(fc1(norm2 x))) of some rows */
@@ -497,7 +499,7 @@ const inv_encoder_kind inv_encoder_vit = {
 
 const inv_encoder_kind inv_encoder_clip = {
 	.family = "clip",
-	.about = "the image side of CLIP",
+	.about = "the image encoder of CLIP",
 	.reads = INV_OF_ATTENTION,
 	.recognise = inv_clip_recognise,
 	.open = open_vit,

@@ -47,8 +47,8 @@ static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
 	if (v->grid)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
-	                "%s: its tensor '%s' has positions of %" PRIu64
-	                " tokens, which are no square of patches and a class token",
+	                "%s: its tensor '%s' has positions for %" PRIu64
+	                " tokens, which is not a square of patches plus a class token",
 	                inv_parameters_path(l->p), pos->name, rows);
 }
 
@@ -62,7 +62,7 @@ static invar_status need(const inv_vit_loader *l, const invar_weight **out, unsi
 	if ((*out)->rank != rank || !(*out)->cells)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: its tensor '%s%s' has %u %s and %" PRIu64
-		                " %s but must have %u and some",
+		                " %s but must have %u and at least 1",
 		                inv_parameters_path(l->p), part, rest, (*out)->rank,
 		                inv_noun((*out)->rank, "dimension", "dimensions"), (*out)->cells,
 		                inv_noun((*out)->cells, "value", "values"), rank);
@@ -81,7 +81,7 @@ static invar_status size_mlp(inv_vit_loader *l)
 		if (inv_parameters_find(l->p, "%smlp.%s", l->block, gated[i]))
 			return inv_fail(INVAR_E_MISMATCH,
 			                "%s: its tensor '%smlp.%s' belongs to a gated MLP (SwiGLU), "
-			                "which is not supported; take a smaller DINOv2",
+			                "which is not supported; use a smaller DINOv2",
 			                inv_parameters_path(l->p), l->block, gated[i]);
 	snprintf(name, sizeof name, "%s%s", l->block, l->s->fc1);
 	if ((st = need(l, &fc1, 2, name, "weight")) == INVAR_OK)
@@ -104,10 +104,9 @@ static invar_status check_sizes(const inv_vit_loader *l)
 
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
 		if (sizes[i].is > MAX_SIZE)
-			return inv_fail(INVAR_E_MISMATCH,
-			                "%s: its %s is %zu, more than the %d of any ViT known here",
-			                inv_parameters_path(l->p), sizes[i].what, sizes[i].is,
-			                MAX_SIZE);
+			return inv_fail(
+				INVAR_E_MISMATCH, "%s: its %s is %zu, more than the supported %d",
+				inv_parameters_path(l->p), sizes[i].what, sizes[i].is, MAX_SIZE);
 	return INVAR_OK;
 }
 
@@ -163,13 +162,11 @@ static invar_status refuse_config(const inv_vit_loader *l, const char *name,
 {
 	if (!option)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: the config.json beside it has a %s that makes no sense: %s; "
-		                "fix it",
+		                "%s: the config.json beside it has an invalid %s: %s; fix it",
 		                inv_parameters_path(l->p), name, expected);
 	return inv_fail(
 		INVAR_E_MISMATCH,
-		"%s: the config.json beside it has a %s that makes no sense: %s; fix it, "
-		"or give @%s",
+		"%s: the config.json beside it has an invalid %s: %s; fix it, or set @%s",
 		inv_parameters_path(l->p), name, expected, option);
 }
 
@@ -180,19 +177,18 @@ static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 	json_int_t said = json_integer_value(given);
 
 	if (given && !e->opts.heads && (said < 1 || said > MAX_HEADS))
-		return refuse_config(l, "num_attention_heads", "1 to 1024 were expected",
-		                     "heads N");
+		return refuse_config(l, "num_attention_heads", "expected 1 to 1024", "heads N");
 	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;
 	if (v->heads && v->width % v->heads == 0 &&
 	    (e->opts.heads || said > 0 || v->width % 64 == 0))
 		return INVAR_OK;
 	if (v->heads && (e->opts.heads || said > 0))
 		return inv_fail(INVAR_E_USE,
-		                "%s: its width %zu cannot be cut into %zu heads; give @heads N",
+		                "%s: its width %zu cannot be divided into %zu heads; set @heads N",
 		                inv_parameters_path(l->p), v->width, v->heads);
 	return inv_fail(INVAR_E_USE,
-	                "%s: its width %zu is no multiple of 64, so it does not tell the "
-	                "number of heads; give @heads N",
+	                "%s: its width %zu is not a multiple of 64, so the number of heads is "
+	                "unknown; set @heads N",
 	                inv_parameters_path(l->p), v->width);
 }
 
@@ -203,13 +199,12 @@ static invar_status set_activation(inv_vit_loader *l)
 
 	l->v->quick = l->s->clip;
 	if (given && !said)
-		return refuse_config(l, "hidden_act", "gelu or quick_gelu was expected", NULL);
+		return refuse_config(l, "hidden_act", "expected gelu or quick_gelu", NULL);
 	if (said && strcmp(said, "gelu") != 0 && strcmp(said, "quick_gelu") != 0)
-		return inv_fail(
-			INVAR_E_MISMATCH,
-			"%s: the config.json beside it has hidden_act '%.60s' but only gelu "
-			"and quick_gelu are known",
-			inv_parameters_path(l->p), said);
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: the config.json beside it has hidden_act '%.60s', but only "
+		                "gelu and quick_gelu are supported",
+		                inv_parameters_path(l->p), said);
 	if (said)
 		l->v->quick = strcmp(said, "quick_gelu") == 0;
 	return INVAR_OK;
@@ -233,8 +228,8 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 
 	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
 	if (eps && !(e->opts.eps > 0) && !(said > 0 && said <= 1))
-		return refuse_config(l, "layer_norm_eps",
-		                     "a number above 0 and up to 1 was expected", "eps F");
+		return refuse_config(l, "layer_norm_eps", "expected a number above 0 and up to 1",
+		                     "eps F");
 	if (eps)
 		v->eps = (float)said;
 	if (e->opts.eps > 0)

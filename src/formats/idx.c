@@ -39,16 +39,17 @@ static invar_status check_prelude(const uint8_t *bytes, uint64_t size, const cha
 {
 	if (size < PRELUDE || bytes[0] || bytes[1])
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is not an idx file (it does not begin with two zero bytes)",
+		                "%s: is not an idx file (it does not start with two zero bytes)",
 		                name);
 	if (bytes[2] != TYPE_U8)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %s (0x%02x), only uint8 (0x08) is read",
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: contains %s (0x%02x), but only uint8 (0x08) is supported",
 		                name, type_name(bytes[2]), bytes[2]);
 	if (bytes[3] < 1 || bytes[3] > INV_IDX_RANK)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, 1 to %d were expected",
-		                name, bytes[3], INV_IDX_RANK);
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u dimensions, expected 1 to %d", name,
+		                bytes[3], INV_IDX_RANK);
 	if (size < PRELUDE + 4u * bytes[3])
-		return inv_fail(INVAR_E_FORMAT, "%s: ends within its header", name);
+		return inv_fail(INVAR_E_FORMAT, "%s: ends inside its header", name);
 	return INVAR_OK;
 }
 
@@ -83,8 +84,8 @@ static uint64_t header_bytes(const inv_idx *x)
 static invar_status wrong_size(const inv_idx *x, uint64_t have, const char *more)
 {
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: has %s%" PRIu64 " %s of data, its header says %" PRIu64, x->path,
-	                more, have, inv_noun(have, "byte", "bytes"), x->cells);
+	                "%s: has %s%" PRIu64 " %s of data, but its header says %" PRIu64,
+	                x->path, more, have, inv_noun(have, "byte", "bytes"), x->cells);
 }
 
 static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
@@ -101,17 +102,17 @@ static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
 
 /* ---- gzip ----------------------------------------------------------------------- */
 
-/* Fills `room` bytes, or fewer if the stream is shorter; ended: and it was whole. */
+/* Fills `capacity` bytes, or fewer if the stream is shorter; ended: and it was whole. */
 static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size,
-                           uint8_t *out, uint64_t room, uint64_t *got, bool *ended)
+                           uint8_t *out, uint64_t capacity, uint64_t *got, bool *ended)
 {
 	z_stream z = {0};
 	uint64_t in = 0, done = 0;
 	int code = inflateInit2(&z, GZIP_WINDOW);
 
-	while (code == Z_OK && done < room) {
+	while (code == Z_OK && done < capacity) {
 		uint64_t have = size - in < UINT_MAX ? size - in : UINT_MAX;
-		uint64_t want = room - done < UINT_MAX ? room - done : UINT_MAX;
+		uint64_t want = capacity - done < UINT_MAX ? capacity - done : UINT_MAX;
 
 		z.next_in = (z_const Bytef *)(uintptr_t)(bytes + in);
 		z.avail_in = (uInt)have;
@@ -125,12 +126,13 @@ static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size
 	*got = done;
 	*ended = code == Z_STREAM_END && in == size;
 	if (code == Z_MEM_ERROR)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to unpack it", x->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to unpack it", x->path);
 	if (code == Z_STREAM_END && in != size)
 		return inv_fail(INVAR_E_FORMAT, "%s: has %" PRIu64 " %s after its gzip stream",
 		                x->path, size - in, inv_noun(size - in, "byte", "bytes"));
 	if (code != Z_OK && code != Z_STREAM_END)
-		return inv_fail(INVAR_E_FORMAT, "%s: its gzip stream is cut or broken", x->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: its gzip stream is truncated or damaged",
+		                x->path);
 	return INVAR_OK;
 }
 
@@ -150,12 +152,12 @@ static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
 	if (total / MAX_RATIO > size)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its header says %" PRIu64 " bytes, more than its %" PRIu64
-		                " compressed ones can hold",
+		                " compressed bytes can expand to",
 		                x->path, x->cells, size);
 	x->owned = inv_alloc(total + 1); /* one more, to see the end of the stream */
 	if (!x->owned)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for %" PRIu64 " bytes", x->path,
-		                total);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for %" PRIu64 " bytes",
+		                x->path, total);
 	if ((st = unpack(x, bytes, size, x->owned, total + 1, &got, &ended)) != INVAR_OK)
 		return st;
 	if (got != total || !ended)
@@ -170,7 +172,7 @@ static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
 static invar_status take(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	if (!size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, an idx file was expected", x->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an idx file", x->path);
 	if (size >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b)
 		return take_packed(x, bytes, size);
 	return take_plain(x, bytes, size);
@@ -185,7 +187,7 @@ static inv_idx *new_idx(const char *path)
 		x = NULL;
 	}
 	if (!x)
-		inv_fail(INVAR_E_NOMEM, "%s: no memory to open it", path);
+		inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open it", path);
 	return x;
 }
 

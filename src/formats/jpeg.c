@@ -2,9 +2,9 @@
 /*
  * jpeg.c - reading JPEG through libturbojpeg, see jpeg.h for the invariants.
  *
- * The segments before the picture are walked by hand: that gives the size and
- * the orientation without a decoder, and the decoder's own header call refuses
- * some sampling factors that it can decode.
+ * The segments before the image data are parsed here: this gives the size and the
+ * orientation without a decoder, and the decoder's own header call rejects some sampling
+ * factors that it can decode.
  */
 #include "formats/jpeg.h"
 
@@ -54,7 +54,7 @@ static bool has_no_length(unsigned marker)
 	return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7);
 }
 
-/* The marker at or after *at, which moves behind it; 0 at the end of the file. */
+/* The marker at or after *at, which moves past it; 0 at the end of the file. */
 static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
 {
 	while (*at < size && bytes[*at] != 0xff)
@@ -90,20 +90,21 @@ static invar_status walk(const uint8_t *bytes, uint64_t size, const char *name, 
 		if (has_no_length(marker))
 			continue;
 		if (!marker || marker == EOI || marker == SOS)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: is a cut or broken JPEG file: it has no frame header",
-			                name);
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: is a truncated or damaged JPEG file: it has no frame header", name);
 		length = size - at >= 2 ? big16(bytes + at) : 0;
 		if (length < 2 || length > size - at)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: is a cut or broken JPEG file: a segment of %u %s at "
-			                "byte %" PRIu64 " of %" PRIu64,
-			                name, length, inv_noun(length, "byte", "bytes"), at, size);
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: is a truncated or damaged JPEG file: a segment of %u %s at "
+				"byte %" PRIu64 " of %" PRIu64,
+				name, length, inv_noun(length, "byte", "bytes"), at, size);
 		take_segment(h, marker, bytes + at + 2, length - 2);
 		at += length;
 		if (is_frame(marker) && !h->components)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: is a broken JPEG file: it has no components", name);
+			                "%s: is a damaged JPEG file: it has no components", name);
 	}
 	return INVAR_OK;
 }
@@ -116,14 +117,15 @@ static invar_status read_header(const void *bytes, uint64_t size, const char *na
 	if (st != INVAR_OK)
 		return st;
 	if (h->process >= FIRST_ARITHMETIC)
-		return inv_fail(INVAR_E_FORMAT, "%s: is coded arithmetically, which is not read",
-		                name);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: uses arithmetic coding, which is not supported", name);
 	if (h->precision != 8)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %u %s per sample, only 8 are read", name,
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %u %s per sample, but only 8 are supported", name,
 		                h->precision, inv_noun(h->precision, "bit", "bits"));
 	if (h->components != 1 && h->components != INV_RGB && h->components != CMYK)
-		return inv_fail(INVAR_E_FORMAT, "%s: has %u components, 1, 3 or 4 were expected",
-		                name, h->components);
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u components, expected 1, 3 or 4", name,
+		                h->components);
 	return inv_check_pixels(name, h->width, h->height, size, PER_BYTE);
 }
 
@@ -167,11 +169,11 @@ static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *n
 	invar_status st = INVAR_OK;
 
 	if (!tj)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to decode it", name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
 	if (tjDecompress2(tj, bytes, (unsigned long)size, out, (int)h->width, 0, (int)h->height,
 	                  format, TJFLAG_LIMITSCANS) != 0 &&
 	    !is_harmless(tj, bytes, size))
-		st = inv_fail(INVAR_E_FORMAT, "%s: is a cut or broken JPEG file: %s", name,
+		st = inv_fail(INVAR_E_FORMAT, "%s: is a truncated or damaged JPEG file: %s", name,
 		              tjGetErrorStr2(tj));
 	tjDestroy(tj);
 	return st;
@@ -185,7 +187,7 @@ static uint8_t scale(unsigned a, unsigned b)
 	return (uint8_t)(((t >> 8) + t) >> 8);
 }
 
-/* Stored inverted: c holds 255 - C. Then R = (255 - C)(255 - K) / 255. */
+/* Stored inverted: c is 255 - C. Then R = (255 - C)(255 - K) / 255. */
 static void cmyk_to_rgb(const uint8_t *cmyk, size_t pixels, uint8_t *rgb)
 {
 	for (size_t i = 0; i < pixels; i++)
@@ -205,7 +207,7 @@ static invar_status decode_cmyk(const uint8_t *bytes, uint64_t size, const char 
 	invar_status st;
 
 	if (!cmyk)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to decode it", name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
 	st = decode_to(bytes, size, name, h, TJPF_CMYK, cmyk);
 	if (st == INVAR_OK)
 		cmyk_to_rgb(cmyk, pixels, rgb);

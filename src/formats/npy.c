@@ -2,9 +2,9 @@
 /*
  * npy.c - NumPy files mapped into memory, read in any range of C order.
  *
- * A C-ordered range is one run of bytes and is widened where it lies. In
- * Fortran order neighbours are a column apart, so a range is gathered into a
- * small block first; the block then takes the same road.
+ * A C-ordered range is contiguous and is converted in place. In Fortran order neighbours
+ * are a column apart, so a range is first gathered into a small block, which is then
+ * converted the same way.
  */
 #include "formats/npy.h"
 
@@ -26,8 +26,8 @@ static invar_status check_bytes(const inv_npy *a, uint64_t size)
 		return INVAR_OK;
 	return inv_fail(
 		INVAR_E_FORMAT,
-		"%s: has %" PRIu64 " %s of data, %" PRIu64 " %s expected for shape %s of %s",
-		a->path, have, inv_noun(have, "byte", "bytes"), want, inv_noun(want, "was", "were"),
+		"%s: has %" PRIu64 " %s of data, expected %" PRIu64 " for shape %s of %s", a->path,
+		have, inv_noun(have, "byte", "bytes"), want,
 		inv_shape_text(a->h.rank, a->h.shape, text), inv_dtype_name(a->h.dtype));
 }
 
@@ -50,7 +50,7 @@ static inv_npy *new_array(const char *path)
 		a = NULL;
 	}
 	if (!a)
-		inv_fail(INVAR_E_NOMEM, "%s: no memory for an array", path);
+		inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an array", path);
 	return a;
 }
 
@@ -103,12 +103,12 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
 	                "%s: %" PRIu64 " %s from number %" PRIu64
-	                " on %s asked for, it has %" PRIu64,
+	                " on %s requested, but it has %" PRIu64,
 	                a->path, count, inv_noun(count, "element", "elements"), first,
 	                inv_noun(count, "was", "were"), a->h.cells);
 }
 
-/* Where we are in an array of Fortran order while we walk it in C order. */
+/* The position in an array in Fortran order while traversing it in C order. */
 typedef struct walk {
 	uint64_t index[INV_NPY_RANK];
 	uint64_t stride[INV_NPY_RANK]; /* in elements; the first axis is the dense one */
@@ -130,7 +130,7 @@ static walk visit_from(const inv_npy_header *h, uint64_t first)
 }
 
 /* Counts up like an odometer: the last axis turns fastest. */
-static void step(const inv_npy_header *h, walk *w)
+static void step_index(const inv_npy_header *h, walk *w)
 {
 	for (unsigned k = h->rank; k-- > 0;) {
 		w->at += w->stride[k];
@@ -147,7 +147,7 @@ static void gather(const inv_npy *a, walk *w, size_t count, unsigned char *block
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(block + i * size, a->data + w->at * size, size);
-		step(&a->h, w);
+		step_index(&a->h, w);
 	}
 }
 
@@ -180,11 +180,11 @@ invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, floa
 static invar_status refuse_as_int(const inv_npy *a)
 {
 	if (!inv_dtype_is_integer(a->h.dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: holds %s, integers were expected", a->path,
+		return inv_fail(INVAR_E_FORMAT, "%s: contains %s, expected integers", a->path,
 		                inv_dtype_name(a->h.dtype));
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: holds a uint64 above %" PRId64 ", the most that is read", a->path,
-	                INT64_MAX);
+	                "%s: contains a uint64 above %" PRId64 ", the largest supported value",
+	                a->path, INT64_MAX);
 }
 
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,

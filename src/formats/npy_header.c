@@ -44,48 +44,46 @@ invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const ch
 	unsigned fixed;
 
 	if (size == 0)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, a NumPy file was expected", name);
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a NumPy file", name);
 	if (memcmp(bytes, "\x93NUMPY", size < 6 ? size : 6) != 0)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is not a NumPy file (it does not begin with \\x93NUMPY)",
+		                "%s: is not a NumPy file (it does not start with \\x93NUMPY)",
 		                name);
 	if (size < INV_NPY_PRELUDE)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: ends after %" PRIu64
-		                " bytes, inside the header of a NumPy file",
-		                name, size);
+		                "%s: ends after %" PRIu64 " bytes, inside its NumPy header", name,
+		                size);
 	if (bytes[6] < 1 || bytes[6] > 3 || bytes[7] != 0)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is of NumPy format version %u.%u, 1.0, 2.0 or 3.0 was expected", name,
-			bytes[6], bytes[7]);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is of NumPy format version %u.%u, expected 1.0, 2.0 or 3.0",
+		                name, bytes[6], bytes[7]);
 	length = (uint32_t)bytes[8] | (uint32_t)bytes[9] << 8;
 	if (bytes[6] >= 2)
 		length |= (uint32_t)bytes[10] << 16 | (uint32_t)bytes[11] << 24;
 	fixed = bytes[6] == 1 ? 10 : 12;
 	if (length > MAX_HEADER || length < INV_NPY_PRELUDE - fixed)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: claims a header of %" PRIu32 " bytes, %d to %d were expected",
-		                name, length, INV_NPY_PRELUDE - fixed, MAX_HEADER);
+		                "%s: claims a header of %" PRIu32 " bytes, expected %d to %d", name,
+		                length, INV_NPY_PRELUDE - fixed, MAX_HEADER);
 	*data_from = fixed + length;
 	return INVAR_OK;
 }
 
-/* Says what stands where `what` should stand. */
+/* Reports what was found instead of `what`. */
 static invar_status expected(const cursor *c, const char *what)
 {
 	size_t where = (size_t)(c->at - c->from);
 
 	if (c->at == c->end)
-		return inv_fail(INVAR_E_FORMAT, "%s: its header ends where %s was expected",
+		return inv_fail(INVAR_E_FORMAT, "%s: its header is incomplete, expected %s",
 		                c->name, what);
 	if (*c->at > ' ' && *c->at < 0x7f)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its header has '%c' at position %zu, where %s was expected",
-		                c->name, *c->at, where, what);
+		                "%s: its header has '%c' at position %zu, expected %s", c->name,
+		                *c->at, where, what);
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its header has byte 0x%02x at position %zu, where %s was expected",
-	                c->name, *c->at, where, what);
+	                "%s: its header has byte 0x%02x at position %zu, expected %s", c->name,
+	                *c->at, where, what);
 }
 
 static void skip_space(cursor *c)
@@ -170,10 +168,9 @@ static invar_status read_descr(cursor *c, inv_npy_header *h)
 	invar_status st;
 
 	if (c->at < c->end && (*c->at == '[' || *c->at == '('))
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is a structured array, plain numbers such as '<f4' were expected",
-			c->name);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is a structured array, expected plain numbers such as '<f4'",
+		                c->name);
 	if ((st = read_string(c, "the type as a string", word)) != INVAR_OK)
 		return st;
 	for (size_t i = 0; *word && i < sizeof known / sizeof *known; i++) {
@@ -187,8 +184,8 @@ static invar_status read_descr(cursor *c, inv_npy_header *h)
 		return INVAR_OK;
 	}
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: holds %s (descr '%s'), numbers such as '<f4' were expected",
-	                c->name, kind_text(*word ? word[1] : '\0'), word);
+	                "%s: contains %s (descr '%s'), expected numbers such as '<f4'", c->name,
+	                kind_text(*word ? word[1] : '\0'), word);
 }
 
 static invar_status read_order(cursor *c, inv_npy_header *h)
@@ -213,8 +210,7 @@ static invar_status read_count(cursor *c, uint64_t *out)
 		return expected(c, "a count of shape");
 	for (; is_digit(c); c->at++)
 		if (inv_mul_overflow(n, 10, &n) || inv_add_overflow(n, *c->at - '0', &n))
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: a count of its shape is over 2^64, the most that is read",
+			return inv_fail(INVAR_E_FORMAT, "%s: a count in its shape is over 2^64",
 			                c->name);
 	if (*first == '0' && c->at - first > 1) {
 		c->at = first;
@@ -236,8 +232,7 @@ static invar_status read_shape(cursor *c, inv_npy_header *h)
 		return expected(c, "a tuple for shape");
 	for (h->rank = 0; comma && !accept(c, ')'); h->rank++) {
 		if (h->rank == INV_NPY_RANK)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: has more than the %d dimensions that are read", c->name,
+			return inv_fail(INVAR_E_FORMAT, "%s: has more than %d dimensions", c->name,
 			                INV_NPY_RANK);
 		if ((st = read_count(c, &h->shape[h->rank])) != INVAR_OK)
 			return st;
@@ -268,16 +263,13 @@ static invar_status read_entry(cursor *c, inv_npy_header *h, unsigned *seen)
 		if (strcmp(key, keys[i].key) != 0)
 			continue;
 		if (*seen & keys[i].bit)
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: its header has '%s' twice, once was expected", c->name,
-			                key);
+			return inv_fail(INVAR_E_FORMAT, "%s: its header has '%s' twice", c->name, key);
 		*seen |= keys[i].bit;
 		return keys[i].read(c, h);
 	}
 	return inv_fail(
 		INVAR_E_FORMAT,
-		"%s: its header has the key '%s', only descr, fortran_order and shape were "
-		"expected",
+		"%s: its header has the key '%s', expected only descr, fortran_order and shape",
 		c->name, key);
 }
 
@@ -301,19 +293,19 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
 		return expected(c, "nothing more");
 	if (c->end[-1] != '\n')
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its header ends with byte 0x%02x, a newline was expected",
-		                c->name, c->end[-1]);
+		                "%s: its header ends with byte 0x%02x, expected a newline", c->name,
+		                c->end[-1]);
 	if (seen == (SEEN_DESCR | SEEN_ORDER | SEEN_SHAPE))
 		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%s: its header has no '%s', it was expected", c->name,
+	return inv_fail(INVAR_E_FORMAT, "%s: its header has no '%s'", c->name,
 	                !(seen & SEEN_DESCR)   ? "descr"
 	                : !(seen & SEEN_ORDER) ? "fortran_order"
 	                                       : "shape");
 }
 
 /*
- * Zeros count as ones for the overflow, as in NumPy: then the verdict does not
- * depend on where the zero stands, and every partial product fits as well.
+ * Zeros count as ones for the overflow, as in NumPy: then the check does not depend on the
+ * position of the zero, and every partial product fits as well.
  */
 bool inv_shape_cells(unsigned rank, const uint64_t *shape, size_t item, uint64_t *cells)
 {
@@ -341,7 +333,8 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
 		return st;
 	if (out->data_from > size)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: ends after %" PRIu64 " bytes, its header alone needs %" PRIu64,
+		                "%s: ends after %" PRIu64
+		                " bytes, but its header alone needs %" PRIu64,
 		                name, size, out->data_from);
 	c.from = c.at = bytes + (bytes[6] == 1 ? 10 : 12);
 	c.end = bytes + out->data_from;
@@ -351,7 +344,7 @@ invar_status inv_npy_parse(const unsigned char *bytes, uint64_t size, const char
 	if (!inv_shape_cells(out->rank, out->shape, inv_dtype_size(out->dtype), &out->cells))
 		return inv_fail(
 			INVAR_E_FORMAT,
-			"%s: its shape %s has more bytes than 2^63 - 1, the most a file can hold", name,
-			inv_shape_text(out->rank, out->shape, text));
+			"%s: its shape %s needs more than 2^63 - 1 bytes, the maximum size of a file",
+			name, inv_shape_text(out->rank, out->shape, text));
 	return INVAR_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy_stream.c - a NumPy array that comes through a pipe.
+ * npy_stream.c - a NumPy array read from a pipe.
  *
- * A pipe gives what it has, may be interrupted, and cannot be asked for its
- * size: the header is read by its own length, the data as they are wanted, and
- * the end is checked by trying to read one byte more.
+ * A pipe returns what it has, may be interrupted, and has no known size: the header is read
+ * by its own length, the data on request, and the end is checked by trying to read one more
+ * byte.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ static invar_status read_header(inv_npy_stream *s)
 		return st;
 	bytes = inv_alloc(total); /* the prelude bounds it */
 	if (!bytes)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", s->name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", s->name);
 	memcpy(bytes, first, sizeof first);
 	st = read_bytes(s, bytes + sizeof first, total - sizeof first, &got);
 	if (st == INVAR_OK)
@@ -68,11 +68,10 @@ invar_status inv_npy_stream_open(const invar_context *ctx, int fd, const char *n
 	if ((st = read_header(out)) != INVAR_OK)
 		return st;
 	if (out->h.fortran)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is in Fortran order, which a pipe cannot give by rows; save it in "
-			"C order (np.ascontiguousarray)",
-			name);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is in Fortran order, which cannot be read by rows from a "
+		                "pipe; save it in C order (np.ascontiguousarray)",
+		                name);
 	out->left = out->h.cells;
 	return INVAR_OK;
 }
@@ -82,10 +81,9 @@ static invar_status ended_early(const inv_npy_stream *s, uint64_t missing)
 	char text[INV_SHAPE_TEXT];
 
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: ends after %" PRIu64 " %s, %" PRIu64 " %s expected for shape %s",
+	                "%s: ends after %" PRIu64 " %s, expected %" PRIu64 " for shape %s",
 	                s->name, s->h.cells - missing,
 	                inv_noun(s->h.cells - missing, "element", "elements"), s->h.cells,
-	                inv_noun(s->h.cells, "was", "were"),
 	                inv_shape_text(s->h.rank, s->h.shape, text));
 }
 
@@ -96,9 +94,10 @@ invar_status inv_npy_stream_read(inv_npy_stream *s, uint64_t count, float *out)
 	invar_status st;
 
 	if (count > s->left)
-		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s asked for, %" PRIu64 " %s left",
-		                s->name, count, inv_noun(count, "element was", "elements were"),
-		                s->left, inv_noun(s->left, "is", "are"));
+		return inv_fail(INVAR_E_USE,
+		                "%s: %" PRIu64 " %s requested, but %" PRIu64 " %s left", s->name,
+		                count, inv_noun(count, "element was", "elements were"), s->left,
+		                inv_noun(s->left, "is", "are"));
 	while (count) {
 		size_t n = count < BLOCK_BYTES / size ? count : BLOCK_BYTES / size;
 
@@ -122,15 +121,13 @@ invar_status inv_npy_stream_end(inv_npy_stream *s)
 	invar_status st;
 
 	if (s->left)
-		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s not read, 0 were expected",
-		                s->name, s->left,
+		return inv_fail(INVAR_E_USE, "%s: %" PRIu64 " %s left unread", s->name, s->left,
 		                inv_noun(s->left, "element was", "elements were"));
 	if ((st = read_bytes(s, &more, 1, &got)) != INVAR_OK)
 		return st;
 	if (got)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has more data after the %" PRIu64
-		                " elements of shape %s, its end was expected",
+		                "%s: has extra data after the %" PRIu64 " elements of shape %s",
 		                s->name, s->h.cells, inv_shape_text(s->h.rank, s->h.shape, text));
 	return INVAR_OK;
 }

@@ -60,9 +60,9 @@ static const char *descr_of(inv_dtype t)
 }
 
 /*
- * NumPy leaves room for the first count to grow to 21 digits (it appends to
- * files in place), then pads with spaces and a newline to the next multiple of
- * 64, a whole 64 where it stood on one already.
+ * NumPy reserves 21 digits for the first count (it appends to files in place), then pads
+ * with spaces and a newline to the next multiple of 64, by a full 64 if it is already at
+ * one.
  */
 static size_t make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
                           char header[HEADER])
@@ -107,17 +107,17 @@ static invar_status check_what(const char *name, inv_dtype dtype, bool in_place,
                                unsigned rank, const uint64_t *shape, uint64_t *cells)
 {
 	if (!descr_of(dtype) || (dtype == INV_U8 && !in_place))
-		return inv_fail(
-			INVAR_E_USE,
-			"%s: cannot be written as %s; float32, float16 or int64 was expected", name,
-			inv_dtype_name(dtype));
+		return inv_fail(INVAR_E_USE,
+		                "%s: cannot be written as %s, expected float32, float16 or int64",
+		                name, inv_dtype_name(dtype));
 	if (rank > INV_NPY_RANK)
-		return inv_fail(INVAR_E_USE, "%s: has %u dimensions, at most %d were expected",
-		                name, rank, INV_NPY_RANK);
+		return inv_fail(INVAR_E_USE, "%s: has %u dimensions, expected at most %d", name,
+		                rank, INV_NPY_RANK);
 	if (!inv_shape_cells(rank, shape, inv_dtype_size(dtype), cells))
 		return inv_fail(
 			INVAR_E_USE,
-			"%s: its shape has more bytes than 2^63 - 1, the most a file can hold", name);
+			"%s: its shape needs more than 2^63 - 1 bytes, the maximum size of a file",
+			name);
 	return INVAR_OK;
 }
 
@@ -134,7 +134,7 @@ static invar_status new_writer(const char *name, int fd, inv_dtype dtype, bool i
 	w = inv_calloc(1, sizeof *w);
 	if (!w || !(w->name = inv_strdup(name))) {
 		inv_free(w);
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to write it", name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", name);
 	}
 	w->fd = fd;
 	w->dtype = dtype;
@@ -192,7 +192,7 @@ static invar_status check_put(const inv_npy_writer *w, bool integers, size_t cou
 	return INVAR_OK;
 }
 
-/* A finite number that float16 cannot hold would silently become Inf. */
+/* A finite number too large for float16 would silently become Inf. */
 static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float *data,
                            size_t count, uint16_t *half)
 {
@@ -200,7 +200,8 @@ static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float 
 		half[i] = inv_float_to_half(data[i]);
 		if ((half[i] & 0x7fff) == 0x7c00 && !isinf(data[i]))
 			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: element %" PRIu64 " is %.9g, float16 holds at most 65504",
+			                "%s: element %" PRIu64
+			                " is %.9g, but float16 holds at most 65504",
 			                w->name, first + i, (double)data[i]);
 	}
 	return INVAR_OK;
@@ -312,7 +313,7 @@ invar_status inv_npy_commit(inv_npy_writer *w)
 	invar_status st = INVAR_OK;
 
 	if (w->done != w->cells) {
-		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " %s, its shape needs %" PRIu64,
+		st = inv_fail(INVAR_E_USE, "%s: got %" PRIu64 " %s, but its shape needs %" PRIu64,
 		              w->name, w->done, inv_noun(w->done, "element", "elements"), w->cells);
 		inv_npy_abort(w);
 		return st;

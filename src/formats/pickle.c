@@ -35,7 +35,7 @@ static chunk *new_chunk(inv_pickle *p, size_t bytes)
 	chunk *c;
 
 	if (bytes > MAX_MEMORY || p->used + size > MAX_MEMORY) {
-		p->used = MAX_MEMORY + 1; /* tells inv_pickle_full */
+		p->used = MAX_MEMORY + 1; /* see inv_pickle_full */
 		return NULL;
 	}
 	if (!(c = inv_alloc(INV_ALIGN + size)))
@@ -66,10 +66,10 @@ invar_status inv_pickle_full(const inv_pickle *p)
 {
 	if (p->used > MAX_MEMORY)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its pickle needs more than %d MB of memory, which no weight "
-		                "file does",
+		                "%s: its pickle needs more than %d MB of memory, which no real "
+		                "weight file does",
 		                p->path, MAX_MEMORY >> 20);
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its pickle", p->path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its pickle", p->path);
 }
 
 void inv_pickle_free(inv_pickle *p)
@@ -81,23 +81,23 @@ void inv_pickle_free(inv_pickle *p)
 	p->chunks = NULL;
 }
 
-/* Room for one more in a list whose old place stays behind. */
-static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *room)
+/* Grows a list by at least one; the old block stays allocated in the arena. */
+static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *size)
 {
-	size_t wider = *room ? *room * 2 : 4;
+	size_t wider = *size ? *size * 2 : 4;
 	void *old, *wide;
 
-	if (count < *room)
+	if (count < *size)
 		return INVAR_OK;
 	while (wider <= count)
 		wider *= 2;
 	if (!(wide = inv_pickle_take(p, wider, item)))
 		return inv_pickle_full(p);
 	memcpy(&old, list, sizeof old);
-	if (*room)
-		memcpy(wide, old, *room * item);
+	if (*size)
+		memcpy(wide, old, *size * item);
 	memcpy(list, &wide, sizeof wide);
-	*room = wider;
+	*size = wider;
 	return INVAR_OK;
 }
 
@@ -119,15 +119,15 @@ invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 
 invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 {
-	size_t room = container->room;
+	size_t capacity = container->capacity;
 	invar_status st;
 
 	if (container->count >= MAX_ITEMS)
 		return inv_pickle_bad(p, "a list is too long");
-	st = grow(p, &container->of.items, sizeof item, container->count, &room);
+	st = grow(p, &container->of.items, sizeof item, container->count, &capacity);
 	if (st != INVAR_OK)
 		return st;
-	container->room = (uint32_t)room;
+	container->capacity = (uint32_t)capacity;
 	container->of.items[container->count++] = item;
 	return INVAR_OK;
 }
@@ -167,7 +167,7 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 	*first = NULL;
 	*count = 0;
 	if (!p->mark_count)
-		return inv_pickle_bad(p, "an opcode takes a mark that is not there");
+		return inv_pickle_bad(p, "an opcode needs a mark that is missing");
 	*count = above(p);
 	p->depth -= *count;
 	*first = p->stack ? p->stack + p->depth : NULL; /* none: nothing was ever pushed */
@@ -179,11 +179,11 @@ static invar_status take_mark(inv_pickle *p, inv_py ***first, size_t *count)
 
 static invar_status need_bytes(const inv_pickle *p, uint64_t bytes)
 {
-	return bytes > p->size - p->at ? inv_pickle_bad(p, "it ends within an opcode")
+	return bytes > p->size - p->at ? inv_pickle_bad(p, "it ends inside an opcode")
 	                               : INVAR_OK;
 }
 
-/* A little-endian number of so many bytes. */
+/* A little-endian number of this many bytes. */
 static invar_status get_number(inv_pickle *p, unsigned bytes, uint64_t *out)
 {
 	invar_status st = need_bytes(p, bytes);
@@ -194,7 +194,7 @@ static invar_status get_number(inv_pickle *p, unsigned bytes, uint64_t *out)
 	return st;
 }
 
-/* A length of so many bytes, then as many bytes. */
+/* A length of this many bytes, then that many bytes. */
 static invar_status get_bytes(inv_pickle *p, unsigned width, const char **text,
                               uint64_t *length)
 {
@@ -204,7 +204,7 @@ static invar_status get_bytes(inv_pickle *p, unsigned width, const char **text,
 	if (st != INVAR_OK || (st = need_bytes(p, *length)) != INVAR_OK)
 		return st;
 	if (*length > UINT32_MAX)
-		return inv_pickle_bad(p, "a text is longer than 4 GB");
+		return inv_pickle_bad(p, "a string is longer than 4 GB");
 	*text = (const char *)p->bytes + p->at;
 	p->at += *length;
 	return INVAR_OK;
@@ -234,7 +234,7 @@ static invar_status op_proto(inv_pickle *p)
 
 	if (st == INVAR_OK && (version < LEAST_PROTOCOL || version > MAX_PROTOCOL))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its pickle is of protocol %" PRIu64 ", %d to %d were expected",
+		                "%s: its pickle is of protocol %" PRIu64 ", expected %d to %d",
 		                p->path, version, LEAST_PROTOCOL, MAX_PROTOCOL);
 	return st;
 }
@@ -363,7 +363,7 @@ static invar_status push_bytes(inv_pickle *p, unsigned width, inv_py_kind kind)
 	return st;
 }
 
-/* Protocol 0's 'text': only so that names behind it are told. */
+/* Protocol 0's 'text': parsed only to report the names after it. */
 static invar_status op_quoted(inv_pickle *p)
 {
 	const char *text;
@@ -375,7 +375,7 @@ static invar_status op_quoted(inv_pickle *p)
 		return st;
 	if (length < 2 || (*text != '\'' && *text != '"') || text[length - 1] != *text ||
 	    memchr(text, '\\', length) || !inv_is_utf8(text, length))
-		return inv_pickle_bad(p, "a text is not in quotes, or not plain");
+		return inv_pickle_bad(p, "a string is not in quotes, or not plain");
 	if ((st = push_new(p, INV_PY_TEXT, &v)) == INVAR_OK) {
 		v->of.text = text + 1;
 		v->count = (uint32_t)(length - 2);
@@ -455,7 +455,7 @@ static invar_status put_memo(inv_pickle *p, uint64_t index)
 	if (st != INVAR_OK)
 		return st;
 	if (index >= MAX_MEMO)
-		return inv_pickle_bad(p, "a place in its memo is over a million");
+		return inv_pickle_bad(p, "a memo index is over a million");
 	if ((st = grow(p, &p->memo, sizeof *p->memo, index, &p->memo_room)) != INVAR_OK)
 		return st;
 	p->memo_count += !p->memo[index];
@@ -466,11 +466,11 @@ static invar_status put_memo(inv_pickle *p, uint64_t index)
 static invar_status get_memo(inv_pickle *p, uint64_t index)
 {
 	if (index >= p->memo_room || !p->memo[index])
-		return inv_pickle_bad(p, "it asks its memo for a value that was not put there");
+		return inv_pickle_bad(p, "it reads a memo value that was never stored");
 	return push(p, p->memo[index]);
 }
 
-/* The place of the memo follows, a number of so many bytes. */
+/* Followed by a memo index, a number of this many bytes. */
 static invar_status with_place(inv_pickle *p, unsigned bytes,
                                invar_status (*act)(inv_pickle *p, uint64_t index))
 {
@@ -541,7 +541,7 @@ static invar_status push_holding(inv_pickle *p, inv_py_kind kind, size_t count)
 	if (count)
 		memcpy(items, p->stack + p->depth, count * sizeof *items);
 	v->of.items = items;
-	v->count = v->room = (uint32_t)count;
+	v->count = v->capacity = (uint32_t)count;
 	return push(p, v);
 }
 
@@ -631,7 +631,7 @@ static invar_status set(inv_pickle *p, inv_py *dict, inv_py **items, size_t coun
 	if (dict->kind != INV_PY_DICT)
 		return inv_pickle_bad(p, "it sets an item of something that is not a dictionary");
 	if (count % 2)
-		return inv_pickle_bad(p, "a key of a dictionary is without its value");
+		return inv_pickle_bad(p, "a key of a dictionary has no value");
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
 		if (i % 2 == 0 && !is_key(items[i]))
 			return inv_pickle_bad(p, "a key of a dictionary is a container");
@@ -690,13 +690,14 @@ static invar_status op_global(inv_pickle *p)
 	return push(p, v);
 }
 
-/* The class of an object by its names: never in weights, but the names are told. */
+/* The class of an object by its names: never in weights, but reported in the message. */
 static invar_status op_inst(inv_pickle *p)
 {
 	invar_status st = op_global(p);
 
-	return st == INVAR_OK ? inv_pickle_bad(p, "it makes an object as no weight file does")
-	                      : st;
+	return st == INVAR_OK
+	           ? inv_pickle_bad(p, "it creates an object in a way that no weight file does")
+	           : st;
 }
 
 static invar_status op_stack_global(inv_pickle *p)
@@ -710,7 +711,7 @@ static invar_status op_stack_global(inv_pickle *p)
 	module = p->stack[p->depth - 2];
 	name = p->stack[p->depth - 1];
 	if (module->kind != INV_PY_TEXT || name->kind != INV_PY_TEXT)
-		return inv_pickle_bad(p, "a name is not a text");
+		return inv_pickle_bad(p, "a name is not a string");
 	st =
 		inv_torch_global(p, module->of.text, module->count, name->of.text, name->count, &v);
 	p->depth -= 2;
@@ -757,7 +758,7 @@ static invar_status op_persistent(inv_pickle *p)
 static invar_status op_stop(inv_pickle *p)
 {
 	if (p->depth != 1 || p->mark_count)
-		return inv_pickle_bad(p, "it ends without one result");
+		return inv_pickle_bad(p, "it ends without exactly one result");
 	p->result = p->stack[0];
 	return INVAR_OK;
 }
@@ -772,8 +773,8 @@ static op_fn *const ops[256] = {
 	[0x89] = op_false,     ['K'] = op_int1,          ['M'] = op_int2,
 	['J'] = op_int4,       [0x8a] = op_long1,        [0x8b] = op_long4,
 	['G'] = op_float,      [0x8c] = op_text1,        ['X'] = op_text4,
-	[0x8d] = op_text8,     ['U'] = op_text1, /* Python 2's texts; those of other bytes are
-                                                refused */
+	[0x8d] = op_text8,     ['U'] = op_text1, /* Python 2's strings; non-ASCII bytes are
+                                                rejected */
 	['T'] = op_text4,      ['C'] = op_bytes1,        ['B'] = op_bytes4,
 	[0x8e] = op_bytes8,    [0x96] = op_bytes8,       ['('] = op_mark,
 	['0'] = op_pop,        ['1'] = op_pop_mark,      ['2'] = op_dup,

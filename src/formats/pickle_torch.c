@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_torch.c - the names a pickle of weights may use, and what each stands for.
+ * pickle_torch.c - the names that a pickle of weights may use, and what each means.
  *
- * Every name has a role, every role a function that makes a value of its arguments. None
- * of them does more than looking at values: there is nothing here that a file could call.
+ * Every name has a role, every role a function that makes a value of its arguments. They
+ * only inspect values: there is nothing here that a file could call.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static invar_status new_global(inv_pickle *p, role r, const inv_torch_type *type
 	return st;
 }
 
-/* A name from a file goes into a sentence as plain letters. */
+/* A name from a file is shown in messages as plain letters. */
 static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
 {
 	size_t n = length < SHOWN ? length : SHOWN;
@@ -106,15 +106,14 @@ static invar_status refuse_global(const inv_pickle *p, const char *module,
 	char a[SHOWN + 1], b[SHOWN + 1];
 
 	if (module_length >= strlen(whole) && memcmp(module, whole, strlen(whole)) == 0)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: its pickle wants %s.%s: it is a whole module, not its tensors; "
-			"save module.state_dict() in Python instead",
-			p->path, plain(module, module_length, a), plain(name, name_length, b));
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its pickle refers to %s.%s: it is a whole module, not its "
+		                "tensors; save module.state_dict() in Python instead",
+		                p->path, plain(module, module_length, a),
+		                plain(name, name_length, b));
 	return inv_fail(
 		INVAR_E_FORMAT,
-		"%s: its pickle wants %s.%s, which is not among the names a weight file "
-		"needs; nothing was executed",
+		"%s: its pickle refers to %s.%s, which no weight file needs; nothing was executed",
 		p->path, plain(module, module_length, a), plain(name, name_length, b));
 }
 
@@ -163,7 +162,7 @@ static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_
 	return INVAR_OK;
 }
 
-/* Of very old files: the storage is so many elements of another, from one of them on. */
+/* In very old files: the storage is a range of elements of another storage. */
 static bool take_view(const inv_py *view, inv_torch_storage *s)
 {
 	if (view->kind == INV_PY_NONE)
@@ -185,9 +184,9 @@ invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
 
 	if (id->kind != INV_PY_TUPLE || id->count < 5 || id->count > 6 ||
 	    part[0]->kind != INV_PY_TEXT || !is(part[0]->of.text, part[0]->count, "storage"))
-		return inv_pickle_bad(p, "it refers to something outside that is not a storage");
+		return inv_pickle_bad(p, "it refers to an external object that is not a storage");
 	if (part[1]->kind != INV_PY_GLOBAL || part[1]->role != ROLE_STORAGE)
-		return inv_pickle_bad(p, "a storage is of no class of storages");
+		return inv_pickle_bad(p, "a storage has an unknown class");
 	if (part[2]->kind != INV_PY_TEXT || !part[2]->count || !is_count(part[4]))
 		return inv_pickle_bad(p, "a storage has no key or no number of elements");
 	s.type = part[1]->of.type;
@@ -197,7 +196,7 @@ invar_status inv_torch_persistent(inv_pickle *p, const inv_py *id, inv_py **out)
 	if (inv_mul_overflow(s.all, s.type ? s.type->bytes : 1, &bytes) || bytes > INT64_MAX)
 		return inv_pickle_bad(p, "a storage claims more bytes than a file can hold");
 	if (id->count == 6 && !take_view(part[5], &s))
-		return inv_pickle_bad(p, "a storage views elements outside of another");
+		return inv_pickle_bad(p, "a storage views elements outside its parent storage");
 	return new_storage(p, &s, out);
 }
 
@@ -249,14 +248,14 @@ static invar_status make_tensor(inv_pickle *p, inv_py **argument,
 	invar_status st;
 
 	if (argument[0]->kind != INV_PY_STORAGE || !is_count(argument[1]))
-		return inv_pickle_bad(p, "a tensor has no storage, or begins nowhere in it");
+		return inv_pickle_bad(p, "a tensor has no storage, or no offset in it");
 	if (!(t = inv_pickle_take(p, 1, sizeof *t)))
 		return inv_pickle_full(p);
 	t->storage = argument[0]->of.storage;
 	t->offset = (uint64_t)argument[1]->of.i;
 	t->type = type ? type : t->storage->type;
 	if (!t->type || (t->storage->type && t->storage->type != t->type))
-		return inv_pickle_bad(p, "a tensor is of another type than its storage");
+		return inv_pickle_bad(p, "a tensor and its storage have different types");
 	if ((st = take_shape(p, argument[2], argument[3], t)) != INVAR_OK ||
 	    (st = check_bounds(p, t)) != INVAR_OK ||
 	    (st = inv_pickle_new(p, INV_PY_TENSOR, out)) != INVAR_OK)
@@ -265,7 +264,7 @@ static invar_status make_tensor(inv_pickle *p, inv_py **argument,
 	return INVAR_OK;
 }
 
-/* Its last argument may say that values are negated or conjugated: refused. */
+/* Its last argument may say that values are negated or conjugated: not supported. */
 static bool has_metadata(const inv_py *arguments, unsigned place)
 {
 	const inv_py *v = arguments->count > place ? arguments->of.items[place] : NULL;
@@ -276,9 +275,9 @@ static bool has_metadata(const inv_py *arguments, unsigned place)
 static invar_status reduce_tensor(inv_pickle *p, const inv_py *arguments, inv_py **out)
 {
 	if (arguments->count < 4 || arguments->count > 7)
-		return inv_pickle_bad(p, "a tensor is made of too few values or too many");
+		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
 	if (has_metadata(arguments, 6))
-		return inv_pickle_bad(p, "a tensor has properties of its own, which are not known");
+		return inv_pickle_bad(p, "a tensor has unknown extra properties");
 	return make_tensor(p, arguments->of.items, NULL, out);
 }
 
@@ -287,12 +286,12 @@ static invar_status reduce_tensor_v3(inv_pickle *p, const inv_py *arguments, inv
 	const inv_py *type;
 
 	if (arguments->count < 7 || arguments->count > 8)
-		return inv_pickle_bad(p, "a tensor is made of too few values or too many");
+		return inv_pickle_bad(p, "a tensor has the wrong number of arguments");
 	if (has_metadata(arguments, 7))
-		return inv_pickle_bad(p, "a tensor has properties of its own, which are not known");
+		return inv_pickle_bad(p, "a tensor has unknown extra properties");
 	type = arguments->of.items[6];
 	if (type->kind != INV_PY_GLOBAL || type->role != ROLE_DTYPE)
-		return inv_pickle_bad(p, "a tensor is of no type");
+		return inv_pickle_bad(p, "a tensor has no type");
 	return make_tensor(p, arguments->of.items, type->of.type, out);
 }
 
@@ -307,12 +306,13 @@ static invar_status reduce_dict(inv_pickle *p, const inv_py *arguments, inv_py *
 		return st;
 	pairs = arguments->of.items[0];
 	if (arguments->count != 1 || pairs->kind != INV_PY_LIST)
-		return inv_pickle_bad(p, "a dictionary is made of something that is not a list");
+		return inv_pickle_bad(p, "a dictionary is built from something that is not a list");
 	for (uint32_t i = 0; i < pairs->count && st == INVAR_OK; i++) {
 		const inv_py *pair = pairs->of.items[i];
 
 		if ((pair->kind != INV_PY_LIST && pair->kind != INV_PY_TUPLE) || pair->count != 2)
-			return inv_pickle_bad(p, "a dictionary is made of something else than pairs");
+			return inv_pickle_bad(p,
+			                      "a dictionary is built from something other than pairs");
 		if ((st = inv_pickle_put(p, *out, pair->of.items[0])) == INVAR_OK)
 			st = inv_pickle_put(p, *out, pair->of.items[1]);
 	}
@@ -322,7 +322,7 @@ static invar_status reduce_dict(inv_pickle *p, const inv_py *arguments, inv_py *
 static invar_status reduce_first(inv_pickle *p, const inv_py *arguments, inv_py **out)
 {
 	if (!arguments->count)
-		return inv_pickle_bad(p, "a value is made of nothing");
+		return inv_pickle_bad(p, "a value is built without arguments");
 	*out = arguments->of.items[0];
 	return INVAR_OK;
 }
@@ -330,7 +330,8 @@ static invar_status reduce_first(inv_pickle *p, const inv_py *arguments, inv_py 
 static invar_status reduce_parameter(inv_pickle *p, const inv_py *arguments, inv_py **out)
 {
 	if (!arguments->count || arguments->of.items[0]->kind != INV_PY_TENSOR)
-		return inv_pickle_bad(p, "a parameter is made of something that is not a tensor");
+		return inv_pickle_bad(p,
+		                      "a parameter is built from something that is not a tensor");
 	return reduce_first(p, arguments, out);
 }
 
@@ -343,7 +344,7 @@ static invar_status reduce_none(inv_pickle *p, const inv_py *arguments, inv_py *
 static invar_status reduce_bag(inv_pickle *p, const inv_py *arguments, inv_py **out)
 {
 	if (arguments->count)
-		return inv_pickle_bad(p, "an object is made of values, none were expected");
+		return inv_pickle_bad(p, "an object is built with arguments, expected none");
 	return inv_pickle_new(p, INV_PY_BAG, out);
 }
 
@@ -375,7 +376,7 @@ invar_status inv_torch_build(inv_pickle *p, inv_py *object, inv_py *state)
 	if (object->kind == INV_PY_DICT)
 		return INVAR_OK;
 	if (object->kind != INV_PY_BAG || state->kind != INV_PY_DICT || object->of.inside)
-		return inv_pickle_bad(p, "it gives attributes to something that has none");
+		return inv_pickle_bad(p, "it sets attributes of something that has none");
 	object->of.inside = state;
 	return INVAR_OK;
 }

@@ -10,16 +10,16 @@
 #include "formats/exif.h"
 
 /*
- * A deflated byte holds at most 1032 plain ones, and a plain byte 8 pixels of
- * one bit. Ancillary chunks (profiles, text) are of no use to us.
+ * A compressed byte expands to at most 1032 bytes, and a byte to 8 one-bit pixels.
+ * Ancillary chunks (profiles, text) are ignored.
  */
 enum { PER_BYTE = 1032 * 8, MAX_ANCILLARY = 1 << 24, LEVEL = 3 };
 
 static invar_status fail(const char *name, int error)
 {
 	if (error == SPNG_EMEM)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to decode it", name);
-	return inv_fail(INVAR_E_FORMAT, "%s: is not a sound PNG file: %s", name,
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+	return inv_fail(INVAR_E_FORMAT, "%s: is a damaged PNG file: %s", name,
 	                spng_strerror(error));
 }
 
@@ -39,7 +39,7 @@ static invar_status open_png(const void *bytes, uint64_t size, const char *name,
 
 	*png = NULL;
 	if (!size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, a PNG file was expected", name);
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a PNG file", name);
 	*png = spng_ctx_new(0);
 	error = *png ? start(*png, bytes, size, header) : SPNG_EMEM;
 	if (error)
@@ -66,7 +66,7 @@ static invar_status decode_as(spng_ctx *png, const char *name, int format, void 
 	int error = spng_decoded_image_size(png, format, &want);
 
 	if (!error && want != bytes)
-		return inv_fail(INVAR_E_FORMAT, "%s: decodes to %zu bytes, %zu were expected", name,
+		return inv_fail(INVAR_E_FORMAT, "%s: decodes to %zu bytes, expected %zu", name,
 		                want, bytes);
 	if (!error)
 		error = spng_decode_image(png, out, bytes, format, 0);
@@ -90,7 +90,7 @@ static invar_status look_up(const struct spng_plte *palette, const uint8_t *pack
 
 			if (index >= palette->n_entries)
 				return inv_fail(INVAR_E_FORMAT,
-				                "%s: is not a sound PNG file: colour %u of a palette of %u",
+				                "%s: is a damaged PNG file: colour %u of a palette of %u",
 				                name, index, palette->n_entries);
 			to[0] = palette->entries[index].red;
 			to[1] = palette->entries[index].green;
@@ -212,7 +212,7 @@ invar_status inv_png_encode(const uint8_t *rgb, uint32_t width, uint32_t height,
 	if (!error)
 		return INVAR_OK;
 	return inv_fail(error == SPNG_EMEM ? INVAR_E_NOMEM : INVAR_E_USE,
-	                "%u x %u pixels cannot become a PNG file: %s", width, height,
+	                "cannot write %u x %u pixels as PNG: %s", width, height,
 	                spng_strerror(error));
 }
 

@@ -29,7 +29,7 @@ typedef struct entry {
 struct inv_safetensors {
 	char *path;
 	inv_map map;
-	const unsigned char *data; /* views the map, or what _view was given */
+	const unsigned char *data; /* views the mapped file, or the argument of _view */
 	uint64_t data_bytes;
 	json_t *header;
 	const json_t *metadata; /* views header; NULL if none */
@@ -63,20 +63,20 @@ static invar_status check_length(const unsigned char *bytes, uint64_t size,
 {
 	if (size < LENGTH_BYTES)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has %" PRIu64 " %s, a safetensors file has at least %d", path,
-		                size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
+		                "%s: has %" PRIu64 " %s, but a safetensors file has at least %d",
+		                path, size, inv_noun(size, "byte", "bytes"), LENGTH_BYTES);
 	memcpy(length, bytes, sizeof *length);
 	if (*length > MAX_HEADER || *length > size - LENGTH_BYTES)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is not a safetensors file, or cut: it claims a header of %" PRIu64
-			" bytes, at most %" PRIu64 " were expected",
-			path, *length,
-			size - LENGTH_BYTES < MAX_HEADER ? size - LENGTH_BYTES : (uint64_t)MAX_HEADER);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is not a safetensors file, or is truncated: its header should "
+		                "have %" PRIu64 " bytes, but at most %" PRIu64 " are left",
+		                path, *length,
+		                size - LENGTH_BYTES < MAX_HEADER ? size - LENGTH_BYTES
+		                                                 : (uint64_t)MAX_HEADER);
 	if (*length == 0 || bytes[LENGTH_BYTES] != '{')
 		return inv_fail(
 			INVAR_E_FORMAT,
-			"%s: is not a safetensors file (its header does not begin with '{')", path);
+			"%s: is not a safetensors file (its header does not start with '{')", path);
 	return INVAR_OK;
 }
 
@@ -94,8 +94,7 @@ static invar_status check_marks(const char *path, const unsigned char *header,
 	if (marks <= MAX_MARKS)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its header has %" PRIu64
-	                " values, more than the %d of any weights known here",
+	                "%s: its header has %" PRIu64 " values, more than the supported %d",
 	                path, marks, MAX_MARKS);
 }
 
@@ -114,7 +113,7 @@ static invar_status parse_header(inv_safetensors *f, const unsigned char *bytes,
 	                       JSON_REJECT_DUPLICATES, &error);
 	/* jansson has a word for every fault except for a lack of memory. */
 	if (!f->header && !*error.text)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", f->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", f->path);
 	if (!f->header)
 		return inv_fail(INVAR_E_FORMAT, "%s: its header is not JSON: position %d: %s",
 		                f->path, error.position, error.text);
@@ -164,11 +163,11 @@ static invar_status take_type(const inv_safetensors *f, const json_t *info, entr
 {
 	e->tensor.type = json_string_value(json_object_get(info, "dtype"));
 	if (!e->tensor.type)
-		return bad_entry(f, e, "has no dtype, a string was expected");
+		return bad_entry(f, e, "has no dtype, expected a string");
 	if (!inv_safetensors_bits(e->tensor.type))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': its dtype is '%.40s', F32 or another of the "
-		                "format's was expected",
+		                "%s: tensor '%.200s': its dtype is '%.40s', expected F32 or "
+		                "another of the format's",
 		                f->path, e->tensor.name, e->tensor.type);
 	return INVAR_OK;
 }
@@ -179,10 +178,10 @@ static invar_status take_shape(const inv_safetensors *f, const json_t *info, ent
 	size_t rank = json_array_size(shape);
 
 	if (!json_is_array(shape))
-		return bad_entry(f, e, "has no shape, a list of counts was expected");
+		return bad_entry(f, e, "has no shape, expected a list of counts");
 	if (rank > INV_TENSOR_RANK)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': has %zu dimensions, at most %d were expected",
+		                "%s: tensor '%.200s': has %zu dimensions, expected at most %d",
 		                f->path, e->tensor.name, rank, INV_TENSOR_RANK);
 	e->tensor.rank = (unsigned)rank;
 	for (size_t i = 0; i < rank; i++)
@@ -198,18 +197,18 @@ static invar_status take_offsets(const inv_safetensors *f, const json_t *info, e
 	if (json_array_size(offsets) != 2 ||
 	    !take_count(json_array_get(offsets, 0), &e->begin) ||
 	    !take_count(json_array_get(offsets, 1), &e->end))
-		return bad_entry(f, e, "has no data_offsets, a list of two counts was expected");
+		return bad_entry(f, e, "has no data_offsets, expected a list of two counts");
 	if (e->begin > e->end || e->end > f->data_bytes)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: tensor '%.200s': its bytes are %" PRIu64 " to %" PRIu64
-		                " but the file has %" PRIu64 " of data",
+		                " but the file has %" PRIu64 " bytes of data",
 		                f->path, e->tensor.name, e->begin, e->end, f->data_bytes);
 	return INVAR_OK;
 }
 
 /*
- * Some types have 4 or 6 bits an item, so we count bits; zeros count as ones
- * for the overflow, to judge a shape the same wherever its zero stands.
+ * Some types have 4 or 6 bits per item, so we count bits; zeros count as ones in the
+ * overflow check, so that it does not depend on their position.
  */
 static invar_status check_size(const inv_safetensors *f, entry *e)
 {
@@ -227,13 +226,14 @@ static invar_status check_size(const inv_safetensors *f, entry *e)
 	e->tensor.cells = empty ? 0 : bits / item;
 	bits = empty ? 0 : bits;
 	if (bits % 8)
-		return bad_entry(f, e, "its elements do not fill whole bytes, as the format asks");
+		return bad_entry(f, e,
+		                 "its elements do not fill whole bytes, as the format requires");
 	if (bits / 8 != have)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': has %" PRIu64 " %s, %" PRIu64
-		                " %s expected for %" PRIu64 " %s of %s",
+		                "%s: tensor '%.200s': has %" PRIu64 " %s, expected %" PRIu64
+		                " for %" PRIu64 " %s of %s",
 		                f->path, e->tensor.name, have, inv_noun(have, "byte", "bytes"),
-		                bits / 8, inv_noun(bits / 8, "was", "were"), e->tensor.cells,
+		                bits / 8, e->tensor.cells,
 		                inv_noun(e->tensor.cells, "element", "elements"), e->tensor.type);
 	e->tensor.data = f->data + e->begin;
 	return INVAR_OK;
@@ -264,7 +264,7 @@ static invar_status take_entries(inv_safetensors *f)
 
 	f->entries = inv_calloc(json_object_size(f->header), sizeof *f->entries);
 	if (!f->entries)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors",
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
 		                f->path);
 	json_object_foreach (f->header, name, info) {
 		if (strcmp(name, "__metadata__") == 0)
@@ -299,14 +299,14 @@ static invar_status check_cover(const inv_safetensors *f)
 
 		if (e->begin != at)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: tensor '%.200s': begins at byte %" PRIu64 ", %" PRIu64
-			                " was expected (no gap, no overlap)",
+			                "%s: tensor '%.200s': begins at byte %" PRIu64
+			                ", expected %" PRIu64 " (no gap, no overlap)",
 			                f->path, e->tensor.name, e->begin, at);
 		at = e->end;
 	}
 	if (at != f->data_bytes)
 		return inv_fail(
-			INVAR_E_FORMAT, "%s: has %" PRIu64 " %s of data, its tensors need %" PRIu64,
+			INVAR_E_FORMAT, "%s: has %" PRIu64 " %s of data, but its tensors need %" PRIu64,
 			f->path, f->data_bytes, inv_noun(f->data_bytes, "byte", "bytes"), at);
 	return INVAR_OK;
 }
@@ -334,7 +334,7 @@ static inv_safetensors *new_file(const char *path)
 		f = NULL;
 	}
 	if (!f)
-		inv_fail(INVAR_E_NOMEM, "%s: no memory to open it", path);
+		inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open it", path);
 	return f;
 }
 
@@ -417,7 +417,7 @@ invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata
 	*count = 0;
 	*out = inv_calloc(json_object_size(f->metadata) + 1, sizeof **out);
 	if (!*out)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its metadata", f->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its metadata", f->path);
 	json_object_foreach ((json_t *)(uintptr_t)f->metadata, key, value)
 		(*out)[(*count)++] = (inv_metadata){key, json_string_value(value)};
 	return INVAR_OK;
@@ -443,16 +443,16 @@ invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t,
 	inv_dtype dtype;
 
 	if (!float_type(t->type, &dtype))
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s': holds %s, one of F16, BF16, F32 and F64 was "
-		                "expected",
-		                f->path, t->name, t->type);
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: tensor '%.200s': contains %s, expected one of F16, BF16, F32 and F64",
+			f->path, t->name, t->type);
 	inv_widen(dtype, false, t->data, t->cells, out);
 	for (uint64_t i = 0; i < t->cells; i++)
 		if (!isfinite(out[i]))
 			return inv_fail(INVAR_E_NUMERIC,
 			                "%s: tensor '%.200s': element %" PRIu64
-			                " is %g, a finite number was expected",
+			                " is %g, expected a finite number",
 			                f->path, t->name, i, (double)out[i]);
 	return INVAR_OK;
 }

@@ -34,14 +34,13 @@ static invar_status put(json_t *object, const char *key, json_t *value, const ch
 	if (!is_utf8(key))
 		st = inv_fail(INVAR_E_USE, "%s: the name '%.200s' is not UTF-8 text", path, key);
 	else if (json_object_get(object, key))
-		st = inv_fail(INVAR_E_USE,
-		              "%s: the name '%.200s' is given twice, once was expected", path, key);
+		st = inv_fail(INVAR_E_USE, "%s: the name '%.200s' is given twice", path, key);
 	if (st != INVAR_OK) {
 		json_decref(value);
 		return st;
 	}
 	if (!value || json_object_set_new(object, key, value) != 0)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", path);
 	return INVAR_OK;
 }
 
@@ -88,7 +87,7 @@ static invar_status put_metadata(json_t *header, const inv_metadata *list, size_
 	invar_status st = INVAR_OK;
 
 	if (!object || !m)
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for its metadata", path);
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its metadata", path);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		st = put_text(object, m[i].key, m[i].value, path);
 	inv_free(m);
@@ -117,7 +116,7 @@ static invar_status put_tensor_info(json_t *header, const inv_tensor_stored *t,
 	invar_status st;
 
 	if (!info)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", path);
 	if ((st = put_text(info, "dtype", t->type, path)) == INVAR_OK &&
 	    (st = put(info, "shape", list_of(t->shape, t->rank), path)) == INVAR_OK &&
 	    (st = put(info, "data_offsets", list_of(range, 2), path)) == INVAR_OK)
@@ -144,8 +143,8 @@ static invar_status put_tensor(json_t *header, const inv_tensor_stored *t, const
 
 	if (t->rank > INV_TENSOR_RANK)
 		return inv_fail(INVAR_E_USE,
-		                "%s: tensor '%.200s' has %u dimensions, at most %d were expected",
-		                path, t->name, t->rank, INV_TENSOR_RANK);
+		                "%s: tensor '%.200s' has %u dimensions, expected at most %d", path,
+		                t->name, t->rank, INV_TENSOR_RANK);
 	if (!count_bytes(t, &bytes) || inv_add_overflow(*at, bytes, &range[1]) ||
 	    range[1] > INT64_MAX)
 		return inv_fail(INVAR_E_USE,
@@ -165,7 +164,7 @@ static invar_status finish_header(json_t *header, const char *path, unsigned cha
 
 	*out = length ? inv_alloc(LENGTH_BYTES + padded) : NULL;
 	if (!*out)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", path);
 	memcpy(*out, &claim, LENGTH_BYTES);
 	memset(*out + LENGTH_BYTES, ' ', padded);
 	*bytes = LENGTH_BYTES + padded;
@@ -173,7 +172,7 @@ static invar_status finish_header(json_t *header, const char *path, unsigned cha
 		return INVAR_OK;
 	inv_free(*out);
 	*out = NULL;
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", path);
 }
 
 static invar_status make_header(const inv_tensor_stored *tensors, size_t count,
@@ -186,7 +185,7 @@ static invar_status make_header(const inv_tensor_stored *tensors, size_t count,
 
 	*data_bytes = 0;
 	if (!header)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its header", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its header", path);
 	if (metadata_count)
 		st = put_metadata(header, metadata, metadata_count, path);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
@@ -253,7 +252,7 @@ static invar_status check_types(const char *path, const inv_tensor_stored *t, si
 		if (!inv_safetensors_bits(t[i].type))
 			return inv_fail(
 				INVAR_E_USE,
-				"%s: tensor '%.200s' is of type %s, which safetensors do not have", path,
+				"%s: tensor '%.200s' has type %s, which safetensors does not support", path,
 				t[i].name, t[i].type);
 	return INVAR_OK;
 }
@@ -269,7 +268,8 @@ invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *te
 	invar_status st;
 
 	if (!t)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
+		                path);
 	if ((st = check_types(path, t, count)) == INVAR_OK &&
 	    (st = make_header(t, count, metadata, metadata_count, path, &header, &bytes,
 	                      &data_bytes)) == INVAR_OK)
@@ -301,7 +301,8 @@ invar_status inv_safetensors_save(const char *path, const inv_tensor_out *tensor
 	invar_status st;
 
 	if (!t)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
+		                path);
 	for (size_t i = 0; i < count; i++)
 		t[i] = dense_floats(&tensors[i]);
 	st = inv_safetensors_store(path, t, count, metadata, metadata_count);

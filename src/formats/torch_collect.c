@@ -30,9 +30,9 @@ static bool holds_tensors(const inv_py *v)
 	return v && is_dictionary(v) && v->holds;
 }
 
-static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth);
+static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth);
 
-static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_items(const invar_weights *w, inv_py *v, unsigned depth)
 {
 	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
 	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
@@ -40,7 +40,7 @@ static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned de
 	invar_status st = INVAR_OK;
 
 	for (uint32_t i = step - 1; i < count && st == INVAR_OK; i += step) {
-		st = measure(w, items[i], depth + 1);
+		st = check_nesting(w, items[i], depth + 1);
 		if (items[i]->height >= v->height)
 			v->height = items[i]->height + 1;
 		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
@@ -48,7 +48,7 @@ static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned de
 	return st;
 }
 
-static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth)
 {
 	invar_status st;
 
@@ -56,16 +56,15 @@ static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
 		return INVAR_OK;
 	if (v->mark == WITHIN)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: one of its dictionaries or lists is within itself", w->path);
+		                "%s: one of its dictionaries or lists contains itself", w->path);
 	if (depth + v->height > MAX_DEPTH)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: its dictionaries or lists are more than %d deep within each other",
-			w->path, MAX_DEPTH);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its dictionaries or lists are nested more than %d deep",
+		                w->path, MAX_DEPTH);
 	if (v->mark == SEEN)
 		return INVAR_OK;
 	v->mark = WITHIN;
-	st = measure_items(w, v, depth);
+	st = check_items(w, v, depth);
 	v->mark = SEEN;
 	return st;
 }
@@ -132,8 +131,8 @@ static invar_status set_texts(invar_weights *w, const char *key, size_t length,
 	w->key = copy;
 	w->keys = inv_strdup(keys);
 	if (!w->key || !w->keys)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the names of its dictionaries",
-		                w->path);
+		return inv_fail(INVAR_E_NOMEM,
+		                "%s: not enough memory for the names of its dictionaries", w->path);
 	return INVAR_OK;
 }
 
@@ -145,9 +144,9 @@ static invar_status pick_wanted(invar_weights *w, inv_py *root, const char *keys
 		return set_texts(w, w->wanted_key, strlen(w->wanted_key), keys);
 	if (!*keys)
 		return inv_fail(INVAR_E_USE,
-		                "%s: holds one dictionary of tensors; leave @key %.60s out",
+		                "%s: has only one dictionary of tensors; leave out @key %.60s",
 		                w->path, w->wanted_key);
-	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; there are %s",
+	return inv_fail(INVAR_E_USE, "%s: has no dictionary of tensors '%.60s'; it has %s",
 	                w->path, w->wanted_key, keys);
 }
 
@@ -167,7 +166,7 @@ static invar_status pick_usual(invar_weights *w, inv_py *root, const char *keys,
 		return set_texts(w, "", 0, keys);
 	if (count > 1)
 		return inv_fail(INVAR_E_USE,
-		                "%s: holds several dictionaries of tensors; pick one with @key: %s",
+		                "%s: has several dictionaries of tensors; choose one with @key: %s",
 		                w->path, keys);
 	for (uint32_t i = 0; only && i < root->count; i += 2)
 		if (root->of.items[i] == only)
@@ -184,16 +183,16 @@ static invar_status pick(invar_weights *w, inv_py *root, inv_py **out)
 
 	if (!is_dictionary(root))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: holds one value, a dictionary of tensors was expected",
+		                "%s: contains a single value, expected a dictionary of tensors",
 		                w->path);
 	if (!root->holds)
-		return inv_fail(INVAR_E_FORMAT, "%s: holds no tensors in dictionaries", w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: has no dictionary of tensors", w->path);
 	*out = root;
 	if (root->kind == INV_PY_BAG) { /* a module is one, with all its parts */
 		if (!w->wanted_key)
 			return set_texts(w, "", 0, "");
-		return inv_fail(INVAR_E_USE, "%s: holds one module; leave @key %.60s out", w->path,
-		                w->wanted_key);
+		return inv_fail(INVAR_E_USE, "%s: contains a single module; leave out @key %.60s",
+		                w->path, w->wanted_key);
 	}
 	count = list_keys(root, keys, &only);
 	if (w->wanted_key)
@@ -208,27 +207,27 @@ typedef struct walk {
 	inv_pickle *p;
 	inv_torch_place *place;
 	void *user;
-	size_t room, steps;
+	size_t capacity, steps;
 	char name[MAX_NAME + 1];
 } walk;
 
 static invar_status more_room(walk *k)
 {
-	size_t room = k->room ? 2 * k->room : 64;
+	size_t capacity = k->capacity ? 2 * k->capacity : 64;
 	inv_weight *list;
 
-	if (k->w->count < k->room)
+	if (k->w->count < k->capacity)
 		return INVAR_OK;
 	if (k->w->count >= MAX_TENSORS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
 		                MAX_TENSORS);
-	if (!(list = inv_calloc(room, sizeof *list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", k->w->path);
+	if (!(list = inv_calloc(capacity, sizeof *list)))
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", k->w->path);
 	if (k->w->count)
 		memcpy(list, k->w->list, k->w->count * sizeof *list);
 	inv_free(k->w->list);
 	k->w->list = list;
-	k->room = room;
+	k->capacity = capacity;
 	return INVAR_OK;
 }
 
@@ -268,7 +267,7 @@ static invar_status put_key(walk *k, const inv_py *key, size_t length, size_t *l
 		text = number;
 	}
 	if (memchr(text, 0, bytes))
-		return inv_fail(INVAR_E_FORMAT, "%s: a name has a NUL in it", k->w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: a name contains a NUL", k->w->path);
 	if (bytes + (length > 0) > MAX_NAME - length)
 		return inv_fail(INVAR_E_FORMAT, "%s: a name is longer than %d bytes", k->w->path,
 		                MAX_NAME);
@@ -290,8 +289,8 @@ static invar_status add_dictionary(walk *k, inv_py *dict, size_t length)
 
 		if (++k->steps > MAX_STEPS)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: its dictionaries have more than %d names, which no weight "
-			                "file has",
+			                "%s: its dictionaries have more than %d names, which no real "
+			                "weight file has",
 			                k->w->path, MAX_STEPS);
 		if ((key->kind != INV_PY_TEXT && key->kind != INV_PY_INT) ||
 		    (value->kind != INV_PY_TENSOR && !holds_tensors(value)))
@@ -315,7 +314,7 @@ static invar_status sort_names(const invar_weights *w)
 		qsort(w->list, w->count, sizeof *w->list, by_name);
 	for (size_t i = 1; i < w->count; i++)
 		if (by_name(&w->list[i - 1], &w->list[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: tensor '%.200s' is there twice", w->path,
+			return inv_fail(INVAR_E_FORMAT, "%s: has two tensors '%.200s'", w->path,
 			                w->list[i].of.name);
 	return INVAR_OK;
 }
@@ -327,7 +326,8 @@ invar_status inv_torch_collect(invar_weights *w, inv_pickle *p, inv_py *root,
 	inv_py *dict = NULL;
 	invar_status st;
 
-	if ((st = measure(w, root, 0)) != INVAR_OK || (st = pick(w, root, &dict)) != INVAR_OK ||
+	if ((st = check_nesting(w, root, 0)) != INVAR_OK ||
+	    (st = pick(w, root, &dict)) != INVAR_OK ||
 	    (st = add_dictionary(&k, insides(dict), 0)) != INVAR_OK)
 		return st;
 	return sort_names(w);

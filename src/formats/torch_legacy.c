@@ -67,16 +67,16 @@ static invar_status check_head(invar_weights *w, legacy *l)
 	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
 		return st;
 	if (v->kind != INV_PY_INT || v->of.i != PROTOCOL)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: is of another protocol of PyTorch than %d, the one that is known", w->path,
-			PROTOCOL);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: does not use PyTorch's protocol %d, the only one supported",
+		                w->path, PROTOCOL);
 	if ((st = next_pickle(w, l, &v)) != INVAR_OK)
 		return st;
 	little = inv_torch_find(v, "little_endian");
 	if (!little || little->kind != INV_PY_BOOL || !little->of.i)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: does not say that it is little-endian, as is expected",
+		                "%s: does not say that it is little-endian; only little-endian "
+		                "files are supported",
 		                w->path);
 	return INVAR_OK;
 }
@@ -115,7 +115,7 @@ static invar_status sort_storages(const invar_weights *w, legacy *l)
 
 		if (by_key(&a, &b) == 0 && (a->type != b->type || a->all != b->all))
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: a storage is of two types or sizes in its pickle",
+			                "%s: a storage has two different types or sizes in its pickle",
 			                w->path);
 	}
 	return INVAR_OK;
@@ -145,9 +145,9 @@ static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key
 	uint64_t count, bytes;
 
 	if (i == l->count || l->storages[i]->data)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its list of storages has one that no tensor has, or one twice",
-		                w->path);
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: its list of storages has one that no tensor uses, or one twice", w->path);
 	s = l->storages[i];
 	bytes = s->all * (s->type ? s->type->bytes : 1); /* checked where it was made */
 	if (w->map.size - l->at < LENGTH_BYTES)
@@ -156,10 +156,11 @@ static invar_status place_storage(invar_weights *w, legacy *l, const inv_py *key
 	l->at += LENGTH_BYTES;
 	if (count != s->all)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: a storage has %" PRIu64 " %s and %" PRIu64 " in the pickle",
+		                "%s: a storage has %" PRIu64 " %s, but %" PRIu64
+		                " according to the pickle",
 		                w->path, count, inv_noun(count, "element", "elements"), s->all);
 	if (bytes > w->map.size - l->at)
-		return inv_fail(INVAR_E_FORMAT, "%s: ends within a storage", w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: ends inside a storage", w->path);
 	for (; i < l->count && by_key(&l->storages[i], &s) == 0; i++)
 		l->storages[i]->data = w->map.data + l->at;
 	l->at += bytes;
@@ -180,7 +181,8 @@ static invar_status place_storages(invar_weights *w, legacy *l)
 	for (uint32_t i = 0; i < keys->count && st == INVAR_OK; i++)
 		st = place_storage(w, l, keys->of.items[i]);
 	if (st == INVAR_OK && l->at != w->map.size)
-		return inv_fail(INVAR_E_FORMAT, "%s: something follows its last storage", w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its last storage",
+		                w->path);
 	return st;
 }
 
@@ -199,7 +201,7 @@ static invar_status open_file(invar_weights *w)
 	invar_status st;
 
 	if (!l)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its pickle", w->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its pickle", w->path);
 	l->pickle.path = w->path;
 	if ((st = check_head(w, l)) != INVAR_OK)
 		return st;

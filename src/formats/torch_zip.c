@@ -67,8 +67,8 @@ static invar_status place(void *user, inv_torch_storage *s)
 		                a->zip.path, name);
 	if (e->size != s->all * (s->type ? s->type->bytes : 1))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its entry %s has another size than its pickle says",
-		                a->zip.path, name);
+		                "%s: the size of its entry %s differs from its pickle", a->zip.path,
+		                name);
 	return read_entry(a, e, &s->data);
 }
 
@@ -108,7 +108,7 @@ static invar_status read_pickle(invar_weights *w, archive *a)
 	if ((st = inv_pickle_run(&a->pickle, data, e->size, &root)) != INVAR_OK)
 		return st;
 	if (a->pickle.at != e->size)
-		return inv_fail(INVAR_E_FORMAT, "%s: something follows its pickle", w->path);
+		return inv_fail(INVAR_E_FORMAT, "%s: has extra data after its pickle", w->path);
 	return inv_torch_collect(w, &a->pickle, root, place, a);
 }
 
@@ -118,13 +118,13 @@ static invar_status open_file(invar_weights *w)
 	invar_status st;
 
 	if (!a)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its directory", w->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", w->path);
 	if ((st = inv_zip_open(w->map.data, w->map.size, w->path, &a->zip)) != INVAR_OK)
 		return st;
 	a->data = inv_calloc(a->zip.count, sizeof *a->data);
 	a->own = inv_calloc(a->zip.count, sizeof *a->own);
 	if (!a->data || !a->own)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its directory", w->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", w->path);
 	if (inv_zip_find(&a->zip, "constants.pkl"))
 		w->format = &torchscript;
 	st = check_byte_order(a);

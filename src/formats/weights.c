@@ -41,10 +41,11 @@ static invar_status find_file(const char *path, char **out)
 		}
 		return inv_fail(INVAR_E_IO,
 		                "%s: is a folder without model.safetensors or pytorch_model.bin; "
-		                "name the weight file itself",
+		                "give the weight file itself",
 		                path);
 	}
-	return *out ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory for its name", path);
+	return *out ? INVAR_OK
+	            : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", path);
 }
 
 static invar_status open_format(invar_weights *w)
@@ -82,7 +83,7 @@ invar_status invar_weights_open(invar_context *ctx, const char *path, const char
 
 	*out = NULL;
 	if (!w)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", path);
 	w->ctx = ctx;
 	if ((st = find_file(path, &w->path)) == INVAR_OK)
 		st = inv_map_open(w->path, &w->map);
@@ -97,7 +98,7 @@ invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name
 	*out = NULL;
 	if (!w || !(w->path = inv_strdup(name))) {
 		inv_free(w);
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", name);
 	}
 	w->map = (inv_map){bytes, size};
 	w->borrowed = true;
@@ -209,7 +210,7 @@ invar_status invar_weights_read(const invar_weights *w, const invar_weight *of, 
 
 	if (!find_dtype(of->type, &dtype))
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: tensor '%.200s' is of type %s, which cannot be read as floats",
+		                "%s: tensor '%.200s' has type %s, which cannot be read as floats",
 		                w->path, of->name, of->type);
 	if (inv_is_dense(of->rank, of->shape, t->stride)) {
 		inv_widen(dtype, false, t->data, of->cells, out);
@@ -260,7 +261,8 @@ invar_status invar_weights_save(const invar_weights *w, const char *path)
 	if (st != INVAR_OK)
 		return st;
 	if (!(list = inv_calloc(w->count, sizeof *list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the list of its tensors", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the list of its tensors",
+		                path);
 	for (size_t i = 0; i < w->count; i++) {
 		const inv_weight *t = &w->list[i];
 

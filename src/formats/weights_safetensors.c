@@ -35,15 +35,15 @@ static invar_status open_file(invar_weights *w)
 
 	if (w->wanted_key)
 		return inv_fail(INVAR_E_USE,
-		                "%s: is a safetensors file, which holds one dictionary; leave @key "
-		                "%.60s out",
+		                "%s: is a safetensors file, which has only one dictionary; leave "
+		                "out @key %.60s",
 		                w->path, w->wanted_key);
 	if ((st = inv_safetensors_view(w->map.data, w->map.size, w->path, &f)) != INVAR_OK)
 		return st;
 	w->own = f;
 	w->count = inv_safetensors_count(f);
 	if (!(w->list = inv_calloc(w->count ? w->count : 1, sizeof *w->list)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its tensors", w->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", w->path);
 	for (size_t i = 0; i < w->count; i++)
 		take(inv_safetensors_at(f, i), &w->list[i]);
 	return INVAR_OK;

@@ -87,13 +87,12 @@ static invar_status read_end64(const inv_zip *z, uint64_t locator_at, directory 
 	const unsigned char *locator = z->bytes + locator_at, *end;
 
 	if (locator_at < END64_BYTES || get64(locator + 8) != locator_at - END64_BYTES)
-		return damaged(z,
-		               "its ZIP64 locator points elsewhere than to the record before it");
+		return damaged(z, "its ZIP64 locator does not point to the record before it");
 	end = locator - END64_BYTES;
 	if (!is_record(end, "\6\6") || get64(end + 4) != END64_BYTES - 12)
 		return damaged(z, "its ZIP64 locator points to something else");
 	if (get32(locator + 4) || get32(locator + 16) > 1 || get32(end + 16) || get32(end + 20))
-		return damaged(z, "it is one of several disks, one was expected");
+		return damaged(z, "it is split over several disks, expected one");
 	if (get64(end + 24) != get64(end + 32) ||
 	    !agrees(d->count, get64(end + 32), UINT16_MAX) ||
 	    !agrees(d->bytes, get64(end + 40), UINT32_MAX) ||
@@ -110,12 +109,12 @@ static invar_status find_directory(const inv_zip *z, directory *d)
 	invar_status st = INVAR_OK;
 
 	if (z->size < END_BYTES || !is_record(z->bytes + z->size - END_BYTES, "\5\6"))
-		return damaged(z, "it has no end record at its end; it was probably cut");
+		return damaged(z, "it has no end record; it is probably truncated");
 	end = z->bytes + z->size - END_BYTES;
 	if (get16(end + 4) || get16(end + 6) || get16(end + 8) != get16(end + 10))
-		return damaged(z, "it is one of several disks, one was expected");
+		return damaged(z, "it is split over several disks, expected one");
 	if (get16(end + 20))
-		return damaged(z, "its comment is cut");
+		return damaged(z, "its comment is truncated");
 	*d =
 		(directory){get16(end + 10), get32(end + 12), get32(end + 16), z->size - END_BYTES};
 	if (d->end >= LOCATOR_BYTES && is_record(end - LOCATOR_BYTES, "\6\7"))
@@ -125,7 +124,7 @@ static invar_status find_directory(const inv_zip *z, directory *d)
 	if (d->offset > d->end || d->bytes != d->end - d->offset)
 		return damaged(z, "its directory is not where its end record says");
 	if (d->count > d->bytes / DIRECTORY_BYTES)
-		return damaged(z, "it claims more entries than its directory has room for");
+		return damaged(z, "it claims more entries than fit in its directory");
 	return d->count ? INVAR_OK : damaged(z, "it has no entries");
 }
 
@@ -175,7 +174,7 @@ static bool is_safe_name(const char *name, size_t length)
 	return true;
 }
 
-/* Names begin with one common folder, which is left out. */
+/* Names start with one common folder, which is removed. */
 static invar_status take_name(const inv_zip *z, const char *name, size_t length,
                               const char **root, inv_zip_entry *e)
 {
@@ -186,7 +185,7 @@ static invar_status take_name(const inv_zip *z, const char *name, size_t length,
 		return damaged(z, "an entry's name is not a plain relative path");
 	slash = memchr(name, '/', length);
 	if (!slash)
-		return damaged(z, "an entry stands outside of the top folder");
+		return damaged(z, "an entry is outside the top folder");
 	folder = (size_t)(slash - name) + 1;
 	if (!*root)
 		*root = name;
@@ -203,38 +202,38 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 		return inv_fail(INVAR_E_FORMAT, "%s: its entry %.*s is encrypted", z->path,
 		                shown(e), e->name);
 	if (e->method != STORED && e->method != DEFLATED)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its entry %.*s is compressed by method %u, which is not known",
-		                z->path, shown(e), e->name, e->method);
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: its entry %.*s is compressed with method %u, which is not supported",
+			z->path, shown(e), e->name, e->method);
 	if (e->method == STORED && e->packed != e->size)
-		return damaged(z, "an entry is stored in another size than its own");
+		return damaged(z, "a stored entry has two different sizes");
 	if (e->packed > z->size)
 		return damaged(z, "an entry is larger than the file");
 	if (e->size / MAX_RATIO > e->packed)
-		return inv_fail(
-			INVAR_E_FORMAT,
-			"%s: its entry %.*s is deflated more than %d times, which no tensor "
-			"is; it was made to fill memory",
-			z->path, shown(e), e->name, MAX_RATIO);
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: its entry %.*s is compressed more than %d times, which no "
+		                "real tensor is; the file may be an attack",
+		                z->path, shown(e), e->name, MAX_RATIO);
 	return INVAR_OK;
 }
 
-/* *at moves behind the record. */
+/* *at moves past the record. */
 static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *at,
                                 const char **root, inv_zip_entry *e)
 {
 	const unsigned char *p = z->bytes + *at, *extra;
-	uint64_t room = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
+	uint64_t size = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
 	size_t length, extra_bytes, all;
 	invar_status st;
 
-	if (room < DIRECTORY_BYTES || !is_record(p, "\1\2"))
+	if (size < DIRECTORY_BYTES || !is_record(p, "\1\2"))
 		return damaged(z, "its directory ends before its last entry");
 	length = get16(p + 28);
 	extra_bytes = get16(p + 30);
 	all = DIRECTORY_BYTES + length + extra_bytes + get16(p + 32);
-	if (all > room)
-		return damaged(z, "an entry of its directory leaves the directory");
+	if (all > size)
+		return damaged(z, "an entry of its directory extends beyond the directory");
 	extra = p + DIRECTORY_BYTES + length;
 	*e = (inv_zip_entry){.header = get32(p + 42),
 	                     .packed = get32(p + 20),
@@ -243,9 +242,9 @@ static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *
 	                     .flags = get16(p + 8),
 	                     .method = get16(p + 10)};
 	if (get16(p + 34))
-		return damaged(z, "it is one of several disks, one was expected");
+		return damaged(z, "it is split over several disks, expected one");
 	if (!widen(extra, extra_bytes, wide, 3))
-		return damaged(z, "an entry's ZIP64 sizes are not there");
+		return damaged(z, "an entry's ZIP64 sizes are missing");
 	st = take_name(z, (const char *)p + DIRECTORY_BYTES, length, root, e);
 	*at += all;
 	return st == INVAR_OK ? check_entry(z, e) : st;
@@ -259,7 +258,7 @@ static invar_status read_directory(inv_zip *z, const directory *d)
 
 	z->entries = inv_calloc(d->count, sizeof *z->entries);
 	if (!z->entries)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its directory", z->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its directory", z->path);
 	z->count = d->count;
 	for (size_t i = 0; i < z->count && st == INVAR_OK; i++)
 		st = read_record(z, d, &at, &root, &z->entries[i]);
@@ -281,21 +280,21 @@ static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
 	       packed == e->packed && get32(p + 14) == e->crc;
 }
 
-/* Sets data; *end becomes the byte behind it. The name before e->name is the folder. */
+/* Sets data; *end becomes the byte after it. The name before e->name is the folder. */
 static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folder,
                                 uint64_t limit, uint64_t *end)
 {
 	const unsigned char *p = z->bytes + e->header;
-	uint64_t room = limit - e->header, head;
+	uint64_t size = limit - e->header, head;
 	size_t name, extra;
 
-	if (room < LOCAL_BYTES || !is_record(p, "\3\4"))
+	if (size < LOCAL_BYTES || !is_record(p, "\3\4"))
 		return damaged(z, "an entry is not where the directory says");
 	name = get16(p + 26);
 	extra = get16(p + 28);
 	head = LOCAL_BYTES + name + extra;
-	if (head > room || e->packed > room - head)
-		return damaged(z, "an entry reaches into the next one or leaves the file");
+	if (head > size || e->packed > size - head)
+		return damaged(z, "an entry overlaps the next one or extends beyond the file");
 	if (name != folder + e->length || memcmp(p + LOCAL_BYTES, e->name - folder, name) != 0)
 		return damaged(z, "an entry's name differs from the one in the directory");
 	if (get16(p + 6) != e->flags || get16(p + 8) != e->method ||
@@ -306,7 +305,7 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 	return INVAR_OK;
 }
 
-/* What may stand between an entry and the next: its CRC-32 and sizes, once more. */
+/* What may be between an entry and the next: its CRC-32 and sizes once more. */
 static bool check_descriptor(const unsigned char *p, uint64_t bytes, const inv_zip_entry *e)
 {
 	if (!(e->flags & SIZES_FOLLOW))
@@ -341,12 +340,12 @@ static invar_status check_entries(const inv_zip *z, size_t folder, uint64_t limi
 		uint64_t next = i + 1 < z->count ? z->entries[i + 1].header : limit, end = 0;
 
 		if (next > limit || next < z->entries[i].header)
-			return damaged(z, "an entry lies outside of the file");
+			return damaged(z, "an entry is outside the file");
 		st = check_local(z, &z->entries[i], folder, next, &end);
 		if (st != INVAR_OK)
 			return st;
 		if (!check_descriptor(z->bytes + end, next - end, &z->entries[i]))
-			return damaged(z, "between two entries there is something else");
+			return damaged(z, "there is other data between two entries");
 	}
 	return INVAR_OK;
 }
@@ -370,7 +369,7 @@ static invar_status sort_names(const inv_zip *z)
 	qsort(z->entries, z->count, sizeof *z->entries, by_name);
 	for (size_t i = 1; i < z->count; i++)
 		if (by_name(&z->entries[i - 1], &z->entries[i]) == 0)
-			return inv_fail(INVAR_E_FORMAT, "%s: its entry %.*s is there twice", z->path,
+			return inv_fail(INVAR_E_FORMAT, "%s: has two entries %.*s", z->path,
 			                shown(&z->entries[i]), z->entries[i].name);
 	return INVAR_OK;
 }
@@ -471,10 +470,10 @@ static invar_status inflate_entry(inv_zip *z, const inv_zip_entry *e, unsigned c
 	if (result == Z_STREAM_END)
 		return INVAR_OK;
 	if (result == Z_MEM_ERROR)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to inflate %.*s", z->path, shown(e),
-		                e->name);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to inflate %.*s", z->path,
+		                shown(e), e->name);
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: its entry %.*s does not inflate to the %" PRIu64
+	                "%s: its entry %.*s does not decompress to the %" PRIu64
 	                " bytes it claims",
 	                z->path, shown(e), e->name, e->size);
 }
@@ -485,11 +484,12 @@ static invar_status inflate_new(inv_zip *z, const inv_zip_entry *e, void **own)
 
 	z->inflated += e->size; /* no overflow: at most 100 times the file an entry */
 	if (z->inflated / MAX_GROWTH > z->size)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: inflates to more than %d times its size, which no weights do",
-		                z->path, MAX_GROWTH);
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: decompresses to more than %d times its size, which no real weights do",
+			z->path, MAX_GROWTH);
 	if (!(*own = inv_alloc(e->size)))
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its entry %.*s", z->path,
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its entry %.*s", z->path,
 		                shown(e), e->name);
 	if ((st = inflate_entry(z, e, *own)) != INVAR_OK) {
 		inv_free(*own);
@@ -514,9 +514,7 @@ invar_status inv_zip_read(inv_zip *z, const inv_zip_entry *e, const unsigned cha
 		return INVAR_OK;
 	inv_free(*own);
 	*own = NULL;
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s: its entry %.*s is damaged: its CRC-32 differs from what the directory "
-		"says",
-		z->path, shown(e), e->name);
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: its entry %.*s is damaged: its CRC-32 differs from the directory",
+	                z->path, shown(e), e->name);
 }

@@ -29,27 +29,26 @@ static const invar_option choice_rows[] = {
      .max = 1,
      .meta = "F",
      .group = "Images",
-     .help =
-         "if there are no splits: the last share F of each class becomes test, the rest "
-         "train, at least one image of each class"},
+     .help = "if the data has no splits, use the last share F of each class as test and "
+             "the rest, at least one image per class, as train"},
 	{.name = "classes",
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Images",
-     .help = "only the classes in this file, one name or index per line, renumbered in its "
-             "order"},
+     .help = "use only the classes in this file, one name or index per line, renumbered in "
+             "that order"},
 	{.name = "limit",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .meta = "N",
      .group = "Images",
-     .help =
-         "N images of each split: as many of each class where classes are folders, else "
-         "the first N; 0 takes all"},
+     .help = "use N images per split, taken evenly from class folders if there are any, "
+             "else the first N; 0: all"},
 	{.name = "skip-broken",
      .type = INVAR_OPTION_FLAG,
      .group = "Images",
-     .help = "name and count images that cannot be read, instead of stopping there"},
+     .help = "skip images that cannot be read instead of stopping; they are listed and "
+             "counted"},
 	{0},
 };
 
@@ -59,7 +58,7 @@ static const invar_option split_rows[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "NAMES",
      .group = "Images",
-     .help = "only these splits, separated by commas; all of them if not given"},
+     .help = "only these splits, separated by commas; default: all"},
 	{0},
 };
 
@@ -98,7 +97,7 @@ static invar_status take_options(invar_dataset *d, const invar_options *o)
 
 invar_status inv_dataset_no_memory(const invar_dataset *d)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", d->text);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the data set", d->text);
 }
 
 char *inv_dataset_path(const invar_dataset *d, const char *name)
@@ -154,11 +153,11 @@ invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part, b
 static invar_status check_count(const invar_dataset *d, const char *split, uint64_t total)
 {
 	if (!total)
-		return inv_fail(INVAR_E_FORMAT, "%s: its split %s holds no images", d->text, split);
+		return inv_fail(INVAR_E_FORMAT, "%s: its split %s has no images", d->text, split);
 	if (total >= UINT32_MAX)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: its split %s holds %" PRIu64
-		                " images, at most 2^32 are allowed",
+		                "%s: its split %s has %" PRIu64
+		                " images, but at most 2^32 are allowed",
 		                d->text, split, total);
 	if (d->split_count == INV_MAX_SPLITS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d splits", d->text,
@@ -247,7 +246,7 @@ invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
 	while (standard[want])
 		want++;
 	if (st == INVAR_OK && d->classes.count && d->classes.count != want)
-		st = inv_fail(INVAR_E_FORMAT, "%s: names %zu %s, %zu were expected", path,
+		st = inv_fail(INVAR_E_FORMAT, "%s: lists %zu %s, expected %zu", path,
 		              d->classes.count, inv_noun(d->classes.count, "class", "classes"),
 		              want);
 	for (size_t i = d->classes.count; i < want && st == INVAR_OK; i++)
@@ -260,10 +259,10 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
                                      uint64_t count, uint64_t stride, unsigned first,
                                      const char *name, int32_t **out)
 {
-	uint64_t room;
+	uint64_t capacity;
 
 	*out = NULL;
-	if (inv_mul_overflow(count, sizeof **out, &room) || !(*out = inv_alloc(room)))
+	if (inv_mul_overflow(count, sizeof **out, &capacity) || !(*out = inv_alloc(capacity)))
 		return inv_dataset_no_memory(d);
 	for (uint64_t i = 0; i < count; i++) {
 		unsigned label = bytes[i * stride];
@@ -272,7 +271,7 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
 			inv_free(*out);
 			*out = NULL;
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: label %" PRIu64 " is %u, %u to %zu were expected", name, i,
+			                "%s: label %" PRIu64 " is %u, expected %u to %zu", name, i,
 			                label, first, first + d->classes.count - 1);
 		}
 		(*out)[i] = (int32_t)(label - first);
@@ -295,12 +294,12 @@ static const inv_dataset_kind *find_kind(const char *text)
 }
 
 /* "stl10:|mnist:|…" */
-static void list_kinds(char *out, size_t room)
+static void list_kinds(char *out, size_t size)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; inv_dataset_kind_at(i) && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%s:", i ? "|" : "",
+	for (size_t i = 0; inv_dataset_kind_at(i) && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s:", i ? "|" : "",
 		                         inv_dataset_kind_at(i)->name);
 }
 
@@ -309,16 +308,15 @@ static invar_status unknown_kind(const char *text)
 	char kinds[256], words[256], hint[INV_HINT], begin[64];
 
 	if (inv_exists(text))
-		return inv_fail(INVAR_E_USE,
-		                "'%s' does not say what kind of data set it is; a NumPy file of "
-		                "images is npy:%s",
-		                text, text);
+		return inv_fail(
+			INVAR_E_USE,
+			"'%s' is a file, not a data set; for a NumPy file of images write npy:%s", text,
+			text);
 	list_kinds(kinds, sizeof kinds);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
 	return inv_fail(
 		INVAR_E_USE,
-		"'%s' is not a data set: there is no such folder, and it does not begin "
-		"with %s%s",
+		"'%s' is not a data set: there is no such folder, and it does not start with %s%s",
 		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
 }
 
@@ -357,8 +355,8 @@ static invar_status find_place(invar_dataset *d)
 	                                        : d->kind->standard_place;
 
 	if (!place)
-		return inv_fail(INVAR_E_USE, "'%s' does not say where it is, as %s:PLACE does",
-		                d->text, d->kind->name);
+		return inv_fail(INVAR_E_USE, "'%s' has no path; write %s:PATH", d->text,
+		                d->kind->name);
 	d->place = inv_strdup(place);
 	return d->place ? check_access(d->place) : inv_dataset_no_memory(d);
 }
@@ -393,12 +391,12 @@ invar_status invar_dataset_open(invar_context *ctx, const char *text,
 		return st;
 	d = inv_calloc(1, sizeof *d);
 	if (!d)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory to open the data set", text);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the data set", text);
 	d->ctx = ctx;
 	d->kind = kind;
 	d->plain = plain;
 	d->text = inv_strdup(text);
-	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: no memory", text);
+	st = d->text ? build(d, o) : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", text);
 	if (st != INVAR_OK) {
 		invar_dataset_close(d);
 		return st;
@@ -486,7 +484,8 @@ static invar_status check_row(const invar_dataset *d, const inv_images *s, uint6
 	if (row < s->count)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_USE,
-	                "%s: image %" PRIu64 " of the split %s was asked for, it has %" PRIu64,
+	                "%s: image %" PRIu64
+	                " of the split %s was requested, but it has %" PRIu64,
 	                d->text, row, s->name, s->count);
 }
 
@@ -536,7 +535,7 @@ invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const ch
 
 	if (!image)
 		return inv_fail(st, "%.900s", why);
-	return inv_fail(st, "%.900s; @skip-broken passes over such images", why);
+	return inv_fail(st, "%.900s; @skip-broken skips such images", why);
 }
 
 /* ---- The public names of the same ------------------------------------------------- */

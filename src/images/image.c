@@ -21,7 +21,7 @@ static bool is_png(const inv_map *map)
 static invar_status check_kind(const char *path, const inv_map *map)
 {
 	if (!map->size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, an image was expected", path);
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an image", path);
 	if (is_png(map) || (map->size >= 2 && memcmp(map->data, "\xff\xd8", 2) == 0))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", path);

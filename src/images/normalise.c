@@ -90,7 +90,7 @@ invar_status inv_normalisation_parse(const char *text, inv_normalisation *out)
 			return INVAR_OK;
 		}
 	if (!plain)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a normalisation");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a normalisation");
 	before = uselocale(plain);
 	fine = read_numbers(text, out);
 	uselocale(before);

@@ -8,8 +8,9 @@
 
 #include "base/memory.h"
 
-#define MAX_PIXELS ((uint64_t)1 << 26) /* of a resized image before its centre is cut out \
-	                                    */
+#define MAX_PIXELS                                                         \
+	((uint64_t)1 << 26) /* of a resized image before its centre is cut out \
+	                     */
 
 struct inv_preparer {
 	inv_preparation p;
@@ -70,7 +71,7 @@ invar_status inv_preparer_new(unsigned cpu, const inv_preparation *p, inv_prepar
 
 	*out = NULL;
 	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "no memory to prepare images");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to prepare images");
 	r->p = *p;
 	if ((st = inv_resizer_new(cpu, p->filter, &r->resizer)) != INVAR_OK) {
 		inv_preparer_free(r);
@@ -90,14 +91,15 @@ void inv_preparer_free(inv_preparer *r)
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **bytes, size_t *room, size_t wanted, const char *name)
+static invar_status grow(uint8_t **bytes, size_t *size, size_t wanted, const char *name)
 {
-	if (*room >= wanted)
+	if (*size >= wanted)
 		return INVAR_OK;
 	inv_free(*bytes);
 	*bytes = inv_alloc(wanted);
-	*room = *bytes ? wanted : 0;
-	return *bytes ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "%s: no memory to resize it", name);
+	*size = *bytes ? wanted : 0;
+	return *bytes ? INVAR_OK
+	              : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to resize it", name);
 }
 
 static invar_status take_one_channel(inv_preparer *r, const uint8_t **pixels, size_t count,

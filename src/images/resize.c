@@ -132,7 +132,7 @@ invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filte
 	taps->weight = inv_calloc(out, taps->max * sizeof *taps->weight);
 	if (!taps->first || !taps->weight) {
 		inv_taps_clear(taps);
-		return inv_fail(INVAR_E_NOMEM, "no memory for resizing to %zu pixels", out);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing to %zu pixels", out);
 	}
 	taps->count = taps->first + out;
 	for (size_t i = 0; i < out; i++)
@@ -199,7 +199,8 @@ invar_status inv_resize(const float *in, size_t planes, size_t h, size_t w,
 	if (st == INVAR_OK)
 		st = inv_taps_make(h, out_h, 0, filter, kind, &y);
 	if (st == INVAR_OK && !(rows = inv_calloc(h, out_w * sizeof *rows)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for resizing %zu x %zu pixels", h, w);
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for resizing %zu x %zu pixels", h,
+		              w);
 	if (st == INVAR_OK)
 		resize_planes(&x, &y, in, planes, rows, out);
 	inv_free(rows);
@@ -224,7 +225,7 @@ struct inv_resizer {
 	axis x, y;
 	uint8_t *rows; /* what the first pass left */
 	uint8_t *last; /* the last row of the input, with slack */
-	size_t room, last_room;
+	size_t capacity, last_capacity;
 };
 
 static void axis_clear(axis *a)
@@ -256,7 +257,7 @@ static invar_status axis_make(axis *a, size_t in, size_t out, inv_filter filter)
 	cells = out * stride;
 	if (!(a->memory = inv_calloc(cells, 2 * sizeof *a->memory))) {
 		axis_clear(a);
-		return inv_fail(INVAR_E_NOMEM, "no memory for resizing to %zu pixels", out);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing to %zu pixels", out);
 	}
 	high = (int16_t *)(void *)(a->memory + cells);
 	low = high + cells;
@@ -284,7 +285,7 @@ invar_status inv_resizer_new(unsigned cpu, inv_filter filter, inv_resizer **out)
 
 	*out = r;
 	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "no memory for resizing");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing");
 	inv_resize_kernels_init(&r->k, cpu);
 	r->filter = filter;
 	return INVAR_OK;
@@ -301,15 +302,15 @@ void inv_resizer_free(inv_resizer *r)
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **memory, size_t *room, size_t bytes)
+static invar_status grow(uint8_t **memory, size_t *size, size_t bytes)
 {
-	if (bytes <= *room)
+	if (bytes <= *size)
 		return INVAR_OK;
 	inv_free(*memory);
-	*room = 0;
+	*size = 0;
 	if (!(*memory = inv_alloc(bytes)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for resizing");
-	*room = bytes;
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing");
+	*size = bytes;
 	return INVAR_OK;
 }
 
@@ -385,9 +386,10 @@ invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t
 	if (st != INVAR_OK)
 		return st;
 	if (inv_mul_overflow(between, channels, &bytes) || bytes > SIZE_MAX)
-		return inv_fail(INVAR_E_NOMEM, "no memory for resizing %zu x %zu pixels", h, w);
-	if ((st = grow(&r->rows, &r->room, (size_t)bytes)) != INVAR_OK ||
-	    (st = grow(&r->last, &r->last_room, w * channels + SLACK)) != INVAR_OK)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing %zu x %zu pixels", h,
+		                w);
+	if ((st = grow(&r->rows, &r->capacity, (size_t)bytes)) != INVAR_OK ||
+	    (st = grow(&r->last, &r->last_capacity, w * channels + SLACK)) != INVAR_OK)
 		return st;
 	run_passes(r, &t);
 	return INVAR_OK;

@@ -26,7 +26,7 @@ static invar_status unknown_split(const invar_dataset *d, const char *name, size
 	for (size_t i = 0; i < d->split_names.count && used < sizeof there; i++)
 		used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "",
 		                         inv_names_at(&d->split_names, i));
-	return inv_fail(INVAR_E_USE, "%s: has no split '%.*s', only %s", d->text, (int)length,
+	return inv_fail(INVAR_E_USE, "%s: has no split '%.*s'; it has %s", d->text, (int)length,
 	                name, there);
 }
 
@@ -46,7 +46,7 @@ invar_status inv_dataset_check_split_names(const invar_dataset *d)
 		at += length + (at[length] == ',');
 	}
 	if (!d->split_count)
-		return inv_fail(INVAR_E_USE, "%s: has no split that was asked for", d->text);
+		return inv_fail(INVAR_E_USE, "%s: has none of the requested splits", d->text);
 	return INVAR_OK;
 }
 
@@ -93,13 +93,13 @@ static void tell_saved(const invar_dataset *d, const emptied *saved)
 	first = inv_names_at(&d->classes, saved->first - 1);
 	if (saved->count == 1)
 		inv_log(d->ctx, INVAR_LOG_WARNING,
-		        "%s: holdout %.15g would take every image of the class %s; one stays in "
+		        "%s: @@holdout %.15g would take every image of the class %s; one stays in "
 		        "train",
 		        d->text, d->opts.holdout, first);
 	else
 		inv_log(d->ctx, INVAR_LOG_WARNING,
-		        "%s: holdout %.15g would take every image of %zu classes, the first of "
-		        "them %s; one of each stays in train",
+		        "%s: @holdout %.15g would take every image of %zu classes, the first is "
+		        "%s; one of each stays in train",
 		        d->text, d->opts.holdout, saved->count, first);
 }
 
@@ -171,9 +171,7 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 
 	if (d->opts.holdout <= 0 || !d->whole) {
 		if (d->opts.holdout > 0)
-			return inv_fail(INVAR_E_USE,
-			                "%s: has splits of its own, so @holdout has "
-			                "nothing to do; leave it out",
+			return inv_fail(INVAR_E_USE, "%s: already has splits; leave out @holdout",
 			                d->text);
 		if (d->whole)
 			keep_wanted(d);
@@ -226,7 +224,7 @@ static invar_status number_classes(invar_dataset *d, const inv_names *list,
 			return inv_fail(INVAR_E_USE, "@classes %s: there is no class '%s' in %s",
 			                d->opts.classes, text, d->text);
 		if (d->renumber[k] != DROPPED)
-			return inv_fail(INVAR_E_USE, "@classes %s: names the class '%s' twice",
+			return inv_fail(INVAR_E_USE, "@classes %s: lists the class '%s' twice",
 			                d->opts.classes, inv_names_at(&d->classes, k));
 		d->renumber[k] = (int32_t)i;
 		text = inv_names_at(&d->classes, k);
@@ -295,7 +293,7 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 	st = inv_names_add_lines(&list, text);
 	inv_free(text);
 	if (st == INVAR_OK && !list.count)
-		st = inv_fail(INVAR_E_USE, "@classes %s: names no class", d->opts.classes);
+		st = inv_fail(INVAR_E_USE, "@classes %s: lists no class", d->opts.classes);
 	if (st == INVAR_OK && !d->classes.count)
 		st = inv_fail(INVAR_E_USE, "@classes %s: %s has no classes", d->opts.classes,
 		              d->text);
@@ -363,12 +361,12 @@ static void tell_spread(const invar_dataset *d, const inv_images *s,
 	}
 	if (min == max)
 		inv_log(d->ctx, INVAR_LOG_INFO,
-		        "%s: limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s", s->name,
-		        d->opts.limit, max, inv_noun(max, "image", "images"), classes,
+		        "%s: @limit %" PRIu64 " takes %" PRIu64 " %s of each of the %zu %s",
+		        s->name, d->opts.limit, max, inv_noun(max, "image", "images"), classes,
 		        inv_noun(classes, "class", "classes"));
 	else
 		inv_log(d->ctx, INVAR_LOG_INFO,
-		        "%s: limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
+		        "%s: @limit %" PRIu64 " takes %" PRIu64 " to %" PRIu64
 		        " images of each of the %zu classes",
 		        s->name, d->opts.limit, min, max, classes);
 }

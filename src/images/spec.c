@@ -139,9 +139,9 @@ static invar_status refuse_value(const char *op, const inv_key *key, const char 
 	char list[LIST], hint[INV_HINT];
 
 	if (key->type != INV_KEY_WORD)
-		return inv_fail(INVAR_E_USE, "the augmentation '%s' wants %s for %s, not '%s'", op,
+		return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'", op,
 		                shapes[key->type], key->name, text);
-	return inv_fail(INVAR_E_USE, "the augmentation '%s' wants %s for %s, not '%s'%s", op,
+	return inv_fail(INVAR_E_USE, "the augmentation '%s' needs %s for %s, not '%s'%s", op,
 	                inv_list_words(key->words, list, sizeof list), key->name, text,
 	                inv_hint(text, key->words, hint));
 }
@@ -153,12 +153,13 @@ static invar_status check_bounds(const char *op, const inv_key *key, inv_value v
 		return INVAR_OK;
 	if (v.low < key->min || v.low > key->max || v.high < key->min || v.high > key->max)
 		return inv_fail(INVAR_E_USE,
-		                "the augmentation '%s' has %s=%s, which must lie between %g and %g",
+		                "the augmentation '%s' has %s=%s, which must be between %g and %g",
 		                op, key->name, text, key->min, key->max);
 	if (v.low > v.high && key->type != INV_KEY_SIZE)
 		return inv_fail(INVAR_E_USE,
-		                "the augmentation '%s' has %s=%s, which ends before it begins", op,
-		                key->name, text);
+		                "the augmentation '%s' has %s=%s, but the first number of a range "
+		                "must not be the larger one",
+		                op, key->name, text);
 	return INVAR_OK;
 }
 
@@ -230,7 +231,7 @@ static invar_status unknown_op(piece name)
 	if (!name.length)
 		return inv_fail(INVAR_E_USE, "the augmentation has an operation without a name");
 	word_of(name, text);
-	return inv_fail(INVAR_E_USE, "there is no augmentation '%s'; there are %s%s", text,
+	return inv_fail(INVAR_E_USE, "there is no augmentation '%s'; choose from %s%s", text,
 	                inv_list_words(inv_op_names(), list, sizeof list),
 	                inv_hint(text, inv_op_names(), hint));
 }
@@ -324,11 +325,10 @@ static invar_status check_inside(inv_spec *s)
 		s->inside |= s->op[i].inside;
 		for (size_t j = s->first[s->op[i].chain]; j < i && s->op[i].inside; j++)
 			if (has_own_size(&s->op[j]))
-				return inv_fail(
-					INVAR_E_USE,
-					"the augmentation '%s' with a size of its own stands before "
-					"'%s' with inside=1; put it behind",
-					s->op[j].op->name, s->op[i].op->name);
+				return inv_fail(INVAR_E_USE,
+				                "the augmentation '%s' with its own size comes before '%s' "
+				                "with inside=1; put it after",
+				                s->op[j].op->name, s->op[i].op->name);
 	}
 	return INVAR_OK;
 }
@@ -482,7 +482,7 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 		                INV_SPEC_TEXT - 1);
 	/* A program's locale may write 0,5; a SPEC never does. */
 	if (!(plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for an augmentation");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
 	before = uselocale(plain);
 	if ((st = read_set(text, out)) == INVAR_OK) {
 		count_columns(out);

@@ -74,8 +74,7 @@ static invar_status take_chunk(survey *v, findings *out)
 			st = look_at(v, v->first + i, &v->scratch[0], &v->width[i], &v->height[i]);
 			if (!inv_is_broken(st) || !v->dataset->opts.skip_broken)
 				return inv_refuse_broken(v->dataset, st, invar_last_error());
-			inv_log(v->dataset->ctx, INVAR_LOG_WARNING, "passed over: %s",
-			        invar_last_error());
+			inv_log(v->dataset->ctx, INVAR_LOG_WARNING, "skipped: %s", invar_last_error());
 			out->broken++;
 		} else {
 			widen(out, v->width[i], v->height[i]);

@@ -15,7 +15,7 @@ static const invar_option rows[] = {
      .initial = "224",
      .meta = "native|N",
      .group = "Pictures",
-     .help = "the shorter side becomes N, of that the centre N x N is taken; native keeps "
+     .help = "resize the shorter side to N and crop the centre N x N; native keeps "
              "it"},
 	{.name = "normalize",
      .type = INVAR_OPTION_TEXT,
@@ -81,13 +81,13 @@ invar_status invar_image_to_tensor(invar_context *ctx, const uint8_t *rgb, uint3
 
 	*tensor = NULL;
 	if (!width || !height)
-		return inv_fail(INVAR_E_USE, "a picture must have pixels");
+		return inv_fail(INVAR_E_USE, "an image must have pixels");
 	if ((st = read_options(o, &p)) != INVAR_OK ||
 	    (st = inv_prepared_size(&p, height, width, "the picture", &h, &w)) != INVAR_OK ||
 	    (st = inv_preparer_new(ctx->cpu, &p, &r)) != INVAR_OK)
 		return st;
 	if (!(*tensor = inv_calloc(3 * h, w * sizeof **tensor)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for a tensor of %zu x %zu", h, w);
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a tensor of %zu x %zu", h, w);
 	else
 		st = inv_prepare(r, &image, "the picture", *tensor);
 	inv_preparer_free(r);
@@ -117,7 +117,8 @@ invar_status invar_tensor_to_image(invar_context *ctx, const float *tensor,
 	if ((st = inv_normalisation_parse(normalize, &n)) != INVAR_OK)
 		return st;
 	if (!(*rgb = inv_alloc(3 * plane)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a picture of %zu pixels", plane);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for an image of %zu pixels",
+		                plane);
 	for (size_t c = 0; c < 3; c++) {
 		const float *in = tensor + (channels == 3 ? c * plane : 0);
 		size_t from = c < n.channels ? c : 0;

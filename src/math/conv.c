@@ -202,7 +202,7 @@ static invar_status new_onednn(inv_conv *p, unsigned threads)
 		return inv_onednn_conv_new(&p->spec, 1, p->weights, p->bias, threads, &p->onednn);
 	product = as_product(&p->spec, p->block);
 	if (!(w = product_weights(&p->spec, p->block, p->weights)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	if (!is_product(&p->spec))
 		p->gathered = (inv_maps_floats(p->block, product.from) + ALIGN - 1) / ALIGN * ALIGN;
 	st = inv_onednn_conv_new(&product, 1, w, p->bias, threads, &p->onednn);
@@ -218,7 +218,7 @@ invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	*p = (inv_conv){.spec = *s, .weights = weights, .bias = bias};
 	p->block = inv_maps_block(ctx);
 	if (inv_winograd_pays(ctx, s))

@@ -42,7 +42,7 @@ invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram
 	if (st != INVAR_OK)
 		return st;
 	if (!(p = inv_calloc(1, sizeof *p + count * sizeof *p->tiles)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
 	*out = p;
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->ctx = ctx;

@@ -144,7 +144,8 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 	if (info == 0)
 		return INVAR_OK;
 	if (info == NO_MEMORY)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the SVD of a %zu x %zu matrix", m, n);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the SVD of a %zu x %zu matrix", m, n);
 	return inv_fail(INVAR_E_NUMERIC, "the SVD of a %zu x %zu matrix %s", m, n,
 	                info > 0 ? "did not converge" : "met a NaN");
 }
@@ -184,7 +185,8 @@ invar_status inv_eigen_symmetric(size_t n, double *a, double *values)
 		return INVAR_OK;
 	if (info == NO_MEMORY)
 		return inv_fail(INVAR_E_NOMEM,
-		                "no memory for the eigenvalues of a %zu x %zu matrix", n, n);
+		                "not enough memory for the eigenvalues of a %zu x %zu matrix", n,
+		                n);
 	return inv_fail(INVAR_E_NUMERIC, "the eigenvalues of a %zu x %zu matrix %s", n, n,
 	                info > 0 ? "did not converge" : "met a NaN");
 }

@@ -116,7 +116,7 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 	if (st != INVAR_OK)
 		return st;
 	if (!(p = inv_calloc(1, sizeof *p)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
 	p->ctx = ctx;
 	p->spec = *spec;
 	cut(p);
@@ -221,7 +221,7 @@ invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
 	inv_parallel(p->ctx, p->count, run_tile, p);
 	for (size_t i = 0; i < p->count; i++)
 		if (p->tiles[i].status != INVAR_OK) /* the sentence stayed with its thread */
-			return inv_fail(p->tiles[i].status, "oneDNN could not run a matrix product");
+			return inv_fail(p->tiles[i].status, "oneDNN failed to run a matrix product");
 	return INVAR_OK;
 }
 

@@ -30,7 +30,7 @@ invar_status inv_median_new(const invar_context *ctx, inv_median **out)
 	if (!p || !p->counts) {
 		inv_median_free(p);
 		*out = NULL;
-		return inv_fail(INVAR_E_NOMEM, "no memory for a median");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a median");
 	}
 	p->ctx = ctx;
 	inv_kernels_init(&p->kernels, ctx->cpu);

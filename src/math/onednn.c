@@ -111,7 +111,7 @@ invar_status inv_onednn_new(const inv_matmul_spec *s, size_t lda, size_t ldb, si
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a matrix product");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
 	p->spec = *s;
 	before = inv_onednn_one_thread();
 	code = build(p, lda, ldb, ldc);

@@ -12,8 +12,7 @@ invar_status inv_onednn_fail(dnnl_status_t code, const char *what)
 {
 	if (code == dnnl_out_of_memory)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for oneDNN to %s", what);
-	return inv_fail(INVAR_E_NUMERIC, "oneDNN could not %s (its status is %d)", what,
-	                (int)code);
+	return inv_fail(INVAR_E_NUMERIC, "oneDNN failed to %s (status %d)", what, (int)code);
 }
 
 int inv_onednn_one_thread(void)

@@ -229,7 +229,7 @@ invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const floa
 	*out = NULL;
 	if (!p || !(p->lanes = inv_calloc(threads, sizeof *p->lanes))) {
 		inv_free(p);
-		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	}
 	p->spec = *s;
 	p->sets = sets;

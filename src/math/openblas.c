@@ -118,7 +118,7 @@ static invar_status check_memory(size_t bytes)
 	if (inv_can_map(bytes))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_NOMEM,
-	                "not enough memory: OpenBLAS needs %zu MB more of address space",
+	                "not enough memory: OpenBLAS needs %zu MB more address space",
 	                bytes >> 20);
 }
 
@@ -175,7 +175,7 @@ static void tell_of_fewer_threads(const invar_context *ctx)
 	pthread_mutex_unlock(&lock);
 	if (fewer)
 		inv_log(ctx, INVAR_LOG_WARNING,
-		        "there is memory for products on %u of %u threads only", fewer,
+		        "memory allows only %u of %u threads for matrix products", fewer,
 		        ctx->threads);
 }
 

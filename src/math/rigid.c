@@ -76,7 +76,7 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	if (st != INVAR_OK)
 		return st;
 	if (!(p = inv_calloc(1, sizeof *p)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu features", d);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the sums of %zu features", d);
 	p->ctx = ctx;
 	p->d = d;
 	p->sum_a = inv_calloc(d, sizeof(double));
@@ -87,8 +87,8 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
 	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || !p->kept || (ridge && !p->aa)) {
 		inv_pairs_free(p);
-		return inv_fail(INVAR_E_NOMEM, "no memory for the sums of %zu x %zu features", d,
-		                d);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the sums of %zu x %zu features", d, d);
 	}
 	*out = p;
 	return INVAR_OK;
@@ -189,13 +189,13 @@ static invar_status new_map(const inv_pairs *p, inv_map_affine *out)
 {
 	*out = (inv_map_affine){.d = p->d};
 	if (!p->n)
-		return inv_fail(INVAR_E_USE, "a map cannot be fitted to no rows at all");
+		return inv_fail(INVAR_E_USE, "a map cannot be fitted without rows");
 	out->M = inv_alloc(p->d * p->d * sizeof(double));
 	out->t = inv_alloc(p->d * sizeof(double));
 	if (out->M && out->t)
 		return INVAR_OK;
 	inv_map_clear(out);
-	return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", p->d);
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", p->d);
 }
 
 void inv_map_clear(inv_map_affine *m)
@@ -249,7 +249,8 @@ invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
 		return st;
 	scratch = inv_alloc((3 * p->d + 1) * p->d * sizeof *scratch);
 	if (!scratch)
-		st = inv_fail(INVAR_E_NOMEM, "no memory to fit a rigid map of %zu features", p->d);
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory to fit a rigid map of %zu features",
+		              p->d);
 	else
 		st = p->n <= max_kept(p) ? thin_rotation(p, scratch, out->M)
 		                         : nearest_rotation(p, scratch, out->M);
@@ -289,8 +290,8 @@ static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram,
 	st = inv_cholesky_solve(p->ctx, d, d, gram, M);
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,
-		              "ridge: %g of the mean diagonal is too small for features that "
-		              "depend on each other; try 1e-8 or more",
+		              "@ridge: %g of the mean diagonal is too small for linearly dependent "
+		              "features; try 1e-8 or more",
 		              lambda);
 	return st;
 }
@@ -304,7 +305,8 @@ invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *ou
 		return st;
 	gram = inv_alloc(p->d * p->d * sizeof *gram);
 	st = gram ? solve_ridge(p, lambda, gram, out->M)
-	          : inv_fail(INVAR_E_NOMEM, "no memory to fit a ridge of %zu features", p->d);
+	          : inv_fail(INVAR_E_NOMEM, "not enough memory to fit a ridge of %zu features",
+	                     p->d);
 	inv_free(gram);
 	if (st == INVAR_OK)
 		translation(p, out->M, out->t);
@@ -352,7 +354,8 @@ invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, con
 		return st;
 	j.scratch = inv_alloc((size_t)ctx->threads * 2 * MAP_ROWS * m->d * sizeof(double));
 	if (!j.scratch)
-		return inv_fail(INVAR_E_NOMEM, "no memory to map rows of %zu features", m->d);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to map rows of %zu features",
+		                m->d);
 	inv_parallel(ctx, inv_blocks(rows, MAP_ROWS), map_block, &j);
 	inv_free(j.scratch);
 	return INVAR_OK;

@@ -47,7 +47,7 @@ invar_status inv_squares_new(const invar_context *ctx, size_t n, size_t width,
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for distances");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for distances");
 	p->ctx = ctx;
 	p->n = n;
 	p->width = width;

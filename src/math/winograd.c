@@ -110,7 +110,7 @@ static invar_status make_products(inv_winograd *p, const float *weights, unsigne
 			transform_filter(g, weights + i * 9, u + i, filters);
 		st = inv_onednn_conv_new(&one, PRODUCTS, u, zeros, threads, &p->products);
 	} else
-		st = inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	inv_free(u);
 	inv_free(zeros);
 	return st;
@@ -126,7 +126,7 @@ invar_status inv_winograd_new(const inv_conv_spec *s, const float *weights,
 	*out = NULL;
 	if (!p || !(p->bias = inv_alloc(s->outputs * sizeof *bias))) {
 		inv_free(p);
-		return inv_fail(INVAR_E_NOMEM, "no memory for a convolution");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	}
 	p->spec = *s;
 #if defined(__x86_64__)

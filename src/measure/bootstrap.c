@@ -45,11 +45,11 @@ static invar_status resample_all(const invar_context *ctx, const double *share, 
 
 	*sums = NULL;
 	if (!n || n >= UINT32_MAX)
-		return inv_fail(INVAR_E_USE, "an interval over %" PRIu64 " images cannot be had",
-		                n);
+		return inv_fail(INVAR_E_USE,
+		                "an interval over %" PRIu64 " images cannot be computed", n);
 	*sums = j.sum = inv_calloc(RESAMPLES * k, sizeof *j.sum);
 	if (!j.sum)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %d resamples", RESAMPLES);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", RESAMPLES);
 	inv_parallel(ctx, RESAMPLES, resample, &j);
 	return INVAR_OK;
 }
@@ -110,7 +110,7 @@ invar_status inv_bootstrap_ratio(const invar_context *ctx, const double *part,
 	invar_status st;
 
 	if (!pairs)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " images", n);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " images", n);
 	interleave(part, whole, n, pairs);
 	if ((st = resample_all(ctx, pairs, n, 2, seed, &sums)) == INVAR_OK) {
 		for (size_t r = 0; r < RESAMPLES; r++)
@@ -192,7 +192,7 @@ invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
 	invar_status st =
 		j.times && j.quantiles
 			? INVAR_OK
-			: inv_fail(INVAR_E_NOMEM, "no memory for %d resamples", RESAMPLES);
+			: inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", RESAMPLES);
 
 	if (st == INVAR_OK) {
 		qsort(all, images * copies, sizeof *all, by_sample);

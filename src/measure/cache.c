@@ -14,7 +14,7 @@
 
 static invar_status no_memory(void)
 {
-	return inv_fail(INVAR_E_NOMEM, "no memory for the key of a cached result");
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the key of a cached result");
 }
 
 static invar_status add_array(json_t *list, const inv_npy *a)
@@ -87,7 +87,7 @@ bool inv_cache_find(const invar_bank *bank, const char *name, const char *key,
 	found = inv_safetensors_open(path, &f) == INVAR_OK && read_values(f, values, count);
 	inv_safetensors_close(f);
 	inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s: %s", path,
-	        found ? "taken from the cache" : "is damaged and is made again");
+	        found ? "taken from the cache" : "is damaged and is computed again");
 	return found;
 }
 
@@ -103,7 +103,7 @@ void inv_cache_keep(const invar_bank *bank, const char *name, const char *key,
 	if (!folder || !path_of(bank, name, key, path) || inv_make_folder(folder) != INVAR_OK ||
 	    inv_sha256(values, count * sizeof *values, hex) != INVAR_OK ||
 	    inv_safetensors_save(path, &tensor, 1, metadata, 3) != INVAR_OK)
-		inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s is not kept: %s", name,
+		inv_log(bank->ctx, INVAR_LOG_DETAIL, "%s is not saved: %s", name,
 		        invar_last_error());
 	inv_free(folder);
 }

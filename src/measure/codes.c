@@ -131,9 +131,10 @@ static void map_codes(inv_codes *c, sheet *s)
 	    (s->codes = map_bytes(s->bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1)))
 		c->left -= s->bytes;
 	else if (!(s->codes = map_file(s->bytes)))
-		inv_log(c->bank->ctx, INVAR_LOG_DETAIL,
-		        "codes of %s are not kept, as there is no space for a file in TMPDIR",
-		        s->split->name);
+		inv_log(
+			c->bank->ctx, INVAR_LOG_DETAIL,
+			"codes of %s are not cached, because there is no space for a file in TMPDIR",
+			s->split->name);
 }
 
 static sheet *find_sheet(inv_codes *c, const inv_split *split, int32_t copy)

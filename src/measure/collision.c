@@ -213,7 +213,7 @@ static invar_status measure_copy(job *j, int32_t copy)
 
 /* ---- The column ---------------------------------------------------------- */
 
-static invar_status allocate(job *j)
+static invar_status allocate_collision(job *j)
 {
 	inv_arena *a = &j->arena;
 	size_t w = j->in->w;
@@ -247,7 +247,7 @@ static invar_status prepare(job *j)
 {
 	const inv_measure_input *in = j->in;
 	uint64_t same = 0;
-	invar_status st = allocate(j);
+	invar_status st = allocate_collision(j);
 
 	if (st != INVAR_OK)
 		return st;
@@ -256,8 +256,8 @@ static invar_status prepare(job *j)
 		same++;
 	if (same == j->points)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "collision needs at least two classes, the points of %s have only "
-		                "class %" PRId64,
+		                "collision needs at least two classes, but the points of %s have "
+		                "only class %" PRId64,
 		                in->split->name, in->labels.class_label[j->labels[0]]);
 	st = inv_measure_rows(in, &j->measured, INVAR_CLEAN, false, 0, j->points, j->clean);
 	if (st == INVAR_OK)

@@ -153,7 +153,7 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	j.sides = inv_calloc(ctx->threads * t->pairings + 1, sizeof *j.sides);
 	j.powers = inv_calloc(ctx->threads * t->pairings * BLOCK + 1, sizeof *j.powers);
 	if (!j.scratch || !j.sides || !j.powers)
-		st = inv_fail(INVAR_E_NOMEM, "no memory to sort %zu rows", rows);
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory to sort %zu rows", rows);
 	else
 		st = measure_chunks(&j, &p);
 	inv_projected_clear(&p);
@@ -254,8 +254,9 @@ static invar_status measure_all(const invar_context *ctx, const inv_sliced_setti
 	invar_status st = INVAR_OK;
 
 	if (!index || !powers)
-		st = inv_fail(INVAR_E_NOMEM, "no memory for %zu shuffled pairings of %zu rows",
-		              pairings, rows);
+		st = inv_fail(INVAR_E_NOMEM,
+		              "not enough memory for %zu shuffled pairings of %zu rows", pairings,
+		              rows);
 	else
 		break_pairs(o, rows, index, index + rows);
 	for (int i = 0; i < 3; i++)

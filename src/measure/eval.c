@@ -31,9 +31,10 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 		st = inv_eval_check_metrics(o);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (adapters[i]->s.d != bank->dim)
-			st = inv_fail(INVAR_E_MISMATCH,
-			              "%s takes features %zu wide, those of %s are %" PRIu32, titles[i],
-			              adapters[i]->s.d, bank->path, bank->dim);
+			st = inv_fail(
+				INVAR_E_MISMATCH,
+				"%s takes features of width %zu, but those of %s have width %" PRIu32,
+				titles[i], adapters[i]->s.d, bank->path, bank->dim);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		inv_compatibility_warn(adapters[i], bank);
 	return st;
@@ -84,8 +85,8 @@ static invar_status count_unlabelled(const inv_measure_input *in, const inv_spli
 	if (!rows)
 		return INVAR_OK;
 	snprintf(sentence, sizeof sentence,
-	         "%" PRIu64 " %s of %s %s no label; what needs labels leaves %s out", rows,
-	         inv_noun(rows, "row", "rows"), s->name, inv_noun(rows, "has", "have"),
+	         "%" PRIu64 " %s of %s %s no label; measurements that need labels ignore %s",
+	         rows, inv_noun(rows, "row", "rows"), s->name, inv_noun(rows, "has", "have"),
 	         inv_noun(rows, "it", "them"));
 	json_object_set_new(counts, s->name, json_integer((json_int_t)rows));
 	return inv_results_note(in->results, sentence);
@@ -98,7 +99,7 @@ static void warn_unknown(const inv_measure_input *in)
 
 	if (unknown)
 		inv_log(in->ctx, INVAR_LOG_WARNING,
-		        "images of %s whose class %s does not have count as wrong for probes and "
+		        "images of %s whose class is missing in %s count as errors of probes and "
 		        "kNN: %" PRIu64 " of %" PRIu64,
 		        in->split->name, in->train->name, unknown, in->labels.rows);
 }

@@ -22,20 +22,20 @@ static const invar_option rows[] = {
      .initial = "test",
      .meta = "NAME",
      .group = "Measurements",
-     .help = "the split of the bank that is measured"},
+     .help = "split to measure"},
 	{.name = "points",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = 4e9,
      .meta = "N",
      .group = "Measurements",
-     .help = "measure N rows spread evenly over the split; 0 is all"},
+     .help = "measure N rows spread evenly over the split; 0: all"},
 	{.name = "train-split",
      .type = INVAR_OPTION_TEXT,
      .initial = "train",
      .meta = "NAME",
      .group = "Measurements",
-     .help = "the split that probes, galleries and held-out maps learn from"},
+     .help = "split that probes, galleries and held-out maps are fitted on"},
 	{INV_SEED_ROW},
 	{0},
 };
@@ -92,7 +92,7 @@ static invar_status declare_metrics(invar_options *o)
 	list_on_request(names);
 	if (*names)
 		fill += (size_t)snprintf(help + fill, sizeof help - fill,
-		                         "; %s are measured only where this asks for them", names);
+		                         "; %s are measured only if listed here", names);
 	for (size_t i = 0; inv_measurement_at(i) && fill < sizeof help; i++)
 		if (inv_measurement_at(i)->group && !is_named_before(i)) {
 			list_names(inv_measurement_at(i)->group, members);
@@ -172,7 +172,7 @@ invar_status inv_eval_check_metrics(const invar_options *o)
 		list_names(NULL, names);
 		list_words(words);
 		return inv_fail(INVAR_E_USE,
-		                "@metrics: there is no measurement '%s'; there are %s%s", word,
+		                "@metrics: there is no measurement '%s'; choose from %s%s", word,
 		                names, inv_hint(word, words, hint));
 	}
 	return INVAR_OK;
@@ -197,11 +197,10 @@ static invar_status read_views(const char *word, const inv_split *split, uint32_
 
 	if (*word < '0' || *word > '9' || *end || number < 2 || number > UINT32_MAX)
 		return inv_fail(INVAR_E_USE,
-		                "@views %s: must be numbers of copies from 2 on, such as 2,4,8",
-		                word);
+		                "@views %s: must be numbers of at least 2, such as 2,4,8", word);
 	if (number > split->copies)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "@views %lu is more than the copies of %s, which has %" PRIu32,
+		                "@views %lu is more than the copies in %s, which has %" PRIu32,
 		                number, split->name, split->copies);
 	*views = (uint32_t)number;
 	return INVAR_OK;

@@ -130,7 +130,7 @@ static invar_status measure_slope(job *j)
 	if (!j->in->adapter)
 		return INVAR_OK;
 	if (!(x = inv_calloc(2 * cells, sizeof *x)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows", j->images);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", j->images);
 	st = inv_measure_rows(j->in, &j->rows, INVAR_CLEAN, true, 0, j->images, x);
 	if (st == INVAR_OK)
 		st = inv_measure_rows(j->in, &j->rows, INVAR_CLEAN, false, 0, j->images, x + cells);

@@ -49,7 +49,7 @@ static invar_status find_classes(const char *where, inv_labels *l)
 		if (!classes || l->class_label[i] != l->class_label[classes - 1])
 			l->class_label[classes++] = l->class_label[i];
 	if (classes >= INV_NO_CLASS)
-		return inv_fail(INVAR_E_FORMAT, "%s: there are too many classes", where);
+		return inv_fail(INVAR_E_FORMAT, "%s: too many classes", where);
 	l->classes = (uint32_t)classes;
 	return INVAR_OK;
 }

@@ -51,7 +51,7 @@ static invar_status check_labels(const char *name, const int64_t *labels, uint64
 		if (labels[i] < 0)
 			return inv_fail(INVAR_E_USE,
 			                "%s: row %" PRIu64 " has the label %" PRId64
-			                "; leave out rows without a label",
+			                "; remove rows without a label",
 			                name, i, labels[i]);
 	return INVAR_OK;
 }
@@ -119,8 +119,8 @@ static invar_status check_sources(const uint32_t *made_of, uint64_t m, uint64_t 
 	for (uint64_t i = 0; i < m && made_of; i++)
 		if (made_of[i] >= n)
 			return inv_fail(INVAR_E_USE,
-			                "query %" PRIu64 " cannot be made of row %" PRIu32
-			                " of %" PRIu64,
+			                "query %" PRIu64 " refers to row %" PRIu32
+			                ", but there are %" PRIu64 " rows",
 			                i, made_of[i], n);
 	return INVAR_OK;
 }
@@ -138,7 +138,7 @@ static invar_status check_rankings(const rankings *r)
 			inv_fail(INVAR_E_USE, "a ranking by class needs labels of gallery and queries");
 	if (st == INVAR_OK && r->leave_out && !r->made_of)
 		st = inv_fail(INVAR_E_USE,
-		              "to leave out rows, say which rows the queries were made of");
+		              "to leave out rows, give the rows that the queries were made from");
 	return st;
 }
 
@@ -391,10 +391,10 @@ invar_status invar_linear_probe(invar_context *ctx, const float *x, const int64_
 	if ((st = inv_labels_take(labels, n, &known)) != INVAR_OK)
 		return st;
 	if (known.classes < 2)
-		st =
-			inv_fail(INVAR_E_MISMATCH,
-		             "all rows have the label %" PRId64 ", a classifier needs at least two",
-		             known.class_label[0]);
+		st = inv_fail(INVAR_E_MISMATCH,
+		              "all rows have the label %" PRId64
+		              ", but a classifier needs at least two classes",
+		              known.class_label[0]);
 	else
 		st = learn_and_ask(ctx, &learned, &asked, &known, epochs, seed, predicted);
 	inv_labels_clear(&known);

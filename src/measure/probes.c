@@ -59,12 +59,12 @@ static invar_status read_classes(probe *p)
 
 	if (known->classes < 2)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "all rows of %s are of class %" PRId64
-		                ", a classifier needs at least two classes",
+		                "all rows of %s have class %" PRId64
+		                ", but a classifier needs at least two classes",
 		                p->in->train->name, known->class_label[0]);
 	if (known->classes > MAX_CLASSES)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s has %" PRIu32 " classes, a classifier takes at most %d",
+		                "%s has %" PRIu32 " classes, but a classifier takes at most %d",
 		                p->in->train->name, known->classes, MAX_CLASSES);
 	p->spec.classes = known->classes;
 	inv_measure_classes(&p->learned, known, p->from_labels);
@@ -87,8 +87,8 @@ static invar_status read_train(probe *p)
 		return INVAR_OK;
 	p->from = inv_calloc(rows * p->spec.inputs, sizeof *p->from);
 	if (!p->from)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the %" PRIu64 " rows of %s", rows,
-		                p->in->train->name);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the %" PRIu64 " rows of %s",
+		                rows, p->in->train->name);
 	return inv_measure_rows(p->in, &p->learned, INVAR_CLEAN, learns_features(p), 0, rows,
 	                        p->from);
 }
@@ -147,7 +147,7 @@ static invar_status ask(probe *p)
 {
 	float *rows = inv_calloc(BLOCK * p->spec.inputs, sizeof *rows);
 	invar_status st =
-		rows ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for a block of rows");
+		rows ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for a block of rows");
 
 	memset(p->right, 0, 2 * p->n * sizeof *p->right);
 	for (int32_t copy = INVAR_CLEAN; copy < (int32_t)p->in->split->copies; copy++)
@@ -205,7 +205,7 @@ static invar_status answer_once(probe *p)
 
 static invar_status no_memory(void)
 {
-	return inv_fail(INVAR_E_NOMEM, "no memory for the results");
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
 }
 
 static invar_status add_seed(probe *p)
@@ -297,7 +297,7 @@ static invar_status put_results(probe *p)
 
 /* ---- The whole ----------------------------------------------------------------------- */
 
-static invar_status allocate(probe *p)
+static invar_status allocate_probe(probe *p)
 {
 	p->labels = inv_calloc(p->n, sizeof *p->labels);
 	p->from_labels = inv_calloc(p->learned.points, sizeof *p->from_labels);
@@ -307,7 +307,8 @@ static invar_status allocate(probe *p)
 	p->seeds = json_array();
 	return p->labels && p->from_labels && p->right && p->clean && p->augmented && p->seeds
 	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "no memory for the answers of a classifier");
+	           : inv_fail(INVAR_E_NOMEM,
+	                      "not enough memory for the predictions of a classifier");
 }
 
 static void release(probe *p)
@@ -328,7 +329,7 @@ static invar_status run_seeds(probe *p)
 
 	p->params = inv_calloc(inv_classifier_floats(&p->spec), sizeof *p->params);
 	if (!p->params)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a classifier of %zu classes",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a classifier of %zu classes",
 		                p->spec.classes);
 	for (uint64_t i = 0; i < p->seeds_asked && st == INVAR_OK; i++) {
 		p->spec.seed = p->in->seed + i;
@@ -353,7 +354,7 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 	                    .hidden_layers = kind->hidden_layers,
 	                    .epochs = inv_option_count(o, "probe-epochs"),
 	                    .stage = kind->stage}};
-	invar_status st = allocate(&p);
+	invar_status st = allocate_probe(&p);
 
 	if (st == INVAR_OK)
 		st = read_classes(&p);
@@ -375,7 +376,7 @@ static const invar_option options[] = {
      .max = 1e6,
      .meta = "N",
      .group = "Probes",
-     .help = "epochs that lc, nc, ec and kept are trained"},
+     .help = "training epochs of lc, nc, ec and kept"},
 	{.name = "seeds",
      .type = INVAR_OPTION_COUNT,
      .initial = "1",
@@ -383,7 +384,7 @@ static const invar_option options[] = {
      .max = 1000,
      .meta = "N",
      .group = "Probes",
-     .help = "train every probe N times, with consecutive seeds from seed on, and average"},
+     .help = "train every probe N times, with seeds from the given one on, and average"},
 	{0},
 };
 
@@ -465,7 +466,7 @@ static invar_status measure_kept(const inv_measure_input *in)
 {
 	if (in->w == in->d)
 		return measure_probe(in, &kept);
-	return inv_fail(INVAR_E_MISMATCH, "codes are %" PRIu32 " wide, features %" PRIu32,
+	return inv_fail(INVAR_E_MISMATCH, "codes are %" PRIu32 " wide, but features %" PRIu32,
 	                in->w, in->d);
 }
 

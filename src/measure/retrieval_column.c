@@ -239,9 +239,10 @@ static invar_status find_classes(job *j)
 	int64_t *known = labels + j->gallery_rows;
 	uint64_t labelled = 0, fill = 0;
 	inv_labels all = {0};
-	invar_status st = labels ? read_labels(j, labels, &labelled)
-	                         : inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " labels",
-	                                    j->gallery_rows);
+	invar_status st =
+		labels ? read_labels(j, labels, &labelled)
+			   : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " labels",
+	                      j->gallery_rows);
 
 	for (uint64_t i = 0; i < j->gallery_rows && st == INVAR_OK; i++)
 		if (labels[i] >= 0)
@@ -328,7 +329,8 @@ static invar_status count_gallery(job *j)
 	}
 	if (j->gallery_rows >= UINT32_MAX)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "the bank has %" PRIu64 " clean rows, a gallery may have %" PRIu32,
+		                "the bank has %" PRIu64
+		                " clean rows, but a gallery can have at most %" PRIu32,
 		                j->gallery_rows, UINT32_MAX - 1);
 	return INVAR_OK;
 }
@@ -387,9 +389,9 @@ static const invar_option options[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "LIST",
      .group = "Measurements",
-     .help =
-         "retrieval: also ask with the mean of so many copies of an image, 2,4,8: what is "
-         "done without an adapter, at as many times the cost"},
+     .help = "retrieval: also query with the mean of this many copies of an image, such as "
+             "2,4,8 (test-time averaging, an alternative to an adapter that costs as many "
+             "times more)"},
 	{0},
 };
 

@@ -20,7 +20,7 @@ static const invar_option rows_of_options[] = {
      .max = 1 << 20,
      .meta = "N",
      .group = "Slices",
-     .help = "directions"},
+     .help = "number of directions"},
 	{.name = "p",
      .type = INVAR_OPTION_NUMBER,
      .initial = "2",
@@ -42,7 +42,7 @@ static const invar_option rows_of_options[] = {
      .max = 1e5,
      .meta = "N",
      .group = "Slices",
-     .help = "shuffled pairings that show the floor"},
+     .help = "number of shuffled pairings to compare with"},
 	{INV_SEED_ROW},
 	{0},
 };
@@ -54,9 +54,8 @@ invar_status inv_sliced_declare(invar_options *o)
 
 invar_status inv_sliced_overflow(void)
 {
-	return inv_fail(
-		INVAR_E_NUMERIC,
-		"the distance does not fit into a float; divide the samples by their scale");
+	return inv_fail(INVAR_E_NUMERIC,
+	                "the distance is too large for a float; scale the samples down");
 }
 
 invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
@@ -67,10 +66,10 @@ invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t wid
 	if (st != INVAR_OK)
 		return st;
 	if (!rows || !width)
-		return inv_fail(INVAR_E_USE, "there are no numbers to measure a distance of");
+		return inv_fail(INVAR_E_USE, "the samples are empty");
 	if (rows > INV_KEY_ROWS)
 		return inv_fail(INVAR_E_USE,
-		                "%" PRIu64 " rows are too many, at most %u can be sorted", rows,
+		                "%" PRIu64 " rows are too many; at most %u can be sorted", rows,
 		                INV_KEY_ROWS);
 	*out = (inv_sliced_settings){.p = inv_option_number(o, "p"),
 	                             .projections = inv_option_count(o, "projections"),
@@ -107,7 +106,7 @@ static invar_status begin(const invar_context *ctx, size_t rows, size_t dim, dis
 	d->scratch = inv_alloc(inv_sliced_scratch(ctx, rows, slopes));
 	d->part = slopes ? inv_calloc(rows * dim, sizeof *d->part) : NULL;
 	if (!d->rows || !d->powers || !d->scratch || (slopes && !d->part))
-		return inv_fail(INVAR_E_NOMEM, "no memory to sort %zu rows", rows);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to sort %zu rows", rows);
 	for (size_t r = 0; r < rows; r++)
 		d->rows[r] = (uint32_t)r;
 	back.k = d->pair.chunk;
@@ -174,7 +173,7 @@ invar_status invar_sliced_wasserstein(invar_context *ctx, const float *a, const 
 
 	*value = NAN;
 	if (st == INVAR_OK && grad_a && o.p > POWER_WITH_SLOPES)
-		return inv_fail(INVAR_E_USE, "@p is %g, but derivatives go up to %d", o.p,
+		return inv_fail(INVAR_E_USE, "@p is %g, but gradients need @p of at most %d", o.p,
 		                POWER_WITH_SLOPES);
 	if (st != INVAR_OK || (st = begin(ctx, rows, dim, &d)) != INVAR_OK) {
 		end(&d);

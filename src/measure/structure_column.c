@@ -80,7 +80,7 @@ static invar_status measure_structure(const inv_measure_input *in)
 	inv_structure s;
 	invar_status st =
 		x && e ? INVAR_OK
-			   : inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows", points);
+			   : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", points);
 
 	if (st == INVAR_OK)
 		st = inv_measure_rows(in, &c, INVAR_CLEAN, true, 0, points, x);

@@ -58,7 +58,7 @@ invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *sp
 
 	*out = NULL;
 	if (!f)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a classifier");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a classifier");
 	f->ctx = ctx;
 	f->shape = inv_classifier_shape(spec);
 	f->N = N;
@@ -230,7 +230,8 @@ invar_status inv_classifier_predict(const invar_context *ctx,
 	const size_t k = spec->classes;
 	float *logits = inv_alloc(PREDICT_ROWS * k * sizeof *logits);
 	invar_status st =
-		logits ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory to ask a classifier");
+		logits ? INVAR_OK
+			   : inv_fail(INVAR_E_NOMEM, "not enough memory to run a classifier");
 
 	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += PREDICT_ROWS) {
 		uint64_t now = rows - at < PREDICT_ROWS ? rows - at : PREDICT_ROWS;

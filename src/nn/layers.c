@@ -110,7 +110,7 @@ invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s,
 
 	*out = NULL;
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a network");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a network");
 	p->ctx = ctx;
 	p->s = *s;
 	p->M = M;
@@ -296,7 +296,7 @@ invar_status inv_layers_apply(const invar_context *ctx, const inv_layers_shape *
 		j.widest = s->width[l] > j.widest ? s->width[l] : j.widest;
 	j.scratch = inv_alloc((size_t)ctx->threads * 2 * APPLY_ROWS * j.widest * sizeof(float));
 	if (!j.scratch)
-		return inv_fail(INVAR_E_NOMEM, "no memory to apply a network");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
 	inv_parallel(ctx, inv_blocks(rows, APPLY_ROWS), apply_block, &j);
 	inv_free(j.scratch);
 	return INVAR_OK;

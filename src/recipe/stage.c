@@ -32,7 +32,7 @@ struct invar_stages {
 
 static invar_status no_memory(const invar_stages *s)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for its stages", s->folder);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", s->folder);
 }
 
 /* ---- The list ----------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ invar_status invar_stages_open(invar_context *ctx, const char *folder, invar_sta
 	if (!s || !(s->folder = inv_strdup(folder)) ||
 	    !(s->path = inv_join(folder, INV_STAGES_JSON))) {
 		invar_stages_close(s);
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for its stages", folder);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
 	if ((st = load_record(s)) == INVAR_OK)
@@ -389,7 +389,7 @@ static invar_status clear_old(const invar_stages *s, const stage *g)
 
 	if (!json_object_get(entry, "fingerprint") || has_fingerprint(entry, g))
 		return INVAR_OK;
-	inv_log(s->ctx, INVAR_LOG_INFO, "%s: made from other inputs or options; done again",
+	inv_log(s->ctx, INVAR_LOG_INFO, "%s: inputs or options have changed; running it again",
 	        g->name);
 	return g->kind->clear ? g->kind->clear(g->own) : INVAR_OK;
 }

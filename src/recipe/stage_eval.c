@@ -19,7 +19,7 @@ typedef struct eval_stage {
 
 static invar_status no_memory(const char *results)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the stage", results);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the stage", results);
 }
 
 static void close_adapters(eval_stage *e)

@@ -47,7 +47,7 @@ invar_status invar_stages_add(invar_stages *s, const invar_stage *stage)
 		*own = (own_stage){of.run, of.user, of.options ? inv_strdup(of.options) : NULL};
 	if (!own || (of.options && !own->options)) {
 		inv_free(own);
-		return inv_fail(INVAR_E_NOMEM, "no memory for the stage %s", of.name);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the stage %s", of.name);
 	}
 	return inv_stages_add(s, of.name, of.says, of.inputs, of.output, &own_kind, own);
 }

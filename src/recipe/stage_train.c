@@ -13,7 +13,7 @@ typedef struct train_stage {
 
 static invar_status no_memory(const char *run)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for the stage", run);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the stage", run);
 }
 
 static void free_train(void *own)

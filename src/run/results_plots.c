@@ -285,7 +285,7 @@ static invar_status read_counts(const json_t *of, size_t count, uint64_t **out,
 		const json_t *one = json_array_get(list, i);
 
 		if (!json_is_integer(one) || json_integer_value(one) < 0)
-			return broken(why, "a count of a curve is not a number from 0 on");
+			return broken(why, "a count of a curve is not a number of at least 0");
 		(*out)[i] = (uint64_t)json_integer_value(one);
 	}
 	return INVAR_OK;
@@ -328,7 +328,7 @@ static invar_status read_curve(const json_t *json, size_t count, plotted *p,
 	if (st == INVAR_OK)
 		st = read_counts(json, count, &p->counts, why);
 	if (st == INVAR_OK && !p->low != !p->high)
-		return broken(why, "an interval of a curve has one end only");
+		return broken(why, "an interval of a curve has only one end");
 	p->curve = (invar_curve){count, p->x, p->y, p->low, p->high, p->counts};
 	return st;
 }
@@ -505,13 +505,13 @@ static invar_status read_plot(inv_plots *all, const json_t *entry, bool is_scatt
 	if (!json_is_object(entry) || !json_is_object(columns))
 		return broken(why, "a series or scatter has no columns");
 	if (id && inv_plots_find(all, id))
-		return broken(why, "two series or scatters have one id");
+		return broken(why, "two series or scatters have the same id");
 	st = add_plot(all, without_columns(entry), is_scatter, &p, why);
 	if (st != INVAR_OK)
 		return st;
 	json_object_foreach (columns, column, json) {
 		if (!is_column(user, column))
-			return broken(why, "a curve or a set of points belongs to no column");
+			return broken(why, "a curve or a set of points has no column");
 		if ((st = read_column(p, column, json, why)) != INVAR_OK)
 			return st;
 	}

@@ -22,7 +22,7 @@
 
 enum { MAX_LOG = 1 << 30 };
 
-static const char busy[] = "another invar is training in it";
+static const char busy[] = "another process is training in it";
 
 /* ---- Names ------------------------------------------------------------------------ */
 
@@ -46,7 +46,7 @@ static bool is_elsewhere(const char *path)
 	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
 }
 
-/* "run/" is "run"; a link to a run stands for the run. */
+/* "run/" is "run"; symbolic links are followed. */
 static char *find_place(const char *path)
 {
 	char real[PATH_MAX], *place = inv_strdup(path);
@@ -86,7 +86,7 @@ static invar_status set_folder(inv_run *r, const char *folder)
 	return r->folder && r->json_path && r->log_path && r->checkpoint_path &&
 	               r->adapter_path && r->decoder_path && r->clean_path
 	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", r->path);
+	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
 }
 
 static invar_status name_folders(inv_run *r, const char *path)
@@ -97,7 +97,7 @@ static invar_status name_folders(inv_run *r, const char *path)
 	r->aside = r->place ? append(r->place, ".old.part") : NULL;
 	return r->path && r->stage && r->aside
 	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", path);
+	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", path);
 }
 
 static bool is_same_folder(const char *a, const char *b)
@@ -133,7 +133,7 @@ static void forget(view *v)
 
 /* ---- What an earlier exchange left ------------------------------------------------ */
 
-/* The old run may stand aside, where a program was killed between two renames. */
+/* The old run may have been moved aside if a program was killed between two renames. */
 static invar_status put_back(const inv_run *r)
 {
 	const char *to = !inv_exists(r->place) ? r->place : r->stage;
@@ -177,7 +177,7 @@ static invar_status finish_exchange(inv_run *r)
 	invar_status st = look(r, &v);
 
 	if (st == INVAR_OK && !path)
-		st = inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", r->path);
+		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
 	if (st == INVAR_OK && v.place.is_replacing) {
 		bool replaced = v.stage.json && !v.stage.is_replacing;
 
@@ -205,16 +205,16 @@ static invar_status check_fresh(inv_run *r, const view *v)
 	if (v->stage.is_replacing && !v->there)
 		return inv_fail(INVAR_E_IO,
 		                "%s: holds a replacement of %s that was interrupted; use @resume "
-		                "to continue it, @force to start it again, or another name",
+		                "to continue it, @force to start again, or choose another name",
 		                r->stage, r->path);
 	if (v->place.json && !v->place.failed_early)
 		return inv_fail(INVAR_E_IO,
-		                "%s: already exists; use @resume to continue it, @force to "
-		                "replace it, or another name",
+		                "%s: already exists; use @resume to continue it, @force to replace "
+		                "it, or choose another name",
 		                r->path);
 	r->leftover = v->there;
 	return v->there ? inv_run_refuse_foreign(&v->place, r->path,
-	                                         "move it away, or give another name")
+	                                         "move it away, or choose another name")
 	                : INVAR_OK;
 }
 
@@ -223,8 +223,8 @@ static invar_status check_stage(const inv_run *r, const view *v)
 {
 	if (is_same_folder(r->place, "."))
 		return inv_fail(INVAR_E_IO,
-		                "%s: @force cannot replace the current folder; start from "
-		                "another one",
+		                "%s: @force cannot replace the current folder; run the command "
+		                "from another folder",
 		                r->path);
 	if (inv_exists(r->stage) && !inv_is_folder(r->stage))
 		return inv_fail(INVAR_E_IO,
@@ -233,7 +233,7 @@ static invar_status check_stage(const inv_run *r, const view *v)
 		                r->stage);
 	if (v->stage.json && !v->stage.is_replacing)
 		return inv_fail(INVAR_E_IO,
-		                "%s: is a run of its own, but @force writes the new run to a "
+		                "%s: is another run, but @force writes the new run to a "
 		                "folder of this name first; move it away",
 		                r->stage);
 	return inv_exists(r->stage)
@@ -247,7 +247,7 @@ static invar_status check_replace(inv_run *r, const view *v)
 {
 	invar_status st = v->there
 	                      ? inv_run_refuse_foreign(&v->place, r->path,
-	                                               "move it away, or give another name")
+	                                               "move it away, or choose another name")
 	                      : INVAR_OK;
 
 	r->staged = v->place.json || v->stage.is_replacing;
@@ -262,7 +262,7 @@ static invar_status check_resume(inv_run *r, const view *v)
 
 	inv_free(json);
 	if (!json)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", r->path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", r->path);
 	r->staged = v->stage.is_replacing;
 	r->leftover = false;
 	if (r->staged || there)
@@ -277,7 +277,7 @@ static invar_status check_mode(inv_run *r, inv_run_mode mode)
 	invar_status st;
 
 	if (inv_exists(r->place) && !inv_is_folder(r->place))
-		return inv_fail(INVAR_E_IO, "%s: is a file, a run is a folder", r->path);
+		return inv_fail(INVAR_E_IO, "%s: is a file, but a run is a folder", r->path);
 	if ((st = look(r, &v)) == INVAR_OK)
 		st = mode == INV_RUN_FRESH    ? check_fresh(r, &v)
 		     : mode == INV_RUN_RESUME ? check_resume(r, &v)
@@ -296,10 +296,10 @@ static invar_status adopt_mode(const inv_run *r)
 	if (stat(r->place, &old) != 0 || stat(r->stage, &new) != 0)
 		return INVAR_OK;
 	if (old.st_dev != new.st_dev)
-		return inv_fail(INVAR_E_IO,
-		                "%s: is a disk of its own, so @force cannot replace it; give "
-		                "another name",
-		                r->path);
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: is a mount point, so @force cannot replace it; choose another name",
+			r->path);
 	if (old.st_gid != new.st_gid)
 		(void)!chown(r->stage, (uid_t)-1, old.st_gid);
 	return chmod(r->stage, old.st_mode & 07777) == 0
@@ -331,7 +331,7 @@ static invar_status check_format(const inv_run *r)
 	    json_integer_value(json_object_get(r->json, "version")) == 1 &&
 	    json_is_object(json_object_get(r->json, "options")))
 		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%s: is not the run.json of an invar run, version 1",
+	return inv_fail(INVAR_E_FORMAT, "%s: is not the run.json of an invar run (version 1)",
 	                r->json_path);
 }
 
@@ -349,7 +349,7 @@ static invar_status begin_json(inv_run *r)
 	if (r->json &&
 	    (!r->staged || json_object_set_new(r->json, INV_RUN_REPLACES, json_true()) == 0))
 		return INVAR_OK;
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for run.json", r->path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for run.json", r->path);
 }
 
 static invar_status prepare(inv_run *r, inv_run_mode mode)
@@ -376,7 +376,7 @@ invar_status inv_run_open(const char *path, inv_run_mode mode, inv_run **out)
 
 	*out = NULL;
 	if (!r)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for the run", path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", path);
 	r->lock = r->old_lock = -1;
 	st = name_folders(r, path);
 	if (st == INVAR_OK)
@@ -434,8 +434,8 @@ invar_status inv_run_save(inv_run *r)
 static invar_status sync_names(const inv_run *r)
 {
 	char *above = inv_join(r->place, "..");
-	invar_status st =
-		above ? inv_sync_folder(above) : inv_fail(INVAR_E_NOMEM, "%s: no memory", r->path);
+	invar_status st = above ? inv_sync_folder(above)
+	                        : inv_fail(INVAR_E_NOMEM, "%s: not enough memory", r->path);
 
 	inv_free(above);
 	return st;
@@ -451,7 +451,7 @@ static invar_status take_place(inv_run *r)
 	else if (st == INVAR_OK && rename(r->stage, r->place) != 0)
 		st = inv_fail_errno(r->stage, "cannot rename");
 	if (st != INVAR_OK)
-		return inv_context(st, "the new run is finished, @resume tries again");
+		return inv_context(st, "the new run is finished; use @resume to try again");
 	r->staged = false;
 	if ((st = set_folder(r, r->place)) != INVAR_OK)
 		return st;
@@ -572,7 +572,7 @@ invar_status inv_run_log(inv_run *r, const json_t *line)
 	bool ok;
 
 	if (!text)
-		return inv_fail(INVAR_E_NOMEM, "%s: no memory for a line", r->log_path);
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a line", r->log_path);
 	ok = fprintf(r->log, "%s\n", text) > 0 && fflush(r->log) == 0;
 	inv_free(text);
 	return ok ? INVAR_OK : inv_fail_errno(r->log_path, "cannot write");

@@ -2,9 +2,8 @@
 /*
  * run_results.c - metrics.json, which several programs may add to at once.
  *
- * The part file that the new text is written to is also the lock: whoever holds it reads
- * what is there, adds to it and puts the whole in its place. A killed program leaves a
- * part file that the next one takes.
+ * The part file for the new text is also the lock: its holder reads the file, adds to it
+ * and replaces it. A killed program leaves a part file that the next one takes over.
  */
 #include <string.h>
 
@@ -15,10 +14,10 @@
 
 static invar_status no_memory(const char *path)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory for results", path);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for results", path);
 }
 
-/* *out is NULL where there is no file yet. */
+/* *out is NULL if there is no file yet. */
 static invar_status load_results(const char *path, json_t **out)
 {
 	invar_status st;
@@ -52,10 +51,10 @@ static invar_status write_results(inv_writer *w, const char *path, const invar_r
 	if (st == INVAR_OK && !(text = inv_json_text(all, 2)))
 		st = no_memory(path);
 	if (st == INVAR_OK && strlen(text) > INV_JSON_MAX)
-		st = inv_fail(INVAR_E_USE,
-		              "%s: would be larger than 16 MB, which no program here reads; move "
-		              "it away to begin a new one",
-		              path);
+		st = inv_fail(
+			INVAR_E_USE,
+			"%s: would exceed 16 MB, the maximum size; move it away to start a new one",
+			path);
 	if (st == INVAR_OK)
 		st = inv_writer_put(w, text, strlen(text));
 	inv_free(text);

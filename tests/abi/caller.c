@@ -50,7 +50,8 @@ static invar_context *open_context(watched *w)
 	invar_context *ctx;
 
 	CHECK(hooks);
-	*hooks = (invar_hooks){sizeof *hooks, w, count_line, count_progress};
+	*hooks = (invar_hooks){
+		.size = sizeof *hooks, .user = w, .log = count_line, .progress = count_progress};
 	CHECK(invar_context_new(2, hooks, &ctx) == INVAR_OK);
 	free(hooks);
 	return ctx;

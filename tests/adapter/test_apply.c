@@ -129,7 +129,7 @@ static void what_is_no_adapter_is_refused(void **state)
 	                 INVAR_E_FORMAT);
 	test_assert_error("no tensor 0.weight");
 	assert_int_equal(invar_adapter_open(test_ctx, test_folder(), &e), INVAR_E_IO);
-	test_assert_error("holds no adapter.safetensors");
+	test_assert_error("has no adapter.safetensors");
 	assert_int_equal(
 		invar_adapter_open(test_ctx, save_adapter("r.safetensors", "1", 2), &e),
 		INVAR_E_FORMAT);

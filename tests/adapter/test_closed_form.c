@@ -170,7 +170,7 @@ static void one_image_cannot_choose(void **state)
 
 	(void)state;
 	assert_int_equal(inv_closed_form_fit(ridge, &s, &c), INVAR_E_USE);
-	test_assert_error("set ridge to a number");
+	test_assert_error("set ridge");
 	assert_int_equal(invar_options_set(o, "ridge", "1"), INVAR_OK);
 	assert_int_equal(inv_closed_form_fit(ridge, &s, &c), INVAR_OK);
 	inv_closed_form_clear(&c);
@@ -481,9 +481,9 @@ static void wrong_uses_make_no_run(void **state)
 	refuse(bank, test_set(options("rigid"), "hidden", test_text("%d", 2 * D - 1), NULL),
 	       "hidden is 17, the bank has 9 features, so at least 18");
 	refuse(bank, test_set(options("identity"), "width", "4", NULL),
-	       "width is 4, the bank has 9");
+	       "width is 4, but the bank has 9");
 	refuse(bank, test_set(options("rigid"), "ridge", "0.5", NULL),
-	       "ridge belongs to init ridge or features, but init is rigid");
+	       "ridge needs init ridge or features, but init is rigid");
 	refuse_value("ridge", "-1", "ridge must be at least 0 and at most 1000000000, not -1");
 	refuse(bank, test_set(options("ridge"), "copies", "4", NULL),
 	       "copies is 4 but train has 3 copies");

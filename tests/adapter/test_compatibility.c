@@ -129,14 +129,16 @@ static void features_of_other_images_are_told(void **state)
 	make_bank("large", HEAD "\"encoder\": \"other name\", \"weights_sha256\": \"" SHA_A
 	                        "\", " IMAGES("16, 9", "0.5"));
 	evaluate(e, "large");
-	assert_holds(warnings, "was made for images with size [8, 9] but ");
-	assert_holds(warnings, "/large is of images with size [16, 9]\n");
+	assert_holds(warnings, "was trained on images with size [8, 9] but ");
+	assert_holds(warnings, "/large was made from images with size [16, 9]\n");
 	assert_null(strstr(warnings, "mean"));
 	assert_null(strstr(warnings, "other name")); /* the weights are the same */
-	assert_holds(apply(e, "large/test/clean.npy"), "/large/test/clean.npy is of images");
-	assert_holds(apply(e, "large/train/aug/001.npy"), "/aug/001.npy is of images with");
+	assert_holds(apply(e, "large/test/clean.npy"),
+	             "/large/test/clean.npy was made from images");
+	assert_holds(apply(e, "large/train/aug/001.npy"),
+	             "/aug/001.npy was made from images with");
 	make_bank("bright", HEAD "\"encoder\": \"vit\", " IMAGES("8, 9", "0.75"));
-	assert_holds(evaluate(e, "bright"), "was made for images with mean [0.5] but ");
+	assert_holds(evaluate(e, "bright"), "was trained on images with mean [0.5] but ");
 	assert_null(strstr(warnings, "size"));
 	invar_adapter_close(e);
 }
@@ -150,12 +152,12 @@ static void features_of_another_encoder_are_told(void **state)
 	make_bank("weights", HEAD "\"encoder\": \"vit\", \"weights_sha256\": \"" SHA_B
 	                          "\", " IMAGES("8, 9", "0.5"));
 	assert_holds(evaluate(e, "weights"),
-	             "was made for features of vit with weights aaaaaaaaaaaa… but those of ");
-	assert_holds(warnings, "/weights are of vit with weights cccccccccccc…\n");
+	             "was trained on features of vit with weights aaaaaaaaaaaa… but ");
+	assert_holds(warnings, "/weights has features of vit with weights cccccccccccc…\n");
 	make_bank("name", HEAD
 	          "\"encoder\": \"pixels\", \"weights_sha256\": null, " IMAGES("8, 9", "0.5"));
-	assert_holds(evaluate(e, "name"), "was made for features of vit but those of ");
-	assert_holds(apply(e, "name/test/clean.npy"), "/clean.npy are of pixels\n");
+	assert_holds(evaluate(e, "name"), "was trained on features of vit but ");
+	assert_holds(apply(e, "name/test/clean.npy"), "/clean.npy has features of pixels\n");
 	invar_adapter_close(e);
 }
 

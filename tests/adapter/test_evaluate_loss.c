@@ -198,12 +198,12 @@ static void draws_that_do_not_fit_are_refused(void **state)
 
 	(void)state;
 	in.draws = &draws;
-	refuse(&in, options("waco"), "xz: a permutation of augmentation 1 holds 0 twice");
+	refuse(&in, options("waco"), "xz: a permutation of augmentation 1 contains 0 twice");
 	for (uint32_t i = 0; i < M; i++)
 		sigma[i] = i;
 	sigma[4] = M;
-	refuse(&in, options("waco"), "holds 27, but each of 0 to 26 must be in it once");
-	refuse(&in, options("mawa"), "mawa has no directions and permutations to be given");
+	refuse(&in, options("waco"), "contains 27, but must contain each of 0 to 26 once");
+	refuse(&in, options("mawa"), "mawa uses no directions or permutations");
 	sigma[4] = 4;
 	draws.permutations[2][1] = NULL;
 	refuse(&in, options("waco"), "zz: a permutation of augmentation 1 is missing");
@@ -217,25 +217,25 @@ static void arrays_that_do_not_fit_are_refused(void **state)
 	invar_adapter other = back;
 
 	(void)state;
-	refuse(&in, options("mawa"), "mawa takes one augmentation, there are 2");
+	refuse(&in, options("mawa"), "mawa takes one augmentation, but there are 2");
 	in = input(S, 9);
-	refuse(&in, options("waco"), "there are 9 augmentations, at most 8 go");
+	refuse(&in, options("waco"), "there are 9 augmentations, but at most 8 are supported");
 	in = input(S, 1);
 	in.views = aug;
-	refuse(&in, options("waco"), "waco does not look at pairs of views");
+	refuse(&in, options("waco"), "waco does not use pairs of views");
 	in = input(S, 1);
 	other.s.d = D + 1;
 	in.decoder = &other;
 	refuse(&in, options("waco"), "D: maps 7 to 6, but a decoder of E maps 6 to 6");
 	other = back;
 	other.residual = true;
-	refuse(&in, options("waco"), "D: is residual, which a decoder is not");
+	refuse(&in, options("waco"), "D: is residual, but a decoder cannot be");
 	in = input(0, 1);
 	refuse(&in, test_set(options("waco"), "no-identity", "1", NULL),
-	       "waco needs copies here, and there are none");
+	       "waco needs copies here, but there are none");
 	in = input(S, 1);
 	in.aug = NULL;
-	refuse(&in, options("waco"), "waco needs copies here, and there are none");
+	refuse(&in, options("waco"), "waco needs copies here, but there are none");
 }
 
 static void options_that_do_not_fit_are_refused(void **state)
@@ -247,7 +247,7 @@ static void options_that_do_not_fit_are_refused(void **state)
 	refuse(&in, test_set(options("hsic"), "sigma-x", "0", NULL),
 	       "sigma-x must be median or a number above 0, not '0'");
 	refuse(&in, test_set(options("waco"), "sigma-x", "1", NULL),
-	       "sigma-x belongs to kind hsic, but kind is waco");
+	       "sigma-x needs kind hsic, but kind is waco");
 	assert_int_equal(invar_options_set(o, "kind", "nothing"), INVAR_E_USE);
 	test_assert_error("kind must be mawa, waco, simclr, hsic or anco, not 'nothing'");
 	invar_options_free(o);
@@ -259,7 +259,7 @@ static void gradients_that_overflow_are_no_result(void **state)
 
 	(void)state;
 	refuse(&in, test_set(options("simclr"), "temperature", "1e-200", NULL),
-	       "simclr on these rows under E: the gradient of codes has values too large");
+	       "simclr on these rows with E: the gradient of codes has values too large");
 }
 
 int main(void)

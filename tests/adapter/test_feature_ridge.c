@@ -320,6 +320,39 @@ static void choices_do_not_disturb_each_other(void **state)
 	clear(&p);
 }
 
+/* Fewer features than a trial takes: all of them, so the errors are those of the solution;
+ * more: those of some. */
+static void a_trial_has_the_errors_of_the_solution(void **state)
+{
+	const size_t widths[] = {9, 2 * INV_FEATURE_TRIAL + 3};
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		problem p = make(widths[k], 20, 20, 1);
+		inv_feature_ridge *f = fit(test_ctx, &p, 30);
+		inv_feature_trial t;
+		inv_closed_form c = {0};
+		double got = 0, want = 0;
+
+		assert_int_equal(inv_feature_ridge_try(f, 0.3, 2, &t), INVAR_OK);
+		assert_int_equal(t.step, k ? 3 : 1);
+		assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &c), INVAR_OK);
+		assert_int_equal(inv_feature_ridge_add_error(f, &t, p.copy, p.clean, p.rows, &got),
+		                 INVAR_OK);
+		for (size_t i = 0; i < p.rows; i++)
+			for (size_t j = 0; j < p.d; j += t.step)
+				want += pow(p.copy[i * p.d + j] + moved_by(&c, p.copy + i * p.d, j) -
+				                p.clean[i * p.d + j],
+				            2);
+		if (!(fabs(got - want) <= 1e-4 * want))
+			fail_msg("%zu features: %g, not %g", p.d, got, want);
+		inv_feature_trial_clear(&t);
+		inv_closed_form_clear(&c);
+		inv_feature_ridge_free(f);
+		clear(&p);
+	}
+}
+
 /* Features that never change, copies of each other, and fewer rows than features. */
 static void degenerate_features_are_fine(void **state)
 {
@@ -400,6 +433,7 @@ int main(void)
 		cmocka_unit_test(an_anchor_holds_clean_rows),
 		cmocka_unit_test(neither_calls_nor_threads_change_a_bit),
 		cmocka_unit_test(choices_do_not_disturb_each_other),
+		cmocka_unit_test(a_trial_has_the_errors_of_the_solution),
 		cmocka_unit_test(degenerate_features_are_fine),
 		cmocka_unit_test(the_mlp_equals_the_closed_form),
 		cmocka_unit_test(memory_is_bounded),

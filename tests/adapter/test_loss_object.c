@@ -263,13 +263,13 @@ static void without_a_result_there_is_nothing_to_read(void **state)
 	(void)state;
 	assert_empty(l);
 	assert_int_equal(invar_loss_compute(l), INVAR_E_USE);
-	test_assert_error("there are no rows to compute a loss of");
+	test_assert_error("there are no rows to compute a loss on");
 	assert_int_equal(invar_loss_set_clean(l, clean, N), INVAR_OK);
 	compute(l); /* the clean rows alone */
 	assert_int_equal(invar_loss_terms(l), 2);
 	assert_int_equal(invar_loss_set_copies(l, aug, GROUPS, S), INVAR_OK);
 	assert_int_equal(invar_loss_compute(l), INVAR_E_USE);
-	test_assert_error("mawa takes one augmentation, there are 2");
+	test_assert_error("mawa takes one augmentation, but there are 2");
 	assert_empty(l); /* the result before it is gone */
 	invar_loss_free(l);
 	invar_loss_free(NULL);
@@ -319,7 +319,7 @@ static void arrays_that_contradict_each_other_are_refused(void **state)
 	assert_int_equal(invar_loss_set_draws(l, 0, "xy", clean, NULL, NULL), INVAR_E_USE);
 	test_assert_error("a loss has no draws 'xy'");
 	assert_int_equal(invar_loss_set_draws(l, 8, "xz", clean, NULL, NULL), INVAR_E_USE);
-	test_assert_error("a loss has no draws 'xz' of augmentation 8");
+	test_assert_error("a loss has no draws 'xz' for augmentation 8");
 	assert_true(compute(l) == value);
 	invar_loss_free(l);
 }

@@ -275,7 +275,7 @@ static void what_does_not_match_is_refused(void **state)
 	assert_int_equal(
 		invar_adapter_merge((const invar_adapter *const *)&narrow, NULL, 1, 0.5, &merged),
 		INVAR_E_MISMATCH);
-	test_assert_error("so it has no strength but 1");
+	test_assert_error("a strength of 0.5 needs codes as wide as the features");
 	invar_adapter_close(narrow);
 }
 

@@ -338,7 +338,7 @@ static void what_has_no_scale_is_refused(void **state)
 	test_set(o, "width", "4", "loss", "waco", NULL);
 	assert_int_equal(invar_train(&bank, 1, o, test_path("none")), INVAR_E_USE);
 	test_assert_error(
-		"scaled needs codes as wide as the features: width is 4, the bank has 8");
+		"scaled needs codes as wide as the features: width is 4, but the bank has 8");
 	invar_options_free(o);
 	invar_bank_close(flat);
 }

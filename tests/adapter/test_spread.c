@@ -227,8 +227,9 @@ static void refuse(invar_options *o, const char *word)
 static void wrong_uses_make_no_run(void **state)
 {
 	(void)state;
-	refuse(test_options("train", "loss", "waco", "width", "4", "spread", "scale", NULL),
-	       "spread scale needs codes as wide as the features: width is 4, the bank has 9");
+	refuse(
+		test_options("train", "loss", "waco", "width", "4", "spread", "scale", NULL),
+		"spread scale needs codes as wide as the features: width is 4, but the bank has 9");
 	refuse(test_options("train", "decoder", "1", "spread", "scale", NULL),
 	       "spread scale changes the codes that a decoder was trained on");
 	refuse(test_set(options("none"), "hidden", "20000", NULL),

@@ -326,7 +326,7 @@ static void resuming_refuses_other_rows(void **state)
 	assert_int_equal(
 		train(other, test_set(options(), "resume", "1", NULL), test_path("whole")),
 		INVAR_E_MISMATCH);
-	test_assert_error("started on other rows");
+	test_assert_error("started with different rows");
 	invar_bank_close(other);
 }
 
@@ -448,12 +448,13 @@ static void wrong_options_make_no_run(void **state)
 	refuse_value("lr", "0", "lr must be above 0 and at most 1000, not 0");
 	refuse_value("loss", "moose", "loss must be mawa");
 	refuse(test_set(options(), "copies", "5", NULL), "copies is 5 but train has 4 copies");
-	refuse(test_set(options(), "width", "4", NULL), "width is 4, the bank has 8");
+	refuse(test_set(options(), "width", "4", NULL), "width is 4, but the bank has 8");
 	refuse(test_set(options(), "validation", "0", NULL), "keep best needs");
 	refuse(test_set(options(), "split", "tarin", NULL), "no split tarin");
 	refuse(test_set(options(), "samples", "0", "no-identity", "1", NULL),
 	       "needs augmented copies");
-	refuse(test_set(options(), "resume", "1", "force", "1", NULL), "exclude each other");
+	refuse(test_set(options(), "resume", "1", "force", "1", NULL),
+	       "cannot be used together");
 	refuse(test_set(options(), "loss", "hsic", "sigma-z", "-1", NULL),
 	       "sigma-z must be median or a number above 0, not '-1'");
 	refuse(test_set(options(), "decoder", "1", "loss", "none", "init", "identity", NULL),
@@ -481,11 +482,11 @@ static void options_of_another_loss_are_refused_where_set(void **state)
 {
 	(void)state;
 	refuse(test_set(options(), "alpha", "1", NULL),
-	       "alpha belongs to decoder or loss anco, and neither is given");
+	       "alpha needs decoder or loss anco, and neither is set");
 	for (size_t i = 0; inv_loss_at(i); i++)
 		if (has_option(inv_loss_at(i), "temperature"))
 			refuse(test_set(options(), "temperature", "0.5", NULL),
-			       "temperature belongs to loss simclr, but loss is mawa");
+			       "temperature needs loss simclr, but loss is mawa");
 }
 
 /* ---- Several banks --------------------------------------------------------------- */
@@ -508,18 +509,18 @@ static void banks_that_do_not_belong_together_are_refused(void **state)
 	(void)state;
 	assert_int_equal(invar_bank_open(ctx, test_path("second"), &two[1]), INVAR_OK);
 	refuse_banks(two, 2, options(),
-	             "loss mawa takes one bank, but 2 are given: the second is");
+	             "loss mawa takes one bank, but 2 are given: the second one is");
 	if (loss) {
 		const char *name = loss->name;
 
 		refuse_banks(strange, 2, test_set(options(), "loss", name, NULL),
-		             "strange/train/clean.npy: its row 0 differs from that of");
+		             "strange/train/clean.npy: row 0 differs from that of");
 		refuse_banks(few, 2, test_set(options(), "loss", name, NULL),
 		             "few-rows/train/clean.npy: is [49, 8] but");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "copies", "4", NULL),
 		             "second: copies is 4 but train has 3 copies");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "samples", "0", NULL),
-		             "samples 0 leaves the banks after the first without use");
+		             "samples 0 would not use the banks after the first");
 		refuse_banks(two, 2, test_set(options(), "loss", name, "init", "rigid", NULL),
 		             "init rigid is fitted to the copies of one bank, but 2 are given");
 	}
@@ -549,9 +550,9 @@ static void a_run_on_two_banks_resumes_on_the_same_two(void **state)
 	if (loss) {
 		snprintf(run, sizeof run, "%s-two", loss->name);
 		assert_int_equal(invar_train(banks, 1, o, test_path("%s", run)), INVAR_E_MISMATCH);
-		test_assert_error("was started on 2 banks, so it cannot be resumed with 1");
+		test_assert_error("was started with 2 banks, so it cannot be resumed with 1");
 		assert_int_equal(invar_train(banks, 2, o, test_path("%s", run)), INVAR_E_MISMATCH);
-		test_assert_error("was started on other rows than");
+		test_assert_error("was started with different rows than");
 	}
 	invar_bank_close(banks[1]);
 	invar_options_free(o);

@@ -128,7 +128,7 @@ static void wrong_banks_are_refused_in_a_sentence(void **state)
 	write_bank("width", INVAR_FLOAT32);
 	mkdir(test_path("width/test"), 0777);
 	write_array(test_path("width/test/clean.npy"), 1, ROWS, DIM + 1, INVAR_FLOAT32);
-	refuse(test_path("width"), INVAR_E_MISMATCH, "has 3 features a row");
+	refuse(test_path("width"), INVAR_E_MISMATCH, "has 3 features per row");
 
 	write_bank("gap", INVAR_FLOAT32);
 	rename(test_path("gap/train/aug/001.npy"), test_path("gap/train/aug/002.npy"));

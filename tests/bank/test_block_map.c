@@ -50,7 +50,7 @@ static void blocks_of_something_else_are_refused(void **state)
 
 	(void)state;
 	assert_int_equal(inv_block_map_open(test_path("other"), 600, 2, &second), INVAR_E_IO);
-	test_assert_error("another invar");
+	test_assert_error("another process");
 	assert_int_equal(inv_block_map_expect(d, 0, THEIRS), INVAR_OK);
 	assert_int_equal(inv_block_map_expect(d, 0, OURS), INVAR_OK); /* nothing is done yet */
 	inv_block_map_mark(d, 0, 1);
@@ -58,7 +58,7 @@ static void blocks_of_something_else_are_refused(void **state)
 	inv_block_map_close(d, false);
 	d = open_map("other", 600, 2);
 	assert_int_equal(inv_block_map_expect(d, 0, THEIRS), INVAR_E_MISMATCH);
-	test_assert_error("other: this split was started with other images");
+	test_assert_error("other: this split was started with different images");
 	assert_int_equal(inv_block_map_expect(d, 1, THEIRS), INVAR_OK);
 	inv_block_map_close(d, false);
 	assert_int_equal(inv_block_map_open(test_path("other"), 900, 2, &d), INVAR_E_MISMATCH);

@@ -129,7 +129,7 @@ static void an_image_replaced_under_its_name_is_noticed(void **state)
 	write_picture(test_path("replaced/cats/30.png"), 200);
 	assert_int_equal(encode(text, "2", test_path("cats-bank")), INVAR_E_MISMATCH);
 	test_assert_error("image 30 (cats/30.png) of train has changed since its row was "
-	                  "encoded; restore the old image, or encode into another bank");
+	                  "encoded; restore the old image, or use another bank");
 	assert_false(test_exists(test_path("cats-bank/train/aug/001.npy")));
 	assert_false(test_has_part(test_path("cats-bank/train/aug")));
 	write_picture(test_path("replaced/cats/30.png"), 90); /* as it was */
@@ -209,7 +209,7 @@ static void a_bank_without_fingerprints_stays_without(void **state)
 	assert_false(test_exists(test_path("old/train/fingerprints.npy")));
 	write_picture(test_path("older/cats/02.png"), 200);
 	assert_int_equal(encode(text, "3", test_path("old")), INVAR_E_MISMATCH);
-	test_assert_error("row 2 (cats/02.png) differs from that of the image now");
+	test_assert_error("row 2 (cats/02.png) no longer matches its image");
 }
 
 /* One that was interrupted before there were any: the same. */
@@ -241,8 +241,9 @@ static void fingerprints_that_make_no_sense_are_refused(void **state)
 	                                   wrong, 2, shape, INVAR_FLOAT32),
 	                 INVAR_OK);
 	assert_int_equal(encode(text, "2", test_path("bad")), INVAR_E_FORMAT);
-	test_assert_error("is float32 (40, 16) but uint8 (40, 16) was expected; remove it to "
-	                  "compare only the first rows with their images");
+	test_assert_error(
+		"is float32 (40, 16) but uint8 (40, 16) was expected; remove the file to "
+		"compare only the first rows with their images");
 	free(wrong);
 }
 

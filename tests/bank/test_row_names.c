@@ -190,7 +190,7 @@ static void an_older_bank_gets_names(void **state)
 	unlink(test_path("old0/train/names.txt"));
 	write_picture(test_path("older/cats/2.png"), 200);
 	assert_int_equal(encode(text, NULL, "1", test_path("old0")), INVAR_E_MISMATCH);
-	test_assert_error("its row 1 (cats/2.png) differs from that of the image now");
+	test_assert_error("row 1 (cats/2.png) no longer matches its image");
 	assert_false(test_exists(test_path("old0/train/names.txt")));
 }
 
@@ -204,10 +204,10 @@ static void files_of_other_names_are_refused(void **state)
 	snprintf(to, sizeof to, "%s", test_path("renamed/cats/5.png"));
 	assert_int_equal(rename(test_path("renamed/cats/4.png"), to), 0);
 	assert_int_equal(encode(text, NULL, "2", test_path("kept")), INVAR_E_MISMATCH);
-	test_assert_error("row 2 is of cats/4.png but the image there now is cats/5.png");
+	test_assert_error("row 2 was made from cats/4.png, but that image is now cats/5.png");
 	test_write(test_path("kept/train/names.txt"), "cats/0.png\n", 11);
 	assert_int_equal(encode(text, NULL, "2", test_path("kept")), INVAR_E_MISMATCH);
-	test_assert_error("row 1 is of no file but the image there now is cats/2.png");
+	test_assert_error("row 1 was made from no file, but that image is now cats/2.png");
 }
 
 static void what_makes_no_sense_is_refused(void **state)
@@ -220,7 +220,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	test_assert_error("has 2 lines but the split has 3 rows");
 	assert_int_equal(inv_row_names_parse("a\n\\q\n", 5, "n.txt", 2, &names),
 	                 INVAR_E_FORMAT);
-	test_assert_error("n.txt: line 2 holds");
+	test_assert_error("n.txt: line 2 contains");
 	assert_int_equal(inv_row_names_parse("\\x00\n", 5, "n.txt", 1, &names), INVAR_E_FORMAT);
 	assert_int_equal(inv_row_names_parse("a\0b\n", 4, "n.txt", 1, &names), INVAR_E_FORMAT);
 	assert_int_equal(inv_row_names_parse("a\\", 2, "n.txt", 1, &names), INVAR_E_FORMAT);

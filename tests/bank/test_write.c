@@ -86,15 +86,15 @@ static void what_it_says_is_kept_and_held_against(void **state)
 	assert_non_null(inv_bank_writer_entry(w, "test"));
 	inv_bank_writer_close(w);
 	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
-	test_assert_error("bank.json: its encoder is e but f was asked for");
+	test_assert_error("bank.json: was made with encoder e, not f");
 	json_object_set_new(about, "encoder", json_string("e"));
 	json_object_set_new(json_object_get(about, "preprocess"), "size", json_integer(5));
 	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
-	test_assert_error("its size is 4 but 5 was asked for");
+	test_assert_error("was made with size 4, not 5");
 	json_object_set_new(about, "dtype", json_string("float16"));
 	json_object_del(about, "preprocess");
 	assert_int_equal(inv_bank_writer_open(test_path("bank"), about, &w), INVAR_E_MISMATCH);
-	test_assert_error("its dtype is not known but float16 was asked for");
+	test_assert_error("was made with dtype not known, not float16");
 	json_decref(about);
 }
 
@@ -140,7 +140,7 @@ static void rows_that_are_no_numbers_are_refused(void **state)
 	begin(w, "train");
 	r = open_rows(w, 8, &kept);
 	assert_int_equal(inv_rows_put(r, 5, data, 2), INVAR_E_NUMERIC);
-	test_assert_error("clean.npy: its element [6, 1] would be NaN");
+	test_assert_error("clean.npy: element [6, 1] would be NaN");
 	inv_rows_leave(r, false);
 	inv_rows_leave(NULL, false);
 	assert_false(test_has_part(test_path("nan/train")));
@@ -194,10 +194,10 @@ static void a_bad_bank_json_is_named(void **state)
 	inv_bank_writer_close(w);
 	test_write(test_path("bad/bank.json"), "{\"format\": \"other\"}", 19);
 	assert_int_equal(inv_bank_writer_open(test_path("bad"), about, &w), INVAR_E_FORMAT);
-	test_assert_error("its format is other but must be invar-bank");
+	test_assert_error("the format is other but must be invar-bank");
 	unlink(test_path("bad/bank.json"));
 	assert_int_equal(inv_bank_writer_open(test_path("bad"), about, &w), INVAR_E_MISMATCH);
-	test_assert_error("has no bank.json");
+	test_assert_error("already exists without a bank.json");
 	json_decref(about);
 }
 
@@ -208,7 +208,7 @@ static void only_one_writes_a_bank(void **state)
 
 	(void)state;
 	assert_int_equal(inv_bank_writer_open(test_path("one"), about, &second), INVAR_E_IO);
-	test_assert_error("another invar is writing this bank");
+	test_assert_error("another process is writing this bank");
 	inv_bank_writer_close(w);
 	assert_int_equal(inv_bank_writer_open(test_path("one"), about, &second), INVAR_OK);
 	inv_bank_writer_close(second);

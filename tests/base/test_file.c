@@ -145,7 +145,7 @@ static void what_another_name_of_the_part_holds_stays(void **state)
 	assert_holds(test_path("victim"), "precious");
 	assert_int_equal(link(test_path("victim"), test_path("hard.part")), 0);
 	assert_int_equal(inv_writer_take_up(test_path("hard"), 100, true, &w), INVAR_E_IO);
-	test_assert_error("hard.part: has another name");
+	test_assert_error("hard.part: is a hard link");
 	assert_int_equal(inv_writer_take_up(test_path("hard"), 100, false, &w), INVAR_OK);
 	inv_writer_abort(w);
 	assert_holds(test_path("victim"), "precious");
@@ -191,7 +191,7 @@ static void of_two_that_save_a_file_at_once_the_second_fails(void **state)
 	(void)state;
 	assert_int_equal(inv_writer_open(test_path("twice"), 0, &first), INVAR_OK);
 	assert_int_equal(inv_writer_open(test_path("twice"), 0, &second), INVAR_E_IO);
-	test_assert_error("twice: another program is writing it");
+	test_assert_error("twice: another program is writing this file");
 	assert_null(second);
 	assert_int_equal(inv_writer_put(first, "whole", 5), INVAR_OK);
 	assert_int_equal(inv_writer_commit(first), INVAR_OK);
@@ -262,7 +262,7 @@ static void a_folder_is_not_overwritten(void **state)
 	(void)state;
 	assert_int_equal(mkdir(test_path("folder"), 0777), 0);
 	assert_int_equal(inv_writer_open(test_path("folder"), 0, &w), INVAR_E_IO);
-	test_assert_error("folder: is a folder, a file was expected");
+	test_assert_error("folder: is a folder, expected a file");
 	assert_null(w);
 	assert_false(test_has_part(test_folder()));
 }
@@ -385,7 +385,7 @@ static void a_small_file_is_loaded_within_its_limit(void **state)
 	inv_free(text);
 	assert_int_equal(inv_file_load(test_path("s"), 4, &text, &bytes), INVAR_E_FORMAT);
 	assert_null(text);
-	test_assert_error("has 5 bytes, at most 4 were expected");
+	test_assert_error("has 5 bytes, expected at most 4");
 }
 
 static void folders_are_made_once_and_files_are_not_folders(void **state)

@@ -117,7 +117,7 @@ static void a_plan_that_overflows_fails_at_the_commit(void **state)
 	inv_arena_take(&product, UINT64_MAX / 2, 3);
 	inv_arena_take(&product, 10, 4); /* does not hide the first */
 	assert_int_equal(inv_arena_commit(&product), INVAR_E_NOMEM);
-	test_assert_error("no memory for");
+	test_assert_error("not enough memory for");
 	inv_arena_free(&product);
 	for (int i = 0; i < 8; i++)
 		inv_arena_take(&sum, PTRDIFF_MAX / 4, 2);

@@ -118,8 +118,8 @@ static void wrong_values_are_refused_by_name(void **state)
 	refuse(o, "keep", "last|best", "keep must be last or best");
 	refuse(o, "keep", "", "keep must be last or best");
 	refuse(o, "fruit", "appel", "did you mean apple?");
-	refuse(o, "title", "", "title needs a value");
-	refuse(o, "force", "maybe", "force is on or off: true or false, not 'maybe'");
+	refuse(o, "title", "", "title must not be empty");
+	refuse(o, "force", "maybe", "force must be true or false, not 'maybe'");
 	assert_int_equal(inv_option_count(o, "epochs"), 100);
 	assert_int_equal(invar_options_is_set(o, "epochs"), 0);
 	assert_true(inv_option_is(o, "keep", "last"));
@@ -182,7 +182,7 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "temperature", "2"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("temperature belongs to loss simclr or anco, but loss is mawa");
+	test_assert_error("temperature needs loss simclr or anco, but loss is mawa");
 	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "no-identity", "true"), INVAR_OK);
@@ -190,7 +190,7 @@ static void an_option_belongs_to_its_parts(void **state)
 	assert_int_equal(invar_options_unset(o, "no-identity"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("title belongs to force, which is not given");
+	test_assert_error("title needs force, which is not set");
 	assert_int_equal(invar_options_set(o, "force", "true"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_true(inv_options_uses(o, "loss", "simclr", "temperature"));
@@ -209,7 +209,7 @@ static void an_option_may_belong_to_parts_of_several_selectors(void **state)
 	assert_int_equal(inv_options_share(o, "loss", "anco", "title"), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "title", "t"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("title belongs to force or loss anco, and neither is given");
+	test_assert_error("title needs force or loss anco, and neither is set");
 	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "loss", "mawa"), INVAR_OK);
@@ -451,7 +451,7 @@ static void rows_may_need_that_another_option_is_given(void **state)
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	assert_int_equal(invar_options_set(o, "size", "8"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_E_USE);
-	test_assert_error("size belongs to images, which is not given");
+	test_assert_error("size needs images, which is not set");
 	assert_int_equal(invar_options_set(o, "images", "photos"), INVAR_OK);
 	assert_int_equal(inv_options_check_parts(o), INVAR_OK);
 	invar_options_free(o);

@@ -159,10 +159,29 @@ static void the_first_block_that_fails_is_told(void **state)
 		}
 }
 
+static void log_lines_name_options_as_the_program_spells_them(void **state)
+{
+	heard h = {.answer = 0};
+	invar_hooks hooks = {.size = sizeof hooks, .user = &h, .log = hear};
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, &hooks, &ctx), INVAR_OK);
+	inv_log(ctx, INVAR_LOG_INFO, "%s: @limit %d", "a@b", 5);
+	assert_string_equal(h.line, "a@b: limit 5");
+	invar_context_free(ctx);
+	hooks.option_prefix = "--";
+	assert_int_equal(invar_context_new(1, &hooks, &ctx), INVAR_OK);
+	inv_log(ctx, INVAR_LOG_INFO, "%s: @limit %d", "a@b\n", 5);
+	assert_string_equal(h.line, "a@b?: --limit 5");
+	invar_context_free(ctx);
+}
+
 static void hooks_hear_lines_and_may_stop_the_work(void **state)
 {
 	heard h = {.answer = 0};
-	const invar_hooks hooks = {sizeof hooks, &h, hear, see};
+	const invar_hooks hooks = {
+		.size = sizeof hooks, .user = &h, .log = hear, .progress = see};
 	invar_context *ctx;
 
 	(void)state;
@@ -189,6 +208,7 @@ int main(void)
 		cmocka_unit_test(a_context_has_the_threads_it_was_asked_for),
 		cmocka_unit_test(the_environment_caps_the_kernels),
 		cmocka_unit_test(the_first_block_that_fails_is_told),
+		cmocka_unit_test(log_lines_name_options_as_the_program_spells_them),
 		cmocka_unit_test(hooks_hear_lines_and_may_stop_the_work),
 	};
 

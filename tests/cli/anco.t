@@ -33,7 +33,7 @@ $ . ./t -o r --decoder
 ! invar train: --loss anco cannot train a --decoder: --alpha would weigh both its own term and the decoder's
 ? 2
 $ . ./t -o r --width 4
-! invar train: --loss anco needs codes as wide as the features: --width is 4, the bank has 8
+! invar train: --loss anco needs codes as wide as the features: --width is 4, but the bank has 8
 ? 2
 $ . ./t -o r --similarity dot
 ! invar train: --similarity must be l2 or cosine, not 'dot'
@@ -42,13 +42,13 @@ $ . ./t -o r --tau 0
 ! invar train: --tau must be above 0 and at most 1000000, not 0
 ? 2
 $ invar train bank -o r --tau 0.2 -q
-! invar train: --tau belongs to --loss anco, but --loss is mawa
+! invar train: --tau needs --loss anco, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --alpha 0.2 -q
-! invar train: --alpha belongs to --decoder or --loss anco, and neither is given
+! invar train: --alpha needs --decoder or --loss anco, and neither is set
 ? 2
 $ invar train bank bank -o r --loss anco -q
-! invar train: --loss anco takes one bank, but 2 are given: the second is bank
+! invar train: --loss anco takes one bank, but 2 are given: the second one is bank
 ? 2
 $ make-input bank flat; make-input equal flat/train/clean.npy 64 8; invar train flat -o r --loss anco -q
 ! invar: flat: the clean features of all images in train are equal, so they have no scale
@@ -81,5 +81,5 @@ $ invar loss mawa --adapter l2 --clean x.npy --sigma 1 -q
 ! invar loss: --sigma is an option of anco, not of mawa
 ? 2
 $ invar loss mawa --adapter l2 --clean x.npy --alpha 1 -q
-! invar loss: --alpha belongs to --decoder, which is not given
+! invar loss: --alpha needs --decoder
 ? 2

@@ -10,7 +10,7 @@ $ invar augment rotation+noise:p=0.5 x.npy -o b.npy --seed 1 -q && cmp -s a.npy 
 $ invar augment rotation+noise:p=0.5 x.npy -o b.npy --copy 1 -q && cmp -s a.npy b.npy
 ? 1
 $ invar augment 'id|2*crop:size=5x6' x.npy -o b.npy -q
-! invar augment: the chains of id|2*crop:size=5x6 give 8 x 10 and 5 x 6 pixels; give all of them the same size
+! invar augment: the chains of id|2*crop:size=5x6 produce 8 x 10 and 5 x 6 pixels; make them the same size
 ? 2
 $ invar augment 'rotation:degrees=180|id' x.npy -o b.npy --json -q
 > {
@@ -23,7 +23,7 @@ $ invar augment 'rotation:degrees=180|id' x.npy -o b.npy --json -q
 > }
 
 $ invar augment rotatoin x.npy -o b.npy
-! invar augment: there is no augmentation 'rotatoin'; there are rotation, affine, noise, crop, flip, blur, brightness, contrast, jpeg or id; did you mean rotation?
+! invar augment: there is no augmentation 'rotatoin'; choose from rotation, affine, noise, crop, flip, blur, brightness, contrast, jpeg or id; did you mean rotation?
 ? 2
 $ invar augment rotation:degree=5 x.npy -o b.npy
 ! invar augment: the augmentation 'rotation' has no key 'degree'; it has degrees, align_corners, corners, fill, circle, inside, p or same_on_batch; did you mean degrees?
@@ -33,35 +33,35 @@ $ invar augment rotation:inside=1 square.npy -o a.npy --params-out a.json -q && 
 $ invar augment rotation:inside=1 square.npy -o b.npy --threads 1 -q && cmp a.npy b.npy
 $ invar augment 'rotation:degrees=0,inside=1' square.npy -o a.npy -q && invar augment 'id|rotation:inside=1,p=0' square.npy -o b.npy -q && cmp a.npy b.npy
 $ invar augment rotation:inside=1 x.npy -o b.npy
-! invar augment: rotation:inside=1 needs square pictures, but these have 10 x 8 pixels
+! invar augment: rotation:inside=1 needs square images, but these have 10 x 8 pixels
 ? 2
 $ invar augment rotation:inside=2 square.npy -o b.npy
-! invar augment: the augmentation 'rotation' wants 0 or 1 for inside, not '2'
+! invar augment: the augmentation 'rotation' needs 0 or 1 for inside, not '2'
 ? 2
 $ invar augment crop:size=9+rotation:inside=1 square.npy -o b.npy
-! invar augment: the augmentation 'crop' with a size of its own stands before 'rotation' with inside=1; put it behind
+! invar augment: the augmentation 'crop' with its own size comes before 'rotation' with inside=1; put it after
 ? 2
 $ invar augment affine:scale=0.02,inside=1 small.npy -o b.npy
-! invar augment: affine:scale=0.02,inside=1 needs pictures of at least 192 x 192 pixels, but these have 24 x 24
+! invar augment: affine:scale=0.02,inside=1 needs images of at least 192 x 192 pixels, but these have 24 x 24
 ? 2
 $ invar augment rotation+noise:p=0.5 x.npy -o a.npy --params-out a.json -q
 $ invar augment crop x.npy -o b.npy --params a.json -q
-! invar: a.json: it has 2 stages, but the SPEC crop has 1
+! invar: a.json: has 2 stages, but the SPEC crop has 1
 ? 1
 $ invar augment rotation:align_corners=false+noise:p=0.5 x.npy -o b.npy --params a.json
-! invar: a.json: stage 0 (rotation): its align_corners is not the SPEC's
+! invar: a.json: stage 0 (rotation): align_corners differs from the SPEC
 ? 1
 $ invar augment rotation+noise x.npy -o b.npy --params a.json
-! invar: a.json: stage 1 (noise): it leaves images out, but the SPEC has p=1
+! invar: a.json: stage 1 (noise): it skips images, but the SPEC has p=1
 ? 1
 $ invar augment rotation x.npy flat.npy -o b.npy
-! invar augment: 'flat.npy' is an argument too many: one NumPy file is taken
+! invar augment: unexpected argument 'flat.npy': only one NumPy file can be given
 ? 2
 $ invar augment rotation flat.npy -o b.npy
 ! invar: flat.npy has rank 2, but images are [n, c, h, w]
 ? 1
 $ invar augment rotation x.npy
-! invar augment: the file for the result is missing: -o OUT.npy
+! invar augment: the output file is missing: -o OUT.npy
 ? 2
 $ invar augment rotation nowhere.npy -o b.npy
 ! invar: nowhere.npy: cannot open: No such file or directory
@@ -79,7 +79,7 @@ $ invar augment rotation text.png -o b.png --params a.json
 ! invar augment: --params and --params-out are for NumPy files
 ? 2
 $ echo '{"stages": 3}' > bad.json; invar augment rotation x.npy -o b.npy --params bad.json
-! invar: bad.json: it has 0 stages, but the SPEC rotation has 1
+! invar: bad.json: has 0 stages, but the SPEC rotation has 1
 ? 1
 $ invar augment rotation x.npy -o nowhere/b.npy
 ! invar: nowhere/b.npy: cannot write: No such file or directory
@@ -99,4 +99,4 @@ $ ls
 Tensors that are not finite give an error before anything is written, as in features.
 $ make-input nan nan.npy 4 3 8 10; invar augment rotation nan.npy -o n.npy --params-out n.json; echo "exit $?"; ls | grep "^n[.]" || true
 > exit 1
-! invar: nan.npy: image 2 has a pixel that is NaN (value 0)
+! invar: nan.npy: image 2 has a pixel that is NaN (element 0)

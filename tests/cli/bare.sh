@@ -19,7 +19,7 @@ refused() {
 }
 
 "$make" photos ph 4
-refused 1 'built without librsvg; a name in .svg needs no drawing' data folder:ph --sheet sheet.png
+refused 1 'built without librsvg; a file name ending in .svg needs no rendering' data folder:ph --sheet sheet.png
 "$invar" data folder:ph --sheet sheet.svg -q > out
 grep -q '</svg>' sheet.svg
 refused 2 'built without libcurl' models pull dino_vits8 --url http://localhost/w.pth -o w.pth

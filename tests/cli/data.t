@@ -85,7 +85,7 @@ $ invar data folder:pets -q --sheet no/such.png
 ! invar: no/such.png: cannot write: No such file or directory
 ? 1
 $ invar data folder:pets -q --sheet pets
-! invar: pets: is a folder, a file was expected
+! invar: pets: is a folder, expected a file
 ? 1
 
 Splits, and parts of splits that have to be asked for.
@@ -110,13 +110,13 @@ $ invar data stl10:stl -q --classes two --split fold0
 > bird          1
 > airplane      1
 $ invar data stl10:stl -q --split fold2
-! invar data: stl10:stl: has no split 'fold2', only train, fold0, fold1
+! invar data: stl10:stl: has no split 'fold2'; it has train, fold0, fold1
 ? 2
 
 Wrong use: exit 2, and the right word.
 
 $ invar data -q
-! invar data: DATASET is missing; the usage is: invar data DATASET [options]
+! invar data: DATASET is missing; usage: invar data DATASET [options]
 ? 2
 $ invar data pets -q
 > split  images  labels  width × height
@@ -126,10 +126,10 @@ $ invar data pets -q
 > cat        3
 > dog        2
 $ invar data flder:pets -q
-! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not begin with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
+! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
 ? 2
 $ invar data mnist: -q
-! invar data: 'mnist:' does not say where it is, as mnist:PLACE does
+! invar data: 'mnist:' has no path; write mnist:PATH
 ? 2
 $ invar data folder:pets -q --holdout 2
 ! invar data: --holdout must be at least 0 and at most 1, not 2
@@ -142,7 +142,7 @@ What is broken ends the command, or is named and counted.
 
 $ echo 'no image' > pets/cat/broken.png; head -c 300 pets/cat/420.jpg > pets/cat/cut.jpg; ln -s nowhere pets/dog/lost.png
 $ invar data folder:pets -q
-! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file; --skip-broken passes over such images
+! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file; --skip-broken skips such images
 ? 1
 $ invar data folder:pets -q --skip-broken
 > split  images  broken  labels  width × height
@@ -151,8 +151,8 @@ $ invar data folder:pets -q --skip-broken
 > class  train
 > cat        5
 > dog        3
-! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
-! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
+! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:pets -q --skip-broken --check --sheet sheet.svg
 > split  images  broken  labels  width × height
 > train       8       3     yes   14–23 × 14–23
@@ -160,44 +160,44 @@ $ invar data folder:pets -q --skip-broken --check --sheet sheet.svg
 > class  train
 > cat        5
 > dog        3
-! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
-! warning: passed over: pets/cat/cut.jpg: is a cut or broken JPEG file: Invalid JPEG file structure: missing SOS marker
-! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
+! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: skipped: pets/cat/cut.jpg: is a truncated or damaged JPEG file: Invalid JPEG file structure: missing SOS marker
+! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 
 Folders and files that cannot be.
 
 $ mkdir 'pets/empty class'; invar data folder:pets -q
-! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
+! invar: pets/empty class: has no JPEG or PNG files; add some or remove the folder
 ? 1
 $ mkdir pets/bank; touch pets/bank/bank.json; invar data folder:pets -q # a bank among its images is no class
-! invar: pets/empty class: holds no JPEG or PNG file; fill the folder or remove it
+! invar: pets/empty class: has no JPEG or PNG files; add some or remove the folder
 ? 1
 $ touch 'pets/empty class/a.TIF' 'pets/empty class/b.txt'; invar data folder:pets -q
-! invar: pets/empty class: holds no JPEG or PNG file; make PNG files of images in other formats, such as a.TIF
+! invar: pets/empty class: has no JPEG or PNG files; convert other formats, such as a.TIF, to PNG
 ? 1
 $ cp pets/cat/420.jpg 'pets/empty class'; invar data folder:pets -q --skip-broken --split train | tail -1
 > empty class      1
-! warning: folder:pets: 1 image such as a.TIF is neither JPEG nor PNG and stays out
-! warning: passed over: pets/cat/broken.png: is neither a JPEG nor a PNG file
-! warning: passed over: pets/dog/lost.png: cannot open: No such file or directory
+! warning: folder:pets: 1 image such as a.TIF is neither JPEG nor PNG and is skipped
+! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:nowhere -q
 ! invar: nowhere: cannot read the folder: No such file or directory
 ? 1
 $ invar data stl10:pets -q
-! invar: pets: has no train_X.bin, test_X.bin or unlabeled_X.bin of STL-10
+! invar: pets: has no train_X.bin, test_X.bin or unlabeled_X.bin, so it is not STL-10
 ? 1
 $ invar data cifar10:pets -q
-! invar: pets: has no data_batch_1.bin or test_batch.bin of CIFAR-10
+! invar: pets: has no data_batch_1.bin or test_batch.bin, so it is not CIFAR-10
 ? 1
 $ invar data tiny-imagenet:pets -q
-! invar: pets: has no wnids.txt and no train of Tiny ImageNet
+! invar: pets: has no wnids.txt or no train, so it is not Tiny ImageNet
 ? 1
 $ invar data npy:list -q
-! invar: list: is not a NumPy file (it does not begin with \x93NUMPY)
+! invar: list: is not a NumPy file (it does not start with \x93NUMPY)
 ? 1
 $ head -c 82943 /dev/zero > stl/train_X.bin; invar data stl10:stl -q
-! invar: stl/train_X.bin: has 82943 bytes, which is not a multiple of the 27648 of an image of STL-10
+! invar: stl/train_X.bin: has 82943 bytes, which is not a multiple of 27648, the size of an STL-10 image
 ? 1
 $ make-input npy x.npy 2 3 4; invar data npy:x.npy -q --check
-! invar: x.npy: image 0 has the value -3, pixels of floats go from 0 to 1
+! invar: x.npy: image 0 has the value -3, but pixels stored as floats must be from 0 to 1
 ? 1

@@ -16,10 +16,10 @@ $ invar dependence x.npy z.npy --projections 32 --permutations 3 -q
 > dependence   0.6637 ± 0.024
 > correlation  0.7238 ± 0.0350
 >
-> the same of 3 shuffled pairings, where X and Z are independent:
+> for 3 shuffled pairings, where X and Z are independent:
 > dependence   0.34347
 > correlation  0.3746, deviating by 0.0095
-> p            0.25  (share of all pairings, the true one too, that reach it)
+> p            0.25  (share of all pairings, including the true one, that reach it)
 $ invar dependence x.npy z.npy --projections 16 --permutations 0 -q
 > 40 pairs, SW_2 along 16 random directions
 >
@@ -27,19 +27,19 @@ $ invar dependence x.npy z.npy --projections 16 --permutations 0 -q
 > correlation  0.6735
 $ make-input array empty.npy 40 0
 $ invar dependence x.npy empty.npy
-! invar: empty.npy has shape [40, 0], but [n, width] is needed
+! invar: empty.npy has shape [40, 0], but must be [n, width]
 ? 1
 $ invar dependence x.npy
-! invar dependence: Z.npy is missing; the usage is: invar dependence X.npy Z.npy [options]
+! invar dependence: Z.npy is missing; usage: invar dependence X.npy Z.npy [options]
 ? 2
 $ invar dependence x.npy missing.npy
 ! invar: missing.npy: cannot open: No such file or directory
 ? 1
 $ invar dependence x.npy short.npy
-! invar: x.npy has shape [40, 3] and short.npy has shape [39, 2], but rows must come in pairs
+! invar: x.npy has shape [40, 3] and short.npy has shape [39, 2], but both need the same number of rows
 ? 1
 $ invar dependence x.npy flat.npy
-! invar: flat.npy has shape [40], but [n, width] is needed
+! invar: flat.npy has shape [40], but must be [n, width]
 ? 1
 $ invar dependence x.npy bad.npy
 ! invar: bad.npy: its element [20, 0] is NaN

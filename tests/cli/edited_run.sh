@@ -33,19 +33,19 @@ edit()
 	diff -r before run || fail "$1: the run has changed"
 	rm -r before
 }
-edit epochs 5 'run/run.json says epochs 5, but the checkpoint was made with 10;'
-edit epochs 20 'run/run.json says epochs 20, but the checkpoint was made with 10;'
-edit batch-size 40 'says batch-size 40, but the checkpoint was made with 32'
-edit lr 0.002 'says lr 0.002, but the checkpoint was made with 0.001'
-edit lr-min 0.0005 'says lr-min 0.0005, but the checkpoint was made with 0.0004'
-edit seed 7 'says seed 7, but the checkpoint was made with 0'
-edit hidden 17 'says hidden 17, but the checkpoint was made with 16'
-edit samples 2 'says samples 2, but the checkpoint was made with 3'
-edit anchor 2.0 'says anchor 2.0, but the checkpoint was made with 1.0'
-edit loss '"simclr"' 'says loss simclr, but the checkpoint was made with mawa'
-edit residual true 'says residual true, but the checkpoint was made with false'
-edit copies 2 'says copies 2, but the checkpoint was made with 0'
-edit weight-decay 0.1 'says weight-decay 0.1, but the checkpoint was made with 0.0001'
+edit epochs 5 'run/run.json has epochs 5, but the checkpoint was made with 10;'
+edit epochs 20 'run/run.json has epochs 20, but the checkpoint was made with 10;'
+edit batch-size 40 'has batch-size 40, but the checkpoint was made with 32'
+edit lr 0.002 'has lr 0.002, but the checkpoint was made with 0.001'
+edit lr-min 0.0005 'has lr-min 0.0005, but the checkpoint was made with 0.0004'
+edit seed 7 'has seed 7, but the checkpoint was made with 0'
+edit hidden 17 'has hidden 17, but the checkpoint was made with 16'
+edit samples 2 'has samples 2, but the checkpoint was made with 3'
+edit anchor 2.0 'has anchor 2.0, but the checkpoint was made with 1.0'
+edit loss '"simclr"' 'has loss simclr, but the checkpoint was made with mawa'
+edit residual true 'has residual true, but the checkpoint was made with false'
+edit copies 2 'has copies 2, but the checkpoint was made with 0'
+edit weight-decay 0.1 'has weight-decay 0.1, but the checkpoint was made with 0.0001'
 
 # Other rows, and a run.json that was taught to accept them.
 "$make" bank wide 200 8 && "$make" npy wide/train/clean.npy 200 8
@@ -65,5 +65,5 @@ rm run/adapter.safetensors
 sed -i 's/"invar": "[^"]*"/"invar": "0.0.1"/' run/run.json
 "$invar" train bank -o run --resume 2>error || fail "another version"
 version=$("$invar" --version | grep -o '[0-9][0-9a-z.-]*' | head -1)
-grep -q "run was written by invar 0.0.1, this is $version" error || fail "the versions are not said"
+grep -q "run was written by invar 0.0.1, but this is $version" error || fail "the versions are not said"
 cmp run/adapter.safetensors whole/adapter.safetensors

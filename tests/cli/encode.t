@@ -73,16 +73,16 @@ $ invar encode npy:x.npy --encoder pixels -o split --holdout 0.25 --augment 'noi
 > pixels: images of 4 x 3, 1 channel, mean 0.5 to 0.5, std 0.5 to 0.5
 > train: 9 images, 10 copies; 99 encoded, N per second
 > test: 3 images, 5 copies; 18 encoded, N per second
-> split holds features of 12 numbers; next: invar train split -o RUN
-> done in N s, N s of CPU time, at most N MB of memory
+> split has features of 12 numbers; next: invar train split -o RUN
+> done in N s, N s of CPU time, peak memory N MB
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split test 2>&1 | grep holds
-> back holds features of 12 numbers, copies only of test; next: invar train back --split test -o RUN
+? 1
 $ invar encode npy:x.npy --encoder pixels -o back --holdout 0.25 --augment 'noise|id' --dtype float16 --split train -q; diff -r split back; rm -r back
 $ invar train split -o run --hidden 16 --epochs 2 -q; ls run/adapter.safetensors
 > run/adapter.safetensors
-$ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies 4 --dry-run | sed 's/, at [0-9.]*/, at N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
+$ invar encode npy:x.npy --encoder pixels -o planned --augment rotation --copies 4 --dry-run | sed 's/measured [0-9.]*/measured N/; s/[0-9.]* [MG]B free/N MB free/; s/time  .*,/time  T,/'
 > 12 images, 60 features of 12 numbers in float32
-> time  T, at N features per second as measured now
+> time  T, at the measured N features per second
 > disk  0.00 MB needed, N MB free
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --copies 4 --dry-run | head -1; ls
 > 12 images, 60 features of 12 numbers in float32; 48 of them already exist, 12 are to be made
@@ -115,45 +115,45 @@ $ make-input photos pets 5; mv pets/even/0002.png "$(printf 'pets/even/a\\b\nc.p
 > odd/0001.png
 > odd/0003.png
 $ mv pets elsewhere; invar encode folder:elsewhere --encoder pixels -o pets-bank --size 4 --augment rotation --copies 1 -q; rm pets-bank/train/names.txt; invar encode folder:elsewhere --encoder pixels -o pets-bank --size 4 --augment rotation --copies 1 2>&1 | sed -n 2,3p
-> train: names.txt is added, the files of its rows
+> train: added names.txt, with the file of each row
 > train: already exists, with 1 copy; nothing to do
 $ mv elsewhere/odd/0001.png elsewhere/odd/0002.png; invar encode folder:elsewhere --encoder pixels -o pets-bank --size 4 --augment rotation --copies 2 -q
-! invar: pets-bank/train/names.txt: row 3 is of odd/0001.png but the image there now is odd/0002.png; only the same images can be added to
+! invar: pets-bank/train/names.txt: row 3 was made from odd/0001.png, but that image is now odd/0002.png; copies can only be added for the same images
 ? 1
 $ mv elsewhere/odd/0002.png elsewhere/odd/0001.png; cp elsewhere/odd/0003.png elsewhere/odd/0001.png; invar encode folder:elsewhere --encoder pixels -o pets-bank --size 4 --augment rotation --copies 2 -q
-! invar: pets-bank/train/fingerprints.npy: image 3 (odd/0001.png) of train has changed since its row was encoded; restore the old image, or encode into another bank
+! invar: pets-bank/train/fingerprints.npy: image 3 (odd/0001.png) of train has changed since its row was encoded; restore the old image, or use another bank
 ? 1
 
 What is refused.
 $ invar encode npy:x.npy --encoder pixels -o bank --augment noise -q
-! invar: bank/bank.json: its augment is rotation but noise was asked for; give such features a bank of their own
+! invar: bank/bank.json: was made with augment rotation, not noise; use another bank for these features
 ? 1
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --seed 1 -q
-! invar: bank/bank.json: its seed is 0 but 1 was asked for; give such features a bank of their own
+! invar: bank/bank.json: was made with seed 0, not 1; use another bank for these features
 ? 1
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --size 8 -q
-! invar: bank/bank.json: its size is [3, 4] but [8, 8] was asked for; give such features a bank of their own
+! invar: bank/bank.json: was made with size [3, 4], not [8, 8]; use another bank for these features
 ? 1
 $ invar encode npy:x.npy --encoder pixels -o bank --augment rotation --limit 5 -q
-! invar: bank: its split train has 12 rows but 5 images were chosen; choose the same ones, or make another bank
+! invar: bank: its split train has 12 rows but 5 images were selected; select the same images, or make another bank
 ? 1
 $ invar encode npy:x.npy --encoder pixels
-! invar encode: the folder for the bank is missing: -o BANK
+! invar encode: the output folder is missing: -o BANK
 ? 2
 $ invar encode npy:x.npy -o new --encoder pixles
-! invar encode: no encoder is called 'pixles'; did you mean pixels? (see 'invar models list')
+! invar encode: there is no encoder 'pixles'; did you mean pixels? (see 'invar models list')
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --copies 3
-! invar encode: --copies 3: say how they are made, as in --augment rotation
+! invar encode: --copies 3 needs --augment, such as --augment rotation
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --augment rotation --copies test=3
 ! invar encode: --copies test=3: npy:x.npy has no split 'test'
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --normalize imagenet
-! invar encode: the normalisation is for 3 channels but the images of npy:x.npy have 1; give another --normalize, or --mean and --std
+! invar encode: the normalisation is for 3 channels but the images of npy:x.npy have 1; use another --normalize, or --mean and --std
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --mean 1,2
-! invar encode: the normalisation is for 2 channels but the images of npy:x.npy have 1; give another --normalize, or --mean and --std
+! invar encode: the normalisation is for 2 channels but the images of npy:x.npy have 1; use another --normalize, or --mean and --std
 ? 2
 $ make-input photos photos 2; invar encode folder:photos --encoder pixels -o new --mean 1,2; rm -r photos
 ! invar encode: --mean 1,2: must be one number, or one per channel separated by commas
@@ -161,16 +161,16 @@ $ invar encode npy:x.npy --encoder pixels -o new --size big
 ! invar encode: the size 'big' must be native or 1 to 8192
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --resize 8
-! invar encode: --resize 8: images keep their size without --size N, the centre that is cut out
+! invar encode: --resize 8: needs --size N, the centre to crop; without it images keep their size
 ? 2
 $ invar encode npy:x.npy --encoder pixels -o new --resize 8 --size 9
-! invar encode: --resize 8: is less than the 9 x 9 pixels of --size that are cut out of it
+! invar encode: --resize 8: is smaller than the centre of 9 x 9 pixels that --size crops
 ? 2
 $ invar encode npy:none.npy --encoder pixels -o new
 ! invar: none.npy: cannot open: No such file or directory
 ? 1
 $ mkdir full; touch full/notes; invar encode npy:x.npy --encoder pixels -o full
-! invar: full: is there already and has no bank.json that says how it was made; give the new bank another name
+! invar: full: already exists without a bank.json that says how it was made; choose another name for the new bank
 ? 1
 $ ls
 > bank

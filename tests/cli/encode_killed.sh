@@ -48,7 +48,7 @@ kill -INT $!
 code=0
 wait $! || code=$?
 [ $code = 130 ] || fail "exit $code instead of 130"
-grep -q 'interrupted; what is finished stays in stopped' error
+grep -q 'interrupted; finished work is kept in stopped' error
 refuse()
 {
 	message=$1
@@ -58,11 +58,11 @@ refuse()
 	[ $code = 1 ] || fail "exit $code instead of 1: $*"
 	[ "$(wc -l <error)" = 1 ] && grep -q "$message" error || { cat error; fail "$*"; }
 }
-refuse 'its augment is rotation+noise but rotation was asked for' npy:x.npy --encoder pixels --holdout 0.3 --augment rotation -q
-refuse 'its seed is 0 but 1 was asked for' "${options[@]}" --seed 1
-refuse 'its dtype is float32 but float16' "${options[@]}" --dtype float16
-refuse 'its size is \[32, 32\] but \[16, 16\]' "${options[@]}" --size 16
-refuse 'has 4200 rows but 1000 images were chosen' "${options[@]}" --limit 1000
+refuse 'was made with augment rotation+noise, not rotation' npy:x.npy --encoder pixels --holdout 0.3 --augment rotation -q
+refuse 'was made with seed 0, not 1' "${options[@]}" --seed 1
+refuse 'was made with dtype float32, not float16' "${options[@]}" --dtype float16
+refuse 'was made with size \[32, 32\], not \[16, 16\]' "${options[@]}" --size 16
+refuse 'has 4200 rows but 1000 images were selected' "${options[@]}" --limit 1000
 head -c 128 x.npy >y.npy
 tail -c +129 x.npy | tac -s 1 | head -c $((6000 * 32 * 32)) >>y.npy
 truncate -s "$(stat -c %s x.npy)" y.npy

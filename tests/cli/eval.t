@@ -19,8 +19,8 @@ $ invar eval one $(cat options) --metrics probe,structure > probe.txt; echo $?; 
 > CVRMSD           0.0000
 >
 > no interval (–) where all images agree
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval one $(cat options) > one.txt; sed -n '/^LC/p; /^20-NN/p; /^L1/p; /^collision raw/p' one.txt | cut -d ' ' -f 1; tail -3 one.txt
 > 20-NN,
 > L1
@@ -28,33 +28,33 @@ $ invar eval one $(cat options) > one.txt; sed -n '/^LC/p; /^20-NN/p; /^L1/p; /^
 > LC,
 >
 > no interval (–) where all images agree
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval one --json $(cat options) > one.json; grep -A2 '"lc": {' one.json | head -3; grep -c '"F": "all rows of train' one.json
 >     "lc": {
->       "F": "all rows of train are of class 7, a classifier needs at least two classes"
+>       "F": "all rows of train have class 7, but a classifier needs at least two classes"
 >     },
 > 4
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval one --metrics lc -q
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-! invar: lc of F cannot be measured: all rows of train are of class 7, a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
+! invar: lc of F cannot be measured: all rows of train have class 7, but a classifier needs at least two classes
 ? 1
 $ invar eval one --metrics lc,structure -q > lc.txt; echo $?; tail -2 lc.txt
 > 1
 >
-> LC was not measured: all rows of train are of class 7, a classifier needs at least two classes
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
-! invar: lc of F cannot be measured: all rows of train are of class 7, a classifier needs at least two classes
+> LC was not measured: all rows of train have class 7, but a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
+! invar: lc of F cannot be measured: all rows of train have class 7, but a classifier needs at least two classes
 $ invar eval one --format csv $(cat options) | tail -1 | tr -d '\r'
-> "LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes",
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+> "LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes",
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval one --format markdown $(cat options) | tail -1
-> LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+> LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval one --format latex $(cat options) | tail -1
-> \par LC, NC, EC and LC-kept were not measured: all rows of train are of class 7, a classifier needs at least two classes
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+> \par LC, NC, EC and LC-kept were not measured: all rows of train have class 7, but a classifier needs at least two classes
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 
 What is kept in a run: reasons where there was nothing, figures stay.
 $ cp -r run kept; invar eval one kept $(cat options) > /dev/null; grep -A9 '"bank": "one"' kept/metrics.json | sed -n '1p; 3,5p' | head -4; grep -c '"skipped"' kept/metrics.json
@@ -63,12 +63,12 @@ $ cp -r run kept; invar eval one kept $(cat options) > /dev/null; grep -A9 '"ban
 >       "augment": "coherent displacement",
 >       "split": "test",
 > 3
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ invar eval bank kept --metrics lc $(cat options) > /dev/null; grep -c '"measurement": "lc",' kept/metrics.json; grep -c '"skipped"' kept/metrics.json
 > 4
 > 3
 $ cp kept/metrics.json before.json; invar eval one kept --metrics probe $(cat options) > /dev/null; cmp before.json kept/metrics.json
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 40 of 40
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 40 of 40
 $ rm one/test/labels.npy; invar eval one kept $(cat options) | tail -2; grep -c 'test has no labels.npy' kept/metrics.json
 > kept shrinks: its copies have 0.22 times the spread of clean features (m 0.19), which harms a search by L2 in an index of old features; train with the option spread, re-index, or search by cosine
 > LC, NC, EC, LC-kept, kNN and collision were not measured: test has no labels.npy
@@ -118,7 +118,7 @@ $ invar eval bank a/run --metrics structure --format markdown -o t.tex -q > t.tx
 $ invar eval bank a/run --metrics structure --format latex --json -o t.json -q > t.txt; cmp t.json t.txt; sed -n 2p t.json
 >   "format": "invar-results",
 $ invar eval bank a/run --metrics structure --format csv -o t.json -q
-! invar: t.json: already exists and is not a table of 'invar eval'; name another file, or replace it with --force
+! invar: t.json: already exists and is not a table of 'invar eval'; choose another file, or replace it with --force
 ? 1
 
 Rows that are all the same have no structure.
@@ -139,8 +139,8 @@ A label below 0 is none: such rows are left out, and counted once.
 $ cp -r bank some; make-input labels some/test/labels.npy 40 0 1 2 3 -1; make-input labels some/train/labels.npy 64 0 1 2 3 -1 0 1 2
 $ invar eval some --metrics knn,collision,structure -q | tail -3
 >
-> 8 rows of test have no label; what needs labels leaves them out
-> 8 rows of train have no label; what needs labels leaves them out
+> 8 rows of test have no label; measurements that need labels ignore them
+> 8 rows of train have no label; measurements that need labels ignore them
 $ invar eval some --metrics knn,collision,structure --json -q | grep -A3 '"unlabelled"'
 >   "unlabelled": {
 >     "test": 8,
@@ -161,7 +161,7 @@ $ invar eval dense run --json $(cat options) | sed 's/"dense"/"X"/; /"fingerprin
 A class that train does not have is never answered.
 $ make-input labels dense/test/labels.npy 40 0 1 2 9
 $ invar eval dense --metrics knn,lc $(cat options) > /dev/null
-! warning: images of test whose class train does not have count as wrong for probes and kNN: 10 of 40
+! warning: images of test whose class is missing in train count as errors of probes and kNN: 10 of 40
 
 Few images have no interval; a count is a whole number.
 $ cp -r bank few; rm -r few/test few/train/aug; cp -r bank/train few/; mkdir few/test; make-input equal few/test/clean.npy 3 8; make-input labels few/test/labels.npy 3 0
@@ -196,8 +196,8 @@ $ make-input labels few/test/labels.npy 1 0; invar eval few --metrics knn,struct
 >   95 %            – | –
 >
 > too few images for an interval (n = 1)
-> structure was not measured: structure needs at least 2 rows, there is only 1
-! invar: structure of F cannot be measured: structure needs at least 2 rows, there is only 1
+> structure was not measured: structure needs at least 2 rows, but there is only 1
+! invar: structure of F cannot be measured: structure needs at least 2 rows, but there is only 1
 ? 1
 
 Retrieval is measured on request: by image without labels, and by class with them.
@@ -220,8 +220,8 @@ $ rm found/test/labels.npy; invar eval found --metrics retrieval -q | tail -1; i
 ! invar: found: same-class cannot be measured: test has no labels.npy
 ? 1
 $ invar eval found --metrics retrieval --views 2,9 -q; invar eval found --metrics retrieval --views two -q
-! invar: --views 9 is more than the copies of test, which has 3
-! invar eval: --views two: must be numbers of copies from 2 on, such as 2,4,8
+! invar: --views 9 is more than the copies in test, which has 3
+! invar eval: --views two: must be numbers of at least 2, such as 2,4,8
 ? 2
 $ invar eval bank run --metrics invariance,structure --json -q | grep -c '"invariance[.a-z0-9]*": {'
 > 8

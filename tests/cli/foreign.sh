@@ -44,18 +44,18 @@ images=(--images folder:photos --encoder pixels --size 4 --augment rotation "${s
 # A fresh run wants a folder of its own.
 for thing in notes.txt movie.mkv.part report.html metrics.json log.jsonl adapter.safetensors.part .hidden; do
 	rm -rf own && mkdir own && echo mine >own/$thing && chmod 600 own/$thing
-	refuse "own: holds $thing, which is not part of a run" bank -o own "${short[@]}"
+	refuse "own: contains $thing, which is not part of a run" bank -o own "${short[@]}"
 done
-refuse 'own: holds .hidden, which is not part of a run' bank -o own "${short[@]}" --force
-refuse 'own: holds .hidden, which is not part of a run' "${images[@]}" -o own
+refuse 'own: contains .hidden, which is not part of a run' bank -o own "${short[@]}" --force
+refuse 'own: contains .hidden, which is not part of a run' "${images[@]}" -o own
 rm -rf own && mkdir -p own/clean && echo 'my thesis' >own/clean/thesis.txt
-refuse 'own: holds clean, which is not part of a run' bank -o own "${short[@]}"
-refuse 'own: holds clean, which is not part of a run' "${images[@]}" -o own --force
+refuse 'own: contains clean, which is not part of a run' bank -o own "${short[@]}"
+refuse 'own: contains clean, which is not part of a run' "${images[@]}" -o own --force
 rm -rf own && mkdir own && echo '{"kind": "marathon"}' >own/run.json
-refuse 'own: holds run.json, which is not part of a run' bank -o own "${short[@]}"
-refuse 'own: holds run.json, which is not part of a run' bank -o own "${short[@]}" --force
+refuse 'own: contains run.json, which is not part of a run' bank -o own "${short[@]}"
+refuse 'own: contains run.json, which is not part of a run' bank -o own "${short[@]}" --force
 rm -rf own && mkdir own && ln -s /etc/hostname own/adapter.safetensors
-refuse 'own: holds adapter.safetensors, which is not' bank -o own "${short[@]}"
+refuse 'own: contains adapter.safetensors, which is not' bank -o own "${short[@]}"
 
 # A run that failed early is tried again by the same command, with nothing else in it.
 cat >failed.json <<'JSON'
@@ -68,12 +68,12 @@ cat >failed.json <<'JSON'
 JSON
 for thing in movie.mkv.part report.html metrics.json notes.txt; do
 	rm -rf failed && mkdir failed && cp failed.json failed/run.json && echo mine >failed/$thing
-	refuse "failed: holds $thing, which is not part of" bank -o failed "${short[@]}"
-	refuse "failed: holds $thing, which is not part of" bank -o failed "${short[@]}" --force
+	refuse "failed: contains $thing, which is not part of" bank -o failed "${short[@]}"
+	refuse "failed: contains $thing, which is not part of" bank -o failed "${short[@]}" --force
 done
 rm -rf failed && mkdir -p failed/clean && cp failed.json failed/run.json && echo mine >failed/clean/thesis.txt
-refuse 'failed: holds clean, which is not part of' bank -o failed "${short[@]}"
-refuse 'failed: holds clean, which is not part of' "${images[@]}" -o failed
+refuse 'failed: contains clean, which is not part of' bank -o failed "${short[@]}"
+refuse 'failed: contains clean, which is not part of' "${images[@]}" -o failed
 rm -rf failed/clean
 "$invar" train bank -o failed "${short[@]}" -q || fail "a failed run is not tried again"
 
@@ -91,20 +91,20 @@ cp photo "$photo"
 "$invar" train "${images[@]}" -o pictures -q || exit 1
 for thing in run/notes.txt run/movie.mkv.part run/report.html run/clean/thesis.txt; do
 	mkdir -p "$(dirname $thing)" && echo mine >$thing
-	refuse "run: holds [a-z.]*, which is not part of the run" bank -o run "${short[@]}" --force
+	refuse "run: contains [a-z.]*, which is not part of the run" bank -o run "${short[@]}" --force
 	rm -r $thing && rmdir run/clean 2>/dev/null
 done
 for thing in thesis.txt train/thesis.txt movie.mkv.part train/aug; do
 	echo mine >pictures/clean/$thing
-	refuse "pictures: holds clean/$thing, which is not part of the run" "${images[@]}" -o pictures --force
+	refuse "pictures: contains clean/$thing, which is not part of the run" "${images[@]}" -o pictures --force
 	rm pictures/clean/$thing
 done
 cp pictures/clean/bank.json keep.json
 sed -i 's/"encoder": "pixels"/"encoder": "other"/' pictures/clean/bank.json
-refuse 'pictures: holds clean, which is not part of the run' "${images[@]}" -o pictures --force
+refuse 'pictures: contains clean, which is not part of the run' "${images[@]}" -o pictures --force
 cp keep.json pictures/clean/bank.json
 mkdir run.part && echo mine >run.part/notes.txt
-refuse 'run.part: holds notes.txt, which is not part of a run' bank -o run "${short[@]}" --force
+refuse 'run.part: contains notes.txt, which is not part of a run' bank -o run "${short[@]}" --force
 rm -r run.part && echo mine >run.part
 refuse 'run.part: is a file' bank -o run "${short[@]}" --force
 rm run.part
@@ -144,7 +144,7 @@ begin
 "$invar" eval bank run --metrics structure -q >/dev/null || fail "the old run is of no use meanwhile"
 rm run/metrics.json
 "$invar" train bank -o run --force "${short[@]}" -q 2>other.error && fail "two at once"
-grep -q 'another invar is training in it' other.error || { cat other.error; exit 1; }
+grep -q 'another process is training in it' other.error || { cat other.error; exit 1; }
 end INT
 [ $code = 130 ] && grep -q "'invar train bank -o run --resume'" error || { cat error; fail "interrupted: exit $code"; }
 refuse 'already exists' bank -o run "${short[@]}"
@@ -176,7 +176,7 @@ rm -r run/notes.txt run/clean
 
 # A run that somebody called run.part is his.
 cp -r other run.part
-refuse 'run.part: is a run of its own' bank -o run "${short[@]}" --force
+refuse 'run.part: is another run' bank -o run "${short[@]}" --force
 "$invar" train bank -o run --resume -q || exit 1
 diff -r other run.part || fail "somebody's run.part was touched"
 cmp run/adapter.safetensors whole/adapter.safetensors || fail "the old run came back"

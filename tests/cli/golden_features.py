@@ -78,11 +78,11 @@ def run_golden(work):
 def check_names(work):
     """A name of another network is refused, in a sentence that tells both."""
     for file, name, sentence in (
-            ("clip_w128_jit.pt", "clip_vitb16", "its width is 32 but that of clip_vitb16 is 512"),
-            ("dino_vit.pth", "dino_vits8", "its width is 48 but that of dino_vits8 is 384"),
+            ("clip_w128_jit.pt", "clip_vitb16", "its width is 32 but clip_vitb16 has 512"),
+            ("dino_vit.pth", "dino_vits8", "its width is 48 but dino_vits8 has 384"),
             ("dino_vit.pth", "clip_vitb16", "which is a clip"),
             ("clip_w128_jit.pt", "dino_vitb16", "which is a vit"),
-            ("resnet_basic.pth", "resnet18", "its width is 40 but that of resnet18 is 512")):
+            ("resnet_basic.pth", "resnet18", "its width is 40 but resnet18 has 512")):
         run = subprocess.run([invar, "features", os.path.join(golden, "in_32x32.npy"), "-o",
                               os.path.join(work, "out.npy"), "--weights",
                               os.path.join(golden, file), "--encoder", name],

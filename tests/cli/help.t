@@ -8,18 +8,18 @@ $ invar
 > Commands:
 >   demo        shows the whole method on real images
 >   data        shows what is in a data set of images
->   augment     shows what an augmentation does, and does it
->   models      encoders known by name, and what is in weight files
+>   augment     applies an augmentation to images or tensors
+>   models      lists, inspects, verifies, converts and downloads encoders
 >   encode      turns images and augmented copies of them into a bank of features
 >   features    turns normalised images in a NumPy file into features
 >   train       trains an adapter on a bank of features
 >   merge       averages adapters into one, or makes one weaker
 >   apply       applies an adapter to features
 >   eval        measures what adapters do to a bank's features
->   dependence  measures how much paired samples tell about each other
+>   dependence  measures the statistical dependence of paired samples
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command
->   docs        prints the reference, a man page or a shell completion
+>   docs        prints the reference, man pages or shell completions
 >
 > 'invar demo' shows the method; 'invar COMMAND --help' explains a command.
 $ invar --version
@@ -50,7 +50,7 @@ $ invar apply --help
 >
 > Examples:
 >   invar apply run features.npy -o adapted.npy
->       E of every row, with the adapter of a run
+>       applies the adapter of a run to every row
 >   invar apply adapter.safetensors bank/test/aug.npy -o out.npy --dtype float16
 >       [n, c, d] in, half precision out
 >   invar apply run features.npy -o half.npy --strength 0.5
@@ -58,28 +58,27 @@ $ invar apply --help
 >   make-features | invar apply run - -o - | use-features
 >       as a filter of NumPy files
 >
-> Works in blocks, so files larger than memory pass through. The last axis of
-> IN.npy is the feature and must be as wide as the adapter's input.
+> Works in blocks, so files may be larger than memory. The last axis of IN.npy is
+> the feature and must have the width of the adapter's input.
 >
 > Arguments:
->   ADAPTER  a safetensors file, or a run folder that holds one
+>   ADAPTER  a safetensors file or a run folder
 >   IN.npy   features [n, d] or [n, c, d] as a NumPy file; - is standard input
 >
 > Result:
 >   -o, --output OUT.npy  NumPy file to write; - is standard output
->   --dtype WORD          type of the numbers that are written (one of float32,
->                         float16; default float32)
->   --strength W          how far features are moved: z + W (E(z) - z); 0 leaves
->                         them as they are (default 1)
->   --force               replace a file of another kind, or one that is
->                         write-protected; never what is read
+>   --dtype WORD          number type of the output (one of float32, float16;
+>                         default float32)
+>   --strength W          how far features are moved: z + W (E(z) - z); 0: not at
+>                         all (default 1)
+>   --force               replace a file of another kind or a write-protected one;
+>                         never an input file
 >
 > Common:
->   --threads N           threads to compute with; 0 takes all cores (default 0)
->   --json                print one JSON document on standard output and nothing
->                         else there
+>   --threads N           number of threads; 0: all cores (default 0)
+>   --json                print the result as one JSON document on standard output
 >   -q, --quiet           print only warnings and errors
->   -v, --verbose         print more about what is being done
+>   -v, --verbose         print more details
 >   -h, --help            show this help
 >   --version             show the version
 $ diff <(invar help train) <(invar train -h)

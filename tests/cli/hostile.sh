@@ -35,8 +35,8 @@ chmod -R u+w images
 "$invar" data folder:images --check --skip-broken --json > out 2> err || complain "$(tail -n 1 err)"
 broken=$(sed -n 's/.*"broken": \([0-9]*\).*/\1/p' out)
 [ "$broken" -ge 40 ] && [ "$broken" -lt "$(ls images/class | wc -l)" ] || complain "$broken broken"
-[ "$(grep -c '^warning: passed over: images/class/' err)" = "$broken" ] || complain "not all are named"
-peak=$(sed -n 's/.* at most \([0-9]*\) MB of memory/\1/p' err)
+[ "$(grep -c '^warning: skipped: images/class/' err)" = "$broken" ] || complain "not all are named"
+peak=$(sed -n 's/.*peak memory \([0-9]*\) MB/\1/p' err)
 [ "$peak" -lt 500 ] || complain "$peak MB for small hostile images"
 refused jpg_ folder:images --check
 

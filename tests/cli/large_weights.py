@@ -88,7 +88,7 @@ def check_actions(name, tensors):
     if code is not None and (code != 0 or len(json.loads(text)["tensors"]) != tensors):
         complain(f"inspect {name} --tensors --json: exit {code}: {text[:300]} {said[:300]}")
     code, _, said = run("verify", name)
-    if code is not None and (code != 1 or "do not match any encoder" not in said):
+    if code is not None and (code != 1 or "do not match any known encoder" not in said):
         complain(f"verify {name}: exit {code}: {said[:300]}")
     code, _, said = run("convert", name, "new.safetensors")
     if code is not None and code != 0:

@@ -14,33 +14,33 @@ $ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_
 > "epoch" "loss" "terms" "mawa" "contrast" "lr" "seconds"
 > "batch-size": 256
 $ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
-> batches have 64 images: there are no more
+> using batches of 64 images: there are no more
 > 2 samples per image: simclr takes no more
 
 Options that belong to another loss.
 $ invar train bank -o r --temperature 0.1 -q
-! invar train: --temperature belongs to --loss simclr, but --loss is mawa
+! invar train: --temperature needs --loss simclr, but --loss is mawa
 ? 2
 $ invar train bank -o r --loss simclr --no-identity -q
-! invar train: --no-identity belongs to --loss mawa, waco, hsic or anco, but --loss is simclr
+! invar train: --no-identity needs --loss mawa, waco, hsic or anco, but --loss is simclr
 ? 2
 $ invar train bank -o r --loss hsic --projections 10 -q
-! invar train: --projections belongs to --loss waco, but --loss is hsic
+! invar train: --projections needs --loss waco, but --loss is hsic
 ? 2
 $ invar train bank -o r --loss waco --sigma-z median -q
-! invar train: --sigma-z belongs to --loss hsic, but --loss is waco
+! invar train: --sigma-z needs --loss hsic, but --loss is waco
 ? 2
 $ invar train bank noise -o r -q
-! invar train: --loss mawa takes one bank, but 2 are given: the second is noise
+! invar train: --loss mawa takes one bank, but 2 are given: the second one is noise
 ? 2
 $ invar train bank -o r --loss simclr --samples 1 -q
-! invar train: --loss simclr needs 2 copies of an image, --samples is 1
+! invar train: --loss simclr needs 2 copies per image, but --samples is 1
 ? 2
 $ invar train bank -o r --loss simclr --copies 1 -q
-! invar: bank: --loss simclr needs 2 copies of an image, train has 1
+! invar: bank: --loss simclr needs 2 copies per image, but train has 1
 ? 1
 $ invar train bank -o r --loss waco --samples 0 --no-identity -q
-! invar train: --loss waco without the clean rows needs augmented copies, --samples is 0
+! invar train: --loss waco without the clean rows needs augmented copies, but --samples is 0
 ? 2
 
 A decoder: codes to features, an adapter like any other.
@@ -56,7 +56,7 @@ $ make-input npy x.npy 6 8; invar apply dec x.npy -o z.npy -q; invar apply dec/d
 >   "input_dim": 3,
 >   "output_dim": 8
 $ invar train bank -o r --alpha 2 -q
-! invar train: --alpha belongs to --decoder or --loss anco, and neither is given
+! invar train: --alpha needs --decoder or --loss anco, and neither is set
 ? 2
 $ invar train bank -o r --loss none --init identity --hidden 16 --decoder -q
 ! invar train: --loss none trains nothing, so it cannot train a --decoder
@@ -72,23 +72,23 @@ $ grep -o '"bank": "[a-z]*"' both/run.json; grep -o '"also": ' both/run.json
 > "also":
 $ invar train bank noise -o both --resume -q
 $ invar train bank -o both --resume -q
-! invar: both: was started on 2 banks, so it cannot be resumed with 1
+! invar: both: was started with 2 banks, so it cannot be resumed with 1
 ? 1
 $ invar train bank noise -o again --loss waco --hidden 16 --epochs 2 --projections 20 -q; cmp both/adapter.safetensors again/adapter.safetensors
 $ invar train bank other -o r --loss waco -q
-! invar: other/train/clean.npy: is [60, 8] but bank/train/clean.npy is [64, 8]; the banks of one training hold the same clean rows
+! invar: other/train/clean.npy: is [60, 8] but bank/train/clean.npy is [64, 8]; the banks of one training must have the same clean rows
 ? 1
 $ invar train bank nowhere -o r --loss waco -q
-! invar: nowhere: there is no such bank
+! invar: nowhere: no such bank
 ? 1
 $ make-input bank turned 64 8; make-input npy turned/train/clean.npy 64 8; invar train bank turned -o r --loss waco -q
-! invar: turned/train/clean.npy: its row 0 differs from that of bank/train/clean.npy; the banks of one training hold the same clean rows in the same order
+! invar: turned/train/clean.npy: row 0 differs from that of bank/train/clean.npy; the banks of one training must have the same clean rows in the same order
 ? 1
 $ invar train bank noise -o r --loss waco --init rigid --hidden 16 -q
 ! invar train: --init rigid is fitted to the copies of one bank, but 2 are given
 ? 2
 $ invar train bank '' -o r --loss waco -q
-! invar: : there is no such bank
+! invar: : no such bank
 ? 1
 $ invar train bank $(for i in 1 2 3 4 5 6 7 8; do echo noise; done) -o r --loss waco -q
 ! invar train: a training takes 1 to 8 banks, not 9
@@ -145,25 +145,25 @@ And what does not fit.
 $ make-input range p18.npy 18; make-input range p12.npy 12; make-input npy d16.npy 5 16; make-input npy d9.npy 5 9; make-input npy d16b.npy 4 16
 $ w() { invar loss waco --adapter mawa --clean x.npy --aug a.npy -q "$@"; }; d() { w --directions-xz $1 --directions-xx $2 --directions-zz $3 --perm-xz $4 --perm-xx p18.npy,p18.npy --perm-zz p18.npy,p18.npy; }; d d16.npy d16.npy d16.npy p18.npy,p18.npy | head -1; w --directions-xz d16.npy; d d9.npy d16.npy d16.npy p18.npy,p18.npy; d d16.npy d16b.npy d16.npy p18.npy,p18.npy; d d16.npy d16.npy d16.npy p18.npy; d d16.npy d16.npy d16.npy p18.npy,p12.npy; make-input npy n18.npy 18; d d16.npy d16.npy d16.npy p18.npy,n18.npy; w --aug b.npy --directions-xz d16.npy --directions-xx d16.npy --directions-zz d16.npy --perm-xz p18.npy,p18.npy --perm-xx p18.npy,p18.npy --perm-zz p18.npy,p18.npy
 > value  0
-! invar loss: --directions-xx is missing: directions and permutations are given for xz, xx and zz, or not at all
-! invar: d9.npy has shape [5, 9], but [L, 16] is needed
+! invar loss: --directions-xx is missing: give directions and permutations for all of xz, xx and zz, or for none
+! invar: d9.npy has shape [5, 9], but must be [L, 16]
 ! invar: d16b.npy has shape [4, 16], but the first array of directions has 5
 ! invar loss: --perm-xz is 'p18.npy' but must be two files: P1.npy,P2.npy
-! invar: p12.npy has shape [12], but [18] is needed
-! invar: n18.npy: its element [0] is -3, but each of 0 to 17 must be in it once
-! invar loss: the number of --directions-xz is 1, but that of --aug is 2
+! invar: p12.npy has shape [12], but must be [18]
+! invar: n18.npy: element [0] is -3, but each of 0 to 17 must occur once
+! invar loss: --directions-xz: 1 given, but there are 2 --aug
 ? 2
 $ make-input npy a3.npy 6 3 8; invar loss waco --adapter mawa --clean x.npy --aug a.npy --aug a3.npy -q
-! invar: a3.npy has shape [6, 3, 8], but the first --aug has 2 samples of an image
+! invar: a3.npy has shape [6, 3, 8], but the first --aug has 2 samples per image
 ? 1
 $ invar loss mawa --adapter mawa --clean x.npy --aug a.npy --aug b.npy -q
-! invar loss: mawa takes one augmentation, there are 2
+! invar loss: mawa takes one augmentation, but there are 2
 ? 2
 $ invar loss mawa --adapter mawa --clean x.npy --aug a.npy --temperature 2 -q
 ! invar loss: --temperature is an option of simclr, not of mawa
 ? 2
 $ invar loss mawa --adapter mawa --clean x.npy --aug a.npy --beta 2 -q
-! invar loss: --beta belongs to --decoder, which is not given
+! invar loss: --beta needs --decoder
 ? 2
 $ invar loss mawa --adapter mawa --clean x.npy --views v.npy -q
 ! invar loss: --views is an option of simclr, not of mawa
@@ -172,16 +172,16 @@ $ invar loss mawa --adapter mawa --decoder dec/decoder.safetensors --clean x.npy
 ! invar: dec/decoder.safetensors: maps 3 to 8, but a decoder of mawa/adapter.safetensors maps 8 to 8
 ? 1
 $ invar loss simclr --adapter mawa --views a.npy -q
-! invar: a.npy has shape [6, 2, 8], but [2 N, 8] is needed: rows i and i + N are a pair
+! invar: a.npy has shape [6, 2, 8], but must be [2 N, 8]: rows i and i + N are a pair
 ? 1
 $ make-input npy odd.npy 7 8; invar loss simclr --adapter mawa --views odd.npy -q
-! invar: odd.npy has shape [7, 8], but [2 N, 8] is needed: rows i and i + N are a pair
+! invar: odd.npy has shape [7, 8], but must be [2 N, 8]: rows i and i + N are a pair
 ? 1
 $ invar loss simclr --adapter mawa --views v.npy --aug a.npy -q
-! invar loss: --views and --aug exclude each other
+! invar loss: --views and --aug cannot be used together
 ? 2
 $ invar loss simclr --adapter mawa --clean x.npy --aug a3.npy -q
-! invar loss: simclr takes 2 samples of an image, there are 3
+! invar loss: simclr takes 2 samples per image, but there are 3
 ? 2
 $ invar loss hsic --adapter mawa --clean x.npy --aug a.npy --sigma-x wide -q
 ! invar loss: --sigma-x must be median or a number above 0, not 'wide'
@@ -190,10 +190,10 @@ $ invar loss sw --a x.npy -q
 ! invar loss: the second set is missing: --b B.npy
 ? 2
 $ invar loss sw --a x.npy --b v.npy -q
-! invar: v.npy has shape [12, 8], but x.npy has [6, 8], and both must be alike
+! invar: v.npy has shape [12, 8], but x.npy has [6, 8]; both must have the same shape
 ? 1
 $ invar loss sw --a x.npy --b x.npy --directions d9.npy -q
-! invar: d9.npy has shape [5, 9], but [L, 8] is needed
+! invar: d9.npy has shape [5, 9], but must be [L, 8]
 ? 1
 $ invar loss sw --a x.npy --b x.npy --clean x.npy -q
 ! invar loss: --clean is not an option of sw

@@ -18,12 +18,12 @@ $ invar models list --json | grep -A 10 '"name": "clip_vitb16"'
 >       "bytes": null,
 >       "sha256": "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"
 $ make-input bank bank; invar train bank -o run --hidden 4 --epochs 1 -q; invar models inspect run/adapter.safetensors
-> format      safetensors, 1472 bytes
+> format      safetensors, 1496 bytes
 > adapter     from 8 to 8 features, 4 hidden units, loss mawa
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
 $ invar models inspect run/adapter.safetensors --tensors
-> format      safetensors, 1472 bytes
+> format      safetensors, 1496 bytes
 > adapter     from 8 to 8 features, 4 hidden units, loss mawa
 > made for    synthetic; coherent displacement
 > tensors     4, 76 values, 304 bytes
@@ -37,7 +37,7 @@ $ invar models inspect run/adapter.safetensors --json | sed '/"adapter"/,/},/d'
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1472,
+>   "file_bytes": 1496,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -49,7 +49,7 @@ $ invar models inspect run/adapter.safetensors --json --tensors | sed '/"adapter
 > {
 >   "file": "run/adapter.safetensors",
 >   "format": "safetensors",
->   "file_bytes": 1472,
+>   "file_bytes": 1496,
 >   "key": "",
 >   "keys": "",
 >   "encoder": null,
@@ -97,24 +97,24 @@ $ make-input photos pets 8; invar encode folder:pets --encoder pixels -o pixels 
 >   "values": 436,
 $ invar encode folder:pets --encoder pixels -o other --size 4 --normalize none --holdout 0.5 -q; invar eval other run-pixels --metrics structure -q | tail -1 | cut -c 1-6
 > CVRMSD
-! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
+! warning: run-pixels/adapter.safetensors: was trained on images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other was made from images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar apply run-pixels other/test/clean.npy -o codes.npy -q; ls codes.npy
 > codes.npy
-! warning: run-pixels/adapter.safetensors: was made for images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy is of images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
+! warning: run-pixels/adapter.safetensors: was trained on images with mean [0.485, 0.456, 0.406], std [0.229, 0.224, 0.225] but other/test/clean.npy was made from images with mean [0.0, 0.0, 0.0], std [1.0, 1.0, 1.0]
 $ invar models verify run/adapter.safetensors 2>&1 | sed 's/here (.*)/here (...)/'
-> invar: run/adapter.safetensors: its tensors do not match any encoder known here (...)
+> invar: run/adapter.safetensors: its tensors do not match any known encoder (resnet, cifar_resnet, squeezenet, vit or clip) (see 'invar models inspect FILE')
 $ invar models convert run/adapter.safetensors run/adapter.safetensors
-! invar models: run/adapter.safetensors would replace the weights that this command reads; name another file
+! invar models: run/adapter.safetensors would replace the weights that this command reads; choose another file
 ? 2
 
 A run whose adapter is damaged is still a run, not a folder without weights.
 $ mkdir cut; head -c 100 run/adapter.safetensors > cut/adapter.safetensors; invar models inspect cut
-! invar: cut/adapter.safetensors: is not a safetensors file, or cut: it claims a header of 1160 bytes, at most 92 were expected
+! invar: cut/adapter.safetensors: is not a safetensors file, or is truncated: its header should have 1184 bytes, but at most 92 are left
 ? 1
 
 Wrong use: exit 2, and the right word.
 $ invar models
-! invar models: ACTION is missing; the usage is: invar models ACTION [FILE [OUT]] [options]
+! invar models: ACTION is missing; usage: invar models ACTION [FILE [OUT]] [options]
 ? 2
 $ invar models lists
 ! invar models: ACTION must be list, inspect, verify, convert or pull, not 'lists'; did you mean list?
@@ -129,19 +129,19 @@ $ invar models convert run/adapter.safetensors
 ! invar models: convert takes FILE OUT.safetensors
 ? 2
 $ invar models list --url http://example.org
-! invar models: list takes no --url
+! invar models: list does not take --url
 ? 2
 $ invar models verify run/adapter.safetensors --tensors
-! invar models: verify takes no --tensors
+! invar models: verify does not take --tensors
 ? 2
 $ invar models inspect run/adapter.safetensors --sha256 12
-! invar models: inspect takes no --sha256
+! invar models: inspect does not take --sha256
 ? 2
 $ invar models inspect run/adapter.safetensors --encoder dino_vits9
-! invar models: no encoder is called 'dino_vits9'; did you mean dino_vits8? (see 'invar models list')
+! invar models: there is no encoder 'dino_vits9'; did you mean dino_vits8? (see 'invar models list')
 ? 2
 $ invar models verify run/adapter.safetensors --encoder dino_vits9
-! invar models: no encoder is called 'dino_vits9'; did you mean dino_vits8? (see 'invar models list')
+! invar models: there is no encoder 'dino_vits9'; did you mean dino_vits8? (see 'invar models list')
 ? 2
 $ invar models inspect missing.pth
 ! invar: missing.pth: cannot open: No such file or directory

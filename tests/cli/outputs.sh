@@ -55,7 +55,7 @@ done
 refused 2 'would replace the images' augment rotation t.npy -o t.npy
 refused 2 'would replace the parameters' augment rotation t.npy -o u.npy --params p.json --params-out p.json
 refused 2 'would replace the images' augment rotation t.npy -o u.npy --params-out t.npy
-refused 2 'both name u.npy' augment rotation t.npy -o u.npy --params-out u.npy
+refused 2 'both u.npy' augment rotation t.npy -o u.npy --params-out u.npy
 ln "$photo" elsewhere.png
 ln -s "../../photo.png" "$(dirname "$photo")/linked.png"
 for name in "$photo" elsewhere.png photo.png; do
@@ -103,22 +103,22 @@ rm o.npy.invar.part
 [ "$(cat notes)" = 'my notes' ] || complain "the target of a link was overwritten"
 
 # Among the data: a new file with --force alone, a bank or a run never.
-refused 2 'lies in ph, among the images' data folder:ph --sheet ph/sheet.png
+refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.png
 done_by data folder:ph --sheet ph/sheet.svg --force
 done_by data folder:ph --sheet ph/sheet.svg --force
-refused 2 'lies in ph, among the images' data folder:ph --sheet ph/sheet.svg
+refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.svg
 rm ph/sheet.svg
-refused 2 'lies in bank, among the features' eval bank run -o bank/results.json
+refused 2 'is inside bank, among the features' eval bank run -o bank/results.json
 done_by eval bank run -o bank/results.json --force --metrics structure
 done_by eval bank run -o bank/results.json --force --metrics structure
 rm bank/results.json
-refused 2 'lies in ph, among the images' encode folder:ph -o ph/bank --size 4
-refused 2 'lies in ph, among the images' encode folder:ph -o ph/new/bank --size 4
-refused 2 'lies in ph, among the images' train --images folder:ph -o ph/run --size 4 --augment rotation
-refused 2 'lies in ph, among the images' demo --data folder:ph -o ph/demo
-refused 2 'lies in bank, among the features' train bank -o bank/run
+refused 2 'is inside ph, among the images' encode folder:ph -o ph/bank --size 4
+refused 2 'is inside ph, among the images' encode folder:ph -o ph/new/bank --size 4
+refused 2 'is inside ph, among the images' train --images folder:ph -o ph/run --size 4 --augment rotation
+refused 2 'is inside ph, among the images' demo --data folder:ph -o ph/demo
+refused 2 'is inside bank, among the features' train bank -o bank/run
 ln -s bank beside
-refused 2 'lies in bank, among the features' train bank -o beside/run
+refused 2 'is inside bank, among the features' train bank -o beside/run
 rm beside
 
 # Files of another kind: with --force alone. Of the same kind, and empty ones: replaced.
@@ -168,7 +168,7 @@ fi
 
 # Pipes, devices, standard output by other names, and '-' where it means nothing.
 for name in pipe /dev/null; do
-	refused 1 "$name: is a pipe or a device, a file was expected; '-o -'" apply run x.npy -o $name
+	refused 1 "$name: is a pipe or a device, expected a file; '-o -'" apply run x.npy -o $name
 	refused 1 "$name: is a pipe or a device" eval bank run -o $name
 	refused 1 "$name: is a pipe or a device" augment rotation photo.png -o $name
 done
@@ -184,7 +184,7 @@ for command in 'augment rotation photo.png -o -' 'augment rotation t.npy -o -' \
 	'eval bank run -o -' 'models convert run -' 'models pull - --url file:///nowhere' \
 	'encode folder:ph -o - --size 4' 'train bank -o -' 'demo --data folder:ph -o -' \
 	'loss mawa --adapter run --clean x.npy --aug a.npy --grad -'; do
-	refused 2 "'-' is no name of a" $command
+	refused 2 "'-' is not a" $command
 done
-refused 2 "'' is no name of a" models convert run ''
+refused 2 "'' is not a" models convert run ''
 exit $failed

@@ -54,12 +54,12 @@ expect 0 "^$right  d.pth" x.pth -o d.pth --url "file://$work/served/weights.pth"
 expect 0 "^$right  e.pth" e.pth --url "$base/to/$base/weights.pth"
 
 # A file that is there is not fetched again, and never replaced.
-expect 0 'is there already' b.pth --url "$base/nowhere" --sha256 "$right"
-expect 1 'is there already' a.pth --url "$base/weights.pth"
+expect 0 'already exists' b.pth --url "$base/nowhere" --sha256 "$right"
+expect 1 'already exists' a.pth --url "$base/weights.pth"
 expect 1 'another SHA-256' a.pth --url "$base/weights.pth" --sha256 "$wrong"
 
 # Cut, and taken up again; the second time only the rest travels.
-expect 1 'cut after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
+expect 1 'interrupted after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
 gone r.pth
 [ "$(stat -c %s r.pth.invar.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.invar.part) bytes"
 expect 0 'of which 100000 already existed' r.pth --url "$base/weights.pth" --sha256 "$right"
@@ -69,7 +69,7 @@ grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked f
 
 # A server without ranges; a part that is whole already; one that is longer than the file.
 head -c 5000 served/weights.pth > w.pth.invar.part
-expect 0 'sends no rest' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
+expect 0 'cannot resume' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
 cp served/weights.pth p.pth.invar.part
 expect 0 "^$right  p.pth" p.pth --url "$base/nowhere" --sha256 "$right"
 cp served/weights.pth q.pth.invar.part
@@ -95,7 +95,7 @@ expect 1 'v.pth.invar.part: cannot be opened: it is a link' v.pth --url "$base/w
 mkfifo y.pth.invar.part
 expect 1 'y.pth.invar.part: is not a regular file' y.pth --url "$base/weights.pth"
 ln victim t.pth.invar.part
-expect 1 't.pth.invar.part: has another name too' t.pth --url "$base/weights.pth"
+expect 1 't.pth.invar.part: is a hard link' t.pth --url "$base/weights.pth"
 [ "$(cat victim)" = precious ] && [ -L v.pth.invar.part ] && [ -p y.pth.invar.part ] ||
 	complain "what stood in the place of a part was touched"
 
@@ -108,28 +108,28 @@ expect 2 'has no weights' pixels --url "$base/weights.pth"
 
 # A server that never ends, or promises too much, leaves nothing: not more than the list says,
 # than --max-size, than the disk has room for. A part that is too long is begun anew.
-expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/endless"
-expect 1 'has more than 2483856 bytes; those of the list' squeezenet1_1 --url "$base/claims/2483857"
-expect 1 'has more than 1000000 bytes; if it should have, give --max-size' m.pth --url "$base/endless" --max-size 0.001
+expect 1 'has more than 2483856 bytes; the file in the list' squeezenet1_1 --url "$base/endless"
+expect 1 'has more than 2483856 bytes; the file in the list' squeezenet1_1 --url "$base/claims/2483857"
+expect 1 'has more than 1000000 bytes; if that is expected, raise --max-size' m.pth --url "$base/endless" --max-size 0.001
 expect 1 'has more than 20000000000 bytes' m.pth --url "$base/claims/20000000001"
-expect 1 'room for on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --max-size 1000000
+expect 1 'does not fit on the disk of m.pth' m.pth --url "$base/claims/900000000000000" --max-size 1000000
 gone squeezenet1_1_caffe.f16.safetensors{,.invar.part} m.pth m.pth.invar.part
 head -c 2000000 /dev/zero > l.pth.invar.part
 expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --max-size 0.001
 head -c 900000 /dev/urandom > served/large.pth
 head -c 200000 served/large.pth > k.pth.invar.part
-expect 0 'sends no rest' k.pth --url "$base/whole/large.pth" --max-size 0.001
+expect 0 'cannot resume' k.pth --url "$base/whole/large.pth" --max-size 0.001
 expect 2 '--max-size' m.pth --url "$base/endless" --max-size 0
 
 # Addresses that lead nowhere.
-expect 1 '404, there is no such file' n.pth --url "$base/nowhere"
-expect 1 'cannot be fetched' n.pth --url http://127.0.0.1:1/weights.pth
-expect 1 'cannot be fetched' n.pth --url "file://$work/nowhere"
-expect 2 'must begin with http' n.pth --url ftp://127.0.0.1/weights.pth
-expect 2 'must begin with http' n.pth --url "$base/to/file://$work/served/weights.pth"
+expect 1 '404: no such file' n.pth --url "$base/nowhere"
+expect 1 'cannot be downloaded' n.pth --url http://127.0.0.1:1/weights.pth
+expect 1 'cannot be downloaded' n.pth --url "file://$work/nowhere"
+expect 2 'must start with http' n.pth --url ftp://127.0.0.1/weights.pth
+expect 2 'must start with http' n.pth --url "$base/to/file://$work/served/weights.pth"
 expect 1 'cannot write' nowhere/n.pth --url "$base/weights.pth"
 expect 2 'must be 64 hexadecimal digits' n.pth --url "$base/weights.pth" --sha256 abc
-expect 2 'address is missing' n.pth
+expect 2 'URL is missing' n.pth
 gone n.pth n.pth.invar.part
 
 # A disk that is full: a sentence, and the part for later.

@@ -2,7 +2,7 @@ The path a user walks: train, measure, apply, go on.
 
 $ make-input bank bank
 $ invar train bank -o run --hidden 16 --epochs 4 2>&1 | sed -n '$s/[0-9.]\+ /N /gp'
-> done in N s, N s of CPU time, at most N MB of memory
+> done in N s, N s of CPU time, peak memory N MB
 $ invar train bank -o quiet --hidden 16 --epochs 4 -q
 $ ls run
 > adapter.safetensors

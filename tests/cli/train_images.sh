@@ -117,25 +117,25 @@ refuse()
 }
 refuse 2 'not both' bank-pixel "${images[@]}" -o new
 refuse 2 'BANK is missing' -o new
-refuse 2 '--augment belongs to --images, which is not given' bank-pixel --augment rotation -o new
-refuse 2 'give an --augment SPEC' "${images[@]:0:6}" -o new
+refuse 2 '--augment needs --images, which is not set' bank-pixel --augment rotation -o new
+refuse 2 'set --augment SPEC' "${images[@]:0:6}" -o new
 refuse 2 'every epoch makes its own' "${images[@]}" --copies 2 -o new
 refuse 2 '--init ridge needs a bank' "${images[@]}" --init ridge -o new
 refuse 2 '--loss none needs a bank' "${images[@]}" --loss none --init identity -o new
 [ ! -e new ] || fail "a folder was made"
-refuse 1 'its augment is rotation+noise:std=0.1 but noise was asked for' "${images[@]:0:6}" --augment noise -o whole --resume
-refuse 1 'its size is \[8, 8\] but \[9, 9\] was asked for' "${again[@]}" --size 9 -o whole
-refuse 1 'has 600 rows but 450 images were chosen' "${again[@]}" --holdout 0.25 -o whole
+refuse 1 'was made with augment rotation+noise:std=0.1, not noise' "${images[@]:0:6}" --augment noise -o whole --resume
+refuse 1 'was made with size \[8, 8\], not \[9, 9\]' "${again[@]}" --size 9 -o whole
+refuse 1 'has 600 rows but 450 images were selected' "${again[@]}" --holdout 0.25 -o whole
 refuse 1 'was started with --hidden 64, so it cannot be resumed with 32' "${again[@]}" --hidden 32 -o whole
-refuse 1 'its bn-eps is 0.0001 but 0.001 was asked for' "${again[@]}" --weights moved.safetensors --bn-eps 1e-3 -o net
+refuse 1 'was made with bn-eps 0.0001, not 0.001' "${again[@]}" --weights moved.safetensors --bn-eps 1e-3 -o net
 refuse 1 'started on a bank' "${again[@]}" -o by-bank-pixel
 refuse 1 'there is nothing to resume' "${again[@]}" -o new
 cp -r whole older # as from before options of images were kept
 sed -i '/^   "augment":/d' older/run.json
-refuse 2 'give an --augment SPEC' "${again[@]}" -o older
+refuse 2 'set --augment SPEC' "${again[@]}" -o older
 "$invar" train "${again[@]}" "${images[@]:6}" -o older
 sed -i 's/^   "size": ".*/   "size": 8,/' older/run.json
-refuse 1 'the value of "size" makes no sense' "${again[@]}" -o older
+refuse 1 'the value of "size" is not valid' "${again[@]}" -o older
 refuse 1 'already exists' "${images[@]}" -o whole
 "$invar" train "${images[@]:0:6}" --augment noise -o whole --force "${short[@]}" --epochs 1
 grep -q '"augment": "noise"' whole/clean/bank.json

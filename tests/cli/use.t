@@ -16,22 +16,22 @@ $ invar docs manual
 ! invar docs: KIND must be markdown, man, bash, zsh, fish, models, augmentations or commands, not 'manual'
 ? 2
 $ invar docs markdown train
-! invar docs: 'train' is an argument too many: only man takes a COMMAND
+! invar docs: unexpected argument 'train': only man takes a COMMAND
 ? 2
 $ invar train
 ! invar train: BANK is missing, or --images DATASET instead
 ? 2
 $ invar train bank
-! invar train: the folder for the run is missing: -o RUN
+! invar train: the output folder is missing: -o RUN
 ? 2
 $ invar encode folder:pets --encoder pixels extra -o bank
-! invar encode: 'extra' is an argument too many; the usage is: invar encode DATASET -o BANK [options]
+! invar encode: unexpected argument 'extra'; usage: invar encode DATASET -o BANK [options]
 ? 2
 $ invar train bank -o
 ! invar train: -o needs a value: -o RUN
 ? 2
 $ invar train bank -o --json
-! invar train: -o needs a value, but '--json' follows; write --output=--json if that is it
+! invar train: -o needs a value, but '--json' follows; if that is the value, write --output=--json
 ? 2
 $ invar train bank -o run --epoch 3
 ! invar train: there is no option --epoch; did you mean --epochs?
@@ -88,7 +88,7 @@ $ invar train bank -o run --validation 1.5
 ! invar train: --validation must be at least 0 and at most 0.9, not 1.5
 ? 2
 $ invar train bank -o run --residual=yes
-! invar train: --residual is on or off: true or false, not 'yes'
+! invar train: --residual must be true or false, not 'yes'
 ? 2
 $ invar train bank -o run --loss mava
 ! invar train: --loss must be mawa, waco, simclr, hsic, anco or none, not 'mava'; did you mean mawa?
@@ -109,22 +109,22 @@ $ invar train bank -o run --threads 5000
 ! invar train: --threads must be at least 0 and at most 1024, not 5000
 ? 2
 $ invar train bank -o ''
-! invar train: --output needs a value, not an empty one
+! invar train: the value of --output must not be empty
 ? 2
 $ invar apply adapter.safetensors
-! invar apply: IN.npy is missing; the usage is: invar apply ADAPTER IN.npy -o OUT.npy [options]
+! invar apply: IN.npy is missing; usage: invar apply ADAPTER IN.npy -o OUT.npy [options]
 ? 2
 $ invar apply adapter.safetensors in.npy
-! invar apply: the file for the result is missing: -o OUT.npy
+! invar apply: the output file is missing: -o OUT.npy
 ? 2
 $ invar apply adapter.safetensors in.npy -o out.npy --dtype float64
 ! invar apply: --dtype must be float32 or float16, not 'float64'; did you mean float32?
 ? 2
 $ invar apply adapter.safetensors - -o - --json
-! invar apply: --json and '-o -' both want standard output; choose one
+! invar apply: --json and '-o -' both write to standard output; use only one
 ? 2
 $ invar eval bank
-! invar: bank: there is no such bank
+! invar: bank: no such bank
 ? 1
 $ invar eval bank run --format html
 ! invar eval: --format must be text, markdown, csv or latex, not 'html'
@@ -133,7 +133,7 @@ $ invar eval bank run --points -1
 ! invar eval: --points must be at least 0 and at most 4000000000, not -1
 ? 2
 $ invar loss
-! invar loss: KIND is missing; the usage is: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
+! invar loss: KIND is missing; usage: invar loss KIND --adapter FILE --clean X.npy [--aug A.npy] [options]
 ? 2
 $ invar loss mava
 ! invar loss: KIND must be mawa, waco, simclr, hsic, anco or sw, not 'mava'; did you mean mawa?
@@ -145,10 +145,10 @@ $ invar loss mawa --adapter e.safetensors
 ! invar loss: the clean features are missing: --clean X.npy
 ? 2
 $ invar demo now
-! invar demo: 'now' is an argument too many; the usage is: invar demo [options]
+! invar demo: unexpected argument 'now'; usage: invar demo [options]
 ? 2
 $ invar train -- --help
-! invar train: the folder for the run is missing: -o RUN
+! invar train: the output folder is missing: -o RUN
 ? 2
 $ INVAR_CPU=sse9 invar train bank -o run
 ! invar train: INVAR_CPU is 'sse9' but must be ref or avx2

@@ -155,7 +155,7 @@ def check_whole_numbers(name, one):
     at = data.index(b'"F32"', data.index(f'"{one}"'.encode()))
     with open("quantised.safetensors", "wb") as file:
         file.write(data[:at] + b'"I32"' + data[at + 5:])
-    refused(f"'{one}' holds I32 but must hold floats", "features", "x.npy", "-o", "y.npy",
+    refused(f"'{one}' contains I32 but must contain floats", "features", "x.npy", "-o", "y.npy",
             "--weights", "quantised.safetensors", "-q")
 
 
@@ -173,7 +173,7 @@ def check_nothing_is_replaced(name):
         refused("would replace the weights", "features", "x.npy", "-o", out, "--weights", weights, code=2)
         refused("would replace the weights", "models", "convert", weights, out, code=2)
     for out in ("-", ""):
-        refused("is no name of a file", "models", "convert", name, out, code=2)
+        refused("is not a file name", "models", "convert", name, out, code=2)
     if before != (os.stat(name), os.stat("x.npy")):
         complain(f"{name}: a refused call has changed a file")
 
@@ -264,9 +264,9 @@ with tempfile.TemporaryDirectory() as work:
     save_images("grey.npy", (2, 1, 12, 8))
     for name, family, tensors, one, other, mismatch in (
             ("vit.safetensors", "vit", make(vit()), "blocks.0.attn.qkv.weight", "dino_vits8",
-             "its width is 64 but that of dino_vits8 is 384"),
+             "its width is 64 but dino_vits8 has 384"),
             ("resnet.safetensors", "resnet", make(resnet()), "layer3.0.conv2.weight", "resnet18",
-             "its width is 16 but that of resnet18 is 512")):
+             "its width is 16 but resnet18 has 512")):
         save(name, tensors)
         check_same_bytes(name)
         check_refusals(name, tensors, one, other, mismatch)

@@ -311,10 +311,11 @@ static void inside_has_banks_of_its_own(void **state)
 	static const struct {
 		const char *bank, *augment, *was, *is;
 	} cases[] = {
-		{"inside", "rotation", "augment is rotation:inside=1 but", "rotation was asked"},
-		{"inside", NULL, "inside 11 x 11 but", "centre was asked"},
-		{"outside", "rotation:inside=1", "augment is rotation but", "inside=1 was asked"},
-		{"bare", "rotation:inside=1", "centre but", "inside 11 x 11 was asked"},
+		{"inside", "rotation", "with augment rotation:inside=1, not", "not rotation;"},
+		{"inside", NULL, "inside 11 x 11, not", "not shorter side, bilinear, centre;"},
+		{"outside", "rotation:inside=1", "with augment rotation, not",
+	     "rotation:inside=1;"},
+		{"bare", "rotation:inside=1", "centre, not", "inside 11 x 11;"},
 	};
 	const invar_options *few = test_kept("data", "limit", "40", NULL);
 
@@ -349,7 +350,7 @@ static void inside_in_pixels_and_at_native_size(void **state)
 	assert_same_file("inside-pixel", "inside", "train/clean.npy");
 	o = test_kept("encode", "augment", "rotation:inside=1", NULL);
 	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
-	test_assert_error("needs square pictures, but these have 4 x 5 pixels");
+	test_assert_error("needs square images, but these have 4 x 5 pixels");
 	o = test_kept("encode", "size", "96", "augment", "affine:scale=0.01,inside=1", NULL);
 	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
 	test_assert_error("narrow its ranges");
@@ -370,16 +371,16 @@ static void another_kind_of_features_is_refused(void **state)
 	const invar_options *few;
 
 	(void)state;
-	refuse(NULL, turned("6", "augment", "noise"), "augment is rotation+noise:std=0.1",
-	       "but noise was");
-	refuse(NULL, turned("6", "seed", "8"), "seed is 7", "but 8 was");
-	refuse(NULL, turned("6", "size", "6"), "size is [5, 4]", "but [6, 6] was");
-	refuse(NULL, turned("6", "augment-space", "pixel"), "augment_space is normalized",
-	       "but pixel was");
-	refuse(NULL, turned("6", "dtype", "float16"), "dtype is float32", "but float16 was");
-	refuse(NULL, turned("6", "mean", "0.1"), "mean is [0.5]", "but [0.1] was");
+	refuse(NULL, turned("6", "augment", "noise"), "with augment rotation+noise:std=0.1",
+	       ", not noise");
+	refuse(NULL, turned("6", "seed", "8"), "with seed 7", "not 8");
+	refuse(NULL, turned("6", "size", "6"), "with size [5, 4]", "not [6, 6]");
+	refuse(NULL, turned("6", "augment-space", "pixel"), "with augment_space normalized",
+	       "not pixel");
+	refuse(NULL, turned("6", "dtype", "float16"), "with dtype float32", "not float16");
+	refuse(NULL, turned("6", "mean", "0.1"), "with mean [0.5]", "not [0.1]");
 	few = test_kept("data", "limit", "30", NULL);
-	refuse(few, o, "has 1100 rows", "30 images were chosen");
+	refuse(few, o, "has 1100 rows", "30 images were selected");
 	/* The same in other words. */
 	o = turned("5", "augment", "rotation:degrees=-180..180+noise:std=0.1");
 	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
@@ -441,7 +442,7 @@ static void only_a_bank_is_added_to(void **state)
 	mkdir(test_path("photos"), 0777);
 	test_write(test_path("photos/a.txt"), "a", 1);
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos"), INVAR_E_MISMATCH);
-	test_assert_error("no bank.json");
+	test_assert_error("already exists without a bank.json");
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos/a.txt"), INVAR_E_IO);
 }
 
@@ -531,7 +532,7 @@ static void images_of_several_sizes_need_one(void **state)
 	write_png(test_path("sizes/dogs/9.png"), 8, 6, 3);
 	o = NULL;
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_E_MISMATCH);
-	test_assert_error("8 x 6 pixels but the first one 4 x 4; give size");
+	test_assert_error("8 x 6 pixels but the first one has 4 x 4; use size");
 	/* Nothing is there yet, so the bank may become another one. */
 	o = test_kept("encode", "size", "5", NULL);
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_OK);

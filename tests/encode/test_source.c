@@ -171,11 +171,11 @@ static void what_a_source_lacks_is_named(void **state)
 	assert_int_equal(inv_source_select(s, "train", 4), INVAR_E_MISMATCH);
 	test_assert_error("bank: copies is 4 but train has 3 copies");
 	assert_int_equal(inv_source_select(s, "best", 0), INVAR_E_MISMATCH);
-	test_assert_error("has no split best, only train");
+	test_assert_error("has no split best; it has train");
 	inv_source_close(s);
 	s = open_images(NULL);
 	assert_int_equal(inv_source_need_copies(s), INVAR_E_USE);
-	test_assert_error("give an augment SPEC");
+	test_assert_error("set augment SPEC");
 	assert_int_equal(inv_source_select(s, "best", 0), INVAR_E_USE);
 	test_assert_error("has no split best");
 	inv_source_close(s);

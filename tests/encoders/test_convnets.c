@@ -270,7 +270,7 @@ static void missing_extra_and_misshapen_tensors_are_named(void **state)
 		{"bottleneck", "layer2.0.downsample.0", "layer2.0.downsample.9",
 	     "has no tensor 'layer2.0.downsample.0.weight'"},
 		{"bottleneck", "[20,8,1,1]", "[40,4,1,1]", "has shape [40, 4, 1, 1] but must have"},
-		{"basic", "layer3.1.conv1", "layer3.2.conv1", "which no ResNet known here has"},
+		{"basic", "layer3.1.conv1", "layer3.2.conv1", "which no known ResNet has"},
 		{"cifar", "layer1.1.bn1.bias", "layer1.1.bn1.bxas",
 	     "has no tensor 'layer1.1.bn1.bias'"},
 		{"squeeze", "features.7.expand3x3.bias", "features.7.expand3x3.bixs",
@@ -321,7 +321,7 @@ static void a_network_too_deep_is_refused(void **state)
 	inv_free(list);
 	inv_free(name);
 	assert_int_equal(invar_encoder_open(test_ctx, path, NULL, &e), INVAR_E_MISMATCH);
-	test_assert_error("has more than 2048 layers, the most there may be");
+	test_assert_error("has more than 2048 layers, the maximum");
 }
 
 /* ---- Real ones -------------------------------------------------------------------- */

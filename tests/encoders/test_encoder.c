@@ -24,7 +24,7 @@ static void names_are_found_and_mistyped_ones_refused(void **state)
 	test_set(o, "encoder", "pixel", NULL);
 	assert_int_equal(invar_encoder_open(ctx, NULL, o, &e), INVAR_E_USE);
 	assert_null(e);
-	test_assert_error("no encoder is called 'pixel'; did you mean pixels?");
+	test_assert_error("there is no encoder 'pixel'; did you mean pixels?");
 	test_set(o, "encoder", "pixels", NULL);
 	test_set(o, "key", "teacher", NULL);
 	assert_int_equal(invar_encoder_open(ctx, NULL, o, &e), INVAR_E_USE);
@@ -59,14 +59,14 @@ static void options_that_say_nothing_are_refused(void **state)
 
 	(void)state;
 	assert_not_read(NULL, test_kept("features", "encoder", "pixels", "heads", "2", NULL),
-	                "heads has no meaning for the encoder pixels; leave it");
+	                "heads does not apply to the encoder pixels; leave it");
 	assert_not_read(test_source(folder, "bottleneck"), heads,
-	                "heads has no meaning for the encoder resnet in ");
-	assert_not_read(test_source(folder, "squeeze"), eps, "bn-eps has no meaning for");
-	assert_not_read(test_source(folder, "cifar"), stride, "stride has no meaning for");
+	                "heads does not apply to the encoder resnet in ");
+	assert_not_read(test_source(folder, "squeeze"), eps, "bn-eps does not apply to");
+	assert_not_read(test_source(folder, "cifar"), stride, "stride does not apply to");
 	assert_not_read(test_source(folder, "basic"), stride, "has basic blocks");
 	assert_not_read(test_source("tests/golden/encoders/vit/dino.safetensors"), eps,
-	                "bn-eps has no meaning for the encoder vit in ");
+	                "bn-eps does not apply to the encoder vit in ");
 }
 
 /* The list that is shown and the table that is searched are the same. */
@@ -191,10 +191,10 @@ static void a_small_file_does_not_become_a_large_network(void **state)
 	assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
 	assert_int_equal(invar_encoder_open(ctx, with_shared_storage(4096), NULL, &e),
 	                 INVAR_E_MISMATCH);
-	test_assert_error("do not match any encoder known here");
+	test_assert_error("do not match any known encoder");
 	assert_int_equal(invar_encoder_open(ctx, with_shared_storage(4097), NULL, &e),
 	                 INVAR_E_FORMAT);
-	test_assert_error("share their storage and would take 256 MB");
+	test_assert_error("share their storage and would need 256 MB");
 	invar_context_free(ctx);
 }
 

@@ -251,18 +251,18 @@ static void what_is_wrong_is_named(void **state)
 	assert_refused(changed("dino.safetensors", ".cls_token", ".cls_taken"), 2,
 	               "has no tensor 'cls_token'");
 	assert_refused(changed("dinov2_reg_chunked.safetensors", "mask_token", "blocks.zzz"), 2,
-	               "has a tensor 'blocks.zzz', which no ViT known here has");
+	               "has a tensor 'blocks.zzz', which no known ViT has");
 	assert_refused(
 		changed("dino.safetensors", "\"shape\":[1,10,12]", "\"shape\":[1,12,10]"), 2,
-		"no square of patches");
+		"not a square of patches");
 	assert_refused(changed("dino.safetensors", "\"shape\":[12,20]", "\"shape\":[20,12]"), 2,
-	               "fc2.weight' has shape [20, 12] but must have [12, 20]");
+	               "fc2.weight' has shape [20, 12] but must have shape [12, 20]");
 	assert_refused(changed("dino.safetensors", "mlp.fc1.weight", "mlp.w12.weight"), 2,
 	               "SwiGLU");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 0,
-	               "give heads N");
+	               "set heads N");
 	assert_refused(test_source("tests/golden/encoders/vit/dino.safetensors"), 5,
-	               "give heads N");
+	               "set heads N");
 }
 
 enum { MAX_TENSORS = 64 };
@@ -347,7 +347,7 @@ static void a_tensor_of_nothing_is_not_taken(void **state)
 	invar_encoder_close(e);
 	token.shape[1] = 0;
 	assert_refused(rewritten("dino.safetensors", &token), 2,
-	               "has shape [1, 0, 12] but must have [12]");
+	               "has shape [1, 0, 12] but must have shape [12]");
 	invar_options_free(o);
 }
 
@@ -443,7 +443,7 @@ static void shapes_that_do_not_fit_are_refused(void **state)
 	assert_int_equal(invar_encoder_width(e, grey, &width), INVAR_E_USE);
 	test_assert_error("3 channels");
 	assert_int_equal(invar_encoder_width(e, large, &width), INVAR_E_USE);
-	test_assert_error("a CLIP for images of 12 x 12, not of 16 x 16");
+	test_assert_error("a CLIP model for images of 12 x 12, not 16 x 16");
 	invar_encoder_close(e);
 	test_set(o, "pos", "timm", NULL);
 	assert_int_equal(
@@ -476,8 +476,8 @@ static void constants_beside_the_weights_are_read(void **state)
 	assert_string_equal(e->input.normalisation, "0.5,0.25,0.125/0.5,0.5,1");
 	assert_int_equal(e->input.side, 12);
 	assert_string_equal(invar_encoder_about(e),
-	                    "ViT, patch 4, 2 blocks of width 12, 2 heads, positions 3 x 3 as "
-	                    "Hugging Face fits them");
+	                    "ViT, patch 4, 2 blocks of width 12, 2 heads, positions 3 x 3 "
+	                    "resized as in Hugging Face");
 	invar_encoder_close(e);
 	invar_options_free(o);
 }
@@ -488,19 +488,20 @@ static void what_is_said_beside_the_weights_must_fit(void **state)
 	static const struct {
 		const char *file, *text, *error;
 	} cases[] = {
-		{"config.json", "{\"num_attention_heads\": 0}", "1 to 1024 were expected"},
-		{"config.json", "{\"num_attention_heads\": -1}", "give heads N"},
+		{"config.json", "{\"num_attention_heads\": 0}", "expected 1 to 1024"},
+		{"config.json", "{\"num_attention_heads\": -1}", "set heads N"},
 		{"config.json", "{\"num_attention_heads\": 1000000000}", "num_attention_heads"},
 		{"config.json", "{\"num_attention_heads\": \"2\"}", "num_attention_heads"},
 		{"config.json", "{\"layer_norm_eps\": -1}", "layer_norm_eps"},
-		{"config.json", "{\"layer_norm_eps\": \"x\"}", "give eps F"},
+		{"config.json", "{\"layer_norm_eps\": \"x\"}", "set eps F"},
 		{"config.json", "{\"hidden_act\": 3}", "hidden_act"},
-		{"config.json", "[]", "a JSON object was expected"},
+		{"config.json", "[]", "is not a JSON object"},
 		{"preprocessor_config.json",
 	     "{\"image_mean\": [\"a\", 0, 0], \"image_std\": [1, 1, 1]}", "3 numbers each"},
 		{"preprocessor_config.json",
 	     "{\"image_mean\": [0, 0, 0], \"image_std\": [1, 0, 1]}", "above 0"},
-		{"preprocessor_config.json", "{\"image_std\": [1, 1, 1]}", "mend or remove it"},
+		{"preprocessor_config.json", "{\"image_std\": [1, 1, 1]}",
+	     "fix or remove the file"},
 	};
 	size_t bytes;
 	void *data = test_read(

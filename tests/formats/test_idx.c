@@ -20,7 +20,7 @@ static void make_plain(uint8_t out[SIZE])
 		out[i] = (uint8_t)(7 * i);
 }
 
-static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t room)
+static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t capacity)
 {
 	z_stream z = {0};
 
@@ -28,10 +28,10 @@ static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t room)
 	z.next_in = (Bytef *)(uintptr_t)from;
 	z.avail_in = (uInt)size;
 	z.next_out = out;
-	z.avail_out = (uInt)room;
+	z.avail_out = (uInt)capacity;
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
 	deflateEnd(&z);
-	return room - z.avail_out;
+	return capacity - z.avail_out;
 }
 
 static void check(const inv_idx *x, const uint8_t *plain)
@@ -99,7 +99,7 @@ static void a_claim_beyond_the_bytes_takes_no_memory(void **state)
 	memset(plain + 4, 0xff, 4);
 	size = pack(plain, SIZE, packed, sizeof packed);
 	assert_int_equal(inv_idx_view(packed, size, "big.gz", &x), INVAR_E_FORMAT);
-	test_assert_error("compressed ones can hold");
+	test_assert_error("compressed bytes can expand to");
 }
 
 static void other_types_are_refused_by_name(void **state)
@@ -111,7 +111,7 @@ static void other_types_are_refused_by_name(void **state)
 	make_plain(plain);
 	plain[2] = 0x0d;
 	assert_int_equal(inv_idx_view(plain, SIZE, "a.idx", &x), INVAR_E_FORMAT);
-	test_assert_error("a.idx: holds float32 (0x0d), only uint8 (0x08) is read");
+	test_assert_error("a.idx: contains float32 (0x0d), but only uint8 (0x08) is supported");
 }
 
 int main(void)

@@ -160,10 +160,10 @@ static void a_huge_header_is_refused(void **state)
 	assert_non_null(frame);
 	memset(frame + 5, 0xff, 4);
 	assert_int_equal(inv_jpeg_decode(jpeg, size, "huge.jpg", &image), INVAR_E_FORMAT);
-	test_assert_error("65535 x 65535 pixels, more than the 64 a byte");
+	test_assert_error("65535 x 65535 pixels, more than 64 per byte");
 	memcpy(frame + 5, "\x10\0\x10\0", 4); /* 4096 x 4096 from some hundred bytes */
 	assert_int_equal(inv_jpeg_decode(jpeg, size, "huge.jpg", &image), INVAR_E_FORMAT);
-	test_assert_error("more than the 2048 a byte");
+	test_assert_error("more than 2048 per byte");
 	assert_null(image.pixels);
 	free(jpeg);
 }

@@ -177,7 +177,7 @@ static void floats_are_not_read_as_integers(void **state)
 
 	(void)state;
 	assert_int_equal(inv_npy_read_int(a, 0, 1, &x), INVAR_E_FORMAT);
-	test_assert_error("holds float32, integers were expected");
+	test_assert_error("contains float32, expected integers");
 	assert_int_equal(inv_npy_read_int(a, 0, 0, &x), INVAR_E_FORMAT);
 	inv_npy_close(a);
 }
@@ -228,7 +228,7 @@ static void files_that_are_not_there_or_not_files_are_named(void **state)
 	test_assert_error("is a folder");
 	test_write(test_path("text.npy"), "1 2 3\n4 5 6\n", 12);
 	assert_int_equal(inv_npy_open(test_path("text.npy"), &a), INVAR_E_FORMAT);
-	test_assert_error("text.npy: is not a NumPy file (it does not begin with \\x93NUMPY)");
+	test_assert_error("text.npy: is not a NumPy file (it does not start with \\x93NUMPY)");
 	test_write(test_path("nothing.npy"), "", 0);
 	assert_int_equal(inv_npy_open(test_path("nothing.npy"), &a), INVAR_E_FORMAT);
 	test_assert_error("is empty");
@@ -276,9 +276,8 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 	} odd[] = {
 		{"", "claims a header of 0 bytes"},
 		{"{}\n", "has no 'descr'"},
-		{" {'descr': '<f4'}\n", "where a dict in braces was expected"},
-		{"{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}",
-	     "a newline was expected"},
+		{" {'descr': '<f4'}\n", "expected a dict in braces"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", "expected a newline"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x\n", "nothing more"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (6,)\n", "closing brace"},
 		{"{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}\n", "a comma"},
@@ -289,11 +288,11 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (+6,)}\n", "a count of shape"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (6 6)}\n", "a comma in shape"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6)}\n",
-	     "the 8 dimensions"},
+	     "more than 8 dimensions"},
 		{"{'descr': '<f4', 'fortran_order': false, 'shape': (6,)}\n", "True or False"},
 		{"{'descr': '<f4', 'fortran_order': Falsely, 'shape': (6,)}\n", "a comma"},
 		{"{'descr': '<f4', 'descr': '<f4', 'shape': (6,)}\n", "'descr' twice"},
-		{"{descr: '<f4', 'fortran_order': False, 'shape': (6,)}\n", "a key was expected"},
+		{"{descr: '<f4', 'fortran_order': False, 'shape': (6,)}\n", "expected a key"},
 		{"{'descr': 'f4', 'fortran_order': False, 'shape': (6,)}\n", "descr 'f4'"},
 		{"{'descr': '|f4', 'fortran_order': False, 'shape': (6,)}\n", "descr '|f4'"},
 		{"{'descr': '', 'fortran_order': False, 'shape': (6,)}\n", "descr ''"},
@@ -304,10 +303,10 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 		{"{'descr': '<M8[s]', 'fortran_order': False, 'shape': (3,)}\n", "dates"},
 		{"{'descr': '<f\\x34', 'fortran_order': False, 'shape': (6,)}\n", "plain word"},
 		{"{'descr': '<f4, 'fortran_order': False, 'shape': (6,)}\n", "descr '<f4, '"},
-		{"{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}\n", "28 were expected"},
-		{"{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}\n", "20 were expected"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}\n", "expected 28"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (5,)}\n", "expected 20"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9223372036854775807)}\n",
-	     "more bytes than 2^63 - 1"},
+	     "more than 2^63 - 1 bytes"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551616,)}\n",
 	     "over 2^64"},
 	};

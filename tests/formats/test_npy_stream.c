@@ -101,7 +101,7 @@ static void a_pipe_that_ends_early_is_refused_at_every_byte(void **state)
 	(void)state;
 	for (size_t cut = 0; cut < size; cut++)
 		assert_int_equal(pass(bytes, cut, false, 6, out, &s), INVAR_E_FORMAT);
-	test_assert_error("ends after 5 elements, 6 were expected for shape (2, 3)");
+	test_assert_error("ends after 5 elements, expected 6 for shape (2, 3)");
 	free(bytes);
 }
 
@@ -115,7 +115,7 @@ static void what_follows_the_array_is_refused(void **state)
 	(void)state;
 	/* test_read puts a NUL behind the file: one byte too many. */
 	assert_int_equal(pass(bytes, size + 1, false, 5, out, &s), INVAR_E_FORMAT);
-	test_assert_error("has more data after the 5 elements");
+	test_assert_error("has extra data after the 5 elements");
 	free(bytes);
 }
 

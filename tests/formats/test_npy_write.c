@@ -86,7 +86,7 @@ static void too_few_or_too_many_elements_leave_no_file(void **state)
 	assert_int_equal(inv_npy_create(test_path("c"), INV_F32, 1, shape, &w), INVAR_OK);
 	assert_int_equal(inv_npy_put(w, data, 2), INVAR_OK);
 	assert_int_equal(inv_npy_commit(w), INVAR_E_USE);
-	test_assert_error("got 2 elements, its shape needs 3");
+	test_assert_error("got 2 elements, but its shape needs 3");
 	assert_false(test_exists(test_path("c")));
 	assert_int_equal(inv_npy_create(test_path("c"), INV_F32, 1, shape, &w), INVAR_OK);
 	assert_int_equal(inv_npy_put(w, data, 4), INVAR_E_USE);
@@ -129,7 +129,7 @@ static void a_number_too_large_for_float16_is_refused_not_made_infinite(void **s
 	(void)state;
 	assert_int_equal(invar_array_write(NULL, test_path("f"), data, 1, shape, INVAR_FLOAT16),
 	                 INVAR_E_NUMERIC);
-	test_assert_error("element 2 is -70000, float16 holds at most 65504");
+	test_assert_error("element 2 is -70000, but float16 holds at most 65504");
 	assert_false(test_exists(test_path("f")));
 	assert_int_equal(
 		invar_array_write(NULL, test_path("f"), infinite, 1, shape, INVAR_FLOAT16),

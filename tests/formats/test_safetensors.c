@@ -77,7 +77,7 @@ static void integers_are_refused_as_floats_by_name(void **state)
 		INVAR_OK);
 	assert_int_equal(inv_safetensors_read(f, inv_safetensors_find(f, "int"), out),
 	                 INVAR_E_FORMAT);
-	test_assert_error("tensor 'int': holds I64");
+	test_assert_error("tensor 'int': contains I64");
 	inv_safetensors_close(f);
 }
 
@@ -127,9 +127,9 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 	static const struct {
 		const char *header, *reason;
 	} odd[] = {
-		{"", "does not begin with '{'"},
-		{" {}", "does not begin with '{'"},
-		{"{}", "has 4 bytes of data, its tensors need 0"},
+		{"", "does not start with '{'"},
+		{" {}", "does not start with '{'"},
+		{"{}", "has 4 bytes of data, but its tensors need 0"},
 		{"{} {}", "not JSON"},
 		{"{\"a\":1}", "tensor 'a': is not an object"},
 		{"{\"__metadata__\":null}", "not an object of strings"},
@@ -150,11 +150,9 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[4]}}", "data_offsets"},
 		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[4,0]}}", "4 to 0"},
 		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,8]}}", "0 to 8"},
-		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}",
-	     "8 were expected"},
+		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", "expected 8"},
 		{"{\"a\":{\"dtype\":\"F4\",\"shape\":[7],\"data_offsets\":[0,4]}}", "whole bytes"},
-		{"{\"a\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[1,3]}}",
-	     "0 was expected"},
+		{"{\"a\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[1,3]}}", "expected 0"},
 		{"{\"a\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[0,2]}}", "need 2"},
 		{"{\"a\":{\"dtype\":\"F32\",\"shape\":[0,4294967296,4294967296],"
 	     "\"data_offsets\":[0,0]}}",

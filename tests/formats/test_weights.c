@@ -128,9 +128,9 @@ static void the_teacher_is_picked_unless_a_key_is_given(void **state)
 	w = open_made("nested.pth", "optimizer");
 	assert_string_equal(invar_weights_at(w, 0)->name, "state.0.exp_avg");
 	invar_weights_close(w);
-	assert_refused("nested.pth", "epoch", "'epoch'; there are student|teacher|optimizer");
-	assert_refused("zip.pth", "teacher", "leave key teacher out");
-	assert_refused("script.pt", "teacher", "leave key teacher out");
+	assert_refused("nested.pth", "epoch", "'epoch'; it has student|teacher|optimizer");
+	assert_refused("zip.pth", "teacher", "leave out key teacher");
+	assert_refused("script.pt", "teacher", "leave out key teacher");
 }
 
 static void torchscript_modules_give_names_with_dots(void **state)
@@ -151,7 +151,7 @@ static void what_a_refused_file_wants_is_named(void **state)
 	(void)state;
 	assert_refused("call.pth", NULL, "posix.system");
 	assert_refused("module.pth", NULL, "torch.nn.modules.linear.Linear");
-	assert_refused("one_tensor.pth", NULL, "a dictionary of tensors was expected");
+	assert_refused("one_tensor.pth", NULL, "expected a dictionary of tensors");
 	assert_false(test_exists("/tmp/invar-pwned"));
 }
 
@@ -328,7 +328,8 @@ static void storages_and_byte_order_are_checked(void **state)
 
 	(void)state;
 	assert_legacy_refused("little_endian", 2, 0x89, 0, "does not say that it is little");
-	assert_legacy_refused(class, ELEMENTS, 7, 0, "has 6 elements and 7 in the pickle");
+	assert_legacy_refused(class, ELEMENTS, 7, 0,
+	                      "has 6 elements, but 7 according to the pickle");
 	assert_legacy_refused(class, OFFSET, 1, 0, "a tensor leaves its storage");
 	assert_legacy_refused(class, ROW_STRIDE, 4, 0, "a tensor leaves its storage");
 	assert_legacy_refused(class, ROWS, 3, ROW_STRIDE, "more elements than its storage");
@@ -373,7 +374,7 @@ static void a_flipped_weight_is_seen_by_its_crc(void **state)
 	invar_weights_close(w);
 	bytes[at] ^= 1;
 	assert_int_equal(inv_weights_view(bytes, size, "zip.pth", NULL, &w), INVAR_E_FORMAT);
-	test_assert_error("its CRC-32 differs from what the directory says");
+	test_assert_error("its CRC-32 differs from the directory");
 	free(bytes);
 }
 

@@ -35,14 +35,14 @@ static void put(unsigned char *to, size_t *used, uint64_t number, size_t bytes)
 	*used += bytes;
 }
 
-static size_t pack(const entry *e, unsigned char *to, size_t room)
+static size_t pack(const entry *e, unsigned char *to, size_t size)
 {
 	z_stream s = {.next_in = (unsigned char *)(uintptr_t)e->data,
 	              .avail_in = (unsigned)e->size,
 	              .next_out = to,
-	              .avail_out = (unsigned)room};
+	              .avail_out = (unsigned)size};
 
-	assert_true(e->size <= room);
+	assert_true(e->size <= size);
 	if (e->method == STORED) {
 		memcpy(to, e->data, e->size);
 		return e->size;
@@ -165,10 +165,10 @@ static void sizes_may_follow_in_four_ways(void **state)
 
 		assert_entry(e, NULL);
 		e.other_crc = true;
-		assert_entry(e, ways[i] ? "something else" : "differ from those in the directory");
+		assert_entry(e, ways[i] ? "other data" : "differ from those in the directory");
 	}
 	assert_entry((entry){.name = "top/a", .data = "abc", .size = 3, .wide = true},
-	             "ZIP64 sizes are not there");
+	             "ZIP64 sizes are missing");
 }
 
 static void the_directory_has_as_many_entries_as_it_says(void **state)
@@ -210,7 +210,7 @@ static void what_inflates_too_far_is_refused(void **state)
 	entry e = {.name = "top/a", .data = far, .size = SIZE, .method = DEFLATED};
 
 	(void)state;
-	assert_entry(e, "deflated more than 100 times"); /* 280 times */
+	assert_entry(e, "compressed more than 100 times"); /* 280 times */
 	e.data = middle;
 	assert_entry(e, "more than 16 times its size"); /* 38 times */
 	e.data = near;
@@ -246,11 +246,11 @@ static void a_checkpoint_is_as_long_as_its_pickle_says(void **state)
 	(void)state;
 	assert_true(opens(sizeof pickle - 1, 8));
 	assert_false(opens(sizeof pickle - 1, 4));
-	test_assert_error("another size than its pickle says");
+	test_assert_error("differs from its pickle");
 	assert_false(opens(sizeof pickle - 1, 12));
-	test_assert_error("another size than its pickle says");
+	test_assert_error("differs from its pickle");
 	assert_false(opens(sizeof pickle, 8));
-	test_assert_error("something follows its pickle");
+	test_assert_error("extra data after its pickle");
 	assert_false(opens(sizeof pickle - 2, 8));
 }
 

@@ -156,22 +156,22 @@ static void stl10_of_odd_length_is_refused(void **state)
 	make_stl10("odd");
 	make_bytes(test_path("odd/train_X.bin"), 3 * STL_IMAGE - 1, 0, 7);
 	refuse(text_of("stl10", test_path("odd")), INVAR_E_FORMAT,
-	       "train_X.bin: has 82943 bytes, which is not a multiple of the 27648");
+	       "train_X.bin: has 82943 bytes, which is not a multiple of 27648");
 	make_bytes(test_path("odd/train_X.bin"), 2 * STL_IMAGE, 0, 7);
 	refuse(text_of("stl10", test_path("odd")), INVAR_E_MISMATCH,
 	       "train_y.bin: has 3 labels for 2 images");
 	make_bytes(test_path("odd/train_X.bin"), 3 * STL_IMAGE, 0, 7);
 	make_text(test_path("odd/train_y.bin"), "\x01\x0b\x02");
 	refuse(text_of("stl10", test_path("odd")), INVAR_E_FORMAT,
-	       "label 1 is 11, 1 to 10 were expected");
+	       "label 1 is 11, expected 1 to 10");
 	make_bytes(test_path("odd/train_X.bin"), 0, 0, 0);
 	make_bytes(test_path("odd/train_y.bin"), 0, 0, 0);
-	refuse(text_of("stl10", test_path("odd")), INVAR_E_FORMAT, "train holds no images");
+	refuse(text_of("stl10", test_path("odd")), INVAR_E_FORMAT, "train has no images");
 	unlink(test_path("odd/train_y.bin"));
 	refuse(text_of("stl10", test_path("odd")), INVAR_E_IO, "train_y.bin");
 	make_text(test_path("odd/class_names.txt"), "one\ntwo\n");
 	refuse(text_of("stl10", test_path("odd")), INVAR_E_FORMAT,
-	       "names 2 classes, 10 were expected");
+	       "lists 2 classes, expected 10");
 	refuse(text_of("stl10", make_folder("none")), INVAR_E_IO, "has no train_X.bin");
 }
 
@@ -216,7 +216,7 @@ static void mnist_pairs_must_agree(void **state)
 	refuse(text_of("mnist", test_path("pairs")), INVAR_E_FORMAT, "label 2 is 10");
 	make_idx(test_path("pairs/train-images-idx3-ubyte"), 1, shape, 0, 1);
 	refuse(text_of("mnist", test_path("pairs")), INVAR_E_FORMAT,
-	       "has 1 dimension, 3 were expected");
+	       "has 1 dimension, expected 3");
 }
 
 static void cifar10_joins_its_batches(void **state)
@@ -240,7 +240,7 @@ static void cifar10_joins_its_batches(void **state)
 	invar_dataset_close(d);
 	make_bytes(test_path("cifar/data_batch_2.bin"), RECORD + 5, 8, 1);
 	refuse(text_of("cifar10", test_path("cifar")), INVAR_E_FORMAT,
-	       "data_batch_2.bin: has 3078 bytes, which is not a multiple of the 3073");
+	       "data_batch_2.bin: has 3078 bytes, which is not a multiple of 3073");
 	make_bytes(test_path("cifar/data_batch_2.bin"), RECORD, 10, 1);
 	refuse(text_of("cifar10", test_path("cifar")), INVAR_E_FORMAT, "label 0 is 10");
 }
@@ -336,10 +336,10 @@ static void splits_are_sub_folders(void **state)
 	invar_dataset_close(d);
 	test_set(opts, "split", "tset", NULL);
 	refuse(text_of("folder", test_path("split")), INVAR_E_USE,
-	       "has no split 'tset', only train, test, unlabeled");
+	       "has no split 'tset'; it has train, test, unlabeled");
 	test_set(opts, "split", NULL, NULL);
 	test_set(opts, "holdout", "0.5", NULL);
-	refuse(text_of("folder", test_path("split")), INVAR_E_USE, "has splits of its own");
+	refuse(text_of("folder", test_path("split")), INVAR_E_USE, "already has splits");
 	test_set(opts, "holdout", "0", NULL);
 	make_png(test_path("split/docs/figure.png"), 0, 0, 0);
 	refuse(text_of("folder", test_path("split")), INVAR_E_FORMAT,
@@ -370,20 +370,20 @@ static void folders_that_cannot_be_are_refused(void **state)
 	make_pets("bad");
 	make_folder("bad/empty class");
 	refuse(text_of("folder", test_path("bad")), INVAR_E_FORMAT,
-	       "bad/empty class: holds no JPEG or PNG file");
+	       "bad/empty class: has no JPEG or PNG file");
 	refuse(text_of("folder", test_path("nowhere")), INVAR_E_IO, "cannot read the folder");
 	refuse(text_of("folder", test_path("bad/cat/1.png")), INVAR_E_IO,
 	       "cannot read the folder");
-	refuse(text_of("folder", make_folder("void")), INVAR_E_FORMAT, "holds no JPEG");
+	refuse(text_of("folder", make_folder("void")), INVAR_E_FORMAT, "has no JPEG");
 	make_folder("circle/a");
 	assert_int_equal(symlink("..", test_path("circle/a/again")), 0);
 	refuse(text_of("folder", test_path("circle")), INVAR_E_FORMAT,
-	       "does a link lead in a circle?");
+	       "is there a loop of symbolic links?");
 	make_text(test_path("plain.npy"), "x");
-	refuse(test_path("plain.npy"), INVAR_E_USE, "a NumPy file of images is npy:");
+	refuse(test_path("plain.npy"), INVAR_E_USE, "for a NumPy file of images write npy:");
 	refuse(test_path("nowhere"), INVAR_E_USE, "there is no such folder");
 	refuse("flder:x", INVAR_E_USE, "did you mean folder:?");
-	refuse("folder:", INVAR_E_USE, "does not say where it is, as folder:PLACE does");
+	refuse("folder:", INVAR_E_USE, "has no path; write folder:PATH");
 }
 
 /* Root may read anything, so it becomes nobody for a moment. */
@@ -477,8 +477,8 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	assert_int_equal(invar_dataset_count(d, "train"), 3);
 	for (uint64_t i = 0; i < 3; i++)
 		assert_int_equal(label(d, "train", i), i);
-	assert_non_null(strstr(heard, "every image of 3 classes, the first of them cat; one "
-	                              "of each stays in train"));
+	assert_non_null(strstr(
+		heard, "every image of 3 classes, the first is cat; one of each stays in train"));
 	invar_dataset_close(d);
 	invar_context_free(loud);
 	make_folder("alone/emu");
@@ -603,7 +603,7 @@ static void class_lists_that_make_no_sense_are_refused(void **state)
 	make_text(list, "7\n");
 	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "no class '7'");
 	make_text(list, "\n \n");
-	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "names no class");
+	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "lists no class");
 }
 
 /* ---- Tiny ImageNet
@@ -653,12 +653,12 @@ static void tiny_imagenet_follows_its_lists(void **state)
 	make_text(test_path("tiny/val/val_annotations.txt"), "../../x.png\tn01\n");
 	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT, "line 1 is not");
 	make_text(test_path("tiny/wnids.txt"), "n02\n../n01\n");
-	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT, "is no id");
+	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT, "is not an id");
 	make_text(test_path("tiny/wnids.txt"), "n02\nn02\n");
 	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT, "n02 twice");
 	make_text(test_path("tiny/wnids.txt"), "n02\n");
 	refuse(text_of("tiny-imagenet", test_path("tiny")), INVAR_E_FORMAT,
-	       "train/n01: is a folder of no class");
+	       "train/n01: is not a class");
 }
 
 /* ---- NumPy
@@ -725,9 +725,9 @@ static void arrays_that_are_no_images_are_refused(void **state)
 	make_npy(test_path("c2.npy"), "|u1", "(1, 2, 2, 4)", bytes, 16);
 	refuse(text_of("npy", test_path("c2.npy")), INVAR_E_FORMAT, "(1, 2, 2, 4)");
 	make_npy(test_path("i4.npy"), "<i4", "(1, 2, 2)", bytes, 16);
-	refuse(text_of("npy", test_path("i4.npy")), INVAR_E_FORMAT, "these are int32");
+	refuse(text_of("npy", test_path("i4.npy")), INVAR_E_FORMAT, "not int32");
 	make_npy(test_path("none.npy"), "|u1", "(0, 2, 2)", bytes, 0);
-	refuse(text_of("npy", test_path("none.npy")), INVAR_E_FORMAT, "holds no images");
+	refuse(text_of("npy", test_path("none.npy")), INVAR_E_FORMAT, "has no images");
 	make_npy(test_path("two.npy"), "|u1", "(2, 2, 2)", bytes, 8);
 	make_npy(test_path("l2.npy"), "<i8", "(2,)", labels, 16);
 	snprintf(text, sizeof text, "npy:%s,%s", test_path("two.npy"), test_path("l2.npy"));

@@ -87,47 +87,39 @@ static void each_fault_has_a_sentence(void **state)
 	} cases[] = {
 		{"", "the augmentation has an operation without a name"},
 		{"rotatoin",
-	     "there is no augmentation 'rotatoin'; there are rotation, affine, noise, "
-	     "crop, flip, blur, brightness, contrast, jpeg or id; did you mean "
-	     "rotation?"},
+	     "there is no augmentation 'rotatoin'; choose from rotation, affine, noise, crop, "
+	     "flip, blur, brightness, contrast, jpeg or id; did you mean rotation?"},
 		{"rotation+", "the augmentation has an operation without a name"},
 		{"rotation||id", "the augmentation has an operation without a name"},
 		{"rotation:", "the augmentation 'rotation' has '' where key=value is expected"},
 		{"rotation:90", "the augmentation 'rotation' has '90' where key=value is expected"},
 		{"noise:sdt=1", "the augmentation 'noise' has no key 'sdt'; it has mean, std, p or "
 	                    "same_on_batch; did you mean std?"},
-		{"rotation:degrees=x",
-	     "the augmentation 'rotation' wants a number (meaning -n..n) or "
-	     "a range a..b for degrees, not 'x'"},
-		{"rotation:degrees=10..",
-	     "the augmentation 'rotation' wants a number (meaning -n..n) "
-	     "or a range a..b for degrees, not '10..'"},
-		{"rotation:degrees=nan",
-	     "the augmentation 'rotation' wants a number (meaning -n..n) "
-	     "or a range a..b for degrees, not 'nan'"},
-		{"rotation:degrees=0x10",
-	     "the augmentation 'rotation' wants a number (meaning -n..n) "
-	     "or a range a..b for degrees, not '0x10'"},
+		{"rotation:degrees=x", "the augmentation 'rotation' needs a number (meaning -n..n) "
+	                           "or a range a..b for degrees, not 'x'"},
+		{"rotation:degrees=10..", "the augmentation 'rotation' needs a number (meaning "
+	                              "-n..n) or a range a..b for degrees, not '10..'"},
+		{"rotation:degrees=nan", "the augmentation 'rotation' needs a number (meaning "
+	                             "-n..n) or a range a..b for degrees, not 'nan'"},
+		{"rotation:degrees=0x10", "the augmentation 'rotation' needs a number (meaning "
+	                              "-n..n) or a range a..b for degrees, not '0x10'"},
 		{"rotation:degrees=10..-10",
-	     "the augmentation 'rotation' has degrees=10..-10, which ends before it begins"},
-		{"rotation:degrees=9999",
-	     "the augmentation 'rotation' has degrees=9999, which must "
-	     "lie between -3600 and 3600"},
+	     "the augmentation 'rotation' has degrees=10..-10, but the first number of a range "
+	     "must not be the larger one"},
+		{"rotation:degrees=9999", "the augmentation 'rotation' has degrees=9999, which "
+	                              "must be between -3600 and 3600"},
 		{"rotation:p=1.5",
-	     "the augmentation 'rotation' has p=1.5, which must lie between 0 and 1"},
-		{"rotation:p=0..1", "the augmentation 'rotation' wants a number for p, not '0..1'"},
+	     "the augmentation 'rotation' has p=1.5, which must be between 0 and 1"},
+		{"rotation:p=0..1", "the augmentation 'rotation' needs a number for p, not '0..1'"},
 		{"rotation:p=1,p=1", "the augmentation 'rotation' has p twice"},
-		{"rotation:fill=zeroes",
-	     "the augmentation 'rotation' wants zeros, edge, reflect or "
-	     "mean for fill, not 'zeroes'; did you mean zeros?"},
+		{"rotation:fill=zeroes", "the augmentation 'rotation' needs zeros, edge, reflect "
+	                             "or mean for fill, not 'zeroes'; did you mean zeros?"},
 		{"crop:size=9x",
-	     "the augmentation 'crop' wants a size such as 96 or 64x48 for size, "
-	     "not '9x'"},
+	     "the augmentation 'crop' needs a size such as 96 or 64x48 for size, not '9x'"},
 		{"crop:size=0",
-	     "the augmentation 'crop' has size=0, which must lie between 1 and 16384"},
+	     "the augmentation 'crop' has size=0, which must be between 1 and 16384"},
 		{"crop:size=2.5",
-	     "the augmentation 'crop' wants a size such as 96 or 64x48 for size, "
-	     "not '2.5'"},
+	     "the augmentation 'crop' needs a size such as 96 or 64x48 for size, not '2.5'"},
 		{"0*rotation",
 	     "the weight '0' of an augmentation must be a number above 0 and at most "
 	     "a million"},

@@ -14,7 +14,7 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-	{1, 1, 1, 1}, {7, 3, 5, 2}, {33, 257, 3, 4}, {130, 255, 300, 259}, {512, 1, 513, 17},
+	{1, 1, 1, 1}, {7, 3, 5, 2}, {33, 257, 3, 4}, {130, 255, 300, 259}, {300, 1, 258, 17},
 };
 
 static float *draw(const char *purpose, size_t count)

@@ -447,7 +447,7 @@ static void wrong_uses_have_a_sentence(void **state)
 	(void)state;
 	assert_int_equal(inv_pairs_new(ctx, 2, true, &p), INVAR_OK);
 	assert_int_equal(inv_fit_rigid(p, &m), INVAR_E_USE);
-	test_assert_error("no rows at all");
+	test_assert_error("without rows");
 	inv_pairs_add(p, flat, flat, 2);
 	assert_int_equal(inv_fit_ridge(p, 0, &m), INVAR_E_NUMERIC);
 	test_assert_error("too small");

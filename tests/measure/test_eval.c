@@ -64,7 +64,7 @@ static void wrong_uses_are_said(void **state)
 
 	(void)state;
 	assert_int_equal(invar_eval(bank, NULL, NULL, 0, o, &r), INVAR_E_USE);
-	test_assert_error("'colision'; there are lc, nc");
+	test_assert_error("'colision'; choose from lc, nc");
 	assert_null(r);
 	invar_options_unset(o, "metrics");
 	assert_int_equal(invar_options_set(o, "split", "val"), INVAR_OK);

@@ -134,11 +134,11 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(invar_collision_rate(test_ctx, gallery, labels, N, queries, &none, 1,
 	                                      DIM, NULL, distance),
 	                 INVAR_E_USE);
-	test_assert_error("leave out rows without a label");
+	test_assert_error("remove rows without a label");
 	assert_int_equal(invar_collision_rate(test_ctx, gallery, labels, N, queries,
 	                                      query_labels, 1, DIM, beyond, distance),
 	                 INVAR_E_USE);
-	test_assert_error("cannot be made of row 400");
+	test_assert_error("refers to row 400");
 	assert_int_equal(
 		invar_linear_probe(test_ctx, gallery, same, 2, queries, 1, DIM, 1, 0, &predicted),
 		INVAR_E_MISMATCH);

@@ -180,7 +180,7 @@ static void what_others_made_is_not_removed(void **state)
 	test_write(below("bank/mine.txt"), "kept", 4);
 	try_job(&other, &st);
 	assert_int_equal(st, INVAR_E_IO);
-	test_assert_error("bank: has to be made again but holds mine.txt");
+	test_assert_error("bank: must be made again but contains mine.txt");
 	assert_int_equal(unlink(below("bank/mine.txt")), 0);
 	assert_int_equal(unlink(below("stages.json")), 0);
 	try_job(&other, &st);

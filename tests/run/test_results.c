@@ -304,7 +304,7 @@ static void broken_plots_are_refused(void **state)
 		{"series", "{}", "not a list"},
 		{"series", "[3]", "no columns"},
 		{"series", "[{\"id\": \"s\", \"columns\": {}}]", "not described"},
-		{"series", "[" SERIES "{}}, " SERIES "{}}]", "one id"},
+		{"series", "[" SERIES "{}}, " SERIES "{}}]", "have the same id"},
 		{"series", "[" SERIES "{\"9\": {\"x\": [], \"y\": []}}}]", "no column"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": []}}}]", "differ in length"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [null], \"y\": [1]}}}]", "not a number"},
@@ -312,7 +312,7 @@ static void broken_plots_are_refused(void **state)
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"low\": [0]}}}]",
 	     "one end"},
 		{"series", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1], \"count\": [-1]}}}]",
-	     "from 0"},
+	     "at least 0"},
 		{"series", "[" SERIES "{\"F\": 7}}]", "array missing"},
 		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [1]}}}]", "its total"},
 		{"scatters", "[" SERIES "{\"F\": {\"x\": [1], \"y\": [null], \"total\": 1}}}]",
@@ -369,7 +369,7 @@ static void a_second_bank_adds_and_the_same_replaces(void **state)
 	assert_int_equal(inv_results_merge(a, "1", "m", &metrics), INVAR_OK);
 	assert_int_equal(entries(metrics), 5); /* other options, another entry */
 	json_decref(metrics);
-	metrics = json_pack("{s:s}", "format", "something else");
+	metrics = json_pack("{s:s}", "format", "other data");
 	assert_int_equal(inv_results_merge(a, "1", "m", &metrics), INVAR_E_FORMAT);
 	json_decref(metrics);
 	invar_results_free(a);

@@ -155,9 +155,9 @@ static void both_runs_are_held_meanwhile(void **state)
 	make_run("held", "old", INV_RUN_FRESH);
 	assert_int_equal(inv_run_open(test_path("held"), INV_RUN_REPLACE, &r), INVAR_OK);
 	assert_int_equal(inv_run_open(test_path("held"), INV_RUN_RESUME, &other), INVAR_E_IO);
-	test_assert_error("another invar is training in it");
+	test_assert_error("another process is training in it");
 	assert_int_equal(inv_run_open(test_path("held"), INV_RUN_REPLACE, &other), INVAR_E_IO);
-	test_assert_error("another invar is training in it");
+	test_assert_error("another process is training in it");
 	inv_run_close(r);
 	assert_false(test_exists(test_path("held.part")));
 }

@@ -63,7 +63,7 @@ static bool allocate_sums(const inv_feature_ridge *f, bool targets, sums *s)
 	return s->gram && s->sum && s->u && (s->y || !targets);
 }
 
-static bool allocate(inv_feature_ridge *f)
+static bool allocate_ridge(inv_feature_ridge *f)
 {
 	f->mu = inv_alloc(f->d * sizeof *f->mu);
 	f->W = inv_alloc(f->h * f->d * sizeof *f->W);
@@ -95,12 +95,11 @@ static invar_status prepare(inv_feature_ridge *f, const inv_clean_statistics *sc
 	                               .bias = true, .relu = true};
 	invar_status st;
 
-	if (!allocate(f))
-		return inv_fail(
-			INVAR_E_NOMEM,
-			"no memory for the Gram matrices of %zu features: they take %zu MB; "
-			"a smaller @hidden needs less",
-			f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
+	if (!allocate_ridge(f))
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the Gram matrices of %zu features: they "
+		                "take %zu MB; a smaller @hidden needs less",
+		                f->p, inv_feature_ridge_memory(f->d, f->h) >> 20);
 	memcpy(f->mu, scale->mean, f->d * sizeof *f->mu);
 	f->sigma = scale->sigma;
 	draw_units(f, seed);
@@ -227,7 +226,8 @@ typedef struct choice {
 	const inv_feature_ridge *f;
 	double lambda, anchor, weight; /* weight: of all rows */
 	double *mean, *mean_y;         /* [p], [d] weighted means of x and of the targets */
-	double *gram, *B;              /* [p, p]; [p, d] */
+	double *gram, *B;              /* [p, p]; [p, r] */
+	size_t r, step;                /* for r features: 0, step, 2 step … */
 } choice;
 
 static void average(choice *c)
@@ -251,8 +251,9 @@ static void centre_row(void *user, size_t i, unsigned thread)
 	for (size_t j = 0; j <= i; j++)
 		c->gram[i * f->p + j] = c->anchor * f->clean.gram[i * f->p + j] +
 		                        f->copies.gram[i * f->p + j] - mean * c->mean[j];
-	for (size_t j = 0; j < f->d; j++)
-		c->B[i * f->d + j] = f->cross[i * f->d + j] - mean * c->mean_y[j];
+	for (size_t j = 0; j < c->r; j++)
+		c->B[i * c->r + j] =
+			f->cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
 }
 
 /* Features that never change, as there is one row, leave B at 0 and E at a translation. */
@@ -267,12 +268,12 @@ static invar_status regress(choice *c)
 	for (size_t i = 0; i < f->p; i++)
 		diagonal += c->gram[i * f->p + i] / (double)f->p;
 	if (!(diagonal > 0)) {
-		memset(c->B, 0, f->p * f->d * sizeof *c->B);
+		memset(c->B, 0, f->p * c->r * sizeof *c->B);
 		return INVAR_OK;
 	}
 	for (size_t i = 0; i < f->p; i++)
 		c->gram[i * f->p + i] += c->lambda * diagonal;
-	st = inv_cholesky_solve(f->ctx, f->p, f->d, c->gram, c->B);
+	st = inv_cholesky_solve(f->ctx, f->p, c->r, c->gram, c->B);
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,
 		              "features: %g of the mean diagonal is too small for features that "
@@ -331,42 +332,183 @@ static bool allocate_form(const inv_feature_ridge *f, inv_closed_form *out)
 	return out->map.M && out->map.t && out->units.W && out->units.b && out->units.V;
 }
 
-static invar_status solve_choice(choice *c, inv_closed_form *out)
+static invar_status fill_form(const choice *c, inv_closed_form *out)
 {
-	const inv_feature_ridge *f = c->f;
-	invar_status st = regress(c);
-
-	if (st != INVAR_OK)
-		return st;
-	inv_free(c->gram); /* the largest of all, and no longer needed */
-	c->gram = NULL;
-	if (!allocate_form(f, out))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a map of %zu features", f->p);
+	if (!allocate_form(c->f, out))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features",
+		                c->f->p);
 	fill_map(c, &out->map);
 	fill_units(c, &out->units);
 	return INVAR_OK;
 }
 
+static void close_choice(choice *c)
+{
+	inv_free(c->mean);
+	inv_free(c->gram);
+	inv_free(c->B);
+}
+
+/* The regression for every `step`th feature; close_choice frees, whatever the status. */
+static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anchor,
+                                 size_t step, choice *c)
+{
+	size_t r = inv_blocks(f->d, step);
+	invar_status st = add_waiting(f, &f->clean);
+
+	*c = (choice){.f = f,
+	              .lambda = lambda,
+	              .anchor = anchor,
+	              .mean = inv_alloc((f->p + f->d) * sizeof *c->mean),
+	              .gram = inv_alloc(f->p * f->p * sizeof *c->gram),
+	              .B = inv_alloc(f->p * r * sizeof *c->B),
+	              .r = r,
+	              .step = step};
+	if (st == INVAR_OK)
+		st = add_waiting(f, &f->copies);
+	if (st != INVAR_OK)
+		return st;
+	if (!c->mean || !c->gram || !c->B)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", f->p);
+	c->mean_y = c->mean + f->p;
+	st = regress(c);
+	inv_free(c->gram); /* the largest of all, and no longer needed */
+	c->gram = NULL;
+	return st;
+}
+
 invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
                                      inv_closed_form *out)
 {
-	choice c = {.f = f,
-	            .lambda = lambda,
-	            .anchor = anchor,
-	            .mean = inv_alloc((f->p + f->d) * sizeof *c.mean),
-	            .gram = inv_alloc(f->p * f->p * sizeof *c.gram),
-	            .B = inv_alloc(f->p * f->d * sizeof *c.B)};
-	invar_status st = add_waiting(f, &f->clean);
+	choice c;
+	invar_status st = solve_choice(f, lambda, anchor, 1, &c);
 
-	c.mean_y = c.mean ? c.mean + f->p : NULL;
 	if (st == INVAR_OK)
-		st = add_waiting(f, &f->copies);
-	if (st == INVAR_OK && !(c.mean && c.gram && c.B))
-		st = inv_fail(INVAR_E_NOMEM, "no memory to solve for %zu features", f->p);
+		st = fill_form(&c, out);
+	close_choice(&c);
+	return st;
+}
+
+/* ---- Trials ----------------------------------------------------------------------- */
+
+static invar_status fill_trial(const choice *c, inv_feature_trial *out)
+{
+	size_t p = c->f->p, r = c->r;
+
+	*out = (inv_feature_trial){.r = r,
+	                           .step = c->step,
+	                           .B = inv_alloc(p * r * sizeof *out->B),
+	                           .t = inv_alloc(r * sizeof *out->t)};
+	if (!out->B || !out->t) {
+		inv_feature_trial_clear(out);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
+		                p);
+	}
+	for (size_t i = 0; i < p * r; i++)
+		out->B[i] = (float)c->B[i];
+	for (size_t j = 0; j < r; j++) {
+		double t = c->mean_y[j * c->step];
+
+		for (size_t i = 0; i < p; i++)
+			t -= c->mean[i] * c->B[i * r + j];
+		out->t[j] = (float)t;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_feature_ridge_try(inv_feature_ridge *f, double lambda, double anchor,
+                                   inv_feature_trial *out)
+{
+	choice c;
+	invar_status st =
+		solve_choice(f, lambda, anchor, inv_blocks(f->d, INV_FEATURE_TRIAL), &c);
+
+	*out = (inv_feature_trial){0};
 	if (st == INVAR_OK)
-		st = solve_choice(&c, out);
-	inv_free(c.mean);
-	inv_free(c.gram);
-	inv_free(c.B);
+		st = fill_trial(&c, out);
+	close_choice(&c);
+	return st;
+}
+
+void inv_feature_trial_clear(inv_feature_trial *t)
+{
+	inv_free(t->B);
+	inv_free(t->t);
+	*t = (inv_feature_trial){0};
+}
+
+/* Rows of a block as a trial maps them: products with u and with the hidden units. */
+typedef struct mapping {
+	inv_matmul *linear, *hidden;
+	float *u, *a, *b; /* [BLOCK, d], [BLOCK, r], [BLOCK, r] */
+} mapping;
+
+static invar_status open_mapping(const inv_feature_ridge *f, const inv_feature_trial *t,
+                                 mapping *m)
+{
+	const inv_matmul_spec linear = {BLOCK, t->r, f->d, .bias = true};
+	const inv_matmul_spec hidden = {BLOCK, t->r, f->h, .bias = false};
+	invar_status st;
+
+	*m = (mapping){.u = inv_calloc(BLOCK * f->d, sizeof *m->u),
+	               .a = inv_alloc(BLOCK * t->r * sizeof *m->a),
+	               .b = inv_alloc(BLOCK * t->r * sizeof *m->b)};
+	if (!m->u || !m->a || !m->b)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
+		                f->p);
+	if ((st = inv_matmul_new(f->ctx, &linear, &m->linear)) != INVAR_OK)
+		return st;
+	return inv_matmul_new(f->ctx, &hidden, &m->hidden);
+}
+
+static void close_mapping(mapping *m)
+{
+	inv_matmul_free(m->linear);
+	inv_matmul_free(m->hidden);
+	inv_free(m->u);
+	inv_free(m->a);
+	inv_free(m->b);
+}
+
+/* At most BLOCK rows. */
+static invar_status add_block_error(inv_feature_ridge *f, const inv_feature_trial *t,
+                                    const mapping *m, const float *z, const float *clean,
+                                    size_t rows, double *sum)
+{
+	size_t d = f->d;
+	invar_status st;
+
+	for (size_t i = 0; i < rows * d; i++)
+		m->u[i] = (float)((z[i] - f->mu[i % d]) / f->sigma);
+	if ((st = inv_matmul_run(f->units, m->u, f->W, f->b, f->H)) != INVAR_OK ||
+	    (st = inv_matmul_run(m->linear, m->u, t->B, t->t, m->a)) != INVAR_OK ||
+	    (st = inv_matmul_run(m->hidden, f->H, t->B + d * t->r, NULL, m->b)) != INVAR_OK)
+		return st;
+	for (size_t i = 0; i < rows; i++) {
+		double row = 0; /* a row each, so that long sums keep their digits */
+
+		for (size_t j = 0; j < t->r; j++) {
+			size_t at = i * d + j * t->step;
+			double moved = f->sigma * ((double)m->a[i * t->r + j] + m->b[i * t->r + j]);
+			double error = z[at] + moved - clean[at];
+
+			row += error * error;
+		}
+		*sum += row;
+	}
+	return INVAR_OK;
+}
+
+invar_status inv_feature_ridge_add_error(inv_feature_ridge *f, const inv_feature_trial *t,
+                                         const float *z, const float *clean, uint64_t rows,
+                                         double *sum)
+{
+	mapping m;
+	invar_status st = open_mapping(f, t, &m);
+
+	for (uint64_t at = 0; at < rows && st == INVAR_OK; at += BLOCK)
+		st = add_block_error(f, t, &m, z + at * f->d, clean + at * f->d,
+		                     rows - at < BLOCK ? (size_t)(rows - at) : BLOCK, sum);
+	close_mapping(&m);
 	return st;
 }

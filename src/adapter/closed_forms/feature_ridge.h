@@ -48,4 +48,26 @@ invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
 invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
                                      inv_closed_form *out);
 
+/*
+ * A choice on trial: the same regression for some features alone, evenly among all and at
+ * most INV_FEATURE_TRIAL of them, as most of a solution's work is for its right-hand sides
+ * where there are more. The error of these features stands for that of all. (With half of
+ * 512 features two choices 0.3 % apart changed places.)
+ */
+enum { INV_FEATURE_TRIAL = 512 };
+
+typedef struct inv_feature_trial {
+	size_t r, step; /* r features: 0, step, 2 step … */
+	float *B, *t;   /* [d + h, r], [r] */
+} inv_feature_trial;
+
+/* Fills out, free with inv_feature_trial_clear. */
+invar_status inv_feature_ridge_try(inv_feature_ridge *f, double lambda, double anchor,
+                                   inv_feature_trial *out);
+void inv_feature_trial_clear(inv_feature_trial *t);
+/* Adds to *sum the squared errors |E(z) - clean|^2 of these features, [rows, d] each. */
+invar_status inv_feature_ridge_add_error(inv_feature_ridge *f, const inv_feature_trial *t,
+                                         const float *z, const float *clean, uint64_t rows,
+                                         double *sum);
+
 #endif

@@ -29,8 +29,6 @@ typedef struct features_fit {
 	inv_feature_ridge *ridge;
 	double lambda, anchor;
 	double error[CHOICES]; /* of held-out rows, per feature; NaN: not tried */
-	inv_mlp_shape shape;
-	float *params; /* a choice as the MLP that it would become; NULL if none is judged */
 } features_fit;
 
 static invar_status add_rows(void *user, const float *a, const float *b, uint64_t rows)
@@ -44,28 +42,19 @@ static invar_status add_rows(void *user, const float *a, const float *b, uint64_
 /* ---- Choosing lambda -------------------------------------------------------------- */
 
 typedef struct judge {
-	const features_fit *f;
+	features_fit *f;
+	inv_feature_trial trial;
 	double sum, cells; /* of weighted squared errors; of weights */
 } judge;
 
 static invar_status add_error(void *user, const float *a, const float *b, uint64_t rows)
 {
 	judge *j = user;
-	const features_fit *f = j->f;
-	double weight = a == b ? f->anchor : 1;
-	float *mapped = f->rows.mapped;
-	invar_status st =
-		inv_mlp_apply(f->s->bank->ctx, f->shape, f->params, true, a, rows, mapped);
+	double weight = a == b ? j->f->anchor : 1, sum = 0;
+	invar_status st = inv_feature_ridge_add_error(j->f->ridge, &j->trial, a, b, rows, &sum);
 
-	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
-		size_t d = f->shape.d;
-		double sum = 0; /* a row each, so that long sums keep their digits */
-
-		for (size_t l = i * d; l < (i + 1) * d; l++)
-			sum += ((double)mapped[l] - b[l]) * ((double)mapped[l] - b[l]);
-		j->sum += weight * sum;
-		j->cells += weight * (double)d;
-	}
+	j->sum += weight * sum;
+	j->cells += weight * (double)(rows * j->trial.r);
 	return st;
 }
 
@@ -73,15 +62,13 @@ static invar_status judge_choice(features_fit *f, int i, const uint32_t *held,
                                  uint32_t count)
 {
 	judge j = {.f = f};
-	inv_closed_form c = {0};
-	invar_status st = inv_feature_ridge_solve(f->ridge, choices[i], f->anchor, &c);
+	invar_status st = inv_feature_ridge_try(f->ridge, choices[i], f->anchor, &j.trial);
 
-	if (st == INVAR_OK) {
-		inv_closed_form_export(&c, f->shape, true, f->params);
-		f->rows.total += count;
-		st = inv_visit_pairs(&f->rows, held, count, add_error, &j);
-	}
-	inv_closed_form_clear(&c);
+	if (st != INVAR_OK)
+		return st;
+	f->rows.total += count;
+	st = inv_visit_pairs(&f->rows, held, count, add_error, &j);
+	inv_feature_trial_clear(&j.trial);
 	f->error[i] = j.sum / j.cells;
 	inv_log(f->s->bank->ctx, INVAR_LOG_DETAIL, "features %g: held-out error %.6g",
 	        choices[i], f->error[i]);
@@ -122,9 +109,6 @@ static invar_status sum_and_choose(features_fit *f)
 	uint32_t n = f->s->image_count, kept, *order;
 	invar_status st = inv_hold_out(f->s, &order, &kept);
 
-	if (st == INVAR_OK &&
-	    !(f->params = inv_calloc(inv_mlp_floats(f->shape), sizeof *f->params)))
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory to choose a lambda");
 	if (st == INVAR_OK)
 		st = inv_visit_pairs(&f->rows, order, kept, add_rows, f);
 	if (st == INVAR_OK)
@@ -133,9 +117,7 @@ static invar_status sum_and_choose(features_fit *f)
 		st = inv_visit_pairs(&f->rows, order + kept, n - kept, add_rows, f);
 	if (st == INVAR_OK)
 		inv_log(f->s->bank->ctx, INVAR_LOG_INFO,
-		        "ridge %g has the least error on held-out images", f->lambda);
-	inv_free(f->params);
-	f->params = NULL;
+		        "ridge %g has the smallest error on held-out images", f->lambda);
 	inv_free(order);
 	return st;
 }
@@ -175,8 +157,9 @@ static invar_status open_fit(features_fit *f)
 		return st;
 	inv_bank_wont_need(s->bank, s->split, INVAR_CLEAN, s->images[0],
 	                   s->images[s->image_count - 1]);
-	st = inv_feature_ridge_new(s->bank->ctx, f->shape.d, f->shape.h - 2 * f->shape.d,
-	                           &scale, s->seed, &f->ridge);
+	st = inv_feature_ridge_new(s->bank->ctx, s->bank->dim,
+	                           (size_t)inv_option_count(s->options, "hidden"), &scale,
+	                           s->seed, &f->ridge);
 	inv_clean_statistics_clear(&scale);
 	return st == INVAR_OK ? inv_pair_visitor_open(s, true, &f->rows) : st;
 }
@@ -196,11 +179,9 @@ static invar_status run_fit(features_fit *f, inv_closed_form *out)
 
 static invar_status fit_features(const inv_closed_form_spec *s, inv_closed_form *out)
 {
-	size_t d = s->bank->dim, h = (size_t)inv_option_count(s->options, "hidden");
 	features_fit f = {.s = s,
 	                  .lambda = inv_option_number(s->options, "ridge"),
-	                  .anchor = inv_option_number(s->options, "anchor"),
-	                  .shape = {d, 2 * d + h, d}};
+	                  .anchor = inv_option_number(s->options, "anchor")};
 	invar_status st;
 
 	for (int i = 0; i < CHOICES; i++)

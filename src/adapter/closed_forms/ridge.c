@@ -23,8 +23,8 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "F",
      .group = "Method",
-     .help = "strength of the ridge regression, in mean diagonals of the Gram matrix; 0 "
-             "chooses it on held-out images"},
+     .help = "strength of the ridge regression, relative to the mean diagonal of the Gram "
+             "matrix; 0: chosen on held-out images"},
 	{0},
 };
 
@@ -140,7 +140,7 @@ static invar_status sum_pairs(inv_pair_visitor *w, inv_pairs *p, chosen *c)
 	st = sum_and_choose(w, p, c);
 	if (st == INVAR_OK)
 		inv_log(s->bank->ctx, INVAR_LOG_INFO,
-		        "ridge %g has the least error on held-out images", c->lambda);
+		        "ridge %g has the smallest error on held-out images", c->lambda);
 	return st;
 }
 

@@ -93,7 +93,7 @@ invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint3
 	if (n < 2)
 		return inv_fail(INVAR_E_USE,
 		                "@init %s cannot choose a strength on %" PRIu32
-		                " image; set @ridge to a number",
+		                " image; set @ridge",
 		                inv_option_text(s->options, "init"), n);
 	*order = inv_calloc(n, sizeof **order);
 	shuffled = inv_calloc(n, sizeof *shuffled);
@@ -101,7 +101,8 @@ invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint3
 		inv_free(shuffled);
 		inv_free(*order);
 		*order = NULL;
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
+		                n);
 	}
 	inv_permutation(&stream, 0, shuffled, n);
 	*kept = split_images(s, shuffled, *order);

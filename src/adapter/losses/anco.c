@@ -77,8 +77,8 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "WORD",
      .group = "Loss",
-     .help = "how anco compares codes with clean features: as the index does that will be "
-             "searched"},
+     .help =
+         "anco: how codes are compared with clean features; choose what your index uses"},
 	{.name = "tau",
      .type = INVAR_OPTION_NUMBER,
      .initial = "0.1",
@@ -86,7 +86,7 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
      .meta = "F",
      .group = "Loss",
-     .help = "temperature of anco; 0.05 by default with similarity cosine"},
+     .help = "anco: temperature; default 0.05 with similarity cosine"},
 	{0},
 };
 

@@ -65,15 +65,14 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "F",
      .group = "Loss",
-     .help = "width of the kernel of hsic on features: a number, or the median of each "
-             "batch"},
+     .help = "hsic: kernel width for features, a number or the median of each batch"},
 	{.name = "sigma-z",
      .type = INVAR_OPTION_TEXT,
      .initial = "median",
      .flags = INVAR_OPTION_RESULT,
      .meta = "F",
      .group = "Loss",
-     .help = "the same on codes"},
+     .help = "hsic: kernel width for codes"},
 	{0},
 };
 
@@ -145,7 +144,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	invar_status st;
 
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	if ((st = read_width(s->options, "sigma-x", &p->given_x)) != INVAR_OK ||
 	    (st = read_width(s->options, "sigma-z", &p->given_z)) != INVAR_OK) {
 		release(p);
@@ -157,8 +156,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	if (p->M > MAX_ROWS) {
 		release(p);
 		return inv_fail(INVAR_E_USE,
-		                "hsic compares at most %d rows with each other, a smaller "
-		                "@batch-size than %zu is needed",
+		                "hsic can compare at most %d rows; use a @batch-size below %zu",
 		                MAX_ROWS, s->N);
 	}
 	plan_memory(p);

@@ -45,7 +45,8 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT,
      .meta = "W",
      .group = "Loss",
-     .help = "weight of the clean term of mawa, also within anco"},
+     .help =
+         "mawa and anco: weight of the clean term; init features: weight of clean rows"},
 	{0},
 };
 

@@ -58,7 +58,7 @@ static const invar_option options[] = {
      .flags = INVAR_OPTION_RESULT | INVAR_OPTION_ABOVE,
      .meta = "F",
      .group = "Loss",
-     .help = "temperature of simclr"},
+     .help = "simclr: temperature"},
 	{0},
 };
 
@@ -95,7 +95,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	invar_status st;
 
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	p->temperature = inv_option_number(s->options, "temperature");
 	p->M = inv_loss_rows(&inv_loss_simclr, s);
 	p->w = s->w;

@@ -86,7 +86,7 @@ static const invar_option options[] = {
      .choices = "random|orthogonal",
      .meta = "WORD",
      .group = "Loss",
-     .help = "directions: independent, or orthogonal in blocks"},
+     .help = "independent directions, or blocks of orthogonal ones"},
 	{.name = "shuffle",
      .type = INVAR_OPTION_TEXT,
      .initial = "both",
@@ -94,7 +94,7 @@ static const invar_option options[] = {
      .choices = "both|second",
      .meta = "WORD",
      .group = "Loss",
-     .help = "which halves of XX and ZZ waco permutes"},
+     .help = "waco: which halves of XX and ZZ are permuted"},
 	{0},
 };
 
@@ -198,7 +198,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	invar_status st;
 
 	if (!p)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the loss");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	p->codes_clean = inv_loss_keeps_identity(s->options);
 	p->orthogonal = inv_option_is(s->options, "slices", "orthogonal");
 	p->shuffle_second = inv_option_is(s->options, "shuffle", "second");
@@ -206,10 +206,9 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->M = (s->s + p->codes_clean) * s->N;
 	if (p->M > INV_KEY_ROWS) {
 		inv_free(p);
-		return inv_fail(
-			INVAR_E_USE,
-			"waco sorts at most %u rows, a smaller @batch-size than %zu is needed",
-			INV_KEY_ROWS, s->N);
+		return inv_fail(INVAR_E_USE,
+		                "waco can sort at most %u rows; use a @batch-size below %zu",
+		                INV_KEY_ROWS, s->N);
 	}
 	p->L = inv_option_count(s->options, "projections");
 	p->stride = round_up(p->L, LINE);
@@ -292,7 +291,7 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 /* ---- Distances ----------------------------------------------------------------------- */
 
-static double measure(const inv_loss_shape *s, waco *p, inv_sliced *job)
+static double measure_distance(const inv_loss_shape *s, waco *p, inv_sliced *job)
 {
 	job->L = p->L;
 	job->p = p->p;
@@ -324,7 +323,7 @@ static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
 
 	if (slopes)
 		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 /* The joint side has N distinct rows, each of which stands for M / N. */
@@ -337,7 +336,7 @@ static double distance_xx(const inv_loss_shape *s, waco *p)
 	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
 	                  .repeat = p->M / s->N};
 
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
@@ -353,7 +352,7 @@ static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
 		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
 		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
 	}
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 /* ---- Correlation and its gradient ---------------------------------------------------- */

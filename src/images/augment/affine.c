@@ -52,7 +52,7 @@ static const inv_key keys[] = {
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
 	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
-     "prepare pictures larger, so that no corner is seen"},
+     "crop from a larger image, so that no empty corner is visible"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
@@ -102,7 +102,7 @@ static inv_extent result(const inv_value *v, inv_extent in)
 
 /* ---- The map -------------------------------------------------------------------- */
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_affine(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	inv_value shift = v[TRANSLATE];
 	inv_extent seen = result(v, in);
@@ -161,7 +161,7 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 		return "tx and ty must lie between -1e6 and 1e6 pixels";
 	w = warp_of(v, in, row);
 	if (w.inside && !inv_warp_stays_inside(&w, in, result(v, in)))
-		return "it would show what lies outside the picture, which inside=1 rules out";
+		return "it would show pixels outside the image, which inside=1 does not allow";
 	return NULL;
 }
 
@@ -203,7 +203,7 @@ const inv_op inv_op_affine = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_affine,
 	.result = result,
 	.around = around,
 	.refuse_row = refuse_row,

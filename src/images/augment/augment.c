@@ -29,13 +29,13 @@ invar_status invar_augment_parse(invar_context *ctx, const char *spec, invar_aug
 
 	*out = NULL;
 	if (!ctx || !spec)
-		return inv_fail(INVAR_E_USE, "an augmentation needs a context and a text");
+		return inv_fail(INVAR_E_USE, "an augmentation needs a context and a SPEC");
 	if (!(a = inv_calloc(1, sizeof *a)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for an augmentation");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
 	a->ctx = ctx;
 	if ((st = inv_spec_parse(spec, &a->spec)) != INVAR_OK)
 		goto fail;
-	st = inv_fail(INVAR_E_NOMEM, "no memory for an augmentation");
+	st = inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
 	if (!(a->names = inv_calloc(a->spec.columns + 1, sizeof *a->names)))
 		goto fail;
 	for (size_t i = 0; i < a->spec.columns; i++)
@@ -102,21 +102,21 @@ static const invar_option draw_rows[] = {
      .initial = "train",
      .meta = "WORD",
      .group = "Draws",
-     .help = "split whose draws are repeated"},
+     .help = "reproduce the draws of this split"},
 	{.name = "epoch",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = UINT32_MAX,
      .meta = "N",
      .group = "Draws",
-     .help = "epoch whose draws are repeated; 0 in banks"},
+     .help = "reproduce the draws of this epoch; banks use 0"},
 	{.name = "copy",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
      .max = MAX_COPIES,
      .meta = "N",
      .group = "Draws",
-     .help = "copy whose draws are repeated"},
+     .help = "reproduce the draws of this copy"},
 	{.name = "first",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -211,11 +211,10 @@ invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_exten
 
 		st = chain_result(s, chain, in, &other);
 		if (st == INVAR_OK && (other.h != out->h || other.w != out->w))
-			return inv_fail(
-				INVAR_E_USE,
-				"the chains of %s give %zu x %zu and %zu x %zu pixels; give all "
-				"of them the same size",
-				s->canonical, out->h, out->w, other.h, other.w);
+			return inv_fail(INVAR_E_USE,
+			                "the chains of %s produce %zu x %zu and %zu x %zu pixels; make "
+			                "them the same size",
+			                s->canonical, out->h, out->w, other.h, other.w);
 	}
 	return st;
 }
@@ -310,9 +309,9 @@ static streams prepare_streams(const inv_draw *d)
 static invar_status check_draw(const inv_draw *d, uint64_t images)
 {
 	if (d->epoch > UINT32_MAX || d->copy > MAX_COPIES)
-		return inv_fail(INVAR_E_USE, "epochs must lie below 2^32 and copies below 2^26");
+		return inv_fail(INVAR_E_USE, "epochs must be below 2^32 and copies below 2^26");
 	if (d->first > UINT32_MAX || images > UINT32_MAX - d->first)
-		return inv_fail(INVAR_E_USE, "image indices must lie below 2^32");
+		return inv_fail(INVAR_E_USE, "image indices must be below 2^32");
 	return INVAR_OK;
 }
 
@@ -455,9 +454,9 @@ typedef struct job {
 	size_t images, per_block;
 	const float *x, *params;
 	float *out;
-	size_t room;    /* cells of one buffer */
-	float *buffers; /* [threads, 2, room] */
-	fault *faults;  /* [threads] */
+	size_t capacity; /* cells of one buffer */
+	float *buffers;  /* [threads, 2, capacity] */
+	fault *faults;   /* [threads] */
 } job;
 
 static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
@@ -512,7 +511,7 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 	}
 	for (size_t i = s->first[chain]; i <= last && st == INVAR_OK; i++) {
 		const inv_spec_op *o = &s->op[i];
-		float *to = i == last ? out : buffers + (turn & 1) * j->room;
+		float *to = i == last ? out : buffers + (turn & 1) * j->capacity;
 
 		if (!must_run(o, row, call.shape))
 			continue;
@@ -554,7 +553,7 @@ static void run_block(void *user, size_t block, unsigned thread)
 		if (!j->params)
 			draw_row(j->a, &j->t, j->in, image, drawn);
 		st = run_chain(j, row, image, j->x + i * in, j->out + i * out,
-		               j->buffers + 2 * thread * j->room);
+		               j->buffers + 2 * thread * j->capacity);
 	}
 	if (st != INVAR_OK)
 		keep_fault(&j->faults[thread], block, st);
@@ -593,11 +592,11 @@ static invar_status run_job(job *j)
 	invar_status st;
 
 	j->per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
-	j->room = buffer_cells(j->a, j->in);
-	j->buffers = inv_alloc(2 * threads * j->room * sizeof *j->buffers + 1);
+	j->capacity = buffer_cells(j->a, j->in);
+	j->buffers = inv_alloc(2 * threads * j->capacity * sizeof *j->buffers + 1);
 	j->faults = inv_calloc(threads, sizeof *j->faults);
 	if (!j->buffers || !j->faults)
-		st = inv_fail(INVAR_E_NOMEM, "no memory for pictures between augmentations");
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for images between augmentations");
 	else {
 		inv_parallel(j->a->ctx, inv_blocks(j->images, j->per_block), run_block, j);
 		st = first_fault(j);

@@ -15,9 +15,10 @@ const char *inv_op_names(void)
 }
 
 static const inv_key common[] = {
-	[INV_KEY_P] = {"p", INV_KEY_NUMBER, 1, 1, 0, 1, NULL, "share of images it acts on"},
+	[INV_KEY_P] = {"p", INV_KEY_NUMBER, 1, 1, 0, 1, NULL,
+                   "probability that it is applied to an image"},
 	[INV_KEY_SAME] = {"same_on_batch", INV_KEY_WORD, 0, 0, 0, 0, "0|1",
-                      "one draw for 256 consecutive images"},
+                      "share one draw among 256 consecutive images"},
 };
 
 const inv_key *inv_op_key(const inv_op *op, size_t k)

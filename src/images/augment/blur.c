@@ -21,7 +21,7 @@ static const inv_key keys[] = {
 
 static const char *const columns[] = {"sigma"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_blur(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[0] = inv_draw_range(c, v[SIGMA]);
@@ -100,7 +100,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 	float *memory = inv_alloc((taps + s.w + taps + s.h * s.w) * sizeof *memory);
 
 	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a blur");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a blur");
 	b.weight = memory;
 	b.padded = memory + taps;
 	b.plane = memory + taps + s.w + taps;
@@ -114,12 +114,12 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_blur = {
 	.name = "blur",
 	.class_name = "blur",
-	.help = "blurs by a Gaussian",
+	.help = "blurs with a Gaussian",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_blur,
 	.refuse_row = refuse_row,
 	.apply = apply,
 };

@@ -9,12 +9,13 @@
 enum { FACTOR = INV_OWN_KEY };
 
 static const inv_key keys[] = {
-	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL, "what differences are multiplied by"},
+	{"factor", INV_KEY_RANGE, 0.6, 1.4, 0, 100, NULL,
+     "factor for differences from the mean"},
 };
 
 static const char *const columns[] = {"factor"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_contrast(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[0] = inv_draw_range(c, v[FACTOR]);
@@ -49,11 +50,11 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_contrast = {
 	.name = "contrast",
 	.class_name = "contrast",
-	.help = "moves pixels away from the mean grey or towards it",
+	.help = "moves pixels away from or towards the mean grey value",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_contrast,
 	.apply = apply,
 };

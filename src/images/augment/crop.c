@@ -25,8 +25,9 @@ static const inv_key keys[] = {
 	{"scale", INV_KEY_RANGE, 0.5, 0.7, 1e-6, 1, NULL, "share of the area"},
 	{"ratio", INV_KEY_RANGE, 0.75, 1.33, 0.01, 100, NULL, "width by height"},
 	{"mode", INV_KEY_WORD, INV_MODE_SLICE, INV_MODE_SLICE, 0, 0, "slice|resample",
-     "resize the box, or warp the picture"},
-	{"size", INV_KEY_SIZE, 0, 0, 1, 16384, NULL, "of the result; the input's if not given"},
+     "resize the box, or warp the image"},
+	{"size", INV_KEY_SIZE, 0, 0, 1, 16384, NULL,
+     "size of the result; default: the input's"},
 	{"align_corners", INV_KEY_WORD, INV_CORNERS_TRUE, INV_CORNERS_TRUE, 0, 0,
      INV_WORDS_BOOLEAN, "as Kornia's"},
 	{"corners", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_CORNERS,
@@ -77,7 +78,7 @@ static sides draw_sides(const inv_value *v, double W, double H, inv_cursor *c)
 	return (sides){between(found.w, 1, W), between(found.h, 1, H)};
 }
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_crop(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	double W = (double)in.w, H = (double)in.h;
 	sides s = draw_sides(v, W, H, c);
@@ -107,10 +108,10 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 	(void)v;
 	for (int i = X0; i <= HEIGHT; i++)
 		if (row[i] != floorf(row[i]) || row[i] < (i >= WIDTH))
-			return "the box must have whole numbers for sides of at least 1";
+			return "the sides of the box must be whole numbers of at least 1";
 	if ((double)row[X0] + row[WIDTH] > (double)in.w ||
 	    (double)row[Y0] + row[HEIGHT] > (double)in.h)
-		return "the box reaches beyond the picture";
+		return "the box extends beyond the image";
 	return NULL;
 }
 
@@ -194,7 +195,7 @@ static invar_status slice(const inv_op_call *call, bool corners, float *out)
 	float *memory = inv_alloc(4 * to.w * sizeof *memory);
 
 	if (!memory)
-		return inv_fail(INVAR_E_NOMEM, "no memory for cropping");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for cropping");
 	s.share = memory;
 	s.row[0] = memory + to.w;
 	s.row[1] = memory + 2 * to.w;
@@ -303,14 +304,14 @@ static const inv_param_array arrays[] = {
 const inv_op inv_op_crop = {
 	.name = "crop",
 	.class_name = "RandomResizedCrop",
-	.help = "takes a random box and resizes it",
+	.help = "crops a random box and resizes it",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_crop,
 	.still = still,
 	.result = result,
 	.refuse_row = refuse_row,

@@ -9,7 +9,7 @@ enum { HORIZONTAL, VERTICAL };
 
 static const inv_key keys[] = {
 	{"axis", INV_KEY_WORD, HORIZONTAL, HORIZONTAL, 0, 0, "horizontal|vertical",
-     "left and right, or top and bottom, change places"},
+     "swap left and right, or top and bottom"},
 };
 
 static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
@@ -55,7 +55,7 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_flip = {
 	.name = "flip",
 	.class_name = "flip",
-	.help = "mirrors",
+	.help = "mirrors the image",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.matrix = matrix,

@@ -13,6 +13,6 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_id = {
 	.name = "id",
 	.class_name = "id",
-	.help = "leaves the picture as it is",
+	.help = "leaves the image unchanged",
 	.apply = apply,
 };

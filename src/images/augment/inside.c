@@ -106,14 +106,14 @@ invar_status inv_inside_check(const inv_spec *s, inv_extent prepared)
 		return INVAR_OK;
 	if (prepared.h != prepared.w)
 		return inv_fail(INVAR_E_USE,
-		                "%s needs square pictures, but these have %zu x %zu pixels",
+		                "%s needs square images, but these have %zu x %zu pixels",
 		                s->canonical, prepared.w, prepared.h);
 	if (!inv_spec_seen_side(s, prepared.h)) {
 		size_t least = inv_spec_prepared_side(s, 2 - (prepared.h & 1));
 
 		return inv_fail(
 			INVAR_E_USE,
-			"%s needs pictures of at least %zu x %zu pixels, but these have %zu x "
+			"%s needs images of at least %zu x %zu pixels, but these have %zu x "
 			"%zu",
 			s->canonical, least, least, prepared.w, prepared.h);
 	}

@@ -16,13 +16,13 @@ enum { QUALITY = INV_OWN_KEY };
 enum { MAX_SIDE = 65500 };
 
 static const inv_key keys[] = {
-	{"quality", INV_KEY_RANGE, 30, 90, 1, 100, NULL, "of the file, 1 to 100"},
+	{"quality", INV_KEY_RANGE, 30, 90, 1, 100, NULL, "JPEG quality, 1 to 100"},
 };
 
 static const char *const columns[] = {"quality"};
 
 /* Whole numbers, both ends included. */
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_jpeg(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	double low = ceil(v[QUALITY].low), high = floor(v[QUALITY].high);
 
@@ -35,8 +35,8 @@ static const char *refuse(const inv_value *v, inv_extent in)
 	if (floor(v[QUALITY].high) < ceil(v[QUALITY].low))
 		return "quality has no whole number in its range";
 	if (in.c != 1 && in.c != 3)
-		return "pictures must have one or three channels";
-	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides are at most 65500 pixels" : NULL;
+		return "images must have one or three channels";
+	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides can be at most 65500 pixels" : NULL;
 }
 
 static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
@@ -78,12 +78,12 @@ static void from_bytes(const inv_op_call *call, const uint8_t *bytes, float *out
 }
 
 static invar_status there_and_back(inv_extent shape, int quality, uint8_t *bytes,
-                                   uint8_t *file, size_t room)
+                                   uint8_t *file, size_t size)
 {
 	bool grey = shape.c == 1;
 	int w = (int)shape.w, h = (int)shape.h, format = grey ? TJPF_GRAY : TJPF_RGB;
 	tjhandle packer = tjInitCompress(), unpacker = tjInitDecompress();
-	unsigned long length = (unsigned long)room;
+	unsigned long length = (unsigned long)size;
 	bool failed = !packer || !unpacker ||
 	              tjCompress2(packer, bytes, w, 0, h, format, &file, &length,
 	                          grey ? TJSAMP_GRAY : TJSAMP_420, quality,
@@ -104,14 +104,14 @@ static invar_status apply(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
 	size_t cells = inv_extent_cells(s);
-	size_t room = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
-	uint8_t *bytes = inv_alloc(cells + room);
+	size_t size = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
+	uint8_t *bytes = inv_alloc(cells + size);
 	invar_status st;
 
 	if (!bytes)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a JPEG file");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG file");
 	to_bytes(call, bytes);
-	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, room);
+	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, size);
 	if (st == INVAR_OK)
 		from_bytes(call, bytes, out);
 	inv_free(bytes);
@@ -121,12 +121,12 @@ static invar_status apply(const inv_op_call *call, float *out)
 const inv_op inv_op_jpeg = {
 	.name = "jpeg",
 	.class_name = "jpeg",
-	.help = "compresses as a JPEG file does",
+	.help = "compresses the image as JPEG",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_jpeg,
 	.refuse = refuse,
 	.refuse_row = refuse_row,
 	.apply = apply,

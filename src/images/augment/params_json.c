@@ -289,7 +289,7 @@ invar_status invar_augment_params_save(const invar_augment *a, const invar_optio
 	whole = document(&l, &d, params);
 	invar_options_free(kept);
 	st = whole ? inv_json_save(path, whole)
-	           : inv_fail(INVAR_E_NOMEM, "%s: no memory for its text", path);
+	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its text", path);
 	json_decref(whole);
 	return st;
 }
@@ -362,7 +362,8 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		                l->name, op, o->op->name, p->name);
 	if (json_array_size(data) != acting && json_array_size(data) != l->images)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: stage %zu (%s): %s has %zu entries for %" PRIu64 " images",
+		                "%s: stage %zu (%s): %s has %zu entries but there are %" PRIu64
+		                " images",
 		                l->name, op, o->op->name, p->name, json_array_size(data), acting);
 	for (uint64_t i = 0; i < l->images; i++) {
 		float *row = rows + i * columns_of(l);
@@ -373,12 +374,11 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 			continue;
 		entry = json_array_get(data, json_array_size(data) == acting ? next++ : (size_t)i);
 		if (!take_cells(entry, p, cells))
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: stage %zu (%s): %s does not have the numbers it should",
+			return inv_fail(INVAR_E_FORMAT, "%s: stage %zu (%s): %s has the wrong numbers",
 			                l->name, op, o->op->name, p->name);
 		if (!gather(p, cells, row + o->column + o->has_on))
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: stage %zu (%s): %s of an image is nothing that %s can do",
+			                "%s: stage %zu (%s): %s of an image is not possible for %s",
 			                l->name, op, o->op->name, p->name, o->op->name);
 	}
 	return INVAR_OK;
@@ -394,14 +394,14 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 
 	*acting = 0;
 	if (prob && json_array_size(prob) != l->images)
-		return wrong(l, op, "batch_prob has not one entry for each image");
+		return wrong(l, op, "batch_prob does not have one entry per image");
 	for (uint64_t i = 0; i < l->images; i++) {
 		float *row = rows + i * columns_of(l);
 		bool chosen = l->a->spec.chains == 1 || row[0] == (float)o->chain;
 		bool on = !prob || json_number_value(json_array_get(prob, (size_t)i)) > 0.5;
 
 		if (chosen && !on && !o->has_on)
-			return wrong(l, op, "it leaves images out, but the SPEC has p=1");
+			return wrong(l, op, "it skips images, but the SPEC has p=1");
 		if (o->has_on)
 			row[o->column] = chosen && on;
 		if (chosen && !on && o->op->still)
@@ -426,7 +426,7 @@ static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
 		const json_t *given = json_object_get(flags, key);
 
 		if (st == INVAR_OK && given && !json_equal(given, value))
-			st = inv_fail(INVAR_E_MISMATCH, "%s: stage %zu (%s): its %s is not the SPEC's",
+			st = inv_fail(INVAR_E_MISMATCH, "%s: stage %zu (%s): %s differs from the SPEC",
 			              l->name, op, o->op->name, key);
 	}
 	json_decref(own);
@@ -444,7 +444,7 @@ static invar_status read_stage(const layout *l, size_t op, const json_t *stage, 
 	if (!class_name || strcmp(class_name, form->class_name) != 0)
 		return inv_fail(
 			INVAR_E_MISMATCH,
-			"%s: stage %zu is of class %.60s, but the SPEC has %s there, class %s", l->name,
+			"%s: stage %zu has class %.60s, but the SPEC has %s there, class %s", l->name,
 			op, class_name ? class_name : "(none)", form->name, form->class_name);
 	if ((st = check_flags(l, op, stage)) != INVAR_OK ||
 	    (st = read_acting(l, op, params, rows, &acting)) != INVAR_OK)
@@ -466,7 +466,7 @@ static invar_status read_chains(const layout *l, const json_t *whole, float *row
 		return INVAR_OK;
 	if (!data || json_array_size(data) != l->images)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: the array chain must name one of %zu chains for each image",
+		                "%s: the array chain must choose one of %zu chains for each image",
 		                l->name, l->a->spec.chains);
 	for (uint64_t i = 0; i < l->images; i++) {
 		double chain = json_number_value(json_array_get(data, (size_t)i));
@@ -486,7 +486,7 @@ static invar_status read_document(const layout *l, const json_t *whole, float *r
 	invar_status st;
 
 	if (!json_is_array(stages) || json_array_size(stages) != l->a->spec.ops)
-		return inv_fail(INVAR_E_MISMATCH, "%s: it has %zu stages, but the SPEC %s has %zu",
+		return inv_fail(INVAR_E_MISMATCH, "%s: has %zu stages, but the SPEC %s has %zu",
 		                l->name, json_array_size(stages), l->a->spec.canonical,
 		                l->a->spec.ops);
 	memset(rows, 0, (size_t)l->images * columns_of(l) * sizeof *rows);

@@ -26,13 +26,13 @@ static const inv_key keys[] = {
 	{"fill", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_FILL, "what lies outside"},
 	{"circle", INV_KEY_WORD, 0, 0, 0, 0, "0|1", "leave only the inscribed circle"},
 	{"inside", INV_KEY_WORD, 0, 0, 0, 0, INV_WORDS_INSIDE,
-     "prepare pictures larger, so that no corner is seen"},
+     "crop from a larger image, so that no empty corner is visible"},
 };
 _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for each key");
 
 static const char *const columns[] = {"angle"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_rotation(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
@@ -96,7 +96,7 @@ const inv_op inv_op_rotation = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_rotation,
 	.result = result,
 	.around = around,
 	.matrix = matrix,

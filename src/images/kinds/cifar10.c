@@ -37,10 +37,11 @@ static invar_status map_batch(const invar_dataset *d, batches *b, const char *na
 	invar_status st = path ? inv_map_open(path, map) : inv_dataset_no_memory(d);
 
 	if (st == INVAR_OK && (map->size == 0 || map->size % RECORD))
-		st = inv_fail(INVAR_E_FORMAT,
-		              "%s: has %" PRIu64 " bytes, which is not a multiple of the %d of a "
-		              "record of CIFAR-10",
-		              path, map->size, RECORD);
+		st =
+			inv_fail(INVAR_E_FORMAT,
+		             "%s: has %" PRIu64
+		             " bytes, which is not a multiple of %d, the size of a CIFAR-10 record",
+		             path, map->size, RECORD);
 	b->count++; /* so that closing finds it */
 	if (st == INVAR_OK)
 		b->first[b->count] = b->first[b->count - 1] + map->size / RECORD;
@@ -117,9 +118,10 @@ static invar_status open_cifar10(invar_dataset *d)
 	train = inv_dataset_has(d, "data_batch_1.bin");
 	test = inv_dataset_has(d, "test_batch.bin");
 	if (!train && !test)
-		return inv_fail(INVAR_E_IO,
-		                "%s: has no data_batch_1.bin or test_batch.bin of CIFAR-10",
-		                d->place);
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: has no data_batch_1.bin or test_batch.bin, so it is not CIFAR-10",
+			d->place);
 	st = inv_dataset_name_classes(d, "batches.meta.txt", class_names);
 	if (st == INVAR_OK && train)
 		st = open_train(d, &own->train);

@@ -39,7 +39,7 @@ static bool is_foreign_name(const char *name)
 
 static invar_status no_memory(const char *folder)
 {
-	return inv_fail(INVAR_E_NOMEM, "%s: no memory to list the folder", folder);
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to list the folder", folder);
 }
 
 static char *join_inner(const char *folder, const char *name)
@@ -160,16 +160,16 @@ static invar_status add_label(inv_file_list *f, int32_t label)
 
 	if (label == INV_NO_LABEL && !f->labels)
 		return INVAR_OK;
-	if (i >= f->room) {
-		uint64_t room = f->room ? 2 * f->room : 1024;
+	if (i >= f->capacity) {
+		uint64_t capacity = f->capacity ? 2 * f->capacity : 1024;
 
-		if (!(more = inv_alloc(room * sizeof *more)))
+		if (!(more = inv_alloc(capacity * sizeof *more)))
 			return no_memory(f->root);
 		if (i)
 			memcpy(more, f->labels, i * sizeof *more);
 		inv_free(f->labels);
 		f->labels = more;
-		f->room = room;
+		f->capacity = capacity;
 	}
 	f->labels[i] = label;
 	return INVAR_OK;
@@ -199,10 +199,10 @@ static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
 	invar_status st = path ? list_folder(path, &l) : no_memory(f->root);
 
 	if (st == INVAR_OK && depth > DEEPEST)
-		st = inv_fail(INVAR_E_FORMAT,
-		              "%s: is more than %d folders deep; does a link lead "
-		              "in a circle?",
-		              path, DEEPEST);
+		st =
+			inv_fail(INVAR_E_FORMAT,
+		             "%s: is more than %d folders deep; is there a loop of symbolic links?",
+		             path, DEEPEST);
 	note_others(f, &l);
 	for (size_t i = 0; i < l.images.count && st == INVAR_OK; i++) {
 		char *name = join_inner(folder, inv_names_at(&l.images, i));
@@ -225,12 +225,12 @@ static invar_status refuse_empty(const inv_file_list *f, const char *folder)
 {
 	if (!f->foreign)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s/%s: holds no JPEG or PNG file; fill the folder or remove it",
+		                "%s/%s: has no JPEG or PNG files; add some or remove the folder",
 		                f->root, folder);
-	return inv_fail(INVAR_E_FORMAT,
-	                "%s/%s: holds no JPEG or PNG file; make PNG files of images in other "
-	                "formats, such as %s",
-	                f->root, folder, f->example);
+	return inv_fail(
+		INVAR_E_FORMAT,
+		"%s/%s: has no JPEG or PNG files; convert other formats, such as %s, to PNG",
+		f->root, folder, f->example);
 }
 
 invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
@@ -261,12 +261,12 @@ void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
 	if (f->foreign)
 		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
 		        f->foreign, inv_noun(f->foreign, "image", "images"), f->example,
-		        inv_noun(f->foreign, "is neither JPEG nor PNG and stays out",
-		                 "are neither JPEG nor PNG and stay out"));
+		        inv_noun(f->foreign, "is neither JPEG nor PNG and is skipped",
+		                 "are neither JPEG nor PNG and are skipped"));
 	if (other)
 		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, other,
-		        inv_noun(other, "file is no image by its name and stays out",
-		                 "files are no images by their names and stay out"));
+		        inv_noun(other, "file does not have the name of an image and is skipped",
+		                 "files do not have the name of an image and are skipped"));
 }
 
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split)
@@ -274,7 +274,7 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 	int32_t *labels = f->labels;
 
 	f->labels = NULL;
-	f->room = 0;
+	f->capacity = 0;
 	inv_file_list_tell(f, d);
 	return inv_dataset_add(d, split, f->names.count, labels, f);
 }

@@ -47,9 +47,8 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 	if (st != INVAR_OK)
 		return st;
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s: has splits (train, val, test or unlabeled) and beside them the "
-	                "folder %s with %zu %s; put it into a split, or all classes into "
-	                "%s/train",
+	                "%s: has splits (train, val, test or unlabeled) and also the folder %s "
+	                "with %zu %s; move it into a split, or move all classes into %s/train",
 	                d->place, name, images, inv_noun(images, "image", "images"), d->place);
 }
 
@@ -64,8 +63,8 @@ static invar_status list_split(const invar_dataset *d, folder *own, size_t k,
 	if (st != INVAR_OK || !flat || !own->classes[k].count)
 		return st;
 	return inv_fail(INVAR_E_FORMAT,
-	                "%s%s%s: has images and also the folder %s; put all images into "
-	                "folders of classes, or none",
+	                "%s%s%s: has images and also the folder %s; put all images into class "
+	                "folders, or none",
 	                d->place, *inside ? "/" : "", inside,
 	                inv_names_at(&own->classes[k], 0));
 }

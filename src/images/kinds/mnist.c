@@ -57,13 +57,14 @@ static invar_status open_idx(const invar_dataset *d, const char *stem, const cha
 
 	*out = NULL;
 	if (!find_file(d, stem, what, rank, name))
-		return inv_fail(INVAR_E_IO, "%s: has no %s-%s-idx%u-ubyte, packed by gzip or not",
+		return inv_fail(INVAR_E_IO,
+		                "%s: has no %s-%s-idx%u-ubyte, compressed with gzip or not",
 		                d->place, stem, what, rank);
 	if (!(path = inv_dataset_path(d, name)))
 		return inv_dataset_no_memory(d);
 	st = inv_idx_open(path, out);
 	if (st == INVAR_OK && (*out)->rank != rank)
-		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, %u were expected", path, (*out)->rank,
+		st = inv_fail(INVAR_E_FORMAT, "%s: has %u %s, expected %u", path, (*out)->rank,
 		              inv_noun((*out)->rank, "dimension", "dimensions"), rank);
 	inv_free(path);
 	return st;
@@ -78,8 +79,8 @@ static invar_status check_pair(const inv_idx *images, const inv_idx *labels)
 			images->shape[0], inv_noun(images->shape[0], "image", "images"), images->path);
 	if (images->shape[1] > UINT16_MAX || images->shape[2] > UINT16_MAX)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s: has images of %" PRIu64 " x %" PRIu64 " pixels, at most %d a "
-		                "side are allowed",
+		                "%s: has images of %" PRIu64 " x %" PRIu64
+		                " pixels, but at most %d per side are allowed",
 		                images->path, images->shape[2], images->shape[1], UINT16_MAX);
 	return INVAR_OK;
 }
@@ -126,11 +127,10 @@ static invar_status open_both(invar_dataset *d, const char *const *classes)
 			st = open_split(d, k);
 	}
 	if (st == INVAR_OK && !found)
-		st =
-			inv_fail(INVAR_E_IO,
-		             "%s: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, packed "
-		             "by gzip or not",
-		             d->place);
+		st = inv_fail(INVAR_E_IO,
+		              "%s: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, "
+		              "compressed with gzip or not",
+		              d->place);
 	return st;
 }
 
@@ -142,10 +142,11 @@ static invar_status open_mnist(invar_dataset *d)
 static invar_status open_fashion(invar_dataset *d)
 {
 	if (!strchr(d->text, '/') && !inv_is_folder(d->place))
-		return inv_fail(INVAR_E_IO,
-		                "%s: is not there; install Debian's package dataset-fashion-mnist, "
-		                "or say where the files are: fashion-mnist:FOLDER",
-		                d->place);
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: does not exist; install Debian's package dataset-fashion-mnist, or give "
+			"the folder of the files: fashion-mnist:DIR",
+			d->place);
 	return open_both(d, clothes);
 }
 
@@ -199,7 +200,7 @@ const inv_dataset_kind inv_dataset_mnist = {
 const inv_dataset_kind inv_dataset_fashion_mnist = {
 	.name = "fashion-mnist",
 	.place = "[DIR]",
-	.about = "idx files of clothes; Debian has them",
+	.about = "idx files of clothes; packaged in Debian",
 	.standard_place = "/usr/share/datasets/fashion-mnist",
 	.normalisation = "fashion-mnist",
 	.open = open_fashion,

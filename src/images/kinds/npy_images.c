@@ -68,8 +68,8 @@ static invar_status open_images(array *a, const char *path)
 		                "3, h, w)",
 		                path, inv_shape_text(h->rank, h->shape, shape));
 	if (h->dtype != INV_U8 && inv_dtype_is_integer(h->dtype))
-		return inv_fail(INVAR_E_FORMAT, "%s: images must be uint8 or float, these are %s",
-		                path, inv_dtype_name(h->dtype));
+		return inv_fail(INVAR_E_FORMAT, "%s: images must be uint8 or float, not %s", path,
+		                inv_dtype_name(h->dtype));
 	return INVAR_OK;
 }
 
@@ -97,7 +97,7 @@ static invar_status read_labels(const inv_npy *labels, int32_t *out, int32_t *gr
 			return st;
 		if (label < INV_NO_LABEL || label >= MAX_CLASSES)
 			return inv_fail(INVAR_E_FORMAT,
-			                "%s: label %" PRIu64 " is %" PRId64 ", -1 to %d were expected",
+			                "%s: label %" PRIu64 " is %" PRId64 ", expected -1 to %d",
 			                labels->path, i, label, MAX_CLASSES - 1);
 		out[i] = (int32_t)label;
 		*greatest = out[i] > *greatest ? out[i] : *greatest;
@@ -178,10 +178,11 @@ static invar_status to_bytes(const array *a, uint64_t image, const float *from,
 
 	for (size_t i = 0; i < count; i++) {
 		if (!(from[i] >= 0 && from[i] <= white))
-			return inv_fail(INVAR_E_FORMAT,
-			                "%s: image %" PRIu64 " has the value %g, pixels of floats go "
-			                "from 0 to 1",
-			                a->images->path, image, (double)from[i]);
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: image %" PRIu64
+				" has the value %g, but pixels stored as floats must be from 0 to 1",
+				a->images->path, image, (double)from[i]);
 		to[i] = (uint8_t)lrintf(from[i] / white * 255);
 	}
 	return INVAR_OK;
@@ -193,10 +194,10 @@ static invar_status read_slowly(const array *a, uint64_t image, size_t count,
 {
 	float *numbers = inv_alloc(count * sizeof *numbers);
 	uint8_t *bytes = inv_alloc(count);
-	invar_status st =
-		numbers && bytes
-			? inv_npy_read(a->images, image * count, count, numbers)
-			: inv_fail(INVAR_E_NOMEM, "%s: no memory for an image", a->images->path);
+	invar_status st = numbers && bytes
+	                      ? inv_npy_read(a->images, image * count, count, numbers)
+	                      : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for an image",
+	                                 a->images->path);
 
 	if (st == INVAR_OK)
 		st = to_bytes(a, image, numbers, count, bytes);

@@ -45,8 +45,8 @@ static invar_status map_images(const invar_dataset *d, const char *name, inv_map
 
 	if (st == INVAR_OK && map->size % IMAGE)
 		st = inv_fail(INVAR_E_FORMAT,
-		              "%s: has %" PRIu64 " bytes, which is not a multiple of the %d of an "
-		              "image of STL-10",
+		              "%s: has %" PRIu64
+		              " bytes, which is not a multiple of %d, the size of an STL-10 image",
 		              path, map->size, IMAGE);
 	inv_free(path);
 	return st;
@@ -215,9 +215,10 @@ static invar_status open_stl10(invar_dataset *d)
 			st = open_split(d, k);
 	}
 	if (st == INVAR_OK && !found)
-		st = inv_fail(INVAR_E_IO,
-		              "%s: has no train_X.bin, test_X.bin or unlabeled_X.bin of STL-10",
-		              d->place);
+		st = inv_fail(
+			INVAR_E_IO,
+			"%s: has no train_X.bin, test_X.bin or unlabeled_X.bin, so it is not STL-10",
+			d->place);
 	return st;
 }
 

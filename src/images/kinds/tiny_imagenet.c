@@ -73,15 +73,15 @@ static invar_status check_ids(const invar_dataset *d)
 		const char *id = inv_names_at(&d->classes, i);
 
 		if (strchr(id, '/') || *id == '.')
-			st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: '%s' is no id", d->place, id);
+			st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: '%s' is not an id", d->place, id);
 		else
 			st = inv_names_add(&sorted, id, strlen(id));
 	}
 	inv_names_sort(&sorted);
 	if (st == INVAR_OK && !sorted.count)
-		st = inv_fail(INVAR_E_FORMAT, "%s: names no classes", d->place);
+		st = inv_fail(INVAR_E_FORMAT, "%s: lists no classes", d->place);
 	if (st == INVAR_OK && !ids_are_distinct(&sorted, &twice))
-		st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: names %s twice", d->place, twice);
+		st = inv_fail(INVAR_E_FORMAT, "%s/wnids.txt: lists %s twice", d->place, twice);
 	inv_names_clear(&sorted);
 	return st;
 }
@@ -129,8 +129,8 @@ static invar_status collect_classes(invar_dataset *d, inv_file_list *f, const ch
 
 	for (size_t i = 0; i < there.count && st == INVAR_OK; i++)
 		if (!inv_names_find(&d->classes, inv_names_at(&there, i), &k))
-			st = inv_fail(INVAR_E_FORMAT, "%s/%s/%s: is a folder of no class in wnids.txt",
-			              d->place, split, inv_names_at(&there, i));
+			st = inv_fail(INVAR_E_FORMAT, "%s/%s/%s: is not a class in wnids.txt", d->place,
+			              split, inv_names_at(&there, i));
 	for (size_t i = 0; i < d->classes.count && st == INVAR_OK; i++) {
 		const char *id = inv_names_at(&d->classes, i);
 		char *path;
@@ -212,7 +212,8 @@ static invar_status open_tiny(invar_dataset *d)
 	if (st == INVAR_OK && !own)
 		st = inv_dataset_no_memory(d);
 	if (st == INVAR_OK && !inv_dataset_has(d, "wnids.txt") && !inv_dataset_has(d, "train"))
-		st = inv_fail(INVAR_E_IO, "%s: has no wnids.txt and no train of Tiny ImageNet",
+		st = inv_fail(INVAR_E_IO,
+		              "%s: has no wnids.txt or no train, so it is not Tiny ImageNet",
 		              d->place);
 	if (st == INVAR_OK)
 		st = read_ids(d);

@@ -278,11 +278,11 @@ static void pictures_and_rows_that_do_not_fit_are_refused(void **state)
 	assert_int_equal(invar_augment_result(a, small, got), INVAR_E_USE);
 	test_assert_error("at least 6 x 6");
 	assert_int_equal(inv_augment_apply(a, &d, x, shape, row, out), INVAR_E_USE);
-	test_assert_error("inside=1 rules out");
+	test_assert_error("inside=1 does not allow");
 	invar_augment_close(a);
 	assert_int_equal(invar_augment_parse(test_ctx, "crop:size=9+rotation:inside=1", &b),
 	                 INVAR_E_USE);
-	test_assert_error("put it behind");
+	test_assert_error("put it after");
 	invar_augment_close(parse("crop+rotation:inside=1+crop:size=9"));
 }
 
