@@ -105,13 +105,13 @@ const inv_command inv_cmd_diagnose = {
 	.usage = "BANK [options]",
 	.about =
 		"Holds out a fifth of the images, fits closed forms (a rigid map, ridge "
-        "regression, random features) to the others, which takes seconds, and measures "
-        "them on copies of the held-out images: how much of the displacement is removed, "
-        "how much of the variance of clean features is explained (the mean of all explains "
-        "0), how often a copy finds its own image and its class among clean features, and "
-        "how often a linear classifier of clean features gets it right. Collision rates "
-        "are those of the first copy. The verdict recommends a preset for train, robust or "
-        "instant, or none if there is nothing to gain. The split test is not read.",
+		"regression, random features) to the others, which takes seconds, and measures "
+		"them on copies of the held-out images: how much of the displacement is removed, "
+		"how much of the variance of clean features is explained (the mean of all explains "
+		"0), how often a copy finds its own image and its class among clean features, and "
+		"how often a linear classifier of clean features gets it right. Collision rates "
+		"are those of the first copy. The verdict recommends a preset for train, robust or "
+		"instant, or none if there is nothing to gain. The split test is not read.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "diagnose",

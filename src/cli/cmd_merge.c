@@ -163,8 +163,8 @@ const inv_command inv_cmd_merge = {
 	.purpose = "averages adapters into one, or makes one weaker",
 	.usage = "ADAPTER… -o OUT.safetensors [options]",
 	.about = "The mean is exact: the hidden layers are concatenated, so the result is an "
-             "ordinary adapter with as many hidden units as all of them together. All must "
-             "be for features of the same encoder.",
+			 "ordinary adapter with as many hidden units as all of them together. All must "
+			 "be for features of the same encoder.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

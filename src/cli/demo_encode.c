@@ -22,7 +22,7 @@ enum { TEST_SHARE = 5 }; /* one in so many images is measured on */
 
 static const char *const no_images =
 	"there is no data set: install it with 'apt install dataset-fashion-mnist', or use "
-    "--data mnist:DIR for idx files or --data folder:DIR for images";
+	"--data mnist:DIR for idx files or --data folder:DIR for images";
 
 /* ---- The weights --------------------------------------------------------------- */
 

@@ -160,10 +160,10 @@ static void explain_results(const inv_demo *d)
 
 	printf(
 		"Summary. The encoder was not changed%s.\nA classifier on its features recognises "
-	    "%.0f %% of upright images and %.0f %% of rotated\nones. With a small adapter "
-	    "after the encoder (%s) the same classifier, not retrained,\nrecognises %.0f %% "
-	    "and %.0f %%. An index of old features, not rebuilt, finds the class\nof %.0f %% "
-	    "of rotated images, and %.0f %% without the adapter. Training used no labels.\n",
+		"%.0f %% of upright images and %.0f %% of rotated\nones. With a small adapter "
+		"after the encoder (%s) the same classifier, not retrained,\nrecognises %.0f %% "
+		"and %.0f %%. An index of old features, not rebuilt, finds the class\nof %.0f %% "
+		"of rotated images, and %.0f %% without the adapter. Training used no labels.\n",
 		d->v->weights ? "" : "; it was trained on upright garments only",
 		inv_demo_percent(d, "kept.clean", 0), inv_demo_percent(d, "kept.augmented", 0),
 		row_title[best], inv_demo_percent(d, "kept.clean", best),
