@@ -44,7 +44,8 @@ static invar_status draw_held(inv_choice_rows *r, uint64_t seed)
 	last = r->fitted = n - r->held;
 	if (!shuffled || !(r->images = inv_calloc(n, sizeof *r->images))) {
 		inv_free(shuffled);
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
+		                n);
 	}
 	inv_permutation(&stream, 0, shuffled, n);
 	for (uint32_t i = 0; i < n; i++)
@@ -84,7 +85,7 @@ static invar_status read_classes(inv_choice_rows *r)
 	uint32_t *of_image = inv_calloc(r->source->rows, sizeof *of_image);
 	inv_labels l = {0};
 	invar_status st = of_image ? inv_labels_read(r->bank, r->source->stored, &l)
-	                           : inv_fail(INVAR_E_NOMEM, "no memory for labels");
+	                           : inv_fail(INVAR_E_NOMEM, "not enough memory for labels");
 
 	for (uint64_t i = 0; i < r->source->rows && st == INVAR_OK; i++)
 		of_image[i] = INV_RANKS_NO_CLASS;
@@ -143,7 +144,8 @@ static invar_status fill_rows(inv_choice_rows *r, const inv_goal *g)
 	r->queries = (uint64_t)r->copies * r->held;
 	r->gallery = r->source->rows < MAX_GALLERY ? r->source->rows : MAX_GALLERY;
 	if (!allocate_rows(r, classes))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows to choose on",
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for %" PRIu64 " rows to choose on",
 		                r->queries + r->gallery);
 	if ((st = read_rows(r)) != INVAR_OK)
 		return st;
