@@ -39,7 +39,7 @@ const invar_option inv_spread_options[] = {
 typedef struct cloud {
 	uint64_t n;
 	double *sum;    /* [d] */
-	double *gram;   /* [d, d], lower triangle; NULL where only the spread is wanted */
+	double *gram;   /* [d, d], lower triangle; NULL if only the spread is needed */
 	double squares; /* of all values */
 } cloud;
 
@@ -77,7 +77,7 @@ static void add_cloud(const measurement *m, const float *rows, size_t count, clo
 
 	inv_column_sums_add(rows, count, m->d, c->sum);
 	for (size_t i = 0; i < count; i++) {
-		double sum = 0; /* a row each, so that long sums keep their digits */
+		double sum = 0; /* summed row by row to keep precision */
 
 		for (size_t j = i * m->d; j < (i + 1) * m->d; j++)
 			sum += (double)rows[j] * rows[j];
@@ -261,14 +261,15 @@ static invar_status measure_spread(const inv_spread_spec *s, measurement *m)
 }
 
 /* E and then the map, as one MLP. */
-static invar_status fold(const measurement *m, const inv_map_affine *map, inv_mlp_form *out)
+static invar_status fold(const invar_context *ctx, const inv_mlp_form *e,
+                         const inv_map_affine *map, inv_mlp_form *out)
 {
 	inv_composition *c;
-	invar_status st = inv_composition_new(m->ctx, m->d, m->d, m->e->s.h, &c);
+	invar_status st = inv_composition_new(ctx, e->s.d, e->s.w, e->s.h, &c);
 
 	if (st != INVAR_OK)
 		return st;
-	inv_composition_add(c, m->e, 1);
+	inv_composition_add(c, e, 1);
 	st = inv_composition_map(c, map);
 	if (st == INVAR_OK)
 		st = inv_composition_finish(c, out);
@@ -276,27 +277,34 @@ static invar_status fold(const measurement *m, const inv_map_affine *map, inv_ml
 	return st;
 }
 
-invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
-                              inv_mlp_form *out, json_t **about)
+invar_status inv_spread_fit(const inv_spread_spec *s, const inv_mlp_form *e, bool transport,
+                            inv_map_affine *map, json_t **about)
 {
-	measurement m = {.ctx = s->source[0]->ctx,
-	                 .e = e,
-	                 .d = e->s.d,
-	                 .transport = inv_option_is(s->options, "spread", "transport")};
-	inv_map_affine map = {0};
+	measurement m = {.ctx = s->source[0]->ctx, .e = e, .d = e->s.d, .transport = transport};
 	invar_status st = measure_spread(s, &m);
 
 	*about = NULL;
+	*map = (inv_map_affine){0};
 	if (st == INVAR_OK)
-		st = m.transport ? fit_transport(&m, &map, about) : fit_scale(&m, &map, about);
-	if (st == INVAR_OK)
-		st = fold(&m, &map, out);
-	inv_map_clear(&map);
+		st = transport ? fit_transport(&m, map, about) : fit_scale(&m, map, about);
 	inv_clean_statistics_clear(&m.scale);
 	inv_gram_sum_free(m.add);
 	inv_free(m.codes);
 	free_cloud(&m.clean);
 	free_cloud(&m.copies);
 	free_cloud(&m.adapted);
+	return st;
+}
+
+invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
+                              inv_mlp_form *out, json_t **about)
+{
+	inv_map_affine map;
+	invar_status st =
+		inv_spread_fit(s, e, inv_option_is(s->options, "spread", "transport"), &map, about);
+
+	if (st == INVAR_OK)
+		st = fold(s->source[0]->ctx, e, &map, out);
+	inv_map_clear(&map);
 	return st;
 }

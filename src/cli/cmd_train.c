@@ -16,6 +16,10 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --preset robust",
      "a residual scaled by the spread of the features, which needs no tuning; safer on "
      "features of supervised networks"},
+	{"invar train bank -o run --goal same-image --metric cosine",
+     "the best closed form for finding the image of a query in an index that stays"},
+	{"invar train bank -o run --preset instant --keep-structure 0.95",
+     "as much invariance as leaves the distances of clean images nearly as they are"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder from codes to features"},
