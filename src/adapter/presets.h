@@ -16,7 +16,7 @@
 #define INV_FIRST_PRESET "paper"
 
 const char *inv_preset_name_at(size_t i);    /* NULL past the last */
-const char *inv_preset_summary_at(size_t i); /* half a sentence */
+const char *inv_preset_summary_at(size_t i); /* a phrase */
 /* Makes the values defaults under the option `selector`; after all options, and before
  * defaults that depend on them. */
 invar_status inv_preset_declare(invar_options *o, const char *selector);

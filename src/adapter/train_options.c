@@ -317,7 +317,7 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 	};
 }
 
-/* Every epoch has copies of its own, so what chooses among stored ones is refused. */
+/* Every epoch makes its own copies, so options that select stored ones are errors. */
 static invar_status check_unlimited(const inv_train_settings *o, const inv_train_plan *p)
 {
 	const char *images = p->source[0]->name;
@@ -511,7 +511,7 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* A floor that was asked for must lie below the rate; only the default gives way. */
+/* A minimum that was set must be below the rate; only the default is lowered. */
 static invar_status check_rates(const inv_train_settings *o)
 {
 	double min = inv_option_number(o->options, "lr-min");
