@@ -38,7 +38,10 @@ static const invar_option method_rows[] = {
      .choice_help = inv_preset_summary_at,
      .meta = "WORD",
      .group = "Method",
-     .help = "default values for a purpose; options that are set override them"},
+     .help = "default values for a purpose; options that are set override them; if preset "
+             "is not set and " INV_DEFAULT_PRESET
+             " does not fit what is set of loss, init, residual, scaled and width, another "
+             "preset for that loss is used, or " INV_FIRST_PRESET},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -60,15 +63,15 @@ static const invar_option method_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
      .group = "Method",
-     .help = "E(z) = z + MLP(z), which starts at the identity; try it with a learning rate "
-             "of 1e-4"},
+     .help = "E(z) = z + MLP(z), which starts at the identity; unless scaled, try it with "
+             "a learning rate of 1e-4"},
 	{.name = "scaled",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
      .group = "Method",
      .help =
          "train the residual in units of the spread of clean features about their mean, "
-         "so that one learning rate suits every encoder; implies residual"},
+         "so that one learning rate suits every encoder; implies residual; =false: not"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,

@@ -50,6 +50,7 @@ invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params
 invar_status inv_trainer_interrupted(inv_trainer *t);
 
 /* For the log. */
+void inv_trainer_announce_preset(const inv_trainer *t);
 void inv_trainer_announce_steps(const inv_trainer *t);
 void inv_trainer_announce_closed(const inv_trainer *t);
 void inv_trainer_announce_resume(const inv_trainer *t);

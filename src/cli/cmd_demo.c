@@ -201,8 +201,9 @@ const inv_command inv_cmd_demo = {
 	.about =
 		"Takes garments of Debian's package dataset-fashion-mnist and a small encoder that "
 		"comes with invar and was trained on upright garments alone, without labels. "
-		"Encodes them upright and rotated by any angle, trains ridge, MaWa, residual MaWa "
-		"and WaCo (512 hidden units, 20 epochs), and shows in one table and one picture "
+		"Encodes them upright and rotated by any angle, trains ridge, robust (the default "
+		"of 'invar train'), the paper's MaWa and WaCo (512 hidden units, 20 epochs), and "
+		"shows in one table and one picture "
 		"what happens to the rotated ones. Takes a few minutes on two cores. The folder "
 		"has "
 		"the files that the other commands write, so that you can continue with those; "
