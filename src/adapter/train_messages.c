@@ -32,12 +32,12 @@ static void announce_length(const inv_trainer *t)
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
 
-/* Only the default gives way, so only then there is something to explain. */
+/* Only the default gives way; to a closed form alone, presets do not matter. */
 void inv_trainer_announce_preset(const inv_trainer *t)
 {
 	const char *conflict = inv_preset_conflict(t->options);
 
-	if (!inv_option_is_set(t->options, "preset") && conflict)
+	if (t->plan.loss && conflict && !inv_option_is_set(t->options, "preset"))
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "using preset %s: the default, " INV_DEFAULT_PRESET
 		        ", does not fit the option %s",
