@@ -736,6 +736,17 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
 
+/*
+ * What an adapter can be expected to do on a bank, before any training. A fifth of the
+ * images of one split is held out; closed forms are fitted to the others and measured on
+ * copies of the held-out ones. o is made for "diagnose". Gives results with the columns
+ * "F", "rigid", "ridge" and "features"; invar_results_about has a "verdict" ("robust" or
+ * "instant", the preset to use, or "none") and says "why", in two sentences. What needs
+ * labels is skipped where there are none.
+ */
+INVAR_API invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
+                                      invar_results **out);
+
 /* ---- 10. Augmentations ------------------------------------------------------------ */
 
 /*

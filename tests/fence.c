@@ -30,10 +30,10 @@ void test_fence_free(test_fence *f)
 
 void *test_fenced(const test_fence *f, bool before, size_t bytes)
 {
-	size_t room = (size_t)(f->last - f->first), all = bytes + BESIDE;
+	size_t size = (size_t)(f->last - f->first), all = bytes + BESIDE;
 
-	assert_true(bytes <= room);
-	all = all < room ? all : room;
+	assert_true(bytes <= size);
+	all = all < size ? all : size;
 	memset(before ? f->first : f->last - all, 0xff, all);
 	return before ? f->first : f->last - bytes;
 }

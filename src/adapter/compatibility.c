@@ -167,11 +167,11 @@ static char *find_bank(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *up = way_up(path, slash);
-	size_t room = strlen(path) + sizeof "./../..";
-	char *folder = up ? inv_alloc(room) : NULL;
+	size_t size = strlen(path) + sizeof "./../..";
+	char *folder = up ? inv_alloc(size) : NULL;
 
 	if (folder)
-		snprintf(folder, room, "%.*s/%s", slash ? (int)(slash - path) : 1,
+		snprintf(folder, size, "%.*s/%s", slash ? (int)(slash - path) : 1,
 		         slash ? path : ".", up);
 	return folder;
 }

@@ -138,8 +138,8 @@ static invar_status check_finite(const inv_step *p, const inv_loss_result *r)
 
 /* ---- All of it --------------------------------------------------------------------- */
 
-static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *value,
-                         inv_loss_result *r)
+static invar_status fill_result(inv_step *p, const float *rows, const inv_loss_value *value,
+                                inv_loss_result *r)
 {
 	size_t groups = p->spec.groups;
 	invar_status st;
@@ -164,7 +164,7 @@ static invar_status fill(inv_step *p, const float *rows, const inv_loss_value *v
 invar_status inv_loss_collect(inv_step *p, const float *rows, const inv_loss_value *value,
                               inv_loss_result *out)
 {
-	invar_status st = fill(p, rows, value, out);
+	invar_status st = fill_result(p, rows, value, out);
 
 	if (st != INVAR_OK)
 		inv_loss_result_clear(out);

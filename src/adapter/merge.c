@@ -28,12 +28,12 @@ static const char *known(const invar_adapter *e, const char *key)
 static json_t *join_values(const invar_adapter *const *e, size_t count, const char *key)
 {
 	json_t *seen = json_object(), *joined;
-	size_t room = 1, fill = 0;
+	size_t size = 1, fill = 0;
 	char *text;
 
 	for (size_t i = 0; i < count; i++)
-		room += known(e[i], key) ? strlen(known(e[i], key)) + 3 : 0;
-	if (!seen || !(text = inv_calloc(room, 1))) {
+		size += known(e[i], key) ? strlen(known(e[i], key)) + 3 : 0;
+	if (!seen || !(text = inv_calloc(size, 1))) {
 		json_decref(seen);
 		return NULL;
 	}
@@ -43,7 +43,7 @@ static json_t *join_values(const invar_adapter *const *e, size_t count, const ch
 		if (!value || json_object_get(seen, value))
 			continue;
 		fill +=
-			(size_t)snprintf(text + fill, room - fill, "%s%s", fill ? " & " : "", value);
+			(size_t)snprintf(text + fill, size - fill, "%s%s", fill ? " & " : "", value);
 		json_object_set_new(seen, value, json_true());
 	}
 	joined = json_string(text);

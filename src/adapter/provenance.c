@@ -250,15 +250,15 @@ static const char *bank_field(const invar_bank *bank, const char *name)
 /* The SPECs of all banks, "rotation & noise"; gives. */
 static char *join_augments(const inv_train_plan *plan)
 {
-	size_t room = 1, fill = 0;
+	size_t size = 1, fill = 0;
 	char *text;
 
 	for (uint32_t g = 0; g < plan->sources; g++)
-		room += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
-	if (!(text = inv_alloc(room)))
+		size += strlen(bank_field(plan->source[g]->bank, "augment")) + 3;
+	if (!(text = inv_alloc(size)))
 		return NULL;
 	for (uint32_t g = 0; g < plan->sources; g++)
-		fill += (size_t)snprintf(text + fill, room - fill, "%s%s", g ? " & " : "",
+		fill += (size_t)snprintf(text + fill, size - fill, "%s%s", g ? " & " : "",
 		                         bank_field(plan->source[g]->bank, "augment"));
 	return text;
 }

@@ -51,7 +51,7 @@ typedef struct measurement {
 	inv_clean_statistics scale;
 	inv_gram_sum *add;
 	float *codes; /* [block, d], grown to the rows of a call */
-	size_t room;
+	size_t capacity;
 	cloud clean, copies, adapted; /* adapted: codes of clean rows and of copies */
 } measurement;
 
@@ -96,11 +96,11 @@ static void centre(const measurement *m, const float *rows, size_t count, float 
 
 static invar_status make_room(measurement *m, uint64_t rows)
 {
-	if (rows <= m->room)
+	if (rows <= m->capacity)
 		return INVAR_OK;
 	inv_free(m->codes);
 	m->codes = inv_alloc((size_t)rows * m->d * sizeof *m->codes);
-	m->room = m->codes ? (size_t)rows : 0;
+	m->capacity = m->codes ? (size_t)rows : 0;
 	return m->codes ? INVAR_OK
 	                : inv_fail(INVAR_E_NOMEM, "not enough memory for a block of codes");
 }
@@ -239,7 +239,7 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
 	return st;
 }
 
-static invar_status measure(const inv_spread_spec *s, measurement *m)
+static invar_status measure_spread(const inv_spread_spec *s, measurement *m)
 {
 	uint32_t *images, count;
 	invar_status st = choose_images(s, &images, &count);
@@ -261,14 +261,15 @@ static invar_status measure(const inv_spread_spec *s, measurement *m)
 }
 
 /* E and then the map, as one MLP. */
-static invar_status fold(const measurement *m, const inv_map_affine *map, inv_mlp_form *out)
+static invar_status fold(const invar_context *ctx, const inv_mlp_form *e,
+                         const inv_map_affine *map, inv_mlp_form *out)
 {
 	inv_composition *c;
-	invar_status st = inv_composition_new(m->ctx, m->d, m->d, m->e->s.h, &c);
+	invar_status st = inv_composition_new(ctx, e->s.d, e->s.w, e->s.h, &c);
 
 	if (st != INVAR_OK)
 		return st;
-	inv_composition_add(c, m->e, 1);
+	inv_composition_add(c, e, 1);
 	st = inv_composition_map(c, map);
 	if (st == INVAR_OK)
 		st = inv_composition_finish(c, out);
@@ -276,27 +277,34 @@ static invar_status fold(const measurement *m, const inv_map_affine *map, inv_ml
 	return st;
 }
 
-invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
-                              inv_mlp_form *out, json_t **about)
+invar_status inv_spread_fit(const inv_spread_spec *s, const inv_mlp_form *e, bool transport,
+                            inv_map_affine *map, json_t **about)
 {
-	measurement m = {.ctx = s->source[0]->ctx,
-	                 .e = e,
-	                 .d = e->s.d,
-	                 .transport = inv_option_is(s->options, "spread", "transport")};
-	inv_map_affine map = {0};
-	invar_status st = measure(s, &m);
+	measurement m = {.ctx = s->source[0]->ctx, .e = e, .d = e->s.d, .transport = transport};
+	invar_status st = measure_spread(s, &m);
 
 	*about = NULL;
+	*map = (inv_map_affine){0};
 	if (st == INVAR_OK)
-		st = m.transport ? fit_transport(&m, &map, about) : fit_scale(&m, &map, about);
-	if (st == INVAR_OK)
-		st = fold(&m, &map, out);
-	inv_map_clear(&map);
+		st = transport ? fit_transport(&m, map, about) : fit_scale(&m, map, about);
 	inv_clean_statistics_clear(&m.scale);
 	inv_gram_sum_free(m.add);
 	inv_free(m.codes);
 	free_cloud(&m.clean);
 	free_cloud(&m.copies);
 	free_cloud(&m.adapted);
+	return st;
+}
+
+invar_status inv_spread_apply(const inv_spread_spec *s, const inv_mlp_form *e,
+                              inv_mlp_form *out, json_t **about)
+{
+	inv_map_affine map;
+	invar_status st =
+		inv_spread_fit(s, e, inv_option_is(s->options, "spread", "transport"), &map, about);
+
+	if (st == INVAR_OK)
+		st = fold(s->source[0]->ctx, e, &map, out);
+	inv_map_clear(&map);
 	return st;
 }

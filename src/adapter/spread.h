@@ -37,6 +37,9 @@ typedef struct inv_spread_spec {
 /* Does the option ask for anything? */
 bool inv_spread_wanted(const invar_options *o);
 
+/* The map that follows E for one kind of spread; gives, inv_map_clear, and `about`. */
+invar_status inv_spread_fit(const inv_spread_spec *s, const inv_mlp_form *e, bool transport,
+                            inv_map_affine *map, json_t **about);
 /*
  * out is E with its spread; gives out->params. `about` gets what run.json says of it.
  * INVAR_E_CANCELLED where a hook stops it.

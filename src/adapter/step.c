@@ -38,7 +38,7 @@ static void plan_memory(inv_step *p)
 	p->v = inv_arena_take(&p->arena, p->floats, sizeof(float));
 }
 
-static invar_status allocate(inv_step *p)
+static invar_status allocate_step(inv_step *p)
 {
 	invar_status st;
 
@@ -108,7 +108,7 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 		p->spec.groups = 1;
 	shape_loss(p);
 	name_terms(p);
-	if ((st = allocate(p)) != INVAR_OK) {
+	if ((st = allocate_step(p)) != INVAR_OK) {
 		inv_step_free(p);
 		return st;
 	}

@@ -53,7 +53,7 @@ static invar_status stop_here(inv_trainer *t)
 	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
 }
 
-static invar_status one_step(inv_trainer *t, double lr)
+invar_status inv_trainer_step(inv_trainer *t, double lr)
 {
 	const float *rows;
 	inv_loss_value value;
@@ -156,7 +156,7 @@ invar_status inv_trainer_run_epochs(inv_trainer *t)
 	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
 		double lr = inv_cosine_rate(t->o.lr, t->o.lr_min, t->at.epoch, t->o.epochs);
 
-		if ((st = one_step(t, lr)) == INVAR_E_CANCELLED)
+		if ((st = inv_trainer_step(t, lr)) == INVAR_E_CANCELLED)
 			return stop_here(t);
 		if (st == INVAR_OK && t->at.step == steps)
 			st = end_epoch(t, lr);

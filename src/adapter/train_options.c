@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/goal.h"
 #include "adapter/presets.h"
 #include "adapter/spread.h"
+#include "adapter/strength.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
@@ -254,14 +256,18 @@ invar_status inv_train_declare(invar_options *o)
 invar_status inv_train_declare_method(invar_options *o)
 {
 	const inv_loss *loss;
-	invar_status st = inv_options_add_rows(o, method_rows);
+	invar_status st = inv_goal_declare(o);
 
+	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, method_rows);
 	if (st == INVAR_OK)
 		st = inv_loss_declare(o, "loss");
 	if (st == INVAR_OK)
 		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, inv_spread_options);
+	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, inv_strength_options);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
 	if (st == INVAR_OK)
@@ -473,6 +479,26 @@ static invar_status check_spread(const inv_train_settings *o, const inv_train_pl
 	return INVAR_OK;
 }
 
+static invar_status check_strength(const inv_train_settings *o, const inv_train_plan *p)
+{
+	double strength = inv_option_number(o->options, "strength");
+
+	if (strength == 1)
+		return INVAR_OK;
+	if (p->shape.w != p->shape.d)
+		return inv_fail(
+			INVAR_E_USE,
+			"@strength %g needs codes as wide as the features: @width is %zu, the "
+			"bank has %zu",
+			strength, p->shape.w, p->shape.d);
+	if (o->decoder)
+		return inv_fail(INVAR_E_USE,
+		                "@strength %g changes the codes that a @decoder was trained on; "
+		                "leave one of them out",
+		                strength);
+	return INVAR_OK;
+}
+
 static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p)
 {
 	if (o->decoder && !p->loss)
@@ -542,6 +568,7 @@ invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sou
 	    (st = check_samples(o, out)) != INVAR_OK ||
 	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
 	    (st = check_spread(o, out)) != INVAR_OK ||
+	    (st = check_strength(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
 		return st;
 	return check_validation(o, out);

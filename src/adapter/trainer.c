@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.c - invar_train and invar_train_images: a run from its options to its adapter.
+ * trainer.c - a run from its options to its adapter, on banks or on images.
  *
- * Sources, options and the run's folder come together here; the epochs in between are those
- * of train_epochs.c. With the loss none there are no steps: the closed form that a training
+ * invar_train itself is recipe/train.c, which may choose the options first. Sources,
+ * options and the run's folder come together here; the epochs in between are those of
+ * train_epochs.c. With the loss none there are no steps: the closed form that a training
  * would have begun with becomes the adapter.
  */
 #include "adapter/trainer.h"
@@ -14,9 +15,11 @@
 #include <string.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/goal.h"
 #include "adapter/presets.h"
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
+#include "adapter/strength.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -139,10 +142,10 @@ static invar_status build_steps(inv_trainer *t)
 	return INVAR_OK;
 }
 
-static invar_status build(inv_trainer *t)
+invar_status inv_trainer_build(inv_trainer *t)
 {
 	inv_mlp_shape s = t->plan.shape;
-	invar_status st = choose_images(t);
+	invar_status st = t->images ? INVAR_OK : choose_images(t);
 
 	t->floats = inv_mlp_floats(s);
 	if (st == INVAR_OK)
@@ -163,8 +166,7 @@ static invar_status build(inv_trainer *t)
 
 /* ---- Where E begins -------------------------------------------------------- */
 
-/* A checkpoint has left the beginning behind; without one it is fitted anew. */
-static invar_status begin_closed(inv_trainer *t)
+invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about)
 {
 	const inv_source *from = t->plan.source[0];
 	const inv_closed_form_spec spec = {.options = t->options,
@@ -175,23 +177,52 @@ static invar_status begin_closed(inv_trainer *t)
 	                                   .image_count = t->plan.images,
 	                                   .seed = t->o.seed};
 	inv_closed_form c;
+	invar_status st = inv_closed_form_fit(t->plan.closed, &spec, &c);
+
+	*about = NULL;
+	if (st != INVAR_OK)
+		return st;
+	if (t->o.scaled)
+		inv_scaled_closed_form(&t->plan.statistics, &c);
+	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
+	*about = json_incref(c.about);
+	inv_closed_form_clear(&c);
+	return INVAR_OK;
+}
+
+/* A checkpoint has left the beginning behind; without one it is fitted anew. */
+static invar_status begin_closed(inv_trainer *t)
+{
+	json_t *about;
 	invar_status st;
 
 	if (!t->plan.closed || t->at.t)
 		return INVAR_OK;
-	st = inv_closed_form_fit(t->plan.closed, &spec, &c);
-	if (st != INVAR_OK)
+	if ((st = inv_trainer_fit_closed(t, &about)) != INVAR_OK)
 		return st == INVAR_E_CANCELLED ? inv_trainer_interrupted(t) : st;
-	if (t->o.scaled)
-		inv_scaled_closed_form(&t->plan.statistics, &c);
-	inv_closed_form_export(&c, t->plan.shape, t->plan.residual, t->params);
 	inv_trainer_announce_closed(t);
-	json_object_set(t->run->json, "closed", c.about);
-	inv_closed_form_clear(&c);
+	json_object_set_new(t->run->json, "closed", about);
 	return inv_run_save(t->run);
 }
 
 /* ---- The whole ------------------------------------------------------------- */
+
+/* Strength is the last of all. */
+static invar_status save_with_strength(inv_trainer *t, const inv_mlp_form *e)
+{
+	double strength = inv_option_number(t->options, "strength");
+	inv_mlp_form moved = {0};
+	invar_status st;
+
+	if (strength == 1)
+		return inv_adapter_save(t->run->adapter_path, e->s, e->params, e->residual, &t->o,
+		                        &t->plan);
+	if ((st = inv_strength_apply(t->ctx, e, strength, &moved)) == INVAR_OK)
+		st = inv_adapter_save(t->run->adapter_path, moved.s, moved.params, moved.residual,
+		                      &t->o, &t->plan);
+	inv_free(moved.params);
+	return st;
+}
 
 /* The spread follows all training: E itself is what checkpoints hold. */
 static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
@@ -209,8 +240,7 @@ static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 		st = inv_trainer_interrupted(t);
 	if (st == INVAR_OK) {
 		json_object_set_new(t->run->json, "spread", about);
-		st = inv_adapter_save(t->run->adapter_path, stretched.s, stretched.params,
-		                      stretched.residual, &t->o, &t->plan);
+		st = save_with_strength(t, &stretched);
 	}
 	inv_free(stretched.params);
 	return st;
@@ -229,7 +259,7 @@ static invar_status save_files(inv_trainer *t, float *params)
 		return st;
 	if (inv_spread_wanted(t->options))
 		return save_with_spread(t, &e);
-	return inv_adapter_save(t->run->adapter_path, e.s, params, e.residual, &t->o, &t->plan);
+	return save_with_strength(t, &e);
 }
 
 static invar_status save_adapter(inv_trainer *t)
@@ -253,7 +283,7 @@ static invar_status save_adapter(inv_trainer *t)
 }
 
 /* What the options come to; run.json gets the batch size that the loss chose. */
-static invar_status check_options(inv_trainer *t)
+invar_status inv_trainer_check_options(inv_trainer *t)
 {
 	invar_status st;
 
@@ -272,7 +302,7 @@ static invar_status resume_options(inv_trainer *t, const json_t *saved)
 		st = invar_options_set(t->options, "preset", INV_FIRST_PRESET);
 	if (st == INVAR_OK)
 		st = inv_options_resume(t->options, saved, t->run->path, false);
-	return st == INVAR_OK ? check_options(t) : st;
+	return st == INVAR_OK ? inv_trainer_check_options(t) : st;
 }
 
 static invar_status open_run(inv_trainer *t, const char *path)
@@ -285,7 +315,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
 	if (resume && force)
 		return inv_fail(INVAR_E_USE, "@resume and @force cannot be used together");
 	/* What can be refused is refused before anything is made or removed. */
-	if (!resume && (st = check_options(t)) != INVAR_OK)
+	if (!resume && (st = inv_trainer_check_options(t)) != INVAR_OK)
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK)
 		return st;
@@ -363,7 +393,9 @@ static invar_status prepare_run(inv_trainer *t, const char *path)
 	if (st == INVAR_OK && inv_source_is_encoded(t->source[0]))
 		st = prepare_source(t);
 	if (st == INVAR_OK)
-		st = build(t);
+		st = inv_trainer_build(t);
+	if (st == INVAR_OK && t->choice)
+		json_object_set(t->run->json, "choice", t->choice);
 	if (st == INVAR_OK)
 		st = inv_run_describe(t->run, &t->plan, &t->o);
 	t->begun = t->begun || st == INVAR_OK;
@@ -399,17 +431,8 @@ static invar_status run_training(inv_trainer *t, const char *path)
 	return inv_run_publish(t->run);
 }
 
-/* Runs the training if its sources could be opened, and frees them and all it has made. */
-static invar_status train(inv_trainer *t, invar_status st, const invar_options *o,
-                          const char *run)
+void inv_trainer_clear(inv_trainer *t)
 {
-	if (st == INVAR_OK)
-		st = inv_options_pick(o, inv_train_declare_method, &t->options);
-	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
-	if (st == INVAR_OK) {
-		t->ctx = t->source[0]->ctx;
-		st = run_training(t, run);
-	}
 	inv_batches_free(t->batches);
 	inv_batches_free(t->held_out);
 	if (!t->step)
@@ -424,21 +447,29 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 	inv_free(t->images);
 	inv_free(t->best);
 	invar_options_free(t->options);
+}
+
+/* Runs the training if its sources could be opened, and frees them and all it has made. */
+static invar_status train(inv_trainer *t, invar_status st, const invar_options *o,
+                          const char *run)
+{
+	if (st == INVAR_OK)
+		st = inv_options_pick(o, inv_train_declare_method, &t->options);
+	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
+	if (st == INVAR_OK) {
+		t->ctx = t->source[0]->ctx;
+		st = run_training(t, run);
+	}
+	inv_trainer_clear(t);
 	return st;
 }
 
-invar_status invar_train(invar_bank *const *banks, size_t count, const invar_options *o,
-                         const char *run)
+invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
+                             json_t *choice, const char *run)
 {
-	inv_trainer t = {.validation = NAN};
-	invar_status st;
+	inv_trainer t = {.validation = NAN, .choice = choice};
+	invar_status st = INVAR_OK;
 
-	if (!count || count > INV_MAX_SOURCES)
-		return inv_fail(INVAR_E_USE, "a training takes 1 to %d banks, not %zu",
-		                INV_MAX_SOURCES, count);
-	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
-	    (st = inv_options_check_parts(o)) != INVAR_OK)
-		return st;
 	for (; t.sources < count && st == INVAR_OK; t.sources++)
 		st = inv_bank_source_open(banks[t.sources], &t.source[t.sources]);
 	return train(&t, st, o, run);
@@ -450,6 +481,11 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 	inv_trainer t = {.validation = NAN, .sources = 1};
 	invar_status st = inv_options_expect(o, "train");
 
+	if (st == INVAR_OK && inv_goal_wanted(o))
+		st = inv_fail(INVAR_E_USE,
+		              "@%s is measured on stored copies of held-out images, so it needs a "
+		              "bank with copies, not @images",
+		              inv_option_text(o, "goal") ? "goal" : "keep-structure");
 	if (st == INVAR_OK)
 		st = inv_image_source_open(e, d, o, &t.source[0]);
 	return train(&t, st, o, run);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.h - a training at work, shared by its three parts.
+ * trainer.h - a training at work, shared by its parts.
  *
  * trainer.c sets it up, in a run's folder, and ends it; train_epochs.c has the steps;
- * train_messages.c says what is done.
+ * train_messages.c says what is done; train_in_memory.c does without a folder.
  *
  * All randomness is keyed by (seed, epoch, image), so the state between two steps is the
  * weights, the moments, three counters and the sums of the epoch so far. A checkpoint holds
@@ -40,7 +40,19 @@ typedef struct inv_trainer {
 	double validation; /* of the last epoch; NaN without */
 	inv_run_start start;
 	double epoch_started, saved; /* clock readings */
+	json_t *choice; /* how the options were chosen, for run.json; NULL: they were given */
 } inv_trainer;
+
+/* Reads t->options and checks them with the sources. */
+invar_status inv_trainer_check_options(inv_trainer *t);
+/* Draws held-out images unless t->images is given; makes what the steps need. */
+invar_status inv_trainer_build(inv_trainer *t);
+/* The closed form that E starts with becomes t->params; gives what run.json says of it. */
+invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about);
+/* One step at this rate; counts it. */
+invar_status inv_trainer_step(inv_trainer *t, double lr);
+/* Frees all but t itself. */
+void inv_trainer_clear(inv_trainer *t);
 
 /* Every epoch that is left, with log and checkpoints. */
 invar_status inv_trainer_run_epochs(inv_trainer *t);
@@ -48,6 +60,13 @@ invar_status inv_trainer_run_epochs(inv_trainer *t);
 invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
 /* Fails with INVAR_E_CANCELLED, once run.json says so. */
 invar_status inv_trainer_interrupted(inv_trainer *t);
+
+/*
+ * Trains on banks and fills the folder `run`; see invar_train. `choice` goes into run.json
+ * as it is, NULL: the options were given.
+ */
+invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
+                             json_t *choice, const char *run);
 
 /* For the log. */
 void inv_trainer_announce_preset(const inv_trainer *t);

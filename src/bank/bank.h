@@ -28,7 +28,7 @@ typedef struct inv_split {
 	inv_npy *clean;
 	inv_npy **aug; /* one per copy, or a single [n, c, d] array */
 	size_t aug_files;
-	inv_npy *labels; /* NULL where there are none */
+	inv_npy *labels; /* NULL if there are none */
 } inv_split;
 
 struct invar_bank {
@@ -41,10 +41,10 @@ struct invar_bank {
 	json_t *json;      /* bank.json, or NULL */
 };
 
-/* NULL where there is no such split; sets the error sentence. */
+/* NULL if there is no such split; sets the error message. */
 const inv_split *inv_bank_split(const invar_bank *b, const char *name);
 
-/* One row as float; refuses NaN and Inf, naming file and row. Thread-safe. */
+/* One row as float; NaN and Inf are errors that name file and row. Thread-safe. */
 invar_status inv_bank_row(const invar_bank *b, const inv_split *s, int32_t copy,
                           uint64_t row, float *out);
 
@@ -68,11 +68,11 @@ void inv_bank_expect_random(const inv_split *s);
 /* What the rows of a split are, for run.json: file names, sizes, SHA-256. */
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
 
-/* Refuses a bank whose split holds other clean rows than s of a, naming the first. */
+/* Fails if the split has other clean rows than s of a, naming the first that differs. */
 invar_status inv_bank_check_same_rows(const invar_bank *a, const inv_split *s,
                                       const invar_bank *b, const inv_split *other);
 
-/* Reads a bank.json; refuses one of another format. *out is given in any case. */
+/* Reads a bank.json; fails if it has another format. *out is set in any case. */
 invar_status inv_bank_load_json(const char *path, json_t **out);
 
 invar_status inv_bank_no_memory(const char *path);

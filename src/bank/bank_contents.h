@@ -11,8 +11,8 @@
 
 /*
  * Claims "bank.json", "train", "train/clean.npy" and their part files, of the splits that
- * bank.json lists; without a bank.json (NULL) only its part file. Copies and caches are
- * not claimed: they were added later, by somebody who may want them.
+ * bank.json lists; without a bank.json (NULL) only its part file. Copies and caches are not
+ * claimed: a user added them later and may need them.
  */
 inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry);
 

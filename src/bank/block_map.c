@@ -98,7 +98,7 @@ static void begin_line(const inv_block_map *d, size_t i)
 	line[d->line - 1] = '\n';
 }
 
-/* A line that is not one of ours, or torn, stands for nothing. */
+/* A line that is not ours or is incomplete is ignored. */
 static bool is_line(const inv_block_map *d, size_t i)
 {
 	const char *line = line_of(d, i);
@@ -126,7 +126,7 @@ static bool is_foreign(const char *text, size_t bytes)
 	return memchr(text, MAGIC[0], bytes) != NULL;
 }
 
-/* What was there: nothing, a map of as many blocks, or something that is refused. */
+/* The existing file: none, a map of the same number of blocks, or an error. */
 static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
                               size_t arrays)
 {
@@ -153,7 +153,7 @@ static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
 
 static invar_status lock(inv_block_map *d)
 {
-	/* Not through a link to another file, and not into a pipe that nobody reads. */
+	/* Not through a link, and not into a pipe, which could block. */
 	d->fd = open(d->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (d->fd < 0)
 		return inv_fail_errno(d->path, "cannot write");
@@ -250,7 +250,7 @@ void inv_block_map_close(inv_block_map *d, bool remove)
 	inv_free(d);
 }
 
-/* A text as a map, of as many blocks as its header says; else one without arrays. */
+/* Parses a map with the number of blocks in its header; otherwise gives an empty one. */
 static bool take_map(char *text, size_t bytes, inv_block_map *out)
 {
 	char header[HEADER + 1];

@@ -31,14 +31,14 @@ typedef struct inv_block_map inv_block_map;
 /* Takes up the map of a split, or makes one, for `arrays` arrays of `rows` rows. */
 invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
                                 inv_block_map **out);
-/* What array i belongs to; refuses finished blocks that belong to something else. */
+/* Sets what array i belongs to; fails if its finished blocks belong to something else. */
 invar_status inv_block_map_expect(inv_block_map *d, size_t i,
                                   const char belongs[INV_SHA256_HEX]);
 /* Its part file is gone, and so are its blocks. */
 void inv_block_map_forget(inv_block_map *d, size_t i);
 
 uint64_t inv_block_map_blocks(const inv_block_map *d);
-size_t inv_block_map_arrays(const inv_block_map *d); /* those of an earlier run as well */
+size_t inv_block_map_arrays(const inv_block_map *d); /* including those of an earlier run */
 bool inv_block_map_has(const inv_block_map *d, size_t i, uint64_t block);
 bool inv_block_map_any(const inv_block_map *d, size_t i);
 void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block); /* in memory */

@@ -3,7 +3,7 @@
  * clean_statistics.c - mean and spread of clean rows.
  *
  * Two passes: the mean first, then the squares of centred values. One pass over sums and
- * sums of squares would lose the digits of features that lie far from the origin.
+ * sums of squares would lose precision for features far from the origin.
  */
 #include "bank/clean_statistics.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 
-/* Rows of a bank, or where b is NULL those of an array. */
+/* Rows of a bank, or of an array if b is NULL. */
 typedef struct clean_rows {
 	const invar_bank *b;
 	const inv_split *s;
@@ -86,7 +86,7 @@ static invar_status measure_rows(const clean_rows *c, inv_clean_statistics *out)
 	return out->sigma > 0 ? INVAR_OK : refuse_equal_rows(c);
 }
 
-static invar_status measure(const clean_rows *c, inv_clean_statistics *out)
+static invar_status measure_spread(const clean_rows *c, inv_clean_statistics *out)
 {
 	invar_status st;
 
@@ -109,7 +109,7 @@ invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
 	*out = (inv_clean_statistics){0};
 	if (!(c.row = inv_alloc(c.d * sizeof *c.row)))
 		return inv_bank_no_memory(b->path);
-	st = measure(&c, out);
+	st = measure_spread(&c, out);
 	inv_free(c.row);
 	return st;
 }
@@ -119,7 +119,7 @@ invar_status inv_clean_statistics_of_rows(const float *x, size_t rows, size_t d,
 {
 	const clean_rows c = {.x = x, .count = rows, .d = d};
 
-	return measure(&c, out);
+	return measure_spread(&c, out);
 }
 
 void inv_clean_statistics_clear(inv_clean_statistics *c)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clean_statistics.h - where the clean features of a bank lie and how far they spread.
+ * clean_statistics.h - mean and spread of the clean features of a bank.
  *
  * These numbers make a training free of the encoder's scale: mu and sigma of the scale-free
  * residual and of random features, and the distance that anchored contrast divides by.
@@ -21,7 +21,7 @@ typedef struct inv_clean_statistics {
 
 /*
  * Of the clean rows `images` of a split, in two passes: sums in double, in the order of the
- * list. Features that are all alike have no scale and are refused.
+ * list. Equal features have no scale, which is an error.
  */
 invar_status inv_clean_statistics_of(const invar_bank *b, const inv_split *s,
                                      const uint32_t *images, uint32_t count,

@@ -24,7 +24,7 @@ invar_status inv_bank_no_memory(const char *path)
 	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to open the bank", path);
 }
 
-/* An array of the given rank whose first axis has as many rows as the split. */
+/* An array of the given rank with one row per row of the split. */
 static invar_status check_array(const inv_npy *a, const inv_split *s, unsigned rank,
                                 uint32_t dim)
 {

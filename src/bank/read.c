@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.c - asking a bank what it holds, and reading its rows.
+ * read.c - looking up the contents of a bank and reading its rows.
  *
- * Rows are widened to float on the way out and looked at once: a NaN or an
- * infinity stops here, with the file and the row, before it spoils a training.
+ * Rows are converted to float and checked once: NaN and Inf are reported here, with file
+ * and row, before they spoil a training.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -90,7 +90,7 @@ const char *invar_bank_field(const invar_bank *b, const char *name)
 
 /* ---- Reading --------------------------------------------------------------------- */
 
-/* The file that holds a row, and the row's first element in it. */
+/* The file that contains a row, and the row's first element in it. */
 static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t copy,
                              uint64_t row, uint64_t *first)
 {

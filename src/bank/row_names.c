@@ -179,7 +179,7 @@ static int digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A line as the name it stands for, with a NUL; returns its end, NULL: it makes no sense.
+/* Decodes a line to a name with a NUL; returns its end, or NULL if it is not valid.
  */
 static char *unescape(const char *line, const char *end, char *out)
 {
@@ -287,7 +287,7 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 	return st;
 }
 
-/* ---- A row in a sentence ---------------------------------------------------------- */
+/* ---- A row in a message ----------------------------------------------------------- */
 
 static const char *spell(uint64_t row, const char *line, size_t length,
                          char text[INV_ROW_TEXT])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_names.h - SPLIT/names.txt: the file that each row of a split was made of.
+ * row_names.h - SPLIT/names.txt: the image file of each row of a split.
  *
  * Invariants of names.txt:
  *   1. It has a line for every row, in their order, each ended by a newline.
@@ -20,7 +20,7 @@
 /* Of the images of a split; they must have names (inv_images_name). */
 invar_status inv_row_names_save(const char *path, const invar_dataset *d,
                                 const inv_images *s);
-/* Refuses a names.txt of other images, naming the first. */
+/* Fails if names.txt is for other images, naming the first. */
 invar_status inv_row_names_check(const char *path, const invar_dataset *d,
                                  const inv_images *s);
 uint64_t inv_row_names_bytes(const invar_dataset *d, const inv_images *s);
@@ -31,7 +31,7 @@ invar_status inv_row_names_parse(const char *text, uint64_t bytes, const char *p
 
 enum { INV_ROW_TEXT = 240 };
 
-/* "7 (cats/1.png)", or "7" where names are not known: a row in a sentence. */
+/* "7 (cats/1.png)", or "7" if names are unknown: a row in a message. */
 const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
                          char text[INV_ROW_TEXT]);
 const char *inv_image_text(const invar_dataset *d, const inv_images *s, uint64_t row,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* same_rows.c - do two banks hold the same clean rows, whatever their copies are? */
+/* same_rows.c - do two banks have the same clean rows? */
 #include <inttypes.h>
 #include <string.h>
 

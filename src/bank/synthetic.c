@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * synthetic.c - a bank of made-up features, for demonstrations and tests.
+ * synthetic.c - a bank of synthetic features, for demonstrations and tests.
  *
  * Class centres are N(0, 1); an image is its centre plus N(0, spread^2). A copy
- * is displaced along DIRECTIONS fixed unit vectors by amounts of its own, the
- * way a turned image moves coherently through a feature space, plus a little
- * noise. Rows are drawn by (seed, split, copy, image), so a bank of any size
- * can be written in one pass and its first rows do not depend on its length.
+ * is displaced along DIRECTIONS fixed unit vectors by its own amounts, as a rotated image
+ * moves coherently through feature space, plus a little noise. Rows are drawn by (seed,
+ * split, copy, image), so a bank of any size can be written in one pass and its first rows
+ * do not depend on its length.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -286,16 +286,16 @@ static invar_status write_bank(maker *k, const char *path)
 	return st;
 }
 
-/* The bank grows under PATH.invar.part and gets its name when it is whole. */
+/* The bank is written to PATH.invar.part and renamed when it is complete. */
 static invar_status write_and_name(maker *k, const char *path)
 {
-	size_t room = strlen(path) + sizeof INV_PART;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + sizeof INV_PART;
+	char *part = inv_alloc(size);
 	invar_status st;
 
 	if (!part)
 		return inv_bank_no_memory(path);
-	snprintf(part, room, "%s" INV_PART, path);
+	snprintf(part, size, "%s" INV_PART, path);
 	st = write_bank(k, part);
 	if (st == INVAR_OK && rename(part, path) != 0)
 		st = inv_fail_errno(path, "cannot rename its part folder to it");

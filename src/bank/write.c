@@ -52,7 +52,7 @@ static bool ends_in(const char *text, const char *end)
 }
 
 typedef struct contents {
-	bool split, other; /* some split, finished or begun; anything else but *.part */
+	bool split, other; /* some split, finished or started; anything else except *.part */
 } contents;
 
 static invar_status look_at(void *user, const char *path, const struct dirent *entry)
@@ -272,7 +272,8 @@ static invar_status find_or_begin(inv_bank_writer *w, const json_t *about)
 	return st;
 }
 
-/* Two that begin one bank at once would each find it empty. Some disks have no locks. */
+/* Two programs starting the same bank would both find it empty. Some file systems have no
+ * locks. */
 static invar_status lock(inv_bank_writer *w)
 {
 	w->lock = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -353,7 +354,7 @@ static int compare_splits(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-/* In an order of their own, so that it does not matter which was made first. */
+/* In a fixed order, so that it does not matter which was made first. */
 static json_t *sort_splits(json_t *splits)
 {
 	json_t *sorted = json_object(), *value;
@@ -440,15 +441,15 @@ void inv_rows_leave(inv_rows *r, bool keep)
 
 static char *part_of(const char *path)
 {
-	size_t room = strlen(path) + 6;
-	char *part = inv_alloc(room);
+	size_t size = strlen(path) + 6;
+	char *part = inv_alloc(size);
 
 	if (part)
-		snprintf(part, room, "%s.part", path);
+		snprintf(part, size, "%s.part", path);
 	return part;
 }
 
-/* The array that was begun, if it has the shape that is wanted now. */
+/* The unfinished array, if it has the right shape. */
 static bool can_be_kept(const char *part, inv_dtype dtype, const uint64_t shape[2])
 {
 	inv_npy *there = NULL;
@@ -518,7 +519,7 @@ invar_status inv_rows_finish(inv_rows *r)
 	return st;
 }
 
-/* ---- Part files that nobody needs ------------------------------------------------- */
+/* ---- Leftover part files ---------------------------------------------------------- */
 
 /* "clean.npy.part", "012.npy.part", "012.params.npy.part": what encoding leaves. */
 static bool is_part(const char *name)

@@ -3,11 +3,11 @@
  * write.h - making a bank, and adding splits and copies to one.
  *
  * Invariants of a bank while it grows:
- *   1. bank.json is there before the first array; what it says holds for all of them.
+ *   1. bank.json is written before the first array and describes all of them.
  *   2. An array appears complete or not at all. Labels, names and fingerprints come before
  * the clean rows, the parameters of a copy before the copy: clean.npy means that the split
- * is there, aug/NNN.npy that its copy is.
- *   3. What is there is not written again, so that copies can be added later.
+ * is complete, aug/NNN.npy that the copy is.
+ *   3. Existing arrays are not written again, so that copies can be added later.
  *   4. Nothing that is written depends on the time or on where files lie.
  *   5. An array that is not complete stands in its .part file, and the split's done.part
  *      says how far it is (block_map.h); the next run takes both up.
@@ -23,9 +23,9 @@
 typedef struct inv_bank_writer inv_bank_writer;
 
 /*
- * Makes the folder, or takes up the bank that is there if `about` agrees with what it
- * says of itself; null agrees with anything where copies are described. A bank without a
- * single split, finished or begun, says nothing yet. The folder is locked until the end.
+ * Creates the folder, or opens the existing bank if `about` matches its bank.json; null
+ * matches any description of copies. The bank.json of a bank without any split is not
+ * compared. The folder is locked until the writer is closed.
  */
 invar_status inv_bank_writer_open(const char *path, const json_t *about,
                                   inv_bank_writer **out);
@@ -67,14 +67,15 @@ const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME])
 typedef struct inv_rows inv_rows;
 
 /*
- * float32, float16 or uint8; the room on the disk is reserved now. With `kept` true, what
- * its part file holds stays, if there is one of this shape; *kept says whether it does.
+ * float32, float16 or uint8; disk space is reserved now. With `kept` true, an existing part
+ * file of this shape keeps its contents; *kept says whether there was one.
  */
 invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const char *name,
                            inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
                            inv_rows **out);
 /*
- * Rows at their place, from any thread. NaN and Inf are refused by file, row and column.
+ * Writes rows at their offset, from any thread. NaN and Inf are errors that name file, row
+ * and column.
  */
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows);
 /* The same of an array of uint8. */
@@ -84,8 +85,8 @@ invar_status inv_rows_sync(inv_rows *r);     /* what was put is on the disk */
 invar_status inv_rows_finish(inv_rows *r);   /* frees r; every row was put */
 void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
 /*
- * Removes the part files of a split, whichever arrays they are of; those of a finished
- * split are nobody's to take up. The map of the split must be held.
+ * Removes all part files of a split; once it is finished, nothing can resume them. The
+ * caller must hold the map of the split.
  */
 invar_status inv_bank_writer_sweep(const inv_bank_writer *w, const char *split);
 /* Of a split in which nothing is missing: its map goes, unless arrays are unfinished. */

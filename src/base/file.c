@@ -119,7 +119,7 @@ static invar_status reserve(inv_writer *w, uint64_t bytes)
 
 /* ---- The part file ------------------------------------------------------------------ */
 
-/* Why what stands under a part file's name is not opened. */
+/* Why an existing part file cannot be opened. */
 static invar_status refuse_part(const char *part)
 {
 	int error = errno;
@@ -133,7 +133,7 @@ static invar_status refuse_part(const char *part)
 	return inv_fail_errno(part, "cannot write");
 }
 
-/* A file that is there, never through a link and never waiting for a pipe; -1 in *fd if
+/* Opens an existing file, never through a link and never blocking on a pipe; -1 in *fd if
  * it is gone. */
 static invar_status open_existing(const char *part, int mode, int *fd)
 {
@@ -149,7 +149,7 @@ static invar_status open_existing(const char *part, int mode, int *fd)
 	return refuse_part(part);
 }
 
-/* Some disks have no locks; where there are any, another writer has this one. */
+/* Some file systems have no locks; if locking works, another writer has this one. */
 static bool is_locked(int fd)
 {
 	return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -220,7 +220,7 @@ static invar_status create_part(inv_writer *w)
 	return INVAR_OK;
 }
 
-/* The part file of an earlier program, with what it holds. */
+/* The part file of an earlier program, with its contents. */
 static invar_status keep_part(inv_writer *w)
 {
 	struct stat info;
@@ -239,7 +239,7 @@ static invar_status keep_part(inv_writer *w)
 
 /* ---- Writing ------------------------------------------------------------------------ */
 
-/* A link stands for what it points to; only a regular file can be replaced. Gives. */
+/* Follows symbolic links; only a regular file can be replaced. Gives. */
 static invar_status find_target(inv_writer *w, const char *path)
 {
 	struct stat info;
@@ -261,16 +261,16 @@ static invar_status find_target(inv_writer *w, const char *path)
 
 static invar_status name_part(inv_writer *w, const char *path, const char *suffix)
 {
-	size_t room;
+	size_t capacity;
 	invar_status st;
 
 	w->fd = -1;
 	if ((st = find_target(w, path)) != INVAR_OK)
 		return st;
-	room = strlen(w->path) + strlen(suffix) + 1;
-	if (!(w->part = inv_alloc(room)))
+	capacity = strlen(w->path) + strlen(suffix) + 1;
+	if (!(w->part = inv_alloc(capacity)))
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
-	snprintf(w->part, room, "%s%s", w->path, suffix);
+	snprintf(w->part, capacity, "%s%s", w->path, suffix);
 	return INVAR_OK;
 }
 
@@ -324,7 +324,7 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 	return st;
 }
 
-/* Where nothing can be reserved, the file has its size all the same. */
+/* Even if space cannot be reserved, the file gets its size. */
 static invar_status set_size(const inv_writer *w, uint64_t bytes)
 {
 	return ftruncate(w->fd, (off_t)bytes) == 0

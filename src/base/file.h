@@ -7,10 +7,10 @@
  *      renamed to PATH, and the folder is flushed.
  *   2. A killed program leaves the old PATH or the new one, and perhaps a
  *      part file that the next save replaces.
- *   3. A failed save removes its part file and leaves PATH as it was, unless the part
- *      was begun to be taken up again.
- *   4. Of two programs that save the same PATH at once, the second fails, unless it
- *      asked to wait for its turn.
+ *   3. A failed save removes its part file and leaves PATH as it was, unless the part file
+ * is to be resumed later.
+ *   4. Of two programs that save the same PATH at once, the second fails, unless it asked
+ * to wait.
  *   5. A part file is PATH.invar.part, a name that nobody else uses; a PATH.part is the
  *      user's (browsers download into such files) and is never touched. Arrays that are
  *      taken up again stand in PATH.part: in banks, where every name is ours.
@@ -55,9 +55,8 @@ invar_status inv_writer_commit(inv_writer *w);
 void inv_writer_abort(inv_writer *w);
 
 /*
- * A file of known size that is filled at any place, by one program after the other if
- * need be, in a bank. With `keep` what its PATH.part holds stays; it must have `bytes`
- * bytes then.
+ * A file of known size that is written at any offset, if necessary by several programs in
+ * turn. With `keep` the contents of PATH.part are kept; it must then have `bytes` bytes.
  */
 invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out);
@@ -75,16 +74,17 @@ typedef struct inv_map {
 } inv_map;
 
 invar_status inv_map_open(const char *path, inv_map *out);
-/* Pages that are done with need not stay in memory; their bytes can still be read. */
+/* Lets the system drop pages that are no longer needed; their bytes can still be read. */
 void inv_map_let_go(const inv_map *m, const void *data, uint64_t bytes);
 void inv_map_close(inv_map *m);
 
-/* A whole small file as a string; refuses more than `most` bytes. Gives; inv_free. */
+/* A whole small file as a string; fails if it has more than `most` bytes. Gives; inv_free.
+ */
 invar_status inv_file_load(const char *path, size_t max, char **text, size_t *bytes);
 
 bool inv_is_folder(const char *path);
 bool inv_exists(const char *path);
-invar_status inv_make_folder(const char *path); /* fine if it is there */
+invar_status inv_make_folder(const char *path); /* not an error if it exists */
 invar_status inv_sync_folder(const char *path);
 
 /* "a/b", gives; inv_free. NULL if no memory. */

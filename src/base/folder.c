@@ -55,7 +55,7 @@ invar_status inv_folder_each(const char *path,
 	return st;
 }
 
-/* ---- Walking ---------------------------------------------------------------------- */
+/* ---- Traversal ------------------------------------------------------------------- */
 
 typedef struct walker {
 	const char *root;
@@ -113,7 +113,7 @@ static int is_entry(const struct dirent *entry)
 	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Entries in byte order, those of a folder before itself. */
+/* Entries in byte order, the contents of a folder before the folder itself. */
 static invar_status walk(walker *w, const char *folder)
 {
 	char *path = folder ? inv_join(w->root, folder) : inv_strdup(w->root);
@@ -204,7 +204,7 @@ static invar_status make_folders_above(const char *root, const char *entry)
 	return st;
 }
 
-/* Not all file systems can refuse to replace, so that is looked at before as well. */
+/* Not all file systems can refuse to replace a file, so this is checked before as well. */
 static bool rename_if_free(const char *from, const char *to)
 {
 	if (inv_exists(to)) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder.h - folders that hold files of ours among files of others.
+ * folder.h - folders that contain our files and possibly files of others.
  *
- * Whoever keeps a folder says of every entry, by its path below the folder, whether it
- * is one of his files or folders. What he does not know is foreign; so is a link or a
- * device under one of his names. Nothing foreign is ever removed or replaced.
+ * The owner of a folder decides for every entry, by its path relative to the folder,
+ * whether it belongs to it. Everything else is foreign, including a link or a device with
+ * one of the owner's names. Nothing foreign is ever removed or replaced.
  */
 #ifndef INV_FOLDER_H
 #define INV_FOLDER_H
@@ -29,15 +29,15 @@ invar_status inv_folder_each(const char *path,
                                                   const struct dirent *entry),
                              void *user);
 
-/* Whether the name is `own`, or that of its part file. */
+/* Whether the name is `own` or the name of its part file. */
 bool inv_is_own_name(const char *name, const char *own);
 
 /* The first foreign entry in byte order, "a/b"; NULL if there is none. Gives; inv_free. */
 invar_status inv_folder_find_foreign(const char *path, inv_owner owner, char **out);
 
 /*
- * Removes what is the owner's, the entry `last` after all others; folders that still hold
- * something stay, and so does the folder itself.
+ * Removes the owner's entries, `last` after all others; folders that are not empty stay,
+ * and so does the folder itself.
  */
 invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char *last);
 
@@ -45,9 +45,8 @@ invar_status inv_folder_remove_own(const char *path, inv_owner owner, const char
 invar_status inv_folder_move_foreign(const char *from, const char *to, inv_owner owner);
 
 /*
- * Locks a folder for this program and gives the descriptor that holds the lock; close it.
- * `busy` is half a sentence for the case that another program has it. Some disks have no
- * locks.
+ * Locks a folder for this program and gives the descriptor of the lock; close it. `busy` is
+ * the message if another program has the lock. Some file systems have no locks.
  */
 invar_status inv_folder_lock(const char *path, const char *busy, int *fd);
 
@@ -57,7 +56,7 @@ invar_status inv_folder_lock(const char *path, const char *busy, int *fd);
  */
 invar_status inv_folder_exchange(const char *a, const char *b, const char *aside);
 
-/* Whether a file holds the text or, where it was cut, a beginning of it. */
+/* Whether a file contains the text or, if it was truncated, a prefix of it. */
 bool inv_file_begins(const char *path, const char *text);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { INV_JSON_MAX = 16 << 20 }; /* bytes of a file that inv_json_load takes */
 
-/* Reads a JSON object; refuses duplicate keys and files over 16 MB. */
+/* Reads a JSON object; duplicate keys and files over 16 MB are errors. */
 invar_status inv_json_load(const char *path, json_t **out);
 
 /*
@@ -18,7 +18,7 @@ invar_status inv_json_load(const char *path, json_t **out);
  */
 char *inv_json_text(const json_t *value, int indent);
 
-/* A value as it is shown in a sentence: text without its quotes, shortened by "…". */
+/* A value as shown in a message: text without quotes, shortened with "…". */
 enum { INV_SPELLED = 120 };
 const char *inv_json_spell(const json_t *value, char out[INV_SPELLED]);
 

@@ -2,7 +2,7 @@
 /*
  * memory.h - every allocation of our own code, and an arena.
  *
- * All memory is 64-byte aligned, so that any of it can hold vectors. Tests
+ * All memory is 64-byte aligned, for vector instructions. Tests
  * count and fail allocations by wrapping inv_alloc at link time.
  */
 #ifndef INV_MEMORY_H
@@ -21,7 +21,7 @@ void *inv_calloc(size_t count, size_t bytes);
 char *inv_strdup(const char *text);
 void inv_free(void *memory);
 
-/* Whether the system would give so many bytes more; for libraries that do not ask. */
+/* Whether the system would allocate this many bytes; for libraries that do not check. */
 bool inv_can_map(size_t bytes);
 
 static inline bool inv_mul_overflow(uint64_t a, uint64_t b, uint64_t *out)

@@ -14,7 +14,7 @@
 
 enum { DEFAULTS = 64, PARTS = 12, NAMES = 2048, BOUND = 40 };
 
-/* The largest count that a double, and so JSON and Python, holds exactly. */
+/* The largest count that a double, and so JSON and Python, represents exactly. */
 static const double max_count = 0x1p53;
 
 typedef struct part {
@@ -183,7 +183,7 @@ static void add_part(entry *e, const char *selector, const char *value)
 	e->part[e->parts++] = (part){selector, value};
 }
 
-/* The texts of a row that may not outlive the call, one after the other in one block. */
+/* Copies the strings of a row, which may not outlive the call, into one block. */
 static invar_status keep_texts(entry *e)
 {
 	const char **text[] = {&e->row.name, &e->row.initial, &e->row.choices,
@@ -274,7 +274,7 @@ static const char *spell_bound(double bound, char out[BOUND])
 	return out;
 }
 
-/* Without a maximum of its own, a count ends where doubles are no longer exact. */
+/* The default maximum of a count is where doubles stop being exact. */
 static double max_of(const invar_option *row)
 {
 	if (row->max != 0)
@@ -491,7 +491,7 @@ invar_status invar_options_set(invar_options *o, const char *name, const char *t
 	if (st == INVAR_OK && !text)
 		return inv_fail(INVAR_E_USE, "@%s needs a value", name);
 	if (st == INVAR_OK && e->row.type == INVAR_OPTION_LIST && !e->set)
-		clear_list(e); /* what is given replaces the default */
+		clear_list(e); /* a set value replaces the default */
 	if (st == INVAR_OK)
 		st = store(e, text);
 	if (st != INVAR_OK)
@@ -647,7 +647,7 @@ static const char *chosen(const invar_options *o, const char *selector)
 	return e && e->text ? e->text : "";
 }
 
-/* NULL stands for any value. */
+/* NULL means any value. */
 static bool is_chosen(const invar_options *o, const char *selector, const char *value)
 {
 	const char *now = chosen(o, selector);
@@ -668,7 +668,7 @@ static bool has_chosen_part(const invar_options *o, const entry *e)
 	return e->parts == 0;
 }
 
-/* The values of e's parts of one selector, " a, b or c"; "" where it is only given or not.
+/* The values of e's parts with one selector, " a, b or c"; "" if it is a flag.
  */
 static const char *list_values(const entry *e, const char *selector,
                                char out[PARTS * INV_WORD])
@@ -690,7 +690,7 @@ static const char *list_values(const entry *e, const char *selector,
 	return fill ? out : "";
 }
 
-/* Names the first selector of its parts and, where they have several, the last. */
+/* Names the first selector of its parts and, if there are several, the last. */
 static invar_status refuse_part(const invar_options *o, const entry *e)
 {
 	const char *first = e->part[0].selector, *last = e->part[e->parts - 1].selector;

@@ -39,10 +39,10 @@ invar_status inv_options_begin(const char *command, invar_options **out);
 invar_status inv_options_add_rows(invar_options *o, const invar_option *rows);
 
 /*
- * The same for rows that matter only where another option has a certain value: those of
- * the loss simclr belong to ("loss", "simclr"). Several parts may declare one option;
- * the first one's row counts. A flag has the values "true" and "false"; NULL stands for
- * any value: such rows matter where the selector was given at all.
+ * The same for rows that apply only if another option has a certain value: the options of
+ * the loss simclr belong to ("loss", "simclr"). Several parts may declare the same option;
+ * the first row is used. A flag has the values "true" and "false"; NULL means any value:
+ * such rows apply whenever the selector is set.
  */
 invar_status inv_options_add_part(invar_options *o, const char *selector, const char *value,
                                   const invar_option *rows);
@@ -75,7 +75,7 @@ bool inv_option_flag(const invar_options *o, const char *name);
 uint64_t inv_option_count(const invar_options *o, const char *name);
 double inv_option_number(const invar_options *o, const char *name);
 const char *inv_option_text(const invar_options *o, const char *name); /* NULL: none */
-/* Ended by NULL; NULL where nothing was given. */
+/* Terminated by NULL; NULL if nothing is set. */
 const char *const *inv_option_list(const invar_options *o, const char *name);
 bool inv_option_is(const invar_options *o, const char *name, const char *word);
 /* The same for texts and for flags, whose values are "true" and "false". */
@@ -97,9 +97,9 @@ bool inv_options_uses(const invar_options *o, const char *selector, const char *
 json_t *inv_options_json(const invar_options *o, unsigned flags);
 
 /*
- * Takes the values that `saved` holds, except for options that were set; of those, the
- * ones that change the result must have the saved value (INVAR_E_MISMATCH naming
- * `where`). With `lenient`, what was set is not compared.
+ * Takes the values in `saved` for options that are not set. Options that are set and affect
+ * the result must equal the saved value (INVAR_E_MISMATCH naming `where`), unless
+ * `lenient`.
  */
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient);

@@ -81,7 +81,7 @@ void inv_fill_uniform(const inv_stream *s, uint32_t index, float low, float high
 	}
 }
 
-/* Box-Muller on pairs of words; the first uniform lies in (0, 1]. */
+/* Box-Muller on pairs of words; the first uniform is in (0, 1]. */
 static void normal_pair(uint32_t a, uint32_t b, float out[2])
 {
 	double radius = sqrt(-2 * log(((double)a + 1) * 0x1p-32));
@@ -127,7 +127,7 @@ static int contains(const uint32_t *list, uint32_t count, uint32_t value)
 	return 0;
 }
 
-/* Redrawing what is there already keeps every order equally likely. */
+/* Drawing again on duplicates keeps every order equally likely. */
 void inv_choose(const inv_stream *s, uint32_t index, uint32_t n, uint32_t *out,
                 uint32_t count)
 {

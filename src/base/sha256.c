@@ -11,13 +11,13 @@
 invar_status inv_sha256_digest(const void *data, size_t bytes,
                                unsigned char digest[INV_SHA256_BYTES])
 {
-	unsigned char room[EVP_MAX_MD_SIZE];
+	unsigned char size[EVP_MAX_MD_SIZE];
 	unsigned length = 0;
 
-	if (!EVP_Digest(data, bytes, room, &length, EVP_sha256(), NULL) ||
+	if (!EVP_Digest(data, bytes, size, &length, EVP_sha256(), NULL) ||
 	    length != INV_SHA256_BYTES)
 		return inv_fail(INVAR_E_NOMEM, "libcrypto failed to compute a SHA-256");
-	memcpy(digest, room, INV_SHA256_BYTES);
+	memcpy(digest, size, INV_SHA256_BYTES);
 	return INVAR_OK;
 }
 

@@ -21,8 +21,8 @@ invar_status inv_context(invar_status code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * What a reader of this thread's sentence may look up, see invar_last_error_topic; until
- * the next failure. Returns the code.
+ * Sets the topic of this thread's message, see invar_last_error_topic; valid until the next
+ * error. Returns the code.
  */
 invar_status inv_topic(invar_status code, const char *topic);
 

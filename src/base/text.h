@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - words of a sentence that depend on a number. */
+/* text.h - words of a message that depend on a number. */
 #ifndef INV_TEXT_H
 #define INV_TEXT_H
 

@@ -31,7 +31,7 @@ static void *wait_for_the_others(void *gate)
 	return NULL;
 }
 
-/* Of `wanted` threads, the calling one included, how many there can be at once. */
+/* How many of `wanted` threads, including the calling one, can run at once. */
 static unsigned try_threads(unsigned wanted)
 {
 	pthread_t thread[INV_MAX_THREADS];
@@ -88,7 +88,7 @@ void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, voi
 		fn(user, i, (unsigned)omp_get_thread_num());
 }
 
-/* Sentences are kept by thread, so the first fault takes a copy of its own. */
+/* Messages are kept per thread, so the first error is copied. */
 typedef struct trial {
 	inv_try_fn *fn;
 	void *user;

@@ -18,14 +18,14 @@ typedef void inv_block_fn(void *user, size_t block, unsigned thread);
 void inv_parallel(const invar_context *ctx, size_t blocks, inv_block_fn *fn, void *user);
 
 /*
- * The same for blocks that may fail: status and sentence are those of the first block,
- * in their order, that did. Blocks behind it may be left out.
+ * The same for blocks that may fail: status and message are those of the first failing
+ * block, in block order. Later blocks may be skipped.
  */
 typedef invar_status inv_try_fn(void *user, size_t block, unsigned thread);
 invar_status inv_parallel_try(const invar_context *ctx, size_t blocks, inv_try_fn *fn,
                               void *user);
 
-/* From now on, loops of this process run on at most so many threads each. */
+/* From now on, each loop of this process uses at most this many threads. */
 void inv_threads_limit(unsigned threads);
 
 double inv_sum_in_order(const double *partial, size_t count);

@@ -67,14 +67,14 @@ bool inv_has_word(const char *list, char separator, const char *word)
 	return false;
 }
 
-const char *inv_list_words(const char *names, char *out, size_t room)
+const char *inv_list_words(const char *names, char *out, size_t size)
 {
 	char name[INV_WORD];
 	size_t fill = 0;
 
 	out[0] = '\0';
-	for (bool first = true; fill < room && inv_next_word(&names, '|', name); first = false)
-		fill += (size_t)snprintf(out + fill, room - fill, "%s%s",
+	for (bool first = true; fill < size && inv_next_word(&names, '|', name); first = false)
+		fill += (size_t)snprintf(out + fill, size - fill, "%s%s",
 		                         first    ? ""
 		                         : *names ? ", "
 		                                  : " or ",
@@ -91,7 +91,7 @@ invar_status inv_require_word(const char *what, const char *choices, const char 
 	inv_list_words(choices, all, sizeof all);
 	inv_hint(text, choices, hint);
 	if (!strchr(choices, '|'))
-		hint[0] = '\0'; /* the sentence names the only word already */
+		hint[0] = '\0'; /* the message already names the only word */
 	if (*what == '@')
 		return inv_fail(INVAR_E_USE, "@%s must be %s, not '%.64s'%s", what + 1, all, text,
 		                hint);

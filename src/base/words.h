@@ -19,16 +19,16 @@ bool inv_next_word(const char **list, char separator, char out[INV_WORD]);
 /* Is `word` one of the words of the list? */
 bool inv_has_word(const char *list, char separator, const char *word);
 
-/* The words "a|b|c" for a sentence, "a, b or c". */
-const char *inv_list_words(const char *names, char *out, size_t room);
+/* The words "a|b|c" for a message, "a, b or c". */
+const char *inv_list_words(const char *names, char *out, size_t size);
 
 /*
- * Fails unless text is one of the words "a|b|c", naming them and the nearest. `what` is
- * how the sentence begins; an @ before it says that it is an option.
+ * Fails unless text is one of the words "a|b|c", naming them and the closest. The message
+ * starts with `what`; a leading @ marks an option.
  */
 invar_status inv_require_word(const char *what, const char *choices, const char *text);
 
-/* The candidate nearest to a word by edit distance, or one that it begins. */
+/* The candidate closest to a word by edit distance, or one that starts with it. */
 typedef struct inv_closest {
 	const char *word;
 	const char *best; /* NULL while all were far */

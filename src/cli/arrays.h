@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arrays.h - NumPy files that a command was given: looked at first, read when all fit. */
+/* arrays.h - NumPy files given to a command: all shapes are checked before any data is
+ * read. */
 #ifndef INV_CLI_ARRAYS_H
 #define INV_CLI_ARRAYS_H
 
@@ -14,7 +15,7 @@ typedef struct inv_given_array {
 
 /* Opens the file and spells its shape; a path of NULL is fine and leaves it empty. */
 invar_status inv_array_look(inv_session *s, const char *path, inv_given_array *out);
-/* Reads it; NaN and Inf are refused, naming the place. */
+/* Reads it; NaN and Inf are errors that name the element. */
 invar_status inv_array_take(inv_session *s, inv_given_array *a);
 void inv_array_drop(inv_given_array *a);
 

@@ -70,7 +70,7 @@ static invar_status take_strength(const inv_session *s, invar_adapter **adapter)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_apply(inv_session *s)
 {
 	invar_dtype dtype =
 		strcmp(inv_text(s, "dtype"), "float16") == 0 ? INVAR_FLOAT16 : INVAR_FLOAT32;
@@ -112,5 +112,5 @@ const inv_command inv_cmd_apply = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_apply,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_augment.c - invar augment: what a SPEC means, seen; and on tensors.
+ * cmd_augment.c - invar augment: shows what a SPEC does to images, and applies it to
+ * tensors.
  *
- * Image files become a contact sheet: each picture as the encoder would see it, then
- * samples of it with what was drawn below. A NumPy file becomes a NumPy file, with
- * parameters drawn or given, for programs and for checking.
+ * Image files become a contact sheet: each image as the encoder would see it, then
+ * augmented copies with their parameters below. A NumPy file becomes a NumPy file, with
+ * drawn or given parameters.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -171,14 +172,14 @@ enum { LINES = 2, LINE = 120 }; /* caption and detail; the sheet cuts what is to
 typedef struct sheet {
 	inv_sheet_cell *cells;
 	char (*text)[LINES][LINE];
-	size_t count, room;
+	size_t count, capacity;
 } sheet;
 
-static invar_status sheet_make(inv_session *s, sheet *h, size_t room)
+static invar_status sheet_make(inv_session *s, sheet *h, size_t capacity)
 {
-	h->room = room;
-	h->cells = calloc(room, sizeof *h->cells);
-	h->text = calloc(room, sizeof *h->text);
+	h->capacity = capacity;
+	h->cells = calloc(capacity, sizeof *h->cells);
+	h->text = calloc(capacity, sizeof *h->text);
 	return h->cells && h->text ? INVAR_OK : inv_no_memory(s);
 }
 
@@ -191,7 +192,7 @@ static void sheet_free(sheet *h)
 }
 
 /* The operations of a chain without their keys: "rotation+crop". */
-static void chain_words(const char *spec, size_t chain, char *out, size_t room)
+static void chain_words(const char *spec, size_t chain, char *out, size_t size)
 {
 	size_t fill = 0;
 	bool key = false;
@@ -200,7 +201,7 @@ static void chain_words(const char *spec, size_t chain, char *out, size_t room)
 		chain -= *spec++ == '|';
 	if (strpbrk(spec, "*|") && *strpbrk(spec, "*|") == '*')
 		spec = strchr(spec, '*') + 1;
-	for (; *spec && *spec != '|' && fill + 1 < room; spec++) {
+	for (; *spec && *spec != '|' && fill + 1 < size; spec++) {
 		key = *spec == ':' || (key && *spec != '+');
 		if (!key)
 			out[fill++] = *spec;
@@ -220,7 +221,7 @@ static bool belongs(const char *spec, const char *column, size_t chain)
 	return at == chain;
 }
 
-/* How a column is written below a picture; others are "name value". */
+/* How a column is written below an image; others are "name value". */
 static const struct {
 	const char *name, *format;
 	bool quiet; /* nothing is said of 0 */
@@ -239,7 +240,7 @@ static const struct {
 	{"factor", "×%.2f", false},
 };
 
-static void spell(const char *column, double value, char *out, size_t room)
+static void spell(const char *column, double value, char *out, size_t size)
 {
 	const char *dot = strchr(column, '.'), *name = dot ? dot + 1 : column;
 	size_t fill = strlen(out);
@@ -250,11 +251,11 @@ static void spell(const char *column, double value, char *out, size_t room)
 		if (value == 0 && spellings[i].quiet)
 			return;
 		if (fill && *spellings[i].format != ',')
-			fill += (size_t)snprintf(out + fill, room - fill, " ");
-		snprintf(out + fill, room - fill, spellings[i].format, value);
+			fill += (size_t)snprintf(out + fill, size - fill, " ");
+		snprintf(out + fill, size - fill, spellings[i].format, value);
 		return;
 	}
-	snprintf(out + fill, room - fill, "%s%s %.3g", fill ? " " : "", name, value);
+	snprintf(out + fill, size - fill, "%s%s %.3g", fill ? " " : "", name, value);
 }
 
 /* The chain that was drawn from a set, two numbers beside it and the others below. */
@@ -373,7 +374,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 		st = invar_options_set_number(s->options, "first", first + (double)image);
 	for (uint64_t k = 0; k < (uint64_t)inv_number(s, "copies") && st == INVAR_OK; k++)
 		st = add_copy(s, a, h, &t, (uint64_t)copy + k);
-	/* The next picture begins with the same copy. */
+	/* The next image starts with the same copy. */
 	invar_options_set_number(s->options, "copy", copy);
 	invar_options_set_number(s->options, "first", first);
 	invar_free(t.x);
@@ -382,7 +383,7 @@ static invar_status add_copies(inv_session *s, const invar_augment *a, sheet *h,
 	return st;
 }
 
-/* One row an image; of a single one, as many as its title needs to be read. */
+/* One row per image; a single image has as many rows as make its title readable. */
 static size_t columns_of(const inv_session *s, const char *title)
 {
 	size_t wanted = strlen(title) / 12 + 1,
@@ -476,7 +477,7 @@ static invar_status print_json(inv_session *s, const invar_augment *a)
 	                                   inv_name_json(inv_text(s, "output"))));
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_augment(inv_session *s)
 {
 	bool numpy = is_numpy(s->argument[1]);
 	invar_augment *a = NULL;
@@ -513,5 +514,5 @@ const inv_command inv_cmd_augment = {
 	.arguments = arguments,
 	.options = "augment",
 	.own = own,
-	.run = run,
+	.run = run_augment,
 };

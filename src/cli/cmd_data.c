@@ -131,12 +131,12 @@ static invar_status look(inv_session *s, contents *c)
 
 enum { SIZE_TEXT = 64 };
 
-static const char *range(char *text, size_t room, uint64_t low, uint64_t high)
+static const char *range(char *text, size_t size, uint64_t low, uint64_t high)
 {
 	if (low == high)
-		snprintf(text, room, "%" PRIu64, low);
+		snprintf(text, size, "%" PRIu64, low);
 	else
-		snprintf(text, room, "%" PRIu64 "–%" PRIu64, low, high);
+		snprintf(text, size, "%" PRIu64 "–%" PRIu64, low, high);
 	return text;
 }
 
@@ -330,7 +330,7 @@ static const split *shown_split(const contents *c)
 	return &c->split[0];
 }
 
-/* A picture that is broken leaves its place empty; the survey has named it. */
+/* A broken image leaves an empty cell; the survey has already named it. */
 static invar_status add_cell(inv_session *s, const contents *c, const split *p,
                              uint64_t row, inv_sheet_cell *cell)
 {
@@ -442,7 +442,7 @@ static invar_status check_sheet(inv_session *s, const char *sheet)
 	                                         .force = inv_flag(s, "force")});
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_data(inv_session *s)
 {
 	const char *sheet = inv_text(s, "sheet");
 	contents c = {.text = s->argument[0]};
@@ -492,5 +492,5 @@ const inv_command inv_cmd_data = {
 	.options = "data",
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_data,
 };

@@ -173,7 +173,7 @@ static invar_status show(inv_demo *d)
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_demo(inv_session *s)
 {
 	const inv_demo_values values = read_values(s);
 	inv_demo d = {.s = s, .v = &values};
@@ -212,5 +212,5 @@ const inv_command inv_cmd_demo = {
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,
-	.run = run,
+	.run = run_demo,
 };

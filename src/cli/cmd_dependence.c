@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_dependence.c - invar dependence: how much paired samples tell about each other. */
+/* cmd_dependence.c - invar dependence: the statistical dependence of paired samples. */
 #include <math.h>
 #include <stdio.h>
 
@@ -108,8 +108,8 @@ static invar_status check_pair(inv_session *s, const inv_given_array *x,
 	return INVAR_OK;
 }
 
-static invar_status measure(inv_session *s, const inv_given_array *x,
-                            const inv_given_array *z)
+static invar_status measure_dependence(inv_session *s, const inv_given_array *x,
+                                       const inv_given_array *z)
 {
 	const uint64_t *sx = invar_array_shape(x->array), *sz = invar_array_shape(z->array);
 	invar_results *r;
@@ -126,7 +126,7 @@ static invar_status measure(inv_session *s, const inv_given_array *x,
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_dependence(inv_session *s)
 {
 	inv_given_array x = {0}, z = {0};
 	invar_status st = inv_session_start(s);
@@ -136,7 +136,7 @@ static invar_status run(inv_session *s)
 	    (st = check_pair(s, &x, &z)) == INVAR_OK &&
 	    (st = inv_array_take(s, &x)) == INVAR_OK &&
 	    (st = inv_array_take(s, &z)) == INVAR_OK)
-		st = measure(s, &x, &z);
+		st = measure_dependence(s, &x, &z);
 	inv_array_drop(&x);
 	inv_array_drop(&z);
 	if (st == INVAR_OK)
@@ -158,5 +158,5 @@ const inv_command inv_cmd_dependence = {
 	.examples = examples,
 	.arguments = arguments,
 	.options = "dependence",
-	.run = run,
+	.run = run_dependence,
 };

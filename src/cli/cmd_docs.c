@@ -31,7 +31,7 @@ static invar_status print_man(inv_session *s)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_docs(inv_session *s)
 {
 	const inv_command *c;
 	const char *kind = s->argument[0];
@@ -71,5 +71,5 @@ const inv_command inv_cmd_docs = {
 	.arguments = arguments,
 	.words = "markdown|man|bash|zsh|fish|models|augmentations|commands",
 	.without = "threads|seed|json|quiet|verbose",
-	.run = run,
+	.run = run_docs,
 };

@@ -50,7 +50,7 @@ static const invar_option own[] = {
 /* ---- --dry-run -------------------------------------------------------------------- */
 
 /* "40 to 65 seconds", outwards to whole ones, or to tenths where these are few. */
-static void spell_seconds(double low, double high, char *out, size_t room)
+static void spell_seconds(double low, double high, char *out, size_t size)
 {
 	const char *unit = high < 90 ? "second" : high < 90 * 60 ? "minute" : "hour";
 	double length = high < 90 ? 1 : high < 90 * 60 ? 60 : 3600;
@@ -58,21 +58,21 @@ static void spell_seconds(double low, double high, char *out, size_t room)
 	double from = floor(low / length * step) / step, to = ceil(high / length * step) / step;
 
 	if (high < 1)
-		snprintf(out, room, "less than a second");
+		snprintf(out, size, "less than a second");
 	else if (from >= to)
-		snprintf(out, room, "about %g %s%s", to, unit, to <= 1 ? "" : "s");
+		snprintf(out, size, "about %g %s%s", to, unit, to <= 1 ? "" : "s");
 	else
-		snprintf(out, room, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
+		snprintf(out, size, "%g to %g %s%s", from, to, unit, to <= 1 ? "" : "s");
 }
 
-static void spell_bytes(uint64_t bytes, char *out, size_t room)
+static void spell_bytes(uint64_t bytes, char *out, size_t size)
 {
 	if (bytes < 10 * 1000 * 1000)
-		snprintf(out, room, "%.2f MB", (double)bytes / 1e6);
+		snprintf(out, size, "%.2f MB", (double)bytes / 1e6);
 	else if (bytes < 10ull * 1000 * 1000 * 1000)
-		snprintf(out, room, "%.0f MB", (double)bytes / 1e6);
+		snprintf(out, size, "%.0f MB", (double)bytes / 1e6);
 	else
-		snprintf(out, room, "%.1f GB", (double)bytes / 1e9);
+		snprintf(out, size, "%.1f GB", (double)bytes / 1e9);
 }
 
 /* What the library forecasts, with the time that opening will take again. */
@@ -106,11 +106,11 @@ static estimate read_estimate(const invar_figures *f, double opening)
 static void print_estimate(const inv_session *s, const estimate *f)
 {
 	uint64_t all = f->features + f->existing;
-	char time[60], bytes[40], room[40];
+	char time[60], bytes[40], size[40];
 
 	spell_seconds(f->low, f->high, time, sizeof time);
 	spell_bytes(f->bytes, bytes, sizeof bytes);
-	spell_bytes(f->free_bytes, room, sizeof room);
+	spell_bytes(f->free_bytes, size, sizeof size);
 	printf("%" PRIu64 " %s, %" PRIu64 " %s of %" PRIu64 " %s in %s", f->images,
 	       inv_noun(f->images, "image", "images"), all,
 	       inv_noun(all, "feature", "features"), f->width,
@@ -122,7 +122,7 @@ static void print_estimate(const inv_session *s, const estimate *f)
 	if (f->features)
 		printf("\ntime  %s, at the measured %.*f features per second", time,
 		       f->rate < 100 ? 1 : 0, f->rate);
-	printf("\ndisk  %s needed, %s free%s\n", bytes, room,
+	printf("\ndisk  %s needed, %s free%s\n", bytes, size,
 	       f->bytes > f->free_bytes ? ": not enough" : "");
 }
 
@@ -165,7 +165,7 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static invar_status encode(inv_session *s, char *name, size_t room)
+static invar_status encode(inv_session *s, char *name, size_t size)
 {
 	invar_dataset *dataset = NULL;
 	invar_encoder *encoder = NULL;
@@ -175,7 +175,7 @@ static invar_status encode(inv_session *s, char *name, size_t room)
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, NULL, s->options, &encoder);
 	if (st == INVAR_OK)
-		snprintf(name, room, "%s", invar_encoder_name(encoder));
+		snprintf(name, size, "%s", invar_encoder_name(encoder));
 	if (st == INVAR_OK && inv_flag(s, "dry-run"))
 		st = forecast(s, encoder, dataset, now() - began);
 	else if (st == INVAR_OK)
@@ -255,7 +255,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	return inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_encode(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool dry = inv_flag(s, "dry-run");
@@ -294,5 +294,5 @@ const inv_command inv_cmd_encode = {
 	.places = inv_dataset_item,
 	.options = "encode",
 	.own = own,
-	.run = run,
+	.run = run_encode,
 };

@@ -114,7 +114,7 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
 	c->is_run[i] = inv_path_is_folder(path);
-	/* A file that cannot be added to is refused before the work. */
+	/* Fails before the work if the file cannot be extended. */
 	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
 }
 
@@ -206,7 +206,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 
 /* ---- The command ---------------------------------------------------------------- */
 
-/* *out may hold results whatever the status is, and NULL where there are none. */
+/* *out may be set whatever the status is, and is NULL if there are no results. */
 static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;
@@ -261,7 +261,7 @@ static invar_status evaluate(inv_session *s, columns *c)
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_eval(inv_session *s)
 {
 	columns c = {0};
 	invar_status st = inv_session_start(s);
@@ -290,14 +290,14 @@ const inv_command inv_cmd_eval = {
 	.purpose = "measures what adapters do to a bank's features",
 	.usage = "BANK [ADAPTER…] [options]",
 	.about = "The first column is always F, the features without an adapter. If a "
-             "measurement fails, the others are still made and the reason is shown below "
-             "the table and in the JSON; the exit code is 1 only if --metrics named it. "
-             "Labels may be any numbers; a negative label means that the row has none. The "
-             "results of a run are merged into its metrics.json. Measurements:",
+			 "measurement fails, the others are still made and the reason is shown below "
+			 "the table and in the JSON; the exit code is 1 only if --metrics named it. "
+			 "Labels may be any numbers; a negative label means that the row has none. The "
+			 "results of a run are merged into its metrics.json. Measurements:",
 	.items = measurement_sentence,
 	.examples = examples,
 	.arguments = arguments,
 	.options = "eval",
 	.own = own,
-	.run = run,
+	.run = run_eval,
 };

@@ -76,7 +76,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                         .stream = true});
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_features(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
 	bool half = strcmp(inv_text(s, "dtype"), "float16") == 0;
@@ -115,5 +115,5 @@ const inv_command inv_cmd_features = {
 	.options = "features",
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_features,
 };

@@ -14,7 +14,7 @@ static const inv_argument arguments[] = {
 	{0},
 };
 
-static invar_status run(inv_session *s)
+static invar_status run_help(inv_session *s)
 {
 	const inv_command *c;
 
@@ -36,5 +36,5 @@ const inv_command inv_cmd_help = {
 	.examples = examples,
 	.arguments = arguments,
 	.without = "threads|seed|json|quiet|verbose",
-	.run = run,
+	.run = run_help,
 };

@@ -2,9 +2,9 @@
 /*
  * cmd_loss.c - invar loss: value and gradients on given arrays.
  *
- * Meant for checking: another implementation computes the same loss on the same
- * arrays and the two are compared. KIND sw is the sliced Wasserstein distance of
- * two sets of rows, which is no loss of an adapter and takes arrays of its own.
+ * For comparison with other implementations on the same arrays. KIND sw is the sliced
+ * Wasserstein distance of two sets of rows; it is not a loss of an adapter and takes its
+ * own arrays.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -136,7 +136,7 @@ static const invar_option own[] = {
 
 /* ---- Values ---------------------------------------------------------------------- */
 
-/* Ended by NULL; gives, free() it. NULL where nothing was typed. */
+/* Terminated by NULL; gives, free() it. NULL if nothing was given. */
 static invar_status take_list(inv_session *s, const char *name, const char *const **out)
 {
 	const char **list;
@@ -356,7 +356,7 @@ static invar_status load_arrays(inv_session *s, const loss_values *v, loss_input
 	return st == INVAR_OK ? inv_array_take(s, &in->views) : st;
 }
 
-/* Directions that are given say how many projections there are. */
+/* Given directions determine the number of projections. */
 static invar_status load_draws(inv_session *s, const loss_values *v, loss_inputs *in)
 {
 	size_t groups = in->augs.groups ? in->augs.groups : 1;
@@ -435,7 +435,7 @@ static invar_status check_needs(inv_session *s, const loss_values *v)
 	return st == INVAR_OK ? check_weights(s, v) : st;
 }
 
-static invar_status run_loss(inv_session *s, const loss_values *v)
+static invar_status compute_loss(inv_session *s, const loss_values *v)
 {
 	loss_inputs in = {0};
 	invar_status st = check_needs(s, v);
@@ -509,10 +509,10 @@ static invar_status compute_kind(inv_session *s, const loss_values *v, const cha
 	if (strcmp(kind, "sw") == 0)
 		return inv_loss_sw(s, &v->sw, &v->grad);
 	st = invar_options_set(s->options, "kind", kind);
-	return st == INVAR_OK ? run_loss(s, v) : st;
+	return st == INVAR_OK ? compute_loss(s, v) : st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_loss(inv_session *s)
 {
 	const char *kind = s->argument[0];
 	loss_values v = {0};
@@ -544,5 +544,5 @@ const inv_command inv_cmd_loss = {
 	.options = "loss",
 	.hidden = "kind",
 	.own = own,
-	.run = run,
+	.run = run_loss,
 };

@@ -129,7 +129,7 @@ static invar_status merge_adapters(inv_session *s, invar_adapter **adapters,
 	return st;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_merge(inv_session *s)
 {
 	invar_adapter **adapters = NULL;
 	double *weight = NULL;
@@ -169,5 +169,5 @@ const inv_command inv_cmd_merge = {
 	.arguments = arguments,
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_merge,
 };

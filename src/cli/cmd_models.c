@@ -154,7 +154,7 @@ static const struct {
 	const char *name;
 	size_t files; /* that follow */
 	invar_status (*run)(inv_session *s);
-	const char *needs, *takes; /* options of its own, ended by a bar each */
+	const char *needs, *takes; /* its own options, each followed by a bar */
 } actions[] = {
 	{"list", 0, inv_models_list, "", ""},
 	{"inspect", 1, inv_models_inspect, "FILE",
@@ -194,7 +194,7 @@ static invar_status check_use(inv_session *s, size_t action)
 	return INVAR_OK;
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_models(inv_session *s)
 {
 	enum { ACTIONS = sizeof actions / sizeof *actions };
 	size_t i = 0;
@@ -229,5 +229,5 @@ const inv_command inv_cmd_models = {
 	.hidden = "weights", /* FILE */
 	.own = own,
 	.without = "seed",
-	.run = run,
+	.run = run_models,
 };

@@ -54,7 +54,7 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* "bank other", or "--images DATASET": what a command that resumes begins with. */
+/* "bank other", or "--images DATASET": the start of a command that resumes. */
 static void spell_source(const inv_session *s, char *out, size_t size)
 {
 	const char *images = inv_text(s, "images");
@@ -68,7 +68,7 @@ static void spell_source(const inv_session *s, char *out, size_t size)
 		                         inv_shell_word(s->argument[i], word, sizeof word));
 }
 
-/* Tells how to go on, if there is something to go on with. */
+/* Says how to resume, if there is something to resume. */
 static invar_status explain_interrupt(inv_session *s)
 {
 	const char *output = inv_text(s, "output");
@@ -180,7 +180,7 @@ static invar_status check_output(inv_session *s, const char *output)
 	                                     : inv_check_output_folder(s, "-o", output);
 }
 
-static invar_status run(inv_session *s)
+static invar_status run_train(inv_session *s)
 {
 	const char *images = inv_text(s, "images"), *output = inv_text(s, "output");
 	invar_status st;
@@ -214,5 +214,5 @@ const inv_command inv_cmd_train = {
 	.arguments = arguments,
 	.options = "train",
 	.own = own,
-	.run = run,
+	.run = run_train,
 };

@@ -46,9 +46,9 @@ typedef struct inv_command {
 	inv_item *places;              /* end the help of the first, "…, a or b"; or NULL */
 	const char *words;             /* of the first argument, "a|b"; NULL: it is any text */
 	const char *options;           /* of the library: invar_options_new; NULL: none */
-	const char *hidden;            /* one of those that an argument stands for, or NULL */
+	const char *hidden;            /* the option that an argument replaces, or NULL */
 	const invar_option *own;       /* of the command itself, ended by a NULL name */
-	const char *without;           /* common options that it has no use for, "a|b" */
+	const char *without;           /* common options it does not use, "a|b" */
 	invar_status (*run)(inv_session *s);
 } inv_command;
 

@@ -2,8 +2,8 @@
 /*
  * docs.c - docs/CLI.md and the man pages.
  *
- * They hold no date and no width of a terminal, so that the same tables always
- * give the same bytes and a test can tell when a file in the tree is stale.
+ * They contain no date and do not depend on the terminal, so that the same tables always
+ * give the same bytes and a test can detect a stale file.
  */
 #include <string.h>
 
@@ -104,8 +104,7 @@ void inv_docs_markdown(FILE *out)
 /* ---- Man pages -------------------------------------------------------------- */
 
 /*
- * A dash that is typed must stay a dash, a line must not begin like a request,
- * and three dots are safer than the one sign for them.
+ * Escapes for man pages: dashes of options, a leading dot, and … as three dots.
  */
 static void roff_text(FILE *out, const char *text)
 {

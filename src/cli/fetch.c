@@ -32,22 +32,22 @@ typedef struct transfer {
 	inv_fetch *f;
 	char *part; /* PATH.invar.part */
 	int fd;
-	uint64_t from;    /* bytes that were there before */
-	uint64_t written; /* and since */
-	uint64_t room;    /* for more on the disk */
-	bool too_large;   /* more would have come than it may have, or than there is room */
-	int write_error;  /* errno of a write that failed */
+	uint64_t from;       /* bytes that were there before */
+	uint64_t written;    /* and since */
+	uint64_t free_bytes; /* for more on the disk */
+	bool too_large;      /* more would have come than it may have, or than there is room */
+	int write_error;     /* errno of a write that failed */
 	char reason[CURL_ERROR_SIZE];
 } transfer;
 
 /* ---- What libcurl calls ----------------------------------------------------------- */
 
-/* In a transfer that begins now, at most; get_all has begun anew where from > most. */
+/* The maximum for this transfer; get_all has restarted if from > max. */
 static uint64_t bytes_to_come(const transfer *t)
 {
 	uint64_t rest = t->f->max - t->from;
 
-	return rest < t->room ? rest : t->room;
+	return rest < t->free_bytes ? rest : t->free_bytes;
 }
 
 static size_t take_bytes(char *data, size_t one, size_t count, void *user)
@@ -111,7 +111,8 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->from);
-	/* Where the server tells the size, it is refused before a byte has come. */
+	/* If the server announces the size, a file that is too large fails before the transfer.
+	 */
 	bad |= curl_easy_setopt(c, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)bytes_to_come(t));
 	return bad;
 }
@@ -122,12 +123,12 @@ static invar_status refuse_large(transfer *t)
 
 	if (t->written)
 		unlink(t->part);
-	if (t->room < f->max - t->from)
+	if (t->free_bytes < f->max - t->from)
 		return inv_fault(
 			t->s, INVAR_E_IO,
 			"%s: the download does not fit on the disk of %s, which has %" PRIu64
 			" MB free; free some space, or choose another place with -o",
-			f->url, f->path, t->room >> 20);
+			f->url, f->path, t->free_bytes >> 20);
 	return inv_fault(t->s, INVAR_E_IO, "%s: has more than %" PRIu64 " bytes; %s", f->url,
 	                 f->max, f->advice);
 }
@@ -167,23 +168,23 @@ static invar_status explain(transfer *t, CURLcode code, long answer)
 	                 *t->reason ? t->reason : curl_easy_strerror(code));
 }
 
-/* Where a disk does not tell, a write that fails will. */
-static uint64_t measure_room(int fd)
+/* If the file system does not report it, a failing write will. */
+static uint64_t measure_free_bytes(int fd)
 {
 	struct statvfs disk;
-	uint64_t room;
+	uint64_t free_bytes;
 
 	if (fstatvfs(fd, &disk) != 0 || !disk.f_blocks)
 		return INT64_MAX;
-	room = (uint64_t)disk.f_bavail * disk.f_frsize;
-	return room - room / LEFT_FREE;
+	free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+	return free_bytes - free_bytes / LEFT_FREE;
 }
 
 static invar_status start_over(transfer *t)
 {
 	t->from = t->written = t->f->resumed_from = 0;
 	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0) {
-		t->room = measure_room(t->fd);
+		t->free_bytes = measure_free_bytes(t->fd);
 		return INVAR_OK;
 	}
 	return inv_fault(t->s, INVAR_E_IO, "%s: cannot be emptied: %s", t->part,
@@ -229,7 +230,7 @@ static invar_status check_part(transfer *t)
 	if (info.st_nlink != 1)
 		return inv_fault(t->s, INVAR_E_IO, "%s: is a hard link; remove it", t->part);
 	t->from = (uint64_t)info.st_size;
-	t->room = measure_room(t->fd);
+	t->free_bytes = measure_free_bytes(t->fd);
 	return INVAR_OK;
 }
 
@@ -294,7 +295,7 @@ static void sync_folder(const char *path)
 	free(folder);
 }
 
-/* Not over a file that has come there meanwhile, where the disk can tell. */
+/* Does not replace a file created in the meantime, if the file system supports that. */
 static int name_whole(const transfer *t)
 {
 	int bad =

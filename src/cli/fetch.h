@@ -22,9 +22,9 @@
 
 typedef struct inv_fetch {
 	const char *url, *path;
-	const char *sha256; /* expected, perhaps its beginning alone; NULL: none */
+	const char *sha256; /* expected, possibly only its first digits; NULL: none */
 	uint64_t max;       /* bytes it may have */
-	const char *advice; /* for one that has more, behind a semicolon */
+	const char *advice; /* for a larger file, after a semicolon */
 	/* What came: */
 	uint64_t bytes, resumed_from;
 	char hex[65];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch_none.c - stands in for fetch.c where libcurl is left out (-Dcurl=disabled). */
+/* fetch_none.c - replaces fetch.c in a build without libcurl (-Dcurl=disabled). */
 #include "cli/fetch.h"
 
 invar_status inv_fetch_file(inv_session *s, inv_fetch *f)

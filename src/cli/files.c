@@ -83,10 +83,10 @@ json_t *inv_last_json_line(const char *path)
 {
 	FILE *file = fopen(path, "r");
 	char *line = NULL;
-	size_t room = 0;
+	size_t size = 0;
 	json_t *last = NULL;
 
-	while (file && getline(&line, &room, file) > 0) {
+	while (file && getline(&line, &size, file) > 0) {
 		json_t *now = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 
 		if (now) {

@@ -11,7 +11,8 @@
 /* "folder/name"; gives, free() it. NULL if there is no memory. */
 char *inv_path(const char *folder, const char *name);
 bool inv_path_is_folder(const char *path);
-invar_status inv_folder_make(inv_session *s, const char *path); /* fine if it is there */
+invar_status inv_folder_make(inv_session *s,
+                             const char *path); /* not an error if it exists */
 
 /* Finds out before the work, not after it, that a result could not be written. */
 invar_status inv_check_writable(inv_session *s, const char *path);
@@ -20,7 +21,7 @@ invar_status inv_check_writable(inv_session *s, const char *path);
 invar_status inv_save_results(inv_session *s, const char *path, const invar_results *r);
 invar_status inv_print_results(const invar_results *r);
 
-/* Names may hold any bytes, JSON only UTF-8: others become '?'. Gives. */
+/* File names may contain any bytes, JSON only UTF-8: others become '?'. Gives. */
 json_t *inv_name_json(const char *text);
 
 /* The last line of a file of JSON lines; NULL if it has none. Gives. */

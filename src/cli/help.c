@@ -12,7 +12,7 @@
 
 enum { INDENT = 2, MAX_LABEL = 28, SOME = 512 };
 
-/* The common group ends the list, wherever its first option stands. */
+/* The common group is always last, wherever its first option is. */
 static void add_group(inv_described *d, const char *group)
 {
 	size_t g = 0;
@@ -50,7 +50,7 @@ const invar_option *inv_described_in(const inv_described *d, size_t i, const cha
 	return row;
 }
 
-void inv_spell_option(const invar_option *row, char *out, size_t room)
+void inv_spell_option(const invar_option *row, char *out, size_t size)
 {
 	const char *meta = row->meta ? row->meta : "VALUE";
 	char letter[8] = "";
@@ -58,12 +58,12 @@ void inv_spell_option(const invar_option *row, char *out, size_t room)
 	if (inv_letter_of(row->name))
 		snprintf(letter, sizeof letter, "-%c, ", inv_letter_of(row->name));
 	if (row->type == INVAR_OPTION_FLAG)
-		snprintf(out, room, "%s--%s", letter, row->name);
+		snprintf(out, size, "%s--%s", letter, row->name);
 	else
-		snprintf(out, room, "%s--%s %s", letter, row->name, meta);
+		snprintf(out, size, "%s--%s %s", letter, row->name, meta);
 }
 
-void inv_spell_default(const invar_option *row, char *out, size_t room)
+void inv_spell_default(const invar_option *row, char *out, size_t size)
 {
 	const char *value = row->initial ? row->initial : "";
 	char words[SOME] = "";
@@ -75,11 +75,11 @@ void inv_spell_default(const invar_option *row, char *out, size_t room)
 		words[fill++] = *c == '|' ? ' ' : *c;
 	}
 	if (row->choices && strchr(row->choices, '|'))
-		snprintf(out, room, "one of %s%s%s", words, *value ? "; default " : "", value);
+		snprintf(out, size, "one of %s%s%s", words, *value ? "; default " : "", value);
 	else if (row->type == INVAR_OPTION_LIST)
-		snprintf(out, room, "may be repeated");
+		snprintf(out, size, "may be repeated");
 	else
-		snprintf(out, room, "%s%s", *value ? "default " : "", value);
+		snprintf(out, size, "%s%s", *value ? "default " : "", value);
 }
 
 /* Puts words one by one, breaking lines at `columns` and indenting by `left`. */
@@ -102,7 +102,7 @@ static void wrap(FILE *out, const char *text, size_t left, size_t columns, size_
 	putc('\n', out);
 }
 
-/* "  LABEL   text text", the text in a column of its own. */
+/* "  LABEL   text text", the text in its own column. */
 static void put_entry(FILE *out, const char *label, size_t width, const char *text,
                       size_t columns)
 {
@@ -244,17 +244,17 @@ void inv_help_overview(FILE *out, size_t columns)
 }
 
 /* "demo|data|…"; options of invar itself where a dash was typed. */
-static void list_names(bool dashes, char *out, size_t room)
+static void list_names(bool dashes, char *out, size_t size)
 {
 	const inv_command *c;
 	size_t fill = 0;
 
 	if (dashes) {
-		snprintf(out, room, "--help|--version");
+		snprintf(out, size, "--help|--version");
 		return;
 	}
-	for (size_t k = 0; (c = inv_command_at(k)) && fill < room; k++)
-		fill += (size_t)snprintf(out + fill, room - fill, "%s%s", fill ? "|" : "", c->name);
+	for (size_t k = 0; (c = inv_command_at(k)) && fill < size; k++)
+		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", fill ? "|" : "", c->name);
 }
 
 invar_status inv_help_unknown(inv_session *s, const char *name)

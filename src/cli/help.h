@@ -23,12 +23,12 @@ typedef struct inv_described {
 
 void inv_describe(inv_described *d, const inv_command *c);
 void inv_described_clear(inv_described *d);
-/* Option i if it stands under the heading, else NULL. */
+/* Option i if it belongs to this heading, else NULL. */
 const invar_option *inv_described_in(const inv_described *d, size_t i, const char *group);
 /* "-o, --output FILE" with the given words around names and values. */
-void inv_spell_option(const invar_option *row, char *out, size_t room);
-/* "default 100", "one of a, b; default a", or "" where there is nothing to add. */
-void inv_spell_default(const invar_option *row, char *out, size_t room);
+void inv_spell_option(const invar_option *row, char *out, size_t size);
+/* "default 100", "one of a, b; default a", or "" if there is nothing to add. */
+void inv_spell_default(const invar_option *row, char *out, size_t size);
 
 /* The help of an argument and the paragraph about a command, with their items. */
 enum { INV_TEXT = 8192 };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loss_arrays.h - the arrays that invar loss is given, read and checked.
+ * loss_arrays.h - reads and checks the arrays of invar loss.
  *
- * What does not fit is refused in one sentence that names the file and both
- * shapes.
+ * A shape that does not match is an error that names the file and both shapes.
  */
 #ifndef INV_LOSS_ARRAYS_H
 #define INV_LOSS_ARRAYS_H
 
 #include "cli/arrays.h"
 
-/* How many texts a list holds. */
+/* The number of texts in a list. */
 size_t inv_list_length(const char *const *list);
 
-/* Several arrays [N, s, d] one behind the other. */
+/* Several arrays [N, s, d], concatenated. */
 typedef struct inv_given_augs {
 	float *data; /* [groups, N, s, d] */
 	size_t groups;
@@ -40,7 +39,7 @@ typedef struct inv_draws {
 typedef struct inv_given_draws {
 	size_t groups;
 	uint64_t projections;
-	inv_draws *draws;        /* [groups]; NULL where none were given */
+	inv_draws *draws;        /* [groups]; NULL if none were given */
 	inv_given_array *arrays; /* [groups][3] directions */
 	uint32_t **numbers;      /* [groups][3][2] permutations */
 } inv_given_draws;

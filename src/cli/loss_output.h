@@ -6,7 +6,7 @@
 #include "cli/session.h"
 
 typedef struct inv_grad_folder {
-	const char *path; /* NULL: gradients are not wanted */
+	const char *path; /* NULL: no gradients */
 	int force;        /* replace files there that are no arrays */
 } inv_grad_folder;
 

@@ -2,9 +2,8 @@
 /*
  * main.c - from argv to a command, from a status to an exit code.
  *
- * 0 done, 1 failed, 2 wrong use, 130 interrupted. A failure is one sentence on
- * standard error: "invar: ..." where something failed, "invar COMMAND: ..."
- * where the command was used wrongly.
+ * 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error:
+ * "invar: ..." if something failed, "invar COMMAND: ..." for a usage error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
 
-/* File names may hold anything; a sentence stays on one line. */
+/* File names may contain any bytes, but a message must stay on one line. */
 static void keep_on_one_line(char *text)
 {
 	for (; *text; text++)

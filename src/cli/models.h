@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models.h - the actions of invar models, a file each. */
+/* models.h - the actions of invar models, one file each. */
 #ifndef INV_MODELS_H
 #define INV_MODELS_H
 
@@ -15,11 +15,11 @@ invar_status inv_models_pull(inv_session *s);
 
 /* The known encoder of this name; NULL: none. */
 const invar_model *inv_model_named(const char *name);
-/* The one that is published as this file, wherever it lies; NULL: none, or several. */
+/* The model published under this file name, in whatever folder; NULL: none, or several. */
 const invar_model *inv_model_of_file(const char *path);
-/* By the whole SHA-256, whatever the file is called; NULL where none is known. */
+/* By the full SHA-256, whatever the file is called; NULL if unknown. */
 const invar_model *inv_model_of_hash(const char *hex);
-/* Is this the hash that is known, of which perhaps only the beginning is? */
+/* Does it match the known hash, of which possibly only the first digits are known? */
 bool inv_hash_agrees(const char *hex, const char *known);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* models_inspect.c - invar models inspect: what a weight file holds. */
+/* models_inspect.c - invar models inspect: the contents of a weight file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef struct contents {
 	const invar_weights *weights;
 	const invar_adapter *adapter; /* NULL: it is none */
 	uint64_t file_bytes, cells, bytes;
-	char name[64], about[256]; /* of the encoder; "" where it is none */
+	char name[64], about[256]; /* of the encoder; "" if it is not an encoder */
 	char why[512];             /* it is none */
 } contents;
 
@@ -299,7 +299,7 @@ static bool is_run(const char *path)
 	return found;
 }
 
-/* A run stands for the adapter in it, as elsewhere. */
+/* A run means its adapter, as elsewhere. */
 invar_status inv_models_inspect(inv_session *s)
 {
 	invar_adapter *e;

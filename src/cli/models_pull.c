@@ -30,7 +30,7 @@ static invar_status check_hash(inv_session *s, const char *hex)
 	                 INV_SHA256_DIGITS, digits);
 }
 
-/* What stands there already is looked at later; an address may be a file of ours. */
+/* An existing file is checked later; a URL may refer to a local file. */
 static invar_status check_output(inv_session *s, const inv_fetch *f)
 {
 	char *local = inv_fetch_local(f->url);
@@ -41,7 +41,7 @@ static invar_status check_output(inv_session *s, const inv_fetch *f)
 		s, &(inv_output){.option = "-o", .path = f->path, .kind = INV_OUTPUT_NEW});
 }
 
-/* A name stands for the file it is published as; anything else is the file itself. */
+/* A known name means its published file name; anything else is the file itself. */
 static invar_status choose_file(inv_session *s, inv_fetch *f)
 {
 	const char *what = s->argument[1];
@@ -62,7 +62,7 @@ static invar_status choose_file(inv_session *s, inv_fetch *f)
 	return check_output(s, f);
 }
 
-/* Nothing is replaced: a file that is there is the one that was meant, or in the way. */
+/* Nothing is replaced: an existing file is either the right one or an error. */
 static invar_status look_at_old(inv_session *s, inv_fetch *f, bool *there)
 {
 	invar_status st;

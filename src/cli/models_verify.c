@@ -35,7 +35,7 @@ static bool differs(const finding *f)
 	       (f->model->sha256 && !inv_hash_agrees(f->hex, f->model->sha256));
 }
 
-/* A file that bears a published name must be that file; others may hold its tensors. */
+/* A file with a published name must be that file; others may have its tensors. */
 static invar_status check_known(inv_session *s, finding *f)
 {
 	const char *name = inv_text(s, "encoder");
@@ -61,7 +61,7 @@ static bool holds_floats(const invar_weight *t)
 	return *t->type == 'F' || *t->type == 'B'; /* F16, F32, F64, BF16; BOOL is let go */
 }
 
-/* The library refuses what is not finite, and names it. */
+/* The library reports values that are not finite. */
 static invar_status read_all(inv_session *s, const invar_weights *w)
 {
 	for (size_t i = 0; i < invar_weights_count(w); i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - reading argv by the options of a command.
+ * options.c - parses argv with the options of a command.
  *
- * Values are checked by the library where they are set; this file knows dashes, short
- * names and where a value stands. What the library says of an option is shown with "--"
- * before its name (see main.c).
+ * The library checks values when they are set; this file handles dashes, short names and
+ * where a value is. Messages of the library are shown with "--" before option names (see
+ * main.c).
  */
 #include "cli/options.h"
 
@@ -53,7 +53,7 @@ static const invar_option common_rows[] = {
 	{0},
 };
 
-/* Short names mean the same in every command, so they stand here once. */
+/* Short names mean the same in every command, so they are listed once. */
 static const struct {
 	char letter;
 	const char *name;
@@ -155,11 +155,11 @@ const char *inv_text(const inv_session *s, const char *name)
 /* ---- Words ----------------------------------------------------------------- */
 
 /* "a|b|c" as "a, b or c". */
-static void spell_choices(const char *choices, char *out, size_t room)
+static void spell_choices(const char *choices, char *out, size_t size)
 {
 	size_t fill = 0;
 
-	for (const char *at = choices; *at && fill + sizeof " or " < room; at++) {
+	for (const char *at = choices; *at && fill + sizeof " or " < size; at++) {
 		const char *bar = strchr(at + 1, '|') ? ", " : " or ";
 
 		if (*at == '|')
@@ -204,15 +204,15 @@ static bool looks_like_option(const char *word)
 	return word[0] == '-' && word[1] && !isdigit((unsigned char)word[1]) && word[1] != '.';
 }
 
-/* The option as people know it: -o where it has a letter, else --name. */
-static void spell_name(const invar_option *row, char *out, size_t room)
+/* The option as users type it: -o if it has a letter, else --name. */
+static void spell_name(const invar_option *row, char *out, size_t size)
 {
 	char letter = inv_letter_of(row->name);
 
 	if (letter)
-		snprintf(out, room, "-%c", letter);
+		snprintf(out, size, "-%c", letter);
 	else
-		snprintf(out, room, "--%s", row->name);
+		snprintf(out, size, "--%s", row->name);
 }
 
 /* The word after the option, unless it is an option itself or there is none. */

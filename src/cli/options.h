@@ -23,23 +23,23 @@ const char *inv_group_of(const invar_option *row);
 bool inv_is_argument(const inv_command *c, const char *name);
 
 /*
- * Reads the words that follow the command's name into s->options and s->argument. A
- * fault is INVAR_E_USE with one sentence.
+ * Parses the words after the command's name into s->options and s->argument. INVAR_E_USE
+ * with a message if they are not valid.
  */
 invar_status inv_parse(inv_session *s, char **word, size_t words);
 
 /* Values of s->options. */
 bool inv_flag(const inv_session *s, const char *name);
 double inv_number(const inv_session *s, const char *name);
-const char *inv_text(const inv_session *s, const char *name); /* NULL where not given */
+const char *inv_text(const inv_session *s, const char *name); /* NULL if not given */
 
-/* Refuses missing and superfluous arguments. */
+/* Fails if arguments are missing or superfluous. */
 invar_status inv_check_arguments(inv_session *s);
 
-/* Refuses a missing option that the command cannot do without. */
+/* Fails if a required option is missing. */
 invar_status inv_need(inv_session *s, const char *value, const char *sentence);
 
-/* Refuses a word that is not among "a|b|c", naming the nearest one that is. */
+/* Fails if a word is not one of "a|b|c", suggesting the closest one. */
 invar_status inv_check_word(inv_session *s, const char *what, const char *choices,
                             const char *text);
 

@@ -153,7 +153,7 @@ static bool is_of_input(const struct stat *file, const struct inv_input *in, boo
 	return found || (in->all && walk && is_among(file, in->path));
 }
 
-/* ---- Where it would stand --------------------------------------------------------- */
+/* ---- Where it would be ------------------------------------------------------------ */
 
 /* The nearest folder that exists, without links; gives, or NULL. */
 static char *home_of(const char *path)
@@ -330,7 +330,7 @@ static invar_status check_inputs(inv_session *s, const inv_output *o,
 	return INVAR_OK;
 }
 
-/* The name under which it is written first must not be that of an input. */
+/* Its part file must not be an input either. */
 static invar_status check_part(inv_session *s, const inv_output *o)
 {
 	char *real = realpath(o->path, NULL), *part;
@@ -397,7 +397,7 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 	return INVAR_OK;
 }
 
-/* No bank and no data set has files of these kinds, wherever they lie. */
+/* No bank or data set contains files of these kinds. */
 static bool is_no_data(inv_output_kind kind)
 {
 	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_TABLE ||

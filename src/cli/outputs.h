@@ -22,9 +22,9 @@
 #include "cli/session.h"
 
 /*
- * Each may be called with NULL for what was not given. `what` is for the sentence: "the
- * adapter". A folder given to inv_reads is a run or holds weights: the files in it that
- * have names of ours are read. Of one given to inv_reads_all, every file is.
+ * Each may be called with NULL. `what` is for messages: "the adapter". A folder passed to
+ * inv_reads is a run or contains weights: only files with our names in it are inputs. In a
+ * folder passed to inv_reads_all, every file is.
  */
 void inv_reads(inv_session *s, const char *path, const char *what);
 void inv_reads_all(inv_session *s, const char *folder, const char *what);
@@ -54,7 +54,7 @@ typedef enum inv_output_kind {
 	.help = "replace a file of another kind or a write-protected one; never an input file"
 
 typedef struct inv_output {
-	const char *option; /* "-o"; NULL where it is an argument */
+	const char *option; /* "-o"; NULL if it is an argument */
 	const char *path;   /* NULL: there is no such output */
 	inv_output_kind kind;
 	bool force;  /* --force was given */

@@ -21,13 +21,13 @@ typedef struct inv_session {
 	invar_options *options;   /* with the values that were typed */
 	struct inv_input *inputs; /* what the command reads, see outputs.h */
 	size_t input_count;
-	bool inputs_missing; /* for want of memory */
+	bool inputs_missing; /* because memory is low */
 	invar_context *ctx;
 	struct inv_term *term;
-	char fault[1024]; /* our own sentence; empty where the library has one */
+	char fault[1024]; /* our own message; empty if the library has one */
 } inv_session;
 
-/* Keeps the sentence for main to print and returns the code. */
+/* Keeps the message for main to print and returns the code. */
 invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 invar_status inv_no_memory(inv_session *s);

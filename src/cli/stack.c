@@ -30,6 +30,6 @@ bool inv_stack_suffices(char **argv)
 	}
 	limit.rlim_cur = limit.rlim_max < USUAL_STACK ? limit.rlim_max : USUAL_STACK;
 	if (setrlimit(RLIMIT_STACK, &limit) == 0)
-		execv("/proc/self/exe", argv); /* where there is no /proc, main() has it at least */
+		execv("/proc/self/exe", argv); /* without /proc, the limit at least covers main() */
 	return true;
 }

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 /*
- * With a stack that is too small for the libraries below us, a program dies without a
- * word. Widens it where that is allowed, starting the program anew; false, and a
- * sentence on standard error, where it is not.
+ * With a stack that is too small for our libraries, the program would crash without a
+ * message. Raises the limit and restarts the program if allowed; otherwise prints a message
+ * and returns false.
  */
 bool inv_stack_suffices(char **argv);
 

@@ -3,8 +3,8 @@
  * term.c - progress, log lines, signals.
  *
  * Progress is one line on standard error that is redrawn at most five times a
- * second and wiped before anything else is written there. A standard error
- * that is a file gets a line of its own once a minute.
+ * second and wiped before anything else is written there. If standard error is a file, it
+ * gets one line per minute.
  */
 #include "cli/term.h"
 
@@ -77,7 +77,7 @@ static void end_at_once(int number)
 	_exit(130);
 }
 
-/* Files are mapped: there is no other news of one that gets shorter while it is read. */
+/* Files are mapped: SIGBUS is the only sign of one that is truncated while it is read. */
 static void end_without_file(int number)
 {
 	static const char text[] =
@@ -101,7 +101,7 @@ void inv_signals_catch(void)
 	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and says so */
+	signal(SIGXFSZ, SIG_IGN); /* file size limit: the write fails with an error instead */
 	sigaction(SIGALRM, &late, NULL);
 }
 
@@ -182,18 +182,18 @@ static void begin_stage(inv_term *t, const char *stage, uint64_t done, double no
 		t->shown = t->began; /* a file its first line after a minute */
 }
 
-static void spell_time(double seconds, char *out, size_t room)
+static void spell_time(double seconds, char *out, size_t size)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
 
 	if (whole >= 3600)
-		snprintf(out, room, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
+		snprintf(out, size, "%lu:%02lu:%02lu left", whole / 3600, whole / 60 % 60,
 		         whole % 60);
 	else
-		snprintf(out, room, "%lu:%02lu left", whole / 60, whole % 60);
+		snprintf(out, size, "%lu:%02lu left", whole / 60, whole % 60);
 }
 
-/* A terminal shows one line that changes; a file gets a line of its own each time. */
+/* A terminal shows one line that is redrawn; a file gets a new line each time. */
 static void put_progress(inv_term *t, const char *line)
 {
 	if (!t->live) {
@@ -206,7 +206,7 @@ static void put_progress(inv_term *t, const char *line)
 }
 
 /* A stage that is not done has never 100 %. */
-static void draw(inv_term *t, uint64_t done, uint64_t total, double now)
+static void draw_progress(inv_term *t, uint64_t done, uint64_t total, double now)
 {
 	char rate[INV_SPELLED_TIME] = "", left[48] = "", share[16] = "", line[256];
 	double speed = (double)(done - t->first) / (now - t->stage_began);
@@ -238,7 +238,7 @@ static int check_cancel(void *user, const char *stage, uint64_t done, uint64_t t
 		begin_stage(t, stage, done, now);
 	if (now - t->shown >= (t->live ? REDRAW : LOG_EVERY) && now > t->stage_began &&
 	    done <= total)
-		draw(t, done, total, now);
+		draw_progress(t, done, total, now);
 	return inv_interrupted();
 }
 

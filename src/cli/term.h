@@ -32,15 +32,15 @@ void inv_term_clear(inv_term *t);
 void inv_term_close(inv_term *t);
 
 /*
- * SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. What has
- * not stopped after 1.5 s is ended with a sentence and exit 130; a training that is
- * writing its checkpoint gets 10 s. SIGBUS, a mapped file that was cut, is a sentence
- * and exit 1.
+ * SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. After 1.5 s
+ * the program is ended with a message and exit code 130; a training that is writing its
+ * checkpoint gets 10 s. SIGBUS, a mapped file that was truncated, is a message and exit
+ * code 1.
  */
 void inv_signals_catch(void);
 void inv_signals_done(void); /* the command has ended: it is too late to stop it */
 bool inv_interrupted(void);
-bool inv_pipe_closed(void); /* nobody reads our output any more */
+bool inv_pipe_closed(void); /* the reader of our output has gone */
 
 /* Columns to wrap text at: the terminal's, between 40 and 100; 80 elsewhere. */
 size_t inv_term_columns(void);

@@ -109,7 +109,7 @@ static size_t spell_character(const char *text, char out[ESCAPE])
 	return bytes ? bytes : 1;
 }
 
-const char *inv_shown(const char *text, char *out, size_t room)
+const char *inv_shown(const char *text, char *out, size_t size)
 {
 	size_t used = 0, fits = 0; /* fits: as much as leaves room for the ellipsis */
 
@@ -117,14 +117,14 @@ const char *inv_shown(const char *text, char *out, size_t room)
 		char character[ESCAPE];
 		size_t taken = spell_character(text, character), length = strlen(character);
 
-		if (used + length >= room) {
+		if (used + length >= size) {
 			memcpy(out + fits, ellipsis, sizeof ellipsis);
 			return out;
 		}
 		memcpy(out + used, character, length);
 		used += length;
 		text += taken;
-		if (used + sizeof ellipsis <= room)
+		if (used + sizeof ellipsis <= size)
 			fits = used;
 	}
 	out[used] = '\0';
@@ -141,18 +141,18 @@ static bool is_plain(const char *text)
 	return true;
 }
 
-const char *inv_shell_word(const char *text, char *out, size_t room)
+const char *inv_shell_word(const char *text, char *out, size_t size)
 {
 	size_t fill = 0;
 
 	if (*text && is_plain(text)) {
-		snprintf(out, room, "%s", text);
+		snprintf(out, size, "%s", text);
 		return out;
 	}
-	fill += (size_t)snprintf(out, room, "'");
-	for (; *text && fill + 6 < room; text++)
-		fill += (size_t)snprintf(out + fill, room - fill, *text == '\'' ? "'\\''" : "%c",
+	fill += (size_t)snprintf(out, size, "'");
+	for (; *text && fill + 6 < size; text++)
+		fill += (size_t)snprintf(out + fill, size - fill, *text == '\'' ? "'\\''" : "%c",
 		                         *text);
-	snprintf(out + fill, room - fill, "'");
+	snprintf(out + fill, size - fill, "'");
 	return out;
 }

@@ -26,12 +26,12 @@ const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME]);
  * terminal, come as \n or \x1b, and what does not fit in room bytes ends in an ellipsis.
  * Returns out.
  */
-const char *inv_shown(const char *text, char *out, size_t room);
+const char *inv_shown(const char *text, char *out, size_t size);
 
 /*
  * A word of a command that users may copy: in single quotes where a shell needs them, cut
  * off at room bytes. Returns out.
  */
-const char *inv_shell_word(const char *text, char *out, size_t room);
+const char *inv_shell_word(const char *text, char *out, size_t size);
 
 #endif

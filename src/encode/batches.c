@@ -242,7 +242,7 @@ invar_status inv_batches_next(inv_batches *b, const float **rows)
 
 /* ---- Making and freeing -------------------------------------------------------------- */
 
-static bool allocate(inv_batches *b)
+static bool allocate_batches(inv_batches *b)
 {
 	bool ok = true;
 
@@ -275,7 +275,7 @@ invar_status inv_batches_new(const inv_batch_plan *plan, inv_batches **out)
 		b->advise |= inv_source_bytes(plan->source[g]) > RESIDENT;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->changed, NULL);
-	if (!allocate(b)) {
+	if (!allocate_batches(b)) {
 		inv_fail(INVAR_E_NOMEM, "not enough memory for batches of %zu rows", b->rows);
 		inv_batches_free(b);
 		return INVAR_E_NOMEM;

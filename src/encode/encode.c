@@ -527,7 +527,7 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 	return inv_block_map_has(map, 0, 0) ? check_known(k, p, "clean.npy.part") : INVAR_OK;
 }
 
-static invar_status fill(encoding *k, part *p)
+static invar_status fill_part(encoding *k, part *p)
 {
 	char stage[96];
 	inv_pass pass = {.of = &k->of, .walk = k->walk, .images = &p->images, .stage = stage};
@@ -631,7 +631,7 @@ static invar_status encode_part(encoding *k, part *p)
 		        "%s: already exists, with %" PRIu64 " %s; nothing to do", p->split->name,
 		        p->there.copies, inv_noun(p->there.copies, "copy", "copies"));
 	} else if (st == INVAR_OK && (st = begin(k, p)) == INVAR_OK) {
-		st = fill(k, p);
+		st = fill_part(k, p);
 	}
 	return st;
 }

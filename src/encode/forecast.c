@@ -453,8 +453,8 @@ static void add_disk(const disk_trial *k, uint64_t bytes, uint64_t files, range 
 	sum->high += sync + 3 * finish;
 }
 
-static invar_status measure(const inv_encoding *of, const char *folder,
-                            const split_work *work, inv_forecast *out)
+static invar_status measure_speed(const inv_encoding *of, const char *folder,
+                                  const split_work *work, inv_forecast *out)
 {
 	range sum = {0};
 	uint64_t files = 0;
@@ -492,7 +492,7 @@ static invar_status look_ahead(const inv_encoding *of, const char *bank, inv_for
 	out->width = of->width;
 	out->free_bytes = find_folder(bank, folder) ? free_bytes(folder) : 0;
 	if (st == INVAR_OK && out->features)
-		st = measure(of, folder, work, out);
+		st = measure_speed(of, folder, work, out);
 	inv_bank_writer_close(w);
 	json_decref(about);
 	return st;

@@ -238,8 +238,8 @@ static invar_status check_cancel(void *user)
 	           : INVAR_OK;
 }
 
-static invar_status fill(inv_live *f, uint32_t epoch, const inv_images *images,
-                         const uint32_t *rows, uint32_t s, float *out)
+static invar_status fill_copies(inv_live *f, uint32_t epoch, const inv_images *images,
+                                const uint32_t *rows, uint32_t s, float *out)
 {
 	batch b = {
 		.f = f, .N = (uint32_t)images->count, .images = images, .rows = rows, .out = out};
@@ -275,7 +275,7 @@ invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, ui
 	images.index = index;
 	images.count = N;
 	pthread_mutex_lock(&f->lock);
-	st = fill(f, epoch, &images, rows, s, out);
+	st = fill_copies(f, epoch, &images, rows, s, out);
 	if (st == INVAR_OK)
 		st = inv_encoding_check_weights(&f->of);
 	pthread_mutex_unlock(&f->lock);

@@ -350,7 +350,7 @@ static size_t choose_places(const inv_encoding *of)
 	return places < min_places ? min_places : places;
 }
 
-static invar_status allocate(inv_pipeline *k)
+static invar_status allocate_pipeline(inv_pipeline *k)
 {
 	invar_status st;
 
@@ -400,7 +400,7 @@ invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 	k->places = choose_places(of);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
-	if ((st = allocate(k)) == INVAR_OK)
+	if ((st = allocate_pipeline(k)) == INVAR_OK)
 		st = make_preparers(k);
 	if (st != INVAR_OK) {
 		inv_pipeline_free(k);

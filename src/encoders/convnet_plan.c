@@ -214,7 +214,7 @@ static invar_status find_maps(inv_encoder_plan *p, plan *o)
 	return st;
 }
 
-static invar_status allocate(inv_encoder_plan *p, plan **out)
+static invar_status allocate_plan(inv_encoder_plan *p, plan **out)
 {
 	const inv_convnet *net = p->encoder->own;
 	plan *o = p->own = *out = inv_calloc(1, sizeof *o);
@@ -244,7 +244,7 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 			"images have %zu %s but this %s takes %zu; use other images or weights",
 			p->shape.c, inv_noun(p->shape.c, "channel", "channels"), net->family,
 			net->channels[0]);
-	if ((st = allocate(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
+	if ((st = allocate_plan(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
 		return st;
 	place_values(o);
 	if ((st = make_convolutions(o, p->encoder->ctx)) != INVAR_OK)

@@ -232,15 +232,15 @@ size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format)
 
 /* ---- Taking ----------------------------------------------------------------------- */
 
-static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t room)
+static const char *shape_text(unsigned rank, const uint64_t *shape, char *out, size_t size)
 {
-	size_t used = (size_t)snprintf(out, room, "[");
+	size_t used = (size_t)snprintf(out, size, "[");
 
-	for (unsigned i = 0; i < rank && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%" PRIu64, i ? ", " : "",
+	for (unsigned i = 0; i < rank && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%" PRIu64, i ? ", " : "",
 		                         shape[i]);
-	if (used < room)
-		snprintf(out + used, room - used, "]");
+	if (used < size)
+		snprintf(out + used, size - used, "]");
 	return out;
 }
 

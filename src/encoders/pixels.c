@@ -25,8 +25,8 @@ static invar_status plan(inv_encoder_plan *p)
 	return INVAR_OK;
 }
 
-static invar_status run(const inv_encoder_plan *p, const float *x, size_t n,
-                        unsigned thread, float *out)
+static invar_status run_pixels(const inv_encoder_plan *p, const float *x, size_t n,
+                               unsigned thread, float *out)
 {
 	(void)thread;
 	memcpy(out, x, n * p->width * sizeof *out);
@@ -38,5 +38,5 @@ const inv_encoder_kind inv_encoder_pixels = {
 	.about = "no network: the normalised tensor itself",
 	.open = open_pixels,
 	.plan = plan,
-	.run = run,
+	.run = run_pixels,
 };

@@ -36,7 +36,7 @@ enum {
 typedef struct space {
 	float *x, *y;   /* [n T, D] of its group */
 	float *qkv;     /* [n T, 3 D] */
-	float *room;    /* what attention needs; or what a product does, */
+	float *scratch; /* what attention needs; or what a product does, */
 	float *between; /* and [PART, max(hidden, patch)]: patches, or what an MLP hides */
 } space;
 
@@ -137,8 +137,8 @@ static void place_spaces(const inv_encoder_plan *p)
 		s->x = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->y = inv_arena_take(a, rows * v->width, sizeof(float));
 		s->qkv = inv_arena_take(a, rows * 3 * v->width, sizeof(float));
-		s->room = inv_arena_take(a, room, sizeof(float));
-		s->between = a->base ? s->room + between : NULL;
+		s->scratch = inv_arena_take(a, room, sizeof(float));
+		s->between = a->base ? s->scratch + between : NULL;
 	}
 }
 
@@ -262,7 +262,7 @@ static void multiply(const pass *r, unsigned thread, inv_panels by, size_t rows,
                      const float *a, size_t a_stride, bool add, float *c, size_t c_stride)
 {
 	inv_panels_multiply(&r->v->kernels, &by, rows, a, a_stride, add, c, c_stride,
-	                    r->plan->spaces[thread].room);
+	                    r->plan->spaces[thread].scratch);
 }
 
 static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows, float *x,
@@ -321,7 +321,7 @@ static void attend(void *user, size_t index, unsigned thread)
 	const float *qkv = r->qkv + image * T * 3 * D;
 
 	inv_attention_head(&a, index % r->v->heads, qkv, qkv + D, qkv + 2 * D,
-	                   r->plan->spaces[thread].room, r->y + image * r->queries * D);
+	                   r->plan->spaces[thread].scratch, r->y + image * r->queries * D);
 }
 
 /* x += out(y), x += fc2(gelu(fc1(norm2 x))) of some rows */

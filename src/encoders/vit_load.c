@@ -286,12 +286,12 @@ static invar_status take_all(inv_vit_loader *l)
 
 /* ---- What images it wants --------------------------------------------------------- */
 
-static size_t print_numbers(const json_t *list, char *out, size_t room)
+static size_t print_numbers(const json_t *list, char *out, size_t size)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < json_array_size(list) && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%.9g", i ? "," : "",
+	for (size_t i = 0; i < json_array_size(list) && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%.9g", i ? "," : "",
 		                         json_number_value(json_array_get(list, i)));
 	return used;
 }
@@ -325,7 +325,7 @@ static invar_status refuse_constants(const inv_vit_loader *l)
 static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisation)
 {
 	char *text = l->v->normalisation;
-	size_t room = sizeof l->v->normalisation, used;
+	size_t size = sizeof l->v->normalisation, used;
 	json_t *said;
 	const json_t *mean, *std;
 	invar_status st = inv_parameters_beside(l->p, "preprocessor_config.json", &said);
@@ -339,9 +339,9 @@ static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisat
 	                       are_constants(std, l->v->channels, least_std))) {
 		st = refuse_constants(l);
 	} else if (mean) {
-		used = print_numbers(mean, text, room);
-		used += (size_t)snprintf(text + used, room - used, "/");
-		print_numbers(std, text + used, room - used);
+		used = print_numbers(mean, text, size);
+		used += (size_t)snprintf(text + used, size - used, "/");
+		print_numbers(std, text + used, size - used);
 		*normalisation = text;
 	}
 	json_decref(said);

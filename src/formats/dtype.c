@@ -73,8 +73,8 @@ float inv_half_to_float(uint16_t h)
 }
 
 /*
- * Rounds `bits` >> shift to nearest, ties to even. A carry out of the fraction
- * walks into the exponent, which is the right result, up to Inf.
+ * Rounds `bits` >> shift to nearest, ties to even. A carry out of the fraction increments
+ * the exponent, which is correct, up to Inf.
  */
 static uint32_t shift_to_even(uint32_t bits, unsigned shift)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.h - the number formats that files hold, and widening them to float. */
+/* dtype.h - the number types in files, and their conversion to float. */
 #ifndef INV_DTYPE_H
 #define INV_DTYPE_H
 

@@ -3,9 +3,9 @@
  * exif.c - finds tag 0x0112 in the first directory of a TIFF block.
  *
  * Layout: "II" or "MM" (byte order), 42, offset of the directory; there a count
- * and entries of 12 bytes: tag, type, count, value. Every offset is held against
- * the size of the block; a damaged block means "not turned", for the picture
- * itself may be fine.
+ * and entries of 12 bytes: tag, type, count, value. Every offset is checked against the
+ * size of the block; a damaged block means "not rotated", because the image itself may be
+ * fine.
  */
 #include "formats/exif.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exif.h - the one number of an EXIF block that changes a picture. */
+/* exif.h - the orientation in an EXIF block. */
 #ifndef INV_EXIF_H
 #define INV_EXIF_H
 
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * The orientation, 1 to 8, from a block that begins with its TIFF header ("II*"
- * or "MM"); 1 where there is none or the block is damaged.
+ * The orientation, 1 to 8, from a block that starts with its TIFF header ("II*" or "MM"); 1
+ * if it is absent or the block is damaged.
  */
 unsigned inv_exif_orientation(const uint8_t *tiff, size_t size);
 

@@ -102,17 +102,17 @@ static invar_status take_plain(inv_idx *x, const uint8_t *bytes, uint64_t size)
 
 /* ---- gzip ----------------------------------------------------------------------- */
 
-/* Fills `room` bytes, or fewer if the stream is shorter; ended: and it was whole. */
+/* Fills `capacity` bytes, or fewer if the stream is shorter; ended: and it was whole. */
 static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size,
-                           uint8_t *out, uint64_t room, uint64_t *got, bool *ended)
+                           uint8_t *out, uint64_t capacity, uint64_t *got, bool *ended)
 {
 	z_stream z = {0};
 	uint64_t in = 0, done = 0;
 	int code = inflateInit2(&z, GZIP_WINDOW);
 
-	while (code == Z_OK && done < room) {
+	while (code == Z_OK && done < capacity) {
 		uint64_t have = size - in < UINT_MAX ? size - in : UINT_MAX;
-		uint64_t want = room - done < UINT_MAX ? room - done : UINT_MAX;
+		uint64_t want = capacity - done < UINT_MAX ? capacity - done : UINT_MAX;
 
 		z.next_in = (z_const Bytef *)(uintptr_t)(bytes + in);
 		z.avail_in = (uInt)have;

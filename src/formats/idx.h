@@ -3,12 +3,12 @@
  * idx.h - the idx files of MNIST, plain or compressed by gzip.
  *
  * Invariants of what is accepted:
- *   1. Two zero bytes, type 8 (uint8; the others are refused by name), 1 to 3
+ *   1. Two zero bytes, type 8 (uint8; the message names other types), 1 to 3
  *      dimensions, each a big-endian uint32 above 0.
  *   2. Their product neither overflows nor differs from the bytes that follow.
- *   3. A gzip stream has one member with its right checksum and nothing behind
- *      it; before memory is taken for it, the size that its header claims is held
- *      against the most that deflate can make of its bytes.
+ *   3. A gzip stream has one member with a correct checksum and nothing after it; before
+ * memory is allocated, the size in its header is checked against the maximum that deflate
+ * can produce from its bytes.
  */
 #ifndef INV_IDX_H
 #define INV_IDX_H

@@ -2,9 +2,9 @@
 /*
  * jpeg.c - reading JPEG through libturbojpeg, see jpeg.h for the invariants.
  *
- * The segments before the picture are walked by hand: that gives the size and
- * the orientation without a decoder, and the decoder's own header call refuses
- * some sampling factors that it can decode.
+ * The segments before the image data are parsed here: this gives the size and the
+ * orientation without a decoder, and the decoder's own header call rejects some sampling
+ * factors that it can decode.
  */
 #include "formats/jpeg.h"
 
@@ -54,7 +54,7 @@ static bool has_no_length(unsigned marker)
 	return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7);
 }
 
-/* The marker at or after *at, which moves behind it; 0 at the end of the file. */
+/* The marker at or after *at, which moves past it; 0 at the end of the file. */
 static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
 {
 	while (*at < size && bytes[*at] != 0xff)
@@ -187,7 +187,7 @@ static uint8_t scale(unsigned a, unsigned b)
 	return (uint8_t)(((t >> 8) + t) >> 8);
 }
 
-/* Stored inverted: c holds 255 - C. Then R = (255 - C)(255 - K) / 255. */
+/* Stored inverted: c is 255 - C. Then R = (255 - C)(255 - K) / 255. */
 static void cmyk_to_rgb(const uint8_t *cmyk, size_t pixels, uint8_t *rgb)
 {
 	for (size_t i = 0; i < pixels; i++)

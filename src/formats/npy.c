@@ -2,9 +2,9 @@
 /*
  * npy.c - NumPy files mapped into memory, read in any range of C order.
  *
- * A C-ordered range is one run of bytes and is widened where it lies. In
- * Fortran order neighbours are a column apart, so a range is gathered into a
- * small block first; the block then takes the same road.
+ * A C-ordered range is contiguous and is converted in place. In Fortran order neighbours
+ * are a column apart, so a range is first gathered into a small block, which is then
+ * converted the same way.
  */
 #include "formats/npy.h"
 
@@ -108,7 +108,7 @@ static invar_status check_range(const inv_npy *a, uint64_t first, uint64_t count
 	                inv_noun(count, "was", "were"), a->h.cells);
 }
 
-/* Where we are in an array of Fortran order while we walk it in C order. */
+/* The position in an array in Fortran order while traversing it in C order. */
 typedef struct walk {
 	uint64_t index[INV_NPY_RANK];
 	uint64_t stride[INV_NPY_RANK]; /* in elements; the first axis is the dense one */
@@ -130,7 +130,7 @@ static walk visit_from(const inv_npy_header *h, uint64_t first)
 }
 
 /* Counts up like an odometer: the last axis turns fastest. */
-static void step(const inv_npy_header *h, walk *w)
+static void step_index(const inv_npy_header *h, walk *w)
 {
 	for (unsigned k = h->rank; k-- > 0;) {
 		w->at += w->stride[k];
@@ -147,7 +147,7 @@ static void gather(const inv_npy *a, walk *w, size_t count, unsigned char *block
 
 	for (size_t i = 0; i < count; i++) {
 		memcpy(block + i * size, a->data + w->at * size, size);
-		step(&a->h, w);
+		step_index(&a->h, w);
 	}
 }
 

@@ -32,7 +32,8 @@ typedef struct inv_npy_header {
 
 enum { INV_NPY_PRELUDE = 12, INV_SHAPE_TEXT = 192 };
 
-/* From the first 12 bytes of a file: whether it is one, and where its data begin. */
+/* From the first 12 bytes of a file: whether it is a NumPy file, and where its data starts.
+ */
 invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const char *name,
                              uint64_t *data_from);
 /* Parses a header from the first `size` bytes of `name`; checks 1, 2 and overflow. */
@@ -50,7 +51,7 @@ struct invar_array {
 	char *path;
 	inv_map map;
 	inv_npy_header h;
-	const unsigned char *data; /* views the map, or what inv_npy_view was given */
+	const unsigned char *data; /* views the mapped file, or the argument of inv_npy_view */
 };
 
 invar_status inv_npy_open(const char *path, inv_npy **out);
@@ -61,7 +62,7 @@ void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
 
 /* Elements first … first+count-1 in C order, as float. */
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out);
-/* The same as int64; refuses arrays that are not of integers. */
+/* The same as int64; fails unless the array has integers. */
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
                               int64_t *out);
 

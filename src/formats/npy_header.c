@@ -69,7 +69,7 @@ invar_status inv_npy_prelude(const unsigned char *bytes, uint64_t size, const ch
 	return INVAR_OK;
 }
 
-/* Says what stands where `what` should stand. */
+/* Reports what was found instead of `what`. */
 static invar_status expected(const cursor *c, const char *what)
 {
 	size_t where = (size_t)(c->at - c->from);
@@ -304,8 +304,8 @@ static invar_status read_dict(cursor *c, inv_npy_header *h)
 }
 
 /*
- * Zeros count as ones for the overflow, as in NumPy: then the verdict does not
- * depend on where the zero stands, and every partial product fits as well.
+ * Zeros count as ones for the overflow, as in NumPy: then the check does not depend on the
+ * position of the zero, and every partial product fits as well.
  */
 bool inv_shape_cells(unsigned rank, const uint64_t *shape, size_t item, uint64_t *cells)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * npy_stream.c - a NumPy array that comes through a pipe.
+ * npy_stream.c - a NumPy array read from a pipe.
  *
- * A pipe gives what it has, may be interrupted, and cannot be asked for its
- * size: the header is read by its own length, the data as they are wanted, and
- * the end is checked by trying to read one byte more.
+ * A pipe returns what it has, may be interrupted, and has no known size: the header is read
+ * by its own length, the data on request, and the end is checked by trying to read one more
+ * byte.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -60,9 +60,9 @@ static const char *descr_of(inv_dtype t)
 }
 
 /*
- * NumPy leaves room for the first count to grow to 21 digits (it appends to
- * files in place), then pads with spaces and a newline to the next multiple of
- * 64, a whole 64 where it stood on one already.
+ * NumPy reserves 21 digits for the first count (it appends to files in place), then pads
+ * with spaces and a newline to the next multiple of 64, by a full 64 if it is already at
+ * one.
  */
 static size_t make_header(inv_dtype t, unsigned rank, const uint64_t *shape,
                           char header[HEADER])
@@ -192,7 +192,7 @@ static invar_status check_put(const inv_npy_writer *w, bool integers, size_t cou
 	return INVAR_OK;
 }
 
-/* A finite number that float16 cannot hold would silently become Inf. */
+/* A finite number too large for float16 would silently become Inf. */
 static invar_status narrow(const inv_npy_writer *w, uint64_t first, const float *data,
                            size_t count, uint16_t *half)
 {

@@ -35,7 +35,7 @@ static chunk *new_chunk(inv_pickle *p, size_t bytes)
 	chunk *c;
 
 	if (bytes > MAX_MEMORY || p->used + size > MAX_MEMORY) {
-		p->used = MAX_MEMORY + 1; /* tells inv_pickle_full */
+		p->used = MAX_MEMORY + 1; /* see inv_pickle_full */
 		return NULL;
 	}
 	if (!(c = inv_alloc(INV_ALIGN + size)))
@@ -81,23 +81,23 @@ void inv_pickle_free(inv_pickle *p)
 	p->chunks = NULL;
 }
 
-/* Room for one more in a list whose old place stays behind. */
-static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *room)
+/* Grows a list by at least one; the old block stays allocated in the arena. */
+static invar_status grow(inv_pickle *p, void *list, size_t item, size_t count, size_t *size)
 {
-	size_t wider = *room ? *room * 2 : 4;
+	size_t wider = *size ? *size * 2 : 4;
 	void *old, *wide;
 
-	if (count < *room)
+	if (count < *size)
 		return INVAR_OK;
 	while (wider <= count)
 		wider *= 2;
 	if (!(wide = inv_pickle_take(p, wider, item)))
 		return inv_pickle_full(p);
 	memcpy(&old, list, sizeof old);
-	if (*room)
-		memcpy(wide, old, *room * item);
+	if (*size)
+		memcpy(wide, old, *size * item);
 	memcpy(list, &wide, sizeof wide);
-	*room = wider;
+	*size = wider;
 	return INVAR_OK;
 }
 
@@ -119,15 +119,15 @@ invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out)
 
 invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item)
 {
-	size_t room = container->room;
+	size_t capacity = container->capacity;
 	invar_status st;
 
 	if (container->count >= MAX_ITEMS)
 		return inv_pickle_bad(p, "a list is too long");
-	st = grow(p, &container->of.items, sizeof item, container->count, &room);
+	st = grow(p, &container->of.items, sizeof item, container->count, &capacity);
 	if (st != INVAR_OK)
 		return st;
-	container->room = (uint32_t)room;
+	container->capacity = (uint32_t)capacity;
 	container->of.items[container->count++] = item;
 	return INVAR_OK;
 }
@@ -183,7 +183,7 @@ static invar_status need_bytes(const inv_pickle *p, uint64_t bytes)
 	                               : INVAR_OK;
 }
 
-/* A little-endian number of so many bytes. */
+/* A little-endian number of this many bytes. */
 static invar_status get_number(inv_pickle *p, unsigned bytes, uint64_t *out)
 {
 	invar_status st = need_bytes(p, bytes);
@@ -194,7 +194,7 @@ static invar_status get_number(inv_pickle *p, unsigned bytes, uint64_t *out)
 	return st;
 }
 
-/* A length of so many bytes, then as many bytes. */
+/* A length of this many bytes, then that many bytes. */
 static invar_status get_bytes(inv_pickle *p, unsigned width, const char **text,
                               uint64_t *length)
 {
@@ -363,7 +363,7 @@ static invar_status push_bytes(inv_pickle *p, unsigned width, inv_py_kind kind)
 	return st;
 }
 
-/* Protocol 0's 'text': only so that names behind it are told. */
+/* Protocol 0's 'text': parsed only to report the names after it. */
 static invar_status op_quoted(inv_pickle *p)
 {
 	const char *text;
@@ -470,7 +470,7 @@ static invar_status get_memo(inv_pickle *p, uint64_t index)
 	return push(p, p->memo[index]);
 }
 
-/* The place of the memo follows, a number of so many bytes. */
+/* Followed by a memo index, a number of this many bytes. */
 static invar_status with_place(inv_pickle *p, unsigned bytes,
                                invar_status (*act)(inv_pickle *p, uint64_t index))
 {
@@ -541,7 +541,7 @@ static invar_status push_holding(inv_pickle *p, inv_py_kind kind, size_t count)
 	if (count)
 		memcpy(items, p->stack + p->depth, count * sizeof *items);
 	v->of.items = items;
-	v->count = v->room = (uint32_t)count;
+	v->count = v->capacity = (uint32_t)count;
 	return push(p, v);
 }
 
@@ -690,7 +690,7 @@ static invar_status op_global(inv_pickle *p)
 	return push(p, v);
 }
 
-/* The class of an object by its names: never in weights, but the names are told. */
+/* The class of an object by its names: never in weights, but reported in the message. */
 static invar_status op_inst(inv_pickle *p)
 {
 	invar_status st = op_global(p);
@@ -773,8 +773,8 @@ static op_fn *const ops[256] = {
 	[0x89] = op_false,     ['K'] = op_int1,          ['M'] = op_int2,
 	['J'] = op_int4,       [0x8a] = op_long1,        [0x8b] = op_long4,
 	['G'] = op_float,      [0x8c] = op_text1,        ['X'] = op_text4,
-	[0x8d] = op_text8,     ['U'] = op_text1, /* Python 2's texts; those of other bytes are
-                                                refused */
+	[0x8d] = op_text8,     ['U'] = op_text1, /* Python 2's strings; non-ASCII bytes are
+                                                rejected */
 	['T'] = op_text4,      ['C'] = op_bytes1,        ['B'] = op_bytes4,
 	[0x8e] = op_bytes8,    [0x96] = op_bytes8,       ['('] = op_mark,
 	['0'] = op_pop,        ['1'] = op_pop_mark,      ['2'] = op_dup,

@@ -3,9 +3,9 @@
  * pickle.h - the values in a pickle of PyTorch, found without executing anything.
  *
  * A pickle is a program for a stack machine that may call any function of Python. This
- * machine has no functions: what comes out are numbers, texts, containers, tensors over
- * storages, and bags of attributes; a name that is not in the list of pickle_torch.c
- * refuses the file and is told.
+ * machine has no functions: it produces numbers, strings, containers, tensors over
+ * storages, and bags of attributes; a name that is not in the list of pickle_torch.c is an
+ * error that names it.
  *
  * Bounds: protocols 2 to 5, the opcodes of the table in pickle.c; a million memo entries;
  * tensors of at most INVAR_WEIGHT_RANK dimensions that stay within their storage and do
@@ -39,7 +39,7 @@ typedef struct inv_torch_storage {
 	struct inv_torch_storage *next;
 } inv_torch_storage;
 
-/* Checked to lie within its storage. */
+/* Checked to be within its storage. */
 typedef struct inv_torch_tensor {
 	inv_torch_storage *storage;
 	const inv_torch_type *type;
@@ -74,7 +74,7 @@ typedef struct inv_py {
 	uint8_t role;    /* of a global */
 	uint32_t height; /* for who walks the values */
 	uint32_t count;  /* items, keys and values, bytes */
-	uint32_t room;
+	uint32_t capacity;
 	union {
 		int64_t i;
 		double f;
@@ -105,7 +105,7 @@ typedef struct inv_pickle {
 /*
  * Runs one pickle at the beginning of the bytes, which must outlive p; *result lives
  * until inv_pickle_free. Begin with an inv_pickle that is zero but for path, modules and
- * has_storages; several can be run in one. p->at is then the byte behind it.
+ * has_storages; several can be run in one. p->at is then the byte after it.
  */
 invar_status inv_pickle_run(inv_pickle *p, const unsigned char *bytes, size_t size,
                             inv_py **result);
@@ -121,7 +121,7 @@ invar_status inv_pickle_bad(const inv_pickle *p, const char *what);
 invar_status inv_pickle_new(inv_pickle *p, inv_py_kind kind, inv_py **out);
 invar_status inv_pickle_put(inv_pickle *p, inv_py *container, inv_py *item);
 
-/* What a module and a name stand for; refuses what is not needed for weights. */
+/* What a module and a name refer to; fails for names that weights do not need. */
 invar_status inv_torch_global(inv_pickle *p, const char *module, size_t module_length,
                               const char *name, size_t name_length, inv_py **out);
 invar_status inv_torch_reduce(inv_pickle *p, const inv_py *callee, const inv_py *arguments,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pickle_torch.c - the names a pickle of weights may use, and what each stands for.
+ * pickle_torch.c - the names that a pickle of weights may use, and what each means.
  *
- * Every name has a role, every role a function that makes a value of its arguments. None
- * of them does more than looking at values: there is nothing here that a file could call.
+ * Every name has a role, every role a function that makes a value of its arguments. They
+ * only inspect values: there is nothing here that a file could call.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static invar_status new_global(inv_pickle *p, role r, const inv_torch_type *type
 	return st;
 }
 
-/* A name from a file goes into a sentence as plain letters. */
+/* A name from a file is shown in messages as plain letters. */
 static const char *plain(const char *text, size_t length, char out[SHOWN + 1])
 {
 	size_t n = length < SHOWN ? length : SHOWN;
@@ -162,7 +162,7 @@ static invar_status new_storage(inv_pickle *p, const inv_torch_storage *of, inv_
 	return INVAR_OK;
 }
 
-/* Of very old files: the storage is so many elements of another, from one of them on. */
+/* In very old files: the storage is a range of elements of another storage. */
 static bool take_view(const inv_py *view, inv_torch_storage *s)
 {
 	if (view->kind == INV_PY_NONE)
@@ -264,7 +264,7 @@ static invar_status make_tensor(inv_pickle *p, inv_py **argument,
 	return INVAR_OK;
 }
 
-/* Its last argument may say that values are negated or conjugated: refused. */
+/* Its last argument may say that values are negated or conjugated: not supported. */
 static bool has_metadata(const inv_py *arguments, unsigned place)
 {
 	const inv_py *v = arguments->count > place ? arguments->of.items[place] : NULL;

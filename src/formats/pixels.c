@@ -18,14 +18,14 @@ invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
 	if (inv_mul_overflow((uint64_t)width * height, INV_RGB, &bytes) || bytes > SIZE_MAX)
 		return inv_fail(INVAR_E_FORMAT, "%s: %" PRIu32 " x %" PRIu32 " pixels are too many",
 		                name, width, height);
-	if (bytes > image->room) {
+	if (bytes > image->capacity) {
 		inv_image_clear(image);
 		image->pixels = inv_alloc(bytes);
 		if (!image->pixels)
 			return inv_fail(INVAR_E_NOMEM,
 			                "%s: not enough memory for %" PRIu32 " x %" PRIu32 " pixels",
 			                name, width, height);
-		image->room = bytes;
+		image->capacity = bytes;
 	}
 	image->width = width;
 	image->height = height;
@@ -58,7 +58,7 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
 	                name, width, height, per_byte, file_bytes);
 }
 
-/* Where pixel (x, y) of the turned image comes from, by the table of EXIF. */
+/* The source of pixel (x, y) of the rotated image, by the table of EXIF. */
 static const uint8_t *source_of(const inv_image *from, unsigned orientation, uint32_t x,
                                 uint32_t y)
 {

@@ -18,7 +18,7 @@ typedef struct inv_image {
 	uint8_t *pixels; /* [height, width, channels] */
 	uint32_t width, height;
 	uint32_t channels; /* INV_RGB */
-	size_t room;       /* bytes allocated; images are reused from read to read */
+	size_t capacity;   /* bytes allocated; images are reused from read to read */
 } inv_image;
 
 /* Makes room for an RGB image; the pixels are not cleared. Start from {0}. */
@@ -27,9 +27,9 @@ invar_status inv_image_shape(inv_image *image, uint32_t width, uint32_t height,
 void inv_image_clear(inv_image *image); /* frees the pixels; accepts {0} */
 
 /*
- * Refuses a size that the bytes of a file cannot hold, before anything is
- * allocated for it: 2^26 pixels at most, more only with a byte for every 64 of
- * them, and never more than per_byte of the format for each byte.
+ * Rejects a size that the bytes of a file cannot contain, before anything is allocated: at
+ * most 2^26 pixels, more only with one byte per 64 pixels, and never more than per_byte of
+ * the format per byte.
  */
 invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
                               uint64_t file_bytes, uint64_t per_byte);

@@ -10,8 +10,8 @@
 #include "formats/exif.h"
 
 /*
- * A deflated byte holds at most 1032 plain ones, and a plain byte 8 pixels of
- * one bit. Ancillary chunks (profiles, text) are of no use to us.
+ * A compressed byte expands to at most 1032 bytes, and a byte to 8 one-bit pixels.
+ * Ancillary chunks (profiles, text) are ignored.
  */
 enum { PER_BYTE = 1032 * 8, MAX_ANCILLARY = 1 << 24, LEVEL = 3 };
 

@@ -29,7 +29,7 @@ typedef struct entry {
 struct inv_safetensors {
 	char *path;
 	inv_map map;
-	const unsigned char *data; /* views the map, or what _view was given */
+	const unsigned char *data; /* views the mapped file, or the argument of _view */
 	uint64_t data_bytes;
 	json_t *header;
 	const json_t *metadata; /* views header; NULL if none */
@@ -207,8 +207,8 @@ static invar_status take_offsets(const inv_safetensors *f, const json_t *info, e
 }
 
 /*
- * Some types have 4 or 6 bits an item, so we count bits; zeros count as ones
- * for the overflow, to judge a shape the same wherever its zero stands.
+ * Some types have 4 or 6 bits per item, so we count bits; zeros count as ones in the
+ * overflow check, so that it does not depend on their position.
  */
 static invar_status check_size(const inv_safetensors *f, entry *e)
 {

@@ -49,7 +49,7 @@ const char *inv_safetensors_metadata(const inv_safetensors *f, const char *key);
 /* All of it, *count rows. Gives, inv_free; the texts are views. */
 invar_status inv_safetensors_all_metadata(const inv_safetensors *f, inv_metadata **out,
                                           size_t *count);
-/* Refuses NaN and Inf, naming file, tensor and element. */
+/* NaN and Inf are errors that name file, tensor and element. */
 invar_status inv_safetensors_read(const inv_safetensors *f, const inv_tensor *t,
                                   float *out);
 void inv_safetensors_close(inv_safetensors *f);
@@ -76,11 +76,11 @@ typedef struct inv_tensor_stored {
 	const void *data;                /* the first element; any alignment */
 } inv_tensor_stored;
 
-/* Each in its own type, dense; wide types first, so that numbers lie aligned. */
+/* Each in its own type, dense; wide types first, so that numbers are aligned. */
 invar_status inv_safetensors_store(const char *path, const inv_tensor_stored *tensors,
                                    size_t count, const inv_metadata *metadata,
                                    size_t metadata_count);
-/* Of an element of this type; 0 where there is none of this name. */
+/* Of an element of this type; 0 if there is no such type. */
 unsigned inv_safetensors_bits(const char *type);
 
 #endif

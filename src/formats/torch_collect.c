@@ -30,9 +30,9 @@ static bool holds_tensors(const inv_py *v)
 	return v && is_dictionary(v) && v->holds;
 }
 
-static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth);
+static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth);
 
-static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_items(const invar_weights *w, inv_py *v, unsigned depth)
 {
 	uint32_t step = v->kind == INV_PY_DICT ? 2 : 1;
 	uint32_t count = v->kind == INV_PY_BAG ? v->of.inside != NULL : v->count;
@@ -40,7 +40,7 @@ static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned de
 	invar_status st = INVAR_OK;
 
 	for (uint32_t i = step - 1; i < count && st == INVAR_OK; i += step) {
-		st = measure(w, items[i], depth + 1);
+		st = check_nesting(w, items[i], depth + 1);
 		if (items[i]->height >= v->height)
 			v->height = items[i]->height + 1;
 		v->holds |= items[i]->kind == INV_PY_TENSOR || holds_tensors(items[i]);
@@ -48,7 +48,7 @@ static invar_status measure_items(const invar_weights *w, inv_py *v, unsigned de
 	return st;
 }
 
-static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
+static invar_status check_nesting(const invar_weights *w, inv_py *v, unsigned depth)
 {
 	invar_status st;
 
@@ -64,7 +64,7 @@ static invar_status measure(const invar_weights *w, inv_py *v, unsigned depth)
 	if (v->mark == SEEN)
 		return INVAR_OK;
 	v->mark = WITHIN;
-	st = measure_items(w, v, depth);
+	st = check_items(w, v, depth);
 	v->mark = SEEN;
 	return st;
 }
@@ -207,27 +207,27 @@ typedef struct walk {
 	inv_pickle *p;
 	inv_torch_place *place;
 	void *user;
-	size_t room, steps;
+	size_t capacity, steps;
 	char name[MAX_NAME + 1];
 } walk;
 
 static invar_status more_room(walk *k)
 {
-	size_t room = k->room ? 2 * k->room : 64;
+	size_t capacity = k->capacity ? 2 * k->capacity : 64;
 	inv_weight *list;
 
-	if (k->w->count < k->room)
+	if (k->w->count < k->capacity)
 		return INVAR_OK;
 	if (k->w->count >= MAX_TENSORS)
 		return inv_fail(INVAR_E_FORMAT, "%s: has more than %d tensors", k->w->path,
 		                MAX_TENSORS);
-	if (!(list = inv_calloc(room, sizeof *list)))
+	if (!(list = inv_calloc(capacity, sizeof *list)))
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", k->w->path);
 	if (k->w->count)
 		memcpy(list, k->w->list, k->w->count * sizeof *list);
 	inv_free(k->w->list);
 	k->w->list = list;
-	k->room = room;
+	k->capacity = capacity;
 	return INVAR_OK;
 }
 
@@ -326,7 +326,8 @@ invar_status inv_torch_collect(invar_weights *w, inv_pickle *p, inv_py *root,
 	inv_py *dict = NULL;
 	invar_status st;
 
-	if ((st = measure(w, root, 0)) != INVAR_OK || (st = pick(w, root, &dict)) != INVAR_OK ||
+	if ((st = check_nesting(w, root, 0)) != INVAR_OK ||
+	    (st = pick(w, root, &dict)) != INVAR_OK ||
 	    (st = add_dictionary(&k, insides(dict), 0)) != INVAR_OK)
 		return st;
 	return sort_names(w);

@@ -174,7 +174,7 @@ static bool is_safe_name(const char *name, size_t length)
 	return true;
 }
 
-/* Names begin with one common folder, which is left out. */
+/* Names start with one common folder, which is removed. */
 static invar_status take_name(const inv_zip *z, const char *name, size_t length,
                               const char **root, inv_zip_entry *e)
 {
@@ -218,21 +218,21 @@ static invar_status check_entry(const inv_zip *z, const inv_zip_entry *e)
 	return INVAR_OK;
 }
 
-/* *at moves behind the record. */
+/* *at moves past the record. */
 static invar_status read_record(const inv_zip *z, const directory *d, uint64_t *at,
                                 const char **root, inv_zip_entry *e)
 {
 	const unsigned char *p = z->bytes + *at, *extra;
-	uint64_t room = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
+	uint64_t size = d->end - *at, *wide[] = {&e->size, &e->packed, &e->header};
 	size_t length, extra_bytes, all;
 	invar_status st;
 
-	if (room < DIRECTORY_BYTES || !is_record(p, "\1\2"))
+	if (size < DIRECTORY_BYTES || !is_record(p, "\1\2"))
 		return damaged(z, "its directory ends before its last entry");
 	length = get16(p + 28);
 	extra_bytes = get16(p + 30);
 	all = DIRECTORY_BYTES + length + extra_bytes + get16(p + 32);
-	if (all > room)
+	if (all > size)
 		return damaged(z, "an entry of its directory extends beyond the directory");
 	extra = p + DIRECTORY_BYTES + length;
 	*e = (inv_zip_entry){.header = get32(p + 42),
@@ -280,20 +280,20 @@ static bool local_sizes_agree(const unsigned char *p, size_t name, size_t extra,
 	       packed == e->packed && get32(p + 14) == e->crc;
 }
 
-/* Sets data; *end becomes the byte behind it. The name before e->name is the folder. */
+/* Sets data; *end becomes the byte after it. The name before e->name is the folder. */
 static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folder,
                                 uint64_t limit, uint64_t *end)
 {
 	const unsigned char *p = z->bytes + e->header;
-	uint64_t room = limit - e->header, head;
+	uint64_t size = limit - e->header, head;
 	size_t name, extra;
 
-	if (room < LOCAL_BYTES || !is_record(p, "\3\4"))
+	if (size < LOCAL_BYTES || !is_record(p, "\3\4"))
 		return damaged(z, "an entry is not where the directory says");
 	name = get16(p + 26);
 	extra = get16(p + 28);
 	head = LOCAL_BYTES + name + extra;
-	if (head > room || e->packed > room - head)
+	if (head > size || e->packed > size - head)
 		return damaged(z, "an entry overlaps the next one or extends beyond the file");
 	if (name != folder + e->length || memcmp(p + LOCAL_BYTES, e->name - folder, name) != 0)
 		return damaged(z, "an entry's name differs from the one in the directory");
@@ -305,7 +305,7 @@ static invar_status check_local(const inv_zip *z, inv_zip_entry *e, size_t folde
 	return INVAR_OK;
 }
 
-/* What may stand between an entry and the next: its CRC-32 and sizes, once more. */
+/* What may be between an entry and the next: its CRC-32 and sizes once more. */
 static bool check_descriptor(const unsigned char *p, uint64_t bytes, const inv_zip_entry *e)
 {
 	if (!(e->flags & SIZES_FOLLOW))

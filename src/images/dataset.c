@@ -259,10 +259,10 @@ invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *byte
                                      uint64_t count, uint64_t stride, unsigned first,
                                      const char *name, int32_t **out)
 {
-	uint64_t room;
+	uint64_t capacity;
 
 	*out = NULL;
-	if (inv_mul_overflow(count, sizeof **out, &room) || !(*out = inv_alloc(room)))
+	if (inv_mul_overflow(count, sizeof **out, &capacity) || !(*out = inv_alloc(capacity)))
 		return inv_dataset_no_memory(d);
 	for (uint64_t i = 0; i < count; i++) {
 		unsigned label = bytes[i * stride];
@@ -294,12 +294,12 @@ static const inv_dataset_kind *find_kind(const char *text)
 }
 
 /* "stl10:|mnist:|…" */
-static void list_kinds(char *out, size_t room)
+static void list_kinds(char *out, size_t size)
 {
 	size_t used = 0;
 
-	for (size_t i = 0; inv_dataset_kind_at(i) && used < room; i++)
-		used += (size_t)snprintf(out + used, room - used, "%s%s:", i ? "|" : "",
+	for (size_t i = 0; inv_dataset_kind_at(i) && used < size; i++)
+		used += (size_t)snprintf(out + used, size - used, "%s%s:", i ? "|" : "",
 		                         inv_dataset_kind_at(i)->name);
 }
 

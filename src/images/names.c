@@ -10,9 +10,9 @@
 enum { FIRST_ROOM = 4096, FIRST_SLOTS = 64 };
 
 /* A block of twice the size, or of `least`, with the old bytes in it. */
-static void *grow(void *old, size_t used, size_t *room, size_t least)
+static void *grow(void *old, size_t used, size_t *size, size_t least)
 {
-	size_t more = *room > least / 2 ? 2 * *room : least;
+	size_t more = *size > least / 2 ? 2 * *size : least;
 	void *block = inv_alloc(more);
 
 	if (!block)
@@ -20,7 +20,7 @@ static void *grow(void *old, size_t used, size_t *room, size_t least)
 	if (used)
 		memcpy(block, old, used);
 	inv_free(old);
-	*room = more;
+	*size = more;
 	return block;
 }
 
@@ -29,10 +29,10 @@ static bool make_room(inv_names *n, size_t bytes)
 	size_t slot_room = n->slots * sizeof *n->at;
 	void *block;
 
-	if (bytes > n->room - n->used) {
+	if (bytes > n->capacity - n->used) {
 		size_t least = n->used + bytes > FIRST_ROOM ? n->used + bytes : FIRST_ROOM;
 
-		if (!(block = grow(n->text, n->used, &n->room, least)))
+		if (!(block = grow(n->text, n->used, &n->capacity, least)))
 			return false;
 		n->text = block;
 	}

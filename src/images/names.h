@@ -11,7 +11,7 @@
 
 typedef struct inv_names {
 	char *text; /* the strings one after the other, each with its NUL */
-	size_t used, room;
+	size_t used, capacity;
 	size_t *at; /* [count], offsets into text */
 	size_t count, slots;
 } inv_names;

@@ -43,7 +43,7 @@ struct inv_prefetch {
 	worker *workers;
 	unsigned worker_count, running;
 	pthread_mutex_t lock;
-	pthread_cond_t room, filled;
+	pthread_cond_t emptied, filled;
 	uint64_t drawn, taken; /* tickets */
 	bool holding, stop;
 	uint64_t broken;
@@ -57,7 +57,7 @@ static bool draw_ticket(inv_prefetch *a, uint64_t *ticket)
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop && a->drawn < a->count && a->drawn - a->taken >= a->slot_count)
-		pthread_cond_wait(&a->room, &a->lock);
+		pthread_cond_wait(&a->emptied, &a->lock);
 	go = !a->stop && a->drawn < a->count;
 	if (go)
 		*ticket = a->drawn++;
@@ -82,7 +82,7 @@ static void decode(inv_prefetch *a, unsigned number, uint64_t ticket, slot *s,
 		snprintf(s->sentence, sizeof s->sentence, "%s", invar_last_error());
 }
 
-static void *run(void *user)
+static void *decode_rows(void *user)
 {
 	worker *w = user;
 	inv_prefetch *a = w->ahead;
@@ -111,7 +111,7 @@ static void give_back(inv_prefetch *a)
 	a->slots[a->taken % a->slot_count].ready = false;
 	a->taken++;
 	a->holding = false;
-	pthread_cond_signal(&a->room);
+	pthread_cond_signal(&a->emptied);
 }
 
 static slot *wait_for_next(inv_prefetch *a)
@@ -170,7 +170,7 @@ static size_t choose_slots(unsigned threads, uint64_t count, size_t bytes)
 	return slots > count && count ? (size_t)count : slots;
 }
 
-static bool allocate(inv_prefetch *a)
+static bool allocate_ring(inv_prefetch *a)
 {
 	size_t padded = (a->bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
 	uint64_t bytes;
@@ -190,7 +190,7 @@ static invar_status start(inv_prefetch *a)
 {
 	for (unsigned i = 0; i < a->worker_count; i++) {
 		a->workers[i] = (worker){.ahead = a, .number = i};
-		if (pthread_create(&a->workers[i].thread, NULL, run, &a->workers[i]) != 0)
+		if (pthread_create(&a->workers[i].thread, NULL, decode_rows, &a->workers[i]) != 0)
 			break;
 		a->running++;
 	}
@@ -225,11 +225,12 @@ invar_status inv_prefetch_new(const invar_context *ctx, const invar_dataset *d,
 	                    .worker_count = inv_prefetch_workers(ctx)};
 	a->slot_count = choose_slots(a->worker_count, count, a->bytes);
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->room, NULL);
+	pthread_cond_init(&a->emptied, NULL);
 	pthread_cond_init(&a->filled, NULL);
-	st = allocate(a) ? start(a)
-	                 : inv_fail(INVAR_E_NOMEM, "not enough memory to prefetch %zu images",
-	                            a->slot_count);
+	st = allocate_ring(a)
+	         ? start(a)
+	         : inv_fail(INVAR_E_NOMEM, "not enough memory to prefetch %zu images",
+	                    a->slot_count);
 	if (st != INVAR_OK) {
 		inv_prefetch_free(a);
 		return st;
@@ -249,14 +250,14 @@ void inv_prefetch_free(inv_prefetch *a)
 		return;
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
-	pthread_cond_broadcast(&a->room);
+	pthread_cond_broadcast(&a->emptied);
 	pthread_mutex_unlock(&a->lock);
 	for (unsigned i = 0; i < a->running; i++)
 		pthread_join(a->workers[i].thread, NULL);
 	for (size_t i = 0; a->slots && i < a->slot_count; i++)
 		inv_image_clear(&a->slots[i].item.image);
 	pthread_cond_destroy(&a->filled);
-	pthread_cond_destroy(&a->room);
+	pthread_cond_destroy(&a->emptied);
 	pthread_mutex_destroy(&a->lock);
 	inv_free(a->slots);
 	inv_free(a->workers);

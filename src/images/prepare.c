@@ -91,13 +91,13 @@ void inv_preparer_free(inv_preparer *r)
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **bytes, size_t *room, size_t wanted, const char *name)
+static invar_status grow(uint8_t **bytes, size_t *size, size_t wanted, const char *name)
 {
-	if (*room >= wanted)
+	if (*size >= wanted)
 		return INVAR_OK;
 	inv_free(*bytes);
 	*bytes = inv_alloc(wanted);
-	*room = *bytes ? wanted : 0;
+	*size = *bytes ? wanted : 0;
 	return *bytes ? INVAR_OK
 	              : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to resize it", name);
 }

@@ -225,7 +225,7 @@ struct inv_resizer {
 	axis x, y;
 	uint8_t *rows; /* what the first pass left */
 	uint8_t *last; /* the last row of the input, with slack */
-	size_t room, last_room;
+	size_t capacity, last_capacity;
 };
 
 static void axis_clear(axis *a)
@@ -302,15 +302,15 @@ void inv_resizer_free(inv_resizer *r)
 	inv_free(r);
 }
 
-static invar_status grow(uint8_t **memory, size_t *room, size_t bytes)
+static invar_status grow(uint8_t **memory, size_t *size, size_t bytes)
 {
-	if (bytes <= *room)
+	if (bytes <= *size)
 		return INVAR_OK;
 	inv_free(*memory);
-	*room = 0;
+	*size = 0;
 	if (!(*memory = inv_alloc(bytes)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing");
-	*room = bytes;
+	*size = bytes;
 	return INVAR_OK;
 }
 
@@ -388,8 +388,8 @@ invar_status inv_resizer_run(inv_resizer *r, const uint8_t *in, size_t h, size_t
 	if (inv_mul_overflow(between, channels, &bytes) || bytes > SIZE_MAX)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for resizing %zu x %zu pixels", h,
 		                w);
-	if ((st = grow(&r->rows, &r->room, (size_t)bytes)) != INVAR_OK ||
-	    (st = grow(&r->last, &r->last_room, w * channels + SLACK)) != INVAR_OK)
+	if ((st = grow(&r->rows, &r->capacity, (size_t)bytes)) != INVAR_OK ||
+	    (st = grow(&r->last, &r->last_capacity, w * channels + SLACK)) != INVAR_OK)
 		return st;
 	run_passes(r, &t);
 	return INVAR_OK;

@@ -19,15 +19,15 @@ typedef struct spaces {
 	float *product;          /* what products need */
 } spaces;
 
-static spaces cut_room(const inv_attention *a, float *room)
+static spaces cut_room(const inv_attention *a, float *size)
 {
 	uint64_t keys = inv_panels_floats(a->width, a->tokens);
 	uint64_t values = inv_panels_floats(a->tokens, a->width);
 
-	return (spaces){.keys = inv_panels_of(a->width, a->tokens, room),
-	                .values = inv_panels_of(a->tokens, a->width, room + keys),
-	                .product = room + keys + values,
-	                .scores = room + keys + values + inv_panels_room()};
+	return (spaces){.keys = inv_panels_of(a->width, a->tokens, size),
+	                .values = inv_panels_of(a->tokens, a->width, size + keys),
+	                .product = size + keys + values,
+	                .scores = size + keys + values + inv_panels_room()};
 }
 
 uint64_t inv_attention_room(const inv_attention *a)
@@ -47,9 +47,9 @@ static void softmax_row(const inv_attention *a, float *scores)
 }
 
 void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
-                        const float *v, float *room, float *out)
+                        const float *v, float *size, float *out)
 {
-	const spaces s = cut_room(a, room);
+	const spaces s = cut_room(a, size);
 	size_t at = head * a->width, T = a->tokens;
 
 	inv_panels_fill_turned(a->kernels, &s.keys, k + at, a->kv_stride);

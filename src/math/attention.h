@@ -22,7 +22,7 @@ typedef struct inv_attention {
 /* Floats of working space that a head needs. */
 uint64_t inv_attention_room(const inv_attention *a);
 void inv_attention_head(const inv_attention *a, size_t head, const float *q, const float *k,
-                        const float *v, float *room, float *out);
+                        const float *v, float *size, float *out);
 
 /* The definition, of all heads, in double. */
 void inv_attention_ref(const inv_attention *a, const float *q, const float *k,

@@ -109,18 +109,18 @@ static invar_status fill_orthogonal(const directions_job *j, const inv_direction
                                     size_t from, size_t end, float *rows)
 {
 	const inv_openblas *blas = inv_openblas_get();
-	int D = (int)dimensions(s), k = (int)(end - from), room = k * LAPACK_COLUMNS, info;
+	int D = (int)dimensions(s), k = (int)(end - from), size = k * LAPACK_COLUMNS, info;
 	size_t width = dimensions(s), count = end - from;
 	float *signs = rows + count * width, *factors = signs + count, *work = factors + count;
 
 	for (size_t i = 0; i < count; i++)
 		j->k->normal(&s->stream, (uint32_t)(s->from + from + i), rows + i * width, width);
-	blas->sgeqrf(&D, &k, rows, &D, factors, work, &room, &info);
+	blas->sgeqrf(&D, &k, rows, &D, factors, work, &size, &info);
 	if (info)
 		return INVAR_E_NUMERIC;
 	for (size_t i = 0; i < count; i++)
 		signs[i] = copysignf(1, rows[i * width + i]);
-	blas->sorgqr(&D, &k, &k, rows, &D, factors, work, &room, &info);
+	blas->sorgqr(&D, &k, &k, rows, &D, factors, work, &size, &info);
 	if (info)
 		return INVAR_E_NUMERIC;
 	for (size_t i = 0; i < count; i++)

@@ -456,7 +456,7 @@ static void search_block(void *user, size_t block, unsigned thread)
 }
 
 /* A few blocks for each thread; the answer does not depend on how many. */
-static void run(search *s)
+static void run_search(search *s)
 {
 	size_t share = inv_blocks(s->m, 4 * (size_t)s->p->ctx->threads);
 	size_t groups = inv_blocks(share, ROWS);
@@ -478,7 +478,7 @@ void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *cla
 	            .other = other};
 
 	if (p->ctx->cpu)
-		run(&s);
+		run_search(&s);
 	else
 		inv_nearest_by_class_ref(p->rows, p->classes, p->n, p->w, q, classes, leave_out, m,
 		                         own, other);
@@ -490,7 +490,7 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
 	search s = {.p = p, .q = q, .m = m, .index = index, .squared = squared};
 
 	if (p->ctx->cpu)
-		run(&s);
+		run_search(&s);
 	else
 		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
 }
@@ -514,13 +514,13 @@ static size_t groups_of(const inv_neighbours *p)
 static void take_scratch(inv_neighbours *p, scratch *t)
 {
 	inv_arena *a = &p->arena;
-	size_t queries = p->groups * ROWS, room = room_of(p->k);
+	size_t queries = p->groups * ROWS, size = room_of(p->k);
 	scratch made = {inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
 	                inv_arena_take(a, queries * 2 * p->pairs, sizeof(int16_t)),
 	                inv_arena_take(a, queries * COLS, sizeof(int32_t)),
 	                inv_arena_take(a, queries, sizeof(query))};
-	candidate *maybe = inv_arena_take(a, queries * 2 * room, sizeof *maybe);
-	neighbour *best = inv_arena_take(a, queries * 2 * (p->k + room), sizeof *best);
+	candidate *maybe = inv_arena_take(a, queries * 2 * size, sizeof *maybe);
+	neighbour *best = inv_arena_take(a, queries * 2 * (p->k + size), sizeof *best);
 
 	if (!a->base)
 		return;
@@ -528,12 +528,12 @@ static void take_scratch(inv_neighbours *p, scratch *t)
 	for (size_t i = 0; i < 2 * queries; i++) {
 		shortlist *l = &made.queries[i / 2].list[i % 2];
 
-		l->maybe = maybe + i * room;
-		l->best = best + i * (p->k + room);
+		l->maybe = maybe + i * size;
+		l->best = best + i * (p->k + size);
 	}
 }
 
-static invar_status allocate(inv_neighbours *p)
+static invar_status allocate_gallery(inv_neighbours *p)
 {
 	inv_arena *a = &p->arena;
 	size_t slots = panels_of(p) * COLS;
@@ -579,7 +579,7 @@ invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uin
 	inv_kernels_init(&p->kernels, ctx->cpu);
 	p->groups = groups_of(p);
 	if (ctx->cpu) { /* the plain loops need nothing */
-		if ((st = allocate(p)) != INVAR_OK) {
+		if ((st = allocate_gallery(p)) != INVAR_OK) {
 			inv_neighbours_free(p);
 			return st;
 		}

@@ -103,20 +103,20 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
-                         size_t c_stride, float *room)
+                         size_t c_stride, float *size)
 {
 	size_t sum = even_part(w->k, MAX_SUM, 1);
 	size_t height = even_part(rows, MAX_ROWS, INV_STRIP_ROWS);
 
 	for (size_t i = 0; i < rows; i += height)
 		for (size_t l = 0; l < w->k; l += sum) {
-			inv_panel_product p = {.strips = room,
+			inv_panel_product p = {.strips = size,
 			                       .rows = min(height, rows - i),
 			                       .k = min(sum, w->k - l),
 			                       .add = add || l > 0,
 			                       .stride = c_stride};
 
-			kernels->pack_strips(a + i * a_stride + l, a_stride, p.rows, p.k, room);
+			kernels->pack_strips(a + i * a_stride + l, a_stride, p.rows, p.k, size);
 			for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
 				p.panel = panel_at(w, l, p.k, j);
 				p.columns = columns_at(w, j);

@@ -35,6 +35,6 @@ inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n);
 /* c [rows, n] (+)= a [rows, k] W on the calling thread, rows so many floats apart. */
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
-                         size_t c_stride, float *room);
+                         size_t c_stride, float *size);
 
 #endif

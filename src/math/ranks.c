@@ -70,12 +70,12 @@ struct inv_ranks {
 	bool single; /* products in float */
 	size_t block;
 	inv_arena arena;
-	double *centre;   /* [w]; zeros for cosine */
-	double *lengths;  /* [n], as the products see them */
-	double *partial;  /* [blocks, w] */
-	double longest;   /* largest |g| */
-	scratch *scratch; /* [threads] */
-	double *room;     /* [n]: for the plain loops */
+	double *centre;    /* [w]; zeros for cosine */
+	double *lengths;   /* [n], as the products see them */
+	double *partial;   /* [blocks, w] */
+	double longest;    /* largest |g| */
+	scratch *scratch;  /* [threads] */
+	double *distances; /* [n]: for the plain loops */
 };
 
 /* One query in its block. */
@@ -491,7 +491,7 @@ void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 	search j = {p, q, share < p->block ? share : p->block, out};
 
 	if (!p->ctx->cpu)
-		inv_ranks_ref(&p->g, p->distance, q, p->room, out);
+		inv_ranks_ref(&p->g, p->distance, q, p->distances, out);
 	else if (q->count)
 		inv_parallel(p->ctx, inv_blocks(q->count, j.block), rank_block, &j);
 }
@@ -526,7 +526,7 @@ static void take_scratch(inv_ranks *p, scratch *s)
 		*s = made;
 }
 
-static invar_status allocate(inv_ranks *p)
+static invar_status allocate_ranks(inv_ranks *p)
 {
 	inv_arena *a = &p->arena;
 	size_t w = p->g.w;
@@ -549,10 +549,11 @@ static invar_status allocate(inv_ranks *p)
 
 static invar_status allocate_plain(inv_ranks *p)
 {
-	p->room = inv_arena_take(&p->arena, p->g.n, sizeof *p->room);
+	p->distances = inv_arena_take(&p->arena, p->g.n, sizeof *p->distances);
 	invar_status st = inv_arena_commit(&p->arena);
 
-	p->room = st == INVAR_OK ? inv_arena_take(&p->arena, p->g.n, sizeof *p->room) : NULL;
+	p->distances =
+		st == INVAR_OK ? inv_arena_take(&p->arena, p->g.n, sizeof *p->distances) : NULL;
 	return st;
 }
 
@@ -573,7 +574,7 @@ invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
 	                 .single = !g->classes,
 	                 .block = block_of(g->n)};
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	if ((st = ctx->cpu ? allocate(p) : allocate_plain(p)) != INVAR_OK) {
+	if ((st = ctx->cpu ? allocate_ranks(p) : allocate_plain(p)) != INVAR_OK) {
 		inv_ranks_free(p);
 		return st;
 	}

@@ -52,6 +52,6 @@ void inv_ranks_free(inv_ranks *p);
 
 /* Plain loops; what runs under INVAR_CPU=ref. room is [n]. */
 void inv_ranks_ref(const inv_gallery *g, inv_distance distance, const inv_rank_queries *q,
-                   double *room, inv_rank *out);
+                   double *size, inv_rank *out);
 
 #endif

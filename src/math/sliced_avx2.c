@@ -176,9 +176,9 @@ static void finish_merge(double *keys, size_t end, size_t p)
 /* Padding is infinite and lies behind, where upward comparisons leave it. */
 static void sort_keys_avx2(double *keys, size_t n)
 {
-	size_t room = inv_sort_room(n);
+	size_t size = inv_sort_room(n);
 
-	for (size_t r = n; r < room; r++)
+	for (size_t r = n; r < size; r++)
 		store(keys, r, _mm256_set1_pd(INFINITY));
 	for (size_t from = 0; from < n; from += 8)
 		sort_eight(keys, from);

@@ -18,11 +18,11 @@ enum { INV_SORT_LONG = 32768 };
 /* The rows that sort_keys needs room for: the next power of two, at least 8. */
 static inline size_t inv_sort_room(size_t n)
 {
-	size_t room = 8;
+	size_t padded = 8;
 
-	while (room < n)
-		room *= 2;
-	return room;
+	while (padded < n)
+		padded *= 2;
+	return padded;
 }
 
 /* Ascending; NaNs end up at either end. scratch has room for n. */

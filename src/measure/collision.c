@@ -213,7 +213,7 @@ static invar_status measure_copy(job *j, int32_t copy)
 
 /* ---- The column ---------------------------------------------------------- */
 
-static invar_status allocate(job *j)
+static invar_status allocate_collision(job *j)
 {
 	inv_arena *a = &j->arena;
 	size_t w = j->in->w;
@@ -247,7 +247,7 @@ static invar_status prepare(job *j)
 {
 	const inv_measure_input *in = j->in;
 	uint64_t same = 0;
-	invar_status st = allocate(j);
+	invar_status st = allocate_collision(j);
 
 	if (st != INVAR_OK)
 		return st;

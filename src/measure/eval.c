@@ -378,7 +378,7 @@ static invar_status fingerprint(const inv_measure_input *in, char hex[INV_SHA256
 	return st;
 }
 
-static invar_status describe_bank(const inv_measure_input *in)
+invar_status inv_measure_describe(const inv_measure_input *in)
 {
 	const char *encoder = invar_bank_field(in->bank, "encoder");
 	const char *augment = invar_bank_field(in->bank, "augment");
@@ -407,7 +407,7 @@ static invar_status describe_bank(const inv_measure_input *in)
 static invar_status measure_all(inv_measure_input *in, const invar_adapter *const *adapters,
                                 const char *const *titles, size_t count, faults *f)
 {
-	invar_status st = describe_bank(in);
+	invar_status st = inv_measure_describe(in);
 
 	if (st == INVAR_OK)
 		st = prepare_labels(in);

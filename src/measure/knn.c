@@ -104,7 +104,7 @@ static invar_status ask(job *j, bool clean, inv_interval *out)
 
 /* ---- The column ---------------------------------------------------------- */
 
-static invar_status allocate(job *j)
+static invar_status allocate_knn(job *j)
 {
 	inv_arena *a = &j->arena;
 	size_t w = j->in->w;
@@ -136,7 +136,7 @@ static invar_status prepare(job *j)
 		                "@index clean compares codes with features, but codes are %" PRIu32
 		                " wide and features %" PRIu32,
 		                in->w, in->d);
-	if ((st = allocate(j)) != INVAR_OK ||
+	if ((st = allocate_knn(j)) != INVAR_OK ||
 	    (st = inv_measure_rows(in, &j->from, INVAR_CLEAN, j->clean_index, 0,
 	                           j->gallery_rows, j->train)) != INVAR_OK)
 		return st;

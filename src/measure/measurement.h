@@ -72,6 +72,9 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
 /* The classes [points] of labelled rows, by the numbers that `known` gives them. */
 void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
 
+/* Tells the results which bank, split and rows they are of. */
+invar_status inv_measure_describe(const inv_measure_input *in);
+
 typedef struct inv_measurement {
 	const char *name;  /* as in the option metrics and in the results: "lc" */
 	const char *title; /* for people: "LC" */

@@ -297,7 +297,7 @@ static invar_status put_results(probe *p)
 
 /* ---- The whole ----------------------------------------------------------------------- */
 
-static invar_status allocate(probe *p)
+static invar_status allocate_probe(probe *p)
 {
 	p->labels = inv_calloc(p->n, sizeof *p->labels);
 	p->from_labels = inv_calloc(p->learned.points, sizeof *p->from_labels);
@@ -354,7 +354,7 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 	                    .hidden_layers = kind->hidden_layers,
 	                    .epochs = inv_option_count(o, "probe-epochs"),
 	                    .stage = kind->stage}};
-	invar_status st = allocate(&p);
+	invar_status st = allocate_probe(&p);
 
 	if (st == INVAR_OK)
 		st = read_classes(&p);

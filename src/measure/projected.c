@@ -23,7 +23,7 @@ static size_t chunk_of(size_t rows, size_t width, size_t directions, bool orthog
 	return chunk;
 }
 
-static invar_status allocate(inv_projected *p)
+static invar_status allocate_projected(inv_projected *p)
 {
 	inv_directions *t = &p->theta;
 	size_t bytes;
@@ -54,7 +54,7 @@ invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t fir
 	out->chunk = chunk_of(rows, first + out->theta.second, directions, orthogonal);
 	inv_kernels_init(&out->kernels, ctx->cpu);
 	spec.n = out->chunk;
-	if ((st = allocate(out)) == INVAR_OK)
+	if ((st = allocate_projected(out)) == INVAR_OK)
 		st = inv_matmul_new(ctx, &spec, &out->product_a);
 	spec.k = second;
 	if (st == INVAR_OK)

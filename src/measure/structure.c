@@ -232,7 +232,8 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 /* ---- The whole
  * ------------------------------------------------------------------------------- */
 
-static invar_status allocate(structure_job *j, const invar_context *ctx, inv_arena *arena)
+static invar_status allocate_structure(structure_job *j, const invar_context *ctx,
+                                       inv_arena *arena)
 {
 	size_t bands = inv_blocks(j->n, BAND);
 
@@ -271,7 +272,7 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
 	if (n < 2)
 		return inv_fail(INVAR_E_USE, "structure needs at least 2 rows, but there is %s",
 		                n ? "only 1" : "none");
-	if ((st = allocate(&j, ctx, &arena)) != INVAR_OK)
+	if ((st = allocate_structure(&j, ctx, &arena)) != INVAR_OK)
 		return st;
 	inv_kernels_init(&j.kernels, ctx->cpu);
 	for (int i = 0; i < 2; i++)

@@ -59,13 +59,13 @@ bool inv_can_draw(void)
 }
 
 uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
-                      char *reason, size_t room)
+                      char *reason, size_t capacity)
 {
 	GError *error = NULL;
 	uint8_t *rgb = draw_handle(svg, size, width, height, &error);
 
 	if (!rgb)
-		snprintf(reason, room, "%s", error ? error->message : "not enough memory");
+		snprintf(reason, capacity, "%s", error ? error->message : "not enough memory");
 	g_clear_error(&error);
 	return rgb;
 }

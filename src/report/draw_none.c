@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw_none.c - stands in for draw.c where librsvg is left out (-Drsvg=disabled). */
+/* draw_none.c - replaces draw.c in a build without librsvg (-Drsvg=disabled). */
 #include <stdio.h>
 
 #include "report/draw.h"
@@ -10,12 +10,12 @@ bool inv_can_draw(void)
 }
 
 uint8_t *inv_draw_svg(const char *svg, size_t size, uint32_t width, uint32_t height,
-                      char *reason, size_t room)
+                      char *reason, size_t capacity)
 {
 	(void)svg;
 	(void)size;
 	(void)width;
 	(void)height;
-	snprintf(reason, room, "this invar was built without librsvg");
+	snprintf(reason, capacity, "this invar was built without librsvg");
 	return NULL;
 }

@@ -27,7 +27,7 @@ static const char *column_id(const invar_results *r, size_t column)
 	return invar_results_column(r, column)->id;
 }
 
-/* The value of part i of a row; NULL where there is none, or only a reason. */
+/* The value of part i of a row; NULL if there is none, or only a reason. */
 static const invar_value *value_at(const row *line, size_t i, size_t column)
 {
 	const invar_metric *m = invar_results_metric(line->results, line->first + i);
@@ -220,7 +220,7 @@ static bool is_measured(const invar_results *r, const char *measurement, size_t 
 	return false;
 }
 
-/* Why no column has it, where that is the same for all that were tried; or NULL. */
+/* Why no column has it, if the reason is the same for all columns; or NULL. */
 static const char *common_reason(const invar_results *r, const char *measurement)
 {
 	const char *common = invar_results_skipped(r, measurement, NULL);

@@ -2,9 +2,9 @@
 /*
  * sheet.c - lays out a contact sheet as SVG and draws it as PNG.
  *
- * Where all pictures are small they grow by one whole factor, so that their pixels
- * stay squares and their sizes can be compared; else each that is too large shrinks
- * to the box. What is embedded has about as many pixels as the sheet shows.
+ * If all images are small, they are enlarged by one whole factor, so that pixels stay
+ * square and sizes can be compared; otherwise images that are too large shrink to the box.
+ * Embedded images have about as many pixels as the sheet shows.
  */
 #include "report/sheet.h"
 
@@ -17,7 +17,7 @@
 #include "report/draw.h"
 
 enum {
-	BOX = 136,       /* most that a picture takes, in pixels of the SVG */
+	BOX = 136,       /* maximum side of an image, in SVG pixels */
 	NARROW = 96,     /* least width of a cell, for the sake of its text */
 	MARGIN = 32,     /* around everything */
 	GAP = 16,        /* between cells */
@@ -38,8 +38,8 @@ enum {
 
 typedef struct layout {
 	const inv_sheet *sheet;
-	double scale;     /* pixels of the SVG for one of a picture */
-	double box;       /* side of the square that holds a picture */
+	double scale;     /* SVG pixels per image pixel */
+	double box;       /* side of the square cell of an image */
 	double cell, row; /* width and height of a cell with its text */
 	double head;      /* what the title takes */
 	bool captions, details;
@@ -69,7 +69,7 @@ static void scale_pictures(layout *l)
 	l->cell = l->box > NARROW ? l->box : NARROW;
 }
 
-/* Pixels of the SVG for one of this picture. */
+/* SVG pixels per pixel of this image. */
 static double picture_scale(const layout *l, const inv_sheet_cell *c)
 {
 	uint32_t side = c->width > c->height ? c->width : c->height;
@@ -146,7 +146,8 @@ static void put_character(FILE *out, const char *text, size_t bytes)
 		fwrite(text, 1, bytes, out);
 }
 
-/* Names may hold any bytes: what XML cannot carry becomes '?', what is long ends in "…". */
+/* File names may contain any bytes: what XML cannot represent becomes '?', long names end
+ * in "…". */
 static void put_text(FILE *out, const char *text, size_t max)
 {
 	size_t bytes, length = 0;
@@ -228,7 +229,7 @@ static uint8_t *grow(const inv_sheet_cell *c, uint32_t k)
 	return large;
 }
 
-/* What is embedded in place of a picture; rgb NULL if there is no memory. */
+/* The embedded version of an image; rgb is NULL if there is no memory. */
 static inv_sheet_cell resample(const inv_sheet_cell *c, double scale)
 {
 	inv_sheet_cell to = {.width = c->width, .height = c->height};
@@ -361,7 +362,7 @@ static invar_status write_svg(invar_context *ctx, const layout *l, char **text,
 }
 
 static invar_status write_png(invar_context *ctx, const char *path, const layout *l,
-                              const char *svg, size_t size, char *fault, size_t room)
+                              const char *svg, size_t size, char *fault, size_t capacity)
 {
 	double sharpness =
 		l->width > MAX_SIDE / SHARPNESS || l->height > MAX_SIDE / SHARPNESS ? 1 : SHARPNESS;
@@ -374,7 +375,7 @@ static invar_status write_png(invar_context *ctx, const char *path, const layout
 	invar_status st;
 
 	if (!rgb) {
-		snprintf(fault, room,
+		snprintf(fault, capacity,
 		         "%s: cannot render the sheet: %s; a file name ending in .svg needs no "
 		         "rendering",
 		         path, reason);
@@ -396,7 +397,7 @@ static bool is_svg(const char *path)
 }
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t room)
+                             char *fault, size_t capacity)
 {
 	layout l = lay_out(sheet);
 	char *svg = NULL;
@@ -405,7 +406,7 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 
 	*fault = '\0';
 	if (l.width > MAX_SIDE || l.height > MAX_SIDE) {
-		snprintf(fault, room,
+		snprintf(fault, capacity,
 		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d per side are "
 		         "possible; show fewer images",
 		         path, l.width, l.height, MAX_SIDE);
@@ -413,11 +414,11 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
 	}
 	st = write_svg(ctx, &l, &svg, &size);
 	if (st == INVAR_E_NOMEM)
-		snprintf(fault, room, "%s: not enough memory for the sheet", path);
+		snprintf(fault, capacity, "%s: not enough memory for the sheet", path);
 	if (st == INVAR_OK && is_svg(path))
 		st = invar_file_write(ctx, path, svg, size);
 	else if (st == INVAR_OK)
-		st = write_png(ctx, path, &l, svg, size, fault, room);
+		st = write_png(ctx, path, &l, svg, size, fault, capacity);
 	free(svg);
 	return st;
 }

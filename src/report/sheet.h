@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sheet.h - a contact sheet: pictures in rows, each with a line or two below it.
+ * sheet.h - a contact sheet: images in rows, each with a line or two below it.
  *
- * The sheet is written as SVG with the pictures inside; a name that does not end
- * in .svg gets a PNG, drawn from that SVG by librsvg.
+ * The sheet is written as SVG with embedded images; if the file name does not end in .svg,
+ * as PNG rendered from that SVG by librsvg.
  */
 #ifndef INV_SHEET_H
 #define INV_SHEET_H
@@ -22,21 +22,21 @@ typedef struct inv_sheet {
 	const char *subtitle; /* smaller, below it; may be NULL */
 	const inv_sheet_cell *cells;
 	size_t count;
-	size_t columns; /* 0: as many as make the sheet about as wide as it is high */
+	size_t columns; /* 0: as many as make the sheet about square */
 } inv_sheet;
 
 /*
- * Writes `path` atomically. Where it fails, its own sentence stands in fault, which
- * has `room` bytes, or fault stays empty and invar_last_error() has one:
+ * Writes `path` atomically. On failure the message is in fault, which has `size` bytes, or
+ * fault stays empty and invar_last_error() has it:
  *
  *     st = inv_sheet_write(s->ctx, path, &sheet, s->fault, sizeof s->fault);
  */
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
-                             char *fault, size_t room);
+                             char *fault, size_t size);
 
 /*
- * A copy with no more pixels than a sheet shows, to keep many large pictures in
- * little memory; gives, free() it. NULL if there is no memory.
+ * A copy with no more pixels than a sheet shows, to save memory; gives, free() it. NULL if
+ * there is no memory.
  */
 uint8_t *inv_sheet_thumbnail(const uint8_t *rgb, uint32_t *width, uint32_t *height);
 

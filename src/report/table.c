@@ -18,7 +18,7 @@
 
 struct inv_table {
 	size_t columns;
-	size_t count, room; /* cells */
+	size_t count, capacity; /* cells */
 	char **cell;
 	char **note;
 	size_t notes;
@@ -64,16 +64,16 @@ void inv_table_free(inv_table *t)
 
 static bool make_room(inv_table *t)
 {
-	size_t room = t->room ? 2 * t->room : 64;
+	size_t capacity = t->capacity ? 2 * t->capacity : 64;
 	char **cell;
 
-	if (t->count < t->room)
+	if (t->count < t->capacity)
 		return true;
-	cell = realloc(t->cell, room * sizeof *cell);
+	cell = realloc(t->cell, capacity * sizeof *cell);
 	if (!cell)
 		return false;
 	t->cell = cell;
-	t->room = room;
+	t->capacity = capacity;
 	return true;
 }
 
@@ -150,7 +150,7 @@ static size_t count_code_points(const char *text)
 }
 
 /* In a UTF-8 locale. */
-static size_t measure(const char *text)
+static size_t text_width(const char *text)
 {
 	const char *end = text + strlen(text);
 	mbstate_t state = {0};
@@ -175,7 +175,7 @@ static void measure_all(char *const *texts, size_t count, size_t *width)
 	locale_t before = utf8 ? uselocale(utf8) : (locale_t)0;
 
 	for (size_t i = 0; i < count; i++)
-		width[i] = utf8 ? measure(texts[i]) : count_code_points(texts[i]);
+		width[i] = utf8 ? text_width(texts[i]) : count_code_points(texts[i]);
 	if (utf8) {
 		uselocale(before);
 		freelocale(utf8);

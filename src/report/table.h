@@ -2,8 +2,8 @@
 /*
  * table.h - a table of words and numbers, written for people or for papers.
  *
- * A table is filled cell by cell, row after row; the first row holds the
- * headings. Every format is one function in table.c and one line in its list.
+ * A table is filled cell by cell, row by row; the first row has the headings. Every format
+ * is one function in table.c and one line in its list.
  */
 #ifndef INV_TABLE_H
 #define INV_TABLE_H
@@ -30,7 +30,7 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 void inv_table_number(inv_table *t, double value);
 void inv_table_count(inv_table *t, unsigned long long value);
 
-/* A line below the table, about what is missing in it; in CSV a row of its own. */
+/* A note below the table about missing values; in CSV a separate row. */
 void inv_table_note(inv_table *t, const char *text);
 
 /* format is one of INV_TABLE_FORMATS; false if memory ran out on the way. */

@@ -46,7 +46,7 @@ static bool is_elsewhere(const char *path)
 	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
 }
 
-/* "run/" is "run"; a link to a run stands for the run. */
+/* "run/" is "run"; symbolic links are followed. */
 static char *find_place(const char *path)
 {
 	char real[PATH_MAX], *place = inv_strdup(path);
@@ -133,7 +133,7 @@ static void forget(view *v)
 
 /* ---- What an earlier exchange left ------------------------------------------------ */
 
-/* The old run may stand aside, where a program was killed between two renames. */
+/* The old run may have been moved aside if a program was killed between two renames. */
 static invar_status put_back(const inv_run *r)
 {
 	const char *to = !inv_exists(r->place) ? r->place : r->stage;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.h - the folder that a training fills.
+ * run.h - the folder of a training.
  *
  * Invariants of a run:
  *   1. run.json is the first file in the folder and the last to be removed: it marks the

@@ -41,7 +41,7 @@ static invar_status exists_in(const char *folder, const char *name, bool *out)
 	return path ? INVAR_OK : no_memory(folder);
 }
 
-/* Without a run.json, only the beginning of one is ours. */
+/* Without a run.json, only an incomplete one is ours. */
 static inv_ownership claim_before(const inv_run_contents *c, const char *entry)
 {
 	char *path;
@@ -75,7 +75,7 @@ inv_owner inv_run_owner(const inv_run_contents *c)
 	return (inv_owner){claim, c};
 }
 
-/* The run.json of a run; NULL if there is another one, or none. A damaged one is refused.
+/* The run.json of a run; NULL if it is another file or absent. A damaged one is an error.
  */
 static invar_status load_json(const char *folder, json_t **out)
 {
@@ -137,7 +137,7 @@ void inv_run_forget(inv_run_contents *c)
 	*c = (inv_run_contents){0};
 }
 
-/* A run.json that is not that of a run explains all the rest. */
+/* A run.json that does not belong to a run explains the other files. */
 static invar_status find_foreign(const inv_run_contents *c, char **out)
 {
 	bool other = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_contents.h - what a folder holds, seen as that of a run: see run.h, 5, 7 and 8. */
+/* run_contents.h - which files of a folder belong to a run: see run.h, 5, 7 and 8. */
 #ifndef INV_RUN_CONTENTS_H
 #define INV_RUN_CONTENTS_H
 
@@ -17,9 +17,9 @@ typedef struct inv_run_contents {
 } inv_run_contents;
 
 /*
- * Looks into a folder, which need not exist; fails where a run.json of ours is damaged or
- * there is no memory, for neither must look like a file that is missing. Borrows the path;
- * forget it in any case.
+ * Lists a folder, which need not exist; fails if a run.json of ours is damaged or memory is
+ * short, because neither may look like a missing file. Borrows the path; forget it in any
+ * case.
  */
 invar_status inv_run_look(const char *path, inv_run_contents *out);
 void inv_run_forget(inv_run_contents *c);
@@ -27,11 +27,11 @@ void inv_run_forget(inv_run_contents *c);
 /* The owner of what a training writes; views c. */
 inv_owner inv_run_owner(const inv_run_contents *c);
 
-/* Refuses foreign entries, naming the first; `advice` ends the sentence. */
+/* Fails if there are foreign entries, naming the first; `advice` ends the message. */
 invar_status inv_run_refuse_foreign(const inv_run_contents *c, const char *name,
                                     const char *advice);
 
-/* How every run.json begins; also a torn one. */
+/* The first bytes of every run.json, also of an incomplete one. */
 #define INV_RUN_MARK "{\n \"format\": \"invar-run\""
 #define INV_RUN_FORMAT "invar-run"
 /* In run.json, true while the run has not yet taken the place of another. */

@@ -2,9 +2,8 @@
 /*
  * run_results.c - metrics.json, which several programs may add to at once.
  *
- * The part file that the new text is written to is also the lock: whoever holds it reads
- * what is there, adds to it and puts the whole in its place. A killed program leaves a
- * part file that the next one takes.
+ * The part file for the new text is also the lock: its holder reads the file, adds to it
+ * and replaces it. A killed program leaves a part file that the next one takes over.
  */
 #include <string.h>
 
@@ -18,7 +17,7 @@ static invar_status no_memory(const char *path)
 	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for results", path);
 }
 
-/* *out is NULL where there is no file yet. */
+/* *out is NULL if there is no file yet. */
 static invar_status load_results(const char *path, json_t **out)
 {
 	invar_status st;

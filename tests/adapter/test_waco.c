@@ -29,7 +29,7 @@ static invar_options *waco_options(size_t projections)
 /* ---- Golden cases, at the codes --------------------------------------------------------
  */
 
-static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *room, size_t M)
+static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *size, size_t M)
 {
 	inv_loss_draws draws;
 	char name[64];
@@ -39,7 +39,7 @@ static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *room
 		draws.directions[i] = golden_f32(g, name, NULL);
 		for (int half = 0; half < 2; half++) {
 			const int64_t *given;
-			uint32_t *to = room + (size_t)(2 * i + half) * M;
+			uint32_t *to = size + (size_t)(2 * i + half) * M;
 
 			snprintf(name, sizeof name, "%sperm_%s_%d", prefix, pairs[i], half + 1);
 			given = golden_int(g, name, NULL);
@@ -88,9 +88,9 @@ static void check_codes_case(const char *root, const char *name)
 	const float *clean = golden_f32(g, "clean", in);
 	size_t rows = (golden_f64(g, "grad_codes", out), out[0]), w = out[1];
 	invar_options *o = waco_options((size_t)golden_value(g, "L"));
-	uint32_t *room = malloc(6 * rows * sizeof *room);
+	uint32_t *size = malloc(6 * rows * sizeof *size);
 	float *z = malloc(rows * w * sizeof *z), *grad = malloc(rows * w * sizeof *grad);
-	inv_loss_draws draws = golden_draws(g, "", room, rows);
+	inv_loss_draws draws = golden_draws(g, "", size, rows);
 	inv_loss_batch b = {.clean = clean, .codes = z, .draws = &draws};
 	inv_loss_value v;
 
@@ -104,7 +104,7 @@ static void check_codes_case(const char *root, const char *name)
 	check_terms(g, &v, 1);
 	golden_check(g, "grad_codes", grad, rows * w);
 	invar_options_free(o);
-	free(room);
+	free(size);
 	free(z);
 	free(grad);
 	golden_close(g);

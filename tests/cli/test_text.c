@@ -82,10 +82,10 @@ static void test_long_text_is_cut_between_characters(void **state)
 	char out[32];
 
 	(void)state;
-	for (size_t room = 4; room <= sizeof out; room++) {
+	for (size_t size = 4; size <= sizeof out; size++) {
 		memset(out, 'x', sizeof out);
-		inv_shown(text, out, room);
-		assert_true(strlen(out) < room);
+		inv_shown(text, out, size);
+		assert_true(strlen(out) < size);
 		if (strlen(out) < 11)
 			assert_memory_equal(out + strlen(out) - 3, "\xe2\x80\xa6", 3);
 	}

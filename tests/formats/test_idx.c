@@ -20,7 +20,7 @@ static void make_plain(uint8_t out[SIZE])
 		out[i] = (uint8_t)(7 * i);
 }
 
-static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t room)
+static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t capacity)
 {
 	z_stream z = {0};
 
@@ -28,10 +28,10 @@ static size_t pack(const uint8_t *from, size_t size, uint8_t *out, size_t room)
 	z.next_in = (Bytef *)(uintptr_t)from;
 	z.avail_in = (uInt)size;
 	z.next_out = out;
-	z.avail_out = (uInt)room;
+	z.avail_out = (uInt)capacity;
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
 	deflateEnd(&z);
-	return room - z.avail_out;
+	return capacity - z.avail_out;
 }
 
 static void check(const inv_idx *x, const uint8_t *plain)

@@ -35,14 +35,14 @@ static void put(unsigned char *to, size_t *used, uint64_t number, size_t bytes)
 	*used += bytes;
 }
 
-static size_t pack(const entry *e, unsigned char *to, size_t room)
+static size_t pack(const entry *e, unsigned char *to, size_t size)
 {
 	z_stream s = {.next_in = (unsigned char *)(uintptr_t)e->data,
 	              .avail_in = (unsigned)e->size,
 	              .next_out = to,
-	              .avail_out = (unsigned)room};
+	              .avail_out = (unsigned)size};
 
-	assert_true(e->size <= room);
+	assert_true(e->size <= size);
 	if (e->method == STORED) {
 		memcpy(to, e->data, e->size);
 		return e->size;

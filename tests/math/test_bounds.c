@@ -317,8 +317,8 @@ static void check_slices(size_t n)
 	                 .rows_a = rows,
 	                 .rows_b = rows,
 	                 .M = n};
-	size_t room = inv_sort_room(n) * INV_SLICES;
-	double *p = bytes_of(3, room * sizeof *p), *q = bytes_of(4, room * sizeof *q);
+	size_t size = inv_sort_room(n) * INV_SLICES;
+	double *p = bytes_of(3, size * sizeof *p), *q = bytes_of(4, size * sizeof *q);
 	float *u = bytes_of(5, n * INV_SLICES * sizeof *u);
 	float *v = bytes_of(6, n * INV_SLICES * sizeof *v), *out;
 	double sums[INV_SLICES] = {0};

@@ -76,14 +76,14 @@ static void find(unsigned threads, inv_distance distance, bool by_class, bool le
 static void check(inv_distance distance, bool leave_own_out)
 {
 	static inv_rank found[MAX_ROWS], two[MAX_ROWS], alone[MAX_ROWS], wanted[MAX_ROWS];
-	static double room[MAX_ROWS];
+	static double size[MAX_ROWS];
 	const inv_gallery g = {c.rows, c.n, c.w, c.row_class};
 	const inv_rank_queries q = {c.q, c.m, c.own, c.class, leave_own_out};
 
 	find(1, distance, true, leave_own_out, found);
 	find(2, distance, true, leave_own_out, two);
 	find(2, distance, false, false, alone); /* without classes products are in float */
-	inv_ranks_ref(&g, distance, &q, room, wanted);
+	inv_ranks_ref(&g, distance, &q, size, wanted);
 	for (size_t i = 0; i < c.m; i++) {
 		if (alone[i].own != wanted[i].own)
 			fail_msg("n %zu, w %zu, distance %d, query %zu: %u, not %u", c.n, c.w, distance,

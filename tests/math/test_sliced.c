@@ -107,9 +107,9 @@ static const char *const kinds[] = {"normal", "ties", "wide", "equal"};
 
 static void check_sort_keys(size_t n, const char *how)
 {
-	size_t room = inv_sort_room(n);
+	size_t size = inv_sort_room(n);
 	float *x = malloc(n * INV_SLICES * sizeof *x);
-	double *keys = malloc(room * INV_SLICES * sizeof *keys),
+	double *keys = malloc(size * INV_SLICES * sizeof *keys),
 		   *want = malloc(n * sizeof *want);
 
 	for (int flavour = 0; flavour < 2; flavour++) {

@@ -166,7 +166,7 @@ enum { MOST = 150, HEADS = 3, HEAD = 65 };
 static void check_attention(invar_context *ctx, size_t queries, size_t tokens, size_t width)
 {
 	static float qkv[MOST * 3 * HEADS * HEAD], got[MOST * HEADS * HEAD];
-	static float want[MOST * HEADS * HEAD], room[1 << 18];
+	static float want[MOST * HEADS * HEAD], size[1 << 18];
 	static double scores[MOST];
 	struct inv_kernels k;
 	size_t d = HEADS * width;
@@ -180,12 +180,12 @@ static void check_attention(invar_context *ctx, size_t queries, size_t tokens, s
 	                         .out_stride = d};
 
 	inv_kernels_init(&k, ctx->cpu);
-	assert_true(inv_attention_room(&a) <= sizeof room / sizeof *room);
+	assert_true(inv_attention_room(&a) <= sizeof size / sizeof *size);
 	fill(qkv, tokens * 3 * d, (uint32_t)(300 + tokens), 0.7f);
 	memset(got, 0, sizeof got);
 	memset(want, 0, sizeof want);
 	for (size_t h = 0; h < HEADS; h++)
-		inv_attention_head(&a, h, qkv, qkv + d, qkv + 2 * d, room, got);
+		inv_attention_head(&a, h, qkv, qkv + d, qkv + 2 * d, size, got);
 	inv_attention_ref(&a, qkv, qkv + d, qkv + 2 * d, scores, want);
 	assert_near(got, want, sizeof got / sizeof *got, 5e-6);
 }

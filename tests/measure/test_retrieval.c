@@ -198,7 +198,7 @@ static void mean_of(int first, int views, size_t image, float *out)
 static double own_recall(const float *gallery, int views, uint32_t reach)
 {
 	const inv_gallery g = {gallery, N + OTHER, D, NULL};
-	double hits = 0, room[N + OTHER];
+	double hits = 0, size[N + OTHER];
 	int groups = COPIES / views;
 
 	for (int group = 0; group < groups; group++)
@@ -209,7 +209,7 @@ static double own_recall(const float *gallery, int views, uint32_t reach)
 
 			mean_of(group * views, views, i, query);
 			inv_ranks_ref(&g, INV_L2,
-			              &(inv_rank_queries){.rows = query, .count = 1, .own = &own}, room,
+			              &(inv_rank_queries){.rows = query, .count = 1, .own = &own}, size,
 			              &rank);
 			hits += rank.own <= reach;
 		}

@@ -63,7 +63,7 @@ static bool allocate_sums(const inv_feature_ridge *f, bool targets, sums *s)
 	return s->gram && s->sum && s->u && (s->y || !targets);
 }
 
-static bool allocate(inv_feature_ridge *f)
+static bool allocate_ridge(inv_feature_ridge *f)
 {
 	f->mu = inv_alloc(f->d * sizeof *f->mu);
 	f->W = inv_alloc(f->h * f->d * sizeof *f->W);
@@ -95,7 +95,7 @@ static invar_status prepare(inv_feature_ridge *f, const inv_clean_statistics *sc
 	                               .bias = true, .relu = true};
 	invar_status st;
 
-	if (!allocate(f))
+	if (!allocate_ridge(f))
 		return inv_fail(INVAR_E_NOMEM,
 		                "not enough memory for the Gram matrices of %zu features: they "
 		                "take %zu MB; a smaller @hidden needs less",

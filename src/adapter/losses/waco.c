@@ -291,7 +291,7 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 /* ---- Distances ----------------------------------------------------------------------- */
 
-static double measure(const inv_loss_shape *s, waco *p, inv_sliced *job)
+static double measure_distance(const inv_loss_shape *s, waco *p, inv_sliced *job)
 {
 	job->L = p->L;
 	job->p = p->p;
@@ -323,7 +323,7 @@ static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
 
 	if (slopes)
 		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 /* The joint side has N distinct rows, each of which stands for M / N. */
@@ -336,7 +336,7 @@ static double distance_xx(const inv_loss_shape *s, waco *p)
 	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
 	                  .repeat = p->M / s->N};
 
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
@@ -352,7 +352,7 @@ static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
 		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
 		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
 	}
-	return measure(s, p, &job);
+	return measure_distance(s, p, &job);
 }
 
 /* ---- Correlation and its gradient ---------------------------------------------------- */

@@ -102,7 +102,7 @@ static inv_extent result(const inv_value *v, inv_extent in)
 
 /* ---- The map -------------------------------------------------------------------- */
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_affine(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	inv_value shift = v[TRANSLATE];
 	inv_extent seen = result(v, in);
@@ -203,7 +203,7 @@ const inv_op inv_op_affine = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_affine,
 	.result = result,
 	.around = around,
 	.refuse_row = refuse_row,

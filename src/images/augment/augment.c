@@ -454,9 +454,9 @@ typedef struct job {
 	size_t images, per_block;
 	const float *x, *params;
 	float *out;
-	size_t room;    /* cells of one buffer */
-	float *buffers; /* [threads, 2, room] */
-	fault *faults;  /* [threads] */
+	size_t capacity; /* cells of one buffer */
+	float *buffers;  /* [threads, 2, capacity] */
+	fault *faults;   /* [threads] */
 } job;
 
 static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
@@ -511,7 +511,7 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
 	}
 	for (size_t i = s->first[chain]; i <= last && st == INVAR_OK; i++) {
 		const inv_spec_op *o = &s->op[i];
-		float *to = i == last ? out : buffers + (turn & 1) * j->room;
+		float *to = i == last ? out : buffers + (turn & 1) * j->capacity;
 
 		if (!must_run(o, row, call.shape))
 			continue;
@@ -553,7 +553,7 @@ static void run_block(void *user, size_t block, unsigned thread)
 		if (!j->params)
 			draw_row(j->a, &j->t, j->in, image, drawn);
 		st = run_chain(j, row, image, j->x + i * in, j->out + i * out,
-		               j->buffers + 2 * thread * j->room);
+		               j->buffers + 2 * thread * j->capacity);
 	}
 	if (st != INVAR_OK)
 		keep_fault(&j->faults[thread], block, st);
@@ -592,8 +592,8 @@ static invar_status run_job(job *j)
 	invar_status st;
 
 	j->per_block = cells < BLOCK_CELLS ? BLOCK_CELLS / cells : 1;
-	j->room = buffer_cells(j->a, j->in);
-	j->buffers = inv_alloc(2 * threads * j->room * sizeof *j->buffers + 1);
+	j->capacity = buffer_cells(j->a, j->in);
+	j->buffers = inv_alloc(2 * threads * j->capacity * sizeof *j->buffers + 1);
 	j->faults = inv_calloc(threads, sizeof *j->faults);
 	if (!j->buffers || !j->faults)
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory for images between augmentations");

@@ -21,7 +21,7 @@ static const inv_key keys[] = {
 
 static const char *const columns[] = {"sigma"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_blur(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[0] = inv_draw_range(c, v[SIGMA]);
@@ -119,7 +119,7 @@ const inv_op inv_op_blur = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_blur,
 	.refuse_row = refuse_row,
 	.apply = apply,
 };

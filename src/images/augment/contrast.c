@@ -15,7 +15,7 @@ static const inv_key keys[] = {
 
 static const char *const columns[] = {"factor"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_contrast(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[0] = inv_draw_range(c, v[FACTOR]);
@@ -55,6 +55,6 @@ const inv_op inv_op_contrast = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_contrast,
 	.apply = apply,
 };

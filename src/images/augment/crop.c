@@ -78,7 +78,7 @@ static sides draw_sides(const inv_value *v, double W, double H, inv_cursor *c)
 	return (sides){between(found.w, 1, W), between(found.h, 1, H)};
 }
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_crop(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	double W = (double)in.w, H = (double)in.h;
 	sides s = draw_sides(v, W, H, c);
@@ -311,7 +311,7 @@ const inv_op inv_op_crop = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_crop,
 	.still = still,
 	.result = result,
 	.refuse_row = refuse_row,

@@ -22,7 +22,7 @@ static const inv_key keys[] = {
 static const char *const columns[] = {"quality"};
 
 /* Whole numbers, both ends included. */
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_jpeg(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	double low = ceil(v[QUALITY].low), high = floor(v[QUALITY].high);
 
@@ -78,12 +78,12 @@ static void from_bytes(const inv_op_call *call, const uint8_t *bytes, float *out
 }
 
 static invar_status there_and_back(inv_extent shape, int quality, uint8_t *bytes,
-                                   uint8_t *file, size_t room)
+                                   uint8_t *file, size_t size)
 {
 	bool grey = shape.c == 1;
 	int w = (int)shape.w, h = (int)shape.h, format = grey ? TJPF_GRAY : TJPF_RGB;
 	tjhandle packer = tjInitCompress(), unpacker = tjInitDecompress();
-	unsigned long length = (unsigned long)room;
+	unsigned long length = (unsigned long)size;
 	bool failed = !packer || !unpacker ||
 	              tjCompress2(packer, bytes, w, 0, h, format, &file, &length,
 	                          grey ? TJSAMP_GRAY : TJSAMP_420, quality,
@@ -104,14 +104,14 @@ static invar_status apply(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
 	size_t cells = inv_extent_cells(s);
-	size_t room = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
-	uint8_t *bytes = inv_alloc(cells + room);
+	size_t size = tjBufSize((int)s.w, (int)s.h, s.c == 1 ? TJSAMP_GRAY : TJSAMP_420);
+	uint8_t *bytes = inv_alloc(cells + size);
 	invar_status st;
 
 	if (!bytes)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG file");
 	to_bytes(call, bytes);
-	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, room);
+	st = there_and_back(s, (int)call->row[0], bytes, bytes + cells, size);
 	if (st == INVAR_OK)
 		from_bytes(call, bytes, out);
 	inv_free(bytes);
@@ -126,7 +126,7 @@ const inv_op inv_op_jpeg = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_jpeg,
 	.refuse = refuse,
 	.refuse_row = refuse_row,
 	.apply = apply,

@@ -18,7 +18,7 @@ static const inv_key keys[] = {
 
 static const char *const columns[] = {"mean", "std"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_noise(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[0] = inv_draw_range(c, v[MEAN]);
@@ -42,6 +42,6 @@ const inv_op inv_op_noise = {
 	.key_count = sizeof keys / sizeof *keys,
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
-	.draw = draw,
+	.draw = draw_noise,
 	.apply = apply,
 };

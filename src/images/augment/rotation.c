@@ -32,7 +32,7 @@ _Static_assert(sizeof keys / sizeof *keys == COUNT - INV_OWN_KEY, "a place for e
 
 static const char *const columns[] = {"angle"};
 
-static void draw(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
+static void draw_rotation(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	(void)in;
 	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
@@ -96,7 +96,7 @@ const inv_op inv_op_rotation = {
 	.column_count = sizeof columns / sizeof *columns,
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
-	.draw = draw,
+	.draw = draw_rotation,
 	.result = result,
 	.around = around,
 	.matrix = matrix,

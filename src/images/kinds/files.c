@@ -160,16 +160,16 @@ static invar_status add_label(inv_file_list *f, int32_t label)
 
 	if (label == INV_NO_LABEL && !f->labels)
 		return INVAR_OK;
-	if (i >= f->room) {
-		uint64_t room = f->room ? 2 * f->room : 1024;
+	if (i >= f->capacity) {
+		uint64_t capacity = f->capacity ? 2 * f->capacity : 1024;
 
-		if (!(more = inv_alloc(room * sizeof *more)))
+		if (!(more = inv_alloc(capacity * sizeof *more)))
 			return no_memory(f->root);
 		if (i)
 			memcpy(more, f->labels, i * sizeof *more);
 		inv_free(f->labels);
 		f->labels = more;
-		f->room = room;
+		f->capacity = capacity;
 	}
 	f->labels[i] = label;
 	return INVAR_OK;
@@ -274,7 +274,7 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 	int32_t *labels = f->labels;
 
 	f->labels = NULL;
-	f->room = 0;
+	f->capacity = 0;
 	inv_file_list_tell(f, d);
 	return inv_dataset_add(d, split, f->names.count, labels, f);
 }

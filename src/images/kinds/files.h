@@ -12,13 +12,13 @@
 #include "images/dataset.h"
 
 typedef struct inv_file_list {
-	const char *root; /* the data set's place; borrowed */
-	inv_names names;  /* below the root */
-	int32_t *labels;  /* [names.count] once a label was added; NULL without labels */
-	uint64_t room;    /* of labels */
-	uint64_t others;  /* files passed over */
-	uint64_t foreign; /* of those, images in formats that are not read */
-	char example[80]; /* the first of these */
+	const char *root;  /* the data set's place; borrowed */
+	inv_names names;   /* below the root */
+	int32_t *labels;   /* [names.count] once a label was added; NULL without labels */
+	uint64_t capacity; /* of labels */
+	uint64_t others;   /* files passed over */
+	uint64_t foreign;  /* of those, images in formats that are not read */
+	char example[80];  /* the first of these */
 } inv_file_list;
 
 /* Adds all images in root/folder and below, in byte order, with one label. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strength.h - z + w (E(z) - z): an adapter made weaker or stronger.
+ *
+ * It follows spread, so that 0 is the identity whatever E is, and every strength between is
+ * a point on the straight way from a feature to its code. The option is that of a training;
+ * `invar apply` and `invar merge` have the same of an adapter that exists.
+ */
+#ifndef INV_STRENGTH_H
+#define INV_STRENGTH_H
+
+#include "adapter/compose.h"
+#include "base/options.h"
+
+/* "strength", ended by a NULL name. */
+extern const invar_option inv_strength_options[];
+
+/* Gives out->params; w = d. */
+invar_status inv_strength_apply(const invar_context *ctx, const inv_mlp_form *e,
+                                double strength, inv_mlp_form *out);
+
+#endif

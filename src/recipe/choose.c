@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* choose.c - from a goal to the options of a training; see choose.h. */
+#include "recipe/choose.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "adapter/train_options.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+enum { SAMPLED = 500 }; /* images that the spread of a candidate is measured on */
+
+/* ---- Setting up --------------------------------------------------------------------- */
+
+static bool method_is_set(const invar_options *o)
+{
+	return inv_option_is_set(o, "preset") || inv_option_is_set(o, "loss") ||
+	       inv_option_is_set(o, "init");
+}
+
+static invar_status check_together(const invar_options *o, const inv_goal *g)
+{
+	if (g->seconds > 0 && method_is_set(o))
+		return inv_fail(INVAR_E_USE,
+		                "@budget is for trying several methods, but @%s names one; leave "
+		                "one of them out",
+		                inv_option_is_set(o, "preset") ? "preset"
+		                : inv_option_is_set(o, "loss") ? "loss"
+		                                               : "init");
+	if (inv_option_is(o, "loss", "none") && inv_option_is(o, "init", "identity"))
+		return inv_fail(INVAR_E_USE, "@init identity has nothing to choose; leave @%s out",
+		                g->kind == INV_GOAL_NONE ? "keep-structure" : "goal");
+	return INVAR_OK;
+}
+
+/*
+ * Every rule that the training of the end must keep, before minutes are spent: as if a
+ * strength had been chosen. Random features stand for all closed forms.
+ */
+static invar_status check_training(inv_choice_maker *m)
+{
+	inv_candidate c = {.base = {.kind = INV_BASE_OWN}, .strength = 0.5};
+	inv_source *source = NULL;
+	inv_train_settings settings;
+	inv_train_plan plan = {.sources = 0};
+	invar_options *o = NULL;
+	invar_status st;
+
+	if (m->goal.kind != INV_GOAL_NONE && !method_is_set(m->options))
+		c.base = (inv_base){.kind = INV_BASE_FEATURES, .lambda = 1, .anchor = 1};
+	if (inv_option_is_set(m->options, "spread"))
+		for (int s = 0; s < INV_SPREADS; s++)
+			if (inv_option_is(m->options, "spread", inv_spread_name[s]))
+				c.spread = (inv_spread_kind)s;
+	st = inv_bank_source_open(m->rows.bank, &source);
+	if (st == INVAR_OK)
+		st = inv_candidate_options(m, &c, &o);
+	if (st == INVAR_OK) {
+		inv_train_read(o, &settings);
+		st = inv_train_check(&settings, &source, 1, &plan);
+	}
+	invar_options_free(o);
+	inv_source_close(source);
+	return st;
+}
+
+static bool allocate_shares(uint32_t held, inv_choice_shares *s)
+{
+	s->part = inv_calloc(held, sizeof *s->part);
+	s->whole = inv_calloc(held, sizeof *s->whole);
+	return s->part && s->whole;
+}
+
+static bool allocate_codes(const inv_choice_maker *m, float **q, float **c)
+{
+	const inv_choice_rows *r = &m->rows;
+
+	*q = inv_alloc(r->queries * r->d * sizeof **q);
+	*c = inv_alloc(inv_choice_clean_rows(r, &m->goal) * r->d * sizeof **c);
+	return *q && *c;
+}
+
+static invar_status allocate_maker(inv_choice_maker *m)
+{
+	const inv_choice_rows *r = &m->rows;
+
+	m->sampled = r->fitted < SAMPLED ? r->fitted : SAMPLED;
+	m->sample = inv_calloc(m->sampled, sizeof *m->sample);
+	if (!m->sample || !allocate_shares(r->held, &m->f) ||
+	    !allocate_shares(r->held, &m->now) || !allocate_shares(r->held, &m->top) ||
+	    !allocate_codes(m, &m->code_q, &m->code_c) ||
+	    !allocate_codes(m, &m->spread_q, &m->spread_c) ||
+	    !allocate_codes(m, &m->moved_q, &m->moved_c))
+		return inv_fail(INVAR_E_NOMEM, "no memory for the codes of candidates");
+	for (uint32_t i = 0; i < m->sampled; i++)
+		m->sample[i] = r->images[(uint64_t)i * r->fitted / m->sampled];
+	return INVAR_OK;
+}
+
+static void clear_maker(inv_choice_maker *m)
+{
+	float *codes[] = {m->code_q,   m->code_c,  m->spread_q,
+	                  m->spread_c, m->moved_q, m->moved_c};
+	inv_choice_shares *shares[] = {&m->f, &m->now, &m->top};
+
+	inv_base_clear(m);
+	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+		inv_free(codes[i]);
+	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+		inv_free(shares[i]->part);
+		inv_free(shares[i]->whole);
+	}
+	inv_free(m->sample);
+	inv_free(m->list);
+	inv_choice_rows_clear(&m->rows);
+}
+
+/* ---- Better than none? -------------------------------------------------------------- */
+
+static invar_status figure_interval(const inv_choice_maker *m, const inv_choice_shares *s,
+                                    inv_interval *out)
+{
+	invar_status st = inv_bootstrap_ratio(m->rows.ctx, s->part, s->whole, m->rows.held,
+	                                      inv_option_count(m->options, "seed"), out);
+
+	if (m->goal.kind == INV_GOAL_DISTANCES)
+		*out =
+			(inv_interval){sqrt(out->value), sqrt(out->low), sqrt(out->high), out->images};
+	return st;
+}
+
+/*
+ * The difference is resampled itself, as both are measured on the same images: of shares
+ * what is gained, of squared errors what is saved, relative to the whole.
+ */
+static invar_status compare_with_none(inv_choice_maker *m)
+{
+	uint32_t held = m->rows.held;
+	double sign = m->goal.kind == INV_GOAL_DISTANCES ? -1 : 1;
+	invar_status st = figure_interval(m, &m->f, &m->none);
+
+	if (st == INVAR_OK)
+		st = figure_interval(m, &m->top, &m->own);
+	for (uint32_t i = 0; i < held; i++)
+		m->now.part[i] = sign * (m->top.part[i] - m->f.part[i]);
+	return st == INVAR_OK
+	           ? inv_bootstrap_ratio(m->rows.ctx, m->now.part, m->f.whole, held,
+	                                 inv_option_count(m->options, "seed"), &m->gain)
+	           : st;
+}
+
+/*
+ * The best of fifty candidates is flattered by chance, and its own 95 % interval does not
+ * know that: three standard errors are asked for instead of two.
+ */
+static bool is_certain(const inv_interval *gain)
+{
+	double error = (gain->high - gain->low) / (2 * 1.96);
+
+	return gain->value > 0 && gain->value > 3 * error;
+}
+
+/* The table says the rest. */
+static invar_status refuse(const inv_choice_maker *m)
+{
+	char figure[128], words[INV_CANDIDATE_WORDS];
+	bool share = m->goal.kind != INV_GOAL_DISTANCES;
+	double scale = share ? 100 : 1;
+
+	inv_choice_figure_name(&m->goal, figure, sizeof figure);
+	inv_candidate_describe(&m->list[m->top_at], words, sizeof words);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "no adapter helps here, so none is written: %s is %.4g%s for the best "
+	                "of %zu candidates (%s) and %.4g%s for F itself, on %" PRIu32
+	                " held-out images; another @index, @metric or @goal may gain, and "
+	                "@even-if-worse writes it anyway",
+	                figure, scale * m->own.value, share ? " %" : "", m->count - 1, words,
+	                scale * m->none.value, share ? " %" : "", m->rows.held);
+}
+
+static invar_status judge_best(inv_choice_maker *m)
+{
+	invar_status st;
+
+	if (!m->top_at)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "no candidate keeps an R2 of %g on held-out images, so none is "
+		                "written; ask for less with @keep-structure",
+		                m->goal.keep);
+	if ((st = compare_with_none(m)) != INVAR_OK)
+		return st;
+	inv_choice_log(m, m->top_at);
+	if (is_certain(&m->gain) || m->goal.kind == INV_GOAL_NONE)
+		return INVAR_OK;
+	if (!m->goal.even_if_worse)
+		return refuse(m);
+	inv_log(m->rows.ctx, INVAR_LOG_WARNING,
+	        "on held-out images this adapter is not better than none");
+	return INVAR_OK;
+}
+
+/* ---- The whole ---------------------------------------------------------------------- */
+
+static invar_status make_choice(inv_choice_maker *m, const invar_bank *bank)
+{
+	invar_status st = check_together(m->options, &m->goal);
+
+	m->started = inv_wall_seconds();
+	if (st == INVAR_OK)
+		st = inv_choice_rows_open(bank, m->options, &m->goal, &m->rows);
+	if (st == INVAR_OK)
+		st = check_training(m);
+	if (st == INVAR_OK)
+		st = allocate_maker(m);
+	if (st == INVAR_OK)
+		inv_log(bank->ctx, INVAR_LOG_INFO,
+		        "choosing on %" PRIu32 " held-out images of %s, with %" PRIu64
+		        " queries and a gallery of %" PRIu64,
+		        m->rows.held, m->rows.source->split, m->rows.queries, m->rows.gallery);
+	if (st == INVAR_OK)
+		st = inv_choice_search(m);
+	return st == INVAR_OK ? judge_best(m) : st;
+}
+
+invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
+                                invar_options **chosen, json_t **about)
+{
+	inv_choice_maker m = {.options = o};
+	invar_status st;
+
+	*chosen = NULL;
+	*about = NULL;
+	inv_goal_read(o, &m.goal);
+	st = make_choice(&m, bank);
+	if (st == INVAR_OK && !(*about = inv_choice_json(&m, m.top_at)))
+		st = inv_fail(INVAR_E_NOMEM, "no memory for run.json");
+	if (st == INVAR_OK)
+		st = inv_candidate_options(&m, &m.list[m.top_at], chosen);
+	clear_maker(&m);
+	return st;
+}

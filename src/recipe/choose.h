@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * choose.h - which adapter serves a goal: candidates, compared on held-out images.
+ *
+ * A fifth of the images of the split (100 to 2,000) are held out, by the seed; candidates
+ * are fitted to the others. Queries are the copies of held-out images, the gallery is the
+ * clean rows of all images. No other split is looked at. The parts:
+ *
+ *   choose_rows.c        held-out images, queries and gallery as arrays
+ *   choose_figures.c     the figure of a goal, R2 and what is gone, of given codes
+ *   choose_bases.c       fitted maps: what a candidate is before spread and strength
+ *   choose_search.c      which candidates are tried, in which order
+ *   choose_table.c       the list as a table and for run.json
+ *   choose.c             all of it, from the options to the options of a training
+ *
+ * What was chosen is a list of options, which is trained on all images like any other; so a
+ * run knows how to repeat itself, and a choice that is made is not made again on resuming.
+ */
+#ifndef INV_CHOOSE_H
+#define INV_CHOOSE_H
+
+#include "adapter/closed_forms/feature_ridge.h"
+#include "adapter/compose.h"
+#include "adapter/goal.h"
+#include "encode/source.h"
+#include "math/rigid.h"
+#include "measure/bootstrap.h"
+
+/* ---- Rows --------------------------------------------------------------------------- */
+
+typedef struct inv_choice_rows {
+	const invar_context *ctx;
+	const invar_bank *bank;
+	inv_source *source; /* ours */
+	size_t d;
+	uint32_t *images; /* fitted ones, then held-out ones */
+	uint32_t fitted, held;
+	uint64_t gallery;    /* rows of `clean`, held-out images first */
+	uint32_t copies;     /* queries per held-out image */
+	uint64_t queries;    /* copies * held; query k * held + i is copy k of image i */
+	float *clean;        /* [gallery, d] */
+	float *query;        /* [queries, d] */
+	uint32_t *class;     /* [gallery]; NULL unless the goal asks for it */
+	uint32_t *own;       /* [queries] */
+	uint32_t *own_class; /* [queries]; NULL likewise */
+} inv_choice_rows;
+
+/* Selects split and copies as the options say. Free with inv_choice_rows_clear. */
+invar_status inv_choice_rows_open(const invar_bank *bank, const invar_options *o,
+                                  const inv_goal *g, inv_choice_rows *out);
+void inv_choice_rows_clear(inv_choice_rows *r);
+
+/* ---- Figures ------------------------------------------------------------------------ */
+
+/* What held-out images say of codes. */
+typedef struct inv_choice_figures {
+	double value;  /* the figure of the goal */
+	double second; /* decides where values are equal; higher is better */
+	double r2;     /* of distances of held-out clean images */
+	double gone;   /* share of the squared displacement of copies */
+} inv_choice_figures;
+
+/* A figure is sum part / sum whole over images, of distances the root of it. */
+typedef struct inv_choice_shares {
+	double *part, *whole; /* [held] */
+} inv_choice_shares;
+
+/* Codes of clean rows: of the gallery where it is re-indexed, of held-out images else. */
+uint64_t inv_choice_clean_rows(const inv_choice_rows *r, const inv_goal *g);
+invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
+                                const float *query, const float *clean,
+                                inv_choice_shares *shares, inv_choice_figures *out);
+/* R2 of codes of held-out clean images; 0 where codes have no distances. */
+invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean, double *r2);
+/* Higher is better, whatever the goal. */
+double inv_choice_score(const inv_goal *g, const inv_choice_figures *f);
+/* "same image among the first 10 of the old index, L2" */
+void inv_choice_figure_name(const inv_goal *g, char *out, size_t size);
+
+/* ---- Candidates --------------------------------------------------------------------- */
+
+typedef enum inv_base_kind {
+	INV_BASE_NONE, /* F itself */
+	INV_BASE_RIGID,
+	INV_BASE_RIDGE,
+	INV_BASE_FEATURES,
+	INV_BASE_TRAINED, /* by a preset of ours */
+	INV_BASE_OWN      /* by the options as they are */
+} inv_base_kind;
+
+/* A fitted map. */
+typedef struct inv_base {
+	inv_base_kind kind;
+	double lambda, anchor; /* 0: none */
+	const char *preset;    /* of trained ones */
+	double alpha;          /* of a contrast; 0: none */
+	uint64_t epochs;       /* 0: as the options say */
+} inv_base;
+
+typedef enum inv_spread_kind {
+	INV_SPREAD_NONE,
+	INV_SPREAD_SCALE,
+	INV_SPREAD_TRANSPORT,
+	INV_SPREADS
+} inv_spread_kind;
+
+extern const char *const inv_spread_name[INV_SPREADS];
+
+typedef struct inv_candidate {
+	inv_base base;
+	inv_spread_kind spread;
+	double strength;
+	inv_choice_figures figures;
+	bool allowed; /* keeps as much structure as asked for */
+	bool frontier;
+} inv_candidate;
+
+typedef struct inv_choice_maker {
+	const invar_options *options;
+	inv_goal goal;
+	inv_choice_rows rows;
+	inv_feature_ridge *features; /* sums of the fitted rows, made when first needed */
+	inv_pairs *ridge;
+	uint32_t *sample; /* fitted images that spread is measured on */
+	uint32_t sampled;
+	inv_candidate *list;
+	size_t count, allocated;
+	size_t best;                   /* the best that is allowed, F included */
+	inv_choice_shares f, now, top; /* of F, of the latest and of the best that is not F */
+	size_t top_at;                 /* where that is; 0: there is none yet */
+	float *code_q, *code_c;        /* codes of a base: [queries, d], [clean rows, d] */
+	float *spread_q, *spread_c;    /* with a spread */
+	float *moved_q, *moved_c;      /* with a strength */
+	double started;                /* clock */
+	inv_interval own, none, gain;  /* the figure of the best, of F, and the difference */
+} inv_choice_maker;
+
+/* Options of a training that makes this candidate of all images; gives. */
+invar_status inv_base_options(const inv_choice_maker *m, const inv_base *b,
+                              invar_options **out);
+invar_status inv_candidate_options(const inv_choice_maker *m, const inv_candidate *c,
+                                   invar_options **out);
+/* Fits it to the fitted images; gives out->params. */
+invar_status inv_base_fit(inv_choice_maker *m, const inv_base *b, inv_mlp_form *out);
+void inv_base_clear(inv_choice_maker *m);
+
+/* Tries candidates until the list is complete. */
+invar_status inv_choice_search(inv_choice_maker *m);
+
+/* ---- Words -------------------------------------------------------------------------- */
+
+enum { INV_CANDIDATE_WORDS = 160 };
+void inv_candidate_describe(const inv_candidate *c, char *out, size_t size);
+void inv_choice_log(inv_choice_maker *m, size_t chosen);
+/* For run.json; gives. */
+json_t *inv_choice_json(const inv_choice_maker *m, size_t chosen);
+
+/* ---- The whole ---------------------------------------------------------------------- */
+
+/*
+ * Chooses for a goal that inv_goal_wanted; gives the options of the training to run and
+ * what run.json says of the choice. INVAR_E_MISMATCH where no adapter helps.
+ */
+invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
+                                invar_options **chosen, json_t **about);
+
+#endif

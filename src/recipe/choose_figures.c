@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * choose_figures.c - what held-out images say of codes.
+ *
+ *   classify     share of copies whose nearest row of the gallery has their class
+ *   same-image   share of copies whose own image is among the first 10; then mean 1 / rank
+ *   distances    relative root mean square error of distances (measure/distances.h)
+ *   none         share of the squared displacement that is gone
+ *
+ * as `invar eval` reports them of a test split: same-class and same-image recall,
+ * distances, invariance.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "math/kernels.h"
+#include "measure/distances.h"
+#include "measure/retrieval.h"
+#include "measure/structure.h"
+#include "recipe/choose.h"
+
+enum { COMPARED = 500 }; /* rows of the gallery whose distances are compared */
+
+uint64_t inv_choice_clean_rows(const inv_choice_rows *r, const inv_goal *g)
+{
+	return g->kind != INV_GOAL_NONE && g->reindex ? r->gallery : r->held;
+}
+
+double inv_choice_score(const inv_goal *g, const inv_choice_figures *f)
+{
+	return g->kind == INV_GOAL_DISTANCES ? -f->value : f->value;
+}
+
+void inv_choice_figure_name(const inv_goal *g, char *out, size_t size)
+{
+	static const char *const what[] = {
+		"share of the displacement that is gone", "nearest neighbour of the same class",
+		"own image among the first 10", "error of distances"};
+
+	if (g->kind == INV_GOAL_NONE)
+		snprintf(out, size, "%s", what[0]);
+	else
+		snprintf(out, size, "%s, %s, %s", what[g->kind],
+		         g->reindex ? "re-indexed" : "old index",
+		         g->metric == INV_COSINE ? "cosine" : "L2");
+}
+
+/* ---- Structure and displacement -------------------------------------------------------
+ */
+
+invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean, double *r2)
+{
+	invar_context quiet = *r->ctx; /* too short to have a progress of its own */
+	inv_structure s;
+	uint32_t d = (uint32_t)r->d;
+	invar_status st;
+
+	quiet.hooks.progress = NULL;
+	st = inv_structure_measure(&quiet, r->clean, d, clean, d, r->held, &s);
+
+	*r2 = st == INVAR_OK && isfinite(s.r2) ? s.r2 : 0;
+	return st == INVAR_E_NUMERIC || st == INVAR_E_MISMATCH ? INVAR_OK : st;
+}
+
+/* Squared displacement of the copies of each image, before and after. */
+static void measure_gone(const inv_choice_rows *r, const float *query, double *gone,
+                         inv_choice_shares *s)
+{
+	struct inv_kernels k;
+	double before = 0, after = 0;
+
+	inv_kernels_init(&k, r->ctx->cpu);
+	for (uint64_t i = 0; i < r->queries; i++) {
+		const float *clean = r->clean + r->own[i] * r->d;
+		double b = k.squared_distance(r->query + i * r->d, clean, r->d);
+		double a = k.squared_distance(query + i * r->d, clean, r->d);
+
+		before += b;
+		after += a;
+		if (s) {
+			s->part[r->own[i]] += b - a;
+			s->whole[r->own[i]] += b;
+		}
+	}
+	*gone = before > 0 ? 1 - after / before : 0;
+}
+
+/* ---- Retrieval ------------------------------------------------------------------------
+ */
+
+static void add_ranks(const inv_choice_rows *r, inv_sought sought, const inv_rank *ranks,
+                      inv_choice_shares *s, double *second)
+{
+	int at = sought == INV_SAME_IMAGE ? INV_AT_10 : INV_AT_1;
+	double sum = 0;
+
+	for (uint64_t i = 0; i < r->queries; i++) {
+		double figures[INV_FIGURES];
+
+		if (!inv_retrieval_figures(sought, &ranks[i], figures))
+			continue;
+		s->part[r->own[i]] += figures[at];
+		s->whole[r->own[i]] += 1;
+		sum += figures[INV_PRECISION];
+	}
+	*second = sum / (double)r->queries;
+}
+
+/* As eval has it: by class the gallery has the query's own clean row. */
+static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
+                                  const float *query, const float *gallery,
+                                  inv_choice_shares *s, double *second)
+{
+	bool by_class = g->kind == INV_GOAL_CLASSIFY;
+	const inv_gallery rows = {gallery, r->gallery, r->d, r->class};
+	const inv_rank_queries q = {.rows = query,
+	                            .count = r->queries,
+	                            .own = by_class ? NULL : r->own,
+	                            .classes = r->own_class};
+	inv_rank *ranks = inv_calloc(r->queries, sizeof *ranks);
+	inv_ranks *p = NULL;
+	invar_status st = ranks ? inv_ranks_new(r->ctx, &rows, g->metric, &p)
+	                        : inv_fail(INVAR_E_NOMEM, "no memory for ranks");
+
+	if (st == INVAR_OK) {
+		inv_ranks_find(p, &q, ranks);
+		add_ranks(r, by_class ? INV_SAME_CLASS : INV_SAME_IMAGE, ranks, s, second);
+	}
+	inv_ranks_free(p);
+	inv_free(ranks);
+	return st;
+}
+
+/* ---- Distances ------------------------------------------------------------------------
+ */
+
+/* COMPARED rows of [gallery, d], spread evenly. */
+static void take_compared(const inv_choice_rows *r, const float *gallery, uint64_t rows,
+                          float *out)
+{
+	for (uint64_t i = 0; i < rows; i++)
+		memcpy(out + i * r->d, gallery + i * r->gallery / rows * r->d, r->d * sizeof *out);
+}
+
+/* Held-out images come first in the gallery; row i of the sample is number i G / m. */
+static void find_own(const inv_choice_rows *r, uint64_t rows, uint64_t *own)
+{
+	for (uint64_t i = 0; i < r->held; i++)
+		own[i] = rows;
+	for (uint64_t i = 0; i < rows; i++)
+		if (i * r->gallery / rows < r->held)
+			own[i * r->gallery / rows] = i;
+}
+
+static invar_status measure_errors(const inv_choice_rows *r, const inv_goal *g,
+                                   const float *query, const float *gallery,
+                                   inv_choice_shares *s)
+{
+	uint64_t m = r->gallery < COMPARED ? r->gallery : COMPARED;
+	float *rows = inv_alloc(2 * m * r->d * sizeof *rows);
+	uint64_t *own = inv_calloc(r->held, sizeof *own);
+	invar_status st =
+		rows && own ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for distances");
+
+	if (st == INVAR_OK) {
+		take_compared(r, r->clean, m, rows);
+		take_compared(r, gallery, m, rows + m * r->d);
+		find_own(r, m, own);
+	}
+	for (uint32_t k = 0; k < r->copies && st == INVAR_OK; k++) {
+		const inv_distance_pairs p = {.query = r->clean,
+		                              .gallery = rows,
+		                              .after = query + (uint64_t)k * r->held * r->d,
+		                              .indexed = rows + m * r->d,
+		                              .own = own,
+		                              .n = r->held,
+		                              .m = m,
+		                              .d = r->d,
+		                              .w = r->d};
+
+		st = inv_distance_errors(r->ctx, g->metric, &p, s->part, s->whole);
+	}
+	inv_free(rows);
+	inv_free(own);
+	return st;
+}
+
+/* ---- All of it ------------------------------------------------------------------------
+ */
+
+static double sum_of(const double *x, uint32_t n)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum;
+}
+
+invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
+                                const float *query, const float *clean,
+                                inv_choice_shares *shares, inv_choice_figures *out)
+{
+	const float *gallery = g->reindex ? clean : r->clean;
+	invar_status st = inv_choice_structure(r, clean, &out->r2);
+	double whole;
+
+	memset(shares->part, 0, r->held * sizeof *shares->part);
+	memset(shares->whole, 0, r->held * sizeof *shares->whole);
+	out->second = 0;
+	measure_gone(r, query, &out->gone, g->kind == INV_GOAL_NONE ? shares : NULL);
+	if (st == INVAR_OK && g->kind == INV_GOAL_DISTANCES)
+		st = measure_errors(r, g, query, gallery, shares);
+	else if (st == INVAR_OK && g->kind != INV_GOAL_NONE)
+		st = measure_ranks(r, g, query, gallery, shares, &out->second);
+	if (st != INVAR_OK)
+		return st;
+	if (!((whole = sum_of(shares->whole, r->held)) > 0))
+		return inv_fail(INVAR_E_NUMERIC, "held-out images cannot tell candidates apart: %s",
+		                g->kind == INV_GOAL_CLASSIFY
+		                    ? "none of them has a label"
+		                    : "their copies equal the clean features");
+	out->value = sum_of(shares->part, r->held) / whole;
+	if (g->kind == INV_GOAL_DISTANCES)
+		out->value = sqrt(out->value);
+	return INVAR_OK;
+}
