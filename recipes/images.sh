@@ -6,10 +6,10 @@
 #
 # Encodes the images and augmented copies of them, trains what the closed form has to be
 # compared with (ridge; robust, the default of train, with its own epochs; the paper's MaWa;
-# residual MaWa with a smaller rate; WaCo), and measures all of
-# it side by side, also against an index of old features. What is done already in OUT is not
-# done again. EPOCHS (30), SPLIT (what is measured, test) and INVAR (the program, if it is
-# not on PATH) come from the environment.
+# residual MaWa with a smaller rate; WaCo), and measures all of it side by side, also
+# against an index of old features. What is done already in OUT is not done again. EPOCHS
+# (30), SPLIT (what is measured, test) and INVAR (the program, if it is not on PATH) come
+# from the environment.
 set -eu
 out=$1 dataset=$2
 shift 2

@@ -202,13 +202,12 @@ const inv_command inv_cmd_demo = {
 		"Takes garments of Debian's package dataset-fashion-mnist and a small encoder that "
 		"comes with invar and was trained on upright garments alone, without labels. "
 		"Encodes them upright and rotated by any angle, trains ridge, robust (the default "
-		"of 'invar train'), the paper's MaWa and WaCo (512 hidden units, 20 epochs), and "
-		"shows in one table and one picture "
-		"what happens to the rotated ones. Takes a few minutes on two cores. The folder "
-		"has "
-		"the files that the other commands write, so that you can continue with those; "
-		"after an interruption the same command resumes, and when all is done it shows the "
-		"results again. With another option it redoes what depends on that.",
+		"of 'invar train'), the paper's MaWa, plain and residual, and WaCo (512 hidden "
+		"units, 20 epochs), and shows in one table and one picture what happens to the "
+		"rotated ones. Takes a few minutes on two cores. The folder has the files that the "
+		"other commands write, so that you can continue with those; after an interruption "
+		"the same command resumes, and when all is done it shows the results again. With "
+		"another option it redoes what depends on that.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

@@ -3,8 +3,8 @@
  * demo_train.c - the second part of the demo: adapters on the bank.
  *
  * Ridge is the closed form that training has to beat, robust the default of `invar train`;
- * MaWa and WaCo are the paper's. All are smaller and trained for fewer epochs than by
- * default, which the messages say.
+ * MaWa in both its forms and WaCo are the paper's. All are smaller and trained for fewer
+ * epochs than by default, which the messages say.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,16 +13,19 @@
 
 enum { HIDDEN = 512, EPOCHS = 20 };
 
-const char *const inv_demo_column[DEMO_COLUMNS] = {"F", "ridge", "robust", "mawa", "waco"};
+const char *const inv_demo_column[DEMO_COLUMNS] = {"F",    "ridge",    "robust",
+                                                   "mawa", "residual", "waco"};
 
 /* What each run differs in from the defaults of `invar train`. */
 static const struct recipe {
 	const char *title, *preset, *loss, *init;
+	int residual;
 } recipes[DEMO_ADAPTERS] = {
-	{"ridge", "paper", "none", "ridge"},
-	{"robust", "robust", "mawa", "random"},
-	{"the paper's MaWa", "paper", "mawa", "random"},
-	{"WaCo", "paper", "waco", "random"},
+	{"ridge", "paper", "none", "ridge", 0},
+	{"robust", "robust", "mawa", "random", 1},
+	{"the paper's MaWa", "paper", "mawa", "random", 0},
+	{"the paper's MaWa, residual", "paper", "mawa", "random", 1},
+	{"WaCo", "paper", "waco", "random", 0},
 };
 
 /* A linear map needs 2 d hidden units: ReLU(z) - ReLU(-z) carries it. */
@@ -51,6 +54,8 @@ static invar_status set_options(const inv_demo *d, size_t i, invar_options *o)
 		st = invar_options_set(o, "loss", r->loss);
 	if (st == INVAR_OK)
 		st = invar_options_set(o, "init", r->init);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "residual", r->residual);
 	if (st == INVAR_OK)
 		st = invar_options_set_number(o, "hidden", (double)hidden_units(d));
 	if (st == INVAR_OK)

@@ -118,7 +118,7 @@ $ invar eval wide run -q
 ! invar: run takes features of width 8, but those of wide have width 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class; did you mean structure?
+! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class, distances; did you mean structure?
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid; it has test, train
@@ -136,7 +136,7 @@ $ cp -r run broken; echo '{"a": 1' > broken/metrics.json; invar eval bank broken
 ! invar: broken/metrics.json: line 2: '}' expected near end of file
 ? 1
 $ head -c 300 run/adapter.safetensors > cut.safetensors; invar eval bank cut.safetensors -q 2>&1 | sed 's/of [0-9]* bytes/of N bytes/'
-> invar: cut.safetensors: is not a safetensors file, or is truncated: its header should have 1184 bytes, but at most 292 are left
+> invar: cut.safetensors: is not a safetensors file, or is truncated: its header should have 1304 bytes, but at most 292 are left
 
 $ make-input npy a.npy 6 2 8; make-input npy fewer.npy 5 2 8; make-input npy thin.npy 6 2 7
 $ invar loss mawa --adapter run --clean x.npy --aug fewer.npy -q

@@ -4,7 +4,7 @@
 
     python3 adapter.py INVAR        INVAR is the program
 
-A bank is written with NumPy, invar trains on it (plain and residual) and applies the
+A bank is written with NumPy, invar trains on it (plain, residual and scaled) and applies the
 adapter; PyTorch loads the same file into nn.Sequential(Linear, ReLU, Linear) with no
 key missing or left over, and its outputs agree within 1e-4. Exit 77 (skipped) where
 PyTorch, NumPy or safetensors are not installed.
@@ -24,6 +24,7 @@ except ImportError as error:
     print("skipped: %s (./dev parity sets it up)" % error)
     sys.exit(77)
 
+FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": ["--scaled"]}
 N, D, HIDDEN, COPIES, TOLERANCE = 600, 48, 96, 4, 1e-4
 
 
