@@ -425,6 +425,9 @@ INVAR_API invar_status invar_bank_synthesize(invar_context *ctx, const invar_opt
  *
  * Several banks are several augmentations of the same images: all must have the clean rows
  * of the first in the same order, and each has its own copies.
+ *
+ * With the option goal or keep-structure, the method and its numbers are chosen first, on
+ * held-out images; INVAR_E_MISMATCH, and no folder, where no adapter is better than none.
  */
 INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
                                    const invar_options *o, const char *run);

@@ -94,7 +94,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-/* A run stands for the adapter in it. */
+/* A run means its adapter. */
 static char *adapter_path(const char *path)
 {
 	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);

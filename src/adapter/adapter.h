@@ -42,7 +42,7 @@ void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
 invar_status inv_mlp_read(const inv_safetensors *f, const char *path, const char *prefix,
                           inv_mlp_shape s, float *params);
 
-/* The shape that the blocks of a file have; refuses a file that holds no MLP. */
+/* The shape of the blocks of a file; fails if the file is not an MLP. */
 invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
                               inv_mlp_shape *out);
 

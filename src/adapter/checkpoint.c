@@ -15,7 +15,7 @@ enum { SETS = 4, PARTS = 2, COUNTERS = 4, NUMBERS = 2 + INV_VALUE_TERMS, VALUE =
 
 static const char *const prefixes[SETS] = {"", "m.", "v.", "best."};
 
-/* E, and the decoder where there is one: what lies where in each set. */
+/* E, and the decoder if there is one: the layout of each set. */
 typedef struct part {
 	const char *prefix;
 	inv_mlp_shape shape;
@@ -212,7 +212,7 @@ invar_status inv_checkpoint_check(const char *path, const json_t *now, const cha
 	json_t *then = NULL;
 
 	if (inv_safetensors_open(path, &f) != INVAR_OK)
-		return INVAR_OK; /* loading it tells what is wrong with it */
+		return INVAR_OK; /* loading it reports what is wrong */
 	if ((text = inv_safetensors_metadata(f, MADE_WITH)) &&
 	    !(then = json_loads(text, JSON_REJECT_DUPLICATES, NULL)))
 		st = inv_fail(INVAR_E_FORMAT, "%s: its " MADE_WITH " is not JSON", path);

@@ -30,9 +30,9 @@ invar_status inv_checkpoint_load(const char *path, inv_step *p, float *best,
                                  inv_progress_state *at);
 
 /*
- * Refuses a checkpoint that was made with other values than `now`, by the name of the
- * field; `says` is the file that now says otherwise. Values that only one of them has are
- * no contradiction, and older checkpoints have none.
+ * Fails if a checkpoint was made with other values than `now`, naming the field; `says` is
+ * the file with the new value. Values that only one of them has are not compared; older
+ * checkpoints have none.
  */
 invar_status inv_checkpoint_check(const char *path, const json_t *now, const char *says);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compatibility.h - which features an adapter was made for: encoder, weights, images.
+ * compatibility.h - which features an adapter was trained on: encoder, weights, images.
  *
  * invar.input in an adapter's metadata is a JSON object, "" where the bank did not say:
  * what bank.json calls "preprocess" (channels, size, resize, mean, std), and

@@ -24,7 +24,7 @@ typedef struct preset {
 
 static const preset presets[] = {
 	{"paper",
-     "exactly as published: MaWa on a plain MLP, 100 epochs, learning rate 1e-3 to 4e-4",
+     "MaWa on a plain MLP, exactly as published, 100 epochs with lr 1e-3 to 4e-4",
      {{"loss", "mawa"},
       {"init", "random"},
       {"residual", "false"},

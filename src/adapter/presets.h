@@ -19,7 +19,7 @@
 #define INV_FIRST_PRESET "paper"
 
 const char *inv_preset_name_at(size_t i);    /* NULL past the last */
-const char *inv_preset_summary_at(size_t i); /* half a sentence */
+const char *inv_preset_summary_at(size_t i); /* a phrase */
 /*
  * The option that was set and that the default preset has another value of, or none:
  * loss, init, residual, scaled or width, which say what is trained. NULL: it fits.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provenance.h - what a run tells about itself: run.json and the adapter's metadata.
+ * provenance.h - the record of a run: run.json and the adapter's metadata.
  *
  * Its checkpoints say what they were made with: { "options": those that change the
  * result, "rows": SHA-256 of the hashes of all rows, "images": how they were encoded }.

@@ -39,7 +39,7 @@ const invar_option inv_spread_options[] = {
 typedef struct cloud {
 	uint64_t n;
 	double *sum;    /* [d] */
-	double *gram;   /* [d, d], lower triangle; NULL where only the spread is wanted */
+	double *gram;   /* [d, d], lower triangle; NULL if only the spread is needed */
 	double squares; /* of all values */
 } cloud;
 
@@ -77,7 +77,7 @@ static void add_cloud(const measurement *m, const float *rows, size_t count, clo
 
 	inv_column_sums_add(rows, count, m->d, c->sum);
 	for (size_t i = 0; i < count; i++) {
-		double sum = 0; /* a row each, so that long sums keep their digits */
+		double sum = 0; /* summed row by row to keep precision */
 
 		for (size_t j = i * m->d; j < (i + 1) * m->d; j++)
 			sum += (double)rows[j] * rows[j];

@@ -40,10 +40,10 @@ static const invar_option method_rows[] = {
      .choice_help = inv_preset_summary_at,
      .meta = "WORD",
      .group = "Method",
-     .help = "default values for a purpose; options that are set override them; if preset "
-             "is not set and " INV_DEFAULT_PRESET
-             " does not fit what is set of loss, init, residual, scaled and width, another "
-             "preset for that loss is used, or " INV_FIRST_PRESET},
+     .help =
+         "default values for a purpose; options that are set override them; if it is not "
+         "set: " INV_DEFAULT_PRESET ", or, where loss, init, residual, scaled or width "
+         "ask for another method, the preset of that loss or " INV_FIRST_PRESET},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -73,7 +73,7 @@ static const invar_option method_rows[] = {
      .group = "Method",
      .help =
          "train the residual in units of the spread of clean features about their mean, "
-         "so that one learning rate suits every encoder; implies residual; =false: not"},
+         "so that one learning rate suits every encoder; implies residual"},
 	{.name = "no-identity",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
@@ -320,7 +320,7 @@ void inv_train_read(const invar_options *o, inv_train_settings *out)
 	};
 }
 
-/* Every epoch has copies of its own, so what chooses among stored ones is refused. */
+/* Every epoch makes its own copies, so options that select stored ones are errors. */
 static invar_status check_unlimited(const inv_train_settings *o, const inv_train_plan *p)
 {
 	const char *images = p->source[0]->name;
@@ -514,7 +514,7 @@ static invar_status check_decoder(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* A floor that was asked for must lie below the rate; only the default gives way. */
+/* A minimum that was set must be below the rate; only the default is lowered. */
 static invar_status check_rates(const inv_train_settings *o)
 {
 	double min = inv_option_number(o->options, "lr-min");

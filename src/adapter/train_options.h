@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_options.h - what the options of a training come to on given sources. */
+/* train_options.h - the settings that result from the options of a training and its
+ * sources. */
 #ifndef INV_TRAIN_OPTIONS_H
 #define INV_TRAIN_OPTIONS_H
 
@@ -45,7 +46,7 @@ typedef struct inv_train_plan {
 } inv_train_plan;
 
 /*
- * Every rule that the options and the sources must keep together, one sentence each.
+ * Every rule that the options and the sources must keep together, one message each.
  * Selects the split and the copies of the sources.
  */
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,

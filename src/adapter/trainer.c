@@ -164,7 +164,7 @@ invar_status inv_trainer_build(inv_trainer *t)
 	return INVAR_OK;
 }
 
-/* ---- Where E begins -------------------------------------------------------- */
+/* ---- Initial E ------------------------------------------------------------- */
 
 invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about)
 {
@@ -314,7 +314,7 @@ static invar_status open_run(inv_trainer *t, const char *path)
 
 	if (resume && force)
 		return inv_fail(INVAR_E_USE, "@resume and @force cannot be used together");
-	/* What can be refused is refused before anything is made or removed. */
+	/* All checks come before anything is created or removed. */
 	if (!resume && (st = inv_trainer_check_options(t)) != INVAR_OK)
 		return st;
 	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK)
@@ -374,7 +374,7 @@ static invar_status restore(inv_trainer *t)
 	return st == INVAR_OK ? inv_run_open_log(t->run, t->at.epoch) : st;
 }
 
-/* The sentence survives in run.json; the checkpoint stays as it was. */
+/* The message is saved in run.json; the checkpoint is unchanged. */
 static invar_status note_failure(inv_trainer *t, invar_status st)
 {
 	char sentence[1024];

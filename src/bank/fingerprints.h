@@ -18,7 +18,7 @@
 #include "formats/npy.h"
 #include "images/dataset.h"
 
-/* *out is NULL where there is no such file; else inv_npy_close. */
+/* *out is NULL if there is no such file; else inv_npy_close. */
 invar_status inv_fingerprints_open(const char *path, uint64_t rows, inv_npy **out);
 /* The same from memory, which must outlive the array. */
 invar_status inv_fingerprints_view(const unsigned char *bytes, uint64_t size,

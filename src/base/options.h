@@ -35,7 +35,7 @@
 /* An empty list; tables are added to it. `command` is what messages call it; borrowed. */
 invar_status inv_options_begin(const char *command, invar_options **out);
 
-/* Adds rows up to the one without a name; a name that exists is passed over. */
+/* Adds rows up to the one without a name; a name that exists is skipped. */
 invar_status inv_options_add_rows(invar_options *o, const invar_option *rows);
 
 /*

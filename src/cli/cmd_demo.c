@@ -18,7 +18,7 @@
 #include "report/draw.h"
 
 static const inv_example examples[] = {
-	{"invar demo", "Debian's dataset-fashion-mnist; fills the folder invar-demo"},
+	{"invar demo", "uses Debian's dataset-fashion-mnist; writes to the folder invar-demo"},
 	{"invar demo -o tour --limit 2000", "fewer images: a first look in seconds"},
 	{"invar demo --data folder:photos --weights resnet50.pth --size 96",
      "your images and your encoder"},
@@ -42,7 +42,7 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "DATASET",
      .group = "Images",
-     .help = "other images, as in 'invar encode'; a plain folder holds idx files as "
+     .help = "other images, as in 'invar encode'; a plain folder contains idx files like "
              "MNIST's, or images"},
 	{.name = "limit",
      .type = INVAR_OPTION_COUNT,
@@ -51,23 +51,23 @@ static const invar_option own[] = {
      .max = 1e9,
      .meta = "N",
      .group = "Images",
-     .help = "images to learn from, as many of each class where classes are folders; a "
-             "fifth as many are measured on"},
+     .help = "number of training images, taken evenly from class folders if there are any; "
+             "a fifth as many are used for testing"},
 	{.name = "weights",
      .type = INVAR_OPTION_TEXT,
      .meta = "FILE",
      .group = "Encoder",
-     .help = "another encoder than the one that comes with invar"},
+     .help = "use this encoder instead of the one that comes with invar"},
 	{.name = "size",
      .type = INVAR_OPTION_TEXT,
      .meta = "native|N",
      .group = "Encoder",
-     .help = "side of the images; the encoder's own if not given"},
+     .help = "side of the images; default: the encoder's own"},
 	{.name = "normalize",
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME",
      .group = "Encoder",
-     .help = "as in 'invar encode'; the encoder's own if not given"},
+     .help = "as in 'invar encode'; default: the encoder's own"},
 	{0},
 };
 
@@ -182,10 +182,10 @@ static invar_status run_demo(inv_session *s)
 	if (st == INVAR_OK)
 		st = work(&d);
 	if (st == INVAR_E_CANCELLED)
-		inv_fault(s, st,
-		          "interrupted; what is finished stays in %s, and the same command "
-		          "goes on with it",
-		          d.folder);
+		inv_fault(
+			s, st,
+			"interrupted; finished work is kept in %s, and the same command resumes it",
+			d.folder);
 	if (st == INVAR_OK)
 		st = show(&d);
 	free_demo(&d);

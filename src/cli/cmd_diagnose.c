@@ -11,7 +11,7 @@
 static const inv_example examples[] = {
 	{"invar diagnose bank", "is an adapter worth training, and with which preset?"},
 	{"invar diagnose bank --points 1000", "quicker, on 1000 images"},
-	{"invar diagnose bank --json -o diagnosis.json", "for programs, and kept in a file"},
+	{"invar diagnose bank --json -o diagnosis.json", "as JSON, also saved to a file"},
 	{0},
 };
 
@@ -29,8 +29,8 @@ static const invar_option own[] = {
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
-     .help = "let the output replace a file of another kind, or lie in the bank; never a "
-             "file that is read"},
+     .help = "let the output replace a file of another kind or be created in the bank; "
+             "never an input file"},
 	{0},
 };
 
@@ -101,18 +101,17 @@ static invar_status run(inv_session *s)
 
 const inv_command inv_cmd_diagnose = {
 	.name = "diagnose",
-	.purpose = "tells before any training what an adapter could do on a bank",
+	.purpose = "estimates before training what an adapter could achieve on a bank",
 	.usage = "BANK [options]",
 	.about =
-		"A fifth of the images is held out. Closed forms (a rigid map, ridge regression, "
-		"random features) are fitted to the others, which takes seconds, and measured on "
-		"copies of the held-out ones: how much of the displacement is gone, how much of "
-		"the variance of clean features is explained (the mean of all explains 0), how "
-		"often a copy finds its own image and its class among clean features, and how "
-		"often "
-		"a linear classifier of clean features gets it right. Collision rates are of the "
-		"first copy. The verdict names the preset to use for train: robust or instant; or "
-		"none, if nothing is to be gained. The split test is not read.",
+		"Holds out a fifth of the images, fits closed forms (a rigid map, ridge "
+		"regression, random features) to the others, which takes seconds, and measures "
+		"them on copies of the held-out images: how much of the displacement is removed, "
+		"how much of the variance of clean features is explained (the mean of all explains "
+		"0), how often a copy finds its own image and its class among clean features, and "
+		"how often a linear classifier of clean features gets it right. Collision rates "
+		"are those of the first copy. The verdict recommends a preset for train, robust or "
+		"instant, or none if there is nothing to gain. The split test is not read.",
 	.examples = examples,
 	.arguments = arguments,
 	.options = "diagnose",

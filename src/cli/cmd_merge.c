@@ -21,7 +21,7 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "safetensors files, or run folders that hold one", 1, INV_MANY},
+	{"ADAPTER", "safetensors files or run folders", 1, INV_MANY},
 	{0},
 };
 
@@ -35,8 +35,9 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_TEXT,
      .meta = "A,B,…",
      .group = "Result",
-     .help = "a weight per adapter, above 0; they are divided by their sum (default: equal "
-             "weights)"},
+     .help =
+         "one weight per adapter, above 0; they are divided by their sum (default: equal "
+         "weights)"},
 	{.name = "strength",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -161,10 +162,9 @@ const inv_command inv_cmd_merge = {
 	.name = "merge",
 	.purpose = "averages adapters into one, or makes one weaker",
 	.usage = "ADAPTER… -o OUT.safetensors [options]",
-	.about =
-		"The mean of adapters is exact: their hidden layers lie side by side, so the "
-		"result is an adapter like any other, as wide as all of them together. All must "
-		"be for features of the same encoder.",
+	.about = "The mean is exact: the hidden layers are concatenated, so the result is an "
+			 "ordinary adapter with as many hidden units as all of them together. All must "
+			 "be for features of the same encoder.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

@@ -19,8 +19,10 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --preset search --similarity cosine",
      "AnCo: trains copies to find their own image in an index of old features, here by "
      "cosine"},
-	{"invar train bank -o run --preset instant",
-     "no training: ridge regression on random features; takes seconds"},
+	{"invar train bank -o run --goal same-image --metric cosine",
+     "the best closed form for finding the image of a query in an index that stays"},
+	{"invar train bank -o run --preset instant --keep-structure 0.95",
+     "as much invariance as leaves the distances of clean images nearly as they are"},
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder from codes to features"},

@@ -20,13 +20,13 @@ typedef const char *inv_item(size_t i, char out[INV_ITEM]);
 
 typedef struct inv_argument {
 	const char *name; /* BANK */
-	const char *help; /* half a sentence, no full stop */
+	const char *help; /* a phrase without a full stop */
 	size_t min, max;
 } inv_argument;
 
 typedef struct inv_example {
 	const char *line; /* as typed */
-	const char *does; /* half a sentence, no full stop */
+	const char *does; /* a phrase without a full stop */
 } inv_example;
 
 /* Values of the options that every command has. */

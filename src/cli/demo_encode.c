@@ -21,8 +21,8 @@
 enum { TEST_SHARE = 5 }; /* one in so many images is measured on */
 
 static const char *const no_images =
-	"there is no data set: 'apt install dataset-fashion-mnist' brings one, or name "
-	"another, --data mnist:DIR for idx files, --data folder:DIR for images";
+	"there is no data set: install it with 'apt install dataset-fashion-mnist', or use "
+	"--data mnist:DIR for idx files or --data folder:DIR for images";
 
 /* ---- The weights --------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static invar_status find_weights(inv_demo *d)
 	if (!d->weights)
 		return inv_fault(d->s, INVAR_E_IO,
 		                 "share/invar/demo.safetensors was not found beside the program; "
-		                 "name an encoder's weights by --weights FILE");
+		                 "give an encoder with --weights FILE");
 	return INVAR_OK;
 }
 
@@ -150,7 +150,7 @@ static invar_status open_images(inv_demo *d)
 
 static void announce(const inv_demo *d)
 {
-	inv_term_say(d->s->term, "Images: %s, %llu to learn from and %llu to measure on.",
+	inv_term_say(d->s->term, "Images: %s, %llu for training and %llu for testing.",
 	             d->dataset, (unsigned long long)invar_dataset_count(d->train, "train"),
 	             (unsigned long long)invar_dataset_count(d->test, "test"));
 	inv_term_say(d->s->term, "Encoder: %s\n(%s).", d->weights,
@@ -204,14 +204,14 @@ invar_status inv_demo_encode(inv_demo *d)
 	if (st == INVAR_OK)
 		st = invar_stages_add_encode(
 			d->stages, "encode",
-			"Encoding every image upright, and rotated by any angle: copies " COPIES ".",
+			"Encoding every image upright and rotated by random angles: copies " COPIES ".",
 			d->encoder, sets, 2, o, d->bank_path);
 	invar_options_free(o);
 	if (st == INVAR_OK)
 		st = invar_stages_run(d->stages);
 	if (st == INVAR_E_MISMATCH)
 		return inv_fault(d->s, st,
-		                 "%s; if %s is of another demo, give another folder with -o",
+		                 "%s; if %s is from another demo, choose another folder with -o",
 		                 invar_last_error(), d->folder);
 	return st == INVAR_OK ? invar_bank_open(d->s->ctx, d->bank_path, &d->bank) : st;
 }

@@ -2,7 +2,7 @@
 /*
  * demo_sheet.c - a picture for the eye: what an old index answers for rotated images.
  *
- * One row a class: its first test image, the same rotated as the bank's copy 0 is, and
+ * One row per class: its first test image, the same rotated as the bank's copy 0 is, and
  * the nearest upright images of train, by F alone and by F then MaWa. The index holds
  * F(train) as it was in both cases. A green frame is the right class, a red one is not.
  */

@@ -44,7 +44,7 @@ invar_status inv_demo_measure(inv_demo *d)
 	invar_status st = invar_options_new("eval", &o);
 
 	snprintf(says, sizeof says,
-	         "Measuring; classifiers learn for %d epochs, EC with %d hidden units.",
+	         "Measuring; classifiers are trained for %d epochs, EC with %d hidden units.",
 	         PROBE_EPOCHS, PROBE_HIDDEN);
 	if (st == INVAR_OK)
 		st = set_options(d, o);
@@ -132,15 +132,12 @@ invar_status inv_demo_table(const inv_demo *d)
 
 static void explain_columns(void)
 {
-	puts(
-		"\n"
-		"LC         a linear classifier, trained on upright images with the adapter in "
-		"front\n"
-		"LC-kept    the classifier of the first row, left alone, fed with what the adapter "
-		"gives\n"
-		"old index  the 20 nearest features of an index that was made without the adapter\n"
-		"R², CVRMSD how well distances among upright images are kept: 1 and 0 are perfect\n"
-		"collision  rotated images that are nearer to an upright one of another class\n");
+	puts("\nLC         a linear classifier, trained on the adapter's codes of upright "
+	     "images\nLC-kept    the classifier of the first row, unchanged, applied to the "
+	     "adapter's codes\nold index  the 20 nearest neighbours in an index built without "
+	     "the adapter\nR², CVRMSD how well distances among upright images are preserved: 1 "
+	     "and 0 are perfect\ncollision  rotated images that are nearer to an upright one "
+	     "of another class\n");
 }
 
 /* The adapter whose features the old classifier reads best, rotated ones counted. */
@@ -161,43 +158,36 @@ static void explain_results(const inv_demo *d)
 	double before = inv_demo_percent(d, "knn.augmented", 0);
 	double after = inv_demo_percent(d, "knn.augmented", best);
 
-	printf("What you saw. The encoder stayed as it is%s.\n"
-	       "A classifier on its features recognises %.0f %% of upright images and %.0f %% "
-	       "of rotated\n"
-	       "ones. With a small adapter behind the encoder (%s) the same classifier, not "
-	       "trained\n"
-	       "again, recognises %.0f %% and %.0f %%. An index of old features, not built "
-	       "again, finds\n"
-	       "the class of %.0f %% of rotated images, without it %.0f %%. The adapter never "
-	       "saw a label.\n",
-	       d->v->weights ? "" : "; it learned from upright garments alone",
-	       inv_demo_percent(d, "kept.clean", 0), inv_demo_percent(d, "kept.augmented", 0),
-	       row_title[best], inv_demo_percent(d, "kept.clean", best),
-	       inv_demo_percent(d, "kept.augmented", best), after, before);
+	printf(
+		"Summary. The encoder was not changed%s.\nA classifier on its features recognises "
+		"%.0f %% of upright images and %.0f %% of rotated\nones. With a small adapter "
+		"after the encoder (%s) the same classifier, not retrained,\nrecognises %.0f %% "
+		"and %.0f %%. An index of old features, not rebuilt, finds the class\nof %.0f %% "
+		"of rotated images, and %.0f %% without the adapter. Training used no labels.\n",
+		d->v->weights ? "" : "; it was trained on upright garments only",
+		inv_demo_percent(d, "kept.clean", 0), inv_demo_percent(d, "kept.augmented", 0),
+		row_title[best], inv_demo_percent(d, "kept.clean", best),
+		inv_demo_percent(d, "kept.augmented", best), after, before);
 	if (!(after > before))
-		puts(
-			"No adapter helped the old index here: few images make few steps of training.");
-	puts("WaCo makes codes of its own: a classifier has to be trained on them (LC), and an "
-	     "old\n"
-	     "classifier or index does not know them.");
+		puts("No adapter helped the old index here: with few images there are few training "
+		     "steps.");
+	puts("WaCo computes new codes: a classifier must be trained on them (LC); an old "
+	     "classifier\nor index cannot use them.");
 	printf("Look at %s: rotated images and their neighbours, before and after.\n",
 	       d->sheet_path);
 }
 
 static void tell_next(const inv_demo *d)
 {
-	printf("\n%s holds all of it. Go on with:\n", d->folder);
+	printf("\n%s contains all files. Continue with:\n", d->folder);
 	printf("  invar eval %s %s %s\n", d->bank_path, d->run_path[1], d->run_path[2]);
 	printf("  invar train %s -o %s/longer --epochs 100\n", d->bank_path, d->folder);
-	puts(
-		"\nYour own encoder and images (a folder with one folder a class, or without):\n"
-		"  invar encode folder:photos -o bank --weights resnet50.pth --augment rotation "
-		"--holdout 0.2\n"
-		"  invar train bank -o run\n"
-		"  invar eval bank run\n"
-		"Features from elsewhere come as NumPy arrays: bank/train/clean.npy [n, d] of the\n"
-		"images, bank/train/aug.npy [n, c, d] of c augmented copies each, the same for "
-		"test.");
+	puts("\nWith your own encoder and images (a folder, with one sub-folder per class if "
+	     "any):\n  invar encode folder:photos -o bank --weights resnet50.pth --augment "
+	     "rotation --holdout 0.2\n  invar train bank -o run\n  invar eval bank run\nWith "
+	     "your own features, as NumPy arrays: bank/train/clean.npy [n, d] of the "
+	     "images,\nbank/train/aug.npy [n, c, d] of c augmented copies of each, and the "
+	     "same for test.");
 }
 
 void inv_demo_words(const inv_demo *d)

@@ -18,10 +18,10 @@
 enum { INV_WALK_ARRAYS = 32 };
 
 typedef struct inv_pipeline_plan {
-	const inv_images *images; /* all of which can be read, unless ... */
-	bool passes_over;         /* ... those that cannot are passed over, and have no row */
-	uint64_t first, count;    /* rows of them; first is a multiple of INV_GROUP */
-	uint64_t epoch;           /* of the draws */
+	const inv_images *images;      /* all of which can be read, unless ... */
+	bool passes_over;              /* ... those that cannot are skipped, and have no row */
+	uint64_t first, count;         /* rows of them; first is a multiple of INV_GROUP */
+	uint64_t epoch;                /* of the draws */
 	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */
 	size_t arrays;
 	void *user;

@@ -55,7 +55,7 @@ size_t inv_convnet_channels(const inv_convnet *net, size_t value);
  */
 invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outputs,
                               float **weights, float **bias);
-void inv_convnet_fail(inv_convnet *net, invar_status st); /* keeps the sentence */
+void inv_convnet_fail(inv_convnet *net, invar_status st); /* keeps the message */
 
 /* `last` becomes the features; refuses tensors left over that begin with one of `own`. */
 invar_status inv_convnet_finish(inv_convnet *net, size_t last, const char *const *own);

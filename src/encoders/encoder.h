@@ -73,7 +73,7 @@ typedef struct inv_encoder_settings {
 
 typedef struct inv_encoder_kind {
 	const char *family;
-	const char *about; /* half a sentence */
+	const char *about; /* a phrase */
 	unsigned reads;    /* INV_OF_* */
 	/* Are these its weights? NULL: it has none. */
 	bool (*recognise)(const inv_parameters *p);

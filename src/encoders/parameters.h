@@ -24,14 +24,14 @@ invar_status inv_parameters_open(invar_context *ctx, const char *path, const cha
 void inv_parameters_close(inv_parameters *p); /* accepts NULL */
 
 const char *inv_parameters_path(const inv_parameters *p);
-/* config.json beside the weights, as Hugging Face has it; NULL where there is none; views.
+/* config.json beside the weights, as Hugging Face has it; NULL if there is none; views.
  */
 const json_t *inv_parameters_config(const inv_parameters *p);
 
-/* Another JSON file beside the weights; NULL where there is none; gives. */
+/* Another JSON file beside the weights; NULL if there is none; gives. */
 invar_status inv_parameters_beside(const inv_parameters *p, const char *file, json_t **out);
 
-/* A tensor by its name without prefixes, inside or outside; NULL where there is none. */
+/* A tensor by its name without prefixes, inside or outside; NULL if there is none. */
 const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* The same among those inside alone: CLIP's text side has names like its image side. */

@@ -52,7 +52,7 @@ static const invar_option choice_rows[] = {
 	{0},
 };
 
-/* Apart, as a training has a split of its own. */
+/* Separate, because training has its own option split. */
 static const invar_option split_rows[] = {
 	{.name = "split",
      .type = INVAR_OPTION_TEXT,
@@ -74,7 +74,7 @@ invar_status inv_dataset_declare_part(invar_options *o, const char *selector)
 	return inv_options_add_part(o, selector, NULL, choice_rows);
 }
 
-/* What a data set was opened with is asked for later: it keeps a list of its own. */
+/* A copy of the options, which are needed later. */
 static invar_status take_options(invar_dataset *d, const invar_options *o)
 {
 	invar_status st = inv_options_pick(o, inv_dataset_declare, &d->options);
@@ -336,7 +336,7 @@ static invar_status choose_kind(const char *text, const inv_dataset_kind **out, 
 	return unknown_kind(text);
 }
 
-/* Kinds look for their files by name, and would call absent what they may not see. */
+/* Kinds look for files by name and would report files without permission as absent. */
 static invar_status check_access(const char *place)
 {
 	int wanted = inv_is_folder(place) ? R_OK | X_OK : F_OK;

@@ -61,7 +61,7 @@ struct invar_dataset {
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
 	int32_t *renumber;         /* [classes of the kind] by --classes; NULL: the same */
 	bool grey;                 /* its images have one channel, read as three equal ones */
-	bool whole;                /* has no splits of its own, so --holdout may make them */
+	bool whole;                /* has no splits, so --holdout may make them */
 	int32_t *whole_labels;     /* of the split that --holdout has cut */
 	void *own;                 /* the kind's own */
 };
@@ -69,20 +69,20 @@ struct invar_dataset {
 typedef struct inv_dataset_kind {
 	const char *name;
 	const char *place;          /* what follows "name:" in help: DIR */
-	const char *about;          /* half a sentence */
-	const char *standard_place; /* where PLACE is not given; NULL: it must be */
+	const char *about;          /* a phrase */
+	const char *standard_place; /* the default of PLACE; NULL: it is required */
 	const char *normalisation;  /* its own constants, by name; NULL: none are known */
 	/* Adds classes and splits with the calls below; close follows if it fails. */
 	invar_status (*open)(invar_dataset *d);
 	invar_status (*read)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                     inv_image *out);
 	/*
-	 * The image as read gives it and its fingerprint; `image` NULL: the fingerprint alone,
-	 * as cheaply as the kind can tell. NULL: fingerprints are those of pixels.
+	 * The image as read returns it, and its fingerprint; `image` NULL: only the
+	 * fingerprint, as cheaply as possible. NULL: fingerprints are computed from pixels.
 	 */
 	invar_status (*fingerprint)(const invar_dataset *d, const inv_images *s,
 	                            uint64_t source, inv_image *image, inv_fingerprint *out);
-	/* The size that read would give, as cheaply as the kind can tell. */
+	/* The size that read would return, as cheaply as possible. */
 	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                        uint32_t *width, uint32_t *height);
 	/* Its file, below the data set's folder; views. NULL: images are no files. */
@@ -94,8 +94,8 @@ typedef struct inv_dataset_kind {
 const inv_dataset_kind *inv_dataset_kind_at(size_t i);
 
 /*
- * The options of opening a data set; the second, but for the split, where they matter only
- * beside another option.
+ * The options of a data set; the second call, without split, declares them as belonging to
+ * another option.
  */
 invar_status inv_dataset_declare(invar_options *o);
 invar_status inv_dataset_declare_part(invar_options *o, const char *selector);
@@ -110,8 +110,8 @@ invar_status inv_dataset_enter(invar_dataset *d, const char *folder, const char 
 bool inv_dataset_has(const invar_dataset *d, const char *name);
 
 /*
- * Whether a split that is there has to be opened. A part of another split (a fold)
- * is opened only when it is asked for by name.
+ * Whether an existing split is selected. A part of another split (a fold) is selected only
+ * by name.
  */
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
                                bool *wanted);
@@ -125,7 +125,8 @@ invar_status inv_dataset_add(invar_dataset *d, const char *split, uint64_t total
 invar_status inv_dataset_add_part(invar_dataset *d, const char *split, uint64_t total,
                                   uint32_t *source, int32_t *labels, const void *store);
 invar_status inv_dataset_add_class(invar_dataset *d, const char *name);
-/* The lines of PLACE/file as classes, or the given ones (ended by NULL) without it. */
+/* The lines of PLACE/file as classes, or the given names (terminated by NULL) without it.
+ */
 invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
                                       const char *const *standard);
 /* Labels of one byte each, `first` the least that is right; gives, inv_free. */
@@ -152,15 +153,15 @@ invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
 uint64_t inv_images_index(const inv_images *s, uint64_t row);
 int32_t inv_images_kind_label(const inv_images *s, uint64_t row); /* without --classes */
 int32_t inv_images_label(const invar_dataset *d, const inv_images *s, uint64_t row);
-/* Its file, "cats/1.png"; views. NULL where images are no files of their own. */
+/* Its file, "cats/1.png"; views. NULL if images are not files. */
 const char *inv_images_name(const invar_dataset *d, const inv_images *s, uint64_t row);
-/* Many threads may read at once. The sentence of a failure names the image. */
+/* Several threads may read at once. Error messages name the image. */
 invar_status inv_images_read(const invar_dataset *d, const inv_images *s, uint64_t row,
                              inv_image *out);
 /* The same, with the fingerprint of what was read. */
 invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s,
                                      uint64_t row, inv_image *out, inv_fingerprint *print);
-/* The fingerprint alone; scratch holds pixels where nothing cheaper tells it. */
+/* Only the fingerprint; scratch is for pixels if there is no cheaper way. */
 invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
@@ -172,7 +173,7 @@ invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[65]);
  * on open files, permissions or the disk.
  */
 bool inv_is_broken(invar_status st);
-/* The end of a walk at such an image, with what can be done about it. */
+/* The error for such an image, with advice. */
 invar_status inv_refuse_broken(const invar_dataset *d, invar_status st, const char *why);
 
 #endif

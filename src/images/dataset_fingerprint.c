@@ -29,7 +29,7 @@ static invar_status print_image(const invar_dataset *d, const inv_images *s, uin
 	*out = (image_print){.index = inv_images_index(s, row),
 	                     .label = inv_images_label(d, s, row)};
 	st = inv_images_fingerprint(d, s, row, scratch, &out->of);
-	/* An image that is passed over is the same as long as it stays broken. */
+	/* An image that is skipped is the same as long as it stays broken. */
 	return d->opts.skip_broken && inv_is_broken(st) ? INVAR_OK : st;
 }
 

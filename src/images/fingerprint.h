@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fingerprint.h - what an image is, told by a few bytes.
+ * fingerprint.h - identifies an image by a few bytes.
  *
  * The first 16 bytes of a SHA-256: of the file of an image, or of the pixels (RGB, row by
  * row) where images are not files of their own. Two images that differ never have the

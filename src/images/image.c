@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image.c - one image file, told by its first bytes. */
+/* image.c - one image file, recognised by its first bytes. */
 #include "images/image.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static bool is_no_file(const char *path)
 }
 
 /*
- * What is wrong with the image itself is INVAR_E_FORMAT, so that it may be passed over. A
+ * What is wrong with the image itself is INVAR_E_FORMAT, so that it may be skipped. A
  * file that cannot be opened for other reasons (permission, too many open files, a fault
  * of the disk) says nothing about the image and stays INVAR_E_IO.
  */

@@ -18,7 +18,8 @@ typedef struct inv_normalisation {
 
 /*
  * A name ("imagenet", "mnist", …; "none" is mean 0, std 1) or "MEANS/STDS", each one
- * number or one a channel, separated by commas: "0.5/0.5", "0.48,0.46,0.41/0.23,0.22,0.23".
+ * number or one per channel, separated by commas: "0.5/0.5",
+ * "0.48,0.46,0.41/0.23,0.22,0.23".
  */
 invar_status inv_normalisation_parse(const char *text, inv_normalisation *out);
 const char *inv_normalisation_names(void); /* "none|imagenet|…" */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch.c - the ring between the threads that decode and the one who takes.
+ * prefetch.c - the ring between decoding threads and the consumer.
  *
  * A ticket is the number of a row, counted from the first. A thread draws the next
- * ticket as soon as its place in the ring, ticket modulo slots, is free; the taker
- * waits for the tickets one after the other. So at most `slots` results exist, and
- * a slow image holds up nobody but the taker.
+ * ticket as soon as its place in the ring, ticket modulo slots, is free; the consumer waits
+ * for the tickets in order. So at most `slots` results exist, and a slow image delays only
+ * the consumer.
  */
 #include "images/prefetch.h"
 
@@ -160,7 +160,7 @@ unsigned inv_prefetch_workers(const invar_context *ctx)
 	return ctx->threads;
 }
 
-/* Enough for every thread to be ahead, within RING_BYTES where an item allows it. */
+/* Enough for every thread to work ahead, within RING_BYTES if an item allows it. */
 static size_t choose_slots(unsigned threads, uint64_t count, size_t bytes)
 {
 	size_t slots = bytes ? RING_BYTES / bytes : SLOTS_A_THREAD * (size_t)threads;
@@ -195,7 +195,7 @@ static invar_status start(inv_prefetch *a)
 		a->running++;
 	}
 	if (a->running)
-		return INVAR_OK; /* fewer than wanted are slower, not wrong */
+		return INVAR_OK; /* fewer threads are slower, not wrong */
 	return inv_fail(INVAR_E_NOMEM, "cannot start a thread to read images");
 }
 

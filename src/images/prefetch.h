@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch.h - images decoded in parallel, ahead of the one who takes them.
+ * prefetch.h - images decoded in parallel, ahead of their consumer.
  *
- * Threads of their own decode the rows of a split and hand each image to a work
- * function, which makes of it what the taker wants: a resized, augmented, normalised
- * tensor. Results wait in a ring of fixed size and come out in the order of the
- * rows, so neither the order nor a value depends on the number of threads.
+ * Worker threads decode the rows of a split and pass each image to a work function, which
+ * prepares what the consumer needs: a resized, augmented, normalised tensor. Results wait
+ * in a ring of fixed size and come out in row order, so neither the order nor a value
+ * depends on the number of threads.
  *
  *     inv_prefetch_new(ctx, d, split, 0, count, to_tensor, &plan, bytes, &a);
  *     while ((st = inv_prefetch_next(a, &item)) == INVAR_OK && item)
@@ -23,7 +23,7 @@ typedef struct inv_prefetch_item {
 	int32_t label;         /* or INV_NO_LABEL */
 	inv_fingerprint print; /* of the bytes that were decoded */
 	void *data;            /* what the work function made; NULL without one */
-	inv_image image; /* the image itself where there is no work function, else empty */
+	inv_image image;       /* the image itself if there is no work function, else empty */
 } inv_prefetch_item;
 
 /*
@@ -46,12 +46,12 @@ unsigned inv_prefetch_workers(const invar_context *ctx);
 size_t inv_prefetch_memory(const inv_prefetch *a); /* bytes of the ring */
 
 /*
- * The next item, or NULL behind the last; it is the caller's until the next call.
- * A broken image ends the reading with its sentence, or with skip_broken is logged,
- * counted and passed over, so rows may be missing.
+ * The next item, or NULL past the last; it is the caller's until the next call.
+ * A broken image ends the reading with its message, or with skip_broken is logged,
+ * counted and skipped, so rows may be missing.
  */
 invar_status inv_prefetch_next(inv_prefetch *a, const inv_prefetch_item **item);
-uint64_t inv_prefetch_broken(const inv_prefetch *a); /* passed over so far */
+uint64_t inv_prefetch_broken(const inv_prefetch *a); /* skipped so far */
 void inv_prefetch_free(inv_prefetch *a);             /* also in the middle; accepts NULL */
 
 #endif

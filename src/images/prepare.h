@@ -26,7 +26,7 @@ typedef struct inv_preparation {
 /* "native" is 0. */
 invar_status inv_side_parse(const char *text, size_t *side);
 
-/* The height and width of the tensor; `name` is for the sentence. */
+/* The height and width of the tensor; `name` is for the message. */
 invar_status inv_prepared_size(const inv_preparation *p, uint32_t height, uint32_t width,
                                const char *name, size_t *h, size_t *w);
 

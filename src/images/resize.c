@@ -35,7 +35,7 @@ static int32_t hold(double value, double low, double high)
 	return (int32_t)(value < low ? low : value > high ? high : value);
 }
 
-/* Sum 1, where there is anything. */
+/* Sum 1, if there is anything. */
 static void divide_by_sum(double *weight, int32_t count)
 {
 	double sum = 0;

@@ -64,7 +64,7 @@ void inv_resizer_free(inv_resizer *r);
 /* The shorter side becomes `target`, the longer floor(target long / short). */
 void inv_shorter_side(size_t h, size_t w, size_t target, size_t *out_h, size_t *out_w);
 
-/* Where a centred piece of `crop` begins in `side` >= crop; halves go to even. */
+/* The start of a centred crop in `side` >= crop; halves are rounded to even. */
 size_t inv_centre_offset(size_t side, size_t crop);
 
 #endif

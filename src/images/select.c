@@ -306,9 +306,9 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 /* ---- --limit ---------------------------------------------------------------------- */
 
 /*
- * Class folders stand one after the other, so that the first N images would be of the
- * first classes alone; N are spread over all classes there. Elsewhere classes are mixed,
- * and the first N stay what they were.
+ * Class folders are listed one after the other, so the first N images would come from the
+ * first classes only; N are therefore spread over all classes. Elsewhere classes are mixed,
+ * and the first N are used.
  */
 static bool is_sorted_by_class(const invar_dataset *d, const inv_images *s)
 {

@@ -23,7 +23,7 @@ typedef struct survey {
 } survey;
 
 typedef struct findings {
-	uint64_t count, broken; /* images looked at; of these, passed over */
+	uint64_t count, broken; /* images looked at; of these, skipped */
 	uint32_t min_width, max_width, min_height, max_height;
 } findings;
 

@@ -162,7 +162,7 @@ struct inv_kernels {
 
 	/* Sum of a[i] b[i], in double. */
 	double (*dot)(const float *a, const float *b, size_t count);
-	/* The largest of count > 0 values; what is not a number may be passed over. */
+	/* The largest of count > 0 values; what is not a number may be skipped. */
 	float (*largest)(const float *x, size_t count);
 	/*
 	 * x = exp(scale (x - shift)), within 2 ulp of the argument's exponential; returns

@@ -399,7 +399,7 @@ static inline __m256i pair_of(const int16_t *a)
 }
 
 /*
- * 6 x 16 sums in 12 accumulators, 16 products an instruction: twice what FMA
+ * 6 x 16 sums in 12 accumulators, 16 products per instruction: twice what FMA
  * does, and additions have ports of their own.
  */
 static void dot_tile_avx2(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
@@ -647,7 +647,7 @@ static void add_mirrored_avx2(const float *row_scale, const float *col_scale, si
 	}
 }
 
-/* Few values have the wanted upper bits: eight at a time are passed over. */
+/* Few values have the wanted upper bits: eight at a time are skipped. */
 static void count_lower_avx2(const float *x, size_t count, uint32_t upper, uint32_t *counts)
 {
 	const __m256i wanted = _mm256_set1_epi32((int)upper);

@@ -220,7 +220,7 @@ invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
 		return run_plain(p);
 	inv_parallel(p->ctx, p->count, run_tile, p);
 	for (size_t i = 0; i < p->count; i++)
-		if (p->tiles[i].status != INVAR_OK) /* the sentence stayed with its thread */
+		if (p->tiles[i].status != INVAR_OK) /* the message stayed with its thread */
 			return inv_fail(p->tiles[i].status, "oneDNN failed to run a matrix product");
 	return INVAR_OK;
 }

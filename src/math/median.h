@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * median.h - the middle of many values, found without sorting them.
+ * median.h - the median of many values, found without sorting.
  *
- * A float that is not negative orders like the integer of its bits. Values are counted
- * by their upper bits, which tells the middle's; those that share them are counted by
- * their lower bits, which tells the rest: two passes, exact, and whole numbers add up
- * the same on any number of threads.
+ * A float that is not negative orders like the integer of its bits. Values are counted by
+ * their upper bits, which gives those of the median; values that share them are counted by
+ * their lower bits, which gives the rest: two passes, exact, and whole numbers add up the
+ * same on any number of threads.
  */
 #ifndef INV_MEDIAN_H
 #define INV_MEDIAN_H

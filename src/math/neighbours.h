@@ -2,10 +2,10 @@
 /*
  * neighbours.h - exact nearest neighbours of many rows in a gallery.
  *
- * Every answer is that of the direct computation: squared distances in double,
- * from differences. A cheaper product with a proven bound on its error only
- * tells which gallery rows cannot be the answer (neighbours.c). No matrix of
- * distances is kept, and nothing depends on the number of threads.
+ * Every result equals the direct computation: squared distances in double, from
+ * differences. A cheaper product with a proven error bound only excludes gallery rows
+ * (neighbours.c). No matrix of distances is kept, and nothing depends on the number of
+ * threads.
  */
 #ifndef INV_NEIGHBOURS_H
 #define INV_NEIGHBOURS_H
@@ -19,7 +19,7 @@ typedef struct inv_neighbours inv_neighbours;
 /*
  * Borrows rows [n, w] and their classes [n] (NULL where none are asked about)
  * as long as it lives; 0 < n < 2^32. k <= n is what inv_nearest finds. Takes
- * 2 bytes a value beside the rows. Belongs to one thread at a time.
+ * 2 bytes per value beside the rows. Belongs to one thread at a time.
  */
 invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
                                 size_t w, const uint32_t *classes, size_t k,

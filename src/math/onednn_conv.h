@@ -10,7 +10,7 @@ typedef struct inv_onednn_conv inv_onednn_conv;
 /* Channels of a block, by the vectors of this machine. */
 size_t inv_onednn_block(void);
 
-/* `sets` of weights, one behind the other, each of which may run. */
+/* `sets` of weights, one after the other, each of which may run. */
 invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
                                  const float *bias, unsigned threads,
                                  inv_onednn_conv **out);

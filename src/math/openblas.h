@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openblas.h - OpenBLAS, loaded when it is first needed.
+ * openblas.h - OpenBLAS, loaded on first use.
  *
- * It is not linked: one that is linked starts a thread per core before main, and
- * where its memory cannot be mapped it tries again for ever, in a process that may
- * never multiply a matrix. Here it is loaded by the first call that wants it, with
- * no threads of its own, and the memory it works in is reserved at once, so that a
- * lack of it is reported instead.
+ * It is not linked: one that is linked starts a thread per core before main, and if its
+ * memory cannot be mapped it retries forever, in a process that may never multiply a
+ * matrix. Here it is loaded by the first call that needs it, without its own threads, and
+ * its memory is reserved at once, so that a lack of memory is reported instead.
  *
  * A library is one for the whole process, and so is its number of threads, which is
  * kept at 1: the threads are ours. invar.h says so. LAPACK is the one that OpenBLAS

@@ -25,7 +25,7 @@ typedef struct inv_pairs {
 	uint64_t n; /* pairs added */
 	/* Of a - a_0 and b - b_0, seen from the first pair; full blocks of rows only: */
 	double *sum_a, *sum_b; /* [d]; of all rows */
-	double *aa;            /* [d, d] sum of a a^T; NULL where only rigid maps are wanted */
+	double *aa;            /* [d, d] sum of a a^T; NULL if only rigid maps are needed */
 	double *ab;            /* [d, d] sum of a b^T */
 	double *block;         /* the first pair, and the rows that wait */
 	float *kept;           /* [2, d / 2, d]: the first rows of a and of b, as they came */

@@ -61,7 +61,7 @@ static inline double inv_key_value(double key)
  * are read from: a column is read before it is written.
  */
 typedef struct inv_slopes {
-	float *out; /* NULL: not wanted */
+	float *out; /* NULL: not needed */
 	size_t stride;
 	const uint32_t *back;
 } inv_slopes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * winograd.h - 3x3 convolutions with a quarter of the multiplications, for conv.c alone.
+ * winograd.h - 3x3 convolutions with a quarter of the multiplications, for conv.c only.
  *
  * Winograd's F(4x4, 3x3): tiles of 6x6 pixels that overlap by two become 36 numbers each,
  * Bt d B; the weights become as many, G g Gt; the 36 products of [tiles, channels] and

@@ -8,7 +8,7 @@
  *   2. It holds one tensor "values" and in its metadata the SHA-256 of its bytes.
  *   3. A file that is missing, damaged or of another size is as good as none:
  *      the numbers are computed again and the file is replaced.
- *   4. Where the bank cannot be written, nothing is kept and nobody is bothered.
+ *   4. Where the bank cannot be written, nothing is kept and no error is raised.
  */
 #ifndef INV_CACHE_H
 #define INV_CACHE_H
@@ -18,7 +18,7 @@
 
 /*
  * Finishes a key: adds version and machine to `options`, which it takes, and the
- * arrays' hashes (NULL entries are passed over).
+ * arrays' hashes (NULL entries are skipped).
  */
 invar_status inv_cache_key(const invar_context *ctx, json_t *options,
                            const inv_npy *const *arrays, size_t count,

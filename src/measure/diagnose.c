@@ -24,14 +24,14 @@ static const invar_option option_rows[] = {
      .initial = "train",
      .meta = "NAME",
      .group = "Data",
-     .help = "the split of the bank that an adapter would be trained on"},
+     .help = "split that an adapter would be trained on"},
 	{.name = "points",
      .type = INVAR_OPTION_COUNT,
      .initial = "5000",
      .max = 4e9,
      .meta = "N",
      .group = "Data",
-     .help = "use N images spread evenly over the split; 0 is all"},
+     .help = "use N images spread evenly over the split; 0: all"},
 	{.name = "hidden",
      .type = INVAR_OPTION_COUNT,
      .initial = "2048",
@@ -264,7 +264,7 @@ static invar_status fit_map(const diagnosis *g, int map, inv_diagnosis_map *out)
 	out->shape = (inv_mlp_shape){r->d, 2 * r->d + out->form.units.count, r->d};
 	out->params = inv_calloc(inv_mlp_floats(out->shape), sizeof *out->params);
 	if (!out->params)
-		return inv_fail(INVAR_E_NOMEM, "no memory for %zu random features",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu random features",
 		                out->form.units.count);
 	inv_closed_form_export(&out->form, out->shape, true, out->params);
 	return INVAR_OK;
@@ -454,10 +454,11 @@ static invar_status check_hidden(const invar_options *o, const invar_bank *bank)
 
 	if (bank->dim + hidden <= INV_LINALG_WIDEST)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "@hidden %" PRIu64 ": random features are solved for together with the "
-	                "features, %d at most; %s has %" PRIu32,
-	                hidden, INV_LINALG_WIDEST, bank->path, bank->dim);
+	return inv_fail(
+		INVAR_E_USE,
+		"@hidden %" PRIu64
+		": random features and features together can be at most %d; %s has %" PRIu32,
+		hidden, INV_LINALG_WIDEST, bank->path, bank->dim);
 }
 
 static invar_status run_diagnosis(diagnosis *g, const invar_bank *bank,
@@ -473,7 +474,8 @@ static invar_status run_diagnosis(diagnosis *g, const invar_bank *bank,
 	if (st != INVAR_OK)
 		return st;
 	if (!(g->scratch = inv_calloc(g->rows.held, sizeof *g->scratch)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu32 " images", g->rows.held);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu32 " images",
+		                g->rows.held);
 	return measure_all(g);
 }
 

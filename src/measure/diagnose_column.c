@@ -210,8 +210,8 @@ static invar_status allocate_column(column_job *j)
 		j->own[i] = r->fitted + i;
 	c->before = inv_calloc((size_t)r->held * (2 + INV_DIAGNOSIS_FIGURES), sizeof(double));
 	if (!c->before)
-		return inv_fail(INVAR_E_NOMEM, "no memory for the figures of %" PRIu32 " images",
-		                r->held);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the figures of %" PRIu32 " images", r->held);
 	c->after = c->before + r->held;
 	for (int f = 0; f < INV_DIAGNOSIS_FIGURES; f++)
 		c->share[f] = c->after + (size_t)(1 + f) * r->held;

@@ -20,7 +20,7 @@ enum { EPOCHS = 50, BATCH = 256 }; /* of LC-kept, as eval's default */
 
 static invar_status no_memory(const inv_diagnosis_rows *r)
 {
-	return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu32 " images of %s", r->n,
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu32 " images of %s", r->n,
 	                r->bank->path);
 }
 
@@ -32,7 +32,7 @@ static invar_status check_split(const invar_bank *bank, const inv_split *s, uint
 	if (!s->copies)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no augmented copies (aug/000.npy …), which a diagnosis "
-		                "is about; encode it again with @augment to add them",
+		                "needs; encode it again with @augment to add them",
 		                bank->path, s->name);
 	if (images < MIN_IMAGES)
 		return inv_fail(
@@ -98,12 +98,11 @@ static invar_status read_clean(inv_diagnosis_rows *r)
 	find_mean(r);
 	for (uint32_t i = 0; i < r->held; i++)
 		variance += r->variance[i];
-	return variance > 0
-	           ? INVAR_OK
-	           : inv_fail(INVAR_E_NUMERIC,
-	                      "%s: the clean features of %s are all alike, so there is "
-	                      "nothing that a copy could tell",
-	                      r->bank->path, r->split->name);
+	return variance > 0 ? INVAR_OK
+	                    : inv_fail(INVAR_E_NUMERIC,
+	                               "%s: the clean features of %s are all equal, so there "
+	                               "is nothing to diagnose",
+	                               r->bank->path, r->split->name);
 }
 
 invar_status inv_diagnosis_read(const invar_bank *bank, const inv_split *split,
@@ -143,7 +142,8 @@ static invar_status check_labels(const inv_diagnosis_rows *r, const inv_labels *
 		return inv_fail(INVAR_E_MISMATCH, "no row of %s has a label", r->split->name);
 	if (l->classes < 2)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "all rows of %s are of class %" PRId64 ", at least two are needed",
+		                "all rows of %s have class %" PRId64
+		                ", but at least two classes are needed",
 		                r->split->name, l->class_label[0]);
 	return INVAR_OK;
 }

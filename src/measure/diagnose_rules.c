@@ -15,19 +15,28 @@
  *      exceeds that is knowledge.
  *   4. none: no figure gains a point with an interval above 0: neither the same image (L2,
  *      cosine), nor the class of the nearest clean feature, nor a classifier that is kept.
- *   5. instant: a closed form explains 90 %, which leaves nothing to learn.
- *   6. robust: random features bring R² of the distances between clean features below 0.9.
- *      A longer training does not move copies closer than they do, but the scaled residual
- *      keeps more structure while it does the same.
- *   7. instant: otherwise.
+ *   5. instant: a closed form explains 75 %, which leaves little to learn; on made-up banks
+ *      of that kind, whether linear or not, a training ends where random features are.
+ *   6. robust: random features bring R² of the distances between clean features below 0.93.
+ *      They pay for invariance with structure, and training makes the better trade: it
+ *      moves copies no closer, but keeps more R² at the same accuracy, or finds more in the
+ *      old index at the same R².
+ *   7. instant: otherwise; structure is intact, and training has not been ahead.
  *
- * That hidden units add to ridge regression (the displacement is not linear) is no rule: on
- * CIFAR-10 and on made-up banks where they do, a training ends where random features are.
+ * 98 %, 10 %, 2 % and 1 point were set beforehand. 75 % and 0.93 were chosen afterwards, to
+ * fit the banks in the table of README.md: 75 % lies between real banks (up to 60 %) and
+ * made-up ones, 0.93 between the banks on which training was ahead and those on which it
+ * was not. They are few, and the gap is narrow (0.928 and 0.939), so near 0.93 the two
+ * presets should be expected to be alike. That hidden units add to ridge regression was
+ * tried as a rule for robust, and failed: it tells that random features help, not that
+ * learned ones would help more.
  *
  * There is no rule for WaCo. The paper prefers it to MaWa where collision is high, as a
- * plain MLP collapses there; the scaled residual does not, and is ahead of WaCo in
- * augmented accuracy on every bank that both were trained on, so no figure here speaks for
- * it. Collision rates are shown, and do not decide.
+ * plain MLP collapses there; the scaled residual does not. WaCo's codes have a space of
+ * their own, where neither an old index nor a kept classifier can be used, and a classifier
+ * trained on them was behind one on codes of the scaled residual on both banks that PyTorch
+ * trained both on (augmented 54.3 and 61.8 %, 45.2 and 50.0 %). Collision rates are shown,
+ * and do not decide.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +44,7 @@
 #include "measure/diagnose.h"
 
 static const double close_by = 0.98, blank = 0.10, knowledge = 0.02, visible = 0.01,
-					complete = 0.90, intact = 0.90;
+					complete = 0.75, intact = 0.93;
 
 static const char *const map_name[INV_DIAGNOSIS_MAPS] = {
 	"F", "the rigid map", "ridge regression", "the random-feature map"};
@@ -155,17 +164,18 @@ static void judge_useful(const inv_diagnosis_facts *f, inv_verdict *out)
 		figures);
 	if (done)
 		snprintf(advice, sizeof advice,
-		         "A closed form leaves nothing to learn: use the preset instant");
+		         "A closed form leaves little to learn: use the preset instant");
 	else if (robust)
-		snprintf(advice, sizeof advice,
-		         "They keep R² %.2f of the distances between clean features, and training "
-		         "is expected to keep more at the same gain: use the preset robust",
-		         structure);
+		snprintf(
+			advice, sizeof advice,
+			"They keep R² %.2f of the distances between clean features, where training "
+			"has been ahead, in structure or in the old index: use the preset robust",
+			structure);
 	else
 		snprintf(
 			advice, sizeof advice,
-			"They keep R² %.2f of the distances between clean features, which training "
-			"is not expected to exceed by much: use the preset instant",
+			"They keep R² %.2f of the distances between clean features, where training "
+			"has not been ahead: use the preset instant",
 			structure);
 	set_verdict(out, robust ? "robust" : "instant", finding, advice);
 }

@@ -42,7 +42,7 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 
 /* ---- What a bank can answer ---------------------------------------------- */
 
-/* Whether a measurement that is wanted has all of these needs. */
+/* Whether a requested measurement has all of these needs. */
 static bool is_needed(const invar_options *o, unsigned needs)
 {
 	for (size_t i = 0; inv_measurement_at(i); i++)
@@ -52,7 +52,7 @@ static bool is_needed(const invar_options *o, unsigned needs)
 	return false;
 }
 
-/* The sentence that says why not, or NULL. */
+/* The reason why not, or NULL. */
 static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,
                         size_t bytes)
 {
@@ -225,7 +225,7 @@ static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 
 /* ---- Columns ------------------------------------------------------------------------- */
 
-/* Faults that lie in what is measured; others would meet every measurement. */
+/* Errors caused by the measured data; others would affect every measurement. */
 static bool fails_alone(invar_status st)
 {
 	return st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE;
@@ -420,7 +420,7 @@ static invar_status measure_all(inv_measure_input *in, const invar_adapter *cons
 	return st;
 }
 
-/* Results are given also where the measuring ended early; not if there are none. */
+/* Results are given even if the measurement ended early, unless there are none. */
 static invar_status give_results(invar_results *r, const faults *f, invar_status st,
                                  invar_results **out)
 {

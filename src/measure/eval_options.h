@@ -5,10 +5,10 @@
 
 #include "measure/measurement.h"
 
-/* Those of eval itself and those of every measurement. */
+/* The options of eval and of every measurement. */
 invar_status inv_eval_declare(invar_options *o);
 
-/* Refuses a word of the option metrics that is no measurement. */
+/* Fails if the option metrics has a word that is not a measurement. */
 invar_status inv_eval_check_metrics(const invar_options *o);
 bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
 /* Is it asked for by its own name, rather than as one of all or of a group? */

@@ -78,7 +78,7 @@ invar_status inv_measure_describe(const inv_measure_input *in);
 typedef struct inv_measurement {
 	const char *name;  /* as in the option metrics and in the results: "lc" */
 	const char *title; /* for people: "LC" */
-	const char *about; /* for help: half a sentence, no full stop */
+	const char *about; /* for help: a phrase without a full stop */
 	const char
 		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;

@@ -27,16 +27,17 @@
 #include "recipe/choose.h"
 
 enum {
-	LAMBDAS = 7,
+	LAMBDAS = 9,
 	ANCHORS = 6,
 	MAX_SOLUTIONS = 16,
 	REFINED = 3, /* bases that are tried with everything */
 	MIN_EPOCHS = 5,
-	BISECTIONS = 12
+	BISECTIONS = 12,
+	ANCHOR_BISECTIONS = 3
 };
 enum { NONE_AND_SCALE = 1 << INV_SPREAD_NONE | 1 << INV_SPREAD_SCALE, ALL_SPREADS = 7 };
 
-static const double lambdas[LAMBDAS] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10};
+static const double lambdas[LAMBDAS] = {1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
 static const double anchors[ANCHORS] = {0.3, 1, 3, 10, 30, 100};
 static const double strengths[] = {1, 0.75, 0.5};
 
@@ -318,9 +319,39 @@ static invar_status try_place(inv_choice_maker *m, climb *c, int l, int a)
 	return st;
 }
 
+/*
+ * The dial between two rungs: the anchor whose full strength just keeps enough, by log
+ * bisection. Anchors that keep too little are tried with less strength as well.
+ */
+static invar_status bisect_anchor(inv_choice_maker *m, const climb *c)
+{
+	const inv_candidate *best = &m->list[m->top_at];
+	bool enough = best->strength == 1;
+	int below = enough ? c->anchor - 1 : c->anchor;
+	inv_base b = best->base;
+	double low, high;
+	invar_status st = INVAR_OK;
+
+	if (!m->top_at || b.kind != INV_BASE_FEATURES || below + 1 >= ANCHORS)
+		return INVAR_OK;
+	low = below < 0 ? anchors[0] / 10 : anchors[below];
+	high = anchors[below + 1];
+	for (int i = 0; i < ANCHOR_BISECTIONS && st == INVAR_OK; i++) {
+		size_t from = m->count;
+
+		b.anchor = round(100 * sqrt(low * high)) / 100; /* short in run.json */
+		st = try_closed(m, &b);
+		if (m->count > from && m->list[from].strength == 1)
+			high = b.anchor;
+		else
+			low = b.anchor;
+	}
+	return st;
+}
+
 static invar_status try_features(inv_choice_maker *m)
 {
-	static const int corner[][2] = {{2, 1}, {2, 3}, {4, 1}, {4, 3}};
+	static const int corner[][2] = {{4, 1}, {4, 3}, {6, 1}, {6, 3}};
 	climb c = {.lambda = -1};
 	bool free_lambda, free_anchor;
 	invar_status st = INVAR_OK;
@@ -347,7 +378,7 @@ static invar_status try_features(inv_choice_maker *m)
 				st = try_place(m, &c, l, a + step);
 		}
 	} while (st == INVAR_OK && (c.lambda != l || c.anchor != a));
-	return st;
+	return st == INVAR_OK && m->goal.keep > 0 && free_anchor ? bisect_anchor(m, &c) : st;
 }
 
 /* ---- Ridge and rigid ---------------------------------------------------------------- */

@@ -33,7 +33,7 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
  */
 invar_status inv_results_add_measurement(invar_results *r, const char *id,
                                          const char *title);
-/* A metric whose id is there already is passed over. */
+/* A metric whose id is there already is skipped. */
 invar_status inv_results_add_metric(invar_results *r, const invar_metric *m);
 /* Replaces a value that is there. */
 invar_status inv_results_put(invar_results *r, const char *metric, const char *column,
@@ -56,7 +56,7 @@ int inv_unit_find(const char *name);
 /* Why a measurement has no values; column NULL: for none of them. */
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
                               const char *reason);
-/* A sentence that belongs below every table: "8 rows of test have no label". */
+/* A note that belongs below every table: "8 rows of test have no label". */
 invar_status inv_results_note(invar_results *r, const char *sentence);
 /* What else a measurement tells, for programs; takes details. */
 invar_status inv_results_detail(invar_results *r, const char *measurement,

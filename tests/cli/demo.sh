@@ -68,7 +68,7 @@ kill -INT $child
 code=0
 wait $child || code=$?
 [ $code = 130 ] || fail "exit $code, expected 130"
-grep -q 'the same command goes on' message || fail "$(cat message)"
+grep -q 'the same command resumes' message || fail "$(cat message)"
 "$invar" demo "${few[@]}" -o stopped -q >finished
 for run in ridge robust mawa residual waco; do
 	cmp stopped/$run/adapter.safetensors invar-demo/$run/adapter.safetensors

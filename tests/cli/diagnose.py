@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(source, "recipes", "no_tuning"))
 import made_banks  # noqa: E402
 
 EXPECTED = {
-    "easy": ("instant", "nothing to learn"),
-    "curved": ("instant", "not expected to exceed"),
+    "easy": ("instant", "little to learn"),
+    "curved": ("instant", "little to learn"),
     "hard": ("instant", "but only"),  # the class comes nearer, the image is lost
     "noise": ("none", "only shrink the copies"),
     "hopeless": ("none", "send them to the mean"),

@@ -24,10 +24,10 @@ $ cp -r bank other; rm -r other/test; invar diagnose other --hidden 16 -q --json
 A second file is replaced, a file of another kind and one in the bank are not.
 $ invar diagnose bank --hidden 16 -q -o kept.json > /dev/null; cmp json.txt kept.json
 $ invar diagnose bank -q -o told.txt
-! invar: told.txt: already exists and is not a JSON file of 'invar eval'; name another file, or replace it with --force
+! invar: told.txt: already exists and is not a JSON file of 'invar eval'; choose another file, or replace it with --force
 ? 1
 $ invar diagnose bank -q -o bank/d.json
-! invar diagnose: -o bank/d.json lies in bank, among the features that this command reads; name another place, or give --force
+! invar diagnose: -o bank/d.json is inside bank, among the features that this command reads; choose another place, or give --force
 ? 2
 
 Without labels, what needs them is skipped by name; the verdict stands.
@@ -47,10 +47,10 @@ $ cp -r bank half; make-input labels half/train/labels.npy 80 0 -1 1 -1; invar d
 
 What cannot be diagnosed.
 $ invar diagnose
-! invar diagnose: BANK is missing; the usage is: invar diagnose BANK [options]
+! invar diagnose: BANK is missing; usage: invar diagnose BANK [options]
 ? 2
 $ invar diagnose bank run
-! invar diagnose: 'run' is an argument too many; the usage is: invar diagnose BANK [options]
+! invar diagnose: unexpected argument 'run'; usage: invar diagnose BANK [options]
 ? 2
 $ invar diagnose bank --hidden 0
 ! invar diagnose: --hidden must be at least 1 and at most 16384, not 0
@@ -59,13 +59,13 @@ $ invar diagnose bank --hidden 16384 -q
 ! invar diagnose: --hidden 16384: random features are solved for together with the features, 16384 at most; bank has 8
 ? 2
 $ invar diagnose nowhere
-! invar: nowhere: there is no such bank
+! invar: nowhere: no such bank
 ? 1
 $ invar diagnose bank --split validation -q
-! invar: bank: has no split validation, only test, train
+! invar: bank: has no split validation; it has test, train
 ? 1
 $ rm -r other/train; mkdir other/test; make-input npy other/test/clean.npy 60 8; invar diagnose other -q
-! invar: other: has no split train, only test
+! invar: other: has no split train; it has test
 ? 1
 $ cp -r bank still; rm -r still/train/aug; invar diagnose still -q
 ! invar: still: train has no augmented copies (aug/000.npy …), which a diagnosis is about; encode it again with --augment to add them

@@ -482,7 +482,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	invar_options_free(o);
 }
 
-/* Nothing of them is passed over in silence: the features would be others. */
+/* Nothing of them is skipped in silence: the features would be others. */
 static void what_is_said_beside_the_weights_must_fit(void **state)
 {
 	static const struct {

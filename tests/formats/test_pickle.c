@@ -379,7 +379,7 @@ static void tensors_with_properties_of_their_own_are_refused(void **state)
 	assert_refuses(&s, "different types");
 }
 
-/* ---- Pickles one behind the other: checkpoints of the older layout ---- */
+/* ---- Pickles one after the other: checkpoints of the older layout ---- */
 
 static void put_tensor_of(script *s, const char *name, const char *storage, uint32_t all)
 {

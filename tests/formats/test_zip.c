@@ -121,7 +121,7 @@ static void finish(archive *a)
 	put(a->bytes, &a->used, 0, 2);
 }
 
-/* Opens it and reads every entry; NULL: fine, else the sentence. */
+/* Opens it and reads every entry; NULL: fine, else the message. */
 static const char *read_archive(const archive *a)
 {
 	inv_zip z;

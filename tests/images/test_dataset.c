@@ -771,7 +771,7 @@ static void a_survey_finds_sizes_and_what_is_broken(void **state)
 	invar_dataset_close(d);
 }
 
-/* Out of descriptors: nothing is wrong with the images, so none is passed over. */
+/* Out of descriptors: nothing is wrong with the images, so none is skipped. */
 static void too_many_open_files_are_no_broken_image(void **state)
 {
 	invar_figures *found;

@@ -485,7 +485,7 @@ static invar_status add_block_error(inv_feature_ridge *f, const inv_feature_tria
 	    (st = inv_matmul_run(m->hidden, f->H, t->B + d * t->r, NULL, m->b)) != INVAR_OK)
 		return st;
 	for (size_t i = 0; i < rows; i++) {
-		double row = 0; /* a row each, so that long sums keep their digits */
+		double row = 0; /* summed row by row to keep precision */
 
 		for (size_t j = 0; j < t->r; j++) {
 			size_t at = i * d + j * t->step;

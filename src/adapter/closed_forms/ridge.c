@@ -50,7 +50,7 @@ static invar_status add_error(void *user, const float *a, const float *b, uint64
 	invar_status st = inv_map_rows(j->w->s->bank->ctx, j->map, a, rows, mapped);
 
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
-		double sum = 0; /* a row each, so that long sums keep their digits */
+		double sum = 0; /* summed row by row to keep precision */
 
 		for (size_t l = i * d; l < (i + 1) * d; l++)
 			sum += ((double)mapped[l] - b[l]) * ((double)mapped[l] - b[l]);

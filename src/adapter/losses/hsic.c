@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hsic.c - the Hilbert-Schmidt independence criterion (Eq. 33), to be made large.
+ * hsic.c - the Hilbert-Schmidt independence criterion (Eq. 33), to be maximised.
  *
  *     L = -tr(K H L H) / (M - 1)²,   H = I - 11ᵀ/M
  *

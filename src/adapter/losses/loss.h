@@ -85,7 +85,7 @@ typedef struct inv_loss {
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares; /* options of training that concern it as well, "no-identity" */
 	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
-	const inv_option_default *defaults; /* a NULL selector stands for the loss itself */
+	const inv_option_default *defaults; /* a NULL selector means the loss itself */
 	bool owns_alpha; /* alpha weighs a term of it, so no decoder can join it */
 
 	/* What a table of options cannot say; may be NULL. */
@@ -93,13 +93,13 @@ typedef struct inv_loss {
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const invar_options *o);
 	invar_status (*prepare)(const inv_loss_shape *shape, inv_loss_work *out);
-	/* grad [R, w] is written, not added to; NULL where only the value is wanted. */
+	/* grad [R, w] is written, not added to; NULL if only the value is needed. */
 	invar_status (*evaluate)(const inv_loss_shape *shape, void *state,
 	                         const inv_loss_batch *b, inv_loss_value *out, float *grad);
 	void (*release)(void *state);
 } inv_loss;
 
-/* NULL where there is no such loss. */
+/* NULL if there is no such loss. */
 const inv_loss *inv_loss_find(const char *name);
 const inv_loss *inv_loss_at(size_t i); /* NULL past the last */
 const char *inv_loss_name_at(size_t i);

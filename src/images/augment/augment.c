@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * augment.c - drawing rows and making pictures, image by image.
+ * augment.c - draws rows of parameters and augments images one by one.
  *
  * Images are independent: a block of work is a few whole images, cut by their size.
- * A chain of operations passes a picture between two buffers a thread; the last
+ * A chain of operations passes a picture between two buffers per thread; the last
  * operation that acts writes the result.
  */
 #include "images/augment/augment.h"
@@ -466,7 +466,7 @@ static bool must_run(const inv_spec_op *o, const float *row, inv_extent in)
 	return !o->has_on || row[o->column] != 0 || to.h != in.h || to.w != in.w;
 }
 
-/* Off, it leaves the picture alone; where sizes change, that is the centre of it. */
+/* When off, the image is unchanged, or its centre if the size changes. */
 static invar_status run_op(const inv_spec_op *o, const float *row, const inv_op_call *call,
                            float *out)
 {
@@ -570,7 +570,7 @@ static invar_status first_fault(const job *j)
 	return first ? inv_fail(first->status, "%s", first->text) : INVAR_OK;
 }
 
-/* Cells of the largest picture that an operation is given but for the picture itself. */
+/* Cells of the largest intermediate image. */
 static size_t buffer_cells(const invar_augment *a, inv_extent in)
 {
 	const inv_spec *s = &a->spec;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * augment.h - a SPEC at work: rows of parameters, and pictures made by them.
+ * augment.h - applies a SPEC: rows of parameters, and images augmented with them.
  *
  * The draws of an image follow from (seed, split, epoch, copy, image index) and the
- * place of the operation in the SPEC, each from a stream of its own, so that no
- * operation's numbers depend on what another one drew.
+ * place of the operation in the SPEC, each from its own stream, so that no operation's
+ * numbers depend on what another one drew.
  */
 #ifndef INV_AUGMENT_H
 #define INV_AUGMENT_H
@@ -36,20 +36,20 @@ invar_status inv_augment_apply(const invar_augment *a, const inv_draw *d, const 
 /* How tensors were normalised, for operations that work on pixels. */
 void inv_augment_pixels(invar_augment *a, const inv_normalisation *n);
 
-/* [n, c, h, w] as a shape of one image; refuses what does not fit in memory. */
+/* [n, c, h, w] as the shape of one image; fails if it does not fit in memory. */
 invar_status inv_augment_shape(const uint64_t shape[4], inv_extent *out);
 
-/* What the chain of a row makes of a picture's shape; the same for all chains. */
+/* The shape of the result for an image; the same for all chains. */
 invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_extent *out);
 
-/* Refuses a row that no draw could have given; `image` is for the sentence. */
+/* Fails for a row that no draw could have produced; `image` is for the message. */
 invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const float *row,
                                    uint64_t image);
 
 /* Whether operation i acts on the image of this row. */
 bool inv_augment_acts(const invar_augment *a, const float *row, size_t i);
 
-/* The shape that operation i is given. */
+/* The input shape of operation i. */
 inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i);
 
 /* What a file of parameters says, in memory; `name` is for sentences. */

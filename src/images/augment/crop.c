@@ -59,7 +59,8 @@ static double between(double value, double low, double high)
 	return value < low ? low : value > high ? high : value;
 }
 
-/* All candidates are drawn, so that the corner has the same numbers whoever wins. */
+/* All candidates are drawn, so that the numbers of the corner do not depend on which one is
+ * chosen. */
 static sides draw_sides(const inv_value *v, double W, double H, inv_cursor *c)
 {
 	inv_value log_ratio = {log(v[RATIO].low), log(v[RATIO].high)};
@@ -117,7 +118,8 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 
 /* ---- Slicing ---------------------------------------------------------------------- */
 
-/* Where position i of `count` lies in a side of `side`, and the share of the next. */
+/* The source position of i of `count` on a side of `side`, and the weight of the next
+ * pixel. */
 static void find_place(size_t i, size_t count, size_t side, bool corners, int32_t *at,
                        float *share)
 {

@@ -3,7 +3,7 @@
  * kernels_avx2.c - the loops over pixels for AVX2 and FMA.
  *
  * The two neighbours of a pixel in a row lie side by side, so a pixel costs two
- * loads of 64 bits a plane instead of four elements of a gather. Positions are
+ * loads of 64 bits per plane instead of four elements of a gather. Positions are
  * computed once for all planes. Blocks begin at multiples of 8, so that a pixel's
  * position does not depend on where its span begins; of a block that reaches beyond
  * its span, only the pixels inside are stored.

@@ -34,7 +34,7 @@ typedef enum inv_key_type {
 	INV_KEY_NUMBER, /* one number */
 	INV_KEY_RANGE,  /* a..b to draw from; a single number is fixed */
 	INV_KEY_SPREAD, /* a..b; a single number n is -n..n */
-	INV_KEY_SIZE,   /* HxW, or N for NxN; 0x0 stands for "as the input" */
+	INV_KEY_SIZE,   /* HxW, or N for NxN; 0x0 means "as the input" */
 	INV_KEY_WORD    /* one of `words` */
 } inv_key_type;
 
@@ -44,7 +44,7 @@ typedef struct inv_key {
 	double low, high; /* default; a word is its place in `words`, a size is h, w */
 	double min, max;  /* bounds of both ends */
 	const char *words;
-	const char *help; /* half a sentence, no full stop */
+	const char *help; /* a phrase without a full stop */
 } inv_key;
 
 typedef struct inv_value {
@@ -93,9 +93,9 @@ typedef struct inv_op_call {
  */
 typedef struct inv_param_array {
 	const char *name;
-	size_t rank, shape[2]; /* behind the number of images; 1 beyond the rank */
+	size_t rank, shape[2]; /* after the number of images; 1 beyond the rank */
 	bool integer;
-	size_t column[2]; /* where there is no spread */
+	size_t column[2]; /* if there is no spread */
 	void (*spread)(const inv_value *v, inv_extent in, const float *row, double *cells);
 	/* NULL beside a spread: ignored in reading. False: no row could say it. */
 	bool (*gather)(const double *cells, float *row);
@@ -105,16 +105,16 @@ typedef size_t (*inv_around)(const inv_value *v, size_t seen);
 
 typedef struct inv_op {
 	const char *name;
-	const char *class_name; /* in the JSON layout: Kornia's where it does the same */
-	const char *help;       /* what it does, half a sentence */
+	const char *class_name; /* in the JSON layout: Kornia's if it has the operation */
+	const char *help;       /* what it does, a phrase */
 	const inv_key *keys;
 	size_t key_count;
 	const char *const *columns;
 	size_t column_count;
-	const inv_param_array *arrays; /* NULL: each column is an array of its own */
+	const inv_param_array *arrays; /* NULL: each column is a separate array */
 	size_t array_count;
 
-	/* Fills the row; NULL where there is nothing to draw. */
+	/* Fills the row; NULL if there is nothing to draw. */
 	void (*draw)(const inv_value *v, inv_extent in, inv_cursor *c, float *row);
 	/* The row that leaves an image as it is but for its size; NULL: a plain copy does. */
 	void (*still)(inv_extent in, float *row);
@@ -124,10 +124,10 @@ typedef struct inv_op {
 	 * of (inside.h), at least `seen` and growing with it. NULL: there is no such key.
 	 */
 	inv_around around;
-	/* A sentence's reason why such images or such a row cannot be, or NULL. */
+	/* Why such images or such a row are not possible, for the message; or NULL. */
 	const char *(*refuse)(const inv_value *v, inv_extent in);
 	const char *(*refuse_row)(const inv_value *v, inv_extent in, const float *row);
-	/* Source to destination pixels, 3 x 3; NULL where nothing moves. */
+	/* Source to destination pixels, 3 x 3; NULL if nothing moves. */
 	void (*matrix)(const inv_value *v, inv_extent in, const float *row, double m[9]);
 	invar_status (*apply)(const inv_op_call *call, float *out); /* out is not in */
 } inv_op;

@@ -411,7 +411,7 @@ static invar_status read_acting(const layout *l, size_t op, const json_t *params
 	return INVAR_OK;
 }
 
-/* Flags that the file states must be those of the SPEC. */
+/* Flags in the file must match the SPEC. */
 static invar_status check_flags(const layout *l, size_t op, const json_t *stage)
 {
 	const inv_spec_op *o = &l->a->spec.op[op];

@@ -60,7 +60,8 @@ static void clear_listing(listing *l)
 	inv_names_clear(&l->foreign);
 }
 
-/* Most file systems tell what an entry is; links, and all of it elsewhere, are asked. */
+/* Most file systems report the type of an entry; links, and entries of other file systems,
+ * need stat. */
 static invar_status is_folder(const char *path, const struct dirent *entry, bool *out)
 {
 	char *whole;

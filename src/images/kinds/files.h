@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files.h - lists of JPEG and PNG files, for the kinds that are made of them.
+ * files.h - lists of JPEG and PNG files, for kinds that consist of files.
  *
- * Which files belong to a list is told by their names (.jpg, .jpeg, .png in any
- * case), how they are decoded by their first bytes. Names that begin with a dot
- * are passed over.
+ * Files are selected by name (.jpg, .jpeg, .png in any case) and decoded according to their
+ * first bytes. Names that begin with a dot are skipped.
  */
 #ifndef INV_IMAGE_FILES_H
 #define INV_IMAGE_FILES_H
@@ -16,7 +15,7 @@ typedef struct inv_file_list {
 	inv_names names;   /* below the root */
 	int32_t *labels;   /* [names.count] once a label was added; NULL without labels */
 	uint64_t capacity; /* of labels */
-	uint64_t others;   /* files passed over */
+	uint64_t others;   /* files skipped */
 	uint64_t foreign;  /* of those, images in formats that are not read */
 	char example[80];  /* the first of these */
 } inv_file_list;
@@ -26,7 +25,7 @@ invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t
 /* Adds one image by its name below the root. */
 invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label);
 void inv_file_list_clear(inv_file_list *f);
-/* Images that stay out for their format are warned of, other files told as a detail. */
+/* Warns of images in other formats; other files are logged as a detail. */
 void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d);
 /* Hands the labels over, as inv_dataset_add takes them. */
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split);

@@ -34,7 +34,7 @@ static bool is_split_name(const char *name)
 	return false;
 }
 
-/* A folder beside train and test that holds images would be left out silently. */
+/* A folder of images beside train and test would be ignored silently. */
 static invar_status refuse_other(const invar_dataset *d, const char *name)
 {
 	inv_file_list found = {.root = d->place};
