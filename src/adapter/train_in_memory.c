@@ -20,7 +20,7 @@ static invar_status take_images(inv_trainer *t, const inv_memory_training *m)
 	inv_train_plan *p = &t->plan;
 
 	if (!(t->images = inv_calloc(m->image_count, sizeof *t->images)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images",
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
 		                m->image_count);
 	memcpy(t->images, m->images, m->image_count * sizeof *t->images);
 	p->images = m->image_count;
@@ -80,7 +80,7 @@ static invar_status take_form(const inv_trainer *t, inv_mlp_form *out)
 	*out = (inv_mlp_form){t->plan.shape, t->plan.residual,
 	                      inv_alloc(floats * sizeof *out->params)};
 	if (!out->params)
-		return inv_fail(INVAR_E_NOMEM, "no memory for an adapter");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for an adapter");
 	memcpy(out->params, t->params, floats * sizeof *out->params);
 	if (t->o.scaled)
 		inv_scaled_fold(&t->plan.statistics, t->plan.shape, true, out->params);

@@ -486,11 +486,10 @@ static invar_status check_strength(const inv_train_settings *o, const inv_train_
 	if (strength == 1)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
-		return inv_fail(
-			INVAR_E_USE,
-			"@strength %g needs codes as wide as the features: @width is %zu, the "
-			"bank has %zu",
-			strength, p->shape.w, p->shape.d);
+		return inv_fail(INVAR_E_USE,
+		                "@strength %g needs codes as wide as the features: @width is %zu, "
+		                "but the bank has %zu",
+		                strength, p->shape.w, p->shape.d);
 	if (o->decoder)
 		return inv_fail(INVAR_E_USE,
 		                "@strength %g changes the codes that a @decoder was trained on; "

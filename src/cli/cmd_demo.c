@@ -199,15 +199,15 @@ const inv_command inv_cmd_demo = {
 	.purpose = "shows the whole method on real images",
 	.usage = "[options]",
 	.about =
-		"Takes garments of Debian's package dataset-fashion-mnist and a small encoder that "
-		"comes with invar and was trained on upright garments alone, without labels. "
-		"Encodes them upright and rotated by any angle, trains ridge, robust (the default "
-		"of 'invar train'), the paper's MaWa, plain and residual, and WaCo (512 hidden "
-		"units, 20 epochs), and shows in one table and one picture what happens to the "
-		"rotated ones. Takes a few minutes on two cores. The folder has the files that the "
-		"other commands write, so that you can continue with those; after an interruption "
-		"the same command resumes, and when all is done it shows the results again. With "
-		"another option it redoes what depends on that.",
+		"Uses Debian's package dataset-fashion-mnist and a small encoder that comes with "
+		"invar and was trained on upright garments only, without labels. Encodes garments "
+		"upright and rotated by random angles, trains ridge, robust (the default of "
+		"'invar train'), the paper's MaWa, plain and residual, and WaCo (512 hidden units, "
+		"20 epochs), and shows the results in a table and a picture. "
+		"Takes a few minutes on two cores. The folder contains the files that the other "
+		"commands write, so that you can continue with those. After an interruption the "
+		"same command resumes; once finished, it shows the results again. With other "
+		"options, only what depends on them is redone.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

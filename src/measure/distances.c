@@ -53,7 +53,8 @@ static invar_status open_side(const job *j, const float *query, const float *gal
 	if (!j->cosine)
 		return INVAR_OK;
 	if (!(out->units = inv_calloc((n + m) * width, sizeof *out->units)))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " unit vectors", n + m);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " unit vectors",
+		                n + m);
 	normalise(query, n, width, out->units);
 	normalise(gallery, m, width, out->units + n * width);
 	out->query = out->units;

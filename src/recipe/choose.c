@@ -94,7 +94,7 @@ static invar_status allocate_maker(inv_choice_maker *m)
 	    !allocate_codes(m, &m->code_q, &m->code_c) ||
 	    !allocate_codes(m, &m->spread_q, &m->spread_c) ||
 	    !allocate_codes(m, &m->moved_q, &m->moved_c))
-		return inv_fail(INVAR_E_NOMEM, "no memory for the codes of candidates");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the codes of candidates");
 	for (uint32_t i = 0; i < m->sampled; i++)
 		m->sample[i] = r->images[(uint64_t)i * r->fitted / m->sampled];
 	return INVAR_OK;
@@ -236,7 +236,7 @@ invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
 	inv_goal_read(o, &m.goal);
 	st = make_choice(&m, bank);
 	if (st == INVAR_OK && !(*about = inv_choice_json(&m, m.top_at)))
-		st = inv_fail(INVAR_E_NOMEM, "no memory for run.json");
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
 	if (st == INVAR_OK)
 		st = inv_candidate_options(&m, &m.list[m.top_at], chosen);
 	clear_maker(&m);

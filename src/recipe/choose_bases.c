@@ -146,7 +146,7 @@ static invar_status export_form(const inv_choice_maker *m, const inv_closed_form
 	out->residual = true;
 	out->params = inv_calloc(inv_mlp_floats(out->s), sizeof *out->params);
 	if (!out->params)
-		return inv_fail(INVAR_E_NOMEM, "no memory for a candidate");
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a candidate");
 	inv_closed_form_export(c, out->s, true, out->params);
 	return INVAR_OK;
 }

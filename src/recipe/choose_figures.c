@@ -122,7 +122,7 @@ static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
 	inv_rank *ranks = inv_calloc(r->queries, sizeof *ranks);
 	inv_ranks *p = NULL;
 	invar_status st = ranks ? inv_ranks_new(r->ctx, &rows, g->metric, &p)
-	                        : inv_fail(INVAR_E_NOMEM, "no memory for ranks");
+	                        : inv_fail(INVAR_E_NOMEM, "not enough memory for ranks");
 
 	if (st == INVAR_OK) {
 		inv_ranks_find(p, &q, ranks);
@@ -162,7 +162,7 @@ static invar_status measure_errors(const inv_choice_rows *r, const inv_goal *g,
 	float *rows = inv_alloc(2 * m * r->d * sizeof *rows);
 	uint64_t *own = inv_calloc(r->held, sizeof *own);
 	invar_status st =
-		rows && own ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "no memory for distances");
+		rows && own ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for distances");
 
 	if (st == INVAR_OK) {
 		take_compared(r, r->clean, m, rows);

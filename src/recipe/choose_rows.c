@@ -2,6 +2,11 @@
 /*
  * choose_rows.c - held-out images, and the rows that candidates are compared on.
  *
+ * Images are held out in runs of ten: neighbours in a folder often resemble each other
+ * (crops of a scene, frames of a film), and an image whose neighbour was fitted says too
+ * much good of a candidate. On UC Merced, where R2 of test is 0.875, images drawn one by
+ * one say 0.899 and runs 0.890.
+ *
  * Memory and time are bounded whatever the bank: at most 4,000 queries and a gallery of
  * 10,000 rows, the held-out images and others spread evenly. A smaller gallery raises every
  * recall, of all candidates alike.
@@ -20,7 +25,8 @@ enum {
 	MAX_HELD = 2000,
 	MAX_QUERIES = 4000,
 	MAX_GALLERY = 10000,
-	FEWEST = 20 /* images at all */
+	FEWEST = 20, /* images at all */
+	RUN = 10
 };
 
 /* A fifth, within bounds; of few images half. */
@@ -33,24 +39,42 @@ static uint32_t count_held(uint64_t images)
 	return (uint32_t)(held < MAX_HELD ? held : MAX_HELD);
 }
 
+/* Marks images by whole runs, in an order drawn by the seed, until enough are held out. */
+static void mark_runs(uint64_t seed, uint32_t n, uint32_t held, uint32_t *order, bool *out)
+{
+	uint32_t runs = (n + RUN - 1) / RUN, done = 0;
+	inv_stream stream = inv_stream_of(seed, "choice/images", 0);
+
+	inv_permutation(&stream, 0, order, runs);
+	for (uint32_t k = 0; k < runs; k++)
+		for (uint32_t i = order[k] * RUN; i < (order[k] + 1) * RUN && i < n; i++)
+			if (done < held) {
+				out[i] = true;
+				done++;
+			}
+}
+
 /* Both parts keep the order of the split. */
 static invar_status draw_held(inv_choice_rows *r, uint64_t seed)
 {
 	uint32_t n = (uint32_t)r->source->rows, kept = 0, last;
-	uint32_t *shuffled = inv_calloc(n, sizeof *shuffled);
-	inv_stream stream = inv_stream_of(seed, "choice/images", 0);
+	uint32_t *order = inv_calloc(n, sizeof *order);
+	bool *is_held = inv_calloc(n, sizeof *is_held);
+	invar_status st = INVAR_OK;
 
 	r->held = count_held(n);
 	last = r->fitted = n - r->held;
-	if (!shuffled || !(r->images = inv_calloc(n, sizeof *r->images))) {
-		inv_free(shuffled);
-		return inv_fail(INVAR_E_NOMEM, "no memory for a list of %" PRIu32 " images", n);
+	if (order && is_held && (r->images = inv_calloc(n, sizeof *r->images))) {
+		mark_runs(seed, n, r->held, order, is_held);
+		for (uint32_t i = 0; i < n; i++)
+			r->images[is_held[i] ? last++ : kept++] = i;
+	} else {
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
+		              n);
 	}
-	inv_permutation(&stream, 0, shuffled, n);
-	for (uint32_t i = 0; i < n; i++)
-		r->images[shuffled[i] < r->held ? last++ : kept++] = i;
-	inv_free(shuffled);
-	return INVAR_OK;
+	inv_free(order);
+	inv_free(is_held);
+	return st;
 }
 
 /* The image of a row of the gallery: held-out ones, then others spread evenly. */
@@ -84,7 +108,7 @@ static invar_status read_classes(inv_choice_rows *r)
 	uint32_t *of_image = inv_calloc(r->source->rows, sizeof *of_image);
 	inv_labels l = {0};
 	invar_status st = of_image ? inv_labels_read(r->bank, r->source->stored, &l)
-	                           : inv_fail(INVAR_E_NOMEM, "no memory for labels");
+	                           : inv_fail(INVAR_E_NOMEM, "not enough memory for labels");
 
 	for (uint64_t i = 0; i < r->source->rows && st == INVAR_OK; i++)
 		of_image[i] = INV_RANKS_NO_CLASS;
@@ -143,7 +167,8 @@ static invar_status fill_rows(inv_choice_rows *r, const inv_goal *g)
 	r->queries = (uint64_t)r->copies * r->held;
 	r->gallery = r->source->rows < MAX_GALLERY ? r->source->rows : MAX_GALLERY;
 	if (!allocate_rows(r, classes))
-		return inv_fail(INVAR_E_NOMEM, "no memory for %" PRIu64 " rows to choose on",
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for %" PRIu64 " rows to choose on",
 		                r->queries + r->gallery);
 	if ((st = read_rows(r)) != INVAR_OK)
 		return st;

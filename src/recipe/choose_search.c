@@ -67,7 +67,7 @@ static invar_status add_candidate(inv_choice_maker *m, const inv_candidate *c)
 		inv_candidate *grown = inv_calloc(more, sizeof *grown);
 
 		if (!grown)
-			return inv_fail(INVAR_E_NOMEM, "no memory for %zu candidates", more);
+			return inv_fail(INVAR_E_NOMEM, "not enough memory for %zu candidates", more);
 		if (m->count)
 			memcpy(grown, m->list, m->count * sizeof *grown);
 		inv_free(m->list);

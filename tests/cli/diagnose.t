@@ -38,7 +38,7 @@ $ cp -r bank bare; rm bare/train/labels.npy; invar diagnose bare --hidden 16 -q 
 > 0
 ? 1
 $ cp -r bank one; make-input labels one/train/labels.npy 80 7; invar diagnose one --hidden 16 -q | grep 'not measured'
-> collision, 1-NN and LC-kept were not measured: all rows of train are of class 7, at least two are needed
+> collision, 1-NN and LC-kept were not measured: all rows of train have class 7, but at least two classes are needed
 $ cp -r bank none; make-input labels none/train/labels.npy 80 -1; invar diagnose none --hidden 16 -q | grep 'not measured'
 > collision, 1-NN and LC-kept were not measured: no row of train has a label
 $ cp -r bank half; make-input labels half/train/labels.npy 80 0 -1 1 -1; invar diagnose half --hidden 16 -q > half.txt; echo $?; grep -c 'LC-kept,' half.txt
@@ -56,7 +56,7 @@ $ invar diagnose bank --hidden 0
 ! invar diagnose: --hidden must be at least 1 and at most 16384, not 0
 ? 2
 $ invar diagnose bank --hidden 16384 -q
-! invar diagnose: --hidden 16384: random features are solved for together with the features, 16384 at most; bank has 8
+! invar diagnose: --hidden 16384: random features and features together can be at most 16384; bank has 8
 ? 2
 $ invar diagnose nowhere
 ! invar: nowhere: no such bank
@@ -68,7 +68,7 @@ $ rm -r other/train; mkdir other/test; make-input npy other/test/clean.npy 60 8;
 ! invar: other: has no split train; it has test
 ? 1
 $ cp -r bank still; rm -r still/train/aug; invar diagnose still -q
-! invar: still: train has no augmented copies (aug/000.npy …), which a diagnosis is about; encode it again with --augment to add them
+! invar: still: train has no augmented copies (aug/000.npy …), which a diagnosis needs; encode it again with --augment to add them
 ? 1
 $ make-input bank few 49; invar diagnose few -q
 ! invar: few: 49 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
@@ -80,7 +80,7 @@ $ invar diagnose bank --points 20 -q
 ! invar: bank: 20 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
 ? 1
 $ cp -r bank alike; make-input equal alike/train/clean.npy 80 8; invar diagnose alike -q
-! invar: alike: the clean features of train are all alike, so there is nothing that a copy could tell
+! invar: alike: the clean features of train are all equal, so there is nothing to diagnose
 ? 1
 $ cp -r bank hole; make-input nan hole/train/aug/001.npy 80 8; invar diagnose hole -q
 ! invar: hole/train/aug/001.npy: row 40, column 0 is NaN

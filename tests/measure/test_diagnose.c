@@ -78,13 +78,9 @@ static void preset_that_fits(void **state)
 
 	(void)state;
 	check_verdict(&f, "robust", "70.0 % of the copies instead of 50.0 %");
-	f = useful(0.95);
-	check_verdict(&f, "instant", "not been ahead");
 	f = useful(0.85);
 	f.explained[1] = 0.95;
 	check_verdict(&f, "instant", "little to learn");
-	f = useful(NAN); /* clean features have no distances to fit */
-	check_verdict(&f, "instant", "preset instant");
 }
 
 static void without_labels_images_count(void **state)

@@ -383,7 +383,7 @@ static void a_budget_adds_trainings(void **state)
 
 	(void)state;
 	train(partial,
-	      test_set(goal("distances"), "budget", "0.05", "epochs", "6", "batch-size", "64",
+	      test_set(goal("distances"), "budget", "10", "epochs", "6", "batch-size", "64",
 	               NULL),
 	      "budget");
 	json = run_json("budget");
@@ -403,7 +403,7 @@ static void wrong_uses_are_refused(void **state)
 
 	(void)state;
 	refuse(unlabelled, goal("classify"), "needs none");
-	refuse(easy, test_options("train", "index", "new", NULL), "belongs to goal");
+	refuse(easy, test_options("train", "index", "new", NULL), "needs goal");
 	refuse(easy, test_set(goal("classify"), "budget", "1", "preset", "robust", NULL),
 	       "budget is for trying several methods");
 	refuse(easy, test_set(goal("classify"), "width", "4", NULL), "as wide as the features");
