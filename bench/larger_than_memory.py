@@ -99,7 +99,7 @@ def enter(folder):
 
 def epoch_seconds(options, bank, run, group=None):
     command = [os.path.join(options.build, "src", "cli", "invar"), "train", bank, "-o", run, "--force", "-q",
-               "--epochs", str(options.epochs), "--threads", str(options.threads)]
+               "--preset", "paper", "--epochs", str(options.epochs), "--threads", str(options.threads)]
     subprocess.run(command, check=True, preexec_fn=(lambda: enter(group)) if group else None)
     with open(os.path.join(run, "log.jsonl")) as f:
         return sum(json.loads(line)["seconds"] for line in f) / options.epochs

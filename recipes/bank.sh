@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # bank.sh BANK OUT [EPOCHS] - from a bank of features to one table.
 #
-# The closed forms that training has to beat (rigid, ridge), MaWa and residual MaWa
-# with three seeds each, then everything that can be measured, side by side. What is
-# done already in OUT is not done again. INVAR names the program, if it is not on PATH.
+# The closed forms that training has to beat (rigid, ridge); robust (the default of train,
+# with its own epochs), the paper's MaWa and residual MaWa, with three seeds each; then
+# everything that can be measured, side by side. What is done already in OUT is not done
+# again. INVAR names the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30}
 . "$(dirname "$0")/common.sh"
@@ -12,9 +13,10 @@ bank=$1 out=$2 epochs=${3:-30}
 train_once "$out/rigid" "$bank" --loss none --init rigid
 train_once "$out/ridge" "$bank" --loss none --init ridge
 for seed in 0 1 2; do
-	train_once "$out/mawa-$seed" "$bank" --epochs "$epochs" --seed "$seed"
-	train_once "$out/residual-$seed" "$bank" --residual --epochs "$epochs" --seed "$seed"
+	train_once "$out/robust-$seed" "$bank" --preset robust --seed "$seed"
+	train_once "$out/mawa-$seed" "$bank" --preset paper --epochs "$epochs" --seed "$seed"
+	train_once "$out/residual-$seed" "$bank" --preset paper --residual --epochs "$epochs" --seed "$seed"
 done
-"$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} -o "$out/results.json"
-"$invar" eval "$bank" "$out"/{rigid,ridge,mawa-{0,1,2},residual-{0,1,2}} --metrics knn --k 1 --index clean \
+"$invar" eval "$bank" "$out"/{rigid,ridge,robust-{0,1,2},mawa-{0,1,2},residual-{0,1,2}} -o "$out/results.json"
+"$invar" eval "$bank" "$out"/{rigid,ridge,robust-{0,1,2},mawa-{0,1,2},residual-{0,1,2}} --metrics knn --k 1 --index clean \
 	-o "$out/old-index.json"

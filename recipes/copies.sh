@@ -20,7 +20,7 @@ train() { # NAME OPTIONS…
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
 		runs+=("$out/$name-$seed")
-		train_once "$out/$name-$seed" --epochs "$epochs" --seed "$seed" "$@"
+		train_once "$out/$name-$seed" --preset paper --epochs "$epochs" --seed "$seed" "$@"
 	done
 }
 

@@ -17,7 +17,7 @@ train() { # NAME OPTIONS…
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
 		runs+=("$out/$name-$seed")
-		train_once "$out/$name-$seed" "$bank" --epochs "$epochs" --seed "$seed" "$@"
+		train_once "$out/$name-$seed" "$bank" --preset paper --epochs "$epochs" --seed "$seed" "$@"
 	done
 }
 

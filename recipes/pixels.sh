@@ -26,7 +26,7 @@ limit=${LIMIT:-10000} hidden=${HIDDEN:-4096} copies=${COPIES:-10}
 train() { # NAME OPTIONS…
 	local name=$1
 	shift
-	train_once "$out/$name" "$out/bank" --loss waco --width 64 --hidden "$hidden" --epochs "$epochs" "$@"
+	train_once "$out/$name" "$out/bank" --preset paper --loss waco --width 64 --hidden "$hidden" --epochs "$epochs" "$@"
 }
 
 train id --samples 0

@@ -11,6 +11,8 @@
  */
 #include "adapter/presets.h"
 
+#include <string.h>
+
 enum { VALUES = 12 };
 
 typedef struct preset {
@@ -22,7 +24,7 @@ typedef struct preset {
 
 static const preset presets[] = {
 	{"paper",
-     "MaWa on a plain MLP, exactly as published",
+     "MaWa on a plain MLP, exactly as published, 100 epochs with lr 1e-3 to 4e-4",
      {{"loss", "mawa"},
       {"init", "random"},
       {"residual", "false"},
@@ -35,6 +37,7 @@ static const preset presets[] = {
 	{"robust",
      "MaWa on the scaled residual, which needs no tuning and keeps more structure",
      {{"loss", "mawa"},
+      {"init", "random"},
       {"scaled", "true"},
       {"epochs", "60"},
       {"lr", "5e-4"},
@@ -42,6 +45,7 @@ static const preset presets[] = {
 	{"search",
      "anco on the scaled residual, for an existing index that is not rebuilt",
      {{"loss", "anco"},
+      {"init", "random"},
       {"scaled", "true"},
       {"epochs", "60"},
       {"lr", "5e-4"},
@@ -63,13 +67,58 @@ const char *inv_preset_summary_at(size_t i)
 	return i < PRESETS ? presets[i].summary : NULL;
 }
 
+/* What is trained, rather than for how long: a preset fits only what it was made for. */
+static const char *const method[] = {"loss", "init", "residual", "scaled", "width"};
+
+enum { METHOD = sizeof method / sizeof *method };
+
+static const char *value_of(const preset *p, const char *option)
+{
+	for (size_t i = 0; i < VALUES && p->value[i].option; i++)
+		if (strcmp(p->value[i].option, option) == 0)
+			return p->value[i].text;
+	return NULL;
+}
+
+static const char *find_conflict(const invar_options *o, const preset *p)
+{
+	for (size_t i = 0; i < METHOD; i++) {
+		const char *value = value_of(p, method[i]);
+
+		if (inv_option_is_set(o, method[i]) &&
+		    !(value && inv_option_has_value(o, method[i], value)))
+			return method[i];
+	}
+	return NULL;
+}
+
+const char *inv_preset_conflict(const invar_options *o)
+{
+	size_t i = 0;
+
+	while (strcmp(presets[i].name, INV_DEFAULT_PRESET) != 0)
+		i++;
+	return find_conflict(o, &presets[i]);
+}
+
+/* A loss that was set has its preset; without one, MaWa is trained from what was set. */
+static const char *choose_preset(const invar_options *o)
+{
+	if (!inv_preset_conflict(o))
+		return INV_DEFAULT_PRESET;
+	for (size_t i = 0; i < PRESETS && inv_option_is_set(o, "loss"); i++)
+		if (!find_conflict(o, &presets[i]))
+			return presets[i].name;
+	return INV_FIRST_PRESET;
+}
+
 static invar_status add_values(invar_options *o, const char *selector, const preset *p)
 {
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < VALUES && p->value[i].option && st == INVAR_OK; i++) {
 		const inv_option_default rule = {selector, p->name, p->value[i].option,
-		                                 p->value[i].text};
+		                                 p->value[i].text, NULL};
 
 		st = inv_options_add_default(o, &rule);
 	}
@@ -78,7 +127,8 @@ static invar_status add_values(invar_options *o, const char *selector, const pre
 
 invar_status inv_preset_declare(invar_options *o, const char *selector)
 {
-	invar_status st = INVAR_OK;
+	const inv_option_default fitting = {.name = selector, .choose = choose_preset};
+	invar_status st = inv_options_add_default(o, &fitting);
 
 	for (size_t i = 0; i < PRESETS && st == INVAR_OK; i++)
 		st = add_values(o, selector, &presets[i]);

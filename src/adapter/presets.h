@@ -4,21 +4,29 @@
  *
  * The option preset names one. Its values are defaults: an option that is set overrides
  * them, and counts as set; run.json and the adapter record the preset and every value.
+ * Where the option is not set, the preset is INV_DEFAULT_PRESET if it fits the method that
+ * was asked for, else another one of the loss that was set, else INV_FIRST_PRESET: so
+ * `loss waco` or `width 96` alone train what they did before there were presets.
  */
 #ifndef INV_PRESETS_H
 #define INV_PRESETS_H
 
 #include "base/options.h"
 
-/* The preset of trainings that do not name one. */
-#define INV_DEFAULT_PRESET "paper"
-/* That of runs from before there were presets. */
+/* The preset of trainings that do not name one, where it fits what was set. */
+#define INV_DEFAULT_PRESET "robust"
+/* Where none fits, and that of runs from before there were presets. */
 #define INV_FIRST_PRESET "paper"
 
 const char *inv_preset_name_at(size_t i);    /* NULL past the last */
 const char *inv_preset_summary_at(size_t i); /* a phrase */
-/* Makes the values defaults under the option `selector`; after all options, and before
- * defaults that depend on them. */
+/*
+ * The option that was set and that the default preset has another value of, or none:
+ * loss, init, residual, scaled or width, which say what is trained. NULL: it fits.
+ */
+const char *inv_preset_conflict(const invar_options *o);
+/* Makes the values defaults under the option `selector`, and the preset that fits what was
+ * set the default of that; after all options, and before defaults that depend on them. */
 invar_status inv_preset_declare(invar_options *o, const char *selector);
 
 #endif

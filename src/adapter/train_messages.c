@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "adapter/closed_forms/closed_form.h"
+#include "adapter/presets.h"
 #include "adapter/trainer.h"
 #include "base/text.h"
 
@@ -29,6 +30,18 @@ static void announce_length(const inv_trainer *t)
 		        " epochs for this many images",
 		        all, inv_noun(all, "step", "steps"), inv_noun(all, "is", "are"),
 		        (3 * FEW_STEPS + steps - 1) / steps);
+}
+
+/* Only the default gives way; to a closed form alone, presets do not matter. */
+void inv_trainer_announce_preset(const inv_trainer *t)
+{
+	const char *conflict = inv_preset_conflict(t->options);
+
+	if (t->plan.loss && conflict && !inv_option_is_set(t->options, "preset"))
+		inv_log(t->ctx, INVAR_LOG_INFO,
+		        "using preset %s: the default, " INV_DEFAULT_PRESET
+		        ", does not fit the option %s",
+		        t->o.preset, conflict);
 }
 
 void inv_trainer_announce_steps(const inv_trainer *t)

@@ -40,7 +40,10 @@ static const invar_option method_rows[] = {
      .choice_help = inv_preset_summary_at,
      .meta = "WORD",
      .group = "Method",
-     .help = "default values for a purpose; options that are set override them"},
+     .help =
+         "default values for a purpose; options that are set override them; if it is not "
+         "set: " INV_DEFAULT_PRESET ", or, where loss, init, residual, scaled or width "
+         "ask for another method, the preset of that loss or " INV_FIRST_PRESET},
 	{.name = "loss",
      .type = INVAR_OPTION_TEXT,
      .initial = "mawa",
@@ -62,8 +65,8 @@ static const invar_option method_rows[] = {
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,
      .group = "Method",
-     .help = "E(z) = z + MLP(z), which starts at the identity; try it with a learning rate "
-             "of 1e-4"},
+     .help = "E(z) = z + MLP(z), which starts at the identity; unless scaled, try it with "
+             "a learning rate of 1e-4"},
 	{.name = "scaled",
      .type = INVAR_OPTION_FLAG,
      .flags = INVAR_OPTION_RESULT,

@@ -317,8 +317,12 @@ static invar_status open_run(inv_trainer *t, const char *path)
 	/* All checks come before anything is created or removed. */
 	if (!resume && (st = inv_trainer_check_options(t)) != INVAR_OK)
 		return st;
-	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK || !resume)
+	if ((st = inv_run_open(path, mode, &t->run)) != INVAR_OK)
 		return st;
+	if (!resume) {
+		inv_trainer_announce_preset(t);
+		return INVAR_OK;
+	}
 	inv_run_compare_version(t->ctx, t->run);
 	return resume_options(t, json_object_get(t->run->json, "options"));
 }

@@ -69,6 +69,7 @@ invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar
                              json_t *choice, const char *run);
 
 /* For the log. */
+void inv_trainer_announce_preset(const inv_trainer *t);
 void inv_trainer_announce_steps(const inv_trainer *t);
 void inv_trainer_announce_closed(const inv_trainer *t);
 void inv_trainer_announce_resume(const inv_trainer *t);

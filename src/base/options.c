@@ -23,6 +23,8 @@ typedef struct part {
 
 typedef struct entry {
 	invar_option row; /* a copy; row.choices is ours where `choices` is set */
+	const char
+		*base; /* the default where no rule applies; row.initial: where none is set */
 	part part[PARTS]; /* that the option belongs to; none: to the command itself */
 	size_t parts;
 	char *choices;
@@ -217,6 +219,7 @@ static invar_status add_row(invar_options *o, const invar_option *row, bool keep
 	if ((keep && (st = keep_texts(e)) != INVAR_OK) || (st = spell_choices(e)) != INVAR_OK ||
 	    (st = spell_help(e)) != INVAR_OK)
 		return st;
+	e->base = e->row.initial;
 	return row->initial ? store(e, row->initial) : INVAR_OK;
 }
 
@@ -441,12 +444,18 @@ static bool is_chosen(const invar_options *o, const char *selector, const char *
 
 static const char *default_of(const invar_options *o, const entry *e)
 {
-	const char *initial = e->row.initial;
+	const char *initial = e->base;
 
-	for (size_t i = 0; i < o->rules; i++)
-		if (strcmp(o->rule[i].name, e->row.name) == 0 &&
-		    is_chosen(o, o->rule[i].selector, o->rule[i].value))
-			initial = o->rule[i].initial;
+	for (size_t i = 0; i < o->rules; i++) {
+		const inv_option_default *rule = &o->rule[i];
+
+		if (strcmp(rule->name, e->row.name) != 0)
+			continue;
+		if (rule->choose)
+			initial = rule->choose(o);
+		else if (is_chosen(o, rule->selector, rule->value))
+			initial = rule->initial;
+	}
 	return initial;
 }
 
@@ -466,8 +475,11 @@ static invar_status apply_defaults(invar_options *o)
 
 invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule)
 {
-	assert(o->rules < DEFAULTS && find_entry(o, rule->name));
+	entry *e = find_entry(o, rule->name);
+
+	assert(o->rules < DEFAULTS && e);
 	o->rule[o->rules++] = *rule;
+	e->row.initial = default_of(o, e);
 	return apply_defaults(o);
 }
 
@@ -641,6 +653,11 @@ static bool is_chosen(const invar_options *o, const char *selector, const char *
 	const char *now = chosen(o, selector);
 
 	return value ? strcmp(now, value) == 0 : *now != '\0';
+}
+
+bool inv_option_has_value(const invar_options *o, const char *name, const char *value)
+{
+	return is_chosen(o, name, value);
 }
 
 static bool has_chosen_part(const invar_options *o, const entry *e)

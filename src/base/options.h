@@ -52,14 +52,19 @@ invar_status inv_options_share(invar_options *o, const char *selector, const cha
 
 /*
  * Where `selector` has the value `value`, the option `name` is `initial` unless it was set.
+ * With `choose` it is what this function returns, which reads only options that were set.
  * The last rule that applies counts. Set a selector and its rules take effect at once, so
  * that what is read, recorded and resumed is the value that is used.
  */
 typedef struct inv_option_default {
 	const char *selector, *value, *name, *initial;
+	const char *(*choose)(const invar_options *o); /* NULL: the other fields count */
 } inv_option_default;
 
-/* The texts are borrowed; the option was declared before and is not a list. */
+/*
+ * The texts are borrowed; the option was declared before and is not a list. Add rules
+ * before anything is set: the row then shows the default of a list without values.
+ */
 invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule);
 
 /* Fails unless o was made for this command: a program may hand over the wrong list. */
@@ -73,6 +78,8 @@ const char *inv_option_text(const invar_options *o, const char *name); /* NULL: 
 /* Terminated by NULL; NULL if nothing is set. */
 const char *const *inv_option_list(const invar_options *o, const char *name);
 bool inv_option_is(const invar_options *o, const char *name, const char *word);
+/* The same for texts and for flags, whose values are "true" and "false". */
+bool inv_option_has_value(const invar_options *o, const char *name, const char *value);
 
 /* Was it set by the caller, rather than left at its default? */
 bool inv_option_is_set(const invar_options *o, const char *name);

@@ -200,13 +200,14 @@ const inv_command inv_cmd_demo = {
 	.usage = "[options]",
 	.about =
 		"Uses Debian's package dataset-fashion-mnist and a small encoder that comes with "
-        "invar and was trained on upright garments only, without labels. Encodes garments "
-        "upright and rotated by random angles, trains ridge, MaWa, residual MaWa and WaCo "
-        "(512 hidden units, 20 epochs), and shows the results in a table and a picture. "
-        "Takes a few minutes on two cores. The folder contains the files that the other "
-        "commands write, so that you can continue with those. After an interruption the "
-        "same command resumes; once finished, it shows the results again. With other "
-        "options, only what depends on them is redone.",
+		"invar and was trained on upright garments only, without labels. Encodes garments "
+		"upright and rotated by random angles, trains ridge, robust (the default of "
+		"'invar train'), the paper's MaWa, plain and residual, and WaCo (512 hidden units, "
+		"20 epochs), and shows the results in a table and a picture. "
+		"Takes a few minutes on two cores. The folder contains the files that the other "
+		"commands write, so that you can continue with those. After an interruption the "
+		"same command resumes; once finished, it shows the results again. With other "
+		"options, only what depends on them is redone.",
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,

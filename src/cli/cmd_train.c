@@ -12,10 +12,13 @@
 enum { WORD = 2048 };
 
 static const inv_example examples[] = {
-	{"invar train bank -o run", "MaWa with the paper's settings"},
-	{"invar train bank -o run --preset robust",
-     "a residual scaled by the spread of the features, which needs no tuning; safer on "
-     "features of supervised networks"},
+	{"invar train bank -o run",
+     "preset robust: MaWa on a residual scaled by the spread of the features; needs no "
+     "tuning"},
+	{"invar train bank -o run --preset paper", "MaWa with the paper's settings"},
+	{"invar train bank -o run --preset search --similarity cosine",
+     "AnCo: trains copies to find their own image in an index of old features, here by "
+     "cosine"},
 	{"invar train bank -o run --goal same-image --metric cosine",
      "the best closed form for finding the image of a query in an index that stays"},
 	{"invar train bank -o run --preset instant --keep-structure 0.95",
@@ -23,9 +26,6 @@ static const inv_example examples[] = {
 	{"invar train bank -o run --epochs 20 --hidden 1024", "a quick first try"},
 	{"invar train bank -o run --loss waco --width 96 --decoder",
      "WaCo with narrower codes, and a decoder from codes to features"},
-	{"invar train bank -o run --loss anco --similarity cosine --residual --lr 5e-4",
-     "AnCo: trains copies to find their own image in an index of old features, here by "
-     "cosine"},
 	{"invar train rotated noisy cropped -o run --loss waco",
      "three augmentations of the same images at once"},
 	{"invar train bank -o ridge --loss none --init ridge",

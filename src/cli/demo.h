@@ -10,7 +10,7 @@
 
 #include "cli/command.h"
 
-enum { DEMO_ADAPTERS = 4, DEMO_COLUMNS = 1 + DEMO_ADAPTERS }; /* F comes first */
+enum { DEMO_ADAPTERS = 5, DEMO_COLUMNS = 1 + DEMO_ADAPTERS }; /* F comes first */
 
 #define DEMO_AUGMENT "rotation"
 #define DEMO_SIDE "56" /* of the images that the demo's own encoder learned from */
@@ -42,7 +42,7 @@ typedef struct inv_demo {
 /* demo_encode.c: opens the images and the encoder; the stage that fills the bank. */
 invar_status inv_demo_open(inv_demo *d);
 invar_status inv_demo_encode(inv_demo *d);
-/* demo_train.c: a closed form and three trainings. */
+/* demo_train.c: a closed form and four trainings. */
 invar_status inv_demo_train(inv_demo *d);
 /* demo_table.c: measures, and shows what came out. */
 invar_status inv_demo_measure(inv_demo *d);

@@ -22,7 +22,7 @@ enum {
 	ACROSS = 4 + 2 * NEIGHBOURS, /* with two empty places that part the groups */
 	MAX_CLASSES = 10,
 	FRAME = 2,
-	SHOWN = 1, /* of the adapters: MaWa */
+	SHOWN = 1, /* of the adapters: robust */
 };
 
 static const uint8_t paper[3] = {251, 250, 248}, right[3] = {46, 139, 87},
@@ -274,8 +274,9 @@ static invar_status write_sheet(void *user)
 	if (st == INVAR_OK) {
 		const inv_sheet sheet = {
 			.title = "What an index of upright images finds for rotated ones",
-			.subtitle = "the three nearest features by the encoder alone, then with the "
-						"adapter MaWa behind it; the index is the same. Green: right class",
+			.subtitle =
+				"the three nearest features by the encoder alone, then with the "
+				"adapter robust behind it; the index is the same. Green: right class",
 			.cells = g.cell,
 			.count = g.count,
 			.columns = ACROSS,

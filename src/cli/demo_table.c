@@ -14,8 +14,8 @@
 
 enum { PROBE_HIDDEN = 512, PROBE_EPOCHS = 20 };
 
-static const char *const row_title[DEMO_COLUMNS] = {"F, no adapter", "ridge", "MaWa",
-                                                    "MaWa, residual", "WaCo"};
+static const char *const row_title[DEMO_COLUMNS] = {
+	"F, no adapter", "ridge", "robust", "MaWa, paper", "MaWa, residual", "WaCo"};
 
 static invar_status set_options(const inv_demo *d, invar_options *o)
 {

@@ -42,26 +42,107 @@ static int close_bank(void **state)
 	return 0;
 }
 
-/* Every value as it would be without presets: the default of its row. */
-static void paper_is_what_the_options_say(void **state)
+/* What help shows is what a training without options uses. */
+static void the_default_preset_is_what_the_options_say(void **state)
 {
-	invar_options *o = test_options("train", "preset", "paper", NULL);
+	invar_options *o = test_options("train", NULL);
 	const invar_option *row;
 
 	(void)state;
 	for (size_t i = 0; (row = invar_options_at(o, i)); i++) {
-		char number[40];
-
-		if (!row->initial || strcmp(row->name, "preset") == 0)
+		if (!row->initial)
 			continue;
-		snprintf(number, sizeof number, "%.15g", invar_options_number(o, row->name));
 		if (invar_options_text(o, row->name, 0))
 			assert_string_equal(invar_options_text(o, row->name, 0), row->initial);
+		else if (row->type == INVAR_OPTION_FLAG)
+			assert_true(inv_option_has_value(o, row->name, row->initial));
 		else
-			assert_true(strtod(number, NULL) == strtod(row->initial, NULL));
+			assert_true(invar_options_number(o, row->name) == strtod(row->initial, NULL));
 	}
-	assert_false(inv_option_flag(o, "scaled") || inv_option_flag(o, "residual"));
+	assert_string_equal(invar_options_find(o, "preset")->initial, INV_DEFAULT_PRESET);
+	assert_string_equal(invar_options_find(o, "lr")->initial, "5e-4");
+	assert_true(inv_option_flag(o, "scaled"));
 	invar_options_free(o);
+}
+
+static void paper_is_as_published(void **state)
+{
+	invar_options *o = test_options("train", "preset", "paper", NULL);
+
+	(void)state;
+	assert_true(inv_option_is(o, "loss", "mawa") && inv_option_is(o, "init", "random"));
+	assert_false(inv_option_flag(o, "scaled") || inv_option_flag(o, "residual"));
+	assert_int_equal(inv_option_count(o, "hidden"), 4096);
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	assert_int_equal(inv_option_count(o, "samples"), 3);
+	assert_true(inv_option_number(o, "lr") == 1e-3 &&
+	            inv_option_number(o, "lr-min") == 4e-4 &&
+	            inv_option_number(o, "weight-decay") == 1e-4);
+	invar_options_free(o);
+}
+
+/* Without a preset, what is set of the method decides; the order of setting does not. */
+static void the_default_gives_way_to_a_preset_that_fits(void **state)
+{
+	static const struct {
+		const char *option[2], *value[2], *preset;
+	} given[] = {
+		{{"loss"}, {"mawa"}, "robust"},
+		{{"loss", "init"}, {"mawa", "random"}, "robust"},
+		{{"epochs", "lr"}, {"3", "1e-4"}, "robust"},
+		{{"hidden", "scaled"}, {"64", "true"}, "robust"},
+		{{"loss"}, {"anco"}, "search"},
+		{{"loss", "scaled"}, {"anco", "false"}, "paper"},
+		{{"loss"}, {"none"}, "instant"},
+		{{"loss", "init"}, {"none", "features"}, "instant"},
+		{{"loss", "init"}, {"none", "ridge"}, "paper"},
+		{{"init"}, {"features"}, "paper"},
+		{{"loss"}, {"waco"}, "paper"},
+		{{"loss"}, {"simclr"}, "paper"},
+		{{"loss"}, {"hsic"}, "paper"},
+		{{"width"}, {"4"}, "paper"},
+		{{"residual"}, {"true"}, "paper"},
+		{{"residual", "loss"}, {"false", "mawa"}, "paper"},
+		{{"scaled"}, {"false"}, "paper"},
+		{{"loss", "preset"}, {"waco", "robust"}, "robust"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+		invar_options *o = test_options("train", NULL);
+		size_t count = given[i].option[1] ? 2 : 1;
+
+		for (size_t reversed = 0; reversed < 2; reversed++) {
+			for (size_t k = 0; k < count; k++) {
+				size_t at = reversed ? count - 1 - k : k;
+
+				test_set(o, given[i].option[at], given[i].value[at], NULL);
+			}
+			assert_string_equal(inv_option_text(o, "preset"), given[i].preset);
+			for (size_t k = 0; k < count; k++)
+				assert_int_equal(invar_options_unset(o, given[i].option[k]), INVAR_OK);
+			assert_string_equal(inv_option_text(o, "preset"), INV_DEFAULT_PRESET);
+			assert_true(inv_option_is(o, "loss", "mawa") && inv_option_flag(o, "scaled"));
+		}
+		invar_options_free(o);
+	}
+}
+
+/* A loss of the paper's is trained as the paper does, with and without its name. */
+static void a_loss_without_a_preset_is_trained_as_before(void **state)
+{
+	invar_options *a = test_options("train", "loss", "waco", NULL);
+	invar_options *b = test_options("train", "preset", "paper", "loss", "waco", NULL);
+	json_t *x = inv_options_json(a, 0), *y = inv_options_json(b, 0);
+
+	(void)state;
+	assert_true(json_equal(x, y));
+	assert_string_equal(inv_preset_conflict(a), "loss");
+	assert_true(inv_option_number(a, "lr") == 1e-3 && !inv_option_is_set(a, "preset"));
+	json_decref(x);
+	json_decref(y);
+	invar_options_free(a);
+	invar_options_free(b);
 }
 
 static void every_preset_can_be_chosen_and_says_what_it_is(void **state)
@@ -204,7 +285,10 @@ static void what_a_preset_cannot_do_names_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(paper_is_what_the_options_say),
+		cmocka_unit_test(the_default_preset_is_what_the_options_say),
+		cmocka_unit_test(paper_is_as_published),
+		cmocka_unit_test(the_default_gives_way_to_a_preset_that_fits),
+		cmocka_unit_test(a_loss_without_a_preset_is_trained_as_before),
 		cmocka_unit_test(every_preset_can_be_chosen_and_says_what_it_is),
 		cmocka_unit_test(explicit_options_override_in_any_order),
 		cmocka_unit_test(a_run_records_its_preset_and_resumes_with_it),

@@ -38,8 +38,8 @@ static int close_bank(void **state)
 
 static invar_options *options(void)
 {
-	return test_options("train", "batch-size", "16", "hidden", test_text("%d", HIDDEN),
-	                    "epochs", test_text("%d", EPOCHS), NULL);
+	return test_options("train", "preset", "paper", "batch-size", "16", "hidden",
+	                    test_text("%d", HIDDEN), "epochs", test_text("%d", EPOCHS), NULL);
 }
 
 static void train(invar_bank *b, invar_options *o, const char *run)

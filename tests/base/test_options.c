@@ -220,11 +220,11 @@ static void an_option_may_belong_to_parts_of_several_selectors(void **state)
 
 static invar_options *make_with_rules(void)
 {
-	static const inv_option_default rules[] = {{"loss", "anco", "rate", "0.3"},
-	                                           {"loss", "anco", "keep", "best"},
-	                                           {"keep", "best", "epochs", "7"},
-	                                           {"fruit", "apple", "rate", "0.4"},
-	                                           {"fruit", "apple", "force", "true"}};
+	static const inv_option_default rules[] = {{"loss", "anco", "rate", "0.3", NULL},
+	                                           {"loss", "anco", "keep", "best", NULL},
+	                                           {"keep", "best", "epochs", "7", NULL},
+	                                           {"fruit", "apple", "rate", "0.4", NULL},
+	                                           {"fruit", "apple", "force", "true", NULL}};
 	invar_options *o = make();
 
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -255,6 +255,35 @@ static void a_default_may_depend_on_another_option(void **state)
 	assert_int_equal(inv_option_count(o, "epochs"), 100);
 	invar_options_free(o);
 	invar_options_free(copy);
+}
+
+static const char *choose_keep(const invar_options *o)
+{
+	return inv_option_is_set(o, "rate") ? "best" : "last";
+}
+
+static void a_default_may_be_chosen_from_what_was_set(void **state)
+{
+	static const inv_option_default chosen = {.name = "keep", .choose = choose_keep},
+									by_keep = {"keep", "last", "epochs", "7", NULL};
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_add_default(o, &chosen), INVAR_OK);
+	assert_int_equal(inv_options_add_default(o, &by_keep), INVAR_OK);
+	assert_string_equal(invar_options_find(o, "keep")->initial, "last");
+	assert_string_equal(invar_options_find(o, "epochs")->initial, "7");
+	assert_true(inv_option_is(o, "keep", "last") && inv_option_count(o, "epochs") == 7);
+	assert_int_equal(invar_options_set(o, "rate", "0.5"), INVAR_OK);
+	assert_true(inv_option_is(o, "keep", "best") && inv_option_count(o, "epochs") == 100);
+	assert_string_equal(invar_options_find(o, "epochs")->initial, "7");
+	assert_int_equal(invar_options_unset(o, "rate"), INVAR_OK);
+	assert_true(inv_option_is(o, "keep", "last") && inv_option_count(o, "epochs") == 7);
+	assert_int_equal(invar_options_set(o, "keep", "best"), INVAR_OK);
+	assert_true(inv_option_has_value(o, "keep", "best") &&
+	            inv_option_has_value(o, "force", "false"));
+	assert_int_equal(inv_option_count(o, "epochs"), 100);
+	invar_options_free(o);
 }
 
 /* A document names its options in any order, and a saved one has all of them. */
@@ -471,6 +500,7 @@ int main(void)
 		cmocka_unit_test(an_option_belongs_to_its_parts),
 		cmocka_unit_test(an_option_may_belong_to_parts_of_several_selectors),
 		cmocka_unit_test(a_default_may_depend_on_another_option),
+		cmocka_unit_test(a_default_may_be_chosen_from_what_was_set),
 		cmocka_unit_test(rules_apply_to_documents_as_well),
 		cmocka_unit_test(json_goes_out_and_comes_back),
 		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),

@@ -19,11 +19,11 @@ fi
 few=(--limit 100)
 "$invar" demo "${few[@]}" >said 2>told
 cat said told
-for row in 'F, no adapter' 'F, classifier EC' ridge MaWa 'MaWa, residual' WaCo; do
+for row in 'F, no adapter' 'F, classifier EC' ridge robust 'MaWa, paper' 'MaWa, residual' WaCo; do
 	[ "$(grep -c "^$row  *[0-9.]* | [0-9.]* " said)" = 1 ] || fail "no row '$row'"
 done
 grep -q '20 epochs, 512 hidden units' told
-for file in bank/bank.json mawa/adapter.safetensors waco/run.json results.json; do
+for file in bank/bank.json robust/adapter.safetensors waco/run.json results.json; do
 	[ -s "invar-demo/$file" ] || fail "no $file"
 done
 [ "$(head -c 4 invar-demo/neighbours.png | tail -c 3)" = PNG ]
@@ -32,7 +32,7 @@ done
 next=$(sed -n 's/^  invar eval invar-demo/eval invar-demo/p' said)
 [ -n "$next" ]
 "$invar" $next --metrics structure -q >structure
-grep -q 'mawa.*residual' structure
+grep -q 'robust.*mawa' structure
 next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 [ -n "$next" ]
 "$invar" ${next% --epochs*} --epochs 1 --hidden 16 -q
@@ -40,12 +40,12 @@ next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 # Again: nothing is done twice, and what is deleted is made again alone.
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
-[ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
+[ "$(grep -c ': done before$' told)" = 8 ] || fail "$(cat told)"
 ! grep -q 'Training\|Encoding\|Measuring' told || fail "$(cat told)"
 rm invar-demo/waco/adapter.safetensors
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
-[ "$(grep -c ': done before$' told)" = 6 ] || fail "$(cat told)"
+[ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
 grep -q 'Training WaCo' told
 
 # As JSON, and with idx files that are named.
@@ -70,6 +70,6 @@ wait $child || code=$?
 [ $code = 130 ] || fail "exit $code, expected 130"
 grep -q 'the same command resumes' message || fail "$(cat message)"
 "$invar" demo "${few[@]}" -o stopped -q >finished
-for run in ridge mawa residual waco; do
+for run in ridge robust mawa residual waco; do
 	cmp stopped/$run/adapter.safetensors invar-demo/$run/adapter.safetensors
 done

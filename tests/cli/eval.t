@@ -1,6 +1,6 @@
 What eval cannot measure, it says, and measures the rest.
 
-$ make-input bank bank; invar train bank -o run --hidden 16 --epochs 2 -q
+$ make-input bank bank; invar train bank -o run --preset paper --hidden 16 --epochs 2 -q
 $ echo "--probe-hidden 16 --probe-epochs 3 -q" > options
 
 One class in train: probes are skipped with their reason, the others are measured.

@@ -49,7 +49,7 @@ $ invar train bank -o r --lr 1e-4 --lr-min 4e-4 -q
 $ invar train bank -o r --loss none --init identity --anchor 2 -q
 ! invar train: --anchor needs --loss mawa or anco or --init features, and neither is set
 ? 2
-$ invar train bank -o r --loss none -q
+$ invar train bank -o r --preset paper --loss none -q
 ! invar train: --loss none trains nothing, so it needs a closed form: --init identity, rigid, ridge or features
 ? 2
 $ invar train bank -o r --init ridge --hidden 15 -q

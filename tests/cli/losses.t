@@ -13,7 +13,8 @@ $ for l in mawa waco simclr hsic anco; do head -1 $l/log.jsonl | grep -o '"[a-z_
 > "batch-size": 256
 > "epoch" "loss" "terms" "mawa" "contrast" "lr" "seconds"
 > "batch-size": 256
-$ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,2p'
+$ invar train bank -o two --loss simclr --hidden 16 --epochs 1 2>&1 | sed -n '1,3p'
+> using preset paper: the default, robust, does not fit the option loss
 > using batches of 64 images: there are no more
 > 2 samples per image: simclr takes no more
 

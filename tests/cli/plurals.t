@@ -20,7 +20,7 @@ $ invar train bank -o run --copies 2
 ? 1
 $ invar train bank -o run --loss none --init rigid --hidden 6 2>&1 | sed -n 1p
 > rigid fitted to 1 image of train, with 1 copy per image
-$ invar train bank -o trained --samples 2 --hidden 1 --epochs 1 2>&1 | head -4 | sed 's/ MB.*//'
+$ invar train bank -o trained --preset paper --samples 2 --hidden 1 --epochs 1 2>&1 | head -4 | sed 's/ MB.*//'
 > using batches of 1 image: there are no more
 > 1 sample per image: there are no more copies
 > mawa on 1 image of train, (3, 1, 3), 1 step per epoch

@@ -4,7 +4,7 @@
 
     python3 adapter.py INVAR        INVAR is the program
 
-A bank is written with NumPy, invar trains on it (plain and residual) and applies the
+A bank is written with NumPy, invar trains on it (plain, residual and scaled) and applies the
 adapter; PyTorch loads the same file into nn.Sequential(Linear, ReLU, Linear) with no
 key missing or left over, and its outputs agree within 1e-4. Exit 77 (skipped) where
 PyTorch, NumPy or safetensors are not installed.
@@ -24,6 +24,7 @@ except ImportError as error:
     print("skipped: %s (./dev parity sets it up)" % error)
     sys.exit(77)
 
+FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": ["--scaled"]}
 N, D, HIDDEN, COPIES, TOLERANCE = 600, 48, 96, 4, 1e-4
 
 
@@ -55,11 +56,10 @@ def apply_torch(path, z):
 def check(program, place, form):
     """The largest difference of one form, and whether the file says its form."""
     at = lambda name: os.path.join(place, name)
-    flags = ["--residual"] if form == "residual" else []
-    run(program, "train", at("bank"), "-o", at(form), "--epochs", "5", "--hidden", str(HIDDEN), "-q", *flags)
+    run(program, "train", at("bank"), "-o", at(form), "--epochs", "5", "--hidden", str(HIDDEN), "-q", *FORMS[form])
     run(program, "apply", at(form + "/adapter.safetensors"), at("z.npy"), "-o", at(form + ".npy"), "-q")
     want, residual = apply_torch(at(form + "/adapter.safetensors"), torch.from_numpy(np.load(at("z.npy"))))
-    return float(np.abs(np.load(at(form + ".npy")) - want).max()), residual == (form == "residual")
+    return float(np.abs(np.load(at(form + ".npy")) - want).max()), residual == (form != "plain")
 
 
 def main():
@@ -67,7 +67,7 @@ def main():
     with tempfile.TemporaryDirectory() as place:
         write_bank(os.path.join(place, "bank"))
         np.save(os.path.join(place, "z.npy"), np.random.default_rng(2).normal(size=(333, D)).astype("f4"))
-        for form in ("plain", "residual"):
+        for form in FORMS:
             gap, says_so = check(program, place, form)
             fine = gap <= TOLERANCE and says_so
             passed, failed = passed + fine, failed + (not fine)
