@@ -34,7 +34,7 @@ static invar_status need_copies(const inv_source *s)
 	                s->name, s->split);
 }
 
-/* Row by row, as the copies of a row may lie side by side in one array. */
+/* Row by row, as the copies of a row may be side by side in one array. */
 static invar_status fill_copies(const inv_source *s, const inv_source_batch *b, float *out)
 {
 	size_t stride = (size_t)b->N * s->dim;

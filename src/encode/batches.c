@@ -12,8 +12,8 @@
 
 enum {
 	RING = 3,            /* gathered batches */
-	AHEAD = 6,           /* batches between telling the system and gathering */
-	RESIDENT = 64 << 20, /* a split below so many bytes is left to the system */
+	AHEAD = 6,           /* batches between the hint to the system and gathering */
+	RESIDENT = 64 << 20, /* a smaller split (bytes) is left to the system */
 	PURPOSE = 64,
 	MOMENT = 200 * 1000 * 1000, /* nanoseconds */
 	BILLION = 1000 * 1000 * 1000
@@ -36,9 +36,9 @@ struct inv_batches {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	uint64_t first, filled, taken; /* batch numbers, counted over all epochs */
-	bool holding;                  /* the consumer has batch `taken` in its hands */
+	bool holding;                  /* the consumer is using batch `taken` */
 	bool stop;
-	invar_status status; /* of the reader, with its sentence */
+	invar_status status; /* the reader's status, with its message */
 	char sentence[1024];
 };
 
@@ -54,7 +54,7 @@ size_t inv_batches_memory(const inv_batches *b)
 
 /* ---- What a batch holds ------------------------------------------------------ */
 
-/* "copies/train/SPLIT", of the second bank "copies.1/train/SPLIT". */
+/* "copies/train/SPLIT", for the second bank "copies.1/train/SPLIT". */
 static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t source,
                             uint32_t epoch)
 {
@@ -67,7 +67,7 @@ static inv_stream stream_of(const inv_batch_plan *p, const char *what, uint32_t 
 	return inv_stream_of(p->seed, name, epoch);
 }
 
-/* The order and the draws of two neighbouring epochs are at hand at a time. */
+/* The order and the draws of two consecutive epochs are kept at a time. */
 static void prepare_epoch(inv_batches *b, uint32_t epoch)
 {
 	unsigned slot = epoch & 1;
@@ -83,7 +83,7 @@ static void prepare_epoch(inv_batches *b, uint32_t epoch)
 	b->order_epoch[slot] = epoch;
 }
 
-/* What batch number `batch` wants of the sources; views b, until the next call. */
+/* What batch number `batch` needs from the sources; views b, until the next call. */
 static inv_source_batch find_batch(inv_batches *b, uint64_t batch)
 {
 	const inv_batch_plan *p = &b->plan;
@@ -144,7 +144,7 @@ static void advise(inv_batches *b, uint64_t batch)
 		inv_source_expect_copies(p->source[g], &want);
 }
 
-/* Waits for a free buffer; false when told to stop. */
+/* Waits for a free buffer; false when asked to stop. */
 static bool wait_for_room(inv_batches *b)
 {
 	bool go;
@@ -195,8 +195,8 @@ invar_status inv_batches_start(inv_batches *b, uint32_t epoch, uint32_t step)
 }
 
 /*
- * Copies that are made take their time, so the caller is asked now and then whether they
- * are still wanted; the lock is open meanwhile.
+ * Making copies takes time, so the caller's cancel hook is checked now and then, with the
+ * lock released.
  */
 static invar_status wait_a_moment(inv_batches *b)
 {
@@ -221,7 +221,7 @@ static invar_status wait_a_moment(inv_batches *b)
 	return st;
 }
 
-/* A buffer is taken until the call after; then its room is given back. */
+/* A buffer stays in use until the next call, which releases it. */
 invar_status inv_batches_next(inv_batches *b, const float **rows)
 {
 	invar_status st = INVAR_OK;

@@ -2,11 +2,11 @@
 /*
  * batches.h - the batches of a training, read ahead of their use.
  *
- * Which images a step sees, and which of their copies, is a function of (seed,
- * split, place of the source, epoch, image) alone. A thread of its own gathers the rows
- * into a ring of buffers and tells the system some batches earlier what it will read, so a
- * bank larger than memory streams while the step before is computed. A source that makes
- * its copies makes them there as well.
+ * Which images a step sees, and which of their copies, is a function of (seed, split,
+ * position of the source, epoch, image) alone. A separate thread gathers the rows into a
+ * ring of buffers and tells the system some batches earlier what it will read, so a bank
+ * larger than memory streams while the previous step is computed. A source that makes its
+ * copies makes them on that thread as well.
  */
 #ifndef INV_BATCHES_H
 #define INV_BATCHES_H
@@ -16,17 +16,18 @@
 
 typedef struct inv_batch_plan {
 	inv_source
-		*source[INV_MAX_SOURCES]; /* prepared; their clean rows are alike; borrowed */
+		*source[INV_MAX_SOURCES]; /* prepared; their clean rows are the same; borrowed */
 	uint32_t sources;
 	const uint32_t *images; /* the rows of the split that take part; borrowed */
 	uint32_t image_count;
 	uint32_t N; /* images per batch; the last incomplete batch is dropped */
-	uint32_t s; /* distinct copies per image, source and epoch, which every source has */
+	uint32_t s; /* distinct copies per image, source and epoch; every source must have that
+	               many */
 	uint64_t seed;
 	const char *purpose;               /* "train", "validation": keeps their draws apart */
 	bool same_every_epoch;             /* the order and draws of epoch 0, always */
-	uint32_t epochs;                   /* reading ahead ends there */
-	const inv_clean_statistics *scale; /* rows become (z - mean) / sigma; NULL: they stay */
+	uint32_t epochs;                   /* prefetching ends there */
+	const inv_clean_statistics *scale; /* rows become (z - mean) / sigma; NULL: unchanged */
 } inv_batch_plan;
 
 typedef struct inv_batches inv_batches;

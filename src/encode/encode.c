@@ -2,11 +2,11 @@
 /*
  * encode.c - from a data set to a bank.
  *
- * What a bank says of itself is put together first and held against the bank that is
- * there; then each split gets the arrays it misses: clean rows, labels, copies. Images
- * that cannot be read are found before anything is written, so that all arrays of a
- * split have the same rows; which were left out stands in bank.json. A split that was
- * begun and interrupted goes on where its map says (block_map.h).
+ * The description of the bank is built first and compared with an existing bank; then each
+ * split gets its missing arrays: clean rows, labels, copies. Images that cannot be read are
+ * found before anything is written, so that all arrays of a split have the same rows;
+ * bank.json lists those left out. An interrupted split resumes where its block map says
+ * (block_map.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 typedef struct encoding {
 	inv_encoding of;
 	const char *path;
-	json_t *about; /* what bank.json says of all splits */
+	json_t *about; /* what bank.json says about all splits */
 	inv_bank_writer *bank;
 	inv_pipeline *walk;
 	bool again; /* images are compared even if nothing is missing */
@@ -41,10 +41,10 @@ static invar_status no_memory(const encoding *k)
 
 typedef struct part {
 	const inv_images *split; /* as the data set has it */
-	inv_images images;       /* without those that are left out; borrows the rest */
-	uint32_t *index;         /* of its own, NULL where nothing is left out */
+	inv_images images;       /* without the images left out; borrows the rest */
+	uint32_t *index;         /* owned; NULL if nothing is left out */
 	json_t *left_out;        /* indices */
-	json_t *entry;           /* what bank.json says of it */
+	json_t *entry;           /* what bank.json says about it */
 	int64_t *labels;         /* NULL: none */
 	char *map_path;
 	bool begun; /* some blocks are there */
@@ -61,7 +61,7 @@ static void clear_part(part *p)
 	inv_free(p->map_path);
 }
 
-/* Only its size is looked at; what cannot be prepared is broken as well. */
+/* Only its size is checked; an image that cannot be prepared is broken as well. */
 static invar_status look_at(void *user, inv_image *image, const inv_prefetch_item *item,
                             unsigned worker)
 {
@@ -116,7 +116,7 @@ static invar_status leave_out(encoding *k, part *p)
 	return st;
 }
 
-/* What was left out when the split was begun stays so. */
+/* Images left out when the split was started stay left out. */
 static invar_status choose_rows(encoding *k, part *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
@@ -140,7 +140,7 @@ static invar_status choose_rows(encoding *k, part *p)
 	return st;
 }
 
-/* ---- What is there must fit ------------------------------------------------------- */
+/* ---- Existing rows must match ------------------------------------------------------- */
 
 static invar_status read_labels(const encoding *k, const part *p, int64_t **out)
 {
@@ -228,7 +228,7 @@ static invar_status check_part(const encoding *k, const part *p)
 	return check_names(k, p);
 }
 
-/* Compares rows that are there with rows as they come out now. */
+/* Compares existing rows with rows computed now. */
 typedef struct comparison {
 	const encoding *k;
 	const part *p;
@@ -266,8 +266,8 @@ static invar_status compare(void *user, size_t array, uint64_t row, size_t rows,
 }
 
 /*
- * Clean rows that are there must come out again, or the others would belong to other
- * images. The first group tells; float16 and other processors move the last digits.
+ * Existing clean rows must be reproduced, or new rows would belong to other images. The
+ * first group is enough to tell; float16 and other processors change the last digits.
  */
 static invar_status check_known(encoding *k, const part *p, const char *name)
 {
@@ -295,8 +295,8 @@ static invar_status check_known(encoding *k, const part *p, const char *name)
 }
 
 /*
- * Every row that is there must be of the image that is there now. Banks without
- * fingerprints are known by their first rows alone.
+ * Every existing row must come from the image that is there now. Banks without fingerprints
+ * are checked by their first rows only.
  */
 static invar_status check_fingerprints(encoding *k, const part *p, const inv_block_map *map,
                                        const inv_npy *known)
@@ -316,7 +316,7 @@ static invar_status check_fingerprints(encoding *k, const part *p, const inv_blo
 	return st;
 }
 
-/* Those of finished rows, or *out is NULL. */
+/* Fingerprints of finished rows; *out is NULL if there are none. */
 static invar_status open_fingerprints(const encoding *k, const part *p, const char *name,
                                       inv_npy **out)
 {
@@ -333,7 +333,7 @@ static invar_status open_fingerprints(const encoding *k, const part *p, const ch
 static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
                                         "seed"};
 
-/* By everything that they follow from; clean rows do not follow from the SPEC. */
+/* Identified by everything they depend on; clean rows do not depend on the SPEC. */
 static invar_status belong(const encoding *k, const part *p, bool clean,
                            char hex[INV_SHA256_HEX])
 {
@@ -391,7 +391,7 @@ static bool has_file(const encoding *k, const part *p, const char *name)
 	return there;
 }
 
-/* What goes beside it was finished a moment before the program ended. */
+/* The files beside it were finished just before the program ended. */
 static bool has_beside(const encoding *k, const part *p, const inv_block_map *map,
                        int32_t copy)
 {
@@ -401,7 +401,7 @@ static bool has_beside(const encoding *k, const part *p, const inv_block_map *ma
 	       has_file(k, p, inv_array_name(copy, true, name));
 }
 
-/* Rows that an older version began have no fingerprints, and get none. */
+/* Rows started by an older version have no fingerprints, and get none. */
 static bool wants_beside(const encoding *k, const part *p, const inv_block_map *map,
                          int32_t copy, bool begun)
 {
@@ -420,7 +420,7 @@ static invar_status open_beside(encoding *k, const part *p, inv_pass_array *a, b
 	                     clean ? INV_FINGERPRINT : k->of.columns, kept, &a->beside);
 }
 
-/* Without the clean rows nobody knows what the copies are of. */
+/* Without the clean rows it is unknown which images the copies come from. */
 static void forget_array(inv_block_map *map, int32_t copy)
 {
 	if (copy != INVAR_CLEAN)
@@ -448,7 +448,7 @@ static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
 	return st;
 }
 
-/* What goes beside rows comes first, so that rows which are there have it. */
+/* The files beside rows are written first, so that existing rows always have them. */
 static invar_status close_arrays(inv_pass *pass, invar_status st)
 {
 	for (size_t i = 0; i < pass->arrays; i++) {
@@ -469,7 +469,7 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 	return st;
 }
 
-/* A pass that does not take fingerprints is held to those that are there. */
+/* A pass that does not record fingerprints is checked against the existing ones. */
 static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
 {
 	inv_npy *known = NULL;
@@ -566,8 +566,8 @@ static invar_status save_names(const encoding *k, const part *p)
 }
 
 /*
- * Rows that were made when banks had no names get them, if they are of these images. The
- * file is a help alone: a bank that cannot be written to does without it.
+ * Rows made before banks had names get them, if they come from these images. The file is
+ * optional: a bank that cannot be written to does without it.
  */
 static invar_status add_names(encoding *k, const part *p)
 {
@@ -652,7 +652,7 @@ static invar_status encode_splits(encoding *k)
 	return st;
 }
 
-/* Two networks of one shape may want different pixels, so what is given to F is said. */
+/* Two networks of one shape may need different pixels, so the input of F is logged. */
 static void announce_preparation(const inv_encoding *of)
 {
 	const inv_preparation *p = &of->preparation;

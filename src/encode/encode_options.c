@@ -135,7 +135,7 @@ json_t *inv_encode_json(const inv_encode_settings *o)
 
 /* ---- Copies ----------------------------------------------------------------------- */
 
-/* A number and nothing behind it but the end or a comma. */
+/* A number followed by the end or a comma. */
 static bool read_count(const char *text, uint64_t *count)
 {
 	char *end;

@@ -7,44 +7,44 @@
 #include "encoders/encoder.h"
 #include "images/dataset.h"
 
-/* What the options say; texts are views of the list that they were read from. */
+/* Values of the options; texts view the list that they were read from. */
 typedef struct inv_encode_settings {
 	const char *augment;       /* SPEC of the copies; NULL: no copies */
-	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 of test, else 10 */
+	const char *copies;        /* "10", or "train=10,test=5"; NULL: 5 for test, else 10 */
 	const char *augment_space; /* "normalized", or "pixel": augmented before that */
 	const char *side;          /* "native" or N; NULL: the encoder's */
 	const char *normalize;     /* NULL: the encoder's, or the data set's */
 	const char *mean, *std;    /* "0.5" or "0.48,0.46,0.41"; NULL: as above */
 	const char *dtype;         /* "float32" or "float16" */
 	uint64_t seed;
-	uint64_t resize; /* the shorter side before the centre is cut out; 0: as `side`, else
-	                    the encoder's own */
+	uint64_t resize; /* the shorter side before the centre crop; 0: as `side`, else the
+	                    encoder's */
 } inv_encode_settings;
 
 /* The options of encoding; of those, the ones that make tensors of images and augment. */
 invar_status inv_encode_declare(invar_options *o);
 invar_status inv_encode_declare_part(invar_options *o, const char *selector);
 
-/* Reads what o has of them into `out`, whose texts are views of *kept. Gives *kept. */
+/* Reads those that o has into `out`, whose texts view *kept. Gives *kept. */
 invar_status inv_encode_read(const invar_options *o, invar_options **kept,
                              inv_encode_settings *out);
 /* { name: value, … } of those that make tensors of images and augment; gives. */
 json_t *inv_encode_json(const inv_encode_settings *o);
 
 invar_status inv_encode_check_copies(const inv_encode_settings *o, const invar_dataset *d);
-/* How many copies of a split are wanted; 0 without a SPEC. */
+/* Number of copies requested for a split; 0 without a SPEC. */
 uint64_t inv_encode_copies(const inv_encode_settings *o, const char *split);
 
 /*
- * How images become tensors: what was asked for, else the encoder's rule, else the
- * data set's. The normalisation has numbers for every channel.
+ * How images become tensors: the options, else the encoder's rule, else the data set's. The
+ * normalisation has a value for every channel.
  */
 invar_status inv_encode_preparation(const inv_encode_settings *o, const invar_encoder *e,
                                     const invar_dataset *d, inv_preparation *out);
 
 /*
- * invar_encode for those who will read the images once more: what is there already is
- * compared with them even if nothing is missing.
+ * invar_encode for callers that will read the images again: existing rows are compared with
+ * the images even if nothing is missing.
  */
 invar_status inv_encode_again(invar_encoder *e, const invar_dataset *d,
                               const inv_encode_settings *o, const char *bank);

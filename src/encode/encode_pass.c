@@ -11,14 +11,14 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Flushing takes a fortieth of the time at most, and is no use more often than that. */
+/* Flushing takes at most a fortieth of the time; doing it more often is unnecessary. */
 #define FLUSH_SHARE 40
 #define FLUSH_SECONDS 0.5
 
 typedef struct filling {
 	inv_pass *p;
 	pthread_mutex_t lock;
-	uint32_t *left; /* [blocks] rows of all arrays that are not put yet */
+	uint32_t *left; /* [blocks] rows of all arrays that are not written yet */
 	bool *marked;   /* [blocks] in the map for all arrays */
 	double flushed, took;
 } filling;
@@ -35,9 +35,9 @@ static bool is_missing(const inv_pass *p, size_t array, uint64_t block)
 	return !inv_block_map_has(p->map, (size_t)(p->array[array].copy + 1), block);
 }
 
-/* ---- What the walk calls ---------------------------------------------------------- */
+/* ---- Called by the pipeline ---------------------------------------------------------- */
 
-/* The map changes under our feet, but never what it says of a block that is not put. */
+/* The map changes meanwhile, but never its entry for a block that is not written yet. */
 static bool wants(void *user, size_t array, uint64_t row)
 {
 	filling *f = user;
@@ -49,7 +49,7 @@ static bool wants(void *user, size_t array, uint64_t row)
 	return missing;
 }
 
-/* Images are what they were, or it is noted what they are. */
+/* Checks the images against the known fingerprints, or records them. */
 static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerprint *print)
 {
 	const inv_pass *p = ((filling *)user)->p;
@@ -63,7 +63,7 @@ static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerp
 	return st;
 }
 
-/* The sentence names the element; where images are files, the file is of more use. */
+/* The message names the element; if images are files, the file is more useful. */
 static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
                                const float *out)
 {
@@ -99,7 +99,7 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 	return INVAR_OK;
 }
 
-/* Notes the blocks that are complete now; false if there is none. */
+/* Records the blocks that are complete now; false if there are none. */
 static bool find_complete(filling *f, bool *complete)
 {
 	bool any = false;
@@ -138,7 +138,7 @@ static void mark(filling *f, const bool *complete)
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* The rows first, then the map; and rows of other weights are never marked. */
+/* The rows first, then the map; rows made with other weights are never marked. */
 static invar_status flush(filling *f)
 {
 	double began = inv_wall_seconds();
@@ -196,7 +196,7 @@ static void count_missing(filling *f)
 	}
 }
 
-/* Walks over each stretch of blocks in which something is missing. */
+/* Runs over each range of blocks in which something is missing. */
 static invar_status walk_stretches(filling *f)
 {
 	inv_pass *p = f->p;
@@ -224,7 +224,7 @@ static invar_status walk_stretches(filling *f)
 	return st;
 }
 
-/* What is complete is saved whatever happened; the first sentence stays. */
+/* Complete blocks are saved whatever happened; the first message is kept. */
 static invar_status flush_after(filling *f, invar_status st)
 {
 	char sentence[1024];

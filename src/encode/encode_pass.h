@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * encode_pass.h - one walk over the images of a split, which fills several arrays.
+ * encode_pass.h - one pass over the images of a split, which fills several arrays.
  *
- * Rows go to their places in the arrays' part files as they come. Once in a while what
- * was put is flushed, and then the blocks of rows that are complete are marked in the
- * map (block_map.h). What is marked already is not encoded again.
+ * Rows are written to their places in the arrays' part files as they come. Now and then
+ * they are flushed, and then the complete blocks of rows are marked in the map
+ * (block_map.h). Marked blocks are not encoded again.
  */
 #ifndef INV_ENCODE_PASS_H
 #define INV_ENCODE_PASS_H
@@ -25,7 +25,7 @@ typedef struct inv_pass {
 	inv_encoding *of;
 	inv_pipeline *walk;
 	const inv_images *images; /* the rows, all of which can be read */
-	const inv_npy *known;     /* their fingerprints, which must come out; NULL: any do */
+	const inv_npy *known;     /* their fingerprints, which must match; NULL: not checked */
 	inv_block_map *map;
 	inv_pass_array array[INV_WALK_ARRAYS];
 	size_t arrays;
@@ -35,8 +35,8 @@ typedef struct inv_pass {
 } inv_pass;
 
 /*
- * Puts every row that is missing, but leaves finishing the arrays to the caller. What
- * was complete when it fails is marked.
+ * Writes every missing row, but leaves finishing the arrays to the caller. Blocks that were
+ * complete when it failed are marked.
  */
 invar_status inv_pass_run(inv_pass *p);
 

@@ -15,7 +15,7 @@
 
 /* ---- What is encoded, and how ----------------------------------------------------- */
 
-/* Native: that of the first image which can be read. */
+/* Native: the size of the first image that can be read. */
 static invar_status find_shape(inv_encoding *of)
 {
 	const invar_dataset *d = of->dataset;
@@ -85,7 +85,8 @@ static invar_status open_augment(inv_encoding *of)
 	return INVAR_OK;
 }
 
-/* Room around what is seen, for the same part of the picture at a higher resolution. */
+/* A margin around the visible part, for the same part of the image at a higher resolution.
+ */
 static invar_status widen_preparation(inv_encoding *of)
 {
 	inv_preparation *p = &of->preparation;
@@ -106,7 +107,7 @@ static invar_status widen_preparation(inv_encoding *of)
 	return INVAR_OK;
 }
 
-/* What is seen of a prepared image, copy or not. */
+/* The visible part of a prepared image, copy or not. */
 static invar_status find_clean(inv_encoding *of)
 {
 	const inv_spec *s = of->augment ? &of->augment->spec : NULL;
@@ -165,7 +166,7 @@ static bool is_untouched(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* A file that was touched, or replaced by a copy of itself, is the same one still. */
+/* A file that was touched, or replaced by a copy of itself, still counts as the same. */
 invar_status inv_encoding_check_weights(inv_encoding *of)
 {
 	const char *path = of->encoder->weights;
@@ -221,7 +222,7 @@ static json_t *floats_json(const float *values, size_t count)
 	return list;
 }
 
-/* What stands behind the rest where inside=1 sees only the centre of larger pictures. */
+/* Appended to the description when inside=1 uses only the centre of larger images. */
 static const char *inside_text(const inv_encoding *of, char text[64])
 {
 	text[0] = '\0';
@@ -231,8 +232,8 @@ static const char *inside_text(const inv_encoding *of, char text[64])
 }
 
 /*
- * "shorter side 256, bicubic, centre"; null where images stay as large as they are. Clean
- * rows with inside=1 and without differ, so this does as well.
+ * "shorter side 256, bicubic, centre"; null if images keep their size. Clean rows with and
+ * without inside=1 differ, so this differs as well.
  */
 static json_t *resize_json(const inv_encoding *of)
 {
@@ -283,7 +284,8 @@ static json_t *classes_json(const invar_dataset *d)
 	return list;
 }
 
-/* What weights do not tell and features depend on; 0 and null: the family's own. */
+/* Values that features depend on but weights do not determine; 0 and null: the family's
+ * default. */
 static json_t *options_json(const invar_encoder *e)
 {
 	json_t *options;
@@ -319,7 +321,7 @@ json_t *inv_encoding_json(const inv_encoding *of)
 
 /* ---- The images of a split -------------------------------------------------------- */
 
-/* The list is in order, as the images are. */
+/* The list is sorted, like the images. */
 invar_status inv_images_without(const inv_images *s, const json_t *left_out,
                                 uint32_t **index, uint64_t *kept)
 {

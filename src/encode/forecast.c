@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forecast.c - what an encoding will take: some seconds of it are done, and nothing stays.
+ * forecast.c - what an encoding will take: some seconds of it are run, and nothing is kept.
  *
- * Every split is measured with the copies it will get, on images from all over it, since
- * sizes and the share of decoding differ. The first moments are left out: caches, memory
- * and kernels that are made at first use would speak for the whole. Rows go to a file
- * without a name on the bank's disk, as writing them may take longer than making them.
+ * Every split is measured with the copies it will get, on images from all parts of it,
+ * since sizes and the share of decoding differ. The first moments are left out: they
+ * include filling caches, first use of memory and creating kernels. Rows go to an unnamed
+ * file on the bank's disk, as writing them may take longer than making them.
  *
  * The answer is a range. Its ends follow from the fastest and the slowest part of what was
- * measured, with and without waiting for the disk at the end, and a margin for what other
- * programs on the machine will do meanwhile.
+ * measured, with and without waiting for the disk at the end, and a margin for other
+ * programs on the machine.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,13 +35,13 @@
 enum { FILES_OF_A_SPLIT = 5 };               /* beside arrays: labels, names, the map … */
 enum { HEADER_BYTES = 128 };                 /* of an npy file */
 enum { SAMPLE = 4096, SLICES = 4, FEW = 8 }; /* images; parts of a measurement; puts */
-#define MAX_BYTES ((uint64_t)256 << 20)      /* to the file without a name */
+#define MAX_BYTES ((uint64_t)256 << 20)      /* to the unnamed file */
 #define WARM_SECONDS 0.7
 #define MEASURE_SECONDS 3.0 /* of all splits together */
 #define LEAST_SECONDS 0.6   /* of one */
 #define CHECK_SECONDS 0.4   /* of decoding alone */
-#define MAX_SECONDS 20.0    /* where a single row takes long */
-/* What was measured against what will be: other programs come and go. */
+#define MAX_SECONDS 20.0    /* if a single row takes long */
+/* Margin between the measurement and the encoding: other programs come and go. */
 #define FASTER 0.8
 #define SLOWER 1.3
 
@@ -66,7 +66,7 @@ typedef struct inv_forecast {
 	uint64_t free_bytes; /* on the disk */
 	double rate;         /* rows per second, measured; 0: nothing is to be made */
 	double seconds;      /* at this rate, with the disk */
-	double seconds_low, seconds_high; /* it should take between these */
+	double seconds_low, seconds_high; /* expected to take between these */
 } inv_forecast;
 
 /* Seconds of all that is missing, by the fastest, the mean and the slowest measured. */
@@ -102,7 +102,7 @@ static invar_status take_sample(const inv_images *s, inv_images *out)
 /* ---- The disk ---------------------------------------------------------------------- */
 
 typedef struct disk_trial {
-	int fd; /* of a file without a name; -1: there can be none */
+	int fd; /* of an unnamed file; -1: not possible */
 	uint64_t bytes, max;
 	double sync_seconds; /* after `bytes` were put */
 	double file_seconds; /* to finish a small file */
@@ -119,7 +119,7 @@ static void open_disk(disk_trial *k, const char *folder, uint64_t free_bytes)
 	k->file_seconds = inv_wall_seconds() - began;
 }
 
-/* What fails is no fault: it is not known then how long writing takes. */
+/* A failure is not an error: then it is unknown how long writing takes. */
 static void put_to_disk(disk_trial *k, uint64_t at, const void *data, uint64_t bytes)
 {
 	if (k->fd >= 0 && at + bytes <= k->max)
@@ -146,9 +146,9 @@ typedef struct measurement {
 	pthread_mutex_t lock;
 	double began, warm, seconds; /* when; how long without and with counting */
 	uint64_t from, budget;       /* bytes on the disk: at the start, and from there on */
-	uint64_t all;                /* rows that were put, from the start */
-	uint64_t cold;               /* of them up to the first that counts */
-	double first, last;          /* put that counts: the first is the zero point */
+	uint64_t all;                /* rows that were written, from the start */
+	uint64_t cold;               /* of these, up to the first that counts */
+	double first, last;          /* written that count: the first is the zero point */
 	uint64_t puts, rows;
 	uint64_t slice[SLICES];
 	bool enough;
@@ -205,7 +205,7 @@ static invar_status stop_in_time(void *user)
 	return m->enough ? INVAR_E_CANCELLED : inv_progress(m->of->ctx, "measure", 0, 1);
 }
 
-/* The slowest and the fastest slice, where each holds enough to tell. */
+/* The slowest and the fastest slice, if each has enough rows to be meaningful. */
 static void find_spread(const measurement *m, double *slowest, double *fastest)
 {
 	double length = m->seconds / SLICES, mean = (double)m->rows / (m->last - m->first);
@@ -222,7 +222,7 @@ static void find_spread(const measurement *m, double *slowest, double *fastest)
 	}
 }
 
-/* Rows per second. What ends before it is warm is as long as it was. */
+/* Rows per second. A measurement that ends during warm-up counts as a whole. */
 static range find_rates(const measurement *m)
 {
 	range r;
@@ -238,7 +238,7 @@ static range find_rates(const measurement *m)
 	return r;
 }
 
-/* Seconds that the first moments took longer than later ones; they come once. */
+/* Extra seconds of the first moments; they occur once. */
 static double find_delay(const measurement *m, double rate)
 {
 	double delay = m->first - m->began - (double)m->cold / rate;
@@ -246,7 +246,7 @@ static double find_delay(const measurement *m, double rate)
 	return m->first > 0 && delay > 0 ? delay : 0;
 }
 
-/* Walks over the sample until time is up; over all of the split at most once. */
+/* Runs over the sample until time is up; over the whole split at most once. */
 static invar_status visit_sample(const split_work *w, const inv_images *sample,
                                  measurement *m, inv_pipeline *walk)
 {
@@ -340,7 +340,7 @@ static invar_status measure_splits(const inv_encoding *of, const split_work *wor
 		pthread_mutex_init(&m.lock, NULL);
 		st = measure_split(of, &work[i], &m, walk, sum);
 		pthread_mutex_destroy(&m.lock);
-		warm = WARM_SECONDS / 4; /* what is common to all is warm now */
+		warm = WARM_SECONDS / 4; /* the shared parts are warm now */
 	}
 	inv_pipeline_free(walk);
 	return st;
@@ -372,7 +372,7 @@ static invar_status count_begun(const inv_bank_writer *w, const char *split,
 	return st;
 }
 
-/* Without those that were left out when the split was begun. */
+/* Without the images left out when the split was started. */
 static uint64_t rows_of(const inv_bank_writer *w, const inv_images *s)
 {
 	const json_t *entry = w ? inv_bank_writer_entry(w, s->name) : NULL;

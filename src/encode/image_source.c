@@ -2,9 +2,9 @@
 /*
  * image_source.c - images as a source: copies are made while the adapter trains.
  *
- * Before it is prepared it knows what its options come to: the width of the features, and
- * the images of its split, those that cannot be read still counted. Preparing encodes the
- * clean features into a bank, whose rows are those of the source from then on.
+ * Before it is prepared, it knows the width of the features and the images of its split,
+ * including those that cannot be read. Preparing encodes the clean features into a bank,
+ * whose rows are the source's rows from then on.
  */
 #include "base/memory.h"
 #include "base/options.h"
@@ -15,7 +15,7 @@ typedef struct image_source {
 	inv_source base;
 	inv_live *live;
 	invar_bank *clean; /* NULL before it is prepared */
-	char *called;      /* the folder of `clean` once the run is in its place */
+	char *called;      /* the folder of `clean` once the run folder has its final name */
 } image_source;
 
 static image_source *of(inv_source *s)
@@ -28,7 +28,7 @@ static const image_source *of_const(const inv_source *s)
 	return (const image_source *)s;
 }
 
-/* Of the bank of clean features if it is there, else of the data set. */
+/* From the bank of clean features if it exists, else from the data set. */
 static invar_status select_split(inv_source *s, const char *split, uint64_t copies)
 {
 	const inv_split *stored;
@@ -54,11 +54,11 @@ static invar_status prepare(inv_source *s, uint64_t seed, const char *folder,
 
 	if (!(i->called = inv_strdup(called)))
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory", called);
-	inv_live_set_seed(i->live, seed); /* which may be that of a run that is resumed */
+	inv_live_set_seed(i->live, seed); /* which may belong to a run that is resumed */
 	if ((st = inv_live_encode_clean(i->live, folder, &i->clean)) != INVAR_OK)
 		return st;
 	s->bank = i->clean;
-	s->name = i->clean->path; /* where its rows are to be looked for from now on */
+	s->name = i->clean->path; /* where its rows are from now on */
 	return inv_source_select(s, s->split, 0);
 }
 

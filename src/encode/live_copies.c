@@ -17,7 +17,7 @@ struct inv_live {
 	invar_options *kept; /* texts of the encoding */
 	inv_encoding of;
 	inv_pipeline *pipeline;
-	const inv_images *split; /* as the data set has it; NULL before one is selected */
+	const inv_images *split; /* the data set's; NULL before one is selected */
 	uint32_t *index;         /* [rows] of the clean bank */
 	uint64_t rows;
 	inv_npy *known; /* fingerprints of those rows; NULL: there are none */
@@ -34,7 +34,7 @@ static invar_status no_memory(const inv_live *f)
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-/* With the options of an encoding that keeps no copies. */
+/* With the options of an encoding that stores no copies. */
 static invar_status open_encoding(inv_live *f, const invar_dataset *d,
                                   const invar_options *o, uint64_t seed)
 {
@@ -135,7 +135,7 @@ json_t *inv_live_options(const inv_live *f)
 	const char *weights = f->encoder->weights;
 	json_t *all = json_object();
 
-	/* A path that is not UTF-8 has no place in JSON, and must be typed again. */
+	/* A path that is not UTF-8 cannot be stored in JSON, and must be given again. */
 	json_object_set_new(all, "images", json_string(f->of.dataset->text));
 	json_object_set_new(all, "weights", weights ? json_string(weights) : json_null());
 	if (add_options(all, inv_options_json(f->of.dataset->options, 0)) &&
@@ -175,7 +175,7 @@ static invar_status open_fingerprints(inv_live *f, const char *folder)
 
 invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out)
 {
-	/* A context is const to those who encode; its hooks are only called. */
+	/* Encoding sees a const context; its hooks are only called. */
 	invar_context *ctx = f->encoder->ctx;
 	invar_status st = inv_encode_again(f->encoder, f->of.dataset, &f->of.opts, folder);
 
@@ -196,7 +196,7 @@ invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank *
 typedef struct batch {
 	inv_live *f;
 	uint32_t N;
-	uint32_t first; /* copy of the pass's first array */
+	uint32_t first; /* copy number of the pass's first array */
 	const inv_images *images;
 	const uint32_t *rows; /* [N] of the clean bank */
 	float *out;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_copies.h - copies that are made when a batch needs them, from the images themselves.
+ * live_copies.h - copies made from the images when a batch needs them.
  *
  * Clean features are encoded once, into a bank of their own without copies. A copy is a
- * function of (seed, split, epoch, number of the copy, image index) like that of a bank,
- * whose copies are those of epoch 0; nothing is kept, so every epoch sees new ones and any
+ * function of (seed, split, epoch, number of the copy, image index) like a bank's copies,
+ * which equal those of epoch 0; nothing is stored, so every epoch sees new copies and any
  * batch of any epoch can be made again.
  */
 #ifndef INV_LIVE_COPIES_H
@@ -15,18 +15,18 @@
 
 typedef struct inv_live inv_live;
 
-/* Borrows the encoder and the data set, and what o says of preparing and augmenting. */
+/* Borrows the encoder, the data set, and the texts in o about preparing and augmenting. */
 invar_status inv_live_open(invar_encoder *e, const invar_dataset *d, const invar_options *o,
                            uint64_t seed, inv_live **out);
 void inv_live_close(inv_live *f); /* accepts NULL */
 
-/* Another seed than the one it was opened with, before anything is encoded. */
+/* Replaces the seed it was opened with; before anything is encoded. */
 void inv_live_set_seed(inv_live *f, uint64_t seed);
-/* The split whose copies are made, and its images, those that cannot be read counted. */
+/* The split whose copies are made, and its number of images, including unreadable ones. */
 invar_status inv_live_select(inv_live *f, const char *split, uint64_t *images);
 
 const invar_context *inv_live_context(const inv_live *f);
-const char *inv_live_name(const inv_live *f); /* the data set, as it was named; views */
+const char *inv_live_name(const inv_live *f); /* the data set's name as given; views */
 uint32_t inv_live_width(const inv_live *f);   /* of the features */
 bool inv_live_augments(const inv_live *f);    /* has a SPEC for copies */
 /* What is encoded and how, as in bank.json; gives, NULL if there is no memory. */
@@ -35,17 +35,17 @@ json_t *inv_live_json(const inv_live *f);
 /* What it was opened with, every option by its name, for run.json; gives likewise. */
 json_t *inv_live_options(const inv_live *f);
 
-/* Makes the bank of clean features in a folder, or takes it up, and opens it. */
+/* Makes or resumes the bank of clean features in a folder, and opens it. */
 invar_status inv_live_encode_clean(inv_live *f, const char *folder, invar_bank **out);
 
 /*
  * s copies of the images in N rows of that bank: out is [s, N, d]. The work is cut by
- * place in the batch alone. Weights that have changed meanwhile are refused. From any
+ * position in the batch alone. Fails if the weights have changed meanwhile. From any
  * thread.
  */
 invar_status inv_live_fill(inv_live *f, uint32_t epoch, const uint32_t *rows, uint32_t N,
                            uint32_t s, float *out);
-/* Fills that go on, and those to come, fail with INVAR_E_CANCELLED soon. */
+/* Running and later fills soon fail with INVAR_E_CANCELLED. */
 void inv_live_cancel(inv_live *f);
 
 #endif

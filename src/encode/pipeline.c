@@ -14,24 +14,24 @@
 
 enum { GATHERED_BYTES = 24 << 20, MAX_GATHERED = 16 };
 
-/* INV_GROUP images or fewer, in one of the places where groups are gathered. */
+/* INV_GROUP images or fewer, in one of the slots where groups are gathered. */
 typedef struct gathered {
 	float *x;        /* [rows, c, h, w] */
 	uint64_t *index; /* [rows], keys of the draws */
 	uint64_t row;    /* of the first */
 	size_t rows;
-	size_t next, left; /* the task to be given out; tasks that are not finished */
+	size_t next, left; /* the next task to hand out; tasks not finished */
 	bool taken;        /* is being gathered, or has tasks */
 	bool ready;
 } gathered;
 
 struct inv_pipeline {
 	const inv_encoding *of;
-	const inv_pipeline_plan *plan; /* of the walk that goes on */
-	inv_preparer **preparer;       /* one for each thread that reads ahead */
+	const inv_pipeline_plan *plan; /* of the pass that is running */
+	inv_preparer **preparer;       /* one per prefetching thread */
 	unsigned preparers;
 	inv_arena arena;
-	size_t group; /* rows that the encoder takes at once */
+	size_t group; /* rows per call of the encoder */
 	gathered *place;
 	size_t places;
 	float *scratch; /* [threads, group, cells], between augmenting and encoding */
@@ -40,7 +40,7 @@ struct inv_pipeline {
 	size_t scratch_cells;
 
 	inv_prefetch *ahead;
-	pthread_mutex_t lock; /* of all that follows, and of the places but for their data */
+	pthread_mutex_t lock; /* of all that follows, and of the slots without their data */
 	pthread_cond_t changed;
 	bool gathering; /* some thread does */
 	bool ended;     /* there are no more images; its own, while it gathers */
@@ -120,7 +120,7 @@ static void normalise(const inv_normalisation *n, inv_extent shape, size_t image
 	}
 }
 
-/* Draws are keyed by index, so a call takes images whose indices follow each other. */
+/* Draws are keyed by index, so a call takes images with consecutive indices. */
 static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
                             const uint64_t *index, size_t rows, float *params, float *out)
 {
@@ -207,7 +207,8 @@ static gathered *find_free(inv_pipeline *k)
 	return NULL;
 }
 
-/* The group of the least row that has a task left, and how many there are in all. */
+/* The group with the lowest row that has a task left, and the total number of tasks left.
+ */
 static gathered *find_task(inv_pipeline *k, size_t *tasks)
 {
 	gathered *best = NULL;
@@ -226,7 +227,7 @@ static gathered *find_task(inv_pipeline *k, size_t *tasks)
 	return best;
 }
 
-/* What is to be done next; gathering comes first while tasks are about to run out. */
+/* What to do next; gathering comes first when tasks are about to run out. */
 static bool choose_job(inv_pipeline *k, job *out)
 {
 	size_t tasks;
@@ -340,7 +341,7 @@ static void take_pieces(inv_pipeline *k)
 		inv_arena_take(&k->arena, threads * k->group * of->columns + 1, sizeof *k->params);
 }
 
-/* A place for each thread and one to be gathered; more where images are small. */
+/* A slot per thread and one being gathered; more if images are small. */
 static size_t choose_places(const inv_encoding *of)
 {
 	size_t bytes = INV_GROUP * inv_extent_cells(of->shape) * sizeof(float);

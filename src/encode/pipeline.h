@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline.h - a walk over images: decoded, prepared, augmented and encoded, all cores
+ * pipeline.h - a pass over images: decode, prepare, augment and encode, with all cores
  * busy.
  *
  * Images are decoded and prepared ahead of their use (images/prefetch.h) and gathered in
  * groups. The work is a pool that all threads take from: to gather the next group, or to
- * augment and encode a gathered group for one of the arrays. Nobody waits for a batch to
- * be complete, and at most a few groups are held at a time, whatever the arrays.
- * Groups are cut by row number and draws follow from the image's index, so neither
- * threads nor what is left out change a bit.
+ * augment and encode a gathered group for one of the arrays. No thread waits for a batch to
+ * be complete, and at most a few groups are in memory at a time, for any number of arrays.
+ * Groups are cut by row number and draws are keyed by the image's index, so neither threads
+ * nor images left out change a bit.
  */
 #ifndef INV_PIPELINE_H
 #define INV_PIPELINE_H
@@ -25,21 +25,21 @@ typedef struct inv_pipeline_plan {
 	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */
 	size_t arrays;
 	void *user;
-	/* Are the rows of this group wanted? NULL: all are. From any thread. */
+	/* Are the rows of this group needed? NULL: all are. From any thread. */
 	bool (*wants)(void *user, size_t array, uint64_t row);
-	/* Told what images of consecutive rows are, before any of their rows is put; what it
-	 * returns ends the walk, unless it is INVAR_OK. NULL: nobody asks. From any thread. */
+	/* Receives the fingerprints of consecutive images before any of their rows is written;
+	 * a status other than INVAR_OK ends the pass. NULL: not needed. From any thread. */
 	invar_status (*see)(void *user, uint64_t row, size_t rows,
 	                    const inv_fingerprint *print);
-	/* Gets rows of features and of parameters; from any thread. */
+	/* Receives rows of features and of parameters; from any thread. */
 	invar_status (*put)(void *user, size_t array, uint64_t row, size_t rows,
 	                    const float *out, const float *params);
-	/* Every now and then, on the caller's thread; what it returns ends the walk, unless
-	 * it is INVAR_OK. NULL: nothing. */
+	/* Called now and then on the caller's thread; a status other than INVAR_OK ends the
+	 * pass. NULL: nothing. */
 	invar_status (*tick)(void *user);
 } inv_pipeline_plan;
 
-/* The memory of walks, one at a time. */
+/* The memory of passes, one at a time. */
 typedef struct inv_pipeline inv_pipeline;
 
 invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out);

@@ -2,7 +2,7 @@
 /*
  * source.c - what all sources have in common: clean rows are stored in a bank.
  *
- * The rest is handed to the kind of the source.
+ * The rest is delegated to the source's kind.
  */
 #include "encode/source.h"
 
@@ -90,7 +90,7 @@ void inv_source_expect_copies(const inv_source *s, const inv_source_batch *b)
 		s->kind->expect_copies(s, b);
 }
 
-/* ---- What it says of itself ------------------------------------------------------- */
+/* ---- Its description ------------------------------------------------------- */
 
 invar_status inv_source_describe(const inv_source *s, json_t *out)
 {

@@ -3,9 +3,9 @@
  * cifar_resnet.c - the small ResNets of CIFAR: 20, 32, 44, 56 … layers, 64 features.
  *
  * A 3x3 convolution, then three layers of basic blocks, the last two halving the image.
- * Where the shape changes the shortcut has no weights (option A): every second pixel, and
- * zero channels, half of them before and half behind. That is a 1x1 convolution whose
- * weights are 0 and 1, and it is run as one.
+ * Where the shape changes the shortcut has no weights (option A): every second pixel,
+ * padded with zero channels, half of them before and half after. That is a 1x1 convolution
+ * whose weights are 0 and 1, and it runs as one.
  */
 #include <stdio.h>
 
@@ -88,7 +88,7 @@ static size_t describe(inv_convnet *net, const inv_parameters *p, size_t *blocks
 
 static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 {
-	/* What has these names would change what the network computes. */
+	/* Tensors with these names would change what the network computes. */
 	static const char *const own[] = {"conv", "bn", "layer", NULL};
 	size_t blocks[LAYERS], last;
 	inv_convnet *net;

@@ -51,7 +51,7 @@ void inv_convnet_fail(inv_convnet *net, invar_status st)
 
 /* ---- Weights -------------------------------------------------------------------- */
 
-/* One of the tensors [outputs] of a layer. */
+/* One of a layer's tensors of shape [outputs]. */
 static invar_status take_row(inv_convnet *net, const char *layer, const char *part,
                              size_t outputs, float *out)
 {
@@ -108,7 +108,7 @@ static invar_status take_norm(inv_convnet *net, const char *norm, size_t outputs
 	return st;
 }
 
-/* How many outputs the file says, where its tensor has a shape at all. */
+/* The number of outputs in the file, if its tensor has a shape at all. */
 static size_t outputs_of(const inv_convnet *net, const char *conv)
 {
 	const invar_weight *w = inv_parameters_find(net->parameters, "%s.weight", conv);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * convnet.h - convolutional networks as a list of steps, for the families of them.
+ * convnet.h - convolutional networks as a list of steps, shared by their families.
  *
  * A family describes its network from the weights: each call below adds a step that reads
  * one value and writes another. Value 0 is the image; the features are the mean over each
  * map of the last value. Batch norms are folded into the convolutions before them, in
- * double. A plan for a shape of images then lays the values that live at the same time
- * side by side in one buffer for each thread, and makes the convolutions once.
+ * double. A plan for a shape of images then places the values that are alive at the same
+ * time side by side in one buffer per thread, and creates the convolutions once.
  *
- * The first failure is kept and later calls do nothing, so a description needs no checks
- * of its own; inv_convnet_finish gives it back.
+ * The first failure is kept and later calls do nothing, so a description needs no checks;
+ * inv_convnet_finish returns the failure.
  */
 #ifndef INV_CONVNET_H
 #define INV_CONVNET_H
@@ -17,7 +17,7 @@
 #include "encoders/encoder.h"
 #include "math/conv.h"
 
-enum { INV_JOIN = 16 }; /* where results are joined, they begin at multiples of this */
+enum { INV_JOIN = 16 }; /* concatenated results start at multiples of this */
 
 typedef struct inv_convnet inv_convnet;
 
@@ -26,24 +26,25 @@ typedef struct inv_layer {
 	const char *norm; /* … and those of this batch norm; NULL: conv.bias */
 	size_t from;      /* the value it reads */
 	size_t to;        /* the value it writes; 0: a new one */
-	size_t channel;   /* of `to`, where its results begin */
+	size_t channel;   /* of `to`, where its results start */
 	inv_window window;
 	bool add; /* to what `to` holds */
 	bool relu;
 } inv_layer;
 
-/* Becomes e->own; `family` is for sentences. */
+/* Becomes e->own; `family` is used in messages. */
 invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *family,
                              inv_convnet **out);
-/* Each gives the value that was written. */
+/* Each returns the value that was written. */
 size_t inv_convnet_conv(inv_convnet *net, const inv_layer *l);
 /* The k-th of a block, BLOCK.convK with its norm BLOCK.bnK. */
 size_t inv_convnet_numbered(inv_convnet *net, const char *block, int k, inv_layer l);
-/* A convolution with weights that no tensor holds as such; takes them. */
+/* A convolution with weights that are not a tensor of the file; takes them. */
 size_t inv_convnet_filter(inv_convnet *net, const inv_layer *l, size_t outputs,
                           float *weights, float *bias);
 size_t inv_convnet_pool(inv_convnet *net, size_t from, inv_window w);
-/* A value of so many channels that several layers will write; images then run one by one.
+/* A value with this number of channels that several layers will write; images then run one
+ * by one.
  */
 size_t inv_convnet_space(inv_convnet *net, size_t channels);
 
@@ -57,7 +58,8 @@ invar_status inv_convnet_take(inv_convnet *net, const inv_layer *l, size_t *outp
                               float **weights, float **bias);
 void inv_convnet_fail(inv_convnet *net, invar_status st); /* keeps the message */
 
-/* `last` becomes the features; refuses tensors left over that begin with one of `own`. */
+/* `last` becomes the features; fails if an unused tensor's name starts with one of `own`.
+ */
 invar_status inv_convnet_finish(inv_convnet *net, size_t last, const char *const *own);
 
 /* The rest of an inv_encoder_kind. */

@@ -2,9 +2,10 @@
 /*
  * convnet_plan.c - a convolutional network made ready for images of one shape.
  *
- * A group of images passes the layers together. It is as small as it can be and still
- * use the weights of the last layers, whose maps are a few pixels, often enough once they
- * are in the cache: the maps of the first layers, which are large, should stay there too.
+ * A group of images passes the layers together. It is as small as possible while the
+ * weights of the last layers, whose maps are a few pixels, are still used often enough once
+ * they are in the cache: the maps of the first layers, which are large, should stay there
+ * too.
  */
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 enum {
 	PIXELS = 64,   /* of the last maps of a group, at least */
-	TOGETHER = 64, /* maps of so many pixels at most lie together */
+	TOGETHER = 64, /* maps of at most this many pixels are stored together */
 	ALIGN = INV_ALIGN / sizeof(float),
 	LONGEST_SEARCH = 4096
 };
@@ -37,7 +38,7 @@ typedef struct plan {
 
 /* ---- Shapes --------------------------------------------------------------------- */
 
-/* False: some window does not fit. */
+/* False if some window does not fit. */
 static bool find_shapes(const inv_convnet *net, inv_maps image, inv_maps *maps)
 {
 	maps[0] = image;
@@ -98,7 +99,7 @@ static bool in_the_way(const value *a, const value *b)
 	       b->at < a->at + a->floats;
 }
 
-/* Each value goes to the lowest place that nothing takes while it lives. */
+/* Each value gets the lowest offset that no other value occupies while it is alive. */
 static void place_values(plan *o)
 {
 	value *v = o->values;
@@ -159,21 +160,22 @@ static invar_status make_convolutions(plan *o, const invar_context *ctx)
 	return INVAR_OK;
 }
 
-/* Takes back what a step cannot read or write so; true: something was. */
+/* Clears `together` where a step cannot read or write it; true if any changed.
+ */
 static bool keep_apart(const plan *o, const inv_step *s)
 {
 	inv_maps *from = &o->values[s->from].maps, *to = &o->values[s->to].maps;
 	bool before = from->together, then = to->together;
 
 	if (!s->from || (!s->weights && !from->together))
-		to->together = false; /* of the image, and a pool leaves maps as they lie */
+		to->together = false; /* of the image; a pool keeps the layout of its maps */
 	if (!to->together)
-		from->together = false; /* a convolution puts together, never apart */
+		from->together = false; /* a convolution can put maps together but not apart */
 	return before != from->together || then != to->together;
 }
 
 /*
- * Small maps lie together if all steps that read and write them can have them so. A value
+ * Small maps are stored together if all steps that read and write them support it. A value
  * that is added to has two writers, of which one may be a pool.
  */
 static void put_together(const plan *o)
@@ -272,7 +274,7 @@ void inv_convnet_unplan(inv_encoder_plan *p)
 
 /* ---- Running ---------------------------------------------------------------------- */
 
-/* A group that is not full is filled up with black images. */
+/* An incomplete group is padded with black images. */
 static const float *fill_up(const plan *o, const float *x, size_t n, float *buffer)
 {
 	float *to = buffer + o->values[0].at;

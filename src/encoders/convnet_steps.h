@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convnet_steps.h - a described network, as convnet.c makes and convnet_plan.c runs it. */
+/* convnet_steps.h - a described network, as convnet.c builds it and convnet_plan.c runs it.
+ */
 #ifndef INV_CONVNET_STEPS_H
 #define INV_CONVNET_STEPS_H
 
@@ -21,7 +22,8 @@ struct inv_convnet {
 	double eps;                 /* of batch norms */
 	invar_status status;
 	size_t step_count, value_count, last;
-	bool one_by_one; /* joined results lie together in one image alone */
+	bool one_by_one; /* concatenated results can be stored together only for a single image
+	                  */
 	inv_step steps[INV_MAX_STEPS];
 	size_t channels[INV_MAX_STEPS + 1]; /* of values */
 };

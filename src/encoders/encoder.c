@@ -117,7 +117,7 @@ static const inv_encoder_kind *find_family(const char *family)
 	return NULL;
 }
 
-/* What the user says, else the model; what neither does the family knows. */
+/* The user's value, else the model's; if neither sets it, the family's default. */
 static void fill_options(invar_encoder *e)
 {
 	const invar_model *m = &e->model->of;
@@ -154,7 +154,7 @@ static invar_status find_model(invar_encoder *e, bool weights)
 		return inv_topic(inv_fail(INVAR_E_USE, "there is no encoder '%.60s'%s", name,
 		                          inv_hint(name, invar_encoder_names(), hint)),
 		                 "encoders");
-	e->kind = find_family(e->model->of.family); /* a test holds that there is one */
+	e->kind = find_family(e->model->of.family); /* a test checks that there is one */
 	fill_options(e);
 	return INVAR_OK;
 }
@@ -186,7 +186,7 @@ static invar_status recognise(invar_encoder *e, const inv_parameters *p)
 		"weights");
 }
 
-/* Another network of the same family would run, and give features of another model. */
+/* Another network of the same family would run, but give features of a different model. */
 static invar_status check_measures(const invar_encoder *e)
 {
 	const inv_measures *is = &e->measures, *must = &e->model->is;
@@ -212,7 +212,7 @@ static invar_status check_measures(const invar_encoder *e)
 	return INVAR_OK;
 }
 
-/* An option that a network would pass over in silence is a mistake. */
+/* An option that the network would silently ignore is an error. */
 static invar_status check_reads(const invar_encoder *e, const inv_encoder_settings *given)
 {
 	const struct {
@@ -247,7 +247,8 @@ static invar_status open_weights(invar_encoder *e, const char *weights,
 	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK &&
 	    (st = check_reads(e, given)) == INVAR_OK)
 		st = e->kind->open(e, p);
-	/* Also where it failed: that it is another network tells more than what it lacks. */
+	/* Also after a failure: that it is another network says more than which tensor is
+	 * missing. */
 	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
 		st = bad;
 	inv_parameters_close(p);
@@ -400,7 +401,7 @@ static invar_status take_shape(const uint64_t shape[4], inv_extent *out)
 	return INVAR_OK;
 }
 
-/* The plan of the call before serves again if the shape is the same. */
+/* The previous call's plan is reused if the shape is the same. */
 static invar_status plan_for(invar_encoder *e, const uint64_t shape[4])
 {
 	inv_extent one = {0};
@@ -445,7 +446,7 @@ static invar_status run_group(void *user, size_t group, unsigned thread)
 	                            j->out + first * j->plan->width);
 }
 
-/* Groups of about the same size, as many for each thread. */
+/* Groups of about the same size, equally many per thread. */
 static size_t even_group(const job *j, size_t threads)
 {
 	size_t each = j->images < threads ? 1 : j->images / threads;
@@ -453,7 +454,7 @@ static size_t even_group(const job *j, size_t threads)
 	return inv_blocks(each, inv_blocks(each, j->plan->group));
 }
 
-/* The last images, if they leave half of the threads or more without work. */
+/* The last images, if they would leave at least half of the threads idle. */
 static size_t left_over(const invar_encoder *e, size_t images)
 {
 	size_t rest = images % e->ctx->threads;
@@ -461,7 +462,7 @@ static size_t left_over(const invar_encoder *e, size_t images)
 	return e->kind->run_together && 2 * rest <= e->ctx->threads ? rest : 0;
 }
 
-/* Images that are left over are computed by all threads together. */
+/* The remaining images are computed by all threads together. */
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {

@@ -6,12 +6,12 @@
  * the list of meson.build.
  * It recognises its own weights by their names, builds itself from them, and is then
  * planned for a shape of images: what depends on the shape (position tables, the layout
- * of activations, a working space for each thread) is made once. A plan turns groups of
+ * of activations, scratch memory per thread) is made once. A plan turns groups of
  * images into rows of features, each group on one thread. Either groups are cut by the
- * place of an image alone, or the kind's features do not depend on the cut, which it says
- * by having run_together: no bit depends on the number of threads.
+ * position of an image alone, or the kind's features do not depend on the cut, which it
+ * declares by having run_together: no bit depends on the number of threads.
  *
- * What is known of an encoder by its name stands in model_zoo.c; what the user says wins.
+ * What is known about an encoder by its name is in model_zoo.c; the user's options win.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H
@@ -24,20 +24,21 @@
 #include "images/augment/op.h"
 #include "images/prepare.h"
 
-enum { INV_GROUP = 16 }; /* images of a group at most; a group is a power of two */
+enum { INV_GROUP = 16 }; /* max images in a group; a group is a power of two */
 enum { INV_ABOUT = 200 };
 
-/* How images become tensors, where the user does not say otherwise. */
+/* How images become tensors unless the user says otherwise. */
 typedef struct inv_input {
 	size_t resize, side; /* shorter side, then centre; 0: native */
 	inv_filter filter;
 	const char *normalisation; /* NULL: the data set's */
-	bool keeps_grey;           /* images of one channel stay so; else they get three */
+	bool keeps_grey;           /* images of one channel keep it; otherwise they get three */
 } inv_input;
 
 /*
- * What makes a network this one and no other of its family; a kind fills in what its
- * weights tell, and a name says what they must. 0: it has none, or the name leaves it open.
+ * The sizes that identify a network within its family; a kind fills in what its weights
+ * say, and a model's entry has the values required. 0: not applicable, or left open by the
+ * entry.
  */
 typedef struct inv_measures {
 	uint64_t width;     /* of a feature */
@@ -51,23 +52,23 @@ typedef struct inv_encoder_plan {
 	const invar_encoder *encoder;
 	inv_extent shape;
 	uint64_t width; /* of a feature */
-	size_t group;   /* images that run is given at once, at most */
+	size_t group;   /* max images per call of run */
 	void *own;      /* the kind's own */
 } inv_encoder_plan;
 
-/* Options that say something of some families alone. */
+/* Options that apply to some families only. */
 enum {
 	INV_OF_ATTENTION = 1,   /* heads, eps, pos */
 	INV_OF_BATCH_NORMS = 2, /* bn-eps */
 	INV_OF_BOTTLENECKS = 4  /* stride */
 };
 
-/* What the options say; 0 and NULL are the model's or the family's own. */
+/* Values of the options; 0 and NULL mean the model's or the family's default. */
 typedef struct inv_encoder_settings {
 	const char *encoder, *key;
 	uint64_t heads;     /* of attention */
 	double eps, bn_eps; /* of layer norms, of batch norms */
-	const char *pos;    /* positions of other sizes as "dino", "timm" or "hf" do */
+	const char *pos;    /* positions for other sizes: as "dino", "timm" or "hf" */
 	const char *stride; /* of bottlenecks: in the "3x3" or in the first "1x1" */
 } inv_encoder_settings;
 
@@ -75,22 +76,22 @@ typedef struct inv_encoder_kind {
 	const char *family;
 	const char *about; /* a phrase */
 	unsigned reads;    /* INV_OF_* */
-	/* Are these its weights? NULL: it has none. */
+	/* Are these its weights? NULL: it has no weights. */
 	bool (*recognise)(const inv_parameters *p);
 	/*
 	 * Takes the weights; fills e->own, e->measures (first), e->about, and in e->input what
-	 * they tell. close follows if it fails.
+	 * the weights determine. close is called if it fails.
 	 */
 	invar_status (*open)(invar_encoder *e, inv_parameters *p);
 	void (*close)(invar_encoder *e);
-	/* Fills width, group and own; refuses shapes it cannot take. unplan follows if it
+	/* Fills width, group and own; fails for unsupported shapes. unplan is called if it
 	 * fails. */
 	invar_status (*plan)(inv_encoder_plan *p);
 	void (*unplan)(inv_encoder_plan *p);
 	/* x is [n, c, h, w], out [n, width], n <= group; `thread` below ctx->threads. */
 	invar_status (*run)(const inv_encoder_plan *p, const float *x, size_t n,
 	                    unsigned thread, float *out);
-	/* The same bits, computed by all threads at once; NULL: it cannot. */
+	/* The same bits, computed by all threads at once; NULL: not supported. */
 	invar_status (*run_together)(const inv_encoder_plan *p, const float *x, size_t n,
 	                             float *out);
 } inv_encoder_kind;
@@ -98,7 +99,7 @@ typedef struct inv_encoder_kind {
 /* In the order in which weights are compared with them; NULL past the last. */
 const inv_encoder_kind *inv_encoder_kind_at(size_t i);
 
-/* A known encoder: what is public of it, and what its weights must measure. */
+/* A known encoder: its public description, and the sizes its weights must have. */
 typedef struct inv_model {
 	invar_model of;
 	inv_measures is; /* and of.width */
@@ -106,10 +107,11 @@ typedef struct inv_model {
 
 const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
 
-/* The options of opening an encoder; the second, where they matter beside another one. */
+/* The options of opening an encoder; the second is for commands that also open another one.
+ */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
-/* { name: value, … } with what the model says filled in; gives. */
+/* { name: value, … } with the model's defaults filled in; gives. */
 json_t *inv_encoder_options_json(const invar_encoder *e);
 
 struct invar_encoder {
@@ -117,7 +119,7 @@ struct invar_encoder {
 	const inv_encoder_kind *kind;
 	const inv_model *model;    /* NULL: found from the weights */
 	invar_options *options;    /* its own */
-	inv_encoder_settings opts; /* with what the model says filled in; views */
+	inv_encoder_settings opts; /* with the model's defaults filled in; views */
 	inv_input input;
 	inv_measures measures;
 	char about[INV_ABOUT];

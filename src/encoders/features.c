@@ -34,7 +34,7 @@ static invar_status check_source(const invar_encoder *e, const inv_npy_source *i
 	                in->name, inv_dtype_name(in->h->dtype));
 }
 
-/* Names the value by its place: [image, channel, row, column] or [image, column]. */
+/* Names the value by its position: [image, channel, row, column] or [image, column]. */
 static invar_status check_finite(const char *name, const char *what, const float *x,
                                  uint64_t images, uint64_t each, uint64_t before)
 {
@@ -116,7 +116,7 @@ invar_status invar_encoder_run_file(invar_encoder *e, const char *in, const char
 	if (st == INVAR_OK) {
 		memcpy(shape, from.h->shape, 4 * sizeof *shape);
 		st = invar_encoder_width(e, shape, &w.width);
-		if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* it is the file that is wrong */
+		if (st == INVAR_E_USE || st == INVAR_E_MISMATCH) /* the file is at fault */
 			st = inv_context(INVAR_E_MISMATCH, "%s", from.name);
 	}
 	if (st == INVAR_OK) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model_zoo.c - the encoders that are known by name: one entry each.
+ * model_zoo.c - the encoders known by name, one entry per encoder.
  *
- * An entry says how the authors prepare images, what the network must measure, what its
- * weights do not tell, and the file it is published as, with the hash where one is known:
- * the authors' own, the eight digits that torchvision writes into a file's name, or one
- * on which several who have the file agree. docs/MODELS.md has the same in prose.
+ * An entry says how the authors prepare images, the sizes the network must have, what its
+ * weights do not determine, and the file it is published as, with its hash if known: the
+ * authors' own, the eight digits that torchvision writes into a file's name, or one on
+ * which several who have the file agree. docs/MODELS.md has the same in prose.
  */
 #include <string.h>
 
@@ -159,7 +159,7 @@ static const inv_model models[] = {
             .pos = "timm"},
      .is = {.patch = 16, .depth = 12}},
 
-	/* CLIP's visual towers; the width is that of the projection. */
+	/* CLIP's visual towers; the width is the projection's. */
 	{.of = {.name = "clip_vitb16",
             .family = "clip",
             .about = "CLIP, ViT-B/16",
@@ -277,7 +277,7 @@ static const inv_model models[] = {
             .stride = "1x1"},
      .is = {.depth = 16}},
 
-	/* Small ones, on images as large as they are. */
+	/* Small networks, run at the images' native size. */
 	{.of = {.name = "squeezenet1_1",
             .family = "squeezenet",
             .about = "SqueezeNet 1.1, its authors' weights with torchvision's tensor names",
@@ -327,7 +327,7 @@ const inv_model *inv_model_find(const char *name)
 	return NULL;
 }
 
-/* In the order of the table; a test holds them together. */
+/* In the order of the table; a test checks that they match. */
 const char *invar_encoder_names(void)
 {
 	return "pixels|dino_vits8|dino_vits16|dino_vitb8|dino_vitb16|dino_resnet50|"

@@ -14,7 +14,7 @@
 #include "formats/weights.h"
 
 enum { MAX_GROWTH = 16, MAX_WRAPS = 16 };
-#define SMALL ((uint64_t)256 << 20) /* bytes that any file may take */
+#define SMALL ((uint64_t)256 << 20) /* bytes that any file may use */
 
 typedef struct parameter {
 	const char *name; /* without prefixes; views */
@@ -26,11 +26,11 @@ struct inv_parameters {
 	invar_context *ctx;
 	invar_weights *weights;
 	size_t count;
-	parameter *list; /* by name, inside before outside */
+	parameter *list; /* sorted by name, inside before outside */
 	json_t *config;
 };
 
-/* Those that are put around a whole network, in the order in which they mostly nest. */
+/* Prefixes around a whole network, in the order in which they usually nest. */
 static const char *const wrappers[] = {"_orig_mod.",
                                        "module.",
                                        "model.",
@@ -47,7 +47,7 @@ static bool begins(const char *name, const char *with)
 	return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* Where some names begin with the wrapper, the others stand beside the network. */
+/* If some names start with the wrapper, the others are outside the network. */
 static bool unwrap(inv_parameters *p, const char *wrapper)
 {
 	size_t wrapped = 0;
@@ -67,7 +67,8 @@ static bool unwrap(inv_parameters *p, const char *wrapper)
 	return wrapped > 0;
 }
 
-/* Nobody wraps more often; a name that does would make this as slow as it is long. */
+/* Deeper nesting does not occur in practice; without the limit a long hostile name would
+ * make this slow. */
 static void unwrap_all(inv_parameters *p)
 {
 	bool found = true;
@@ -178,7 +179,7 @@ const json_t *inv_parameters_config(const inv_parameters *p)
 	return p->config;
 }
 
-/* The first of its name, which is the one inside where there is one. */
+/* The first of its name: the one inside, if there is one. */
 static parameter *look_up(const inv_parameters *p, const char *name)
 {
 	size_t low = 0, high = p->count;
@@ -254,7 +255,7 @@ static bool same_shape(const invar_weight *w, unsigned rank, const uint64_t *sha
 	       memcmp(w->shape + skip, shape, rank * sizeof *shape) == 0;
 }
 
-/* Whole numbers would be those of a quantised network, which are no weights as they are. */
+/* Integers would belong to a quantised network, whose numbers are not usable as weights. */
 static bool holds_floats(const invar_weight *w)
 {
 	return w->type[0] == 'F' || strcmp(w->type, "BF16") == 0;

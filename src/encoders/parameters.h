@@ -4,10 +4,9 @@
  *
  * Files wrap a network's names in prefixes: "module." of parallel training,
  * "backbone." of self-supervised training with its heads beside, "vit.", "dinov2." and
- * "vision_model." of Hugging Face, "visual." of CLIP. They are taken off here, so a
- * network sees its own names; what stands beside the wrapped ones is outside. Every
- * tensor that is taken is ticked off, and inv_parameters_finish names those that are
- * left over.
+ * "vision_model." of Hugging Face, "visual." of CLIP. They are removed here, so a network
+ * sees its own names; tensors without the prefix are outside. Every tensor that is used is
+ * marked, and inv_parameters_finish names the unused ones.
  */
 #ifndef INV_PARAMETERS_H
 #define INV_PARAMETERS_H
@@ -34,26 +33,26 @@ invar_status inv_parameters_beside(const inv_parameters *p, const char *file, js
 /* A tensor by its name without prefixes, inside or outside; NULL if there is none. */
 const invar_weight *inv_parameters_find(const inv_parameters *p, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* The same among those inside alone: CLIP's text side has names like its image side. */
+/* The same, but only among those inside: CLIP's text side has names like its image side. */
 const invar_weight *inv_parameters_find_inside(const inv_parameters *p, const char *name);
 /* How many of format % 0, 1, 2 … there are in a row: "blocks.%zu.norm1.weight". */
 size_t inv_parameters_in_a_row(const inv_parameters *p, const char *format);
 
 /*
- * Is there a tensor of floats of this shape? Missing and mis-shaped ones are named. A
- * shape of 1s in front is nothing: [1, 1, d] can be taken as [d]. To be asked before
- * memory is given to what a file only claims.
+ * Is there a tensor of floats of this shape? The message names a missing tensor or a wrong
+ * shape. Leading 1s are ignored: [1, 1, d] can be read as [d]. Call this before allocating
+ * memory for sizes that a file claims.
  */
 invar_status inv_parameters_check(const inv_parameters *p, const char *name, unsigned rank,
                                   const uint64_t *shape);
-/* The same, then reads the tensor and ticks it off. */
+/* The same, then reads the tensor and marks it as used. */
 invar_status inv_parameters_take(inv_parameters *p, const char *name, unsigned rank,
                                  const uint64_t *shape, float *out);
-/* Ticks off what begins like this: heads and counters that F does not need. */
+/* Marks tensors with this prefix as used: heads and counters that F does not need. */
 void inv_parameters_ignore(inv_parameters *p, const char *beginning);
 /*
- * Tensors inside that nobody took: refused where their name begins with one of `own`
- * (ended by NULL), for they would change what the network computes; else told.
+ * Unused tensors inside: an error if their name starts with one of `own` (NULL-terminated),
+ * because they would change what the network computes; otherwise logged.
  */
 invar_status inv_parameters_finish(const inv_parameters *p, const char *family,
                                    const char *const *own);

@@ -2,8 +2,8 @@
 /*
  * pixels.c - F is the identity: the normalised tensor, flattened.
  *
- * The paper's dimension reduction without an encoder. Images of one channel stay so,
- * which makes 784 numbers of a digit of MNIST.
+ * The paper's dimension reduction without an encoder. Images of one channel keep it, so
+ * that a digit of MNIST gives 784 numbers.
  */
 #include <stdio.h>
 #include <string.h>

@@ -21,7 +21,8 @@ const char *inv_pos_name(inv_pos way)
 	return words[way];
 }
 
-/* DINO's code asks for pixels, so 33 x 32 of patch 8 is resized though it has 4 x 4. */
+/* DINO's code compares pixels, so 33 x 32 with patch 8 is resized although it has 4 x 4
+ * patches. */
 bool inv_positions_differ(inv_pos way, size_t grid, size_t rows, size_t cols, size_t h,
                           size_t w)
 {

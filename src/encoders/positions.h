@@ -2,14 +2,14 @@
 /*
  * positions.h - a ViT's table of positions, fitted to another grid of patches.
  *
- * A table was trained for grid x grid patches. For other images it is seen as a picture
- * of that size and resized by bicubic interpolation, of which there are three ways:
+ * A table was trained for grid x grid patches. For other images it is treated as an image
+ * of that size and resized by bicubic interpolation, in one of three ways:
  *
  * dino   source index (i + 1/2) grid / (n + 0.1) - 1/2, four taps of the cubic a = -0.75,
- *        indices clamped. The 0.1 was meant against rounding and is there on both axes.
+ *        indices clamped. The 0.1 was meant to counter rounding and applies to both axes.
  * hf     the same with grid / n.
  * timm   antialiased: the cubic a = -0.5, widened where the table shrinks, taps outside
- *        left out and the rest made to sum to 1. Also DINOv2's with registers.
+ * left out and the rest normalised to sum 1. Also used by DINOv2 with registers.
  */
 #ifndef INV_POSITIONS_H
 #define INV_POSITIONS_H

@@ -23,7 +23,7 @@ static const inv_window seven_by_two = {7, 2, 3, false}, pool = {3, 2, 1, false}
 typedef struct block {
 	char name[32]; /* "layer1.0" */
 	size_t stride;
-	bool bottleneck, early; /* early: the first convolution has the stride */
+	bool bottleneck, early; /* early: the stride is in the first convolution */
 } block;
 
 static bool recognise(const inv_parameters *p)
@@ -33,7 +33,7 @@ static bool recognise(const inv_parameters *p)
 	       inv_parameters_find(p, "layer4.0.conv1.weight");
 }
 
-/* What the block is added to: its input, or a projection of it. */
+/* The shortcut of a block: its input, or a projection of it. */
 static size_t add_shortcut(inv_convnet *net, const inv_parameters *p, const block *b,
                            size_t x)
 {
@@ -101,7 +101,7 @@ static void ignore_heads(inv_parameters *p)
 
 static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 {
-	/* What has these names would change what the network computes. */
+	/* Tensors with these names would change what the network computes. */
 	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
 	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
 	                 .early = e->opts.stride && strcmp(e->opts.stride, "1x1") == 0};

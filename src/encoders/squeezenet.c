@@ -3,9 +3,9 @@
  * squeezenet.c - SqueezeNet 1.1 by torchvision's names.
  *
  * A 3x3 convolution with stride 2 and without padding, then fire modules with max pools
- * between them. A fire module squeezes its input to few channels, and joins a 1x1 and a
- * 3x3 convolution of those. The features are the mean over the maps of the last one; the
- * classifier behind it is a 1x1 convolution that F does without.
+ * between them. A fire module squeezes its input to few channels and concatenates a 1x1 and
+ * a 3x3 convolution of them. The features are the mean over the maps of the last one; the
+ * classifier after it is a 1x1 convolution that F does not need.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 enum { POOL = 0, END = -1 };
 
-/* features.0 is the first convolution and features.1 its ReLU; then these follow. */
+/* features.0 is the first convolution and features.1 its ReLU; these come next. */
 static const int modules[] = {POOL, 3, 4, POOL, 6, 7, POOL, 9, 10, 11, 12, END};
 
 static const inv_window point = {1, 1, 0, false}, three = {3, 1, 1, false};
@@ -29,7 +29,7 @@ static bool recognise(const inv_parameters *p)
 	       inv_parameters_find(p, "features.12.expand3x3.weight");
 }
 
-/* The 1x1 convolution as a 3x3 one with its weights in the middle, the 3x3 behind it. */
+/* The 1x1 convolution as a 3x3 one with its weights in the middle, followed by the 3x3. */
 static size_t join_filters(inv_convnet *net, const inv_layer *small, const inv_layer *large)
 {
 	size_t m = 0, n = 0, channels = inv_convnet_channels(net, small->from);
@@ -59,7 +59,7 @@ static size_t join_filters(inv_convnet *net, const inv_layer *small, const inv_l
 	return inv_convnet_filter(net, &l, m + n, w, bias);
 }
 
-/* Results are joined where they lie, if the second can begin at a block of channels. */
+/* Results are concatenated in place if the second can start at a block of channels. */
 static size_t add_fire(inv_convnet *net, const inv_parameters *p, int module, size_t x)
 {
 	char squeeze[64], small[64], large[64];
@@ -84,7 +84,7 @@ static size_t add_fire(inv_convnet *net, const inv_parameters *p, int module, si
 
 static invar_status open_squeezenet(invar_encoder *e, inv_parameters *p)
 {
-	/* What has this name would change what the network computes. */
+	/* A tensor with this name would change what the network computes. */
 	static const char *const own[] = {"features.", NULL};
 	const inv_layer stem = {.conv = "features.0", .window = first, .relu = true};
 	inv_convnet *net;

@@ -7,15 +7,16 @@
  *
  *     x += out(attention(norm1 x)),  x += fc2(gelu(fc1(norm2 x)))
  *
- * Products that end in x are added to it by the product itself; their bias is added when
- * the norm before has read x. Layer scale is in the weights (vit_load.c). The last block
- * computes the tokens that the feature reads: where that is the class token, its queries
- * and its MLP are those of one row an image.
+ * Products whose result goes to x accumulate into it directly; their bias is added when the
+ * preceding norm has read x. Layer scale is in the weights (vit_load.c). The last block
+ * computes only the tokens that the feature reads: if that is the class token, its queries
+ * and its MLP run on one row per image.
  *
- * All but attention happens to each token by itself. So a block is two steps: attention,
- * cut by image and head, and what lies between two attentions, cut into parts of rows that
- * stay in the cache from one product to the next. No cut changes a bit (panels.h), so a
- * group of images may be one thread's work, and one image the work of all threads.
+ * Everything but attention works on each token separately. So a block is two steps:
+ * attention, cut by image and head, and the work between two attentions, cut into parts of
+ * rows that stay in the cache from one product to the next. No cut changes a bit
+ * (panels.h), so a group of images may be one thread's work, and one image the work of all
+ * threads.
  */
 #include "encoders/vit.h"
 
@@ -28,7 +29,7 @@
 #include "math/attention.h"
 
 enum {
-	ROWS = 800, /* of a group at most, if it has more than one image */
+	ROWS = 800, /* max of a group, if it has more than one image */
 	PART = 192  /* of a part */
 };
 
@@ -37,7 +38,8 @@ typedef struct space {
 	float *x, *y;   /* [n T, D] of its group */
 	float *qkv;     /* [n T, 3 D] */
 	float *scratch; /* what attention needs; or what a product does, */
-	float *between; /* and [PART, max(hidden, patch)]: patches, or what an MLP hides */
+	float *between; /* and [PART, max(hidden, patch)]: patches, or the hidden layer of an
+	                   MLP */
 } space;
 
 typedef struct vit_plan {
@@ -117,7 +119,7 @@ static inv_attention attention_of(const inv_encoder_plan *p, size_t queries)
 	                       .out_stride = v->width};
 }
 
-/* Twice: to add up, and to give out. */
+/* Called twice: to sum up the size, then to hand out the memory. */
 static void place_spaces(const inv_encoder_plan *p)
 {
 	const inv_vit *v = p->encoder->own;
@@ -190,7 +192,7 @@ static invar_status check_shape(const inv_encoder_plan *p)
 	return INVAR_OK;
 }
 
-/* As many images as fill the products' tiles and leave the tokens in the cache. */
+/* Enough images to fill the products' tiles while the tokens stay in the cache. */
 static size_t group_of(size_t tokens)
 {
 	size_t group = INV_GROUP;
@@ -243,7 +245,7 @@ typedef struct pass {
 	bool together;      /* all threads; else this one: */
 	unsigned thread;
 	/* Of the step under way: */
-	const inv_vit_block *done, *next; /* blocks before and behind; NULL: none */
+	const inv_vit_block *done, *next; /* previous and next block; NULL: none */
 	size_t rows, part;                /* of x, and of a part of it */
 	size_t queries;                   /* tokens of an image that `next` computes */
 } pass;
@@ -257,7 +259,7 @@ static void each(pass *r, size_t count, inv_block_fn *step)
 			step(r, i, r->thread);
 }
 
-/* c [rows, n] (+)= a [rows, k] W, rows of a and c so many floats apart. */
+/* c [rows, n] (+)= a [rows, k] W; the strides of a and c are in floats. */
 static void multiply(const pass *r, unsigned thread, inv_panels by, size_t rows,
                      const float *a, size_t a_stride, bool add, float *c, size_t c_stride)
 {
@@ -277,7 +279,8 @@ static void norm(const pass *r, inv_vit_norm by, const float *then, size_t rows,
 	r->v->kernels.layer_norm(&n, rows, r->v->width, r->v->width, x, y);
 }
 
-/* Some patches of an image [c, h, w] as rows; what is left at the border is not used. */
+/* Some patches of an image [c, h, w] as rows; pixels left over at the border are not used.
+ */
 static void cut_patches(const pass *r, const float *image, size_t first, size_t count,
                         float *out)
 {
@@ -342,7 +345,7 @@ static void think(const pass *r, const inv_vit_block *b, size_t rows, unsigned t
 	multiply(r, thread, b->fc2.weight, rows, h, H, true, x, D);
 }
 
-/* Columns of q, k and v from `first` on, of rows that are `apart` rows from each other. */
+/* Columns of q, k and v from `first` on, of every `apart`-th row. */
 static void make_qkv(const pass *r, const inv_vit_block *b, unsigned thread, size_t first,
                      size_t columns, size_t rows, size_t apart, const float *y, float *qkv)
 {
@@ -353,7 +356,7 @@ static void make_qkv(const pass *r, const inv_vit_block *b, unsigned thread, siz
 	r->v->kernels.add_bias(b->qkv.bias + first, rows, columns, stride, qkv + first);
 }
 
-/* Are queries of the class tokens alone computed? Only whole panels can be left out. */
+/* Are only the class tokens' queries computed? Only whole panels can be left out. */
 static bool asks_class_alone(const pass *r)
 {
 	return r->queries < r->plan->tokens && r->v->width % INV_PANEL_COLS == 0;
@@ -375,7 +378,7 @@ static void between(void *user, size_t part, unsigned thread)
 	make_qkv(r, r->next, thread, start, 3 * D - start, rows, 1, y, r->qkv + first * 3 * D);
 }
 
-/* Parts of the same size; where all threads work, one for each at least. */
+/* Parts of the same size; if all threads work, at least one per thread. */
 static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *next)
 {
 	size_t threads = r->together ? r->p->encoder->ctx->threads : 1;
@@ -390,7 +393,7 @@ static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *
 		make_qkv(r, next, r->thread, 0, r->v->width, r->n, r->plan->tokens, r->y, r->qkv);
 }
 
-/* From here on x has one row an image. */
+/* From here on x has one row per image. */
 static void keep_class_tokens(pass *r)
 {
 	size_t T = r->plan->tokens, D = r->v->width;

@@ -4,8 +4,8 @@
  *
  * One forward pass serves DINO, timm, DINOv2 (layer scale, registers), Hugging Face's
  * ViT and DINOv2, and CLIP's image side. vit_names.c knows what each of them calls its
- * tensors, vit_shape.c finds out which network they are and vit_load.c reads them; vit.c
- * runs them.
+ * tensors, vit_shape.c finds out which network it is, vit_load.c reads the tensors and
+ * vit.c runs it.
  */
 #ifndef INV_VIT_H
 #define INV_VIT_H
@@ -21,10 +21,10 @@ typedef struct inv_vit_norm {
 
 typedef struct inv_vit_linear {
 	inv_panels weight; /* [in, out] */
-	float *bias;       /* [out]; zeros where the file has none */
+	float *bias;       /* [out]; zeros if the file has none */
 } inv_vit_linear;
 
-/* Layer scale is no step of its own: it is multiplied into out and fc2. */
+/* Layer scale is not a separate step: it is multiplied into out and fc2. */
 typedef struct inv_vit_block {
 	inv_vit_norm norm1, norm2;
 	inv_vit_linear qkv, out, fc1, fc2;
@@ -33,12 +33,12 @@ typedef struct inv_vit_block {
 typedef struct inv_vit {
 	size_t patch, channels, width, depth, hidden, heads;
 	size_t registers, grid; /* positions of grid x grid patches were trained */
-	size_t other_positions; /* rows before them: of the class token, of registers too */
+	size_t other_positions; /* rows before them: the class token's, and the registers' */
 	size_t projected;       /* features after a projection; 0: none */
 	bool pre_norm;          /* a norm before the first block, as CLIP has */
 	bool mean;              /* of the patches, then the norm; else the class token */
 	bool quick;             /* GELU as x sigmoid(1.702 x) */
-	bool one_size;          /* other sizes only if the user says how */
+	bool one_size;          /* other sizes only with the user's option */
 	float eps;
 	inv_pos pos;
 
@@ -54,10 +54,10 @@ typedef struct inv_vit {
 	char normalisation[200];
 } inv_vit;
 
-/* Are there the names of a vision transformer, of CLIP's? */
+/* Are these the names of a vision transformer, of CLIP's? */
 bool inv_vit_recognise(const inv_parameters *p);
 bool inv_clip_recognise(const inv_parameters *p);
-/* Fills all but kernels, which it needs, and of the encoder its input and measures. */
+/* Fills all but kernels, which must be set, and the encoder's input and measures. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
 
 #endif

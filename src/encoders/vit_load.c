@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vit_load.c - the tensors of a vision transformer, and how it wants its images. */
+/* vit_load.c - the tensors of a vision transformer, and how its images are prepared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_CONSTANTS = 4 };
 
-/* Of what is taken from pixels and what divides them. */
+/* The mean subtracted from pixels and the deviation they are divided by. */
 static const double max_constant = 1e6, least_std = 1e-9;
 
 /* ---- Tensors ---------------------------------------------------------------------- */
@@ -44,7 +44,7 @@ static void place_block(inv_arena *a, const inv_vit *v, inv_vit_block *b)
 	place_linear(a, d, v->hidden, &b->fc2);
 }
 
-/* Twice: to add up, and to give out. */
+/* Called twice: to sum up the size, then to hand out the memory. */
 static void place_tensors(inv_vit *v)
 {
 	inv_arena *a = &v->memory;
@@ -139,7 +139,7 @@ static invar_status take_linear(inv_vit_loader *l, const char *part, const char 
 	return st;
 }
 
-/* Queries, keys and values as one matrix, whether the file has them so or apart. */
+/* Queries, keys and values as one matrix, whether the file has one or three. */
 static invar_status take_qkv(inv_vit_loader *l, inv_vit_linear at)
 {
 	const inv_vit_scheme *s = l->s;
@@ -188,7 +188,7 @@ static invar_status take_patches(inv_vit_loader *l)
 
 	if (st == INVAR_OK)
 		turn_stored(l, &v->patches.weight);
-	/* CLIP's have none, as a norm follows; others need theirs. */
+	/* CLIP has none, as a norm follows; the others require it. */
 	if (v->pre_norm && !inv_parameters_find(l->p, "%sbias", l->s->patches)) {
 		no_bias(l, v->width, v->patches.bias);
 		return st;
@@ -211,7 +211,7 @@ static invar_status take_tokens(inv_vit_loader *l)
 		return st;
 	if (!inv_parameters_find(l->p, "%s", registers))
 		registers = "reg_token";
-	/* A single register is [1, 1, d], whose ones in front are nothing. */
+	/* A single register is [1, 1, d]; the leading ones are ignored. */
 	return v->registers == 1 ? take(l, "", registers, "", 1, one, v->register_tokens)
 	                         : take(l, "", registers, "", 2, some, v->register_tokens);
 }
@@ -260,7 +260,7 @@ static invar_status take_tensors(inv_vit_loader *l)
 	return st == INVAR_OK ? take_projection(l) : st;
 }
 
-/* All shapes are checked before memory is asked for: a file may claim any. */
+/* All shapes are checked before memory is allocated: a file may claim any size. */
 static invar_status take_all(inv_vit_loader *l)
 {
 	inv_vit *v = l->v;
@@ -284,7 +284,7 @@ static invar_status take_all(inv_vit_loader *l)
 	           : st;
 }
 
-/* ---- What images it wants --------------------------------------------------------- */
+/* ---- Preparation of images --------------------------------------------------------- */
 
 static size_t print_numbers(const json_t *list, char *out, size_t size)
 {
@@ -334,7 +334,7 @@ static invar_status read_preprocessor(inv_vit_loader *l, const char **normalisat
 		return st;
 	mean = json_object_get(said, "image_mean");
 	std = json_object_get(said, "image_std");
-	/* A number takes 16 characters at most, so all of them fit. */
+	/* A number takes at most 16 characters, so all of them fit. */
 	if ((mean || std) && !(are_constants(mean, l->v->channels, -max_constant) &&
 	                       are_constants(std, l->v->channels, least_std))) {
 		st = refuse_constants(l);

@@ -25,28 +25,28 @@ typedef struct inv_vit_scheme {
 	const char *own[INV_VIT_LISTED], *ignored[INV_VIT_LISTED];
 } inv_vit_scheme;
 
-/* What is being read: the scheme's entry and the file. */
+/* State of reading: the scheme's entry and the file. */
 typedef struct inv_vit_loader {
 	const inv_vit_scheme *s;
 	inv_vit *v;
 	inv_parameters *p;
 	char block[INV_PARAMETER_NAME]; /* "blocks.3." */
 	bool qkv_bias, scales;
-	float
-		*stored;  /* room for a matrix as the file has it, NULL while shapes are checked, */
-	float *gamma; /* and behind it for a layer scale */
+	float *stored; /* buffer for a matrix as stored in the file, NULL while shapes are
+	                  checked, */
+	float *gamma;  /* and after it for a layer scale */
 } inv_vit_loader;
 
-/* NULL: these are the names of none. */
+/* NULL: the names match no scheme. */
 const inv_vit_scheme *inv_vit_find_scheme(const inv_parameters *p);
 /*
- * Where the names of block i begin. DINOv2 cuts long networks into chunks,
- * "blocks.CHUNK.i.", and goes on counting from chunk to chunk.
+ * The prefix of the names of block i. DINOv2 cuts long networks into chunks,
+ * "blocks.CHUNK.i.", where i continues from chunk to chunk.
  */
 bool inv_vit_find_block(const inv_vit_scheme *s, const inv_parameters *p, size_t i,
                         char out[INV_PARAMETER_NAME]);
 
-/* Its sizes, from those of the tensors; then what no shape tells. */
+/* Its sizes, from the tensors' shapes; then what no shape determines. */
 invar_status inv_vit_size(inv_vit_loader *l);
 invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e);
 

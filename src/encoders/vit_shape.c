@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vit_shape.c - which vision transformer it is that a file holds.
+ * vit_shape.c - which vision transformer a file contains.
  *
- * Sizes are those of the tensors; what no shape tells (heads, eps, the way of fitting
- * positions) comes from the user or the model, else from config.json where the scheme has
+ * Sizes come from the tensors' shapes; what no shape determines (heads, eps, how positions
+ * are fitted) comes from the user or the model, else from config.json if the scheme has
  * one, else from the scheme.
  */
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 enum {
 	MAX_HEADS = 1024,
-	MAX_BLOCKS = 1000, /* what is behind them is left over, and refused */
+	MAX_BLOCKS = 1000, /* any beyond these stay unused and are an error */
 	MAX_SIZE = 1 << 16 /* of any side of a matrix */
 };
 
@@ -30,9 +30,8 @@ static size_t side_of_square(uint64_t cells)
 }
 
 /*
- * Rows before those of the patches: one for the class token, or for registers as well, or
- * for neither, as timm publishes networks with registers. (9 rows and 4 registers can be
- * 3 x 3 patches or 2 x 2.)
+ * Rows before the patches': one for the class token, or also the registers', or none, as in
+ * timm's networks with registers. (9 rows and 4 registers can be 3 x 3 patches or 2 x 2.)
  */
 static invar_status size_positions(inv_vit_loader *l, const invar_weight *pos)
 {
@@ -89,7 +88,7 @@ static invar_status size_mlp(inv_vit_loader *l)
 	return st;
 }
 
-/* A shape with a zero in it may claim anything, and sizes are multiplied. */
+/* A shape that contains a zero may claim any other size, and sizes are multiplied. */
 static invar_status check_sizes(const inv_vit_loader *l)
 {
 	const inv_vit *v = l->v;
@@ -148,7 +147,7 @@ invar_status inv_vit_size(inv_vit_loader *l)
 
 /* ---- Switches --------------------------------------------------------------------- */
 
-/* config.json of Hugging Face; that of a whole CLIP has one inside for images. */
+/* Hugging Face's config.json; a whole CLIP's has one for images inside it. */
 static const json_t *config_of(const inv_vit_loader *l)
 {
 	const json_t *config = l->s->has_config ? inv_parameters_config(l->p) : NULL;
@@ -210,7 +209,7 @@ static invar_status set_activation(inv_vit_loader *l)
 	return INVAR_OK;
 }
 
-/* timm shares DINO's names but not its way with positions; its files have a head. */
+/* timm shares DINO's names but not how positions are fitted; its files have a head. */
 static bool is_timm(const inv_vit_loader *l)
 {
 	return !l->s->has_config && !l->s->clip &&

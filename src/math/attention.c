@@ -6,7 +6,7 @@
 
 #include "math/panels.h"
 
-enum { QUERIES = 96 }; /* of a block: its scores stay in the second cache */
+enum { QUERIES = 96 }; /* of a block: its scores stay in the L2 cache */
 
 static double scale_of(const inv_attention *a)
 {

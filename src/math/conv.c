@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv.c - see conv.h: which kernel a convolution takes, the plain one, and pooling. */
+/* conv.c - see conv.h: the choice of kernel, the plain kernel, and pooling. */
 #include "math/conv.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ enum { MAX_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
 struct inv_conv {
 	inv_conv_spec spec;
 	const float *weights, *bias;
-	size_t block, gathered;  /* floats of what is gathered first */
+	size_t block, gathered;  /* floats of the gathered input */
 	inv_winograd *winograd;  /* else */
 	inv_onednn_conv *onednn; /* else the plain loop */
 };
@@ -45,7 +45,7 @@ size_t inv_window_places(inv_window w, size_t side)
 	if (whole < w.kernel)
 		return 0;
 	places = (whole - w.kernel) / w.stride + 1;
-	/* One more may reach out, as long as it begins inside. */
+	/* One more window may reach beyond the padding if it starts inside. */
 	if (w.ceil && (whole - w.kernel) % w.stride && places * w.stride < side + w.padding)
 		places++;
 	return places;
@@ -60,7 +60,7 @@ inv_maps inv_conv_result(const inv_conv_spec *s)
 
 /* ---- Convolution ---------------------------------------------------------------- */
 
-/* The part of a window at `place` that lies on a side: [*first, *end) of the kernel. */
+/* The part of a window at `place` that is within the side: [*first, *end) of the kernel. */
 static void clip(inv_window w, size_t place, size_t side, size_t *first, size_t *end)
 {
 	size_t at = place * w.stride; /* counted from the padding */
@@ -69,7 +69,7 @@ static void clip(inv_window w, size_t place, size_t side, size_t *first, size_t 
 	*end = at + w.kernel > side + w.padding ? side + w.padding - at : w.kernel;
 }
 
-/* One value: the window at (row, col) of one image, under the weights of one output. */
+/* One value: the window at (row, col) of one image times the weights of one output. */
 static double weigh(const inv_conv_spec *s, const float *image, const float *weights,
                     size_t row, size_t col)
 {
@@ -109,9 +109,9 @@ void inv_conv_ref(const inv_conv_spec *s, const float *from, const float *weight
 /* ---- Gathering -------------------------------------------------------------------- */
 
 /*
- * Into maps that lie together a convolution is a product: each pixel of the result sees
- * kernel x kernel pixels of all channels, which are written side by side as if they were
- * the channels of a pixel.
+ * For maps stored together a convolution is a matrix product: each pixel of the result
+ * reads kernel x kernel pixels of all channels, which are written side by side as if they
+ * were the channels of one pixel.
  */
 static bool is_product(const inv_conv_spec *s)
 {
@@ -157,7 +157,7 @@ const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first
 	return x + plane * m.height * m.width * block;
 }
 
-/* What the windows see at (y, x) of the kernel, for one block of channels. */
+/* The pixels under position (y, x) of the kernel, for one block of channels. */
 static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
                            const float *plane, size_t y, size_t x, float *out)
 {
@@ -165,7 +165,7 @@ static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
 
 	for (size_t row = 0; row < to.height; row++)
 		for (size_t col = 0; col < to.width; col++, out += block) {
-			size_t top = row * w.stride + y - w.padding; /* wraps where it is outside */
+			size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
 			size_t left = col * w.stride + x - w.padding;
 
 			if (top < s->from.height && left < s->from.width)
@@ -269,7 +269,7 @@ void inv_conv_free(inv_conv *p)
 
 /* ---- Pooling -------------------------------------------------------------------- */
 
-/* Blocks of maps are maps of `block` numbers a pixel; the padding channels among them. */
+/* Blocks of maps are maps with `block` numbers per pixel, padding channels included. */
 static size_t planes_of(size_t block, inv_maps m)
 {
 	return m.images * ((m.channels + block - 1) / block);
@@ -305,7 +305,7 @@ static void pool_plane(size_t block, inv_maps from, inv_window w, const float *p
 				y[i] += row * w.stride - w.padding;
 				x[i] += col * w.stride - w.padding;
 			}
-			if (block == 8) /* a constant, so that it becomes vectors */
+			if (block == 8) /* a constant, so that the loop is vectorised */
 				largest(8, plane, from.width, y, x, to);
 			else
 				largest(block, plane, from.width, y, x, to);

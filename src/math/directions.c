@@ -8,7 +8,7 @@
 #include "base/threads.h"
 #include "math/openblas.h"
 
-enum { BLOCK = 16, LAPACK_COLUMNS = 64 }; /* directions a task; of LAPACK's blocks */
+enum { BLOCK = 16, LAPACK_COLUMNS = 64 }; /* directions per task; of LAPACK's blocks */
 
 typedef struct directions_job {
 	const struct inv_kernels *k;
@@ -102,7 +102,7 @@ static void fill_independent(const directions_job *j, const inv_directions *s, s
 }
 
 /*
- * The rows are the columns of a D x k matrix to LAPACK. Its factor becomes the
+ * LAPACK sees the rows as the columns of a D x k matrix. Its factor becomes the
  * one with a positive diagonal of R, which makes the frame uniform.
  */
 static invar_status fill_orthogonal(const directions_job *j, const inv_directions *s,

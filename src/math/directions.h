@@ -2,13 +2,12 @@
 /*
  * directions.h - random directions on a sphere.
  *
- * Independent ones are normal vectors divided by their norm. Orthogonal ones
- * come in blocks of as many as there are dimensions: each block is the
- * orthogonal factor of a normal matrix, uniform among all such frames, so every
- * single direction is still uniform on the sphere, but a mean over a block
- * varies less.
+ * Independent ones are normal vectors divided by their norm. Orthogonal ones come in blocks
+ * of as many directions as dimensions: each block is the orthogonal factor of a normal
+ * matrix, uniform among all such frames, so every single direction is still uniform on the
+ * sphere, but a mean over a block varies less.
  *
- * A direction of a joint space is stored in two parts, as its halves meet
+ * A direction of a joint space is stored in two parts, as its halves are applied to
  * different clouds.
  */
 #ifndef INV_DIRECTIONS_H
@@ -33,7 +32,7 @@ size_t inv_directions_scratch(const invar_context *ctx, const inv_directions *se
 /* Fails only if LAPACK does, or cannot be loaded. */
 invar_status inv_directions_fill(const invar_context *ctx, const struct inv_kernels *k,
                                  const inv_directions *set, size_t count, void *scratch);
-/* The same from directions [L, first + second] of the caller, as they are. */
+/* The same from the caller's directions [L, first + second], unchanged. */
 void inv_directions_take(const inv_directions *set, const float *given);
 
 #endif

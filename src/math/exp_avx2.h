@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp_avx2.h - the exponential of eight numbers; for files compiled for AVX2 alone. */
+/* exp_avx2.h - the exponential of eight numbers; only for files compiled for AVX2. */
 #ifndef INV_EXP_AVX2_H
 #define INV_EXP_AVX2_H
 
 #include <immintrin.h>
 
 /*
- * exp(x) for x <= 0, within 2 ulp; 0 below -87.3, where results would lose bits. x is
- * cut into n log 2 + r, the exponential of r is a polynomial, n goes into the exponent.
- * A NaN stays one: max gives its second argument where one is.
+ * exp(x) for x <= 0, within 2 ulp; 0 below -87.3, where results would lose bits. x is split
+ * into n log 2 + r, the exponential of r is a polynomial, n goes into the exponent. A NaN
+ * stays a NaN: max returns its second argument if either is NaN.
  */
 static inline __m256 exp_eight(__m256 x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gram.c - the tiles of a symmetric product, one thread each. */
+/* gram.c - the tiles of a symmetric product, one thread per tile. */
 #include "math/gram.h"
 
 #include "base/memory.h"
@@ -19,7 +19,7 @@ struct inv_gram {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
 	size_t m, k, count;
-	/* Of the run that is under way: */
+	/* State of the current run: */
 	const float *a;
 	float *c;
 	inv_tile_fn *then;

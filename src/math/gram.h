@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gram.h - C = A Aᵀ, of which half is computed and the rest mirrored.
+ * gram.h - C = A Aᵀ, with half of it computed and the rest mirrored.
  *
  * C is cut into square tiles; those on and above the diagonal are computed, each
  * by one thread, and copied to their mirror image while they are in the cache. C
@@ -20,9 +20,8 @@ typedef struct inv_gram inv_gram;
 invar_status inv_gram_new(const invar_context *ctx, size_t m, size_t k, inv_gram **out);
 void inv_gram_run(inv_gram *p, const float *a, float *c);
 /*
- * Calls `then` for a tile before it is mirrored, so that what it makes of the tile
- * is mirrored too. Of a tile on the diagonal (row = col) only the part on and above
- * the diagonal is kept.
+ * Calls `then` for a tile before it is mirrored, so that its changes are mirrored too. Of a
+ * tile on the diagonal (row = col) only the part on and above the diagonal is kept.
  */
 void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then,
                        void *user);

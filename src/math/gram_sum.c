@@ -11,7 +11,7 @@
 #include "base/threads.h"
 #include "math/openblas.h"
 
-/* A product of 256 by 256 stays in the second cache while it is added to the sum. */
+/* A 256 by 256 product stays in the L2 cache while it is added to the sum. */
 enum { TILE = 256, MAX_PANELS = 16384 / TILE + INV_GRAM_SUM_PARTS };
 
 /* Some columns of one part. */
@@ -27,7 +27,7 @@ typedef struct tile {
 struct inv_gram_sum {
 	const invar_context *ctx;
 	float *product; /* [threads, TILE, TILE] */
-	/* Of the sum that is under way: */
+	/* State of the current sum: */
 	size_t rows, stride; /* stride: of the sum */
 	double *sum;
 	size_t tiles;
@@ -104,7 +104,7 @@ static void run_tile(void *user, size_t index, unsigned thread)
 			sum[i * s->stride + j] += product[i * cols + j];
 }
 
-/* Returns how many panels the columns of all parts make. */
+/* Returns the number of panels that the columns of all parts need. */
 static size_t cut(const inv_gram_part *parts, size_t count, panel *out)
 {
 	size_t panels = 0, before = 0;

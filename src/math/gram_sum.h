@@ -3,9 +3,10 @@
  * gram_sum.h - sums of X^T X and X^T Y over blocks of rows, for least squares.
  *
  * Products are float32 within a block of rows, which bounds how many roundings add up;
- * blocks are summed in double. X is given as parts that lie side by side ([u, relu(...)]),
- * so that no one has to copy them into one matrix. Sums are cut into tiles by their shape
- * alone, one thread each: their bits do not depend on the number of threads.
+ * blocks are summed in double. X is given as parts, its columns side by side ([u,
+ * relu(...)]), so that they need not be copied into one matrix. Sums are cut into tiles by
+ * their shape alone, one thread per tile: their bits do not depend on the number of
+ * threads.
  */
 #ifndef INV_GRAM_SUM_H
 #define INV_GRAM_SUM_H
@@ -22,7 +23,7 @@ typedef struct inv_gram_part {
 
 typedef struct inv_gram_sum inv_gram_sum;
 
-/* p columns of all parts together; the working space of one sum after the other. */
+/* p is the total of the parts' columns; scratch memory for one sum at a time. */
 invar_status inv_gram_sum_new(const invar_context *ctx, inv_gram_sum **out);
 void inv_gram_sum_free(inv_gram_sum *s);
 

@@ -16,7 +16,7 @@
 
 #include "base/rng.h"
 
-/* INV_PAIR_SUM: coordinates that are summed in one go, so that rounding stays small. */
+/* INV_PAIR_SUM: coordinates summed in one run, so that rounding stays small. */
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
 enum { INV_STRIP_ROWS = 6, INV_PANEL_COLS = 16 };
@@ -38,20 +38,20 @@ typedef struct inv_pair_sums {
 	double d_min, d_max, ratio_min, ratio_max;
 } inv_pair_sums;
 
-/* One query beside INV_DOT_COLS gallery rows, in the integers of neighbours.c. */
+/* One query against INV_DOT_COLS gallery rows, in the integers of neighbours.c. */
 typedef struct inv_near {
 	float scale;  /* twice the size of the query's unit */
 	float square; /* its squared norm */
 	uint32_t label;
-	float same, other; /* limits for rows of its label, and of others */
+	float same, other; /* limits for rows with its label, and for others */
 } inv_near;
 
-/* Directions that are sorted side by side. */
+/* Number of directions sorted side by side. */
 enum { INV_SLICES = 4 };
 
 /*
- * Projections of M joint rows: row r is a[rows_a[r]] + b[rows_b[r]], for
- * directions that lie side by side; without b it is a alone.
+ * Projections of M joint rows: row r is a[rows_a[r]] + b[rows_b[r]], for directions stored
+ * side by side; without b it is a alone.
  */
 typedef struct inv_side {
 	const float *a, *b;
@@ -60,7 +60,7 @@ typedef struct inv_side {
 	size_t M;
 } inv_side;
 
-/* A layer norm, and what is added to its input once that has been read. */
+/* A layer norm, and what is added to its input after it has been read. */
 typedef struct inv_layer_norm {
 	size_t width;
 	const float *weight, *bias;
@@ -79,7 +79,7 @@ typedef struct inv_panel_product {
 } inv_panel_product;
 
 struct inv_kernels {
-	/* True where all are finite. */
+	/* True if all are finite. */
 	bool (*all_finite)(const float *x, size_t count);
 	void (*widen_half)(const uint16_t *half, size_t count, float *out);
 	void (*narrow_half)(const float *x, size_t count, uint16_t *half);
@@ -89,8 +89,8 @@ struct inv_kernels {
 	/* sums[j] += sum over rows of x[i, j], rows in order */
 	void (*column_sums)(const float *x, size_t rows, size_t width, float *sums);
 	/*
-	 * dh[i, j] = 0 where h[i, j] <= 0, rows `stride` floats apart; the column
-	 * sums of what is left are added to sums, rows in order.
+	 * dh[i, j] = 0 where h[i, j] <= 0, rows `stride` floats apart; the column sums of the
+	 * result are added to sums, rows in order.
 	 */
 	void (*relu_backward)(const float *h, size_t rows, size_t width, size_t stride,
 	                      float *dh, float *sums);
@@ -110,31 +110,32 @@ struct inv_kernels {
 	 */
 	void (*pair_distances)(const float *x, const float *packed, size_t d, size_t stride,
 	                       float *out);
-	/* Adds pairs of squared distances to the sums; pairs with d2 = 0 are counted apart. */
+	/* Adds pairs of squared distances to the sums; pairs with d2 = 0 are counted
+	 * separately. */
 	void (*pair_sums)(const float *d2, const float *e2, size_t count, double shift_d,
 	                  double shift_e, inv_pair_sums *s);
 
 	/* Sum of (a - b)^2, each difference in double. */
 	double (*squared_distance)(const float *a, const float *b, size_t count);
 	/*
-	 * out = (x - centre) / scale, rounded to nearest; the caller has seen to it
-	 * that all fit. Returns the sum of (x - centre - scale out)^2.
+	 * out = (x - centre) / scale, rounded to nearest; the caller ensures that all fit.
+	 * Returns the sum of (x - centre - scale out)^2.
 	 */
 	double (*quantise)(const float *x, const float *centre, size_t count, double scale,
 	                   int16_t *out);
 	/*
 	 * sums [DOT_ROWS][DOT_COLS] += products of a, packed as [pairs][DOT_ROWS][2],
-	 * and b, packed as [pairs][DOT_COLS][2]. No sum may leave 32 bits.
+	 * and b, packed as [pairs][DOT_COLS][2]. No sum may exceed 32 bits.
 	 */
 	void (*dot_tile)(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums);
 	/*
-	 * near[j] = squares[j] + t->square - t->scale scales[j] dots[j]; gives the
-	 * bits of those j < DOT_COLS that are not above the limit of their label.
+	 * near[j] = squares[j] + t->square - t->scale scales[j] dots[j]; returns a bit mask of
+	 * the j < DOT_COLS that are not above their label's limit.
 	 */
 	unsigned (*near_columns)(const inv_near *t, const int32_t *dots, const float *scales,
 	                         const float *squares, const uint32_t *labels, float *near);
 
-	/* `slots` times four words of the stream of `index`, from slot `first` on. */
+	/* `slots` times four words of the stream `index`, from slot `first` on. */
 	void (*words)(const inv_stream *s, uint32_t index, uint32_t first, size_t slots,
 	              uint32_t *out);
 	/* The numbers of inv_fill_normal, up to rounding. */
@@ -143,16 +144,16 @@ struct inv_kernels {
 	/*
 	 * Keys of INV_SLICES directions from `column` on, [M][INV_SLICES]: the
 	 * projection widened to double, its row in the low bits that a float leaves
-	 * free. Keys order as projections do, equal ones by row, negative ones from the
-	 * last row on. Where a projection is not finite, sums of its slice are not either.
+	 * free. Keys sort like projections, equal ones by row (negative ones from the last row
+	 * on). If a projection is not finite, its slice's sums are not either.
 	 */
 	void (*join_keys)(const inv_side *s, size_t column, double *keys);
-	/* Sorts each slice; keys has room for inv_sort_room(n) rows. */
+	/* Sorts each slice; keys has space for inv_sort_room(n) rows. */
 	void (*sort_keys)(double *keys, size_t n);
 	/*
-	 * Of sorted keys p [n / repeat], each standing for `repeat` equal ones, and
-	 * q [n]: sums += sum over ranks of (p - q)^2. Where u is not NULL,
-	 * u[row of p] = p - q and v[row of q] = p - q, [n][INV_SLICES] each.
+	 * For sorted keys p [n / repeat], each representing `repeat` equal ones, and q [n]:
+	 * sums += sum over ranks of (p - q)^2. If u is not NULL, u[row of p] = p - q and v[row
+	 * of q] = p - q, [n][INV_SLICES] each.
 	 */
 	void (*compare_keys)(const double *p, const double *q, size_t n, size_t repeat,
 	                     double sums[INV_SLICES], float *u, float *v);
@@ -162,7 +163,7 @@ struct inv_kernels {
 
 	/* Sum of a[i] b[i], in double. */
 	double (*dot)(const float *a, const float *b, size_t count);
-	/* The largest of count > 0 values; what is not a number may be skipped. */
+	/* The largest of count > 0 values; NaNs may be skipped. */
 	float (*largest)(const float *x, size_t count);
 	/*
 	 * x = exp(scale (x - shift)), within 2 ulp of the argument's exponential; returns
@@ -172,12 +173,13 @@ struct inv_kernels {
 	/* x = weight exp(-scale x) for x, scale >= 0; returns the sum. Zeros as above. */
 	double (*exp_weighted)(const float *weight, float scale, size_t count, float *x);
 	/*
-	 * Products to squared distances: x[j] = square + squares[j] - 2 x[j]. True where one
-	 * of them is not above near (square + squares[j]).
+	 * Products to squared distances: x[j] = square + squares[j] - 2 x[j]. True if one of
+	 * them is not above near (square + squares[j]).
 	 */
 	bool (*squares_of_products)(float square, const float *squares, float near,
 	                            size_t count, float *x);
-	/* out [cols, rows] = x [rows, cols] turned; rows are x_stride and out_stride apart. */
+	/* out [cols, rows] = x [rows, cols] transposed; rows are x_stride and out_stride apart.
+	 */
 	void (*turn)(const float *x, size_t rows, size_t cols, size_t x_stride,
 	             size_t out_stride, float *out);
 	/*
@@ -187,31 +189,31 @@ struct inv_kernels {
 	void (*add_mirrored)(const float *row_scale, const float *col_scale, size_t rows,
 	                     size_t cols, size_t stride, float *x, float *y);
 	/*
-	 * Counts values by 16 of their bits, the sign taken off: [2^16] by the upper ones;
-	 * by the lower ones, those whose upper ones are `upper`.
+	 * Counts values by 16 of their bits without the sign: [2^16] by the upper bits; or by
+	 * the lower bits, only values whose upper bits are `upper`.
 	 */
 	void (*count_upper)(const float *x, size_t count, uint32_t *counts);
 	void (*count_lower)(const float *x, size_t count, uint32_t upper, uint32_t *counts);
 
 	/*
-	 * y = (x - mean) / sqrt(var + eps) weight + bias for each row, var biased; then
-	 * x += n->then where that is not NULL. y may be x without it.
+	 * y = (x - mean) / sqrt(var + eps) weight + bias for each row, var biased; then x +=
+	 * n->then if that is not NULL. y may be x without it.
 	 */
 	void (*layer_norm)(const inv_layer_norm *n, size_t rows, size_t x_stride,
 	                   size_t y_stride, float *x, float *y);
 	/* x += bias for each row, rows `stride` floats apart. */
 	void (*add_bias)(const float *bias, size_t rows, size_t width, size_t stride, float *x);
-	/* x = gelu(x + bias): t Phi(t), off by 1e-7 |t| at most; x sigmoid(1.702 x). */
+	/* x = gelu(x + bias): t Phi(t), off by at most 1e-7 |t|; x sigmoid(1.702 x). */
 	void (*bias_gelu)(const float *bias, size_t rows, size_t width, float *x);
 	void (*bias_quick_gelu)(const float *bias, size_t rows, size_t width, float *x);
 
 	/*
 	 * strips [rows / STRIP_ROWS, rounded up][k][STRIP_ROWS] = a [rows, k]; may write two
-	 * floats more.
+	 * floats beyond.
 	 */
 	void (*pack_strips)(const float *a, size_t stride, size_t rows, size_t k,
 	                    float *strips);
-	/* c (+)= strips panel; the order of each sum follows from k alone. */
+	/* c (+)= strips panel; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
 };
 

@@ -2,7 +2,7 @@
 /*
  * kernels_avx2.c - the kernels for AVX2, FMA and F16C.
  *
- * This file alone is compiled with those flags. Tails shorter than a vector
+ * Only files with this suffix are compiled with those flags. Tails shorter than a vector
  * run the same arithmetic one by one, so a value does not depend on where its
  * array ends.
  */
@@ -194,8 +194,7 @@ static void pack_points_avx2(const float *const points[INV_PAIR_COLS], size_t wi
 
 /*
  * 6 x 16 distances in 12 accumulators; subtraction and FMA share no port on
- * Zen. All loops over the rows are unrolled, or the accumulators would live in
- * memory.
+ * Zen. All loops over the rows are unrolled, or the accumulators would spill to memory.
  */
 static void add_distances(const float *x, const float *packed, size_t from, size_t end,
                           size_t stride, float *out)
@@ -353,7 +352,7 @@ static double squared_distance_avx2(const float *a, const float *b, size_t count
 	return total;
 }
 
-/* Four values to whole numbers; adds the squares of what is lost. */
+/* Four values to integers; adds the squares of the rounding errors. */
 static inline __m128i quantise_four(const float *x, const float *centre, __m256d scale,
                                     __m256d inverse, __m256d *lost)
 {
@@ -392,7 +391,7 @@ static double quantise_avx2(const float *x, const float *centre, size_t count, d
 	return sum;
 }
 
-/* Two values at once: a query's pair is 32 bits, met by eight pairs of a vector. */
+/* Two values at once: a query's pair is 32 bits, multiplied by eight pairs of a vector. */
 static inline __m256i pair_of(const int16_t *a)
 {
 	return _mm256_castps_si256(_mm256_broadcast_ss((const float *)(const void *)a));
@@ -400,7 +399,7 @@ static inline __m256i pair_of(const int16_t *a)
 
 /*
  * 6 x 16 sums in 12 accumulators, 16 products per instruction: twice what FMA
- * does, and additions have ports of their own.
+ * does, and additions use other ports.
  */
 static void dot_tile_avx2(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
 {
@@ -647,7 +646,7 @@ static void add_mirrored_avx2(const float *row_scale, const float *col_scale, si
 	}
 }
 
-/* Few values have the wanted upper bits: eight at a time are skipped. */
+/* Few values have the requested upper bits: eight at a time are skipped. */
 static void count_lower_avx2(const float *x, size_t count, uint32_t upper, uint32_t *counts)
 {
 	const __m256i wanted = _mm256_set1_epi32((int)upper);

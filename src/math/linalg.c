@@ -2,10 +2,9 @@
 /*
  * linalg.c - double products, SVD, eigenvalues and Cholesky through OpenBLAS.
  *
- * LAPACK counts columns first. Where that is only a matter of names, the same
- * memory is handed over and the roles are swapped: a row-major A is LAPACK's
- * A^T, so its left singular vectors are our right ones, already transposed.
- * Nothing is copied into the other order.
+ * LAPACK is column-major. Where that only changes names, the same memory is passed and the
+ * roles are swapped: a row-major A is LAPACK's A^T, so its left singular vectors are our
+ * right ones, already transposed. Nothing is transposed.
  */
 #include "math/linalg.h"
 
@@ -17,7 +16,8 @@
 
 enum {
 	TILE = 128,    /* rows, or columns of a right-hand side, per block of work */
-	FACTOR = 2048, /* rows that one call of LAPACK factors; more are cut into such blocks */
+	FACTOR = 2048, /* rows factored by one LAPACK call; larger matrices are cut into such
+	                  blocks */
 	WIDEST = INV_LINALG_WIDEST /* LAPACK's sizes of work space are 32-bit integers */
 };
 
@@ -48,7 +48,7 @@ void inv_dgemm_ref(const inv_dgemm_spec *s, const double *a, const double *b, do
 		}
 }
 
-/* Rows `row` to `row + rows` of C, up to the diagonal where C is symmetric. */
+/* Rows `row` to `row + rows` of C, up to the diagonal if C is symmetric. */
 static void run_rows(const inv_dgemm_spec *s, size_t row, size_t rows, const double *a,
                      const double *b, double *c)
 {
@@ -113,7 +113,7 @@ static invar_status check_size(size_t m, size_t n)
 
 enum { NO_MEMORY = -1000 }; /* beside LAPACK's own values of info */
 
-/* A columns first: [n, m] of ours is its [m, n]. Asked with a size of -1, it tells one. */
+/* Column-major: our [n, m] is its [m, n]. With a size of -1 it returns the work size. */
 static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt)
 {
 	int k = m < n ? m : n, ask = -1, size, info;
@@ -152,7 +152,7 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 
 /* ---- Symmetric matrices ---------------------------------------------------------- */
 
-/* Asked with sizes of -1, LAPACK tells how much work space is best. */
+/* With sizes of -1, LAPACK returns the best work size. */
 static int run_eigen(int n, double *a, double *values)
 {
 	int ask = -1, size, integer_size, info;
@@ -226,7 +226,7 @@ static void plan_thin(thin *t, inv_arena *arena)
 	t->work = inv_arena_take(arena, (size_t)t->work_size, sizeof(double));
 }
 
-/* Leaves Q in a; T, rows first and with zeros below its diagonal, in `triangle`. */
+/* Leaves Q in a; T, row-major and with zeros below its diagonal, in `triangle`. */
 static void factor(const thin *t, double *a, double *tau, double *triangle)
 {
 	size_t n = (size_t)t->n, d = (size_t)t->d;
@@ -238,7 +238,7 @@ static void factor(const thin *t, double *a, double *tau, double *triangle)
 			triangle[i * n + l] = i <= l ? a[l * d + i] : 0;
 }
 
-/* x becomes op(Q) x or x op(Q), columns first. */
+/* x becomes op(Q) x or x op(Q), column-major. */
 static void reflect(const thin *t, const char *side, const char *transpose, const double *q,
                     const double *tau, double *x)
 {
@@ -264,7 +264,7 @@ static invar_status solve_thin(thin *t, double *R)
 	for (size_t i = 0; i < d; i++)
 		for (size_t j = 0; j < d; j++)
 			R[i * d + j] = i < n && j < n ? t->core[i * n + j] : i == j;
-	/* R rows first is R^T = Q_b [V U^T, 0; 0, I] Q_a^T columns first. */
+	/* Row-major R is column-major R^T = Q_b [V U^T, 0; 0, I] Q_a^T. */
 	reflect(t, "L", "N", t->b, t->tau_b, R);
 	reflect(t, "R", "T", t->a, t->tau_a, R);
 	return INVAR_OK;
@@ -294,8 +294,8 @@ invar_status inv_procrustes_thin(const invar_context *ctx, size_t n, size_t d, d
 
 /*
  * A large G is factored block by block: the block on the diagonal by LAPACK on one
- * thread, the rows below it and what they take from the rest of G in tiles. So most of
- * the work is products on all threads, and its bits follow from the size alone.
+ * thread, the rows below it and their update of the rest of G in tiles. So most of the work
+ * is products on all threads, and its bits depend on the size alone.
  */
 typedef struct factor_job {
 	size_t n, from, rows; /* the block on the diagonal: rows from … from + rows */
@@ -342,7 +342,7 @@ static void take_from_rows(void *user, size_t tile, unsigned thread)
 	                          j->g + first * j->n + begin, (int)j->n);
 }
 
-/* Leaves L in the lower triangle of g; false where g is not positive definite. */
+/* Leaves L in the lower triangle of g; false if g is not positive definite. */
 static bool factor_cholesky(const invar_context *ctx, size_t n, double *g)
 {
 	int side = (int)n, info = 0;
@@ -352,7 +352,7 @@ static bool factor_cholesky(const invar_context *ctx, size_t n, double *g)
 		size_t tiles = inv_blocks(n - from - j.rows, TILE);
 		int rows = (int)j.rows;
 
-		/* LAPACK's upper triangle, columns first, is our lower one. */
+		/* LAPACK's upper triangle, column-major, is our lower one. */
 		inv_openblas_get()->dpotrf("U", &rows, g + from * n + from, &side, &info, 1);
 		inv_parallel(ctx, tiles, divide_rows, &j);
 		inv_parallel(ctx, tiles, take_from_rows, &j);
@@ -380,7 +380,7 @@ static void solve_columns(void *user, size_t tile, unsigned thread)
 	            (int)cols, 1, j->factor, (int)j->n, j->c + col, (int)j->r);
 }
 
-/* OpenBLAS would carry a NaN on and say that all is well. */
+/* OpenBLAS would propagate a NaN and report success. */
 static bool lower_has_nan(const double *g, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

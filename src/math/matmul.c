@@ -8,9 +8,8 @@
  * that threads could change.
  *
  * Which library computes a tile (measured on one core of a Zen 3, README):
- * oneDNN is ahead where it fuses bias and ReLU and where k is short, but falls
- * to half its speed on narrow tiles; OpenBLAS is ahead on long sums and has no
- * such cliff.
+ * oneDNN is faster where it fuses bias and ReLU and where k is short, but drops to half its
+ * speed on narrow tiles; OpenBLAS is faster on long sums and does not slow down there.
  */
 #include "math/matmul.h"
 
@@ -24,13 +23,13 @@
 
 enum {
 	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
-	SHORT_SUM = 512, /* k below which oneDNN is ahead */
-	LONG_SUM = 2048, /* k from which on fusing the ReLU no longer pays */
-	NARROW = 384,    /* the side from which on oneDNN keeps its speed */
+	SHORT_SUM = 512, /* k below which oneDNN is faster */
+	LONG_SUM = 2048, /* k from which fusing the ReLU no longer pays off */
+	NARROW = 384,    /* the side from which oneDNN keeps its speed */
 	MAX_TILES = 64
 };
 
-static const double tile_work = 5e7; /* multiplications worth a thread of their own */
+static const double tile_work = 5e7; /* multiplications worth a separate thread */
 
 typedef struct tile {
 	size_t row, rows, col, cols;
@@ -43,7 +42,7 @@ struct inv_matmul {
 	inv_matmul_spec spec;
 	size_t count;
 	tile tiles[MAX_TILES];
-	/* Of the run that is under way: */
+	/* State of the current run: */
 	const float *a, *b, *bias;
 	float *c;
 	inv_tile_fn *then;
@@ -65,7 +64,8 @@ static size_t ldb_of(const inv_matmul_spec *s)
 static size_t tile_count(const inv_matmul_spec *s)
 {
 	double work = (double)s->m * (double)s->n * (double)s->k;
-	/* All the machine has, not those that this process may use: bits must not change. */
+	/* All cores of the machine, not those that this process may use: bits must not change.
+	 */
 	size_t wanted = 2 * (size_t)sysconf(_SC_NPROCESSORS_CONF);
 	size_t worth = (size_t)(work / tile_work);
 
@@ -220,7 +220,7 @@ invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
 		return run_plain(p);
 	inv_parallel(p->ctx, p->count, run_tile, p);
 	for (size_t i = 0; i < p->count; i++)
-		if (p->tiles[i].status != INVAR_OK) /* the message stayed with its thread */
+		if (p->tiles[i].status != INVAR_OK) /* the message is in the thread that failed */
 			return inv_fail(p->tiles[i].status, "oneDNN failed to run a matrix product");
 	return INVAR_OK;
 }

@@ -2,14 +2,14 @@
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * This is the only place that knows oneDNN (2.6 and 3.x). A plan cuts the product into
- * tiles by its shape and the machine's cores, never by the threads that happen to run, and
+ * The caller sees neither oneDNN (2.6 and 3.x) nor OpenBLAS. A plan cuts the product into
+ * tiles by its shape and the machine's cores, never by the number of running threads, and
  * computes each tile on one thread: the bits of a result do not depend on the number of
  * threads. oneDNN or OpenBLAS computes a tile, whichever was measured to be faster for its
  * shape (README).
  *
  * A plan is made once and run many times without allocating; it belongs to one
- * thread at a time. inv_gemm is the one-shot call on the calling thread alone.
+ * thread at a time. inv_gemm is the one-shot call on the calling thread only.
  * inv_matmul_ref is the plain triple loop that both are tested against, and
  * what runs under INVAR_CPU=ref.
  */
@@ -34,7 +34,7 @@ typedef struct inv_matmul inv_matmul;
 
 invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
                             inv_matmul **out);
-/* bias may be NULL where the spec has none. */
+/* bias may be NULL if the spec has none. */
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c);
 
@@ -45,13 +45,13 @@ invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
                                  const float *bias, float *c, inv_tile_fn *then,
                                  void *user);
 size_t inv_matmul_tiles(const inv_matmul *p);
-/* Does every tile hold all rows of its columns? */
+/* Does every tile contain all rows of its columns? */
 bool inv_matmul_tiles_are_columns(const inv_matmul *p);
 void inv_matmul_free(inv_matmul *p);
 
 /*
- * On the calling thread alone; safe from as many threads at once as the context has.
- * inv_openblas_need_for(ctx) comes first, as a product reports no failures.
+ * On the calling thread only; safe from as many threads at once as the context has. Call
+ * inv_openblas_need_for(ctx) first, as a product reports no failures.
  */
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float *a,
               const float *b, const float *bias, float *c);

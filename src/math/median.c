@@ -8,12 +8,12 @@
 #include "base/threads.h"
 #include "math/kernels.h"
 
-enum { BLOCK = 32, BINS = 1 << 16, ALL = BINS }; /* rows; ALL: no upper bits wanted yet */
+enum { BLOCK = 32, BINS = 1 << 16, ALL = BINS }; /* rows; ALL: no upper bits selected yet */
 
 struct inv_median {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
-	/* Of the run that is under way: */
+	/* State of the current run: */
 	const float *x;
 	size_t n;
 	uint32_t upper;   /* the bits that values must have to be counted, or ALL */
@@ -60,7 +60,7 @@ static void count_block(void *user, size_t block, unsigned thread)
 	}
 }
 
-/* Leaves the sums over the threads with the first. */
+/* Leaves the sums over all threads in the first thread's counts. */
 static void count(inv_median *p, uint32_t upper)
 {
 	p->upper = upper;
@@ -71,7 +71,7 @@ static void count(inv_median *p, uint32_t upper)
 			p->counts[bin] += p->counts[t * (size_t)BINS + bin];
 }
 
-/* The bin of the value of this rank; rank becomes that in the bin. */
+/* The bin of the value of this rank; rank becomes the rank within the bin. */
 static uint32_t find_bin(const inv_median *p, uint64_t *rank)
 {
 	uint32_t bin = 0;
@@ -89,8 +89,8 @@ static uint32_t next_in_use(const inv_median *p, uint32_t bin)
 }
 
 /*
- * Ranks low and low + 1 often share their upper bits. Where they do not, the higher
- * is the least of those with the next upper bits in use.
+ * Ranks low and low + 1 often share their upper bits. If they do not, the higher one is the
+ * smallest value with the next upper bits in use.
  */
 inv_middle inv_median_above(inv_median *p, const float *x, size_t n)
 {

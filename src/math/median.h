@@ -2,17 +2,17 @@
 /*
  * median.h - the median of many values, found without sorting.
  *
- * A float that is not negative orders like the integer of its bits. Values are counted by
- * their upper bits, which gives those of the median; values that share them are counted by
- * their lower bits, which gives the rest: two passes, exact, and whole numbers add up the
- * same on any number of threads.
+ * A float that is not negative sorts like the integer of its bits. Values are counted by
+ * their upper bits, which gives the median's upper bits; values that share these are
+ * counted by their lower bits, which gives the rest: two passes, exact, and integer sums
+ * are the same on any number of threads.
  */
 #ifndef INV_MEDIAN_H
 #define INV_MEDIAN_H
 
 #include "base/context.h"
 
-/* The two middle values; equal where their number is odd. */
+/* The two middle values; equal if the count is odd. */
 typedef struct inv_middle {
 	float low, high;
 } inv_middle;
@@ -21,8 +21,8 @@ typedef struct inv_median inv_median;
 
 invar_status inv_median_new(const invar_context *ctx, inv_median **out);
 /*
- * Of the entries above the diagonal of x [n, n], 1 < n < 92682, of which none is negative;
- * what is not a number counts as greater than all others.
+ * Of the entries above the diagonal of x [n, n], 1 < n < 92682, none of them negative; NaN
+ * counts as greater than all others.
  */
 inv_middle inv_median_above(inv_median *p, const float *x, size_t n);
 void inv_median_free(inv_median *p);

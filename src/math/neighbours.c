@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neighbours.c - exact nearest neighbours behind a filter of small integers.
+ * neighbours.c - exact nearest neighbours after a filter in small integers.
  *
- * A row x becomes whole numbers a of 16 bits with x - centre = scale a + rest;
+ * A row x becomes 16-bit integers a with x - centre = scale a + rest;
  * the centre is the gallery's mean, scale is the row's own, and |rest| is known
- * exactly. Whole numbers multiply twice as fast as floats, their sums are exact
- * in any order, and the triangle inequality bounds what they miss: a distance
- * between the rounded rows is within |rest_q| + |rest_g| = E of the true one.
+ * exactly. Integers multiply twice as fast as floats, their sums are exact in any order,
+ * and the triangle inequality bounds the error: a distance between the rounded rows is
+ * within |rest_q| + |rest_g| = E of the true one.
  *
- * A query keeps a shortlist. Where k rounded rows are within r, the true k-th
- * distance is at most r + E, and a row whose rounded distance is above r + 2E is
- * strictly farther: it goes, and so does everything above that limit from then
- * on. What is left in the end (k rows and a few) is measured directly, in double
- * and by differences. Equal rows fall on the same side, so ties are decided by
- * the direct distances alone.
+ * A query keeps a shortlist. If k rounded rows are within r, the true k-th distance is at
+ * most r + E, and a row whose rounded distance is above r + 2E is strictly farther: it is
+ * dropped, and so is everything above that limit from then on. The remaining rows (k and a
+ * few more) are measured directly, in double and by differences. Equal rows fall on the
+ * same side, so ties are decided by the direct distances alone.
  *
  * |a| stays below REACH, so a sum of products stays below 2^31 by Cauchy and
  * Schwarz. Lengths are counted in units of the longest gallery row, so that the
  * floats of the filter neither overflow nor vanish.
  *
- * Queries are cut into blocks, one thread each; a block meets the whole gallery,
- * packed once, DOT_COLS rows (a panel) and CHUNK values at a time: a chunk of a
- * panel stays in the first cache while all queries of the block pass over it.
+ * Queries are cut into blocks, one thread per block; a block is compared with the whole
+ * gallery, packed once, DOT_COLS rows (a panel) and CHUNK values at a time: a chunk of a
+ * panel stays in the L1 cache while all queries of the block use it.
  */
 #include "math/neighbours.h"
 
@@ -39,11 +38,11 @@ enum {
 	COLS = INV_DOT_COLS,
 	CHUNK = 256,       /* pairs of values */
 	MAX_GROUPS = 32,   /* of ROWS queries in a block */
-	BLOCK_KB = 256,    /* packed queries of a block, in the second cache */
+	BLOCK_KB = 256,    /* packed queries of a block, in the L2 cache */
 	LISTS_KB = 4096,   /* shortlists of a block */
-	SPARE = 30,        /* room of a shortlist beyond 2k */
+	SPARE = 30,        /* size of a shortlist beyond 2k */
 	LINE = 64,         /* bytes of a cache line */
-	CENTRE_BLOCK = 512 /* rows whose sum is one partial of the mean */
+	CENTRE_BLOCK = 512 /* rows per partial sum of the mean */
 };
 
 static const double reach = 32000;
@@ -66,7 +65,7 @@ typedef struct shortlist {
 	neighbour *best;  /* [k + room_of(k)], the settled ones, nearest first */
 } shortlist;
 
-/* A row in whole numbers: what the filter has to know beside them. */
+/* A row as integers: what the filter needs besides them. */
 typedef struct rounded {
 	float scale, square;
 	double length, rest;
@@ -77,12 +76,12 @@ typedef struct query {
 	rounded is;
 	uint32_t label, leave_out;
 	double error;      /* E */
-	double slack;      /* what the filter's float arithmetic may add or lose */
-	shortlist list[2]; /* one for all, or own class and others */
+	double slack;      /* max error of the filter's float arithmetic */
+	shortlist list[2]; /* one for all, or one for the own class and one for others */
 } query;
 
 typedef struct scratch {
-	int16_t *rows;   /* [COLS, 2 pairs]: rows on their way into a pack */
+	int16_t *rows;   /* [COLS, 2 pairs]: rows about to be packed */
 	int16_t *packed; /* [groups][pairs][ROWS][2] */
 	int32_t *sums;   /* [groups][ROWS][COLS] */
 	query *queries;  /* [groups ROWS] */
@@ -116,7 +115,7 @@ static size_t panels_of(const inv_neighbours *p)
 	return inv_blocks(p->n, COLS);
 }
 
-/* ---- Rows as whole numbers ------------------------------------------------------ */
+/* ---- Rows as integers ------------------------------------------------------ */
 
 static rounded round_row(const inv_neighbours *p, const float *row, int16_t *out)
 {
@@ -126,7 +125,7 @@ static rounded round_row(const inv_neighbours *p, const float *row, int16_t *out
 
 	for (size_t i = 0; i < p->w; i++)
 		square += (double)(out[i] * out[i]);
-	/* The last term stands for the roundings of double arithmetic. */
+	/* The last term covers the roundings of double arithmetic. */
 	return (rounded){.scale = (float)(scale / p->unit),
 	                 .square = (float)(scale / p->unit * (scale / p->unit) * square),
 	                 .length = length / p->unit,
@@ -168,7 +167,7 @@ static void measure_row(void *user, size_t block, unsigned thread)
 			sqrt(p->kernels.squared_distance(p->rows + i * p->w, p->centre, p->w));
 }
 
-/* Any centre is right; near the mean, rows are short and their rests small. */
+/* Any centre is correct; near the mean, rows are short and their rests small. */
 static void find_centre(inv_neighbours *p)
 {
 	size_t blocks = inv_blocks(p->n, CENTRE_BLOCK);
@@ -218,7 +217,7 @@ static void pack_gallery(inv_neighbours *p)
 
 /* ---- Shortlists --------------------------------------------------------------------- */
 
-/* Upward to a float, so that a limit never cuts what it must keep. */
+/* Rounded up to a float, so that a limit never drops what it must keep. */
 static float limit_of(double distance, double slack)
 {
 	double squared = distance * distance * (1 + 1e-9) + slack;
@@ -270,7 +269,7 @@ static int by_distance(const void *a, const void *b)
 	return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The true distance of everything on the list; the k nearest stay, as settled. */
+/* The true distance of everything on the list; the k nearest stay, marked as settled. */
 static void settle(const inv_neighbours *p, const query *q, shortlist *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -313,7 +312,7 @@ static void add(const inv_neighbours *p, const query *q, shortlist *l, float nea
 	if (l->count < room_of(l->k))
 		return;
 	prune(q, l);
-	if (l->count > room_of(l->k) / 2) /* ties, or as good as ties */
+	if (l->count > room_of(l->k) / 2) /* ties, or practically ties */
 		settle(p, q, l);
 }
 
@@ -339,7 +338,7 @@ static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 	q->label = s->classes ? s->classes[i] : 0;
 	q->leave_out = s->leave_out ? s->leave_out[i] : UINT32_MAX;
 	q->error = span < longest ? r->rest + p->rest : INFINITY;
-	/* Eight roundings at most, each within 2^-24 of (|q| + |g|)^2; twice that. */
+	/* At most eight roundings, each within 2^-24 of (|q| + |g|)^2; twice that. */
 	q->slack = 0x1p-20 * span * span;
 	for (int which = 0; which < 2; which++) {
 		shortlist *l = &q->list[which];
@@ -366,7 +365,7 @@ static void start_block(const search *s, scratch *t, uint64_t first, size_t coun
 	}
 }
 
-/* The chunk that comes next is asked for in parts, one with each group of queries. */
+/* The next chunk is prefetched in parts, one with each group of queries. */
 static void ask_for(const inv_neighbours *p, size_t at, size_t part, size_t parts)
 {
 	size_t end = panels_of(p) * p->pairs * COLS * 2;
@@ -394,7 +393,7 @@ static void multiply(const inv_neighbours *p, scratch *t, size_t panel, size_t g
 	}
 }
 
-/* Of one query and one panel, what is not above the limits goes on the lists. */
+/* For one query and one panel, adds rows not above the limits to the lists. */
 static void sift(const search *s, query *q, const int32_t *sums, size_t panel)
 {
 	const inv_neighbours *p = s->p;
@@ -455,7 +454,7 @@ static void search_block(void *user, size_t block, unsigned thread)
 		finish_query(s, first + i, &t->queries[i]);
 }
 
-/* A few blocks for each thread; the answer does not depend on how many. */
+/* A few blocks per thread; the result does not depend on how many. */
 static void run_search(search *s)
 {
 	size_t share = inv_blocks(s->m, 4 * (size_t)s->p->ctx->threads);
@@ -498,7 +497,7 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
 /* ---- Making and freeing
  * ------------------------------------------------------------------ */
 
-/* As many groups of queries as the second cache and the lists' share allow. */
+/* As many groups of queries as the L2 cache and the lists' share allow. */
 static size_t groups_of(const inv_neighbours *p)
 {
 	size_t pack = ROWS * 2 * p->pairs * sizeof(int16_t);

@@ -17,9 +17,9 @@
 typedef struct inv_neighbours inv_neighbours;
 
 /*
- * Borrows rows [n, w] and their classes [n] (NULL where none are asked about)
- * as long as it lives; 0 < n < 2^32. k <= n is what inv_nearest finds. Takes
- * 2 bytes per value beside the rows. Belongs to one thread at a time.
+ * Borrows rows [n, w] and their classes [n] (NULL if not needed) for its lifetime; 0 < n <
+ * 2^32. inv_nearest finds k <= n rows. Needs 2 bytes per value besides the rows. Belongs to
+ * one thread at a time.
  */
 invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
                                 size_t w, const uint32_t *classes, size_t k,
@@ -28,8 +28,8 @@ void inv_neighbours_free(inv_neighbours *p);
 
 /*
  * For each of m queries [m, w] the squared distance to the nearest gallery row
- * of its own class and of any other (Eq. 19); INFINITY where there is none.
- * leave_out[i], where given, is a gallery row that does not count for query i.
+ * of its own class and of any other (Eq. 19); INFINITY if there is none. leave_out[i], if
+ * given, is a gallery row that does not count for query i.
  */
 void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *classes,
                           const uint32_t *leave_out, uint64_t m, double *own,

@@ -31,7 +31,7 @@ void inv_nearest_by_class_ref(const float *rows, const uint32_t *row_classes, ui
 	}
 }
 
-/* Rows come in order, so one that is as near as another goes behind it. */
+/* Rows come in order, so an equally near one goes after the earlier ones. */
 static void insert(double squared, uint32_t row, size_t k, size_t *have, uint32_t *index,
                    double *best)
 {

@@ -69,7 +69,7 @@ static dnnl_status_t build_primitive(inv_onednn *p, const inv_desc d[MATRICES])
 	return code;
 }
 
-/* [rows, cols], stored with `apart` floats between rows, or between columns. */
+/* [rows, cols], with rows (or columns, if transposed) `apart` floats apart. */
 static dnnl_status_t new_matrix(inv_desc *out, size_t rows, size_t cols, size_t apart,
                                 bool transposed)
 {

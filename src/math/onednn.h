@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn.h - one tile of a product as a oneDNN primitive, for matmul.c alone. */
+/* onednn.h - one tile of a product as a oneDNN primitive, for matmul.c only. */
 #ifndef INV_ONEDNN_H
 #define INV_ONEDNN_H
 
@@ -7,7 +7,7 @@
 
 typedef struct inv_onednn inv_onednn;
 
-/* False for a oneDNN that takes its threads from elsewhere than OpenMP. */
+/* False for a oneDNN whose threads are not OpenMP's. */
 bool inv_onednn_usable(void);
 
 /* A tile [s->m, s->n, s->k] of matrices whose rows are lda, ldb, ldc floats apart. */

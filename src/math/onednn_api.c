@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-enum { CODE_BYTES = 16 << 20 }; /* more than the kernels of any primitive take */
+enum { CODE_BYTES = 16 << 20 }; /* more than the kernels of any primitive need */
 
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what)
 {
@@ -30,7 +30,8 @@ void inv_onednn_put_back(int before)
 		omp_set_num_threads(before);
 }
 
-/* Without memory oneDNN 3 ends the program by an exception, so it is tried before. */
+/* Without memory oneDNN 3 ends the program by an exception, so an allocation is tried
+ * first. */
 dnnl_status_t inv_onednn_engine(dnnl_engine_t *out)
 {
 	if (!inv_can_map(CODE_BYTES))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onednn_api.h - what oneDNN 2.6 and 3.x call differently, and its threads.
+ * onednn_api.h - where the APIs of oneDNN 2.6 and 3.x differ, and its threads.
  *
  * oneDNN 3 replaced operation descriptors by direct constructors and made memory
- * descriptors opaque. Here both look alike, for onednn.c (products) and onednn_conv.c.
+ * descriptors opaque. This file hides the difference from onednn.c (products) and
+ * onednn_conv.c.
  *
- * oneDNN takes its threads from the calling thread's OpenMP setting. Whatever we give it
- * belongs to one thread, so that setting is 1 while a primitive is made and run, and is
- * put back afterwards.
+ * oneDNN takes its threads from the calling thread's OpenMP setting. Each piece of our work
+ * belongs to one thread, so that setting is 1 while a primitive is created and run, and is
+ * restored afterwards.
  */
 #ifndef INV_ONEDNN_API_H
 #define INV_ONEDNN_API_H
@@ -28,7 +29,7 @@ typedef const dnnl_memory_desc_t *inv_const_desc;
 /* "oneDNN could not plan a matrix product (its status is 3)" */
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what);
 
-int inv_onednn_one_thread(void); /* gives what was set before */
+int inv_onednn_one_thread(void); /* returns the previous setting */
 void inv_onednn_put_back(int before);
 
 /* Descriptors of floats; inv_desc_free accepts NULL. */
@@ -38,22 +39,22 @@ dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag);
 void inv_desc_free(inv_desc d);
 
-/* The engine of the processor; dnnl_out_of_memory where its work would lack memory. */
+/* The CPU engine; dnnl_out_of_memory if there is too little memory for its work. */
 dnnl_status_t inv_onednn_engine(dnnl_engine_t *out);
 /*
- * dnnl_primitive_create, where there is memory for the machine code it writes: without
- * it oneDNN 2.6 crashes.
+ * dnnl_primitive_create, if there is memory for the machine code it writes: without that
+ * memory oneDNN 2.6 crashes.
  */
 dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd);
 
-/* Attributes: scratch memory is ours; adds to what is there, then max(0, .). */
+/* Attributes: scratch memory is ours; adds to the previous content, then max(0, .). */
 dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out);
 
 /* bias may be NULL. */
 dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
                                 inv_const_desc b, inv_const_desc bias, inv_const_desc c,
                                 dnnl_primitive_attr_t attr, dnnl_engine_t engine);
-/* `before` and `after` are the padding in front and behind, height and width. */
+/* `before` and `after` are the padding on each side, height and width. */
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
                                      inv_const_desc weights, inv_const_desc bias,
                                      inv_const_desc to, dnnl_dim_t stride,

@@ -2,9 +2,9 @@
 /*
  * onednn_conv.c - a convolution as a oneDNN primitive.
  *
- * The primitive and its weights are shared by all threads; memory objects, which carry
- * the addresses of a run, and the stream are a thread's own. The scratch memory comes
- * from the caller.
+ * The primitive and its weights are shared by all threads; each thread has its own stream
+ * and memory objects, which contain the addresses of a run. The scratch memory comes from
+ * the caller.
  */
 #include "math/onednn_conv.h"
 
@@ -78,7 +78,7 @@ static dnnl_status_t lay_set(inv_onednn_conv *p, dnnl_primitive_t reorder,
 	return code;
 }
 
-/* The weights go where the primitive wants them to be. */
+/* Reorders the weights as the primitive requires. */
 static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
                                  inv_const_desc laid, const float *weights)
 {
@@ -180,7 +180,7 @@ static dnnl_status_t describe(inv_onednn_conv *p, inv_desc d[ARGS])
 	return code;
 }
 
-/* The last window ends here, be it before or behind the padding. */
+/* The last window ends here, before or beyond the end of the padding. */
 static dnnl_dim_t padding_behind(inv_window w, size_t side)
 {
 	size_t end = (inv_window_places(w, side) - 1) * w.stride + w.kernel;

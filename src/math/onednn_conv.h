@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onednn_conv.h - a convolution as a oneDNN primitive, for conv.c alone. */
+/* onednn_conv.h - a convolution as a oneDNN primitive, for conv.c only. */
 #ifndef INV_ONEDNN_CONV_H
 #define INV_ONEDNN_CONV_H
 
@@ -7,10 +7,10 @@
 
 typedef struct inv_onednn_conv inv_onednn_conv;
 
-/* Channels of a block, by the vectors of this machine. */
+/* Channels per block, by the vector width of this machine. */
 size_t inv_onednn_block(void);
 
-/* `sets` of weights, one after the other, each of which may run. */
+/* `sets` sets of weights, one after the other; each can be run. */
 invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
                                  const float *bias, unsigned threads,
                                  inv_onednn_conv **out);

@@ -3,14 +3,14 @@
  * openblas.c - loading OpenBLAS late, with one thread and with its memory reserved.
  *
  * Threads: Debian's usual flavour starts one per core that the loading thread may
- * run on. That thread is therefore tied to the core it is on for as long as loading
- * takes. The environment would say the same, but a library must not change it:
- * another thread may be reading it.
+ * run on. That thread is therefore pinned to its current core during loading. An
+ * environment variable would have the same effect, but a library must not change the
+ * environment: another thread may be reading it.
  *
- * Memory: each caller works in a buffer that OpenBLAS maps when it is first needed
- * and keeps; where mapping fails it tries again for ever. So all buffers are mapped
- * here, after a trial with as many bytes. Where there is memory for fewer than there
- * are threads, fewer threads run from then on, which changes no result.
+ * Memory: each caller works in a buffer that OpenBLAS maps on first use and keeps; if
+ * mapping fails it retries forever. So all buffers are mapped here, after a trial with the
+ * same number of bytes. If there is memory for fewer buffers than threads, fewer threads
+ * run from then on, which changes no result.
  */
 #include "math/openblas.h"
 
@@ -30,7 +30,7 @@ static const size_t library_bytes = (size_t)48 << 20; /* the file itself */
 
 enum { MAX_BUFFERS = 64 }; /* as many threads as Debian builds it for */
 
-/* Of the whole process, as the library is. */
+/* Per process, like the library. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static inv_openblas table;
 static bool loaded;
@@ -104,7 +104,7 @@ static void map_buffers(unsigned count)
 			table.give_buffer(buffer[i]);
 }
 
-/* How many of `threads` buffers can be had, some memory being left for other uses. */
+/* How many of `threads` buffers can be mapped while leaving some memory for other uses. */
 static unsigned count_buffers(unsigned threads)
 {
 	while (threads > reserved + 1 &&
@@ -127,7 +127,7 @@ static invar_status make_ready(unsigned threads)
 	invar_status st = INVAR_OK;
 	unsigned count;
 
-	/* From 0.3.29 on it maps a buffer of its own while it is loaded. */
+	/* Since 0.3.29 it maps one buffer while it is loaded. */
 	if (!loaded && (st = check_memory(library_bytes + buffer_bytes)) == INVAR_OK)
 		st = load();
 	if (st != INVAR_OK)

@@ -2,14 +2,13 @@
 /*
  * openblas.h - OpenBLAS, loaded on first use.
  *
- * It is not linked: one that is linked starts a thread per core before main, and if its
+ * It is not linked: a linked OpenBLAS starts a thread per core before main, and if its
  * memory cannot be mapped it retries forever, in a process that may never multiply a
  * matrix. Here it is loaded by the first call that needs it, without its own threads, and
  * its memory is reserved at once, so that a lack of memory is reported instead.
  *
- * A library is one for the whole process, and so is its number of threads, which is
- * kept at 1: the threads are ours. invar.h says so. LAPACK is the one that OpenBLAS
- * carries.
+ * A library is shared by the whole process, and so is its number of threads, which is kept
+ * at 1: the threads are ours. invar.h says so. LAPACK is the one inside OpenBLAS.
  */
 #ifndef INV_OPENBLAS_H
 #define INV_OPENBLAS_H
@@ -18,7 +17,7 @@
 
 #include "base/context.h"
 
-/* Of LAPACK: names and addresses of everything, as Fortran has it. */
+/* LAPACK, called as in Fortran: every argument is an address. */
 typedef void inv_dgesdd_fn(const char *job, const int *m, const int *n, double *a,
                            const int *lda, double *s, double *u, const int *ldu, double *vt,
                            const int *ldvt, double *work, const int *lwork, int *iwork,
@@ -56,15 +55,15 @@ typedef struct inv_openblas {
 	__typeof__(openblas_get_config) *config;
 	__typeof__(openblas_get_num_threads) *get_threads;
 	__typeof__(openblas_set_num_threads) *set_threads;
-	/* Its own working memory; NULL where a version keeps them to itself. */
+	/* Its internal buffers; NULL if a version does not export these functions. */
 	void *(*take_buffer)(int);
 	void (*give_buffer)(void *);
 } inv_openblas;
 
 /*
- * Before any use, on whatever thread: what `threads` threads at once need is there
- * afterwards, or loops run on fewer threads from then on (inv_threads_at_most).
- * INVAR_E_NOMEM where not even one has what it needs. Cheap once it has succeeded.
+ * Call before any use, on any thread: reserves memory for `threads` threads at once, or
+ * limits loops to fewer threads from then on (inv_threads_at_most). INVAR_E_NOMEM if there
+ * is not enough for one. Cheap once it has succeeded.
  */
 invar_status inv_openblas_need(unsigned threads);
 

@@ -2,9 +2,9 @@
 /*
  * panels.c - see panels.h.
  *
- * Sums are cut into parts of at most MAX_SUM terms, so that a panel's part stays in the
- * first cache while rows pass by; rows into parts of at most MAX_ROWS, which stay in the
- * second cache as strips while panels pass by. The cut of the sum follows from k alone.
+ * Sums are cut into parts of at most MAX_SUM terms, so that a panel's part stays in the L1
+ * cache while it is multiplied by all rows; rows into parts of at most MAX_ROWS, which stay
+ * in the L2 cache as strips for all panels. The cut of the sum depends on k alone.
  */
 #include "math/panels.h"
 
@@ -24,7 +24,7 @@ size_t inv_panels_room(void)
 	return MAX_SUM * MAX_ROWS + SLACK; /* pack_strips may write a little further */
 }
 
-/* The size of parts of about the same size, each a multiple of `step` but the last. */
+/* The size of equal parts, each a multiple of `step` except the last. */
 static size_t even_part(size_t whole, size_t max, size_t step)
 {
 	size_t parts = inv_blocks(whole, max);

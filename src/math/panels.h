@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * panels.h - C (+)= A W for a W that serves many products.
+ * panels.h - C (+)= A W for a W that is used in many products.
  *
- * W is turned once into panels of 16 columns, which the products then read from end to
- * end. Every number of C is a sum in the same order, whatever rows and columns are computed
- * beside it: no bit depends on the batch, on the rows a thread is given, or on the threads.
- * (The libraries behind matmul.h choose other orders for other shapes.)
+ * W is rearranged once into panels of 16 columns, which the products then read
+ * sequentially. Every number of C is summed in the same order, whatever rows and columns
+ * are computed with it: no bit depends on the batch, on the rows of a thread, or on the
+ * number of threads. (The libraries behind matmul.h choose other orders for other shapes.)
  */
 #ifndef INV_PANELS_H
 #define INV_PANELS_H
@@ -14,13 +14,13 @@
 
 typedef struct inv_panels {
 	size_t k, n;
-	size_t first, wide; /* where its columns begin among those of all panels */
-	float *at; /* parts of k, each [wide / 16][part][16]; zeros behind the last column */
+	size_t first, wide; /* its first column among those of all panels */
+	float *at; /* parts of k, each [wide / 16][part][16]; zeros past the last column */
 } inv_panels;
 
 inv_panels inv_panels_of(size_t k, size_t n, float *at);
 
-/* Floats that panels of W [k, n] need; and that a product needs as working space. */
+/* Floats that panels of W [k, n] need; and scratch floats that a product needs. */
 uint64_t inv_panels_floats(size_t k, size_t n);
 size_t inv_panels_room(void);
 
@@ -32,7 +32,8 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 /* Columns [first, first + n) of W; `first` must be a multiple of INV_PANEL_COLS. */
 inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n);
 
-/* c [rows, n] (+)= a [rows, k] W on the calling thread, rows so many floats apart. */
+/* c [rows, n] (+)= a [rows, k] W on the calling thread; the strides of rows are in floats.
+ */
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
                          size_t c_stride, float *size);

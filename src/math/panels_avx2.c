@@ -3,9 +3,9 @@
  * panels_avx2.c - products of strips and panels: 6 x 16 sums in 12 registers.
  *
  * Two loads of the panel and six broadcasts of the strip feed twelve multiply-adds. All
- * loops over the rows of a strip are unrolled, or the sums would live in memory. What
- * comes next is asked for in time: the rows of c, the strip further on, and, for the
- * second cache, the panel behind this one.
+ * loops over the rows of a strip are unrolled, or the sums would spill to memory. The next
+ * data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the next
+ * panel.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void pack_strip(const float *const row[R], size_t k, float *out)
 			out[l * R + (size_t)i] = row[i][l];
 }
 
-/* Rows that a last strip lacks are copies of its first. */
+/* Missing rows of the last strip are copies of its first. */
 static void pack_strips_avx2(const float *a, size_t stride, size_t rows, size_t k,
                              float *strips)
 {
@@ -111,7 +111,7 @@ static void multiply_rows(size_t rows, const float *a, const inv_panel_product *
 	}
 }
 
-/* A panel that is not full goes through a tile of its own. */
+/* An incomplete panel goes through a separate tile. */
 static void multiply_part(size_t rows, const float *a, const inv_panel_product *p, float *c)
 {
 	float tile[R * C];

@@ -2,9 +2,8 @@
 /*
  * random_avx2.c - Philox4x32-10 for eight counters at once, and normals from it.
  *
- * The words are those of Random123, word for word. Normals follow Box and
- * Muller in float, eight pairs at a time; they agree with inv_fill_normal to a
- * few roundings of a float, in the tails and next to 0 too.
+ * The words equal Random123's. Normals are Box-Muller in float, eight pairs at a time; they
+ * agree with inv_fill_normal to a few roundings of a float, in the tails and next to 0 too.
  */
 #include <Random123/philox.h>
 #include <immintrin.h>
@@ -16,7 +15,7 @@ enum { LANES = 8, PAIR = 2, BLOCK = 4 * LANES }; /* slots of a vector; words of 
 
 /* ---- Philox ----------------------------------------------------------------- */
 
-/* High and low halves of 32-bit products; even and odd lanes are multiplied apart. */
+/* High and low halves of 32-bit products; even and odd lanes are multiplied separately. */
 static inline __m256i multiply(__m256i a, __m256i by, __m256i *high)
 {
 	__m256i even = _mm256_mul_epu32(a, by);
@@ -27,8 +26,8 @@ static inline __m256i multiply(__m256i a, __m256i by, __m256i *high)
 }
 
 /*
- * Words w[g] of eight slots each, from `slot` on: a vector for each of the four
- * words. Two groups at once, as one alone waits for its own products.
+ * Words w[g] of eight slots each, from `slot` on: one vector per word. Two groups at once,
+ * as one alone would wait for its own products.
  */
 static inline void many_slots(const inv_stream *s, uint32_t index, uint32_t slot,
                               __m256i w[PAIR][4])
@@ -130,8 +129,8 @@ static inline __m256 to_float(__m256i words)
 
 /*
  * log((word + 1) / 2^32). The fraction is 2^e (1 + f) with 1 + f in [sqrt(1/2),
- * sqrt(2)); next to 1, f is what is missing from 1, counted in whole words, so that
- * small logarithms are as exact as large ones.
+ * sqrt(2)); close to 1, f is the difference to 1, counted in integer words, so that small
+ * logarithms are as exact as large ones.
  */
 static inline __m256 log_of(__m256i word)
 {
@@ -160,8 +159,8 @@ static inline __m256 log_of(__m256i word)
 }
 
 /*
- * cos and sin of 2 pi word / 2^32: the nearest quarter of a turn is taken off as
- * whole words, and what is left, at most an eighth, goes through two series.
+ * cos and sin of 2 pi word / 2^32: the nearest quarter turn is subtracted in integer words,
+ * and the rest, at most an eighth, goes through two series.
  */
 static inline __m256 cos_sin(__m256i word, __m256 *sine)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranks.c - full rankings of a gallery, exact behind rounded distances.
+ * ranks.c - full rankings of a gallery, exact although distances are rounded.
  *
  * For a block of queries the products with the whole gallery are computed tile by tile,
- * with L2 seen from the gallery's mean so that little cancels; what they give, the distance
- * v as a float, is within v 2^-23 + slack of the direct distance. A ranking by class needs
- * the order of all rows and takes products in double, whose slack is next to nothing. The
- * own row alone has few rivals even within the slack of products in float, which take half
- * the time. Two rows further apart than both errors are in order. The few that are not are
- * measured directly: so are the own row's rivals (rank_own), and in the ranking by class
- * runs of rows that cannot be told apart and of which some are relevant, some are not
- * (settle_run). Rows of one kind may swap places without changing a figure.
+ * with L2 relative to the gallery's mean so that little cancels; the resulting distance v,
+ * as a float, is within v 2^-23 + slack of the direct distance. A ranking by class needs
+ * the order of all rows and uses products in double, whose slack is negligible. The rank of
+ * the own row needs only few comparisons even within the slack of products in float, which
+ * take half the time. Two rows whose distances differ by more than both errors are in
+ * order. The few that do not are measured directly: the own row's rivals (rank_own), and in
+ * the ranking by class the runs of rows that cannot be told apart and that mix relevant and
+ * irrelevant rows (settle_run). Rows of one kind may swap places without changing a figure.
  *
  * A ranking by class sorts all rows: by radix, 11 bits at a time, since distances are
- * not negative and the bits of such floats order as they do. It keeps row order among
+ * not negative and the bits of such floats sort like their values. It keeps row order among
  * equal ones.
  */
 #include "math/ranks.h"
@@ -35,7 +35,7 @@ enum {
 	MIN_BLOCK = 8,    /* below, products are slow */
 	BLOCK_MB = 32,    /* distances of a block */
 	TILE = 256,       /* gallery rows whose products are computed at once */
-	MEAN_BLOCK = 512, /* rows whose sum is one partial of the mean */
+	MEAN_BLOCK = 512, /* rows per partial sum of the mean */
 	DIGIT = 11,       /* bits */
 	DIGITS = 3,
 	BUCKETS = 1 << DIGIT
@@ -48,7 +48,7 @@ typedef struct exact {
 	uint32_t row;
 } exact;
 
-/* What one thread works in. */
+/* Scratch memory of one thread. */
 typedef struct scratch {
 	double *queries;  /* [block, w] */
 	double *tile;     /* [TILE, w] */
@@ -84,7 +84,7 @@ typedef struct ask {
 	scratch *s;
 	const float *row;
 	double norm;  /* |q| of the row itself, for cosine */
-	double slack; /* what products may be off by, beside the rounding to float */
+	double slack; /* max error of products, besides the rounding to float */
 	const float *near;
 } ask;
 
@@ -104,7 +104,7 @@ static void sum_block(void *user, size_t block, unsigned thread)
 			sum[k] += p->g.rows[i * p->g.w + k];
 }
 
-/* Any centre is right; near the mean, products are small and so are their errors. */
+/* Any centre is correct; near the mean, products are small and so are their errors. */
 static void find_centre(inv_ranks *p)
 {
 	size_t blocks = inv_blocks(p->g.n, MEAN_BLOCK);
@@ -169,7 +169,7 @@ static void prepare_gallery(inv_ranks *p)
 
 /* ---- Distances --------------------------------------------------------------------- */
 
-/* Distances are not below 0, so that the bits of floats order as their values do. */
+/* Distances are not below 0, so that the bits of floats sort like their values. */
 static void from_products_l2(const double *products, double length, const double *lengths,
                              size_t count, float *near)
 {
@@ -246,11 +246,12 @@ static void fill_in_float(const inv_ranks *p, scratch *s, const float *queries,
 }
 
 /*
- * What the distances may be off by, beside their rounding to float, relative to the square
- * of both lengths together. A sum of w products is off by w u of the sum of their sizes,
- * which the lengths bound; u is 2^-24 in float, 2^-53 in double. In double the lengths and
- * the direct distance are off by as much again, each; in float all that is nothing beside
- * the products. Twice what they add up to at least, and what a float next to 0 leaves out.
+ * Max error of the distances, besides their rounding to float, relative to the square of
+ * the sum of both lengths. A sum of w products is off by at most w u times the sum of their
+ * magnitudes, which the lengths bound; u is 2^-24 in float, 2^-53 in double. In double the
+ * lengths and the direct distance each have an error of the same size; in float that is
+ * negligible next to the products. At least twice the total, plus what a float close to 0
+ * loses.
  */
 static double slack_of(const inv_ranks *p, double length)
 {
@@ -300,7 +301,7 @@ static bool is_nearer(const ask *a, uint32_t row, const exact *than)
 	return by_distance(&rival, than) < 0;
 }
 
-/* Rows below `low` are nearer for certain, those above `high` are farther. */
+/* Rows below `low` are certainly nearer, those above `high` certainly farther. */
 static uint32_t rank_own(const ask *a, uint32_t own)
 {
 	const exact mine = {direct_distance(a, own), own};
@@ -344,7 +345,7 @@ static size_t digit_of(uint64_t key, int digit)
 	return (size_t)(key >> (32 + digit * DIGIT)) & (BUCKETS - 1);
 }
 
-/* Rows that have a class, as keys, with the counts of their digits. */
+/* Rows with a class, as keys, with the counts of their digits. */
 static size_t collect_keys(const ask *a, uint64_t left_out)
 {
 	const inv_ranks *p = a->p;
@@ -383,7 +384,8 @@ static void sort_keys(scratch *s, size_t n)
 	}
 }
 
-/* The end of the run from `first` on in which each may be as near as the one before. */
+/* The end of the run from `first` on in which each row may be as near as the previous one.
+ */
 static size_t end_of_run(const ask *a, size_t first, size_t n)
 {
 	const uint64_t *keys = a->s->keys;
@@ -484,7 +486,7 @@ static void rank_block(void *user, size_t block, unsigned thread)
 		rank_query(j, s, first + i, i);
 }
 
-/* A few blocks for each thread; the answer does not depend on how many. */
+/* A few blocks per thread; the result does not depend on how many. */
 void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 {
 	size_t share = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);

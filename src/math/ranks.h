@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ranks.h - where the rows that matter to a query stand in the ranking of a gallery.
+ * ranks.h - ranks of the rows relevant to a query within a gallery.
  *
  * A ranking lists all gallery rows, nearest first, equally near ones by row. Distances
  * that decide an order are computed directly, in double: |q - g|² from differences, or
@@ -18,14 +18,14 @@
 
 typedef enum inv_distance { INV_L2, INV_COSINE, INV_DISTANCES } inv_distance;
 
-/* A row of this class has none: it stands in no ranking by class. */
+/* Marks a row without a class: it is in no ranking by class. */
 #define INV_RANKS_NO_CLASS UINT32_MAX
 
 typedef struct inv_gallery {
 	const float *rows; /* [n, w] */
 	uint64_t n;        /* 0 < n < 2^32 */
 	size_t w;
-	const uint32_t *classes; /* [n]; NULL: no ranking by class is asked for */
+	const uint32_t *classes; /* [n]; NULL: no ranking by class */
 } inv_gallery;
 
 typedef struct inv_rank_queries {
@@ -37,14 +37,14 @@ typedef struct inv_rank_queries {
 } inv_rank_queries;
 
 typedef struct inv_rank {
-	uint32_t own;     /* place of the own row among all, from 1; 0: unknown */
-	uint32_t first;   /* place of the first row of the query's class; 0: there is none */
+	uint32_t own;     /* rank of the own row among all, from 1; 0: unknown */
+	uint32_t first;   /* rank of the first row of the query's class; 0: none */
 	double precision; /* average precision over all rows of that class; NaN: none */
 } inv_rank;
 
 typedef struct inv_ranks inv_ranks;
 
-/* Borrows what the gallery holds. Belongs to one thread at a time. */
+/* Borrows the gallery's arrays. Belongs to one thread at a time. */
 invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
                            inv_distance distance, inv_ranks **out);
 void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks_ref.c - the definition: every distance, and for each place a count of all rows. */
+/* ranks_ref.c - the definition: every distance, and for each rank a count over all rows. */
 #include <math.h>
 
 #include "math/ranks.h"
@@ -30,7 +30,7 @@ static bool is_before(const double *distance, uint64_t a, uint64_t b)
 	return distance[a] < distance[b] || (distance[a] == distance[b] && a < b);
 }
 
-/* The place of a row among all, or among rows with a class but for `left_out`. */
+/* The rank of a row among all, or among rows with a class except `left_out`. */
 static uint32_t place_of(const inv_gallery *g, const double *distance, uint64_t row,
                          bool by_class, uint64_t left_out)
 {

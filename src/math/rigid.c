@@ -2,20 +2,20 @@
 /*
  * rigid.c - streaming sums of pairs, and the rigid and ridge maps from them.
  *
- * Sums are of a - a_0 and b - b_0, the first pair being the origin: centring
- * afterwards then takes away little, and features that never change come out as
- * exactly zero instead of as rounding errors.
+ * Sums are of a - a_0 and b - b_0, the first pair being the origin: centring afterwards
+ * then subtracts little, and constant features come out as exactly zero instead of as
+ * rounding errors.
  *
  * Rows wait in a block of BLOCK_ROWS, counted from the first, and are added when
- * it is full. The sums are thus the same bits for any threads and for any way in
- * which the caller cuts the rows; a fit adds what is still waiting.
+ * it is full. The sums are thus the same bits for any number of threads and any split of
+ * the rows into calls; a fit adds the waiting rows.
  *
  * Rigid (orthogonal Procrustes): with both sides centred, M = A^T B = U S V^T and
- * R = U V^T is the orthogonal map with the least squared residual, reflections
- * among them. Where M lacks rank, R is one of several that are equally good. Where the
- * rows are at most half as many as the features, they are kept besides, and the
- * rotation comes from them: an SVD of n by n instead of d by d.
- * Ridge: (A^T A + lambda m I) M = A^T B, m the mean diagonal of A^T A.
+ * R = U V^T is the orthogonal map with the least squared residual, reflections included. If
+ * M is rank-deficient, R is one of several that are equally good. If there are at most half
+ * as many rows as features, the rows are kept as well, and the rotation is computed from
+ * them: an SVD of n by n instead of d by d. Ridge: (A^T A + lambda m I) M = A^T B, m the
+ * mean diagonal of A^T A.
  */
 #include "math/rigid.h"
 
@@ -28,7 +28,7 @@
 
 enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
 
-/* The working space: the first pair, then the rows that wait. */
+/* Scratch memory: the first pair, then the waiting rows. */
 static double *origin_a(const inv_pairs *p)
 {
 	return p->block;
@@ -49,7 +49,7 @@ static double *waiting_b(const inv_pairs *p)
 	return waiting_a(p) + BLOCK_ROWS * p->d;
 }
 
-/* Rows that are kept for a rotation from their thin side: those of a, then those of b. */
+/* Rows kept for a rotation from their thin side: a's, then b's. */
 static size_t max_kept(const inv_pairs *p)
 {
 	return p->d / 2;
@@ -107,7 +107,7 @@ void inv_pairs_free(inv_pairs *p)
 	inv_free(p);
 }
 
-/* The first `rows` rows that wait join a sum: to += A^T right. */
+/* Adds the first `rows` waiting rows to a sum: to += A^T right. */
 static void add_waiting(const inv_pairs *p, size_t rows, const double *right, bool lower,
                         double *to)
 {
@@ -153,7 +153,7 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 
 /* ---- Fits -------------------------------------------------------------------------- */
 
-/* out = sum + what waits - n mean mean^T: A^T A or A^T B of the centred rows. */
+/* out = sum + waiting rows - n mean mean^T: A^T A or A^T B of the centred rows. */
 static void centre(const inv_pairs *p, const double *sum, const double *right,
                    const double *sum_right, bool lower, double *out)
 {
@@ -220,7 +220,7 @@ static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double
 	return st;
 }
 
-/* Rows of a or b as they were given, seen from their mean. */
+/* Rows of a or b as they were given, minus their mean. */
 static void centre_rows(const inv_pairs *p, const float *rows, const double *origin,
                         const double *sum, double *out)
 {
@@ -271,7 +271,7 @@ static double mean_diagonal(const double *g, size_t d)
 	return sum / (double)d;
 }
 
-/* Sources that never change tell nothing: the map is then the mean of b alone. */
+/* Constant sources carry no information: the map is then the mean of b. */
 static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram, double *M)
 {
 	size_t d = p->d;

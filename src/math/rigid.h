@@ -7,8 +7,8 @@
  * map (orthogonal, reflections allowed, plus translation: SVD of the
  * cross-covariance) and the ridge regression of b on a with intercept.
  *
- * The sums, and so the fits, are the same bits for any number of threads and for
- * any way in which the rows are cut into calls.
+ * The sums, and so the fits, are the same bits for any number of threads and any split of
+ * the rows into calls.
  */
 #ifndef INV_RIGID_H
 #define INV_RIGID_H
@@ -23,11 +23,11 @@ typedef struct inv_pairs {
 	const invar_context *ctx;
 	size_t d;   /* width of a and of b */
 	uint64_t n; /* pairs added */
-	/* Of a - a_0 and b - b_0, seen from the first pair; full blocks of rows only: */
+	/* Of a - a_0 and b - b_0, relative to the first pair; full blocks of rows only: */
 	double *sum_a, *sum_b; /* [d]; of all rows */
 	double *aa;            /* [d, d] sum of a a^T; NULL if only rigid maps are needed */
 	double *ab;            /* [d, d] sum of a b^T */
-	double *block;         /* the first pair, and the rows that wait */
+	double *block;         /* the first pair, and the waiting rows */
 	float *kept;           /* [2, d / 2, d]: the first rows of a and of b, as they came */
 } inv_pairs;
 
@@ -42,19 +42,19 @@ void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
 void inv_pairs_free(inv_pairs *p);
 
 /*
- * At least one pair; fewer pairs than features will do. Where the pairs do not
- * determine the rotation, it is one of those with the least residual. A fit
- * fills out, free it with inv_map_clear; more pairs may be added afterwards.
+ * At least one pair; fewer pairs than features are allowed. If the pairs do not determine
+ * the rotation, it is one of those with the least residual. A fit fills out, free it with
+ * inv_map_clear; more pairs may be added afterwards.
  */
 invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out);
 /*
- * lambda times the mean diagonal of the centred Gram matrix is added to it. Where
- * that is 0, as all sources are the same row, M = 0 and t is the mean of b.
+ * lambda times the mean diagonal of the centred Gram matrix is added to it. If that is 0,
+ * because all sources are the same row, M = 0 and t is the mean of b.
  */
 invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out);
 /*
  * out may be z itself. Products and sums are double, the result is rounded once.
- * Rows in parallel blocks, same bits on any threads.
+ * Rows in parallel blocks, same bits on any number of threads.
  */
 invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
                           uint64_t rows, float *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sliced.c - blocks of directions, one thread each.
+ * sliced.c - blocks of directions, one thread per block.
  *
  * A block is a cache line of directions, so that every line of the projections
  * is fetched once; within it INV_SLICES directions are sorted side by side. The
@@ -85,7 +85,7 @@ static void write_slopes(const sliced_job *j, const bench *b, size_t column)
 	}
 }
 
-/* b->q holds the second set, sorted. */
+/* b->q has the second set, sorted. */
 static void compare_slices(const sliced_job *j, const bench *b, const inv_side *first,
                            size_t column, bool slopes, double *powers)
 {

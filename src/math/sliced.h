@@ -4,9 +4,9 @@
  *
  * The caller projects; here two sets of projected rows are put in order along
  * every direction and compared rank by rank. Rows of a set may be sums of two
- * projections in any order (kernels.h, inv_side), so that a joint cloud and its
- * shuffled partner cost no matrix product of their own. Each set is sorted
- * once; the order comes along in the keys, and slopes are scattered through it.
+ * projections in any order (kernels.h, inv_side), so that a joint cloud and its shuffled
+ * partner need no extra matrix product. Each set is sorted once; the order is part of the
+ * keys, and slopes are scattered through it.
  *
  * Directions are columns; arrays have columns, of any finite content, up to the
  * next multiple of INV_SLICES. Nothing depends on the number of threads.
@@ -56,9 +56,9 @@ static inline double inv_key_value(double key)
 /* ---- Distances ------------------------------------------------------------------- */
 
 /*
- * Where slopes go: out[r] = slope of row r of the first set, less that of row
- * back[r] of the second where back is given. out may be an array that the sets
- * are read from: a column is read before it is written.
+ * Where slopes go: out[r] = slope of row r of the first set, minus that of row back[r] of
+ * the second if back is given. out may be an array that the sets are read from: a column is
+ * read before it is written.
  */
 typedef struct inv_slopes {
 	float *out; /* NULL: not needed */
@@ -68,12 +68,13 @@ typedef struct inv_slopes {
 
 typedef struct inv_sliced {
 	inv_side first, second;
-	size_t repeat; /* each row of `first` stands for so many; 1 with slopes */
+	size_t repeat; /* each row of `first` counts this many times; 1 with slopes */
 	size_t L;      /* directions */
 	double p;      /* >= 1 */
 	inv_slopes slopes[2];
-	double *powers;         /* [L]: mean over ranks of |difference|^p */
-	const inv_side *others; /* further sets that meet the same second one, as many rows */
+	double *powers; /* [L]: mean over ranks of |difference|^p */
+	const inv_side
+		*others; /* further sets compared with the same second one, with as many rows */
 	size_t other_count;
 	double *other_powers; /* rows of L */
 } inv_sliced;
@@ -86,16 +87,16 @@ size_t inv_sliced_scratch(const invar_context *ctx, size_t M, bool slopes);
  */
 void inv_sliced_run(const invar_context *ctx, const struct inv_kernels *k,
                     const inv_sliced *job, void *scratch);
-/* The same on the calling thread alone, in its own scratch of one thread. */
+/* The same on the calling thread only, with scratch memory for one thread. */
 void inv_sliced_alone(const struct inv_kernels *k, const inv_sliced *job, void *scratch);
 size_t inv_sliced_scratch_alone(size_t M, bool slopes);
 
 /* (mean of powers)^(1 / p) */
 double inv_sliced_distance(const double *powers, size_t L, double p);
-/* SW^(1 - p) / (M L); 0 where the distance is 0 */
+/* SW^(1 - p) / (M L); 0 if the distance is 0 */
 double inv_sliced_slope(double distance, size_t M, size_t L, double p);
 
-/* Plain forms, also used where p is not 2. */
+/* Plain forms, also used if p is not 2. */
 void inv_join_keys_ref(const inv_side *s, size_t column, double *keys);
 void inv_sort_keys_ref(double *keys, size_t n);
 void inv_compare_keys_power(const double *p, const double *q, size_t n, size_t repeat,

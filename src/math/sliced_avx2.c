@@ -3,10 +3,9 @@
  * sliced_avx2.c - joining, sorting and comparing the projections of four
  * directions at a time.
  *
- * The keys of four directions lie in the lanes of a vector, so a step of the
- * sorting network is a minimum and a maximum, without any moving of lanes. The
- * network is bitonic with all comparisons upwards; up to three of its stages
- * are done on eight vectors in registers.
+ * The keys of four directions are the lanes of a vector, so a step of the sorting network
+ * is a minimum and a maximum, without shuffling lanes. The network is bitonic with all
+ * comparisons upwards; up to three of its stages are done on eight vectors in registers.
  */
 #include <immintrin.h>
 #include <math.h>
@@ -35,7 +34,7 @@ static inline lanes with_row(__m128 x, size_t row)
 	                    _mm256_castsi256_pd(_mm256_set1_epi64x((long long)row)));
 }
 
-/* A minimum drops what is not a number, so one spoils its whole slice. */
+/* A minimum drops a NaN, so one makes its whole slice NaN. */
 static void spoil_slices(__m128 faults, size_t n, double *keys)
 {
 	for (size_t r = 0; r < n; r++)
@@ -89,7 +88,7 @@ static void sort_eight(double *keys, size_t from)
 }
 
 /*
- * Two sorted runs of p become one bitonic whole: its first stage compares i with
+ * Two sorted runs of p become one bitonic sequence: its first stage compares i with
  * 2p - 1 - i, its second each half's i with i + p/2.
  */
 static void fold(double *keys, size_t from, size_t p)
@@ -173,7 +172,7 @@ static void finish_merge(double *keys, size_t end, size_t p)
 		three_stages(keys, end, k / 4);
 }
 
-/* Padding is infinite and lies behind, where upward comparisons leave it. */
+/* Padding is infinite and comes last, where upward comparisons leave it. */
 static void sort_keys_avx2(double *keys, size_t n)
 {
 	size_t size = inv_sort_room(n);
@@ -193,7 +192,7 @@ static void sort_keys_avx2(double *keys, size_t n)
 
 /* ---- Comparing ------------------------------------------------------------------ */
 
-/* The float a key was made of. */
+/* The float that a key was made from. */
 static inline lanes value_of(lanes key)
 {
 	const __m256i mask = _mm256_set1_epi64x(~(long long)INV_KEY_ROWS);

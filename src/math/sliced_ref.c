@@ -19,7 +19,7 @@ void inv_join_keys_ref(const inv_side *s, size_t column, double *keys)
 			keys[r * INV_SLICES + l] = inv_key(value_of(s, r, column + l), (uint32_t)r);
 }
 
-/* Sinks the key at `at` in a heap of n keys that lie INV_SLICES apart. */
+/* Sinks the key at `at` in a heap of n keys with stride INV_SLICES. */
 static void sink(double *keys, size_t at, size_t n)
 {
 	double key = keys[at * INV_SLICES];

@@ -2,10 +2,10 @@
 /*
  * softmax.c - cross-entropy, plain and fast.
  *
- * Both subtract the row's maximum first, so no exponential overflows. The fast
- * one takes exp from a polynomial without branches, which the compiler turns
- * into vectors of whatever width the machine surely has; with 1000 classes the
- * library's exp would cost as much as the linear layer before it.
+ * Both subtract the row's maximum first, so no exponential overflows. The fast one computes
+ * exp by a polynomial without branches, which the compiler vectorises for the baseline
+ * instruction set; with 1000 classes the library's exp would cost as much as the linear
+ * layer before it.
  */
 #include "math/softmax.h"
 
@@ -51,9 +51,9 @@ double inv_cross_entropy_ref(const float *logits, const uint32_t *labels, size_t
 /* ---- Fast --------------------------------------------------------------------------- */
 
 /*
- * exp(x) for x <= 0, within 2e-7 of it; below -87 it stays at exp(-87), 1e-38. x
- * is cut into n log 2 + r; adding 1.5 * 2^23 leaves n in the low bits. The cut is
- * written so that a NaN stays one.
+ * exp(x) for x <= 0, within 2e-7 of it; below -87 it stays at exp(-87), 1e-38. x is split
+ * into n log 2 + r; adding 1.5 * 2^23 leaves n in the low bits. The clamp is written so
+ * that a NaN stays a NaN.
  */
 static inline float exp_of_negative(float x)
 {
@@ -119,7 +119,9 @@ double inv_cross_entropy(const invar_context *ctx, const float *logits,
                          const uint32_t *labels, size_t rows, size_t classes, float *grad,
                          double *row_loss)
 {
-	enum { WORTH_THREADS = 1 << 15 }; /* exponentials; fewer take less than waking them */
+	enum {
+		WORTH_THREADS = 1 << 15
+	}; /* exponentials; fewer take less time than waking threads */
 	entropy_job j = {logits, labels, rows, classes, grad, row_loss};
 
 	if (!ctx->cpu)

@@ -2,9 +2,9 @@
 /*
  * sort.c - radix sort of floats: three passes of 11 bits, least significant first.
  *
- * A float's bits order as integers do once negative ones are turned over and
- * the sign bit of the others is set. All three histograms are counted in one
- * pass, and a pass whose values share one digit is left out.
+ * A float's bits sort like integers once the bits of negative ones are inverted and the
+ * sign bit of the others is set. All three histograms are counted in one pass, and a pass
+ * in which all values have the same digit is skipped.
  */
 #include "math/sort.h"
 
@@ -25,7 +25,7 @@ static uint32_t digit(uint32_t key, int pass)
 	return key >> (BITS * pass) & (BUCKETS - 1);
 }
 
-/* Counts become the places where each bucket begins. Was there more than one? */
+/* Counts become the start of each bucket. Returns whether there is more than one. */
 static int place_buckets(uint32_t *count, size_t n)
 {
 	uint32_t at = 0;
@@ -47,7 +47,7 @@ static void scatter(const float *x, size_t n, int pass, uint32_t *place, float *
 		out[place[digit(to_key(x[i]), pass)]++] = x[i];
 }
 
-/* The keys are made anew in each pass: that is cheaper than storing them. */
+/* The keys are recomputed in each pass: that is cheaper than storing them. */
 void inv_sort_floats(float *x, size_t n, float *scratch)
 {
 	uint32_t count[PASSES][BUCKETS] = {0};

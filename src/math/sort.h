@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From so many values on radix is ahead of the network (README). */
+/* From this many values on radix sort is faster than the network (README). */
 enum { INV_SORT_LONG = 32768 };
 
-/* The rows that sort_keys needs room for: the next power of two, at least 8. */
+/* The rows that sort_keys needs space for: the next power of two, at least 8. */
 static inline size_t inv_sort_room(size_t n)
 {
 	size_t padded = 8;
@@ -25,7 +25,7 @@ static inline size_t inv_sort_room(size_t n)
 	return padded;
 }
 
-/* Ascending; NaNs end up at either end. scratch has room for n. */
+/* Ascending; NaNs end up at either end. scratch has space for n. */
 void inv_sort_floats(float *x, size_t n, float *scratch);
 
 #endif

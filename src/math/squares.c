@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* squares.c - distances by a Gram matrix, by differences where rows are near. */
+/* squares.c - distances from a Gram matrix, by differences if rows are close. */
 #include "math/squares.h"
 
 #include <float.h>
@@ -13,8 +13,8 @@
 enum { BLOCK_ROWS = 32, BLOCK_COLS = 64 };
 
 /*
- * A product of rows is off by some 1e-6 of their squares, so that above this share
- * of them a distance keeps three digits at least.
+ * A product of rows is off by about 1e-6 of their squares, so that above this share of them
+ * a distance keeps at least three digits.
  */
 static const float near = 0x1p-10f;
 
@@ -27,7 +27,7 @@ struct inv_squares {
 	double *mean;   /* [width] */
 	float *centred; /* [n, width] */
 	float *squares; /* [n] of the centred rows */
-	/* Of the run that is under way: */
+	/* State of the current run: */
 	const float *x;
 	float *out;
 };
@@ -121,7 +121,7 @@ static void centre_rows(void *user, size_t block, unsigned thread)
 
 /* ---- Distances ----------------------------------------------------------------- */
 
-/* Too small a square for a float must not look like that of equal rows. */
+/* A square too small for a float must not look like that of equal rows. */
 static float direct(const inv_squares *p, size_t i, size_t j)
 {
 	double d2 =

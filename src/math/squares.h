@@ -2,10 +2,10 @@
 /*
  * squares.h - squared distances between all rows of a matrix.
  *
- * |x - y|² = |x|² + |y|² - 2 x·y, with the rows seen from their mean so that little
- * cancels. Where it still would, the two rows are near each other and their distance
- * is computed from the differences: every entry has a relative error below 1e-3, most
- * of 1e-6, equal rows have 0 and only they.
+ * |x - y|² = |x|² + |y|² - 2 x·y, with the rows relative to their mean so that little
+ * cancels. Where it still would, the two rows are close and their distance is computed from
+ * the differences: every entry has a relative error below 1e-3, most of 1e-6; equal rows,
+ * and only these, have 0.
  *
  * A plan is made once and run many times without allocating; it belongs to one
  * thread at a time. The bits do not depend on the number of threads.

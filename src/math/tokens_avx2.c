@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokens_avx2.c - what happens to tokens between the products, eight numbers at a time.
+ * tokens_avx2.c - the work on tokens between the products, eight numbers at a time.
  *
  * Widths need not be multiples of eight: the last vector of a row is loaded and stored
- * under a mask. That alone, for masked stores are slow on some machines.
+ * under a mask. Only that one, because masked stores are slow on some machines.
  */
 #include <immintrin.h>
 
@@ -124,8 +124,8 @@ static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t s
 
 /*
  * t Phi(t). Phi(t) - 1/2 is t times an even function of t, here a polynomial of degree 14
- * in t^2, seen from the middle of [0, 5.4^2], where its coefficients are small; fitted by
- * reweighted least squares, off by 3e-8 at most. Below -5.4 Phi is 0.
+ * in t^2 about the middle of [0, 5.4^2], where its coefficients are small; fitted by
+ * reweighted least squares, off by at most 3e-8. Below -5.4 Phi is 0.
  */
 static inline __m256 gelu_eight(__m256 t)
 {
@@ -173,7 +173,7 @@ static void bias_gelu_avx2(const float *bias, size_t rows, size_t width, float *
 	}
 }
 
-/* t / (1 + exp(-1.702 t)), with the exponential of what is not above 0. */
+/* t / (1 + exp(-1.702 t)), using only exponentials of numbers <= 0. */
 static inline __m256 quick_gelu_eight(__m256 t)
 {
 	const __m256 one = _mm256_set1_ps(1), sign = _mm256_set1_ps(-0.0f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tokens_ref.c - what happens to tokens between the products, in plain C. */
+/* tokens_ref.c - the work on tokens between the products, in plain C. */
 #include <math.h>
 
 #include "math/kernels.h"

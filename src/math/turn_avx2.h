@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn_avx2.h - eight rows of eight floats become columns, in registers. */
+/* turn_avx2.h - transposes eight rows of eight floats in registers. */
 #ifndef INV_TURN_AVX2_H
 #define INV_TURN_AVX2_H
 

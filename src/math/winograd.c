@@ -13,9 +13,9 @@ enum {
 	WINDOW = INV_WINOGRAD_WINDOW,
 	PRODUCTS = INV_WINOGRAD_PRODUCTS,
 	RUN = 64,               /* tiles of a run at most */
-	FEW_TILES = 16,         /* for which the weights are not worth reading */
-	FEW_CHANNELS = 32,      /* for which the transforms cost more than they save */
-	MAX_WEIGHTS = 256 * 320 /* beyond, their 36 forms leave the cache */
+	FEW_TILES = 16,         /* too few for the weights to be worth reading */
+	FEW_CHANNELS = 32,      /* too few for the transforms to pay off */
+	MAX_WEIGHTS = 256 * 320 /* beyond, their 36 forms do not fit the cache */
 };
 
 struct inv_winograd {
@@ -54,7 +54,7 @@ bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 
 /* ---- Making --------------------------------------------------------------------- */
 
-/* A row of G: 1, x, x^2 over the product of x less each other point. */
+/* A row of G: 1, x, x^2 divided by the product of x minus each other point. */
 static void fill_row(double x, double rest, double row[3])
 {
 	row[0] = 1 / rest;
@@ -62,7 +62,7 @@ static void fill_row(double x, double rest, double row[3])
 	row[2] = x * x / rest;
 }
 
-/* What 3 weights in a row become. */
+/* The transform of 3 weights in a row. */
 static void fill_g(double g[WINDOW][3])
 {
 	const double a = INV_WINOGRAD_A, b = INV_WINOGRAD_B, a2 = a * a, b2 = b * b;
@@ -157,7 +157,7 @@ void inv_winograd_free(inv_winograd *p)
 
 /* ---- Running -------------------------------------------------------------------- */
 
-/* Floats of the tiles of a run, all channels and 36 numbers each. */
+/* Floats of the tiles of a run: 36 numbers per tile and channel. */
 static size_t space_of(const inv_winograd *p, size_t channels)
 {
 	return PRODUCTS * channels * p->run + (size_t)INV_ALIGN; /* whatever the rest is */
@@ -170,7 +170,7 @@ size_t inv_winograd_scratch(const inv_winograd *p)
 	       inv_onednn_conv_scratch(p->products);
 }
 
-/* Tile number i of all: its image, and its place there. */
+/* Tile number i of all: its image, and its position there. */
 static inv_winograd_tile find_tile(const inv_maps *m, size_t i, size_t *image)
 {
 	size_t across = tiles_across(m->width), each = tiles_of(m);

@@ -9,8 +9,8 @@
  * networks", 2015.
  *
  * The polynomials behind it are taken at 0, ±a, ±b and infinity. The paper has a = 1, b =
- * 2; those here keep the numbers in between small, so that rounding is twice that of the
- * direct sum, not ten times.
+ * 2; the points used here keep intermediate numbers small, so that rounding is twice that
+ * of the direct sum, not ten times.
  */
 #ifndef INV_WINOGRAD_H
 #define INV_WINOGRAD_H
@@ -24,7 +24,7 @@ enum { INV_WINOGRAD_PRODUCTS = 36 };
 
 typedef struct inv_winograd inv_winograd;
 
-/* Can it be used for this, and does it pay? */
+/* Can it be used for this, and does it pay off? */
 bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s);
 
 invar_status inv_winograd_new(const inv_conv_spec *s, const float *weights,
@@ -34,7 +34,7 @@ invar_status inv_winograd_run(const inv_winograd *p, const float *from, float *t
                               void *scratch, unsigned thread);
 void inv_winograd_free(inv_winograd *p); /* accepts NULL */
 
-/* Where an 8-channel plane is cut: the tile's first pixel, which may lie outside. */
+/* Where a tile starts in an 8-channel plane: its first pixel, which may be outside. */
 typedef struct inv_winograd_tile {
 	long top, left;
 	long height, width; /* of the plane */

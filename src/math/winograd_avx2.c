@@ -2,8 +2,8 @@
 /*
  * winograd_avx2.c - the two transforms of F(4x4, 3x3), eight channels at a time.
  *
- * Compiled for AVX2; the vectors are the compiler's own, so the arithmetic reads as it is
- * in the paper.
+ * Compiled for AVX2; vectors are a compiler extension, so the arithmetic reads as in the
+ * paper.
  */
 #include <immintrin.h>
 #include <string.h>

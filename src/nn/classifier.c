@@ -4,7 +4,7 @@
  *
  * The rows fit in memory (they are the codes of a training split), so a batch is
  * gathered by copying; the order of an epoch is a permutation drawn from (seed,
- * epoch). As in step.c, a layer is updated while its gradient is still warm.
+ * epoch). As in step.c, a layer is updated while its gradient is still in the cache.
  */
 #include "nn/classifier.h"
 
@@ -210,7 +210,8 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	return st;
 }
 
-/* ---- Asking -------------------------------------------------------------------------- */
+/* ---- Predicting
+ * -------------------------------------------------------------------------- */
 
 static uint32_t largest(const float *logits, size_t classes)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * classifier.h - training a classifier on rows and their labels, and asking it.
+ * classifier.h - training a classifier on rows and their labels, and predicting with it.
  *
  * LC is one linear layer, NC has one hidden ReLU layer, EC two. Trained as the
- * paper's: cross-entropy, Adam without decay, 1e-3 with a cosine down to 4e-4
- * that moves once an epoch, batches of 256 (all rows if there are fewer) in a new
- * order every epoch, the last incomplete one dropped, PyTorch's first weights.
- * Everything is drawn by the seed; the same bits on any number of threads.
+ * paper's: cross-entropy, Adam without decay, 1e-3 with a cosine down to 4e-4 updated once
+ * per epoch, batches of 256 (all rows if there are fewer) in a new order every epoch, the
+ * last incomplete one dropped, PyTorch's initialisation. Everything is drawn by the seed;
+ * the same bits on any number of threads.
  */
 #ifndef INV_CLASSIFIER_H
 #define INV_CLASSIFIER_H
@@ -34,8 +34,8 @@ invar_status inv_classifier_predict(const invar_context *ctx,
                                     const float *x, uint64_t rows, uint32_t *classes);
 
 /*
- * What training is made of. A fit owns all that a step touches, sized once for
- * batches of N rows; a step allocates nothing.
+ * The parts of training. A fit owns all memory that a step uses, sized once for batches of
+ * N rows; a step allocates nothing.
  */
 typedef struct inv_fit {
 	const invar_context *ctx;
@@ -55,7 +55,7 @@ invar_status inv_fit_new(const invar_context *ctx, const inv_classifier_spec *sp
 /* The loss of a batch, and its gradients in f->grads. */
 invar_status inv_fit_gradients(inv_fit *f, const float *params, const float *x,
                                const uint32_t *labels, double *loss);
-/* The same, each layer updated as soon as its gradient is there. */
+/* The same, each layer updated as soon as its gradient is known. */
 invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint32_t *labels,
                           double lr, double *loss);
 void inv_fit_free(inv_fit *f);

@@ -10,8 +10,8 @@
  *     D[l-1] = D[l] W[l], masked where H[l] = 0
  *     dW[l]  = D[l]^T H[l], db[l] = column sums of D[l]
  *
- * The gradient of X, D[0] W[0], is computed where it is asked for. Column sums
- * run over the rows in order, whatever the threads.
+ * The gradient of X, D[0] W[0], is computed on request. Column sums run over the rows in
+ * order, for any number of threads.
  */
 #include "nn/layers.h"
 
@@ -170,8 +170,8 @@ invar_status inv_layers_forward(inv_layers *p, const float *params, const float 
 }
 
 /*
- * D of a tile is masked and summed while it is still in the cache. A tile that
- * holds only some rows would leave partial sums, so those wait for the end.
+ * D of a tile is masked and summed while it is still in the cache. A tile of only some rows
+ * would leave partial sums, so these are summed at the end.
  */
 typedef struct mask_job {
 	const inv_layers *p;

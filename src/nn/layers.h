@@ -2,10 +2,10 @@
 /*
  * layers.h - linear layers with ReLU between them: the adapter, and the probes.
  *
- * Letters: M rows; layer l turns width[l] numbers into width[l + 1]. The weight
- * [out, in] and the bias [out] of all layers lie in one vector, each at a
- * multiple of 16 floats, so that the optimiser and the checkpoint see plain
- * arrays; the padding stays zero.
+ * Letters: M rows; layer l maps width[l] numbers to width[l + 1]. The weight
+ * [out, in] and the bias [out] of all layers are stored in one vector, each at a multiple
+ * of 16 floats, so that the optimiser and the checkpoint see plain arrays; the padding
+ * stays zero.
  */
 #ifndef INV_LAYERS_H
 #define INV_LAYERS_H
@@ -22,7 +22,7 @@ typedef struct inv_layers_shape {
 	size_t width[INV_MAX_LAYERS + 1]; /* of the input, then of each layer's output */
 } inv_layers_shape;
 
-/* Where a layer lies in the vector; the next one begins at `end`. */
+/* Where a layer is in the vector; the next one starts at `end`. */
 typedef struct inv_layer_place {
 	size_t weight, bias, end;
 } inv_layer_place;
@@ -42,13 +42,14 @@ typedef struct inv_layers inv_layers;
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out);
 size_t inv_layers_memory(const inv_layers *p);
-/* x [M, in] -> y [M, out]; with `residual`, both are as wide and y = x + layers(x). */
+/* x [M, in] -> y [M, out]; with `residual`, both have the same width and y = x + layers(x).
+ */
 invar_status inv_layers_forward(inv_layers *p, const float *params, const float *x,
                                 bool residual, float *y);
 /*
  * After a forward of the same x: the gradients of one layer, into grads (laid out
  * as params), for dy [M, out]. Layers go from the last to the first; once a layer
- * is done, its parameters may change. Nothing flows back into x by itself.
+ * is done, its parameters may change. The gradient of x is not computed unless planned.
  */
 invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
                                  const float *x, const float *dy, float *grads);

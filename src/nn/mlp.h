@@ -3,7 +3,7 @@
  * mlp.h - E itself: y = W2 relu(W0 x + b0) + b2, forward and backward.
  *
  * Letters: M rows, d features in, h hidden, w out. Two of the layers of
- * layers.h; this file gives their blocks the names that files know.
+ * layers.h; this file gives their blocks the names used in files.
  */
 #ifndef INV_MLP_H
 #define INV_MLP_H
@@ -29,8 +29,8 @@ size_t inv_mlp_floats(inv_mlp_shape s); /* of the whole vector, padding included
 
 /*
  * PyTorch's Linear: uniform in +-1/sqrt(inputs), weights and biases alike, drawn
- * by (seed, block, element). `zero_last` clears the second layer, so that a
- * residual adapter begins at the identity.
+ * by (seed, block, element). `zero_last` clears the second layer, so that a residual
+ * adapter starts at the identity.
  */
 void inv_mlp_init(inv_mlp_shape s, uint64_t seed, bool zero_last, float *params);
 
@@ -45,8 +45,8 @@ invar_status inv_mlp_forward(inv_mlp_pass *p, const float *params, const float *
                              bool residual, float *y);
 /*
  * After a forward of the same x: dy [M, w] -> grads (same layout as params),
- * the second layer first. Nothing flows back into x, for F is frozen, but where
- * inv_mlp_want_input was called: x of a decoder are codes.
+ * the second layer first. The gradient of x is not computed, because F is frozen, unless
+ * inv_mlp_want_input was called: a decoder's x are codes.
  */
 invar_status inv_mlp_backward_last(inv_mlp_pass *p, const float *params, const float *dy,
                                    float *grads);
