@@ -210,7 +210,7 @@ static void metadata_tell_what_was_merged(void **state)
 {
 	invar_adapter *e[2], *merged, *again;
 	const double weights[] = {3, 1};
-	json_t *parts;
+	json_t *told, *parts;
 
 	(void)state;
 	save_made_for("vit", "", "rotation", test_path("a"));
@@ -224,13 +224,14 @@ static void metadata_tell_what_was_merged(void **state)
 	assert_int_equal(invar_adapter_open(test_ctx, test_path("m"), &again), INVAR_OK);
 	assert_string_equal(invar_adapter_metadata(again, "invar.encoder"), "vit");
 	assert_string_equal(invar_adapter_metadata(again, "invar.augment"), "rotation & crop");
-	parts = json_loads(invar_adapter_metadata(again, "invar.merged"), 0, NULL);
-	parts = json_object_get(parts, "adapters");
+	told = json_loads(invar_adapter_metadata(again, "invar.merged"), 0, NULL);
+	parts = json_object_get(told, "adapters");
 	assert_int_equal(json_array_size(parts), 2);
 	assert_true(json_number_value(json_object_get(json_array_get(parts, 0), "weight")) ==
 	            0.75);
 	assert_true(json_integer_value(json_object_get(
 					json_object_get(json_array_get(parts, 1), "options"), "epochs")) == 3);
+	json_decref(told);
 	for (int i = 0; i < 2; i++)
 		invar_adapter_close(e[i]);
 	invar_adapter_close(merged);
