@@ -84,7 +84,7 @@ enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
 /* The weights of a point for the nodes around it, and their derivatives. */
 typedef struct inv_spline {
 	double across[INV_SPLINE_WIDE], across_slope[INV_SPLINE_WIDE];
-	double down[INV_SPLINE_TAPS], down_slope[INV_SPLINE_TAPS];
+	double down[INV_SPLINE_WIDE], down_slope[INV_SPLINE_WIDE];
 } inv_spline;
 
 struct inv_kernels {
@@ -235,6 +235,11 @@ struct inv_kernels {
 	void (*fft_back)(size_t n, const double *roots, double *x);
 	/* x *= a for complex numbers in that layout. */
 	void (*multiply_spectra)(const double *a, size_t count, double *x);
+	/*
+	 * Quintic B-splines of the six nodes around a place t in [0, 1) between the third and
+	 * the fourth, and their derivatives; INV_SPLINE_WIDE each, the last ones 0.
+	 */
+	void (*spline_weights)(double t, double *weights, double *slopes);
 	/* Adds the spline of a point to the grid, whose rows are `stride` apart. */
 	void (*spread_spline)(const inv_spline *s, double *grid, size_t stride);
 	/* Value, slope across and slope down of the grid's spline at the point. */

@@ -57,6 +57,7 @@ void inv_kernels_lanes_avx2(struct inv_kernels *k)
 	k->fft = fft;
 	k->fft_back = fft_back;
 	k->multiply_spectra = multiply_spectra;
+	k->spline_weights = spline_weights;
 	k->spread_spline = spread_spline;
 	k->gather_spline = gather_spline;
 	k->thin_pass = thin_pass;

@@ -47,11 +47,8 @@ enum {
 	LARGEST = 2048
 };
 
-static const double spacing = 0.4;
-
-typedef struct thread_scratch {
-	double *x; /* [2][M][re, im][LANES] */
-} thread_scratch;
+static const double spacing = 0.35;
+static const double farthest = 1e4; /* beyond, even the largest grid sees nothing */
 
 struct inv_repulsion {
 	const invar_context *ctx;
@@ -79,28 +76,6 @@ static double *scratch_of(const inv_repulsion *p, unsigned thread)
 
 /* ---- Splines ------------------------------------------------------------------------ */
 
-/* Weights of the six nodes around a place t in [0, 1) between the third and the fourth. */
-static void find_weights(double t, double *w, double *slope)
-{
-	w[0] = 1 - t;
-	w[1] = t;
-	for (size_t order = 3; order <= TAPS; order++) {
-		double share = 1 / (double)(order - 1);
-
-		if (order == TAPS) { /* derivatives are differences of the order below */
-			slope[0] = -w[0];
-			for (size_t j = 1; j < TAPS - 1; j++)
-				slope[j] = w[j - 1] - w[j];
-			slope[TAPS - 1] = w[TAPS - 2];
-		}
-		w[order - 1] = share * t * w[order - 2];
-		for (size_t j = order - 2; j > 0; j--)
-			w[j] = share * ((t + (double)(order - 1 - j)) * w[j - 1] +
-			                ((double)(j + 1) - t) * w[j]);
-		w[0] *= share * (1 - t);
-	}
-}
-
 /* The spline of point i; *row and *column are its first node. */
 static void find_spline(const inv_repulsion *p, size_t i, inv_spline *s, size_t *row,
                         size_t *column)
@@ -109,10 +84,8 @@ static void find_spline(const inv_repulsion *p, size_t i, inv_spline *s, size_t 
 
 	*column = (size_t)u;
 	*row = (size_t)v;
-	find_weights(u - (double)*column, s->across, s->across_slope);
-	find_weights(v - (double)*row, s->down, s->down_slope);
-	for (size_t j = TAPS; j < WIDE; j++)
-		s->across[j] = s->across_slope[j] = 0;
+	p->kernels.spline_weights(u - (double)*column, s->across, s->across_slope);
+	p->kernels.spline_weights(v - (double)*row, s->down, s->down_slope);
 }
 
 /* ---- The kernel on the grid ------------------------------------------------------ */
@@ -361,18 +334,21 @@ static invar_status place_grid(inv_repulsion *p, double span)
 static invar_status fit_grid(inv_repulsion *p)
 {
 	float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-	double sum = 0;
+	double sum = 0, span;
 
 	for (size_t i = 0; i < 2 * p->n; i++) {
 		low[i % 2] = fminf(low[i % 2], p->y[i]);
 		high[i % 2] = fmaxf(high[i % 2], p->y[i]);
 		sum += p->y[i];
 	}
-	if (!isfinite(sum))
-		return inv_fail(INVAR_E_NUMERIC, "a point of the plane is not finite");
+	span = fmax((double)high[0] - low[0], (double)high[1] - low[1]);
+	if (!isfinite(sum) || span > farthest)
+		return inv_fail(INVAR_E_NUMERIC,
+		                "points of the plane are not finite or more than %g apart",
+		                farthest);
 	p->low[0] = low[0];
 	p->low[1] = low[1];
-	return place_grid(p, fmax((double)high[0] - low[0], (double)high[1] - low[1]));
+	return place_grid(p, span);
 }
 
 /* Points by band, in their order: count, then place. */

@@ -21,7 +21,8 @@ void inv_repulsion_free(inv_repulsion *p);
 
 /*
  * For points y [n, 2]: forces F [n, 2], and *z. Their bits do not depend on the number
- * of threads. A grid that grows needs memory; INVAR_E_NUMERIC if a point is not finite.
+ * of threads. A grid that grows needs memory. INVAR_E_NUMERIC if a point is not finite, or
+ * if two are more than 10,000 apart.
  */
 invar_status inv_repulsion_find(inv_repulsion *p, const float *y, double *force, double *z);
 

@@ -264,9 +264,12 @@ static invar_status start_at_components(const tsne_job *j)
 	st = inv_principal(j->ctx, j->in->rows, j->n, j->in->dim, 2,
 	                   inv_option_count(j->o, "seed"), scores);
 	first = st == INVAR_OK ? deviation_of(scores, j->n, 0) : 0;
-	for (size_t c = 0; c < 2 && first > 0; c++)
-		for (size_t i = 0; deviation_of(scores, j->n, c) > 1e-6 * first && i < j->n; i++)
+	for (size_t c = 0; c < 2 && first > 0; c++) {
+		bool varies = deviation_of(scores, j->n, c) > 1e-6 * first;
+
+		for (size_t i = 0; i < j->n && varies; i++)
 			j->y[2 * i + c] = (float)(start_deviation / first * scores[2 * i + c]);
+	}
 	inv_free(scores);
 	return st;
 }

@@ -11,7 +11,7 @@
 #include "math/kernels.h"
 #include "math/repulsion.h"
 
-enum { LANES = INV_LANES, MOST = 3000 };
+enum { LANES = INV_LANES, MOST = 1200 };
 
 static const double pi = 3.14159265358979323846;
 
