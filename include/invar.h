@@ -457,6 +457,13 @@ typedef struct invar_results invar_results; /* see section 9 */
  */
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const invar_results *r, const char *column);
+/*
+ * Document i of what a run knows about itself: the curves of its training, if it was
+ * trained in epochs, then what metrics.json has, one document per bank and split with the
+ * columns "F" and "E". *out is NULL past the last.
+ */
+INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
+                                         invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -632,13 +639,21 @@ typedef struct invar_scatter {
 	size_t mark_count;
 } invar_scatter;
 
+/* y = slope * x + offset: a fit, or what the points would be if nothing had changed. */
+typedef struct invar_line {
+	const char *title;
+	double slope, offset;
+} invar_line;
+
 /* One column of a scatter: arrays [count]. */
 typedef struct invar_points {
 	size_t count;   /* at most 10000 */
 	uint64_t total; /* points that these were chosen from, evenly; at least count */
 	const double *x, *y;
-	const int32_t *label; /* index of a class, -1: none; or NULL */
-	const int32_t *mark;  /* index of a mark, -1: none; or NULL */
+	const int32_t *label;    /* index of a class, -1: none; or NULL */
+	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
+	const invar_line *lines; /* [line_count], at most 8 */
+	size_t line_count;
 } invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);

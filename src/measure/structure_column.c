@@ -90,6 +90,8 @@ static invar_status measure_structure(const inv_measure_input *in)
 		st = inv_structure_measure(in->ctx, x, in->d, e, in->w, points, &s);
 	if (st == INVAR_OK)
 		st = put_structure(in->results, in->column, &s);
+	if (st == INVAR_OK && in->adapter) /* F maps each distance to itself */
+		st = inv_structure_show(in->results, in->column, x, in->d, e, in->w, points, &s);
 	if (in->adapter)
 		inv_free(e);
 	inv_free(x);

@@ -196,7 +196,16 @@ static invar_curve curve(void)
 
 static invar_points points(void)
 {
-	return (invar_points){3, 4000, three_x, three_x, three_labels, three_marks};
+	static const invar_line lines[] = {{"fit", 0.5, 1}, {"y = x", 1, 0}};
+
+	return (invar_points){.count = 3,
+	                      .total = 4000,
+	                      .x = three_x,
+	                      .y = three_x,
+	                      .label = three_labels,
+	                      .mark = three_marks,
+	                      .lines = lines,
+	                      .line_count = 2};
 }
 
 static void add_plots(invar_results *r, const char *column)
@@ -231,6 +240,9 @@ static void check_plots(const invar_results *r, const char *column)
 	assert_null(invar_results_scatter(r, 1));
 	assert_int_equal(p->total, 4000);
 	assert_true(p->x[0] == -90 && p->y[2] == 90 && p->label[2] == -1 && p->mark[0] == 1);
+	assert_int_equal(p->line_count, 2);
+	assert_string_equal(p->lines[0].title, "fit");
+	assert_true(p->lines[0].slope == 0.5 && p->lines[0].offset == 1);
 }
 
 static void series_and_points_go_out_and_come_back(void **state)
