@@ -177,8 +177,7 @@ static void put_line(FILE *out, double x, double y, double width, double size,
 	fputs("</text>\n", out);
 }
 
-/* ---- Pictures -------------------------------------------------------------------------
- */
+/* ---- Pictures -------------------------------------------------------------------- */
 
 static void put_base64(FILE *out, const uint8_t *bytes, size_t size)
 {
@@ -321,8 +320,7 @@ static invar_status put_cell(invar_context *ctx, FILE *out, const layout *l, siz
 	return st;
 }
 
-/* ---- The sheet -------------------------------------------------------------------------
- */
+/* ---- The sheet ------------------------------------------------------------------- */
 
 static void put_head(FILE *out, const layout *l)
 {
