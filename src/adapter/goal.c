@@ -25,7 +25,7 @@ static const invar_option rows[] = {
 	{0},
 };
 
-/* They mean something only beside a goal. */
+/* These have a meaning only beside a goal. */
 static const invar_option part_rows[] = {
 	{.name = "index",
      .type = INVAR_OPTION_TEXT,

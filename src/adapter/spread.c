@@ -2,8 +2,8 @@
 /*
  * spread.c - see spread.h.
  *
- * Rows are summed as they lie about the clean mean, so that a mean far from the origin
- * costs no digits: sums in double, products in float over blocks (math/gram_sum.h).
+ * Rows are summed relative to the clean mean, so that a mean far from the origin loses no
+ * digits: sums in double, products in float over blocks (math/gram_sum.h).
  */
 #include "adapter/spread.h"
 
@@ -35,7 +35,7 @@ const invar_option inv_spread_options[] = {
 	{0},
 };
 
-/* Rows about the clean mean, summed. */
+/* Sums of rows relative to the clean mean. */
 typedef struct cloud {
 	uint64_t n;
 	double *sum;    /* [d] */
@@ -70,7 +70,7 @@ static void free_cloud(cloud *c)
 	inv_free(c->gram);
 }
 
-/* rows are about the clean mean */
+/* The rows are relative to the clean mean. */
 static void add_cloud(const measurement *m, const float *rows, size_t count, cloud *c)
 {
 	const inv_gram_part part = {rows, m->d};
@@ -167,7 +167,7 @@ static invar_status fit_scale(const measurement *m, inv_map_affine *out, json_t 
 	return INVAR_OK;
 }
 
-/* The covariance takes the place of the sums; `ridge` is added to its diagonal. */
+/* Replaces the sums by the covariance; `ridge` is added to its diagonal. */
 static void finish_covariance(const measurement *m, double ridge, cloud *c)
 {
 	double n = (double)c->n;
@@ -210,7 +210,7 @@ bool inv_spread_wanted(const invar_options *o)
 	return !inv_option_is(o, "spread", "none");
 }
 
-/* Evenly among the images that train; gives. */
+/* Spread evenly over the training images; gives. */
 static invar_status choose_images(const inv_spread_spec *s, uint32_t **out, uint32_t *count)
 {
 	*count = s->image_count < MAX_IMAGES ? s->image_count : MAX_IMAGES;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_options.c - the options of training: defaults, table, what they mean together. */
+/* train_options.c - the options of training: defaults, table, and checks of combinations.
+ */
 #include "adapter/train_options.h"
 
 #include <inttypes.h>
@@ -353,7 +354,7 @@ static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p
 	return st == INVAR_OK && source[0]->unlimited ? check_unlimited(o, p) : st;
 }
 
-/* Of one source: are its copies enough for the loss? */
+/* Does one source have enough copies for the loss? */
 static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
                                  const inv_source *from)
 {
@@ -365,7 +366,7 @@ static invar_status check_copies(const inv_train_settings *o, const inv_loss *lo
 	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
 }
 
-/* s is what every source can give, and the loss can take. */
+/* s is limited by the copies of every source and by the loss. */
 static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p)
 {
 	invar_status st;
@@ -395,7 +396,7 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
+/* A closed form maps d features to d features and needs 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
 	invar_status st;
@@ -531,7 +532,7 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 	uint64_t rows = p->source[0]->rows;
 
 	p->images = (uint32_t)rows;
-	if (!p->loss) /* what only a training uses is not looked at */
+	if (!p->loss) /* options of the optimiser are not checked */
 		return INVAR_OK;
 	p->held_out = (uint32_t)(o->validation * (double)rows);
 	if (o->validation > 0 && !p->held_out)

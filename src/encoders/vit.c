@@ -51,7 +51,7 @@ typedef struct vit_plan {
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-static void describe(const inv_vit *v, char *out)
+static void describe_vit(const inv_vit *v, char *out)
 {
 	int used = snprintf(
 		out, INV_ABOUT,
@@ -84,7 +84,7 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
 	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
 		return st;
-	describe(v, e->about);
+	describe_vit(v, e->about);
 	return INVAR_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* structure_column.c - structure as a measurement of `invar eval`, and of given arrays. */
+/* structure_column.c - structure as a measurement of `invar eval`, and on the caller's
+ * arrays. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -48,7 +49,7 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* Pairs at distance 0 are worth a row only if there are any; details always count them. */
+/* Pairs at distance 0 get a row only if there are any; details always have their count. */
 static invar_status put_structure(invar_results *r, const char *column,
                                   const inv_structure *s)
 {
@@ -109,8 +110,7 @@ const inv_measurement inv_measurement_structure = {
 	.metrics = metrics,
 	.measure = measure_structure};
 
-/* ---- Given arrays ---------------------------------------------------------------------
- */
+/* ---- Given arrays ---------------------------------------------------------------- */
 
 static invar_status begin_results(invar_results *r)
 {

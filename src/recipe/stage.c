@@ -18,7 +18,7 @@ typedef struct stage {
 	char **inputs; /* ended by NULL */
 	const inv_stage_kind *kind;
 	void *own;
-	char fingerprint[INV_SHA256_HEX]; /* "" until its turn has come */
+	char fingerprint[INV_SHA256_HEX]; /* "" until it is computed */
 	bool ran;                         /* rather than skipped */
 } stage;
 
@@ -185,7 +185,7 @@ static bool has_fingerprint(const json_t *entry, const stage *g)
 	return found && strcmp(found, g->fingerprint) == 0;
 }
 
-/* Takes outputs, which is NULL where the stage only begins. */
+/* Takes outputs; NULL when the stage begins. */
 static invar_status write_entry(invar_stages *s, const stage *g, const json_t *inputs,
                                 json_t *outputs)
 {
@@ -200,7 +200,7 @@ static invar_status write_entry(invar_stages *s, const stage *g, const json_t *i
 
 /* ---- Outputs ------------------------------------------------------------------------- */
 
-/* A path below the folder is kept without it, so that the whole may be moved. */
+/* A path below the folder is recorded relative to it, so that the folder may be moved. */
 static const char *below_folder(const invar_stages *s, const char *path)
 {
 	size_t length = strlen(s->folder);
@@ -244,7 +244,7 @@ static invar_status stamp_file(void *user, const char *path)
 	return st;
 }
 
-/* { path: bytes } of what the stage made; a file that is missing is a fault. Gives. */
+/* { path: bytes } of what the stage made; a missing file is an error. Gives. */
 static invar_status stamp_outputs(const invar_stages *s, const stage *g, json_t **out)
 {
 	stamping t = {s, g, json_object()};
@@ -277,8 +277,7 @@ static bool has_outputs(const invar_stages *s, const json_t *entry)
 	return json_object_size(outputs) > 0;
 }
 
-/* ---- Fingerprints ---------------------------------------------------------------------
- */
+/* ---- Fingerprints ---------------------------------------------------------------- */
 
 static const stage *maker_of(const invar_stages *s, const stage *reader, const char *path)
 {
@@ -330,7 +329,7 @@ static invar_status hash_bank(const invar_stages *s, const char *path,
 	return st;
 }
 
-/* What nobody in the list made: the adapter of a run, a bank, a file. */
+/* An input that no stage of the list made: the adapter of a run, a bank, a file. */
 static invar_status hash_path(const invar_stages *s, const char *path,
                               char hex[INV_SHA256_HEX])
 {
@@ -379,10 +378,9 @@ static invar_status describe_stage(const invar_stages *s, stage *g, json_t **out
 	return st == INVAR_OK ? hash_json(s, inputs, g->fingerprint) : st;
 }
 
-/* ---- Running ---------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------- */
 
-/* What the stage made from other inputs goes while the record still says so. */
+/* Removes what the stage made from other inputs while the record still lists it. */
 static invar_status clear_old(const invar_stages *s, const stage *g)
 {
 	const json_t *entry = entry_of(s, g);

@@ -430,8 +430,7 @@ static invar_status read_column(inv_plot *plot, const char *column, json_t *json
 	return st;
 }
 
-/* ---- In, by a call ---------------------------------------------------------------------
- */
+/* ---- In, by a call --------------------------------------------------------------- */
 
 static json_t *numbers_json(const double *numbers, size_t count)
 {
@@ -531,8 +530,7 @@ invar_status inv_plot_put_points(inv_plot *p, const char *column, const invar_po
 	return put_column(p, column, json);
 }
 
-/* ---- In, from a document
- * ----------------------------------------------------------------- */
+/* ---- In, from a document --------------------------------------------------------- */
 
 /* The description without its columns, which come in one by one. */
 static json_t *without_columns(const json_t *entry)
@@ -583,8 +581,7 @@ invar_status inv_plots_read_scatter(inv_plots *all, const json_t *entry,
 	return read_plot(all, entry, true, is_column, user, why);
 }
 
-/* ---- Asking ----------------------------------------------------------------------------
- */
+/* ---- Asking ---------------------------------------------------------------------- */
 
 inv_plot *inv_plots_find(const inv_plots *all, const char *id)
 {

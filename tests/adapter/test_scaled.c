@@ -123,8 +123,7 @@ static void assert_close(const float *a, const float *b, size_t count, double sh
 		fail_msg("differs by %g of %g", error, size);
 }
 
-/* ---- What is written ------------------------------------------------------------------
- */
+/* ---- What is written ------------------------------------------------------------- */
 
 static double unit_value(const float *params, inv_mlp_shape s,
                          const inv_mlp_block blocks[INV_MLP_BLOCKS], const double *u,

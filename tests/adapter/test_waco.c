@@ -26,8 +26,7 @@ static invar_options *waco_options(size_t projections)
 	                    test_text("%zu", projections), NULL);
 }
 
-/* ---- Golden cases, at the codes --------------------------------------------------------
- */
+/* ---- Golden cases, at the codes -------------------------------------------------- */
 
 static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *size, size_t M)
 {
@@ -120,8 +119,7 @@ static void golden_codes(void **state)
 	}
 }
 
-/* ---- A plain form in double
- * -------------------------------------------------------------- */
+/* ---- A plain form in double ------------------------------------------------------ */
 
 enum { N = 6, S = 2, M = (S + 1) * N, D = 5, W = 3, L = 7 };
 
@@ -235,8 +233,7 @@ static void values_and_differences_of_the_plain_form(void **state)
 	}
 }
 
-/* ---- Properties
- * ---------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------ */
 
 /* Z = X with the same directions and permutations everywhere: 1 up to the 1e-10. */
 static void a_variable_correlates_with_itself_by_one(void **state)
@@ -381,8 +378,7 @@ static void the_worked_example(void **state)
 	invar_options_free(o);
 }
 
-/* ---- Several augmentations, threads
- * ---------------------------------------------------------- */
+/* ---- Several augmentations, threads ---------------------------------------------- */
 
 /* Two groups at once equal each alone: -log SC, and the clean rows' gradients add. */
 static void several_augmentations_add_their_logarithms(void **state)

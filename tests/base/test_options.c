@@ -416,8 +416,7 @@ static void a_copy_leaves_out_what_a_caller_added(void **state)
 	invar_options_free(copy);
 }
 
-/* ---- Picking, and rows that need another option ---------------------------------------
- */
+/* ---- Picking, and rows that need another option ---------------------------------- */
 
 static const invar_option picked_rows[] = {
 	{.name = "limit", .type = INVAR_OPTION_COUNT, .initial = "3", .max = 10},

@@ -129,8 +129,7 @@ static void assert_same_bank(const char *a, const char *b, unsigned copies)
 	}
 }
 
-/* ---- Claims ---------------------------------------------------------------------------
- */
+/* ---- Claims ---------------------------------------------------------------------- */
 
 static void clean_rows_are_the_normalised_pixels(void **state)
 {
@@ -446,8 +445,7 @@ static void only_a_bank_is_added_to(void **state)
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos/a.txt"), INVAR_E_IO);
 }
 
-/* ---- Folders of files -------------------------------------------------------------------
- */
+/* ---- Folders of files ------------------------------------------------------------ */
 
 static void write_png(const char *path, uint32_t width, uint32_t height, unsigned shade)
 {

@@ -245,8 +245,7 @@ static void cifar10_joins_its_batches(void **state)
 	refuse(text_of("cifar10", test_path("cifar")), INVAR_E_FORMAT, "label 0 is 10");
 }
 
-/* ---- Folders ---------------------------------------------------------------------------
- */
+/* ---- Folders --------------------------------------------------------------------- */
 
 /* cat: 4 images, dog: 3; red is the class, green the number. */
 static void make_pets(const char *folder)
@@ -405,8 +404,7 @@ static void a_folder_that_may_not_be_read_is_named(void **state)
 	chmod(test_path("closed/dog"), 0777);
 }
 
-/* ---- Choosing ---------------------------------------------------------------------------
- */
+/* ---- Choosing -------------------------------------------------------------------- */
 
 static void holdout_takes_the_last_of_each_class(void **state)
 {
@@ -606,8 +604,7 @@ static void class_lists_that_make_no_sense_are_refused(void **state)
 	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "lists no class");
 }
 
-/* ---- Tiny ImageNet
- * ------------------------------------------------------------------------ */
+/* ---- Tiny ImageNet --------------------------------------------------------------- */
 
 static void make_tiny(const char *name)
 {
@@ -661,8 +658,7 @@ static void tiny_imagenet_follows_its_lists(void **state)
 	       "train/n01: is not a class");
 }
 
-/* ---- NumPy
- * ---------------------------------------------------------------------------------- */
+/* ---- NumPy ----------------------------------------------------------------------- */
 
 static void arrays_of_every_layout(void **state)
 {
@@ -738,8 +734,7 @@ static void arrays_that_are_no_images_are_refused(void **state)
 	refuse(text, INVAR_E_FORMAT, "l2.npy");
 }
 
-/* ---- Surveys
- * ---------------------------------------------------------------------------------- */
+/* ---- Surveys --------------------------------------------------------------------- */
 
 static void a_survey_finds_sizes_and_what_is_broken(void **state)
 {

@@ -159,8 +159,7 @@ static void draws_of_every_length(void **state)
 	check_both(check_draws, 0, 2 * MOST);
 }
 
-/* ---- Rows and columns -----------------------------------------------------------------
- */
+/* ---- Rows and columns ------------------------------------------------------------ */
 
 enum { ROWS = 3, GAP = 5 };
 
@@ -256,8 +255,7 @@ static void pairs_of_every_width(void **state)
 	check_both(check_pairs, 0, MOST);
 }
 
-/* ---- Panels ----------------------------------------------------------------------------
- */
+/* ---- Panels ---------------------------------------------------------------------- */
 
 enum { STRIPS = 2 }; /* floats that pack_strips may write more */
 
@@ -295,8 +293,7 @@ static void panels_of_every_shape(void **state)
 	check_both(check_products, 1, 2 * INV_STRIP_ROWS + 1);
 }
 
-/* ---- Slices ----------------------------------------------------------------------------
- */
+/* ---- Slices ---------------------------------------------------------------------- */
 
 static uint32_t *in_order(size_t which, size_t n)
 {
@@ -344,8 +341,7 @@ static void slices_of_every_length(void **state)
 	check_both(check_slices, 1, 2 * MOST);
 }
 
-/* ---- Tiles of convolutions
- * --------------------------------------------------------------- */
+/* ---- Tiles of convolutions ------------------------------------------------------- */
 
 #if defined(__x86_64__)
 

@@ -26,8 +26,7 @@ invar_status __wrap_invar_adapter_apply(const invar_adapter *e, const float *z,
 	return __real_invar_adapter_apply(e, z, rows, out);
 }
 
-/* ---- A bank and adapters ---------------------------------------------------------------
- */
+/* ---- A bank and adapters --------------------------------------------------------- */
 
 static invar_bank *bank;
 
@@ -68,8 +67,7 @@ static invar_adapter random_adapter(uint64_t seed, float params[FLOATS])
 	return e;
 }
 
-/* ---- Claims ---------------------------------------------------------------------------
- */
+/* ---- Claims ---------------------------------------------------------------------- */
 
 /* All measurements together need every row of both splits, clean and copies. */
 static void each_row_is_coded_once_per_column(void **state)

@@ -253,8 +253,7 @@ static void threads_and_points_do_what_they_should(void **state)
 	inv_free(first);
 }
 
-/* ---- What cannot be measured
- * -------------------------------------------------------------- */
+/* ---- What cannot be measured ----------------------------------------------------- */
 
 static int stop_at_collision(void *user, const char *stage, uint64_t done, uint64_t total)
 {

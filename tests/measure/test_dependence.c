@@ -14,8 +14,7 @@
 #include "golden.h"
 #include "invar.h"
 
-/* ---- Distance ---------------------------------------------------------------------------
- */
+/* ---- Distance -------------------------------------------------------------------- */
 
 static void check_power(golden *g, int p)
 {
@@ -165,8 +164,7 @@ static void gradients_of_many_directions_equal_differences(void **state)
 	free(b);
 }
 
-/* ---- Dependence
- * --------------------------------------------------------------------------- */
+/* ---- Dependence ------------------------------------------------------------------ */
 
 /* In the order of the results. */
 typedef struct numbers {

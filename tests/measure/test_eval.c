@@ -116,8 +116,7 @@ static void titles_need_not_differ(void **state)
 	invar_options_free(o);
 }
 
-/* ---- What ends the whole --------------------------------------------------------------
- */
+/* ---- What ends the whole --------------------------------------------------------- */
 
 typedef struct stopper {
 	unsigned seen, at; /* stops at this look of "structure" */
