@@ -209,6 +209,10 @@ static const invar_option training_rows[] = {
 	{0},
 };
 
+/* Those that only the steps of a training read, and a closed form does not. */
+static const char of_steps[] = "samples|validation|keep|epochs|batch-size|lr|lr-min|"
+							   "weight-decay|checkpoint-seconds";
+
 static const invar_option decoder_rows[] = {
 	{.name = "alpha",
      .type = INVAR_OPTION_NUMBER,
@@ -265,11 +269,13 @@ invar_status inv_train_declare_method(invar_options *o)
 	if (st == INVAR_OK)
 		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, inv_spread_options);
+		st = inv_spread_declare(o);
 	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, inv_strength_options);
+		st = inv_strength_declare(o);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
+	if (st == INVAR_OK)
+		st = inv_options_idle(o, "loss", "none", of_steps);
 	if (st == INVAR_OK)
 		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
 	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
