@@ -1009,7 +1009,8 @@ INVAR_API invar_status invar_train_images_options(invar_options *o, const char *
  *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
  * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is.
+ * NULL: nothing is. The folder exists and is locked until invar_stages_close: in a second
+ * process, invar_stages_open fails.
  */
 typedef struct invar_stages invar_stages;
 
