@@ -888,6 +888,17 @@ static json_t *default_json(const entry *e, const char *initial)
 	return value;
 }
 
+bool inv_option_is_default(const invar_options *o, const char *name)
+{
+	const entry *e = find_entry(o, name);
+	json_t *now = entry_json(e), *initial = default_json(e, e->base);
+	bool same = json_equal(now, initial);
+
+	json_decref(now);
+	json_decref(initial);
+	return same;
+}
+
 /* Is it left out of a record if it has its default? Otherwise an older file lacks it. */
 static bool has_silent_default(const entry *e)
 {

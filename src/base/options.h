@@ -91,6 +91,8 @@ bool inv_option_has_value(const invar_options *o, const char *name, const char *
 
 /* Was it set by the caller, rather than left at its default? */
 bool inv_option_is_set(const invar_options *o, const char *name);
+/* Has it the default of its row, whether or not it was set? */
+bool inv_option_is_default(const invar_options *o, const char *name);
 
 /*
  * Fails if an option was set that belongs to a part which is not chosen: "temperature

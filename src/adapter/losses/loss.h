@@ -4,8 +4,8 @@
  *
  * A loss sees the clean features of a batch and the codes of its rows, and
  * gives its value, its terms by name, and the gradient of the codes; it knows
- * nothing of E, the bank or the optimiser. A new loss is one file and one line
- * in loss_table.c.
+ * nothing of E, the bank or the optimiser. A new loss is one file and its name in
+ * the list of meson.build.
  *
  * Letters: N images; G augmentations (one for each bank), s samples of each;
  * k0 = 0 where the clean rows are among the loss's codes and 1 where they are
