@@ -13,9 +13,12 @@
 #include "adapter/spread.h"
 #include "adapter/strength.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
 #include "images/dataset.h"
+
+enum { LISTED = 256 };
 
 static const char *loss_choice(size_t i)
 {
@@ -401,14 +404,23 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
+/* "a, b or c": the choices of init after the first, which is random. */
+static const char *list_closed_forms(const invar_options *o, char out[LISTED])
+{
+	return inv_list_words(strchr(invar_options_find(o, "init")->choices, '|') + 1, out,
+	                      LISTED);
+}
+
 /* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
+	char forms[LISTED];
 	invar_status st;
 
 	if (!p->closed && !p->loss)
-		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it needs a closed "
-		                             "form: @init identity, rigid, ridge or features");
+		return inv_fail(INVAR_E_USE,
+		                "@loss none trains nothing, so it needs a closed form: @init %s",
+		                list_closed_forms(o->options, forms));
 	if (!p->closed)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
