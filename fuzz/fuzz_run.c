@@ -13,12 +13,12 @@
 /* What was written down is taken up as it was. */
 static void take_up_again(const invar_options *o)
 {
-	json_t *written = inv_options_json(o, 0), *again;
+	json_t *written = inv_options_used_json(o, 0), *again;
 	invar_options *same;
 
 	require(invar_options_new("train", &same) == INVAR_OK);
 	require(inv_options_resume(same, written, "again", false) == INVAR_OK);
-	again = inv_options_json(same, 0);
+	again = inv_options_used_json(same, 0);
 	require(json_equal(written, again));
 	json_decref(written);
 	json_decref(again);

@@ -920,10 +920,9 @@ typedef struct invar_model {
 	const char *file;      /* name of the published file; NULL: none */
 	uint64_t bytes;        /* size of that file; 0: unknown */
 	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
-	/* What the weights do not contain, see invar_encoder_open; 0 and NULL: not used. */
-	uint32_t heads;
-	double eps, bn_eps;
-	const char *pos, *stride;
+	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
+	 */
+	const char *options;
 } invar_model;
 
 INVAR_API size_t invar_model_count(void);
@@ -940,9 +939,10 @@ INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
 INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Uses the options encoder (one of invar_encoder_names; recognised by the weights if not
- * set), key (see invar_weights_open) and what weights do not contain: heads, eps, bn-eps,
- * pos, stride. o is a list for "features", "encode" or "train", or NULL. If weights is
- * NULL, the option weights is used; pixels need none.
+ * set), key (see invar_weights_open) and those of its family, for what weights do not
+ * contain, such as heads and eps of a vision transformer. o is a list for "features",
+ * "encode" or "train", or NULL. If weights is NULL, the option weights is used; pixels need
+ * none.
  */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_options *o, invar_encoder **out);
@@ -1024,7 +1024,8 @@ INVAR_API invar_status invar_train_images_options(invar_options *o, const char *
  *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
  * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is.
+ * NULL: nothing is. The folder exists and is locked until invar_stages_close: in a second
+ * process, invar_stages_open fails.
  */
 typedef struct invar_stages invar_stages;
 

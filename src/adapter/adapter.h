@@ -10,8 +10,9 @@
  *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
  *      instead of the last two. All are optional when reading: an adapter may come
  *      straight from PyTorch.
- *   3. invar.options holds only options that change the result, so equal runs
- *      give equal bytes.
+ *   3. invar.options holds the options that took part in making it: those of training,
+ *      of the chosen loss and closed form, and of steps that were asked for (spread, …).
+ *      So equal runs give equal bytes, also where a later version has more losses.
  */
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H

@@ -95,12 +95,14 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	return INVAR_OK;
 }
 
-/* With the batch size that was used instead of 0, the loss's default. */
+/* Those that took part, with the batch size that was used instead of 0, the loss's default.
+ */
 static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
-	json_t *options = inv_options_json(o->options, flags);
+	json_t *options = inv_options_used_json(o->options, flags);
 
-	json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
+	if (json_object_get(options, "batch-size"))
+		json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
 	json_object_del(options, "resume");
 	json_object_del(options, "force");
 	return options;

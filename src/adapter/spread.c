@@ -20,7 +20,7 @@ enum { MAX_IMAGES = 10000 };
 
 static const double share = 0.3; /* of the mean variance, added to both covariances */
 
-const invar_option inv_spread_options[] = {
+static const invar_option own[] = {
 	{.name = "spread",
      .type = INVAR_OPTION_TEXT,
      .initial = "none",
@@ -34,6 +34,13 @@ const invar_option inv_spread_options[] = {
          "rows onto that of clean ones"},
 	{0},
 };
+
+invar_status inv_spread_declare(invar_options *o)
+{
+	invar_status st = inv_options_add_rows(o, own);
+
+	return st == INVAR_OK ? inv_options_idle(o, "spread", "none", "spread") : st;
+}
 
 /* Sums of rows relative to the clean mean. */
 typedef struct cloud {

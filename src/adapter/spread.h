@@ -23,8 +23,8 @@
 #include "base/options.h"
 #include "encode/batches.h"
 
-/* "spread", ended by a NULL name. */
-extern const invar_option inv_spread_options[];
+/* Adds the option spread. */
+invar_status inv_spread_declare(invar_options *o);
 
 typedef struct inv_spread_spec {
 	const invar_options *options;

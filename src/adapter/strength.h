@@ -12,8 +12,8 @@
 #include "adapter/compose.h"
 #include "base/options.h"
 
-/* "strength", ended by a NULL name. */
-extern const invar_option inv_strength_options[];
+/* Adds the option strength. */
+invar_status inv_strength_declare(invar_options *o);
 
 /* Gives out->params; w = d. */
 invar_status inv_strength_apply(const invar_context *ctx, const inv_mlp_form *e,

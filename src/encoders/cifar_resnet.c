@@ -114,10 +114,12 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
+static const invar_option rows[] = {{INV_BN_EPS_ROW}, {0}};
+
 const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.family = "cifar_resnet",
 	.about = "small ResNets for CIFAR-10",
-	.reads = INV_OF_BATCH_NORMS,
+	.options = rows,
 	.recognise = recognise_cifar_resnet,
 	.open = open_cifar,
 	.close = inv_convnet_close,

@@ -103,8 +103,9 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 {
 	/* Tensors with these names would change what the network computes. */
 	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
+	const char *stride = inv_option_text(e->options, "stride");
 	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
-	                 .early = e->opts.stride && strcmp(e->opts.stride, "1x1") == 0};
+	                 .early = stride && strcmp(stride, "1x1") == 0};
 	size_t blocks[LAYERS], last;
 	inv_convnet *net;
 	invar_status st = inv_convnet_new(e, p, "ResNet", &net);
@@ -140,10 +141,22 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
+static const invar_option rows[] = {
+	{INV_BN_EPS_ROW},
+	{.name = "stride",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "3x3|1x1",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "which convolution of a ResNet's bottleneck has the stride; default: the "
+             "model's, else 3x3 as in torchvision"},
+	{0},
+};
+
 const inv_encoder_kind inv_encoder_resnet = {
 	.family = "resnet",
 	.about = "torchvision's ResNets, of any width and depth",
-	.reads = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
+	.options = rows,
 	.recognise = recognise_resnet,
 	.open = open_resnet,
 	.close = inv_convnet_close,

@@ -5,13 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bank/bank.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
 #define FORMAT "invar-stages"
+
+static const char busy[] =
+	"another process runs its stages; wait until it has ended, or choose another folder";
 
 typedef struct stage {
 	char *name, *says, *output;
@@ -25,6 +30,7 @@ typedef struct stage {
 struct invar_stages {
 	invar_context *ctx;
 	char *folder, *path; /* of the record */
+	int lock;            /* the folder itself; -1 without */
 	json_t *record;
 	stage **list;
 	size_t count, next; /* next: the first that was not run yet */
@@ -62,6 +68,8 @@ void invar_stages_close(invar_stages *s)
 	inv_free(s->folder);
 	inv_free(s->path);
 	json_decref(s->record);
+	if (s->lock >= 0)
+		close(s->lock);
 	inv_free(s);
 }
 
@@ -153,13 +161,17 @@ invar_status invar_stages_open(invar_context *ctx, const char *folder, invar_sta
 	invar_status st = INVAR_OK;
 
 	*out = NULL;
+	if (s)
+		s->lock = -1;
 	if (!s || !(s->folder = inv_strdup(folder)) ||
 	    !(s->path = inv_join(folder, INV_STAGES_JSON))) {
 		invar_stages_close(s);
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
-	if ((st = load_record(s)) == INVAR_OK)
+	if ((st = inv_folder_lock(folder, busy, &s->lock)) == INVAR_OK)
+		st = load_record(s);
+	if (st == INVAR_OK)
 		*out = s;
 	else
 		invar_stages_close(s);

@@ -20,7 +20,8 @@
  *      program in between, the record never claims too much.
  *   3. Something is removed only if the record says that this stage made it, from other
  *      inputs; the record says so until it is gone.
- *   4. The file is replaced as a whole (base/file.h).
+ *   4. The file is replaced as a whole (base/file.h), and the folder is locked while its
+ *      stages are open: a second process fails before it reads or writes anything.
  *
  * A stage is skipped if its entry is done, the fingerprint is the same and every file of
  * outputs has its size. A stage whose output was deleted runs again, but the stages

@@ -99,7 +99,8 @@ static layout lay_out(const inv_sheet *s)
 	return l;
 }
 
-/* ---- Pictures ------------------------------------------------------------------------- */
+/* ---- Pictures -------------------------------------------------------------------------
+ */
 
 /* Means over squares of k x k pixels; those at the far edges may be smaller. */
 static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint32_t height)
@@ -226,7 +227,8 @@ static invar_status put_cell(invar_context *ctx, const inv_svg *svg, const layou
 	return st;
 }
 
-/* ---- The sheet ------------------------------------------------------------------------- */
+/* ---- The sheet -------------------------------------------------------------------------
+ */
 
 static void put_head(const inv_svg *svg, const layout *l)
 {

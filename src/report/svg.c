@@ -15,7 +15,8 @@ enum {
 	MAX_SIDE = 30000 /* cairo has 32767 */
 };
 
-/* ---- Colours --------------------------------------------------------------------------- */
+/* ---- Colours ---------------------------------------------------------------------------
+ */
 
 typedef struct colour {
 	const char *class, *light, *dark;
@@ -72,7 +73,8 @@ static void put_style(FILE *out, inv_svg_theme theme)
 	fputs("</style>\n", out);
 }
 
-/* ---- Begin and end ---------------------------------------------------------------------- */
+/* ---- Begin and end ----------------------------------------------------------------------
+ */
 
 bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
 {

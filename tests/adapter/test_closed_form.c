@@ -268,6 +268,20 @@ static void assert_same_file(const char *a, const char *b)
 	free(y);
 }
 
+/* An adapter names the options that it was made with, not those of other methods. */
+static void assert_took_part(const char *text)
+{
+	static const char *const others[] = {"epochs", "lr",     "temperature", "anchor",
+	                                     "goal",   "spread", "strength",    "index"};
+	json_t *options = json_loads(text, 0, NULL);
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_null(json_object_get(options, others[i]));
+	assert_non_null(json_object_get(options, "ridge"));
+	assert_non_null(json_object_get(options, "hidden"));
+	json_decref(options);
+}
+
 static void a_run_without_training_holds_what_a_run_holds(void **state)
 {
 	invar_options *o =
@@ -292,6 +306,7 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 	json_decref(run);
 	assert_int_equal(invar_adapter_open(ctx, test_path("ridge"), &e), INVAR_OK);
 	assert_string_equal(invar_adapter_metadata(e, "invar.loss"), "none");
+	assert_took_part(invar_adapter_metadata(e, "invar.options"));
 	assert_int_equal(invar_adapter_hidden(e), 2 * D + 6);
 	invar_adapter_close(e);
 }

@@ -48,6 +48,13 @@ diff said again
 [ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
 grep -q 'Training WaCo' told
 
+# A folder is for one demo at a time: here another process holds it.
+if command -v flock >/dev/null; then
+	! flock invar-demo "$invar" demo "${few[@]}" -q 2>error || fail "two demos in one folder"
+	grep -qx 'invar: invar-demo: another process runs its stages; wait until it has ended, or choose another folder' \
+		error || fail "$(cat error)"
+fi
+
 # As JSON, and with idx files that are named.
 "$invar" demo "${few[@]}" -o other --data /usr/share/datasets/fashion-mnist --json -q >json
 cmp other/bank/test/aug/000.npy invar-demo/bank/test/aug/000.npy

@@ -314,6 +314,22 @@ static void a_record_of_others_is_refused(void **state)
 	assert_string_equal(run_job(&j), "12"); /* an entry that says nothing */
 }
 
+/* Two programs in one folder would each write the record that it read at the start. */
+static void a_folder_is_for_one_at_a_time(void **state)
+{
+	invar_stages *s, *second;
+	job j;
+
+	(void)state;
+	make_job(&j, "shared");
+	assert_int_equal(invar_stages_open(test_ctx, j.folder, &s), INVAR_OK);
+	assert_int_equal(invar_stages_open(test_ctx, j.folder, &second), INVAR_E_IO);
+	test_assert_error("another process runs its stages; wait until it has ended");
+	assert_null(second);
+	invar_stages_close(s);
+	assert_string_equal(run_job(&j), "12");
+}
+
 static void two_stages_of_one_name_are_refused(void **state)
 {
 	const invar_stage stage = {
@@ -341,6 +357,7 @@ int main(void)
 		cmocka_unit_test(only_what_the_stage_made_is_cleared),
 		cmocka_unit_test(a_folder_may_be_moved),
 		cmocka_unit_test(a_record_of_others_is_refused),
+		cmocka_unit_test(a_folder_is_for_one_at_a_time),
 		cmocka_unit_test(two_stages_of_one_name_are_refused),
 	};
 
