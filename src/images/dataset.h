@@ -55,7 +55,7 @@ struct invar_dataset {
 	bool plain;                /* the text is the place */
 	invar_options *options;    /* its own */
 	inv_dataset_settings opts; /* the values of those; views */
-	inv_names split_names;     /* every split there is, also those not asked for */
+	inv_names split_names;     /* every existing split, also those not selected */
 	inv_images splits[INV_MAX_SPLITS];
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
@@ -115,7 +115,7 @@ bool inv_dataset_has(const invar_dataset *d, const char *name);
  */
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
                                bool *wanted);
-/* All images in one split, "train", whatever was asked for; holdout cuts it. */
+/* All images in one split, "train", whatever was requested; holdout cuts it. */
 invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
                                    const void *store);
 /* A split that was offered; takes labels, even if it fails. */

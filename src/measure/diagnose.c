@@ -324,7 +324,7 @@ static invar_status put_displacement(diagnosis *g, int map)
 	return st == INVAR_OK ? put_number(g, "displacement.spread", map, c->spread) : st;
 }
 
-/* Of the images that have a share, minus that of F where asked for. */
+/* Of the images that have a share, minus that of F with over_F. */
 static invar_status find_share(const diagnosis *g, int map, int figure, bool over_F,
                                inv_interval *out)
 {

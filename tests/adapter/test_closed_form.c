@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as beginnings. */
+/* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as starting
+ * points. */
 #include "support.h"
 
 #include <math.h>
@@ -146,7 +147,7 @@ static void ridge_takes_the_strength_with_the_least_error(void **state)
 	assert_true(error_of(&c, CHOICES - 1, NULL) > error_of(&c, best, NULL));
 	/* Other images were held out. */
 	assert_true(error_of(&other, 0, NULL) != error_of(&c, 0, NULL));
-	/* Then fitted to all images: the same map but for the order of the sums. */
+	/* Then fitted to all images: the same map except for the order of the sums. */
 	given = fit("ridge", test_text("%g", lambda), 0);
 	for (size_t i = 0; i < D * D; i++)
 		assert_true(fabs(given.map.M[i] - c.map.M[i]) < 1e-12);
@@ -179,8 +180,7 @@ static void one_image_cannot_choose(void **state)
 
 /* ---- As an MLP ----------------------------------------------------------- */
 
-/* Against the map in double; 1e-6 of the largest value, in any row far from zero or near.
- */
+/* Compared with the map in double, to 1e-6 of the largest value of any row. */
 static void check_export(const inv_closed_form *c, size_t hidden, bool residual,
                          double limit)
 {
@@ -284,8 +284,7 @@ static void assert_took_part(const char *text)
 
 static void a_run_without_training_holds_what_a_run_holds(void **state)
 {
-	invar_options *o =
-		test_set(options("ridge"), "epochs", "7", NULL); /* no part in this */
+	invar_options *o = test_set(options("ridge"), "epochs", "7", NULL); /* not used here */
 	char *log;
 	json_t *run, *closed;
 	invar_adapter *e;
@@ -392,7 +391,7 @@ static void a_training_begins_at_the_closed_form(void **state)
 	}
 }
 
-/* The same for random features, which are residual whatever was asked for. */
+/* The same for random features, which are residual whatever was requested. */
 static void a_training_begins_at_random_features(void **state)
 {
 	static float clean[ROWS * D], copy[ROWS * D], codes[ROWS * D];
@@ -442,7 +441,7 @@ static void features_walk_down_to_the_least_error(void **state)
 	inv_closed_form_clear(&c);
 }
 
-/* The first step is a checkpoint away from the beginning; both ways end alike. */
+/* From the last checkpoint or from none, a resumed run ends in the same bytes. */
 static void a_training_on_a_closed_form_resumes(void **state)
 {
 	invar_options *o =

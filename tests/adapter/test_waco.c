@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_waco.c - WaCo: golden values and gradients, finite differences of a plain
- * form in double, its properties, and what it does with several augmentations.
+ * form in double, its properties, and several augmentations.
  */
 #include "support.h"
 
@@ -154,7 +154,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* SW_p of the rows (a_r, b_r) and the same shuffled, as the definition says. */
+/* SW_p of the rows (a_r, b_r) and the same shuffled, by the definition. */
 static double plain_distance(const double *a, size_t wa, const double *b, size_t wb,
                              const float *theta, const uint32_t perm[2][M], double p)
 {
@@ -450,7 +450,7 @@ static void threads_change_no_bit(void **state)
 	invar_options_free(o);
 }
 
-/* Equal rows, constant features: finite, and no gradient where there is no distance. */
+/* Equal rows, constant features: finite, and no gradient without a distance. */
 static void nothing_to_tell_apart_stays_finite(void **state)
 {
 	cloud c;
@@ -471,7 +471,7 @@ static void nothing_to_tell_apart_stays_finite(void **state)
 	}
 }
 
-/* Of one augmentation and of several, whose logarithm stands on a floor. */
+/* With one augmentation and with several, whose logarithm has a floor. */
 static void what_is_no_number_is_seen(void **state)
 {
 	enum { G = 2, ROWS = (G * S + 1) * N };

@@ -89,7 +89,7 @@ static void a_list_is_for_its_command(void **state)
 	invar_options_free(o);
 }
 
-/* A value that cannot be taken leaves the one before it. */
+/* A rejected value leaves the previous one. */
 static void refuse(invar_options *o, const char *name, const char *text,
                    const char *sentence)
 {
@@ -241,9 +241,9 @@ static void a_default_may_depend_on_another_option(void **state)
 	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
 	assert_true(inv_option_number(o, "rate") == 0.3);
 	assert_false(inv_option_is_set(o, "rate"));
-	assert_int_equal(inv_option_count(o, "epochs"), 7); /* by way of keep */
+	assert_int_equal(inv_option_count(o, "epochs"), 7); /* through keep */
 	assert_int_equal(invar_options_set(o, "fruit", "apple"), INVAR_OK);
-	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule counts */
+	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule applies */
 	assert_true(inv_option_flag(o, "force"));
 	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
 	assert_int_equal(invar_options_unset(copy, "fruit"), INVAR_OK);
@@ -458,7 +458,7 @@ static void a_copy_is_independent(void **state)
 	invar_options_free(copy);
 }
 
-/* The output of a command line is nothing that a training should write down. */
+/* The --output of the command line is not an option that a training records. */
 static void a_copy_leaves_out_what_a_caller_added(void **state)
 {
 	const invar_option mine = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh INVAR MAKE - the demo on a few images: what it says, what it leaves behind, that
-# the commands it prints work, and that it goes on where it was interrupted.
+# demo.sh INVAR MAKE - the demo on a few images: what it prints, what it leaves behind, that
+# the commands it prints work, and that it resumes after an interruption.
 set -eu
 invar=$(realpath "$1")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
@@ -28,7 +28,7 @@ for file in bank/bank.json robust/adapter.safetensors waco/run.json results.json
 done
 [ "$(head -c 4 invar-demo/neighbours.png | tail -c 3)" = PNG ]
 
-# What it says to type next.
+# The commands that it suggests.
 next=$(sed -n 's/^  invar eval invar-demo/eval invar-demo/p' said)
 [ -n "$next" ]
 "$invar" $next --metrics structure -q >structure
@@ -37,7 +37,7 @@ next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 [ -n "$next" ]
 "$invar" ${next% --epochs*} --epochs 1 --hidden 16 -q
 
-# Again: nothing is done twice, and what is deleted is made again alone.
+# Again: nothing is done twice, and only what was deleted is made again.
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
 [ "$(grep -c ': done before$' told)" = 8 ] || fail "$(cat told)"
@@ -67,7 +67,7 @@ grep -q '"held_out"' json
 cmp other/bank/train/aug/004.npy fifty/bank/train/aug/004.npy
 cmp other/mawa/adapter.safetensors fifty/mawa/adapter.safetensors
 
-# Stopped and started again it ends in the same bytes.
+# Interrupted and started again, it ends in the same bytes.
 "$invar" demo "${few[@]}" -o stopped >/dev/null 2>message &
 child=$!
 until [ -s stopped/mawa/log.jsonl ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done

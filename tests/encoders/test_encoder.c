@@ -50,7 +50,7 @@ static void assert_not_read(const char *weights, const invar_options *o,
 	invar_context_free(ctx);
 }
 
-/* A ResNet has no heads, and a stride 1x1 of basic blocks would change nothing. */
+/* A ResNet has no heads, and basic blocks have no 1x1 stride to move. */
 static void options_that_say_nothing_are_refused(void **state)
 {
 	const char *folder = "tests/golden/encoders/convnets/%s.safetensors";
@@ -102,7 +102,7 @@ static bool has_option(const inv_encoder_kind *kind, const char *name)
 	return false;
 }
 
-/* A run keeps them as if they had been given, and gives them when it goes on. */
+/* A run records them as if they had been set, and uses them when it resumes. */
 static void a_family_heeds_what_its_models_say(void **state)
 {
 	(void)state;

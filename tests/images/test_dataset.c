@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_dataset.c - every kind of data set on small sets whose pixels are known, the
- * choosing of splits, classes and images, and what is refused.
+ * selection of splits, classes and images, and errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -267,7 +267,7 @@ static void folders_are_classes(void **state)
 	make_text(test_path("pets/cat/notes.txt"), "no image");
 	make_text(test_path("pets/cat/.hidden.png"), "no image");
 	make_png(test_path("pets/README.txt"), 0, 0, 0);
-	d = open_set("%s", test_path("pets")); /* a plain folder is one of images */
+	d = open_set("%s", test_path("pets")); /* a plain folder is a folder of images */
 	assert_int_equal(invar_dataset_count(d, "train"), 7);
 	invar_dataset_close(d);
 	d = open_set("folder:%s", test_path("pets"));
@@ -484,7 +484,7 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	refuse(text_of("folder", test_path("alone")), INVAR_E_USE, "leaves none for test");
 }
 
-/* Class folders are sorted by class, so the first images would be of one class alone. */
+/* Class folders are sorted by class, so the first images would be of one class. */
 static void limit_spreads_over_class_folders(void **state)
 {
 	static char list[256];
@@ -545,7 +545,7 @@ static void limit_takes_the_first_where_classes_are_mixed(void **state)
 	invar_dataset_close(d);
 }
 
-/* 0.07 times 100 is 7.000000000000001 in binary; seven images are meant. */
+/* 0.07 times 100 is 7.000000000000001 in binary; it must give seven images. */
 static void holdout_rounds_as_people_do(void **state)
 {
 	static uint8_t pixels[100];
@@ -826,7 +826,7 @@ static void an_image_that_may_not_be_read_is_not_broken(void **state)
 	invar_dataset_close(d);
 }
 
-/* What is no file at all cannot be read by anybody, and is the image's own fault. */
+/* What is not a file cannot be read by anyone: a broken image. */
 static void a_name_without_a_file_is_a_broken_image(void **state)
 {
 	invar_figures *found;

@@ -355,7 +355,7 @@ static void distances_equal_the_plain_ones(void **state)
 	check_distances(INV_SORT_LONG + 1, 3, 1.5);
 }
 
-/* Networks of minima and maxima would lose it, and give a number that looks right. */
+/* Networks of minima and maxima would lose a NaN and give a plausible number. */
 static void check_fault_is_seen(const struct inv_kernels *k, size_t n, size_t at,
                                 float fault)
 {

@@ -87,7 +87,7 @@ static void each_row_is_coded_once_per_column(void **state)
 	assert_int_equal(applied, 2 * 2 * (1 + COPIES) * N);
 	invar_results_free(r);
 
-	/* Rows that nobody asks for are not coded. */
+	/* E is not applied to rows that no measurement needs. */
 	test_set(o, "metrics", "structure", "points", "13", NULL);
 	applied = 0;
 	assert_int_equal(invar_eval(bank, adapters, titles, 2, o, &r), INVAR_OK);
@@ -96,7 +96,7 @@ static void each_row_is_coded_once_per_column(void **state)
 	invar_options_free(o);
 }
 
-/* Files without a name that are mapped now. */
+/* Unnamed files that are mapped now. */
 static unsigned count_mapped_files(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");

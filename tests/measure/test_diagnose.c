@@ -162,7 +162,7 @@ static double squared_distance(const float *a, const float *b)
 	return sum;
 }
 
-/* Which images are held out is only known inside, so plain loops take them from there. */
+/* The plain loops use the held-out images that the diagnosis drew. */
 static void check_explained(const made *b, const inv_diagnosis_rows *r, double told)
 {
 	double mean[D] = {0}, variance = 0, left = 0;

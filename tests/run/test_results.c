@@ -134,7 +134,7 @@ static void json_goes_out_and_comes_back(void **state)
 	invar_results_free(back);
 }
 
-/* Each document is refused, and says where. */
+/* Each document is rejected with the place of the fault. */
 static void broken_documents_are_refused(void **state)
 {
 	static const char *const broken[] = {
@@ -421,7 +421,7 @@ static void a_run_keeps_the_series_of_its_column(void **state)
 	invar_results_free(r);
 }
 
-/* A row's title may name an option: two measurings with two of them keep both. */
+/* A row's title may contain an option: results with two values of it are both kept. */
 static void each_measuring_keeps_its_own_row_titles(void **state)
 {
 	invar_results *r[2];

@@ -208,7 +208,7 @@ static json_t *value_json(const inv_key *key, inv_value v)
 	}
 }
 
-/* What was asked for (ranges, p), or how it is computed (words, sizes). */
+/* The constructor's keys (ranges, p), or the flags of the computation (words, sizes). */
 static json_t *keys_json(const inv_spec_op *o, bool flags, inv_extent result)
 {
 	json_t *out = json_object();

@@ -51,7 +51,7 @@ static inv_extent rotation_result(const inv_value *v, inv_extent in)
 	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(rotation_around, v, in) : in;
 }
 
-static void turn(inv_extent in, const float *row, double m[9])
+static void rotation_map(inv_extent in, const float *row, double m[9])
 {
 	double angle = row[ANGLE] * (M_PI / 180), c = cos(angle), s = sin(angle);
 	double cx = (double)(in.w - 1) / 2, cy = (double)(in.h - 1) / 2;
@@ -69,7 +69,7 @@ static void turn(inv_extent in, const float *row, double m[9])
 static void rotation_matrix(const inv_value *v, inv_extent in, const float *row,
                             double m[9])
 {
-	turn(in, row, m);
+	rotation_map(in, row, m);
 	inv_warp_cut(m, in, rotation_result(v, in));
 }
 
@@ -78,7 +78,7 @@ static invar_status apply_rotation(const inv_op_call *call, float *out)
 	const inv_value *v = call->v;
 	inv_warp w = inv_warp_of(&v[ALIGN]);
 
-	turn(call->shape, call->row, w.m);
+	rotation_map(call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;
 }
