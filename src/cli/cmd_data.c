@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/help.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 #include "report/sheet.h"
 #include "report/table.h"
 
@@ -242,7 +242,7 @@ static bool is_open(const contents *c, const char *name)
 	return false;
 }
 
-/* Splits that were not asked for, such as folds, which have to be. */
+/* Splits that were not selected, such as folds, which must be named. */
 static void print_others(const contents *c)
 {
 	const char *name;

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 enum { WORD = 2048 };
 
@@ -202,7 +202,8 @@ const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
 	.usage = "(BANK… | --images DATASET --augment SPEC) -o RUN [options]",
-	.about = "Writes adapter.safetensors, run.json (all options and their values), "
+	.about = "Writes adapter.safetensors, run.json (the options that took part, and their "
+			 "values), "
 			 "log.jsonl (one line per epoch) and checkpoint.safetensors to the folder RUN. "
 			 "--resume continues an interrupted run, which then ends with the same bytes "
 			 "as one that was never interrupted. RUN must be new or empty: files that do "

@@ -3,7 +3,7 @@
  * cmd_tsne.c - invar tsne: features as points in the plane.
  *
  * Arrays are embedded together, one after the other. What is written follows from the
- * names of the outputs: all points as a NumPy file, or results with the picture's points.
+ * names of the outputs: all points as a NumPy file, results, or a picture.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +11,12 @@
 #include <string.h>
 
 #include "cli/arrays.h"
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/outputs.h"
+#include "cli/plots.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar tsne bank/test/clean.npy -o map.npy", "one point per row, [n, 2]"},
@@ -40,8 +41,9 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_LIST,
      .meta = "OUT",
      .group = "Result",
-     .help = "file to write: points [n, 2] if it ends in .npy, results with the scatter if "
-             "it ends in .json; may be repeated"},
+     .help =
+         "file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
+         "in .png or .svg; may be repeated"},
 	{.name = "labels",
      .type = INVAR_OPTION_LIST,
      .meta = "FILE",
@@ -217,6 +219,29 @@ static bool ends_in(const char *path, const char *ending)
 	return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
+static bool is_picture(const char *path)
+{
+	return ends_in(path, ".png") || ends_in(path, ".svg");
+}
+
+static invar_status check_output(inv_session *s, const char *path)
+{
+	bool points = ends_in(path, ".npy"), force = inv_flag(s, "force");
+
+	if (is_picture(path))
+		return inv_figure_check(s, path, force);
+	if (!points && !ends_in(path, ".json"))
+		return inv_fault(s, INVAR_E_USE,
+		                 "-o %s must end in .npy (points), .json (results), .png or .svg "
+		                 "(a plot)",
+		                 path);
+	return inv_check_output(
+		s, &(inv_output){.option = "-o",
+	                     .path = path,
+	                     .kind = points ? INV_OUTPUT_NPY : INV_OUTPUT_RESULTS,
+	                     .force = force});
+}
+
 static invar_status check_outputs(inv_session *s)
 {
 	const char *path;
@@ -229,34 +254,43 @@ static invar_status check_outputs(inv_session *s)
 		inv_reads(s, path, "the labels");
 	inv_reads(s, inv_text(s, "class-names"), "the names");
 	for (size_t i = 0;
-	     st == INVAR_OK && (path = invar_options_text(s->options, "output", i)); i++) {
-		if (!ends_in(path, ".npy") && !ends_in(path, ".json"))
-			return inv_fault(s, INVAR_E_USE,
-			                 "-o %s must end in .npy, for the points, or in .json, for "
-			                 "results",
-			                 path);
-		st = inv_check_output(s, &(inv_output){.option = "-o",
-		                                       .path = path,
-		                                       .kind = ends_in(path, ".npy")
-		                                                   ? INV_OUTPUT_NPY
-		                                                   : INV_OUTPUT_RESULTS,
-		                                       .force = inv_flag(s, "force")});
-	}
+	     st == INVAR_OK && (path = invar_options_text(s->options, "output", i)); i++)
+		st = check_output(s, path);
 	return st;
+}
+
+static invar_status draw_points(inv_session *s, const invar_results *r, const char *path)
+{
+	inv_figures figures = {0};
+	invar_status st = inv_figures_add(s, &figures, r);
+
+	if (st == INVAR_OK)
+		st = inv_figure_save(s, &figures.one[0], path, false);
+	inv_figures_free(&figures);
+	return st;
+}
+
+static invar_status write_output(inv_session *s, const tsne_call *c, const invar_results *r,
+                                 const char *path)
+{
+	const uint64_t shape[2] = {c->total, 2};
+
+	if (is_picture(path))
+		return draw_points(s, r, path);
+	if (ends_in(path, ".npy"))
+		return invar_array_write(s->ctx, path, c->points, 2, shape, INVAR_FLOAT32);
+	return inv_save_results(s, path, r);
 }
 
 static invar_status write_outputs(inv_session *s, const tsne_call *c,
                                   const invar_results *r)
 {
-	const uint64_t shape[2] = {c->total, 2};
 	const char *path;
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0;
 	     st == INVAR_OK && (path = invar_options_text(s->options, "output", i)); i++) {
-		st = ends_in(path, ".npy")
-		         ? invar_array_write(s->ctx, path, c->points, 2, shape, INVAR_FLOAT32)
-		         : inv_save_results(s, path, r);
+		st = write_output(s, c, r, path);
 		if (st == INVAR_OK)
 			inv_term_say(s->term, "%s is written", path);
 	}

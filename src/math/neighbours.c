@@ -514,7 +514,7 @@ void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t 
 		inv_nearest_others_ref(p->rows, p->n, p->w, first, m, p->k, index, squared);
 }
 
-/* ---- Making and freeing ------------------------------------------------------------ */
+/* ---- Making and freeing ---------------------------------------------------------- */
 
 /* As many groups of queries as the L2 cache and the lists' share allow. */
 static size_t groups_of(const inv_neighbours *p)

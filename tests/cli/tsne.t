@@ -15,7 +15,7 @@ $ invar tsne x.npy -o again.npy --perplexity 10 --iterations 60 --threads 1 -q
 > 60 rows of 1 array, width 5
 > KL divergence 1.3426 after 60 iterations
 $ cmp map.npy again.npy
-$ invar tsne x.npy more.npy --labels labels.npy --labels few.npy -o both.npy -o both.json --perplexity 10 --iterations 60 -q
+$ invar tsne x.npy more.npy --labels labels.npy --labels few.npy -o both.npy -o both.json -o both.svg --perplexity 10 --iterations 60 -q
 > 100 rows of 2 arrays, width 5
 > KL divergence 0.0378 after 60 iterations
 > 100 rows have more than 10 equally near neighbours, such as duplicates, and treat them alike
@@ -43,7 +43,7 @@ $ invar tsne x.npy
 ! invar tsne: the file for the result is missing: -o OUT.npy
 ? 2
 $ invar tsne x.npy -o map.txt
-! invar tsne: -o map.txt must end in .npy, for the points, or in .json, for results
+! invar tsne: -o map.txt must end in .npy (points), .json (results), .png or .svg (a plot)
 ? 2
 $ invar tsne x.npy -o x.npy
 ! invar tsne: -o x.npy would replace the features that this command reads; choose another file

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_no_memory.c - whichever allocation fails, a sentence comes back and no leak. */
+/* test_no_memory.c - whichever allocation fails gives a message and no leak. */
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "failing.h"
 #include "formats/idx.h"
-#include "formats/jpeg.h"
+#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png.h"
+#include "formats/png_file.h"
 #include "formats/safetensors.h"
 #include "support.h"
 

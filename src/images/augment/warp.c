@@ -5,7 +5,7 @@
  * Positions run along a straight line through the source, so the pixels of a row
  * that have all four neighbours are one span, and those that have any are a wider
  * one. The inner span goes to the kernel, which checks nothing; the pixels between
- * the two are looked at one by one.
+ * the two are checked one by one.
  */
 #include "images/augment/warp.h"
 
@@ -14,10 +14,10 @@
 
 /* ---- The map ----------------------------------------------------------------- */
 
-static inv_source invert(const double m[9])
+static inv_pixel_map invert(const double m[9])
 {
 	double det = m[0] * m[4] - m[1] * m[3];
-	inv_source s = {
+	inv_pixel_map s = {
 		.xx = m[4] / det, .xy = -m[1] / det, .yx = -m[3] / det, .yy = m[0] / det};
 
 	s.x0 = -(s.xx * m[2] + s.xy * m[5]);
@@ -46,9 +46,9 @@ void inv_warp_cut(double m[9], inv_extent in, inv_extent out)
 	m[5] -= (double)((in.h - out.h) / 2);
 }
 
-static inv_source frame_source(const inv_warp *w, inv_extent in, inv_extent out)
+static inv_pixel_map frame_pixel_map(const inv_warp *w, inv_extent in, inv_extent out)
 {
-	inv_source s = invert(w->m);
+	inv_pixel_map s = invert(w->m);
 	double px = 1 / stretch(out.w), py = 1 / stretch(out.h);
 	double sx = stretch(in.w), sy = stretch(in.h);
 
@@ -64,10 +64,10 @@ static inv_source frame_source(const inv_warp *w, inv_extent in, inv_extent out)
 }
 
 /* The whole picture is warped in its own frame, of which a cut takes the centre. */
-inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
+inv_pixel_map inv_warp_pixel_map(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	double left = (double)((in.w - out.w) / 2), top = (double)((in.h - out.h) / 2);
-	inv_source s = frame_source(w, in, w->inside ? in : out);
+	inv_pixel_map s = frame_pixel_map(w, in, w->inside ? in : out);
 
 	if (!w->inside)
 		return s;
@@ -78,7 +78,7 @@ inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
 
 bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out)
 {
-	const inv_source s = inv_warp_source(w, in, out);
+	const inv_pixel_map s = inv_warp_pixel_map(w, in, out);
 	const double far = 1e-9; /* rounding, in pixels */
 
 	for (int corner = 0; corner < 4; corner++) {
@@ -115,8 +115,8 @@ static size_t clamp_index(double value, size_t max)
 }
 
 /*
- * Keeps of s the pixels whose place lies between low and high, of which there are none
- * where low is above high. Rounding is far below the margin that the kernel leaves, and
+ * Keeps of s the pixels whose place lies between low and high, none
+ * if low is above high. Rounding is far below the margin that the kernel leaves, and
  * which side of it a pixel falls does not matter.
  */
 static span clip(span s, line l, double low, double high)
@@ -139,8 +139,8 @@ static span clip(span s, line l, double low, double high)
 /* ---- Pixels near and beyond the border ------------------------------------------- */
 
 /*
- * Where a position outside is looked for instead, as PyTorch's grid_sample does:
- * reflect turns at pixel centres (align_corners) or half a pixel beyond them.
+ * The position inside that stands for one outside, as in PyTorch's grid_sample: reflect
+ * mirrors at pixel centres (align_corners) or half a pixel beyond them.
  */
 static double mirror(double at, size_t side, bool centres)
 {
@@ -192,7 +192,7 @@ static float mix(float a, float b, float share)
 	return a + share * (b - a);
 }
 
-/* `beyond` has the colour of what lies outside, by plane. */
+/* `beyond`: the fill colour of each plane. */
 static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, size_t v,
                       span s, const float *beyond)
 {
@@ -222,8 +222,8 @@ static void fill_span(const inv_view *view, size_t v, span s, const float *beyon
 }
 
 /*
- * The pixels that the kernel takes: all four neighbours exist, which along a side of one
- * pixel they never do, and no step is so long that a place in float could leave the margin.
+ * The pixels for the kernel: all four neighbours exist (never along a side of one pixel),
+ * and no step is so long that a position in float could leave the margin.
  */
 static span inner_span(const inv_view *view, line x, line y, span all)
 {
@@ -235,7 +235,7 @@ static span inner_span(const inv_view *view, line x, line y, span all)
 	return clip(all, y, gap, (double)view->h - 1 - gap);
 }
 
-static void warp_row(const struct inv_image_kernels *k, const inv_warp *w,
+static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
                      const inv_view *view, size_t v, const float *beyond)
 {
 	line x = {view->at.xx, view->at.xy * (double)v + view->at.x0};
@@ -267,7 +267,7 @@ static float mean_of(const float *x, size_t count)
 	return (float)(sum / (double)count);
 }
 
-/* Pixels whose centre lies outside the largest circle about the centre. */
+/* Fills the pixels whose centre lies outside the inscribed circle. */
 static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 {
 	double radius = (double)(view->out_h < view->out_w ? view->out_h : view->out_w) / 2;
@@ -285,11 +285,11 @@ static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 enum { PLANES = 16, LINE_FLOATS = 16, AHEAD = 4 };
 
 /*
- * The next picture usually lies behind this one, so it is asked for row by row while
- * this one is made, as is the place of rows to come: a warp walks across rows, where
- * no hardware looks ahead. Asking for what is not there does no harm.
+ * The next picture usually follows this one in memory, so it is prefetched row by row
+ * while this one is made, and so are the next rows of the output: a warp crosses rows, a
+ * pattern that hardware prefetchers miss. Prefetching an invalid address is harmless.
  */
-static void ask_ahead(const inv_view *view, size_t v)
+static void prefetch_rows(const inv_view *view, size_t v)
 {
 	const float *next = view->in + view->planes * view->h * view->w + v * view->w;
 	const float *to = view->out + (v + AHEAD) * view->out_w;
@@ -302,7 +302,7 @@ static void ask_ahead(const inv_view *view, size_t v)
 	}
 }
 
-void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
+void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, const float *in,
                     inv_extent shape, inv_extent result, float *out)
 {
 	size_t plane = shape.h * shape.w;
@@ -310,7 +310,7 @@ void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const 
 	                 .w = shape.w,
 	                 .out_h = result.h,
 	                 .out_w = result.w,
-	                 .at = inv_warp_source(w, shape, result)};
+	                 .at = inv_warp_pixel_map(w, shape, result)};
 
 	for (size_t c = 0; c < shape.c; c += PLANES) {
 		float beyond[PLANES] = {0};
@@ -321,7 +321,7 @@ void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const 
 		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
 			beyond[i] = mean_of(view.in + i * plane, plane);
 		for (size_t v = 0; v < result.h; v++) {
-			ask_ahead(&view, v);
+			prefetch_rows(&view, v);
 			warp_row(k, w, &view, v, beyond);
 			if (w->circle)
 				mask_circle(&view, v, beyond);

@@ -2,8 +2,8 @@
 /*
  * test_bounds.c - no loop over pixels reads or writes beyond its image, whatever its size.
  *
- * Images stand at a forbidden page, with NaN on their other side: a read outside ends the
- * test or shows in the result. What comes out is compared with the definition.
+ * Images are placed beside an inaccessible page, with NaN on their other side: a read
+ * outside ends the test or shows in the result, which is compared with the definition.
  */
 #include "support.h"
 
@@ -19,7 +19,7 @@
 
 enum { PLANES = 2, SIDE = 17, FILLS = 4, CELLS = PLANES * SIDE * SIDE };
 
-static struct inv_image_kernels ref, fast;
+static struct inv_augment_kernels ref, fast;
 static test_fence from, to;
 static float picture[CELLS];
 
@@ -73,11 +73,11 @@ static double sample(const inv_warp *w, const float *plane, inv_extent s, double
 	             fx * pixel(plane, s, left + 1, top + 1, beyond));
 }
 
-/* Positions of the kernels are good to 2e-6 of a pixel, or 1e-7 of a step. */
+/* Positions of the kernels are exact to 2e-6 pixels, or 1e-7 of a step. */
 static void assert_defined(const inv_warp *w, inv_extent in, inv_extent out,
                            const float *got)
 {
-	const inv_source at = inv_warp_source(w, in, out);
+	const inv_pixel_map at = inv_warp_pixel_map(w, in, out);
 	double slack = 1e-5 + 1e-6 * (fabs(at.xx) + fabs(at.yx));
 
 	for (size_t c = 0; c < in.c; c++)
@@ -95,7 +95,7 @@ static void assert_defined(const inv_warp *w, inv_extent in, inv_extent out,
 			}
 }
 
-/* Both flavours, each side of the image at a forbidden page in turn. */
+/* Both flavours, with the inaccessible page before and after the image. */
 static void check_warp(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	size_t bytes = inv_extent_cells(in) * sizeof(float);
@@ -115,7 +115,7 @@ static void check_warp(const inv_warp *w, inv_extent in, inv_extent out)
 	}
 }
 
-/* A sanitizer sees what lies between an image and its page. */
+/* On the heap, a sanitizer also catches reads between an image and its page. */
 static void check_on_heap(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	size_t bytes = inv_extent_cells(in) * sizeof(float);
@@ -330,8 +330,8 @@ static int prepare(void **state)
 
 	if (test_context_open(state) != 0)
 		return 1;
-	inv_image_kernels_init(&ref, 0);
-	inv_image_kernels_init(&fast, test_ctx->cpu);
+	inv_augment_kernels_init(&ref, 0);
+	inv_augment_kernels_init(&fast, test_ctx->cpu);
 	inv_fill_uniform(&s, 0, 0, 1, picture, CELLS);
 	from = test_fence_new(sizeof picture);
 	to = test_fence_new(sizeof picture);

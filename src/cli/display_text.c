@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* display_text.c - see display_text.h. */
+#include "cli/display_text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ESCAPE = 8 }; /* room for one character, escaped or not */
+
+static const char ellipsis[] = "…";
+
+const char *inv_estimate_text(double seconds, char out[INV_SPELLED_TIME])
+{
+	static const struct {
+		double below, unit; /* seconds */
+		const char *one, *many;
+		int digits;
+	} units[] = {{90, 1, "second", "seconds", 0},
+	             {90 * 60, 60, "minute", "minutes", 0},
+	             {36 * 3600, 3600, "hour", "hours", 1},
+	             {INFINITY, 24 * 3600, "day", "days", 1}};
+	size_t i = 0;
+	char number[INV_SPELLED_TIME / 2];
+
+	while (seconds >= units[i].below && isfinite(units[i].below))
+		i++;
+	snprintf(number, sizeof number, "%.*f", units[i].digits, seconds / units[i].unit);
+	if (strcmp(number, "0") == 0)
+		snprintf(out, INV_SPELLED_TIME, "less than a second");
+	else
+		snprintf(out, INV_SPELLED_TIME, "about %s %s", number,
+		         strcmp(number, "1") == 0 ? units[i].one : units[i].many);
+	return out;
+}
+
+const char *inv_rate_text(double per_second, char out[INV_SPELLED_TIME])
+{
+	static const struct {
+		double least, times;
+		const char *unit;
+	} units[] = {{1e6, 1e-6, "M/s"},
+	             {1e4, 1e-3, "k/s"},
+	             {1, 1, "/s"},
+	             {1. / 60, 60, "/min"},
+	             {0, 3600, "/h"}};
+	size_t i = 0;
+	double rate;
+
+	while (per_second < units[i].least)
+		i++;
+	rate = per_second * units[i].times;
+	snprintf(out, INV_SPELLED_TIME, "%.*f%s", rate < 10 || i < 2 ? 1 : 0, rate,
+	         units[i].unit);
+	return out;
+}
+
+const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME])
+{
+	unsigned long long whole = (unsigned long long)(seconds + 0.5);
+
+	if (seconds < 59.95)
+		snprintf(out, INV_SPELLED_TIME, "%.1f s", seconds);
+	else if (whole < 3600)
+		snprintf(out, INV_SPELLED_TIME, "%llu min %llu s", whole / 60, whole % 60);
+	else
+		snprintf(out, INV_SPELLED_TIME, "%llu h %llu min", whole / 3600, whole / 60 % 60);
+	return out;
+}
+
+/* Bytes of the UTF-8 character at text; 0 if it is none. */
+static size_t character_bytes(const char *text)
+{
+	unsigned char first = (unsigned char)*text;
+	size_t bytes = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first >= 0x80 && (first < 0xc2 || first > 0xf4))
+		return 0;
+	for (size_t i = 1; i < bytes; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+	return bytes;
+}
+
+static bool is_control(const char *text, size_t bytes)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	return bytes == 1 ? c[0] < 0x20 || c[0] == 0x7f : c[0] == 0xc2 && c[1] < 0xa0;
+}
+
+/* Returns the bytes that were taken from text. */
+static size_t spell_character(const char *text, char out[ESCAPE])
+{
+	static const char named[] = "\n\r\t\\", letters[] = "nrt\\";
+	const char *at = strchr(named, *text);
+	size_t bytes = character_bytes(text);
+
+	if (at)
+		snprintf(out, ESCAPE, "\\%c", letters[at - named]);
+	else if (!bytes || (bytes == 1 && is_control(text, bytes)))
+		snprintf(out, ESCAPE, "\\x%02x", (unsigned char)*text);
+	else if (is_control(text, bytes))
+		snprintf(out, ESCAPE, "\\u00%02x", (unsigned char)text[1]);
+	else
+		snprintf(out, ESCAPE, "%.*s", (int)bytes, text);
+	return bytes ? bytes : 1;
+}
+
+const char *inv_shown(const char *text, char *out, size_t size)
+{
+	size_t used = 0, fits = 0; /* fits: as much as leaves room for the ellipsis */
+
+	while (*text) {
+		char character[ESCAPE];
+		size_t taken = spell_character(text, character), length = strlen(character);
+
+		if (used + length >= size) {
+			memcpy(out + fits, ellipsis, sizeof ellipsis);
+			return out;
+		}
+		memcpy(out + used, character, length);
+		used += length;
+		text += taken;
+		if (used + sizeof ellipsis <= size)
+			fits = used;
+	}
+	out[used] = '\0';
+	return out;
+}
+
+/* Letters that no shell gives a meaning to, and bytes of UTF-8. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < 0x80 && !isalnum((unsigned char)*text) &&
+		    !strchr("-_./:,=+@%", *text))
+			return false;
+	return true;
+}
+
+const char *inv_shell_word(const char *text, char *out, size_t size)
+{
+	size_t fill = 0;
+
+	if (*text && is_plain(text)) {
+		snprintf(out, size, "%s", text);
+		return out;
+	}
+	fill += (size_t)snprintf(out, size, "'");
+	for (; *text && fill + 6 < size; text++)
+		fill += (size_t)snprintf(out + fill, size - fill, *text == '\'' ? "'\\''" : "%c",
+		                         *text);
+	snprintf(out + fill, size - fill, "'");
+	return out;
+}

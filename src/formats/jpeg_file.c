@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jpeg_file.c - reading JPEG through libturbojpeg, see jpeg_file.h for the invariants.
+ *
+ * The segments before the image data are parsed here: this gives the size and the
+ * orientation without a decoder, and the decoder's own header call rejects some sampling
+ * factors that it can decode.
+ */
+#include "formats/jpeg_file.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <turbojpeg.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "formats/exif.h"
+
+enum {
+	FIRST_ARITHMETIC = 0xc9,
+	SOI = 0xd8,
+	EOI = 0xd9,
+	SOS = 0xda,
+	APP1 = 0xe1,
+	FRAME = 8, /* least length of a frame header */
+	CMYK = 4,
+	/* A block of 8 x 8 takes a bit at least; sampling may stretch it over 2 x 2. */
+	PER_BYTE = 8 * 64 * 4,
+	TAIL = 1 << 16 /* where the end marker must be found */
+};
+
+typedef struct header {
+	uint32_t width, height;
+	unsigned process, precision, components, orientation;
+} header;
+
+/* ---- Segments ----------------------------------------------------------------- */
+
+static unsigned big16(const uint8_t *at)
+{
+	return (unsigned)at[0] << 8 | at[1];
+}
+
+static bool is_frame(unsigned marker)
+{
+	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 &&
+	       marker != 0xcc;
+}
+
+static bool has_no_length(unsigned marker)
+{
+	return marker == 0x01 || (marker >= 0xd0 && marker <= 0xd7);
+}
+
+/* The marker at or after *at, which moves past it; 0 at the end of the file. */
+static unsigned next_marker(const uint8_t *bytes, uint64_t size, uint64_t *at)
+{
+	while (*at < size && bytes[*at] != 0xff)
+		++*at;
+	while (*at < size && bytes[*at] == 0xff)
+		++*at;
+	return *at < size ? bytes[(*at)++] : 0;
+}
+
+static void take_segment(header *h, unsigned marker, const uint8_t *body, unsigned length)
+{
+	if (marker == APP1 && length > 6 && memcmp(body, "Exif\0\0", 6) == 0)
+		h->orientation = inv_exif_orientation(body + 6, length - 6);
+	if (!is_frame(marker) || length < FRAME - 2)
+		return;
+	h->process = marker;
+	h->precision = body[0];
+	h->height = big16(body + 1);
+	h->width = big16(body + 3);
+	h->components = body[5];
+}
+
+static invar_status walk(const uint8_t *bytes, uint64_t size, const char *name, header *h)
+{
+	uint64_t at = 2;
+	unsigned marker, length;
+
+	*h = (header){.orientation = 1};
+	if (size < 2 || bytes[0] != 0xff || bytes[1] != SOI)
+		return inv_fail(INVAR_E_FORMAT, "%s: is not a JPEG file", name);
+	while (!h->components) {
+		marker = next_marker(bytes, size, &at);
+		if (has_no_length(marker))
+			continue;
+		if (!marker || marker == EOI || marker == SOS)
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: is a truncated or damaged JPEG file: it has no frame header", name);
+		length = size - at >= 2 ? big16(bytes + at) : 0;
+		if (length < 2 || length > size - at)
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: is a truncated or damaged JPEG file: a segment of %u %s at "
+				"byte %" PRIu64 " of %" PRIu64,
+				name, length, inv_noun(length, "byte", "bytes"), at, size);
+		take_segment(h, marker, bytes + at + 2, length - 2);
+		at += length;
+		if (is_frame(marker) && !h->components)
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: is a damaged JPEG file: it has no components", name);
+	}
+	return INVAR_OK;
+}
+
+static invar_status read_header(const void *bytes, uint64_t size, const char *name,
+                                header *h)
+{
+	invar_status st = walk(bytes, size, name, h);
+
+	if (st != INVAR_OK)
+		return st;
+	if (h->process >= FIRST_ARITHMETIC)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: uses arithmetic coding, which is not supported", name);
+	if (h->precision != 8)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %u %s per sample, but only 8 are supported", name,
+		                h->precision, inv_noun(h->precision, "bit", "bits"));
+	if (h->components != 1 && h->components != INV_RGB && h->components != CMYK)
+		return inv_fail(INVAR_E_FORMAT, "%s: has %u components, expected 1, 3 or 4", name,
+		                h->components);
+	return inv_check_pixels(name, h->width, h->height, size, PER_BYTE);
+}
+
+invar_status inv_jpeg_size(const void *bytes, uint64_t size, const char *name,
+                           uint32_t *width, uint32_t *height)
+{
+	header h;
+	invar_status st = read_header(bytes, size, name, &h);
+
+	if (st != INVAR_OK)
+		return st;
+	*width = h.orientation >= 5 ? h.height : h.width;
+	*height = h.orientation >= 5 ? h.width : h.height;
+	return INVAR_OK;
+}
+
+/* ---- Pixels --------------------------------------------------------------------- */
+
+static bool ends_properly(const uint8_t *bytes, uint64_t size)
+{
+	uint64_t from = size > TAIL ? size - TAIL : 0;
+
+	for (uint64_t i = size; i-- > from + 1;)
+		if (bytes[i - 1] == 0xff && bytes[i] == EOI)
+			return true;
+	return false;
+}
+
+/* Only the first warning is known, so the end marker is checked too. */
+static bool is_harmless(tjhandle tj, const uint8_t *bytes, uint64_t size)
+{
+	return tjGetErrorCode(tj) == TJERR_WARNING &&
+	       strstr(tjGetErrorStr2(tj), "extraneous bytes before marker") &&
+	       ends_properly(bytes, size);
+}
+
+static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *name,
+                              const header *h, int format, uint8_t *out)
+{
+	tjhandle tj = tjInitDecompress();
+	invar_status st = INVAR_OK;
+
+	if (!tj)
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+	if (tjDecompress2(tj, bytes, (unsigned long)size, out, (int)h->width, 0, (int)h->height,
+	                  format, TJFLAG_LIMITSCANS) != 0 &&
+	    !is_harmless(tj, bytes, size))
+		st = inv_fail(INVAR_E_FORMAT, "%s: is a truncated or damaged JPEG file: %s", name,
+		              tjGetErrorStr2(tj));
+	tjDestroy(tj);
+	return st;
+}
+
+/* a * b / 255, rounded, as Pillow computes it. */
+static uint8_t scale(unsigned a, unsigned b)
+{
+	unsigned t = a * b + 128;
+
+	return (uint8_t)(((t >> 8) + t) >> 8);
+}
+
+/* Stored inverted: c is 255 - C. Then R = (255 - C)(255 - K) / 255. */
+static void cmyk_to_rgb(const uint8_t *cmyk, size_t pixels, uint8_t *rgb)
+{
+	for (size_t i = 0; i < pixels; i++)
+		for (size_t k = 0; k < INV_RGB; k++) {
+			uint8_t white = cmyk[CMYK * i + 3];
+
+			rgb[INV_RGB * i + k] =
+				(uint8_t)(white - scale(255u - cmyk[CMYK * i + k], white));
+		}
+}
+
+static invar_status decode_cmyk(const uint8_t *bytes, uint64_t size, const char *name,
+                                const header *h, uint8_t *rgb)
+{
+	size_t pixels = (size_t)h->width * h->height;
+	uint8_t *cmyk = inv_alloc(pixels * CMYK);
+	invar_status st;
+
+	if (!cmyk)
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
+	st = decode_to(bytes, size, name, h, TJPF_CMYK, cmyk);
+	if (st == INVAR_OK)
+		cmyk_to_rgb(cmyk, pixels, rgb);
+	inv_free(cmyk);
+	return st;
+}
+
+invar_status inv_jpeg_decode(const void *bytes, uint64_t size, const char *name,
+                             inv_image *out)
+{
+	header h;
+	invar_status st = read_header(bytes, size, name, &h);
+
+	if (st == INVAR_OK)
+		st = inv_image_shape(out, h.width, h.height, name);
+	if (st == INVAR_OK)
+		st = h.components == CMYK ? decode_cmyk(bytes, size, name, &h, out->pixels)
+		                          : decode_to(bytes, size, name, &h, TJPF_RGB, out->pixels);
+	if (st == INVAR_OK)
+		st = inv_image_orient(out, h.orientation, name);
+	return st;
+}

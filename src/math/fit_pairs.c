@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fit_pairs.c - streaming sums of pairs, and the rigid and ridge maps from them.
+ *
+ * Sums are of a - a_0 and b - b_0, the first pair being the origin: centring afterwards
+ * then subtracts little, and constant features come out as exactly zero instead of as
+ * rounding errors.
+ *
+ * Rows wait in a block of BLOCK_ROWS, counted from the first, and are added when
+ * it is full. The sums are thus the same bits for any number of threads and any split of
+ * the rows into calls; a fit adds the waiting rows.
+ *
+ * Rigid (orthogonal Procrustes): with both sides centred, M = A^T B = U S V^T and
+ * R = U V^T is the orthogonal map with the least squared residual, reflections included. If
+ * M is rank-deficient, R is one of several that are equally good. If there are at most half
+ * as many rows as features, the rows are kept as well, and the rotation is computed from
+ * them: an SVD of n by n instead of d by d. Ridge: (A^T A + lambda m I) M = A^T B, m the
+ * mean diagonal of A^T A.
+ */
+#include "math/fit_pairs.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/linalg.h"
+#include "math/openblas.h"
+
+enum { BLOCK_ROWS = 256, MAP_ROWS = 128 };
+
+/* Scratch memory: the first pair, then the waiting rows. */
+static double *origin_a(const inv_pairs *p)
+{
+	return p->block;
+}
+
+static double *origin_b(const inv_pairs *p)
+{
+	return p->block + p->d;
+}
+
+static double *waiting_a(const inv_pairs *p)
+{
+	return p->block + 2 * p->d;
+}
+
+static double *waiting_b(const inv_pairs *p)
+{
+	return waiting_a(p) + BLOCK_ROWS * p->d;
+}
+
+/* Rows kept for a rotation from their thin side: a's, then b's. */
+static size_t max_kept(const inv_pairs *p)
+{
+	return p->d / 2;
+}
+
+static float *kept_a(const inv_pairs *p)
+{
+	return p->kept;
+}
+
+static float *kept_b(const inv_pairs *p)
+{
+	return p->kept + max_kept(p) * p->d;
+}
+
+/* ---- Sums ------------------------------------------------------------------------- */
+
+invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out)
+{
+	invar_status st = inv_openblas_need_for(ctx);
+	inv_pairs *p;
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for the sums of %zu features", d);
+	p->ctx = ctx;
+	p->d = d;
+	p->sum_a = inv_calloc(d, sizeof(double));
+	p->sum_b = inv_calloc(d, sizeof(double));
+	p->ab = inv_calloc(d * d, sizeof(double));
+	p->aa = ridge ? inv_calloc(d * d, sizeof(double)) : NULL;
+	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
+	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
+	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || !p->kept || (ridge && !p->aa)) {
+		inv_pairs_free(p);
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for the sums of %zu x %zu features", d, d);
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_pairs_free(inv_pairs *p)
+{
+	if (!p)
+		return;
+	inv_free(p->sum_a);
+	inv_free(p->sum_b);
+	inv_free(p->aa);
+	inv_free(p->ab);
+	inv_free(p->block);
+	inv_free(p->kept);
+	inv_free(p);
+}
+
+/* Adds the first `rows` waiting rows to a sum: to += A^T right. */
+static void add_waiting(const inv_pairs *p, size_t rows, const double *right, bool lower,
+                        double *to)
+{
+	inv_dgemm_spec s = {p->d, p->d, rows, .transpose_a = true, .add = true, .lower = lower};
+
+	if (rows)
+		inv_dgemm_tiled(p->ctx, &s, waiting_a(p), right, to);
+}
+
+static void shift_row(const float *row, const double *origin, size_t d, double *sum,
+                      double *out)
+{
+	for (size_t j = 0; j < d; j++) {
+		out[j] = (double)row[j] - origin[j];
+		sum[j] += out[j];
+	}
+}
+
+void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
+{
+	size_t d = p->d;
+
+	for (size_t j = 0; j < d && !p->n && rows; j++) {
+		origin_a(p)[j] = a[j];
+		origin_b(p)[j] = b[j];
+	}
+	for (uint64_t i = 0; i < rows; i++) {
+		size_t at = p->n % BLOCK_ROWS * d;
+
+		if (p->n < max_kept(p)) {
+			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
+			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
+		}
+		shift_row(a + i * d, origin_a(p), d, p->sum_a, waiting_a(p) + at);
+		shift_row(b + i * d, origin_b(p), d, p->sum_b, waiting_b(p) + at);
+		if (++p->n % BLOCK_ROWS)
+			continue;
+		add_waiting(p, BLOCK_ROWS, waiting_b(p), false, p->ab);
+		if (p->aa)
+			add_waiting(p, BLOCK_ROWS, waiting_a(p), true, p->aa);
+	}
+}
+
+/* ---- Fits -------------------------------------------------------------------------- */
+
+/* out = sum + waiting rows - n mean mean^T: A^T A or A^T B of the centred rows. */
+static void centre(const inv_pairs *p, const double *sum, const double *right,
+                   const double *sum_right, bool lower, double *out)
+{
+	size_t d = p->d;
+
+	memcpy(out, sum, d * d * sizeof *out);
+	add_waiting(p, p->n % BLOCK_ROWS, right, lower, out);
+	for (size_t i = 0; i < d; i++) {
+		double mean = p->sum_a[i] / (double)p->n;
+
+		for (size_t j = 0; j < d; j++)
+			out[i * d + j] -= mean * sum_right[j];
+	}
+}
+
+/* t = mean(b) - mean(a) M */
+static void translation(const inv_pairs *p, const double *M, double *t)
+{
+	size_t d = p->d;
+	double n = (double)p->n;
+
+	for (size_t j = 0; j < d; j++)
+		t[j] = origin_b(p)[j] + p->sum_b[j] / n;
+	for (size_t i = 0; i < d; i++) {
+		double mean = origin_a(p)[i] + p->sum_a[i] / n;
+
+		for (size_t j = 0; j < d; j++)
+			t[j] -= mean * M[i * d + j];
+	}
+}
+
+static invar_status new_map(const inv_pairs *p, inv_map_affine *out)
+{
+	*out = (inv_map_affine){.d = p->d};
+	if (!p->n)
+		return inv_fail(INVAR_E_USE, "a map cannot be fitted without rows");
+	out->M = inv_alloc(p->d * p->d * sizeof(double));
+	out->t = inv_alloc(p->d * sizeof(double));
+	if (out->M && out->t)
+		return INVAR_OK;
+	inv_map_clear(out);
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for a map of %zu features", p->d);
+}
+
+void inv_map_clear(inv_map_affine *m)
+{
+	inv_free(m->M);
+	inv_free(m->t);
+	*m = (inv_map_affine){0};
+}
+
+/* R = U V^T of the cross-covariance; scratch holds it, U and V^T, then sigma. */
+static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double *R)
+{
+	size_t d = p->d;
+	double *cross = scratch, *u = cross + d * d, *vt = u + d * d, *sigma = vt + d * d;
+	inv_dgemm_spec product = {d, d, d, .add = false};
+	invar_status st;
+
+	centre(p, p->ab, waiting_b(p), p->sum_b, false, cross);
+	st = inv_svd(d, d, cross, u, sigma, vt);
+	if (st == INVAR_OK)
+		inv_dgemm_tiled(p->ctx, &product, u, vt, R);
+	return st;
+}
+
+/* Rows of a or b as they were given, minus their mean. */
+static void centre_rows(const inv_pairs *p, const float *rows, const double *origin,
+                        const double *sum, double *out)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t j = 0; j < p->d; j++)
+			out[i * p->d + j] =
+				(double)rows[i * p->d + j] - origin[j] - sum[j] / (double)p->n;
+}
+
+/* The same for few rows; scratch holds both sides. */
+static invar_status thin_rotation(const inv_pairs *p, double *scratch, double *R)
+{
+	double *a = scratch, *b = a + p->n * p->d;
+
+	centre_rows(p, kept_a(p), origin_a(p), p->sum_a, a);
+	centre_rows(p, kept_b(p), origin_b(p), p->sum_b, b);
+	return inv_procrustes_thin(p->ctx, p->n, p->d, a, b, R);
+}
+
+invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out)
+{
+	invar_status st = new_map(p, out);
+	double *scratch;
+
+	if (st != INVAR_OK)
+		return st;
+	scratch = inv_alloc((3 * p->d + 1) * p->d * sizeof *scratch);
+	if (!scratch)
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory to fit a rigid map of %zu features",
+		              p->d);
+	else
+		st = p->n <= max_kept(p) ? thin_rotation(p, scratch, out->M)
+		                         : nearest_rotation(p, scratch, out->M);
+	inv_free(scratch);
+	if (st == INVAR_OK)
+		translation(p, out->M, out->t);
+	else
+		inv_map_clear(out);
+	return st;
+}
+
+static double mean_diagonal(const double *g, size_t d)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < d; i++)
+		sum += g[i * d + i];
+	return sum / (double)d;
+}
+
+/* Constant sources carry no information: the map is then the mean of b. */
+static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram, double *M)
+{
+	size_t d = p->d;
+	double mean;
+	invar_status st;
+
+	centre(p, p->aa, waiting_a(p), p->sum_a, true, gram);
+	mean = mean_diagonal(gram, d);
+	if (!(mean > 0)) {
+		memset(M, 0, d * d * sizeof *M);
+		return INVAR_OK;
+	}
+	for (size_t i = 0; i < d; i++)
+		gram[i * d + i] += lambda * mean;
+	centre(p, p->ab, waiting_b(p), p->sum_b, false, M);
+	st = inv_cholesky_solve(p->ctx, d, d, gram, M);
+	if (st == INVAR_E_NUMERIC)
+		st = inv_fail(st,
+		              "@ridge: %g of the mean diagonal is too small for linearly dependent "
+		              "features; try 1e-8 or more",
+		              lambda);
+	return st;
+}
+
+invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out)
+{
+	invar_status st = new_map(p, out);
+	double *gram;
+
+	if (st != INVAR_OK)
+		return st;
+	gram = inv_alloc(p->d * p->d * sizeof *gram);
+	st = gram ? solve_ridge(p, lambda, gram, out->M)
+	          : inv_fail(INVAR_E_NOMEM, "not enough memory to fit a ridge of %zu features",
+	                     p->d);
+	inv_free(gram);
+	if (st == INVAR_OK)
+		translation(p, out->M, out->t);
+	else
+		inv_map_clear(out);
+	return st;
+}
+
+/* ---- Applying ----------------------------------------------------------------------- */
+
+typedef struct map_job {
+	const invar_context *ctx;
+	const inv_map_affine *m;
+	const float *z;
+	float *out;
+	uint64_t rows;
+	double *scratch; /* [threads, 2, MAP_ROWS, d] */
+} map_job;
+
+static void map_block(void *user, size_t block, unsigned thread)
+{
+	const map_job *j = user;
+	size_t d = j->m->d;
+	uint64_t from = block * MAP_ROWS;
+	size_t rows = j->rows - from < MAP_ROWS ? j->rows - from : MAP_ROWS;
+	double *x = j->scratch + (size_t)thread * 2 * MAP_ROWS * d, *y = x + MAP_ROWS * d;
+	inv_dgemm_spec s = {rows, d, d, .add = true};
+
+	for (size_t i = 0; i < rows * d; i++) {
+		x[i] = j->z[from * d + i];
+		y[i] = j->m->t[i % d];
+	}
+	inv_dgemm(j->ctx, &s, x, j->m->M, y);
+	for (size_t i = 0; i < rows * d; i++)
+		j->out[from * d + i] = (float)y[i];
+}
+
+invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
+                          uint64_t rows, float *out)
+{
+	map_job j = {.ctx = ctx, .m = m, .z = z, .out = out, .rows = rows};
+	invar_status st = inv_openblas_need_for(ctx);
+
+	if (st != INVAR_OK)
+		return st;
+	j.scratch = inv_alloc((size_t)ctx->threads * 2 * MAP_ROWS * m->d * sizeof(double));
+	if (!j.scratch)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to map rows of %zu features",
+		                m->d);
+	inv_parallel(ctx, inv_blocks(rows, MAP_ROWS), map_block, &j);
+	inv_free(j.scratch);
+	return INVAR_OK;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fit_pairs.h - sums over pairs of rows, and the maps that follow from them.
+ *
+ * Rows a (sources) and b (targets) are added block by block, in double, so that
+ * banks larger than memory can be fitted. From the sums follow the best rigid
+ * map (orthogonal, reflections allowed, plus translation: SVD of the
+ * cross-covariance) and the ridge regression of b on a with intercept.
+ *
+ * The sums, and so the fits, are the same bits for any number of threads and any split of
+ * the rows into calls.
+ */
+#ifndef INV_FIT_PAIRS_H
+#define INV_FIT_PAIRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/context.h"
+
+typedef struct inv_pairs {
+	const invar_context *ctx;
+	size_t d;   /* width of a and of b */
+	uint64_t n; /* pairs added */
+	/* Of a - a_0 and b - b_0, relative to the first pair; full blocks of rows only: */
+	double *sum_a, *sum_b; /* [d]; of all rows */
+	double *aa;            /* [d, d] sum of a a^T; NULL if only rigid maps are needed */
+	double *ab;            /* [d, d] sum of a b^T */
+	double *block;         /* the first pair, and the waiting rows */
+	float *kept;           /* [2, d / 2, d]: the first rows of a and of b, as they came */
+} inv_pairs;
+
+/* A map z -> z M + t for row vectors z: M is [d, d] row-major. */
+typedef struct inv_map_affine {
+	size_t d;
+	double *M, *t;
+} inv_map_affine;
+
+invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out);
+void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
+void inv_pairs_free(inv_pairs *p);
+
+/*
+ * At least one pair; fewer pairs than features are allowed. If the pairs do not determine
+ * the rotation, it is one of those with the least residual. A fit fills out, free it with
+ * inv_map_clear; more pairs may be added afterwards.
+ */
+invar_status inv_fit_rigid(const inv_pairs *p, inv_map_affine *out);
+/*
+ * lambda times the mean diagonal of the centred Gram matrix is added to it. If that is 0,
+ * because all sources are the same row, M = 0 and t is the mean of b.
+ */
+invar_status inv_fit_ridge(const inv_pairs *p, double lambda, inv_map_affine *out);
+/*
+ * out may be z itself. Products and sums are double, the result is rounded once.
+ * Rows in parallel blocks, same bits on any number of threads.
+ */
+invar_status inv_map_rows(const invar_context *ctx, const inv_map_affine *m, const float *z,
+                          uint64_t rows, float *out);
+void inv_map_clear(inv_map_affine *m);
+
+#endif
