@@ -19,13 +19,12 @@
 #include "cli/term.h"
 
 static const inv_example examples[] = {
-	{"invar tsne bank/test/clean.npy -o map.npy", "one point per row, [n, 2]"},
-	{"invar tsne bank/test/clean.npy --labels bank/test/labels.npy -o map.npy -o map.json",
-     "also results with the points and their classes, for a plot"},
-	{"invar tsne bank/test/clean.npy bank/test/aug/000.npy --labels bank/test/labels.npy "
-     "-o "
-     "map.json",
-     "clean and augmented rows together; the labels serve both"},
+	{"invar tsne features.npy -o map.npy", "one point per row, [n, 2]"},
+	{"invar tsne features.npy --labels labels.npy -o map.npy -o map.png",
+     "also a plot, coloured by class"},
+	{"invar tsne clean.npy rotated.npy --labels labels.npy -o map.json",
+     "clean and augmented rows together, as results for 'invar plot'; the labels serve "
+     "both"},
 	{"invar tsne big.npy --perplexity 50 --init random --seed 1 -o map.npy",
      "more neighbours, and a random start"},
 	{0},

@@ -376,10 +376,11 @@ static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
 	const invar_axis across = {.title = "t-SNE 1"}, up = {.title = "t-SNE 2"};
 	naming names = {0};
+	char title[64];
 	invar_status st = name_classes(j->in, &names);
 	const invar_scatter scatter = {.id = "tsne",
 	                               .measurement = "tsne",
-	                               .title = "t-SNE",
+	                               .title = title,
 	                               .x = &across,
 	                               .y = &up,
 	                               .classes = names.name,
@@ -387,6 +388,8 @@ static invar_status put_scatter(const tsne_job *j, invar_results *r)
 	                               .marks = j->in->part_titles,
 	                               .mark_count = j->in->parts > 1 ? j->in->parts : 0};
 
+	snprintf(title, sizeof title, "embedding by t-SNE, perplexity %g",
+	         inv_option_number(j->o, "perplexity"));
 	if (st == INVAR_OK)
 		st = inv_results_add_scatter(r, &scatter);
 	if (st == INVAR_OK)
