@@ -19,6 +19,7 @@ $ invar
 >   eval        measures what adapters do to a bank's features
 >   plot        draws results: accuracies, curves, distances, embeddings, training
 >   dependence  measures the statistical dependence of paired samples
+>   tsne        embeds features in the plane by t-SNE
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command
 >   docs        prints the reference, man pages or shell completions
