@@ -91,7 +91,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for size in options.sizes.split(","):
             rows += compare(options, size, folder)
-    body = "%s, openTSNE %s. Medians of %d rounds in turn. Ratios are to the line of invar above.\n\n" % (
+    body = "%s, openTSNE %s. Medians of %d round(s) in turn. Ratios are to the line of invar above.\n\n" % (
         common.versions(sklearn), openTSNE.__version__, options.rounds)
     body += common.table(["rows × width", "", "time", "times invar's", "processors", "times invar's", "KL",
                           "trustworthiness", "peak memory"], rows)
