@@ -66,6 +66,7 @@ def compare(options, bank):
     try:
         peer_times, goal = train_with_torch(options, bank, folder)
         rows = [row("PyTorch, MaWa as published, %d epochs" % options.epochs, peer_times, goal)]
+        print(" ".join(rows[0]), file=sys.stderr, flush=True)
         for preset, steps in STEPS.items():
             for name, words in steps:
                 times, figures = train_with_invar(options, bank, folder, "--preset %s %s" % (preset, words))
