@@ -6,7 +6,7 @@
 
 #include "cli/command_files.h"
 #include "cli/command_options.h"
-#include "cli/neighbours.h"
+#include "cli/neighbour_sheet.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* demo_sheet.c - what an old index answers for rotated images, as a picture. */
 #include "cli/demo.h"
-#include "cli/neighbours.h"
+#include "cli/neighbour_sheet.h"
 
 enum { SHOWN = 1 }; /* of the adapters: robust */
 

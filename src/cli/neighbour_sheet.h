@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neighbours.h - a picture for the eye: what an index of clean features answers for
+ * neighbour_sheet.h - a picture for the eye: what an index of clean features answers for
  * augmented images, before and after an adapter.
  *
  * One row per query: the image, its augmented copy as the encoder saw it, and the nearest
  * images of the gallery by F alone and by E behind it. The index holds F(gallery) as it was
  * in both cases.
  */
-#ifndef INV_CLI_NEIGHBOURS_H
-#define INV_CLI_NEIGHBOURS_H
+#ifndef INV_NEIGHBOUR_SHEET_H
+#define INV_NEIGHBOUR_SHEET_H
 
 #include "cli/session.h"
 

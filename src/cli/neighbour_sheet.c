@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * neighbours.c - finds the nearest images of augmented queries and draws them.
+ * neighbour_sheet.c - finds the nearest images of augmented queries and draws them.
  *
  * Queries are the first image of each class or spread evenly, never those that look best.
  * With labels a green frame is the right class and a red one is not. Pictures are prepared
  * and augmented as bank.json says, with the parameters that the bank has kept, so that they
  * are what the encoder saw. The gallery is read in blocks.
  */
-#include "cli/neighbours.h"
+#include "cli/neighbour_sheet.h"
 
 #include <math.h>
 #include <stdio.h>
