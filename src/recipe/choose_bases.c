@@ -207,6 +207,12 @@ invar_status inv_base_fit(inv_choice_maker *m, const inv_base *b, inv_mlp_form *
 	return fit_training(m, b, out);
 }
 
+bool inv_base_same(const inv_base *a, const inv_base *b)
+{
+	return a->kind == b->kind && a->lambda == b->lambda && a->anchor == b->anchor &&
+	       a->preset == b->preset && a->alpha == b->alpha;
+}
+
 void inv_base_clear(inv_choice_maker *m)
 {
 	inv_feature_ridge_free(m->features);

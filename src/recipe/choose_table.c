@@ -56,18 +56,31 @@ static void mark_frontier(inv_choice_maker *m)
 
 /* ---- The table ---------------------------------------------------------------------- */
 
-static void log_row(const inv_choice_maker *m, size_t i, size_t chosen)
+static void log_row(const inv_choice_maker *m, size_t i, size_t chosen,
+                    const inv_choice_figures *f)
 {
-	const inv_candidate *c = &m->list[i];
 	char words[INV_CANDIDATE_WORDS], value[32];
 
-	inv_candidate_describe(c, words, sizeof words);
+	inv_candidate_describe(&m->list[i], words, sizeof words);
 	if (m->goal.kind == INV_GOAL_DISTANCES)
-		snprintf(value, sizeof value, "%8.4f", c->figures.value);
+		snprintf(value, sizeof value, "%8.4f", f->value);
 	else
-		snprintf(value, sizeof value, "%6.1f %%", 100 * c->figures.value);
+		snprintf(value, sizeof value, "%6.1f %%", 100 * f->value);
 	inv_log(m->rows.ctx, INVAR_LOG_INFO, "%c %s   %5.3f   %6.1f %%   %s",
-	        i == chosen ? '>' : ' ', value, c->figures.r2, 100 * c->figures.gone, words);
+	        i == chosen ? '>' : ' ', value, f->r2, 100 * f->gone, words);
+}
+
+/* Those that were measured on all folds, in the order of the list. */
+static void log_finalists(const inv_choice_maker *m, size_t chosen)
+{
+	if (m->list[0].folds < 2)
+		return;
+	inv_log(m->rows.ctx, INVAR_LOG_INFO,
+	        "the best of them again on %u such folds, %u held-out images in all:",
+	        m->list[0].folds, m->list[0].folds * m->rows.held);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->list[i].folds > 1)
+			log_row(m, i, chosen, &m->list[i].all);
 }
 
 /* By R2, highest first; `shown` are those that have been. */
@@ -109,9 +122,10 @@ void inv_choice_log(inv_choice_maker *m, size_t chosen)
 	inv_log(r->ctx, INVAR_LOG_INFO, "    figure      R2       gone   candidate");
 	for (size_t i = next_row(m, chosen, NULL, 0); i < m->count;
 	     i = next_row(m, chosen, last, i)) {
-		log_row(m, i, chosen);
+		log_row(m, i, chosen, &m->list[i].figures);
 		last = &m->list[i];
 	}
+	log_finalists(m, chosen);
 }
 
 /* ---- run.json ----------------------------------------------------------------------- */
@@ -127,6 +141,11 @@ static json_t *candidate_json(const inv_candidate *c)
 	              c->figures.value, "r2", c->figures.r2, "gone", c->figures.gone, "allowed",
 	              c->allowed, "frontier", c->frontier);
 
+	if (c->folds > 1)
+		json_object_set_new(out, "all_folds",
+		                    json_pack("{s:i, s:f, s:f, s:f}", "folds", (int)c->folds,
+		                              "figure", c->all.value, "r2", c->all.r2, "gone",
+		                              c->all.gone));
 	if (b->preset)
 		json_object_set_new(out, "preset", json_string(b->preset));
 	if (b->lambda > 0)

@@ -164,7 +164,7 @@ static void figures_equal_plain_loops(void **state)
 		inv_choice_figures f;
 		inv_choice_rows r;
 
-		assert_int_equal(inv_choice_rows_open(partial, o, &g, &r), INVAR_OK);
+		assert_int_equal(inv_choice_rows_open(partial, o, &g, 0, &r), INVAR_OK);
 		assert_true(r.held == 100 && r.fitted == ROWS - 100 && r.gallery == ROWS);
 		assert_int_equal(inv_choice_measure(&r, &g, r.query, r.clean, &s, &f), INVAR_OK);
 		assert_true(fabs(f.value - plain_recall(&r, i % 2, i / 2, i / 2 ? 1 : 10)) < 1e-9);
