@@ -30,7 +30,7 @@
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/augment/augment.h"
-#include "images/augment/draw.h"
+#include "images/augment/augment_draw.h"
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"

@@ -21,7 +21,7 @@
 #ifndef INV_COMPOSE_H
 #define INV_COMPOSE_H
 
-#include "math/rigid.h"
+#include "math/fit_pairs.h"
 #include "nn/mlp.h"
 
 /* E as numbers. */

@@ -2,8 +2,8 @@
 /* cmd_apply.c - invar apply: features through an adapter, in blocks. */
 #include <string.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
 

@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/command_files.h"
+#include "cli/command_options.h"
 #include "cli/demo.h"
-#include "cli/files.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "report/draw.h"
+#include "report/draw_svg.h"
 
 static const inv_example examples[] = {
 	{"invar demo", "uses Debian's dataset-fashion-mnist; writes to the folder invar-demo"},

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "cli/arrays.h"
-#include "cli/options.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar dependence features.npy codes.npy",

@@ -2,8 +2,8 @@
 /* cmd_diagnose.c - invar diagnose: what to expect of an adapter, before any training. */
 #include <stdio.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/results_table.h"

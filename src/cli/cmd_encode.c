@@ -8,12 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/help.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation",

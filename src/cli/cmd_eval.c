@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
 #include "report/results_table.h"

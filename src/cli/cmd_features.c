@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar features images.npy -o features.npy --weights dino_deitsmall8_pretrain.pth",

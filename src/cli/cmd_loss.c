@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_options.h"
 #include "cli/loss_arrays.h"
 #include "cli/loss_output.h"
 #include "cli/loss_sw.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
 

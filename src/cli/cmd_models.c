@@ -3,12 +3,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/models.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 static const inv_example examples[] = {
 	{"invar models list",

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 enum { WORD = 2048 };
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/command_files.h"
 #include "cli/demo.h"
-#include "cli/files.h"
 #include "cli/term.h"
 
 #define COPIES "train=5,test=2"

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_files.h"
 #include "cli/demo.h"
-#include "cli/files.h"
 #include "cli/term.h"
 #include "report/sheet.h"
 

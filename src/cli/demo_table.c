@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/command_files.h"
 #include "cli/demo.h"
-#include "cli/files.h"
 #include "cli/term.h"
 #include "report/table.h"
 

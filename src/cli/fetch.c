@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
 #include "cli/models.h"
 #include "cli/term.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/command_options.h"
 
 /* A command with its options and their defaults, ready to be described. */
 enum { INV_MAX_GROUPS = 32 };

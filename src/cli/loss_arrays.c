@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/text.h"
+#include "cli/display_text.h"
 
 typedef unsigned long long whole;
 

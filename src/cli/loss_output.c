@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/command_files.h"
 #include "cli/outputs.h"
 
 static char *gradient_path(const char *folder, const char *name)

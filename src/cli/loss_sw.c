@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
+#include "cli/command_options.h"
 #include "cli/loss_arrays.h"
 #include "cli/loss_output.h"
-#include "cli/options.h"
 
 typedef struct sw_inputs {
 	inv_given_array a, b, directions;

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/command_options.h"
 #include "cli/help.h"
-#include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/stack.h"
 #include "cli/term.h"

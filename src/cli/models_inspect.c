@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/models.h"
-#include "cli/options.h"
-#include "cli/text.h"
 #include "report/table.h"
 
 enum {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command_options.h"
 #include "cli/help.h"
 #include "cli/models.h"
-#include "cli/options.h"
 #include "report/table.h"
 
 enum { SOME = 64, SHOWN_DIGITS = 8 };

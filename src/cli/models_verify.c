@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
+#include "cli/command_options.h"
+#include "cli/display_text.h"
 #include "cli/models.h"
-#include "cli/options.h"
 #include "cli/term.h"
-#include "cli/text.h"
 
 enum { USUAL_SIDE = 224 };
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/files.h"
+#include "cli/command_files.h"
 
 /* ---- What is read ----------------------------------------------------------------- */
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/text.h"
+#include "cli/display_text.h"
 
 #define REDRAW 0.2   /* seconds between two drawings */
 #define LOG_EVERY 60 /* and between two lines of a file */

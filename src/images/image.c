@@ -9,8 +9,8 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "formats/jpeg.h"
-#include "formats/png.h"
+#include "formats/jpeg_file.h"
+#include "formats/png_file.h"
 #include "images/fingerprint.h"
 
 static bool is_png(const inv_map *map)

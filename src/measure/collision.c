@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "math/fit_pairs.h"
 #include "math/neighbours.h"
-#include "math/rigid.h"
 #include "measure/bootstrap.h"
 #include "measure/measurement.h"
 

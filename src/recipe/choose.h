@@ -30,7 +30,7 @@
 #include "adapter/compose.h"
 #include "adapter/goal.h"
 #include "encode/source.h"
-#include "math/rigid.h"
+#include "math/fit_pairs.h"
 #include "measure/bootstrap.h"
 
 /* ---- Rows --------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "base/options.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
-#include "images/augment/draw.h"
+#include "images/augment/augment_draw.h"
 #include "images/dataset.h"
 #include "images/prepare.h"
 #include "measure/diagnose.h"

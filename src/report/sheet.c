@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/draw.h"
+#include "report/draw_svg.h"
 
 enum {
 	BOX = 136,       /* maximum side of an image, in SVG pixels */

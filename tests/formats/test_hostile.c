@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "formats/idx.h"
-#include "formats/jpeg.h"
+#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png.h"
+#include "formats/png_file.h"
 #include "formats/safetensors.h"
 #include "support.h"
 

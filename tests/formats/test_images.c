@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "formats/exif.h"
-#include "formats/jpeg.h"
+#include "formats/jpeg_file.h"
 #include "formats/npy.h"
-#include "formats/png.h"
+#include "formats/png_file.h"
 #include "support.h"
 
 static bool is_jpeg(const char *name)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "formats/png.h"
+#include "formats/png_file.h"
 #include "support.h"
 
 const char *make_folder(const char *format, ...)

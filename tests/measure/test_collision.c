@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
+#include "math/fit_pairs.h"
 #include "math/neighbours.h"
-#include "math/rigid.h"
 
 static invar_context *context(unsigned threads)
 {

@@ -13,7 +13,7 @@
 
 #include "bank/bank.h"
 #include "base/options.h"
-#include "math/rigid.h"
+#include "math/fit_pairs.h"
 #include "nn/mlp.h"
 
 /* What a closed form is fitted to. */

@@ -40,7 +40,7 @@ invar_status invar_augment_parse(invar_context *ctx, const char *spec, invar_aug
 		goto fail;
 	for (size_t i = 0; i < a->spec.columns; i++)
 		inv_spec_column(&a->spec, i, a->names[i]);
-	inv_image_kernels_init(&a->image, ctx->cpu);
+	inv_augment_kernels_init(&a->image, ctx->cpu);
 	inv_kernels_init(&a->math, ctx->cpu);
 	a->tools = (inv_tools){
 		.image = &a->image, .math = &a->math, .mean = a->pixels.mean, .std = a->pixels.std};

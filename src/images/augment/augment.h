@@ -10,8 +10,8 @@
 #define INV_AUGMENT_H
 
 #include "base/context.h"
-#include "images/augment/draw.h"
-#include "images/augment/kernels.h"
+#include "images/augment/augment_draw.h"
+#include "images/augment/augment_kernels.h"
 #include "images/normalise.h"
 #include "images/spec.h"
 #include "math/kernels.h"
@@ -22,7 +22,7 @@ struct invar_augment {
 	invar_context *ctx;
 	inv_spec spec;
 	char (*names)[32]; /* of the columns */
-	struct inv_image_kernels image;
+	struct inv_augment_kernels image;
 	struct inv_kernels math;
 	inv_tools tools;
 	inv_normalisation pixels;

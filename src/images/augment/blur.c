@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 
 enum { SIGMA = INV_OWN_KEY };
@@ -42,7 +42,7 @@ static size_t reflect(ptrdiff_t at, size_t side)
 }
 
 typedef struct blurring {
-	const struct inv_image_kernels *k;
+	const struct inv_augment_kernels *k;
 	size_t h, w, radius;
 	float *weight; /* [2 radius + 1] */
 	float *padded; /* [w + 2 radius] */

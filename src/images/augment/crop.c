@@ -137,7 +137,7 @@ static void find_place(size_t i, size_t count, size_t side, bool corners, int32_
 }
 
 typedef struct slicer {
-	const struct inv_image_kernels *k;
+	const struct inv_augment_kernels *k;
 	const float *box; /* its first pixel */
 	size_t stride, w, h, out_w, out_h;
 	bool corners;

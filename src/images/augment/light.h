@@ -9,7 +9,7 @@
 #ifndef INV_LIGHT_H
 #define INV_LIGHT_H
 
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 
 typedef struct inv_pixel_scale {

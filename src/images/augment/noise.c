@@ -5,7 +5,7 @@
  * y = x + mean + std n, without clipping. The field n is a function of the seed, the
  * purpose, the epoch, the copy and the image, so two columns repeat the picture.
  */
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 #include "math/kernels.h"
 

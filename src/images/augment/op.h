@@ -62,12 +62,12 @@ enum { INV_MAX_KEYS = 12, INV_MAX_COLUMNS = 6 };
 
 /* ---- Operations -------------------------------------------------------------- */
 
-struct inv_image_kernels;
+struct inv_augment_kernels;
 struct inv_kernels;
 
 /* What an application may use besides its image. */
 typedef struct inv_tools {
-	const struct inv_image_kernels *image;
+	const struct inv_augment_kernels *image;
 	const struct inv_kernels *math;
 	/*
 	 * pixel = value * std + mean, by channel: how a tensor was normalised, for

@@ -14,10 +14,10 @@
 
 /* ---- The map ----------------------------------------------------------------- */
 
-static inv_source invert(const double m[9])
+static inv_pixel_map invert(const double m[9])
 {
 	double det = m[0] * m[4] - m[1] * m[3];
-	inv_source s = {
+	inv_pixel_map s = {
 		.xx = m[4] / det, .xy = -m[1] / det, .yx = -m[3] / det, .yy = m[0] / det};
 
 	s.x0 = -(s.xx * m[2] + s.xy * m[5]);
@@ -46,9 +46,9 @@ void inv_warp_cut(double m[9], inv_extent in, inv_extent out)
 	m[5] -= (double)((in.h - out.h) / 2);
 }
 
-static inv_source frame_source(const inv_warp *w, inv_extent in, inv_extent out)
+static inv_pixel_map frame_pixel_map(const inv_warp *w, inv_extent in, inv_extent out)
 {
-	inv_source s = invert(w->m);
+	inv_pixel_map s = invert(w->m);
 	double px = 1 / stretch(out.w), py = 1 / stretch(out.h);
 	double sx = stretch(in.w), sy = stretch(in.h);
 
@@ -64,10 +64,10 @@ static inv_source frame_source(const inv_warp *w, inv_extent in, inv_extent out)
 }
 
 /* The whole picture is warped in its own frame, of which a cut takes the centre. */
-inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
+inv_pixel_map inv_warp_pixel_map(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	double left = (double)((in.w - out.w) / 2), top = (double)((in.h - out.h) / 2);
-	inv_source s = frame_source(w, in, w->inside ? in : out);
+	inv_pixel_map s = frame_pixel_map(w, in, w->inside ? in : out);
 
 	if (!w->inside)
 		return s;
@@ -78,7 +78,7 @@ inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out)
 
 bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out)
 {
-	const inv_source s = inv_warp_source(w, in, out);
+	const inv_pixel_map s = inv_warp_pixel_map(w, in, out);
 	const double far = 1e-9; /* rounding, in pixels */
 
 	for (int corner = 0; corner < 4; corner++) {
@@ -235,7 +235,7 @@ static span inner_span(const inv_view *view, line x, line y, span all)
 	return clip(all, y, gap, (double)view->h - 1 - gap);
 }
 
-static void warp_row(const struct inv_image_kernels *k, const inv_warp *w,
+static void warp_row(const struct inv_augment_kernels *k, const inv_warp *w,
                      const inv_view *view, size_t v, const float *beyond)
 {
 	line x = {view->at.xx, view->at.xy * (double)v + view->at.x0};
@@ -302,7 +302,7 @@ static void ask_ahead(const inv_view *view, size_t v)
 	}
 }
 
-void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
+void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, const float *in,
                     inv_extent shape, inv_extent result, float *out)
 {
 	size_t plane = shape.h * shape.w;
@@ -310,7 +310,7 @@ void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const 
 	                 .w = shape.w,
 	                 .out_h = result.h,
 	                 .out_w = result.w,
-	                 .at = inv_warp_source(w, shape, result)};
+	                 .at = inv_warp_pixel_map(w, shape, result)};
 
 	for (size_t c = 0; c < shape.c; c += PLANES) {
 		float beyond[PLANES] = {0};

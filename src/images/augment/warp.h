@@ -16,7 +16,7 @@
 #ifndef INV_WARP_H
 #define INV_WARP_H
 
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 
 /* Places of the words of the keys that warps share. */
@@ -48,10 +48,10 @@ void inv_warp_cut(double m[9], inv_extent in, inv_extent out);
 bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out);
 
 /* The map that sampling follows. M must be invertible. */
-inv_source inv_warp_source(const inv_warp *w, inv_extent in, inv_extent out);
+inv_pixel_map inv_warp_pixel_map(const inv_warp *w, inv_extent in, inv_extent out);
 
 /* in and out have the same number of channels. */
-void inv_warp_apply(const struct inv_image_kernels *k, const inv_warp *w, const float *in,
+void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, const float *in,
                     inv_extent shape, inv_extent result, float *out);
 
 #endif

@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "images/kinds/files.h"
+#include "images/kinds/image_files.h"
 
 enum { MAX_TEXT = 16 << 20 };
 

@@ -19,7 +19,7 @@
 
 enum { PLANES = 2, SIDE = 17, FILLS = 4, CELLS = PLANES * SIDE * SIDE };
 
-static struct inv_image_kernels ref, fast;
+static struct inv_augment_kernels ref, fast;
 static test_fence from, to;
 static float picture[CELLS];
 
@@ -77,7 +77,7 @@ static double sample(const inv_warp *w, const float *plane, inv_extent s, double
 static void assert_defined(const inv_warp *w, inv_extent in, inv_extent out,
                            const float *got)
 {
-	const inv_source at = inv_warp_source(w, in, out);
+	const inv_pixel_map at = inv_warp_pixel_map(w, in, out);
 	double slack = 1e-5 + 1e-6 * (fabs(at.xx) + fabs(at.yx));
 
 	for (size_t c = 0; c < in.c; c++)
@@ -330,8 +330,8 @@ static int prepare(void **state)
 
 	if (test_context_open(state) != 0)
 		return 1;
-	inv_image_kernels_init(&ref, 0);
-	inv_image_kernels_init(&fast, test_ctx->cpu);
+	inv_augment_kernels_init(&ref, 0);
+	inv_augment_kernels_init(&fast, test_ctx->cpu);
 	inv_fill_uniform(&s, 0, 0, 1, picture, CELLS);
 	from = test_fence_new(sizeof picture);
 	to = test_fence_new(sizeof picture);

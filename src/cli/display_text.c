@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - see text.h. */
-#include "cli/text.h"
+/* display_text.c - see display_text.h. */
+#include "cli/display_text.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_ref.c - the loops over pixels in plain C. */
+/* augment_kernels_ref.c - the loops over pixels in plain C. */
 #include <math.h>
 
 #include "base/context.h"
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 
 static float mix(float a, float b, float share)
 {
@@ -28,7 +28,7 @@ static int32_t step_to(inv_block_start s, float step, float lane, float *share)
 
 static void warp_span_ref(const inv_view *view, size_t v, size_t from, size_t to)
 {
-	const inv_source *at = &view->at;
+	const inv_pixel_map *at = &view->at;
 	double row_x = fma(at->xy, (double)v, at->x0), row_y = fma(at->yy, (double)v, at->y0);
 	size_t plane = view->h * view->w, out_plane = view->out_h * view->out_w;
 
@@ -83,9 +83,9 @@ static void scale_ref(const float *x, float scale, float offset, float low, floa
 	}
 }
 
-void inv_image_kernels_ref(struct inv_image_kernels *k)
+void inv_augment_kernels_ref(struct inv_augment_kernels *k)
 {
-	*k = (struct inv_image_kernels){
+	*k = (struct inv_augment_kernels){
 		.warp_span = warp_span_ref,
 		.stretch_row = stretch_row_ref,
 		.mix_rows = mix_rows_ref,
@@ -95,12 +95,12 @@ void inv_image_kernels_ref(struct inv_image_kernels *k)
 	};
 }
 
-void inv_image_kernels_init(struct inv_image_kernels *k, unsigned cpu)
+void inv_augment_kernels_init(struct inv_augment_kernels *k, unsigned cpu)
 {
-	inv_image_kernels_ref(k);
+	inv_augment_kernels_ref(k);
 #if defined(__x86_64__)
 	if (cpu & INV_CPU_AVX2)
-		inv_image_kernels_avx2(k);
+		inv_augment_kernels_avx2(k);
 #else
 	(void)cpu;
 #endif

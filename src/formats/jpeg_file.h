@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg.h - JPEG files to 8-bit RGB, on libjpeg-turbo.
+ * jpeg_file.h - JPEG files to 8-bit RGB, on libjpeg-turbo.
  *
  * Invariants of what is accepted:
  *   1. The size of the frame header passes inv_check_pixels before any pixel
@@ -13,8 +13,8 @@
  * taken as Adobe writes them (inverted) and converted as Pillow does, and the
  * EXIF orientation is honoured.
  */
-#ifndef INV_JPEG_H
-#define INV_JPEG_H
+#ifndef INV_JPEG_FILE_H
+#define INV_JPEG_FILE_H
 
 #include "formats/pixels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels_avx2.c - the loops over pixels for AVX2 and FMA.
+ * augment_kernels_avx2.c - the loops over pixels for AVX2 and FMA.
  *
  * The two neighbours of a pixel in a row lie side by side, so a pixel costs two
  * loads of 64 bits per plane instead of four elements of a gather. Positions are
@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #include <math.h>
 
-#include "images/augment/kernels.h"
+#include "images/augment/augment_kernels.h"
 
 enum { LANES = INV_WARP_BLOCK, ROWS_AHEAD = 8 };
 
@@ -224,7 +224,7 @@ static void scale_avx2(const float *x, float scale, float offset, float low, flo
 	}
 }
 
-void inv_image_kernels_avx2(struct inv_image_kernels *k)
+void inv_augment_kernels_avx2(struct inv_augment_kernels *k)
 {
 	k->warp_span = warp_span_avx2;
 	k->stretch_row = stretch_row_avx2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels.c - F is the identity: the normalised tensor, flattened.
+ * pixel_encoder.c - F is the identity: the normalised tensor, flattened.
  *
  * The paper's dimension reduction without an encoder. Images of one channel keep it, so
  * that a digit of MNIST gives 784 numbers.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folder.c - any folder of JPEG and PNG files.
+ * image_folder.c - any folder of JPEG and PNG files.
  *
  * A folder is a set of classes (one sub-folder each, by byte order) or a flat heap
  * of images without labels. Splits are sub-folders train, val, test and unlabeled,
@@ -14,7 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "images/kinds/files.h"
+#include "images/kinds/image_files.h"
 
 enum { SPLITS = 4 };
 

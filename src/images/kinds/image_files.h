@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files.h - lists of JPEG and PNG files, for kinds that consist of files.
+ * image_files.h - lists of JPEG and PNG files, for kinds that consist of files.
  *
  * Files are selected by name (.jpg, .jpeg, .png in any case) and decoded according to their
  * first bytes. Names that begin with a dot are skipped.

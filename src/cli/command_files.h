@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.h - names and folders, as the commands need them. */
-#ifndef INV_FILES_H
-#define INV_FILES_H
+/* command_files.h - names and folders, as the commands need them. */
+#ifndef INV_COMMAND_FILES_H
+#define INV_COMMAND_FILES_H
 
 #include <jansson.h>
 #include <stdbool.h>

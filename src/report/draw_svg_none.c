@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw_none.c - replaces draw.c in a build without librsvg (-Drsvg=disabled). */
+/* draw_svg_none.c - replaces draw_svg.c in a build without librsvg (-Drsvg=disabled). */
 #include <stdio.h>
 
-#include "report/draw.h"
+#include "report/draw_svg.h"
 
 bool inv_can_draw(void)
 {

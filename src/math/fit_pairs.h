@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rigid.h - sums over pairs of rows, and the maps that follow from them.
+ * fit_pairs.h - sums over pairs of rows, and the maps that follow from them.
  *
  * Rows a (sources) and b (targets) are added block by block, in double, so that
  * banks larger than memory can be fitted. From the sums follow the best rigid
@@ -10,8 +10,8 @@
  * The sums, and so the fits, are the same bits for any number of threads and any split of
  * the rows into calls.
  */
-#ifndef INV_RIGID_H
-#define INV_RIGID_H
+#ifndef INV_FIT_PAIRS_H
+#define INV_FIT_PAIRS_H
 
 #include <stdbool.h>
 #include <stddef.h>

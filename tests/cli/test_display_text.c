@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_text.c - counts, times and foreign text as a person reads them. */
-#include "cli/text.h"
+/* test_display_text.c - counts, times and foreign text as a person reads them. */
+#include "cli/display_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

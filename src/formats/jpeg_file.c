@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg.c - reading JPEG through libturbojpeg, see jpeg.h for the invariants.
+ * jpeg_file.c - reading JPEG through libturbojpeg, see jpeg_file.h for the invariants.
  *
  * The segments before the image data are parsed here: this gives the size and the
  * orientation without a decoder, and the decoder's own header call rejects some sampling
  * factors that it can decode.
  */
-#include "formats/jpeg.h"
+#include "formats/jpeg_file.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

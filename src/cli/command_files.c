@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - names and folders, as the commands need them. */
-#include "cli/files.h"
+/* command_files.c - names and folders, as the commands need them. */
+#include "cli/command_files.h"
 
 #include <errno.h>
 #include <stdio.h>

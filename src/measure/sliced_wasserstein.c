@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sliced.c - invar_sliced_wasserstein: the distance of two sets, and its derivative. */
+/* sliced_wasserstein.c - the sliced Wasserstein distance of two sets, and its gradient. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

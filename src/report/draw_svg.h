@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * draw.h - renders an SVG with librsvg; draw_none.c replaces draw.c in a build without it.
+ * draw_svg.h - renders an SVG with librsvg; a build without it has draw_svg_none.c.
  */
-#ifndef INV_DRAW_H
-#define INV_DRAW_H
+#ifndef INV_DRAW_SVG_H
+#define INV_DRAW_SVG_H
 
 #include <stdbool.h>
 #include <stddef.h>

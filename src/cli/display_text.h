@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - counts, times and foreign text as a person reads them. */
-#ifndef INV_CLI_TEXT_H
-#define INV_CLI_TEXT_H
+/* display_text.h - counts, times and foreign text as a person reads them. */
+#ifndef INV_DISPLAY_TEXT_H
+#define INV_DISPLAY_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

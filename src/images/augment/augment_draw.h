@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.h - what every random draw of an augmentation follows from. */
+/* augment_draw.h - what every random draw of an augmentation follows from. */
 #ifndef INV_AUGMENT_DRAW_H
 #define INV_AUGMENT_DRAW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernels.c - each fast loop over pixels gives the bits of its plain one. */
+/* test_augment_kernels.c - each fast loop over pixels gives the bits of its plain one. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { MOST = 70 };
 
-static struct inv_image_kernels ref, fast;
+static struct inv_augment_kernels ref, fast;
 
 static void draw(const char *purpose, uint32_t index, float *x, size_t count)
 {
@@ -99,8 +99,8 @@ static int choose(void **state)
 	(void)state;
 	if (invar_context_new(1, NULL, &ctx) != INVAR_OK)
 		return 1;
-	inv_image_kernels_init(&ref, 0);
-	inv_image_kernels_init(&fast, ctx->cpu);
+	inv_augment_kernels_init(&ref, 0);
+	inv_augment_kernels_init(&fast, ctx->cpu);
 	invar_context_free(ctx);
 	return 0;
 }

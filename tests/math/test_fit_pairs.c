@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rigid.c - rigid and ridge maps against SciPy's and against what defines them. */
+/* test_fit_pairs.c - rigid and ridge maps against SciPy's and against what defines them. */
 #include "support.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
+#include "math/fit_pairs.h"
 #include "math/linalg.h"
-#include "math/rigid.h"
 
 static invar_context *ctx;
 

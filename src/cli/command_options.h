@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.h - the options of a command as one list, and reading argv by it.
+ * command_options.h - the options of a command as one list, and reading argv by it.
  */
-#ifndef INV_OPTIONS_H
-#define INV_OPTIONS_H
+#ifndef INV_COMMAND_OPTIONS_H
+#define INV_COMMAND_OPTIONS_H
 
 #include "cli/command.h"
 

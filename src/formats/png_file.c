@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png.c - reading and writing PNG through libspng, see png.h for the invariants. */
-#include "formats/png.h"
+/* png_file.c - reading and writing PNG through libspng, see png_file.h for the invariants.
+ */
+#include "formats/png_file.h"
 
 #include <spng.h>
 #include <stdlib.h>

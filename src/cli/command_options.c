@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options.c - parses argv with the options of a command.
+ * command_options.c - parses argv with the options of a command.
  *
  * The library checks values when they are set; this file handles dashes, short names and
  * where a value is. Messages of the library are shown with "--" before option names (see
  * main.c).
  */
-#include "cli/options.h"
+#include "cli/command_options.h"
 
 #include <ctype.h>
 #include <math.h>

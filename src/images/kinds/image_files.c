@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.c - finding image files below a folder, and decoding one of them. */
-#include "images/kinds/files.h"
+/* image_files.c - finding image files below a folder, and decoding one of them. */
+#include "images/kinds/image_files.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * features.c - F over a NumPy file or a pipe, block by block.
+ * npy_features.c - F over a NumPy file or a pipe, block by block.
  *
  * A block is a whole number of the plan's groups, counted from the first image, so a file
  * and a pipe give the same bytes as one call on all of it, and memory stays flat for any

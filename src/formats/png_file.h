@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * png.h - PNG files to 8-bit RGB and back, on libspng.
+ * png_file.h - PNG files to 8-bit RGB and back, on libspng.
  *
  * Invariants of what is accepted:
  *   1. The size of the header passes inv_check_pixels before any pixel exists.
@@ -9,8 +9,8 @@
  * Grey becomes three equal channels, alpha is dropped, of 16 bits the upper 8
  * stay, and an orientation in an eXIf chunk is honoured.
  */
-#ifndef INV_PNG_H
-#define INV_PNG_H
+#ifndef INV_PNG_FILE_H
+#define INV_PNG_FILE_H
 
 #include "formats/pixels.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rigid.c - streaming sums of pairs, and the rigid and ridge maps from them.
+ * fit_pairs.c - streaming sums of pairs, and the rigid and ridge maps from them.
  *
  * Sums are of a - a_0 and b - b_0, the first pair being the origin: centring afterwards
  * then subtracts little, and constant features come out as exactly zero instead of as
@@ -17,7 +17,7 @@
  * them: an SVD of n by n instead of d by d. Ridge: (A^T A + lambda m I) M = A^T B, m the
  * mean diagonal of A^T A.
  */
-#include "math/rigid.h"
+#include "math/fit_pairs.h"
 
 #include <string.h>
 

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.h - the loops over pixels, by table, as in math/kernels.h.
+ * augment_kernels.h - the loops over pixels, by table, as in math/kernels.h.
  *
- * kernels_ref.c is complete and plain; kernels_avx2.c overrides what it improves
- * with the same arithmetic in the same order, so that both give the same bits.
+ * augment_kernels_ref.c is complete and plain; augment_kernels_avx2.c overrides what it
+ * improves with the same arithmetic in the same order, so that both give the same bits.
  */
-#ifndef INV_IMAGE_KERNELS_H
-#define INV_IMAGE_KERNELS_H
+#ifndef INV_AUGMENT_KERNELS_H
+#define INV_AUGMENT_KERNELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Where the pixel (u, v) of the result comes from:
+ * Which position of the source the pixel (u, v) of the result shows:
  * x = xx u + xy v + x0, y = yx u + yy v + y0, in pixels of the source.
  */
-typedef struct inv_source {
+typedef struct inv_pixel_map {
 	double xx, xy, x0;
 	double yx, yy, y0;
-} inv_source;
+} inv_pixel_map;
 
 /* Planes [planes, h, w] seen through a map of positions. */
 typedef struct inv_view {
@@ -27,7 +27,7 @@ typedef struct inv_view {
 	size_t planes, h, w;
 	float *out;
 	size_t out_h, out_w;
-	inv_source at;
+	inv_pixel_map at;
 } inv_view;
 
 #define INV_WARP_MARGIN (1.0 / 1024)
@@ -44,7 +44,7 @@ typedef struct inv_block_start {
 	float rest;
 } inv_block_start;
 
-struct inv_image_kernels {
+struct inv_augment_kernels {
 	/*
 	 * Pixels `from` to `to` of row v of all planes, bilinear, where all four
 	 * neighbours lie inside with INV_WARP_MARGIN to spare; steps are at most
@@ -69,9 +69,9 @@ struct inv_image_kernels {
 };
 
 /* cpu: the context's INV_CPU_* flags. */
-void inv_image_kernels_init(struct inv_image_kernels *k, unsigned cpu);
+void inv_augment_kernels_init(struct inv_augment_kernels *k, unsigned cpu);
 
-void inv_image_kernels_ref(struct inv_image_kernels *k);
-void inv_image_kernels_avx2(struct inv_image_kernels *k);
+void inv_augment_kernels_ref(struct inv_augment_kernels *k);
+void inv_augment_kernels_avx2(struct inv_augment_kernels *k);
 
 #endif
