@@ -260,6 +260,8 @@ invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
 	if (st == INVAR_OK && !(*about = inv_choice_json(&m, m.top_at)))
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
 	if (st == INVAR_OK)
+		st = inv_choice_add_plots(&m, m.top_at, *about);
+	if (st == INVAR_OK)
 		st = inv_candidate_options(&m, &m.list[m.top_at], chosen);
 	clear_maker(&m);
 	return st;

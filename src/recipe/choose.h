@@ -18,6 +18,7 @@
  *   choose_search.c      which candidates are tried on the first fold, in which order
  *   choose_confirm.c     the best few on all folds
  *   choose_table.c       the list as a table and for run.json
+ *   choose_plots.c       the frontier as what a plot renders
  *   choose.c             all of it, from the options to the options of a training
  *
  * What was chosen is a list of options, which is trained on all images like any other; so a
@@ -99,8 +100,12 @@ typedef enum inv_base_kind {
 	INV_BASE_RIDGE,
 	INV_BASE_FEATURES,
 	INV_BASE_TRAINED, /* by a preset of ours */
-	INV_BASE_OWN      /* by the options as they are */
+	INV_BASE_OWN,     /* by the options as they are */
+	INV_BASES
 } inv_base_kind;
+
+/* As run.json has them. */
+extern const char *const inv_base_names[INV_BASES];
 
 /* A fitted map. */
 typedef struct inv_base {
@@ -194,6 +199,8 @@ void inv_candidate_describe(const inv_candidate *c, char *out, size_t size);
 void inv_choice_log(inv_choice_maker *m, size_t chosen);
 /* For run.json; gives. */
 json_t *inv_choice_json(const inv_choice_maker *m, size_t chosen);
+/* The same to draw: adds series and scatters. */
+invar_status inv_choice_add_plots(const inv_choice_maker *m, size_t chosen, json_t *choice);
 
 /* ---- The whole ---------------------------------------------------------------------- */
 

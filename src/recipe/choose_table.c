@@ -132,14 +132,12 @@ void inv_choice_log(inv_choice_maker *m, size_t chosen)
 
 static json_t *candidate_json(const inv_candidate *c)
 {
-	static const char *const names[] = {"none",     "rigid",   "ridge",
-	                                    "features", "trained", "own"};
 	const inv_base *b = &c->base;
 	json_t *out =
-		json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:b}", "method", names[b->kind],
-	              "spread", inv_spread_name[c->spread], "strength", c->strength, "figure",
-	              c->figures.value, "r2", c->figures.r2, "gone", c->figures.gone, "allowed",
-	              c->allowed, "frontier", c->frontier);
+		json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
+	              inv_base_names[b->kind], "spread", inv_spread_name[c->spread], "strength",
+	              c->strength, "figure", c->figures.value, "r2", c->figures.r2, "gone",
+	              c->figures.gone, "allowed", c->allowed, "frontier", c->frontier);
 
 	if (c->folds > 1)
 		json_object_set_new(out, "all_folds",
@@ -174,11 +172,11 @@ json_t *inv_choice_json(const inv_choice_maker *m, size_t chosen)
 	for (size_t i = 0; i < m->count; i++)
 		json_array_append_new(list, candidate_json(&m->list[i]));
 	return json_pack(
-		"{s:s*, s:s, s:s, s:f, s:s, s:i, s:i, s:I, s:I, s:o, s:i, s:o, s:o, s:o}", "goal",
-		goal_word[m->goal.kind], "index", m->goal.reindex ? "new" : "old", "metric",
+		"{s:s*, s:s, s:s, s:f, s:s, s:i, s:i, s:i, s:I, s:I, s:o, s:i, s:o, s:o, s:o}",
+		"goal", goal_word[m->goal.kind], "index", m->goal.reindex ? "new" : "old", "metric",
 		m->goal.metric == INV_COSINE ? "cosine" : "l2", "keep_structure", m->goal.keep,
-		"figure", figure, "fitted", (int)r->fitted, "held_out", (int)r->held, "queries",
-		(json_int_t)r->queries, "gallery", (json_int_t)r->gallery, "candidates", list,
-		"chosen", (int)chosen, "chosen_figure", interval_json(&m->own), "no_adapter_figure",
-		interval_json(&m->none), "gain", interval_json(&m->gain));
+		"figure", figure, "folds", (int)r->folds, "fitted", (int)r->fitted, "held_out",
+		(int)r->held, "queries", (json_int_t)r->queries, "gallery", (json_int_t)r->gallery,
+		"candidates", list, "chosen", (int)chosen, "chosen_figure", interval_json(&m->own),
+		"no_adapter_figure", interval_json(&m->none), "gain", interval_json(&m->gain));
 }
