@@ -23,6 +23,7 @@
 #include "adapter/train_in_memory.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "recipe/choose.h"
 
 enum {
@@ -396,8 +397,9 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	if (fit < MIN_EPOCHS) {
 		inv_log(m->rows.ctx, INVAR_LOG_INFO,
 		        "%s is left out: an epoch takes %.1f s, and @budget leaves %.0f s for %d "
-		        "trainings and the last one",
-		        words, seconds, fmax(left, 0), trainings);
+		        "%s and the last one",
+		        words, seconds, fmax(left, 0), trainings,
+		        inv_noun((uint64_t)trainings, "training", "trainings"));
 		return INVAR_OK;
 	}
 	b.epochs = fit < (double)wanted ? (uint64_t)fit : wanted;
@@ -406,17 +408,21 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	return try_base(m, &b, ALL_SPREADS, 0, 2);
 }
 
-/* Contrast only where it is what the goal is about. */
+/*
+ * If the goal is what contrast is about, it comes first and with two weights: a budget that
+ * is too small leaves out the last ones.
+ */
 static invar_status try_trainings(inv_choice_maker *m)
 {
 	const inv_base bases[] = {{.kind = INV_BASE_TRAINED, .preset = "robust"},
 	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 0.3},
 	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 1}};
-	int count = m->goal.kind == INV_GOAL_SAME_IMAGE ? 3 : 2;
+	bool contrast = m->goal.kind == INV_GOAL_SAME_IMAGE;
+	int count = contrast ? 3 : 2;
 	invar_status st = INVAR_OK;
 
 	for (int i = 0; i < count && st == INVAR_OK; i++)
-		st = try_within_budget(m, bases[i], count - i);
+		st = try_within_budget(m, bases[contrast ? (i + 1) % 3 : i], count - i);
 	return st;
 }
 
