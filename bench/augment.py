@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """augment.py - rotation, affine, crop and noise of float pictures beside Kornia and OpenCV.
 
-One batch is 256 pictures of 96 x 96 x 3, or 64 of 224 x 224 x 3, with a fresh draw for
-every picture and time. Kornia's classes get p=1 and the same ranges; the noise of the peer
+One batch is 256 pictures of 96 x 96 x 3, or 64 of 224 x 224 x 3, with a new draw for
+every picture and repeat. Kornia's classes get p=1 and the same ranges; the noise of the peer
 is x + torch.randn_like(x). OpenCV warps float pictures in its own layout (H, W, 3), once
-with its own threads and once with a thread a core over the pictures; the faster one counts.
+with its own threads and once with one thread per core over the pictures; the faster one counts.
 """
 
 import cv2

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """collision.py - the raw collision rate of 8,000 copies among 8,000 points, 2,048 wide.
 
-Where no distances are equal, a point collides when its nearest clean point is of
+If no distances are equal, a point collides if its nearest clean point is of
 another class, so the peer is scikit-learn's nearest neighbour by brute force, in two
 forms; the faster one counts. invar finds the nearest of the own class and of the
 others, exactly, and decides ties.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""common.py - what the benchmarks share: driving programs by lines, and results.
+"""common.py - shared by the benchmarks: driving programs by lines, and results.
 
 Peers and invar are separate processes that wait on their standard input, so that
 neither disturbs the other's threads and allocator, and a driver can let them work
 in turn: one round is a measurement of each, and medians over the rounds are
-compared. Only ratios of one run count; the seconds are there to be checked.
+compared. Only ratios within one run count; the seconds are given for checking.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def peak_megabytes(pid):
 def watch(command):
     """(seconds, seconds of processors, peak megabytes) of a program from start to end.
 
-    The memory is looked at while it runs: what wait4 gives counts the process that
+    The memory is read while it runs: the figure of wait4 includes the process that
     started it too."""
     start, peak = time.perf_counter(), 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -147,7 +147,7 @@ def table(header, rows):
 
 
 def report(options, name, title, body):
-    """Prints a section, and replaces it in RESULTS.md where that was asked for."""
+    """Prints a section, and replaces it in RESULTS.md if that was requested."""
     section = "## %s\n\n%s; %s.\n\n%s\n" % (title, datetime.date.today().isoformat(), machine(options), body)
     print(section)
     if not options.write:

@@ -3,16 +3,16 @@
 
 ViT-S/8 at 96 pixels with random weights; of every image the clean feature and that of
 one rotated copy. The photographs are those of the data beside the clone (--data), 96 x
-96. PyTorch is taken at its best: a DataLoader with 1 and 2 workers, 1 and 2 threads, two
+96. PyTorch runs at its best: a DataLoader with 1 and 2 workers, 1 and 2 threads, two
 batches, eager and compiled are tried on a few images; the fastest runs in turn with
 `invar encode`. invar's time is that of the whole program, from its start, reading and
 packing the weights to the finished bank; PyTorch's begins when it is imported and its
 network is loaded and warm.
 
-The third side is `invar features` on as many tensors that lie ready: what decoding,
-augmenting and writing a bank beside the encoder cost.
+The third side is `invar features` on as many prepared tensors: it shows the cost of
+decoding, augmenting and writing a bank beside the encoder.
 
-Processors: user and system time over the time by the clock; 200 % are two busy cores.
+Processors: user and system time divided by elapsed time; 200 % are two busy cores.
 """
 
 import os

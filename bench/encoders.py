@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""encoders.py - images a second through ViTs and ResNet-50: invar against PyTorch and ONNX Runtime.
+"""encoders.py - images per second through ViTs and ResNet-50: invar against PyTorch and ONNX Runtime.
 
-Random weights, the same file for all; tensors that lie ready to features. A peer is
-taken at its best: every variant is tried at several batches (torch.compile, which takes
+Random weights, the same file for all; from prepared tensors to features. A peer
+runs at its best: every variant is tried at several batches (torch.compile, which takes
 long to start, at eager's best batch alone), PyTorch's also with an allocator that keeps
 memory; the fastest of each peer then runs in turn with invar, at the peer's batch, and
 with the machine's peak. The share of the peak counts the multiply-adds of convolutions,
@@ -69,7 +69,7 @@ class Network:
         return fitting[:2] if self.options.quick else fitting
 
     def asker(self, program, batch, file, variant, seconds=1.0):
-        """A function: seconds an image."""
+        """A function: seconds per image."""
         count = max(1, round(seconds * SPEED / self.gmac / batch))
         line = "encode %s %d %d %d %s %s" % (self.name, self.side, batch, count, file, variant)
         return lambda: program.ask(line) / count / batch
@@ -104,7 +104,7 @@ def two_best(times):
 
 
 def try_batches(options, net, peer):
-    """{(variant, batch): seconds an image}, and a program that has compiled the network."""
+    """{(variant, batch): seconds per image}, and a program that has compiled the network."""
     times, compiled = {}, None
     for variant in variants(peer, net):
         program = program_of(options, peer, variant)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """eval_memory.py - peak anonymous memory of structure and collision on a large bank.
 
-A bank of 100,000 points, 384 wide, with 2 copies is written with NumPy alone, train
-and test alike, and `invar eval --metrics structure,collision` runs on it while its
+A bank of 100,000 points, 384 wide, with 2 copies is written with NumPy, train
+and test of the same size, and `invar eval --metrics structure,collision` runs on it while its
 anonymous memory is read from /proc; the bank itself is mapped and does not count.
-Ends with an error above 500 MB. Takes some minutes; fewer --rows for a quick look.
+Ends with an error above 500 MB. Takes a few minutes; fewer --rows for a quick test.
 """
 
 import os

@@ -7,17 +7,17 @@
  *     step waco 384 10         ->  seconds of 10 steps of a loss at d = 384
  *     sliced 1024 384 1000 4   ->  seconds of 4 sliced distances of 1,024 points along
  *                                  1,000 directions, drawn every time; `given`: given,
- *                                  `orthogonal`: by blocks of orthogonal ones
- *     deviation 1024 384 100 40   ->  how far such a distance varies over 40 draws,
- *                                  as a share
+ *                                  `orthogonal`: in blocks of orthogonal ones
+ *     deviation 1024 384 100 40   ->  relative standard deviation of such a distance
+ *                                  over 40 draws
  *     structure 8000 384       ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies
  *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
  *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
- *                                  drawn anew every time; affine, crop, noise too
+ *                                  new draws every time; affine, crop, noise too
  *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
- *                                  the encoder of a weight file; its name is for the peers
- *     profile waco 384 10      ->  the same, and where they go on standard error
+ *                                  the encoder of a weight file; NET is for the peers
+ *     profile waco 384 10      ->  the same, and the time of each part on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
  */
@@ -37,7 +37,7 @@
 #include "nn/adamw.h"
 #include "nn/classifier.h"
 
-enum { PICTURES = 15 }; /* kinds of batches at most */
+enum { PICTURES = 15 }; /* max kinds of batches */
 enum { SAMPLES = 3, HIDDEN = 4096, CLASSES = 10, SIZES = 4 };
 
 static double now(void)
@@ -209,7 +209,7 @@ static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size
                           bool given, const char *slices)
 {
 	float *a = normal_rows(n, d, "bench/x"), *b = normal_rows(n, d, "bench/e");
-	/* Their length is nothing to the time. */
+	/* Their length does not affect the time. */
 	float *directions = given ? normal_rows(L, d, "bench/directions") : NULL;
 	invar_options *o = sliced_options(L, slices);
 	double value, start = 0;
@@ -228,7 +228,8 @@ static double time_sliced(invar_context *ctx, size_t n, size_t d, size_t L, size
 	return start;
 }
 
-/* Two clouds as features are: scales that fall with the axis, one cloud moved and noisy. */
+/* Two clouds like features: scales that decrease with the axis, one cloud moved and noisy.
+ */
 static void make_clouds(size_t n, size_t d, float *a, float *b)
 {
 	for (size_t i = 0; i < n * d; i++) {
@@ -239,8 +240,7 @@ static void make_clouds(size_t n, size_t d, float *a, float *b)
 	}
 }
 
-/* Standard deviation of the distance over seeds of its directions, as a share of its mean.
- */
+/* Relative standard deviation of the distance over seeds of its directions. */
 static double deviation_of_sliced(invar_context *ctx, size_t n, size_t d, size_t L,
                                   size_t count, const char *slices)
 {
@@ -283,7 +283,8 @@ static double time_structure(invar_context *ctx, size_t n, size_t d)
 
 /* ---- Probes ------------------------------------------------------------------------ */
 
-/* The whole training, from the first weights on; its last batch is dropped as usual. */
+/* The whole training from initial weights; the last incomplete batch is dropped as usual.
+ */
 static double time_probe(const invar_context *ctx, char kind, size_t n, size_t d,
                          size_t epochs)
 {
@@ -330,7 +331,8 @@ static double count_collisions(const invar_context *ctx, const float *clean, siz
 	return hits / (double)m;
 }
 
-/* n clean points of ten classes, m <= n of them augmented by noise of their own size. */
+/* n clean points of ten classes, m <= n of them augmented by noise as large as themselves.
+ */
 static double time_collision(const invar_context *ctx, size_t n, size_t m, size_t d)
 {
 	float *clean = normal_rows(n, d, "bench/x"), *aug = normal_rows(m, d, "bench/e");
@@ -368,7 +370,7 @@ static invar_status to_tensor(void *user, inv_image *image, const inv_prefetch_i
 	return inv_prepare(b->preparer[worker], image, b->name, item->data);
 }
 
-/* What a training loop would do with them: it looks at each once. */
+/* Reads each image once, as a training loop would. */
 static double pass_over(const invar_context *ctx, const invar_dataset *d, size_t side,
                         bench_images *b)
 {
@@ -480,7 +482,8 @@ static void close_encoder(bench_encoder *b)
 	inv_free(b->out);
 }
 
-/* The one of the call before, where it is the same; one batch warms a new one up. */
+/* Reuses the encoder of the previous call if it is the same; a new one runs a warm-up
+ * batch. */
 static void ready_encoder(invar_context *ctx, bench_encoder *b, const char *path,
                           size_t side, size_t batch)
 {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""larger_than_memory.py - training from a bank three times the memory there is.
+"""larger_than_memory.py - training from a bank three times the available memory.
 
-A bank is written with NumPy alone. invar trains on it in turn twice: inside a
-memory cgroup with room for a third of the bank, its pages dropped from the cache
+A bank is written with NumPy. invar trains on it in turn twice: inside a
+memory cgroup limited to a third of the bank, its pages dropped from the cache
 first, and free, with the whole bank in the cache. What counts is the ratio of the
-seconds that log.jsonl gives for an epoch. Where no cgroup can be made (it takes
-root, and a memory controller that is ours to divide) it says so and does nothing.
+seconds that log.jsonl gives for an epoch. If no cgroup can be made (it needs
+root and a delegated memory controller) it says so and does nothing.
 """
 
 import json
@@ -21,7 +21,7 @@ import common
 
 
 def write_bank(folder, rows, width, copies):
-    """Blocks of rows, so that making the bank takes little memory itself."""
+    """Blocks of rows, so that making the bank needs little memory."""
     rng = np.random.default_rng(0)
     os.makedirs(os.path.join(folder, "train", "aug"))
     names = ["train/clean.npy"] + ["train/aug/%03d.npy" % k for k in range(copies)]

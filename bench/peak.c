@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peak.c - how many floating-point operations a second this machine can do.
+ * peak.c - the peak floating-point rate of this machine.
  *
  * Twelve independent fused multiply-adds keep both units of a core busy: four or
- * five cycles of latency times two a cycle, with some to spare. They are written
- * in assembly, as the compiler would see that nobody reads the sums. Elsewhere
- * than on x86-64 the compiler's own vectors do, and the figure is a lower bound.
+ * five cycles of latency times two per cycle, with a margin. They are written in
+ * assembly, as the compiler would remove sums that are not used. On other machines than
+ * x86-64 the compiler's vectors are used, and the figure is a lower bound.
  *
  *     peak --threads N [--seconds S]     prints GFLOP/s
  */

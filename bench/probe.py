@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """probe.py - training a probe: invar against PyTorch, and both against the peak.
 
-NC (384, 4096, 10) and EC (384, 4096, 4096, 10) on 5,000 rows: 19 steps of 256 rows an
+NC (384, 4096, 10) and EC (384, 4096, 4096, 10) on 5,000 rows: 19 steps of 256 rows per
 epoch, Adam, a new order every epoch. A step is the matrix products of the layers, two
-for each (forward, weights) and one more for each but the first (the gradient of the
-input of the network is nobody's business). NC is trained as in the paper, 50 epochs; of
-EC, an epoch is measured and the rest would be the same again.
+for each (forward, weights) and one more for each but the first (the gradient with
+respect to the input is not needed). NC is trained as in the paper, 50 epochs; of
+EC one epoch is measured, as the others would be the same.
 
-PyTorch is taken at its best, as in train.py: a short trial of eager and compiled, three
+PyTorch runs at its best, as in train.py: a short trial of eager and compiled, three
 forms of Adam and two allocator settings finds the two fastest, which then run in turn
 with invar.
 """

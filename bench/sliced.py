@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sliced.py - the sliced Wasserstein distance of two clouds, the value alone, against POT.
+"""sliced.py - the sliced Wasserstein distance of two clouds, only the value, against POT.
 
 1024 points 384 and 2048 wide, and 20,000 points 64 wide; 1000 directions, p = 2, which
-are drawn in the time, or given. POT is taken at its best: with NumPy's and with PyTorch's
-arrays, in float32 and float64. Beside it stands the formula written out in PyTorch, as
-POT allows for weights, which costs it time. A short trial finds the fastest variant of
+are drawn in the time, or given. POT runs at its best: with NumPy's and with PyTorch's
+arrays, in float32 and float64. The formula in PyTorch is measured
+too, as POT supports weights, which costs it time. A short trial finds the fastest variant of
 each library, which then run in turn with invar.
 """
 
@@ -25,7 +25,7 @@ def question(size, words):
 
 
 def try_variants(options, size, directions):
-    """{variant: seconds a distance}, one after the other."""
+    """{variant: seconds per distance}, one after the other."""
     program = common.peer_program(options, "pot_sliced.py")
     variants = ["%s/%s" % (way, directions) for ways in LIBRARIES.values() for way in ways]
     times = {variant: min(program.ask(question(size, variant)) for _ in range(2)) / SIZES[size][0]
@@ -35,7 +35,7 @@ def try_variants(options, size, directions):
 
 
 def compare(options, size, directions):
-    """Medians in turn: seconds a distance of invar and of each library's fastest, by name."""
+    """Medians in turn: seconds per distance of invar and of each library's fastest, by name."""
     times = try_variants(options, size, directions)
     count, rounds = SIZES[size]
     best = {library: min(("%s/%s" % (way, directions) for way in ways), key=times.get)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""slices.py - what orthogonal blocks of directions buy, per unit of time.
+"""slices.py - the gain of orthogonal blocks of directions, per unit of time.
 
-The sliced distance of two clouds of 1024 points whose scales fall with the axis, 64 to
+The sliced distance of two clouds of 1024 points whose scales decrease with the axis, 64 to
 4096 wide, along 1000 directions: its standard deviation over 40 draws of the directions
 as a share of its value, and the seconds of one distance, for independent directions and
 for orthogonal blocks, in turn. Independent directions reach the deviation of the
 orthogonal ones with (ratio of deviations) squared times as many; the last column divides
-that by what the orthogonal ones cost more.
+that by the extra cost of the orthogonal ones.
 """
 
 import common
@@ -17,7 +17,7 @@ KINDS = ("random", "orthogonal")
 
 
 def compare(options, d):
-    """Seconds a distance and relative deviation, of each kind."""
+    """Seconds per distance and relative deviation, of each kind."""
     program = common.invar_program(options)
     ask = lambda verb, count, kind: program.ask("%s %d %d %d %d %s" % (verb, POINTS, d, DIRECTIONS, count, kind))
     seconds = common.in_turn(options.rounds, {kind: lambda kind=kind: ask("sliced", 3, kind) / 3 for kind in KINDS})

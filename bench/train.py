@@ -5,7 +5,7 @@ Hidden 4096; batch 256, s = 3 (1024 rows) for MaWa, WaCo, HSIC and AnCo; 1024 im
 views each (2048 rows) for SimCLR; d = 384 and 2048. Directions and permutations of
 WaCo are drawn in the step, by both.
 
-PyTorch is taken at its best: eager and compiled, three forms of AdamW, the ways of
+PyTorch runs at its best: eager and compiled, three forms of AdamW, the ways of
 writing the loss of peers/torch_losses.py, with the allocator's defaults and with memory
 kept and huge pages allowed. A short trial finds the three fastest, which then run in
 turn with invar and with the peak itself; the best of their medians is PyTorch's.
@@ -41,8 +41,8 @@ ALLOCATORS = {"plain": {}, "kept memory": KEPT}
 # ---- what a step needs ---------------------------------------------------------
 
 def mlp_flops(rows, d):
-    """Two products forward, two for the weights, one for the hidden layer; nobody needs
-    the gradient of the input."""
+    """Two products forward, two for the weights, one for the hidden layer; the gradient
+    of the input is not needed."""
     return 5 * 2.0 * rows * d * HIDDEN
 
 
@@ -87,7 +87,7 @@ def peer_step(program, loss, d, variant):
 
 
 def try_variants(options, loss, d):
-    """{(allocator, variant): seconds a step}, one after the other."""
+    """{(allocator, variant): seconds per step}, one after the other."""
     times = {}
     for allocator, environment in ALLOCATORS.items():
         program = common.peer_program(options, "torch_train.py", environment)
@@ -126,7 +126,7 @@ def row_of(loss, d, found, best):
 
 
 def trial_table(trials):
-    """trials {d: times}: a row a variant, a column each width and allocator."""
+    """trials {d: times}: one row per variant, one column per width and allocator."""
     columns = [(d, allocator) for d in trials for allocator in ALLOCATORS]
     variants = dict.fromkeys(variant for times in trials.values() for _, variant in times)
     rows = [[variant] + ["%.1f ms" % (1e3 * trials[d][allocator, variant]) for d, allocator in columns]

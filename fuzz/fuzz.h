@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.h - what the fuzz targets share: the entry point and a check that stays. */
+/* fuzz.h - shared by the fuzz targets: the entry point and a check. */
 #ifndef INV_FUZZ_H
 #define INV_FUZZ_H
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An assertion that release builds keep; the engine takes the abort for a find. */
+/* An assertion that release builds keep; the engine reports the abort as a crash. */
 #define require(claim)                                                          \
 	do {                                                                        \
 		if (!(claim)) {                                                         \

@@ -2,9 +2,9 @@
 /*
  * fuzz_bank.c - any bytes as the bank.json of a bank with one split of three rows.
  *
- * What opens can be asked for its fields, and where it can also be taken up to be written
- * on, bank.json as it is then saved opens as well. Images that it says were left out leave
- * a row for each of the others.
+ * If it opens, its fields can be read; if it can also be opened for writing, the bank.json
+ * that is saved then opens too. The rows are the images minus those that it lists as left
+ * out.
  */
 #include "bank/bank.h"
 #include "bank/write.h"

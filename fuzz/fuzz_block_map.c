@@ -2,13 +2,14 @@
 /*
  * fuzz_block_map.c - any bytes as the map of an unfinished split.
  *
- * The first two bytes are the blocks and the arrays of those who ask. What is taken up has
- * as many of both, can be marked and saved, and reads back as it was saved.
+ * The first two bytes are the numbers of blocks and arrays that the caller expects. An
+ * accepted map has as many of both, can be marked and saved, and reads back as it was
+ * saved.
  */
 #include "bank/block_map.h"
 #include "fuzz_file.h"
 
-/* One letter a block, of all arrays. */
+/* One letter per block, for all arrays. */
 static char *list_blocks(const inv_block_map *d)
 {
 	uint64_t blocks = inv_block_map_blocks(d);

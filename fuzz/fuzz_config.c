@@ -3,8 +3,8 @@
  * fuzz_config.c - any bytes as config.json beside the weights of a small ViT and, after the
  * first newline, as preprocessor_config.json.
  *
- * Whatever they say, the encoder is refused or runs, and the constants it has taken for
- * images can be read as constants.
+ * Whatever they contain, the encoder is rejected or runs, and its normalisation can be
+ * parsed.
  */
 #include "encoders/encoder.h"
 #include "formats/safetensors.h"

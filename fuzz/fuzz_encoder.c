@@ -3,15 +3,15 @@
  * fuzz_encoder.c - any bytes as the weights of an encoder: recognised, loaded, planned for
  * small images and run.
  *
- * What is accepted must run, and twice with the same result: a place that nobody wrote
- * would tell. A ViT that does not tell its heads gets one.
+ * What is accepted must run, twice with the same result, which would reveal memory that was
+ * never written. A ViT without a number of heads gets one.
  */
 #include "encoders/encoder.h"
 #include "fuzz_file.h"
 
 enum { IMAGES = 2, SIDE = 33, MAX_SIDE = 64, MAX_PATCHES = 100, MAX_WIDTH = 4096 };
 
-/* The image that its authors give it, if that is a small one; SIDE otherwise. */
+/* The model's own image size if it is small; SIDE otherwise. */
 static size_t choose_side(const invar_encoder *e)
 {
 	size_t side = invar_encoder_side(e), patch = e->measures.patch;

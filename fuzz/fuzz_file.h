@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_file.h - files and folders in memory, for readers that want a path.
+ * fuzz_file.h - files and folders in memory, for readers that need a path.
  */
 #ifndef INV_FUZZ_FILE_H
 #define INV_FUZZ_FILE_H
@@ -21,7 +21,7 @@ static inline void write_all(int fd, const void *data, size_t size)
 	require(write(fd, data, size) == (ssize_t)size);
 }
 
-/* A file without a folder; close what it gives. */
+/* An unnamed file; close the descriptor that it returns. */
 static inline int memory_file(const void *data, size_t size, char path[FUZZ_PATH])
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);
@@ -45,7 +45,8 @@ static inline void remove_memory_folder(void)
 	nftw(memory_folder_path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The same folder at every call, removed at the end; of memory where the system has it. */
+/* The same folder at every call, removed at the end; in memory if the system supports that.
+ */
 static inline const char *memory_folder(void)
 {
 	if (*memory_folder_path)

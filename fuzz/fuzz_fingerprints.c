@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_fingerprints.c - any bytes as a bank's fingerprints.npy; the first tells the number
+ * fuzz_fingerprints.c - any bytes as a bank's fingerprints.npy; the first is the number
  * of rows.
  *
  * What is accepted has 16 bytes for every row, all of them within the file.

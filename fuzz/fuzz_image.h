@@ -2,7 +2,7 @@
 /*
  * fuzz_image.h - any bytes as an image file: its size by the header, then its pixels.
  *
- * The header may promise what the data do not keep, but never the reverse.
+ * The header may be valid while the data is not, but never the reverse.
  */
 #ifndef INV_FUZZ_IMAGE_H
 #define INV_FUZZ_IMAGE_H
@@ -10,7 +10,7 @@
 #include "formats/pixels.h"
 #include "fuzz.h"
 
-enum { MAX_PIXELS = 1 << 20 }; /* larger pictures only take time */
+enum { MAX_PIXELS = 1 << 20 }; /* larger pictures only cost time */
 
 typedef invar_status size_fn(const void *data, uint64_t size, const char *name,
                              uint32_t *width, uint32_t *height);

@@ -2,9 +2,9 @@
 /*
  * fuzz_npy.c - any bytes as a NumPy file: mapped reading, then a pipe.
  *
- * Beyond not crashing, two roads over the same bytes must agree: what the
+ * Beyond not crashing, two ways to read the same bytes must agree: what the
  * reader accepts, the stream accepts (except for Fortran order), and the floats
- * are the same.
+ * are equal.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ static void read_integers(const inv_npy *a)
 }
 
 /*
- * The floats of the whole array, or NULL where it is refused. A file in memory
- * stands for the pipe: reading it never blocks.
+ * The floats of the whole array, or NULL if it is rejected. A file in memory
+ * replaces the pipe: reading it never blocks.
  */
 static float *stream(const uint8_t *data, size_t size)
 {

@@ -2,8 +2,8 @@
 /*
  * fuzz_pickle.c - any bytes as a pickle, as in a TorchScript archive.
  *
- * Every storage gets a place of its own size, so that whatever tensors come out can be
- * read; a value that is walked must be one of those that pickle.h lists.
+ * Every storage gets memory of its size, so that all resulting tensors can be read; every
+ * value must be of a kind that pickle.h lists.
  */
 #include <string.h>
 

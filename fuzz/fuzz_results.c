@@ -2,8 +2,8 @@
 /*
  * fuzz_results.c - any bytes as a results document, and as the metrics.json of a run.
  *
- * What is accepted can be asked about every pair that it has, comes back as it was
- * written, and can be kept by a run, twice, without growing the second time.
+ * If it is accepted, every value can be read, it is the same after writing and reading, and
+ * a run can keep it twice without growing the second time.
  */
 #include "run/results.h"
 
@@ -60,7 +60,7 @@ static void ask_all(const invar_results *r)
 	invar_results_about_number(r, "points");
 }
 
-/* Written and read again, it is the same text. */
+/* Writing and reading again gives the same text. */
 static void write_again(const invar_results *r)
 {
 	json_t *document = inv_results_document(r);
@@ -77,7 +77,7 @@ static void write_again(const invar_results *r)
 	json_decref(document);
 }
 
-/* On top of what a file holds, or of nothing; takes `there`. */
+/* Merges into the contents of a file, or into nothing; takes `there`. */
 static void keep(const invar_results *r, json_t *there)
 {
 	const char *column = invar_results_columns(r) ? invar_results_column(r, 0)->id : "F";

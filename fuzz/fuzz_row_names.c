@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_row_names.c - any bytes as a bank's names.txt; the first tells the number of rows.
+ * fuzz_row_names.c - any bytes as a bank's names.txt; the first is the number of rows.
  *
  * What is accepted gives as many names as rows, none longer than its line.
  */

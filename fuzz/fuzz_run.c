@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_run.c - any bytes as the run.json of a training that is to go on.
+ * fuzz_run.c - any bytes as the run.json of a training to resume.
  *
- * What it takes from there are options, which are then held against their bounds and a
- * bank; those that pass can be written down and taken up again as they are.
+ * Its options are checked against their bounds and a bank; those that pass can be written
+ * and read again unchanged.
  */
 #include "adapter/train_options.h"
 #include "base/memory.h"
 #include "fuzz_file.h"
 #include "run/run.h"
 
-/* What was written down is taken up as it was. */
+/* What was written is read back unchanged. */
 static void take_up_again(const invar_options *o)
 {
-	json_t *written = inv_options_json(o, 0), *again;
+	json_t *written = inv_options_used_json(o, 0), *again;
 	invar_options *same;
 
 	require(invar_options_new("train", &same) == INVAR_OK);
 	require(inv_options_resume(same, written, "again", false) == INVAR_OK);
-	again = inv_options_json(same, 0);
+	again = inv_options_used_json(same, 0);
 	require(json_equal(written, again));
 	json_decref(written);
 	json_decref(again);
@@ -68,7 +68,7 @@ static void take_options(const inv_run *r)
 	}
 }
 
-/* The same for a training on images, whose encoder it recalls as well. */
+/* The same for a training on images, with the options of its encoder. */
 static void recall_images(const char *folder)
 {
 	invar_options *o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_run_folder.c - any files under any names as the folder of a run, opened in every
- * way: whatever is decided, what is not part of a run keeps its bytes.
+ * mode: whatever happens, files that are not part of a run keep their bytes.
  *
  * The input: a byte for the mode; then for each file a byte for its name, two for its
  * size (little-endian) and its bytes, as far as they go.
@@ -86,7 +86,7 @@ static size_t plant(const uint8_t *data, size_t size, planted files[MAX_FILES])
 		put_file(names[name], data, bytes);
 		for (size_t i = 0; i < count; i++)
 			if (files[i].name == name)
-				files[i].name = 0; /* written over: no longer looked for */
+				files[i].name = 0; /* overwritten: no longer expected */
 		files[count++] = (planted){name, data, bytes};
 		data += bytes, size -= bytes;
 	}
@@ -107,7 +107,7 @@ static bool is_there(const char *name, const planted *f)
 	return same;
 }
 
-/* In its place, or where it went along with its folder: put back, or moved to the run. */
+/* At its path, or where its folder went: moved back, or moved into the run. */
 static bool survives(const planted *f)
 {
 	static const char *const folders[] = {"run.old.part", "run.part", "run"};

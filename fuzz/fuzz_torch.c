@@ -3,8 +3,8 @@
  * fuzz_torch.c - any bytes as a weight file: zip or legacy checkpoint, TorchScript.
  *
  * What is accepted must keep what weights.h promises: tensors in name order, found by
- * their names, every element readable. A checksum in the way would keep the engine out
- * of everything behind it, so a zip archive is also tried with its CRC-32s put right.
+ * their names, every element readable. A checksum would keep the engine from reaching the
+ * code behind it, so a zip archive is also tried with its CRC-32s corrected.
  */
 #include <string.h>
 #include <zlib.h>
@@ -27,7 +27,9 @@ static void read_tensor(const invar_weights *w, const invar_weight *t)
 
 static void run(const uint8_t *data, size_t size, const char *key)
 {
-	enum { READ = 200 }; /* of the first, or a view of everything a hundred times is slow */
+	enum {
+		READ = 200
+	}; /* of the first tensors; a hundred views of everything would be slow */
 	invar_weights *w;
 	bool accepted = inv_weights_view(data, size, "fuzz.pth", key, &w) == INVAR_OK;
 
@@ -50,7 +52,7 @@ static uint32_t get32(const uint8_t *p)
 	return v;
 }
 
-/* The place of a local header's CRC-32: in it, or behind the data where sizes follow. */
+/* The offset of an entry's CRC-32: in the local header, or after the data. */
 static size_t crc_place(const uint8_t *data, size_t size, size_t at, size_t end)
 {
 	if (!(data[at + 6] & 8) || get32(data + at + 22))

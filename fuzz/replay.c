@@ -4,8 +4,8 @@
  *
  *     replay_npy crash-1234 fuzz/corpus/npy
  *
- * A folder stands for the files in it. Ends with a crash where the target does,
- * and says how many files it ran.
+ * A folder means all files in it. Crashes if the target does, and prints how many files
+ * it ran.
  */
 #include <dirent.h>
 #include <stdio.h>

@@ -15,12 +15,12 @@
  *     invar_adapter_apply(e, z, rows, out);
  *
  * Sections of this header:
- *     1. status, errors, versions       6. banks
- *     2. context and hooks              7. training
- *     3. options                        8. losses, neighbours … on given arrays
- *     4. arrays, files and adapters     9. measurements
- *     5. images and data sets           10. augmentations
- *     12. stages (still moving)         11. encoders and encoding
+ *     1. status, errors, versions        7. training
+ *     2. context and hooks               8. losses, neighbours … on given arrays
+ *     3. options                         9. measurements
+ *     4. arrays, files and adapters     10. augmentations
+ *     5. images and data sets           11. encoders and encoding
+ *     6. banks                          12. stages (still moving)
  *
  * Rules for all functions:
  *   - every call that can fail returns an invar_status; invar_last_error() returns the
@@ -298,8 +298,8 @@ INVAR_API void invar_adapter_close(invar_adapter *e);
  * strength w: z + w (sum a_i E_i(z) - z), where the a_i are the weights (NULL: equal ones)
  * divided by their sum. One adapter at strength 0.5 moves features half as far. Exact up to
  * float32 rounding. All must be for features of the same encoder and width; a strength
- * other than 1 needs codes as wide as the features. The metadata list what was merged.
- * Gives, free with invar_adapter_close; the adapters are not needed afterwards.
+ * other than 1 needs codes as wide as the features. The metadata records what was merged.
+ * Gives, free with invar_adapter_close; the adapters may be closed afterwards.
  */
 INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                            const double *weights, size_t count,
@@ -457,6 +457,13 @@ typedef struct invar_results invar_results; /* see section 9 */
  */
 INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *run,
                                               const invar_results *r, const char *column);
+/*
+ * Document i of what a run knows about itself: the curves of its training, if it was
+ * trained in epochs, then what metrics.json has, one document per bank and split with the
+ * columns "F" and "E". *out is NULL past the last.
+ */
+INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
+                                         invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -564,7 +571,7 @@ INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
 /*
  * Results: columns (F, then the adapters), metrics, and a value for most pairs of them;
  * series (accuracy over angle, a spectrum, a loss curve) with a curve per column, and
- * scatters (an embedding) with points per column. All describe themselves, so a program can
+ * scatters (an embedding) with points per column. All are self-describing, so a program can
  * show results without knowing the names of measurements.
  */
 typedef enum invar_unit {
@@ -616,9 +623,9 @@ typedef struct invar_series {
 /* One column of a series: arrays [count]. */
 typedef struct invar_curve {
 	size_t count;
-	const double *x, *y;      /* y is NaN where nothing was measured: an empty bin */
-	const double *low, *high; /* 95 % intervals, NaN: none here; or NULL, both */
-	const uint64_t *counts;   /* images that each y was taken over; or NULL */
+	const double *x, *y;      /* y is NaN if nothing was measured: an empty bin */
+	const double *low, *high; /* 95 % intervals, NaN: none at this x; both may be NULL */
+	const uint64_t *counts;   /* number of images behind each y; or NULL */
 } invar_curve;
 
 typedef struct invar_scatter {
@@ -632,13 +639,21 @@ typedef struct invar_scatter {
 	size_t mark_count;
 } invar_scatter;
 
+/* y = slope * x + offset: a fit, or what the points would be if nothing had changed. */
+typedef struct invar_line {
+	const char *title;
+	double slope, offset;
+} invar_line;
+
 /* One column of a scatter: arrays [count]. */
 typedef struct invar_points {
 	size_t count;   /* at most 10000 */
-	uint64_t total; /* points that these were chosen from, evenly; at least count */
+	uint64_t total; /* number of points these were sampled from, evenly; >= count */
 	const double *x, *y;
-	const int32_t *label; /* index of a class, -1: none; or NULL */
-	const int32_t *mark;  /* index of a mark, -1: none; or NULL */
+	const int32_t *label;    /* index of a class, -1: none; or NULL */
+	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
+	const invar_line *lines; /* [line_count], at most 8 */
+	size_t line_count;
 } invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
@@ -651,7 +666,7 @@ INVAR_API const char *invar_results_measurement(const invar_results *r, size_t i
 /* NULL if nothing was measured for this pair. Not thread-safe for the same results. */
 INVAR_API const invar_value *invar_results_value(const invar_results *r, const char *metric,
                                                  const char *column);
-/* Descriptions, and what a column has of them: NULL past the last, or if it has none. */
+/* Descriptions, NULL past the last; and the data of a column, NULL if it has none. */
 INVAR_API const invar_series *invar_results_series(const invar_results *r, size_t i);
 INVAR_API const invar_curve *invar_results_curve(const invar_results *r, const char *series,
                                                  const char *column);
@@ -744,8 +759,8 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
  * images of one split is held out; closed forms are fitted to the others and measured on
  * copies of the held-out ones. o is made for "diagnose". Gives results with the columns
  * "F", "rigid", "ridge" and "features"; invar_results_about has a "verdict" ("robust" or
- * "instant", the preset to use, or "none") and says "why", in two sentences. What needs
- * labels is skipped where there are none.
+ * "instant", the preset to use, or "none") and "why", the reason in two sentences. Figures
+ * that need labels are skipped if there are none.
  */
 INVAR_API invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
                                       invar_results **out);
@@ -905,10 +920,9 @@ typedef struct invar_model {
 	const char *file;      /* name of the published file; NULL: none */
 	uint64_t bytes;        /* size of that file; 0: unknown */
 	const char *sha256;    /* of that file, or only its first digits; NULL: unknown */
-	/* What the weights do not contain, see invar_encoder_open; 0 and NULL: not used. */
-	uint32_t heads;
-	double eps, bn_eps;
-	const char *pos, *stride;
+	/* Options of its family that the weights do not determine, "heads=6,eps=1e-6"; or NULL.
+	 */
+	const char *options;
 } invar_model;
 
 INVAR_API size_t invar_model_count(void);
@@ -925,9 +939,10 @@ INVAR_API const char *invar_encoder_names(void); /* "pixels|dino_vits8|…" */
 INVAR_API const char *invar_encoder_family(size_t i, const char **about);
 /*
  * Uses the options encoder (one of invar_encoder_names; recognised by the weights if not
- * set), key (see invar_weights_open) and what weights do not contain: heads, eps, bn-eps,
- * pos, stride. o is a list for "features", "encode" or "train", or NULL. If weights is
- * NULL, the option weights is used; pixels need none.
+ * set), key (see invar_weights_open) and those of its family, for what weights do not
+ * contain, such as heads and eps of a vision transformer. o is a list for "features",
+ * "encode" or "train", or NULL. If weights is NULL, the option weights is used; pixels need
+ * none.
  */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_options *o, invar_encoder **out);
@@ -999,29 +1014,31 @@ INVAR_API invar_status invar_train_images_options(invar_options *o, const char *
 /* ---- 12. Stages: still moving -------------------------------------------------------- */
 
 /*
- * Steps of a longer job that are done once. Each stage has a fingerprint of what decides
- * its result: contents of its inputs, options, version. `folder`, which exists, holds
- * stages.json, the record of what was run with which fingerprint; a stage that is done,
- * with the same fingerprint and all its files, is skipped. What a stage made from other
- * inputs is removed before it runs again, and nothing else is. An input that is the output
- * of an earlier stage counts by that stage's fingerprint, so that a stage depends on all
- * that led to it.
+ * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
+ * result: contents of its inputs, options, version. `folder`, which must exist, gets
+ * stages.json, the record of what was run with which fingerprint; a stage that is done with
+ * the same fingerprint, and whose files all exist, is skipped. What a stage made from other
+ * inputs is removed before it runs again, and nothing else is removed. An input that is the
+ * output of an earlier stage counts by that stage's fingerprint, so that a stage depends on
+ * everything before it.
  *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
  * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;
- * NULL: nothing is.
+ * NULL: nothing is logged. The folder exists and is locked until invar_stages_close: in a
+ * second process, invar_stages_open fails.
  */
 typedef struct invar_stages invar_stages;
 
 INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
                                          invar_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets outlive the stages. */
+/* invar_encode of each data set into one bank; encoder and data sets must outlive the
+ * stages. */
 INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
                                                const char *says, invar_encoder *e,
                                                const invar_dataset *const *sets,
                                                size_t count, const invar_options *o,
                                                const char *bank);
-/* invar_train on a bank; what the run folder holds of a run is resumed. */
+/* invar_train on a bank; an unfinished run in the folder `run` is resumed. */
 INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
                                               const char *says, const char *bank,
                                               const invar_options *o, const char *run);
@@ -1032,13 +1049,13 @@ INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
                                              const char *const *titles, size_t count,
                                              const invar_options *o, const char *results);
 
-/* A stage of the caller's own that writes one file; its texts are copied. */
+/* A stage of the caller that writes one file; its texts are copied. */
 typedef struct invar_stage {
-	size_t size;
+	size_t size; /* sizeof(invar_stage), set by the caller */
 	void *user;
 	const char *name, *says;
 	const char *const *inputs; /* files, banks, runs; ended by NULL; or NULL */
-	const char *options;       /* any text that decides the result besides; or NULL */
+	const char *options;       /* any text that also determines the result; or NULL */
 	const char *output;
 	invar_status (*run)(void *user);
 } invar_stage;

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # bank.sh BANK OUT [EPOCHS] - from a bank of features to one table.
 #
-# The closed forms that training has to beat (rigid, ridge); robust (the default of train,
+# The closed forms as baselines of training (rigid, ridge); robust (the default of train,
 # with its own epochs), the paper's MaWa and residual MaWa, with three seeds each; then
-# everything that can be measured, side by side. What is done already in OUT is not done
+# everything that can be measured, side by side. What is already in OUT is not done
 # again. INVAR names the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30}

@@ -4,8 +4,8 @@
 #
 #   recipes/copies.sh out folder:photos --weights squeezenet1_1.safetensors --size 96 --augment rotation
 #
-# MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations that no
-# epoch sees twice (train --images), with SEEDS seeds (3) each; then one table. What is done
+# MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations in
+# every epoch (train --images), with SEEDS seeds (3) each; then one table. What is
 # already in OUT is not done again. EPOCHS (30), SEEDS and INVAR (the program, if it is not
 # on PATH) come from the environment.
 set -eu

@@ -4,10 +4,10 @@
 #
 #   recipes/images.sh out folder:photos --weights resnet50.pth --size 96 --holdout 0.3 --augment rotation
 #
-# Encodes the images and augmented copies of them, trains what the closed form has to be
-# compared with (ridge; robust, the default of train, with its own epochs; the paper's MaWa;
+# Encodes the images and augmented copies of them, fits a closed form and trains adapters
+# (ridge; robust, the default of train, with its own epochs; the paper's MaWa;
 # residual MaWa with a smaller rate; WaCo), and measures all of it side by side, also
-# against an index of old features. What is done already in OUT is not done again. EPOCHS
+# against an index of old features. What is already in OUT is not done again. EPOCHS
 # (30), SPLIT (what is measured, test) and INVAR (the program, if it is not on PATH) come
 # from the environment.
 set -eu
@@ -22,7 +22,7 @@ train_once "$out/robust" "$out/bank" --preset robust
 train_once "$out/mawa" "$out/bank" --preset paper --epochs "$epochs"
 train_once "$out/residual" "$out/bank" --preset paper --epochs "$epochs" --residual --lr 1e-4
 train_once "$out/waco" "$out/bank" --preset paper --epochs "$epochs" --loss waco
-# What F itself loses, known before any training; then what the adapters do about it.
+# First what F itself loses, which needs no training; then the adapters.
 "$invar" eval "$out/bank" --split "$split" --metrics collision -o "$out/collision.json"
 "$invar" eval "$out/bank" "$out"/{ridge,robust,mawa,residual,waco} --split "$split" \
 	--metrics lc,ec,kept,structure -o "$out/results.json"

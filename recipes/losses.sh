@@ -5,7 +5,7 @@
 # MaWa and WaCo with and without the identity, WaCo to a quarter of the width, with a
 # decoder, SimCLR and HSIC, each with the given number of seeds (3), then two tables
 # (codes as wide as the features, and narrower ones) of accuracy and structure, and how
-# long each training took. What is done already in OUT is not done again. INVAR names
+# long each training took. What is already in OUT is not done again. INVAR names
 # the program, if it is not on PATH.
 set -eu
 bank=$1 out=$2 epochs=${3:-30} seeds=${4:-3}

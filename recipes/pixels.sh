@@ -4,15 +4,15 @@
 #
 # The paper's experiment without an encoder: WaCo, (784, 4096, 64) for images of 28 x 28,
 # once with the identity alone and once with rotations. Then k nearest neighbours: codes
-# of test images as they are and turned by exactly 90 degrees, among codes of upright
+# of test images as they are and rotated by exactly 90 degrees, among codes of upright
 # train images. The first column of the tables is the pixels themselves.
 #
 #     recipes/pixels.sh fashion-mnist: out/fashion
 #     recipes/pixels.sh mnist:mnist_subset out/mnist
 #
-# INVAR names the program, if it is not on PATH; LIMIT is the most images of a split
+# INVAR names the program, if it is not on PATH; LIMIT is the maximum number of images per split
 # (10000), HIDDEN the hidden units (4096), COPIES the rotated copies of train (10). What
-# is done already in OUT is not done again.
+# is already in OUT is not done again.
 set -eu
 dataset=$1 out=$2 epochs=${3:-20}
 limit=${LIMIT:-10000} hidden=${HIDDEN:-4096} copies=${COPIES:-10}

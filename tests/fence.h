@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fence.h - arrays with a page beside them that may not be touched.
+ * fence.h - arrays with an inaccessible page beside them.
  *
  * A kernel that reads or writes one byte too many ends the test, in any build. One
  * fence serves many arrays in turn, so that a test over hundreds of sizes stays quick.
@@ -16,14 +16,13 @@ typedef struct test_fence {
 	size_t bytes;
 } test_fence;
 
-/* Room for arrays of up to `bytes` bytes. */
+/* For arrays of up to `bytes` bytes. */
 test_fence test_fence_new(size_t bytes);
 void test_fence_free(test_fence *f);
 
 /*
- * An array of `bytes` bytes, of set bits throughout (NaN where it holds floats), as is what
- * lies beside it: with `before` it begins right behind the forbidden page in front, else it
- * ends right before the one behind.
+ * An array of `bytes` bytes with all bits set (NaN as floats), like the memory beside it.
+ * With `before` it begins right after an inaccessible page, else it ends right before one.
  */
 void *test_fenced(const test_fence *f, bool before, size_t bytes);
 

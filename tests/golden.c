@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* cmocka wants the four headers above it */
+/* cmocka needs the four headers above */
 #include <cmocka.h>
 
 #include "formats/npy.h"
@@ -30,7 +30,7 @@ enum { PATH_SIZE = 4096 };
 
 struct piece {
 	struct piece *next;
-	double memory[]; /* aligned for every type that is asked for */
+	double memory[]; /* aligned for every type used here */
 };
 
 struct golden {
@@ -201,7 +201,7 @@ const float *golden_f32(golden *g, const char *name, size_t *shape)
 	return out;
 }
 
-/* Doubles are taken as they lie in the file: the reader would round to float. */
+/* Doubles are read from the file directly: the reader would round to float. */
 static double *read_f64(golden *g, const char *name, size_t *shape, size_t *count)
 {
 	inv_npy *a = open_array(g, name, shape);

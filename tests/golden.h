@@ -5,7 +5,7 @@
  * A golden tree is a folder with a manifest.json and one folder per case:
  * float32 inputs and float64 outputs as .npy, scalars in a flat values.json.
  * tests/golden is such a tree, made by the script beside it; a larger one with
- * the same layout may stand under $INVAR_SHARED/golden. A test loops over both:
+ * the same layout may be in $INVAR_SHARED/golden. A test loops over both:
  *
  *     for (const char *const *root = golden_roots(); *root; root++) {
  *         golden *g = golden_open(*root, "mawa");
@@ -15,8 +15,8 @@
  *         golden_close(g);
  *     }
  *
- * Whatever is missing or does not agree fails the running cmocka test with a
- * sentence, so nothing here returns an error.
+ * Whatever is missing or differs fails the running cmocka test with a message, so
+ * nothing here returns an error.
  */
 #ifndef INV_TESTS_GOLDEN_H
 #define INV_TESTS_GOLDEN_H
@@ -29,7 +29,7 @@ typedef struct golden golden;
 
 enum { GOLDEN_RANK = 8 };
 
-/* The trees that are there, NULL at the end: our own first, then the shared one. */
+/* The trees that exist, ended by NULL: our own first, then the shared one. */
 const char *const *golden_roots(void);
 /* $INVAR_SOURCE, else "."; $INVAR_SHARED, else ../shared beside the source. */
 const char *golden_source(void);
@@ -57,6 +57,6 @@ const char *golden_path(golden *g, const char *file);
 void golden_check(golden *g, const char *name, const float *got, size_t count);
 void golden_check_f64(golden *g, const char *name, const double *got, size_t count);
 void golden_check_value(golden *g, const char *name, double got);
-bool golden_allows(golden *g, const char *name, double got); /* says it instead */
+bool golden_allows(golden *g, const char *name, double got); /* returns it instead */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * support.h - what every test may use: folders that vanish, bytes on disk, and
- * where the sources and the shared data are. Include it instead of cmocka.h.
+ * support.h - for every test: temporary folders, files, and the paths of the
+ * sources and the shared data. Include it instead of cmocka.h.
  */
 #ifndef INV_SUPPORT_H
 #define INV_SUPPORT_H
@@ -17,13 +17,13 @@
 #include "invar.h"
 
 /*
- * A fresh empty folder of this program, removed with all it holds when the
- * program exits. The text lives until then.
+ * A new empty folder of this program, removed with its contents when the program
+ * exits. The text is valid until then.
  */
 const char *test_folder(void);
 
 /*
- * The three below give one of a few rotating buffers: fine for a call or two,
+ * The three below return one of a few rotating buffers: valid for a few calls;
  * copy what you keep.
  */
 const char *test_path(const char *format, ...) /* in the folder of this program */
@@ -35,7 +35,7 @@ const char *test_shared(const char *format, ...) /* INVAR_SHARED, else ../shared
 
 bool test_exists(const char *path);
 void test_write(const char *path, const void *data, size_t bytes);
-/* The whole file, with a NUL behind it; free() it. bytes may be NULL. */
+/* The whole file, followed by a NUL; free() it. bytes may be NULL. */
 void *test_read(const char *path, size_t *bytes);
 /* Whether any name in the folder ends in .part. */
 bool test_has_part(const char *folder);
@@ -48,7 +48,7 @@ int test_context_close(void **state);
 
 /*
  * The options of a command ("train", "loss") with these set: name, text, …, NULL. Free
- * them with invar_options_free. test_set sets more of them and gives them back; a text of
+ * them with invar_options_free. test_set sets more of them and returns them; a text of
  * NULL unsets its option.
  */
 invar_options *test_options(const char *command, ...) __attribute__((sentinel));
@@ -56,13 +56,13 @@ invar_options *test_set(invar_options *o, ...) __attribute__((sentinel));
 /* The same, freed when the program ends; and those of the encoder pixels. */
 const invar_options *test_kept(const char *command, ...) __attribute__((sentinel));
 const invar_options *test_pixels(void);
-/* A value that is computed, in one of the rotating buffers. */
+/* A formatted value, in one of the rotating buffers. */
 const char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The last error is one sentence that holds `word`; prints it if not. */
 void test_assert_error(const char *word);
 
-/* Skips the test, saying so, where the shared file is not there. */
+/* Skips the test with a message if the shared file is absent. */
 const char *test_need_shared(const char *name);
 
 #endif

@@ -237,7 +237,7 @@ def judge(network, train_set, test_set, o):
         "aligned": collisions(test, to_clean(test_copy), ty),
         "linear_clean": ridge_accuracy(clean, y, test, ty),
         "linear_turned": ridge_accuracy(clean, y, test_copy, ty),
-        # What the features of turned garments know, whoever reads it out.
+        # What features of rotated garments contain, for a classifier trained on them.
         "linear_turned_known": ridge_accuracy(copy, y, test_copy, ty),
     }
 

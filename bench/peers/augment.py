@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""augment.py - augmentations as one would do them otherwise, driven by lines.
+"""augment.py - augmentations by other libraries, driven by lines.
 
     augment OPERATION IMAGES SIDE REPEATS VARIANT    answers the seconds
 
 kornia: its classes on [n, 3, s, s], drawing included. opencv: warpAffine or a resized
-slice of float pictures [s, s, 3], with its own threads; opencv-pool: a Python thread a
+slice of float pictures [s, s, 3], with its own threads; opencv-pool: a Python thread per
 core over the pictures, each on one thread. torch: x + torch.randn_like(x).
 """
 

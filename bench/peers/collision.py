@@ -4,7 +4,7 @@
     collision N M D VARIANT    answers the seconds
 
 neighbors: NearestNeighbors by brute force, which is Euclidean and exact; argmin:
-pairwise_distances_argmin, which takes the same road without keeping the distances.
+pairwise_distances_argmin, the same without keeping the distances.
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""encoder_nets.py - ViTs and ResNets as one writes them in PyTorch, for the peers.
+"""encoder_nets.py - ViTs and ResNets in PyTorch, for the peers.
 
 Parameters are named as DINO (and timm) and torchvision name them, so a file saved here
 is one that invar reads. Attention is F.scaled_dot_product_attention.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""structure.py - Eq. 34-39 over all pairs as one would write it, driven by lines.
+"""structure.py - Eq. 34-39 over all pairs by SciPy and PyTorch, driven by lines.
 
     structure N D VARIANT    answers the seconds
 

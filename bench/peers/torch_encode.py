@@ -6,7 +6,7 @@
     memory                                                     peak megabytes of this process
 
 Pillow decodes in a DataLoader's workers (0: in this process), batches are normalised,
-turned by grid_sample as Kornia's rotation does it, and clean images and copies go
+rotated by grid_sample as Kornia does, and clean images and copies go
 through ViT-S/8 together; features go to OUT.clean.npy and OUT.aug.npy. BATCH counts
 both. VARIANT is eager or compile-frozen. The network is loaded, and compiled, outside
 the time; the workers of a pass start within it.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_losses.py - the losses in PyTorch, as one would write their formulas.
+"""torch_losses.py - the losses in PyTorch, written as their formulas.
 
-Each takes codes [k, N, w], samples of the same N images, the clean ones first where the
+Each takes codes [k, N, w], samples of the same N images, the clean ones first if the
 loss has any, the clean features [N, d], and what it draws at random: drawn outside, as
 torch.compile of PyTorch 2.13 fails on torch.randperm in an index and makes torch.randn
-slower. Where there are two natural ways and it depends on the size which is faster,
+slower. If there are two natural ways and the faster one depends on the size,
 both are here and FORMS names them; all forms of a loss give the same value.
 """
 

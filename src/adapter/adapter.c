@@ -94,7 +94,7 @@ invar_status inv_mlp_shape_of(const inv_safetensors *f, const char *path,
 
 /* ---- Opening ----------------------------------------------------------------------- */
 
-/* A run means its adapter. */
+/* The path of a run stands for its adapter. */
 static char *adapter_path(const char *path)
 {
 	return inv_is_folder(path) ? inv_join(path, INVAR_RUN_ADAPTER) : inv_strdup(path);
@@ -138,7 +138,7 @@ static invar_status load(invar_adapter *e)
 	                 : fail_memory(e->path);
 }
 
-/* Takes path, which may be NULL: there was no memory for it then. */
+/* Takes path; NULL means that there was no memory for it. */
 static invar_status begin(const invar_context *ctx, char *path, const char *name,
                           invar_adapter **out)
 {
@@ -152,7 +152,7 @@ static invar_status begin(const invar_context *ctx, char *path, const char *name
 	return INVAR_OK;
 }
 
-/* Gives e if all went well, else closes it. */
+/* Gives e on success, else closes it. */
 static invar_status finish(invar_status st, invar_adapter *e, invar_adapter **out)
 {
 	if (st == INVAR_OK)
@@ -178,7 +178,7 @@ invar_status invar_adapter_open(invar_context *ctx, const char *path, invar_adap
 	return finish(st, e, out);
 }
 
-static const char in_memory[] = "adapter"; /* what stands for the path */
+static const char in_memory[] = "adapter"; /* in place of a path */
 
 invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out)
 {
@@ -186,8 +186,8 @@ invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out)
 }
 
 /*
- * The file is kept for its metadata, which is a tree of its own; its tensors, which view
- * the caller's bytes, are not looked at again.
+ * The file is kept for its metadata, which it owns; its tensors view the caller's bytes and
+ * are not read again.
  */
 invar_status invar_adapter_from_memory(invar_context *ctx, const void *bytes, size_t size,
                                        invar_adapter **out)
@@ -213,7 +213,7 @@ static invar_status take_blocks(invar_adapter *e, const float *const from[INV_ML
 		return inv_fail(INVAR_E_USE, "a layer of an adapter can be at most %d wide",
 		                MAX_WIDTH);
 	if (check_residual(e) != INVAR_OK)
-		return INVAR_E_USE; /* here it is the caller's, not a file's */
+		return INVAR_E_USE; /* here the caller's mistake, not a file's */
 	if (!(e->params = inv_calloc(inv_mlp_floats(e->s), sizeof(float))))
 		return fail_memory(e->path);
 	inv_mlp_layout(e->s, blocks);

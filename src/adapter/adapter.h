@@ -8,10 +8,11 @@
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
  *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
  *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
- *      instead of the last two. All are optional when reading: PyTorch alone can make an
- *      adapter.
- *   3. invar.options holds only options that change the result, so equal runs
- *      give equal bytes.
+ *      instead of the last two. All are optional when reading: an adapter may come
+ *      straight from PyTorch.
+ *   3. invar.options holds the options that took part in making it: those of training,
+ *      of the chosen loss and closed form, and of steps that were asked for (spread, …).
+ *      So equal runs give equal bytes, also where a later version has more losses.
  */
 #ifndef INV_ADAPTER_H
 #define INV_ADAPTER_H
@@ -30,8 +31,7 @@ struct invar_adapter {
 	char *path;
 };
 
-/* An adapter without numbers, for what makes one in memory; invar_adapter_close frees it.
- */
+/* An adapter without parameters, to be filled in memory; invar_adapter_close frees it. */
 invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
 
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */

@@ -2,8 +2,8 @@
 /*
  * apply.c - E over a NumPy file or a pipe, block by block.
  *
- * A block is a fixed number of rows counted from the first, so the same bytes
- * come out of a file and of a pipe, and memory stays flat for any length.
+ * A block is a fixed number of rows counted from the first, so a file and
+ * a pipe give the same bytes, and memory stays flat for any length.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -40,7 +40,7 @@ static invar_status open_target(const invar_adapter *e, const inv_npy_source *in
 	return inv_npy_create_target(path, type, in->h->rank, shape, out);
 }
 
-/* Names the element by its place in the array: [image, column] or [image, copy, column]. */
+/* Names the element by its index in the array: [image, column] or [image, copy, column]. */
 static invar_status check_finite(const inv_npy_header *h, const float *x, uint64_t rows,
                                  size_t width, uint64_t before, const char *name)
 {

@@ -47,7 +47,7 @@ static void counters_of(inv_progress_state *at, uint64_t *c[COUNTERS],
 	c[3] = &at->best_epoch, name[3] = "best_epoch";
 }
 
-/* Their number: two, and the sums of as many terms as the loss has. */
+/* Returns how many there are: two, and one sum per term of the loss. */
 static int numbers_of(inv_progress_state *at, size_t terms, double *n[NUMBERS],
                       char name[NUMBERS][32])
 {
@@ -130,7 +130,7 @@ static invar_status read_state(const inv_safetensors *f, const char *path, size_
 		char *end = NULL;
 
 		if (!text && i < COUNTERS && counter[i] == &at->best_epoch)
-			continue; /* older checkpoints do not say it */
+			continue; /* older checkpoints do not have it */
 		if (text && i < COUNTERS)
 			*counter[i] = strtoull(text, &end, 10);
 		else if (text)

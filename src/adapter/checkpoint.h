@@ -3,10 +3,10 @@
  * checkpoint.h - a training between two steps, as a safetensors file.
  *
  * Tensors: 0.weight … 2.bias, the same with m. and v. for AdamW's moments, and
- * with best. where the best epoch so far is kept; a decoder's are dec.0.weight,
+ * with best. if the best epoch so far is kept; a decoder's are dec.0.weight,
  * m.dec.0.weight and so on. Metadata: counters as
  * decimal text, sums and the best loss as hexadecimal floats, which are exact;
- * "invar.made_with", a JSON object of all that the result follows from, see provenance.h.
+ * "invar.made_with", a JSON object of all that the result depends on, see provenance.h.
  */
 #ifndef INV_CHECKPOINT_H
 #define INV_CHECKPOINT_H

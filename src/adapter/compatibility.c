@@ -36,7 +36,7 @@ static const char *metadata(const invar_adapter *e, const char *key)
 	return text && *text ? text : NULL;
 }
 
-/* Which features: a name, and a hash of weights where it is known. */
+/* An encoder by its name, and by a hash of its weights if that is known. */
 typedef struct encoder_id {
 	const char *name, *hash;
 } encoder_id;
@@ -46,7 +46,7 @@ static encoder_id encoder_of(const invar_adapter *e)
 	return (encoder_id){metadata(e, "invar.encoder"), metadata(e, "invar.encoder_sha256")};
 }
 
-/* Equal weights are the same encoder, whatever it is called; one not named may be any. */
+/* Equal weights are the same encoder, whatever its name; an unnamed one may be any. */
 static bool are_same(encoder_id a, encoder_id b)
 {
 	if (!a.name || !b.name)
@@ -83,7 +83,7 @@ static void append(char list[LISTED], const char *key, const json_t *value)
 	         inv_json_spell(value, text));
 }
 
-/* As they are written: an adapter keeps 15 digits, a bank may have more. */
+/* Compared as written: an adapter keeps 15 digits, a bank may have more. */
 static bool are_equal(const json_t *a, const json_t *b)
 {
 	char *one = inv_json_text(a, 0), *other = inv_json_text(b, 0);
@@ -94,7 +94,7 @@ static bool are_equal(const json_t *a, const json_t *b)
 	return equal;
 }
 
-/* What copies were made in does not matter here: E sees features of any image. */
+/* The space in which copies were augmented does not matter: E takes any features. */
 static void compare_images(const invar_adapter *e, const json_t *theirs, const char *where)
 {
 	static const char *const keys[] = {"channels", "size", "resize", "mean", "std"};
@@ -149,8 +149,9 @@ invar_status inv_compatibility_same_features(const invar_adapter *e,
 
 /* ---- Arrays of a bank ------------------------------------------------------------- */
 
-/* Where bank.json would be seen from the folder of such an array; NULL: it is none. */
-static const char *way_up(const char *path, const char *slash)
+/* The relative path from the folder of such an array to its bank; NULL: not such an array.
+ */
+static const char *path_to_bank(const char *path, const char *slash)
 {
 	const char *name = slash ? slash + 1 : path;
 	const char *folder = slash;
@@ -162,11 +163,11 @@ static const char *way_up(const char *path, const char *slash)
 	return folder && slash - folder == 3 && strncmp(folder, "aug", 3) == 0 ? "../.." : NULL;
 }
 
-/* The folder of the bank that an array belongs to, by its place alone; gives, or NULL. */
+/* The folder of the bank that an array belongs to, by its path only; gives, or NULL. */
 static char *find_bank(const char *path)
 {
 	const char *slash = strrchr(path, '/');
-	const char *up = way_up(path, slash);
+	const char *up = path_to_bank(path, slash);
 	size_t size = strlen(path) + sizeof "./../..";
 	char *folder = up ? inv_alloc(size) : NULL;
 
@@ -181,7 +182,7 @@ void inv_compatibility_warn_file(const invar_adapter *e, const char *path)
 	char *folder = find_bank(path), *said = folder ? inv_join(folder, "bank.json") : NULL;
 	json_t *bank = NULL;
 
-	/* Not being able to tell is no fault of the features. */
+	/* If bank.json cannot be read, nothing is known about the features. */
 	if (said && inv_exists(said) && inv_json_load(said, &bank) == INVAR_OK) {
 		compare_encoders(e, bank, path);
 		compare_images(e, json_object_get(bank, "preprocess"), path);

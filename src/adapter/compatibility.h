@@ -2,11 +2,11 @@
 /*
  * compatibility.h - which features an adapter was trained on: encoder, weights, images.
  *
- * invar.input in an adapter's metadata is a JSON object, "" where the bank did not say:
- * what bank.json calls "preprocess" (channels, size, resize, mean, std), and
- * "augment_space" where there were copies. Features of another kind may have the same
- * width; E then computes something all the same, so that is told, not refused: to try an
- * adapter on features it was not made for is a fair question.
+ * invar.input in an adapter's metadata is a JSON object, "" if the bank does not say:
+ * "preprocess" of bank.json (channels, size, resize, mean, std), and "augment_space" if
+ * there were copies. Different features may have the same width; E can then be applied, so
+ * that is a warning and not an error: trying an adapter on features it was not made for is
+ * a legitimate experiment.
  */
 #ifndef INV_COMPATIBILITY_H
 #define INV_COMPATIBILITY_H
@@ -17,14 +17,14 @@
 /* The text of invar.input for adapters trained on a bank; gives. NULL: no memory. */
 char *inv_compatibility_input(const invar_bank *bank);
 
-/* Warns where the features of a bank are not those that an adapter was made for. */
+/* Warns if the features of a bank are not those that an adapter was made for. */
 void inv_compatibility_warn(const invar_adapter *e, const invar_bank *bank);
-/* The same of a NumPy file: SPLIT/clean.npy, aug.npy or aug/NNN.npy of a bank. */
+/* The same for a NumPy file: SPLIT/clean.npy, aug.npy or aug/NNN.npy of a bank. */
 void inv_compatibility_warn_file(const invar_adapter *e, const char *path);
 
 /*
- * The same of another adapter that is to be merged with e: the mean of maps of features of
- * different encoders means nothing, so that is an error; different images are a warning.
+ * The same for another adapter that is to be merged with e: a mean of maps for different
+ * encoders is meaningless, so that is an error; different images are a warning.
  */
 invar_status inv_compatibility_same_features(const invar_adapter *e,
                                              const invar_adapter *other);

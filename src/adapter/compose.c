@@ -10,7 +10,7 @@
 
 struct inv_composition {
 	const invar_context *ctx;
-	size_t d, w, h; /* h: hidden units so far, without those that carry L */
+	size_t d, w, h; /* h: hidden units so far, without those for L */
 	double *L, *t;  /* [d, w], [w] */
 	float *W, *b;   /* [units, d], [units] */
 	double *V;      /* [units, w] */
@@ -70,7 +70,7 @@ void inv_composition_free(inv_composition *c)
 
 /* ---- Adding ----------------------------------------------------------------------- */
 
-/* Is row i of W0 the feature `at`, with this sign, and nothing else? */
+/* Is row i of W0 a unit vector of feature `at` with this sign? */
 static bool is_feature(const layers *l, size_t d, size_t i, size_t at, float sign)
 {
 	if (l->b0[i] != 0)
@@ -81,7 +81,7 @@ static bool is_feature(const layers *l, size_t d, size_t i, size_t at, float sig
 	return true;
 }
 
-/* Are the first 2d units those of a closed form, as no training has changed them? */
+/* Are the first 2d units those of a closed form, unchanged by training? */
 static bool has_linear_units(const inv_mlp_form *e, const layers *l)
 {
 	size_t d = e->s.d, h = e->s.h;
@@ -165,7 +165,7 @@ invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after
 
 /* ---- As an MLP -------------------------------------------------------------------- */
 
-/* Squares of L - share I. */
+/* Sum of the squares of L - share I. */
 static double squares(const inv_composition *c, double share)
 {
 	double sum = 0;
@@ -218,7 +218,7 @@ static void write_units(const inv_composition *c, const inv_mlp_form *e, size_t 
 	}
 }
 
-/* Residual where that leaves less of L to the linear units; an MLP has a unit at least. */
+/* Residual if that leaves less of L to the linear units; an MLP has at least one unit. */
 invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out)
 {
 	bool residual = c->d == c->w && squares(c, 1) < squares(c, 0);

@@ -6,17 +6,17 @@
  *
  *     C(z) = z L + relu(z W^T + b) V + t
  *
- * with W and b as they came from the adapters, in float, and L, V and t in double. To it
- * are added a E(z) for an adapter E and a z for the identity; C(z) A + c replaces it for a
- * map. What comes out in the end is rounded to float once:
+ * with W and b of the adapters, in float, and L, V and t in double. One can add a E(z) for
+ * an adapter E and a z for the identity, or replace it by C(z) A + c for a map. The result
+ * is rounded to float once:
  *
  *   strength   z + w (E(z) - z)   is (1 - w) z + w E(z);
  *   mean       sum_i a_i E_i(z)   has the hidden layers side by side;
- *   spread     E(z) A + c         changes the second layer alone.
+ *   spread     E(z) A + c         changes only the second layer.
  *
- * L is carried by the residual flag where it is the identity, else by 2d linear units,
- * relu(z) - relu(-z) = z, as closed forms have them. Those that an adapter has already,
- * untrained, are recognised and merged into L: no composition has two sets of them.
+ * L is expressed by the residual flag if it is the identity, else by 2d linear units,
+ * relu(z) - relu(-z) = z, as in closed forms. If an adapter already has such units,
+ * untrained, they are recognised and merged into L: no composition has two sets of them.
  */
 #ifndef INV_COMPOSE_H
 #define INV_COMPOSE_H
@@ -24,7 +24,7 @@
 #include "math/fit_pairs.h"
 #include "nn/mlp.h"
 
-/* E as numbers. */
+/* E by its parameters. */
 typedef struct inv_mlp_form {
 	inv_mlp_shape s;
 	bool residual;

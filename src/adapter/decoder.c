@@ -13,7 +13,7 @@ struct inv_decoder {
 	size_t N;
 	inv_mlp_pass *pass;
 	inv_arena arena;
-	float *rebuilt, *d_rebuilt; /* [N, d] D(z), and alpha dR of it */
+	float *rebuilt, *d_rebuilt; /* [N, d] D(z), and alpha dR with respect to it */
 	float *d_z;                 /* [N, w] */
 	double *error;              /* [N] */
 };

@@ -4,7 +4,7 @@
  *
  *     R = 1/N sum_i |x_i - D(E(x_i))|^2          summed over dimensions
  *
- * joins any loss L as alpha R + beta L. D is an MLP (w, hidden, d), trained
+ * is combined with any loss L as alpha R + beta L. D is an MLP (w, hidden, d), trained
  * together with E. Letters: N clean rows x [N, d] with codes z [N, w].
  */
 #ifndef INV_DECODER_H
@@ -14,7 +14,7 @@
 
 typedef struct inv_decoder inv_decoder;
 
-/* PyTorch's distribution, drawn apart from E's. */
+/* PyTorch's distribution, with its own stream. */
 void inv_decoder_init(inv_mlp_shape s, uint64_t seed, float *params);
 
 /* s is D's own shape: s.d = w of E, s.w = d of E. */

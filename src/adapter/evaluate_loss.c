@@ -2,8 +2,8 @@
 /*
  * evaluate_loss.c - value and gradients of a loss on given arrays.
  *
- * The arrays become the rows of one training step, so that what is checked is
- * what trains.
+ * The arrays become the rows of one training step, so that the code that is checked is the
+ * code that trains.
  */
 #include "adapter/evaluate_loss.h"
 
@@ -49,7 +49,7 @@ static const invar_option own_rows[] = {
 	{0},
 };
 
-/* What a training measures on its clean features. */
+/* The frame (loss.h), which a training measures on its clean features. */
 static const invar_option frame_rows[] = {
 	{.name = "sigma",
      .type = INVAR_OPTION_NUMBER,
@@ -115,7 +115,7 @@ static invar_status check_adapter(const inv_loss_input *in, const invar_options 
 	return INVAR_OK;
 }
 
-/* Two views of each image are all that a loss of pairs looks at. */
+/* A loss of pairs uses exactly two views of each image. */
 static bool is_of_pairs(const inv_loss *loss)
 {
 	return loss->min_samples == 2 && loss->max_samples == 2;
@@ -238,7 +238,7 @@ static void load_params(const inv_loss_input *in, inv_step *p)
 		       (p->floats - p->adapter_floats) * sizeof(float));
 }
 
-/* As given, else as a training on these clean features would find it. */
+/* As given, else as a training on these clean features would measure it. */
 static invar_status find_frame(const inv_loss_input *in, const invar_options *o,
                                inv_step_spec *spec)
 {

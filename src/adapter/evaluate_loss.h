@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* evaluate_loss.h - a loss on given arrays: what it is given and what comes out. */
+/* evaluate_loss.h - a loss on given arrays: its input and its result. */
 #ifndef INV_EVALUATE_LOSS_H
 #define INV_EVALUATE_LOSS_H
 

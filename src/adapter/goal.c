@@ -25,7 +25,7 @@ static const invar_option rows[] = {
 	{0},
 };
 
-/* They mean something only beside a goal. */
+/* These have a meaning only beside a goal. */
 static const invar_option part_rows[] = {
 	{.name = "index",
      .type = INVAR_OPTION_TEXT,
@@ -64,6 +64,8 @@ invar_status inv_goal_declare(invar_options *o)
 {
 	invar_status st = inv_options_add_rows(o, rows);
 
+	if (st == INVAR_OK)
+		st = inv_options_idle(o, "keep-structure", "0", "keep-structure");
 	return st == INVAR_OK ? inv_options_add_part(o, "goal", NULL, part_rows) : st;
 }
 

@@ -2,7 +2,7 @@
 /*
  * goal.h - what an adapter is for, as options of a training.
  *
- * Where a goal or a dial is set, the method and its numbers are chosen on held-out images
+ * If a goal or a dial is set, the method and its numbers are chosen on held-out images
  * (recipe/choose.h), and what was chosen is trained like any other set of options. They are
  * declared here because run.json and the adapter record them with the others.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_object.c - invar_loss: the arrays of a loss one by one, then what comes out. */
+/* loss_object.c - invar_loss: the arrays of a loss, set one by one, then its results. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -45,7 +45,7 @@ void invar_loss_free(invar_loss *l)
 	inv_free(l);
 }
 
-/* Clean features and views, where both are given, are of the same images. */
+/* Clean features and views, if both are given, are of the same images. */
 static invar_status set_images(invar_loss *l, const float *beside, uint64_t images)
 {
 	if (beside && l->in.images != images)

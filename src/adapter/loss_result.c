@@ -74,7 +74,7 @@ static invar_status add_codes(const inv_step *p, inv_loss_result *r)
 
 /* ---- One augmentation of several ------------------------------------------------- */
 
-/* Its codes as if it were alone: clean rows where the loss has them, then its own. */
+/* The codes of one group by itself: clean rows if the loss has them, then its own. */
 static void gather_codes(const inv_step *p, size_t group, float *out)
 {
 	const inv_loss_shape *s = &p->loss_shape;
@@ -87,8 +87,8 @@ static void gather_codes(const inv_step *p, size_t group, float *out)
 }
 
 /*
- * d(-log(-L)) = dL / (-L). The draws are those that the group had among the
- * others: the same key, or the ones given for it.
+ * d(-log(-L)) = dL / (-L). The draws are those that the group has among the
+ * others: by the same key, or those given for it.
  */
 static invar_status add_group(inv_step *p, const float *rows, size_t group,
                               inv_loss_result *r)

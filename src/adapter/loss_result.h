@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loss_result.h - what invar_loss gives: a value, terms and gradients by name. */
+/* loss_result.h - the result of invar_loss: a value, terms and gradients by name. */
 #ifndef INV_LOSS_RESULT_H
 #define INV_LOSS_RESULT_H
 

@@ -4,9 +4,8 @@
  *
  *     z + w (sum_i a_i E_i(z) - z),   sum_i a_i = 1
  *
- * is one MLP (compose.h). What was merged is written into its metadata: of each adapter its
- * weight, loss, augmentation, seed and options; no paths, so that equal adapters give equal
- * bytes.
+ * is one MLP (compose.h). Its metadata record what was merged: weight, loss, augmentation,
+ * seed and options of each adapter; no paths, so that equal adapters give equal bytes.
  */
 #include <math.h>
 #include <stdio.h>
@@ -61,7 +60,7 @@ static json_t *first_value(const invar_adapter *const *e, size_t count, const ch
 	return json_string("");
 }
 
-/* One adapter of those merged. */
+/* One of the merged adapters. */
 static json_t *describe_part(const invar_adapter *e, double weight)
 {
 	static const char *const keys[] = {"loss", "augment", "seed", "options", "merged"};

@@ -4,10 +4,10 @@
  *
  * robust and search have a rate of 5e-4 that falls to the same share as the paper's (0.4).
  * In PyTorch, on features of SqueezeNet (1300 images, 5 steps per epoch), what counted was
- * rate times epochs: 1e-3 for 30 epochs and 3e-4 for 100 end alike, ahead of the paper's
- * MaWa in structure and within its accuracy, and 3e-4 for 30 stops short of it. 5e-4 for 60
- * is the same product. More images make more steps per epoch, and errors that fall faster
- * than structure is lost.
+ * rate times epochs: 1e-3 for 30 epochs and 3e-4 for 100 give the same result, better than
+ * the paper's MaWa in structure and equal in accuracy, and 3e-4 for 30 is not enough. 5e-4
+ * for 60 is the same product. More images mean more steps per epoch, and the error then
+ * falls faster than structure is lost.
  */
 #include "adapter/presets.h"
 
@@ -67,7 +67,7 @@ const char *inv_preset_summary_at(size_t i)
 	return i < PRESETS ? presets[i].summary : NULL;
 }
 
-/* What is trained, rather than for how long: a preset fits only what it was made for. */
+/* Options that say what is trained: a preset fits only its own values of these. */
 static const char *const method[] = {"loss", "init", "residual", "scaled", "width"};
 
 enum { METHOD = sizeof method / sizeof *method };
@@ -101,7 +101,7 @@ const char *inv_preset_conflict(const invar_options *o)
 	return find_conflict(o, &presets[i]);
 }
 
-/* A loss that was set has its preset; without one, MaWa is trained from what was set. */
+/* The default if it fits, else a preset of the loss that was set, else the first. */
 static const char *choose_preset(const invar_options *o)
 {
 	if (!inv_preset_conflict(o))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* provenance.c - run.json and adapter.safetensors, from what the trainer knows. */
+/* provenance.c - writes run.json and the adapter's metadata, see provenance.h. */
 #include "adapter/provenance.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static json_t *versions_json(void)
 	                 "jansson", JANSSON_VERSION);
 }
 
-/* What is encoded, and the options that say so, for --resume; NULL: nothing is. */
+/* What is encoded, and the options for it, for --resume; NULL: nothing is encoded. */
 static json_t *images_json(const inv_source *from)
 {
 	json_t *images = inv_source_encoding(from);
@@ -69,7 +69,7 @@ static bool has_inputs(const inv_run *r)
 	return json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path);
 }
 
-/* The files may have moved, what is in them may not have changed. */
+/* The files may have moved, but their contents must be the same. */
 static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
                                  const json_t *now)
 {
@@ -95,12 +95,14 @@ static invar_status check_inputs(const inv_run *r, const inv_train_plan *plan,
 	return INVAR_OK;
 }
 
-/* With the batch size that was used in place of "the default of the loss". */
+/* Those that took part, with the batch size that was used instead of 0, the loss's default.
+ */
 static json_t *options_json(const inv_train_settings *o, unsigned flags)
 {
-	json_t *options = inv_options_json(o->options, flags);
+	json_t *options = inv_options_used_json(o->options, flags);
 
-	json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
+	if (json_object_get(options, "batch-size"))
+		json_object_set_new(options, "batch-size", json_integer((json_int_t)o->batch));
 	json_object_del(options, "resume");
 	json_object_del(options, "force");
 	return options;
@@ -129,13 +131,13 @@ static json_t *rows_json(const json_t *banks)
 	return st == INVAR_OK ? json_string(hex) : NULL;
 }
 
-/* All that a checkpoint follows from; gives, NULL if there is no memory. */
+/* All that a checkpoint depends on; gives, NULL if there is no memory. */
 static json_t *made_with_json(const inv_train_plan *plan, const inv_train_settings *o,
                               const json_t *banks)
 {
 	json_t *images = inv_source_encoding(plan->source[0]);
 
-	json_object_del(images, "classes"); /* which no training looks at */
+	json_object_del(images, "classes"); /* which training does not use */
 	return json_pack("{s:o, s:o, s:o*}", "options", result_options_json(o), "rows",
 	                 rows_json(banks), "images", images);
 }
@@ -154,7 +156,7 @@ static invar_status check_checkpoint(inv_run *r, const inv_train_plan *plan,
 	return st;
 }
 
-/* What a training was measured in, which the rows alone decide. */
+/* The scale and origin of a training, which depend only on the rows. */
 static void describe_frame(json_t *json, const inv_train_plan *plan)
 {
 	if (plan->statistics.mean)

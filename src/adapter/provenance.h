@@ -2,7 +2,7 @@
 /*
  * provenance.h - the record of a run: run.json and the adapter's metadata.
  *
- * Its checkpoints say what they were made with: { "options": those that change the
+ * Checkpoints record what they were made with: { "options": those that change the
  * result, "rows": SHA-256 of the hashes of all rows, "images": how they were encoded }.
  */
 #ifndef INV_PROVENANCE_H
@@ -18,25 +18,26 @@ typedef struct inv_run_start {
 } inv_run_start;
 
 /*
- * Saves a run.json, state "running", before images are encoded: what lies in the folder
- * from now on is part of this run. What an earlier training left goes first.
+ * Saves a run.json, state "running", before images are encoded: everything that is
+ * written to the folder from now on is part of this run. What an earlier training left is
+ * removed first.
  */
 invar_status inv_run_begin(inv_run *r, const inv_train_plan *plan,
                            const inv_train_settings *o);
 /*
- * The same once there are rows to train on, which run.json names. Resuming, the rows must
- * be those that the run was begun on, and its checkpoint must have been made with the
- * same rows and options.
+ * The same once the rows to train on exist, which run.json then names. To resume, the rows
+ * must be those that the run was started on, and its checkpoint must have been made with
+ * the same rows and options.
  */
 invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
                               const inv_train_settings *o);
-/* Warns where another version has worked on the run that is resumed. */
+/* Warns if the run to resume was written by a different version. */
 void inv_run_compare_version(const invar_context *ctx, const inv_run *r);
 /* Adds up the times and saves run.json with this state. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state);
 
-/* Writes adapter.safetensors or, never residual, a decoder; equal runs, equal bytes. */
+/* Writes an adapter or a decoder (never residual); equal runs give equal bytes. */
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan);

@@ -2,8 +2,8 @@
 /*
  * spread.c - see spread.h.
  *
- * Rows are summed as they lie about the clean mean, so that a mean far from the origin
- * costs no digits: sums in double, products in float over blocks (math/gram_sum.h).
+ * Rows are summed relative to the clean mean, so that a mean far from the origin loses no
+ * digits: sums in double, products in float over blocks (math/gram_sum.h).
  */
 #include "adapter/spread.h"
 
@@ -20,7 +20,7 @@ enum { MAX_IMAGES = 10000 };
 
 static const double share = 0.3; /* of the mean variance, added to both covariances */
 
-const invar_option inv_spread_options[] = {
+static const invar_option own[] = {
 	{.name = "spread",
      .type = INVAR_OPTION_TEXT,
      .initial = "none",
@@ -35,7 +35,14 @@ const invar_option inv_spread_options[] = {
 	{0},
 };
 
-/* Rows about the clean mean, summed. */
+invar_status inv_spread_declare(invar_options *o)
+{
+	invar_status st = inv_options_add_rows(o, own);
+
+	return st == INVAR_OK ? inv_options_idle(o, "spread", "none", "spread") : st;
+}
+
+/* Sums of rows relative to the clean mean. */
 typedef struct cloud {
 	uint64_t n;
 	double *sum;    /* [d] */
@@ -70,7 +77,7 @@ static void free_cloud(cloud *c)
 	inv_free(c->gram);
 }
 
-/* rows are about the clean mean */
+/* The rows are relative to the clean mean. */
 static void add_cloud(const measurement *m, const float *rows, size_t count, cloud *c)
 {
 	const inv_gram_part part = {rows, m->d};
@@ -167,7 +174,7 @@ static invar_status fit_scale(const measurement *m, inv_map_affine *out, json_t 
 	return INVAR_OK;
 }
 
-/* The covariance takes the place of the sums; `ridge` is added to its diagonal. */
+/* Replaces the sums by the covariance; `ridge` is added to its diagonal. */
 static void finish_covariance(const measurement *m, double ridge, cloud *c)
 {
 	double n = (double)c->n;
@@ -210,7 +217,7 @@ bool inv_spread_wanted(const invar_options *o)
 	return !inv_option_is(o, "spread", "none");
 }
 
-/* Evenly among the images that train; gives. */
+/* Spread evenly over the training images; gives. */
 static invar_status choose_images(const inv_spread_spec *s, uint32_t **out, uint32_t *count)
 {
 	*count = s->image_count < MAX_IMAGES ? s->image_count : MAX_IMAGES;

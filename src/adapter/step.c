@@ -2,9 +2,8 @@
 /*
  * step.c - the step, in the order that keeps memory traffic low.
  *
- * The gradient of a layer is used by the optimiser as soon as it is there,
- * while it is still in the cache; the second layer's weights may change once
- * dH has been computed from them.
+ * The optimiser uses the gradient of a layer as soon as it is computed, while it is still
+ * in the cache; the second layer's weights may change once dH has been computed from them.
  *
  * With a decoder the loss is alpha R + beta L; its gradient reaches the codes of
  * the clean rows before E's own backward pass.
@@ -17,7 +16,7 @@
 
 #include "nn/adamw.h"
 
-/* Rows that E codes. */
+/* The number of rows that E maps to codes. */
 static size_t coded_rows(const inv_step *p)
 {
 	return p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
@@ -134,7 +133,7 @@ void inv_step_free(inv_step *p)
 	inv_free(p);
 }
 
-/* What E sees of a batch: all rows, or the copies only. */
+/* The input rows of E: all of a batch, or only the copies. */
 static const float *inputs(const inv_step *p, const float *rows)
 {
 	const inv_step_spec *s = &p->spec;
@@ -142,7 +141,7 @@ static const float *inputs(const inv_step *p, const float *rows)
 	return p->front || s->loss->codes_clean(s->options) ? rows : rows + s->N * s->shape.d;
 }
 
-/* alpha R + beta L, of the value and of what has been computed of the gradient. */
+/* alpha R + beta L, for the value and for the part of the gradient computed so far. */
 static invar_status add_decoder(inv_step *p, const float *params, const float *rows,
                                 inv_loss_value *out)
 {
@@ -161,7 +160,7 @@ static invar_status add_decoder(inv_step *p, const float *params, const float *r
 	return INVAR_OK;
 }
 
-/* Within a step, before anything of the state changes: stopping there loses nothing. */
+/* Called within a step before the state changes, so that stopping loses nothing. */
 static invar_status check_cancel(const inv_step *p)
 {
 	return p->total ? inv_progress(p->ctx, "train", p->t, p->total) : INVAR_OK;
@@ -218,7 +217,7 @@ static invar_status decoder_backward(inv_step *p)
 
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out)
 {
-	size_t last = p->blocks[2].offset; /* a layer's weight and bias lie side by side */
+	size_t last = p->blocks[2].offset; /* a layer's weight and bias are adjacent */
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
 	if (st == INVAR_OK)
@@ -232,7 +231,7 @@ invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_va
 	if (st != INVAR_OK)
 		return st;
 	p->t++;
-	update(p, last, p->floats, lr); /* and the decoder, where there is one */
+	update(p, last, p->floats, lr); /* and the decoder, if there is one */
 	if ((st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads)) == INVAR_OK)
 		update(p, 0, last, lr);
 	return st;

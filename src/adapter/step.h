@@ -5,9 +5,8 @@
  * The object owns everything a step touches, sized once; running a step
  * allocates nothing.
  *
- * Where there is a decoder, its parameters, gradients and moments follow those
- * of E in the same vectors, and its clean rows are coded whether the loss sees
- * them or not.
+ * If there is a decoder, its parameters, gradients and moments follow those of E in the
+ * same vectors, and the clean rows are mapped to codes even if the loss does not use them.
  */
 #ifndef INV_STEP_H
 #define INV_STEP_H
@@ -40,7 +39,7 @@ typedef struct inv_step {
 	size_t floats;         /* of each of the four vectors below */
 	size_t adapter_floats; /* E's share of them, at their beginning */
 	float *params, *grads, *m, *v;
-	size_t front;           /* rows of codes that the decoder sees, but not the loss */
+	size_t front;           /* rows of codes for the decoder only, not for the loss */
 	float *codes, *d_codes; /* [front + R, w] */
 	inv_decoder *decoder;   /* NULL: none */
 	inv_loss_shape loss_shape;
@@ -49,7 +48,7 @@ typedef struct inv_step {
 	char terms[INV_VALUE_TERMS][INV_TERM_NAME];
 	size_t term_count;
 	uint64_t t;     /* steps done */
-	uint64_t total; /* of the training; 0: a step is not to be stopped midway */
+	uint64_t total; /* of the training; 0: a step cannot be stopped midway */
 	inv_mlp_pass *pass;
 	inv_arena arena;
 } inv_step;
@@ -61,10 +60,10 @@ size_t inv_step_memory(const inv_step *p);
 
 /* rows [(s+1) N, d] as inv_batches_next gives them. */
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out);
-/* The loss of a batch under `params`, which stay as they are; key keys its draws. */
+/* The loss of a batch with `params`, which are not changed; key keys its draws. */
 invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,
                               uint64_t key, inv_loss_value *out);
-/* Value and gradients under p->params, without a step: for `invar loss`. */
+/* Value and gradients at p->params, without a step: for `invar loss`. */
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out);
 void inv_step_free(inv_step *p);
 

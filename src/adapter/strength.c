@@ -2,7 +2,7 @@
 /* strength.c - see strength.h. */
 #include "adapter/strength.h"
 
-const invar_option inv_strength_options[] = {
+static const invar_option rows[] = {
 	{.name = "strength",
      .type = INVAR_OPTION_NUMBER,
      .initial = "1",
@@ -14,6 +14,13 @@ const invar_option inv_strength_options[] = {
              "the structure"},
 	{0},
 };
+
+invar_status inv_strength_declare(invar_options *o)
+{
+	invar_status st = inv_options_add_rows(o, rows);
+
+	return st == INVAR_OK ? inv_options_idle(o, "strength", "1", "strength") : st;
+}
 
 invar_status inv_strength_apply(const invar_context *ctx, const inv_mlp_form *e,
                                 double strength, inv_mlp_form *out)

@@ -2,9 +2,9 @@
 /*
  * strength.h - z + w (E(z) - z): an adapter made weaker or stronger.
  *
- * It follows spread, so that 0 is the identity whatever E is, and every strength between is
- * a point on the straight way from a feature to its code. The option is that of a training;
- * `invar apply` and `invar merge` have the same of an adapter that exists.
+ * It is applied after spread, so that 0 is the identity whatever E is, and every strength
+ * in between gives a point on the line from a feature to its code. The option belongs to
+ * training; `invar apply` and `invar merge` have the same one for an existing adapter.
  */
 #ifndef INV_STRENGTH_H
 #define INV_STRENGTH_H
@@ -12,8 +12,8 @@
 #include "adapter/compose.h"
 #include "base/options.h"
 
-/* "strength", ended by a NULL name. */
-extern const invar_option inv_strength_options[];
+/* Adds the option strength. */
+invar_status inv_strength_declare(invar_options *o);
 
 /* Gives out->params; w = d. */
 invar_status inv_strength_apply(const invar_context *ctx, const inv_mlp_form *e,

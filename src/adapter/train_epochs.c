@@ -45,7 +45,7 @@ static invar_status save_checkpoint(inv_trainer *t)
 	return st;
 }
 
-/* Interrupted between two steps: save, so that --resume continues right here. */
+/* Interrupted between two steps: saves, so that --resume continues here. */
 static invar_status stop_here(inv_trainer *t)
 {
 	invar_status st = save_checkpoint(t);

@@ -14,7 +14,7 @@
 
 enum { TIMED_STEPS = 4 };
 
-/* All given images train: none validate. */
+/* All given images are used for training, none for validation. */
 static invar_status take_images(inv_trainer *t, const inv_memory_training *m)
 {
 	inv_train_plan *p = &t->plan;
@@ -101,7 +101,7 @@ invar_status inv_train_in_memory(const inv_memory_training *m, inv_mlp_form *out
 	return st;
 }
 
-/* The first step warms up, and does not count where there are more. */
+/* The first step is a warm-up and does not count if there are more. */
 static invar_status time_steps(inv_trainer *t, double *seconds)
 {
 	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_messages.c - what a training says of itself while it is at work. */
+/* train_messages.c - the messages of a training while it runs. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 #include "adapter/trainer.h"
 #include "base/text.h"
 
-/* Fewer than so many steps leave an adapter near where it began. */
+/* With fewer steps an adapter stays close to its initial values. */
 enum { FEW_STEPS = 100 };
 
 static void announce_length(const inv_trainer *t)
@@ -32,7 +32,7 @@ static void announce_length(const inv_trainer *t)
 		        (3 * FEW_STEPS + steps - 1) / steps);
 }
 
-/* Only the default gives way; to a closed form alone, presets do not matter. */
+/* Only if the preset was not set; a closed form alone does not use presets. */
 void inv_trainer_announce_preset(const inv_trainer *t)
 {
 	const char *conflict = inv_preset_conflict(t->options);

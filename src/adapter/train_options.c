@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_options.c - the options of training: defaults, table, what they mean together. */
+/* train_options.c - the options of training: defaults, table, and checks of combinations.
+ */
 #include "adapter/train_options.h"
 
 #include <inttypes.h>
@@ -13,9 +14,12 @@
 #include "adapter/spread.h"
 #include "adapter/strength.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
 #include "images/dataset.h"
+
+enum { LISTED = 256 };
 
 static const char *loss_choice(size_t i)
 {
@@ -209,6 +213,10 @@ static const invar_option training_rows[] = {
 	{0},
 };
 
+/* Those that only the steps of a training read, and a closed form does not. */
+static const char of_steps[] = "samples|validation|keep|epochs|batch-size|lr|lr-min|"
+							   "weight-decay|checkpoint-seconds";
+
 static const invar_option decoder_rows[] = {
 	{.name = "alpha",
      .type = INVAR_OPTION_NUMBER,
@@ -265,11 +273,13 @@ invar_status inv_train_declare_method(invar_options *o)
 	if (st == INVAR_OK)
 		st = inv_closed_form_declare(o, "init");
 	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, inv_spread_options);
+		st = inv_spread_declare(o);
 	if (st == INVAR_OK)
-		st = inv_options_add_rows(o, inv_strength_options);
+		st = inv_strength_declare(o);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
+	if (st == INVAR_OK)
+		st = inv_options_idle(o, "loss", "none", of_steps);
 	if (st == INVAR_OK)
 		st = inv_options_add_part(o, "decoder", "true", decoder_rows);
 	for (size_t i = 0; (loss = inv_loss_at(i)) && st == INVAR_OK; i++)
@@ -353,7 +363,7 @@ static invar_status check_sources(const inv_train_settings *o, inv_train_plan *p
 	return st == INVAR_OK && source[0]->unlimited ? check_unlimited(o, p) : st;
 }
 
-/* Of one source: are its copies enough for the loss? */
+/* Does one source have enough copies for the loss? */
 static invar_status check_copies(const inv_train_settings *o, const inv_loss *loss,
                                  const inv_source *from)
 {
@@ -365,7 +375,7 @@ static invar_status check_copies(const inv_train_settings *o, const inv_loss *lo
 	return o->samples ? inv_source_need_copies(from) : INVAR_OK;
 }
 
-/* s is what every source can give, and the loss can take. */
+/* s is limited by the copies of every source and by the loss. */
 static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p)
 {
 	invar_status st;
@@ -395,14 +405,23 @@ static invar_status check_samples(const inv_train_settings *o, inv_train_plan *p
 	return INVAR_OK;
 }
 
-/* A closed form is a map of the features onto themselves, carried by 2d hidden units. */
+/* "a, b or c": the choices of init after the first, which is random. */
+static const char *list_closed_forms(const invar_options *o, char out[LISTED])
+{
+	return inv_list_words(strchr(invar_options_find(o, "init")->choices, '|') + 1, out,
+	                      LISTED);
+}
+
+/* A closed form maps d features to d features and needs 2d hidden units. */
 static invar_status check_closed(const inv_train_settings *o, const inv_train_plan *p)
 {
+	char forms[LISTED];
 	invar_status st;
 
 	if (!p->closed && !p->loss)
-		return inv_fail(INVAR_E_USE, "@loss none trains nothing, so it needs a closed "
-		                             "form: @init identity, rigid, ridge or features");
+		return inv_fail(INVAR_E_USE,
+		                "@loss none trains nothing, so it needs a closed form: @init %s",
+		                list_closed_forms(o->options, forms));
 	if (!p->closed)
 		return INVAR_OK;
 	if (p->shape.w != p->shape.d)
@@ -531,7 +550,7 @@ static invar_status check_validation(const inv_train_settings *o, inv_train_plan
 	uint64_t rows = p->source[0]->rows;
 
 	p->images = (uint32_t)rows;
-	if (!p->loss) /* what only a training uses is not looked at */
+	if (!p->loss) /* options of the optimiser are not checked */
 		return INVAR_OK;
 	p->held_out = (uint32_t)(o->validation * (double)rows);
 	if (o->validation > 0 && !p->held_out)

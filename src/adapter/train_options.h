@@ -15,7 +15,7 @@ typedef struct inv_train_settings {
 	const invar_options *options;
 	const char *preset, *loss, *init, *split, *keep;
 	uint64_t epochs, batch, samples, copies, hidden, width, seed;
-	bool residual; /* scaled ones are as well */
+	bool residual; /* true if scaled */
 	bool scaled, no_identity, decoder, resume, force;
 	double lr, lr_min, weight_decay, validation, checkpoint_seconds;
 	double alpha, beta; /* weights beside a decoder */
@@ -28,25 +28,25 @@ invar_status inv_train_declare_method(invar_options *o);
 void inv_train_read(const invar_options *o, inv_train_settings *out);
 
 typedef struct inv_train_plan {
-	inv_source *source[INV_MAX_SOURCES]; /* with the split that was asked for */
+	inv_source *source[INV_MAX_SOURCES]; /* with the requested split */
 	uint32_t sources;
 	const inv_loss *loss;                      /* NULL: --loss none */
 	const struct inv_closed_form_kind *closed; /* where E starts; NULL: at random */
 	inv_mlp_shape shape;
-	bool residual;         /* as asked for, or as the closed form has it */
+	bool residual;         /* as requested, or as the closed form requires */
 	inv_mlp_shape decoder; /* h = 0: none */
-	uint32_t s;            /* copies a step takes of each image and source */
-	uint32_t images;       /* that train */
-	uint32_t held_out;     /* that validate */
-	uint64_t batch;        /* images per batch as asked for, or as the loss has it */
+	uint32_t s;            /* copies per step, image and source */
+	uint32_t images;       /* for training */
+	uint32_t held_out;     /* for validation */
+	uint64_t batch;        /* images per batch as requested, or the loss's default */
 	uint32_t N;            /* images per batch */
 	uint32_t held_out_N;   /* images per validation batch */
-	/* Of the clean rows that train; without a mean where nobody asks for them. */
+	/* Of the clean training rows; without a mean if they are not needed. */
 	inv_clean_statistics statistics;
 } inv_train_plan;
 
 /*
- * Every rule that the options and the sources must keep together, one message each.
+ * Checks the options and the sources against each other, with one message per rule.
  * Selects the split and the copies of the sources.
  */
 invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sources,

@@ -2,10 +2,10 @@
 /*
  * trainer.c - a run from its options to its adapter, on banks or on images.
  *
- * invar_train itself is recipe/train.c, which may choose the options first. Sources,
- * options and the run's folder come together here; the epochs in between are those of
- * train_epochs.c. With the loss none there are no steps: the closed form that a training
- * would have begun with becomes the adapter.
+ * invar_train itself is recipe/train.c, which may choose the options first. This file
+ * combines sources, options and the run's folder; the epochs are in train_epochs.c. With
+ * the loss none there are no steps: the closed form from which training would start becomes
+ * the adapter.
  */
 #include "adapter/trainer.h"
 
@@ -52,7 +52,7 @@ static invar_status choose_images(inv_trainer *t)
 	return INVAR_OK;
 }
 
-/* Held-out images are measured in the frame of those that train. */
+/* Held-out images are measured in the frame of the training images. */
 static invar_status measure_clean(inv_trainer *t)
 {
 	const inv_source *from = t->plan.source[0];
@@ -190,7 +190,7 @@ invar_status inv_trainer_fit_closed(inv_trainer *t, json_t **about)
 	return INVAR_OK;
 }
 
-/* A checkpoint has left the beginning behind; without one it is fitted anew. */
+/* A checkpoint already contains the closed form; without one it is fitted again. */
 static invar_status begin_closed(inv_trainer *t)
 {
 	json_t *about;
@@ -207,7 +207,7 @@ static invar_status begin_closed(inv_trainer *t)
 
 /* ---- The whole ------------------------------------------------------------- */
 
-/* Strength is the last of all. */
+/* Strength comes last. */
 static invar_status save_with_strength(inv_trainer *t, const inv_mlp_form *e)
 {
 	double strength = inv_option_number(t->options, "strength");
@@ -224,7 +224,7 @@ static invar_status save_with_strength(inv_trainer *t, const inv_mlp_form *e)
 	return st;
 }
 
-/* The spread follows all training: E itself is what checkpoints hold. */
+/* The spread is applied after training: checkpoints hold E itself. */
 static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 {
 	const inv_spread_spec spec = {.options = t->options,
@@ -246,7 +246,7 @@ static invar_status save_with_spread(inv_trainer *t, const inv_mlp_form *e)
 	return st;
 }
 
-/* E, after a decoder if there is one; params fit the features as they are. */
+/* Writes the decoder, if any, then E; params take the features as they are. */
 static invar_status save_files(inv_trainer *t, float *params)
 {
 	const inv_mlp_form e = {t->plan.shape, t->plan.residual, params};
@@ -282,7 +282,7 @@ static invar_status save_adapter(inv_trainer *t)
 	return st;
 }
 
-/* What the options come to; run.json gets the batch size that the loss chose. */
+/* Settles the options; the batch size becomes the one that is used. */
 invar_status inv_trainer_check_options(inv_trainer *t)
 {
 	invar_status st;
@@ -328,8 +328,8 @@ static invar_status open_run(inv_trainer *t, const char *path)
 }
 
 /*
- * Rows that are made are made in the run's folder, so its run.json is the first file there.
- * Images that cannot be read have no row, so the options are checked once more.
+ * Encoded rows are written to the run's folder, so its run.json must be the first file
+ * there. Unreadable images have no row, so the options are checked again.
  */
 static invar_status prepare_source(inv_trainer *t)
 {
@@ -349,7 +349,7 @@ static invar_status prepare_source(inv_trainer *t)
 	return st == INVAR_OK ? inv_train_check(&t->o, t->source, t->sources, &t->plan) : st;
 }
 
-/* Do the counters of a checkpoint name a place in this run? */
+/* Are the counters of a checkpoint within this run? */
 static bool is_within(const inv_trainer *t)
 {
 	uint64_t steps = inv_batches_steps(t->batches);
@@ -385,7 +385,7 @@ static invar_status note_failure(inv_trainer *t, invar_status st)
 	return inv_fail(st, "%s", sentence);
 }
 
-/* Up to a run.json that describes it all; what it says is kept from here on. */
+/* Everything up to a complete run.json, which is kept from here on. */
 static invar_status prepare_run(inv_trainer *t, const char *path)
 {
 	invar_status st = open_run(t, path);
@@ -492,10 +492,10 @@ invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
 }
 
 /*
- * run.json keeps every option under "images", "options"; see inv_source_options. Only what
- * was not given anew is taken from there. Whether the rest says the same in other words
- * ("rotation" for "rotation:degrees=-180..180") is known once the images are open: what
- * the bank of clean features says of itself is compared with that.
+ * run.json keeps every option under "images", "options"; see inv_source_options. Only
+ * options that were not set again are taken from there. Whether the others mean the same
+ * ("rotation" and "rotation:degrees=-180..180") is checked once the images are open,
+ * against the record in the bank of clean features.
  */
 invar_status invar_train_images_options(invar_options *o, const char *run)
 {

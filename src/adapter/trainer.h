@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trainer.h - a training at work, shared by its parts.
+ * trainer.h - the state of a training, shared by its parts.
  *
- * trainer.c sets it up, in a run's folder, and ends it; train_epochs.c has the steps;
- * train_messages.c says what is done; train_in_memory.c does without a folder.
+ * trainer.c sets it up in a run's folder and finishes it; train_epochs.c has the steps;
+ * train_messages.c the messages; train_in_memory.c trains without a folder.
  *
  * All randomness is keyed by (seed, epoch, image), so the state between two steps is the
  * weights, the moments, three counters and the sums of the epoch so far. A checkpoint holds
@@ -24,13 +24,13 @@ typedef struct inv_trainer {
 	inv_source *source[INV_MAX_SOURCES]; /* ours */
 	size_t sources;
 	invar_options *options;
-	inv_train_settings o; /* what options says, read once */
+	inv_train_settings o; /* the values of options, read once */
 	inv_train_plan plan;
 	inv_run *run;
 	bool begun;       /* run.json is ours */
-	uint32_t *images; /* the rows that train, then the rows held out */
-	float *origin;    /* mean / sigma, where the training is scaled; see loss.h */
-	float *params;    /* E as it is now, then D: the step's, or our own without steps */
+	uint32_t *images; /* the training rows, then the held-out rows */
+	float *origin;    /* mean / sigma, if the training is scaled; see loss.h */
+	float *params;    /* the current E, then D; the step's, or ours without steps */
 	size_t floats;    /* of params */
 	inv_step *step;   /* NULL with --loss none */
 	inv_step *judge;  /* measures the held-out images; NULL without them */
@@ -54,9 +54,9 @@ invar_status inv_trainer_step(inv_trainer *t, double lr);
 /* Frees all but t itself. */
 void inv_trainer_clear(inv_trainer *t);
 
-/* Every epoch that is left, with log and checkpoints. */
+/* All remaining epochs, with log and checkpoints. */
 invar_status inv_trainer_run_epochs(inv_trainer *t);
-/* Weights that are not finite are never written: what was saved before stays good. */
+/* Weights that are not finite are never written, so saved files stay valid. */
 invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params);
 /* Fails with INVAR_E_CANCELLED, once run.json says so. */
 invar_status inv_trainer_interrupted(inv_trainer *t);

@@ -6,10 +6,10 @@
  *   1. Every split has clean rows [n, d]; n < 2^32, d is the same in all splits.
  *   2. Its copies are aug/000.npy, 001.npy … without a gap, each [n, d], or one
  *      aug.npy [n, c, d]; not both.
- *   3. Labels, where present, are n integers >= 0.
- *   4. names.txt (row_names.h) and fingerprints.npy (fingerprints.h) are not looked at
+ *   3. Labels, if present, are n integers >= 0.
+ *   4. names.txt (row_names.h) and fingerprints.npy (fingerprints.h) are not read
  *      here.
- *   5. bank.json is optional; where present it is a JSON object whose format is
+ *   5. bank.json is optional; if present it is a JSON object whose format is
  *      "invar-bank" and whose version is 1.
  *   6. Files are mapped, never loaded: a bank may be larger than memory.
  */

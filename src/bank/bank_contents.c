@@ -131,7 +131,7 @@ static bool agrees(const json_t *bank_json, const json_t *about)
 	json_object_foreach ((json_t *)(uintptr_t)about, key, value) {
 		const json_t *other = json_object_get(bank_json, key);
 
-		if (!is_null(value) && !is_null(other) && !json_equal(value, other))
+		if (!is_null(value) && !is_null(other) && !inv_json_same(value, other))
 			return false;
 	}
 	return true;

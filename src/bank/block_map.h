@@ -2,15 +2,15 @@
 /*
  * block_map.h - which blocks of the arrays of a split are finished, across interruptions.
  *
- * A split is encoded in blocks of 256 rows. SPLIT/done.part says of every array which of
- * its blocks stand in its .part file; it is there while the split is unfinished. It is
+ * A split is encoded in blocks of 256 rows. SPLIT/done.part says for every array which of
+ * its blocks are in its .part file; it exists while the split is unfinished. It is
  * text: a line that names the number of blocks, then a line for every array, clean rows
  * first and then the copies: what its rows belong to, by its SHA-256, and a 1 for every
  * finished block, a 0 for the others.
  *
  * Invariants:
- *   1. A 1 is written after the rows that it stands for were flushed to disk. So
- *      whatever ends the program, a block with a 1 is whole, and a torn one has a 0.
+ *   1. A 1 is written after the rows of its block were flushed to disk. So
+ *      whatever ends the program, a block with a 1 is complete, and a partial one has a 0.
  *   2. Blocks count for rows that belong to the same: encoder, weights, preparation,
  *      SPEC, seed, images, labels. Anything else is refused, never mixed.
  *   3. One process at a time holds the map, and with it the split (flock).

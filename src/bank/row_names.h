@@ -4,12 +4,12 @@
  *
  * Invariants of names.txt:
  *   1. It has a line for every row, in their order, each ended by a newline.
- *   2. A name is the path below the data set's folder, so that it holds elsewhere too.
+ *   2. A name is the path below the data set's folder, so that it stays valid elsewhere.
  *   3. It is UTF-8 and has no other line ends, whatever files are called: a backslash is
  *      written as \\, and every byte of what is not UTF-8, of a control character and of
  *      a line separator (U+0085, U+2028, U+2029) as \xHH, lower case.
- *   4. Nothing is computed from it. A bank need not have it, and only those who ask for
- *      names hear that somebody else's names.txt does not fit.
+ *   4. Nothing is computed from it. A bank need not have it, and only a request for names
+ *      reports a names.txt that does not match.
  */
 #ifndef INV_ROW_NAMES_H
 #define INV_ROW_NAMES_H

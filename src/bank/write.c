@@ -140,7 +140,7 @@ static invar_status check_value(const char *path, const char *key, const json_t 
 {
 	char a[INV_SPELLED], b[INV_SPELLED];
 
-	if ((is_null(theirs) && is_null(ours)) || (theirs && ours && json_equal(theirs, ours)))
+	if (inv_json_same(theirs, ours))
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: was made with %s %s, not %s; use another bank for these features",

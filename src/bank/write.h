@@ -8,9 +8,9 @@
  * the clean rows, the parameters of a copy before the copy: clean.npy means that the split
  * is complete, aug/NNN.npy that the copy is.
  *   3. Existing arrays are not written again, so that copies can be added later.
- *   4. Nothing that is written depends on the time or on where files lie.
- *   5. An array that is not complete stands in its .part file, and the split's done.part
- *      says how far it is (block_map.h); the next run takes both up.
+ *   4. Nothing that is written depends on the time or on paths.
+ *   5. An incomplete array is in its .part file, and the split's done.part
+ *      says which blocks it has (block_map.h); the next run resumes from both.
  */
 #ifndef INV_BANK_WRITE_H
 #define INV_BANK_WRITE_H

@@ -11,15 +11,15 @@
  * is to be resumed later.
  *   4. Of two programs that save the same PATH at once, the second fails, unless it asked
  * to wait.
- *   5. A part file is PATH.invar.part, a name that nobody else uses; a PATH.part is the
- *      user's (browsers download into such files) and is never touched. Arrays that are
- *      taken up again stand in PATH.part: in banks, where every name is ours.
- *   6. A part file is made anew (O_EXCL), after a leftover of that name is unlinked; no
+ *   5. A part file is PATH.invar.part, a name that no other program uses; a PATH.part is
+ * the user's (browsers download into such files) and is never touched. Arrays that can be
+ * resumed are in PATH.part: in banks, where every name is ours.
+ *   6. A part file is created (O_EXCL), after a leftover of that name is unlinked; no
  *      byte is written through a link, into a pipe, or into a file with a second name.
  *      What is not a regular file is not ours: it stays, and the save fails.
- *   7. A part that is taken up is a regular file with one name, opened without following
+ *   7. A part that is resumed is a regular file with one name, opened without following
  *      links. Its owner may be another: people share the folder of a bank.
- *   8. A link as PATH stands for the file it points to. Of a file that is replaced, mode
+ *   8. A link as PATH means the file it points to. Of a file that is replaced, mode
  *      and, where the system allows it, owner and group are kept; its part has them from
  *      the first byte. A new file has the mode that the umask gives it.
  *

@@ -50,6 +50,27 @@ char *inv_json_text(const json_t *value, int indent)
 	return text;
 }
 
+/* Has b all that a has, but for nulls? */
+static bool covers(const json_t *a, const json_t *b)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)a, key, value)
+		if (!inv_json_same(value, json_object_get(b, key)))
+			return false;
+	return true;
+}
+
+bool inv_json_same(const json_t *a, const json_t *b)
+{
+	if (!a || !b || json_is_null(a) || json_is_null(b))
+		return (!a || json_is_null(a)) && (!b || json_is_null(b));
+	if (json_is_object(a) && json_is_object(b))
+		return covers(a, b) && covers(b, a);
+	return json_equal(a, b);
+}
+
 const char *inv_json_spell(const json_t *value, char out[INV_SPELLED])
 {
 	const char *plain = json_string_value(value);

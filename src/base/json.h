@@ -4,6 +4,7 @@
 #define INV_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/status.h"
 
@@ -21,6 +22,9 @@ char *inv_json_text(const json_t *value, int indent);
 /* A value as shown in a message: text without quotes, shortened with "…". */
 enum { INV_SPELLED = 120 };
 const char *inv_json_spell(const json_t *value, char out[INV_SPELLED]);
+
+/* Equal, where a member that an object lacks counts as null. */
+bool inv_json_same(const json_t *a, const json_t *b);
 
 invar_status inv_json_save(const char *path, const json_t *value);
 

@@ -98,7 +98,7 @@ static void prefer_large_pages(char *base, size_t bytes)
 	size_t page = (size_t)sysconf(_SC_PAGE_SIZE);
 	char *first = base + (page - (uintptr_t)base % page) % page;
 
-	if (bytes >= LARGE) /* a wish: it is as well if the system does not grant it */
+	if (bytes >= LARGE) /* a hint, which the system may ignore */
 		(void)madvise(first, bytes - (size_t)(first - base), MADV_HUGEPAGE);
 #else
 	(void)base;

@@ -27,6 +27,7 @@ typedef struct entry {
 		*base; /* the default where no rule applies; row.initial: where none is set */
 	part part[PARTS]; /* that the option belongs to; none: to the command itself */
 	size_t parts;
+	part idle; /* where it changes nothing; without a selector: nowhere */
 	char *choices;
 	char *help;  /* row.help with what the choices mean; NULL: as it is */
 	char *texts; /* of a row that a caller has added; NULL: of the command's own */
@@ -248,6 +249,20 @@ invar_status invar_options_add(invar_options *o, const invar_option *row, size_t
 	if (!ours.name || !*ours.name)
 		return inv_fail(INVAR_E_USE, "an option needs a name");
 	return add_row(o, &ours, true);
+}
+
+invar_status inv_options_idle(invar_options *o, const char *selector, const char *value,
+                              const char *names)
+{
+	char name[INV_WORD];
+
+	while (inv_next_word(&names, '|', name)) {
+		entry *e = find_entry(o, name);
+
+		assert(e && !e->idle.selector);
+		e->idle = (part){selector, value};
+	}
+	return INVAR_OK;
 }
 
 invar_status inv_options_share(invar_options *o, const char *selector, const char *value,
@@ -651,7 +666,10 @@ static const char *chosen(const invar_options *o, const char *selector)
 static bool is_chosen(const invar_options *o, const char *selector, const char *value)
 {
 	const char *now = chosen(o, selector);
+	const entry *e = find_entry(o, selector);
 
+	if (value && e && e->row.type == INVAR_OPTION_NUMBER)
+		return e->number == strtod(value, NULL);
 	return value ? strcmp(now, value) == 0 : *now != '\0';
 }
 
@@ -666,6 +684,14 @@ static bool has_chosen_part(const invar_options *o, const entry *e)
 		if (is_chosen(o, e->part[i].selector, e->part[i].value))
 			return true;
 	return e->parts == 0;
+}
+
+static bool takes_part(const invar_options *o, const entry *e)
+{
+	bool is_absent = e->row.type == INVAR_OPTION_TEXT && !e->text;
+	bool is_idle = e->idle.selector && is_chosen(o, e->idle.selector, e->idle.value);
+
+	return has_chosen_part(o, e) && !is_idle && !is_absent;
 }
 
 /* The values of e's parts with one selector, " a, b or c"; "" if it is a flag.
@@ -738,14 +764,27 @@ static json_t *entry_json(const entry *e)
 	return NULL;
 }
 
-json_t *inv_options_json(const invar_options *o, unsigned flags)
+static json_t *list_json(const invar_options *o, unsigned flags, bool only_used)
 {
 	json_t *object = json_object();
 
-	for (size_t i = 0; i < o->count; i++)
-		if ((o->entry[i].row.flags & flags) == flags)
-			json_object_set_new(object, o->entry[i].row.name, entry_json(&o->entry[i]));
+	for (size_t i = 0; i < o->count; i++) {
+		const entry *e = &o->entry[i];
+
+		if ((e->row.flags & flags) == flags && (!only_used || takes_part(o, e)))
+			json_object_set_new(object, e->row.name, entry_json(e));
+	}
 	return object;
+}
+
+json_t *inv_options_json(const invar_options *o, unsigned flags)
+{
+	return list_json(o, flags, false);
+}
+
+json_t *inv_options_used_json(const invar_options *o, unsigned flags)
+{
+	return list_json(o, flags, true);
 }
 
 invar_status invar_options_json(const invar_options *o, char **json)
@@ -838,6 +877,64 @@ static invar_status compare(const entry *e, const json_t *saved, const char *whe
 	return st;
 }
 
+/* The value that it has unless it is set; gives, NULL if there is no memory. */
+static json_t *default_json(const entry *e, const char *initial)
+{
+	entry unset = {.row = e->row};
+	json_t *value = reset(&unset, initial) == INVAR_OK ? entry_json(&unset) : NULL;
+
+	inv_free(unset.text);
+	clear_list(&unset);
+	return value;
+}
+
+bool inv_option_is_default(const invar_options *o, const char *name)
+{
+	const entry *e = find_entry(o, name);
+	json_t *now = entry_json(e), *initial = default_json(e, e->base);
+	bool same = json_equal(now, initial);
+
+	json_decref(now);
+	json_decref(initial);
+	return same;
+}
+
+/* Is it left out of a record if it has its default? Otherwise an older file lacks it. */
+static bool has_silent_default(const entry *e)
+{
+	bool is_own_selector = e->idle.selector && strcmp(e->idle.selector, e->row.name) == 0;
+
+	return is_own_selector || (e->row.type == INVAR_OPTION_TEXT && !e->base);
+}
+
+static invar_status compare_default(const invar_options *o, const entry *e,
+                                    const char *where)
+{
+	json_t *value = default_json(e, default_of(o, e));
+	invar_status st =
+		value ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+
+	if (st == INVAR_OK && has_silent_default(e) && has_chosen_part(o, e))
+		st = compare(e, value, where);
+	json_decref(value);
+	return st;
+}
+
+static invar_status compare_set(const invar_options *o, const json_t *saved,
+                                const char *where)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->count && st == INVAR_OK; i++) {
+		const entry *e = &o->entry[i];
+		const json_t *value = json_object_get(saved, e->row.name);
+
+		if (e->set && e->row.flags & INVAR_OPTION_RESULT)
+			st = value ? compare(e, value, where) : compare_default(o, e, where);
+	}
+	return st;
+}
+
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient)
 {
@@ -849,10 +946,8 @@ invar_status inv_options_resume(invar_options *o, const json_t *saved, const cha
 
 		if (value && !e->set)
 			st = take(e, value, where);
-		else if (value && !lenient && e->row.flags & INVAR_OPTION_RESULT)
-			st = compare(e, value, where);
 	}
-	return st;
+	return st == INVAR_OK && !lenient ? compare_set(o, saved, where) : st;
 }
 
 static invar_status refuse_unknown(const invar_options *o, const json_t *document)

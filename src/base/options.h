@@ -51,6 +51,14 @@ invar_status inv_options_share(invar_options *o, const char *selector, const cha
                                const char *names);
 
 /*
+ * Where `selector` has the value `value`, the options named in "a|b" change nothing: they
+ * are not recorded, and setting them is no error, as a script or a goal may set them for
+ * whatever is chosen. An option may be its own selector: a strength of 1 does nothing.
+ */
+invar_status inv_options_idle(invar_options *o, const char *selector, const char *value,
+                              const char *names);
+
+/*
  * Where `selector` has the value `value`, the option `name` is `initial` unless it was set.
  * With `choose` it is what this function returns, which reads only options that were set.
  * The last rule that applies counts. Set a selector and its rules take effect at once, so
@@ -83,6 +91,8 @@ bool inv_option_has_value(const invar_options *o, const char *name, const char *
 
 /* Was it set by the caller, rather than left at its default? */
 bool inv_option_is_set(const invar_options *o, const char *name);
+/* Has it the default of its row, whether or not it was set? */
+bool inv_option_is_default(const invar_options *o, const char *name);
 
 /*
  * Fails if an option was set that belongs to a part which is not chosen: "temperature
@@ -95,11 +105,17 @@ bool inv_options_uses(const invar_options *o, const char *selector, const char *
 
 /* { name: value, … } of the options that have all of `flags`; an absent text is null. */
 json_t *inv_options_json(const invar_options *o, unsigned flags);
+/*
+ * The same of those that take part, which is what a result is recorded with: the command's
+ * own and those of the parts that are chosen, without idle ones and absent texts. So a
+ * record does not grow with parts that it has nothing to do with.
+ */
+json_t *inv_options_used_json(const invar_options *o, unsigned flags);
 
 /*
  * Takes the values in `saved` for options that are not set. Options that are set and affect
- * the result must equal the saved value (INVAR_E_MISMATCH naming `where`), unless
- * `lenient`.
+ * the result must equal the saved value, or the default if it is not recorded
+ * (INVAR_E_MISMATCH naming `where`), unless `lenient`.
  */
 invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
                                 bool lenient);

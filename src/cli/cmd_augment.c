@@ -499,19 +499,44 @@ static invar_status run_augment(inv_session *s)
 	return st;
 }
 
+static const char *operation_name(size_t i, char out[INV_ITEM])
+{
+	const char *names = invar_augment_names();
+
+	for (; i && *names; i--) {
+		names += strcspn(names, "|");
+		names += *names == '|';
+	}
+	snprintf(out, INV_ITEM, "%.*s", (int)strcspn(names, "|"), names);
+	return *out ? out : NULL;
+}
+
+static const char *operation_sentence(size_t i, char out[INV_ITEM])
+{
+	char name[INV_ITEM];
+
+	if (!operation_name(i, name))
+		return NULL;
+	snprintf(out, INV_ITEM, "%.60s: %s.", name, invar_augment_help(name));
+	return out;
+}
+
 const inv_command inv_cmd_augment = {
 	.name = "augment",
 	.purpose = "applies an augmentation to images or tensors",
 	.usage = "SPEC IMAGE… -o SHEET | SPEC IN.npy -o OUT.npy [options]",
-	.about = "A SPEC is one operation with keys, such as rotation:degrees=10..30,p=0.5, a "
-			 "chain of operations joined by + (left first), or a set of chains separated "
-			 "by |, each with an optional weight: 3*rotation|id. docs/AUGMENTATIONS.md "
-			 "explains all operations and keys. Images are resized, normalised and then "
-			 "augmented, as in encoding, so that the sheet shows what an encoder would "
-			 "see. Tensors are used as they are; for brightness, contrast and jpeg, which "
-			 "work on pixels, --normalize says how they were normalised.",
+	.about =
+		"A SPEC is one operation with keys, such as rotation:degrees=10..30,p=0.5, a "
+		"chain of operations joined by + (left first), or a set of chains separated "
+		"by |, each with an optional weight: 3*rotation|id. docs/AUGMENTATIONS.md "
+		"explains all operations and keys. Images are resized, normalised and then "
+		"augmented, as in encoding, so that the sheet shows what an encoder would "
+		"see. Tensors are used as they are; for operations that work on pixels, such as "
+		"jpeg, --normalize says how they were normalised. Operations:",
+	.items = operation_sentence,
 	.examples = examples,
 	.arguments = arguments,
+	.starts = operation_name,
 	.options = "augment",
 	.own = own,
 	.run = run_augment,

@@ -242,7 +242,7 @@ static bool is_open(const contents *c, const char *name)
 	return false;
 }
 
-/* Splits that were not asked for, such as folds, which have to be. */
+/* Splits that were not selected, such as folds, which must be named. */
 static void print_others(const contents *c)
 {
 	const char *name;

@@ -13,6 +13,7 @@
 #include "cli/command_files.h"
 #include "cli/command_options.h"
 #include "cli/outputs.h"
+#include "cli/plots.h"
 #include "cli/term.h"
 #include "report/results_table.h"
 
@@ -49,6 +50,11 @@ static const invar_option own[] = {
      .meta = "WORD",
      .group = "Result",
      .help = "format of the table"},
+	{.name = "plots",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DIR",
+     .group = "Result",
+     .help = "also draw the results into this folder, as 'invar plot' does"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -89,7 +95,10 @@ static void free_columns(columns *c)
 	free(c->is_run);
 }
 
-/* The last part of a path, without .safetensors; NULL if there is no memory. */
+/*
+ * The last part of a path, without .safetensors, or the one before it for the adapter of a
+ * run, as all of these have the same name; NULL if there is no memory.
+ */
 static char *title_of(const char *path)
 {
 	const char *const ending = ".safetensors";
@@ -102,6 +111,9 @@ static char *title_of(const char *path)
 	if (end - start > strlen(ending) &&
 	    strncmp(path + end - strlen(ending), ending, strlen(ending)) == 0)
 		end -= strlen(ending);
+	if (strcmp(path + start, INVAR_RUN_ADAPTER) == 0 && start > 1)
+		for (end = start - 1, start = end; start > 0 && path[start - 1] != '/'; start--)
+			;
 	return strndup(path + start, end - start);
 }
 
@@ -184,6 +196,17 @@ static invar_status show_results(inv_session *s, const invar_results *r)
 	return st;
 }
 
+static invar_status draw_results(inv_session *s, const invar_results *r)
+{
+	inv_figures all = {0};
+	invar_status st = inv_figures_add(s, &all, r);
+
+	if (st == INVAR_OK)
+		st = inv_figures_save(s, &all, inv_text(s, "plots"), inv_flag(s, "force"), false);
+	inv_figures_free(&all);
+	return st;
+}
+
 static invar_status keep_results(inv_session *s, const invar_results *r, const columns *c)
 {
 	invar_status st = INVAR_OK;
@@ -225,6 +248,8 @@ static invar_status conclude(inv_session *s, const columns *c, const invar_resul
 {
 	invar_status st = invar_results_is_complete(r) ? show_results(s, r) : INVAR_OK;
 
+	if (st == INVAR_OK && inv_text(s, "plots"))
+		st = draw_results(s, r);
 	return st == INVAR_OK ? keep_results(s, r, c) : st;
 }
 

@@ -528,6 +528,16 @@ static invar_status run_loss(inv_session *s)
 	return st;
 }
 
+/* Those of the library, then our own. */
+static const char *kind_name(size_t i, char out[INV_ITEM])
+{
+	const char *kind = invar_loss_kind(i);
+	bool is_last = !kind && (i == 0 || invar_loss_kind(i - 1));
+
+	snprintf(out, INV_ITEM, "%s", kind ? kind : is_last ? "sw" : "");
+	return *out ? out : NULL;
+}
+
 const inv_command inv_cmd_loss = {
 	.name = "loss",
 	.purpose = "computes a loss and its gradients on given arrays",
@@ -541,6 +551,7 @@ const inv_command inv_cmd_loss = {
 		"sw can be given as arrays; otherwise --seed determines them.",
 	.examples = examples,
 	.arguments = arguments,
+	.starts = kind_name,
 	.options = "loss",
 	.hidden = "kind",
 	.own = own,

@@ -154,14 +154,14 @@ static const struct {
 	const char *name;
 	size_t files; /* that follow */
 	invar_status (*run)(inv_session *s);
-	const char *needs, *takes; /* its own options, each followed by a bar */
+	const char *needs, *takes; /* options, each followed by a bar, */
+	bool opens;                /* and all those of opening an encoder */
 } actions[] = {
-	{"list", 0, inv_models_list, "", ""},
-	{"inspect", 1, inv_models_inspect, "FILE",
-     "key|encoder|heads|eps|bn-eps|pos|stride|tensors|"},
-	{"verify", 1, inv_models_verify, "FILE", "key|encoder|heads|eps|bn-eps|pos|stride|"},
-	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|"},
-	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size|"},
+	{"list", 0, inv_models_list, "", "", false},
+	{"inspect", 1, inv_models_inspect, "FILE", "tensors|", true},
+	{"verify", 1, inv_models_verify, "FILE", "", true},
+	{"convert", 2, convert, "FILE OUT.safetensors", "key|force|", false},
+	{"pull", 1, inv_models_pull, "NAME --url URL", "url|sha256|output|max-size|", false},
 };
 
 /* Of options, each of which ends with a bar. */
@@ -171,6 +171,15 @@ static bool is_listed(const char *options, const char *option)
 
 	for (const char *at = options; *at; at = strchr(at, '|') + 1)
 		if (strncmp(at, option, length) == 0 && at[length] == '|')
+			return true;
+	return false;
+}
+
+/* The others are those that open an encoder. */
+static bool is_own(const char *option)
+{
+	for (const invar_option *row = own; row->name; row++)
+		if (strcmp(row->name, option) == 0)
 			return true;
 	return false;
 }
@@ -187,7 +196,8 @@ static invar_status check_use(inv_session *s, size_t action)
 		const char *name = invar_options_at(s->options, i)->name;
 
 		if (invar_options_is_set(s->options, name) && !is_listed(common, name) &&
-		    !is_listed(actions[action].takes, name))
+		    !is_listed(actions[action].takes, name) &&
+		    !(actions[action].opens && !is_own(name)))
 			return inv_fault(s, INVAR_E_USE, "%s does not take --%s", actions[action].name,
 			                 name);
 	}

@@ -221,7 +221,8 @@ const inv_command inv_cmd_train = {
 	.name = "train",
 	.purpose = "trains an adapter on a bank of features",
 	.usage = "(BANK… | --images DATASET --augment SPEC) -o RUN [options]",
-	.about = "Writes adapter.safetensors, run.json (all options and their values), "
+	.about = "Writes adapter.safetensors, run.json (the options that took part, and their "
+			 "values), "
 			 "log.jsonl (one line per epoch) and checkpoint.safetensors to the folder RUN. "
 			 "--resume continues an interrupted run, which then ends with the same bytes "
 			 "as one that was never interrupted. RUN must be new or empty: files that do "

@@ -45,6 +45,7 @@ typedef struct inv_command {
 	const inv_argument *arguments; /* ended by a NULL name */
 	inv_item *places;              /* end the help of the first, "…, a or b"; or NULL */
 	const char *words;             /* of the first argument, "a|b"; NULL: it is any text */
+	inv_item *starts;              /* words that such a text may start with; or NULL */
 	const char *options;           /* of the library: invar_options_new; NULL: none */
 	const char *hidden;            /* the option that an argument replaces, or NULL */
 	const invar_option *own;       /* of the command itself, ended by a NULL name */

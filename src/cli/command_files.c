@@ -48,6 +48,8 @@ invar_status inv_check_writable(inv_session *s, const char *path)
 		return inv_no_memory(s);
 	if (inv_path_is_folder(path))
 		st = inv_fault(s, INVAR_E_IO, "%s: is a folder, expected a file", path);
+	else if (access(folder, F_OK) == 0 && !inv_path_is_folder(folder))
+		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s is not a folder", path, folder);
 	else if (access(folder, W_OK | X_OK) != 0)
 		st = inv_fault(s, INVAR_E_IO, "%s: cannot write: %s", path, strerror(errno));
 	free(folder);

@@ -33,6 +33,22 @@ static void put_words(const char *choices, FILE *out)
 		putc(*at == '|' ? ' ' : *at, out);
 }
 
+static bool has_words(const inv_command *c)
+{
+	return c->words || c->starts;
+}
+
+/* Those of the first argument. */
+static void put_first(const inv_command *c, FILE *out)
+{
+	char item[INV_ITEM];
+
+	if (c->words)
+		put_words(c->words, out);
+	for (size_t i = 0; c->starts && c->starts(i, item); i++)
+		fprintf(out, "%s%s", i ? " " : "", item);
+}
+
 static bool takes_file(const invar_option *row)
 {
 	return !row->choices &&
@@ -71,10 +87,10 @@ static void bash_value(const inv_command *c, const invar_option *row, FILE *out)
 
 static void bash_argument(const inv_command *c, FILE *out)
 {
-	if (!c->words)
+	if (!has_words(c))
 		return;
 	fprintf(out, "\t%s:%s) COMPREPLY=($(compgen -W \"", c->name, c->name);
-	put_words(c->words, out);
+	put_first(c, out);
 	fputs("\" -- \"$current\")); return ;;\n", out);
 }
 
@@ -165,9 +181,9 @@ static void zsh_command(const inv_command *c, FILE *out)
 {
 	fprintf(out, "\t%s)\n\t\t_arguments -s \\\n", c->name);
 	each_option(c, out, zsh_option);
-	if (c->words) {
+	if (has_words(c)) {
 		fputs("\t\t'1:word:(", out);
-		put_words(c->words, out);
+		put_first(c, out);
 		fputs(")' \\\n", out);
 	}
 	fputs("\t\t'*:file:_files'\n\t\t;;\n", out);
@@ -247,10 +263,10 @@ void inv_docs_fish(FILE *out)
 		putc('\n', out);
 	}
 	for (size_t k = 0; (c = inv_command_at(k)); k++) {
-		if (c->words) {
+		if (has_words(c)) {
 			fprintf(out, "complete -c invar -n '__fish_seen_subcommand_from %s' -a '",
 			        c->name);
-			put_words(c->words, out);
+			put_first(c, out);
 			fputs("'\n", out);
 		}
 		each_option(c, out, fish_option);

@@ -2,9 +2,9 @@
 /*
  * demo_encode.c - the first part of the demo: real images become a bank.
  *
- * The encoder that comes with invar is a narrow ResNet that has seen upright garments
- * only (tools/train_demo_encoder.py). It is looked for from where the program stands,
- * so that an installed tree may be moved.
+ * The encoder that comes with invar is a narrow ResNet that was trained on upright
+ * garments only (tools/train_demo_encoder.py). It is found relative to the program, so that
+ * an installed tree may be moved.
  */
 #include <libgen.h>
 #include <limits.h>

@@ -60,8 +60,8 @@ static uint8_t *framed(const uint8_t *rgb, uint32_t side, const uint8_t colour[3
 }
 
 /* Turns the tensor by the angle that the bank has for this row; takes *tensor. */
-static invar_status turn(const gallery *g, uint64_t row, const uint64_t shape[4],
-                         float **tensor)
+static invar_status rotate_picture(const gallery *g, uint64_t row, const uint64_t shape[4],
+                                   float **tensor)
 {
 	float *rotated = malloc(shape[1] * shape[2] * shape[3] * sizeof *rotated);
 	float angle;
@@ -91,7 +91,7 @@ static invar_status add_tensor(gallery *g, const picture *p, float **tensor,
 {
 	inv_sheet_cell *cell = &g->cell[g->count];
 	uint8_t *rgb = NULL;
-	invar_status st = p->rotated ? turn(g, p->row, shape, tensor) : INVAR_OK;
+	invar_status st = p->rotated ? rotate_picture(g, p->row, shape, tensor) : INVAR_OK;
 
 	if (st == INVAR_OK)
 		st = invar_tensor_to_image(g->d->s->ctx, *tensor, shape, "none", &rgb);

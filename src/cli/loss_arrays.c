@@ -84,8 +84,7 @@ void inv_augs_free(inv_given_augs *a)
 	*a = (inv_given_augs){0};
 }
 
-/* ---- Directions and permutations ------------------------------------------------------
- */
+/* ---- Directions and permutations ------------------------------------------------- */
 
 static const char *const parts[3] = {"xz", "xx", "zz"};
 

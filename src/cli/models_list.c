@@ -22,21 +22,18 @@ static const char *images_text(const invar_model *m, char text[SOME])
 	return text;
 }
 
-static void untold_text(const invar_model *m, char text[SOME])
+/* "heads=6,eps=1e-6" as "heads 6, eps 1e-6". */
+static void options_text(const invar_model *m, char text[SOME])
 {
 	size_t used = 0;
 
 	*text = '\0';
-	if (m->heads)
-		used += (size_t)snprintf(text, SOME, ", %u heads", m->heads);
-	if (m->eps > 0)
-		used += (size_t)snprintf(text + used, SOME - used, ", eps %g", m->eps);
-	if (m->pos)
-		used += (size_t)snprintf(text + used, SOME - used, ", pos %s", m->pos);
-	if (m->bn_eps > 0)
-		used += (size_t)snprintf(text + used, SOME - used, ", bn-eps %g", m->bn_eps);
-	if (m->stride)
-		snprintf(text + used, SOME - used, ", stride %s", m->stride);
+	for (const char *at = m->options ? m->options : ""; *at && used + 3 < SOME; at++) {
+		text[used++] = *at == '=' ? ' ' : *at;
+		if (*at == ',')
+			text[used++] = ' ';
+		text[used] = '\0';
+	}
 }
 
 static void families_markdown(FILE *out)
@@ -51,7 +48,7 @@ static void families_markdown(FILE *out)
 /* The table of docs/MODELS.md, and the list that follows it. */
 void inv_models_markdown(FILE *out)
 {
-	char images[SOME], untold[SOME];
+	char images[SOME], options[SOME];
 
 	fputs("| name | network | width | images | normalised | not in the weights | file "
 	      "|\n|---|---|---:|---|---|---|---|\n",
@@ -59,12 +56,12 @@ void inv_models_markdown(FILE *out)
 	for (size_t i = 0; i < invar_model_count(); i++) {
 		const invar_model *m = invar_model_at(i);
 
-		untold_text(m, untold);
+		options_text(m, options);
 		fprintf(out, "| `%s` | %s | ", m->name, m->about);
 		if (m->width)
 			fprintf(out, "%u", m->width);
 		fprintf(out, " | %s | %s | %s | ", images_text(m, images),
-		        m->normalize ? m->normalize : "as the data", *untold ? untold + 2 : "");
+		        m->normalize ? m->normalize : "as the data", options);
 		if (m->file)
 			fprintf(out, "`%s`", m->file);
 		if (m->bytes)

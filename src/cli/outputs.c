@@ -121,7 +121,7 @@ static bool is_named(const struct stat *file, const char *folder, const char *na
 	return same;
 }
 
-/* Links into a folder of images lead elsewhere, so that all are looked at. */
+/* A folder of images may contain links to other places, so every file is checked. */
 static bool is_among(const struct stat *file, char *folder)
 {
 	char *const roots[] = {folder, NULL};

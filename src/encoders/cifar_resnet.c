@@ -17,7 +17,7 @@ enum { LAYERS = 3 };
 
 static const inv_window three = {3, 1, 1, false};
 
-static bool recognise(const inv_parameters *p)
+static bool recognise_cifar_resnet(const inv_parameters *p)
 {
 	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
 	       inv_parameters_find(p, "layer3.0.conv2.weight") &&
@@ -68,7 +68,8 @@ static size_t add_block(inv_convnet *net, const char *block, size_t stride, size
 	return inv_convnet_numbered(net, block, 2, last);
 }
 
-static size_t describe(inv_convnet *net, const inv_parameters *p, size_t *blocks)
+static size_t describe_cifar_resnet(inv_convnet *net, const inv_parameters *p,
+                                    size_t *blocks)
 {
 	const inv_layer stem = {.conv = "conv1", .norm = "bn1", .window = three, .relu = true};
 	size_t x = inv_convnet_conv(net, &stem);
@@ -98,7 +99,7 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 		return st;
 	inv_parameters_ignore(p, "linear.");
 	inv_parameters_ignore(p, "fc.");
-	last = describe(net, p, blocks);
+	last = describe_cifar_resnet(net, p, blocks);
 	e->input = (inv_input){.side = 32,
 	                       .resize = 32,
 	                       .filter = INV_BILINEAR,
@@ -113,11 +114,13 @@ static invar_status open_cifar(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
+static const invar_option rows[] = {{INV_BN_EPS_ROW}, {0}};
+
 const inv_encoder_kind inv_encoder_cifar_resnet = {
 	.family = "cifar_resnet",
 	.about = "small ResNets for CIFAR-10",
-	.reads = INV_OF_BATCH_NORMS,
-	.recognise = recognise,
+	.options = rows,
+	.recognise = recognise_cifar_resnet,
 	.open = open_cifar,
 	.close = inv_convnet_close,
 	.plan = inv_convnet_plan,

@@ -14,6 +14,7 @@ static const double usual_eps = 1e-5; /* of batch norms */
 invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *family,
                              inv_convnet **out)
 {
+	double eps = inv_option_number(e->options, "bn-eps");
 	inv_convnet *net = *out = e->own = inv_calloc(1, sizeof *net);
 
 	if (!net)
@@ -21,7 +22,7 @@ invar_status inv_convnet_new(invar_encoder *e, inv_parameters *p, const char *fa
 		                inv_parameters_path(p));
 	net->family = family;
 	net->parameters = p;
-	net->eps = e->opts.bn_eps > 0 ? e->opts.bn_eps : usual_eps;
+	net->eps = eps > 0 ? eps : usual_eps;
 	net->value_count = 1;
 	return INVAR_OK;
 }

@@ -32,77 +32,49 @@ static const invar_option rows[] = {
      .meta = "NAME",
      .group = "Encoder",
      .help = "which dictionary of a checkpoint with several; default: teacher"},
-	{.name = "heads",
-     .type = INVAR_OPTION_COUNT,
-     .initial = "0",
-     .max = 1024,
-     .meta = "N",
-     .group = "Encoder",
-     .help = "number of attention heads, which the weights do not contain; 0: width / 64, "
-             "or the value in config.json"},
-	{.name = "eps",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1,
-     .meta = "F",
-     .group = "Encoder",
-     .help = "epsilon of layer norms; 0: the model's default"},
-	{.name = "bn-eps",
-     .type = INVAR_OPTION_NUMBER,
-     .initial = "0",
-     .max = 1,
-     .meta = "F",
-     .group = "Encoder",
-     .help = "epsilon of batch norms; 0: the model's default, 1e-5"},
-	{.name = "pos",
-     .type = INVAR_OPTION_TEXT,
-     .choices = "dino|timm|hf",
-     .meta = "WORD",
-     .group = "Encoder",
-     .help = "how a ViT's position embeddings are resized for other image sizes: as in "
-             "DINO, timm or Hugging Face"},
-	{.name = "stride",
-     .type = INVAR_OPTION_TEXT,
-     .choices = "3x3|1x1",
-     .meta = "WORD",
-     .group = "Encoder",
-     .help = "which convolution of a ResNet's bottleneck has the stride; default: the "
-             "model's, else 3x3 as in torchvision"},
 	{0},
 };
 
+/* The families' rows follow the ones that all have. */
+static invar_status declare_rows(invar_options *o, const char *selector)
+{
+	const inv_encoder_kind *kind;
+	invar_status st = inv_options_add_part(o, selector, NULL, rows);
+
+	for (size_t i = 0; (kind = inv_encoder_kind_at(i)) && st == INVAR_OK; i++)
+		st = inv_options_add_part(o, selector, NULL, kind->options);
+	return st;
+}
+
 invar_status inv_encoder_declare(invar_options *o)
 {
-	return inv_options_add_rows(o, rows);
+	return declare_rows(o, NULL);
 }
 
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector)
 {
-	return inv_options_add_part(o, selector, NULL, rows);
+	return declare_rows(o, selector);
 }
 
-static void read_options(invar_encoder *e)
+static bool has_row(const invar_option *list, const char *name)
 {
-	const invar_options *o = e->options;
-
-	e->opts = (inv_encoder_settings){.encoder = inv_option_text(o, "encoder"),
-	                                 .key = inv_option_text(o, "key"),
-	                                 .heads = inv_option_count(o, "heads"),
-	                                 .eps = inv_option_number(o, "eps"),
-	                                 .bn_eps = inv_option_number(o, "bn-eps"),
-	                                 .pos = inv_option_text(o, "pos"),
-	                                 .stride = inv_option_text(o, "stride")};
+	for (; list && list->name; list++)
+		if (strcmp(list->name, name) == 0)
+			return true;
+	return false;
 }
 
 json_t *inv_encoder_options_json(const invar_encoder *e)
 {
-	const inv_encoder_settings *o = &e->opts;
+	json_t *all = inv_options_json(e->options, 0), *value;
+	const char *name;
+	void *next;
 
-	return json_pack("{s:o, s:o, s:I, s:f, s:f, s:s?, s:s?}", "encoder",
-	                 o->encoder ? inv_json_path(o->encoder) : json_null(), "key",
-	                 o->key ? inv_json_path(o->key) : json_null(), "heads",
-	                 (json_int_t)o->heads, "eps", o->eps, "bn-eps", o->bn_eps, "pos",
-	                 o->pos, "stride", o->stride);
+	json_object_foreach_safe (all, next, name, value)
+		if (strcmp(name, "weights") == 0 ||
+		    !(has_row(rows, name) || has_row(e->kind->options, name)))
+			json_object_del(all, name);
+	return all;
 }
 
 /* ---- Opening ---------------------------------------------------------------------- */
@@ -118,16 +90,20 @@ static const inv_encoder_kind *find_family(const char *family)
 }
 
 /* The user's value, else the model's; if neither sets it, the family's default. */
-static void fill_options(invar_encoder *e)
+static invar_status fill_options(invar_encoder *e)
 {
-	const invar_model *m = &e->model->of;
-	inv_encoder_settings *o = &e->opts;
+	const char *list = e->model->of.options;
+	char word[INV_WORD];
+	invar_status st = INVAR_OK;
 
-	o->heads = o->heads ? o->heads : m->heads;
-	o->eps = o->eps > 0 ? o->eps : m->eps;
-	o->bn_eps = o->bn_eps > 0 ? o->bn_eps : m->bn_eps;
-	o->pos = o->pos ? o->pos : m->pos;
-	o->stride = o->stride ? o->stride : m->stride;
+	while (st == INVAR_OK && inv_next_word(&list, ',', word)) {
+		char *value = strchr(word, '=');
+
+		*value++ = '\0'; /* a test checks that there is one */
+		if (inv_option_is_default(e->options, word))
+			st = invar_options_set(e->options, word, value);
+	}
+	return st;
 }
 
 static void fill_input(invar_encoder *e)
@@ -143,7 +119,7 @@ static void fill_input(invar_encoder *e)
 static invar_status find_model(invar_encoder *e, bool weights)
 {
 	char hint[INV_HINT];
-	const char *name = e->opts.encoder;
+	const char *name = inv_option_text(e->options, "encoder");
 
 	if (!name && weights)
 		return INVAR_OK;
@@ -155,7 +131,6 @@ static invar_status find_model(invar_encoder *e, bool weights)
 		                          inv_hint(name, invar_encoder_names(), hint)),
 		                 "encoders");
 	e->kind = find_family(e->model->of.family); /* a test checks that there is one */
-	fill_options(e);
 	return INVAR_OK;
 }
 
@@ -213,40 +188,40 @@ static invar_status check_measures(const invar_encoder *e)
 }
 
 /* An option that the network would silently ignore is an error. */
-static invar_status check_reads(const invar_encoder *e, const inv_encoder_settings *given)
+static invar_status check_family(const invar_encoder *e)
 {
-	const struct {
-		const char *option;
-		bool is_given;
-		unsigned of;
-	} all[] = {
-		{"heads", given->heads > 0, INV_OF_ATTENTION},
-		{"eps", given->eps > 0, INV_OF_ATTENTION},
-		{"pos", given->pos != NULL, INV_OF_ATTENTION},
-		{"bn-eps", given->bn_eps > 0, INV_OF_BATCH_NORMS},
-		{"stride", given->stride != NULL, INV_OF_BOTTLENECKS},
-	};
+	const invar_option *row;
 
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i].is_given && !(e->kind->reads & all[i].of))
+	for (size_t i = 0; (row = invar_options_at(e->options, i)); i++)
+		if (!has_row(rows, row->name) && !has_row(e->kind->options, row->name) &&
+		    !inv_option_is_default(e->options, row->name))
 			return inv_fail(INVAR_E_USE,
 			                "@%s does not apply to the encoder %s%s%s; leave it out",
-			                all[i].option, invar_encoder_name(e), e->weights ? " in " : "",
+			                row->name, invar_encoder_name(e), e->weights ? " in " : "",
 			                e->weights ? e->weights : "");
 	return INVAR_OK;
 }
 
-static invar_status open_weights(invar_encoder *e, const char *weights,
-                                 const inv_encoder_settings *given)
+/* Once the family is known: its options, then the network. */
+static invar_status build_network(invar_encoder *e, inv_parameters *p)
 {
+	invar_status st = check_family(e);
+
+	if (st == INVAR_OK && e->model)
+		st = fill_options(e);
+	return st == INVAR_OK ? e->kind->open(e, p) : st;
+}
+
+static invar_status open_weights(invar_encoder *e, const char *weights)
+{
+	const char *key = inv_option_text(e->options, "key");
 	inv_parameters *p;
-	invar_status bad, st = inv_parameters_open(e->ctx, weights, e->opts.key, &p);
+	invar_status bad, st = inv_parameters_open(e->ctx, weights, key, &p);
 
 	if (st == INVAR_OK && !(e->weights = inv_strdup(inv_parameters_path(p))))
 		st = inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its name", weights);
-	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK &&
-	    (st = check_reads(e, given)) == INVAR_OK)
-		st = e->kind->open(e, p);
+	if (st == INVAR_OK && (st = recognise(e, p)) == INVAR_OK)
+		st = build_network(e, p);
 	/* Also after a failure: that it is another network says more than which tensor is
 	 * missing. */
 	if (e->model && e->measures.width && (bad = check_measures(e)) != INVAR_OK)
@@ -257,12 +232,10 @@ static invar_status open_weights(invar_encoder *e, const char *weights,
 
 static invar_status open_encoder(invar_encoder *e, const char *weights)
 {
-	inv_encoder_settings given;
-	invar_status st;
+	const char *key = inv_option_text(e->options, "key");
+	invar_status st = find_model(e, weights != NULL);
 
-	read_options(e);
-	given = e->opts;
-	if ((st = find_model(e, weights != NULL)) != INVAR_OK)
+	if (st != INVAR_OK)
 		return st;
 	if (e->kind && !e->kind->recognise && weights)
 		return inv_fail(INVAR_E_USE, "%s: the encoder %s takes no weights; leave them out",
@@ -272,14 +245,11 @@ static invar_status open_encoder(invar_encoder *e, const char *weights)
 		                "the encoder %s needs its weights: give @weights FILE%s%s",
 		                e->model->of.name, e->model->of.file ? ", published as " : "",
 		                e->model->of.file ? e->model->of.file : "");
-	if (e->opts.key && !weights)
+	if (key && !weights)
 		return inv_fail(INVAR_E_USE,
-		                "@key %.60s: the encoder %s has no checkpoint; leave it out",
-		                e->opts.key, e->model->of.name);
-	if (weights)
-		st = open_weights(e, weights, &given);
-	else if ((st = check_reads(e, &given)) == INVAR_OK)
-		st = e->kind->open(e, NULL);
+		                "@key %.60s: the encoder %s has no checkpoint; leave it out", key,
+		                e->model->of.name);
+	st = weights ? open_weights(e, weights) : build_network(e, NULL);
 	if (st == INVAR_OK && e->model)
 		fill_input(e);
 	return st;

@@ -11,7 +11,9 @@
  * position of an image alone, or the kind's features do not depend on the cut, which it
  * declares by having run_together: no bit depends on the number of threads.
  *
- * What is known about an encoder by its name is in model_zoo.c; the user's options win.
+ * A family declares the options that its weights do not determine (heads of attention, an
+ * epsilon) and reads them from e->options; another family refuses them. What is known
+ * about an encoder by its name is in model_zoo.c; the user's options win.
  */
 #ifndef INV_ENCODER_H
 #define INV_ENCODER_H
@@ -56,26 +58,10 @@ typedef struct inv_encoder_plan {
 	void *own;      /* the kind's own */
 } inv_encoder_plan;
 
-/* Options that apply to some families only. */
-enum {
-	INV_OF_ATTENTION = 1,   /* heads, eps, pos */
-	INV_OF_BATCH_NORMS = 2, /* bn-eps */
-	INV_OF_BOTTLENECKS = 4  /* stride */
-};
-
-/* Values of the options; 0 and NULL mean the model's or the family's default. */
-typedef struct inv_encoder_settings {
-	const char *encoder, *key;
-	uint64_t heads;     /* of attention */
-	double eps, bn_eps; /* of layer norms, of batch norms */
-	const char *pos;    /* positions for other sizes: as "dino", "timm" or "hf" */
-	const char *stride; /* of bottlenecks: in the "3x3" or in the first "1x1" */
-} inv_encoder_settings;
-
 typedef struct inv_encoder_kind {
 	const char *family;
-	const char *about; /* a phrase */
-	unsigned reads;    /* INV_OF_* */
+	const char *about;           /* a phrase */
+	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	/* Are these its weights? NULL: it has no weights. */
 	bool (*recognise)(const inv_parameters *p);
 	/*
@@ -111,15 +97,15 @@ const inv_model *inv_model_find(const char *name); /* NULL: none of this name */
  */
 invar_status inv_encoder_declare(invar_options *o);
 invar_status inv_encoder_declare_part(invar_options *o, const char *selector);
-/* { name: value, … } with the model's defaults filled in; gives. */
+/* { name: value, … } of encoder, key and the family's own, as they are used; gives. */
 json_t *inv_encoder_options_json(const invar_encoder *e);
 
 struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
-	const inv_model *model;    /* NULL: found from the weights */
-	invar_options *options;    /* its own */
-	inv_encoder_settings opts; /* with the model's defaults filled in; views */
+	const inv_model *model; /* NULL: found from the weights */
+	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
+	invar_options *options;
 	inv_input input;
 	inv_measures measures;
 	char about[INV_ABOUT];

@@ -18,7 +18,7 @@ static invar_status open_pixels(invar_encoder *e, inv_parameters *p)
 	return INVAR_OK;
 }
 
-static invar_status plan(inv_encoder_plan *p)
+static invar_status plan_pixels(inv_encoder_plan *p)
 {
 	p->width = inv_extent_cells(p->shape);
 	p->group = INV_GROUP;
@@ -37,6 +37,6 @@ const inv_encoder_kind inv_encoder_pixels = {
 	.family = "pixels",
 	.about = "no network: the normalised tensor itself",
 	.open = open_pixels,
-	.plan = plan,
+	.plan = plan_pixels,
 	.run = run_pixels,
 };

@@ -26,7 +26,7 @@ typedef struct block {
 	bool bottleneck, early; /* early: the stride is in the first convolution */
 } block;
 
-static bool recognise(const inv_parameters *p)
+static bool recognise_resnet(const inv_parameters *p)
 {
 	return inv_parameters_find(p, "conv1.weight") && inv_parameters_find(p, "bn1.weight") &&
 	       inv_parameters_find(p, "layer1.0.conv1.weight") &&
@@ -79,8 +79,8 @@ static size_t add_layer(inv_convnet *net, const inv_parameters *p, int layer, bl
 	return x;
 }
 
-static size_t describe(inv_convnet *net, const inv_parameters *p, block b,
-                       const size_t blocks[LAYERS])
+static size_t describe_resnet(inv_convnet *net, const inv_parameters *p, block b,
+                              const size_t blocks[LAYERS])
 {
 	const inv_layer stem = {
 		.conv = "conv1", .norm = "bn1", .window = seven_by_two, .relu = true};
@@ -103,8 +103,9 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 {
 	/* Tensors with these names would change what the network computes. */
 	static const char *const own[] = {"conv", "bn", "layer", "attnpool", NULL};
+	const char *stride = inv_option_text(e->options, "stride");
 	const block b = {.bottleneck = inv_parameters_find(p, "layer1.0.conv3.weight") != NULL,
-	                 .early = e->opts.stride && strcmp(e->opts.stride, "1x1") == 0};
+	                 .early = stride && strcmp(stride, "1x1") == 0};
 	size_t blocks[LAYERS], last;
 	inv_convnet *net;
 	invar_status st = inv_convnet_new(e, p, "ResNet", &net);
@@ -125,7 +126,7 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 				"%s: has basic blocks, but @stride 1x1 is for bottlenecks; leave it out",
 				inv_parameters_path(p)));
 	ignore_heads(p);
-	last = describe(net, p, b, blocks);
+	last = describe_resnet(net, p, b, blocks);
 	e->input = (inv_input){.resize = 256,
 	                       .side = 224,
 	                       .filter = INV_BILINEAR,
@@ -140,11 +141,23 @@ static invar_status open_resnet(invar_encoder *e, inv_parameters *p)
 	return inv_convnet_finish(net, last, own);
 }
 
+static const invar_option rows[] = {
+	{INV_BN_EPS_ROW},
+	{.name = "stride",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "3x3|1x1",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "which convolution of a ResNet's bottleneck has the stride; default: the "
+             "model's, else 3x3 as in torchvision"},
+	{0},
+};
+
 const inv_encoder_kind inv_encoder_resnet = {
 	.family = "resnet",
 	.about = "torchvision's ResNets, of any width and depth",
-	.reads = INV_OF_BATCH_NORMS | INV_OF_BOTTLENECKS,
-	.recognise = recognise,
+	.options = rows,
+	.recognise = recognise_resnet,
 	.open = open_resnet,
 	.close = inv_convnet_close,
 	.plan = inv_convnet_plan,

@@ -22,7 +22,7 @@ static const int modules[] = {POOL, 3, 4, POOL, 6, 7, POOL, 9, 10, 11, 12, END};
 static const inv_window point = {1, 1, 0, false}, three = {3, 1, 1, false};
 static const inv_window first = {3, 2, 0, false}, pool = {3, 2, 0, true};
 
-static bool recognise(const inv_parameters *p)
+static bool recognise_squeezenet(const inv_parameters *p)
 {
 	return inv_parameters_find(p, "features.0.weight") &&
 	       inv_parameters_find(p, "features.3.squeeze.weight") &&
@@ -109,7 +109,7 @@ static invar_status open_squeezenet(invar_encoder *e, inv_parameters *p)
 const inv_encoder_kind inv_encoder_squeezenet = {
 	.family = "squeezenet",
 	.about = "SqueezeNet 1.1",
-	.recognise = recognise,
+	.recognise = recognise_squeezenet,
 	.open = open_squeezenet,
 	.close = inv_convnet_close,
 	.plan = inv_convnet_plan,

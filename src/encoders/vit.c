@@ -51,7 +51,7 @@ typedef struct vit_plan {
 
 /* ---- Opening ---------------------------------------------------------------------- */
 
-static void describe(const inv_vit *v, char *out)
+static void describe_vit(const inv_vit *v, char *out)
 {
 	int used = snprintf(
 		out, INV_ABOUT,
@@ -84,7 +84,7 @@ static invar_status open_vit(invar_encoder *e, inv_parameters *p)
 	inv_kernels_init(&v->kernels, e->ctx->cpu);
 	if ((st = inv_vit_load(v, e, p)) != INVAR_OK)
 		return st;
-	describe(v, e->about);
+	describe_vit(v, e->about);
 	return INVAR_OK;
 }
 
@@ -487,10 +487,37 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 	return INVAR_OK;
 }
 
+/* What the shapes of the tensors do not determine; vit_shape.c reads them. */
+static const invar_option vit_rows[] = {
+	{.name = "heads",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = 1024,
+     .meta = "N",
+     .group = "Encoder",
+     .help = "number of attention heads, which the weights do not contain; 0: width / 64, "
+             "or the value in config.json"},
+	{.name = "eps",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "0",
+     .max = 1,
+     .meta = "F",
+     .group = "Encoder",
+     .help = "epsilon of layer norms; 0: the model's default"},
+	{.name = "pos",
+     .type = INVAR_OPTION_TEXT,
+     .choices = "dino|timm|hf",
+     .meta = "WORD",
+     .group = "Encoder",
+     .help = "how a ViT's position embeddings are resized for other image sizes: as in "
+             "DINO, timm or Hugging Face"},
+	{0},
+};
+
 const inv_encoder_kind inv_encoder_vit = {
 	.family = "vit",
 	.about = "vision transformers: DINO's, timm's, DINOv2's, Hugging Face's",
-	.reads = INV_OF_ATTENTION,
+	.options = vit_rows,
 	.recognise = inv_vit_recognise,
 	.open = open_vit,
 	.close = close_vit,
@@ -503,7 +530,7 @@ const inv_encoder_kind inv_encoder_vit = {
 const inv_encoder_kind inv_encoder_clip = {
 	.family = "clip",
 	.about = "the image encoder of CLIP",
-	.reads = INV_OF_ATTENTION,
+	.options = vit_rows,
 	.recognise = inv_clip_recognise,
 	.open = open_vit,
 	.close = close_vit,

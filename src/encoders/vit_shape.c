@@ -172,16 +172,16 @@ static invar_status refuse_config(const inv_vit_loader *l, const char *name,
 static invar_status set_heads(inv_vit_loader *l, const invar_encoder *e)
 {
 	inv_vit *v = l->v;
+	uint64_t asked = inv_option_count(e->options, "heads");
 	const json_t *given = json_object_get(config_of(l), "num_attention_heads");
 	json_int_t said = json_integer_value(given);
 
-	if (given && !e->opts.heads && (said < 1 || said > MAX_HEADS))
+	if (given && !asked && (said < 1 || said > MAX_HEADS))
 		return refuse_config(l, "num_attention_heads", "expected 1 to 1024", "heads N");
-	v->heads = e->opts.heads ? (size_t)e->opts.heads : given ? (size_t)said : v->width / 64;
-	if (v->heads && v->width % v->heads == 0 &&
-	    (e->opts.heads || said > 0 || v->width % 64 == 0))
+	v->heads = asked ? (size_t)asked : given ? (size_t)said : v->width / 64;
+	if (v->heads && v->width % v->heads == 0 && (asked || said > 0 || v->width % 64 == 0))
 		return INVAR_OK;
-	if (v->heads && (e->opts.heads || said > 0))
+	if (v->heads && (asked || said > 0))
 		return inv_fail(INVAR_E_USE,
 		                "%s: its width %zu cannot be divided into %zu heads; set @heads N",
 		                inv_parameters_path(l->p), v->width, v->heads);
@@ -221,22 +221,23 @@ invar_status inv_vit_switch(inv_vit_loader *l, const invar_encoder *e)
 {
 	inv_vit *v = l->v;
 	json_t *eps = json_object_get(config_of(l), "layer_norm_eps");
-	double said = json_number_value(eps);
+	double said = json_number_value(eps), asked = inv_option_number(e->options, "eps");
+	const char *pos = inv_option_text(e->options, "pos");
 	bool timm = is_timm(l);
 	invar_status st;
 
 	v->eps = (float)(timm && v->pre_norm ? 1e-5 : l->s->eps);
-	if (eps && !(e->opts.eps > 0) && !(said > 0 && said <= 1))
+	if (eps && !(asked > 0) && !(said > 0 && said <= 1))
 		return refuse_config(l, "layer_norm_eps", "expected a number above 0 and up to 1",
 		                     "eps F");
 	if (eps)
 		v->eps = (float)said;
-	if (e->opts.eps > 0)
-		v->eps = (float)e->opts.eps;
+	if (asked > 0)
+		v->eps = (float)asked;
 	v->pos = timm || (v->registers && !l->s->clip) ? INV_POS_TIMM : l->s->pos;
-	v->one_size = l->s->clip && !e->opts.pos;
-	if (e->opts.pos)
-		v->pos = inv_pos_of(e->opts.pos);
+	v->one_size = l->s->clip && !pos;
+	if (pos)
+		v->pos = inv_pos_of(pos);
 	v->scheme = timm ? "timm" : l->s->name;
 	if ((st = set_activation(l)) != INVAR_OK)
 		return st;

@@ -136,7 +136,7 @@ static invar_status unpack(const inv_idx *x, const uint8_t *bytes, uint64_t size
 	return INVAR_OK;
 }
 
-/* Twice from the start: the header alone, then all of it into the room it asks for. */
+/* Inflates twice: only the header, then everything into memory of that size. */
 static invar_status take_packed(inv_idx *x, const uint8_t *bytes, uint64_t size)
 {
 	uint8_t header[LONGEST] = {0};

@@ -154,7 +154,7 @@ static bool ends_properly(const uint8_t *bytes, uint64_t size)
 	return false;
 }
 
-/* Only the first warning is known, so the end is looked for as well. */
+/* Only the first warning is known, so the end marker is checked too. */
 static bool is_harmless(tjhandle tj, const uint8_t *bytes, uint64_t size)
 {
 	return tjGetErrorCode(tj) == TJERR_WARNING &&

@@ -10,7 +10,7 @@
  * Bounds: protocols 2 to 5, the opcodes of the table in pickle.c; a million memo entries;
  * tensors of at most INVAR_WEIGHT_RANK dimensions that stay within their storage and do
  * not repeat its elements; 128 MB for everything. Values are shared, never copied, so a
- * value that is referred to twice costs nothing; whoever walks them has to count steps.
+ * value that is referenced twice costs nothing; code that walks values must count steps.
  */
 #ifndef INV_PICKLE_H
 #define INV_PICKLE_H

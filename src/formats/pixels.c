@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pixels.c - room for images, and the limits of what a file may ask for. */
+/* pixels.c - memory for images, and how much of it a file may claim. */
 #include "formats/pixels.h"
 
 #include <inttypes.h>

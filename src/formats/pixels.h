@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pixels.h - a decoded image, and how much memory a file may ask for.
+ * pixels.h - a decoded image, and how much memory a file may claim.
  *
  * Images are 8-bit, interleaved and row-major: RGB, whatever the file held.
  */

@@ -20,7 +20,8 @@
 
 enum { LENGTH_BYTES = 8, PAD = 8, PIECE = 1 << 12, MAX_ITEM = 8 };
 
-/* jansson answers text that is not UTF-8 and a lack of memory alike; we say which. */
+/* jansson reports invalid UTF-8 and lack of memory in the same way; this tells them apart.
+ */
 static bool is_utf8(const char *text)
 {
 	return inv_is_utf8(text, strlen(text));

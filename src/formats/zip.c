@@ -131,8 +131,8 @@ static invar_status find_directory(const inv_zip *z, directory *d)
 /* ---- The directory ---- */
 
 /*
- * A field that cannot hold its number is all ones, and the number stands in the extra
- * field 1, in the order in which it is asked for here.
+ * A field that cannot hold its number is all ones, and the number is in the extra field 1,
+ * in the order of `fields`.
  */
 static bool widen(const unsigned char *extra, size_t bytes, uint64_t *fields[], size_t n)
 {

@@ -105,7 +105,7 @@ char *inv_dataset_path(const invar_dataset *d, const char *name)
 	return inv_join(d->place, name);
 }
 
-/* On the stack: an answer of "no" must not mean "no memory". */
+/* The path is on the stack, so that "no" cannot mean "no memory". */
 bool inv_dataset_has(const invar_dataset *d, const char *name)
 {
 	char path[PATH_MAX];
@@ -320,7 +320,7 @@ static invar_status unknown_kind(const char *text)
 		text, inv_list_words(kinds, words, sizeof words), inv_hint(begin, kinds, hint));
 }
 
-/* A folder that is named without its kind is one of images. */
+/* A folder without a kind before it is taken as a folder of images. */
 static invar_status choose_kind(const char *text, const inv_dataset_kind **out, bool *plain)
 {
 	struct stat info;

@@ -8,10 +8,10 @@
  * one file in kinds/ and one line in the list of kinds/meson.build.
  *
  * Three numbers of an image:
- *   source   where the kind has it;
- *   index    its place in the split, before any class list: random draws are
+ *   source   its number within the kind's storage;
+ *   index    its number in the split, before any class list: random draws are
  *            keyed by it, so that they stay the same when classes are left out;
- *   row      its place among the images that were chosen, 0 … count-1.
+ *   row      its number among the selected images, 0 … count-1.
  */
 #ifndef INV_DATASET_H
 #define INV_DATASET_H
@@ -28,7 +28,7 @@ enum { INV_MAX_SPLITS = 32, INV_NO_LABEL = -1 };
 
 typedef struct inv_images { /* one split */
 	char *name;
-	uint64_t total;       /* images before any choice */
+	uint64_t total;       /* images before any selection */
 	uint32_t *source;     /* [total] index -> source; NULL: the same */
 	int32_t *labels;      /* [sources], INV_NO_LABEL or a class; NULL without labels */
 	bool labels_borrowed; /* they belong to the kind, or to the whole */
@@ -37,12 +37,12 @@ typedef struct inv_images { /* one split */
 	const void *store;    /* the kind's own, the same for a split and its parts */
 } inv_images;
 
-/* What the options say of the images. */
+/* The values of the options. */
 typedef struct inv_dataset_settings {
 	const char *split;   /* only these, "a,b"; NULL: all, without parts such as folds */
 	double holdout;      /* no splits: this last share of each class becomes test */
 	const char *classes; /* a file, one class per line, which chooses and renumbers; NULL */
-	uint64_t limit;      /* images of each split; 0: all */
+	uint64_t limit;      /* images per split; 0: all */
 	bool skip_broken;    /* pass over images that cannot be read */
 } inv_dataset_settings;
 
@@ -55,7 +55,7 @@ struct invar_dataset {
 	bool plain;                /* the text is the place */
 	invar_options *options;    /* its own */
 	inv_dataset_settings opts; /* the values of those; views */
-	inv_names split_names;     /* every split there is, also those not asked for */
+	inv_names split_names;     /* every existing split, also those not selected */
 	inv_images splits[INV_MAX_SPLITS];
 	size_t split_count;
 	inv_names classes, titles; /* titles are for people; empty: the same as the names */
@@ -85,7 +85,7 @@ typedef struct inv_dataset_kind {
 	/* The size that read would return, as cheaply as possible. */
 	invar_status (*measure)(const invar_dataset *d, const inv_images *s, uint64_t source,
 	                        uint32_t *width, uint32_t *height);
-	/* Its file, below the data set's folder; views. NULL: images are no files. */
+	/* Its file, below the data set's folder; views. NULL: images are not files. */
 	const char *(*file)(const inv_images *s, uint64_t source);
 	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
 } inv_dataset_kind;
@@ -115,7 +115,7 @@ bool inv_dataset_has(const invar_dataset *d, const char *name);
  */
 invar_status inv_dataset_offer(invar_dataset *d, const char *split, bool part,
                                bool *wanted);
-/* All images in one split, "train", whatever was asked for; holdout cuts it. */
+/* All images in one split, "train", whatever was requested; holdout cuts it. */
 invar_status inv_dataset_add_whole(invar_dataset *d, uint64_t total, int32_t *labels,
                                    const void *store);
 /* A split that was offered; takes labels, even if it fails. */
@@ -129,7 +129,7 @@ invar_status inv_dataset_add_class(invar_dataset *d, const char *name);
  */
 invar_status inv_dataset_name_classes(invar_dataset *d, const char *file,
                                       const char *const *standard);
-/* Labels of one byte each, `first` the least that is right; gives, inv_free. */
+/* Labels of one byte each, the first class being `first`; gives, inv_free. */
 invar_status inv_dataset_byte_labels(const invar_dataset *d, const uint8_t *bytes,
                                      uint64_t count, uint64_t stride, unsigned first,
                                      const char *name, int32_t **out);
@@ -144,8 +144,7 @@ invar_status inv_dataset_hold_out(invar_dataset *d);
 invar_status inv_dataset_choose_classes(invar_dataset *d);
 invar_status inv_dataset_limit(invar_dataset *d);
 
-/* ---- For those who read ----------------------------------------------------------------
- */
+/* ---- For readers ----------------------------------------------------------------- */
 
 const inv_images *inv_dataset_split(const invar_dataset *d, const char *name); /* or NULL */
 invar_status inv_dataset_need_split(const invar_dataset *d, const char *name,
@@ -166,11 +165,11 @@ invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
-/* What the chosen images are, 64 hexadecimal digits: equal where encoding would be. */
+/* Identifies the selected images, 64 hexadecimal digits: equal if encoding would be. */
 invar_status inv_dataset_fingerprint(const invar_dataset *d, char hex[65]);
 /*
- * An image that --skip-broken may pass over: its file is at fault, and not memory, a limit
- * on open files, permissions or the disk.
+ * An image that --skip-broken may pass over: its file is faulty, rather than memory, a
+ * limit on open files, permissions or the disk.
  */
 bool inv_is_broken(invar_status st);
 /* The error for such an image, with advice. */

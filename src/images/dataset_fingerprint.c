@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset_fingerprint.c - what the chosen images of a data set are, as one SHA-256.
+ * dataset_fingerprint.c - one SHA-256 of the selected images of a data set.
  *
  * It covers the kind, the names of splits and classes, and for each image its index, its
- * label and its fingerprint: what encoding depends on, and nothing of where files lie.
+ * label and its fingerprint: what encoding depends on, and not where the files are.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "base/sha256.h"
 #include "images/dataset.h"
 
-enum { STEP = 256 }; /* images between two looks at the hook */
+enum { STEP = 256 }; /* images between two calls of the progress hook */
 
-/* What stands for an image; without padding, as it is hashed. */
+/* What is hashed of an image; has no padding. */
 typedef struct image_print {
 	uint64_t index;
 	int64_t label;
@@ -29,7 +29,7 @@ static invar_status print_image(const invar_dataset *d, const inv_images *s, uin
 	*out = (image_print){.index = inv_images_index(s, row),
 	                     .label = inv_images_label(d, s, row)};
 	st = inv_images_fingerprint(d, s, row, scratch, &out->of);
-	/* An image that is skipped is the same as long as it stays broken. */
+	/* A skipped image counts as unchanged as long as it stays broken. */
 	return d->opts.skip_broken && inv_is_broken(st) ? INVAR_OK : st;
 }
 

@@ -3,8 +3,8 @@
  * fingerprint.h - identifies an image by a few bytes.
  *
  * The first 16 bytes of a SHA-256: of the file of an image, or of the pixels (RGB, row by
- * row) where images are not files of their own. Two images that differ never have the
- * same by accident.
+ * row) where images are not files of their own. Different images
+ * have different fingerprints, but for a chance of 2^-128.
  */
 #ifndef INV_FINGERPRINT_H
 #define INV_FINGERPRINT_H
@@ -22,7 +22,7 @@ typedef struct inv_fingerprint {
 invar_status inv_fingerprint_bytes(const void *data, uint64_t bytes, inv_fingerprint *out);
 invar_status inv_fingerprint_pixels(const inv_image *image, inv_fingerprint *out);
 /*
- * Of a file, and the image in it, decoded from the very bytes that were taken. `image`
+ * Of a file, and the image in it, decoded from the same bytes. `image`
  * NULL: the file is not decoded.
  */
 invar_status inv_fingerprint_file(const char *path, inv_image *image, inv_fingerprint *out);

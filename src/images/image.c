@@ -27,7 +27,7 @@ static invar_status check_kind(const char *path, const inv_map *map)
 	return inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", path);
 }
 
-/* A link that leads nowhere, or something that no program could read an image from. */
+/* A broken link, or something that is not a regular file. */
 static bool is_no_file(const char *path)
 {
 	struct stat info;
@@ -38,9 +38,9 @@ static bool is_no_file(const char *path)
 }
 
 /*
- * What is wrong with the image itself is INVAR_E_FORMAT, so that it may be skipped. A
- * file that cannot be opened for other reasons (permission, too many open files, a fault
- * of the disk) says nothing about the image and stays INVAR_E_IO.
+ * Faults of the image itself are INVAR_E_FORMAT, so that it may be skipped. A file that
+ * cannot be opened for other reasons (permission, too many open files, a disk error) says
+ * nothing about the image and stays INVAR_E_IO.
  */
 static invar_status open_image(const char *path, inv_map *map)
 {

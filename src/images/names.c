@@ -9,7 +9,7 @@
 
 enum { FIRST_ROOM = 4096, FIRST_SLOTS = 64 };
 
-/* A block of twice the size, or of `least`, with the old bytes in it. */
+/* A block of twice the size, at least `least`, with the old bytes copied. */
 static void *grow(void *old, size_t used, size_t *size, size_t least)
 {
 	size_t more = *size > least / 2 ? 2 * *size : least;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* normalise.c - constants that people use, and bytes to floats. */
+/* normalise.c - common constants, and bytes to floats. */
 #include "images/normalise.h"
 
 #include <locale.h>
@@ -37,7 +37,7 @@ const char *inv_normalisation_names(void)
 	return "none|half|imagenet|clip|keras|caffe|mnist|fashion-mnist|stl10|cifar10";
 }
 
-/* Numbers up to `end`, separated by commas; 0 where they are not. */
+/* How many numbers stand before `end`, separated by commas; 0 if it is not such a list. */
 static size_t read_list(const char *text, char end, float out[INV_NORMALISED])
 {
 	size_t count = 0;

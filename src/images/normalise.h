@@ -9,10 +9,10 @@
 
 #include "base/status.h"
 
-enum { INV_NORMALISED = 4 }; /* channels at most */
+enum { INV_NORMALISED = 4 }; /* max channels */
 
 typedef struct inv_normalisation {
-	size_t channels; /* 1 serves for all channels */
+	size_t channels; /* 1: the same for all channels */
 	float mean[INV_NORMALISED], std[INV_NORMALISED];
 } inv_normalisation;
 

@@ -39,7 +39,7 @@ struct inv_prefetch {
 	size_t bytes;
 	slot *slots;
 	size_t slot_count;
-	char *data; /* slot_count times bytes */
+	char *data; /* [slot_count, bytes] */
 	worker *workers;
 	unsigned worker_count, running;
 	pthread_mutex_t lock;
@@ -102,7 +102,8 @@ static void *decode_rows(void *user)
 	return NULL;
 }
 
-/* ---- The one who takes --------------------------------------------------------------- */
+/* ---- The consumer ---------------------------------------------------------------------
+ */
 
 static void give_back(inv_prefetch *a)
 {

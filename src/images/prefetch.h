@@ -29,8 +29,7 @@ typedef struct inv_prefetch_item {
 /*
  * Fills item->data (bytes_per_item, 64-byte aligned) from the image, which it may
  * change. Runs on any thread; `worker` is below inv_prefetch_workers, for scratch
- * memory of the caller's. What it returns ends the reading, unless it is
- * INVAR_OK.
+ * memory of the caller. Any status but INVAR_OK ends the reading with it.
  */
 typedef invar_status inv_prefetch_fn(void *user, inv_image *image,
                                      const inv_prefetch_item *item, unsigned worker);

@@ -34,7 +34,7 @@ invar_status inv_side_parse(const char *text, size_t *side)
 	return INVAR_OK;
 }
 
-/* A strip of one pixel's width would be enlarged beyond any memory. */
+/* A strip one pixel wide would be enlarged beyond any memory. */
 static invar_status resized_size(const inv_preparation *p, uint32_t height, uint32_t width,
                                  const char *name, size_t *h, size_t *w)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prepare.h - an image of bytes becomes the tensor that an encoder is given.
+ * prepare.h - from an 8-bit image to the input tensor of an encoder.
  *
  * As torchvision does it on Pillow images: the shorter side to `resize` (8 bits, rounded
  * as Pillow rounds), of that the centre of `side` x `side`, byte / 255, minus mean, by
@@ -17,7 +17,7 @@ enum { INV_MAX_SIDE = 8192 };
 
 typedef struct inv_preparation {
 	size_t resize; /* the shorter side becomes this; 0: as side */
-	size_t side;   /* of that the centre; 0: native */
+	size_t side;   /* the centre of that; 0: native */
 	inv_filter filter;
 	size_t channels; /* 3, or 1 for images whose three channels are equal */
 	inv_normalisation normalisation;

@@ -35,7 +35,7 @@ static int32_t hold(double value, double low, double high)
 	return (int32_t)(value < low ? low : value > high ? high : value);
 }
 
-/* Sum 1, if there is anything. */
+/* Makes the weights sum to 1, unless they are all 0. */
 static void divide_by_sum(double *weight, int32_t count)
 {
 	double sum = 0;
@@ -64,8 +64,8 @@ static void pillow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 }
 
 /*
- * The same as PyTorch has it for floats, with positions in float: 500 pixels away
- * from the corner they are off by 3e-5, and so would we be from it.
+ * The same as in PyTorch on floats, whose positions are float: 500 pixels from the corner
+ * they are off by 3e-5. Exact ones would differ from PyTorch by that much.
  */
 static void wide_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 {
@@ -88,8 +88,8 @@ static void wide_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 }
 
 /*
- * Without antialias: 2 or 4 pixels around a position, those beyond the border taken
- * from it. Bilinear holds the position itself inside.
+ * Without antialias: 2 or 4 pixels around a position; beyond the border the border pixel
+ * is repeated. Bilinear clamps the position itself.
  */
 static void narrow_tap(inv_taps *t, size_t i, double scale, inv_filter filter)
 {
@@ -223,7 +223,7 @@ struct inv_resizer {
 	struct inv_resize_kernels k;
 	inv_filter filter;
 	axis x, y;
-	uint8_t *rows; /* what the first pass left */
+	uint8_t *rows; /* the result of the first pass */
 	uint8_t *last; /* the last row of the input, with slack */
 	size_t capacity, last_capacity;
 };
@@ -346,8 +346,7 @@ static void run_columns(inv_resizer *r, const uint8_t *in, size_t w, const task 
 		r->k.column(&r->y.fixed, v, in, w * t->channels, out + v * w * t->channels);
 }
 
-/* Whether Pillow (since 13) shrinks the height first: it loses twice what the width does.
- */
+/* Pillow (since 13) shrinks the height first if it loses over twice what the width does. */
 static bool columns_first(const task *t)
 {
 	double less_h = (double)t->h - (double)t->out_h,

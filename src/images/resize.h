@@ -8,9 +8,9 @@
  * The cubic's constant is -1/2 with antialias and in Pillow, -3/4 without, as in
  * torch.nn.functional.interpolate (align_corners=False).
  *
- * Pillow's two passes are each rounded and held to 8 bits, with weights in units of
- * 2^-22; our results are equal to its byte for byte. Rows are first, but columns where
- * the height shrinks by more than twice the pixels of the width: so since Pillow 13.
+ * Each of Pillow's two passes is rounded and clamped to 8 bits, with weights in units of
+ * 2^-22; our results equal it byte for byte. Rows come first; columns do if the height
+ * shrinks by more than twice as many pixels as the width, as in Pillow since 13.
  */
 #ifndef INV_RESIZE_H
 #define INV_RESIZE_H
@@ -23,23 +23,23 @@
 
 typedef enum inv_filter { INV_BILINEAR, INV_BICUBIC } inv_filter;
 
-/* PyTorch's two, whose positions are float, and Pillow's, whose are double. */
+/* PyTorch's two, with positions in float, and Pillow's, with positions in double. */
 typedef enum inv_taps_kind {
 	INV_TAPS_PLAIN,
 	INV_TAPS_ANTIALIAS,
 	INV_TAPS_PILLOW
 } inv_taps_kind;
 
-/* Result i of an axis is the sum of weight[i * most + j] source[first[i] + j]. */
+/* Result i of an axis is the sum of weight[i * max + j] source[first[i] + j]. */
 typedef struct inv_taps {
 	size_t in, out, max;
 	int32_t *first, *count; /* [out] each */
-	double *weight;         /* [out, most], zeros beyond the count */
+	double *weight;         /* [out, max], zeros beyond the count */
 } inv_taps;
 
 /*
- * `scale` is source pixels for one of the result; 0 takes in / out. (Some encoders
- * resize tables of positions by another one.) Start from {0}; clear accepts that.
+ * `scale`: source pixels per pixel of the result; 0: in / out. (Some encoders resize
+ * tables of positions by a different one.) Start from {0}; clear accepts that.
  */
 invar_status inv_taps_make(size_t in, size_t out, double scale, inv_filter filter,
                            inv_taps_kind kind, inv_taps *taps);

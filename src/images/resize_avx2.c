@@ -3,8 +3,8 @@
  * resize_avx2.c - the two passes over bytes for AVX2.
  *
  * A weight of 23 bits does not fit the 16-bit products of vpmaddwd, so it is cut into
- * high * 4096 + low, and two exact sums are joined at the end: the same bytes as the
- * plain loops, at twice the products of 32-bit multiplication.
+ * high * 4096 + low, and two exact sums are joined at the end: the same bytes as from the
+ * plain loops, which multiply 32-bit numbers.
  */
 #include <immintrin.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { LOW_BITS = 12, TAPS = 4, COLUMNS = 16 };
 
-/* (high << 12) + low, rounded and held to bytes; as 32-bit lanes. */
+/* (high << 12) + low, rounded and clamped to bytes; as 32-bit lanes. */
 static inline __m128i join(__m128i high, __m128i low)
 {
 	const __m128i half = _mm_set1_epi32(1 << (INV_WEIGHT_BITS - 1));
@@ -140,7 +140,7 @@ static inline void sixteen_columns(const inv_fixed_taps *t, size_t i, const uint
 	_mm_storeu_si128((__m128i *)out, _mm256_castsi256_si128(words));
 }
 
-/* A rest of less than 16 columns ends where the row ends, over what is there already. */
+/* The last 16 columns end with the row and may overlap those already computed. */
 static void column_avx2(const inv_fixed_taps *t, size_t i, const uint8_t *in, size_t bytes,
                         uint8_t *out)
 {

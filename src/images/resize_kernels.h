@@ -24,7 +24,7 @@ struct inv_resize_kernels {
 	 * One row, [w, channels] to [out, channels]. 16 bytes beyond the row may be read.
 	 */
 	void (*row)(const inv_fixed_taps *t, const uint8_t *in, size_t channels, uint8_t *out);
-	/* Result `i` of the other axis: `bytes` columns of rows `bytes` apart. */
+	/* Row `i` of the result: `bytes` columns, of input rows that are `bytes` long. */
 	void (*column)(const inv_fixed_taps *t, size_t i, const uint8_t *in, size_t bytes,
 	               uint8_t *out);
 };

@@ -52,13 +52,13 @@ invar_status inv_dataset_check_split_names(const invar_dataset *d)
 
 /* ---- --holdout ---------------------------------------------------------------------- */
 
-/* ceil(F n), but 0.07 * 100 is 7, whatever its last bit says. */
+/* ceil(F n), with a tolerance: 0.07 * 100 is 7 in spite of rounding. */
 static uint64_t share(double holdout, uint64_t n)
 {
 	return (uint64_t)ceil(holdout * (double)n - 1e-9 * (double)n);
 }
 
-/* Classes that F would leave without an image in train; one of each stays all the same. */
+/* Classes that F would leave without an image in train; one image of each stays. */
 typedef struct emptied {
 	size_t count, first;
 } emptied;
@@ -103,7 +103,7 @@ static void tell_saved(const invar_dataset *d, const emptied *saved)
 		        d->text, d->opts.holdout, saved->count, first);
 }
 
-/* The first of each class go to the one map, the last to the other. */
+/* The first images of each class go to train, the last to test. */
 static void cut(const inv_images *s, uint64_t *stay, uint32_t *train, uint32_t *test)
 {
 	for (uint32_t i = 0; i < s->total; i++) {
@@ -149,7 +149,7 @@ static invar_status make_halves(invar_dataset *d, inv_images *whole, uint64_t *s
 	                            whole->store);
 }
 
-/* Leaves out the splits of the whole that were not asked for. */
+/* Drops the splits made by --holdout that were not requested. */
 static void keep_wanted(invar_dataset *d)
 {
 	size_t kept = 0;
@@ -193,8 +193,7 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 	return st;
 }
 
-/* ---- --classes -------------------------------------------------------------------------
- */
+/* ---- --classes ------------------------------------------------------------------- */
 
 /* A name, a title, or the number of a class, in this order. */
 static bool find_class(const invar_dataset *d, const char *text, size_t *k)
@@ -237,7 +236,7 @@ static invar_status number_classes(invar_dataset *d, const inv_names *list,
 	return st;
 }
 
-/* Images without labels have no class that could be left out: their split stays. */
+/* A split without labels has no classes to leave out and stays as it is. */
 static invar_status drop_rows(const invar_dataset *d, inv_images *s)
 {
 	uint64_t kept = 0;

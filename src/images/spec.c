@@ -2,8 +2,8 @@
 /*
  * spec.c - reading a SPEC, and writing it back in one form.
  *
- * The text is cut at |, +, : and , in turn; every piece is trimmed and looked at
- * by itself, so that each fault has its own sentence. Nothing is allocated, and
+ * The text is cut at |, +, : and , in turn; every piece is trimmed and
+ * parsed by itself, so that each fault has its own message. Nothing is allocated, and
  * the number of chains, operations and characters is bounded.
  */
 #include "images/spec.h"
@@ -17,7 +17,7 @@
 
 #include "base/words.h"
 
-/* A piece of the text; copied where a function wants a string. */
+/* A piece of the text; copied for functions that need a string. */
 typedef struct piece {
 	const char *at;
 	size_t length;
@@ -306,7 +306,7 @@ static invar_status read_chain(piece chain, inv_spec *s)
 	return INVAR_OK;
 }
 
-/* Whether its result has a size of its own, whatever it is given. */
+/* Whether the size of its result does not depend on its input. */
 static bool has_own_size(const inv_spec_op *o)
 {
 	inv_extent a = {1, 1, 1}, b = {1, 2, 2};
@@ -318,7 +318,7 @@ static bool has_own_size(const inv_spec_op *o)
 	return a.h == b.h || a.w == b.w;
 }
 
-/* Surroundings that an operation with inside=1 needs would be lost before it. */
+/* Fails if an earlier operation removes the surroundings that inside=1 needs. */
 static invar_status check_inside(inv_spec *s)
 {
 	for (size_t i = 0; i < s->ops; i++) {
@@ -437,7 +437,7 @@ static void put_op(writer *w, const inv_spec_op *o)
 	put_keys(w, o, 0, INV_OWN_KEY, &sign);
 }
 
-/* A weight of 1 is left out, and all where they are equal. */
+/* A weight of 1 is left out, and so are all weights if they are equal. */
 static void put_spec(writer *w, const inv_spec *s)
 {
 	bool weighted = false;
@@ -480,7 +480,7 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 	if (strlen(text) >= INV_SPEC_TEXT)
 		return inv_fail(INVAR_E_USE, "the augmentation is longer than %d characters",
 		                INV_SPEC_TEXT - 1);
-	/* A program's locale may write 0,5; a SPEC never does. */
+	/* The program's locale may write 0,5; a SPEC always has 0.5. */
 	if (!(plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for an augmentation");
 	before = uselocale(plain);
@@ -493,7 +493,7 @@ invar_status inv_spec_parse(const char *text, inv_spec *out)
 	return st;
 }
 
-/* ---- What there is ------------------------------------------------------------------ */
+/* ---- Documentation ------------------------------------------------------------------ */
 
 static const inv_op *find_operation(const char *name)
 {

@@ -2,8 +2,8 @@
 /*
  * spec.h - the text that describes an augmentation.
  *
- *     set   = [weight*]chain {"|" [weight*]chain}     one chain is drawn an image
- *     chain = op {"+" op}                             left first
+ *     set   = [weight*]chain {"|" [weight*]chain}     one chain is drawn per image
+ *     chain = op {"+" op}                             from left to right
  *     op    = name [":" key=value {"," key=value}]
  *     value = number | a..b | HxW | word
  *
@@ -16,7 +16,7 @@
 #include "images/augment/op.h"
 
 enum { INV_MAX_OPS = 16, INV_MAX_CHAINS = 16 };
-/* A single number may become a range and lose its exponent, so the second is longer. */
+/* A number may become a range and lose its exponent, so the canonical text is longer. */
 enum { INV_SPEC_TEXT = 4096, INV_SPEC_CANONICAL = 4 * INV_SPEC_TEXT };
 
 typedef struct inv_spec_op {

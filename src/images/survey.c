@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey.c - the sizes of all images of a split, from their headers or, where
- * asked for, by decoding every one of them.
+ * survey.c - the sizes of all images of a split, from their headers or, on
+ * request, by decoding every one of them.
  */
 #include <string.h>
 
@@ -10,20 +10,20 @@
 #include "base/threads.h"
 #include "images/dataset.h"
 
-enum { CHUNK = 4096, BLOCK = 16 }; /* images between two reports, images a block */
+enum { CHUNK = 4096, BLOCK = 16 }; /* images per progress report, images per block */
 
 typedef struct survey {
 	const invar_dataset *dataset;
 	const inv_images *split;
 	bool decode;
 	uint64_t first, count; /* of the chunk */
-	inv_image *scratch;    /* one a thread */
+	inv_image *scratch;    /* one per thread */
 	invar_status status[CHUNK];
 	uint32_t width[CHUNK], height[CHUNK];
 } survey;
 
 typedef struct findings {
-	uint64_t count, broken; /* images looked at; of these, skipped */
+	uint64_t count, broken; /* images examined; of these, skipped */
 	uint32_t min_width, max_width, min_height, max_height;
 } findings;
 
@@ -64,7 +64,7 @@ static void widen(findings *out, uint32_t width, uint32_t height)
 		out->max_height = height;
 }
 
-/* In order, on the caller's thread; a broken image is looked at again for its sentence. */
+/* In order, on the caller's thread; a broken image is examined again for its message. */
 static invar_status take_chunk(survey *v, findings *out)
 {
 	for (size_t i = 0; i < v->count; i++) {
@@ -84,7 +84,7 @@ static invar_status take_chunk(survey *v, findings *out)
 	return INVAR_OK;
 }
 
-static invar_status walk(survey *v, findings *out)
+static invar_status survey_split(survey *v, findings *out)
 {
 	invar_context *ctx = v->dataset->ctx;
 	invar_status st = INVAR_OK;
@@ -102,7 +102,7 @@ static invar_status walk(survey *v, findings *out)
 	return st;
 }
 
-static invar_status give(const findings *f, invar_figures **out)
+static invar_status give_figures(const findings *f, invar_figures **out)
 {
 	const inv_figure figures[] = {
 		{"count", (double)f->count},           {"broken", (double)f->broken},
@@ -126,11 +126,11 @@ invar_status invar_dataset_survey(const invar_dataset *d, const char *split, int
 		v->dataset = d;
 		v->decode = decode;
 		v->scratch = inv_calloc(d->ctx->threads, sizeof *v->scratch);
-		st = v->scratch ? walk(v, &found) : inv_dataset_no_memory(d);
+		st = v->scratch ? survey_split(v, &found) : inv_dataset_no_memory(d);
 	}
 	for (unsigned i = 0; v && v->scratch && i < d->ctx->threads; i++)
 		inv_image_clear(&v->scratch[i]);
 	inv_free(v ? v->scratch : NULL);
 	inv_free(v);
-	return st == INVAR_OK ? give(&found, out) : st;
+	return st == INVAR_OK ? give_figures(&found, out) : st;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - pictures to the tensors that encoders see, and back for looking at. */
+/* tensor.c - pictures to the input tensors of encoders, and back for viewing. */
 #include <math.h>
 #include <string.h>
 

@@ -96,7 +96,8 @@ static void run_tile(void *user, size_t index, unsigned thread)
 	if (t->row == t->col)
 		mirror_within(c, t->rows, p->m);
 	else
-		p->kernels.turn(c, t->rows, t->cols, p->m, p->m, p->c + t->col * p->m + t->row);
+		p->kernels.transpose(c, t->rows, t->cols, p->m, p->m,
+		                     p->c + t->col * p->m + t->row);
 }
 
 void inv_gram_run_then(inv_gram *p, const float *a, float *c, inv_tile_fn *then, void *user)

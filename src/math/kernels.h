@@ -180,8 +180,8 @@ struct inv_kernels {
 	                            size_t count, float *x);
 	/* out [cols, rows] = x [rows, cols] transposed; rows are x_stride and out_stride apart.
 	 */
-	void (*turn)(const float *x, size_t rows, size_t cols, size_t x_stride,
-	             size_t out_stride, float *out);
+	void (*transpose)(const float *x, size_t rows, size_t cols, size_t x_stride,
+	                  size_t out_stride, float *out);
 	/*
 	 * Two tiles that mirror each other, x [rows, cols] and y [cols, rows]: both become
 	 * row_scale[i] x[i, j] + col_scale[j] y[j, i]. A tile may mirror itself, y = x.

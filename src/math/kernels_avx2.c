@@ -12,7 +12,7 @@
 
 #include "math/exp_avx2.h"
 #include "math/kernels.h"
-#include "math/turn_avx2.h"
+#include "math/transpose_avx2.h"
 
 enum { LANES = 8 };
 
@@ -172,7 +172,7 @@ static void turn_eight(const float *const points[LANES], size_t k, float *packed
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		r[i] = _mm256_loadu_ps(points[i] + k);
-	inv_turn_block(r);
+	inv_transpose_block(r);
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		_mm256_storeu_ps(packed + (k + (size_t)i) * INV_PAIR_COLS, r[i]);
@@ -590,8 +590,8 @@ static inline void store_block(const __m256 r[LANES], size_t stride, float *x)
 		_mm256_storeu_ps(x + (size_t)i * stride, r[i]);
 }
 
-static void turn_avx2(const float *x, size_t rows, size_t cols, size_t x_stride,
-                      size_t out_stride, float *out)
+static void transpose_avx2(const float *x, size_t rows, size_t cols, size_t x_stride,
+                           size_t out_stride, float *out)
 {
 	size_t whole_rows = rows - rows % LANES, whole_cols = cols - cols % LANES;
 
@@ -600,7 +600,7 @@ static void turn_avx2(const float *x, size_t rows, size_t cols, size_t x_stride,
 			__m256 r[LANES];
 
 			load_block(x + i * x_stride + j, x_stride, r);
-			inv_turn_block(r);
+			inv_transpose_block(r);
 			store_block(r, out_stride, out + j * out_stride + i);
 		}
 	for (size_t i = 0; i < rows; i++)
@@ -616,13 +616,13 @@ static inline void mirror_block(const float *row_scale, const float *col_scale,
 
 	load_block(x, stride, r);
 	load_block(y, stride, s);
-	inv_turn_block(s);
+	inv_transpose_block(s);
 #pragma GCC unroll 8
 	for (int i = 0; i < LANES; i++)
 		s[i] = _mm256_add_ps(_mm256_mul_ps(_mm256_set1_ps(row_scale[i]), r[i]),
 		                     _mm256_mul_ps(by_col, s[i]));
 	store_block(s, stride, x);
-	inv_turn_block(s);
+	inv_transpose_block(s);
 	store_block(s, stride, y);
 }
 
@@ -695,7 +695,7 @@ void inv_kernels_avx2(struct inv_kernels *k)
 	k->exp_shifted = exp_shifted_avx2;
 	k->exp_weighted = exp_weighted_avx2;
 	k->squares_of_products = squares_of_products_avx2;
-	k->turn = turn_avx2;
+	k->transpose = transpose_avx2;
 	k->add_mirrored = add_mirrored_avx2;
 	k->count_lower = count_lower_avx2;
 }

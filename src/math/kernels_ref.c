@@ -243,8 +243,8 @@ static bool squares_of_products_ref(float square, const float *squares, float ne
 	return found;
 }
 
-static void turn_ref(const float *x, size_t rows, size_t cols, size_t x_stride,
-                     size_t out_stride, float *out)
+static void transpose_ref(const float *x, size_t rows, size_t cols, size_t x_stride,
+                          size_t out_stride, float *out)
 {
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < cols; j++)
@@ -306,7 +306,7 @@ void inv_kernels_ref(struct inv_kernels *k)
 		.exp_shifted = exp_shifted_ref,
 		.exp_weighted = exp_weighted_ref,
 		.squares_of_products = squares_of_products_ref,
-		.turn = turn_ref,
+		.transpose = transpose_ref,
 		.add_mirrored = add_mirrored_ref,
 		.count_upper = count_upper_ref,
 		.count_lower = count_lower_ref,

@@ -494,8 +494,7 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
 		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
 }
 
-/* ---- Making and freeing
- * ------------------------------------------------------------------ */
+/* ---- Making and freeing ---------------------------------------------------------- */
 
 /* As many groups of queries as the L2 cache and the lists' share allow. */
 static size_t groups_of(const inv_neighbours *p)

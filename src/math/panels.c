@@ -97,7 +97,8 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 
 			if (columns < INV_PANEL_COLS)
 				memset(panel, 0, rows * INV_PANEL_COLS * sizeof *panel);
-			kernels->turn(x + j * stride + l, columns, rows, stride, INV_PANEL_COLS, panel);
+			kernels->transpose(x + j * stride + l, columns, rows, stride, INV_PANEL_COLS,
+			                   panel);
 		}
 }
 

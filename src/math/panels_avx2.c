@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "math/kernels.h"
-#include "math/turn_avx2.h"
+#include "math/transpose_avx2.h"
 
 enum { LANES = 8, R = INV_STRIP_ROWS, C = INV_PANEL_COLS, AHEAD = 128 };
 
@@ -26,7 +26,7 @@ static void pack_strip(const float *const row[R], size_t k, float *out)
 #pragma GCC unroll 8
 		for (int i = 0; i < LANES; i++)
 			r[i] = _mm256_loadu_ps(row[i < R ? i : 0] + l);
-		inv_turn_block(r);
+		inv_transpose_block(r);
 #pragma GCC unroll 8
 		for (int i = 0; i < LANES; i++)
 			_mm256_storeu_ps(out + (l + (size_t)i) * R, r[i]);

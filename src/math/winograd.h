@@ -9,8 +9,8 @@
  * networks", 2015.
  *
  * The polynomials behind it are taken at 0, ±a, ±b and infinity. The paper has a = 1, b =
- * 2; the points used here keep intermediate numbers small, so that rounding is twice that
- * of the direct sum, not ten times.
+ * 2; the points used here keep intermediate numbers small, so that the largest rounding
+ * error is about twice that of the direct sum instead of eight times.
  */
 #ifndef INV_WINOGRAD_H
 #define INV_WINOGRAD_H

@@ -135,7 +135,7 @@ typedef struct quantile_job {
 	double *quantiles; /* [k, RESAMPLES] */
 } quantile_job;
 
-/* The value at place `at`, from 0, where each stands as often as its image was drawn. */
+/* The value of rank `at`, from 0, each counted as often as its image was drawn. */
 static double value_at(const quantile_job *j, const uint32_t *times, uint64_t at)
 {
 	uint64_t before = 0, i = 0;

@@ -13,9 +13,9 @@
 #include "run/results.h"
 
 /*
- * Fewer images give no interval: a resample of n images repeats the same few shares, and
- * where all n are alike, as two or three often are, it would claim to be certain. A share
- * of 0 may be as high as 1 - 0.05^(1/n), which is 63 % of 3 images and still 26 % of 10.
+ * Fewer images give no interval: resamples repeat the same few shares, and if all n shares
+ * are equal, as two or three often are, the interval has width 0. A measured share of 0
+ * still allows a true share of 1 - 0.05^(1/n): 63 % with 3 images and 26 % with 10.
  */
 enum { INV_INTERVAL_IMAGES = 10 };
 
@@ -24,15 +24,15 @@ typedef struct inv_interval {
 	uint64_t images;
 } inv_interval;
 
-/* share[i]: of image i, the mean over its copies (and seeds) of hit or miss. */
+/* share[i]: the mean of hit (1) or miss (0) over the copies (and seeds) of image i. */
 invar_status inv_bootstrap(const invar_context *ctx, const double *share, uint64_t n,
                            uint64_t seed, inv_interval *out);
 
-/* The same for k shares of each image at once, share [n, k] -> out [k]; the same draws. */
+/* The same for k shares per image at once, share [n, k] -> out [k]; the same resamples. */
 invar_status inv_bootstrap_shares(const invar_context *ctx, const double *share, uint64_t n,
                                   size_t k, uint64_t seed, inv_interval *out);
 /*
- * Sum of part over sum of whole, [n] each: resampled in pairs. The sum of any n wholes
+ * Sum of part over sum of whole, [n] each: resampled together. The sum of any n wholes
  * must not be 0.
  */
 invar_status inv_bootstrap_ratio(const invar_context *ctx, const double *part,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - numbers kept beside the rows they came from, see cache.h. */
+/* cache.c - numbers stored beside the rows they come from, see cache.h. */
 #include "measure/cache.h"
 
 #include <limits.h>

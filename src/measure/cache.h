@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache.h - what depends on a bank alone, kept in BANK/cache/.
+ * cache.h - numbers that depend only on a bank, stored in BANK/cache/.
  *
  * Invariants of BANK/cache/NAME-KEY.safetensors:
  *   1. KEY is the SHA-256 of everything the numbers depend on: the bytes of the
  *      arrays, the options, invar's version and what computed the products.
  *   2. It holds one tensor "values" and in its metadata the SHA-256 of its bytes.
- *   3. A file that is missing, damaged or of another size is as good as none:
- *      the numbers are computed again and the file is replaced.
- *   4. Where the bank cannot be written, nothing is kept and no error is raised.
+ *   3. If a file is missing, damaged or of a different size, the numbers are computed
+ *      again and the file is replaced.
+ *   4. If the bank cannot be written, nothing is stored and no error is raised.
  */
 #ifndef INV_CACHE_H
 #define INV_CACHE_H

@@ -25,7 +25,7 @@ typedef struct sheet {
 struct inv_codes {
 	const invar_adapter *e;
 	const invar_bank *bank;
-	uint64_t left; /* bytes that may still be taken in memory */
+	uint64_t left; /* bytes still available in memory */
 	sheet *sheets;
 	float *features; /* [BLOCK, d] */
 	float *fresh;    /* [BLOCK, w] */
@@ -84,18 +84,18 @@ void inv_codes_free(inv_codes *c)
 
 /* ---- Sheets ------------------------------------------------------------------------- */
 
-/* A file without a name, as long as `bytes`; -1 if there is no space for it. */
+/* An unnamed file of `bytes`; -1 if there is no space for it. */
 static int open_file(uint64_t bytes)
 {
 	const char *folder = getenv("TMPDIR");
 	struct rlimit size;
 	int fd;
 
-	/* Beyond the limit of a file's size there is a signal, not an error. */
+	/* Exceeding the limit on file sizes raises a signal, not an error. */
 	if (getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur < bytes)
 		return -1;
 	fd = open(folder && *folder ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	/* All blocks at once: a disk that fills up later would raise a signal as well. */
+	/* All blocks at once: a disk that fills up later would raise a signal too. */
 	if (fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) != 0) {
 		close(fd);
 		return -1;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codes.h - the codes of a column: E is applied once per row, whoever asks for it.
+ * codes.h - the codes of a column: E is applied once per row, whichever measurement needs
+ * it.
  *
- * Measurements ask for the same rows one after the other. Codes are kept by split and copy
- * as they are asked for: in memory up to a bound, beyond that in a file without a name in
- * TMPDIR, which is mapped and which the system may write out. Where neither can be had,
- * E is applied again.
+ * Measurements need the same rows one after the other. Codes are kept by split and copy
+ * once they are computed: in memory up to a bound, beyond that in an unnamed, mapped file
+ * in TMPDIR, which the system may write to disk. If there is no space for either, E is
+ * applied again.
  */
 #ifndef INV_CODES_H
 #define INV_CODES_H

@@ -2,17 +2,16 @@
 /*
  * collision.c - how often an augmented image is nearer to another class (Eq. 19).
  *
- * A point collides where the nearest clean point of another class is strictly
- * closer than the nearest of its own; the image's own clean point is one of
- * those unless left out. Three rates: raw; aligned, after the best rigid map of
- * the copy onto the clean points, fitted on the very points it is measured on,
- * as published; and held out, where it is fitted on others. The published form
- * can fit anything once the width nears the number of points, so it is shown
- * beside the held-out one.
+ * A point collides if the nearest clean point of another class is strictly closer than
+ * the nearest of its own class, which includes the image's own clean point unless that is
+ * left out. Three rates: raw; aligned, after the best rigid map of the copy onto the clean
+ * points, fitted on the same points, as published; and held out, with the map fitted on
+ * other points. The published form can fit anything once the width approaches the number
+ * of points, so the held-out one is shown beside it.
  *
- * Held out means: fitted on the same copy of train. Where train has fewer copies
- * than the split, on the even points and measured on the odd ones, and the
- * reverse; for all copies alike, so that their mean is of one kind.
+ * Held out: fitted on the same copy of train. If train has fewer copies than the split:
+ * fitted on the even points and measured on the odd ones, and vice versa, for all copies,
+ * so that their mean is over rates of one kind.
  *
  * The clean codes stay in memory as the gallery; copies and train stream by.
  */
@@ -49,13 +48,13 @@ typedef struct job {
 	float *rows, *moved;       /* [BLOCK, w] */
 	uint32_t *classes, *leave; /* [BLOCK] */
 	double *own, *other;       /* [BLOCK] */
-	double *share[KINDS];      /* [points]: collisions, then their share */
-	double *rate[KINDS];       /* [copies] */
+	double *share[KINDS]; /* [points]: number of collisions, then share of the copies */
+	double *rate[KINDS];  /* [copies] */
 } job;
 
 /* ---- Fitting ---------------------------------------------------------------------- */
 
-/* Every second row from `from` on moves to the front; gives how many. */
+/* Copies every second row, beginning with `from`; returns how many. */
 static uint64_t keep_half(const float *rows, size_t w, uint64_t count, uint64_t from,
                           float *out)
 {
@@ -72,7 +71,7 @@ static invar_status progress(const job *j, int32_t copy, uint64_t done)
 	                    (uint64_t)j->copies * j->points);
 }
 
-/* All points of a copy onto their clean ones; each half alone where asked for. */
+/* Adds all points of a copy with their clean ones; or each half by itself. */
 static invar_status add_points(job *j, int32_t copy, inv_pairs *all, inv_pairs *half[2])
 {
 	size_t w = j->in->w;
@@ -116,7 +115,7 @@ static invar_status add_train(job *j, int32_t copy, inv_pairs *pairs)
 	return st;
 }
 
-/* The odd points get the map of the even ones, and the reverse. */
+/* The odd points get the map of the even ones, and vice versa. */
 static invar_status fit(job *j, int32_t copy, maps *m)
 {
 	inv_pairs *pairs[3] = {NULL, NULL, NULL}; /* all points, or even and odd ones */
@@ -159,7 +158,7 @@ static void count_hits(job *j, int kind, int32_t copy, const float *rows, uint64
 	inv_nearest_by_class(j->gallery, rows, j->classes, j->leave_one_out ? j->leave : NULL,
 	                     count, j->own, j->other);
 	for (uint64_t i = 0; i < count; i++) {
-		bool hit = j->other[i] < j->own[i]; /* a tie is no collision */
+		bool hit = j->other[i] < j->own[i]; /* a tie is not a collision */
 
 		j->share[kind][first + i * step] += hit;
 		j->rate[kind][copy] += hit;

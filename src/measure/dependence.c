@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dependence.c - sliced Wasserstein dependence and correlation of paired samples
- * (Eq. 5, 7, 8), with their errors and the floor that finite samples have.
+ * (Eq. 5, 7, 8), with standard errors and the floor of a finite sample.
  *
- * Directions go in blocks of 16, and each block shuffles anew: the spread of
- * the blocks' means is then that of directions and shuffles together, and a
- * standard error over the blocks covers both. The floor is what is left when
- * the pairs are broken: z is paired with x at random, and the broken pairs meet
- * the same shuffled set as the true ones, which is sorted once.
+ * Directions come in blocks of 16, and each block draws its own shuffle: the standard error
+ * over the blocks' means then covers both directions and shuffles. The floor is the value
+ * for independent samples: z is paired with x at random, and these broken pairs are
+ * compared with the same shuffled set as the true ones, which is sorted once.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +28,7 @@ typedef struct dependence_result {
 	double sw_xx, sw_zz;           /* of each variable with itself */
 	double floor, floor_deviation; /* correlation of shuffled pairings: mean, deviation */
 	double dependence_floor;       /* their mean dependence */
-	double p_value; /* share of pairings, the true one counted, that reach it */
+	double p_value; /* share of pairings, including the true one, that reach it */
 } dependence_result;
 
 /* One of the distances XZ, XX, ZZ. */
@@ -56,8 +55,7 @@ typedef struct dependence_job {
 	double *powers;  /* [threads, pairings, BLOCK] */
 } dependence_job;
 
-/* ---- One block of directions -----------------------------------------------------------
- */
+/* ---- One block of directions ----------------------------------------------------- */
 
 static inv_side side_of(const dependence_job *j, size_t column, const uint32_t *rows_a,
                         const uint32_t *rows_b)
@@ -113,8 +111,7 @@ static void measure_block(void *user, size_t block, unsigned thread)
 		       broken + b * job.L, job.L * sizeof *broken);
 }
 
-/* ---- One distance
- * ------------------------------------------------------------------------ */
+/* ---- One distance ---------------------------------------------------------------- */
 
 static invar_status measure_chunks(dependence_job *j, inv_projected *p)
 {
@@ -163,8 +160,7 @@ static invar_status measure_term(const invar_context *ctx, const inv_sliced_sett
 	return st;
 }
 
-/* ---- Errors and the floor
- * ------------------------------------------------------------------ */
+/* ---- Errors and the floor -------------------------------------------------------- */
 
 /* Standard error of the mean of the powers over its blocks, as a share of the mean. */
 static double relative_error(const double *powers, size_t L)
@@ -224,15 +220,14 @@ static void conclude(const inv_sliced_settings *o, const term t[3], dependence_r
 	out->sw_zz = inv_sliced_distance(t[2].powers, o->projections, p);
 	out->correlation = correlation_of(out->dependence, out->sw_xx, out->sw_zz, p);
 	out->dependence_error = out->dependence * error[0];
-	/* The three are independent; XX and ZZ stand under a p-th root. */
+	/* The three are independent; XX and ZZ are under a p-th root (Eq. 8). */
 	out->correlation_error =
 		out->correlation *
 		sqrt(error[0] * error[0] + (error[1] * error[1] + error[2] * error[2]) / (p * p));
 	find_floor(o, &t[0], out);
 }
 
-/* ---- The whole
- * -------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------- */
 
 static void break_pairs(const inv_sliced_settings *o, size_t rows, uint32_t *in_order,
                         uint32_t *broken)
@@ -275,8 +270,7 @@ static invar_status measure_all(const invar_context *ctx, const inv_sliced_setti
 	return st;
 }
 
-/* ---- Results ---------------------------------------------------------------------------
- */
+/* ---- Results --------------------------------------------------------------------- */
 
 static invar_status put_number(invar_results *r, const char *name, double number,
                                uint64_t rows)

@@ -4,7 +4,7 @@
  *
  * Columns are F and the closed forms. What eval measures is measured by the same code: the
  * collision rates are those of collision.c, of the first copy, its held-out map fitted on
- * halves, as `test` is not touched. Closed forms are fitted as `train` would fit them, with
+ * halves, as `test` is not used. Closed forms are fitted as `train` would fit them, with
  * their strength chosen on a tenth of the fitted images.
  */
 #include "measure/diagnose.h"
@@ -49,8 +49,7 @@ invar_status inv_diagnose_declare(invar_options *o)
 	return inv_options_add_rows(o, option_rows);
 }
 
-/* ---- What is told ---------------------------------------------------------------------
- */
+/* ---- Results --------------------------------------------------------------------- */
 
 static const struct {
 	const char *id, *title;
@@ -157,8 +156,7 @@ static invar_status put_interval(const diagnosis *g, const char *id, int map,
 	return inv_results_put(g->results, id, columns[map].id, &value);
 }
 
-/* ---- The features as they are ---------------------------------------------------------
- */
+/* ---- The features as they are ---------------------------------------------------- */
 
 static void count_constant(const inv_diagnosis_rows *r, uint64_t *constant, uint64_t *dead)
 {
@@ -238,8 +236,7 @@ static invar_status measure_collision(diagnosis *g, inv_measure_input *in)
 	return st;
 }
 
-/* ---- Maps -----------------------------------------------------------------------------
- */
+/* ---- Maps ------------------------------------------------------------------------ */
 
 static invar_status fit_map(const diagnosis *g, int map, inv_diagnosis_map *out)
 {
@@ -282,8 +279,7 @@ static invar_status measure_map(diagnosis *g, int map)
 	return st;
 }
 
-/* ---- Figures of a map -----------------------------------------------------------------
- */
+/* ---- Figures of a map ------------------------------------------------------------ */
 
 /* 1 - sum after / sum whole. */
 static invar_status put_ratio(const diagnosis *g, const char *id, int map,
@@ -328,7 +324,7 @@ static invar_status put_displacement(diagnosis *g, int map)
 	return st == INVAR_OK ? put_number(g, "displacement.spread", map, c->spread) : st;
 }
 
-/* Of the images that have a share, minus that of F where asked for. */
+/* Of the images that have a share, minus that of F with over_F. */
 static invar_status find_share(const diagnosis *g, int map, int figure, bool over_F,
                                inv_interval *out)
 {
@@ -364,10 +360,9 @@ static invar_status put_figures(diagnosis *g, int map)
 	return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------
- */
+/* ---- The whole ------------------------------------------------------------------- */
 
-/* What labels are needed for is skipped by name. */
+/* Marks the figures that need labels as skipped. */
 static invar_status skip_labels(const diagnosis *g)
 {
 	static const char *const labelled[] = {"collision", "nearest", "kept"};
@@ -440,7 +435,7 @@ static invar_status measure_all(diagnosis *g)
 	return st == INVAR_OK ? put_verdict(g) : st;
 }
 
-/* The options that the parts read, with what the caller said. */
+/* The options of the parts, with the caller's values. */
 static invar_status derive_options(diagnosis *g)
 {
 	invar_status st = inv_options_pick(g->options, inv_train_declare_method, &g->training);

@@ -5,16 +5,16 @@
  * A fifth of the images is held out. Closed forms (rigid, ridge, random features) are
  * fitted to the others in seconds and measured on copies of the held-out ones, beside the
  * copies as they are (F). From these figures follows a verdict, by the rules of
- * diagnose_rules.c. The split `test` is not touched.
+ * diagnose_rules.c. The split `test` is not used.
  *
- * How much displacement is gone does not tell whether anything was learned: where copies
- * are features of random other images, a regression maps all of them to the mean and
- * removes half of their squared displacement. So the share of the variance of clean
- * features that the mapped copies explain counts,
+ * The share of the displacement that a map removes does not show whether it learned
+ * anything: if copies are features of random other images, a regression maps all of them
+ * to the mean and removes half of their squared displacement. So what counts is the share
+ * of the variance of clean features that the mapped copies explain,
  *
  *     q = 1 - sum |E(copy) - clean|² / sum |clean - mean|²,
  *
- * which is 0 for the map to the mean and 1 for one that brings every copy home.
+ * which is 0 for the map to the mean and 1 for a map of every copy to its clean feature.
  */
 #ifndef INV_DIAGNOSE_H
 #define INV_DIAGNOSE_H
@@ -25,10 +25,9 @@
 
 invar_status inv_diagnose_declare(invar_options *o);
 
-/* ---- The images -----------------------------------------------------------------------
- */
+/* ---- The images ------------------------------------------------------------------ */
 
-/* Those that take part, read once; those held out are the last. */
+/* The images that take part, read once; the held-out ones come last. */
 typedef struct inv_diagnosis_rows {
 	const invar_bank *bank;
 	const inv_split *split;
@@ -40,26 +39,26 @@ typedef struct inv_diagnosis_rows {
 	double *mean;             /* [d] of the held-out clean rows */
 	double *variance;         /* [held]: |clean - mean|² */
 	uint32_t *classes;        /* [n]; INV_RANKS_NO_CLASS: unlabelled; NULL: not measured */
-	inv_classifier_spec spec; /* of the linear classifier on clean rows that are fitted */
-	float *classifier;        /* NULL where there are no classes */
+	inv_classifier_spec
+		spec;          /* of the linear classifier trained on the fitted clean rows */
+	float *classifier; /* NULL if there are no classes */
 } inv_diagnosis_rows;
 
 /*
  * Of `points` images spread evenly over the split (0: all), a fifth drawn by the seed is
- * held out. Fails for a split without copies or with too few images, and where clean
- * features are all alike. Free with clear, also after a failure.
+ * held out. Fails for a split without copies or with too few images, and if all clean
+ * features are equal. Free with clear, also after a failure.
  */
 invar_status inv_diagnosis_read(const invar_bank *bank, const inv_split *split,
                                 uint64_t points, uint64_t seed, inv_diagnosis_rows *out);
 /*
- * Adds classes, and the classifier of the fitted rows. INVAR_E_MISMATCH where labels do not
- * allow that: the sentence is the reason.
+ * Adds classes, and the classifier of the fitted rows. INVAR_E_MISMATCH if labels do not
+ * allow that: the message is the reason.
  */
 invar_status inv_diagnosis_label(inv_diagnosis_rows *r);
 void inv_diagnosis_rows_clear(inv_diagnosis_rows *r);
 
-/* ---- A column -------------------------------------------------------------------------
- */
+/* ---- A column -------------------------------------------------------------------- */
 
 /* F has no closed form. */
 typedef struct inv_diagnosis_map {
@@ -70,7 +69,7 @@ typedef struct inv_diagnosis_map {
 	bool is_F;
 } inv_diagnosis_map;
 
-/* Shares of the copies of an image; the last one of its clean row. */
+/* Shares of the copies of an image; the last is of its clean row. */
 typedef enum inv_diagnosis_figure {
 	INV_DIAGNOSIS_SAME_L2,
 	INV_DIAGNOSIS_SAME_COSINE,
@@ -86,7 +85,7 @@ typedef struct inv_diagnosis_column {
 	double norm;            /* mean of the mapped copies */
 	double structure;       /* R² of the distances of clean rows before and after */
 	double spread;          /* of the mapped copies over that of the clean rows */
-	double shrunk; /* q of the same copies, moved toward the mean by the best number */
+	double shrunk; /* q of the same copies, scaled toward the mean by the best factor */
 } inv_diagnosis_column;
 
 /* Free with clear, also after a failure. */
@@ -94,8 +93,7 @@ invar_status inv_diagnosis_measure(const inv_diagnosis_rows *r, const inv_diagno
                                    inv_diagnosis_column *out);
 void inv_diagnosis_clear(inv_diagnosis_column *c);
 
-/* ---- The verdict ----------------------------------------------------------------------
- */
+/* ---- The verdict ----------------------------------------------------------------- */
 
 enum { INV_DIAGNOSIS_F, INV_DIAGNOSIS_RIGID, INV_DIAGNOSIS_RIDGE, INV_DIAGNOSIS_FEATURES };
 enum { INV_DIAGNOSIS_MAPS = 4, INV_VERDICT_WHY = 800 };

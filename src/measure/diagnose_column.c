@@ -2,10 +2,10 @@
 /*
  * diagnose_column.c - one map on copies of held-out images.
  *
- * Each copy is read, mapped, and asked three things: how far it is from its clean row,
- * where its own image and the nearest row of its class stand among the clean features of
- * all images (an index that stays as it is), and what a linear classifier says that knows
- * only clean features. One copy of all images is in memory at a time.
+ * Three things are measured for each mapped copy: its distance to its clean row, the ranks
+ * of its own image and of the nearest row of its class among the clean features of all
+ * images (the old index), and the answer of a linear classifier that was trained on clean
+ * features only. One copy of all images is in memory at a time.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -52,8 +52,7 @@ static invar_status map_rows(const column_job *j, const float *rows, float *out)
 	                 : inv_map_rows(ctx, &m->form.map, rows, held, out);
 }
 
-/* ---- What a copy is asked -------------------------------------------------------------
- */
+/* ---- What a copy is asked -------------------------------------------------------- */
 
 static void add_displacement(column_job *j)
 {
@@ -102,7 +101,7 @@ static void add_ranks(column_job *j)
 	}
 }
 
-/* NaN where clean rows have no structure to fit. */
+/* NaN if clean rows have no structure to fit. */
 static invar_status find_structure(column_job *j)
 {
 	const inv_diagnosis_rows *r = j->r;
@@ -158,8 +157,7 @@ static invar_status ask_clean(column_job *j)
 	           : st;
 }
 
-/* ---- Sums as figures ------------------------------------------------------------------
- */
+/* ---- Sums as figures ------------------------------------------------------------- */
 
 /* An image without label has no share of right answers. */
 static void mark_unlabelled(const inv_diagnosis_rows *r, inv_diagnosis_column *c)
@@ -184,8 +182,7 @@ static void conclude_column(column_job *j)
 	mark_unlabelled(r, c);
 }
 
-/* ---- The whole ------------------------------------------------------------------------
- */
+/* ---- The whole ------------------------------------------------------------------- */
 
 static invar_status allocate_column(column_job *j)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diagnose_rows.c - the images of a diagnosis: which are fitted and which held out, their
- * clean features, their classes, and the classifier that knows the fitted ones.
+ * clean features, their classes, and the classifier trained on the fitted ones.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,8 +24,7 @@ static invar_status no_memory(const inv_diagnosis_rows *r)
 	                r->bank->path);
 }
 
-/* ---- Images ---------------------------------------------------------------------------
- */
+/* ---- Images ---------------------------------------------------------------------- */
 
 static invar_status check_split(const invar_bank *bank, const inv_split *s, uint64_t images)
 {
@@ -133,8 +132,7 @@ void inv_diagnosis_rows_clear(inv_diagnosis_rows *r)
 	*r = (inv_diagnosis_rows){0};
 }
 
-/* ---- Classes --------------------------------------------------------------------------
- */
+/* ---- Classes --------------------------------------------------------------------- */
 
 static invar_status check_labels(const inv_diagnosis_rows *r, const inv_labels *l)
 {

@@ -5,18 +5,18 @@
  * The rules, in order; q is the share of the variance of clean features that is explained
  * (diagnose.h):
  *
- *   1. none: F explains 98 % already. What is left is the size of rounding and of
- *      resampled pixels, and no figure moves.
- *   2. none: no map explains 10 %. All maps send copies close to the mean of everything:
- *      copies do not tell which image they come from.
- *   3. none: the best map explains no more than F moved toward the mean by one number, or
- *      less than 2 % of what that leaves. A regression always shrinks noisy rows, which
- *      changes the distance to the clean feature but not what lies next to it; only what
- *      exceeds that is knowledge.
+ *   1. none: F already explains 98 %. The rest is of the size of rounding and resampling
+ *      errors, and no figure changes.
+ *   2. none: no map explains 10 %. All maps send copies close to the mean of all
+ *      features: copies do not show which image they come from.
+ *   3. none: the best map explains no more than F scaled toward the mean by one factor, or
+ *      less than 2 % of what that leaves unexplained. A regression always shrinks noisy
+ * rows, which changes the distance to the clean feature but not its neighbours; only what
+ *      exceeds that was learned.
  *   4. none: no figure gains a point with an interval above 0: neither the same image (L2,
  *      cosine), nor the class of the nearest clean feature, nor a classifier that is kept.
  *   5. instant: a closed form explains 75 %, which leaves little to learn; on made-up banks
- *      of that kind, whether linear or not, a training ends where random features are.
+ *      of that kind, whether linear or not, training ends where random features are.
  *   6. robust: otherwise. Training moves copies no closer than random features do, but
  *      makes the better trade: it keeps more R² of the distances between clean features at
  *      the same accuracy, or finds more in the old index (table in README.md).
@@ -80,8 +80,7 @@ static void set_verdict(inv_verdict *out, const char *word, const char *finding,
 	snprintf(out->why, sizeof out->why, "%s. %s.", finding, advice);
 }
 
-/* ---- Nothing to gain ------------------------------------------------------------------
- */
+/* ---- Nothing to gain ------------------------------------------------------------- */
 
 static bool judge_useless(const inv_diagnosis_facts *f, inv_verdict *out)
 {
@@ -124,8 +123,7 @@ static bool judge_useless(const inv_diagnosis_facts *f, inv_verdict *out)
 	return true;
 }
 
-/* ---- Something to gain ----------------------------------------------------------------
- */
+/* ---- Something to gain ----------------------------------------------------------- */
 
 /* What a user sees of random features, gains and losses. */
 static void describe_figures(const inv_diagnosis_facts *f, char *out, size_t size)

@@ -2,8 +2,9 @@
 /*
  * distances.c - see distances.h.
  *
- * 1 - cos(a, b) is half the squared distance of the unit vectors, so both metrics are the
- * kernel that sums squared differences in double. A row of zeros stays one.
+ * 1 - cos(a, b) is half the squared distance of the unit vectors, so both metrics use
+ * the kernel that sums squared differences in double. A row of zeros has no unit vector
+ * and stays zero.
  */
 #include "measure/distances.h"
 
@@ -119,8 +120,7 @@ invar_status inv_distance_errors(const invar_context *ctx, inv_distance distance
 	return st;
 }
 
-/* ---- Plain loops ----------------------------------------------------------------------
- */
+/* ---- Plain loops ----------------------------------------------------------------- */
 
 static double plain_distance(inv_distance distance, const float *a, const float *b,
                              size_t width)

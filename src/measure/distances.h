@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distances.h - do distances to a gallery stay what they are for clean queries? On arrays.
+ * distances.h - how well distances to a gallery are preserved, on arrays.
  *
  * For query i and gallery row j, of two different images, d is their distance before
- * (clean features, gallery as it is) and d' after (a copy through E; the gallery as it is,
+ * (clean query, gallery unchanged) and d' after (a copy through E; the gallery unchanged,
  * or through E too). The error of an image is sum_j (d' - d)^2, its whole sum_j d^2; the
- * relative error of all is sqrt(sum error / sum whole): 0 if thresholds that were tuned on
- * clean features keep working. Distances are L2, or 1 - cosine, where a row of zeros has
- * cosine 0 to everything.
+ * relative error of all is sqrt(sum error / sum whole). It is 0 if distances are the same,
+ * so that thresholds tuned on clean features stay valid. Distances are L2, or 1 - cosine,
+ * where a row of zeros has cosine 0 to everything.
  */
 #ifndef INV_DISTANCES_H
 #define INV_DISTANCES_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * distances_column.c - distances from copies to the gallery beside those of clean queries.
+ * distances_column.c - distances from copies to the gallery, compared with clean queries.
  *
  * Queries are the copies of the measured split; the gallery is 1,000 clean rows of the
  * bank (all, if there are fewer), number floor(i n / 1000) of all splits. In the old index
- * it stays F(x), re-indexed it passes through E; the distances to compare with are those of
- * F in both. What is reported is the relative root mean square error (distances.h).
+ * it is F(x), re-indexed it is E(F(x)); both are compared with the distances of F. What is
+ * reported is the relative root mean square error (distances.h).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,7 +36,7 @@ typedef struct job {
 	uint64_t done, total;
 } job;
 
-/* One row of the gallery, by its number among all. */
+/* A row of the gallery, by its number among all rows of the bank. */
 static invar_status read_row(const job *j, uint64_t number, bool raw, float *out)
 {
 	const invar_bank *bank = j->in->bank;
@@ -63,7 +63,7 @@ static invar_status read_gallery(job *j)
 	return st;
 }
 
-/* Where the own rows of a block stand in the gallery; j->gallery: they are left out. */
+/* The gallery rows of a block's own images; j->gallery: not in the gallery. */
 static void find_own(job *j, uint64_t first, uint64_t count)
 {
 	const invar_bank *bank = j->in->bank;
@@ -116,7 +116,7 @@ static invar_status put_error(const job *j, int index, inv_distance distance)
 
 	for (uint64_t k = 0; k < j->images; k++)
 		whole += j->whole[k];
-	if (!(whole > 0)) /* all rows are alike */
+	if (!(whole > 0)) /* all rows are equal */
 		return INVAR_OK;
 	st = inv_bootstrap_ratio(j->in->ctx, j->error, j->whole, j->images, j->in->seed, &i);
 	if (st != INVAR_OK)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval.c - invar_eval: each measurement, for F and for each adapter.
+ * eval.c - invar_eval: runs each measurement for F and for each adapter.
  *
- * A column has an id of its own ("F", "1", "2" …), so that adapters may have equal names. A
- * measurement that fails does so alone: its reason takes the place of its values. What the
- * bank cannot answer is skipped for all columns.
+ * A column has its own id ("F", "1", "2" …), so that adapters may have equal names. If a
+ * measurement fails, its reason replaces its values and the others go on. A measurement
+ * that the bank has no data for is skipped for all columns.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 	return st;
 }
 
-/* ---- What a bank can answer ---------------------------------------------- */
+/* ---- What a bank provides ------------------------------------------------ */
 
 /* Whether a requested measurement has all of these needs. */
 static bool is_needed(const invar_options *o, unsigned needs)
@@ -52,7 +52,7 @@ static bool is_needed(const invar_options *o, unsigned needs)
 	return false;
 }
 
-/* The reason why not, or NULL. */
+/* Why the bank lacks something that m needs, or NULL. */
 static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,
                         size_t bytes)
 {
@@ -92,7 +92,7 @@ static invar_status count_unlabelled(const inv_measure_input *in, const inv_spli
 	return inv_results_note(in->results, sentence);
 }
 
-/* Probes and kNN never answer a class that train does not have; said once for all. */
+/* Probes and kNN never predict a class that train does not have; logged once. */
 static void warn_unknown(const inv_measure_input *in)
 {
 	uint64_t unknown = inv_labels_unknown(&in->labels, &in->train_labels);
@@ -136,12 +136,11 @@ static invar_status prepare_labels(inv_measure_input *in)
 	return st;
 }
 
-/* ---- What could not be measured -------------------------------------------------------
- */
+/* ---- What could not be measured -------------------------------------------------- */
 
 /*
- * The first fault of all, and the first of a measurement that is asked for by its name. To
- * a caller none of them is a wrong use: the bank has too little of something.
+ * The first failure, and the first of a measurement that was requested by name. The
+ * caller never gets INVAR_E_USE for one: the bank has too little data, the call is right.
  */
 typedef struct faults {
 	invar_status first, named;
@@ -201,7 +200,7 @@ static invar_status skip_all(const inv_measure_input *in, const inv_measurement 
 	return inv_results_skip(in->results, m->name, NULL, why);
 }
 
-/* What is asked for, in order; what the bank cannot answer is skipped for all columns. */
+/* The requested measurements, in order; those the bank has no data for are skipped. */
 static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 {
 	invar_status st = INVAR_OK;
@@ -296,7 +295,7 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 	return st;
 }
 
-/* What people do without an adapter: a query is the mean of several copies. */
+/* The alternative to an adapter: a query is the mean of several copies. */
 static invar_status measure_views(inv_measure_input *in, const uint32_t *views,
                                   size_t count, faults *f)
 {
@@ -342,7 +341,7 @@ static invar_status measure_columns(inv_measure_input *in,
 
 /* ---- The results --------------------------------------------------------------------- */
 
-/* Hashes of what was measured; labels count too, as figures depend on them. */
+/* Hashes of what was measured, including labels, as figures depend on them. */
 static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t *all)
 {
 	char labels[INV_SHA256_HEX] = "";
@@ -361,7 +360,7 @@ static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t
 	           : no_memory();
 }
 
-/* One hash of the rows that are measured and of those that are learned from. */
+/* One hash of the measured rows and of the rows of train. */
 static invar_status fingerprint(const inv_measure_input *in, char hex[INV_SHA256_HEX])
 {
 	json_t *all = json_array();
@@ -420,7 +419,7 @@ static invar_status measure_all(inv_measure_input *in, const invar_adapter *cons
 	return st;
 }
 
-/* Results are given even if the measurement ended early, unless there are none. */
+/* Results are given even if eval ended early, unless there are none. */
 static invar_status give_results(invar_results *r, const faults *f, invar_status st,
                                  invar_results **out)
 {

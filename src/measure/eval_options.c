@@ -2,8 +2,8 @@
 /*
  * eval_options.c - the options of eval, collected from the measurements.
  *
- * Which measurements there are is written in measurement_table.c alone: help and messages
- * list them from there.
+ * Which measurements exist is written only in the list of meson.build: help and messages
+ * are made from it.
  */
 #include "measure/eval_options.h"
 
@@ -66,7 +66,7 @@ static void list_on_request(char out[NAMES])
 			                         inv_measurement_at(i)->name);
 }
 
-/* Is the group of measurement i one that an earlier measurement has named? */
+/* Does an earlier measurement have the group of measurement i? */
 static bool is_named_before(size_t i)
 {
 	for (size_t before = 0; before < i; before++)
@@ -144,7 +144,7 @@ bool inv_eval_names(const invar_options *o, const inv_measurement *m)
 	return list && inv_has_word(list, ',', m->name);
 }
 
-/* "lc|nc|…|probe|…": every word that metrics takes. */
+/* "lc|nc|…|probe|…": every word that the option metrics accepts. */
 static void list_words(char out[2 * NAMES])
 {
 	size_t fill = 0;
@@ -178,8 +178,7 @@ invar_status inv_eval_check_metrics(const invar_options *o)
 	return INVAR_OK;
 }
 
-/* ---- Views -----------------------------------------------------------------------------
- */
+/* ---- Views ----------------------------------------------------------------------- */
 
 static bool wants_views(const invar_options *o)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eval_options.h - the options of eval, and which measurements they ask for. */
+/* eval_options.h - the options of eval, and which measurements they select. */
 #ifndef INV_EVAL_OPTIONS_H
 #define INV_EVAL_OPTIONS_H
 
@@ -11,12 +11,12 @@ invar_status inv_eval_declare(invar_options *o);
 /* Fails if the option metrics has a word that is not a measurement. */
 invar_status inv_eval_check_metrics(const invar_options *o);
 bool inv_eval_wants(const invar_options *o, const inv_measurement *m);
-/* Is it asked for by its own name, rather than as one of all or of a group? */
+/* Is it requested by its own name, rather than as one of all or of a group? */
 bool inv_eval_names(const invar_options *o, const inv_measurement *m);
 
 /*
- * How many copies each column of mean views takes (the option views), in order; none where
- * no measurement wants them. Fails where the split has fewer copies.
+ * The number of copies of each column of mean views (the option views), in order; none if
+ * no measurement uses them. Fails if the split has fewer copies.
  */
 enum { INV_MAX_VIEWS = 16 };
 invar_status inv_eval_views(const invar_options *o, const inv_split *split,

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * invariance_column.c - without labels: did the copies come nearer to their images?
+ * invariance_column.c - how near copies are to their images; needs no labels.
  *
- * For every copy of every image, how far its code lies from the clean feature: for F the
+ * For every copy of every image, the distance of its code from the clean feature: for F the
  * displacement that the augmentation causes, for an adapter what is left of it. Mean and
  * quantiles (interpolated as NumPy does), the share of the squared displacement that is
- * gone, and shrinkage: the slope m of the structure fit and the spread of the copies over
- * that of the clean features. Where an adapter shrinks, a note says whom that harms.
+ * removed, and shrinkage: the slope m of the structure fit and the spread of the copies
+ * over that of the clean features. If an adapter shrinks, a note says which uses that
+ * harms.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +27,7 @@ static const char *const quantile_id[QUANTILES] = {"invariance.displacement.q10"
                                                    "invariance.displacement.q50",
                                                    "invariance.displacement.q90"};
 
-/* Below that, an index of old features is searched noticeably worse by L2. */
+/* Below this ratio, L2 search in an index of old features gets noticeably worse. */
 static const double shrunk = 0.9;
 
 typedef struct job {
@@ -45,8 +46,7 @@ typedef struct job {
 	double slope;
 } job;
 
-/* ---- Passing over the rows ------------------------------------------------------------
- */
+/* ---- Passing over the rows ------------------------------------------------------- */
 
 static invar_status add_clean(job *j, inv_spread *s)
 {
@@ -62,7 +62,7 @@ static invar_status add_clean(job *j, inv_spread *s)
 	return INVAR_OK;
 }
 
-/* Their mean first, about which sums of squares lose no digits. */
+/* Their mean first: sums of squares about it lose no digits. */
 static invar_status measure_clean(job *j)
 {
 	invar_status st = add_clean(j, &j->clean_spread);
@@ -118,7 +118,7 @@ static invar_status measure_copy(job *j, uint32_t copy)
 	return INVAR_OK;
 }
 
-/* 1 for F; NaN where clean rows have no structure to fit. */
+/* 1 for F; NaN if clean rows have no structure to fit. */
 static invar_status measure_slope(job *j)
 {
 	size_t cells = j->images * j->d;
@@ -146,8 +146,7 @@ static invar_status measure_slope(job *j)
 	return st;
 }
 
-/* ---- Values ---------------------------------------------------------------------------
- */
+/* ---- Values ---------------------------------------------------------------------- */
 
 static invar_status put_interval(const job *j, const char *id, const inv_interval *i)
 {
@@ -234,8 +233,7 @@ static invar_status put_results(const job *j)
 	return st == INVAR_OK ? note_shrinkage(j) : st;
 }
 
-/* ---- The column ------------------------------------------------------------------------
- */
+/* ---- The column ------------------------------------------------------------------ */
 
 static invar_status allocate_invariance(job *j)
 {
@@ -296,8 +294,7 @@ static invar_status measure_invariance(const inv_measure_input *in)
 	return st;
 }
 
-/* ---- What it declares ------------------------------------------------------------------
- */
+/* ---- What it declares ------------------------------------------------------------ */
 
 #define DISPLACEMENT(NAME, ROW, PART)                                                  \
 	{                                                                                  \

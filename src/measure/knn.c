@@ -2,12 +2,12 @@
 /*
  * knn.c - accuracy of a vote among the k nearest training rows.
  *
- * Euclidean distances, one vote each; the label with the most votes wins, the
- * smallest of those that have as many, as in scikit-learn's KNeighborsClassifier.
- * Of rows at the same distance the earlier one votes.
+ * Euclidean distances, one vote each; the label with the most votes wins, on
+ * a tie the smallest one, as in scikit-learn's KNeighborsClassifier. Of rows at the same
+ * distance the earlier one votes.
  *
- * The gallery is E(F(train)), or with index clean F(train) untouched: an index
- * that exists already, asked by queries that alone pass through E.
+ * The gallery is E(F(train)), or with index clean F(train): an existing index, where
+ * only queries pass through E.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "measure/bootstrap.h"
 #include "measure/measurement.h"
 
-enum { BLOCK = 2048, MAX_FOUND = 1 << 22 }; /* queries, neighbours a block */
+enum { BLOCK = 2048, MAX_FOUND = 1 << 22 }; /* queries, neighbours per block */
 
 typedef struct job {
 	const inv_measure_input *in;
@@ -46,7 +46,7 @@ static int by_label(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Labels in order: of equally long runs the first has the smallest label. */
+/* Labels are sorted: of equally long runs the first has the smallest label. */
 static uint32_t winner(uint32_t *votes, size_t k)
 {
 	uint32_t best = votes[0];
@@ -167,7 +167,7 @@ static invar_status ask_all(job *j)
 	return st == INVAR_OK && copies ? put_share(j, "knn.augmented", &augmented) : st;
 }
 
-/* Where train has fewer rows, all of them vote. */
+/* If train has fewer than k rows, all of them vote. */
 static uint64_t votes_of(const inv_measure_input *in)
 {
 	uint64_t n = in->train_labels.rows, k = inv_option_count(in->options, "k");

@@ -15,7 +15,7 @@ static int by_label(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Rows that have a label move to the front; where all have one, no list is needed. */
+/* Rows with a label move to the front; if all have one, no list is needed. */
 static invar_status leave_out_unlabelled(const invar_bank *bank, uint64_t all,
                                          inv_labels *l)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * labels.h - which rows of a split have a label, and the classes there are.
+ * labels.h - which rows of a split have a label, and which classes exist.
  *
  * A negative label stands for none. Labels may be any numbers: classes are numbered from 0
- * in the order of their labels, so that what is sized by classes is sized by those that
- * exist, and labels 0 … k-1 are their own numbers.
+ * in the order of their labels, so that arrays have one entry per class that exists, and
+ * labels 0 … k-1 keep their numbers.
  */
 #ifndef INV_LABELS_H
 #define INV_LABELS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measurement.h - what every measurement of `invar eval` looks like.
+ * measurement.h - the interface of the measurements of `invar eval`.
  *
  * A measurement sees the bank and one column of codes (F itself, or F then E) and puts its
  * values into the results. It declares its own options and metrics. A new measurement is
@@ -17,13 +17,14 @@
 #include "measure/labels.h"
 #include "run/results.h"
 
-/* What a bank must have for a measurement; the rest is skipped by name. */
+/* What a measurement needs of the bank; it is skipped with the reason if that is missing.
+ */
 enum {
-	INV_NEEDS_LABELS = 1, /* of the measured split, and of train where that is needed */
+	INV_NEEDS_LABELS = 1, /* of the measured split, and of train if that is needed */
 	INV_NEEDS_COPIES = 2, /* of the measured split */
 	INV_NEEDS_TRAIN = 4,
 	INV_ONLY_F = 8,      /* depends on the bank alone: measured for the column F */
-	INV_TAKES_VIEWS = 16 /* also of columns that are means of views, and of these alone */
+	INV_TAKES_VIEWS = 16 /* also measured for columns of mean views */
 };
 
 typedef struct inv_measure_input {
@@ -31,21 +32,21 @@ typedef struct inv_measure_input {
 	struct inv_kernels kernels;
 	const invar_bank *bank;
 	const inv_split *split;          /* what is measured */
-	const inv_split *train;          /* NULL where the bank has none */
-	inv_labels labels, train_labels; /* read where a measurement needs them */
+	const inv_split *train;          /* NULL if the bank has none */
+	inv_labels labels, train_labels; /* read if a measurement needs them */
 	const invar_options *options;    /* of "eval" */
 	uint64_t seed;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	inv_codes *codes;             /* of the adapter */
-	uint32_t views;               /* a column of means of so many copies; 0: none */
-	uint32_t d, w;                /* width of features, of codes */
+	uint32_t views; /* queries are means of so many copies; 0: single copies */
+	uint32_t d, w;  /* width of features, of codes */
 	invar_results *results;
 	const char *column, *title; /* its id and title in the results */
 } inv_measure_input;
 
 /*
- * The rows of a split that a measurement takes: of all, or of those that have a label,
- * `points` spread evenly. Number i is the one at floor(i of / points).
+ * The rows of a split that a measurement uses: `points` of all rows, or of those that have
+ * a label, spread evenly. Number i is row floor(i of / points) of these.
  */
 typedef struct inv_choice {
 	const inv_split *split;
@@ -55,15 +56,15 @@ typedef struct inv_choice {
 
 inv_choice inv_choose_all(const inv_split *split);
 inv_choice inv_choose_labelled(const inv_split *split, const inv_labels *labels);
-/* The same, but at most so many as the option points says. */
+/* The same, but at most as many as the option points says. */
 inv_choice inv_choose_points(const inv_measure_input *in, inv_choice c);
 
-/* Where number i is in the split. */
+/* The row of the split that number i is. */
 uint64_t inv_choice_row(const inv_choice *c, uint64_t i);
 
 /*
  * Those from `first` on in this column: codes [count, w], or with `raw` features
- * [count, d] as they are in the bank. Works in blocks; E is applied once per row of a
+ * [count, d] as they are in the bank. Works in blocks; E is applied once per row and
  * column.
  */
 invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
@@ -72,7 +73,7 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
 /* The classes [points] of labelled rows, by the numbers that `known` gives them. */
 void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
 
-/* Tells the results which bank, split and rows they are of. */
+/* Records in the results which bank, split and rows they describe. */
 invar_status inv_measure_describe(const inv_measure_input *in);
 
 typedef struct inv_measurement {
@@ -82,16 +83,16 @@ typedef struct inv_measurement {
 	const char
 		*group; /* another word in metrics that several measurements share, or NULL */
 	unsigned needs;
-	bool on_request;             /* measured only where the option metrics asks for it */
+	bool on_request;             /* measured only if the option metrics requests it */
 	const invar_option *options; /* its own, ended by a row without a name; or NULL */
 	const char *shares;          /* options of others that matter for it, "a|b"; or NULL */
 	const invar_metric *metrics; /* ended by one without an id; rows as in the table */
-	/* The row title of its metrics where it depends on options; NULL: as they say. */
+	/* The row title of its metrics if it depends on options; NULL: as declared. */
 	void (*title_row)(const inv_measure_input *in, char *out, size_t size);
 	/*
 	 * Puts values and details (and series and scatters, which it adds to the results
 	 * itself) once all of them are known: E_MISMATCH, E_NUMERIC and
-	 * E_USE become the reason why it is skipped, other faults end the whole.
+	 * E_USE become the reason why it is skipped, other failures end the whole.
 	 */
 	invar_status (*measure)(const inv_measure_input *in);
 } inv_measurement;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * on_arrays.c - neighbours, ranks, collisions and a linear probe on arrays of the caller.
+ * on_arrays.c - neighbours, ranks, collisions and a linear probe on the caller's arrays.
  *
  * What invar_eval computes for a bank, for programs that have no bank: the same searches
- * and the same classifier. Rows that are not finite are refused here, as banks refuse
- * theirs when they are read.
+ * and the same classifier. Rows that are not finite are an error here, as they are when a
+ * bank is read.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +19,7 @@
 #include "measure/labels.h"
 #include "nn/classifier.h"
 
-enum { BLOCK = 2048 }; /* queries between two looks at the hooks */
+enum { BLOCK = 2048 }; /* queries between two calls of the hooks */
 
 typedef struct rows {
 	const char *name; /* for messages */
@@ -142,7 +142,7 @@ static invar_status check_rankings(const rankings *r)
 	return st;
 }
 
-/* Classes are numbered by the labels of the gallery; others are in none of its rows. */
+/* Classes are numbered by the labels of the gallery; other labels match no row of it. */
 static invar_status number_classes(rankings *r)
 {
 	uint64_t n = r->in.count, m = r->asked.count, labelled = 0;
@@ -281,7 +281,7 @@ static uint64_t count_collisions(collisions *c, uint64_t first, uint64_t now)
 	inv_nearest_by_class(c->gallery, c->queries.x + first * c->queries.dim, c->asked,
 	                     c->made_of ? c->made_of + first : NULL, now, c->own, c->other);
 	for (uint64_t i = 0; i < now; i++)
-		hits += c->other[i] < c->own[i]; /* a tie is no collision */
+		hits += c->other[i] < c->own[i]; /* a tie is not a collision */
 	return hits;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.c - LC, NC, EC and LC-kept: how much a classifier reads from codes.
+ * probes.c - LC, NC, EC and LC-kept: what classifiers learn from codes.
  *
- * A probe is trained on the clean rows of train and asked about the clean rows
- * and every copy of the measured split. LC and NC learn the column's own codes.
- * EC, the largest, learns the features: what the encoder's space can give at
- * best. LC-kept learns the features, is left alone, and then reads the column's
- * codes: a classifier that was there before the adapter came.
+ * A probe is trained on the clean rows of train and tested on the clean rows and every
+ * copy of the measured split. LC and NC are trained on the column's own codes. EC, the
+ * largest, is trained on the features: the best that the encoder's space can give. LC-kept
+ * is trained on the features and tested on the column's codes: a classifier that existed
+ * before the adapter.
  *
- * What does not depend on an adapter is computed once and kept in the bank's
- * cache: the answers of EC, and the linear classifier on features, which is LC of
- * the column F as well as LC-kept of every column.
+ * What does not depend on an adapter is computed once and stored in the bank's cache: the
+ * answers of EC, and the linear classifier on features, which is LC of the column F and
+ * LC-kept of every column.
  *
  * Intervals are over images: an image counts with its share of right answers
  * over its copies and the seeds.
@@ -30,7 +30,7 @@ typedef struct probe_kind {
 	const char *name, *stage;
 	const char *clean, *augmented; /* its metrics */
 	size_t hidden_layers;
-	bool on_features;  /* learns F(train), whatever the column */
+	bool on_features;  /* trained on F(train), whatever the column */
 	bool keep_answers; /* of the whole probe, in the cache */
 } probe_kind;
 
@@ -52,7 +52,7 @@ typedef struct probe {
 
 /* ---- Labels ---------------------------------------------------------------------- */
 
-/* Classes are those of train; one that train does not have is never answered. */
+/* Classes are those of train; a class that train does not have is never predicted. */
 static invar_status read_classes(probe *p)
 {
 	const inv_labels *known = &p->in->train_labels;
@@ -112,7 +112,7 @@ static json_t *options_of(const probe *p)
 	                 (json_int_t)s->epochs, "seed", (json_int_t)s->seed);
 }
 
-/* The linear classifier on features, from the cache where it is there. */
+/* The linear classifier on features, from the cache if it is stored there. */
 static invar_status train_linear_once(probe *p)
 {
 	const inv_npy *const arrays[] = {p->in->train->clean, p->in->train->labels};
@@ -183,7 +183,7 @@ static const inv_npy **arrays_of(const probe *p, size_t *count)
 	return list;
 }
 
-/* The answers to all questions, from the cache where they are there. */
+/* All answers, from the cache if they are stored there. */
 static invar_status answer_once(probe *p)
 {
 	size_t count;

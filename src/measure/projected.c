@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-/* A cache line, and each set's projections: what stays in the cache is quickly reordered.
+/* Floats of a cache line, and of a set's projections, which stay in the cache for sorting.
  */
 enum { LINE = 16, CHUNK_FLOATS = 1 << 21 };
 
@@ -64,7 +64,7 @@ invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t fir
 	return st;
 }
 
-/* Columns behind the last direction are projections onto nothing. */
+/* Columns past the last direction are zero. */
 static void clear_rest(const inv_directions *t, size_t chunk)
 {
 	memset(t->a + t->L * t->first, 0, (chunk - t->L) * t->first * sizeof(float));

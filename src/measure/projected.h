@@ -3,7 +3,7 @@
  * projected.h - two sets of rows along blocks of random directions.
  *
  * Directions come in chunks that bound the memory: a chunk is drawn, both sets
- * are projected by two matrix products, and the caller looks at the columns.
+ * are projected by two matrix products, and the caller reads the columns.
  */
 #ifndef INV_PROJECTED_H
 #define INV_PROJECTED_H
@@ -14,7 +14,7 @@
 typedef struct inv_projected {
 	const invar_context *ctx;
 	struct inv_kernels kernels;
-	size_t rows, chunk;   /* chunk: most directions at once, a multiple of 16 */
+	size_t rows, chunk;   /* chunk: max directions at once, a multiple of 16 */
 	inv_directions theta; /* of the chunk; its L is how many of them count */
 	float *a, *b;         /* [rows, chunk] */
 	inv_matmul *product_a, *product_b;
@@ -23,7 +23,7 @@ typedef struct inv_projected {
 
 /*
  * Sets of `rows` rows, first and second wide. joint: a direction is one of the
- * joint space and has a part for each; otherwise both sets meet the same one,
+ * joint space and has a part for each set; otherwise both sets use the same direction,
  * and first = second.
  */
 invar_status inv_projected_new(const invar_context *ctx, size_t rows, size_t first,

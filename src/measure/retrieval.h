@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retrieval.h - how often a query finds what it looks for in a gallery, on arrays.
+ * retrieval.h - how often a query finds its own image or its class, on arrays.
  *
- * What it looks for is its own image (one row of the gallery) or any row of its class.
- * Recall@K is the share of queries with at least one such row among the K nearest;
- * average precision is the mean, over all such rows, of the precision at their places,
- * which for the one own row is 1 / place. math/ranks.h defines the ranking.
+ * Relevant is its own image (one row of the gallery) or any row of its class. Recall@K is
+ * the share of queries with at least one relevant row among the K nearest; average
+ * precision is the mean, over all relevant rows, of the precision at their ranks, which is
+ * 1 / rank for the own image. math/ranks.h defines the ranking.
  */
 #ifndef INV_RETRIEVAL_H
 #define INV_RETRIEVAL_H
@@ -17,11 +17,11 @@ typedef enum inv_sought { INV_SAME_IMAGE, INV_SAME_CLASS } inv_sought;
 /* The figures of a query, in order: hit or miss @1, @5, @10, then average precision. */
 enum { INV_AT_1, INV_AT_5, INV_AT_10, INV_PRECISION, INV_FIGURES };
 
-/* False where the gallery has nothing that the query looks for. */
+/* False if the gallery has no relevant row. */
 bool inv_retrieval_figures(inv_sought sought, const inv_rank *rank,
                            double figures[INV_FIGURES]);
 
-/* Means over those queries that have something to find. */
+/* Means over the queries that have a relevant row. */
 typedef struct inv_retrieval {
 	double figure[INV_FIGURES]; /* NaN if there are none */
 	uint64_t queries;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retrieval_column.c - what queries of the measured split find among all clean rows.
+ * retrieval_column.c - retrieval from the clean rows of a bank.
  *
- * Queries are the augmented copies, and the clean rows for what an adapter harms; the
- * gallery is the clean rows of all splits, in the order of the bank. In the old index the
- * gallery stays F(x) and only queries pass through E; re-indexed, both do; F itself
- * has nothing to re-index. By class the gallery is the rows that have a label, and a clean
- * query leaves out its own row, which it would always find; by image that row is what is
- * looked for. All copies of an image go together into its share and into the bootstrap.
+ * Queries are the augmented copies, and the clean rows, which show what an adapter harms;
+ * the gallery is the clean rows of all splits, in the order of the bank. In the old index
+ * the gallery is F(x) and only queries pass through E; re-indexed, both do; F itself has
+ * nothing to re-index. By class the gallery is the rows that have a label, and a clean
+ * query leaves out its own row, which it would always find; by image that row is the
+ * relevant one. All copies of an image count together in its share and in the bootstrap.
  *
- * A column of views asks with the mean feature of j copies of an image, what people do
- * without an adapter at j times the cost: copies 0 … j-1, then j … 2j-1, as many groups
- * as there are.
+ * In a column of views a query is the mean feature of j copies of an image, the usual
+ * alternative to an adapter at j times the cost: copies 0 … j-1, then j … 2j-1, and so on
+ * while there are j.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -34,7 +34,7 @@ static const char *const figure_name[][INV_FIGURES] = {
 	{"recall_at_1", "recall_at_5", "recall_at_10", "mean_reciprocal_rank"},
 	{"recall_at_1", "recall_at_5", "recall_at_10", "mean_average_precision"}};
 
-/* Figures of one set of queries by one distance; images is 0 where there are none. */
+/* Figures of one set of queries by one distance; images is 0 if there are none. */
 typedef struct found {
 	inv_interval figure[INV_FIGURES];
 } found;
@@ -54,7 +54,7 @@ typedef struct job {
 	uint32_t *class;   /* [BLOCK] */
 	inv_rank *ranks;   /* [BLOCK] */
 	double *share;     /* [images, INV_FIGURES] */
-	bool *has;         /* [images]: something to find */
+	bool *has;         /* [images]: there is a relevant row */
 	uint64_t done, total;
 	found found[INDEXES][INV_DISTANCES][SETS];
 } job;
@@ -66,7 +66,7 @@ static const char *name_of(inv_sought sought)
 
 /* ---- Queries ------------------------------------------------------------------------ */
 
-/* How many times each image asks. */
+/* Queries per image. */
 static uint32_t groups_of(const job *j, int set)
 {
 	uint32_t copies = j->in->split->copies;
@@ -143,7 +143,7 @@ static invar_status ask_group(job *j, inv_ranks *ranks, int set, uint32_t group)
 	return INVAR_OK;
 }
 
-/* Images that have nothing to find do not count. */
+/* Images without a relevant row do not count. */
 static uint64_t drop_others(job *j)
 {
 	uint64_t kept = 0;
@@ -209,7 +209,7 @@ static invar_status search_gallery(job *j, int index)
 
 /* ---- Classes ------------------------------------------------------------------------ */
 
-/* The labels of all rows of the gallery, -1: none; and how many have one. */
+/* The labels of all rows of the gallery, -1: none; and the number that have one. */
 static invar_status read_labels(const job *j, int64_t *labels, uint64_t *labelled)
 {
 	const invar_bank *bank = j->in->bank;

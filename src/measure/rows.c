@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - choosing and reading the rows, codes and classes that a measurement asks for. */
+/* rows.c - choosing and reading the rows, codes and classes that a measurement needs. */
 #include "measure/measurement.h"
 
-/* ---- Choosing -------------------------------------------------------------------------
- */
+/* ---- Choosing -------------------------------------------------------------------- */
 
 inv_choice inv_choose_all(const inv_split *split)
 {
@@ -36,8 +35,7 @@ void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t 
 		out[i] = inv_labels_class(known, c->labels->label[i * c->of / c->points]);
 }
 
-/* ---- Reading --------------------------------------------------------------------------
- */
+/* ---- Reading --------------------------------------------------------------------- */
 
 static invar_status read_features(const inv_measure_input *in, const inv_choice *c,
                                   int32_t copy, uint64_t first, uint64_t count, float *out)

@@ -14,10 +14,10 @@ typedef struct inv_sliced_settings {
 } inv_sliced_settings;
 
 invar_status inv_sliced_declare(invar_options *o);
-/* Refuses options that were made for something else, and sizes that make no sense. */
+/* Fails for options of another purpose, and for sizes that make no sense. */
 invar_status inv_sliced_read(const invar_options *o, uint64_t rows, uint32_t width,
                              inv_sliced_settings *out);
-/* What features near the largest float come to. */
+/* The error for features so large that distances overflow. */
 invar_status inv_sliced_overflow(void);
 
 #endif

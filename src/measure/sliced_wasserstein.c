@@ -9,7 +9,7 @@
 #include "measure/projected.h"
 #include "measure/sliced_options.h"
 
-/* Slopes |gap|^(p - 1) are floats: beyond, gaps of common size would leave their range. */
+/* Slopes |gap|^(p - 1) are floats: with a larger p, ordinary gaps would overflow. */
 enum { POWER_WITH_SLOPES = 10 };
 
 static const invar_option rows_of_options[] = {

@@ -3,11 +3,11 @@
  * structure.c - structure statistics over all distinct pairs, streaming.
  *
  * For n points there are n (n - 1) / 2 pairs (d, e) of distances before and
- * after E; none is kept. Rows are cut into bands of BAND; a band meets every
- * point behind it, INV_PAIR_ROWS rows against STRIP points at a time, packed so
+ * after E; none is kept. Rows are cut into bands of BAND; a band is compared
+ * with every later point, INV_PAIR_ROWS rows with STRIP points at a time, packed so
  * that a vector holds the same coordinate of several points. Distances come
  * from differences, never from |x|^2 + |y|^2 - 2xy: equal rows must give an
- * exact 0, and L1 and L2 live from the smallest distances.
+ * exact 0, and L1 and L2 depend on the smallest distances.
  *
  * Sums are in double about a shift near the mean, one set per band, added in
  * band order: the result does not depend on the threads.
@@ -23,9 +23,9 @@
 
 enum {
 	BAND = 96,   /* a multiple of INV_PAIR_ROWS */
-	STRIP = 128, /* points met at a time; a multiple of INV_PAIR_COLS */
+	STRIP = 128, /* points at a time; a multiple of INV_PAIR_COLS */
 	PROBE = 64,  /* points whose mean distance is the shift */
-	CHUNK = 64,  /* bands between two looks at the user */
+	CHUNK = 64,  /* bands between two checks for cancellation */
 	TILE = INV_PAIR_ROWS * INV_PAIR_COLS
 };
 
@@ -51,7 +51,7 @@ typedef struct structure_job {
 
 /* ---- Packing ------------------------------------------------------------------------ */
 
-/* Points first … first+STRIP-1; beyond the last one, the last one again. */
+/* Points first … first+STRIP-1; past the last one, it is repeated. */
 static void pack_strip(const structure_job *j, int which, uint64_t first, float *packed)
 {
 	const space *in = &j->in[which];
@@ -68,7 +68,7 @@ static void pack_strip(const structure_job *j, int which, uint64_t first, float 
 	}
 }
 
-/* ROWS rows from `first`; a short group at the very end is filled up in `edge`. */
+/* ROWS rows from `first`; a short last group is filled up in `edge`. */
 static const float *row_group(const space *in, uint64_t n, uint64_t first, float *edge)
 {
 	if (first + INV_PAIR_ROWS <= n)
@@ -98,7 +98,7 @@ static void measure_group(const structure_job *j, band_scratch *s, int which, ui
 	}
 }
 
-/* Of a row, only the points behind it count, and only those that exist. */
+/* Of a row, only later points count, and only those that exist. */
 static void add_group(const structure_job *j, const band_scratch *s, uint64_t row,
                       uint64_t strip, inv_pair_sums *sums)
 {
@@ -146,7 +146,7 @@ static void measure_of_chunk(void *user, size_t block, unsigned thread)
 	measure_band(c->j, c->first + block, thread);
 }
 
-/* So many bands at a time that a user who wants to stop need not wait long. */
+/* CHUNK bands at a time, so that a cancellation takes effect soon. */
 static invar_status measure_bands(const invar_context *ctx, structure_job *j)
 {
 	size_t bands = inv_blocks(j->n, BAND);
@@ -162,10 +162,9 @@ static invar_status measure_bands(const invar_context *ctx, structure_job *j)
 	return st;
 }
 
-/* ---- Before and after
- * --------------------------------------------------------------------- */
+/* ---- Before and after ------------------------------------------------------------ */
 
-/* Mean distance among a few points spread over the set; any value near it will do. */
+/* Mean distance among a few points spread over the set; any value near it serves. */
 static double shift_of(const space *in, uint64_t n)
 {
 	uint64_t points = n < PROBE ? n : PROBE, pairs = 0;
@@ -229,8 +228,7 @@ static invar_status conclude(const structure_job *j, const inv_pair_sums *s,
 	return INVAR_OK;
 }
 
-/* ---- The whole
- * ------------------------------------------------------------------------------- */
+/* ---- The whole ------------------------------------------------------------------- */
 
 static invar_status allocate_structure(structure_job *j, const invar_context *ctx,
                                        inv_arena *arena)

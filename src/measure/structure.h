@@ -18,6 +18,11 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out);
 
+/* Adds a scatter of distances before and after E, with the line of s. */
+invar_status inv_structure_show(invar_results *r, const char *column, const float *x,
+                                uint32_t d, const float *e, uint32_t w, uint64_t n,
+                                const inv_structure *s);
+
 /* Plain loops in double; what the fast path is tested against. */
 void inv_structure_ref(const float *x, uint32_t d, const float *e, uint32_t w, uint64_t n,
                        inv_structure *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* structure_column.c - structure as a measurement of `invar eval`, and of given arrays. */
+/* structure_column.c - structure as a measurement of `invar eval`, and on the caller's
+ * arrays. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -48,7 +49,7 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
-/* Pairs at distance 0 are worth a row only if there are any; details always count them. */
+/* Pairs at distance 0 get a row only if there are any; details always have their count. */
 static invar_status put_structure(invar_results *r, const char *column,
                                   const inv_structure *s)
 {
@@ -90,6 +91,8 @@ static invar_status measure_structure(const inv_measure_input *in)
 		st = inv_structure_measure(in->ctx, x, in->d, e, in->w, points, &s);
 	if (st == INVAR_OK)
 		st = put_structure(in->results, in->column, &s);
+	if (st == INVAR_OK && in->adapter) /* F maps each distance to itself */
+		st = inv_structure_show(in->results, in->column, x, in->d, e, in->w, points, &s);
 	if (in->adapter)
 		inv_free(e);
 	inv_free(x);
@@ -107,8 +110,7 @@ const inv_measurement inv_measurement_structure = {
 	.metrics = metrics,
 	.measure = measure_structure};
 
-/* ---- Given arrays ---------------------------------------------------------------------
- */
+/* ---- Given arrays ---------------------------------------------------------------- */
 
 static invar_status begin_results(invar_results *r)
 {

@@ -210,8 +210,7 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	return st;
 }
 
-/* ---- Predicting
- * -------------------------------------------------------------------------- */
+/* ---- Predicting ------------------------------------------------------------------ */
 
 static uint32_t largest(const float *logits, size_t classes)
 {

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { SAMPLED = 500 }; /* images that the spread of a candidate is measured on */
+enum { SAMPLED = 500 }; /* images on which the spread of a candidate is measured */
 
 /* ---- Setting up --------------------------------------------------------------------- */
 
@@ -37,8 +37,8 @@ static invar_status check_together(const invar_options *o, const inv_goal *g)
 }
 
 /*
- * Every rule that the training of the end must keep, before minutes are spent: as if a
- * strength had been chosen. Random features stand for all closed forms.
+ * Checks the final training before minutes are spent on the choice, as if a strength had
+ * been chosen. Random features represent all closed forms.
  */
 static invar_status check_training(inv_choice_maker *m)
 {
@@ -155,8 +155,8 @@ static invar_status figure_interval(const inv_choice_maker *m, const inv_choice_
 }
 
 /*
- * The difference is resampled itself, as both are measured on the same images: of shares
- * what is gained, of squared errors what is saved, relative to the whole.
+ * The difference itself is resampled, as both are measured on the same images: the gain of
+ * shares, or the reduction of squared errors relative to the whole.
  */
 static invar_status compare_with_none(inv_choice_maker *m)
 {
@@ -175,8 +175,8 @@ static invar_status compare_with_none(inv_choice_maker *m)
 }
 
 /*
- * The best of fifty candidates is flattered by chance, and its own 95 % interval does not
- * know that: three standard errors are asked for instead of two.
+ * The best of fifty candidates is overestimated, which its own 95 % interval does not
+ * cover: so three standard errors are required instead of two.
  */
 static bool is_certain(const inv_interval *gain)
 {
@@ -185,7 +185,7 @@ static bool is_certain(const inv_interval *gain)
 	return gain->value > 0 && gain->value > 3 * error;
 }
 
-/* The table says the rest. */
+/* The table shows the candidates. */
 static invar_status refuse(const inv_choice_maker *m)
 {
 	char figure[128], words[INV_CANDIDATE_WORDS];

@@ -4,7 +4,7 @@
  *
  * A fifth of the images of the split (100 to 2,000) are held out, by the seed; candidates
  * are fitted to the others. Queries are the copies of held-out images, the gallery is the
- * clean rows of all images. No other split is looked at.
+ * clean rows of all images. No other split is used.
  *
  * Many candidates are compared on one such fold. The best few closed forms are then fitted
  * and measured on every fold, up to five that share no held-out image, and the figure over
@@ -12,7 +12,7 @@
  * the best of fifty candidates is flattered by it. The parts:
  *
  *   choose_rows.c        folds; held-out images, queries and gallery as arrays
- *   choose_figures.c     the figure of a goal, R2 and what is gone, of given codes
+ *   choose_figures.c     the figure of a goal, R2 and the displacement removed
  *   choose_bases.c       fitted maps: what a candidate is before spread and strength
  *   choose_codes.c       codes of the rows: of a base, with a spread, with a strength
  *   choose_search.c      which candidates are tried on the first fold, in which order
@@ -22,7 +22,7 @@
  *   choose.c             all of it, from the options to the options of a training
  *
  * What was chosen is a list of options, which is trained on all images like any other; so a
- * run knows how to repeat itself, and a choice that is made is not made again on resuming.
+ * run can be repeated from its options, and resuming does not choose again.
  */
 #ifndef INV_CHOOSE_H
 #define INV_CHOOSE_H
@@ -49,7 +49,7 @@ typedef struct inv_choice_rows {
 	uint64_t queries;     /* copies * held; query k * held + i is copy k of image i */
 	float *clean;         /* [gallery, d] */
 	float *query;         /* [queries, d] */
-	uint32_t *class;      /* [gallery]; NULL unless the goal asks for it */
+	uint32_t *class;      /* [gallery]; NULL unless the goal needs it */
 	uint32_t *own;        /* [queries] */
 	uint32_t *own_class;  /* [queries]; NULL likewise */
 } inv_choice_rows;
@@ -61,15 +61,15 @@ void inv_choice_rows_clear(inv_choice_rows *r);
 
 /* ---- Figures ------------------------------------------------------------------------ */
 
-/* What held-out images say of codes. */
+/* Figures of codes on held-out images. */
 typedef struct inv_choice_figures {
 	double value;  /* the figure of the goal */
-	double second; /* decides where values are equal; higher is better */
+	double second; /* decides between equal values; higher is better */
 	double r2;     /* of distances of held-out clean images */
-	double gone;   /* share of the squared displacement of copies */
+	double gone;   /* share of the squared displacement of copies that is removed */
 } inv_choice_figures;
 
-/* A figure is sum part / sum whole over images, of distances the root of it. */
+/* A figure is sum part / sum whole over images; for distances, its root. */
 typedef struct inv_choice_shares {
 	double *part, *whole; /* [held], or [folds * held] */
 } inv_choice_shares;
@@ -79,12 +79,12 @@ void inv_choice_shares_clear(inv_choice_shares *s);
 /* The figure over these images; NaN if they have nothing to say. */
 double inv_choice_figure(const inv_goal *g, const inv_choice_shares *s, size_t images);
 
-/* Codes of clean rows: of the gallery where it is re-indexed, of held-out images else. */
+/* Number of clean codes: the gallery if it is re-indexed, else the held-out images. */
 uint64_t inv_choice_clean_rows(const inv_choice_rows *r, const inv_goal *g);
 invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
                                 const float *query, const float *clean,
                                 inv_choice_shares *shares, inv_choice_figures *out);
-/* R2 of codes of held-out clean images, [held, d]; 0 if codes have no distances. */
+/* R2 of codes of held-out clean images, [held, d]; 0 if all codes are equal. */
 invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean,
                                   const float *codes, double *r2);
 /* Higher is better, whatever the goal. */
@@ -132,7 +132,7 @@ typedef struct inv_candidate {
 	inv_choice_figures figures; /* on the first fold */
 	inv_choice_figures all;     /* on all folds, if folds > 1; R2 is their mean */
 	uint32_t folds;             /* that it was measured on */
-	bool allowed;               /* keeps as much structure as asked for */
+	bool allowed;               /* keeps the requested structure */
 	bool frontier;
 } inv_candidate;
 
@@ -155,7 +155,7 @@ typedef struct inv_choice_maker {
 	inv_interval own, none, gain;  /* the figure of the best, of F, and the difference */
 } inv_choice_maker;
 
-/* Options of a training that makes this candidate of all images; gives. */
+/* Options of a training that makes this candidate from all images; gives. */
 invar_status inv_base_options(const inv_choice_maker *m, const inv_base *b,
                               invar_options **out);
 invar_status inv_candidate_options(const inv_choice_maker *m, const inv_candidate *c,
@@ -206,7 +206,7 @@ invar_status inv_choice_add_plots(const inv_choice_maker *m, size_t chosen, json
 
 /*
  * Chooses for a goal that inv_goal_wanted; gives the options of the training to run and
- * what run.json says of the choice. INVAR_E_MISMATCH where no adapter helps.
+ * what run.json says of the choice. INVAR_E_MISMATCH if no adapter helps.
  */
 invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
                                 invar_options **chosen, json_t **about);

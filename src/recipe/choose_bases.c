@@ -3,8 +3,8 @@
  * choose_bases.c - fitted maps, before spread and strength.
  *
  * Ridge and features keep the sums of the fitted rows, so that another lambda or anchor
- * costs a solution and not another pass over the bank. All others are what a training with
- * their options makes of the fitted images.
+ * costs a solution and not another pass over the bank. All others are trained with their
+ * options on the fitted images.
  */
 #include <math.h>
 
@@ -17,8 +17,7 @@ const char *const inv_base_names[INV_BASES] = {"none",     "rigid",   "ridge",
                                                "features", "trained", "own"};
 const char *const inv_spread_name[INV_SPREADS] = {"none", "scale", "transport"};
 
-/* ---- As options ------------------------------------------------------------------------
- */
+/* ---- As options ------------------------------------------------------------------ */
 
 typedef struct setting {
 	const char *name, *text;
@@ -138,7 +137,7 @@ static invar_status sum_ridge(inv_choice_maker *m)
 	return st == INVAR_OK ? visit_fitted(m, inv_add_pairs, m->ridge) : st;
 }
 
-/* The MLP that holds it, no wider than it must be. */
+/* The smallest MLP that holds it. */
 static invar_status export_form(const inv_choice_maker *m, const inv_closed_form *c,
                                 inv_mlp_form *out)
 {
@@ -173,8 +172,8 @@ static invar_status fit_sums(inv_choice_maker *m, const inv_base *b, inv_mlp_for
 }
 
 /*
- * As many steps as the training on all images will have: structure is lost and invariance
- * gained with every step, so epochs of fewer images would flatter the one or the other.
+ * As many steps as the training on all images will have: every step loses structure and
+ * gains invariance, so the same epochs on fewer images would bias both figures.
  */
 static invar_status match_steps(const inv_choice_maker *m, invar_options *o)
 {

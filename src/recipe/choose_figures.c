@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * choose_figures.c - what held-out images say of codes.
+ * choose_figures.c - the figures of codes on held-out images.
  *
  *   classify     share of copies whose nearest row of the gallery has their class
  *   same-image   share of copies whose own image is among the first 10; then mean 1 / rank
  *   distances    relative root mean square error of distances (measure/distances.h)
- *   none         share of the squared displacement that is gone
+ *   none         share of the squared displacement that is removed
  *
- * as `invar eval` reports them of a test split: same-class and same-image recall,
+ * as `invar eval` reports them for a test split: same-class and same-image recall,
  * distances, invariance.
  */
 #include <math.h>
@@ -47,13 +47,12 @@ void inv_choice_figure_name(const inv_goal *g, char *out, size_t size)
 		         g->metric == INV_COSINE ? "cosine" : "L2");
 }
 
-/* ---- Structure and displacement -------------------------------------------------------
- */
+/* ---- Structure and displacement -------------------------------------------------- */
 
 invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean,
                                   const float *codes, double *r2)
 {
-	invar_context quiet = *r->ctx; /* too short to have a progress of its own */
+	invar_context quiet = *r->ctx; /* too short for its own progress */
 	inv_structure s;
 	uint32_t d = (uint32_t)r->d;
 	invar_status st;
@@ -88,8 +87,7 @@ static void measure_gone(const inv_choice_rows *r, const float *query, double *g
 	*gone = before > 0 ? 1 - after / before : 0;
 }
 
-/* ---- Retrieval ------------------------------------------------------------------------
- */
+/* ---- Retrieval ------------------------------------------------------------------- */
 
 static void add_ranks(const inv_choice_rows *r, inv_sought sought, const inv_rank *ranks,
                       inv_choice_shares *s, double *second)
@@ -109,7 +107,7 @@ static void add_ranks(const inv_choice_rows *r, inv_sought sought, const inv_ran
 	*second = sum / (double)r->queries;
 }
 
-/* As eval has it: by class the gallery has the query's own clean row. */
+/* As in eval: by class the gallery includes the query's own clean row. */
 static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
                                   const float *query, const float *gallery,
                                   inv_choice_shares *s, double *second)
@@ -134,8 +132,7 @@ static invar_status measure_ranks(const inv_choice_rows *r, const inv_goal *g,
 	return st;
 }
 
-/* ---- Distances ------------------------------------------------------------------------
- */
+/* ---- Distances ------------------------------------------------------------------- */
 
 /* COMPARED rows of [gallery, d], spread evenly. */
 static void take_compared(const inv_choice_rows *r, const float *gallery, uint64_t rows,

@@ -29,10 +29,10 @@ enum {
 	MAX_FOLDS = 5,
 	RUN = 20,
 	MIN_RUNS = 5, /* per fold */
-	FEWEST = 20   /* images at all */
+	MIN_IMAGES = 20
 };
 
-/* A fifth, within bounds; of few images half. */
+/* A fifth, within bounds; with few images, half. */
 static uint32_t count_held(uint64_t images)
 {
 	uint64_t held = images / 5;
@@ -138,13 +138,13 @@ static invar_status check_bank(const inv_choice_rows *r, const inv_goal *g)
 		                "%s: %s has no augmented copies (aug/000.npy …), on which a choice "
 		                "is made; encode it again with @augment to add them",
 		                from->name, from->split);
-	if (from->rows < FEWEST)
+	if (from->rows < MIN_IMAGES)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has %" PRIu64
 		                " %s, too few to hold some out and choose on them: at least %d; "
 		                "without @goal and @keep-structure nothing is held out",
 		                from->name, from->split, from->rows,
-		                inv_noun(from->rows, "image", "images"), FEWEST);
+		                inv_noun(from->rows, "image", "images"), MIN_IMAGES);
 	if (g->kind == INV_GOAL_CLASSIFY && !from->stored->labels)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: %s has no labels.npy, which @goal classify is measured with; "

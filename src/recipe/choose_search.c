@@ -2,18 +2,18 @@
 /*
  * choose_search.c - which candidates are tried.
  *
- * A candidate is a base (a fitted map), a spread and a strength. Their product is not
- * searched: every base is tried with its full strength, as it is and scaled; then the best
- * three bases with the transport and with less strength. Features have two numbers, lambda
- * and anchor, on ladders of factors of about 3: four places far apart, then from the best
- * of them uphill, one step at a time.
+ * A candidate is a base (a fitted map), a spread and a strength. Not all
+ * combinations are tried: every base with full strength, without spread and scaled; then
+ * the best three bases with the transport and with less strength. Features have two
+ * parameters, lambda and anchor, on grids with factors of about 3: first four points far
+ * apart, then uphill from the best of them, one step at a time.
  *
- * The structure dial. R2 rises with the anchor and falls with the strength. An anchor is
- * only known to reach a value after the fit, and of a training hours later; the strength is
- * exact: it is found on the codes of held-out images alone, and 0 always keeps everything.
- * So wherever a candidate keeps too little, its strength is lowered until it keeps what was
- * asked for, and anchors compete by what is left. For a training with an anchor, up to
- * three short ones, a quarter of the epochs, look for the least anchor that keeps enough.
+ * The structure dial. R2 rises with the anchor and falls with the strength. The R2 of an
+ * anchor is only known after the fit, which for a training may take hours; the strength is
+ * exact: it is found from the codes of held-out images, and 0 keeps everything. So if a
+ * candidate keeps too little, its strength is lowered until it keeps what was requested,
+ * and anchors are compared after that. For a training with an anchor, up to three short
+ * trainings of a quarter of the epochs find the smallest anchor that keeps enough.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -30,7 +30,7 @@ enum {
 	LAMBDAS = 9,
 	ANCHORS = 6,
 	MAX_SOLUTIONS = 16,
-	REFINED = 3, /* bases that are tried with everything */
+	REFINED = 3, /* bases tried with every spread and strength */
 	MIN_EPOCHS = 5,
 	ANCHOR_BISECTIONS = 3
 };
@@ -49,7 +49,7 @@ static void copy_shares(const inv_choice_maker *m, const inv_choice_shares *from
 	memcpy(to->whole, from->whole, m->rows.held * sizeof *to->whole);
 }
 
-/* Whose shares are m->now. Equal ones do not replace what was there first. */
+/* Its shares are m->now. On a tie the earlier candidate stays the best. */
 invar_status inv_choice_add(inv_choice_maker *m, const inv_candidate *c)
 {
 	char words[INV_CANDIDATE_WORDS];
@@ -98,7 +98,7 @@ static invar_status structure_at(void *user, double w, double *r2)
 
 /*
  * The codes with their spread are in spread_q and spread_c. `weaker`: the full strength was
- * tried, so what it was lowered to is known already.
+ * tried before, so the strength it was lowered to is known.
  */
 static invar_status try_strength(inv_choice_maker *m, inv_candidate *c, bool weaker)
 {
@@ -121,8 +121,8 @@ static invar_status try_strength(inv_choice_maker *m, inv_candidate *c, bool wea
 /* ---- Bases -------------------------------------------------------------------------- */
 
 /*
- * Where spread and strength were set, only these are tried. Without a goal no spread is: a
- * regression leaves the least displacement as it is.
+ * If spread or strength was set, only that value is tried. Without a goal there is no
+ * spread: a regression already minimises the displacement.
  */
 static unsigned allowed_spreads(const inv_choice_maker *m, unsigned wanted)
 {
@@ -153,7 +153,7 @@ static invar_status try_strengths(inv_choice_maker *m, inv_candidate c, int firs
 
 /*
  * Strengths number first … last with the spreads of a set. `again`: spreads that were
- * tried before have had their full strength.
+ * tried before already had their full strength.
  */
 static invar_status try_form(inv_choice_maker *m, const inv_base *b, const inv_mlp_form *e,
                              unsigned spreads, unsigned again, int last)
@@ -186,7 +186,7 @@ static invar_status try_base(inv_choice_maker *m, const inv_base *b, unsigned sp
 	return st;
 }
 
-/* A lambda too small for rows that depend on each other has no solution: passed over. */
+/* A lambda that is too small for linearly dependent rows is skipped. */
 static invar_status try_closed(inv_choice_maker *m, const inv_base *b)
 {
 	invar_status st = try_base(m, b, NONE_AND_SCALE, 0, 0);
@@ -210,7 +210,7 @@ static double best_since(const inv_choice_maker *m, size_t from)
 
 /* ---- Features ----------------------------------------------------------------------- */
 
-/* Scores by place on the ladders; NaN: not tried. */
+/* Scores on the grid; NaN: not tried. */
 typedef struct climb {
 	double score[LAMBDAS][ANCHORS];
 	int lambda, anchor; /* the best so far */
@@ -240,8 +240,9 @@ static invar_status try_place(inv_choice_maker *m, climb *c, int l, int a)
 }
 
 /*
- * The dial between two rungs: the anchor whose full strength just keeps enough, by log
- * bisection. Anchors that keep too little are tried with less strength as well.
+ * The dial between two grid points: the anchor that just keeps enough at full strength, by
+ * bisection of its logarithm. Anchors that keep too little are also tried with less
+ * strength.
  */
 static invar_status bisect_anchor(inv_choice_maker *m, const climb *c)
 {
@@ -329,7 +330,7 @@ static invar_status try_rigid(inv_choice_maker *m)
 
 /* ---- The best few ------------------------------------------------------------------- */
 
-/* The best candidate that is allowed and of no base in `taken`; 0: none (F is there). */
+/* The best allowed candidate whose base is not in `taken`; 0 (F): none. */
 static size_t next_best(const inv_choice_maker *m, const inv_base *taken, int count)
 {
 	size_t best = 0;
@@ -351,7 +352,7 @@ static invar_status refine_best(inv_choice_maker *m)
 	inv_base taken[REFINED];
 	invar_status st = INVAR_OK;
 
-	/* Chosen before any of them is refined, or the first would crowd out the others. */
+	/* Chosen before any of them is refined, else the first would displace the others. */
 	int count = 0;
 
 	for (size_t at; count < REFINED && (at = next_best(m, taken, count)); count++)
@@ -379,7 +380,7 @@ static invar_status time_base(inv_choice_maker *m, const inv_base *b, double *se
 	return st;
 }
 
-/* The time left must do for so many trainings, and for one on all images. */
+/* The remaining time must suffice for so many trainings and one on all images. */
 static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int trainings)
 {
 	double all = (double)(m->rows.fitted + m->rows.held) / m->rows.fitted;
@@ -446,7 +447,7 @@ static invar_status short_training(inv_choice_maker *m, double anchor, double *r
 	return st;
 }
 
-/* The least of 1, 3, 10, 30 that keeps enough after a short training; else the largest. */
+/* The smallest of 1, 3, 10, 30 that keeps enough after a short training; else 30. */
 static invar_status search_anchor(inv_choice_maker *m, double *anchor)
 {
 	int low = 1, high = 4; /* of anchors; what `high` has is taken if none below will do */
@@ -491,7 +492,7 @@ static invar_status try_none(inv_choice_maker *m)
 	return st == INVAR_OK ? inv_choice_add(m, &c) : st;
 }
 
-/* Was the method given? Then its free numbers alone are chosen. */
+/* Was the method set? Then only its free parameters are chosen. */
 static bool is_fixed(const inv_choice_maker *m)
 {
 	return m->goal.kind == INV_GOAL_NONE || inv_option_is_set(m->options, "preset") ||

@@ -2,8 +2,8 @@
 /*
  * choose_table.c - the candidates as a table in the log, and for run.json.
  *
- * The table has F, the chosen one and the frontier: the candidates that no other is ahead
- * of in both the figure and R2. With -v every candidate is logged as it is measured;
+ * The table has F, the chosen one and the Pareto frontier: the candidates that no other
+ * beats in both the figure and R2. With -v every candidate is logged as it is measured;
  * run.json has them all.
  */
 #include <math.h>
@@ -83,7 +83,7 @@ static void log_finalists(const inv_choice_maker *m, size_t chosen)
 			log_row(m, i, chosen, &m->list[i].all);
 }
 
-/* By R2, highest first; `shown` are those that have been. */
+/* By R2, highest first; `shown` marks those already printed. */
 static size_t next_row(const inv_choice_maker *m, size_t chosen, const inv_candidate *after,
                        size_t after_at)
 {

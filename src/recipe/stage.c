@@ -5,26 +5,32 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bank/bank.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 
 #define FORMAT "invar-stages"
+
+static const char busy[] =
+	"another process runs its stages; wait until it has ended, or choose another folder";
 
 typedef struct stage {
 	char *name, *says, *output;
 	char **inputs; /* ended by NULL */
 	const inv_stage_kind *kind;
 	void *own;
-	char fingerprint[INV_SHA256_HEX]; /* "" until its turn has come */
+	char fingerprint[INV_SHA256_HEX]; /* "" until it is computed */
 	bool ran;                         /* rather than skipped */
 } stage;
 
 struct invar_stages {
 	invar_context *ctx;
 	char *folder, *path; /* of the record */
+	int lock;            /* the folder itself; -1 without */
 	json_t *record;
 	stage **list;
 	size_t count, next; /* next: the first that was not run yet */
@@ -62,6 +68,8 @@ void invar_stages_close(invar_stages *s)
 	inv_free(s->folder);
 	inv_free(s->path);
 	json_decref(s->record);
+	if (s->lock >= 0)
+		close(s->lock);
 	inv_free(s);
 }
 
@@ -153,13 +161,17 @@ invar_status invar_stages_open(invar_context *ctx, const char *folder, invar_sta
 	invar_status st = INVAR_OK;
 
 	*out = NULL;
+	if (s)
+		s->lock = -1;
 	if (!s || !(s->folder = inv_strdup(folder)) ||
 	    !(s->path = inv_join(folder, INV_STAGES_JSON))) {
 		invar_stages_close(s);
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its stages", folder);
 	}
 	s->ctx = ctx;
-	if ((st = load_record(s)) == INVAR_OK)
+	if ((st = inv_folder_lock(folder, busy, &s->lock)) == INVAR_OK)
+		st = load_record(s);
+	if (st == INVAR_OK)
 		*out = s;
 	else
 		invar_stages_close(s);
@@ -185,7 +197,7 @@ static bool has_fingerprint(const json_t *entry, const stage *g)
 	return found && strcmp(found, g->fingerprint) == 0;
 }
 
-/* Takes outputs, which is NULL where the stage only begins. */
+/* Takes outputs; NULL when the stage begins. */
 static invar_status write_entry(invar_stages *s, const stage *g, const json_t *inputs,
                                 json_t *outputs)
 {
@@ -200,7 +212,7 @@ static invar_status write_entry(invar_stages *s, const stage *g, const json_t *i
 
 /* ---- Outputs ------------------------------------------------------------------------- */
 
-/* A path below the folder is kept without it, so that the whole may be moved. */
+/* A path below the folder is recorded relative to it, so that the folder may be moved. */
 static const char *below_folder(const invar_stages *s, const char *path)
 {
 	size_t length = strlen(s->folder);
@@ -244,7 +256,7 @@ static invar_status stamp_file(void *user, const char *path)
 	return st;
 }
 
-/* { path: bytes } of what the stage made; a file that is missing is a fault. Gives. */
+/* { path: bytes } of what the stage made; a missing file is an error. Gives. */
 static invar_status stamp_outputs(const invar_stages *s, const stage *g, json_t **out)
 {
 	stamping t = {s, g, json_object()};
@@ -277,8 +289,7 @@ static bool has_outputs(const invar_stages *s, const json_t *entry)
 	return json_object_size(outputs) > 0;
 }
 
-/* ---- Fingerprints ---------------------------------------------------------------------
- */
+/* ---- Fingerprints ---------------------------------------------------------------- */
 
 static const stage *maker_of(const invar_stages *s, const stage *reader, const char *path)
 {
@@ -330,7 +341,7 @@ static invar_status hash_bank(const invar_stages *s, const char *path,
 	return st;
 }
 
-/* What nobody in the list made: the adapter of a run, a bank, a file. */
+/* An input that no stage of the list made: the adapter of a run, a bank, a file. */
 static invar_status hash_path(const invar_stages *s, const char *path,
                               char hex[INV_SHA256_HEX])
 {
@@ -379,10 +390,9 @@ static invar_status describe_stage(const invar_stages *s, stage *g, json_t **out
 	return st == INVAR_OK ? hash_json(s, inputs, g->fingerprint) : st;
 }
 
-/* ---- Running ---------------------------------------------------------------------------
- */
+/* ---- Running --------------------------------------------------------------------- */
 
-/* What the stage made from other inputs goes while the record still says so. */
+/* Removes what the stage made from other inputs while the record still lists it. */
 static invar_status clear_old(const invar_stages *s, const stage *g)
 {
 	const json_t *entry = entry_of(s, g);

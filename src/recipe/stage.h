@@ -4,8 +4,9 @@
  *
  * A stage has a name, inputs, an output, a fingerprint and a function. The fingerprint is
  * the SHA-256 of what decides its result: the fingerprints of the stages that made its
- * inputs (or the contents of those that nobody here made), its options, and the version.
- * A list of stages runs in order: what is done is skipped, the first failure ends it.
+ * inputs (or the contents of inputs that no stage made), its options, and the version.
+ * A list of stages runs in order: stages that are done are skipped, the first failure ends
+ * it.
  *
  * stages.json in the folder of the job is the record of it:
  *
@@ -14,16 +15,17 @@
  *
  * Invariants of the record:
  *   1. A stage is "done" if it ran to its end with these inputs; then outputs lists its
- *      files, by paths below the folder where they lie there, with their sizes.
+ *      files, by paths relative to the folder if they are in it, with their sizes.
  *   2. A stage is "begun" from before its first write until it is done: whatever ends the
- *      program in between, the record does not say more than is true.
+ *      program in between, the record never claims too much.
  *   3. Something is removed only if the record says that this stage made it, from other
  *      inputs; the record says so until it is gone.
- *   4. The file is replaced as a whole (base/file.h).
+ *   4. The file is replaced as a whole (base/file.h), and the folder is locked while its
+ *      stages are open: a second process fails before it reads or writes anything.
  *
  * A stage is skipped if its entry is done, the fingerprint is the same and every file of
- * outputs has its size. A stage whose output is gone runs again, those that read it do
- * not: equal inputs give equal bytes.
+ * outputs has its size. A stage whose output was deleted runs again, but the stages
+ * that read it do not: equal inputs give equal bytes.
  */
 #ifndef INV_STAGE_H
 #define INV_STAGE_H
@@ -33,12 +35,12 @@
 
 #define INV_STAGES_JSON "stages.json"
 
-/* Takes the path of a file that a stage made. */
+/* Called with the path of a file that a stage made. */
 typedef invar_status inv_stage_file(void *user, const char *path);
 
-/* What a stage does; `own` is made by whoever adds it. */
+/* What a stage does; `own` is created by the function that adds it. */
 typedef struct inv_stage_kind {
-	/* Puts into `inputs` what decides the result besides the paths; NULL: nothing. */
+	/* Adds to `inputs` what determines the result besides the paths; NULL: nothing. */
 	invar_status (*describe)(void *own, json_t *inputs);
 	/* Removes what it has made from other inputs; NULL: running replaces it. */
 	invar_status (*clear)(void *own);

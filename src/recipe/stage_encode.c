@@ -61,7 +61,7 @@ static invar_status describe_images(const encode_stage *e, json_t *inputs)
 	return st;
 }
 
-/* Those of encoding alone: where weights and images lie does not matter. */
+/* Only those of encoding: the paths of weights and images do not matter. */
 static invar_status describe_options(const encode_stage *e, json_t *inputs)
 {
 	invar_options *o;

@@ -50,7 +50,7 @@ static void free_eval(void *own)
 	inv_free(e);
 }
 
-/* Titles are in the results, and so they count. */
+/* Titles are part of the results, so they are part of the fingerprint. */
 static invar_status describe_eval(void *own, json_t *inputs)
 {
 	const eval_stage *e = own;
@@ -114,7 +114,7 @@ static bool copy_texts(eval_stage *e, const char *const *paths, const char *cons
 	return true;
 }
 
-/* The bank and the adapters, ended by NULL; gives the array alone, inv_free. */
+/* The bank and the adapters, ended by NULL; gives only the array, inv_free. */
 static const char **input_paths(const eval_stage *e)
 {
 	const char **all = inv_calloc(e->count + 2, sizeof *all);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_own.c - a stage of the caller's: a function that writes one file. */
+/* stage_own.c - a stage of the caller: a function that writes one file. */
 #include <string.h>
 
 #include "base/memory.h"

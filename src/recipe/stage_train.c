@@ -29,7 +29,7 @@ static void free_train(void *own)
 static invar_status describe_train(void *own, json_t *inputs)
 {
 	const train_stage *t = own;
-	json_t *options = inv_options_json(t->options, INVAR_OPTION_RESULT);
+	json_t *options = inv_options_used_json(t->options, INVAR_OPTION_RESULT);
 
 	return json_object_set_new(inputs, "options", options) == 0 ? INVAR_OK
 	                                                            : no_memory(t->run);

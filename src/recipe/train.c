@@ -2,14 +2,14 @@
 /*
  * train.c - invar_train: a training on banks, whose options a goal may choose first.
  *
- * The choice comes before the run's folder: whatever is in a run follows from options that
- * are known. So a run that is resumed has its choice behind it, in run.json.
+ * The choice is made before the run's folder is created, so that everything in a run
+ * follows from known options. A run that is resumed has its choice in run.json.
  */
 #include "adapter/goal.h"
 #include "adapter/trainer.h"
 #include "recipe/choose.h"
 
-/* A folder that the training would refuse is refused before the choice. */
+/* Checks the folder as training would, but before the choice. */
 static invar_status check_run(const invar_options *o, const char *run)
 {
 	inv_run *r = NULL;

@@ -170,8 +170,7 @@ static size_t count_parts(const invar_results *r, size_t first)
 	return count;
 }
 
-/* ---- Notes about intervals -------------------------------------------------------------
- */
+/* ---- Notes about intervals ------------------------------------------------------- */
 
 static void note_intervals(inv_table *t, const invar_results *r)
 {
@@ -194,8 +193,7 @@ static void note_intervals(inv_table *t, const invar_results *r)
 	json_decref(reasons);
 }
 
-/* ---- Notes about what was skipped -------------------------------------------------------
- */
+/* ---- Notes about what was skipped ------------------------------------------------ */
 
 /* {reason: ["LC", "kNN of run", …]}, in the order in which reasons appear. */
 static void add_reason(json_t *reasons, const char *reason, json_t *who)

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/draw_svg.h"
+#include "report/svg.h"
 
 enum {
 	BOX = 136,       /* maximum side of an image, in SVG pixels */
@@ -26,15 +26,8 @@ enum {
 	HEAD_GAP = 14,
 	CAPTION_LINE = 15,
 	DETAIL_LINE = 13,
-	SHARPNESS = 2,   /* pixels of the PNG for one of the SVG */
-	MAX_SIDE = 30000 /* cairo has 32767 */
+	SHARPNESS = 2 /* pixels of an embedded image for one of the SVG */
 };
-
-#define FONT "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""
-#define PAPER "#fbfaf8"
-#define INK "#2b2b2b"
-#define QUIET "#8a8781"
-#define LINE "#dedbd5"
 
 typedef struct layout {
 	const inv_sheet *sheet;
@@ -106,96 +99,8 @@ static layout lay_out(const inv_sheet *s)
 	return l;
 }
 
-/* ---- Text --------------------------------------------------------------------------- */
-
-static bool is_whole_character(const char *text, size_t *bytes)
-{
-	unsigned char c = (unsigned char)*text;
-	size_t length = c < 0x80                ? 1
-	                : c >= 0xc2 && c < 0xe0 ? 2
-	                : c >= 0xe0 && c < 0xf0 ? 3
-	                                        : 4;
-
-	*bytes = 1;
-	if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || c < 0x20 || c == 0x7f)
-		return false;
-	for (size_t i = 1; i < length; i++)
-		if (((unsigned char)text[i] & 0xc0) != 0x80)
-			return false;
-	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
-	    (c == 0xed && (unsigned char)text[1] >= 0xa0) ||
-	    (c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe) ||
-	    (c == 0xf0 && (unsigned char)text[1] < 0x90) ||
-	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
-		return false; /* overlong, a surrogate, no character, or beyond the last one */
-	*bytes = length;
-	return true;
-}
-
-static void put_character(FILE *out, const char *text, size_t bytes)
-{
-	if (*text == '<')
-		fputs("&lt;", out);
-	else if (*text == '>')
-		fputs("&gt;", out);
-	else if (*text == '&')
-		fputs("&amp;", out);
-	else if (*text == '"')
-		fputs("&quot;", out);
-	else
-		fwrite(text, 1, bytes, out);
-}
-
-/* File names may contain any bytes: what XML cannot represent becomes '?', long names end
- * in "…". */
-static void put_text(FILE *out, const char *text, size_t max)
-{
-	size_t bytes, length = 0;
-
-	for (const char *at = text; *at; at += bytes, length++)
-		is_whole_character(at, &bytes);
-	for (size_t i = 0; *text && i < max; text += bytes, i++) {
-		if (i + 1 == max && length > max) {
-			fputs("…", out);
-			return;
-		}
-		if (is_whole_character(text, &bytes))
-			put_character(out, text, bytes);
-		else
-			putc('?', out);
-	}
-}
-
-/* A line that fits into `width`, by the average width of a letter of this size. */
-static void put_line(FILE *out, double x, double y, double width, double size,
-                     const char *style, const char *text)
-{
-	double letters = width / (0.58 * size);
-
-	fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\" %s>", x, y, size, style);
-	put_text(out, text, letters < 2 ? 2 : (size_t)letters);
-	fputs("</text>\n", out);
-}
-
 /* ---- Pictures -------------------------------------------------------------------------
  */
-
-static void put_base64(FILE *out, const uint8_t *bytes, size_t size)
-{
-	static const char digit[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < size; i += 3) {
-		uint32_t three = (uint32_t)bytes[i] << 16;
-
-		three |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
-		three |= i + 2 < size ? bytes[i + 2] : 0;
-		putc(digit[three >> 18], out);
-		putc(digit[three >> 12 & 63], out);
-		putc(i + 1 < size ? digit[three >> 6 & 63] : '=', out);
-		putc(i + 2 < size ? digit[three & 63] : '=', out);
-	}
-}
 
 /* Means over squares of k x k pixels; those at the far edges may be smaller. */
 static uint8_t *shrink(const inv_sheet_cell *c, uint32_t k, uint32_t width, uint32_t height)
@@ -273,13 +178,13 @@ static invar_status put_png(invar_context *ctx, FILE *out, const inv_sheet_cell 
 		return INVAR_E_NOMEM;
 	st = invar_png_encode(ctx, shown.rgb, shown.width, shown.height, &png, &size);
 	if (st == INVAR_OK)
-		put_base64(out, png, size);
+		inv_base64(out, png, size);
 	invar_free(png);
 	free((void *)(uintptr_t)shown.rgb);
 	return st;
 }
 
-static invar_status put_picture(invar_context *ctx, FILE *out, const layout *l,
+static invar_status put_picture(invar_context *ctx, const inv_svg *svg, const layout *l,
                                 const inv_sheet_cell *c, double x, double y)
 {
 	double scale = picture_scale(l, c);
@@ -288,20 +193,21 @@ static invar_status put_picture(invar_context *ctx, FILE *out, const layout *l,
 
 	x += floor((l->cell - width) / 2);
 	y += floor((l->box - height) / 2);
-	fprintf(out,
+	fprintf(svg->out,
 	        "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
 	        "preserveAspectRatio=\"none\" xlink:href=\"data:image/png;base64,",
 	        x, y, width, height);
-	st = put_png(ctx, out, c, scale);
-	fputs("\"/>\n", out);
-	fprintf(out,
-	        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "
-	        "stroke=\"" LINE "\"/>\n",
+	st = put_png(ctx, svg->out, c, scale);
+	fputs("\"/>\n", svg->out);
+	fprintf(svg->out,
+	        "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
+	        "class=\"iv-line-stroke\"/>\n",
 	        x - 0.5, y - 0.5, width + 1, height + 1);
 	return st;
 }
 
-static invar_status put_cell(invar_context *ctx, FILE *out, const layout *l, size_t i)
+static invar_status put_cell(invar_context *ctx, const inv_svg *svg, const layout *l,
+                             size_t i)
 {
 	const inv_sheet_cell *c = &l->sheet->cells[i];
 	double x = MARGIN + (double)(i % l->columns) * (l->cell + GAP);
@@ -310,115 +216,58 @@ static invar_status put_cell(invar_context *ctx, FILE *out, const layout *l, siz
 	invar_status st = INVAR_OK;
 
 	if (c->rgb && c->width && c->height)
-		st = put_picture(ctx, out, l, c, x, y);
+		st = put_picture(ctx, svg, l, c, x, y);
 	if (c->caption)
-		put_line(out, middle, line + CAPTION_LINE - 4, l->cell + GAP / 2, 11,
-		         FONT " text-anchor=\"middle\" fill=\"" INK "\"", c->caption);
+		inv_svg_text(svg, middle, line + CAPTION_LINE - 4, 11, INV_MIDDLE, "ink",
+		             l->cell + GAP / 2, c->caption);
 	line += l->captions ? CAPTION_LINE : 0;
 	if (c->detail)
-		put_line(out, middle, line + DETAIL_LINE - 4, l->cell + GAP / 2, 9,
-		         FONT " text-anchor=\"middle\" fill=\"" QUIET "\"", c->detail);
+		inv_svg_text(svg, middle, line + DETAIL_LINE - 4, 9, INV_MIDDLE, "quiet",
+		             l->cell + GAP / 2, c->detail);
 	return st;
 }
 
 /* ---- The sheet -------------------------------------------------------------------------
  */
 
-static void put_head(FILE *out, const layout *l)
+static void put_head(const inv_svg *svg, const layout *l)
 {
 	double inner = l->width - 2 * MARGIN;
 	double y = MARGIN + TITLE_LINE - 9;
 
-	fprintf(out,
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" "
-	        "xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
-	        "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n"
-	        "<rect width=\"100%%\" height=\"100%%\" fill=\"" PAPER "\"/>\n",
-	        ceil(l->width), ceil(l->height), ceil(l->width), ceil(l->height));
 	if (l->sheet->title)
-		put_line(out, MARGIN, y, inner, 18, FONT " fill=\"" INK "\"", l->sheet->title);
+		inv_svg_text(svg, MARGIN, y, 18, INV_START, "ink", inner, l->sheet->title);
 	y = MARGIN + (l->sheet->title ? TITLE_LINE : 0) + SUBTITLE_LINE - 6;
 	if (l->sheet->subtitle)
-		put_line(out, MARGIN, y, inner, 11, FONT " fill=\"" QUIET "\"", l->sheet->subtitle);
+		inv_svg_text(svg, MARGIN, y, 11, INV_START, "quiet", inner, l->sheet->subtitle);
 }
 
-static invar_status write_svg(invar_context *ctx, const layout *l, char **text,
-                              size_t *size)
+static invar_status write_svg(invar_context *ctx, const layout *l, inv_svg *svg)
 {
-	FILE *out = open_memstream(text, size);
 	invar_status st = INVAR_OK;
-	bool failed;
 
-	if (!out)
+	if (!inv_svg_begin(svg, l->width, l->height, INV_SVG_LIGHT))
 		return INVAR_E_NOMEM;
-	put_head(out, l);
+	put_head(svg, l);
 	for (size_t i = 0; i < l->sheet->count && st == INVAR_OK; i++)
-		st = put_cell(ctx, out, l, i);
-	fputs("</svg>\n", out);
-	failed = ferror(out) != 0;
-	if (fclose(out) != 0 || failed)
+		st = put_cell(ctx, svg, l, i);
+	if (!inv_svg_end(svg))
 		return INVAR_E_NOMEM;
 	return st;
-}
-
-static invar_status write_png(invar_context *ctx, const char *path, const layout *l,
-                              const char *svg, size_t size, char *fault, size_t capacity)
-{
-	double sharpness =
-		l->width > MAX_SIDE / SHARPNESS || l->height > MAX_SIDE / SHARPNESS ? 1 : SHARPNESS;
-	uint32_t width = (uint32_t)(ceil(l->width) * sharpness);
-	uint32_t height = (uint32_t)(ceil(l->height) * sharpness);
-	char reason[256];
-	uint8_t *rgb = inv_draw_svg(svg, size, width, height, reason, sizeof reason);
-	void *png = NULL;
-	size_t bytes = 0;
-	invar_status st;
-
-	if (!rgb) {
-		snprintf(fault, capacity,
-		         "%s: cannot render the sheet: %s; a file name ending in .svg needs no "
-		         "rendering",
-		         path, reason);
-		return INVAR_E_NOMEM;
-	}
-	st = invar_png_encode(ctx, rgb, width, height, &png, &bytes);
-	if (st == INVAR_OK)
-		st = invar_file_write(ctx, path, png, bytes);
-	invar_free(png);
-	free(rgb);
-	return st;
-}
-
-static bool is_svg(const char *path)
-{
-	size_t length = strlen(path);
-
-	return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
 }
 
 invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_sheet *sheet,
                              char *fault, size_t capacity)
 {
 	layout l = lay_out(sheet);
-	char *svg = NULL;
-	size_t size = 0;
-	invar_status st;
+	inv_svg svg;
+	invar_status st = write_svg(ctx, &l, &svg);
 
 	*fault = '\0';
-	if (l.width > MAX_SIDE || l.height > MAX_SIDE) {
-		snprintf(fault, capacity,
-		         "%s: a sheet of %.0f x %.0f pixels is too large, at most %d per side are "
-		         "possible; show fewer images",
-		         path, l.width, l.height, MAX_SIDE);
-		return INVAR_E_USE;
-	}
-	st = write_svg(ctx, &l, &svg, &size);
 	if (st == INVAR_E_NOMEM)
 		snprintf(fault, capacity, "%s: not enough memory for the sheet", path);
-	if (st == INVAR_OK && is_svg(path))
-		st = invar_file_write(ctx, path, svg, size);
-	else if (st == INVAR_OK)
-		st = write_png(ctx, path, &l, svg, size, fault, capacity);
-	free(svg);
+	if (st == INVAR_OK)
+		st = inv_svg_save(ctx, &svg, path, fault, capacity);
+	inv_svg_free(&svg);
 	return st;
 }

@@ -25,6 +25,9 @@ typedef struct plotted {
 	double *x, *y, *low, *high; /* the arrays that those two view */
 	uint64_t *counts;
 	int32_t *label, *mark;
+	invar_line *lines; /* their titles are in json */
+	size_t line_count;
+	json_t *json;
 } plotted;
 
 struct inv_plot {
@@ -68,6 +71,8 @@ static void free_plotted(plotted *p)
 	inv_free(p->counts);
 	inv_free(p->label);
 	inv_free(p->mark);
+	inv_free(p->lines);
+	json_decref(p->json);
 	inv_free(p);
 }
 
@@ -236,7 +241,7 @@ invar_status inv_plots_add_scatter(inv_plots *all, const invar_scatter *s)
 
 /* ---- Arrays -------------------------------------------------------------------------- */
 
-enum { MUST_BE_FINITE = 1, MAY_BE_ABSENT = 2 };
+enum { MUST_BE_FINITE = 1, MAY_BE_ABSENT = 2, MAX_LINES = 8 };
 
 /* Checks that a list has `count` entries; *out is NULL where it may be absent and is. */
 static invar_status check_list(const json_t *list, size_t count, unsigned rule,
@@ -314,6 +319,30 @@ static invar_status read_indices(const json_t *of, const char *key, size_t count
 	return INVAR_OK;
 }
 
+static invar_status read_lines(const json_t *of, plotted *p, const char **why)
+{
+	const json_t *list = json_object_get(of, "lines"), *one;
+	size_t count = json_array_size(list), i;
+
+	if (list && !json_is_array(list))
+		return broken(why, "the lines of a set of points are not a list");
+	if (count > MAX_LINES)
+		return broken(why, "a set of points has more than 8 lines");
+	if (count && !(p->lines = inv_calloc(count, sizeof *p->lines)))
+		return no_memory();
+	json_array_foreach (list, i, one) {
+		const json_t *slope = json_object_get(one, "slope");
+		const json_t *offset = json_object_get(one, "offset");
+
+		p->lines[i] = (invar_line){text(one, "title"), json_number_value(slope),
+		                           json_number_value(offset)};
+		if (!p->lines[i].title || !json_is_number(slope) || !json_is_number(offset))
+			return broken(why, "a line needs a title, a slope and an offset");
+	}
+	p->line_count = count;
+	return INVAR_OK;
+}
+
 static invar_status read_curve(const json_t *json, size_t count, plotted *p,
                                const char **why)
 {
@@ -345,11 +374,19 @@ static invar_status read_points(const inv_plot *of, const json_t *json, size_t c
 		st = read_indices(json, "class", count, of->scatter.class_count, &p->label, why);
 	if (st == INVAR_OK)
 		st = read_indices(json, "mark", count, of->scatter.mark_count, &p->mark, why);
+	if (st == INVAR_OK)
+		st = read_lines(json, p, why);
 	if (st == INVAR_OK &&
 	    (!json_is_integer(total) || json_integer_value(total) < (json_int_t)count))
 		return broken(why, "a set of points has more points than its total");
-	p->points = (invar_points){
-		count, (uint64_t)json_integer_value(total), p->x, p->y, p->label, p->mark};
+	p->points = (invar_points){.count = count,
+	                           .total = (uint64_t)json_integer_value(total),
+	                           .x = p->x,
+	                           .y = p->y,
+	                           .label = p->label,
+	                           .mark = p->mark,
+	                           .lines = p->lines,
+	                           .line_count = p->line_count};
 	return st;
 }
 
@@ -381,6 +418,7 @@ static invar_status read_column(inv_plot *plot, const char *column, json_t *json
 		free_plotted(p);
 		return no_memory();
 	}
+	p->json = json_incref(json);
 	st = plot->is_scatter ? read_points(plot, json, count, p, why)
 	                      : read_curve(json, count, p, why);
 	if (st == INVAR_OK &&
@@ -392,8 +430,7 @@ static invar_status read_column(inv_plot *plot, const char *column, json_t *json
 	return st;
 }
 
-/* ---- In, by a call ---------------------------------------------------------------------
- */
+/* ---- In, by a call --------------------------------------------------------------- */
 
 static json_t *numbers_json(const double *numbers, size_t count)
 {
@@ -432,6 +469,17 @@ static json_t *indices_json(const int32_t *indices, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, json_integer(indices[i]));
+	return list;
+}
+
+static json_t *lines_json(const invar_line *lines, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "title", lines[i].title,
+		                                      "slope", inv_json_number(lines[i].slope),
+		                                      "offset", inv_json_number(lines[i].offset)));
 	return list;
 }
 
@@ -477,11 +525,12 @@ invar_status inv_plot_put_points(inv_plot *p, const char *column, const invar_po
 		json_object_set_new(json, "class", indices_json(c->label, c->count));
 	if (c->mark)
 		json_object_set_new(json, "mark", indices_json(c->mark, c->count));
+	if (c->line_count)
+		json_object_set_new(json, "lines", lines_json(c->lines, c->line_count));
 	return put_column(p, column, json);
 }
 
-/* ---- In, from a document
- * ----------------------------------------------------------------- */
+/* ---- In, from a document --------------------------------------------------------- */
 
 /* The description without its columns, which come in one by one. */
 static json_t *without_columns(const json_t *entry)
@@ -532,8 +581,7 @@ invar_status inv_plots_read_scatter(inv_plots *all, const json_t *entry,
 	return read_plot(all, entry, true, is_column, user, why);
 }
 
-/* ---- Asking ----------------------------------------------------------------------------
- */
+/* ---- Asking ---------------------------------------------------------------------- */
 
 inv_plot *inv_plots_find(const inv_plots *all, const char *id)
 {

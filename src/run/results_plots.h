@@ -20,8 +20,8 @@
 #include "base/json.h"
 
 /*
- * More cannot be told apart in a picture, and a document stays far below what the JSON
- * reader takes. Whoever has more thins them evenly; `total` keeps their number.
+ * More cannot be distinguished in a plot, and a document stays far below the limits of the
+ * JSON reader. A program with more points samples them evenly; `total` is their number.
  */
 enum { INV_MAX_PLOTTED = 10000 };
 

@@ -4,7 +4,7 @@
  *
  *     caller FOLDER plain|grown     FOLDER is empty; the library that is loaded
  *
- * It uses every struct that crosses the border, in the way that the header tells: hooks
+ * It uses every public struct in the way that the header documents: hooks
  * with their size, options by name, rows and descriptions by pointer.
  */
 #include <math.h>
@@ -45,7 +45,7 @@ static void count_line(void *user, int level, const char *line)
 
 static invar_context *open_context(watched *w)
 {
-	/* On the heap, so that a library that reads more than `size` is found out. */
+	/* On the heap, so that the sanitizer catches a library that reads past `size`. */
 	invar_hooks *hooks = malloc(sizeof *hooks);
 	invar_context *ctx;
 
@@ -184,7 +184,7 @@ static void describe(invar_context *ctx, const char *run)
 
 /* ---- Measurements -------------------------------------------------------------------- */
 
-/* Columns, metrics and values are read by pointer, so they may be longer than we know. */
+/* Columns, metrics and values are read by pointer, so they may be longer than here. */
 static void read_results(const invar_results *r)
 {
 	size_t figures = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grown_sets.c - the option sets of a later library: train has options at either end that
- * its callers have never heard of.
+ * its callers do not know.
  */
 #include "adapter/train_options.h"
 #include "base/options.h"

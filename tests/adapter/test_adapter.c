@@ -62,7 +62,7 @@ static void a_saved_adapter_comes_back_from_its_file_and_from_its_bytes(void **s
 	bytes = test_read(path, &size);
 	assert_int_equal(invar_adapter_from_memory(test_ctx, bytes, size, &held), INVAR_OK);
 	memset(bytes, 0, size);
-	free(bytes); /* borrowed for the call alone */
+	free(bytes); /* borrowed only for the call */
 	assert_applies(held, 7.75f, 5.5f);
 	assert_string_equal(invar_adapter_metadata(held, "format"), "pt");
 	assert_string_equal(invar_adapter_path(held), "adapter");

@@ -2,8 +2,8 @@
 /*
  * test_allocations.c - after the first step, a training step allocates nothing.
  *
- * The linker puts counting functions in place of inv_alloc, inv_calloc and
- * inv_strdup, which are all the ways our code takes memory.
+ * The linker replaces inv_alloc, inv_calloc and inv_strdup, through which all our
+ * memory is allocated, by counting functions.
  */
 #include "support.h"
 
@@ -65,7 +65,7 @@ static int look(void *user, const char *stage, uint64_t done, uint64_t total)
 	return 0;
 }
 
-/* With a decoder and over two banks, where the loss can. */
+/* With a decoder and on two banks, if the loss supports that. */
 static void train(invar_bank *bank, const inv_loss *loss, bool more, watch *w)
 {
 	invar_bank *const banks[] = {bank, bank};

@@ -274,7 +274,7 @@ static void options_and_origin_follow_the_definition(void **state)
 	}
 }
 
-/* The plain gradient is itself held against differences of the plain value. */
+/* The plain gradient is itself compared with differences of the plain value. */
 static void the_gradient_is_that_of_differences(void **state)
 {
 	const double step = 1e-6;
@@ -348,7 +348,7 @@ static void rows_of_zero_stay_finite(void **state)
 		memset(c.codes, 0, c.R * c.d * sizeof *c.codes);
 		assert_all_finite(&c);
 		memset(c.clean, 0, c.N * c.d * sizeof *c.clean);
-		assert_all_finite(&c); /* nothing tells the anchors apart */
+		assert_all_finite(&c); /* all anchors are equal */
 		assert_true(fabs(c.value.term[1] - log(17)) < 1e-5);
 		free_cloud(&c);
 	}
@@ -376,7 +376,7 @@ static void a_contrast_that_is_nearly_won_keeps_its_gradient(void **state)
 	                     test_set(anco_options("l2"), "anchor", "0", "tau", "0.03", NULL));
 
 	(void)state;
-	c.frame.sigma = 1e6; /* leaves the contrast alone */
+	c.frame.sigma = 1e6; /* leaves only the contrast */
 	for (size_t i = 0; i < c.R * c.d; i++)
 		c.codes[i] = c.clean[i % (c.N * c.d)];
 	assert_plain(&c, 1e-4);
@@ -395,7 +395,7 @@ static void extreme_temperatures_are_safe(void **state)
 			test_set(anco_options(t % 2 ? "cosine" : "l2"), "tau", taus[t / 2], NULL));
 
 		if (t / 2 == 1)
-			assert_true(isfinite(evaluate(&c))); /* the gradient may leave the floats */
+			assert_true(isfinite(evaluate(&c))); /* the gradient may overflow */
 		else
 			assert_all_finite(&c);
 		free_cloud(&c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as beginnings. */
+/* test_closed_form.c - closed forms: fitted, written as MLPs, as runs and as starting
+ * points. */
 #include "support.h"
 
 #include <math.h>
@@ -146,7 +147,7 @@ static void ridge_takes_the_strength_with_the_least_error(void **state)
 	assert_true(error_of(&c, CHOICES - 1, NULL) > error_of(&c, best, NULL));
 	/* Other images were held out. */
 	assert_true(error_of(&other, 0, NULL) != error_of(&c, 0, NULL));
-	/* Then fitted to all images: the same map but for the order of the sums. */
+	/* Then fitted to all images: the same map except for the order of the sums. */
 	given = fit("ridge", test_text("%g", lambda), 0);
 	for (size_t i = 0; i < D * D; i++)
 		assert_true(fabs(given.map.M[i] - c.map.M[i]) < 1e-12);
@@ -179,8 +180,7 @@ static void one_image_cannot_choose(void **state)
 
 /* ---- As an MLP ----------------------------------------------------------- */
 
-/* Against the map in double; 1e-6 of the largest value, in any row far from zero or near.
- */
+/* Compared with the map in double, to 1e-6 of the largest value of any row. */
 static void check_export(const inv_closed_form *c, size_t hidden, bool residual,
                          double limit)
 {
@@ -268,10 +268,23 @@ static void assert_same_file(const char *a, const char *b)
 	free(y);
 }
 
+/* An adapter names the options that it was made with, not those of other methods. */
+static void assert_took_part(const char *text)
+{
+	static const char *const others[] = {"epochs", "lr",     "temperature", "anchor",
+	                                     "goal",   "spread", "strength",    "index"};
+	json_t *options = json_loads(text, 0, NULL);
+
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		assert_null(json_object_get(options, others[i]));
+	assert_non_null(json_object_get(options, "ridge"));
+	assert_non_null(json_object_get(options, "hidden"));
+	json_decref(options);
+}
+
 static void a_run_without_training_holds_what_a_run_holds(void **state)
 {
-	invar_options *o =
-		test_set(options("ridge"), "epochs", "7", NULL); /* no part in this */
+	invar_options *o = test_set(options("ridge"), "epochs", "7", NULL); /* not used here */
 	char *log;
 	json_t *run, *closed;
 	invar_adapter *e;
@@ -292,6 +305,7 @@ static void a_run_without_training_holds_what_a_run_holds(void **state)
 	json_decref(run);
 	assert_int_equal(invar_adapter_open(ctx, test_path("ridge"), &e), INVAR_OK);
 	assert_string_equal(invar_adapter_metadata(e, "invar.loss"), "none");
+	assert_took_part(invar_adapter_metadata(e, "invar.options"));
 	assert_int_equal(invar_adapter_hidden(e), 2 * D + 6);
 	invar_adapter_close(e);
 }
@@ -377,7 +391,7 @@ static void a_training_begins_at_the_closed_form(void **state)
 	}
 }
 
-/* The same for random features, which are residual whatever was asked for. */
+/* The same for random features, which are residual whatever was requested. */
 static void a_training_begins_at_random_features(void **state)
 {
 	static float clean[ROWS * D], copy[ROWS * D], codes[ROWS * D];
@@ -427,7 +441,7 @@ static void features_walk_down_to_the_least_error(void **state)
 	inv_closed_form_clear(&c);
 }
 
-/* The first step is a checkpoint away from the beginning; both ways end alike. */
+/* From the last checkpoint or from none, a resumed run ends in the same bytes. */
 static void a_training_on_a_closed_form_resumes(void **state)
 {
 	invar_options *o =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compatibility.c - an adapter says which features it is for, and others are told. */
+/* test_compatibility.c - an adapter records its features, and others give a warning. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +161,7 @@ static void features_of_another_encoder_are_told(void **state)
 	invar_adapter_close(e);
 }
 
-/* Where either says nothing, or the array is in no bank, there is nothing to tell. */
+/* If either records nothing, or the array is in no bank, there is no warning. */
 static void what_is_not_known_is_not_told(void **state)
 {
 	invar_adapter *e, *silent;

@@ -127,7 +127,7 @@ static void value_and_gradients_equal_differences(void **state)
 		inv_kernels_init(&kernels, test_ctx->cpu);
 		inv_mlp_layout(p.s, b);
 		for (size_t i = 0; i < codes; i++)
-			dz[i] = 1; /* the gradient is added to what is there */
+			dz[i] = 1; /* the gradient is added to this */
 		assert_int_equal(inv_decoder_new(test_ctx, &kernels, p.s, N, true, &d), INVAR_OK);
 		assert_int_equal(inv_decoder_forward(d, p.params, p.x, p.z, alpha, &value),
 		                 INVAR_OK);

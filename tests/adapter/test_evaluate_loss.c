@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_evaluate_loss.c - what every kind of loss gives on arrays, and what it refuses. */
+/* test_evaluate_loss.c - the results of every loss on arrays, and its errors. */
 #include "support.h"
 
 #include <math.h>
@@ -130,7 +130,7 @@ static void every_kind_with_and_without_a_decoder(void **state)
 		}
 }
 
-/* The codes of each augmentation, whose draws follow from the seed and its place. */
+/* The codes of each augmentation, whose draws follow from the seed and its number. */
 static void several_augmentations_add_up(void **state)
 {
 	for (int no_identity = 0; no_identity < 2; no_identity++) {

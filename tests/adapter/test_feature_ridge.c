@@ -19,7 +19,7 @@ typedef struct problem {
 	inv_clean_statistics scale;
 } problem;
 
-/* Clean rows far from the origin; copies that are moved by a bend and some noise. */
+/* Clean rows far from the origin; copies moved by a nonlinear map and some noise. */
 static problem make(size_t d, size_t h, size_t rows, size_t copies)
 {
 	inv_stream s = inv_stream_of(3, "rows", 0);
@@ -120,8 +120,8 @@ static void eliminate(double *g, double *c, size_t n, size_t r)
 }
 
 /*
- * All rows of the regression at once, with an intercept that is a feature of its own and is
- * not penalised. B [p + 1, d], the intercept last.
+ * All rows of the regression at once, with an intercept as a separate feature that is not
+ * penalised. B [p + 1, d], the intercept last.
  */
 static double *plain_solution(const problem *p, const float *W, const float *b,
                               double lambda, double anchor)
@@ -177,7 +177,7 @@ static double moved_by(const inv_closed_form *c, const float *z, size_t j)
 	return sum;
 }
 
-/* Products are float, so E is the plain one to some 1e-5 of how far it moves. */
+/* Products are float, so E equals the plain one to about 1e-5 of the displacement. */
 static void check_problem(const problem *p, double lambda, double anchor)
 {
 	inv_stream ws = inv_stream_of(SEED, "features/weight", 0);
@@ -279,7 +279,8 @@ static void neither_calls_nor_threads_change_a_bit(void **state)
 			inv_closed_form got = {0};
 
 			assert_int_equal(invar_context_new(t, NULL, &ctx), INVAR_OK);
-			/* Copies of an image stay together, so one copy alone shows the cut. */
+			/* Copies of an image stay together, so a single copy shows the split into
+			 * calls. */
 			p.copies = 1;
 			f = fit(ctx, &p, step);
 			assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got), INVAR_OK);
@@ -296,7 +297,7 @@ static void neither_calls_nor_threads_change_a_bit(void **state)
 	clear(&p);
 }
 
-/* Twenty choices read no row again, and the first one comes out the same once more. */
+/* Twenty choices read no row again, and repeating the first gives the same result. */
 static void choices_do_not_disturb_each_other(void **state)
 {
 	problem p = make(9, 20, 61, 3);
@@ -353,7 +354,7 @@ static void a_trial_has_the_errors_of_the_solution(void **state)
 	}
 }
 
-/* Features that never change, copies of each other, and fewer rows than features. */
+/* Constant features, equal features, and fewer rows than features. */
 static void degenerate_features_are_fine(void **state)
 {
 	problem p = make(12, 40, 5, 2);

@@ -141,7 +141,7 @@ static double squared(const double *x, size_t width, size_t i, size_t j)
 	return sum;
 }
 
-/* tr(K H L H) as the matrices say it, without centring a kernel by its means. */
+/* tr(K H L H) by the definition, without centring a kernel by its means. */
 static double plain(const double *x, const double *z, size_t M, double sigma_x,
                     double sigma_z)
 {
@@ -290,7 +290,7 @@ static void a_median_of_zero_counts_as_one(void **state)
 	assert_true(fabs(c.value.value) < 1e-9); /* X is constant */
 }
 
-/* By products alone the distances among the equal codes would be anything up to 0.1. */
+/* From products alone, distances of equal codes would be up to 0.1. */
 static void equal_codes_far_from_the_others_are_at_zero(void **state)
 {
 	cloud c = random_cloud(MOST);
@@ -389,7 +389,7 @@ static void the_narrowest_kernels_stay_finite(void **state)
 	assert_all_finite(&c);
 }
 
-/* Their pairs could not be counted; refused before memory is asked for. */
+/* Their pairs do not fit the counter; an error before memory is allocated. */
 static void too_many_rows_are_refused(void **state)
 {
 	invar_options *o = hsic_options(0, 0);

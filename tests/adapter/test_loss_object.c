@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_loss_object.c - invar_loss: arrays one by one, what comes out, wrong uses. */
+/* test_loss_object.c - invar_loss: arrays one by one, results, wrong uses. */
 #include "support.h"
 
 #include <math.h>
@@ -270,7 +270,7 @@ static void without_a_result_there_is_nothing_to_read(void **state)
 	assert_int_equal(invar_loss_set_copies(l, aug, GROUPS, S), INVAR_OK);
 	assert_int_equal(invar_loss_compute(l), INVAR_E_USE);
 	test_assert_error("mawa takes one augmentation, but there are 2");
-	assert_empty(l); /* the result before it is gone */
+	assert_empty(l); /* the previous result is gone */
 	invar_loss_free(l);
 	invar_loss_free(NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_merge.c - sums of adapters as one adapter, against sums of what they give. */
+/* test_merge.c - sums of adapters as one adapter, compared with sums of their codes. */
 #include "support.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ static void the_mean_is_one_mlp(void **state)
 	check_merged(two, NULL, 2, 1, 17, false);
 	check_merged(two, weights, 2, 1, 17, false);
 	check_merged(both, NULL, 2, 1, 11, true);
-	/* A part of the identity is left, which linear units carry. */
+	/* A part of the identity remains, in linear units. */
 	check_merged(mixed, weights, 3, 1, 20 + 2 * D, true);
 	invar_adapter_close(plain);
 	invar_adapter_close(other);
@@ -173,7 +173,7 @@ static void a_map_after_e_folds_into_the_second_layer(void **state)
 	}
 }
 
-/* No hidden unit is left over, but an adapter has one at least. */
+/* No hidden unit remains, but an adapter has at least one. */
 static void the_identity_alone_is_an_mlp(void **state)
 {
 	inv_mlp_form form;

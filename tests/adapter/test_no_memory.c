@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_no_memory.c - closed forms and losses, starved of memory at every allocation. */
+/* test_no_memory.c - closed forms and losses with every allocation failing in turn. */
 #include "adapter/adapter.h"
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/evaluate_loss.h"
@@ -184,7 +184,7 @@ static invar_status replace_run(void *user)
 	return st;
 }
 
-/* Wherever memory runs out, what is no part of a run is still there. */
+/* Wherever memory runs out, files that are not part of a run remain. */
 static void replacing_a_run_survives(void **state)
 {
 	(void)state;

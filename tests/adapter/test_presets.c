@@ -81,7 +81,7 @@ static void paper_is_as_published(void **state)
 	invar_options_free(o);
 }
 
-/* Without a preset, what is set of the method decides; the order of setting does not. */
+/* Without a preset, the method options that were set decide, in whatever order. */
 static void the_default_gives_way_to_a_preset_that_fits(void **state)
 {
 	static const struct {
@@ -128,7 +128,7 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 	}
 }
 
-/* A loss of the paper's is trained as the paper does, with and without its name. */
+/* A loss of the paper is trained as in the paper, with and without its preset's name. */
 static void a_loss_without_a_preset_is_trained_as_before(void **state)
 {
 	invar_options *a = test_options("train", "loss", "waco", NULL);
@@ -279,7 +279,7 @@ static void what_a_preset_cannot_do_names_it(void **state)
 	assert_int_equal(train(test_options("train", "preset", "robust", "lr", "1e-4", "epochs",
 	                                    "1", "hidden", "24", NULL),
 	                       "slow"),
-	                 INVAR_OK); /* its floor gives way, like any default */
+	                 INVAR_OK); /* its minimum is lowered, like any default */
 }
 
 int main(void)

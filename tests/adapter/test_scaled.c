@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_scaled.c - the scale-free residual: a plain residual of features in their own units,
- * whatever the encoder's, and an adapter for the features as they are.
+ * test_scaled.c - the scale-free residual: trained as a plain residual of normalised
+ * features, written as an adapter for the features as they are.
  */
 #include "support.h"
 
@@ -123,8 +123,7 @@ static void assert_close(const float *a, const float *b, size_t count, double sh
 		fail_msg("differs by %g of %g", error, size);
 }
 
-/* ---- What is written ------------------------------------------------------------------
- */
+/* ---- What is written ------------------------------------------------------------- */
 
 static double unit_value(const float *params, inv_mlp_shape s,
                          const inv_mlp_block blocks[INV_MLP_BLOCKS], const double *u,
@@ -183,7 +182,7 @@ static void folded_weights_are_the_training_form(void **state)
 
 /* ---- Training ------------------------------------------------------------------------ */
 
-/* A training in units is the plain residual training on a bank that has these units. */
+/* A scaled training equals the plain residual training on a normalised bank. */
 static void it_is_the_residual_on_a_bank_in_its_own_units(void **state)
 {
 	inv_clean_statistics c = statistics_of(bank);
@@ -207,7 +206,7 @@ static void it_is_the_residual_on_a_bank_in_its_own_units(void **state)
 	invar_bank_close(units);
 }
 
-/* Features that are 1000 times as large, and elsewhere, give the same E there. */
+/* Features that are 1000 times as large and translated give the corresponding E. */
 static void every_encoder_has_the_same_scale(void **state)
 {
 	static const char *const losses[] = {"mawa", "waco", "hsic", "anco"};
@@ -235,8 +234,7 @@ static void every_encoder_has_the_same_scale(void **state)
 	invar_bank_close(far);
 }
 
-/* Only the directions of features as they are matter to simclr, so an encoder's mean does.
- */
+/* simclr depends on the directions of unscaled features, and so on the encoder's mean. */
 static void simclr_sees_features_not_their_units(void **state)
 {
 	const double zero[DIM] = {0};
@@ -256,8 +254,8 @@ static void simclr_sees_features_not_their_units(void **state)
 	invar_bank_close(large);
 }
 
-/* The first loss is that of F itself over sigma^2, and mu and sigma those of the images
- * that train: held-out rows have no part in them. */
+/* The first loss is that of F itself over sigma^2, and mu and sigma are those of the
+ * training images, without held-out rows. */
 static void it_begins_at_the_identity(void **state)
 {
 	invar_options *o =

@@ -183,7 +183,7 @@ static void the_scale_of_a_code_does_not_matter(void **state)
 		assert_true(scaled.grad[i] == ldexpf(c.grad[i], 20 - (int)(i / W % 40)));
 }
 
-/* Codes less an origin that the frame adds again are the same directions. */
+/* Codes minus an origin, which the frame adds again, have the same directions. */
 static void codes_about_a_mean_are_seen_from_the_origin(void **state)
 {
 	cloud c = random_cloud(), moved = c;
@@ -258,7 +258,7 @@ static void clouds_without_shape_stay_finite(void **state)
 		assert_all_finite(&c, evaluate(&c, temperatures[t]));
 		for (size_t i = 0; i < ROWS * W; i++)
 			c.codes[i] = 3;
-		assert_all_finite(&c, evaluate(&c, temperatures[t])); /* all alike: log(2N - 1) */
+		assert_all_finite(&c, evaluate(&c, temperatures[t])); /* all equal: log(2N - 1) */
 		assert_true(fabs(evaluate(&c, temperatures[t]) - log(ROWS - 1)) < 1e-3);
 		assert_true(fabs(c.cosine - 1) < 1e-6);
 		for (size_t i = 0; i < ROWS * W; i++)

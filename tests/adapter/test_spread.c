@@ -58,7 +58,7 @@ static void train(const char *spread, const char *run)
 	invar_options_free(o);
 }
 
-/* Codes of all copies, and of clean rows before them where asked for. */
+/* Codes of all copies, with `clean` preceded by those of clean rows. */
 static size_t codes_of(const char *run, bool clean, float *out)
 {
 	invar_adapter *e;
@@ -196,7 +196,7 @@ static void threads_and_interruptions_change_nothing(void **state)
 	invar_options_free(resume);
 }
 
-/* Of a training, it follows the last epoch, and resuming a run that is done repeats it. */
+/* It is applied after the last epoch, and again when a finished run is resumed. */
 static void a_trained_adapter_is_stretched_once(void **state)
 {
 	invar_options *o = test_options("train", "epochs", "2", "hidden", "12", "spread",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_step.c - twenty steps of training against PyTorch's, and against other threads. */
+/* test_step.c - twenty steps compared with PyTorch, and between numbers of threads. */
 #include "support.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trainer.c - runs: interrupted anywhere they end in the same bytes; wrong uses. */
+/* test_trainer.c - runs end in the same bytes wherever they are interrupted; wrong uses. */
 #include "support.h"
 
 #include <math.h>
@@ -107,7 +107,7 @@ static json_int_t kept_in(const char *run_json)
 }
 
 /* From the identity, at such a rate, the loss goes up, so the best epoch is not the last;
- * after it the run is stopped, so that a checkpoint has to remember which one it was. */
+ * after it the run is stopped, so that the checkpoint must record which one it was. */
 static void the_epoch_that_is_kept_is_named(void **state)
 {
 	json_int_t best;
@@ -416,7 +416,7 @@ static void without_a_checkpoint_it_starts_over(void **state)
 	                 test_path("run2/adapter.safetensors"));
 }
 
-/* Nothing half-made is left; frees the options. */
+/* No partial files are left; frees the options. */
 static void refuse_banks(invar_bank *const *banks, size_t count, invar_options *o,
                          const char *word)
 {
@@ -431,7 +431,7 @@ static void refuse(invar_options *o, const char *word)
 	refuse_banks(&bank, 1, o, word);
 }
 
-/* A value that makes no sense by itself is not even taken. */
+/* A value out of its bounds is rejected when it is set. */
 static void refuse_value(const char *name, const char *text, const char *word)
 {
 	invar_options *o = options();
@@ -565,7 +565,7 @@ static void few_images_and_copies_are_enough(void **state)
 
 	(void)state;
 	assert_int_equal(invar_train(&bank, 1, o, test_path("few")), INVAR_OK);
-	test_set(o, "samples", "0", NULL); /* an autoencoder: the clean rows alone */
+	test_set(o, "samples", "0", NULL); /* an autoencoder: only the clean rows */
 	assert_int_equal(invar_train(&bank, 1, o, test_path("clean")), INVAR_OK);
 	test_set(o, "samples", "2", "no-identity", "1", "residual", "1", NULL);
 	assert_int_equal(train(bank, o, test_path("noid")), INVAR_OK);
@@ -574,7 +574,7 @@ static void few_images_and_copies_are_enough(void **state)
 /* The residual form begins at E(z) = z: the first loss is that of F itself. */
 static void a_residual_run_begins_at_the_identity(void **state)
 {
-	/* All 4 copies, so that the first loss is no draw. */
+	/* All 4 copies, so that the first loss does not depend on draws. */
 	invar_options *o =
 		test_set(options(), "residual", "1", "samples", "4", "validation", "0", "keep",
 	             "last", "batch-size", test_text("%d", ROWS), "epochs", "1", NULL);

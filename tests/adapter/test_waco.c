@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_waco.c - WaCo: golden values and gradients, finite differences of a plain
- * form in double, its properties, and what it does with several augmentations.
+ * form in double, its properties, and several augmentations.
  */
 #include "support.h"
 
@@ -26,8 +26,7 @@ static invar_options *waco_options(size_t projections)
 	                    test_text("%zu", projections), NULL);
 }
 
-/* ---- Golden cases, at the codes --------------------------------------------------------
- */
+/* ---- Golden cases, at the codes -------------------------------------------------- */
 
 static inv_loss_draws golden_draws(golden *g, const char *prefix, uint32_t *size, size_t M)
 {
@@ -120,8 +119,7 @@ static void golden_codes(void **state)
 	}
 }
 
-/* ---- A plain form in double
- * -------------------------------------------------------------- */
+/* ---- A plain form in double ------------------------------------------------------ */
 
 enum { N = 6, S = 2, M = (S + 1) * N, D = 5, W = 3, L = 7 };
 
@@ -156,7 +154,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* SW_p of the rows (a_r, b_r) and the same shuffled, as the definition says. */
+/* SW_p of the rows (a_r, b_r) and the same shuffled, by the definition. */
 static double plain_distance(const double *a, size_t wa, const double *b, size_t wb,
                              const float *theta, const uint32_t perm[2][M], double p)
 {
@@ -235,8 +233,7 @@ static void values_and_differences_of_the_plain_form(void **state)
 	}
 }
 
-/* ---- Properties
- * ---------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------ */
 
 /* Z = X with the same directions and permutations everywhere: 1 up to the 1e-10. */
 static void a_variable_correlates_with_itself_by_one(void **state)
@@ -381,8 +378,7 @@ static void the_worked_example(void **state)
 	invar_options_free(o);
 }
 
-/* ---- Several augmentations, threads
- * ---------------------------------------------------------- */
+/* ---- Several augmentations, threads ---------------------------------------------- */
 
 /* Two groups at once equal each alone: -log SC, and the clean rows' gradients add. */
 static void several_augmentations_add_their_logarithms(void **state)
@@ -454,7 +450,7 @@ static void threads_change_no_bit(void **state)
 	invar_options_free(o);
 }
 
-/* Equal rows, constant features: finite, and no gradient where there is no distance. */
+/* Equal rows, constant features: finite, and no gradient without a distance. */
 static void nothing_to_tell_apart_stays_finite(void **state)
 {
 	cloud c;
@@ -475,7 +471,7 @@ static void nothing_to_tell_apart_stays_finite(void **state)
 	}
 }
 
-/* Of one augmentation and of several, whose logarithm stands on a floor. */
+/* With one augmentation and with several, whose logarithm has a floor. */
 static void what_is_no_number_is_seen(void **state)
 {
 	enum { G = 2, ROWS = (G * S + 1) * N };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_block_map.c - the map of finished blocks: what it remembers, what it refuses. */
+/* test_block_map.c - the map of finished blocks: what it keeps, what it rejects. */
 #include <stdlib.h>
 
 #include "bank/block_map.h"
@@ -77,7 +77,7 @@ static void a_map_without_a_block_is_removed(void **state)
 	inv_block_map_close(NULL, true);
 }
 
-/* Every shorter file and every torn line is read as fewer blocks, never as more. */
+/* Every truncated file and line is read as fewer blocks, never as more. */
 static void a_torn_map_stands_for_less(void **state)
 {
 	inv_block_map *d = open_map("torn", 512, 2);

@@ -67,7 +67,7 @@ static void the_numbers_follow_their_definitions(void **state)
 	invar_bank_close(b);
 }
 
-/* An array is measured as the bank of its rows is, to the bit. */
+/* An array gives the same bits as a bank of its rows. */
 static void an_array_has_the_numbers_of_its_bank(void **state)
 {
 	invar_bank *b = make_bank("array", 1);

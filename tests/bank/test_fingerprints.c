@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fingerprints.c - a row is added to with the image it was made of, or not at all.
+ * test_fingerprints.c - a row is only extended with the image it was made from.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,7 +150,7 @@ static void an_array_that_has_changed_is_noticed(void **state)
 	assert_int_equal(encode(array_text, "2", test_path("array-bank")), INVAR_OK);
 }
 
-/* Every row that is there is compared, also of blocks that are not done again. */
+/* Every existing row is compared, including those of finished blocks. */
 static void a_resumed_split_has_one_set_of_images(void **state)
 {
 	(void)state;
@@ -170,7 +170,7 @@ static void a_resumed_split_has_one_set_of_images(void **state)
 	assert_false(test_has_part(test_path("halved/train")));
 }
 
-/* What the file holds, so that others can make it too. */
+/* The contents of the file, so that other programs can write it. */
 static void a_fingerprint_is_the_begin_of_a_sha256(void **state)
 {
 	char text[2048], hex[65], want[2 * PRINT + 1];
@@ -196,7 +196,7 @@ static void a_fingerprint_is_the_begin_of_a_sha256(void **state)
 	free(file);
 }
 
-/* Those of NumPy and of older versions: their first rows are compared, as ever. */
+/* Banks of NumPy and of older versions: only their first rows are compared. */
 static void a_bank_without_fingerprints_stays_without(void **state)
 {
 	char text[2048];
@@ -212,7 +212,7 @@ static void a_bank_without_fingerprints_stays_without(void **state)
 	test_assert_error("row 2 (cats/02.png) no longer matches its image");
 }
 
-/* One that was interrupted before there were any: the same. */
+/* The same for one that was interrupted before fingerprints existed. */
 static void an_older_split_is_resumed_without_fingerprints(void **state)
 {
 	(void)state;
@@ -247,7 +247,7 @@ static void fingerprints_that_make_no_sense_are_refused(void **state)
 	free(wrong);
 }
 
-/* A map that is lost says nothing of the arrays that were begun; none may stay. */
+/* Without its map nothing is known about unfinished arrays; they are removed. */
 static void parts_without_a_map_are_removed(void **state)
 {
 	(void)state;
@@ -263,7 +263,7 @@ static void parts_without_a_map_are_removed(void **state)
 	assert_true(test_exists(test_path("lost/train/aug/mine.part"))); /* not ours */
 }
 
-/* Killed between the last array and the end of its map, which is then all that is left. */
+/* Killed after the last array was finished but before its map was removed. */
 static void a_map_of_a_finished_split_is_removed(void **state)
 {
 	(void)state;

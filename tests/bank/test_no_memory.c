@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_no_memory.c - opening and writing a bank, starved of memory at every allocation in
- * turn. */
+/* test_no_memory.c - opening and writing a bank with every allocation failing in turn. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ static void opening_survives(void **state)
 	invar_context_free(ctx);
 }
 
-/* A bank of two rows, its folder made anew or taken up from the call before. */
+/* A bank of two rows, in a new folder or in that of the previous call. */
 static invar_status write_bank(void *user)
 {
 	static const float rows[] = {1, 2, 3, 4};
@@ -76,7 +75,7 @@ static void writing_survives(void **state)
 	assert_true(test_each_allocation_fails(write_bank, path) > 10);
 	assert_true(test_exists(test_path("written/train/clean.npy")));
 	assert_false(test_has_part(test_path("written/train")));
-	assert_true(test_each_allocation_fails(write_bank, path) > 10); /* it is there now */
+	assert_true(test_each_allocation_fails(write_bank, path) > 10); /* it exists now */
 	json_decref(about);
 }
 
@@ -107,7 +106,7 @@ static void naming_survives(void **state)
 	(void)state;
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
 	mkdir(test_path("files"), 0777);
-	test_write(test_path("files/1.png"), "", 0); /* nobody looks into them */
+	test_write(test_path("files/1.png"), "", 0); /* they are not decoded */
 	test_write(test_path("files/2.png"), "", 0);
 	snprintf(text, sizeof text, "folder:%s", test_path("files"));
 	assert_int_equal(invar_dataset_open(ctx, text, NULL, &d), INVAR_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_row_names.c - names.txt: a line a row whatever files are called, and back. */
+/* test_row_names.c - names.txt: one line per row whatever the file names, and back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static void images_without_files_have_no_names(void **state)
 	invar_bank_close(b);
 }
 
-/* One that was made without names gets them, finished or with copies to come. */
+/* A bank made without names gets them, finished or not. */
 static void an_older_bank_gets_names(void **state)
 {
 	char text[2048];
@@ -231,7 +231,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	inv_free(names);
 }
 
-/* A sentence about a row names its file; somebody else's names.txt is left alone. */
+/* A message about a row names its file; a foreign names.txt is not changed. */
 static void a_row_is_named(void **state)
 {
 	char text[2048], row[INV_ROW_TEXT];

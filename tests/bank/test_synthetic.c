@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_synthetic.c - made-up banks: repeatable, open again, refuse to overwrite. */
+/* test_synthetic.c - synthetic banks: repeatable, can be opened, never overwrite. */
 #include "support.h"
 
 #include <stdlib.h>

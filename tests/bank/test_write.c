@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_write.c - a bank that grows: what is refused, what a failure leaves behind. */
+/* test_write.c - a growing bank: errors, and what a failure leaves behind. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void what_it_says_is_kept_and_held_against(void **state)
 	(void)state;
 	begin(w, "test");
 	inv_bank_writer_close(w);
-	w = open_writer("bank", NULL); /* says nothing of copies, so nothing is refused */
+	w = open_writer("bank", NULL); /* without a SPEC nothing can differ */
 	inv_bank_writer_close(w);
 	w = open_writer("bank", "rotation"); /* the same in its canonical form */
 	assert_non_null(inv_bank_writer_entry(w, "test"));
@@ -158,7 +158,7 @@ static void an_array_is_taken_up_again(void **state)
 	(void)state;
 	begin(w, "train");
 	r = open_rows(w, 2, &kept);
-	assert_false(kept); /* there is nothing to be kept */
+	assert_false(kept); /* there is nothing to keep */
 	assert_int_equal(inv_rows_put(r, 1, b, 1), INVAR_OK);
 	inv_rows_leave(r, true);
 	kept = true;

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "support.h"
 
-/* Stands in for the system's own, see meson.build: 0 lets it through. */
+/* The errno of renameat2, which is wrapped (meson.build); 0: the real call. */
 static int refusal;
 int __real_renameat2(int from, const char *a, int to, const char *b, unsigned flags);
 int __wrap_renameat2(int from, const char *a, int to, const char *b, unsigned flags);
@@ -119,7 +119,7 @@ static void only_what_is_owned_is_removed(void **state)
 	assert_int_equal(rmdir(test_path("all")), 0);
 }
 
-/* As long as something of ours is there, so is the file that tells whose it is. */
+/* While any of our files exist, so does the file that identifies the owner. */
 static void the_mark_goes_last(void **state)
 {
 	(void)state;
@@ -138,7 +138,7 @@ static void foreign_entries_move_to_the_same_places(void **state)
 	for (int i = 0; i < 2; i++) {
 		const char *from = i ? "from1" : "from0", *to = i ? "to1" : "to0";
 
-		refusal = i ? EINVAL : 0; /* a file system that cannot refuse to replace */
+		refusal = i ? EINVAL : 0; /* a file system without RENAME_NOREPLACE */
 		make(from);
 		put(from, "notes");
 		put(from, "sub/thesis");
@@ -165,7 +165,7 @@ static void folders_change_their_names(void **state)
 	assert_int_equal(mkdir(test_path("old"), 0777), 0);
 	put("old", "b");
 	for (int i = 0; i < 4; i++) {
-		refusal = i < 2 ? 0 : ENOSYS; /* by way of a third name */
+		refusal = i < 2 ? 0 : ENOSYS; /* through a third name */
 		assert_int_equal(
 			inv_folder_exchange(test_path("old"), test_path("new"), test_path("aside")),
 			INVAR_OK);

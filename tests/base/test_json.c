@@ -110,9 +110,28 @@ static void values_are_shown_in_a_sentence(void **state)
 	json_decref(much);
 }
 
+static void an_absent_member_is_null(void **state)
+{
+	json_t *all =
+		json_pack("{s:i, s:n, s:{s:n, s:s}}", "heads", 6, "stride", "of", "x", "y", "z");
+	json_t *few = json_pack("{s:i, s:{s:s}}", "heads", 6, "of", "y", "z");
+
+	(void)state;
+	assert_true(inv_json_same(all, few));
+	assert_true(inv_json_same(few, all));
+	assert_true(inv_json_same(NULL, json_null()));
+	assert_false(inv_json_same(NULL, few));
+	json_object_set_new(few, "stride", json_string("3x3"));
+	assert_false(inv_json_same(all, few));
+	assert_false(inv_json_same(few, all));
+	json_decref(all);
+	json_decref(few);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_absent_member_is_null),
 		cmocka_unit_test(values_are_shown_in_a_sentence),
 		cmocka_unit_test(only_objects_without_duplicate_keys_are_loaded),
 		cmocka_unit_test(very_deep_and_very_large_documents_are_refused),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_no_memory.c - base, starved of memory at every allocation in turn. */
+/* test_no_memory.c - base with every allocation failing in turn. */
 #include <string.h>
 
 #include "base/file.h"

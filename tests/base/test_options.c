@@ -89,7 +89,7 @@ static void a_list_is_for_its_command(void **state)
 	invar_options_free(o);
 }
 
-/* A value that cannot be taken leaves the one before it. */
+/* A rejected value leaves the previous one. */
 static void refuse(invar_options *o, const char *name, const char *text,
                    const char *sentence)
 {
@@ -241,9 +241,9 @@ static void a_default_may_depend_on_another_option(void **state)
 	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
 	assert_true(inv_option_number(o, "rate") == 0.3);
 	assert_false(inv_option_is_set(o, "rate"));
-	assert_int_equal(inv_option_count(o, "epochs"), 7); /* by way of keep */
+	assert_int_equal(inv_option_count(o, "epochs"), 7); /* through keep */
 	assert_int_equal(invar_options_set(o, "fruit", "apple"), INVAR_OK);
-	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule counts */
+	assert_true(inv_option_number(o, "rate") == 0.4); /* the last rule applies */
 	assert_true(inv_option_flag(o, "force"));
 	assert_int_equal(inv_options_copy(o, &copy), INVAR_OK);
 	assert_int_equal(invar_options_unset(copy, "fruit"), INVAR_OK);
@@ -357,6 +357,66 @@ static void resuming_takes_what_was_saved_and_refuses_what_differs(void **state)
 	invar_options_free(o);
 }
 
+static const invar_option steps[] = {
+	{.name = "strength",
+     .type = INVAR_OPTION_NUMBER,
+     .initial = "1",
+     .flags = INVAR_OPTION_RESULT},
+	{0},
+};
+
+static void assert_recorded(const invar_options *o, const char *name, bool recorded)
+{
+	json_t *used = inv_options_used_json(o, 0);
+
+	assert_int_equal(json_object_get(used, name) != NULL, recorded);
+	json_decref(used);
+}
+
+static void only_what_takes_part_is_recorded(void **state)
+{
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_add_rows(o, steps), INVAR_OK);
+	assert_int_equal(inv_options_idle(o, "strength", "1", "strength"), INVAR_OK);
+	assert_int_equal(inv_options_idle(o, "loss", "anco", "epochs|rate"), INVAR_OK);
+	assert_recorded(o, "epochs", true);
+	assert_recorded(o, "no-identity", true); /* mawa's */
+	assert_recorded(o, "temperature", false);
+	assert_recorded(o, "strength", false);
+	assert_recorded(o, "title", false);
+	assert_int_equal(invar_options_set(o, "strength", "0.5"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "loss", "anco"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "epochs", "3"), INVAR_OK);
+	assert_int_equal(inv_options_check_parts(o), INVAR_OK); /* idle, not wrong */
+	assert_recorded(o, "strength", true);
+	assert_recorded(o, "temperature", true);
+	assert_recorded(o, "no-identity", false);
+	assert_recorded(o, "epochs", false);
+	invar_options_free(o);
+}
+
+/* What a record leaves out is the default there, not whatever is set now. */
+static void resuming_compares_with_the_default_of_what_is_not_recorded(void **state)
+{
+	json_t *saved = json_pack("{s:s}", "loss", "mawa");
+	invar_options *o = make();
+
+	(void)state;
+	assert_int_equal(inv_options_add_rows(o, steps), INVAR_OK);
+	assert_int_equal(inv_options_idle(o, "strength", "1", "strength"), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "epochs", "3"), INVAR_OK); /* an older record */
+	assert_int_equal(invar_options_set(o, "strength", "1"), INVAR_OK);
+	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_OK);
+	assert_int_equal(invar_options_set(o, "strength", "0.5"), INVAR_OK);
+	assert_int_equal(inv_options_resume(o, saved, "run", false), INVAR_E_MISMATCH);
+	test_assert_error(
+		"run: was started with strength 1.0, so it cannot be resumed with 0.5");
+	json_decref(saved);
+	invar_options_free(o);
+}
+
 /* A caller that was compiled when rows were shorter, or will be when they are longer. */
 static void rows_of_other_sizes_are_taken(void **state)
 {
@@ -398,7 +458,7 @@ static void a_copy_is_independent(void **state)
 	invar_options_free(copy);
 }
 
-/* The output of a command line is nothing that a training should write down. */
+/* The --output of the command line is not an option that a training records. */
 static void a_copy_leaves_out_what_a_caller_added(void **state)
 {
 	const invar_option mine = {
@@ -416,8 +476,7 @@ static void a_copy_leaves_out_what_a_caller_added(void **state)
 	invar_options_free(copy);
 }
 
-/* ---- Picking, and rows that need another option ---------------------------------------
- */
+/* ---- Picking, and rows that need another option ---------------------------------- */
 
 static const invar_option picked_rows[] = {
 	{.name = "limit", .type = INVAR_OPTION_COUNT, .initial = "3", .max = 10},
@@ -504,6 +563,8 @@ int main(void)
 		cmocka_unit_test(rules_apply_to_documents_as_well),
 		cmocka_unit_test(json_goes_out_and_comes_back),
 		cmocka_unit_test(resuming_takes_what_was_saved_and_refuses_what_differs),
+		cmocka_unit_test(only_what_takes_part_is_recorded),
+		cmocka_unit_test(resuming_compares_with_the_default_of_what_is_not_recorded),
 		cmocka_unit_test(rows_of_other_sizes_are_taken),
 		cmocka_unit_test(a_copy_is_independent),
 		cmocka_unit_test(a_copy_leaves_out_what_a_caller_added),

@@ -117,7 +117,7 @@ static void draws_do_not_depend_on_what_was_drawn_before(void **state)
 		inv_fill_normal(&s, i, back[i], 5);
 	}
 	assert_memory_equal(forth, back, sizeof forth);
-	/* A shorter draw is the beginning of a longer one. */
+	/* A shorter draw is a prefix of a longer one. */
 	inv_fill_normal(&s, 4, noise, 3);
 	assert_memory_equal(noise, forth[4], sizeof noise);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# address_space.sh INVAR MAKE WEIGHTS - little address space: every command works or says in one
-# sentence that there is too little, exit 1; none hangs, crashes or leaves a part file.
+# address_space.sh INVAR MAKE WEIGHTS - little address space: every command works or exits 1 with one
+# message that there is too little; none hangs, crashes or leaves a part file.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2") weights=$(realpath "$3")
 # The sanitizers reserve terabytes of addresses.
@@ -16,7 +16,7 @@ cd "$work" || exit 1
 "$invar" train bank -o done --hidden 64 --epochs 1 -q || exit 1
 failed=0 worked=0 short=0
 
-# Before main it is the loader that finds no place for a library, and says so.
+# Before main, the loader itself reports that a library does not fit.
 of_the_loader() { [ "$code" = 127 ] && grep -q 'error while loading shared libraries' err; }
 
 try() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# bare.sh INVAR MAKE - a program without librsvg and libcurl says what it cannot do, in one
-# sentence, and does the rest.
+# bare.sh INVAR MAKE - a program without librsvg and libcurl reports what it cannot do, in one
+# message, and does the rest.
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2")
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# demo.sh INVAR MAKE - the demo on a few images: what it says, what it leaves behind, that
-# the commands it prints work, and that it goes on where it was interrupted.
+# demo.sh INVAR MAKE - the demo on a few images: what it prints, what it leaves behind, that
+# the commands it prints work, and that it resumes after an interruption.
 set -eu
 invar=$(realpath "$1")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
@@ -28,7 +28,7 @@ for file in bank/bank.json robust/adapter.safetensors waco/run.json results.json
 done
 [ "$(head -c 4 invar-demo/neighbours.png | tail -c 3)" = PNG ]
 
-# What it says to type next.
+# The commands that it suggests.
 next=$(sed -n 's/^  invar eval invar-demo/eval invar-demo/p' said)
 [ -n "$next" ]
 "$invar" $next --metrics structure -q >structure
@@ -37,7 +37,7 @@ next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
 [ -n "$next" ]
 "$invar" ${next% --epochs*} --epochs 1 --hidden 16 -q
 
-# Again: nothing is done twice, and what is deleted is made again alone.
+# Again: nothing is done twice, and only what was deleted is made again.
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
 [ "$(grep -c ': done before$' told)" = 8 ] || fail "$(cat told)"
@@ -47,6 +47,13 @@ rm invar-demo/waco/adapter.safetensors
 diff said again
 [ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
 grep -q 'Training WaCo' told
+
+# A folder is for one demo at a time: here another process holds it.
+if command -v flock >/dev/null; then
+	! flock invar-demo "$invar" demo "${few[@]}" -q 2>error || fail "two demos in one folder"
+	grep -qx 'invar: invar-demo: another process runs its stages; wait until it has ended, or choose another folder' \
+		error || fail "$(cat error)"
+fi
 
 # As JSON, and with idx files that are named.
 "$invar" demo "${few[@]}" -o other --data /usr/share/datasets/fashion-mnist --json -q >json
@@ -60,7 +67,7 @@ grep -q '"held_out"' json
 cmp other/bank/train/aug/004.npy fifty/bank/train/aug/004.npy
 cmp other/mawa/adapter.safetensors fifty/mawa/adapter.safetensors
 
-# Stopped and started again it ends in the same bytes.
+# Interrupted and started again, it ends in the same bytes.
 "$invar" demo "${few[@]}" -o stopped >/dev/null 2>message &
 child=$!
 until [ -s stopped/mawa/log.jsonl ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done

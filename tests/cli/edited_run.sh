@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# edited_run.sh INVAR MAKE - a run.json that no longer says what its checkpoint was made with
-# is refused by the name of the field, and nothing changes; another version is said.
+# edited_run.sh INVAR MAKE - a run.json that differs from what its checkpoint was made with
+# is an error that names the field, and nothing changes; a different version is a warning.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive
@@ -48,7 +48,7 @@ edit scaled false 'has scaled false, but the checkpoint was made with true'
 edit copies 2 'has copies 2, but the checkpoint was made with 0'
 edit weight-decay 0.1 'has weight-decay 0.1, but the checkpoint was made with 0.0001'
 
-# Other rows, and a run.json that was taught to accept them.
+# Other rows, and a run.json that was edited to accept them.
 "$make" bank wide 200 8 && "$make" npy wide/train/clean.npy 200 8
 "$invar" train wide -o other --hidden 16 --epochs 10 --batch-size 32 -q || exit 1
 rm -rf run && cp -r other run && cp whole/checkpoint.safetensors run
@@ -61,7 +61,7 @@ sed -i 's/"checkpoint-seconds": [0-9.]*/"checkpoint-seconds": 5.0/' run/run.json
 "$invar" train bank -o run --resume -q 2>error || fail "checkpoint-seconds"
 cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
 
-# Another version says so, and goes on.
+# A different version warns and resumes.
 rm run/adapter.safetensors
 sed -i 's/"invar": "[^"]*"/"invar": "0.0.1"/' run/run.json
 "$invar" train bank -o run --resume 2>error || fail "another version"

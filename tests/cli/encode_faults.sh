@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # encode_faults.sh INVAR MAKE SHARED - a full disk, an image that vanishes, weights that change:
-# exit 1 with one sentence, nothing lost, and the same command goes on afterwards.
+# exit 1 with one message, nothing lost, and the same command resumes afterwards.
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2") shared=${INVAR_SHARED:-$3}
 export OMP_WAIT_POLICY=passive
@@ -15,7 +15,7 @@ fail()
 	exit 1
 }
 
-# expect WORDS COMMAND... - exit 1, one sentence with these words
+# expect WORDS COMMAND... - exit 1, one message with these words
 expect()
 {
 	words=$1
@@ -48,7 +48,7 @@ printf 'no image' >photos/odd/0597.png
 expect 'odd/0597.png' "$invar" encode "${options[@]}" -o broken
 cut -c66- broken/train/done.part | tail -n +2 | grep -q 1 || fail "finished blocks were lost"
 
-# A plan passes over it as well, before there is a bank and afterwards.
+# A dry run skips it too, before the bank exists and afterwards.
 "$invar" encode "${options[@]}" -o passed --skip-broken --dry-run >plan 2>message || fail "$(tail -1 message)"
 "$invar" encode "${options[@]}" -o passed --skip-broken 2>message || fail "$(tail -1 message)"
 "$invar" encode "${options[@]}" -o passed --skip-broken --dry-run --json >plan 2>message || fail "$(tail -1 message)"
@@ -58,7 +58,7 @@ grep -q '"images": 599' plan || fail "not 599 images: $(cat plan)"
 "$invar" encode "${options[@]}" -o broken
 diff -r whole broken
 
-# Out of descriptors: no image is broken, and none is passed over.
+# Out of descriptors: no image is broken, and none is skipped.
 expect 'Too many open files; raise the limit with ulimit -n' \
 	bash -c 'ulimit -n 20 && exec "$@"' - "$invar" encode "${options[@]}" --copies 9 --skip-broken -o few
 "$invar" encode "${options[@]}" -o few
@@ -86,7 +86,7 @@ if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	"$invar" encode "${network[@]}" -o changed
 	diff -r by_network changed
 
-	# Images are cut while they are read; a stop makes sure that they are not read yet.
+	# Images are truncated during the run; SIGSTOP makes sure that they are not read yet.
 	"$make" npy x.npy 4000 3 32 32
 	"$invar" features x.npy -o cut.npy --weights w.safetensors -q --threads 1 2>message &
 	until [ -e cut.npy.invar.part ]; do sleep 0.02; done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# encode_killed.sh INVAR MAKE - encoding that is killed or interrupted goes on, when the
-# same command is given again, and ends in the bytes of a run that was left alone; blocks
-# that are finished are not done again, and what differs is refused.
+# encode_killed.sh INVAR MAKE - encoding that is killed or interrupted resumes when the
+# same command is given again, and ends in the same bytes as without interruption; finished
+# blocks are not done again, and a command that differs is an error.
 set -eu
 invar=$(realpath "$1")
 export OMP_WAIT_POLICY=passive
@@ -74,7 +74,7 @@ encoded=$(sed -n 's/^train: .*; \([0-9]*\) encoded.*/\1/p' log)
 [ "$encoded" -lt $((4200 * 21)) ] || fail "finished blocks were encoded again: $encoded"
 diff -r whole stopped
 
-# A map whose part file is gone, or torn, stands for nothing.
+# A map whose part file is gone or truncated counts as empty.
 "$invar" encode "${options[@]}" --copies 60 -o torn 2>/dev/null &
 until [ -e torn/train/done.part ] && cut -c66- torn/train/done.part | tail -n +2 | grep -q 1; do
 	sleep 0.05

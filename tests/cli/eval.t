@@ -105,9 +105,9 @@ $ invar eval bank a/run b/run F --metrics structure --json -q | grep -A4 '"id": 
 >       "title": "F",
 >       "adapter": "F/adapter.safetensors"
 $ grep -c '"E": {' a/run/metrics.json b/run/metrics.json F/metrics.json; cmp -s a/run/metrics.json F/metrics.json && ! cmp -s a/run/metrics.json b/run/metrics.json && echo own
-> a/run/metrics.json:1
-> b/run/metrics.json:1
-> F/metrics.json:1
+> a/run/metrics.json:2
+> b/run/metrics.json:2
+> F/metrics.json:2
 > own
 
 The file has the format of the table, or is the document.

@@ -32,7 +32,7 @@ together()
 }
 for ((i = 0; i < tries; i++)); do together $i; done
 
-# A training holds its run all the time; that is no reason to lose a result.
+# A training locks its run all the time; results must not be lost.
 "$invar" train bank -o run --hidden 64 --epochs 100000 --force -q 2>/dev/null &
 child=$!
 until [ -e run.part/run.json ] || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
@@ -41,11 +41,11 @@ kill -INT $child
 wait $child
 [ $? = 130 ] || { echo "the training ended on its own"; exit 1; }
 
-# Killed while it wrote: the next one takes its place.
+# Killed while writing: the next one replaces its part file.
 echo '{"format": ' >run/metrics.json.invar.part
 together killed
 
-# Somebody holds the file for too long: a sentence, and no wait without end.
+# Another program holds the lock for too long: an error instead of an endless wait.
 rm run/metrics.json
 touch run/metrics.json.invar.part
 exec 9<run/metrics.json.invar.part

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # foreign.sh INVAR MAKE - a training never removes or replaces a file that is not its own,
-# and a run that --force replaces is whole until the new one is.
+# and a run that --force replaces stays complete until the new one is complete.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive
@@ -22,7 +22,7 @@ state()
 	find "$@" -type f -print0 | sort -z | xargs -0 -r sha256sum
 }
 
-# refuse WORDS ARGUMENT… - exit 1 and one sentence with these words; nothing has changed.
+# refuse WORDS ARGUMENT… - exit 1 and one message with these words; nothing has changed.
 refuse()
 {
 	local words=$1 code=0
@@ -41,7 +41,7 @@ refuse()
 short=(--hidden 16 --epochs 2)
 images=(--images folder:photos --encoder pixels --size 4 --augment rotation "${short[@]}")
 
-# A fresh run wants a folder of its own.
+# A new run needs its own folder.
 for thing in notes.txt movie.mkv.part report.html metrics.json log.jsonl adapter.safetensors.part .hidden; do
 	rm -rf own && mkdir own && echo mine >own/$thing && chmod 600 own/$thing
 	refuse "own: contains $thing, which is not part of a run" bank -o own "${short[@]}"
@@ -124,7 +124,7 @@ ln -s run link
 [ -L link ] && [ ! -e link.part ] && [ ! -e run.part ] || fail "the link"
 (cd run && refuse '--force cannot replace the current folder' ../bank -o . "${short[@]}" --force) || exit 1
 
-# Interrupted, failed or killed, --force leaves the old run as it was; --resume goes on with the new one.
+# Interrupted, failed or killed, --force leaves the old run as it was; --resume continues the new one.
 state run >old
 long=(--hidden 256 --epochs 4000 --checkpoint-seconds 0)
 begin()
@@ -158,7 +158,7 @@ cp -r run.part killed
 cmp run/adapter.safetensors other/adapter.safetensors || exit 1
 [ ! -e run.part ] || fail "run.part is left"
 
-# Resuming finishes the new run, and the notes that came to the old one stay where they are.
+# Resuming finishes the new run, and notes that were added to the old one stay where they are.
 "$invar" train bank -o run "${short[@]}" --force -q || exit 1
 long=(--hidden 256 --epochs 300 --checkpoint-seconds 0)
 "$invar" train bank -o whole "${long[@]}" -q || exit 1
@@ -174,7 +174,7 @@ cmp run/adapter.safetensors whole/adapter.safetensors || exit 1
 [ ! -e run.part ] || fail "run.part is left"
 rm -r run/notes.txt run/clean
 
-# A run that somebody called run.part is his.
+# A run that the user named run.part belongs to the user.
 cp -r other run.part
 refuse 'run.part: is another run' bank -o run "${short[@]}" --force
 "$invar" train bank -o run --resume -q || exit 1
@@ -182,7 +182,7 @@ diff -r other run.part || fail "somebody's run.part was touched"
 cmp run/adapter.safetensors whole/adapter.safetensors || fail "the old run came back"
 rm -r run.part
 
-# Killed after the exchange: what is left of the old run is removed, and never taken up.
+# Killed after the exchange: the rest of the old run is removed, and never resumed.
 for how in "--resume" "--force --seed 3 ${short[*]}"; do
 	sed -i 's/^ "version": 1,/ "version": 1,\n "replaces": true,/' run/run.json
 	cp -r other run.part

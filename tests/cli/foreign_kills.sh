@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # foreign_kills.sh INVAR MAKE - train, train --images, train --force, encode and eval are killed at
-# random moments, among files that others put into every folder they touch: these keep their
-# bytes and modes, and the work ends in the bytes of work that was left alone. KILLS=60 for more.
+# random moments, beside foreign files in every folder they use: these keep their
+# bytes and modes, and the work ends in the same bytes as without kills. KILLS=60 for more.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2") kills=${KILLS:-6}
 export OMP_WAIT_POLICY=passive
@@ -20,7 +20,7 @@ fail()
 
 # ---- Files of others -----------------------------------------------------------
 
-# plant FOLDER - as somebody would who keeps notes there; `written` lists them all.
+# plant FOLDER - adds files as a user who keeps notes there; `written` lists them all.
 plant()
 {
 	[ ! -e "$1/notes.txt" ] || return 0
@@ -59,7 +59,7 @@ images_long=(--threads 1 --hidden 64 --epochs 6 --batch-size 64 --checkpoint-sec
 encode=(folder:photos --encoder pixels --size 8 --augment rotation+noise --copies 12 --holdout 0.3 --threads 1 -q)
 measure=(--threads 1 --metrics structure,knn,lc --probe-epochs 3 -q)
 
-# The same without kills, in folders of its own.
+# The same without kills, in separate folders.
 mkdir ../whole
 begin_ms() { echo $(($(date +%s%N) / 1000000)); }
 took=()
@@ -114,7 +114,7 @@ plant_into()
 	esac
 }
 
-# Its result is that of the work that was left alone.
+# Its result equals that of the work without kills.
 compare()
 {
 	case $1 in

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# full.sh INVAR MAKE - a full disk: exit 1, one sentence, nothing half-written.
+# full.sh INVAR MAKE - a full disk: exit 1, one message, no partial files.
 # Needs the right to mount a small tmpfs; skipped (77) elsewhere.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")

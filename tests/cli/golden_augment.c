@@ -5,8 +5,8 @@
  *     golden_augment INVAR SHARED
  *
  * Each case: the SPEC of its parameters, the input as a NumPy file, --params, and the
- * output within the manifest's tolerance; then the parameters as --params-out wrote
- * them give the same bytes again. Exit 77 where the cases are not there.
+ * output within the manifest's tolerance; then the parameters that --params-out wrote give
+ * the same bytes again. Exit 77 if the cases are absent.
  */
 #include <jansson.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 """golden_features.py INVAR SHARED - every golden encoder through `invar features`.
 
 The cases of SHARED/golden/encoders within their own tolerance, and the small real
-encoders of SHARED/data on real images. Skipped (77) where SHARED is not there.
+encoders of SHARED/data on real images. Skipped (77) if SHARED is absent.
 """
 import array
 import json
@@ -76,7 +76,7 @@ def run_golden(work):
 
 
 def check_names(work):
-    """A name of another network is refused, in a sentence that tells both."""
+    """The name of a different network is an error that names both."""
     for file, name, sentence in (
             ("clip_w128_jit.pt", "clip_vitb16", "its width is 32 but clip_vitb16 has 512"),
             ("dino_vit.pth", "dino_vits8", "its width is 48 but dino_vits8 has 384"),

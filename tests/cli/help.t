@@ -17,6 +17,7 @@ $ invar
 >   merge       averages adapters into one, or makes one weaker
 >   apply       applies an adapter to features
 >   eval        measures what adapters do to a bank's features
+>   plot        draws results: accuracies, curves, distances, embeddings, training
 >   dependence  measures the statistical dependence of paired samples
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# hostile.sh INVAR SHARED - hostile images and arrays through `invar data`: one sentence
+# hostile.sh INVAR SHARED - hostile images and arrays through `invar data`: one message
 # each, exit 1 or counted as broken, memory bounded, nothing executed.
 set -u
 invar=$(realpath "$1") hostile=${INVAR_SHARED:-$2}/golden/hostile
@@ -18,7 +18,7 @@ complain() {
 	failed=1
 }
 
-# One sentence that names the file, exit 1.
+# One message that names the file, exit 1.
 refused() {
 	local name=$1 code
 	shift
@@ -28,7 +28,7 @@ refused() {
 		complain "$name: exit $code: $(cat err)"
 }
 
-# All images at once: the sound ones stay, each of the others is named.
+# All images at once: the valid ones stay, each of the others is named.
 mkdir -p images/class
 cp "$hostile"/*.jpg "$hostile"/*.png images/class
 chmod -R u+w images
@@ -40,7 +40,7 @@ peak=$(sed -n 's/.*peak memory \([0-9]*\) MB/\1/p' err)
 [ "$peak" -lt 500 ] || complain "$peak MB for small hostile images"
 refused jpg_ folder:images --check
 
-# idx files in place of MNIST's, each with sound labels.
+# idx files instead of MNIST's, each with valid labels.
 for file in "$hostile"/idx_*; do
 	rm -rf digits
 	mkdir digits

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# hostile_weights.sh INVAR SHARED - hostile weight files through the program: one sentence each
+# hostile_weights.sh INVAR SHARED - hostile weight files through the program: one message each
 # that names the file, exit 1, memory bounded, nothing left behind, nothing executed.
 set -u
 invar=$(realpath "$1") shared=${INVAR_SHARED:-$2}
@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
 
-# The sanitizers reserve terabytes of addresses and touch few: there their own limit holds.
+# The sanitizers reserve terabytes of addresses, so their own memory limit is used.
 if bash -c 'ulimit -v 4000000 && "$0" --version' "$invar" > /dev/null 2>&1; then
 	ulimit -v 4000000
 else

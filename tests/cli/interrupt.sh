@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# interrupt.sh INVAR MAKE - SIGINT and SIGTERM exit 130 and leave a run that goes
-# on to the very bytes of one that was never interrupted.
+# interrupt.sh INVAR MAKE - SIGINT and SIGTERM exit 130 and leave a run that can be
+# resumed and ends in the same bytes as one that was never interrupted.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 work=$(mktemp -d)

@@ -4,7 +4,7 @@
 
 Every action of `invar models` takes time in proportion to the file: a few seconds here, where
 a step that is quadratic in names or tensors takes minutes. Names are shown escaped and cut,
-so that neither the terminal nor the table suffers.
+so that they break neither the terminal nor the table.
 """
 import json
 import os
@@ -65,7 +65,7 @@ def limit():
 
 
 def run(*words):
-    """Exit code, output and sentence; None as code where it took too long or wrote too much."""
+    """Exit code, output and message; the code is None if it took too long or wrote too much."""
     with open("out", "wb") as out:
         got = subprocess.run([invar, "models", *words], stdout=out, stderr=subprocess.PIPE,
                              check=False, preexec_fn=limit)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# limits.sh INVAR MAKE - a limit on the size of files, and a small stack: commands work or say
-# one sentence; nothing is killed, nothing that was there is lost.
+# limits.sh INVAR MAKE - a limit on the size of files, and a small stack: commands work or print
+# one message; nothing is killed, no existing file is lost.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
@@ -39,7 +39,7 @@ commands=(
 	'help'
 )
 
-# 1024 bytes a file, and the signal at its default, as a shell leaves it.
+# 1024 bytes per file, and the signal at its default, as a shell leaves it.
 mkdir out
 cp x.npy out/apply.npy
 for command in "${commands[@]}"; do
@@ -77,7 +77,7 @@ for command in "${commands[@]}"; do
 	code=$?
 	[ $code = 0 ] || complain "ulimit -S -s: $command: exit $code: $(cat err.txt)"
 done
-# Where the limit cannot be raised, a sentence says so.
+# If the limit cannot be raised, a message says so.
 (
 	ulimit -s 64
 	timeout 60 "$invar" data folder:ph --sheet out/hard.png -q

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * make_input.c - small inputs for the transcripts, by the public API alone.
+ * make_input.c - small inputs for the transcripts, made with the public API.
  *
- *     make-input bank FOLDER [ROWS [DIM [SHIFT]]]  a bank of made-up features; SHIFT
+ *     make-input bank FOLDER [ROWS [DIM [SHIFT]]]  a bank of synthetic features; SHIFT
  *                                             changes its copies, not its clean rows
  *     make-input npy FILE.npy 4 3 8           an array of that shape
  *     make-input nan FILE.npy 4 8             the same with a NaN in its middle
@@ -43,7 +43,7 @@ static int make_bank(invar_context *ctx, int argc, char **argv)
 	return fine ? EXIT_SUCCESS : fail();
 }
 
-/* The public API writes floats alone: a header of 128 bytes, then int64. */
+/* The public API writes only floats: a header of 128 bytes, then int64. */
 static int make_labels(int argc, char **argv)
 {
 	unsigned long count = strtoul(argv[3], NULL, 10);

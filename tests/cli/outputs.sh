@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# outputs.sh INVAR MAKE - what a command reads is never lost to what it writes, nor is a file
-# that is of another kind: every command, every name a file can have.
+# outputs.sh INVAR MAKE - a command never overwrites its input or a file of another kind:
+# every command, every name a file can have.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
@@ -14,7 +14,7 @@ complain() {
 	failed=1
 }
 
-# refused CODE PATTERN ARGUMENTS…: one sentence, and no file has changed, come or gone.
+# refused CODE PATTERN ARGUMENTS…: one message, and no file was changed, added or removed.
 refused() {
 	local code=$1 pattern=$2 got
 	shift 2
@@ -102,7 +102,7 @@ done
 rm o.npy.invar.part
 [ "$(cat notes)" = 'my notes' ] || complain "the target of a link was overwritten"
 
-# Among the data: a new file with --force alone, a bank or a run never.
+# Within the data: a new file only with --force, a bank or a run never.
 refused 2 'is inside ph, among the images' data folder:ph --sheet ph/sheet.png
 done_by data folder:ph --sheet ph/sheet.svg --force
 done_by data folder:ph --sheet ph/sheet.svg --force
@@ -121,7 +121,7 @@ ln -s bank beside
 refused 2 'is inside bank, among the features' train bank -o beside/run
 rm beside
 
-# Files of another kind: with --force alone. Of the same kind, and empty ones: replaced.
+# Files of another kind: only with --force. Of the same kind, and empty ones: replaced.
 echo '{"mine": 1}' > mine.json
 for name in notes mine.json; do
 	refused 1 "$name: already exists and is not a NumPy file" apply run x.npy -o $name

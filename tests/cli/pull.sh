@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# pull.sh INVAR - `invar models pull` against a server on this machine: whole files, files
-# that were cut, wrong hashes, and addresses that lead nowhere.
+# pull.sh INVAR - `invar models pull` against a server on this machine: complete and
+# truncated files, wrong hashes, and unreachable addresses.
 set -u
 invar=$(realpath "$1") here=$(realpath "$(dirname "$0")")
 work=$(mktemp -d)
@@ -53,12 +53,12 @@ expect 0 '"checked": true' c.pth --url "$base/weights.pth" --sha256 "$right" --j
 expect 0 "^$right  d.pth" x.pth -o d.pth --url "file://$work/served/weights.pth"
 expect 0 "^$right  e.pth" e.pth --url "$base/to/$base/weights.pth"
 
-# A file that is there is not fetched again, and never replaced.
+# An existing file is not fetched again, and never replaced.
 expect 0 'already exists' b.pth --url "$base/nowhere" --sha256 "$right"
 expect 1 'already exists' a.pth --url "$base/weights.pth"
 expect 1 'another SHA-256' a.pth --url "$base/weights.pth" --sha256 "$wrong"
 
-# Cut, and taken up again; the second time only the rest travels.
+# Truncated and resumed; the second time only the rest is transferred.
 expect 1 'interrupted after 100000 bytes' r.pth --url "$base/cut/100000/weights.pth"
 gone r.pth
 [ "$(stat -c %s r.pth.invar.part)" = 100000 ] || complain "the part has $(stat -c %s r.pth.invar.part) bytes"
@@ -67,7 +67,7 @@ cmp -s r.pth served/weights.pth || complain "the resumed file is not what was se
 gone r.pth.invar.part
 grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked for"
 
-# A server without ranges; a part that is whole already; one that is longer than the file.
+# A server without ranges; a part that is already complete; one that is longer than the file.
 head -c 5000 served/weights.pth > w.pth.invar.part
 expect 0 'cannot resume' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
 cp served/weights.pth p.pth.invar.part
@@ -99,7 +99,7 @@ expect 1 't.pth.invar.part: is a hard link' t.pth --url "$base/weights.pth"
 [ "$(cat victim)" = precious ] && [ -L v.pth.invar.part ] && [ -p y.pth.invar.part ] ||
 	complain "what stood in the place of a part was touched"
 
-# A name of the list stands for its file, and for its hash.
+# A name from the list means its file and its hash.
 expect 1 'but should be 0676ba61' resnet50 --url "$base/weights.pth"
 gone resnet50-0676ba61.pth resnet50-0676ba61.pth.invar.part
 expect 1 'but should be b627a593' resnet34-b627a593.pth --url "$base/weights.pth"
@@ -107,7 +107,7 @@ expect 0 "  dino_deitsmall8_pretrain.pth" dino_vits8 --url "$base/weights.pth"
 expect 2 'has no weights' pixels --url "$base/weights.pth"
 
 # A server that never ends, or promises too much, leaves nothing: not more than the list says,
-# than --max-size, than the disk has room for. A part that is too long is begun anew.
+# than --max-size, than there is disk space. A part that is too long is fetched again.
 expect 1 'has more than 2483856 bytes; the file in the list' squeezenet1_1 --url "$base/endless"
 expect 1 'has more than 2483856 bytes; the file in the list' squeezenet1_1 --url "$base/claims/2483857"
 expect 1 'has more than 1000000 bytes; if that is expected, raise --max-size' m.pth --url "$base/endless" --max-size 0.001
@@ -121,7 +121,7 @@ head -c 200000 served/large.pth > k.pth.invar.part
 expect 0 'cannot resume' k.pth --url "$base/whole/large.pth" --max-size 0.001
 expect 2 '--max-size' m.pth --url "$base/endless" --max-size 0
 
-# Addresses that lead nowhere.
+# Unreachable addresses.
 expect 1 '404: no such file' n.pth --url "$base/nowhere"
 expect 1 'cannot be downloaded' n.pth --url http://127.0.0.1:1/weights.pth
 expect 1 'cannot be downloaded' n.pth --url "file://$work/nowhere"
@@ -132,7 +132,7 @@ expect 2 'must be 64 hexadecimal digits' n.pth --url "$base/weights.pth" --sha25
 expect 2 'URL is missing' n.pth
 gone n.pth n.pth.invar.part
 
-# A disk that is full: a sentence, and the part for later.
+# A full disk: a message, and the part is kept for later.
 (
 	trap '' XFSZ
 	ulimit -f 100

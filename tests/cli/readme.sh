@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # readme.sh INVAR MAKE_INPUT README WEIGHTS - types every command of the README.
 #
-# The images and the weights that it speaks of are made here, small ones. The program of
-# its Python lines runs where NumPy is, else a bank like it is made; ./dev's own commands
+# Small versions of its images and weights are made here. Its Python program runs if NumPy
+# is installed, else a similar bank is made; ./dev's own commands
 # are not run from within a test of ./dev.
 set -eu
 invar=$(realpath "$1") make_input=$(realpath "$2") readme=$(realpath "$3") weights=$(realpath "$4")

@@ -54,7 +54,7 @@ $ invar eval bank run run/ ./run/adapter.safetensors --metrics structure -q | aw
 > NRMSD 0.0000
 > CVRMSD 0.0000
 $ invar eval bank run run/ ./run/adapter.safetensors --metrics structure -q | sed -n 3p
->                      F            run            run        adapter
+>                      F            run            run            run
 $ invar eval bank --points 10 --metrics structure -q
 > synthetic, coherent displacement: 10 points of the split test, 3 copies, width 8; clean | augmented
 >

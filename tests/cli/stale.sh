@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# stale.sh INVAR SOURCE - fails when a generated page is not what the tables say.
+# stale.sh INVAR SOURCE - fails if a generated page differs from the tables.
 set -eu
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# stop.sh INVAR MAKE - one SIGTERM or SIGINT ends whatever is under way within two
-# seconds, with exit 130 and one sentence: an SVD that cannot be stopped, a long training
+# stop.sh INVAR MAKE - one SIGTERM or SIGINT ends whatever is running within two
+# seconds, with exit 130 and one message: an SVD that cannot be stopped, a long training
 # step, a pipe that nobody fills. The sanitizers are given ten seconds.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")

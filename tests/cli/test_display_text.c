@@ -75,7 +75,7 @@ static void test_foreign_text_cannot_command_a_terminal(void **state)
 	assert_string_equal(inv_shown("\xff\xc3", out, sizeof out), "\\xff\\xc3");
 }
 
-/* Whatever the room, what comes out fits, and no character is cut in two. */
+/* Whatever the size, the result fits, and no character is cut in two. */
 static void test_long_text_is_cut_between_characters(void **state)
 {
 	static const char text[] = "\xc3\xbc\xc3\xbc\n\xe2\x82\xac\xc3\xbc";

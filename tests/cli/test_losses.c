@@ -3,7 +3,7 @@
  * test_losses.c - every golden case of a loss through the program: invar loss.
  *
  * Values, terms and gradients are read back from its JSON and its files, so the
- * whole way of an array is checked, not only the arithmetic.
+ * whole path of an array is checked, not only the arithmetic.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_term.c - progress where standard error is a file: a line of its own once a minute.
- * The linker puts a clock of our own in the place of the system's.
+ * test_term.c - progress if standard error is a file: one line per minute. The linker
+ * replaces the system's clock by ours.
  */
 #include "cli/term.h"
 
@@ -25,7 +25,7 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	return 0;
 }
 
-/* Two stages of 90 s each, told of every second; gives what the file holds, free() it. */
+/* Two stages of 90 s each, reported every second; returns the file, free() it. */
 static char *write_progress(bool quiet)
 {
 	const char *path = test_path("log");

@@ -28,7 +28,7 @@ for space in normalized pixel; do
 	cmp bank-$space/train/clean.npy by-images-$space/clean/train/clean.npy
 done
 
-# Likewise in units of the spread, with a decoder; stopped and resumed, the same again.
+# The same with --scaled and a decoder; stopped and resumed, the same again.
 scaled=("${short[@]}" --scaled --decoder --samples 1 --seed 3 --validation 0.1 --keep best)
 "$invar" train bank-normalized -o scaled-by-bank "${scaled[@]}" --epochs 1
 "$invar" train "${images[@]}" -o scaled-by-images "${scaled[@]}" --epochs 1
@@ -42,7 +42,7 @@ if [ -e scaled-again/run.json ]; then
 	cmp scaled/adapter.safetensors scaled-again/adapter.safetensors
 fi
 
-# Later epochs have copies of their own: a second epoch is no repetition of the first.
+# Later epochs have other copies: a second epoch does not repeat the first.
 "$invar" train bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
 "$invar" train "${images[@]}" -o two-by-images "${short[@]}" --samples 1 --epochs 2 --seed 3
 ! cmp -s two-by-bank/adapter.safetensors two-by-images/adapter.safetensors || fail "epoch 1 has the copies of epoch 0"
@@ -80,7 +80,7 @@ if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "
 cmp whole/adapter.safetensors run/adapter.safetensors
 diff -r whole/clean run/clean
 
-# A run goes on without its options, and with them in other words.
+# A run resumes without its options, and with equivalent ones.
 "$invar" train "${again[@]}" -o whole
 "$invar" train "${again[@]}" -o whole --augment rotation:degrees=-180..180+noise:std=0.1 --encoder pixels --size 8
 cmp whole/adapter.safetensors run/adapter.safetensors
@@ -104,7 +104,7 @@ grep -q w.safetensors error
 "$invar" train "${again[@]}" -o net2 --weights moved.safetensors
 grep -q '"weights": "moved.safetensors"' net2/run.json
 
-# What is refused, in one sentence.
+# Errors, one message each.
 refuse()
 {
 	want=$1 words=$2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_batches.c - what a step sees: order, copies, reading ahead, resuming. */
+/* test_batches.c - the batches of a training: order, copies, prefetching, resuming. */
 #include "support.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static void write_copy(const char *path, int copy)
 	assert_int_equal(invar_array_write(ctx, path, x, 2, shape, INVAR_FLOAT32), INVAR_OK);
 }
 
-/* Copies count from `first`, so that one can tell whose they are. */
+/* Copies are numbered from `first`, so that their bank can be recognised. */
 static int write_bank(const char *name, int first, int copies, invar_bank **out)
 {
 	assert_int_equal(inv_make_folder(test_path("%s", name)), INVAR_OK);
@@ -186,7 +186,7 @@ static void each_source_gives_copies_of_its_own(void **state)
 	for (int step = 0; step < ROWS / N; step++) {
 		assert_int_equal(inv_batches_next(both, &x), INVAR_OK);
 		assert_int_equal(inv_batches_next(alone, &y), INVAR_OK);
-		/* Another bank changes nothing about the rows of the first. */
+		/* A second bank does not change the rows of the first. */
 		assert_memory_equal(x, y, M * DIM * sizeof *x);
 		for (size_t i = M; i < M + S * N; i++) {
 			assert_true(x[i * DIM] == x[i % N * DIM]);
@@ -194,7 +194,7 @@ static void each_source_gives_copies_of_its_own(void **state)
 			alike += x[i * DIM + 1] - 100 == x[(i - S * N) * DIM + 1];
 		}
 	}
-	assert_true(alike < ROWS / N * S * N); /* drawn by another key */
+	assert_true(alike < ROWS / N * S * N); /* drawn with a different key */
 	inv_batches_free(both);
 	inv_batches_free(alone);
 }
@@ -238,7 +238,7 @@ static void stopping_early_is_quiet(void **state)
 
 	(void)state;
 	assert_int_equal(inv_batches_next(b, &x), INVAR_OK);
-	inv_batches_free(b); /* while the reader waits for room */
+	inv_batches_free(b); /* while the reader waits for a free buffer */
 	inv_batches_free(batches(false, 0, 0));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_encode.c - images to banks: right rows, the same bytes however they were made. */
+/* test_encode.c - images to banks: correct rows, the same bytes however they are made. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static int tear_down(void **state)
 }
 
 /* With further options; all are freed when the program ends. */
-static const invar_options *turned(const char *copies, const char *name, const char *text)
+static const invar_options *rotated(const char *copies, const char *name, const char *text)
 {
 	if (!name)
 		return test_kept("encode", "augment", "rotation+noise:std=0.1", "copies", copies,
@@ -129,8 +129,7 @@ static void assert_same_bank(const char *a, const char *b, unsigned copies)
 	}
 }
 
-/* ---- Claims ---------------------------------------------------------------------------
- */
+/* ---- Claims ---------------------------------------------------------------------- */
 
 static void clean_rows_are_the_normalised_pixels(void **state)
 {
@@ -160,30 +159,30 @@ static void clean_rows_are_the_normalised_pixels(void **state)
 
 static void threads_and_the_order_of_calls_change_no_byte(void **state)
 {
-	const invar_options *o = turned("5", NULL, NULL);
+	const invar_options *o = rotated("5", NULL, NULL);
 
 	(void)state;
 	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
 	assert_int_equal(encode(two, grey_text, NULL, o, "two-threads"), INVAR_OK);
 	assert_same_bank("at-once", "two-threads", 5);
-	o = turned("2", NULL, NULL);
+	o = rotated("2", NULL, NULL);
 	assert_int_equal(encode(two, grey_text, NULL, o, "later"), INVAR_OK);
-	o = turned("train=5", NULL, NULL);
+	o = rotated("train=5", NULL, NULL);
 	assert_int_equal(encode(one, grey_text, NULL, o, "later"), INVAR_OK);
 	assert_same_bank("at-once", "later", 5);
-	o = turned("1", NULL, NULL); /* fewer than are there: they stay */
+	o = rotated("1", NULL, NULL); /* fewer than exist: they stay */
 	assert_int_equal(encode(one, grey_text, NULL, o, "later"), INVAR_OK);
 	assert_same_bank("at-once", "later", 5);
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "clean-first"), INVAR_OK);
-	o = turned("5", NULL, NULL);
+	o = rotated("5", NULL, NULL);
 	assert_int_equal(encode(one, grey_text, NULL, o, "clean-first"), INVAR_OK);
 	assert_same_bank("at-once", "clean-first", 5);
 }
 
-/* More copies than one walk fills, and a batch that is not the whole split. */
+/* More copies than one pass fills, and a batch that is not the whole split. */
 static void many_copies_take_several_walks(void **state)
 {
-	const invar_options *o = turned("40", NULL, NULL);
+	const invar_options *o = rotated("40", NULL, NULL);
 	const invar_options *few;
 	float a[CELLS], c[CELLS];
 	invar_bank *x, *y;
@@ -204,7 +203,7 @@ static void many_copies_take_several_walks(void **state)
 	invar_bank_close(y);
 }
 
-/* Row r of copy k, augmented alone with the key of its image. */
+/* Row r of copy k, augmented by itself with the key of its image. */
 static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t copy,
                         bool pixel_space, float tolerance)
 {
@@ -236,7 +235,7 @@ static void expect_copy(const char *bank, uint64_t row, uint64_t index, uint32_t
 static void a_copy_follows_from_its_image_alone(void **state)
 {
 	char list[2000];
-	const invar_options *o = turned("2", NULL, NULL);
+	const invar_options *o = rotated("2", NULL, NULL);
 	const invar_options *some;
 
 	(void)state;
@@ -249,11 +248,11 @@ static void a_copy_follows_from_its_image_alone(void **state)
 	expect_copy("two-classes", 0, 0, 1, false, 0); /* images 0, 2, 3, 5, 6 … */
 	expect_copy("two-classes", 1, 2, 1, false, 0);
 	expect_copy("two-classes", 3, 5, 0, false, 0);
-	o = turned("2", "augment-space", "pixel");
+	o = rotated("2", "augment-space", "pixel");
 	assert_int_equal(encode(two, grey_text, NULL, o, "pixel"), INVAR_OK);
 	expect_copy("pixel", 17, 17, 1, true, 0);
 	assert_same_file("pixel", "at-once", "train/clean.npy");
-	o = turned("2", "dtype", "float16");
+	o = rotated("2", "dtype", "float16");
 	assert_int_equal(encode(two, grey_text, NULL, o, "half"), INVAR_OK);
 	expect_copy("half", 17, 17, 1, false, 2e-3f);
 }
@@ -270,8 +269,8 @@ static void read_rows(const char *bank, int32_t copy, uint64_t rows, float *out)
 }
 
 /*
- * With inside=1 images are prepared at 11 x 11, 7 sqrt(2) and odd, and the centre is seen:
- * clean, and of what the augmentation makes of the whole.
+ * With inside=1 images are prepared at 11 x 11 (7 sqrt(2), rounded up to odd), and the
+ * centre is visible: of the clean image and of the augmented one.
  */
 static void inside_sees_the_centre_of_a_larger_image(void **state)
 {
@@ -367,22 +366,22 @@ static void refuse(const invar_options *d, const invar_options *o, const char *f
 
 static void another_kind_of_features_is_refused(void **state)
 {
-	const invar_options *o = turned("6", NULL, NULL);
+	const invar_options *o = rotated("6", NULL, NULL);
 	const invar_options *few;
 
 	(void)state;
-	refuse(NULL, turned("6", "augment", "noise"), "with augment rotation+noise:std=0.1",
+	refuse(NULL, rotated("6", "augment", "noise"), "with augment rotation+noise:std=0.1",
 	       ", not noise");
-	refuse(NULL, turned("6", "seed", "8"), "with seed 7", "not 8");
-	refuse(NULL, turned("6", "size", "6"), "with size [5, 4]", "not [6, 6]");
-	refuse(NULL, turned("6", "augment-space", "pixel"), "with augment_space normalized",
+	refuse(NULL, rotated("6", "seed", "8"), "with seed 7", "not 8");
+	refuse(NULL, rotated("6", "size", "6"), "with size [5, 4]", "not [6, 6]");
+	refuse(NULL, rotated("6", "augment-space", "pixel"), "with augment_space normalized",
 	       "not pixel");
-	refuse(NULL, turned("6", "dtype", "float16"), "with dtype float32", "not float16");
-	refuse(NULL, turned("6", "mean", "0.1"), "with mean [0.5]", "not [0.1]");
+	refuse(NULL, rotated("6", "dtype", "float16"), "with dtype float32", "not float16");
+	refuse(NULL, rotated("6", "mean", "0.1"), "with mean [0.5]", "not [0.1]");
 	few = test_kept("data", "limit", "30", NULL);
 	refuse(few, o, "has 1100 rows", "30 images were selected");
 	/* The same in other words. */
-	o = turned("5", "augment", "rotation:degrees=-180..180+noise:std=0.1");
+	o = rotated("5", "augment", "rotation:degrees=-180..180+noise:std=0.1");
 	assert_int_equal(encode(one, grey_text, NULL, o, "at-once"), INVAR_OK);
 	assert_same_bank("at-once", "two-threads", 5);
 }
@@ -390,7 +389,7 @@ static void another_kind_of_features_is_refused(void **state)
 static void other_images_are_refused(void **state)
 {
 	char images[2000], labels[2000], text[4400];
-	const invar_options *o = turned("6", NULL, NULL);
+	const invar_options *o = rotated("6", NULL, NULL);
 
 	(void)state;
 	snprintf(images, sizeof images, "%s", test_path("other.npy"));
@@ -446,8 +445,7 @@ static void only_a_bank_is_added_to(void **state)
 	assert_int_equal(encode(one, grey_text, NULL, NULL, "photos/a.txt"), INVAR_E_IO);
 }
 
-/* ---- Folders of files -------------------------------------------------------------------
- */
+/* ---- Folders of files ------------------------------------------------------------ */
 
 static void write_png(const char *path, uint32_t width, uint32_t height, unsigned shade)
 {
@@ -479,7 +477,7 @@ static void broken_images_are_left_out_of_every_array(void **state)
 	char text[2048];
 	float before[48], after[48], params[1];
 	const invar_options *skip;
-	const invar_options *o = turned("2", NULL, NULL);
+	const invar_options *o = rotated("2", NULL, NULL);
 	invar_array *a;
 	invar_bank *x, *y;
 	int64_t labels[7];
@@ -495,7 +493,7 @@ static void broken_images_are_left_out_of_every_array(void **state)
 	skip = test_kept("data", "skip-broken", "1", NULL);
 	o = test_kept("encode", "augment", "rotation", "copies", "1", "seed", "7", NULL);
 	assert_int_equal(encode(two, text, skip, o, "broken"), INVAR_OK);
-	/* What is left out is known now, and not read again. */
+	/* The images left out are known now and not read again. */
 	o = test_kept("encode", "augment", "rotation", "copies", "2", "seed", "7", NULL);
 	assert_int_equal(encode(one, text, NULL, o, "broken"), INVAR_OK);
 	x = open_bank("whole");
@@ -533,7 +531,7 @@ static void images_of_several_sizes_need_one(void **state)
 	o = NULL;
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_E_MISMATCH);
 	test_assert_error("8 x 6 pixels but the first one has 4 x 4; use size");
-	/* Nothing is there yet, so the bank may become another one. */
+	/* The bank has no rows yet, so its options may change. */
 	o = test_kept("encode", "size", "5", NULL);
 	assert_int_equal(encode(two, text, NULL, o, "sized"), INVAR_OK);
 	b = open_bank("sized");
@@ -545,7 +543,7 @@ static void images_of_several_sizes_need_one(void **state)
 static void splits_can_be_added_later(void **state)
 {
 	char text[2048];
-	const invar_options *o = turned(NULL, NULL, NULL);
+	const invar_options *o = rotated(NULL, NULL, NULL);
 	invar_options *d = test_options("data", NULL);
 	invar_bank *b;
 

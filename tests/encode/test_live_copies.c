@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_live_copies.c - copies made from images: those of a bank in epoch 0, others later.
- */
+/* test_live_copies.c - copies made from images: in epoch 0 those of a bank, then others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ static invar_dataset *dataset;
 static invar_encoder *encoder;
 static const invar_options *opts;
 
-/* N pictures of 4 x 4 in one folder, number 7 of which is none. */
+/* N pictures of 4 x 4 in one folder, number 7 of which is broken. */
 static int set_up(void **state)
 {
 	test_context_open(state);
@@ -105,7 +104,7 @@ static void more_samples_than_a_pass_takes(void **state)
 	const uint32_t rows[] = {3, 4};
 	float one[2][D];
 	invar_bank *clean;
-	inv_live *f = open_live("clean", &clean); /* which is there already */
+	inv_live *f = open_live("clean", &clean); /* which already exists */
 
 	(void)state;
 	assert_int_equal(inv_live_fill(f, 2, rows, 2, S, &many[0][0][0]), INVAR_OK);
@@ -139,7 +138,7 @@ static void images_that_have_changed_are_refused(void **state)
 	inv_live *f = open_live("clean", &clean);
 
 	(void)state;
-	write_picture(30, 100); /* while the training goes on */
+	write_picture(30, 100); /* during the training */
 	assert_int_equal(inv_live_fill(f, 0, &row, 1, 1, out), INVAR_E_MISMATCH);
 	test_assert_error("(a/30.png) of train has changed since its row was encoded");
 	inv_live_close(f);

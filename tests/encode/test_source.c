@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_source.c - a bank and images give the same answers to who trains on them. */
+/* test_source.c - banks and images as sources give the same rows. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ static invar_encoder *encoder;
 static invar_bank *bank;
 static const uint32_t rows[B] = {10, 0, 7, 3};
 
-/* N pictures of 4 x 4, number 5 of which is none, and the bank of their features. */
+/* N pictures of 4 x 4, number 5 of which is broken, and the bank of their features. */
 static int set_up(void **state)
 {
 	test_context_open(state);

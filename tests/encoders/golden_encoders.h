@@ -3,8 +3,9 @@
  * golden_encoders.h - tiny encoders with the features they must give.
  *
  * A folder with a manifest.json: cases that name a weight file, an input, the expected
- * features and a tolerance; heads stand with the architecture of the weight file. Our own
- * is tests/golden/encoders/vit, a larger one may stand under $INVAR_SHARED/golden/encoders.
+ * features and a tolerance; heads are listed with the architecture of the weight file.
+ * Our own is tests/golden/encoders/vit, a larger one may be in
+ * $INVAR_SHARED/golden/encoders.
  */
 #ifndef INV_GOLDEN_ENCODERS_H
 #define INV_GOLDEN_ENCODERS_H
@@ -18,7 +19,7 @@ typedef struct golden_encoder {
 	const char *name, *family;
 	const char *weights; /* path */
 	const char *key;     /* "student", or NULL */
-	uint64_t heads;      /* 0: none are said */
+	uint64_t heads;      /* 0: unknown */
 	uint64_t shape[4];
 	float *input, *expected; /* [n, c, h, w], [n, width] */
 	uint64_t width;
@@ -27,12 +28,12 @@ typedef struct golden_encoder {
 
 /*
  * Calls fn for every case of both folders whose family begins with one of the words
- * (ended by NULL); gives how many there were. What cannot be read fails the test.
+ * (ended by NULL); returns how many there were. Unreadable files fail the test.
  */
 typedef void golden_encoder_fn(const golden_encoder *c, void *user);
 unsigned golden_encoders(const char *const *families, golden_encoder_fn *fn, void *user);
 
-/* Opens with the case's key and heads; fails the test with a sentence. */
+/* Opens with the case's key and heads; fails the test with a message. */
 invar_encoder *golden_encoder_open(invar_context *ctx, const golden_encoder *c);
 /* Runs and compares: the largest difference. */
 double golden_encoder_gap(invar_encoder *e, const golden_encoder *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_convnets.c - ResNets, those of CIFAR and SqueezeNet: tiny ones against NumPy in
- * double, real ones against what PyTorch made of the same files.
+ * double, real ones against PyTorch's features of the same files.
  */
 #include <math.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ static void features_equal_the_definitions(void **state)
 	}
 }
 
-/* Nor on the images beside it: 21 copies fill groups and leave one that is not full. */
+/* Nor on the other images: 21 copies fill groups and leave an incomplete one. */
 static void no_bit_depends_on_the_threads(void **state)
 {
 	enum { MANY = 21 };
@@ -144,7 +144,7 @@ static void no_bit_depends_on_the_threads(void **state)
 	}
 }
 
-/* Where all maps are small, where only the last are, and where a side is odd. */
+/* With all maps small, with only the last ones small, and with an odd side. */
 static void small_images_agree_with_the_plain_path(void **state)
 {
 	static const uint64_t sides[][2] = {{4, 4},   {8, 8},   {16, 16}, {24, 9},
@@ -416,7 +416,7 @@ static void resnet20_equals_pytorch(void **state)
 	check_real(&c, test_need_shared("data/cifar10_resnet20.safetensors"));
 }
 
-/* The file as its author published it, from PyTorch's old days. */
+/* The file as its author published it, in PyTorch's legacy format. */
 static void resnet56_equals_pytorch(void **state)
 {
 	static const real_case c = {"cifar10_resnet56", "cifar10_subset.tar.xz", "cifar10",

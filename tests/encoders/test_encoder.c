@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "encoders/encoder.h"
 #include "support.h"
 
@@ -49,7 +50,7 @@ static void assert_not_read(const char *weights, const invar_options *o,
 	invar_context_free(ctx);
 }
 
-/* A ResNet has no heads, and a stride 1x1 of basic blocks would change nothing. */
+/* A ResNet has no heads, and basic blocks have no 1x1 stride to move. */
 static void options_that_say_nothing_are_refused(void **state)
 {
 	const char *folder = "tests/golden/encoders/convnets/%s.safetensors";
@@ -93,22 +94,34 @@ static bool is_family(const char *name)
 	return false;
 }
 
-/* A run keeps them as if they had been given, and gives them when it goes on. */
+static bool has_option(const inv_encoder_kind *kind, const char *name)
+{
+	for (const invar_option *row = kind->options; row && row->name; row++)
+		if (strcmp(row->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A run records them as if they had been set, and uses them when it resumes. */
 static void a_family_heeds_what_its_models_say(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < invar_model_count(); i++) {
 		const invar_model *m = invar_model_at(i);
+		const char *list = m->options;
+		char word[INV_WORD];
 		size_t k = 0;
 
 		while (strcmp(inv_encoder_kind_at(k)->family, m->family) != 0)
 			k++;
-		if (m->heads || m->eps > 0 || m->pos)
-			assert_true(inv_encoder_kind_at(k)->reads & INV_OF_ATTENTION);
-		if (m->bn_eps > 0)
-			assert_true(inv_encoder_kind_at(k)->reads & INV_OF_BATCH_NORMS);
-		if (m->stride)
-			assert_true(inv_encoder_kind_at(k)->reads & INV_OF_BOTTLENECKS);
+		while (inv_next_word(&list, ',', word)) {
+			char *value = strchr(word, '=');
+
+			assert_non_null(value);
+			*value++ = '\0';
+			assert_true(has_option(inv_encoder_kind_at(k), word));
+			test_kept("features", word, value, NULL);
+		}
 	}
 }
 

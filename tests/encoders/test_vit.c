@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_vit.c - vision transformers against the features they must give, positions against
- * their worked examples, and what must not change a bit: threads and batch.
+ * test_vit.c - vision transformers against golden features, positions against worked
+ * examples, and equal bits for any number of threads and any batch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -327,7 +327,7 @@ static void sizes_that_wrap_are_refused(void **state)
 	               "its width of a projection is 1537228672809129302, more than");
 }
 
-/* Ones in front of a shape are nothing, but a zero there is no tensor at all. */
+/* Leading ones of a shape are ignored, but a zero there is an empty tensor. */
 static void a_tensor_of_nothing_is_not_taken(void **state)
 {
 	static const float zeros[12];
@@ -482,7 +482,7 @@ static void constants_beside_the_weights_are_read(void **state)
 	invar_options_free(o);
 }
 
-/* Nothing of them is skipped in silence: the features would be others. */
+/* Nothing of them is ignored silently: the features would differ. */
 static void what_is_said_beside_the_weights_must_fit(void **state)
 {
 	static const struct {

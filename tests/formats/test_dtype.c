@@ -14,7 +14,7 @@ static bool half_is_nan(uint16_t h)
 	return (h & 0x7fff) > 0x7c00;
 }
 
-/* What the format says, in double arithmetic. */
+/* By the definition of the format, in double. */
 static double half_by_definition(uint16_t h)
 {
 	int exponent = (h >> 10) & 0x1f;
@@ -53,7 +53,7 @@ static void every_half_survives_a_round_trip(void **state)
 	}
 }
 
-/* Rounding is monotone, so the midpoints and their neighbours decide it all. */
+/* Rounding is monotone, so testing the midpoints and their neighbours suffices. */
 static void floats_between_two_halves_go_to_the_nearest_ties_to_even(void **state)
 {
 	(void)state;

@@ -3,8 +3,8 @@
  * test_hostile.c - every hostile array, tensor, checkpoint and image behaves as its list
  * says.
  *
- * The files stand under $INVAR_SHARED/golden/hostile; without them the test is
- * skipped. A hostile call that took effect would create /tmp/invar-pwned.
+ * The files are in $INVAR_SHARED/golden/hostile; without them the test is
+ * skipped. A hostile call that were executed would create /tmp/invar-pwned.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static const struct reader {
 	{".pth", read_weights},
 };
 
-/* What only two files together show is tested where pairs are read. */
+/* Faults of a pair of files are tested where pairs are read. */
 static const struct reader *reader_of(const char *name)
 {
 	if (strcmp(name, "idx_labels_more.idx") == 0 ||
@@ -175,7 +175,7 @@ static void every_listed_file_behaves_as_listed(void **state)
 	assert_true(checked > 270);
 }
 
-/* At their peak all readers together, the program included. */
+/* The peak of all readers together, including the program. */
 static void little_memory_was_taken(void **state)
 {
 	struct rusage usage;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_idx.c - idx files, plain and packed, whole and damaged. */
+/* test_idx.c - idx files, plain and compressed, intact and damaged. */
 #include "formats/idx.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_images.c - JPEG and PNG files against the pixels that Pillow sees in them.
+ * test_images.c - JPEG and PNG files against Pillow's pixels.
  *
- * make_images.py made the files. JPEG agrees to the last bit where the decoder
+ * make_images.py made the files. JPEG agrees to the last bit if the decoder
  * has the same defaults; see the README of src/formats for other versions of it.
  */
 #include <stdlib.h>
@@ -89,7 +89,7 @@ static void png_is_what_pillow_sees(void **state)
 	inv_image_clear(&image);
 }
 
-/* Every cut is refused, or (behind the last pixel) gives the same picture. */
+/* Every truncation is rejected, or (after the last pixel) gives the same picture. */
 static void cuts_are_refused(const char *name)
 {
 	size_t size;

@@ -3,7 +3,7 @@
  * test_npy.c - claims about reading NumPy files.
  *
  * data/ was made by NumPy (make_data.py beside it); element i in C order holds
- * i - 5, i or (i - 5) / 4 by its kind, so every value is known from its place.
+ * i - 5, i or (i - 5) / 4 by its type, so every value is known from its index.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,7 +320,7 @@ static void headers_with_anything_odd_are_refused_with_a_reason(void **state)
 	}
 }
 
-/* A copy that ends at the end of its block: the sanitizer sees one byte too far. */
+/* A copy that ends at the end of its block: the sanitizer catches a read past it. */
 static invar_status open_exactly(const unsigned char *bytes, size_t size)
 {
 	unsigned char *copy = malloc(size ? size : 1);

@@ -113,7 +113,7 @@ static void what_follows_the_array_is_refused(void **state)
 	float out[5];
 
 	(void)state;
-	/* test_read puts a NUL behind the file: one byte too many. */
+	/* test_read adds a NUL after the file: one byte too many. */
 	assert_int_equal(pass(bytes, size + 1, false, 5, out, &s), INVAR_E_FORMAT);
 	test_assert_error("has extra data after the 5 elements");
 	free(bytes);

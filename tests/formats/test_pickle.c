@@ -2,8 +2,8 @@
 /*
  * test_pickle.c - the bounds of the machine that reads pickles, from both sides.
  *
- * Pickles are written here opcode by opcode, so that a bound is met exactly: what lies on
- * it is read, one more is refused.
+ * Pickles are written here opcode by opcode, so that a bound is met exactly: the limit
+ * itself is accepted, one more is rejected.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +85,7 @@ static invar_status place(void *user, inv_torch_storage *s)
 	return INVAR_OK;
 }
 
-/* The number of tensors that come out, or -1 where it is refused. */
+/* The number of resulting tensors, or -1 if it is rejected. */
 static int read_script(const script *s)
 {
 	inv_pickle p = {.path = "made.pkl", .has_storages = true};
@@ -117,7 +117,7 @@ static void assert_refuses(const script *s, const char *words)
 
 /* ---- Claims ---- */
 
-/* A dictionary of a tensor and a thousand numbers, met on 2^levels ways. */
+/* A dictionary of a tensor and a thousand numbers, reachable in 2^levels ways. */
 static void doubled(script *s, unsigned levels)
 {
 	begin(s);
@@ -359,7 +359,7 @@ static void storages_that_view_others_stay_within_them(void **state)
 	assert_refuses(&s, "leaves its storage");
 }
 
-/* Negated or conjugated values would be read as they are not. */
+/* Negated or conjugated values would be read wrongly. */
 static void tensors_with_properties_of_their_own_are_refused(void **state)
 {
 	static script s;
@@ -434,7 +434,7 @@ static void storages_of_one_key_say_the_same_and_end_the_file(void **state)
 	test_assert_error("extra data after its last storage");
 }
 
-/* A mark as the first thing of all: there is no stack below it yet. */
+/* A mark as the first opcode: there is no stack below it yet. */
 static void a_mark_on_nothing_is_a_mark(void **state)
 {
 	static const struct {

@@ -3,7 +3,7 @@
  * test_weights.c - claims about weight files: PyTorch's, TorchScript's, and saving.
  *
  * The files in torch/ were made with PyTorch (make_torch.py): element i of a tensor
- * holds (i - 5) / 4, cut to a whole number in integers, however it lies in its storage.
+ * holds (i - 5) / 4, truncated for integers, whatever its layout in the storage.
  */
 #include <dirent.h>
 #include <math.h>
@@ -184,7 +184,7 @@ static void a_pickle_cannot_fill_memory(void **state)
 
 /* ---- Damage ---- */
 
-/* Opens and reads everything; true where it was refused. */
+/* Opens and reads everything; true if it was rejected. */
 static bool is_refused(const void *bytes, size_t size)
 {
 	invar_weights *w;
@@ -292,10 +292,10 @@ static void nan_is_refused_when_read(void **state)
 
 /* ---- What the older layout says of a storage ---- */
 
-/* Bytes of the pickle of legacy.pth behind the class of the tensor f64's storage. */
+/* Offsets in the pickle of legacy.pth after the class of the tensor f64's storage. */
 enum { ELEMENTS = 26, VIEW = 27, OFFSET = 33, ROWS = 35, ROW_STRIDE = 42 };
 
-/* The file, and the place behind a text in it. */
+/* The file, and the offset after a text in it. */
 static unsigned char *read_legacy(const char *text, size_t *size, size_t *at)
 {
 	unsigned char *bytes = test_read(test_source("tests/formats/torch/legacy.pth"), size);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# real.sh SUMS SUMS.TXT SHARED - the shared archives and Debian's Fashion-MNIST, read for
-# real, against counts and checksums that NumPy and Pillow found; with 1 and 2 threads.
+# real.sh SUMS SUMS.TXT SHARED - the shared archives and Debian's Fashion-MNIST, compared
+# with counts and checksums from NumPy and Pillow; with 1 and 2 threads.
 set -eu
 sums=$(realpath "$1") expected=$(realpath "$2") shared=${INVAR_SHARED:-$3}/data
 if [ ! -d "$shared" ]; then

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sums.c - what a data set holds, as checksums that make_sums.py computes as well.
+ * sums.c - the contents of a data set as checksums, like make_sums.py.
  *
  *     sums DATASET THREADS
  *
- * One line a split: its name, how many images, the SHA-256 of the labels (as int64)
+ * One line per split: its name, how many images, the SHA-256 of the labels (as int64)
  * and of the images, decoded ahead: the digests of all of them one after the other,
  * each over width, height (as uint32) and pixels.
  */

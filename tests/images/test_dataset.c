@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_dataset.c - every kind of data set on small sets whose pixels are known, the
- * choosing of splits, classes and images, and what is refused.
+ * selection of splits, classes and images, and errors.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -245,8 +245,7 @@ static void cifar10_joins_its_batches(void **state)
 	refuse(text_of("cifar10", test_path("cifar")), INVAR_E_FORMAT, "label 0 is 10");
 }
 
-/* ---- Folders ---------------------------------------------------------------------------
- */
+/* ---- Folders --------------------------------------------------------------------- */
 
 /* cat: 4 images, dog: 3; red is the class, green the number. */
 static void make_pets(const char *folder)
@@ -268,7 +267,7 @@ static void folders_are_classes(void **state)
 	make_text(test_path("pets/cat/notes.txt"), "no image");
 	make_text(test_path("pets/cat/.hidden.png"), "no image");
 	make_png(test_path("pets/README.txt"), 0, 0, 0);
-	d = open_set("%s", test_path("pets")); /* a plain folder is one of images */
+	d = open_set("%s", test_path("pets")); /* a plain folder is a folder of images */
 	assert_int_equal(invar_dataset_count(d, "train"), 7);
 	invar_dataset_close(d);
 	d = open_set("folder:%s", test_path("pets"));
@@ -405,8 +404,7 @@ static void a_folder_that_may_not_be_read_is_named(void **state)
 	chmod(test_path("closed/dog"), 0777);
 }
 
-/* ---- Choosing ---------------------------------------------------------------------------
- */
+/* ---- Choosing -------------------------------------------------------------------- */
 
 static void holdout_takes_the_last_of_each_class(void **state)
 {
@@ -486,7 +484,7 @@ static void holdout_leaves_an_image_of_each_class_in_train(void **state)
 	refuse(text_of("folder", test_path("alone")), INVAR_E_USE, "leaves none for test");
 }
 
-/* Class folders are sorted by class, so the first images would be of one class alone. */
+/* Class folders are sorted by class, so the first images would be of one class. */
 static void limit_spreads_over_class_folders(void **state)
 {
 	static char list[256];
@@ -547,7 +545,7 @@ static void limit_takes_the_first_where_classes_are_mixed(void **state)
 	invar_dataset_close(d);
 }
 
-/* 0.07 times 100 is 7.000000000000001 in binary; seven images are meant. */
+/* 0.07 times 100 is 7.000000000000001 in binary; it must give seven images. */
 static void holdout_rounds_as_people_do(void **state)
 {
 	static uint8_t pixels[100];
@@ -606,8 +604,7 @@ static void class_lists_that_make_no_sense_are_refused(void **state)
 	refuse(text_of("folder", test_path("lists")), INVAR_E_USE, "lists no class");
 }
 
-/* ---- Tiny ImageNet
- * ------------------------------------------------------------------------ */
+/* ---- Tiny ImageNet --------------------------------------------------------------- */
 
 static void make_tiny(const char *name)
 {
@@ -661,8 +658,7 @@ static void tiny_imagenet_follows_its_lists(void **state)
 	       "train/n01: is not a class");
 }
 
-/* ---- NumPy
- * ---------------------------------------------------------------------------------- */
+/* ---- NumPy ----------------------------------------------------------------------- */
 
 static void arrays_of_every_layout(void **state)
 {
@@ -738,8 +734,7 @@ static void arrays_that_are_no_images_are_refused(void **state)
 	refuse(text, INVAR_E_FORMAT, "l2.npy");
 }
 
-/* ---- Surveys
- * ---------------------------------------------------------------------------------- */
+/* ---- Surveys --------------------------------------------------------------------- */
 
 static void a_survey_finds_sizes_and_what_is_broken(void **state)
 {
@@ -831,7 +826,7 @@ static void an_image_that_may_not_be_read_is_not_broken(void **state)
 	invar_dataset_close(d);
 }
 
-/* What is no file at all cannot be read by anybody, and is the image's own fault. */
+/* What is not a file cannot be read by anyone: a broken image. */
 static void a_name_without_a_file_is_a_broken_image(void **state)
 {
 	invar_figures *found;

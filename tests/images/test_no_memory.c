@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_no_memory.c - whichever allocation fails, a sentence comes back and no leak. */
+/* test_no_memory.c - whichever allocation fails gives a message and no leak. */
 #include <stdio.h>
 
 #include "failing.h"

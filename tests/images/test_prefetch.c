@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_prefetch.c - images come out in order, whole and alike, whatever the threads. */
+/* test_prefetch.c - images come in order, complete and equal, whatever the threads. */
 #include "images/prefetch.h"
 
 #include <stdio.h>

@@ -94,7 +94,7 @@ static void fast_passes_give_the_same_bytes(void **state)
 	}
 }
 
-/* Images and results at a forbidden page, which they end at or begin behind. */
+/* Images and results right before or after an inaccessible page. */
 static void no_byte_beyond_an_image_is_touched(void **state)
 {
 	enum { SIDE = 19, CHANNELS = 3, MOST = SIDE * SIDE * CHANNELS };
@@ -123,7 +123,7 @@ static void no_byte_beyond_an_image_is_touched(void **state)
 
 /*
  * A table of positions, 28 to 12 by the factor 12.1 / 28, as DINO does it. The numbers
- * are of double; PyTorch on floats, and so we, have positions that are off by 1e-6.
+ * are in double; positions in float, as in PyTorch and here, are off by 1e-6.
  */
 static void positions_resize_by_their_own_scale(void **state)
 {

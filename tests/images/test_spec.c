@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_spec.c - what a SPEC may say, its canonical form, and one sentence a fault. */
+/* test_spec.c - valid SPECs, their canonical form, and one message per fault. */
 #include "support.h"
 
 #include <locale.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # linked.sh INVAR LIBINVAR.SO - the program takes all of libinvar from the shared library, so
-# the linker has held it to the public header.
+# the linker enforces the public header.
 set -eu
 name=$(objdump -p "$2" | awk '$1 == "SONAME" {print $2}')
 objdump -p "$1" | grep -q "NEEDED *$name" || { echo "$1 is not linked to $name"; exit 1; }

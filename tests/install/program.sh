@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # program.sh BUILD INVAR README MAKE - installs to a folder, compiles the C program of the
-# README with pkg-config alone, and holds its answer against `invar apply`.
+# README with pkg-config alone, and compares its answer with `invar apply`.
 set -eu
 build=$(realpath "$1") invar=$(realpath "$2") readme=$(realpath "$3") make=$(realpath "$4")
 work=$(mktemp -d)

@@ -2,9 +2,9 @@
 /*
  * test_bounds.c - no kernel reads or writes beyond its arrays, whatever their size.
  *
- * Every array of a call has its exact size and stands at a forbidden page, which it ends
- * at or begins behind; NaN lies on its other side. Whether the numbers are right is for the
- * other tests of this folder: here results must be finite.
+ * Every array of a call has its exact size and ends right before an inaccessible page or
+ * begins right after it, with NaN on its other side. Other tests of this folder check the
+ * numbers; here results must be finite.
  */
 #include "support.h"
 
@@ -24,7 +24,7 @@ enum { FENCES = 8, MOST = 70, ROOM = 1 << 18 };
 static struct inv_kernels k;
 static test_fence fence[FENCES];
 static float numbers[1 << 14];
-static bool before; /* where the forbidden page is */
+static bool before; /* whether the inaccessible page comes first */
 
 /* Array `which` of a call: `count` numbers between 0.1 and 1. */
 static float *floats(size_t which, size_t count)
@@ -159,12 +159,11 @@ static void draws_of_every_length(void **state)
 	check_both(check_draws, 0, 2 * MOST);
 }
 
-/* ---- Rows and columns -----------------------------------------------------------------
- */
+/* ---- Rows and columns ------------------------------------------------------------ */
 
 enum { ROWS = 3, GAP = 5 };
 
-/* Floats of `rows` rows, `stride` apart, of which the last ends where it ends. */
+/* Floats of `rows` rows, `stride` apart, without the gap after the last one. */
 static size_t strided(size_t rows, size_t width, size_t stride)
 {
 	return rows ? (rows - 1) * stride + width : 0;
@@ -205,7 +204,7 @@ static void check_turns(size_t rows)
 		const float *x = floats(0, strided(rows, cols, cols + GAP));
 		float *out = bytes_of(1, strided(cols, rows, rows + 1) * sizeof *out);
 
-		k.turn(x, rows, cols, cols + GAP, rows + 1, out);
+		k.transpose(x, rows, cols, cols + GAP, rows + 1, out);
 		for (size_t j = 0; j < cols; j++)
 			assert_finite(out + j * (rows + 1), rows);
 	}
@@ -256,10 +255,9 @@ static void pairs_of_every_width(void **state)
 	check_both(check_pairs, 0, MOST);
 }
 
-/* ---- Panels ----------------------------------------------------------------------------
- */
+/* ---- Panels ---------------------------------------------------------------------- */
 
-enum { STRIPS = 2 }; /* floats that pack_strips may write more */
+enum { STRIPS = 2 }; /* extra floats that pack_strips may write */
 
 static void check_product(size_t rows, size_t sum, size_t columns)
 {
@@ -295,8 +293,7 @@ static void panels_of_every_shape(void **state)
 	check_both(check_products, 1, 2 * INV_STRIP_ROWS + 1);
 }
 
-/* ---- Slices ----------------------------------------------------------------------------
- */
+/* ---- Slices ---------------------------------------------------------------------- */
 
 static uint32_t *in_order(size_t which, size_t n)
 {
@@ -344,8 +341,7 @@ static void slices_of_every_length(void **state)
 	check_both(check_slices, 1, 2 * MOST);
 }
 
-/* ---- Tiles of convolutions
- * --------------------------------------------------------------- */
+/* ---- Tiles of convolutions ------------------------------------------------------- */
 
 #if defined(__x86_64__)
 

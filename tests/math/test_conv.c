@@ -140,7 +140,7 @@ static void convolutions_equal_the_loop(void **state)
 		check_spec(ctx, &s);
 		if (s.plain || inv_maps_block(ctx) == 1)
 			continue;
-		s.together = true; /* into maps that lie together, and from such */
+		s.together = true; /* into maps that are stored together, and from such maps */
 		check_spec(ctx, &s);
 		s.from.together = true;
 		check_spec(ctx, &s);
@@ -194,7 +194,7 @@ static void an_images_place_changes_no_bit(void **state)
 	invar_context_free(ctx);
 }
 
-/* What is said to be computed in tiles by the tests above is. */
+/* The cases above that are meant to use tiles do use them. */
 static void only_large_maps_are_cut_into_tiles(void **state)
 {
 	const inv_window three = {3, 1, 1, false}, halving = {3, 2, 1, false};
@@ -211,7 +211,7 @@ static void only_large_maps_are_cut_into_tiles(void **state)
 	s.window = halving;
 	assert_false(inv_winograd_pays(ctx, &s));
 	s.window = three;
-	s.from.channels = 60; /* no whole blocks */
+	s.from.channels = 60; /* not a multiple of a block */
 	assert_false(inv_winograd_pays(ctx, &s));
 	s.from = (inv_maps){2, 64, 5, 5, false}; /* tiles mostly empty */
 	assert_false(inv_winograd_pays(ctx, &s));

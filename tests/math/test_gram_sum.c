@@ -27,7 +27,7 @@ static float *draw(const char *purpose, size_t count)
 	return x;
 }
 
-/* Twice, so that what is there is added to. */
+/* Twice, to test that it adds to existing sums. */
 static void sum_twice(invar_context *ctx, const inv_gram_part *x, const shape *s,
                       const float *y, double *gram, double *cross)
 {

@@ -149,7 +149,7 @@ static void squared_errors_agree(void **state)
 	}
 }
 
-/* Fused multiply-adds round once where the plain kernel rounds twice. */
+/* Fused multiply-adds round once, the plain kernel twice. */
 static void adamw_agrees(void **state)
 {
 	const inv_adamw_rates r = {.keep = 0.9999f,
@@ -257,7 +257,7 @@ static void squared_distances_agree(void **state)
 	}
 }
 
-/* A product that falls on a half may round either way: the rest is the same. */
+/* A product at exactly a half may round either way; all others are equal. */
 static void whole_numbers_agree(void **state)
 {
 	float x[MOST], centre[MOST];
@@ -327,7 +327,7 @@ static void near_columns_agree(void **state)
 		}
 		bits = f.ref.near_columns(&t, dots, scales, squares, labels, a);
 		assert_int_equal(bits, f.fast.near_columns(&t, dots, scales, squares, labels, b));
-		assert_true(bits & 1u << 5); /* what is not a number is not above a limit */
+		assert_true(bits & 1u << 5); /* NaN is not above a limit */
 		for (size_t j = 0; j < INV_DOT_COLS; j++)
 			assert_true(a[j] == b[j] || j == 5);
 	}
@@ -419,7 +419,7 @@ static void exponentials_and_their_sums_agree(void **state)
 		memcpy(b, x, sizeof x);
 		sa = f.ref.exp_shifted(4, 7, sizes[n], a);
 		sb = f.fast.exp_shifted(4, 7, sizes[n], b);
-		assert_near(b, a, MOST, 3e-7); /* what lies beyond stays as it was */
+		assert_near(b, a, MOST, 3e-7); /* the rest is unchanged */
 		assert_true(fabs(sa - sb) <= 3e-7 * sa);
 		memcpy(a, x, sizeof x);
 		memcpy(b, x, sizeof x);
@@ -464,8 +464,8 @@ static void turning_agrees(void **state)
 		for (size_t cols = 1; cols < 60; cols += 7) {
 			memset(a, 0, sizeof a);
 			memset(b, 0, sizeof b);
-			f.ref.turn(x, rows, cols, cols + 2, rows + 1, a);
-			f.fast.turn(x, rows, cols, cols + 2, rows + 1, b);
+			f.ref.transpose(x, rows, cols, cols + 2, rows + 1, a);
+			f.fast.transpose(x, rows, cols, cols + 2, rows + 1, b);
 			assert_memory_equal(a, b, sizeof a);
 		}
 }

@@ -49,7 +49,7 @@ static void check_product(invar_context *ctx, const inv_dgemm_spec *s)
 	inv_dgemm_ref(s, a, b, want);
 	inv_dgemm(ctx, s, a, b, one);
 	inv_dgemm_tiled(ctx, s, a, b, tiled);
-	if (s->lower) /* above the diagonal anything may stand */
+	if (s->lower) /* above the diagonal is unspecified */
 		for (size_t i = 0; i < s->m; i++)
 			for (size_t j = i + 1; j < s->n; j++)
 				want[i * s->n + j] = one[i * s->n + j] = tiled[i * s->n + j] = 0;
@@ -225,7 +225,7 @@ static void svd_of_zero_is_zero(void **state)
 
 /* ---- Cholesky ----------------------------------------------------------------------- */
 
-/* G = Y^T Y + I with rubbish above its diagonal, which must not be read. */
+/* G = Y^T Y + I with garbage above its diagonal, which must not be read. */
 static void check_cholesky(size_t n, size_t r, unsigned threads)
 {
 	invar_context *ctx;
@@ -295,7 +295,7 @@ static void a_large_matrix_is_factored_in_blocks(void **state)
 	inv_free(want);
 }
 
-/* V^T diag(values) V is the matrix again, V V^T the identity; values rise. */
+/* V^T diag(values) V is the matrix again, V V^T the identity; values ascend. */
 static void eigenvectors_give_back_the_matrix(void **state)
 {
 	const size_t sizes[] = {1, 2, 7, 65, 130};

@@ -80,7 +80,7 @@ static void plans_and_calls_equal_the_loop(void **state)
 	}
 }
 
-/* The whole triple loop would take long; a cell of each tile and of each edge will do. */
+/* The whole triple loop would take long; a cell of each tile and of each edge suffices. */
 static void check_some_cells(const inv_matmul_spec *s, const float *a, const float *b,
                              const float *bias, const float *got)
 {
@@ -97,7 +97,7 @@ static void check_some_cells(const inv_matmul_spec *s, const float *a, const flo
 		}
 }
 
-/* What lets a training on one thread equal that on two, at the shapes of MaWa. */
+/* So that training on one thread equals that on two, at the shapes of MaWa. */
 static void the_bits_do_not_depend_on_the_threads(void **state)
 {
 	const inv_matmul_spec specs[] = {
@@ -143,7 +143,7 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 	}
 }
 
-/* A NaN that a ReLU swallowed would come out of `apply` as a plausible number. */
+/* If a ReLU swallowed a NaN, `apply` would return a plausible number. */
 static void a_nan_goes_through_the_one_shot_call(void **state)
 {
 	static const size_t sizes[][3] = {{5, 6, 7}, {70, 90, 40}};

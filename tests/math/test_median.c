@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_median.c - the middle of the pairs against qsort. */
+/* test_median.c - the median of the pairs against qsort. */
 #include "support.h"
 
 #include <math.h>

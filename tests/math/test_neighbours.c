@@ -55,7 +55,7 @@ static void make_coarse(void)
 		c.q[i] = rintf(c.q[i]);
 }
 
-/* The flavours add in another order, so the last digits may differ. */
+/* The flavours add in different orders, so the last digits may differ. */
 static void assert_near(double a, double b)
 {
 	if (!(a == b || fabs(a - b) <= 1e-13 * b))
@@ -148,7 +148,7 @@ static void ties_and_duplicates_come_out_right(void **state)
 	check_all(2);
 }
 
-/* The filter is at its worst, or sees nothing but one number; answers stay right. */
+/* The filter is at its worst, or all numbers are equal; answers stay correct. */
 static void extremes_come_out_right(void **state)
 {
 	(void)state;
@@ -161,7 +161,7 @@ static void extremes_come_out_right(void **state)
 	draw(400, 60, 12, 3); /* one row far longer than the others */
 	c.rows[7 * c.w] = 1e9f;
 	check_all(2);
-	draw(400, 60, 12, 3); /* queries out of all proportion, both ways */
+	draw(400, 60, 12, 3); /* queries far too large and far too small */
 	for (size_t i = 0; i < c.n * c.w; i++)
 		c.rows[i] *= 1e-30f;
 	c.q[0] = 3e38f;

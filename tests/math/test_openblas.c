@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_openblas.c - OpenBLAS starts no threads, and a lack of memory is a sentence. */
+/* test_openblas.c - OpenBLAS starts no threads, and lack of memory is an error message. */
 #include "support.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static int count_threads(void)
 	return count;
 }
 
-/* In a process of its own, as nothing unloads a library and lifts a limit. */
+/* In a separate process, as a library cannot be unloaded nor a limit lifted. */
 static int run_apart(int (*work)(void))
 {
 	int code = -1;
@@ -51,7 +51,7 @@ static int need_under_a_limit(void)
 {
 	const struct rlimit little = {200u << 20, 200u << 20};
 
-	alarm(20); /* it used to try for ever */
+	alarm(20); /* it used to retry for ever */
 	if (setrlimit(RLIMIT_AS, &little) != 0)
 		return 3;
 	if (inv_openblas_need(2) != INVAR_E_NOMEM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_panels.c - products with panels against the definition, and what changes no bit. */
+/* test_panels.c - products with panels against the definition; cuts change no bit. */
 #include "support.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static void fill(float *x, size_t count, uint32_t index)
 	inv_fill_normal(&s, index, x, count);
 }
 
-/* Floats behind the result must stay; a sum of k terms is off by some ulps of its size. */
+/* Floats after the result must stay; a sum of k terms is off by a few ulps of its size. */
 static void check_product(size_t rows, size_t n, size_t k, size_t stride, bool add)
 {
 	for (size_t i = 0; i < rows; i++)
@@ -91,7 +91,7 @@ static void long_sums_are_right(void **state)
 		}
 }
 
-/* Any cut of the rows, and any panels left out, give the bits of the whole. */
+/* Any split of the rows, and any subset of panels, gives the bits of the whole. */
 static void cuts_change_no_bit(void **state)
 {
 	const inv_panels p = inv_panels_of(SUM, COLS, panels);
@@ -133,7 +133,7 @@ int main(void)
 	fill(a, ROWS * SUM, 1);
 	fill(w, SUM * STRIDE, 2);
 	fill(other, ROWS * STRIDE, 3);
-	/* Of their very sizes, so that a sanitizer sees what is behind them. */
+	/* Of their exact sizes, so that a sanitizer catches reads past them. */
 	panels = malloc(SUM * STRIDE * sizeof *panels);
 	room = malloc(inv_panels_room() * sizeof *room);
 	failed = panels && room ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

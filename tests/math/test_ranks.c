@@ -140,7 +140,7 @@ static void ties_go_by_row(void **state)
 	check_all();
 }
 
-/* A copy that is nearer than floats can tell, a cloud far from 0, rows of zeros. */
+/* A copy nearer than float precision, a cloud far from 0, rows of zeros. */
 static void near_rows_are_measured_directly(void **state)
 {
 	(void)state;

@@ -173,8 +173,7 @@ static void radix_is_sorted_as_qsort_does(void **state)
 		}
 }
 
-/* ---- The other kernels ----------------------------------------------------------------
- */
+/* ---- The other kernels ----------------------------------------------------------- */
 
 enum { STRIDE = 19, ROWS = 37 };
 
@@ -223,8 +222,7 @@ static void joining_comparing_and_spreading_agree(void **state)
 	}
 }
 
-/* ---- Directions ------------------------------------------------------------------------
- */
+/* ---- Directions ------------------------------------------------------------------ */
 
 static double dot(const inv_directions *s, size_t i, size_t j)
 {
@@ -295,8 +293,7 @@ static void orthogonal_directions_are_uniform(void **state)
 	free(scratch);
 }
 
-/* ---- Distances
- * --------------------------------------------------------------------------- */
+/* ---- Distances ------------------------------------------------------------------- */
 
 /* Two sets of n values along one direction, by qsort. */
 static double plain_power(const float *a, const float *b, size_t n, size_t stride, double p)
@@ -358,7 +355,7 @@ static void distances_equal_the_plain_ones(void **state)
 	check_distances(INV_SORT_LONG + 1, 3, 1.5);
 }
 
-/* Networks of minima and maxima would lose it, and give a number that looks right. */
+/* Networks of minima and maxima would lose a NaN and give a plausible number. */
 static void check_fault_is_seen(const struct inv_kernels *k, size_t n, size_t at,
                                 float fault)
 {

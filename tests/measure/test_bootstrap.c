@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_bootstrap.c - intervals: coverage, a case done by hand, the edges, threads. */
+/* test_bootstrap.c - intervals: coverage, a case computed by hand, edge cases, threads. */
 #include "support.h"
 
 #include <math.h>
@@ -145,7 +145,7 @@ static void few_images_have_no_interval(void **state)
 	}
 }
 
-/* Of 300 samples of 200 coins that fall right with 0.7, about 95 % cover 0.7. */
+/* Of 300 samples of 200 coins with probability 0.7, about 95 % cover 0.7. */
 static void intervals_cover_the_truth(void **state)
 {
 	enum { SAMPLES = 300, COINS = 200 };

@@ -26,8 +26,7 @@ invar_status __wrap_invar_adapter_apply(const invar_adapter *e, const float *z,
 	return __real_invar_adapter_apply(e, z, rows, out);
 }
 
-/* ---- A bank and adapters ---------------------------------------------------------------
- */
+/* ---- A bank and adapters --------------------------------------------------------- */
 
 static invar_bank *bank;
 
@@ -68,8 +67,7 @@ static invar_adapter random_adapter(uint64_t seed, float params[FLOATS])
 	return e;
 }
 
-/* ---- Claims ---------------------------------------------------------------------------
- */
+/* ---- Claims ---------------------------------------------------------------------- */
 
 /* All measurements together need every row of both splits, clean and copies. */
 static void each_row_is_coded_once_per_column(void **state)
@@ -89,7 +87,7 @@ static void each_row_is_coded_once_per_column(void **state)
 	assert_int_equal(applied, 2 * 2 * (1 + COPIES) * N);
 	invar_results_free(r);
 
-	/* Rows that nobody asks for are not coded. */
+	/* E is not applied to rows that no measurement needs. */
 	test_set(o, "metrics", "structure", "points", "13", NULL);
 	applied = 0;
 	assert_int_equal(invar_eval(bank, adapters, titles, 2, o, &r), INVAR_OK);
@@ -98,7 +96,7 @@ static void each_row_is_coded_once_per_column(void **state)
 	invar_options_free(o);
 }
 
-/* Files without a name that are mapped now. */
+/* Unnamed files that are mapped now. */
 static unsigned count_mapped_files(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");

@@ -124,7 +124,7 @@ typedef struct made {
 	int64_t labels[N];
 } made;
 
-/* Clean and augmented points that have nothing to do with each other. */
+/* Independent clean and augmented points. */
 static void draw(made *m, uint64_t seed)
 {
 	inv_stream s = inv_stream_of(seed, "made", 0);
@@ -168,7 +168,7 @@ static void the_held_out_map_does_not_see_its_points(void **state)
 	invar_context_free(ctx);
 }
 
-/* Halves by hand: even points mapped by what the odd ones gave, and the reverse. */
+/* Halves by hand: even points mapped by the fit of the odd ones, and vice versa. */
 static double held_out_by_hand(invar_context *ctx, const made *m)
 {
 	static float from[N * D], to[N * D], moved[N * D];
@@ -253,8 +253,7 @@ static void threads_and_points_do_what_they_should(void **state)
 	inv_free(first);
 }
 
-/* ---- What cannot be measured
- * -------------------------------------------------------------- */
+/* ---- What cannot be measured ----------------------------------------------------- */
 
 static int stop_at_collision(void *user, const char *stage, uint64_t done, uint64_t total)
 {

@@ -14,8 +14,7 @@
 #include "golden.h"
 #include "invar.h"
 
-/* ---- Distance ---------------------------------------------------------------------------
- */
+/* ---- Distance -------------------------------------------------------------------- */
 
 static void check_power(golden *g, int p)
 {
@@ -96,7 +95,8 @@ static void what_holds_for_any_sets(void **state)
 		for (size_t k = 0; k < n * d; k++)
 			doubled[k] = 2 * b[k];
 		assert_true(distance(a, a, n, d, p, how) == 0);
-		assert_true(distance(a, turned, n, d, p, how) < 1e-6); /* products round by place */
+		assert_true(distance(a, turned, n, d, p, how) <
+		            1e-6); /* rounding depends on the position */
 		assert_true(value > 0);
 		assert_true(fabs(distance(turned, b, n, d, p, how) - value) < 1e-6);
 		assert_true(fabs(distance(b, a, n, d, p, how) - value) < 1e-6);
@@ -165,8 +165,7 @@ static void gradients_of_many_directions_equal_differences(void **state)
 	free(b);
 }
 
-/* ---- Dependence
- * --------------------------------------------------------------------------- */
+/* ---- Dependence ------------------------------------------------------------------ */
 
 /* In the order of the results. */
 typedef struct numbers {

@@ -11,8 +11,7 @@
 #include "base/rng.h"
 #include "measure/diagnose.h"
 
-/* ---- Rules ---------------------------------------------------------------------------
- */
+/* ---- Rules ----------------------------------------------------------------------- */
 
 /* Random features explain 60 %, F 20 %, and LC-kept gains 20 points. */
 static inv_diagnosis_facts useful(double structure)
@@ -110,8 +109,7 @@ static void losses_are_told(void **state)
 	check_verdict(&f, "robust", "but only 31.0 % instead of 50.0 %");
 }
 
-/* ---- Figures -------------------------------------------------------------------------
- */
+/* ---- Figures --------------------------------------------------------------------- */
 
 enum { N = 60, D = 6, COPIES = 2, DEAD = 4, CONSTANT = 5 };
 
@@ -164,7 +162,7 @@ static double squared_distance(const float *a, const float *b)
 	return sum;
 }
 
-/* Which images are held out is only known inside, so plain loops take them from there. */
+/* The plain loops use the held-out images that the diagnosis drew. */
 static void check_explained(const made *b, const inv_diagnosis_rows *r, double told)
 {
 	double mean[D] = {0}, variance = 0, left = 0;

@@ -116,11 +116,10 @@ static void titles_need_not_differ(void **state)
 	invar_options_free(o);
 }
 
-/* ---- What ends the whole --------------------------------------------------------------
- */
+/* ---- What ends the whole --------------------------------------------------------- */
 
 typedef struct stopper {
-	unsigned seen, at; /* stops at this look of "structure" */
+	unsigned seen, at; /* stops at this call of "structure" */
 } stopper;
 
 static int stop_at(void *user, const char *stage, uint64_t done, uint64_t total)
@@ -132,7 +131,7 @@ static int stop_at(void *user, const char *stage, uint64_t done, uint64_t total)
 	return strcmp(stage, "structure") == 0 && ++s->seen == s->at;
 }
 
-/* Stopped on the way, it still gives what was measured, marked as not being all. */
+/* If it is stopped, it still gives what was measured, marked as incomplete. */
 static void a_stop_keeps_what_was_measured(void **state)
 {
 	stopper s = {.at = 1};

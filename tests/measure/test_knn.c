@@ -15,7 +15,7 @@ static invar_options *options(const char *k)
 }
 
 /*
- * Predictions are seen through accuracies: with the predicted labels as those of
+ * Predictions are checked by accuracies: with the predicted labels as the labels of
  * the queries, every query is right.
  */
 static void check_case(const char *root, int number_of_bank)
@@ -61,7 +61,7 @@ static void golden_predictions(void **state)
 		check_case(*root, bank++);
 }
 
-/* One neighbour of class 2, two of 1, two of 0: as many votes, the smaller label. */
+/* One neighbour of class 2, two of 1, two of 0: a tie, the smaller label wins. */
 static void equal_votes_go_to_the_smallest_label(void **state)
 {
 	const float train[] = {1, -1, 2, -2, 3}, query[] = {0, 0};
@@ -76,7 +76,7 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 	assert_string_equal(invar_results_metric(found, 0)->row, "5-NN"); /* all there are */
 	assert_null(invar_results_value(found, "knn.augmented", "F"));
 	invar_results_free(found);
-	/* Rows 0 and 1 are as near: the earlier one, of class 2. */
+	/* Rows 0 and 1 are equally near: the earlier one, of class 2. */
 	found = measure_f(test_ctx, test_path("votes"), options("1"));
 	assert_true(number(found, "knn.clean") == 0);
 	invar_results_free(found);
@@ -86,7 +86,7 @@ static void equal_votes_go_to_the_smallest_label(void **state)
 
 enum { N = 80, D = 6 };
 
-/* E(z) = -z as an MLP: relu(z) and relu(-z), put together the other way round. */
+/* E(z) = -z as an MLP: relu(-z) - relu(z). */
 static invar_adapter *mirror(size_t w)
 {
 	static float weights[2 * D * D + 2 * D + D * 2 * D + D];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_probes.c - lc, nc, ec and kept on made-up banks, and the cache. */
+/* test_probes.c - lc, nc, ec and kept on synthetic banks, and the cache. */
 #include "support.h"
 
 #include <dirent.h>
@@ -178,7 +178,7 @@ static void check_shape(const invar_results *r, const char *probe)
 	double clean = figure(r, probe, "clean", "F")->value, mean = 0;
 	double augmented = figure(r, probe, "augmented", "F")->value;
 
-	assert_true(clean > 0.8); /* clusters lie apart */
+	assert_true(clean > 0.8); /* clusters are separated */
 	assert_true(augmented < clean);
 	for (int i = 0; i < 2; i++) {
 		const invar_value *v = figure(r, probe, words[i], "F");
@@ -223,7 +223,7 @@ static void without_copies_only_clean_is_measured(void **state)
 	r = evaluate("plain", NULL, o);
 	assert_non_null(figure(r, "lc", "clean", "F"));
 	assert_null(figure(r, "lc", "augmented", "F"));
-	assert_null(detail(r, "lc", "deviation")); /* of one seed there is none */
+	assert_null(detail(r, "lc", "deviation")); /* there is none for one seed */
 	invar_results_free(r);
 	invar_options_free(o);
 }
@@ -241,7 +241,7 @@ static void an_adapter_that_does_nothing_changes_nothing(void **state)
 	assert_same(r, "lc", "F", "lc", "1");
 	assert_same(r, "kept", "F", "kept", "1");
 	assert_non_null(figure(r, "ec", "clean", "F"));
-	assert_null(figure(r, "ec", "clean", "1")); /* depends on the bank alone */
+	assert_null(figure(r, "ec", "clean", "1")); /* depends only on the bank */
 	invar_results_free(r);
 	invar_options_free(o);
 }
@@ -265,7 +265,7 @@ static void narrower_codes_skip_the_kept_classifier(void **state)
 	invar_options_free(o);
 }
 
-/* Named, what cannot be measured is an error at the end; the rest is there all the same. */
+/* A named measurement that fails is an error at the end; the others are in the results. */
 static void a_probe_that_is_named_fails_alone(void **state)
 {
 	const char *const titles[] = {"E"};
@@ -371,7 +371,7 @@ static void check_cache(const char *bank, const char *probe)
 	assert_string_equal(fresh, again);
 	invar_free(again);
 
-	/* A flipped bit, then half a file: made again, with the same bytes. */
+	/* A flipped bit, then half a file: written again with the same bytes. */
 	for (int damage = 0; damage < 2; damage++) {
 		bytes[size - 3] ^= 0x40;
 		test_write(cached(bank), bytes, damage ? size / 2 : size);
@@ -424,7 +424,7 @@ static void other_options_and_rows_are_another_entry(void **state)
 	write_labels(test_path("other/test/labels.npy"), labels, 120);
 	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);
-	/* Two seeds: one is there already. */
+	/* Two seeds: one is already stored. */
 	test_set(o, "seeds", "2", NULL);
 	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_retrieval.c - what queries find: golden figures, banks, views, shrinkage. */
+/* test_retrieval.c - retrieval: golden figures, banks, views, shrinkage. */
 #include "write_bank.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static void check_arrays(const set *s, inv_distance distance, inv_sought sought,
 	}
 }
 
-/* Our own tree also has cosine and the own row; both have classes by L2. */
+/* Our own tree also has cosine and the own row; both trees have classes by L2. */
 static void golden_figures_on_arrays(void **state)
 {
 	const char *const *roots = golden_roots();
@@ -325,7 +325,7 @@ static void quantiles_are_those_of_a_bank(void **state)
 	assert_true(number(r, "invariance.displacement.q10") == 2);
 	assert_true(number(r, "invariance.displacement.q50") == 10);
 	assert_true(number(r, "invariance.displacement.q90") == 18);
-	/* All clean rows are alike: no spread to compare with. */
+	/* All clean rows are equal: no spread to compare with. */
 	assert_null(invar_results_value(r, "invariance.spread", "F"));
 	invar_results_free(r);
 }

@@ -53,7 +53,7 @@ static void write_split(invar_context *ctx, const char *bank, const char *name,
 		write_labels(path, labels, n);
 }
 
-/* The results of F alone on a bank; takes o. */
+/* The results of only F on a bank; takes o. */
 static inline invar_results *measure_f(invar_context *ctx, const char *path,
                                        invar_options *o)
 {

@@ -75,7 +75,7 @@ static void nan_in_a_logit_reaches_the_loss(void **state)
 
 /* ---- Golden -------------------------------------------------------------------- */
 
-/* "weight" where there is one layer, "2_weight" for the second of several. */
+/* "weight" if there is one layer, "2_weight" for the second of several. */
 static void block_name(const inv_layers_shape *s, size_t layer, const char *prefix,
                        const char *block, char name[40])
 {
@@ -287,7 +287,7 @@ static float *trained(unsigned threads, size_t hidden_layers, size_t hidden, uin
 
 static void a_separable_problem_is_learnt(void **state)
 {
-	enum { EPOCHS = 500 }; /* of two steps; Adam moves a weight by 1e-3 a step at most */
+	enum { EPOCHS = 500 }; /* of two steps; Adam moves a weight by at most 1e-3 per step */
 	uint32_t labels[ROWS], got[ROWS];
 	float *x = separable(labels);
 	invar_context *ctx = context(2);

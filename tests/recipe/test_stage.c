@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stage.c - claims about running stages: what is done is skipped, what changed is
- * done again, and the record is true whatever happens.
+ * test_stage.c - claims about running stages: finished stages are skipped, changed ones
+ * run again, and the record is correct whatever happens.
  */
 #include "recipe/stage.h"
 
@@ -86,7 +86,7 @@ static const char *run_job(job *j)
 	return said;
 }
 
-/* "done", "begun", or "" where the record has no such stage. */
+/* "done", "begun", or "" if the record has no such stage. */
 static const char *state_of(const job *j, const char *name)
 {
 	static char state[16];
@@ -153,7 +153,7 @@ static void a_changed_input_redoes_what_depends_on_it(void **state)
 	assert_string_equal(state_of(&j, "first"), "done");
 }
 
-/* Equal inputs give equal bytes, so those who read an output need not run again. */
+/* Equal inputs give equal bytes, so stages that read an output need not run again. */
 static void a_deleted_output_is_made_again_alone(void **state)
 {
 	job j;
@@ -311,7 +311,23 @@ static void a_record_of_others_is_refused(void **state)
 		assert_null(s);
 	}
 	test_write(path, silent, strlen(silent));
-	assert_string_equal(run_job(&j), "12"); /* an entry that says nothing */
+	assert_string_equal(run_job(&j), "12"); /* an empty entry */
+}
+
+/* Two programs in one folder would each write the record that it read at the start. */
+static void a_folder_is_for_one_at_a_time(void **state)
+{
+	invar_stages *s, *second;
+	job j;
+
+	(void)state;
+	make_job(&j, "shared");
+	assert_int_equal(invar_stages_open(test_ctx, j.folder, &s), INVAR_OK);
+	assert_int_equal(invar_stages_open(test_ctx, j.folder, &second), INVAR_E_IO);
+	test_assert_error("another process runs its stages; wait until it has ended");
+	assert_null(second);
+	invar_stages_close(s);
+	assert_string_equal(run_job(&j), "12");
 }
 
 static void two_stages_of_one_name_are_refused(void **state)
@@ -341,6 +357,7 @@ int main(void)
 		cmocka_unit_test(only_what_the_stage_made_is_cleared),
 		cmocka_unit_test(a_folder_may_be_moved),
 		cmocka_unit_test(a_record_of_others_is_refused),
+		cmocka_unit_test(a_folder_is_for_one_at_a_time),
 		cmocka_unit_test(two_stages_of_one_name_are_refused),
 	};
 

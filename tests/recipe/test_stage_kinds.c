@@ -69,7 +69,7 @@ static void add_stages(invar_stages *s, const settings *v, invar_encoder *e,
 	invar_options_free(eval);
 }
 
-/* Which ran, "encode train eval"; gives the status that it ended with. */
+/* Which stages ran, "encode train eval", and the status in *st. */
 static const char *try_job(const settings *v, invar_status *st)
 {
 	static const char *const names[] = {"encode", "train", "eval"};
@@ -144,7 +144,7 @@ static void options_redo_what_depends_on_them(void **state)
 	assert_string_equal(run_job(&v), "eval");
 	v.epochs = "3";
 	assert_string_equal(run_job(&v), "train eval");
-	v.seed = "1"; /* of the copies alone */
+	v.seed = "1"; /* only of the copies */
 	assert_string_equal(run_job(&v), "encode train eval");
 	v = (settings){"0", "2", "structure"};
 	assert_string_equal(run_job(&v), "encode train eval");
@@ -166,7 +166,7 @@ static void a_changed_image_redoes_everything(void **state)
 	write_picture(3, 0);
 }
 
-/* A bank that nobody recorded is taken as it is if it agrees, and never removed. */
+/* A bank without a record is used if it matches, and never removed. */
 static void what_others_made_is_not_removed(void **state)
 {
 	const settings v = {"0", "2", "structure"}, other = {"5", "2", "structure"};

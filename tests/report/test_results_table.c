@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_results_table.c - any results as a table, by their descriptions alone. */
+/* test_results_table.c - any results as a table, from their descriptions. */
 #include "report/results_table.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "run/results.h"
 #include "support.h"
 
-/* A measurement that nobody has heard of. */
+/* A measurement that does not exist. */
 static const invar_metric metrics[] = {
 	{.id = "zip.a",
      .measurement = "zip",

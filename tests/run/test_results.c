@@ -134,7 +134,7 @@ static void json_goes_out_and_comes_back(void **state)
 	invar_results_free(back);
 }
 
-/* Each document is refused, and says where. */
+/* Each document is rejected with the place of the fault. */
 static void broken_documents_are_refused(void **state)
 {
 	static const char *const broken[] = {
@@ -196,7 +196,16 @@ static invar_curve curve(void)
 
 static invar_points points(void)
 {
-	return (invar_points){3, 4000, three_x, three_x, three_labels, three_marks};
+	static const invar_line lines[] = {{"fit", 0.5, 1}, {"y = x", 1, 0}};
+
+	return (invar_points){.count = 3,
+	                      .total = 4000,
+	                      .x = three_x,
+	                      .y = three_x,
+	                      .label = three_labels,
+	                      .mark = three_marks,
+	                      .lines = lines,
+	                      .line_count = 2};
 }
 
 static void add_plots(invar_results *r, const char *column)
@@ -231,6 +240,9 @@ static void check_plots(const invar_results *r, const char *column)
 	assert_null(invar_results_scatter(r, 1));
 	assert_int_equal(p->total, 4000);
 	assert_true(p->x[0] == -90 && p->y[2] == 90 && p->label[2] == -1 && p->mark[0] == 1);
+	assert_int_equal(p->line_count, 2);
+	assert_string_equal(p->lines[0].title, "fit");
+	assert_true(p->lines[0].slope == 0.5 && p->lines[0].offset == 1);
 }
 
 static void series_and_points_go_out_and_come_back(void **state)
@@ -409,7 +421,7 @@ static void a_run_keeps_the_series_of_its_column(void **state)
 	invar_results_free(r);
 }
 
-/* A row's title may name an option: two measurings with two of them keep both. */
+/* A row's title may contain an option: results with two values of it are both kept. */
 static void each_measuring_keeps_its_own_row_titles(void **state)
 {
 	invar_results *r[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run.c - replacing a run, from every moment at which a program may have ended. */
+/* test_run.c - replacing a run, after the program ended at any moment. */
 #include "adapter/checkpoint.h"
 #include "run/results.h"
 #include "run/run.h"
@@ -162,7 +162,7 @@ static void both_runs_are_held_meanwhile(void **state)
 	assert_false(test_exists(test_path("held.part")));
 }
 
-/* A checkpoint from before it said what it was made with is taken as before. */
+/* A checkpoint of an older version, without the record of its inputs, is accepted. */
 static void an_older_checkpoint_is_accepted(void **state)
 {
 	json_t *now = json_pack("{s:{s:i}}", "options", "epochs", 3);
@@ -212,7 +212,7 @@ static void keep(invar_results *r)
 	invar_results_free(r);
 }
 
-/* Entry i of metrics.json: its figure, NaN where it holds none. */
+/* Entry i of metrics.json: its figure, NaN if it has none. */
 static double kept_figure(size_t count, size_t i)
 {
 	json_t *json, *list, *value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * closed_form.c - the closed forms that meson.build lists, and their way into an MLP.
+ * closed_form.c - the closed forms that meson.build lists, and their form as an MLP.
  *
- * relu(z) - relu(-z) = z carries any linear map through a ReLU:
+ * As relu(z) - relu(-z) = z, two hidden units per feature express any linear map:
  *
  *     W0 = [I; -I; W; drawn]   b0 = [0; 0; b; drawn]   W2 = [M^T, -M^T, V^T, 0]   b2 = t
  *
@@ -10,7 +10,7 @@
  *
  * One of the two units of a feature is always 0, so the sum over hidden units
  * has no more terms, and no more rounding, than z M itself. The ones in W0 are
- * exact, so no scaling could make it better.
+ * exact, so scaling them would gain nothing.
  */
 #include "adapter/closed_forms/closed_form.h"
 

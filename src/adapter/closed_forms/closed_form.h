@@ -3,10 +3,10 @@
  * closed_form.h - adapters without training, one per file: identity, rigid, ridge,
  * features.
  *
- * Each is a map z -> z M + t, some with hidden units besides, fitted to the rows of a bank
- * in one pass or two. They are what a training has to beat, and where it may start. A new
- * closed form is one file, with its name, its options and how it is fitted, and its name in
- * the list of meson.build.
+ * Each is a map z -> z M + t, some with additional hidden units, fitted to the rows of a
+ * bank in one or two passes. They are the baselines of training, and its optional starting
+ * points. A new closed form is one file, with its name, its options and how it is fitted,
+ * and its name in the list of meson.build.
  */
 #ifndef INV_CLOSED_FORM_H
 #define INV_CLOSED_FORM_H
@@ -27,7 +27,7 @@ typedef struct inv_closed_form_spec {
 	uint64_t seed;
 } inv_closed_form_spec;
 
-/* What is added to a map: relu(z W^T + b) V. */
+/* Added to the map: relu(z W^T + b) V. */
 typedef struct inv_hidden_units {
 	size_t count;
 	float *W, *b; /* [count, d], [count] */
@@ -48,7 +48,7 @@ typedef struct inv_closed_form_kind {
 	bool residual;     /* E is residual, with or without the option of that name */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
 	const char *shares; /* options of other parts that it uses, "a|b"; NULL: none */
-	/* Refuses options that it cannot be fitted with to d features; NULL: it takes all. */
+	/* Fails for options that it cannot be fitted with; d features. NULL: accepts all. */
 	invar_status (*check)(const invar_options *o, size_t d);
 	/* Fills out->map and out->units, and adds to out->about what it chose. */
 	invar_status (*fit)(const inv_closed_form_spec *s, inv_closed_form *out);
@@ -63,14 +63,13 @@ invar_status inv_closed_form_fit(const inv_closed_form_kind *kind,
                                  const inv_closed_form_spec *s, inv_closed_form *out);
 void inv_closed_form_clear(inv_closed_form *c);
 
-/* The hidden units of an MLP that holds such a closed form, of `hidden` that are asked for.
- */
+/* The hidden units of the MLP for such a closed form, if the option hidden is `hidden`. */
 size_t inv_closed_form_hidden(const inv_closed_form_kind *kind, size_t d, size_t hidden);
 
 /*
  * Writes the map into the first 2d hidden units of params, and the units of the closed form
  * into the next. params hold what inv_mlp_init drew with its last layer zero: further units
- * keep their first layer and say nothing until they are trained. s.h >= 2d +
+ * keep their first layer and have no effect until they are trained. s.h >= 2d +
  * c->units.count, s.w = d. With `residual` the MLP holds the map minus the identity. E
  * equals the closed form to the rounding of float32, and the identity exactly.
  */

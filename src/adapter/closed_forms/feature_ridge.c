@@ -2,13 +2,13 @@
 /*
  * feature_ridge.c - see feature_ridge.h.
  *
- * Rows wait in a block, clean ones and copies each in their own, and are turned into
- * features when it is full. A solution adds what is still waiting first. So the sums are
- * the same bits for any way in which rows are cut into calls between two solutions.
+ * Rows are buffered in blocks, one for clean rows and one for copies, and converted to
+ * features when a block is full. A solution first adds the rows that are still buffered. So
+ * the sums are the same bits for any split of the rows into calls between two solutions.
  *
  * With n rows, weights w_i and the weighted mean x_m, the centred sums are those of x
- * minus (sum w_i) x_m x_m^T. u is centred already and relu(...) is of the size of its own
- * mean, so this subtraction costs less than a digit.
+ * minus (sum w_i) x_m x_m^T. u is already centred and relu(...) is of the size of its own
+ * mean, so this subtraction loses less than a digit.
  *
  * As an MLP: sigma B_u^T u is the linear map (z - mu) B_u; the hidden units read z itself,
  *
@@ -36,7 +36,7 @@ typedef struct sums {
 	double *gram; /* [p, p], lower triangle */
 	double *sum;  /* [p] of x */
 	size_t waiting;
-	float *u, *y; /* [BLOCK, d] rows that wait, and their targets: NULL, they are 0 */
+	float *u, *y; /* [BLOCK, d] buffered rows, and their targets (NULL: 0) */
 } sums;
 
 struct inv_feature_ridge {
@@ -221,7 +221,7 @@ invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
 
 /* ---- Solving ---------------------------------------------------------------------- */
 
-/* One choice under way. */
+/* The solution for one choice of lambda and anchor. */
 typedef struct choice {
 	const inv_feature_ridge *f;
 	double lambda, anchor, weight; /* weight: of all rows */
@@ -256,7 +256,7 @@ static void centre_row(void *user, size_t i, unsigned thread)
 			f->cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
 }
 
-/* Features that never change, as there is one row, leave B at 0 and E at a translation. */
+/* If all features are constant (one row), B stays 0 and E is a translation. */
 static invar_status regress(choice *c)
 {
 	const inv_feature_ridge *f = c->f;
@@ -282,7 +282,7 @@ static invar_status regress(choice *c)
 	return st;
 }
 
-/* z M + t: the linear features, and what the intercept and the means add up to. */
+/* z M + t: the linear features, and the sum of the intercept and the means. */
 static void fill_map(const choice *c, inv_map_affine *m)
 {
 	const inv_feature_ridge *f = c->f;
@@ -372,7 +372,7 @@ static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anc
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", f->p);
 	c->mean_y = c->mean + f->p;
 	st = regress(c);
-	inv_free(c->gram); /* the largest of all, and no longer needed */
+	inv_free(c->gram); /* the largest array, no longer needed */
 	c->gram = NULL;
 	return st;
 }

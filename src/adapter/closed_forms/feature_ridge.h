@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_ridge.h - ridge regression on random features, rows added once and solved often.
+ * feature_ridge.h - ridge regression on random features, rows are added once, solutions are
+ * cheap.
  *
  *     E(z) = z + sigma (B^T x + t),   x = [u; relu(W u + b)],   u = (z - mu) / sigma
  *
@@ -9,13 +10,14 @@
  * 0 and whose weight is `anchor`, and over copies, whose weight is 1.
  *
  * Choices that the formula leaves open: there is an intercept t, which is not penalised,
- * and lambda is in mean diagonals of the Gram matrix of the centred x, both as ridge.c has
- * it. Without an intercept R2 and accuracy are the same within 0.1 points; of the two ways
- * to count lambda, this one is nearer to the figures of the prototype on its three banks.
+ * and lambda is in units of the mean diagonal of the Gram matrix of the centred x, both as
+ * in ridge.c. Without an intercept R2 and accuracy are the same within 0.1 points; of the
+ * two units of lambda, this one is nearer to the figures of the prototype on its three
+ * banks.
  *
  * The Gram matrices of clean rows and of copies are kept apart: lambda and anchor are
  * chosen after the rows were read, and another choice costs one Cholesky factor. Sums do
- * not depend on how the rows are cut into calls nor on the number of threads.
+ * not depend on the split of the rows into calls or on the number of threads.
  */
 #ifndef INV_FEATURE_RIDGE_H
 #define INV_FEATURE_RIDGE_H
@@ -30,29 +32,29 @@ invar_status inv_feature_ridge_new(const invar_context *ctx, size_t d, size_t h,
                                    const inv_clean_statistics *scale, uint64_t seed,
                                    inv_feature_ridge **out);
 void inv_feature_ridge_free(inv_feature_ridge *f);
-/* Bytes that it holds, and that a solution needs besides. */
+/* Bytes that it holds, plus those that a solution needs. */
 size_t inv_feature_ridge_memory(size_t d, size_t h);
 
 /* z [rows, d]: clean rows. */
 invar_status inv_feature_ridge_add_clean(inv_feature_ridge *f, const float *z,
                                          uint64_t rows);
-/* z [rows, d]: copies; clean [rows, d]: what they stand for. */
+/* z [rows, d]: copies; clean [rows, d]: their clean rows. */
 invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
                                           const float *clean, uint64_t rows);
 
 /*
  * Fills map and units of `out`, which inv_closed_form_clear frees, for one choice; rows may
- * be added afterwards. INVAR_E_NUMERIC where lambda is too small for features that depend
- * on each other.
+ * be added afterwards. INVAR_E_NUMERIC if lambda is too small for linearly
+ * dependent features.
  */
 invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double anchor,
                                      inv_closed_form *out);
 
 /*
- * A choice on trial: the same regression for some features alone, evenly among all and at
- * most INV_FEATURE_TRIAL of them, as most of a solution's work is for its right-hand sides
- * where there are more. The error of these features stands for that of all. (With half of
- * 512 features two choices 0.3 % apart changed places.)
+ * A trial of a choice: the same regression for a subset of the features, spread evenly, at
+ * most INV_FEATURE_TRIAL; with more, most of the work is in the right-hand sides. The error
+ * of the subset estimates that of all. (With half of 512 features, two choices that differ
+ * by 0.3 % changed places.)
  */
 enum { INV_FEATURE_TRIAL = 512 };
 

@@ -3,12 +3,12 @@
  * features.c - ridge regression of clean - z on random features of z (feature_ridge.h).
  *
  * It has two free numbers. `anchor`, the weight of clean rows, trades invariance for
- * structure, so no error can choose it: it is what the option says, 1 as in MaWa. Lambda,
- * unless given, is the one with the least error on a tenth of the images, the error that
- * the fit minimises: copies weigh 1, clean rows `anchor`.
+ * structure, so no error can choose it: it comes from the option, by default 1 as in MaWa.
+ * Lambda, unless given, is the one with the smallest error on a tenth of the images, the
+ * error that the fit minimises: copies weigh 1, clean rows `anchor`.
  *
- * Lambda is looked for from 0.3 downhill, on a ladder of factors of about 3: the error has
- * one valley on every bank seen so far, and each step costs a Cholesky factor. The best one
+ * Lambda is searched from 0.3 downhill, in steps of a factor of about 3: the error has had
+ * one minimum on every bank so far, and each step costs a Cholesky factor. The best one
  * is then fitted to all images. A tridiagonal form of the Gram matrix would serve all
  * lambdas, but it costs four times the operations of a factor, half of them matrix-vector
  * products at the speed of memory: more than the three or four factors of a walk.
@@ -77,9 +77,9 @@ static invar_status judge_choice(features_fit *f, int i, const uint32_t *held,
 	return st;
 }
 
-/* Goes on in one direction for as long as the error falls; *best is where it stops. */
-static invar_status walk(features_fit *f, int step, const uint32_t *held, uint32_t count,
-                         int *best)
+/* Continues in one direction while the error falls; *best is where it stops. */
+static invar_status descend(features_fit *f, int step, const uint32_t *held, uint32_t count,
+                            int *best)
 {
 	invar_status st = INVAR_OK;
 
@@ -98,9 +98,9 @@ static invar_status choose_lambda(features_fit *f, const uint32_t *held, uint32_
 	invar_status st = judge_choice(f, FIRST, held, count);
 
 	if (st == INVAR_OK)
-		st = walk(f, 1, held, count, &best);
+		st = descend(f, 1, held, count, &best);
 	if (st == INVAR_OK && best == FIRST)
-		st = walk(f, -1, held, count, &best);
+		st = descend(f, -1, held, count, &best);
 	f->lambda = choices[best];
 	return st;
 }
@@ -139,7 +139,7 @@ static bool add_errors(const features_fit *f, json_t *about)
 	return added;
 }
 
-static invar_status describe(const features_fit *f, bool given, json_t *about)
+static invar_status describe_features(const features_fit *f, bool given, json_t *about)
 {
 	if (json_object_set_new(about, "lambda", inv_json_number(f->lambda)) == 0 &&
 	    json_object_set_new(about, "anchor", inv_json_number(f->anchor)) == 0 &&
@@ -176,7 +176,7 @@ static invar_status run_fit(features_fit *f, inv_closed_form *out)
 		           : sum_and_choose(f);
 	if (st == INVAR_OK)
 		st = inv_feature_ridge_solve(f->ridge, f->lambda, f->anchor, out);
-	return st == INVAR_OK ? describe(f, given, out->about) : st;
+	return st == INVAR_OK ? describe_features(f, given, out->about) : st;
 }
 
 static invar_status fit_features(const inv_closed_form_spec *s, inv_closed_form *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity.c - E(z) = z: what every other adapter is compared with. */
+/* identity.c - E(z) = z, the baseline of every other adapter. */
 #include "adapter/closed_forms/closed_form.h"
 #include "base/memory.h"
 

@@ -2,7 +2,7 @@
 /*
  * ridge.c - regresses clean rows on copies and on themselves, with intercept.
  *
- * It has one free number, lambda, in units of the mean diagonal of the centred Gram
+ * It has one free parameter, lambda, in units of the mean diagonal of the centred Gram
  * matrix. Unless it is given, a tenth of the images is held out, each candidate is fitted
  * to the others and judged by the mean squared error of the held-out copies and clean
  * rows; the best is then fitted to all images. Whole images are held out, as the copies
@@ -122,7 +122,7 @@ static bool add_errors(const chosen *c, json_t *about)
 	return added;
 }
 
-static invar_status describe(const chosen *c, bool given, json_t *about)
+static invar_status describe_ridge(const chosen *c, bool given, json_t *about)
 {
 	if (json_object_set_new(about, "lambda", inv_json_number(c->lambda)) == 0 &&
 	    (given || add_errors(c, about)))
@@ -159,7 +159,7 @@ static invar_status fit_ridge(const inv_closed_form_spec *s, inv_closed_form *ou
 	if (st == INVAR_OK)
 		st = inv_fit_ridge(p, c.lambda, &out->map);
 	if (st == INVAR_OK)
-		st = describe(&c, given, out->about);
+		st = describe_ridge(&c, given, out->about);
 	inv_pair_visitor_close(&w);
 	inv_pairs_free(p);
 	return st;

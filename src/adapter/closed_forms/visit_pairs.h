@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visit_pairs.h - pairs of rows for a closed form: copies and the clean rows they stand
- * for. */
+/* visit_pairs.h - pairs of rows for a closed form: copies and their clean rows. */
 #ifndef INV_VISIT_PAIRS_H
 #define INV_VISIT_PAIRS_H
 
@@ -14,7 +13,7 @@ typedef struct inv_pair_visitor {
 	uint64_t done, total;         /* images, over all visits; for progress */
 } inv_pair_visitor;
 
-/* Called with sources a and targets b, [rows, d] each; a is b where the rows are clean. */
+/* Called with sources a and targets b, [rows, d] each; a is b if the rows are clean. */
 typedef invar_status inv_pair_fn(void *user, const float *a, const float *b, uint64_t rows);
 
 invar_status inv_pair_visitor_open(const inv_closed_form_spec *s, bool with_clean,
@@ -24,8 +23,8 @@ invar_status inv_visit_pairs(inv_pair_visitor *v, const uint32_t *images, uint32
                              inv_pair_fn *fn, void *user);
 
 /*
- * A list of the images of s, a tenth of them, drawn by its seed, behind the `kept` others:
- * what a free number is chosen on. Both parts keep their order. Whole images are held out,
+ * A list of the images of s: first the `kept` ones, then a tenth drawn by the seed, on
+ * which a free parameter is chosen. Both parts keep their order. Whole images are held out,
  * as the copies of one image resemble each other. Gives, inv_free.
  */
 invar_status inv_hold_out(const inv_closed_form_spec *s, uint32_t **order, uint32_t *kept);

@@ -7,19 +7,19 @@
  * K and L are Gaussian kernels of the clean features and of the codes, a row of X for
  * every code. With K~ = H K H the trace is the sum of W = K~ ∘ L over all pairs.
  *
- * Only the N distinct rows of X are looked at: each occurs M/N times among the M, so a
- * row's mean over M is that over N, the grand mean likewise, and K~ repeats as well.
+ * Only the N distinct rows of X are used: each occurs M/N times among the M, so the mean
+ * of a row over M equals that over N, so does the grand mean, and K~ repeats too.
  *
- * One [M, M] matrix holds in turn the squared distances of the codes and W. Moving all
- * codes changes nothing, so they are seen from their mean, and
+ * One [M, M] matrix holds in turn the squared distances of the codes and W. A translation
+ * of all codes changes nothing, so they are centred, and
  *
  *     dL/dz_a = 2 / (sigma_z² (M - 1)²) sum_b W_ab (z_a - z_b)
  *
- * is one product and the row sums of W. The pair (a, a) takes no part in it: its share
- * would cancel but for rounding.
+ * is one product and the row sums of W. The pair (a, a) is left out: its share would
+ * cancel except for rounding.
  *
- * A width that is not given is the median distance, a constant to the gradient: that
- * over the pairs of distinct clean rows, and over all pairs of codes; 1 where it is 0.
+ * A width that is not given is the median distance, a constant to the gradient: over
+ * the pairs of distinct clean rows, and over all pairs of codes; 1 if it is 0.
  */
 #include "adapter/losses/loss.h"
 
@@ -36,7 +36,7 @@
 
 extern const inv_loss inv_loss_hsic;
 
-/* MAX_ROWS: whose pairs can still be counted in 32 bits, as median.c does. */
+/* MAX_ROWS: the number of their pairs fits in 32 bits, as median.c needs. */
 enum { BLOCK = 16, MAX_ROWS = 92681 };
 enum { TERM_HSIC = 0, TERM_SIGMA_X = 1, TERM_SIGMA_Z = 2 };
 
@@ -53,7 +53,7 @@ typedef struct hsic {
 	size_t *distinct; /* [N] the first of equal clean rows */
 	float *pairs;     /* [M, M] squared distances, then W */
 	double *sum;      /* [M] of the rows of W */
-	/* Of the batch that is under way: */
+	/* Of the current batch: */
 	double sigma_z;
 	float *grad;
 } hsic;
@@ -93,7 +93,7 @@ static invar_status read_width(const invar_options *o, const char *name, double 
 	                text);
 }
 
-static invar_status check(const invar_options *o)
+static invar_status check_hsic(const invar_options *o)
 {
 	double width;
 	invar_status st = read_width(o, "sigma-x", &width);
@@ -101,7 +101,7 @@ static invar_status check(const invar_options *o)
 	return st == INVAR_OK ? read_width(o, "sigma-z", &width) : st;
 }
 
-static void plan_memory(hsic *p)
+static void plan_hsic_memory(hsic *p)
 {
 	p->kernel = inv_arena_take(&p->arena, (uint64_t)p->N * p->N, sizeof(float));
 	p->mean = inv_arena_take(&p->arena, p->N, sizeof(double));
@@ -110,7 +110,7 @@ static void plan_memory(hsic *p)
 	p->sum = inv_arena_take(&p->arena, p->M, sizeof(double));
 }
 
-static void release(void *state)
+static void release_hsic(void *state)
 {
 	hsic *p = state;
 
@@ -138,7 +138,7 @@ static invar_status make_plans(hsic *p, const inv_loss_shape *s)
 	return inv_matmul_new(s->ctx, &product, &p->product);
 }
 
-static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+static invar_status prepare_hsic(const inv_loss_shape *s, inv_loss_work *out)
 {
 	hsic *p = inv_calloc(1, sizeof *p);
 	invar_status st;
@@ -147,24 +147,24 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	if ((st = read_width(s->options, "sigma-x", &p->given_x)) != INVAR_OK ||
 	    (st = read_width(s->options, "sigma-z", &p->given_z)) != INVAR_OK) {
-		release(p);
+		release_hsic(p);
 		return st;
 	}
 	p->N = s->N;
 	p->M = inv_loss_rows(&inv_loss_hsic, s);
 	p->w = s->w;
 	if (p->M > MAX_ROWS) {
-		release(p);
+		release_hsic(p);
 		return inv_fail(INVAR_E_USE,
 		                "hsic can compare at most %d rows; use a @batch-size below %zu",
 		                MAX_ROWS, s->N);
 	}
-	plan_memory(p);
+	plan_hsic_memory(p);
 	if ((st = make_plans(p, s)) != INVAR_OK) {
-		release(p);
+		release_hsic(p);
 		return st;
 	}
-	plan_memory(p);
+	plan_hsic_memory(p);
 	*out = (inv_loss_work){.state = p,
 	                       .bytes = p->arena.size + inv_squares_memory(p->of_clean) +
 	                                inv_squares_memory(p->of_codes)};
@@ -228,7 +228,7 @@ static void centre_kernel(hsic *p)
 		}
 }
 
-/* Leaves K~; gives sigma_x. */
+/* Computes K~; returns sigma_x. */
 static double find_kernel(hsic *p, const float *clean)
 {
 	const inv_loss_shape *s = p->shape;
@@ -252,7 +252,7 @@ static size_t end_of(const hsic *p, size_t block)
 	return (block + 1) * BLOCK < p->M ? (block + 1) * BLOCK : p->M;
 }
 
-/* Squared distances to W; each row meets the row of K~ of its image M/N times. */
+/* Squared distances to W; the row of K~ of an image is used M/N times. */
 static void weights_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
@@ -269,7 +269,7 @@ static void weights_of_block(void *user, size_t block, unsigned thread)
 	}
 }
 
-/* W z in place of grad to dL/dz. */
+/* grad holds W z and becomes dL/dz. */
 static void gradient_of_block(void *user, size_t block, unsigned thread)
 {
 	hsic *p = user;
@@ -301,8 +301,8 @@ static invar_status find_gradient(hsic *p)
 	return st;
 }
 
-static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
-                             inv_loss_value *out, float *grad)
+static invar_status evaluate_hsic(const inv_loss_shape *s, void *state,
+                                  const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	hsic *p = state;
 	double rest = fmax((double)p->M - 1, 1); /* one row alone depends on nothing: 0 */
@@ -325,9 +325,9 @@ const inv_loss inv_loss_hsic = {
 	.batch = 256,
 	.options = options,
 	.shares = "no-identity",
-	.check = check,
+	.check = check_hsic,
 	.codes_clean = inv_loss_keeps_identity,
-	.prepare = prepare,
-	.evaluate = evaluate,
-	.release = release,
+	.prepare = prepare_hsic,
+	.evaluate = evaluate_hsic,
+	.release = release_hsic,
 };

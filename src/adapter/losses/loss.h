@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loss.h - what every loss looks like to the trainer.
+ * loss.h - the interface of the losses.
  *
- * A loss sees the clean features of a batch and the codes of its rows, and
- * gives its value, its terms by name, and the gradient of the codes; it knows
- * nothing of E, the bank or the optimiser. A new loss is one file and one line
- * in loss_table.c.
+ * A loss gets the clean features of a batch and the codes of its rows, and computes its
+ * value, its terms by name, and the gradient with respect to the codes; it does not know E,
+ * the bank or the optimiser. A new loss is one file NAME.c that defines inv_loss_NAME, and
+ * its name in the list of meson.build.
  *
- * Letters: N images; G augmentations (one for each bank), s samples of each;
- * k0 = 0 where the clean rows are among the loss's codes and 1 where they are
+ * Letters: N images; G augmentations (one per bank), s samples of each;
+ * k0 = 0 if the clean rows are among the loss's codes and 1 if they are
  * not; R = (G s + 1 - k0) N rows of codes; row (k - k0) N + i is sample k of
  * image i, k = 0 the clean one, k = 1 + g s + j sample j of augmentation g.
  * d features, w code width.
@@ -29,14 +29,14 @@ enum {
 };
 
 /*
- * Where the features of a training lie. Distances do not depend on an origin; a loss that
- * looks at directions adds it to codes and clean features first. In units u = (z - mu) /
+ * Scale and origin of the features of a training. Distances do not depend on the origin; a
+ * loss of directions first adds it to codes and clean features. In units u = (z - mu) /
  * sigma the frame is 1, 2 d and mu / sigma.
  */
 typedef struct inv_loss_frame {
 	double sigma;        /* root mean square of centred clean values, over all dimensions */
 	double distance;     /* mean squared distance of two clean features */
-	const float *origin; /* [d] what the rows lack, borrowed; NULL: nothing */
+	const float *origin; /* [d] subtracted from the rows, borrowed; NULL: nothing */
 } inv_loss_frame;
 
 /* What stays the same from batch to batch. */
@@ -58,8 +58,8 @@ typedef struct inv_loss_batch {
 	const float *clean;          /* [N, d] */
 	const float *codes;          /* [R, w] */
 	uint64_t seed, step;         /* keys of what a loss draws; step counts over the run */
-	size_t group;                /* place of its first augmentation, a key as well */
-	const inv_loss_draws *draws; /* one for each augmentation; NULL: drawn by the keys */
+	size_t group;                /* number of its first augmentation, also a key */
+	const inv_loss_draws *draws; /* one per augmentation; NULL: drawn by the keys */
 } inv_loss_batch;
 
 typedef struct inv_loss_value {
@@ -77,18 +77,18 @@ typedef struct inv_loss {
 	const char *name;
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
-	bool needs_frame;                      /* looks at shape->frame */
-	bool several;         /* takes more augmentations, as -sum log(-L) of the L of each */
-	unsigned min_samples; /* copies a step needs at least */
-	unsigned max_samples; /* and takes at most; 0: any number */
+	bool needs_frame;                      /* uses shape->frame */
+	bool several;         /* accepts several augmentations, as -sum log(-L) over their L */
+	unsigned min_samples; /* copies per image and step */
+	unsigned max_samples; /* 0: no limit */
 	unsigned batch;       /* default number of images per step */
 	const invar_option *options; /* its own, ended by a NULL name; NULL: none */
-	const char *shares; /* options of training that concern it as well, "no-identity" */
+	const char *shares;          /* options of training that it also uses, "no-identity" */
 	/* Defaults that depend on other options, ended by a NULL name; NULL: none. */
 	const inv_option_default *defaults; /* a NULL selector means the loss itself */
-	bool owns_alpha; /* alpha weighs a term of it, so no decoder can join it */
+	bool owns_alpha; /* alpha weighs one of its terms, so it excludes a decoder */
 
-	/* What a table of options cannot say; may be NULL. */
+	/* Checks that a table of options cannot express; may be NULL. */
 	invar_status (*check)(const invar_options *o);
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const invar_options *o);
@@ -106,7 +106,7 @@ const char *inv_loss_name_at(size_t i);
 
 /* Adds the options of all losses; `selector` is the option that names the loss. */
 invar_status inv_loss_declare(invar_options *o, const char *selector);
-/* And, once all options are declared, the defaults that depend on others. */
+/* Once all options are declared: adds the defaults that depend on others. */
 invar_status inv_loss_declare_defaults(invar_options *o, const char *selector);
 
 /* For losses that leave out the clean rows with no-identity. */

@@ -8,7 +8,7 @@
  * included, is pulled to the clean feature of its image. The clean term is the
  * anchor: without it E is free to move the clean features. `anchor` weighs it
  * (1 as in the paper, the divisor stays s + 1); `no_identity` leaves it out, and
- * the divisor is s, the number of rows that are left.
+ * the divisor is s, the number of remaining rows.
  *
  * Each row's squared error is summed in double, then the rows in order.
  */
@@ -25,7 +25,7 @@ typedef struct mawa {
 	double anchor;
 	size_t clean;    /* rows of codes that are clean: N, or 0 without identity */
 	double *error;   /* [rows] weighted squared errors */
-	float *unwanted; /* [threads, w] a gradient row for when none is wanted */
+	float *unwanted; /* [threads, w] a gradient row to discard if none is wanted */
 	inv_arena arena;
 } mawa;
 
@@ -50,7 +50,7 @@ static const invar_option options[] = {
 	{0},
 };
 
-static void release(void *state)
+static void release_mawa(void *state)
 {
 	mawa *p = state;
 
@@ -58,13 +58,13 @@ static void release(void *state)
 	inv_free(p);
 }
 
-static void plan_memory(const inv_loss_shape *s, mawa *p)
+static void plan_mawa_memory(const inv_loss_shape *s, mawa *p)
 {
 	p->error = inv_arena_take(&p->arena, inv_loss_rows(&inv_loss_mawa, s), sizeof(double));
 	p->unwanted = inv_arena_take(&p->arena, s->ctx->threads * s->w, sizeof(float));
 }
 
-static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+static invar_status prepare_mawa(const inv_loss_shape *s, inv_loss_work *out)
 {
 	mawa *p = inv_calloc(1, sizeof *p);
 	invar_status st;
@@ -73,12 +73,12 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the loss");
 	p->anchor = inv_option_number(s->options, "anchor");
 	p->clean = inv_loss_keeps_identity(s->options) ? s->N : 0;
-	plan_memory(s, p);
+	plan_mawa_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK) {
 		inv_free(p);
 		return st;
 	}
-	plan_memory(s, p);
+	plan_mawa_memory(s, p);
 	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
 	return INVAR_OK;
 }
@@ -102,8 +102,8 @@ static void error_block(void *user, size_t block, unsigned thread)
 	}
 }
 
-static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
-                             inv_loss_value *out, float *grad)
+static invar_status evaluate_mawa(const inv_loss_shape *s, void *state,
+                                  const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	const mawa *p = state;
 	size_t rows = inv_loss_rows(&inv_loss_mawa, s), clean = p->clean;
@@ -130,7 +130,7 @@ const inv_loss inv_loss_mawa = {
 	.options = options,
 	.shares = "no-identity",
 	.codes_clean = inv_loss_keeps_identity,
-	.prepare = prepare,
-	.evaluate = evaluate,
-	.release = release,
+	.prepare = prepare_mawa,
+	.evaluate = evaluate_mawa,
+	.release = release_mawa,
 };

@@ -5,7 +5,7 @@
  *     L = 1/M sum_i ( log sum_{k != i} exp(c_ik / T) - c_ip / T ),   c = u uᵀ
  *
  * u are the codes divided by their norms, M = 2 N rows; rows i and i + N are
- * partners p of each other. The clean rows have no part in it.
+ * partners p of each other. The clean rows are not used.
  *
  * One [M, M] matrix holds in turn the cosines c, E = exp((c - row's largest) / T)
  * with a diagonal of 0, and G = P + Pᵀ - 2 [partners], P = E / its row sums. Then
@@ -13,8 +13,8 @@
  *
  *     dL/dz = (g - (g·u) u) / |z|,   g = dL/du
  *
- * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12. In units about
- * the mean, z is a code plus the origin of the frame: its direction is that of a feature.
+ * Norms below 1e-12 count as 1e-12, a constant: then dL/dz = g / 1e-12. If training is
+ * scaled, z is a code plus the origin of the frame: its direction is that of a feature.
  */
 #include "adapter/losses/loss.h"
 
@@ -45,7 +45,7 @@ typedef struct simclr {
 	float *share;   /* [M] 1 / row sums of E */
 	double *loss;   /* [M] of each row */
 	double *cosine; /* [M] with its partner */
-	/* Of the batch that is under way: */
+	/* Of the current batch: */
 	const float *codes;
 	float *grad;
 } simclr;
@@ -68,7 +68,7 @@ static bool codes_clean(const invar_options *o)
 	return false;
 }
 
-static void plan_memory(simclr *p)
+static void plan_simclr_memory(simclr *p)
 {
 	p->unit = inv_arena_take(&p->arena, (uint64_t)p->M * p->w, sizeof(float));
 	p->pairs = inv_arena_take(&p->arena, (uint64_t)p->M * p->M, sizeof(float));
@@ -78,7 +78,7 @@ static void plan_memory(simclr *p)
 	p->cosine = inv_arena_take(&p->arena, p->M, sizeof(double));
 }
 
-static void release(void *state)
+static void release_simclr(void *state)
 {
 	simclr *p = state;
 
@@ -88,7 +88,7 @@ static void release(void *state)
 	inv_free(p);
 }
 
-static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+static invar_status prepare_simclr(const inv_loss_shape *s, inv_loss_work *out)
 {
 	simclr *p = inv_calloc(1, sizeof *p);
 	inv_matmul_spec product;
@@ -100,16 +100,16 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->M = inv_loss_rows(&inv_loss_simclr, s);
 	p->w = s->w;
 	product = (inv_matmul_spec){.m = p->M, .n = s->w, .k = p->M};
-	plan_memory(p);
+	plan_simclr_memory(p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
 		st = inv_gram_new(s->ctx, p->M, s->w, &p->gram);
 	if (st == INVAR_OK)
 		st = inv_matmul_new(s->ctx, &product, &p->product);
 	if (st != INVAR_OK) {
-		release(p);
+		release_simclr(p);
 		return st;
 	}
-	plan_memory(p);
+	plan_simclr_memory(p);
 	*out = (inv_loss_work){.state = p, .bytes = p->arena.size};
 	return INVAR_OK;
 }
@@ -126,7 +126,7 @@ static void in_blocks(simclr *p, inv_block_fn *fn)
 
 /* ---- The value ------------------------------------------------------------------- */
 
-/* In `sum`, unless there is nothing to add. */
+/* Code plus origin, in `sum`; the code itself without an origin. */
 static const float *add_origin(const simclr *p, const float *code, float *sum)
 {
 	const float *origin = p->shape->frame.origin;
@@ -176,7 +176,7 @@ static void exponentials_of_block(void *user, size_t block, unsigned thread)
 
 /* ---- The gradient ------------------------------------------------------------------ */
 
-/* E to P + Pᵀ, a band of tiles on and right of the diagonal, and their mirror images. */
+/* E to P + Pᵀ: a band of tiles from the diagonal to the right, and their transposes. */
 static void symmetrise_band(void *user, size_t band, unsigned thread)
 {
 	simclr *p = user;
@@ -189,7 +189,7 @@ static void symmetrise_band(void *user, size_t band, unsigned thread)
 		                                p->pairs + i * p->M + j, p->pairs + j * p->M + i);
 }
 
-/* g = G u in place of grad to dL/dz. */
+/* grad holds g = G u and becomes dL/dz. */
 static void through_norms_of_block(void *user, size_t block, unsigned thread)
 {
 	simclr *p = user;
@@ -221,8 +221,9 @@ static invar_status find_gradient(simclr *p)
 	return st;
 }
 
-static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
-                             inv_loss_value *out, float *grad)
+static invar_status evaluate_simclr(const inv_loss_shape *s, void *state,
+                                    const inv_loss_batch *b, inv_loss_value *out,
+                                    float *grad)
 {
 	simclr *p = state;
 
@@ -245,7 +246,7 @@ const inv_loss inv_loss_simclr = {
 	.batch = 1024,
 	.options = options,
 	.codes_clean = codes_clean,
-	.prepare = prepare,
-	.evaluate = evaluate,
-	.release = release,
+	.prepare = prepare_simclr,
+	.evaluate = evaluate_simclr,
+	.release = release_simclr,
 };

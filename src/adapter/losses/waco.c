@@ -6,14 +6,14 @@
  *
  * over the M rows of an augmentation: X the clean features repeated, Z the
  * codes. XZ is the distance of the joint rows (x, z) to the same rows with both
- * halves shuffled apart; XX and ZZ are the same with one variable twice. Several
- * augmentations are taken by -sum log max(SC, 1e-12).
+ * halves shuffled independently; XX and ZZ are the same with one variable twice. Several
+ * augmentations are combined as -sum log max(SC, 1e-12).
  *
- * What the definition does not need is not computed: a joint row projects as
- * the sum of its halves, so shuffling is another order of adding, not another
- * product; X has N distinct rows, so N are projected; XX has no gradient, and
- * its joint side only N distinct values to sort. Columns of the projections
- * become, in place, the slopes that the products of the way back begin with.
+ * Savings: the projection of a joint row is the sum of those of its halves, so a shuffle
+ * adds them in another order and needs no further product; X has N distinct rows, so N are
+ * projected; XX has no gradient, and its joint side has only N distinct values to sort.
+ * Columns of the projections become, in place, the slopes from which the products of the
+ * backward pass start.
  */
 #include "adapter/losses/loss.h"
 
@@ -31,12 +31,12 @@ extern const inv_loss inv_loss_waco;
 
 enum { XZ, XX, ZZ, DISTANCES };
 enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
-enum { MAX_POWER = 10 }; /* the slopes |gap|^(p - 1) have to fit into floats */
+enum { MAX_POWER = 10 };               /* the slopes |gap|^(p - 1) must fit into floats */
 enum { LINE = 16, COMBINE = 1 << 14 }; /* floats of a cache line, of a block of work */
 
 static const double normaliser_floor = 1e-10, log_floor = 1e-12;
 
-/* Which row of a half each joint row takes. */
+/* Which row of each half belongs to a joint row. */
 typedef struct shuffle {
 	uint32_t *sigma[2], *back[2]; /* permutations of the M rows and their inverses */
 	uint32_t *image[2];           /* sigma modulo N: rows of X */
@@ -131,7 +131,7 @@ static void plan_shuffle(waco *p, shuffle *s)
 	}
 }
 
-static void plan_memory(const inv_loss_shape *s, waco *p)
+static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 {
 	size_t M = p->M, n = p->stride;
 	inv_directions set[DISTANCES];
@@ -177,7 +177,7 @@ static invar_status plan_products(const inv_loss_shape *s, waco *p)
 	return st;
 }
 
-static void release(void *state)
+static void release_waco(void *state)
 {
 	waco *p = state;
 
@@ -192,7 +192,7 @@ static void release(void *state)
 	inv_free(p);
 }
 
-static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
+static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 {
 	waco *p = inv_calloc(1, sizeof *p);
 	invar_status st;
@@ -212,9 +212,9 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	}
 	p->L = inv_option_count(s->options, "projections");
 	p->stride = round_up(p->L, LINE);
-	plan_memory(s, p);
+	plan_waco_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
-		plan_memory(s, p);
+		plan_waco_memory(s, p);
 		memset(p->theta_x, 0, 3 * p->stride * s->d * sizeof(float));
 		memset(p->theta_xz, 0, p->stride * s->w * sizeof(float));
 		memset(p->theta_zz, 0, 2 * p->stride * s->w * sizeof(float));
@@ -227,7 +227,7 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 		st = plan_products(s, p);
 	}
 	if (st != INVAR_OK) {
-		release(p);
+		release_waco(p);
 		return st;
 	}
 	*out = (inv_loss_work){p, p->arena.size};
@@ -326,7 +326,7 @@ static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
 	return measure_distance(s, p, &job);
 }
 
-/* The joint side has N distinct rows, each of which stands for M / N. */
+/* The joint side has N distinct rows, each of them M / N times. */
 static double distance_xx(const inv_loss_shape *s, waco *p)
 {
 	const shuffle *by = &p->shuffles[XX];
@@ -376,8 +376,8 @@ static void combine_block(void *user, size_t block, unsigned thread)
 
 /* d SC = dA / (BC + eps)^(1/p) - 1/p A B dC / (BC + eps)^(1/p + 1), A, B, C = XZ, XX, ZZ.
  */
-static invar_status go_back(const inv_loss_shape *s, waco *p, const double *term,
-                            double outer, float *grad)
+static invar_status run_backward(const inv_loss_shape *s, waco *p, const double *term,
+                                 double outer, float *grad)
 {
 	double power = 1 / p->p;
 	double base = term[TERM_XX] * term[TERM_ZZ] + normaliser_floor;
@@ -419,7 +419,8 @@ static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_b
 	term[TERM_ZZ] = distance_zz(s, p, slopes);
 	term[TERM_SC] =
 		term[TERM_XZ] / pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / p->p);
-	if (!isfinite(term[TERM_XX] + term[TERM_ZZ])) /* dividing by it must not look like 0 */
+	if (!isfinite(term[TERM_XX] +
+	              term[TERM_ZZ])) /* so that a division by infinity does not give 0 */
 		term[TERM_SC] = NAN;
 	return INVAR_OK;
 }
@@ -432,10 +433,10 @@ static invar_status evaluate_one(const inv_loss_shape *s, waco *p, const inv_los
 	invar_status st = correlate(s, p, b, b->codes, 0, grad, out->term);
 
 	out->value = -out->term[TERM_SC];
-	return st == INVAR_OK && grad ? go_back(s, p, out->term, -1, grad) : st;
+	return st == INVAR_OK && grad ? run_backward(s, p, out->term, -1, grad) : st;
 }
 
-/* Clean rows come first and belong to every augmentation; its own follow. */
+/* Clean rows come first and belong to every augmentation; its own rows follow. */
 static void gather_codes(const inv_loss_shape *s, waco *p, const float *codes, size_t group)
 {
 	size_t clean = p->codes_clean * s->N * s->w, own = s->s * s->N * s->w;
@@ -470,14 +471,14 @@ static invar_status evaluate_several(const inv_loss_shape *s, waco *p,
 		out->value -= log(sc < log_floor ? log_floor : sc); /* a NaN stays one */
 		if (st != INVAR_OK || !grad)
 			continue;
-		st = go_back(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
+		st = run_backward(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
 		add_gradient(s, p, g, grad);
 	}
 	return st;
 }
 
-static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
-                             inv_loss_value *out, float *grad)
+static invar_status evaluate_waco(const inv_loss_shape *s, void *state,
+                                  const inv_loss_batch *b, inv_loss_value *out, float *grad)
 {
 	return s->groups > 1 ? evaluate_several(s, state, b, out, grad)
 	                     : evaluate_one(s, state, b, out, grad);
@@ -491,7 +492,7 @@ const inv_loss inv_loss_waco = {
 	.several = true,
 	.batch = 256,
 	.codes_clean = inv_loss_keeps_identity,
-	.prepare = prepare,
-	.evaluate = evaluate,
-	.release = release,
+	.prepare = prepare_waco,
+	.evaluate = evaluate_waco,
+	.release = release_waco,
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * affine.c - turn, scale, shift and shear, as Kornia's RandomAffine.
+ * affine.c - rotation, scale, translation and shear, as Kornia's RandomAffine.
  *
- * A source point is sheared first, then scaled, turned and shifted:
+ * A source point is sheared first, then scaled, rotated and translated:
  * M = T(t) T(c) R S(k) T(-c) Sh. Here R = [[cos, -sin], [sin, cos]]: a positive
- * angle turns clockwise, the opposite of rotation. One factor scales both axes;
- * shear draws x alone, as Kornia does with two numbers.
+ * angle is clockwise, the opposite of `rotation`. One factor scales both axes; only the
+ * shear along x is drawn, as in Kornia when shear is given by two numbers.
  *
- * With inside=1 the picture is prepared so much larger that no draw sees beyond it. How
- * much follows from the ranges, as no one factor serves all of them: a pixel of the result
- * at p from the centre is looked for at
+ * With inside=1 the picture is prepared larger, so that no draw shows what lies outside
+ * it. How much larger depends on the ranges: a pixel of the result at p from the centre
+ * shows the source at
  *
  *     q = Sh^-1 R^-1 (p - t) / k,   Sh^-1 = [[1, tan f], [0, 1]],
  *
@@ -18,7 +18,7 @@
  *     |q.x| <= h (|cos(a + f)| + |sin(a + f)|) / (k cos f),
  *     |q.y| <= h (|cos a| + |sin a|) / k.
  *
- * Shifts are shares of the side that is seen.
+ * Translations are fractions of the visible side.
  */
 #include <math.h>
 
@@ -65,10 +65,11 @@ static double greatest(inv_value range)
 	return fmax(fabs(range.low), fabs(range.high));
 }
 
-/* The most that |cos a| + |sin a| comes to between two angles: sqrt(2) at 45 degrees. */
-static double widest(double low, double high)
+/* The maximum of |cos a| + |sin a| between two angles; its peaks are sqrt(2), at 45
+ * degrees. */
+static double max_extent(double low, double high)
 {
-	double next = ceil((low - 45) / 90) * 90 + 45; /* the first peak from low on */
+	double next = ceil((low - 45) / 90) * 90 + 45; /* the first peak at or above low */
 	double a = low * (M_PI / 180), b = high * (M_PI / 180);
 
 	if (next <= high)
@@ -77,27 +78,28 @@ static double widest(double low, double high)
 }
 
 /*
- * Kornia's corners stretch a shift by W / (W - 1); parameters are rounded to float. A
- * factor below 1 counts as 1, as the clean picture is seen as well.
+ * Kornia's align_corners=false stretches a translation by W / (W - 1), and parameters are
+ * rounded to float. The result is at least `seen`, as the clean picture must be visible
+ * too.
  */
-static size_t around(const inv_value *v, size_t seen)
+static size_t affine_around(const inv_value *v, size_t seen)
 {
 	const double slack = 1e-3;
 	double side = (double)seen, stretch = seen > 1 ? side / (side - 1) : 2;
 	double h = (side - 1) / 2 + greatest(v[TRANSLATE]) * side * stretch;
 	inv_value a = v[DEGREES], f = v[SHEAR];
-	double x = widest(a.low + f.low, a.high + f.high) /
+	double x = max_extent(a.low + f.low, a.high + f.high) /
 	           (v[SCALE].low * cos(greatest(f) * (M_PI / 180)));
-	double y = widest(a.low, a.high) / v[SCALE].low;
+	double y = max_extent(a.low, a.high) / v[SCALE].low;
 
 	if (!inv_value_is(v[INSIDE], 1))
 		return seen;
 	return inv_side_around(seen, 2 * h * fmax(1, fmax(x, y)) + 1 + slack);
 }
 
-static inv_extent result(const inv_value *v, inv_extent in)
+static inv_extent affine_result(const inv_value *v, inv_extent in)
 {
-	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(around, v, in) : in;
+	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(affine_around, v, in) : in;
 }
 
 /* ---- The map -------------------------------------------------------------------- */
@@ -105,7 +107,7 @@ static inv_extent result(const inv_value *v, inv_extent in)
 static void draw_affine(const inv_value *v, inv_extent in, inv_cursor *c, float *row)
 {
 	inv_value shift = v[TRANSLATE];
-	inv_extent seen = result(v, in);
+	inv_extent seen = affine_result(v, in);
 	double w = (double)seen.w, h = (double)seen.h;
 
 	row[ANGLE] = inv_draw_range(c, v[DEGREES]);
@@ -135,10 +137,10 @@ static void carry(inv_extent in, const float *row, double m[9])
 	m[8] = 1;
 }
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+static void affine_matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
 {
 	carry(in, row, m);
-	inv_warp_cut(m, in, result(v, in));
+	inv_warp_cut(m, in, affine_result(v, in));
 }
 
 static inv_warp warp_of(const inv_value *v, inv_extent in, const float *row)
@@ -149,7 +151,7 @@ static inv_warp warp_of(const inv_value *v, inv_extent in, const float *row)
 	return w;
 }
 
-static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
+static const char *refuse_affine_row(const inv_value *v, inv_extent in, const float *row)
 {
 	inv_warp w;
 
@@ -160,12 +162,12 @@ static const char *refuse_row(const inv_value *v, inv_extent in, const float *ro
 	if (fabsf(row[TX]) > 1e6f || fabsf(row[TY]) > 1e6f)
 		return "tx and ty must lie between -1e6 and 1e6 pixels";
 	w = warp_of(v, in, row);
-	if (w.inside && !inv_warp_stays_inside(&w, in, result(v, in)))
+	if (w.inside && !inv_warp_stays_inside(&w, in, affine_result(v, in)))
 		return "it would show pixels outside the image, which inside=1 does not allow";
 	return NULL;
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_affine(const inv_op_call *call, float *out)
 {
 	inv_warp w = warp_of(call->v, call->shape, call->row);
 
@@ -204,9 +206,9 @@ const inv_op inv_op_affine = {
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
 	.draw = draw_affine,
-	.result = result,
-	.around = around,
-	.refuse_row = refuse_row,
-	.matrix = matrix,
-	.apply = apply,
+	.result = affine_result,
+	.around = affine_around,
+	.refuse_row = refuse_affine_row,
+	.matrix = affine_matrix,
+	.apply = apply_affine,
 };

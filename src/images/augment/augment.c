@@ -2,7 +2,7 @@
 /*
  * augment.c - draws rows of parameters and augments images one by one.
  *
- * Images are independent: a block of work is a few whole images, cut by their size.
+ * Images are independent: a block of work is a few whole images, fewer if they are large.
  * A chain of operations passes a picture between two buffers per thread; the last
  * operation that acts writes the result.
  */
@@ -272,8 +272,8 @@ invar_status invar_augment_clean(const invar_augment *a, const float *x,
 /* ---- Drawing ---------------------------------------------------------------------- */
 
 /*
- * One stream for each copy, operation and kind of draw: the step between purposes is
- * odd, so numbers below 2^32 never meet within a split.
+ * One stream per copy, operation and kind of draw: the step between purposes is odd, so
+ * their numbers differ modulo 2^32 within a split.
  */
 enum { STREAM_ROW, STREAM_FIELD, STREAM_KINDS };
 
@@ -290,7 +290,7 @@ static inv_stream stream_of(const inv_draw *d, size_t op, unsigned kind)
 	return s;
 }
 
-/* Streams of all operations, prepared once a call; the last chooses the chain. */
+/* Streams of all operations, prepared once per call; the last one draws the chain. */
 typedef struct streams {
 	inv_stream row[INV_MAX_OPS + 1], field[INV_MAX_OPS + 1];
 } streams;
@@ -439,7 +439,7 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
 
 /* ---- Applying ------------------------------------------------------------------------ */
 
-/* The first block that failed says why; sentences are kept by thread. */
+/* The first failed block of a thread and its message, which is thread-local. */
 typedef struct fault {
 	size_t block;
 	invar_status status;
@@ -478,7 +478,7 @@ static invar_status run_op(const inv_spec_op *o, const float *row, const inv_op_
 	return INVAR_OK;
 }
 
-/* The last operation of a chain that must run; SIZE_MAX: none must. */
+/* The last operation of a chain that must run; SIZE_MAX: none. */
 static size_t find_last(const inv_spec *s, size_t chain, const float *row, inv_extent in)
 {
 	size_t last = SIZE_MAX;

@@ -16,7 +16,7 @@
 #include "images/spec.h"
 #include "math/kernels.h"
 
-enum { INV_BATCH_INDICES = 256 }; /* that share a draw under same_on_batch */
+enum { INV_BATCH_INDICES = 256 }; /* images that share a draw under same_on_batch */
 
 struct invar_augment {
 	invar_context *ctx;
@@ -52,7 +52,7 @@ bool inv_augment_acts(const invar_augment *a, const float *row, size_t i);
 /* The input shape of operation i. */
 inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i);
 
-/* What a file of parameters says, in memory; `name` is for sentences. */
+/* Reads the text of a file of parameters; `name` is for messages. */
 invar_status inv_augment_params_parse(const invar_augment *a, const char *text,
                                       size_t bytes, const char *name,
                                       const uint64_t shape[4], float *params);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* augment_draw.h - what every random draw of an augmentation follows from. */
+/* augment_draw.h - the key of the random draws of an augmentation. */
 #ifndef INV_AUGMENT_DRAW_H
 #define INV_AUGMENT_DRAW_H
 
 #include "base/options.h"
 
-/* What every random draw follows from; the same for any threads and batches. */
+/* A draw is a function of these and the image's index, whatever the threads and batches. */
 typedef struct inv_draw {
 	uint64_t seed;
 	const char *split;
@@ -15,7 +15,7 @@ typedef struct inv_draw {
 } inv_draw;
 
 invar_status inv_draw_declare(invar_options *o);
-/* Reads what o has of them; the text is a view of *kept, which is given. */
+/* Reads them from o; out->split is a view of *kept, which is given. */
 invar_status inv_draw_read(const invar_options *o, invar_options **kept, inv_draw *out);
 
 #endif

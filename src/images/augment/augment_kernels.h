@@ -38,7 +38,7 @@ typedef struct inv_view {
 #define INV_WARP_STEP 1024.0
 enum { INV_WARP_BLOCK = 8 };
 
-/* Along one axis: the position of a block's first pixel, whole and rest. */
+/* The position of a block's first pixel along one axis: whole part and rest. */
 typedef struct inv_block_start {
 	int32_t whole;
 	float rest;
@@ -49,7 +49,7 @@ struct inv_augment_kernels {
 	 * Pixels `from` to `to` of row v of all planes, bilinear, where all four
 	 * neighbours lie inside with INV_WARP_MARGIN to spare; steps are at most
 	 * INV_WARP_STEP. Positions are double at every eighth pixel and float between,
-	 * which is good to 2e-6 of a pixel where steps are a few pixels long.
+	 * which is exact to 2e-6 pixels if steps are a few pixels long.
 	 */
 	void (*warp_span)(const inv_view *view, size_t v, size_t from, size_t to);
 	/*
@@ -63,7 +63,7 @@ struct inv_augment_kernels {
 	void (*add_scaled)(const float *x, float scale, size_t count, float *y);
 	/* out = x + (mean + std out) */
 	void (*add_field)(const float *x, float mean, float std, size_t count, float *out);
-	/* out = x scale + offset, held between low and high */
+	/* out = x scale + offset, clamped to [low, high] */
 	void (*scale)(const float *x, float scale, float offset, float low, float high,
 	              size_t count, float *out);
 };

@@ -15,7 +15,7 @@
 
 enum { LANES = INV_WARP_BLOCK, ROWS_AHEAD = 8 };
 
-/* Left and right neighbours of 8 places. */
+/* Left and right neighbours of 8 positions. */
 typedef struct pairs {
 	__m256 left, right;
 } pairs;
@@ -43,7 +43,8 @@ static inline __m256 mix(__m256 a, __m256 b, __m256 share)
 
 /* ---- Warps ------------------------------------------------------------------- */
 
-/* Places and shares of the 8 pixels of a block. */
+/* Positions of the 8 pixels of a block: offsets of the left upper neighbours, and weights.
+ */
 typedef struct spots {
 	__m256 fx, fy;
 	int64_t at[LANES];
@@ -67,7 +68,7 @@ static inline void store_wide(__m256i x, int64_t out[LANES])
 	                    _mm256_cvtepi32_epi64(_mm256_extracti128_si256(x, 1)));
 }
 
-/* Lanes outside [low, high) repeat one inside, so that they read what may be read. */
+/* Lanes outside [low, high) repeat one inside, so that they read valid memory. */
 static inline void find_spots(const inv_view *view, double x, double y, int low, int high,
                               spots *s)
 {
@@ -92,7 +93,7 @@ static inline __m256 warp_plane(const float *p, size_t width, const spots *s)
 }
 
 /* What the same pixels of a later row will read lies at a constant distance. */
-static inline void ask_for(const float *p, const spots *s, ptrdiff_t distance)
+static inline void prefetch_row(const float *p, const spots *s, ptrdiff_t distance)
 {
 	for (int i = 0; i < LANES; i += 2)
 		_mm_prefetch((const char *)(p + s->at[i] + distance), _MM_HINT_T0);
@@ -103,7 +104,7 @@ static void warp_whole(const inv_view *view, const spots *s, ptrdiff_t distance,
 	const float *p = view->in;
 
 	for (size_t c = 0; c < view->planes; c++) {
-		ask_for(p, s, distance);
+		prefetch_row(p, s, distance);
 		_mm256_storeu_ps(out, warp_plane(p, view->w, s));
 		p += view->h * view->w;
 		out += view->out_h * view->out_w;

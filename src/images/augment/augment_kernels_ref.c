@@ -17,7 +17,7 @@ static inv_block_start start_of(double position)
 	return (inv_block_start){(int32_t)whole, (float)(position - whole)};
 }
 
-/* The pixel `lane` of a block: where it is, and the share of the next one. */
+/* The pixel `lane` of a block: its left neighbour, and the weight of the right one. */
 static int32_t step_to(inv_block_start s, float step, float lane, float *share)
 {
 	float at = fmaf(step, lane, s.rest), whole = floorf(at);

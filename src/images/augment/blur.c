@@ -27,7 +27,7 @@ static void draw_blur(const inv_value *v, inv_extent in, inv_cursor *c, float *r
 	row[0] = inv_draw_range(c, v[SIGMA]);
 }
 
-static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
+static const char *refuse_blur_row(const inv_value *v, inv_extent in, const float *row)
 {
 	(void)v;
 	(void)in;
@@ -87,7 +87,7 @@ static void blur_plane(const blurring *b, const float *in, float *out)
 		}
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_blur(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
 	double sigma = call->row[0];
@@ -120,6 +120,6 @@ const inv_op inv_op_blur = {
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.draw = draw_blur,
-	.refuse_row = refuse_row,
-	.apply = apply,
+	.refuse_row = refuse_blur_row,
+	.apply = apply_blur,
 };

@@ -16,7 +16,7 @@ static void draw_brightness(const inv_value *v, inv_extent in, inv_cursor *c, fl
 	row[0] = inv_draw_range(c, v[FACTOR]);
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_brightness(const inv_op_call *call, float *out)
 {
 	inv_pixels_scale(call, call->row[0], 0, out);
 	return INVAR_OK;
@@ -31,5 +31,5 @@ const inv_op inv_op_brightness = {
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.draw = draw_brightness,
-	.apply = apply,
+	.apply = apply_brightness,
 };

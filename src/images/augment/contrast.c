@@ -39,7 +39,7 @@ static double mean_grey(const inv_op_call *call)
 	return grey;
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_contrast(const inv_op_call *call, float *out)
 {
 	float factor = call->row[0];
 
@@ -56,5 +56,5 @@ const inv_op inv_op_contrast = {
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.draw = draw_contrast,
-	.apply = apply,
+	.apply = apply_contrast,
 };

@@ -4,12 +4,12 @@
  *
  * Ten candidates: area U(scale) H W, ratio exp(U(log r0, log r1)) of width to
  * height, sides rounded half to even; the first that is smaller than the picture on
- * both sides wins, else the largest box of the least ratio. (Kornia before 0.8.3 had
+ * both sides is used, else the largest box of the smallest ratio. (Kornia before 0.8.3 had
  * the sides swapped.)
  *
  * mode=slice resizes the box alone: (u (w - 1) / (W' - 1)) under align_corners=true,
- * else ((u + 1/2) w / W' - 1/2) held inside the box. mode=resample warps the whole
- * picture by the matrix that carries the box's corner pixels onto the result's.
+ * else ((u + 1/2) w / W' - 1/2) clamped to the box. mode=resample warps the whole
+ * picture by the matrix that maps the box's corner pixels to the result's.
  */
 #include <math.h>
 #include <string.h>
@@ -90,21 +90,21 @@ static void draw_crop(const inv_value *v, inv_extent in, inv_cursor *c, float *r
 	row[HEIGHT] = (float)s.h;
 }
 
-static void still(inv_extent in, float *row)
+static void crop_still(inv_extent in, float *row)
 {
 	row[X0] = row[Y0] = 0;
 	row[WIDTH] = (float)in.w;
 	row[HEIGHT] = (float)in.h;
 }
 
-static inv_extent result(const inv_value *v, inv_extent in)
+static inv_extent crop_result(const inv_value *v, inv_extent in)
 {
 	if (v[SIZE].low == 0)
 		return in;
 	return (inv_extent){in.c, (size_t)v[SIZE].low, (size_t)v[SIZE].high};
 }
 
-static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
+static const char *refuse_crop_row(const inv_value *v, inv_extent in, const float *row)
 {
 	(void)v;
 	for (int i = X0; i <= HEIGHT; i++)
@@ -147,7 +147,7 @@ typedef struct slicer {
 	size_t held[2];
 } slicer;
 
-/* A row of the box at the width of the result; each is computed once in a while. */
+/* A row of the box at the width of the result; the last two are kept. */
 static const float *stretched(slicer *s, size_t y)
 {
 	float *row = s->row[y % 2];
@@ -220,16 +220,16 @@ static double zoom(size_t out, double side)
 	return side > 1 && out > 1 ? (double)(out - 1) / (side - 1) : 1;
 }
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+static void crop_matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
 {
-	inv_extent to = result(v, in);
+	inv_extent to = crop_result(v, in);
 	double kx = zoom(to.w, row[WIDTH]), ky = zoom(to.h, row[HEIGHT]);
 	const double whole[9] = {kx, 0, -row[X0] * kx, 0, ky, -row[Y0] * ky, 0, 0, 1};
 
 	memcpy(m, whole, sizeof whole);
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_crop(const inv_op_call *call, float *out)
 {
 	const inv_value *v = call->v;
 	bool flat = call->row[WIDTH] <= 1 || call->row[HEIGHT] <= 1 || call->result.w <= 1 ||
@@ -239,13 +239,12 @@ static invar_status apply(const inv_op_call *call, float *out)
 
 	if (inv_value_is(v[MODE], INV_MODE_SLICE) || flat)
 		return slice(call, w.align_corners, out);
-	matrix(v, call->shape, call->row, w.m);
+	crop_matrix(v, call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;
 }
 
-/* ---- The JSON layout: corners of boxes, clockwise, x before y -------------------------
- */
+/* ---- The JSON layout: corners of boxes, clockwise, x before y -------------------- */
 
 static void corners_of(double x0, double y0, double w, double h, double *cells)
 {
@@ -276,7 +275,7 @@ static bool gather_src(const double *cells, float *row)
 
 static void spread_dst(const inv_value *v, inv_extent in, const float *row, double *cells)
 {
-	inv_extent to = result(v, in);
+	inv_extent to = crop_result(v, in);
 
 	(void)row;
 	corners_of(0, 0, (double)to.w, (double)to.h, cells);
@@ -293,7 +292,7 @@ static void spread_input(const inv_value *v, inv_extent in, const float *row, do
 static void spread_output(const inv_value *v, inv_extent in, const float *row,
                           double *cells)
 {
-	spread_input(v, result(v, in), row, cells);
+	spread_input(v, crop_result(v, in), row, cells);
 }
 
 static const inv_param_array arrays[] = {
@@ -314,9 +313,9 @@ const inv_op inv_op_crop = {
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
 	.draw = draw_crop,
-	.still = still,
-	.result = result,
-	.refuse_row = refuse_row,
-	.matrix = matrix,
-	.apply = apply,
+	.still = crop_still,
+	.result = crop_result,
+	.refuse_row = refuse_crop_row,
+	.matrix = crop_matrix,
+	.apply = apply_crop,
 };

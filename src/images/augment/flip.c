@@ -12,7 +12,7 @@ static const inv_key keys[] = {
      "swap left and right, or top and bottom"},
 };
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+static void flip_matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
 {
 	bool sideways = inv_value_is(v[AXIS], HORIZONTAL);
 	const double whole[9] = {sideways ? -1 : 1,
@@ -35,7 +35,7 @@ static void mirror_row(const float *in, size_t width, float *out)
 		out[u] = in[width - 1 - u];
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_flip(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
 	bool sideways = inv_value_is(call->v[AXIS], HORIZONTAL);
@@ -58,6 +58,6 @@ const inv_op inv_op_flip = {
 	.help = "mirrors the image",
 	.keys = keys,
 	.key_count = sizeof keys / sizeof *keys,
-	.matrix = matrix,
-	.apply = apply,
+	.matrix = flip_matrix,
+	.apply = apply_flip,
 };

@@ -4,7 +4,7 @@
 
 #include "images/augment/op.h"
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_identity(const inv_op_call *call, float *out)
 {
 	memcpy(out, call->in, inv_extent_cells(call->shape) * sizeof *out);
 	return INVAR_OK;
@@ -14,5 +14,5 @@ const inv_op inv_op_id = {
 	.name = "id",
 	.class_name = "id",
 	.help = "leaves the image unchanged",
-	.apply = apply,
+	.apply = apply_identity,
 };

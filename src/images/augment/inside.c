@@ -18,7 +18,7 @@ size_t inv_side_around(size_t seen, double least)
 
 /* ---- One operation ---------------------------------------------------------------- */
 
-/* Sides of the same parity grow strictly with what is seen, so halving finds the one. */
+/* The side needed grows strictly with the visible side, so bisection finds it. */
 static size_t side_inside(inv_around around, const inv_value *v, size_t in)
 {
 	size_t odd = in & 1, low = 0, high = in / 2; /* halves of sides, rounded down */

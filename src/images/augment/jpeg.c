@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jpeg.c - what a JPEG file of some quality leaves of a picture.
+ * jpeg.c - the artefacts of JPEG compression.
  *
- * The tensor is brought back to pixels, rounded to 8 bits, compressed and
+ * The tensor is converted back to pixels, rounded to 8 bits, compressed and
  * decompressed by libjpeg-turbo (colour at half resolution, the slow and exact
  * DCT: what Pillow does by default) and normalised again. One or three channels.
  */
@@ -30,7 +30,7 @@ static void draw_jpeg(const inv_value *v, inv_extent in, inv_cursor *c, float *r
 	row[0] = (float)(low + floor((double)inv_next_uniform(c) * (high - low + 1)));
 }
 
-static const char *refuse(const inv_value *v, inv_extent in)
+static const char *refuse_jpeg(const inv_value *v, inv_extent in)
 {
 	if (floor(v[QUALITY].high) < ceil(v[QUALITY].low))
 		return "quality has no whole number in its range";
@@ -39,7 +39,7 @@ static const char *refuse(const inv_value *v, inv_extent in)
 	return in.h > MAX_SIDE || in.w > MAX_SIDE ? "sides can be at most 65500 pixels" : NULL;
 }
 
-static const char *refuse_row(const inv_value *v, inv_extent in, const float *row)
+static const char *refuse_jpeg_row(const inv_value *v, inv_extent in, const float *row)
 {
 	(void)v;
 	(void)in;
@@ -100,7 +100,7 @@ static invar_status there_and_back(inv_extent shape, int quality, uint8_t *bytes
 	              : INVAR_OK;
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_jpeg(const inv_op_call *call, float *out)
 {
 	inv_extent s = call->shape;
 	size_t cells = inv_extent_cells(s);
@@ -127,7 +127,7 @@ const inv_op inv_op_jpeg = {
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.draw = draw_jpeg,
-	.refuse = refuse,
-	.refuse_row = refuse_row,
-	.apply = apply,
+	.refuse = refuse_jpeg,
+	.refuse_row = refuse_jpeg_row,
+	.apply = apply_jpeg,
 };

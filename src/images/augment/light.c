@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* light.c - light on normalised tensors. */
+/* light.c - see light.h. */
 #include "images/augment/light.h"
 
 inv_pixel_scale inv_pixels_of(const inv_tools *t, size_t channel)

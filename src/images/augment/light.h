@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * light.h - operations that see pixels, 0 to 1, whatever the tensor's scale.
+ * light.h - operations on pixels in [0, 1], whatever the tensor's normalisation.
  *
  * A tensor that was normalised is (pixel - mean) / std by channel. Brightness,
- * contrast and jpeg are about light, so they work on the pixel, hold it between 0
- * and 1 and normalise again; what is linear is done in one step.
+ * contrast and jpeg are defined on pixels, so they work on the pixel, clamp it to [0, 1]
+ * and normalise again; linear operations do this in one step.
  */
 #ifndef INV_LIGHT_H
 #define INV_LIGHT_H
@@ -18,7 +18,7 @@ typedef struct inv_pixel_scale {
 
 inv_pixel_scale inv_pixels_of(const inv_tools *t, size_t channel);
 
-/* pixel = pixel * factor + offset, held between 0 and 1, on the tensor's own scale. */
+/* pixel = pixel * factor + offset, clamped to [0, 1], computed on normalised values. */
 void inv_pixels_scale(const inv_op_call *call, float factor, float offset, float *out);
 
 #endif

@@ -3,7 +3,8 @@
  * noise.c - Gaussian noise on every value, as Kornia's RandomGaussianNoise.
  *
  * y = x + mean + std n, without clipping. The field n is a function of the seed, the
- * purpose, the epoch, the copy and the image, so two columns repeat the picture.
+ * purpose, the epoch, the copy and the image, so the two columns mean and std repeat a
+ * picture.
  */
 #include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
@@ -25,7 +26,7 @@ static void draw_noise(const inv_value *v, inv_extent in, inv_cursor *c, float *
 	row[1] = inv_draw_range(c, v[STD]);
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_noise(const inv_op_call *call, float *out)
 {
 	size_t cells = inv_extent_cells(call->shape);
 
@@ -43,5 +44,5 @@ const inv_op inv_op_noise = {
 	.columns = columns,
 	.column_count = sizeof columns / sizeof *columns,
 	.draw = draw_noise,
-	.apply = apply,
+	.apply = apply_noise,
 };

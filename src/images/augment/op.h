@@ -2,7 +2,8 @@
 /*
  * op.h - what an augmentation is: keys, columns, a draw, an application.
  *
- * Each operation is one file with one inv_op, and one line in table.c. What is
+ * Each operation is one file NAME.c that defines inv_op_NAME, and one name in the list of
+ * meson.build. What is
  * drawn for an image is a row of floats, the operation's columns; applying is a
  * function of the image and that row alone (noise also of its random field), so
  * a stored row repeats a picture exactly.
@@ -41,7 +42,7 @@ typedef enum inv_key_type {
 typedef struct inv_key {
 	const char *name;
 	inv_key_type type;
-	double low, high; /* default; a word is its place in `words`, a size is h, w */
+	double low, high; /* default; a word is its index in `words`, a size is h, w */
 	double min, max;  /* bounds of both ends */
 	const char *words;
 	const char *help; /* a phrase without a full stop */
@@ -97,7 +98,7 @@ typedef struct inv_param_array {
 	bool integer;
 	size_t column[2]; /* if there is no spread */
 	void (*spread)(const inv_value *v, inv_extent in, const float *row, double *cells);
-	/* NULL beside a spread: ignored in reading. False: no row could say it. */
+	/* NULL beside a spread: ignored when reading. False: no row gives these cells. */
 	bool (*gather)(const double *cells, float *row);
 } inv_param_array;
 
@@ -116,7 +117,7 @@ typedef struct inv_op {
 
 	/* Fills the row; NULL if there is nothing to draw. */
 	void (*draw)(const inv_value *v, inv_extent in, inv_cursor *c, float *row);
-	/* The row that leaves an image as it is but for its size; NULL: a plain copy does. */
+	/* The row that changes only the size of an image; NULL: the image is copied. */
 	void (*still)(inv_extent in, float *row);
 	inv_extent (*result)(const inv_value *v, inv_extent in); /* NULL: as the input */
 	/*
@@ -124,7 +125,7 @@ typedef struct inv_op {
 	 * of (inside.h), at least `seen` and growing with it. NULL: there is no such key.
 	 */
 	inv_around around;
-	/* Why such images or such a row are not possible, for the message; or NULL. */
+	/* Why such images or such a row are impossible, for the message; or NULL. */
 	const char *(*refuse)(const inv_value *v, inv_extent in);
 	const char *(*refuse_row)(const inv_value *v, inv_extent in, const float *row);
 	/* Source to destination pixels, 3 x 3; NULL if nothing moves. */

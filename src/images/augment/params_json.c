@@ -11,8 +11,8 @@
  *
  * A stage is an operation of the SPEC, in order. Its arrays hold one entry for each
  * image it acts on (batch_prob 1), in order; the matrices, source to destination
- * pixels, have one for each image. In reading, arrays with one entry for every image
- * are fine too, and what follows from the rest is ignored.
+ * pixels, have one for each image. When reading, arrays with one entry for every image
+ * are accepted too, and arrays that follow from others are ignored.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +31,7 @@ typedef struct layout {
 	const invar_augment *a;
 	inv_extent in; /* of the set */
 	uint64_t images;
-	const char *name; /* of the file, for sentences */
+	const char *name; /* of the file, for messages */
 } layout;
 
 static size_t columns_of(const layout *l)
@@ -208,7 +208,7 @@ static json_t *value_json(const inv_key *key, inv_value v)
 	}
 }
 
-/* What was asked for (ranges, p), or how it is computed (words, sizes). */
+/* The constructor's keys (ranges, p), or the flags of the computation (words, sizes). */
 static json_t *keys_json(const inv_spec_op *o, bool flags, inv_extent result)
 {
 	json_t *out = json_object();

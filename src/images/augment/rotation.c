@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rotation.c - turning about the centre, as Kornia's RandomRotation.
+ * rotation.c - rotation about the centre, as Kornia's RandomRotation.
  *
- * M = T(c) R T(-c), R = [[cos, sin], [-sin, cos]]: a positive angle turns the
+ * M = T(c) R T(-c), R = [[cos, sin], [-sin, cos]]: a positive angle rotates the
  * picture counter-clockwise as displayed. The size stays; what leaves the frame
  * is lost.
  *
@@ -39,19 +39,19 @@ static void draw_rotation(const inv_value *v, inv_extent in, inv_cursor *c, floa
 }
 
 /* The circle about a square of side n has the diameter n sqrt(2). */
-static size_t around(const inv_value *v, size_t seen)
+static size_t rotation_around(const inv_value *v, size_t seen)
 {
 	if (!inv_value_is(v[INSIDE], 1))
 		return seen;
 	return inv_side_around(seen, (double)seen * M_SQRT2);
 }
 
-static inv_extent result(const inv_value *v, inv_extent in)
+static inv_extent rotation_result(const inv_value *v, inv_extent in)
 {
-	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(around, v, in) : in;
+	return inv_value_is(v[INSIDE], 1) ? inv_extent_inside(rotation_around, v, in) : in;
 }
 
-static void turn(inv_extent in, const float *row, double m[9])
+static void rotation_map(inv_extent in, const float *row, double m[9])
 {
 	double angle = row[ANGLE] * (M_PI / 180), c = cos(angle), s = sin(angle);
 	double cx = (double)(in.w - 1) / 2, cy = (double)(in.h - 1) / 2;
@@ -66,18 +66,19 @@ static void turn(inv_extent in, const float *row, double m[9])
 	m[8] = 1;
 }
 
-static void matrix(const inv_value *v, inv_extent in, const float *row, double m[9])
+static void rotation_matrix(const inv_value *v, inv_extent in, const float *row,
+                            double m[9])
 {
-	turn(in, row, m);
-	inv_warp_cut(m, in, result(v, in));
+	rotation_map(in, row, m);
+	inv_warp_cut(m, in, rotation_result(v, in));
 }
 
-static invar_status apply(const inv_op_call *call, float *out)
+static invar_status apply_rotation(const inv_op_call *call, float *out)
 {
 	const inv_value *v = call->v;
 	inv_warp w = inv_warp_of(&v[ALIGN]);
 
-	turn(call->shape, call->row, w.m);
+	rotation_map(call->shape, call->row, w.m);
 	inv_warp_apply(call->tools->image, &w, call->in, call->shape, call->result, out);
 	return INVAR_OK;
 }
@@ -97,8 +98,8 @@ const inv_op inv_op_rotation = {
 	.arrays = arrays,
 	.array_count = sizeof arrays / sizeof *arrays,
 	.draw = draw_rotation,
-	.result = result,
-	.around = around,
-	.matrix = matrix,
-	.apply = apply,
+	.result = rotation_result,
+	.around = rotation_around,
+	.matrix = rotation_matrix,
+	.apply = apply_rotation,
 };

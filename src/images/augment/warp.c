@@ -5,7 +5,7 @@
  * Positions run along a straight line through the source, so the pixels of a row
  * that have all four neighbours are one span, and those that have any are a wider
  * one. The inner span goes to the kernel, which checks nothing; the pixels between
- * the two are looked at one by one.
+ * the two are checked one by one.
  */
 #include "images/augment/warp.h"
 
@@ -115,8 +115,8 @@ static size_t clamp_index(double value, size_t max)
 }
 
 /*
- * Keeps of s the pixels whose place lies between low and high, of which there are none
- * where low is above high. Rounding is far below the margin that the kernel leaves, and
+ * Keeps of s the pixels whose place lies between low and high, none
+ * if low is above high. Rounding is far below the margin that the kernel leaves, and
  * which side of it a pixel falls does not matter.
  */
 static span clip(span s, line l, double low, double high)
@@ -139,8 +139,8 @@ static span clip(span s, line l, double low, double high)
 /* ---- Pixels near and beyond the border ------------------------------------------- */
 
 /*
- * Where a position outside is looked for instead, as PyTorch's grid_sample does:
- * reflect turns at pixel centres (align_corners) or half a pixel beyond them.
+ * The position inside that stands for one outside, as in PyTorch's grid_sample: reflect
+ * mirrors at pixel centres (align_corners) or half a pixel beyond them.
  */
 static double mirror(double at, size_t side, bool centres)
 {
@@ -192,7 +192,7 @@ static float mix(float a, float b, float share)
 	return a + share * (b - a);
 }
 
-/* `beyond` has the colour of what lies outside, by plane. */
+/* `beyond`: the fill colour of each plane. */
 static void slow_span(const inv_warp *w, const inv_view *view, line x, line y, size_t v,
                       span s, const float *beyond)
 {
@@ -222,8 +222,8 @@ static void fill_span(const inv_view *view, size_t v, span s, const float *beyon
 }
 
 /*
- * The pixels that the kernel takes: all four neighbours exist, which along a side of one
- * pixel they never do, and no step is so long that a place in float could leave the margin.
+ * The pixels for the kernel: all four neighbours exist (never along a side of one pixel),
+ * and no step is so long that a position in float could leave the margin.
  */
 static span inner_span(const inv_view *view, line x, line y, span all)
 {
@@ -267,7 +267,7 @@ static float mean_of(const float *x, size_t count)
 	return (float)(sum / (double)count);
 }
 
-/* Pixels whose centre lies outside the largest circle about the centre. */
+/* Fills the pixels whose centre lies outside the inscribed circle. */
 static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 {
 	double radius = (double)(view->out_h < view->out_w ? view->out_h : view->out_w) / 2;
@@ -285,11 +285,11 @@ static void mask_circle(const inv_view *view, size_t v, const float *beyond)
 enum { PLANES = 16, LINE_FLOATS = 16, AHEAD = 4 };
 
 /*
- * The next picture usually lies behind this one, so it is asked for row by row while
- * this one is made, as is the place of rows to come: a warp walks across rows, where
- * no hardware looks ahead. Asking for what is not there does no harm.
+ * The next picture usually follows this one in memory, so it is prefetched row by row
+ * while this one is made, and so are the next rows of the output: a warp crosses rows, a
+ * pattern that hardware prefetchers miss. Prefetching an invalid address is harmless.
  */
-static void ask_ahead(const inv_view *view, size_t v)
+static void prefetch_rows(const inv_view *view, size_t v)
 {
 	const float *next = view->in + view->planes * view->h * view->w + v * view->w;
 	const float *to = view->out + (v + AHEAD) * view->out_w;
@@ -321,7 +321,7 @@ void inv_warp_apply(const struct inv_augment_kernels *k, const inv_warp *w, cons
 		for (size_t i = 0; i < view.planes && w->fill == INV_FILL_MEAN; i++)
 			beyond[i] = mean_of(view.in + i * plane, plane);
 		for (size_t v = 0; v < result.h; v++) {
-			ask_ahead(&view, v);
+			prefetch_rows(&view, v);
 			warp_row(k, w, &view, v, beyond);
 			if (w->circle)
 				mask_circle(&view, v, beyond);

@@ -4,7 +4,7 @@
  *
  * M maps source to destination pixels; the result at (u, v) is the source at
  * M^-1 (u, v). With align_corners=false Kornia normalises M by size - 1 but the
- * grid by size, so that on the way
+ * grid by size, so that in effect
  *
  *     x = ((M^-1 p).x W / (W - 1)) - 1/2,  p = ((u + 1/2)(W' - 1) / W', …)
  *
@@ -19,7 +19,7 @@
 #include "images/augment/augment_kernels.h"
 #include "images/augment/op.h"
 
-/* Places of the words of the keys that warps share. */
+/* Indices of words in the keys that warps share. */
 enum { INV_CORNERS_FALSE, INV_CORNERS_TRUE };
 enum { INV_CORNERS_KORNIA, INV_CORNERS_EXACT };
 enum { INV_FILL_ZEROS, INV_FILL_EDGE, INV_FILL_REFLECT, INV_FILL_MEAN };
@@ -30,8 +30,9 @@ enum { INV_MODE_SLICE, INV_MODE_RESAMPLE };
 #define INV_WORDS_FILL "zeros|edge|reflect|mean"
 
 typedef struct inv_warp {
-	double m[9];        /* source to destination pixels, last row 0 0 1 */
-	bool align_corners; /* also where reflect turns: at pixel centres, or at their edges */
+	double m[9]; /* source to destination pixels, last row 0 0 1 */
+	bool
+		align_corners; /* also where reflect mirrors: at pixel centres, or at their edges */
 	bool exact;
 	int fill;    /* INV_FILL_* */
 	bool circle; /* leave only the inscribed circle */
@@ -41,10 +42,10 @@ typedef struct inv_warp {
 /* By align_corners, corners, fill, circle and inside, which follow each other. */
 inv_warp inv_warp_of(const inv_value *v);
 
-/* m carries pixels onto the warped picture; here onto the centre cut out of it. */
+/* m maps to pixels of the warped picture; becomes the map to its centre, cut out. */
 void inv_warp_cut(double m[9], inv_extent in, inv_extent out);
 
-/* Whether the result looks at nothing that lies outside the picture. */
+/* Whether no pixel of the result shows anything outside the picture. */
 bool inv_warp_stays_inside(const inv_warp *w, inv_extent in, inv_extent out);
 
 /* The map that sampling follows. M must be invertible. */

@@ -3,7 +3,7 @@
  * cifar10.c - CIFAR-10 in its own binary batches.
  *
  * A record is a label from 0 to 9 and 3072 bytes: planes R, G, B of 32 x 32,
- * row-major. train is data_batch_1.bin to data_batch_5.bin, as many as there are
+ * row-major. train is data_batch_1.bin to data_batch_5.bin, as many as exist
  * without a gap, test is test_batch.bin.
  */
 #include <inttypes.h>

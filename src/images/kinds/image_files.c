@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-enum { DEEPEST = 16 }; /* folders in folders; a link may lead in a circle */
+enum { MAX_DEPTH = 16 }; /* nested folders; links may form a cycle */
 
 /* ---- Names ---------------------------------------------------------------------- */
 
@@ -76,8 +76,7 @@ static invar_status is_folder(const char *path, const struct dirent *entry, bool
 	return INVAR_OK;
 }
 
-/* A bank or a run beside its images, as `encode folder:. -o bank` leaves it, is no class.
- */
+/* A bank or a run beside its images (`encode folder:. -o bank`) is not a class. */
 static invar_status is_result(const char *path, const char *name, bool *out)
 {
 	static const char *const files[] = {"bank.json", INVAR_RUN_JSON};
@@ -113,7 +112,7 @@ static invar_status list_entry(void *user, const char *path, const struct dirent
 		l->others++;
 		return INVAR_OK;
 	}
-	if (is_image_name(name)) /* also a link that leads nowhere: a broken image */
+	if (is_image_name(name)) /* also a broken link: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
 	l->others++;
 	return is_foreign_name(name) ? inv_names_add(&l->foreign, name, strlen(name))
@@ -199,11 +198,11 @@ static invar_status gather(inv_file_list *f, const char *folder, unsigned depth,
 	listing l = {0};
 	invar_status st = path ? list_folder(path, &l) : no_memory(f->root);
 
-	if (st == INVAR_OK && depth > DEEPEST)
+	if (st == INVAR_OK && depth > MAX_DEPTH)
 		st =
 			inv_fail(INVAR_E_FORMAT,
 		             "%s: is more than %d folders deep; is there a loop of symbolic links?",
-		             path, DEEPEST);
+		             path, MAX_DEPTH);
 	note_others(f, &l);
 	for (size_t i = 0; i < l.images.count && st == INVAR_OK; i++) {
 		char *name = join_inner(folder, inv_names_at(&l.images, i));
@@ -255,7 +254,7 @@ void inv_file_list_clear(inv_file_list *f)
 	*f = (inv_file_list){0};
 }
 
-void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d)
+void inv_file_list_report(const inv_file_list *f, const invar_dataset *d)
 {
 	uint64_t other = f->others - f->foreign;
 
@@ -276,12 +275,11 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 
 	f->labels = NULL;
 	f->capacity = 0;
-	inv_file_list_tell(f, d);
+	inv_file_list_report(f, d);
 	return inv_dataset_add(d, split, f->names.count, labels, f);
 }
 
-/* ---- Decoding -------------------------------------------------------------------------
- */
+/* ---- Decoding -------------------------------------------------------------------- */
 
 static char *path_of(const inv_images *s, uint64_t source)
 {

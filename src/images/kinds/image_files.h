@@ -26,7 +26,7 @@ invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t
 invar_status inv_file_list_add(inv_file_list *f, const char *name, int32_t label);
 void inv_file_list_clear(inv_file_list *f);
 /* Warns of images in other formats; other files are logged as a detail. */
-void inv_file_list_tell(const inv_file_list *f, const invar_dataset *d);
+void inv_file_list_report(const inv_file_list *f, const invar_dataset *d);
 /* Hands the labels over, as inv_dataset_add takes them. */
 invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const char *split);
 
@@ -34,8 +34,8 @@ invar_status inv_file_list_to_split(inv_file_list *f, invar_dataset *d, const ch
 invar_status inv_list_folders(const char *root, const char *folder, inv_names *out,
                               bool *has_images);
 
-/* The read, fingerprint, measure and name of such kinds; the store of a split is its
- * inv_file_list. */
+/* The functions read, fingerprint, measure and file of such kinds; the store of a split is
+ * its inv_file_list. */
 invar_status inv_file_read(const invar_dataset *d, const inv_images *s, uint64_t source,
                            inv_image *out);
 invar_status inv_file_fingerprint(const invar_dataset *d, const inv_images *s,

@@ -2,11 +2,11 @@
 /*
  * image_folder.c - any folder of JPEG and PNG files.
  *
- * A folder is a set of classes (one sub-folder each, by byte order) or a flat heap
- * of images without labels. Splits are sub-folders train, val, test and unlabeled,
+ * A folder is a set of classes (one sub-folder each, by byte order) or a flat
+ * folder of images without labels. Splits are sub-folders train, val, test and unlabeled,
  * each of which is such a set; without them all images are train, and --holdout
  * may cut them. The classes of all splits are numbered together, so that a number
- * means the same in each, whichever were asked for.
+ * means the same in each, whichever were requested.
  */
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static invar_status refuse_other(const invar_dataset *d, const char *name)
 	                d->place, name, images, inv_noun(images, "image", "images"), d->place);
 }
 
-/* Classes or a flat heap, not both. */
+/* Classes or images, not both. */
 static invar_status list_split(const invar_dataset *d, folder *own, size_t k,
                                const char *inside)
 {
@@ -103,7 +103,7 @@ static invar_status collect(invar_dataset *d, folder *own, size_t k, const char 
 		char *path = *inside ? inv_join(inside, name) : inv_strdup(name);
 
 		while (strcmp(inv_names_at(&d->classes, label), name) != 0)
-			label++; /* both are sorted, and all names are there */
+			label++; /* both are sorted, and no name is missing */
 		st = path ? inv_file_list_collect(f, path, (int32_t)label)
 		          : inv_dataset_no_memory(d);
 		inv_free(path);
@@ -145,7 +145,7 @@ static invar_status open_whole(invar_dataset *d, folder *own)
 		int32_t *labels = own->files[0].labels;
 
 		own->files[0].labels = NULL;
-		inv_file_list_tell(&own->files[0], d);
+		inv_file_list_report(&own->files[0], d);
 		st = inv_dataset_add_whole(d, own->files[0].names.count, labels, &own->files[0]);
 	}
 	return st;

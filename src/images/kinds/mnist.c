@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mnist.c - MNIST and Fashion-MNIST: pairs of idx files, packed or not.
+ * mnist.c - MNIST and Fashion-MNIST: pairs of idx files, compressed or not.
  *
- * The two differ in nothing but the names of their classes and in where Debian
- * puts the second one. Some mirrors write a dot in place of the last dash.
+ * The two differ only in the names of their classes and in the place where Debian
+ * installs the second one. Some mirrors write a dot instead of the last dash.
  */
 #include <inttypes.h>
 #include <stdio.h>

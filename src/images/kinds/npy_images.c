@@ -2,11 +2,11 @@
 /*
  * npy_images.c - npy:IMAGES[,LABELS], images in a NumPy array.
  *
- * [n, h, w] is grey; [n, h, w, c] and [n, c, h, w] with c = 1 or 3, the channels
- * last where both would fit. uint8 is taken as it is. Floats go from 0 (black) to 1
- * (white) and become round(255 v); anything outside is refused by its place, for
- * it would be a normalised tensor and not a picture. Labels are integers [n], -1
- * for none; their classes are called by their numbers.
+ * [n, h, w] is grey; [n, h, w, c] and [n, c, h, w] with c = 1 or 3, channels
+ * last if both are possible. uint8 is used as it is. Floats go from 0 (black) to 1
+ * (white) and become round(255 v); a value outside is an error that names its position,
+ * as it would be a normalised tensor and not a picture. Labels are integers [n], -1
+ * for none; classes are named by their numbers.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -138,7 +138,7 @@ static invar_status open_npy(invar_dataset *d)
 	if (!a)
 		return inv_dataset_no_memory(d);
 	if (comma && inv_exists(d->place))
-		comma = NULL; /* a file that is called so */
+		comma = NULL; /* the name of a file with a comma */
 	if (comma)
 		*comma = '\0';
 	st = open_images(a, d->place);

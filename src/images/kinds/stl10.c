@@ -4,8 +4,8 @@
  *
  * An image is 27,648 bytes: planes R, G, B of 96 x 96, each stored column by
  * column, so byte (c, x, y) lies at 9216 c + 96 x + y. Labels are bytes from 1 to
- * 10. fold_indices.txt, where it is there, has a line of indices into train for
- * each fold; they become the splits fold0, fold1 … when asked for by name.
+ * 10. fold_indices.txt, if present, has a line of indices into train for each
+ * fold; they become the splits fold0, fold1 … if requested by name.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,15 +2,15 @@
 /*
  * tiny_imagenet.c - Tiny ImageNet in its own layout.
  *
- *     wnids.txt                     the ids, one a line: they number the classes
+ *     wnids.txt                     the ids, one per line: they number the classes
  *     words.txt                     id TAB names; the first name is the title
  *     train/ID/images/ID_N.JPEG
  *     val/images/val_N.JPEG         with val/val_annotations.txt: file TAB id TAB box
  *     test/images/test_N.JPEG       without labels
  *
- * Without wnids.txt the classes are the sub-folders of train in byte order. Where
- * someone has sorted val into folders of classes, these are read. train and val
- * keep their order of files by bytes within a class, and of val_annotations.txt.
+ * Without wnids.txt the classes are the sub-folders of train in byte order. If val was
+ * sorted into folders of classes, these are read. Images of a class folder are in byte
+ * order, those of val in the order of val_annotations.txt.
  */
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static invar_status check_ids(const invar_dataset *d)
 	return st;
 }
 
-/* "goldfish" of "n01443537\tgoldfish, Carassius auratus"; the id where it is missing. */
+/* "goldfish" of "n01443537\tgoldfish, Carassius auratus"; the id if it is missing. */
 static invar_status add_title(invar_dataset *d, const char *words, const char *id)
 {
 	size_t length = strlen(id);

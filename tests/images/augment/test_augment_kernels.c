@@ -47,7 +47,7 @@ static void warps_agree(void **state)
 		w.m[5] *= 10;
 		w.m[8] = 1;
 		if (i % 50 == 0)
-			w.m[0] = w.m[1] = 0; /* nothing to invert: no crash, whatever comes out */
+			w.m[0] = w.m[1] = 0; /* singular: must not crash, whatever the result */
 		inv_warp_apply(&ref, &w, x, in, out, a);
 		inv_warp_apply(&fast, &w, x, in, out, b);
 		if (memcmp(a, b, bytes) != 0)

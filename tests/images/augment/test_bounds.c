@@ -2,8 +2,8 @@
 /*
  * test_bounds.c - no loop over pixels reads or writes beyond its image, whatever its size.
  *
- * Images stand at a forbidden page, with NaN on their other side: a read outside ends the
- * test or shows in the result. What comes out is compared with the definition.
+ * Images are placed beside an inaccessible page, with NaN on their other side: a read
+ * outside ends the test or shows in the result, which is compared with the definition.
  */
 #include "support.h"
 
@@ -73,7 +73,7 @@ static double sample(const inv_warp *w, const float *plane, inv_extent s, double
 	             fx * pixel(plane, s, left + 1, top + 1, beyond));
 }
 
-/* Positions of the kernels are good to 2e-6 of a pixel, or 1e-7 of a step. */
+/* Positions of the kernels are exact to 2e-6 pixels, or 1e-7 of a step. */
 static void assert_defined(const inv_warp *w, inv_extent in, inv_extent out,
                            const float *got)
 {
@@ -95,7 +95,7 @@ static void assert_defined(const inv_warp *w, inv_extent in, inv_extent out,
 			}
 }
 
-/* Both flavours, each side of the image at a forbidden page in turn. */
+/* Both flavours, with the inaccessible page before and after the image. */
 static void check_warp(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	size_t bytes = inv_extent_cells(in) * sizeof(float);
@@ -115,7 +115,7 @@ static void check_warp(const inv_warp *w, inv_extent in, inv_extent out)
 	}
 }
 
-/* A sanitizer sees what lies between an image and its page. */
+/* On the heap, a sanitizer also catches reads between an image and its page. */
 static void check_on_heap(const inv_warp *w, inv_extent in, inv_extent out)
 {
 	size_t bytes = inv_extent_cells(in) * sizeof(float);

@@ -52,7 +52,7 @@ static int by_size(const void *a, const void *b)
 
 /*
  * Kolmogorov's distance to U(low, high) times sqrt(n): above 1.95 once in a thousand.
- * Seeds are fixed, so a failure is a change, not bad luck.
+ * Seeds are fixed, so a failure is a change and not chance.
  */
 static void assert_uniform(const char *what, const double *x, size_t count, double low,
                            double high)
@@ -120,7 +120,7 @@ static void nothing_that_should_not_be_is_drawn(void **state)
 	free(rows);
 }
 
-/* Columns of one operation, of two, and of neighbours do not go together. */
+/* Columns of one operation, of two, and of neighbouring images do not correlate. */
 static void numbers_are_independent(void **state)
 {
 	size_t columns;
@@ -153,8 +153,8 @@ static void numbers_are_independent(void **state)
 
 /*
  * The box against an independent rejection of the definition: area share and log
- * ratio of large pictures are uniform but for the rounding of sides, and the corner
- * is uniform over what fits.
+ * ratio of large pictures are uniform except for the rounding of sides, and the corner
+ * is uniform over the possible places.
  */
 static void boxes_follow_the_definition(void **state)
 {
@@ -186,7 +186,7 @@ static void boxes_follow_the_definition(void **state)
 	free(top);
 }
 
-/* Where no candidate fits: the largest box of the least ratio, its corner drawn. */
+/* If no candidate fits: the largest box of the smallest ratio, its corner drawn. */
 static void a_box_falls_back(void **state)
 {
 	size_t columns;
@@ -363,7 +363,7 @@ static void threads_and_batches_change_nothing(void **state)
 	free(x);
 }
 
-/* A row that was drawn, written and given gives the picture of the draw. */
+/* A row that was drawn, saved and loaded gives the picture of the draw. */
 static void rows_repeat_pictures(void **state)
 {
 	static const char *const specs[] = {

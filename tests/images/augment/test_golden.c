@@ -45,7 +45,7 @@ static void compare(const char *name, const float *got, const float *want, size_
 	print_message("%s: %.2g\n", name, worst);
 }
 
-/* Matrices that the file states are those that our columns give. */
+/* The matrices in the file equal those of our columns. */
 static void check_matrices(const invar_augment *a, const json_t *params, const float *rows,
                            const uint64_t shape[4])
 {
@@ -192,7 +192,7 @@ static void a_small_picture_is_cropped(void **state)
 
 enum { SIDE = 9 };
 
-/* A white picture turned by 45 degrees: what lies outside is seen in its corners. */
+/* A white picture rotated by 45 degrees: its corners show what lies outside. */
 static void corners_are_filled_as_asked(void **state)
 {
 	static const struct {
@@ -235,7 +235,8 @@ static void fills_differ_where_the_picture_does(void **state)
 		assert_true(fabsf(out[SIDE * 4 + 3] - 0.25f) < 1e-6f); /* the column itself */
 		assert_true(fabsf(out[SIDE * 4 + 4] - 1) < 1e-6f);
 	}
-	/* Kornia's corners stretch a shift by W / (W - 1): the column is between pixels. */
+	/* align_corners=false stretches a shift by W / (W - 1): the column is between pixels.
+	 */
 	run("affine", (const float[]){0, 1, 3, 0, 0, 0}, x, SIDE, SIDE, out);
 	assert_true(fabsf(out[SIDE * 4 + 3] - 0.25f) > 0.05f);
 }

@@ -120,7 +120,7 @@ static void no_draw_looks_outside_the_picture(void **state)
 	}
 }
 
-/* Every whole angle, as a row of its own. */
+/* Every integer angle, one per row. */
 static void no_angle_shows_a_corner(void **state)
 {
 	enum { ANGLES = 361 };
@@ -161,7 +161,7 @@ static float *random_pictures(size_t count)
 	return x;
 }
 
-/* Whatever leaves a picture alone gives its centre, to the bit. */
+/* An operation without effect gives the picture's centre, bit for bit. */
 static void check_still(const char *spec, size_t seen)
 {
 	enum { IMAGES = 3 };

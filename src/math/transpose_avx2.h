@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* turn_avx2.h - transposes eight rows of eight floats in registers. */
-#ifndef INV_TURN_AVX2_H
-#define INV_TURN_AVX2_H
+/* transpose_avx2.h - transposes eight rows of eight floats in registers. */
+#ifndef INV_TRANSPOSE_AVX2_H
+#define INV_TRANSPOSE_AVX2_H
 
 #include <immintrin.h>
 
 /* Pairs, then quads, then halves swap. */
-static inline void inv_turn_block(__m256 r[8])
+static inline void inv_transpose_block(__m256 r[8])
 {
 	__m256 t[8];
 

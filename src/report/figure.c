@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figure.c - the list of kinds, and the head, legend and axes that they share. */
+#include "report/figure.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/axis.h"
+
+static const inv_figure_kind *const kinds[] = {&inv_figure_bars, &inv_figure_curves,
+                                               &inv_figure_points};
+
+bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out)
+{
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (size_t j = 0;; j++) {
+			*out = (inv_figure){.kind = kinds[k]};
+			if (!kinds[k]->find(r, j, out))
+				break;
+			if (i-- == 0)
+				return true;
+		}
+	return false;
+}
+
+bool inv_figure_draw(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
+                     inv_svg *out)
+{
+	*out = (inv_svg){0};
+	return f->kind->draw(r, f, theme, out);
+}
+
+/* ---- Head ---------------------------------------------------------------------------- */
+
+enum { HEAD_TOP = 40, HEAD_SECOND = 22, HEAD_GAP = 14 };
+
+static void put_part(char *text, size_t size, const char *part)
+{
+	size_t length = strlen(text);
+
+	if (part && *part)
+		snprintf(text + length, size - length, "%s%s", length ? " · " : "", part);
+}
+
+static void describe(const invar_results *r, char *text, size_t size)
+{
+	double points = invar_results_about_number(r, "points");
+	char count[64] = "";
+
+	*text = '\0';
+	put_part(text, size, invar_results_about(r, "encoder"));
+	put_part(text, size, invar_results_about(r, "augment"));
+	if (isfinite(points))
+		snprintf(count, sizeof count, "%.0f points of %.32s", points,
+		         invar_results_about(r, "split") ? invar_results_about(r, "split") : "?");
+	put_part(text, size, count);
+}
+
+double inv_figure_head_height(void)
+{
+	return HEAD_TOP + HEAD_SECOND + HEAD_GAP;
+}
+
+double inv_figure_head(const inv_svg *s, const invar_results *r, const char *title)
+{
+	double room = s->width - 2 * INV_FIGURE_MARGIN;
+	char text[400];
+
+	snprintf(text, sizeof text, "%s", title);
+	*text = (char)toupper((unsigned char)*text); /* names of measurements are lower case */
+	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP, INV_TITLE_SIZE, INV_START, "ink", room,
+	             text);
+	describe(r, text, sizeof text);
+	inv_svg_text(s, INV_FIGURE_MARGIN, HEAD_TOP + HEAD_SECOND, INV_TICK_SIZE, INV_START,
+	             "quiet", room, text);
+	return inv_figure_head_height();
+}
+
+/* ---- Marks --------------------------------------------------------------------------- */
+
+void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
+                     int shape)
+{
+	static const char *const paths[] = {
+		NULL,
+		"M-.9-.9H.9V.9H-.9Z",
+		"M0-1.15L1.1.85H-1.1Z",
+		"M0-1.25L1.25 0L0 1.25L-1.25 0Z",
+		"M0 1.15L1.1-.85H-1.1Z",
+		"M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
+	};
+	const char *path = paths[(size_t)shape % (sizeof paths / sizeof *paths)];
+
+	if (path)
+		fprintf(s->out,
+		        "<path transform=\"translate(%.1f %.1f) scale(%.1f)\" d=\"%s\" "
+		        "class=\"iv-c%zu\"/>\n",
+		        x, y, radius, path, colour % INV_COLOURS);
+	else
+		fprintf(s->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"iv-c%zu\"/>\n",
+		        x, y, radius, colour % INV_COLOURS);
+}
+
+/* ---- Legend -------------------------------------------------------------------------- */
+
+enum { SWATCH = 26, ENTRY_GAP = 22, MAX_ENTRY = 330 };
+
+static double entry_width(const inv_legend_entry *e)
+{
+	double width = inv_svg_text_width(e->text, INV_TEXT_SIZE);
+
+	return SWATCH + (width < MAX_ENTRY ? width : MAX_ENTRY) + ENTRY_GAP;
+}
+
+static void put_bar_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
+{
+	bool pale = e->shape == INV_LEGEND_PALE_BAR;
+
+	fprintf(s->out,
+	        "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"%d\" class=\"iv-c%zu\" "
+	        "opacity=\"%s\"/>\n",
+	        x, y - (pale ? 7 : 4), pale ? 14 : 8, e->colour % INV_COLOURS,
+	        pale ? "0.35" : "1");
+}
+
+static void put_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
+{
+	if (e->shape >= 0)
+		inv_figure_mark(s, x + SWATCH / 2 - 4, y, 6, e->colour, e->shape);
+	else if (e->shape == INV_LEGEND_LINE)
+		fprintf(s->out,
+		        "<path d=\"M%.1f %.1fh18\" class=\"iv-c%zu-stroke\" stroke-width=\"3\"/>\n",
+		        x, y, e->colour % INV_COLOURS);
+	else
+		put_bar_swatch(s, e, x, y);
+}
+
+/* Draws where s is not NULL; gives the height in both cases. */
+static double lay_legend(const inv_svg *s, const inv_legend_entry *e, size_t count,
+                         double left, double top, double width)
+{
+	double x = 0, y = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double own = entry_width(&e[i]);
+
+		if (x > 0 && x + own - ENTRY_GAP > width) {
+			x = 0;
+			y += INV_LEGEND_HEIGHT;
+		}
+		if (s) {
+			put_swatch(s, &e[i], left + x, top + y + INV_LEGEND_HEIGHT / 2);
+			inv_svg_text(s, left + x + SWATCH, top + y + INV_LEGEND_HEIGHT / 2 + 5,
+			             INV_TEXT_SIZE, INV_START, "ink", MAX_ENTRY, e[i].text);
+		}
+		x += own;
+	}
+	return count ? y + INV_LEGEND_HEIGHT : 0;
+}
+
+double inv_legend_height(const inv_legend_entry *e, size_t count, double width)
+{
+	return lay_legend(NULL, e, count, 0, 0, width);
+}
+
+void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, double x,
+                     double y, double width)
+{
+	lay_legend(s, e, count, x, y, width);
+}
+
+/* ---- Axes ---------------------------------------------------------------------------- */
+
+static void put_grid_line(const inv_svg *s, double x1, double y1, double x2, double y2)
+{
+	fprintf(
+		s->out,
+		"<path d=\"M%.1f %.1fL%.1f %.1f\" class=\"iv-line-stroke\" stroke-width=\"1\"/>\n",
+		x1, y1, x2, y2);
+}
+
+static void put_x_axis(const inv_svg *s, const inv_scale *x, const inv_scale *y)
+{
+	double tick[INV_MAX_TICKS], bottom = y->start, top = y->start + y->size;
+	size_t count = inv_scale_ticks(x, tick);
+	char label[INV_TICK_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		double at = inv_scale_at(x, tick[i]);
+
+		put_grid_line(s, at, bottom, at, top);
+		inv_scale_label(x, tick[i], label);
+		inv_svg_text(s, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
+	}
+	inv_svg_text(s, x->start + x->size / 2, bottom + 44, INV_TEXT_SIZE, INV_MIDDLE, "ink",
+	             x->size, x->axis->title);
+}
+
+static void put_y_axis(const inv_svg *s, const inv_scale *x, const inv_scale *y)
+{
+	double tick[INV_MAX_TICKS], left = x->start, widest = 0;
+	size_t count = inv_scale_ticks(y, tick);
+	char label[INV_TICK_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		double at = inv_scale_at(y, tick[i]), width;
+
+		put_grid_line(s, left, at, left + x->size, at);
+		inv_scale_label(y, tick[i], label);
+		inv_svg_text(s, left - 8, at + 5, INV_TICK_SIZE, INV_END, "quiet", 0, label);
+		width = inv_svg_text_width(label, INV_TICK_SIZE);
+		widest = width > widest ? width : widest;
+	}
+	inv_svg_upward_text(s, left - widest - 18, y->start + y->size / 2, INV_TEXT_SIZE,
+	                    -y->size, y->axis->title);
+}
+
+void inv_figure_axes(const inv_svg *s, const inv_scale *x, const inv_scale *y)
+{
+	put_x_axis(s, x, y);
+	put_y_axis(s, x, y);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figure_bars.c - shares as bars: a group per row of the table, a bar per column.
+ *
+ * Rows with the parts clean and augmented belong together whatever measured them, as the
+ * figure "accuracy"; other shares make one figure per measurement. Of a row with two parts
+ * the first is a pale wide bar and the second a narrow one on top of it, so that the
+ * distance between them shows; the numbers stand at the end.
+ */
+#include "report/figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/axis.h"
+
+enum {
+	NAME = 24, /* the title of a row, above its bars */
+	NUMBERS = 118,
+	BAR = 20,
+	BAR_GAP = 5,
+	GROUP_GAP = 12
+};
+
+#define ACCURACY "accuracy"
+
+typedef struct chart {
+	const invar_results *results;
+	const inv_svg *svg;
+	const char *id; /* ACCURACY, or a measurement */
+	inv_scale x;
+} chart;
+
+/* ---- Which metrics ------------------------------------------------------------------- */
+
+static bool is_named(const invar_metric *m, const char *part)
+{
+	return m && m->part && strcmp(m->part, part) == 0;
+}
+
+static bool shares_row(const invar_metric *a, const invar_metric *b)
+{
+	return b && strcmp(a->row, b->row) == 0 && strcmp(a->measurement, b->measurement) == 0;
+}
+
+static bool is_measured(const invar_results *r, const invar_metric *m)
+{
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		const invar_value *v =
+			invar_results_value(r, m->id, invar_results_column(r, c)->id);
+
+		if (v && !v->reason)
+			return true;
+	}
+	return false;
+}
+
+/* How many metrics from `first` on are one group: 2, 1, or 0 where it is not to be drawn.
+ */
+static size_t group_at(const invar_results *r, size_t first)
+{
+	const invar_metric *m = invar_results_metric(r, first);
+
+	if (m->unit != INVAR_UNIT_SHARE || m->detail || !is_measured(r, m))
+		return 0;
+	return shares_row(m, invar_results_metric(r, first + 1)) ? 2 : 1;
+}
+
+/* The figure that metric `first` begins a group of. */
+static const char *figure_of(const invar_results *r, size_t first)
+{
+	const invar_metric *m = invar_results_metric(r, first);
+
+	if (is_named(m, "clean") && is_named(invar_results_metric(r, first + 1), "augmented"))
+		return ACCURACY;
+	return m->measurement;
+}
+
+/* The next group of a figure at or after metric `first`; its size in *parts. */
+static bool next_group(const invar_results *r, const char *id, size_t *first, size_t *parts)
+{
+	for (; *first < invar_results_metrics(r); *first += *parts ? *parts : 1) {
+		*parts = group_at(r, *first);
+		if (*parts && strcmp(figure_of(r, *first), id) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *title_of(const invar_results *r, const char *id)
+{
+	const char *own, *title;
+
+	for (size_t i = 0; (own = invar_results_measurement(r, i, &title)); i++)
+		if (strcmp(own, id) == 0)
+			return title;
+	return id;
+}
+
+/* Figure i is the i-th name that has groups, in the order of the table. */
+static bool find_bars(const invar_results *r, size_t i, inv_figure *out)
+{
+	for (size_t first = 0; first < invar_results_metrics(r); first++) {
+		const char *id = group_at(r, first) ? figure_of(r, first) : NULL;
+		size_t begin = 0, parts = 0;
+
+		if (!id || !next_group(r, id, &begin, &parts) || begin != first || i-- > 0)
+			continue;
+		snprintf(out->id, sizeof out->id, "%s", id);
+		out->title =
+			strcmp(id, ACCURACY) == 0 ? "Accuracy, clean and augmented" : title_of(r, id);
+		return true;
+	}
+	return false;
+}
+
+/* ---- Drawing ------------------------------------------------------------------------- */
+
+static const invar_value *value_of(const chart *c, size_t metric, size_t column)
+{
+	const invar_value *v =
+		invar_results_value(c->results, invar_results_metric(c->results, metric)->id,
+	                        invar_results_column(c->results, column)->id);
+
+	return v && !v->reason && isfinite(v->value) ? v : NULL;
+}
+
+static void put_bar(const chart *c, double value, double y, double height, size_t colour,
+                    bool pale)
+{
+	fprintf(c->svg->out,
+	        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"iv-c%zu\" "
+	        "opacity=\"%s\"/>\n",
+	        c->x.start, y + (BAR - height) / 2, inv_scale_at(&c->x, value) - c->x.start,
+	        height, colour % INV_COLOURS, pale ? "0.35" : "1");
+}
+
+static void put_interval(const chart *c, const invar_value *v, double y)
+{
+	double middle = y + BAR / 2.0;
+
+	if (isfinite(v->low) && v->high > v->low)
+		fprintf(c->svg->out,
+		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
+		        "stroke-width=\"1.5\"/>\n",
+		        inv_scale_at(&c->x, v->low), middle, inv_scale_at(&c->x, v->high),
+		        inv_scale_at(&c->x, v->low), middle - 4);
+}
+
+static void put_numbers(const chart *c, const invar_value *first, const invar_value *last,
+                        double y)
+{
+	char text[48] = "";
+
+	if (first && last && first != last)
+		snprintf(text, sizeof text, "%.1f | %.1f", 100 * first->value, 100 * last->value);
+	else if (last || first)
+		snprintf(text, sizeof text, "%.1f", 100 * (last ? last : first)->value);
+	inv_svg_text(c->svg, c->svg->width - INV_FIGURE_MARGIN, y + BAR - 5, INV_TICK_SIZE,
+	             INV_END, "ink", 0, text);
+}
+
+static void put_row(const chart *c, size_t first, size_t parts, size_t column, double y)
+{
+	const invar_value *v = value_of(c, first, column);
+	const invar_value *last = parts == 2 ? value_of(c, first + 1, column) : v;
+
+	if (v && parts == 2)
+		put_bar(c, v->value, y, BAR, column, true);
+	if (last)
+		put_bar(c, last->value, y, parts == 2 ? BAR * 0.5 : BAR, column, false);
+	if (last)
+		put_interval(c, last, y);
+	put_numbers(c, v, last, y);
+}
+
+/* The bars of one group below y, without columns that it was not measured for. */
+static double lay_bars(const chart *c, size_t first, size_t parts, double y)
+{
+	for (size_t k = 0; k < invar_results_columns(c->results); k++) {
+		if (!value_of(c, first, k) && !value_of(c, first + parts - 1, k))
+			continue;
+		if (c->svg)
+			put_row(c, first, parts, k, y);
+		y += BAR + BAR_GAP;
+	}
+	return y;
+}
+
+/* Draws where c->svg is not NULL; gives the y below the last group. */
+static double lay_groups(const chart *c, double y)
+{
+	size_t parts = 0;
+
+	for (size_t first = 0; next_group(c->results, c->id, &first, &parts); first += parts) {
+		if (c->svg)
+			inv_svg_text(c->svg, INV_FIGURE_MARGIN, y + NAME - 8, INV_TEXT_SIZE, INV_START,
+			             "ink", c->svg->width - 2 * INV_FIGURE_MARGIN,
+			             invar_results_metric(c->results, first)->row);
+		y = lay_bars(c, first, parts, y + NAME) - BAR_GAP + GROUP_GAP;
+	}
+	return y - GROUP_GAP;
+}
+
+static void fit_scale(chart *c)
+{
+	static const invar_axis share = {.title = "", .unit = INVAR_UNIT_SHARE};
+	const double left = INV_FIGURE_MARGIN;
+	size_t parts = 0;
+
+	inv_scale_begin(&c->x, &share);
+	for (size_t first = 0; next_group(c->results, c->id, &first, &parts); first += parts)
+		for (size_t k = 0; k < invar_results_columns(c->results) * parts; k++) {
+			const invar_value *v = value_of(c, first + k % parts, k / parts);
+
+			inv_scale_add(&c->x, v ? v->value : NAN);
+			inv_scale_add(&c->x, v ? v->high : NAN);
+		}
+	inv_scale_add(&c->x, 0);
+	inv_scale_place(&c->x, left, INV_FIGURE_WIDTH - INV_FIGURE_MARGIN - NUMBERS - left,
+	                true);
+}
+
+/* Columns by colour, then what wide and narrow bars are. */
+static size_t list_entries(const chart *c, inv_legend_entry *entry)
+{
+	size_t count = 0, first = 0, parts = 0;
+
+	for (size_t k = 0; k < invar_results_columns(c->results); k++)
+		entry[count++] = (inv_legend_entry){invar_results_column(c->results, k)->title, k,
+		                                    INV_LEGEND_BAR};
+	if (!next_group(c->results, c->id, &first, &parts) || parts < 2)
+		return count;
+	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first)->part, 0,
+	                                    INV_LEGEND_PALE_BAR};
+	entry[count++] = (inv_legend_entry){invar_results_metric(c->results, first + 1)->part,
+	                                    0, INV_LEGEND_BAR};
+	return count;
+}
+
+static void put_grid(const chart *c, double top, double bottom)
+{
+	double tick[INV_MAX_TICKS];
+	size_t count = inv_scale_ticks(&c->x, tick);
+	char label[INV_TICK_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		double at = inv_scale_at(&c->x, tick[i]);
+
+		fprintf(
+			c->svg->out,
+			"<path d=\"M%.1f %.1fV%.1f\" class=\"iv-line-stroke\" stroke-width=\"1\"/>\n",
+			at, top, bottom);
+		inv_scale_label(&c->x, tick[i], label);
+		inv_svg_text(c->svg, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
+	}
+}
+
+static bool draw_bars(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
+                      inv_svg *out)
+{
+	inv_legend_entry *entry = calloc(invar_results_columns(r) + 2, sizeof *entry);
+	const double inner = INV_FIGURE_WIDTH - 2 * INV_FIGURE_MARGIN;
+	chart c = {.results = r, .id = f->id};
+	double top, bottom;
+	size_t entries;
+	bool begun;
+
+	if (!entry)
+		return false;
+	entries = list_entries(&c, entry);
+	top = inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
+	bottom = lay_groups(&c, top + 8) + 8;
+	if ((begun = inv_svg_begin(out, INV_FIGURE_WIDTH, bottom + 36, theme))) {
+		c.svg = out;
+		inv_figure_head(out, r, f->title);
+		inv_legend_draw(out, entry, entries, INV_FIGURE_MARGIN, inv_figure_head_height(),
+		                inner);
+		fit_scale(&c);
+		put_grid(&c, top, bottom);
+		lay_groups(&c, top + 8);
+	}
+	free(entry);
+	return begun && inv_svg_end(out);
+}
+
+const inv_figure_kind inv_figure_bars = {find_bars, draw_bars};

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figure_curves.c - a series: one curve per column, with a band for its intervals.
+ *
+ * Columns differ in colour and in the shape of their marks. Marks stand on a curve of few
+ * numbers, each of which was measured; a curve of many is a line alone. A single number is
+ * a mark, such as one adapter beside a frontier of others.
+ */
+#include "report/figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/axis.h"
+
+enum { HEIGHT = 330, LEFT = 96, BOTTOM = 66, MAX_MARKS = 40 };
+
+typedef struct chart {
+	const inv_svg *svg;
+	inv_scale x, y;
+} chart;
+
+static const char *column_id(const invar_results *r, size_t i)
+{
+	return invar_results_column(r, i)->id;
+}
+
+static bool find_series(const invar_results *r, size_t i, inv_figure *out)
+{
+	const invar_series *s = invar_results_series(r, i);
+
+	if (!s)
+		return false;
+	snprintf(out->id, sizeof out->id, "%s", s->id);
+	out->title = s->title;
+	out->index = i;
+	return true;
+}
+
+static void fit_scales(chart *c, const invar_results *r, const invar_series *s)
+{
+	inv_scale_begin(&c->x, s->x);
+	inv_scale_begin(&c->y, s->y);
+	for (size_t k = 0; k < invar_results_columns(r); k++) {
+		const invar_curve *v = invar_results_curve(r, s->id, column_id(r, k));
+
+		for (size_t i = 0; v && i < v->count; i++) {
+			inv_scale_add(&c->x, isfinite(v->y[i]) ? v->x[i] : NAN);
+			inv_scale_add(&c->y, v->y[i]);
+			inv_scale_add(&c->y, v->low && isfinite(v->y[i]) ? v->low[i] : NAN);
+			inv_scale_add(&c->y, v->high && isfinite(v->y[i]) ? v->high[i] : NAN);
+		}
+	}
+}
+
+/* ---- One curve ----------------------------------------------------------------------- */
+
+static bool has_band(const invar_curve *v, size_t i)
+{
+	return isfinite(v->y[i]) && isfinite(v->low[i]) && isfinite(v->high[i]);
+}
+
+/* A band from i to before `end`, where all of them have intervals. */
+static void put_band(const chart *c, const invar_curve *v, size_t i, size_t end,
+                     size_t colour)
+{
+	FILE *out = c->svg->out;
+
+	fputs("<path d=\"", out);
+	for (size_t k = i; k < end; k++)
+		fprintf(out, "%c%.1f %.1f", k == i ? 'M' : 'L', inv_scale_at(&c->x, v->x[k]),
+		        inv_scale_at(&c->y, v->high[k]));
+	for (size_t k = end; k-- > i;)
+		fprintf(out, "L%.1f %.1f", inv_scale_at(&c->x, v->x[k]),
+		        inv_scale_at(&c->y, v->low[k]));
+	fprintf(out, "Z\" class=\"iv-c%zu\" opacity=\"0.18\"/>\n", colour % INV_COLOURS);
+}
+
+static void put_bands(const chart *c, const invar_curve *v, size_t colour)
+{
+	size_t end;
+
+	for (size_t i = 0; v->low && i < v->count; i = end + 1) {
+		for (end = i; end < v->count && has_band(v, end); end++)
+			;
+		if (end > i + 1)
+			put_band(c, v, i, end, colour);
+	}
+}
+
+static void put_line(const chart *c, const invar_curve *v, size_t colour)
+{
+	bool pen_down = false;
+
+	fputs("<path d=\"", c->svg->out);
+	for (size_t i = 0; i < v->count; i++) {
+		if (isfinite(v->y[i]))
+			fprintf(c->svg->out, "%c%.1f %.1f", pen_down ? 'L' : 'M',
+			        inv_scale_at(&c->x, v->x[i]), inv_scale_at(&c->y, v->y[i]));
+		pen_down = isfinite(v->y[i]);
+	}
+	fprintf(
+		c->svg->out,
+		"\" class=\"iv-c%zu-stroke\" stroke-width=\"2.5\" stroke-linejoin=\"round\"/>\n",
+		colour % INV_COLOURS);
+}
+
+static void put_curve(const chart *c, const invar_curve *v, size_t colour)
+{
+	put_bands(c, v, colour);
+	put_line(c, v, colour);
+	for (size_t i = 0; i < v->count && v->count <= MAX_MARKS; i++)
+		if (isfinite(v->y[i]))
+			inv_figure_mark(c->svg, inv_scale_at(&c->x, v->x[i]),
+			                inv_scale_at(&c->y, v->y[i]), v->count == 1 ? 7 : 4.5, colour,
+			                (int)colour);
+}
+
+/* ---- The figure ---------------------------------------------------------------------- */
+
+static size_t list_columns(const invar_results *r, const char *series,
+                           inv_legend_entry *entry)
+{
+	size_t count = 0;
+
+	for (size_t k = 0; k < invar_results_columns(r); k++) {
+		const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
+
+		if (v)
+			entry[count++] =
+				(inv_legend_entry){invar_results_column(r, k)->title, k,
+			                       v->count > MAX_MARKS ? INV_LEGEND_LINE : (int)k};
+	}
+	return count;
+}
+
+static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
+                        inv_svg *out)
+{
+	const invar_series *s = invar_results_series(r, f->index);
+	inv_legend_entry *entry = calloc(invar_results_columns(r) + 1, sizeof *entry);
+	const double inner = INV_FIGURE_WIDTH - 2 * INV_FIGURE_MARGIN;
+	chart c = {.svg = out};
+	double top, legend;
+	size_t entries;
+	bool begun;
+
+	if (!entry)
+		return false;
+	entries = list_columns(r, s->id, entry);
+	legend = inv_legend_height(entry, entries, inner);
+	top = inv_figure_head_height() + legend + 12;
+	if ((begun = inv_svg_begin(out, INV_FIGURE_WIDTH, top + HEIGHT + BOTTOM, theme))) {
+		inv_figure_head(out, r, s->title);
+		inv_legend_draw(out, entry, entries, INV_FIGURE_MARGIN, inv_figure_head_height(),
+		                inner);
+		fit_scales(&c, r, s);
+		inv_scale_place(&c.x, LEFT, INV_FIGURE_WIDTH - LEFT - INV_FIGURE_MARGIN, false);
+		inv_scale_place(&c.y, top + HEIGHT, -HEIGHT, false);
+		inv_figure_axes(out, &c.x, &c.y);
+		for (size_t k = 0; k < invar_results_columns(r); k++) {
+			const invar_curve *v = invar_results_curve(r, s->id, column_id(r, k));
+
+			if (v)
+				put_curve(&c, v, k);
+		}
+	}
+	free(entry);
+	return begun && inv_svg_end(out);
+}
+
+const inv_figure_kind inv_figure_curves = {find_series, draw_series};

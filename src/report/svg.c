@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * svg.c - the parts that all pictures share: head and style sheet, text, files.
+ */
+#include "report/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/draw_svg.h"
+
+enum {
+	SHARPNESS = 2,   /* pixels of the PNG for one of the SVG */
+	MAX_SIDE = 30000 /* cairo has 32767 */
+};
+
+/* ---- Colours ---------------------------------------------------------------------------
+ */
+
+typedef struct colour {
+	const char *class, *light, *dark;
+} colour;
+
+/* Neutral tones: paper behind everything, ink for text, quiet for less of it, line for
+ * grids.
+ */
+static const colour tones[] = {
+	{"paper", "#fbfaf8", "#1b1c1e"},
+	{"ink", "#2b2b2b", "#e9e7e2"},
+	{"quiet", "#76736d", "#a09d97"},
+	{"line", "#dedbd5", "#3a3b3e"},
+};
+
+/*
+ * Told apart by people who see colours differently, on both papers: neighbours in the list
+ * differ in lightness as well as in hue (after Okabe and Ito). The first is that of F.
+ */
+static const colour hues[INV_COLOURS] = {
+	{"c0", "#6f6f6f", "#b5b5b5"},  {"c1", "#0072b2", "#58a8de"},
+	{"c2", "#d55e00", "#f08a4b"},  {"c3", "#009e73", "#3fc79c"},
+	{"c4", "#a4478a", "#d98cc0"},  {"c5", "#b98600", "#e8bf4a"},
+	{"c6", "#2f9fd8", "#8fd0f5"},  {"c7", "#7a4a2b", "#c79a74"},
+	{"c8", "#5a4fb0", "#a79df0"},  {"c9", "#6b8e23", "#b3d465"},
+	{"c10", "#c0334d", "#f2809a"}, {"c11", "#007f85", "#56c4c9"},
+};
+
+static void put_rules(FILE *out, const colour *c, size_t count, bool dark)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *value = dark ? c[i].dark : c[i].light;
+
+		fprintf(out, ".iv-%s{fill:%s}.iv-%s-stroke{stroke:%s;fill:none}\n", c[i].class,
+		        value, c[i].class, value);
+	}
+}
+
+static void put_colours(FILE *out, bool dark)
+{
+	put_rules(out, tones, sizeof tones / sizeof *tones, dark);
+	put_rules(out, hues, INV_COLOURS, dark);
+}
+
+static void put_style(FILE *out, inv_svg_theme theme)
+{
+	fputs("<style>\n", out);
+	put_colours(out, theme == INV_SVG_DARK);
+	if (theme == INV_SVG_LIGHT) {
+		fputs("@media (prefers-color-scheme: dark) {\n", out);
+		put_colours(out, true);
+		fputs("}\n", out);
+	}
+	fputs("</style>\n", out);
+}
+
+/* ---- Begin and end ----------------------------------------------------------------------
+ */
+
+bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
+{
+	*s = (inv_svg){.width = ceil(width), .height = ceil(height)};
+	if (!(s->out = open_memstream(&s->text, &s->size)))
+		return false;
+	fprintf(s->out,
+	        "<svg xmlns=\"http://www.w3.org/2000/svg\" "
+	        "xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
+	        "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+	        s->width, s->height, s->width, s->height);
+	put_style(s->out, theme);
+	fputs("<rect class=\"iv-paper\" width=\"100%\" height=\"100%\"/>\n", s->out);
+	return true;
+}
+
+bool inv_svg_end(inv_svg *s)
+{
+	bool failed;
+
+	fputs("</svg>\n", s->out);
+	failed = ferror(s->out) != 0;
+	failed |= fclose(s->out) != 0;
+	s->out = NULL;
+	return !failed;
+}
+
+void inv_svg_free(inv_svg *s)
+{
+	if (s->out)
+		fclose(s->out);
+	free(s->text);
+	*s = (inv_svg){0};
+}
+
+/* ---- Text ---------------------------------------------------------------------------- */
+
+static bool is_whole_character(const char *text, size_t *bytes)
+{
+	unsigned char c = (unsigned char)*text;
+	size_t length = c < 0x80                ? 1
+	                : c >= 0xc2 && c < 0xe0 ? 2
+	                : c >= 0xe0 && c < 0xf0 ? 3
+	                                        : 4;
+
+	*bytes = 1;
+	if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || c < 0x20 || c == 0x7f)
+		return false;
+	for (size_t i = 1; i < length; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return false;
+	if ((c == 0xe0 && (unsigned char)text[1] < 0xa0) ||
+	    (c == 0xed && (unsigned char)text[1] >= 0xa0) ||
+	    (c == 0xef && (unsigned char)text[1] == 0xbf && (unsigned char)text[2] >= 0xbe) ||
+	    (c == 0xf0 && (unsigned char)text[1] < 0x90) ||
+	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
+		return false; /* overlong, a surrogate, no character, or beyond the last one */
+	*bytes = length;
+	return true;
+}
+
+static size_t count_characters(const char *text)
+{
+	size_t bytes, length = 0;
+
+	for (; *text; text += bytes, length++)
+		is_whole_character(text, &bytes);
+	return length;
+}
+
+static void put_character(FILE *out, const char *text, size_t bytes)
+{
+	if (*text == '<')
+		fputs("&lt;", out);
+	else if (*text == '>')
+		fputs("&gt;", out);
+	else if (*text == '&')
+		fputs("&amp;", out);
+	else if (*text == '"')
+		fputs("&quot;", out);
+	else
+		fwrite(text, 1, bytes, out);
+}
+
+void inv_xml_text(FILE *out, const char *text, size_t max)
+{
+	size_t bytes, length = count_characters(text);
+
+	for (size_t i = 0; *text && i < max; text += bytes, i++) {
+		if (i + 1 == max && length > max) {
+			fputs("…", out);
+			return;
+		}
+		if (is_whole_character(text, &bytes))
+			put_character(out, text, bytes);
+		else
+			putc('?', out);
+	}
+}
+
+/* The mean width of a letter of DejaVu Sans is a little below this share of its size. */
+static const double letter_width = 0.58;
+
+double inv_svg_text_width(const char *text, double size)
+{
+	return letter_width * size * (double)count_characters(text);
+}
+
+static void put_within(FILE *out, double room, double size, const char *text)
+{
+	double letters = room / (letter_width * size);
+
+	inv_xml_text(out, text, room <= 0 ? SIZE_MAX : letters < 2 ? 2 : (size_t)letters);
+	fputs("</text>\n", out);
+}
+
+void inv_svg_text(const inv_svg *s, double x, double y, double size, inv_anchor anchor,
+                  const char *class, double room, const char *text)
+{
+	static const char *const anchors[] = {"start", "middle", "end"};
+
+	fprintf(s->out,
+	        "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\" " INV_FONT
+	        " text-anchor=\"%s\" class=\"iv-%s\">",
+	        x, y, size, anchors[anchor], class);
+	put_within(s->out, room, size, text);
+}
+
+void inv_svg_upward_text(const inv_svg *s, double x, double y, double size, double room,
+                         const char *text)
+{
+	fprintf(
+		s->out,
+		"<text transform=\"translate(%.1f %.1f) rotate(-90)\" font-size=\"%.0f\" " INV_FONT
+		" text-anchor=\"middle\" class=\"iv-ink\">",
+		x, y, size);
+	put_within(s->out, room, size, text);
+}
+
+void inv_base64(FILE *out, const void *data, size_t size)
+{
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint8_t *bytes = data;
+
+	for (size_t i = 0; i < size; i += 3) {
+		uint32_t three = (uint32_t)bytes[i] << 16;
+
+		three |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
+		three |= i + 2 < size ? bytes[i + 2] : 0;
+		putc(digit[three >> 18], out);
+		putc(digit[three >> 12 & 63], out);
+		putc(i + 1 < size ? digit[three >> 6 & 63] : '=', out);
+		putc(i + 2 < size ? digit[three & 63] : '=', out);
+	}
+}
+
+/* ---- Files --------------------------------------------------------------------------- */
+
+bool inv_is_svg_name(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length >= 4 && strcmp(path + length - 4, ".svg") == 0;
+}
+
+static invar_status save_png(invar_context *ctx, const inv_svg *s, const char *path,
+                             char *fault, size_t capacity)
+{
+	bool large = s->width > MAX_SIDE / SHARPNESS || s->height > MAX_SIDE / SHARPNESS;
+	uint32_t sharpness = large ? 1 : SHARPNESS;
+	uint32_t width = (uint32_t)s->width * sharpness;
+	uint32_t height = (uint32_t)s->height * sharpness;
+	char reason[256];
+	uint8_t *rgb = inv_draw_svg(s->text, s->size, width, height, reason, sizeof reason);
+	void *png = NULL;
+	size_t bytes = 0;
+	invar_status st;
+
+	if (!rgb) {
+		snprintf(fault, capacity,
+		         "%s: cannot render the picture: %s; a file name ending in .svg needs no "
+		         "rendering",
+		         path, reason);
+		return INVAR_E_NOMEM;
+	}
+	st = invar_png_encode(ctx, rgb, width, height, &png, &bytes);
+	if (st == INVAR_OK)
+		st = invar_file_write(ctx, path, png, bytes);
+	invar_free(png);
+	free(rgb);
+	return st;
+}
+
+invar_status inv_svg_save(invar_context *ctx, const inv_svg *s, const char *path,
+                          char *fault, size_t capacity)
+{
+	*fault = '\0';
+	if (s->width > MAX_SIDE || s->height > MAX_SIDE) {
+		snprintf(
+			fault, capacity,
+			"%s: a picture of %.0f x %.0f pixels is too large, at most %d per side are "
+			"possible; show less in it",
+			path, s->width, s->height, MAX_SIDE);
+		return INVAR_E_USE;
+	}
+	if (inv_is_svg_name(path))
+		return invar_file_write(ctx, path, s->text, s->size);
+	return save_png(ctx, s, path, fault, capacity);
+}
