@@ -399,6 +399,8 @@ INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, i
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
 /* Whether the split has names.txt, with the image file of each row. */
+/* The name of a class as bank.json has it; NULL if it has none. Views. */
+INVAR_API const char *invar_bank_class(const invar_bank *b, int64_t label);
 INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
 /* One file name per row, relative to the data set's folder. Gives one block, free with
  * invar_free. */
