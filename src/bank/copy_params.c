@@ -28,9 +28,8 @@ static invar_status find_names(const invar_bank *b, inv_copy_params *p)
 	p->columns = json_array_size(p->names);
 	if (!p->columns)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: bank.json does not name the parameters of its copies "
-		                "(augment_params), so they have no curves",
-		                b->path);
+		                "bank.json does not name the parameters of copies "
+		                "(augment_params)");
 	json_array_foreach (p->names, i, name)
 		if (!json_is_string(name))
 			return inv_fail(INVAR_E_MISMATCH,

@@ -111,7 +111,7 @@ static invar_status note_weakest(const job *j, inv_outcome which)
 {
 	char sentence[800], name[NAME], title[INV_OUTCOME_TITLE];
 	size_t fill = (size_t)snprintf(sentence, sizeof sentence,
-	                               "%.100s: %s recognises copies least often of",
+	                               "%.100s, %s: classes recognised least often in copies:",
 	                               j->in->title, inv_outcome_title(j->in, which, title));
 	uint32_t k = INV_NO_CLASS;
 
