@@ -34,6 +34,7 @@
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "measure/retrieval.h"
 #include "nn/adamw.h"
 #include "nn/classifier.h"
 
@@ -355,6 +356,42 @@ static double time_collision(const invar_context *ctx, size_t n, size_t m, size_
 	return start;
 }
 
+/* ---- Retrieval -------------------------------------------------------------------- */
+
+/* m <= n queries, copies of the first of n rows of ten classes; by image or by class. */
+static double time_retrieval(const invar_context *ctx, const char *task, size_t n, size_t m,
+                             size_t d)
+{
+	float *clean = normal_rows(n, d, "bench/x"), *aug = normal_rows(m, d, "bench/e");
+	uint32_t *classes = inv_calloc(n, sizeof *classes), *own = inv_calloc(m, sizeof *own);
+	bool by_class = strcmp(task, "class") == 0;
+	const inv_gallery gallery = {clean, n, d, by_class ? classes : NULL};
+	const inv_rank_queries queries = {.rows = aug,
+	                                  .count = m,
+	                                  .own = by_class ? NULL : own,
+	                                  .classes = by_class ? classes : NULL};
+	inv_retrieval found;
+	double start;
+
+	if (!classes || !own || m > n)
+		exit(1);
+	for (size_t i = 0; i < n; i++)
+		classes[i] = (uint32_t)(i % CLASSES);
+	for (size_t i = 0; i < m; i++)
+		own[i] = (uint32_t)i;
+	for (size_t i = 0; i < m * d; i++)
+		aug[i] += clean[i];
+	start = now();
+	die(inv_retrieval_measure(ctx, &gallery, INV_L2, &queries,
+	                          by_class ? INV_SAME_CLASS : INV_SAME_IMAGE, &found));
+	start = now() - start;
+	inv_free(clean);
+	inv_free(aug);
+	inv_free(classes);
+	inv_free(own);
+	return start;
+}
+
 /* ---- Images ----------------------------------------------------------------------- */
 
 typedef struct bench_images {
@@ -555,6 +592,8 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_augment(ctx, pictures, name, a, b, c));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
 			printf("%.9f\n", time_collision(ctx, a, b, c));
+		else if (sscanf(line, "retrieval %19s %zu %zu %zu", name, &a, &b, &c) == 4)
+			printf("%.9f\n", time_retrieval(ctx, name, a, b, c));
 		else
 			puts("what?");
 		fflush(stdout);

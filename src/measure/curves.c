@@ -414,7 +414,7 @@ const inv_measurement inv_measurement_curves = {
 	.title = "curves",
 	.about = "displacement, recall and accuracy of copies over the parameters of the "
 			 "augmentation, such as an angle",
-	.needs = INV_NEEDS_COPIES | INV_USES_LABELS,
+	.needs = INV_NEEDS_COPIES | INV_USES_LABELS | INV_READS_ALL_SPLITS,
 	.on_request = true,
 	.options = options,
 	.shares = "k|probe-epochs|points|train-split|seed",
