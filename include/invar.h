@@ -399,6 +399,15 @@ INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, i
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
 /* Whether the split has names.txt, with the image file of each row. */
+/*
+ * The k classes of a split (2 <= k) whose mean clean features are farthest apart, chosen
+ * greedily: labels [k] in the order of choice, and the distance of each to the nearest one
+ * chosen before it [k].
+ */
+INVAR_API invar_status invar_subset(const invar_bank *b, const char *split, uint32_t k,
+                                    int64_t *labels, double *distances);
+/* The name of a class as bank.json has it; NULL if it has none. Views. */
+INVAR_API const char *invar_bank_class(const invar_bank *b, int64_t label);
 INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
 /* One file name per row, relative to the data set's folder. Gives one block, free with
  * invar_free. */

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 
-enum { DEFAULTS = 64, PARTS = 12, NAMES = 2048, BOUND = 40 };
+enum { DEFAULTS = 64, PARTS = 24, NAMES = 2048, BOUND = 40 };
 
 /* The largest count that a double, and so JSON and Python, represents exactly. */
 static const double max_count = 0x1p53;

@@ -58,7 +58,7 @@ static const struct {
 	char letter;
 	const char *name;
 } letters[] = {
-	{'o', "output"}, {'n', "dry-run"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
+	{'o', "output"}, {'k', "count"}, {'n', "dry-run"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
 
 char inv_letter_of(const char *name)
 {

@@ -342,9 +342,18 @@ static void count_columns(inv_spec *s)
 	}
 }
 
+size_t inv_spec_op_of(const inv_spec *s, size_t column)
+{
+	size_t i = s->ops - 1;
+
+	while (i && s->op[i].column > column)
+		i--;
+	return i;
+}
+
 void inv_spec_column(const inv_spec *s, size_t column, char out[32])
 {
-	size_t i = s->ops - 1, own;
+	size_t i, own;
 	const inv_spec_op *o;
 	char prefix[16] = "";
 
@@ -352,14 +361,27 @@ void inv_spec_column(const inv_spec *s, size_t column, char out[32])
 		snprintf(out, 32, "chain");
 		return;
 	}
-	while (i && s->op[i].column > column)
-		i--;
+	i = inv_spec_op_of(s, column);
 	o = &s->op[i];
 	own = column - o->column;
 	if (s->ops > 1)
 		snprintf(prefix, sizeof prefix, "%u.", (unsigned)i);
 	snprintf(out, 32, "%s%s", prefix,
 	         o->has_on && own == 0 ? "on" : o->op->columns[own - o->has_on]);
+}
+
+size_t inv_spec_chain(const inv_spec *s, const float *row)
+{
+	if (s->chains == 1)
+		return 0;
+	return row[0] >= 0 && row[0] < (float)s->chains ? (size_t)row[0] : s->chains;
+}
+
+bool inv_spec_acts(const inv_spec *s, const float *row, size_t i)
+{
+	const inv_spec_op *o = &s->op[i];
+
+	return o->chain == inv_spec_chain(s, row) && (!o->has_on || row[o->column] != 0);
 }
 
 /* ---- The canonical form ---------------------------------------------------------- */

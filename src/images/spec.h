@@ -42,5 +42,12 @@ invar_status inv_spec_parse(const char *text, inv_spec *out);
 
 /* The name of a column: "chain", "angle", "1.on"; out has 32 places. */
 void inv_spec_column(const inv_spec *s, size_t column, char out[32]);
+/* The operation of a column other than "chain". */
+size_t inv_spec_op_of(const inv_spec *s, size_t column);
+
+/* The chain of a row of parameters; the number of chains if there is no such chain. */
+size_t inv_spec_chain(const inv_spec *s, const float *row);
+/* Whether operation i acts on the image of this row. */
+bool inv_spec_acts(const inv_spec *s, const float *row, size_t i);
 
 #endif

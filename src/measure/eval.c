@@ -54,11 +54,10 @@ static bool is_needed(const invar_options *o, unsigned needs)
 	return false;
 }
 
-/* Why the bank lacks something that m needs, or NULL. */
-static const char *lack(const inv_measure_input *in, const inv_measurement *m, char *text,
-                        size_t bytes)
+const char *inv_measure_lack(const inv_measure_input *in, unsigned needs, char *text,
+                             size_t bytes)
 {
-	bool train = m->needs & INV_NEEDS_TRAIN, labels = m->needs & INV_NEEDS_LABELS;
+	bool train = needs & INV_NEEDS_TRAIN, labels = needs & INV_NEEDS_LABELS;
 
 	if (train && !in->train)
 		snprintf(text, bytes, "the bank has no split %s",
@@ -71,7 +70,7 @@ static const char *lack(const inv_measure_input *in, const inv_measurement *m, c
 		snprintf(text, bytes, "no row of %s has a label", in->split->name);
 	else if (labels && train && !in->train_labels.rows)
 		snprintf(text, bytes, "no row of %s has a label", in->train->name);
-	else if (m->needs & INV_NEEDS_COPIES && !in->split->copies)
+	else if (needs & INV_NEEDS_COPIES && !in->split->copies)
 		snprintf(text, bytes, "%s has no augmented copies", in->split->name);
 	else
 		return NULL;
@@ -108,15 +107,16 @@ static void warn_unknown(const inv_measure_input *in)
 
 static invar_status read_labels(inv_measure_input *in, json_t *counts)
 {
+	bool wanted = is_needed(in->options, INV_USES_LABELS);
 	invar_status st = INVAR_OK;
 
-	if (in->split->labels && is_needed(in->options, INV_NEEDS_LABELS)) {
+	if (in->split->labels && (wanted || is_needed(in->options, INV_NEEDS_LABELS))) {
 		st = inv_labels_read(in->bank, in->split, &in->labels);
 		if (st == INVAR_OK)
 			st = count_unlabelled(in, in->split, &in->labels, counts);
 	}
 	if (st == INVAR_OK && in->train && in->train->labels &&
-	    is_needed(in->options, INV_NEEDS_LABELS | INV_NEEDS_TRAIN)) {
+	    (wanted || is_needed(in->options, INV_NEEDS_LABELS | INV_NEEDS_TRAIN))) {
 		st = inv_labels_read(in->bank, in->train, &in->train_labels);
 		if (st == INVAR_OK)
 			st = count_unlabelled(in, in->train, &in->train_labels, counts);
@@ -218,8 +218,8 @@ static invar_status begin_measurements(const inv_measure_input *in, faults *f)
 			st = inv_results_options(in->results, m->name,
 			                         inv_eval_options_of(in->options, m));
 		if (st == INVAR_OK)
-			st =
-				lack(in, m, why, sizeof why) ? skip_all(in, m, why, f) : add_metrics(in, m);
+			st = inv_measure_lack(in, m->needs, why, sizeof why) ? skip_all(in, m, why, f)
+			                                                     : add_metrics(in, m);
 	}
 	return st;
 }

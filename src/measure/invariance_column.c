@@ -4,10 +4,11 @@
  *
  * For every copy of every image, the distance of its code from the clean feature: for F the
  * displacement that the augmentation causes, for an adapter what is left of it. Mean and
- * quantiles (interpolated as NumPy does), the share of the squared displacement that is
- * removed, and shrinkage: the slope m of the structure fit and the spread of the copies
- * over that of the clean features. If an adapter shrinks, a note says which uses that
- * harms.
+ * quantiles (interpolated as NumPy does), the mean in units of the spread of clean
+ * features, the cosine of code and clean feature, the share of the squared displacement
+ * that is removed, and shrinkage: the slope m of the structure fit and the spread of the
+ * copies over that of the clean features. If an adapter shrinks, a note says which uses
+ * that harms.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +27,8 @@ static const double quantile[QUANTILES] = {0.1, 0.5, 0.9};
 static const char *const quantile_id[QUANTILES] = {"invariance.displacement.q10",
                                                    "invariance.displacement.q50",
                                                    "invariance.displacement.q90"};
+static const char *const cosine_id[QUANTILES] = {
+	"invariance.cosine.q10", "invariance.cosine.q50", "invariance.cosine.q90"};
 
 /* Below this ratio, L2 search in an index of old features gets noticeably worse. */
 static const double shrunk = 0.9;
@@ -40,7 +43,8 @@ typedef struct job {
 	float *clean, *copy, *code; /* [BLOCK, d] */
 	double *mean;               /* [images]: displacement */
 	double *before, *after;     /* [images]: squared displacement, summed over copies */
-	inv_sample *all;            /* [images, copies] */
+	double *cosine;             /* [images]: with the clean feature, mean over copies */
+	inv_sample *all, *cosines;  /* [images, copies] */
 	double *origin;             /* [d]: mean of the clean rows */
 	inv_spread clean_spread, spread;
 	double slope;
@@ -87,17 +91,30 @@ static invar_status read_block(job *j, int32_t copy, uint64_t first, uint64_t no
 	                      : st;
 }
 
+/* As in a search by cosine, a row of zeros is similar to nothing. */
+static double cosine_of(const job *j, size_t at)
+{
+	const struct inv_kernels *k = &j->in->kernels;
+	const float *a = j->code + at * j->d, *b = j->clean + at * j->d;
+	double norms = k->dot(a, a, j->d) * k->dot(b, b, j->d);
+
+	return norms > 0 ? k->dot(a, b, j->d) / sqrt(norms) : 0;
+}
+
 static void add_image(job *j, uint64_t image, uint32_t copy, size_t at)
 {
 	const struct inv_kernels *k = &j->in->kernels;
 	const float *clean = j->clean + at * j->d;
 	double before = k->squared_distance(j->copy + at * j->d, clean, j->d);
 	double after = k->squared_distance(j->code + at * j->d, clean, j->d);
+	double cosine = cosine_of(j, at);
 
 	j->before[image] += before;
 	j->after[image] += after;
 	j->mean[image] += sqrt(after) / j->copies;
+	j->cosine[image] += cosine / j->copies;
 	j->all[copy * j->images + image] = (inv_sample){sqrt(after), (uint32_t)image};
+	j->cosines[copy * j->images + image] = (inv_sample){cosine, (uint32_t)image};
 }
 
 static invar_status measure_copy(job *j, uint32_t copy)
@@ -165,20 +182,45 @@ static invar_status put_number(const job *j, const char *id, double number)
 	                     : inv_results_put(j->in->results, id, j->in->column, &value);
 }
 
-static invar_status put_displacement(const job *j)
+/* Mean and quantiles; sorts all. */
+static invar_status put_distribution(const job *j, const double *mean, inv_sample *all,
+                                     const char *mean_id, const char *const *id,
+                                     inv_interval *i)
 {
 	const invar_context *ctx = j->in->ctx;
-	inv_interval i, q[QUANTILES];
-	invar_status st = inv_bootstrap(ctx, j->mean, j->images, j->in->seed, &i);
+	inv_interval q[QUANTILES];
+	invar_status st = inv_bootstrap(ctx, mean, j->images, j->in->seed, i);
 
 	if (st == INVAR_OK)
-		st = put_interval(j, "invariance.displacement.mean", &i);
+		st = put_interval(j, mean_id, i);
 	if (st == INVAR_OK)
-		st = inv_bootstrap_quantiles(ctx, j->all, j->images, j->copies, quantile, QUANTILES,
+		st = inv_bootstrap_quantiles(ctx, all, j->images, j->copies, quantile, QUANTILES,
 		                             j->in->seed, q);
 	for (int k = 0; k < QUANTILES && st == INVAR_OK; k++)
-		st = put_interval(j, quantile_id[k], &q[k]);
+		st = put_interval(j, id[k], &q[k]);
 	return st;
+}
+
+/* The mean also in units of the spread of clean features. */
+static invar_status put_displacement(const job *j)
+{
+	double spread = inv_spread_value(&j->clean_spread);
+	inv_interval i;
+	invar_status st = put_distribution(j, j->mean, j->all, "invariance.displacement.mean",
+	                                   quantile_id, &i);
+
+	if (st != INVAR_OK || !(spread > 0))
+		return st;
+	i = (inv_interval){i.value / spread, i.low / spread, i.high / spread, i.images};
+	return put_interval(j, "invariance.displacement.relative", &i);
+}
+
+static invar_status put_cosine(const job *j)
+{
+	inv_interval i;
+
+	return put_distribution(j, j->cosine, j->cosines, "invariance.cosine.mean", cosine_id,
+	                        &i);
 }
 
 static invar_status put_gone(const job *j)
@@ -225,6 +267,8 @@ static invar_status put_results(const job *j)
 	invar_status st = put_displacement(j);
 
 	if (st == INVAR_OK)
+		st = put_cosine(j);
+	if (st == INVAR_OK)
 		st = put_gone(j);
 	if (st == INVAR_OK)
 		st = put_number(j, "invariance.slope", j->slope);
@@ -249,7 +293,9 @@ static invar_status allocate_invariance(job *j)
 		j->mean = inv_arena_take(a, j->images, sizeof *j->mean);
 		j->before = inv_arena_take(a, j->images, sizeof *j->before);
 		j->after = inv_arena_take(a, j->images, sizeof *j->after);
+		j->cosine = inv_arena_take(a, j->images, sizeof *j->cosine);
 		j->all = inv_arena_take(a, j->images * j->copies, sizeof *j->all);
+		j->cosines = inv_arena_take(a, j->images * j->copies, sizeof *j->cosines);
 		j->origin = inv_arena_take(a, j->d, sizeof *j->origin);
 		clean_sum = inv_arena_take(a, j->d, sizeof *clean_sum);
 		sum = inv_arena_take(a, j->d, sizeof *sum);
@@ -257,6 +303,7 @@ static invar_status allocate_invariance(job *j)
 			return st;
 	}
 	memset(j->mean, 0, j->images * sizeof *j->mean);
+	memset(j->cosine, 0, j->images * sizeof *j->cosine);
 	memset(j->before, 0, j->images * sizeof *j->before);
 	memset(j->after, 0, j->images * sizeof *j->after);
 	memset(j->origin, 0, j->d * sizeof *j->origin);
@@ -302,11 +349,23 @@ static invar_status measure_invariance(const inv_measure_input *in)
 		.row = "displacement of copies, " ROW, .part = PART, .better = -1, .digits = 2 \
 	}
 
+#define COSINE(NAME, ROW, PART, DETAIL)                                                    \
+	{                                                                                      \
+		.id = "invariance.cosine." NAME, .measurement = "invariance",                      \
+		.row = "cosine of copies and clean, " ROW, .part = PART, .better = 1, .digits = 3, \
+		.detail = DETAIL                                                                   \
+	}
+
 static const invar_metric metrics[] = {
 	DISPLACEMENT("mean", "mean | median", "mean"),
 	DISPLACEMENT("q50", "mean | median", "median"),
 	DISPLACEMENT("q10", "10 % | 90 %", "10 %"),
 	DISPLACEMENT("q90", "10 % | 90 %", "90 %"),
+	DISPLACEMENT("relative", "mean / spread of clean", NULL),
+	COSINE("mean", "mean | median", "mean", 0),
+	COSINE("q50", "mean | median", "median", 0),
+	COSINE("q10", "10 % | 90 %", "10 %", 1),
+	COSINE("q90", "10 % | 90 %", "90 %", 1),
 	{.id = "invariance.gone",
      .measurement = "invariance",
      .row = "squared displacement gone",

@@ -23,9 +23,10 @@ enum {
 	INV_NEEDS_LABELS = 1, /* of the measured split, and of train if that is needed */
 	INV_NEEDS_COPIES = 2, /* of the measured split */
 	INV_NEEDS_TRAIN = 4,
-	INV_ONLY_F = 8,           /* depends on the bank alone: measured for the column F */
-	INV_TAKES_VIEWS = 16,     /* also measured for columns of mean views */
-	INV_READS_ALL_SPLITS = 32 /* depends on the clean rows of all splits of the bank */
+	INV_ONLY_F = 8,            /* depends on the bank alone: measured for the column F */
+	INV_TAKES_VIEWS = 16,      /* also measured for columns of mean views */
+	INV_READS_ALL_SPLITS = 32, /* depends on the clean rows of all splits of the bank */
+	INV_USES_LABELS = 64       /* of both splits, for a part of it, if there are any */
 };
 
 typedef struct inv_measure_input {
@@ -71,8 +72,22 @@ uint64_t inv_choice_row(const inv_choice *c, uint64_t i);
 invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
                               int32_t copy, bool raw, uint64_t first, uint64_t count,
                               float *out);
+/*
+ * The gallery of a search: the clean rows of all splits in the order of the bank. How many
+ * there are, and where those of the measured split begin; then the rows themselves.
+ */
+invar_status inv_gallery_count(const inv_measure_input *in, uint64_t *rows,
+                               uint64_t *first);
+invar_status inv_measure_gallery(const inv_measure_input *in, bool raw, float *out);
 /* The classes [points] of labelled rows, by the numbers that `known` gives them. */
 void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t *out);
+
+/* The labels [points] of rows of a split, labelled or not; -1: none. */
+void inv_measure_labels(const inv_choice *c, const inv_labels *known, int64_t *out);
+
+/* Why the bank lacks what `needs` asks for; NULL if it has everything. */
+const char *inv_measure_lack(const inv_measure_input *in, unsigned needs, char *text,
+                             size_t bytes);
 
 /* Records in the results which bank, split and rows they describe. */
 invar_status inv_measure_describe(const inv_measure_input *in);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.c - LC, NC, EC and LC-kept: what classifiers learn from codes.
+ * probes.c - LC, NC, EC, LC-kept and their ceiling: what classifiers learn from codes.
  *
  * A probe is trained on the clean rows of train and tested on the clean rows and every
  * copy of the measured split. LC and NC are trained on the column's own codes. EC, the
  * largest, is trained on the features: the best that the encoder's space can give. LC-kept
  * is trained on the features and tested on the column's codes: a classifier that existed
- * before the adapter.
+ * before the adapter. The ceiling is LC trained on copies of train: an encoder that is left
+ * alone and a classifier that is trained for the augmentation.
  *
  * What does not depend on an adapter is computed once and stored in the bank's cache: the
  * answers of EC, and the linear classifier on features, which is LC of the column F and
@@ -21,8 +22,7 @@
 
 #include "measure/bootstrap.h"
 #include "measure/cache.h"
-#include "measure/measurement.h"
-#include "nn/classifier.h"
+#include "measure/probes.h"
 
 enum { BLOCK = 1024, MAX_CLASSES = 1 << 20 };
 
@@ -31,8 +31,35 @@ typedef struct probe_kind {
 	const char *clean, *augmented; /* its metrics */
 	size_t hidden_layers;
 	bool on_features;  /* trained on F(train), whatever the column */
+	bool on_copies;    /* trained on the copies of train */
 	bool keep_answers; /* of the whole probe, in the cache */
 } probe_kind;
+
+static const probe_kind lc = {
+	.name = "lc", .stage = "probe lc", .clean = "lc.clean", .augmented = "lc.augmented"};
+static const probe_kind nc = {.name = "nc",
+                              .stage = "probe nc",
+                              .clean = "nc.clean",
+                              .augmented = "nc.augmented",
+                              .hidden_layers = 1};
+static const probe_kind ec = {.name = "ec",
+                              .stage = "probe ec",
+                              .clean = "ec.clean",
+                              .augmented = "ec.augmented",
+                              .hidden_layers = 2,
+                              .on_features = true,
+                              .keep_answers = true};
+static const probe_kind kept = {.name = "kept",
+                                .stage = "probe kept",
+                                .clean = "kept.clean",
+                                .augmented = "kept.augmented",
+                                .on_features = true};
+/* What an invariant classifier alone can reach: it learns from copies as well. */
+static const probe_kind ceiling = {.name = "ceiling",
+                                   .stage = "probe ceiling",
+                                   .clean = "ceiling.clean",
+                                   .augmented = "ceiling.augmented",
+                                   .on_copies = true};
 
 typedef struct probe {
 	const inv_measure_input *in;
@@ -41,8 +68,10 @@ typedef struct probe {
 	inv_choice learned, asked; /* rows of train, rows that are measured */
 	uint64_t n;                /* images that are measured */
 	uint32_t *labels;          /* [n] */
-	uint32_t *from_labels;     /* of train */
-	float *from;               /* codes or features of train; read when first needed */
+	uint32_t copies;           /* of train to learn from; 0: its clean rows */
+	uint64_t examples;         /* rows to learn from */
+	uint32_t *from_labels;     /* [examples] */
+	float *from;               /* [examples]: codes or features; read when first needed */
 	float *params;
 	float *right; /* [2, n] of one seed: clean, and how many of the copies */
 	uint64_t seeds_asked;
@@ -67,7 +96,8 @@ static invar_status read_classes(probe *p)
 		                "%s has %" PRIu32 " classes, but a classifier takes at most %d",
 		                p->in->train->name, known->classes, MAX_CLASSES);
 	p->spec.classes = known->classes;
-	inv_measure_classes(&p->learned, known, p->from_labels);
+	for (uint64_t at = 0; at < p->examples; at += p->learned.points)
+		inv_measure_classes(&p->learned, known, p->from_labels + at);
 	inv_measure_classes(&p->asked, known, p->labels);
 	return INVAR_OK;
 }
@@ -79,18 +109,31 @@ static bool learns_features(const probe *p)
 	return p->kind->on_features || !p->in->adapter;
 }
 
+/* Copy c of those that are learned from: spread evenly over the copies of train. */
+static int32_t learned_copy(const probe *p, uint32_t c)
+{
+	return (int32_t)((uint64_t)c * p->in->train->copies / p->copies);
+}
+
 static invar_status read_train(probe *p)
 {
 	uint64_t rows = p->learned.points;
+	size_t width = p->spec.inputs;
+	bool raw = learns_features(p);
+	invar_status st = INVAR_OK;
 
 	if (p->from)
 		return INVAR_OK;
-	p->from = inv_calloc(rows * p->spec.inputs, sizeof *p->from);
+	p->from = inv_calloc(p->examples * width, sizeof *p->from);
 	if (!p->from)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the %" PRIu64 " rows of %s",
-		                rows, p->in->train->name);
-	return inv_measure_rows(p->in, &p->learned, INVAR_CLEAN, learns_features(p), 0, rows,
-	                        p->from);
+		                p->examples, p->in->train->name);
+	if (!p->copies)
+		return inv_measure_rows(p->in, &p->learned, INVAR_CLEAN, raw, 0, rows, p->from);
+	for (uint32_t c = 0; c < p->copies && st == INVAR_OK; c++)
+		st = inv_measure_rows(p->in, &p->learned, learned_copy(p, c), raw, 0, rows,
+		                      p->from + c * rows * width);
+	return st;
 }
 
 static invar_status train(probe *p)
@@ -99,7 +142,7 @@ static invar_status train(probe *p)
 
 	return st == INVAR_OK
 	           ? inv_classifier_train(p->in->ctx, &p->spec, p->from, p->from_labels,
-	                                  (uint32_t)p->learned.points, p->params)
+	                                  (uint32_t)p->examples, p->params)
 	           : st;
 }
 
@@ -159,7 +202,7 @@ static invar_status ask(probe *p)
 
 static invar_status train_and_ask(probe *p)
 {
-	bool shared = learns_features(p) && !p->spec.hidden_layers;
+	bool shared = learns_features(p) && !p->spec.hidden_layers && !p->copies;
 	invar_status st = shared ? train_linear_once(p) : train(p);
 
 	return st == INVAR_OK ? ask(p) : st;
@@ -267,6 +310,8 @@ static json_t *details_of(const probe *p)
 {
 	json_t *details = json_pack("{s:O}", "seeds", p->seeds);
 
+	if (p->copies)
+		json_object_set_new(details, "copies", json_integer(p->copies));
 	if (p->seeds_asked > 1) {
 		json_t *spread = json_pack("{s:f}", "clean", deviation(p->seeds, "clean"));
 
@@ -276,6 +321,25 @@ static json_t *details_of(const probe *p)
 		json_object_set_new(details, "deviation", spread);
 	}
 	return details;
+}
+
+/* The accuracy of naming the largest class of the measured rows, whatever the image. */
+static invar_status put_chance(const probe *p)
+{
+	const inv_labels *l = &p->in->labels;
+	uint64_t *rows = inv_calloc(l->classes, sizeof *rows), largest = 0;
+	invar_value chance = {.low = NAN, .high = NAN, .count = l->rows};
+
+	if (!rows)
+		return no_memory();
+	for (uint64_t i = 0; i < l->rows; i++) {
+		uint64_t now = ++rows[inv_labels_class(l, l->label[i])];
+
+		largest = now > largest ? now : largest;
+	}
+	inv_free(rows);
+	chance.value = (double)largest / (double)l->rows;
+	return inv_results_put(p->in->results, "ceiling.chance", p->in->column, &chance);
 }
 
 static invar_status put_results(probe *p)
@@ -290,6 +354,8 @@ static invar_status put_results(probe *p)
 		st = put_share(p, p->kind->clean, &clean);
 	if (st == INVAR_OK && copies)
 		st = put_share(p, p->kind->augmented, &augmented);
+	if (st == INVAR_OK && p->kind->on_copies)
+		st = put_chance(p);
 	return st == INVAR_OK ? inv_results_detail(p->in->results, p->kind->name, p->in->column,
 	                                           details_of(p))
 	                      : st;
@@ -300,7 +366,8 @@ static invar_status put_results(probe *p)
 static invar_status allocate_probe(probe *p)
 {
 	p->labels = inv_calloc(p->n, sizeof *p->labels);
-	p->from_labels = inv_calloc(p->learned.points, sizeof *p->from_labels);
+	p->examples = p->learned.points * (p->copies ? p->copies : 1);
+	p->from_labels = inv_calloc(p->examples, sizeof *p->from_labels);
 	p->right = inv_calloc(2 * p->n, sizeof *p->right);
 	p->clean = inv_calloc(p->n, sizeof *p->clean);
 	p->augmented = inv_calloc(p->n, sizeof *p->augmented);
@@ -323,14 +390,19 @@ static void release(probe *p)
 	json_decref(p->seeds);
 }
 
+static invar_status allocate_params(probe *p)
+{
+	p->params = inv_calloc(inv_classifier_floats(&p->spec), sizeof *p->params);
+	return p->params ? INVAR_OK
+	                 : inv_fail(INVAR_E_NOMEM,
+	                            "not enough memory for a classifier of %zu classes",
+	                            p->spec.classes);
+}
+
 static invar_status run_seeds(probe *p)
 {
-	invar_status st = INVAR_OK;
+	invar_status st = allocate_params(p);
 
-	p->params = inv_calloc(inv_classifier_floats(&p->spec), sizeof *p->params);
-	if (!p->params)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a classifier of %zu classes",
-		                p->spec.classes);
 	for (uint64_t i = 0; i < p->seeds_asked && st == INVAR_OK; i++) {
 		p->spec.seed = p->in->seed + i;
 		st = p->kind->keep_answers ? answer_once(p) : train_and_ask(p);
@@ -338,6 +410,19 @@ static invar_status run_seeds(probe *p)
 			st = add_seed(p);
 	}
 	return st;
+}
+
+/*
+ * As many copies of train as fit into 1 GB, at least one: a number that does not depend on
+ * the machine.
+ */
+static uint32_t count_learned(const inv_measure_input *in)
+{
+	const uint64_t bound = 1u << 28; /* floats */
+	uint64_t fit = bound / (in->train_labels.rows * in->w);
+	uint32_t copies = in->train->copies;
+
+	return fit >= copies ? copies : fit ? (uint32_t)fit : 1;
 }
 
 static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
@@ -348,6 +433,7 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 	           .learned = inv_choose_labelled(in->train, &in->train_labels),
 	           .asked = inv_choose_labelled(in->split, &in->labels),
 	           .n = in->labels.rows,
+	           .copies = kind->on_copies ? count_learned(in) : 0,
 	           .seeds_asked = inv_option_count(o, "seeds"),
 	           .spec = {.inputs = kind->on_features ? in->d : in->w,
 	                    .hidden = inv_option_count(o, "probe-hidden"),
@@ -362,6 +448,36 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 		st = run_seeds(&p);
 	if (st == INVAR_OK)
 		st = put_results(&p);
+	release(&p);
+	return st;
+}
+
+invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_spec *spec,
+                                    float **params)
+{
+	probe p = {.in = in,
+	           .kind = &kept,
+	           .learned = inv_choose_labelled(in->train, &in->train_labels),
+	           .asked = inv_choose_labelled(in->split, &in->labels),
+	           .n = in->labels.rows,
+	           .spec = {.inputs = in->d,
+	                    .epochs = inv_option_count(in->options, "probe-epochs"),
+	                    .seed = in->seed,
+	                    .stage = kept.stage}};
+	invar_status st = allocate_probe(&p);
+
+	*params = NULL;
+	if (st == INVAR_OK)
+		st = read_classes(&p);
+	if (st == INVAR_OK)
+		st = allocate_params(&p);
+	if (st == INVAR_OK)
+		st = train_linear_once(&p);
+	if (st == INVAR_OK) {
+		*spec = p.spec;
+		*params = p.params;
+		p.params = NULL;
+	}
 	release(&p);
 	return st;
 }
@@ -401,51 +517,33 @@ static const invar_option hidden_options[] = {
 	{0},
 };
 
-#define ACCURACIES(name, title)        \
-	{                                  \
-		{.id = name ".clean",          \
-		 .measurement = name,          \
-		 .row = title,                 \
-		 .part = "clean",              \
-		 .unit = INVAR_UNIT_SHARE,     \
-		 .better = 1,                  \
-		 .digits = 1},                 \
-			{.id = name ".augmented",  \
-		     .measurement = name,      \
-		     .row = title,             \
-		     .part = "augmented",      \
-		     .unit = INVAR_UNIT_SHARE, \
-		     .better = 1,              \
-		     .digits = 1},             \
-		{                              \
-			0                          \
-		}                              \
+#define ACCURACY(NAME, PART, ROW)                                           \
+	{                                                                       \
+		.id = NAME "." PART, .measurement = NAME, .row = ROW, .part = PART, \
+		.unit = INVAR_UNIT_SHARE, .better = 1, .digits = 1                  \
+	}
+#define ACCURACIES(NAME, ROW)                                           \
+	{                                                                   \
+		ACCURACY(NAME, "clean", ROW), ACCURACY(NAME, "augmented", ROW), \
+		{                                                               \
+			0                                                           \
+		}                                                               \
 	}
 
 static const invar_metric lc_metrics[] = ACCURACIES("lc", "LC");
 static const invar_metric nc_metrics[] = ACCURACIES("nc", "NC");
 static const invar_metric ec_metrics[] = ACCURACIES("ec", "EC");
 static const invar_metric kept_metrics[] = ACCURACIES("kept", "LC-kept");
-
-static const probe_kind lc = {
-	.name = "lc", .stage = "probe lc", .clean = "lc.clean", .augmented = "lc.augmented"};
-static const probe_kind nc = {.name = "nc",
-                              .stage = "probe nc",
-                              .clean = "nc.clean",
-                              .augmented = "nc.augmented",
-                              .hidden_layers = 1};
-static const probe_kind ec = {.name = "ec",
-                              .stage = "probe ec",
-                              .clean = "ec.clean",
-                              .augmented = "ec.augmented",
-                              .hidden_layers = 2,
-                              .on_features = true,
-                              .keep_answers = true};
-static const probe_kind kept = {.name = "kept",
-                                .stage = "probe kept",
-                                .clean = "kept.clean",
-                                .augmented = "kept.augmented",
-                                .on_features = true};
+static const invar_metric ceiling_metrics[] = {
+	ACCURACY("ceiling", "clean", "LC trained on copies"),
+	ACCURACY("ceiling", "augmented", "LC trained on copies"),
+	{.id = "ceiling.chance",
+     .measurement = "ceiling",
+     .row = "chance: the largest class",
+     .unit = INVAR_UNIT_SHARE,
+     .digits = 1},
+	{0},
+};
 
 static invar_status measure_lc(const inv_measure_input *in)
 {
@@ -468,6 +566,13 @@ static invar_status measure_kept(const inv_measure_input *in)
 		return measure_probe(in, &kept);
 	return inv_fail(INVAR_E_MISMATCH, "codes are %" PRIu32 " wide, but features %" PRIu32,
 	                in->w, in->d);
+}
+
+static invar_status measure_ceiling(const inv_measure_input *in)
+{
+	return in->train->copies
+	           ? measure_probe(in, &ceiling)
+	           : inv_fail(INVAR_E_MISMATCH, "%s has no augmented copies", in->train->name);
 }
 
 #define PROBE                                                                          \
@@ -508,3 +613,13 @@ const inv_measurement inv_measurement_kept = {
 	PROBE,
 	.metrics = kept_metrics,
 	.measure = measure_kept};
+const inv_measurement inv_measurement_ceiling = {
+	.name = "ceiling",
+	.title = "LC trained on copies",
+	.about = "a linear classifier trained on the copies of train: what an invariant "
+			 "classifier alone reaches; and chance",
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES,
+	.on_request = true,
+	.shares = "probe-epochs|seeds|train-split|seed",
+	.metrics = ceiling_metrics,
+	.measure = measure_ceiling};

@@ -172,28 +172,11 @@ static invar_status ask_set(job *j, inv_ranks *ranks, int set, found *out)
 
 /* ---- Galleries ---------------------------------------------------------------------- */
 
-static invar_status read_gallery(job *j, int index)
-{
-	const inv_measure_input *in = j->in;
-	size_t width = index == OLD ? in->d : in->w;
-	uint64_t row = 0;
-	invar_status st = INVAR_OK;
-
-	for (size_t s = 0; s < in->bank->split_count && st == INVAR_OK; s++) {
-		inv_choice all = inv_choose_all(&in->bank->splits[s]);
-
-		st = inv_measure_rows(in, &all, INVAR_CLEAN, index == OLD, 0, all.points,
-		                      j->gallery + row * width);
-		row += all.points;
-	}
-	return st;
-}
-
 static invar_status search_gallery(job *j, int index)
 {
 	const inv_gallery g = {j->gallery, j->gallery_rows, index == OLD ? j->in->d : j->in->w,
 	                       j->classes};
-	invar_status st = read_gallery(j, index);
+	invar_status st = inv_measure_gallery(j->in, index == OLD, j->gallery);
 
 	for (int d = 0; d < INV_DISTANCES && st == INVAR_OK; d++) {
 		inv_ranks *ranks;
@@ -318,23 +301,6 @@ static invar_status allocate_retrieval(job *j)
 	return INVAR_OK;
 }
 
-static invar_status count_gallery(job *j)
-{
-	const invar_bank *bank = j->in->bank;
-
-	for (size_t s = 0; s < bank->split_count; s++) {
-		if (&bank->splits[s] == j->in->split)
-			j->first_row = j->gallery_rows;
-		j->gallery_rows += bank->splits[s].rows;
-	}
-	if (j->gallery_rows >= UINT32_MAX)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "the bank has %" PRIu64
-		                " clean rows, but a gallery can have at most %" PRIu32,
-		                j->gallery_rows, UINT32_MAX - 1);
-	return INVAR_OK;
-}
-
 /* Codes of another width than features cannot be looked up in the old index. */
 static invar_status search_all(job *j)
 {
@@ -357,7 +323,7 @@ static invar_status measure_retrieval(const inv_measure_input *in, inv_sought so
 	         .asked = inv_choose_points(
 				 in, sought == INV_SAME_CLASS ? inv_choose_labelled(in->split, &in->labels)
 											  : inv_choose_all(in->split))};
-	invar_status st = count_gallery(&j);
+	invar_status st = inv_gallery_count(in, &j.gallery_rows, &j.first_row);
 
 	j.images = j.asked.points;
 	if (st == INVAR_OK)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - choosing and reading the rows, codes and classes that a measurement needs. */
+#include <inttypes.h>
+
 #include "measure/measurement.h"
 
 /* ---- Choosing -------------------------------------------------------------------- */
@@ -35,6 +37,22 @@ void inv_measure_classes(const inv_choice *c, const inv_labels *known, uint32_t 
 		out[i] = inv_labels_class(known, c->labels->label[i * c->of / c->points]);
 }
 
+/* Both lists of rows ascend. */
+void inv_measure_labels(const inv_choice *c, const inv_labels *known, int64_t *out)
+{
+	uint64_t at = 0;
+
+	for (uint64_t i = 0; i < c->points; i++) {
+		uint64_t row = inv_choice_row(c, i);
+
+		while (at < known->rows && (known->row ? known->row[at] : at) < row)
+			at++;
+		out[i] = at < known->rows && (known->row ? known->row[at] : at) == row
+		             ? known->label[at]
+		             : -1;
+	}
+}
+
 /* ---- Reading --------------------------------------------------------------------- */
 
 static invar_status read_features(const inv_measure_input *in, const inv_choice *c,
@@ -65,4 +83,34 @@ invar_status inv_measure_rows(const inv_measure_input *in, const inv_choice *c,
 		st = inv_codes_take(in->codes, c->split, copy, row, (size_t)now, out + at * in->w);
 	}
 	return st;
+}
+
+invar_status inv_measure_gallery(const inv_measure_input *in, bool raw, float *out)
+{
+	size_t width = raw ? in->d : in->w;
+	invar_status st = INVAR_OK;
+
+	for (size_t s = 0; s < in->bank->split_count && st == INVAR_OK; s++) {
+		inv_choice all = inv_choose_all(&in->bank->splits[s]);
+
+		st = inv_measure_rows(in, &all, INVAR_CLEAN, raw, 0, all.points, out);
+		out += all.points * width;
+	}
+	return st;
+}
+
+invar_status inv_gallery_count(const inv_measure_input *in, uint64_t *rows, uint64_t *first)
+{
+	*rows = *first = 0;
+	for (size_t s = 0; s < in->bank->split_count; s++) {
+		if (&in->bank->splits[s] == in->split)
+			*first = *rows;
+		*rows += in->bank->splits[s].rows;
+	}
+	if (*rows >= UINT32_MAX)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "the bank has %" PRIu64
+		                " clean rows, but a gallery can have at most %" PRIu32,
+		                *rows, UINT32_MAX - 1);
+	return INVAR_OK;
 }

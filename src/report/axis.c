@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double wanted_ticks = 6;
 static const double max_shown = 1e100; /* so that widths and their squares are finite */
@@ -32,6 +33,16 @@ static double nice_step(double width)
 	return power * (mantissa < 1.5 ? 1 : mantissa < 3.5 ? 2 : mantissa < 7.5 ? 5 : 10);
 }
 
+/* Parts of a circle that people read: 15, 30, 45 or 90 degrees. */
+static double nice_angle(double width)
+{
+	double rough = width / wanted_ticks;
+
+	if (rough < 10 || rough >= 135)
+		return nice_step(width);
+	return rough < 22 ? 15 : rough < 38 ? 30 : rough < 70 ? 45 : 90;
+}
+
 /* An axis of one number, or of none, still has a width. */
 static void ensure_width(inv_scale *s)
 {
@@ -53,7 +64,9 @@ static bool suits_log(const inv_scale *s)
 
 static void widen_to_ticks(inv_scale *s)
 {
-	s->step = nice_step(s->high - s->low);
+	bool angle = s->axis->symbol && strcmp(s->axis->symbol, "°") == 0;
+
+	s->step = angle ? nice_angle(s->high - s->low) : nice_step(s->high - s->low);
 	s->low = floor(s->low / s->step + 1e-9) * s->step;
 	s->high = ceil(s->high / s->step - 1e-9) * s->step;
 }

@@ -2,7 +2,8 @@
 /*
  * axis.h - from numbers to pixels: the range of an axis, its ticks and their labels.
  *
- * A range is widened to whole ticks of 1, 2 or 5 times a power of ten. Numbers that are all
+ * A range is widened to whole ticks of 1, 2 or 5 times a power of ten, of angles (symbol °)
+ * over a good part of a circle to 15, 30, 45 or 90 degrees. Numbers that are all
  * positive and span more than three powers of ten get a logarithmic axis.
  */
 #ifndef INV_AXIS_H

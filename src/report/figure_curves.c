@@ -107,7 +107,6 @@ static void put_line(const chart *c, const invar_curve *v, size_t colour)
 
 static void put_curve(const chart *c, const invar_curve *v, size_t colour)
 {
-	put_bands(c, v, colour);
 	put_line(c, v, colour);
 	for (size_t i = 0; i < v->count && v->count <= MAX_MARKS; i++)
 		if (isfinite(v->y[i]))
@@ -134,6 +133,20 @@ static size_t list_columns(const invar_results *r, const char *series,
 	return count;
 }
 
+/* All bands first, so that none of them covers a line. */
+static void put_curves(const chart *c, const invar_results *r, const char *series)
+{
+	for (int lines = 0; lines < 2; lines++)
+		for (size_t k = 0; k < invar_results_columns(r); k++) {
+			const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
+
+			if (v && lines)
+				put_curve(c, v, k);
+			else if (v)
+				put_bands(c, v, k);
+		}
+}
+
 static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
                         inv_svg *out)
 {
@@ -158,12 +171,7 @@ static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_the
 		inv_scale_place(&c.x, LEFT, INV_FIGURE_WIDTH - LEFT - INV_FIGURE_MARGIN, false);
 		inv_scale_place(&c.y, top + HEIGHT, -HEIGHT, false);
 		inv_figure_axes(out, &c.x, &c.y);
-		for (size_t k = 0; k < invar_results_columns(r); k++) {
-			const invar_curve *v = invar_results_curve(r, s->id, column_id(r, k));
-
-			if (v)
-				put_curve(&c, v, k);
-		}
+		put_curves(&c, r, s->id);
 	}
 	free(entry);
 	return begun && inv_svg_end(out);

@@ -51,7 +51,9 @@ static void ticks_are_round_numbers(void **state)
 	assert_labels(&number, 0, 1, "0.0,0.2,0.4,0.6,0.8,1.0");
 	assert_labels(&share, 0.51, 0.83, "50 %,55 %,60 %,65 %,70 %,75 %,80 %,85 %");
 	assert_labels(&share, 0.1, 0.97, "0 %,20 %,40 %,60 %,80 %,100 %");
-	assert_labels(&angle, -180, 180, "-200°,-150°,-100°,-50°,0°,50°,100°,150°,200°");
+	assert_labels(&angle, -180, 180, "-180°,-135°,-90°,-45°,0°,45°,90°,135°,180°");
+	assert_labels(&angle, -29, 31, "-30°,-15°,0°,15°,30°,45°");
+	assert_labels(&angle, 0, 170, "0°,30°,60°,90°,120°,150°,180°");
 	assert_labels(&number, 7, 7, "6.2,6.4,6.6,6.8,7.0,7.2,7.4,7.6,7.8");
 	assert_labels(&number, 1e-4, 30, "0.0001,0.001,0.01,0.1,1,10,100");
 	assert_labels(&number, NAN, INFINITY, "0.0,0.2,0.4,0.6,0.8,1.0");

@@ -384,18 +384,6 @@ invar_status inv_augment_draw(const invar_augment *a, const inv_draw *d,
 
 /* ---- Rows from outside --------------------------------------------------------------- */
 
-static size_t chain_of(const inv_spec *s, const float *row)
-{
-	return s->chains > 1 ? (size_t)row[0] : 0;
-}
-
-bool inv_augment_acts(const invar_augment *a, const float *row, size_t i)
-{
-	const inv_spec_op *o = &a->spec.op[i];
-
-	return o->chain == chain_of(&a->spec, row) && (!o->has_on || row[o->column] != 0);
-}
-
 static invar_status check_op_row(const inv_spec_op *o, inv_extent in, const float *row,
                                  uint64_t image)
 {
@@ -428,7 +416,7 @@ invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const 
 	    !(row[0] >= 0 && row[0] < (float)s->chains && row[0] == floorf(row[0])))
 		return inv_fail(INVAR_E_USE, "image %" PRIu64 ": chain is %g but must be 0 to %zu",
 		                image, (double)row[0], s->chains - 1);
-	chain = chain_of(s, row);
+	chain = inv_spec_chain(s, row);
 	in = inv_spec_start(s, chain, in);
 	for (size_t i = s->first[chain]; i < s->first[chain + 1] && st == INVAR_OK; i++) {
 		st = check_op_row(&s->op[i], in, row, image);
@@ -494,7 +482,7 @@ static invar_status run_chain(const job *j, const float *row, uint32_t image,
                               const float *x, float *out, float *buffers)
 {
 	const inv_spec *s = &j->a->spec;
-	size_t chain = chain_of(s, row), turn = 0;
+	size_t chain = inv_spec_chain(s, row), turn = 0;
 	inv_extent start = inv_spec_start(s, chain, j->in);
 	size_t last = find_last(s, chain, row, start);
 	inv_op_call call = {.tools = &j->a->tools, .in = x, .shape = start};

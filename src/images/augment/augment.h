@@ -46,9 +46,6 @@ invar_status inv_augment_result(const invar_augment *a, inv_extent in, inv_exten
 invar_status inv_augment_check_row(const invar_augment *a, inv_extent in, const float *row,
                                    uint64_t image);
 
-/* Whether operation i acts on the image of this row. */
-bool inv_augment_acts(const invar_augment *a, const float *row, size_t i);
-
 /* The input shape of operation i. */
 inv_extent inv_augment_input(const invar_augment *a, inv_extent in, size_t i);
 

@@ -121,7 +121,7 @@ static json_t *param_json(const layout *l, size_t op, const inv_param_array *p,
 		const float *row = params + i * columns_of(l);
 		double cells[MAX_CELLS];
 
-		if (!inv_augment_acts(l->a, row, op))
+		if (!inv_spec_acts(&l->a->spec, row, op))
 			continue;
 		spread(p, o, in, inv_augment_own(o, row), cells);
 		json_array_append_new(data, nest(p, cells));
@@ -137,7 +137,7 @@ static json_t *batch_prob(const layout *l, size_t op, const float *params)
 
 	for (uint64_t i = 0; i < l->images; i++)
 		json_array_append_new(
-			data, json_real(inv_augment_acts(l->a, params + i * columns_of(l), op)));
+			data, json_real(inv_spec_acts(&l->a->spec, params + i * columns_of(l), op)));
 	return array_json(&p, l->images, data);
 }
 
@@ -175,7 +175,7 @@ static json_t *matrices(const layout *l, size_t op, const float *params)
 		const float *row = params + i * columns_of(l);
 		double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 
-		if (inv_augment_acts(l->a, row, op))
+		if (inv_spec_acts(&l->a->spec, row, op))
 			o->op->matrix(o->value, in, inv_augment_own(o, row), m);
 		json_array_append_new(data, nest(&p, m));
 	}
@@ -370,7 +370,7 @@ static invar_status read_array(const layout *l, size_t op, const inv_param_array
 		double cells[MAX_CELLS];
 		const json_t *entry;
 
-		if (!inv_augment_acts(l->a, row, op))
+		if (!inv_spec_acts(&l->a->spec, row, op))
 			continue;
 		entry = json_array_get(data, json_array_size(data) == acting ? next++ : (size_t)i);
 		if (!take_cells(entry, p, cells))

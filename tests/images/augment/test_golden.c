@@ -62,7 +62,7 @@ static void check_matrices(const invar_augment *a, const json_t *params, const f
 			double m[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 			const float *row = rows + i * a->spec.columns;
 
-			if (inv_augment_acts(a, row, op))
+			if (inv_spec_acts(&a->spec, row, op))
 				o->op->matrix(o->value, inv_augment_input(a, in, op),
 				              inv_augment_own(o, row), m);
 			for (size_t k = 0; k < 9; k++) {

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy_params.c - see copy_params.h. */
+#include "bank/copy_params.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "images/spec.h"
+
+struct inv_copy_params {
+	const json_t *names; /* of the bank */
+	size_t columns;
+	uint32_t copies;
+	inv_npy **file; /* [copies] */
+	bool has_spec;
+	inv_spec spec;
+};
+
+static invar_status find_names(const invar_bank *b, inv_copy_params *p)
+{
+	const json_t *name;
+	size_t i;
+
+	p->names = json_object_get(b->json, "augment_params");
+	p->columns = json_array_size(p->names);
+	if (!p->columns)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "bank.json does not name the parameters of copies "
+		                "(augment_params)");
+	json_array_foreach (p->names, i, name)
+		if (!json_is_string(name))
+			return inv_fail(INVAR_E_MISMATCH,
+			                "%s: augment_params in bank.json must be a list of names",
+			                b->path);
+	return INVAR_OK;
+}
+
+/* The SPEC says which operation a column belongs to, if its columns are those. */
+static void find_spec(const invar_bank *b, inv_copy_params *p)
+{
+	const char *text = invar_bank_field(b, "augment");
+	char name[32];
+
+	p->has_spec =
+		text && inv_spec_parse(text, &p->spec) == INVAR_OK && p->spec.columns == p->columns;
+	for (size_t i = 0; i < p->columns && p->has_spec; i++) {
+		inv_spec_column(&p->spec, i, name);
+		p->has_spec = strcmp(name, inv_copy_params_name(p, i)) == 0;
+	}
+}
+
+static invar_status check_shape(const inv_npy *a, const inv_split *s, size_t columns)
+{
+	char shape[INV_SHAPE_TEXT];
+
+	if (a->h.rank == 2 && a->h.shape[0] == s->rows && a->h.shape[1] == columns)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its shape is %s but (%" PRIu64
+	                ", %zu) was expected: the rows of the split and augment_params of "
+	                "bank.json",
+	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), s->rows,
+	                columns);
+}
+
+static invar_status open_copy(const invar_bank *b, const inv_split *s, inv_copy_params *p,
+                              uint32_t copy)
+{
+	char name[48], *folder = inv_join(b->path, s->name), *path;
+	invar_status st;
+
+	snprintf(name, sizeof name, "aug/%03" PRIu32 ".params.npy", copy);
+	path = folder ? inv_join(folder, name) : NULL;
+	if (!path)
+		st = inv_bank_no_memory(b->path);
+	else if (!inv_exists(path))
+		st =
+			inv_fail(INVAR_E_MISMATCH,
+		             "%s has no %s, so how its copies were made is unknown", s->name, name);
+	else if ((st = inv_npy_open(path, &p->file[copy])) == INVAR_OK)
+		st = check_shape(p->file[copy], s, p->columns);
+	inv_free(path);
+	inv_free(folder);
+	return st;
+}
+
+invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
+                                  inv_copy_params **out)
+{
+	inv_copy_params *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p || !(p->file = inv_calloc(s->copies + 1, sizeof(inv_npy *)))) {
+		inv_copy_params_close(p);
+		return inv_bank_no_memory(b->path);
+	}
+	p->copies = s->copies;
+	st = find_names(b, p);
+	for (uint32_t copy = 0; copy < s->copies && st == INVAR_OK; copy++)
+		st = open_copy(b, s, p, copy);
+	if (st != INVAR_OK) {
+		inv_copy_params_close(p);
+		return st;
+	}
+	find_spec(b, p);
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_copy_params_close(inv_copy_params *p)
+{
+	if (!p)
+		return;
+	for (uint32_t i = 0; i < p->copies && p->file; i++)
+		inv_npy_close(p->file[i]);
+	inv_free(p->file);
+	inv_free(p);
+}
+
+size_t inv_copy_params_columns(const inv_copy_params *p)
+{
+	return p->columns;
+}
+
+const char *inv_copy_params_name(const inv_copy_params *p, size_t column)
+{
+	return json_string_value(json_array_get(p->names, column));
+}
+
+static bool is_of_an_operation(const inv_copy_params *p, size_t column)
+{
+	return p->has_spec && (column || p->spec.chains == 1);
+}
+
+const char *inv_copy_params_operation(const inv_copy_params *p, size_t column)
+{
+	return is_of_an_operation(p, column)
+	           ? p->spec.op[inv_spec_op_of(&p->spec, column)].op->name
+	           : NULL;
+}
+
+invar_status inv_copy_params_row(const inv_copy_params *p, uint32_t copy, uint64_t row,
+                                 float *out)
+{
+	bool acts[INV_MAX_OPS];
+	invar_status st = inv_npy_read(p->file[copy], row * p->columns, p->columns, out);
+
+	if (st != INVAR_OK || !p->has_spec)
+		return st;
+	for (size_t i = 0; i < p->spec.ops; i++)
+		acts[i] = inv_spec_acts(&p->spec, out, i);
+	for (size_t i = 0; i < p->columns; i++)
+		if (is_of_an_operation(p, i) && !acts[inv_spec_op_of(&p->spec, i)])
+			out[i] = NAN;
+	return INVAR_OK;
+}
