@@ -12,7 +12,7 @@
 
 static const inv_example examples[] = {
 	{"invar subset bank -k 50 > classes.txt", "the 50 classes that are farthest apart"},
-	{"invar encode folder:photos -o small --classes classes.txt --encoder resnet18 "
+	{"invar encode photos -o small --classes classes.txt "
      "--weights resnet18.safetensors",
      "a bank of these classes alone"},
 	{"invar subset bank -k 5 --json", "with their distances"},

@@ -42,7 +42,7 @@ static const invar_option own[] = {
      .group = "Result",
      .help =
          "file to write: points [n, 2] if its name ends in .npy, results in .json, a plot "
-         "in .png or .svg; may be repeated"},
+         "in .png or .svg"},
 	{.name = "labels",
      .type = INVAR_OPTION_LIST,
      .meta = "FILE",

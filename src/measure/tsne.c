@@ -374,7 +374,7 @@ static invar_status put_points(const tsne_job *j, const naming *names, invar_res
 
 static invar_status put_scatter(const tsne_job *j, invar_results *r)
 {
-	const invar_axis across = {.title = "t-SNE 1"}, up = {.title = "t-SNE 2"};
+	const invar_axis across = {.title = ""}, up = {.title = ""};
 	naming names = {0};
 	char title[64];
 	invar_status st = name_classes(j->in, &names);

@@ -92,16 +92,19 @@ void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t
 		"M0 1.15L1.1-.85H-1.1Z",
 		"M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
 	};
+	const char *outline = colour / INV_COLOURS % 2 ? " iv-outline" : "";
 	const char *path = paths[(size_t)shape % (sizeof paths / sizeof *paths)];
 
 	if (path)
 		fprintf(s->out,
 		        "<path transform=\"translate(%.1f %.1f) scale(%.1f)\" d=\"%s\" "
-		        "class=\"iv-c%zu\"/>\n",
-		        x, y, radius, path, colour % INV_COLOURS);
+		        "class=\"iv-c%zu%s\" stroke-width=\".4\"/>\n",
+		        x, y, radius, path, colour % INV_COLOURS, outline);
 	else
-		fprintf(s->out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"iv-c%zu\"/>\n",
-		        x, y, radius, colour % INV_COLOURS);
+		fprintf(s->out,
+		        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"iv-c%zu%s\" "
+		        "stroke-width=\"%.1f\"/>\n",
+		        x, y, radius, colour % INV_COLOURS, outline, 0.4 * radius);
 }
 
 /* ---- Legend -------------------------------------------------------------------------- */

@@ -64,7 +64,10 @@ double inv_legend_height(const inv_legend_entry *e, size_t count, double width);
 void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, double x,
                      double y, double width);
 
-/* A circle, square, triangle, diamond … of this colour; shapes repeat after six. */
+/*
+ * A circle, square, triangle, diamond … of this colour; shapes repeat after six. Colours
+ * repeat after INV_COLOURS, every second round with an outline.
+ */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape);
 

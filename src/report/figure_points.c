@@ -22,7 +22,7 @@ enum {
 	AXIS_GAP = 92, /* left of a panel, for its numbers */
 	TITLE = 26,    /* of a panel */
 	BOTTOM = 62,
-	PER_ROW = 3,
+	MAX_ACROSS = 3,
 	BINS = 56,
 	MAX_CLASSES = 24 /* in the legend */
 };
@@ -61,6 +61,12 @@ static bool is_density(const invar_scatter *s)
 
 /* ---- Points -------------------------------------------------------------------------- */
 
+/* Grey is for points without a class; each round of colours has its own outline. */
+static size_t class_colour(size_t label)
+{
+	return 1 + label % (INV_COLOURS - 1) + label / (INV_COLOURS - 1) * INV_COLOURS;
+}
+
 static void put_points(const panel *p)
 {
 	const invar_points *v = p->points;
@@ -68,8 +74,8 @@ static void put_points(const panel *p)
 
 	fputs("<g opacity=\"0.75\">\n", p->svg->out);
 	for (size_t i = 0; i < v->count; i++) {
-		/* Colour 0 is that of F; classes begin after it. */
-		size_t colour = v->label && v->label[i] >= 0 ? 1 + (size_t)v->label[i] : 0;
+		size_t colour =
+			v->label && v->label[i] >= 0 ? class_colour((size_t)v->label[i]) : 0;
 		int mark = v->mark && v->mark[i] >= 0 ? v->mark[i] : 0;
 
 		inv_figure_mark(p->svg, inv_scale_at(&p->x, v->x[i]), inv_scale_at(&p->y, v->y[i]),
@@ -231,7 +237,7 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 	for (size_t i = 0; i < s->mark_count; i++)
 		entry[count++] = (inv_legend_entry){s->marks[i], 0, i ? (int)i + 1 : 0};
 	for (size_t i = 0; i < classes; i++)
-		entry[count++] = (inv_legend_entry){s->classes[i], 1 + i, 0};
+		entry[count++] = (inv_legend_entry){s->classes[i], class_colour(i), 0};
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;
@@ -246,10 +252,16 @@ static size_t count_panels(const invar_results *r, const invar_scatter *s)
 	return count;
 }
 
+/* Four stand as two by two. */
+static size_t panels_across(size_t panels)
+{
+	return panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
+}
+
 static void draw_panels(const invar_results *r, const invar_scatter *s, const inv_svg *svg,
                         double top, double before, double below)
 {
-	size_t at = 0;
+	size_t at = 0, across = panels_across(count_panels(r, s));
 
 	for (size_t k = 0; k < invar_results_columns(r); k++) {
 		const invar_column *c = invar_results_column(r, k);
@@ -258,8 +270,8 @@ static void draw_panels(const invar_results *r, const invar_scatter *s, const in
 		if (!(p.points = invar_results_points(r, s->id, c->id)))
 			continue;
 		p.left =
-			INV_FIGURE_MARGIN + before + (double)(at % PER_ROW) * (PANEL + before + GAP);
-		p.top = top + TITLE + (double)(at / PER_ROW) * (TITLE + PANEL + below);
+			INV_FIGURE_MARGIN + before + (double)(at % across) * (PANEL + before + GAP);
+		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + below);
 		draw_panel(&p, r);
 		at++;
 	}
@@ -269,7 +281,7 @@ static bool draw_scatter(const invar_results *r, const inv_figure *f, inv_svg_th
                          inv_svg *out)
 {
 	const invar_scatter *s = invar_results_scatter(r, f->index);
-	size_t panels = count_panels(r, s), across = panels < PER_ROW ? panels : PER_ROW;
+	size_t panels = count_panels(r, s), across = panels_across(panels);
 	double before = has_numbers(s) ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
 	double below = has_numbers(s) ? BOTTOM : GAP;
 	double width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + before + GAP) - GAP;
@@ -287,7 +299,7 @@ static bool draw_scatter(const invar_results *r, const inv_figure *f, inv_svg_th
 	top = inv_figure_head_height() + legend + 6;
 	begun = inv_svg_begin(
 		out, width,
-		top + (double)((panels + PER_ROW - 1) / PER_ROW) * (TITLE + PANEL + below) + 8,
+		top + (double)((panels + across - 1) / across) * (TITLE + PANEL + below) + 8,
 		theme);
 	if (begun) {
 		inv_figure_head(out, r, s->title);

@@ -59,6 +59,7 @@ static void put_colours(FILE *out, bool dark)
 {
 	put_rules(out, tones, sizeof tones / sizeof *tones, dark);
 	put_rules(out, hues, INV_COLOURS, dark);
+	fprintf(out, ".iv-outline{stroke:%s}\n", dark ? tones[1].dark : tones[1].light);
 }
 
 static void put_style(FILE *out, inv_svg_theme theme)

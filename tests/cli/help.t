@@ -19,6 +19,7 @@ $ invar
 >   eval        measures what adapters do to a bank's features
 >   plot        draws results: accuracies, curves, distances, embeddings, training
 >   neighbours  draws the images that a search finds, before and after an adapter
+>   subset      chooses the classes of a bank that are farthest apart
 >   dependence  measures the statistical dependence of paired samples
 >   tsne        embeds features in the plane by t-SNE
 >   loss        computes a loss and its gradients on given arrays
@@ -90,6 +91,7 @@ $ diff <(invar) <(invar --help)
 $ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done
 > neighbours: too wide: invar neighbours: draws the images that a search finds, before and after an adapter
 > neighbours: too wide:   invar neighbours bank run --data photos -o neighbours.svg --queries 5 --nearest 5
+> subset: too wide:   invar encode folder:photos -o small --classes classes.txt --encoder resnet18 --weights resnet18.safetensors
 $ invar docs bash | bash -n
 $ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort -u
 > Examples:
