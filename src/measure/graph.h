@@ -39,7 +39,7 @@ typedef struct inv_graph_spectrum {
 /* Of one set of rows, for each k. */
 typedef struct inv_graph_side {
 	uint64_t n;
-	size_t doubles;               /* of all that follows, one block of memory */
+	size_t doubles;               /* of all that follows, in one block of memory */
 	inv_graph_spectrum *spectrum; /* [INV_GRAPH_SIZES] */
 	double *heat;                 /* [INV_GRAPH_SIZES, n, INV_GRAPH_TIMES] */
 } inv_graph_side;

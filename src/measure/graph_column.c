@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_column.c - graphs of nearest neighbours of clean features before and after E.
+ * graph_column.c - graphs of nearest neighbours of clean features before and after E: a
+ * measurement of `invar eval`, and on the caller's arrays.
  *
  * The graphs of F depend on the bank alone, and every column is compared with them: they
  * are stored in the bank's cache.
@@ -14,7 +15,8 @@
 #include "measure/graph.h"
 #include "measure/measurement.h"
 
-enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES, ID = 64 };
+enum { PAIRS = INV_GRAPH_PAIRS, SIZES = INV_GRAPH_SIZES };
+enum { ID = 64, PARTS = 3 };
 
 typedef struct job {
 	const inv_measure_input *in;
@@ -22,6 +24,14 @@ typedef struct job {
 	bool published;
 	inv_graph_side f, e; /* e: of the column, unless it is F */
 } job;
+
+/* A column of results, and the graphs that it is compared with. */
+typedef struct column {
+	invar_results *results;
+	const char *id, *title;
+	bool published;
+	const inv_graph_side *f, *side;
+} column;
 
 /* ---- Measuring ------------------------------------------------------------------- */
 
@@ -41,89 +51,125 @@ static invar_status measure_side(const job *j, bool raw, inv_graph_side *side)
 	return st;
 }
 
-/* The cache stores floats: the bytes of the doubles, two floats each. */
-static invar_status measure_f_once(job *j)
+/*
+ * The cache stores floats: a double as a sum of three, the largest first. What is rounded
+ * (below 1e-45) is rounded as well if nothing comes from the cache.
+ */
+static void split_doubles(const double *from, size_t count, float *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		double rest = from[i];
+
+		for (size_t part = 0; part < PARTS; part++) {
+			to[i * PARTS + part] = (float)rest;
+			rest -= to[i * PARTS + part];
+		}
+	}
+}
+
+static void join_doubles(const float *from, size_t count, double *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		const float *part = from + i * PARTS;
+
+		to[i] = part[0] + ((double)part[1] + part[2]);
+	}
+}
+
+static invar_status measure_f_into(job *j, float *parts)
 {
 	const inv_npy *const arrays[] = {j->in->split->clean};
-	const size_t floats = j->f.doubles * (sizeof(double) / sizeof(float));
-	float *bytes = (float *)(void *)j->f.spectrum;
+	const size_t floats = j->f.doubles * PARTS;
 	char key[INV_SHA256_HEX];
 	json_t *options = json_pack("{s:b, s:I}", "published", j->published, "points",
 	                            (json_int_t)j->rows.points);
 	invar_status st = inv_cache_key(j->in->ctx, options, arrays, 1, key);
 
-	if (st != INVAR_OK || inv_cache_find(j->in->bank, "graph", key, bytes, floats))
+	if (st != INVAR_OK || inv_cache_find(j->in->bank, "graph", key, parts, floats))
 		return st;
-	if ((st = measure_side(j, true, &j->f)) == INVAR_OK)
-		inv_cache_keep(j->in->bank, "graph", key, bytes, floats);
+	if ((st = measure_side(j, true, &j->f)) != INVAR_OK)
+		return st;
+	split_doubles((double *)j->f.spectrum, j->f.doubles, parts);
+	inv_cache_keep(j->in->bank, "graph", key, parts, floats);
+	return INVAR_OK;
+}
+
+static invar_status measure_f_once(job *j)
+{
+	float *parts = inv_calloc(j->f.doubles * PARTS, sizeof *parts);
+	invar_status st =
+		parts ? measure_f_into(j, parts)
+			  : inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows",
+	                     j->rows.points);
+
+	if (st == INVAR_OK)
+		join_doubles(parts, j->f.doubles, (double *)j->f.spectrum);
+	inv_free(parts);
 	return st;
 }
 
 /* ---- Results --------------------------------------------------------------------- */
 
-static invar_status put_number(const job *j, const char *figure, size_t size, double number,
-                               const char *reason)
+static invar_status put_number(const column *c, const char *figure, size_t size,
+                               double number, const char *reason)
 {
-	const invar_value value = {.value = number,
-	                           .low = NAN,
-	                           .high = NAN,
-	                           .count = j->rows.points,
-	                           .reason = reason};
+	const invar_value value = {
+		.value = number, .low = NAN, .high = NAN, .count = c->side->n, .reason = reason};
 	char id[ID];
 
 	if (size < SIZES)
 		snprintf(id, sizeof id, "graph.%s.k%zu", figure, inv_graph_k[size]);
 	else
 		snprintf(id, sizeof id, "graph.%s", figure);
-	return inv_results_put(j->in->results, id, j->in->column, &value);
+	return inv_results_put(c->results, id, c->id, &value);
 }
 
 /* Why there is no distance of heat signatures for this k; NULL if there is one. */
-static const char *no_heat(const job *j, const inv_graph_side *side, size_t size)
+static const char *no_heat(const column *c, size_t size)
 {
-	if (inv_graph_has_heat(&j->f, size) && inv_graph_has_heat(side, size))
+	if (inv_graph_has_heat(c->f, size) && inv_graph_has_heat(c->side, size))
 		return NULL;
 	return "a graph of more than 50 components has no definite 50 eigenvectors";
 }
 
-static invar_status put_distances(const job *j, const inv_graph_side *side)
+static invar_status put_distances(const column *c)
 {
 	double spectral = 0, heat = 0;
 	const char *reason = NULL;
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < SIZES && st == INVAR_OK; i++) {
-		const char *why = no_heat(j, side, i);
-		double s = inv_graph_spectral_distance(&j->f, side, j->published, i);
-		double h = why ? NAN : inv_graph_heat_distance(&j->f, side, j->published, i);
+		const char *why = no_heat(c, i);
+		double s = inv_graph_spectral_distance(c->f, c->side, c->published, i);
+		double h = why ? NAN : inv_graph_heat_distance(c->f, c->side, c->published, i);
 
 		reason = why ? why : reason;
 		spectral += s / SIZES;
 		heat += h / SIZES;
-		if ((st = put_number(j, "spectral", i, s, NULL)) == INVAR_OK)
-			st = put_number(j, "heat", i, h, why);
+		if ((st = put_number(c, "spectral", i, s, NULL)) == INVAR_OK)
+			st = put_number(c, "heat", i, h, why);
 	}
 	if (st == INVAR_OK)
-		st = put_number(j, "spectral", SIZES, spectral, NULL);
-	return st == INVAR_OK ? put_number(j, "heat", SIZES, heat, reason) : st;
+		st = put_number(c, "spectral", SIZES, spectral, NULL);
+	return st == INVAR_OK ? put_number(c, "heat", SIZES, heat, reason) : st;
 }
 
-static invar_status put_figures(const job *j, const inv_graph_side *side, size_t size)
+static invar_status put_figures(const column *c, size_t size)
 {
-	const inv_graph_spectrum *s = &side->spectrum[size];
+	const inv_graph_spectrum *s = &c->side->spectrum[size];
 	size_t at;
 	invar_status st;
 
-	if ((st = put_number(j, "fiedler", size, inv_graph_fiedler(s), NULL)) != INVAR_OK ||
-	    (st = put_number(j, "gap", size, inv_graph_largest_gap(s, &at), NULL)) !=
+	if ((st = put_number(c, "fiedler", size, inv_graph_fiedler(s), NULL)) != INVAR_OK ||
+	    (st = put_number(c, "gap", size, inv_graph_largest_gap(s, &at), NULL)) !=
 	        INVAR_OK ||
-	    (st = put_number(j, "trace", size, inv_graph_trace(side, j->published, size),
+	    (st = put_number(c, "trace", size, inv_graph_trace(c->side, c->published, size),
 	                     NULL)) != INVAR_OK)
 		return st;
-	return put_number(j, "components", size, s->components, NULL);
+	return put_number(c, "components", size, s->components, NULL);
 }
 
-static invar_status put_spectrum(const job *j, const inv_graph_side *side, size_t size)
+static invar_status put_spectrum(const column *c, size_t size)
 {
 	static const invar_axis index = {.title = "number of the eigenvalue",
 	                                 .unit = INVAR_UNIT_COUNT},
@@ -133,16 +179,16 @@ static invar_status put_spectrum(const job *j, const inv_graph_side *side, size_
 	const invar_series series = {
 		.id = id, .measurement = "graph", .title = title, .x = &index, .y = &value};
 	const invar_curve curve = {
-		.count = PAIRS, .x = number, .y = side->spectrum[size].eigenvalue};
+		.count = PAIRS, .x = number, .y = c->side->spectrum[size].eigenvalue};
 	invar_status st;
 
 	snprintf(id, sizeof id, "graph.spectrum.k%zu", inv_graph_k[size]);
 	snprintf(title, sizeof title, "graph spectrum, k = %zu", inv_graph_k[size]);
 	for (size_t i = 0; i < PAIRS; i++)
 		number[i] = (double)(i + 1);
-	if ((st = inv_results_add_series(j->in->results, &series)) != INVAR_OK)
+	if ((st = inv_results_add_series(c->results, &series)) != INVAR_OK)
 		return st;
-	return inv_results_put_curve(j->in->results, id, j->in->column, &curve);
+	return inv_results_put_curve(c->results, id, c->id, &curve);
 }
 
 /* For programs, as arrays over k. */
@@ -165,30 +211,30 @@ static json_t *details_of(const inv_graph_side *side)
 	                 "edges", edges, "sigma", sigma, "largest_gap_index", gap_index);
 }
 
-static invar_status note_duplicates(const job *j, const inv_graph_side *side)
+static invar_status note_duplicates(const column *c)
 {
 	char note[300];
 
-	if (!side->spectrum[0].duplicates)
+	if (!c->side->spectrum[0].duplicates)
 		return INVAR_OK;
 	snprintf(
 		note, sizeof note,
 		"graph, %s: %.0f of %" PRIu64
 		" rows equal another row; of equally near rows the earlier ones are neighbours",
-		j->in->title, side->spectrum[0].duplicates, side->n);
-	return inv_results_note(j->in->results, note);
+		c->title, c->side->spectrum[0].duplicates, c->side->n);
+	return inv_results_note(c->results, note);
 }
 
-static invar_status put_all(const job *j, const inv_graph_side *side)
+static invar_status put_all(const column *c)
 {
-	invar_status st = put_distances(j, side);
+	invar_status st = put_distances(c);
 
 	for (size_t i = 0; i < SIZES && st == INVAR_OK; i++)
-		if ((st = put_figures(j, side, i)) == INVAR_OK)
-			st = put_spectrum(j, side, i);
+		if ((st = put_figures(c, i)) == INVAR_OK)
+			st = put_spectrum(c, i);
 	if (st == INVAR_OK)
-		st = inv_results_detail(j->in->results, "graph", j->in->column, details_of(side));
-	return st == INVAR_OK ? note_duplicates(j, side) : st;
+		st = inv_results_detail(c->results, "graph", c->id, details_of(c->side));
+	return st == INVAR_OK ? note_duplicates(c) : st;
 }
 
 /* ---- The column ------------------------------------------------------------------ */
@@ -206,7 +252,12 @@ static invar_status measure_graph(const inv_measure_input *in)
 	    (st = inv_graph_side_new(j.rows.points, &j.e)) == INVAR_OK)
 		st = measure_side(&j, false, &j.e);
 	if (st == INVAR_OK)
-		st = put_all(&j, in->adapter ? &j.e : &j.f);
+		st = put_all(&(column){.results = in->results,
+		                       .id = in->column,
+		                       .title = in->title,
+		                       .published = j.published,
+		                       .f = &j.f,
+		                       .side = in->adapter ? &j.e : &j.f});
 	inv_graph_side_free(&j.e);
 	inv_graph_side_free(&j.f);
 	return st;
@@ -264,3 +315,48 @@ const inv_measurement inv_measurement_graph = {
 	.shares = "points",
 	.metrics = metrics,
 	.measure = measure_graph};
+
+/* ---- Given arrays ---------------------------------------------------------------- */
+
+static invar_status put_column(invar_results *r, const char *id, bool published,
+                               const inv_graph_side *f, const inv_graph_side *side)
+{
+	const column c = {r, id, id, published, f, side};
+	invar_status st = inv_results_add_column(r, id, id, NULL);
+
+	return st == INVAR_OK ? put_all(&c) : st;
+}
+
+static invar_status put_both(invar_results *r, bool published, const inv_graph_side *x,
+                             const inv_graph_side *e)
+{
+	invar_status st = inv_results_add_measurement(r, "graph", "graphs");
+
+	for (const invar_metric *m = metrics; m->id && st == INVAR_OK; m++)
+		st = inv_results_add_metric(r, m);
+	if (st == INVAR_OK)
+		st = put_column(r, "F", published, x, x);
+	return st == INVAR_OK ? put_column(r, "E", published, x, e) : st;
+}
+
+invar_status invar_graph(invar_context *ctx, const float *x, uint32_t d, const float *e,
+                         uint32_t w, uint64_t n, int plain, invar_results **out)
+{
+	inv_graph_side before = {0}, after = {0};
+	invar_status st;
+
+	*out = NULL;
+	if ((st = inv_graph_side_new(n, &before)) == INVAR_OK &&
+	    (st = inv_graph_side_new(n, &after)) == INVAR_OK &&
+	    (st = inv_graph_measure(ctx, !plain, x, d, &before)) == INVAR_OK &&
+	    (st = inv_graph_measure(ctx, !plain, e, w, &after)) == INVAR_OK &&
+	    (st = inv_results_new(out)) == INVAR_OK)
+		st = put_both(*out, !plain, &before, &after);
+	inv_graph_side_free(&before);
+	inv_graph_side_free(&after);
+	if (st != INVAR_OK) {
+		invar_results_free(*out);
+		*out = NULL;
+	}
+	return st;
+}
