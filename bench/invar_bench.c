@@ -11,13 +11,15 @@
  *     deviation 1024 384 100 40   ->  relative standard deviation of such a distance
  *                                  over 40 draws
  *     structure 8000 384       ->  seconds of structure over 8,000 points
- *     graph 8000 384           ->  seconds of graph statistics, published, before and after
- * E collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies probe nc
- * 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too augment rotation
- * 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3, new draws every time;
- * affine, crop, noise too encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3
- * x 96 x 96, through the encoder of a weight file; NET is for the peers profile waco 384 10
- * ->  the same, and the time of each part on standard error
+ *     graph 8000 384           ->  seconds of graph statistics before and after E
+ *     collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies
+ *     neighbours 8000 384 50   ->  seconds of the 50 nearest other rows of each of 8,000
+ *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
+ *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
+ *                                  new draws every time; affine, crop, noise too
+ *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
+ *                                  the encoder of a weight file; NET is for the peers
+ *     profile waco 384 10      ->  the same, and the time of each part on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
  */
@@ -34,6 +36,7 @@
 #include "images/prefetch.h"
 #include "images/prepare.h"
 #include "math/neighbours.h"
+#include "measure/retrieval.h"
 #include "nn/adamw.h"
 #include "nn/classifier.h"
 
@@ -397,6 +400,64 @@ static double time_collision(const invar_context *ctx, size_t n, size_t m, size_
 	return start;
 }
 
+/* ---- Neighbours -------------------------------------------------------------------- */
+
+static double time_neighbours(const invar_context *ctx, size_t n, size_t d, size_t k)
+{
+	float *x = normal_rows(n, d, "bench/x");
+	uint32_t *index = inv_calloc(n * k, sizeof *index);
+	double *squared = inv_calloc(n * k, sizeof *squared), start;
+	inv_neighbours *gallery;
+
+	if (!index || !squared)
+		exit(1);
+	start = now();
+	die(inv_neighbours_new(ctx, x, n, d, NULL, k, &gallery));
+	inv_nearest_others(gallery, 0, n, index, squared);
+	start = now() - start;
+	inv_neighbours_free(gallery);
+	inv_free(x);
+	inv_free(index);
+	inv_free(squared);
+	return start;
+}
+
+/* ---- Retrieval -------------------------------------------------------------------- */
+
+/* m <= n queries, copies of the first of n rows of ten classes; by image or by class. */
+static double time_retrieval(const invar_context *ctx, const char *task, size_t n, size_t m,
+                             size_t d)
+{
+	float *clean = normal_rows(n, d, "bench/x"), *aug = normal_rows(m, d, "bench/e");
+	uint32_t *classes = inv_calloc(n, sizeof *classes), *own = inv_calloc(m, sizeof *own);
+	bool by_class = strcmp(task, "class") == 0;
+	const inv_gallery gallery = {clean, n, d, by_class ? classes : NULL};
+	const inv_rank_queries queries = {.rows = aug,
+	                                  .count = m,
+	                                  .own = by_class ? NULL : own,
+	                                  .classes = by_class ? classes : NULL};
+	inv_retrieval found;
+	double start;
+
+	if (!classes || !own || m > n)
+		exit(1);
+	for (size_t i = 0; i < n; i++)
+		classes[i] = (uint32_t)(i % CLASSES);
+	for (size_t i = 0; i < m; i++)
+		own[i] = (uint32_t)i;
+	for (size_t i = 0; i < m * d; i++)
+		aug[i] += clean[i];
+	start = now();
+	die(inv_retrieval_measure(ctx, &gallery, INV_L2, &queries,
+	                          by_class ? INV_SAME_CLASS : INV_SAME_IMAGE, &found));
+	start = now() - start;
+	inv_free(clean);
+	inv_free(aug);
+	inv_free(classes);
+	inv_free(own);
+	return start;
+}
+
 /* ---- Images ----------------------------------------------------------------------- */
 
 typedef struct bench_images {
@@ -599,6 +660,10 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_augment(ctx, pictures, name, a, b, c));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
 			printf("%.9f\n", time_collision(ctx, a, b, c));
+		else if (sscanf(line, "neighbours %zu %zu %zu", &a, &b, &c) == 3)
+			printf("%.9f\n", time_neighbours(ctx, a, b, c));
+		else if (sscanf(line, "retrieval %19s %zu %zu %zu", name, &a, &b, &c) == 4)
+			printf("%.9f\n", time_retrieval(ctx, name, a, b, c));
 		else
 			puts("what?");
 		fflush(stdout);

@@ -84,10 +84,26 @@ static invar_status explain_interrupt(inv_session *s)
 	                 inv_shell_word(output, word, sizeof word));
 }
 
-/* The last line of the log, with the number of epochs for the index of the last one. */
+/* What a goal chose and from what, as run.json has it; NULL if nothing was chosen. */
+static json_t *choice_of(const char *run)
+{
+	char *path = inv_path(run, INVAR_RUN_JSON);
+	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	json_t *choice = json_incref(json_object_get(json, "choice"));
+
+	json_decref(json);
+	free(path);
+	return choice;
+}
+
+/*
+ * The last line of the log, with the number of epochs for the index of the last one, and
+ * the choice of a goal.
+ */
 static invar_status print_summary(inv_session *s, const char *run, const char *adapter,
                                   const char *log)
 {
+	json_t *choice = choice_of(run);
 	json_t *last = inv_last_json_line(log);
 	json_int_t epoch = json_integer_value(json_object_get(last, "epoch"));
 	json_t *document =
@@ -99,6 +115,9 @@ static invar_status print_summary(inv_session *s, const char *run, const char *a
 	if (last && document)
 		json_object_update(document, last);
 	json_decref(last);
+	if (choice && document)
+		json_object_set(document, "choice", choice);
+	json_decref(choice);
 	return inv_print_json(s, document);
 }
 

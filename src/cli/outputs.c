@@ -275,7 +275,7 @@ static const struct {
 	[INV_OUTPUT_SAFETENSORS] = {"a safetensors file", is_safetensors},
 	[INV_OUTPUT_PNG] = {"a PNG picture", is_png},
 	[INV_OUTPUT_SVG] = {"an SVG picture", is_svg},
-	[INV_OUTPUT_RESULTS] = {"a JSON file of 'invar eval'", is_results},
+	[INV_OUTPUT_RESULTS] = {"a JSON file of results", is_results},
 	[INV_OUTPUT_TABLE] = {"a table of 'invar eval'", is_table},
 	[INV_OUTPUT_PARAMS] = {"a JSON file of parameters", is_params},
 };

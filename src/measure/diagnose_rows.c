@@ -99,9 +99,10 @@ static invar_status read_clean(inv_diagnosis_rows *r)
 		variance += r->variance[i];
 	return variance > 0 ? INVAR_OK
 	                    : inv_fail(INVAR_E_NUMERIC,
-	                               "%s: the clean features of %s are all equal, so there "
-	                               "is nothing to diagnose",
-	                               r->bank->path, r->split->name);
+	                               "%s: the clean features of the %" PRIu32
+	                               " held-out images of %s are all equal, so there is "
+	                               "nothing to diagnose",
+	                               r->bank->path, r->held, r->split->name);
 }
 
 invar_status inv_diagnosis_read(const invar_bank *bank, const inv_split *split,

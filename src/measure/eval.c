@@ -29,6 +29,8 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 
 	if (st == INVAR_OK)
 		st = inv_eval_check_metrics(o);
+	if (st == INVAR_OK)
+		st = inv_eval_check_views(o);
 	for (size_t i = 0; i < count && st == INVAR_OK; i++)
 		if (adapters[i]->s.d != bank->dim)
 			st = inv_fail(
@@ -360,21 +362,71 @@ static invar_status add_split(const invar_bank *bank, const inv_split *s, json_t
 	           : no_memory();
 }
 
+static invar_status hash_json(const json_t *json, char hex[INV_SHA256_HEX])
+{
+	char *text = inv_json_text(json, 0);
+	invar_status st = text ? inv_sha256(text, strlen(text), hex) : no_memory();
+
+	inv_free(text);
+	return st;
+}
+
 /* One hash of the measured rows and of the rows of train. */
 static invar_status fingerprint(const inv_measure_input *in, char hex[INV_SHA256_HEX])
 {
 	json_t *all = json_array();
-	char *text = NULL;
 	invar_status st = add_split(in->bank, in->split, all);
 
 	if (st == INVAR_OK && in->train)
 		st = add_split(in->bank, in->train, all);
 	if (st == INVAR_OK)
-		st = (text = inv_json_text(all, 0)) ? inv_sha256(text, strlen(text), hex)
-		                                    : no_memory();
-	inv_free(text);
+		st = hash_json(all, hex);
 	json_decref(all);
 	return st;
+}
+
+/* One hash of the splits that the fingerprint leaves out; *any: are there such? */
+static invar_status hash_other_splits(const inv_measure_input *in, bool *any,
+                                      char hex[INV_SHA256_HEX])
+{
+	json_t *all = json_array();
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < in->bank->split_count && st == INVAR_OK; i++) {
+		const inv_split *s = &in->bank->splits[i];
+
+		if (s != in->split && s != in->train)
+			st = add_split(in->bank, s, all);
+	}
+	*any = json_array_size(all) > 0;
+	if (st == INVAR_OK && *any)
+		st = hash_json(all, hex);
+	json_decref(all);
+	return st;
+}
+
+/* { measurement: hash } for those that also read the splits which the fingerprint does not
+ * cover. */
+static invar_status describe_galleries(const inv_measure_input *in)
+{
+	json_t *galleries;
+	char hex[INV_SHA256_HEX];
+	bool any;
+	invar_status st;
+
+	if (!is_needed(in->options, INV_READS_ALL_SPLITS))
+		return INVAR_OK;
+	if ((st = hash_other_splits(in, &any, hex)) != INVAR_OK || !any)
+		return st;
+	if (!(galleries = json_object()))
+		return no_memory();
+	for (size_t i = 0; inv_measurement_at(i); i++) {
+		const inv_measurement *m = inv_measurement_at(i);
+
+		if (m->needs & INV_READS_ALL_SPLITS && inv_eval_wants(in->options, m))
+			json_object_set_new(galleries, m->name, json_string(hex));
+	}
+	return inv_results_describe(in->results, "galleries", galleries);
 }
 
 invar_status inv_measure_describe(const inv_measure_input *in)
@@ -408,6 +460,8 @@ static invar_status measure_all(inv_measure_input *in, const invar_adapter *cons
 {
 	invar_status st = inv_measure_describe(in);
 
+	if (st == INVAR_OK)
+		st = describe_galleries(in);
 	if (st == INVAR_OK)
 		st = prepare_labels(in);
 	if (st == INVAR_OK)

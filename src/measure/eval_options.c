@@ -189,6 +189,16 @@ static bool wants_views(const invar_options *o)
 	return false;
 }
 
+invar_status inv_eval_check_views(const invar_options *o)
+{
+	if (!inv_option_text(o, "views") || wants_views(o))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "@views %s: means of views are measured by retrieval only; add it to "
+	                "@metrics",
+	                inv_option_text(o, "views"));
+}
+
 static invar_status read_views(const char *word, const inv_split *split, uint32_t *views)
 {
 	char *end;
@@ -208,7 +218,7 @@ static invar_status read_views(const char *word, const inv_split *split, uint32_
 invar_status inv_eval_views(const invar_options *o, const inv_split *split,
                             uint32_t views[INV_MAX_VIEWS], size_t *count)
 {
-	const char *list = wants_views(o) ? inv_option_text(o, "views") : NULL;
+	const char *list = inv_option_text(o, "views");
 	char word[INV_WORD];
 	invar_status st = INVAR_OK;
 

@@ -23,8 +23,9 @@ enum {
 	INV_NEEDS_LABELS = 1, /* of the measured split, and of train if that is needed */
 	INV_NEEDS_COPIES = 2, /* of the measured split */
 	INV_NEEDS_TRAIN = 4,
-	INV_ONLY_F = 8,      /* depends on the bank alone: measured for the column F */
-	INV_TAKES_VIEWS = 16 /* also measured for columns of mean views */
+	INV_ONLY_F = 8,           /* depends on the bank alone: measured for the column F */
+	INV_TAKES_VIEWS = 16,     /* also measured for columns of mean views */
+	INV_READS_ALL_SPLITS = 32 /* depends on the clean rows of all splits of the bank */
 };
 
 typedef struct inv_measure_input {

@@ -462,7 +462,7 @@ const inv_measurement inv_measurement_same_image = {
 	.about = "where an image stands among all when one of its copies is "
 			 "looked up",
 	.group = "retrieval",
-	.needs = INV_TAKES_VIEWS,
+	.needs = INV_TAKES_VIEWS | INV_READS_ALL_SPLITS,
 	.on_request = true,
 	.options = options,
 	.shares = "points|seed",
@@ -474,7 +474,7 @@ const inv_measurement inv_measurement_same_class = {
 	.title = "retrieval by class",
 	.about = "how well rows of the class of a row are found, by labels",
 	.group = "retrieval",
-	.needs = INV_NEEDS_LABELS | INV_TAKES_VIEWS,
+	.needs = INV_NEEDS_LABELS | INV_TAKES_VIEWS | INV_READS_ALL_SPLITS,
 	.on_request = true,
 	.options = options,
 	.shares = "points|seed",

@@ -67,13 +67,6 @@ static invar_status check_training(inv_choice_maker *m)
 	return st;
 }
 
-static bool allocate_shares(uint32_t held, inv_choice_shares *s)
-{
-	s->part = inv_calloc(held, sizeof *s->part);
-	s->whole = inv_calloc(held, sizeof *s->whole);
-	return s->part && s->whole;
-}
-
 static bool allocate_codes(const inv_choice_maker *m, float **q, float **c)
 {
 	const inv_choice_rows *r = &m->rows;
@@ -83,21 +76,46 @@ static bool allocate_codes(const inv_choice_maker *m, float **q, float **c)
 	return *q && *c;
 }
 
+/* As many in every fold. */
+static void draw_sample(inv_choice_maker *m)
+{
+	const inv_choice_rows *r = &m->rows;
+
+	for (uint32_t i = 0; i < m->sampled; i++)
+		m->sample[i] = r->images[(uint64_t)i * r->fitted / m->sampled];
+}
+
 static invar_status allocate_maker(inv_choice_maker *m)
 {
 	const inv_choice_rows *r = &m->rows;
 
+	size_t all = (size_t)r->folds * r->held;
+
 	m->sampled = r->fitted < SAMPLED ? r->fitted : SAMPLED;
 	m->sample = inv_calloc(m->sampled, sizeof *m->sample);
-	if (!m->sample || !allocate_shares(r->held, &m->f) ||
-	    !allocate_shares(r->held, &m->now) || !allocate_shares(r->held, &m->top) ||
+	if (!m->sample || !inv_choice_shares_new(all, &m->f) ||
+	    !inv_choice_shares_new(all, &m->now) || !inv_choice_shares_new(all, &m->top) ||
 	    !allocate_codes(m, &m->code_q, &m->code_c) ||
 	    !allocate_codes(m, &m->spread_q, &m->spread_c) ||
 	    !allocate_codes(m, &m->moved_q, &m->moved_c))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the codes of candidates");
-	for (uint32_t i = 0; i < m->sampled; i++)
-		m->sample[i] = r->images[(uint64_t)i * r->fitted / m->sampled];
+	draw_sample(m);
 	return INVAR_OK;
+}
+
+invar_status inv_choice_use_fold(inv_choice_maker *m, uint32_t fold)
+{
+	const invar_bank *bank = m->rows.bank;
+	invar_status st;
+
+	if (m->rows.fold == fold)
+		return INVAR_OK;
+	inv_base_clear(m); /* its sums are of other images */
+	inv_choice_rows_clear(&m->rows);
+	st = inv_choice_rows_open(bank, m->options, &m->goal, fold, &m->rows);
+	if (st == INVAR_OK)
+		draw_sample(m);
+	return st;
 }
 
 static void clear_maker(inv_choice_maker *m)
@@ -109,10 +127,8 @@ static void clear_maker(inv_choice_maker *m)
 	inv_base_clear(m);
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
 		inv_free(codes[i]);
-	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
-		inv_free(shares[i]->part);
-		inv_free(shares[i]->whole);
-	}
+	for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+		inv_choice_shares_clear(shares[i]);
 	inv_free(m->sample);
 	inv_free(m->list);
 	inv_choice_rows_clear(&m->rows);
@@ -120,10 +136,16 @@ static void clear_maker(inv_choice_maker *m)
 
 /* ---- Better than none? -------------------------------------------------------------- */
 
+/* Images that the best one was measured on. */
+static uint32_t judged_images(const inv_choice_maker *m)
+{
+	return m->list[m->top_at].folds * m->rows.held;
+}
+
 static invar_status figure_interval(const inv_choice_maker *m, const inv_choice_shares *s,
                                     inv_interval *out)
 {
-	invar_status st = inv_bootstrap_ratio(m->rows.ctx, s->part, s->whole, m->rows.held,
+	invar_status st = inv_bootstrap_ratio(m->rows.ctx, s->part, s->whole, judged_images(m),
 	                                      inv_option_count(m->options, "seed"), out);
 
 	if (m->goal.kind == INV_GOAL_DISTANCES)
@@ -138,7 +160,7 @@ static invar_status figure_interval(const inv_choice_maker *m, const inv_choice_
  */
 static invar_status compare_with_none(inv_choice_maker *m)
 {
-	uint32_t held = m->rows.held;
+	uint32_t held = judged_images(m);
 	double sign = m->goal.kind == INV_GOAL_DISTANCES ? -1 : 1;
 	invar_status st = figure_interval(m, &m->f, &m->none);
 
@@ -178,7 +200,7 @@ static invar_status refuse(const inv_choice_maker *m)
 	                " held-out images; another @index, @metric or @goal may gain, and "
 	                "@even-if-worse writes it anyway",
 	                figure, scale * m->own.value, share ? " %" : "", m->count - 1, words,
-	                scale * m->none.value, share ? " %" : "", m->rows.held);
+	                scale * m->none.value, share ? " %" : "", judged_images(m));
 }
 
 static invar_status judge_best(inv_choice_maker *m)
@@ -210,7 +232,7 @@ static invar_status make_choice(inv_choice_maker *m, const invar_bank *bank)
 
 	m->started = inv_wall_seconds();
 	if (st == INVAR_OK)
-		st = inv_choice_rows_open(bank, m->options, &m->goal, &m->rows);
+		st = inv_choice_rows_open(bank, m->options, &m->goal, 0, &m->rows);
 	if (st == INVAR_OK)
 		st = check_training(m);
 	if (st == INVAR_OK)
@@ -237,6 +259,8 @@ invar_status inv_choose_adapter(const invar_bank *bank, const invar_options *o,
 	st = make_choice(&m, bank);
 	if (st == INVAR_OK && !(*about = inv_choice_json(&m, m.top_at)))
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory for run.json");
+	if (st == INVAR_OK)
+		st = inv_choice_add_plots(&m, m.top_at, *about);
 	if (st == INVAR_OK)
 		st = inv_candidate_options(&m, &m.list[m.top_at], chosen);
 	clear_maker(&m);

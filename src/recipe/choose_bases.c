@@ -13,6 +13,8 @@
 #include "base/memory.h"
 #include "recipe/choose.h"
 
+const char *const inv_base_names[INV_BASES] = {"none",     "rigid",   "ridge",
+                                               "features", "trained", "own"};
 const char *const inv_spread_name[INV_SPREADS] = {"none", "scale", "transport"};
 
 /* ---- As options ------------------------------------------------------------------ */
@@ -38,9 +40,9 @@ static invar_status set_all(invar_options *o, const setting *s, size_t count)
 
 static const char *init_of(inv_base_kind kind)
 {
-	static const char *const names[] = {"identity", "rigid", "ridge", "features"};
-
-	return kind <= INV_BASE_FEATURES ? names[kind] : NULL;
+	if (kind > INV_BASE_FEATURES)
+		return NULL;
+	return kind == INV_BASE_NONE ? "identity" : inv_base_names[kind];
 }
 
 invar_status inv_base_options(const inv_choice_maker *m, const inv_base *b,
@@ -204,6 +206,12 @@ invar_status inv_base_fit(inv_choice_maker *m, const inv_base *b, inv_mlp_form *
 	if (b->kind == INV_BASE_FEATURES || b->kind == INV_BASE_RIDGE)
 		return fit_sums(m, b, out);
 	return fit_training(m, b, out);
+}
+
+bool inv_base_same(const inv_base *a, const inv_base *b)
+{
+	return a->kind == b->kind && a->lambda == b->lambda && a->anchor == b->anchor &&
+	       a->preset == b->preset && a->alpha == b->alpha;
 }
 
 void inv_base_clear(inv_choice_maker *m)

@@ -49,7 +49,8 @@ void inv_choice_figure_name(const inv_goal *g, char *out, size_t size)
 
 /* ---- Structure and displacement -------------------------------------------------- */
 
-invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean, double *r2)
+invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean,
+                                  const float *codes, double *r2)
 {
 	invar_context quiet = *r->ctx; /* too short for its own progress */
 	inv_structure s;
@@ -57,7 +58,7 @@ invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean, 
 	invar_status st;
 
 	quiet.hooks.progress = NULL;
-	st = inv_structure_measure(&quiet, r->clean, d, clean, d, r->held, &s);
+	st = inv_structure_measure(&quiet, clean, d, codes, d, r->held, &s);
 
 	*r2 = st == INVAR_OK && isfinite(s.r2) ? s.r2 : 0;
 	return st == INVAR_E_NUMERIC || st == INVAR_E_MISMATCH ? INVAR_OK : st;
@@ -184,24 +185,53 @@ static invar_status measure_errors(const inv_choice_rows *r, const inv_goal *g,
 	return st;
 }
 
-/* ---- All of it ------------------------------------------------------------------- */
+/* ---- Shares ---------------------------------------------------------------------------
+ */
 
-static double sum_of(const double *x, uint32_t n)
+bool inv_choice_shares_new(size_t images, inv_choice_shares *out)
 {
-	double sum = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += x[i];
-	return sum;
+	out->part = inv_calloc(images, sizeof *out->part);
+	out->whole = inv_calloc(images, sizeof *out->whole);
+	return out->part && out->whole;
 }
+
+void inv_choice_shares_clear(inv_choice_shares *s)
+{
+	inv_free(s->part);
+	inv_free(s->whole);
+	*s = (inv_choice_shares){0};
+}
+
+double inv_choice_figure(const inv_goal *g, const inv_choice_shares *s, size_t images)
+{
+	double part = 0, whole = 0;
+
+	for (size_t i = 0; i < images; i++) {
+		part += s->part[i];
+		whole += s->whole[i];
+	}
+	if (!(whole > 0))
+		return NAN;
+	return g->kind == INV_GOAL_DISTANCES ? sqrt(part / whole) : part / whole;
+}
+
+bool inv_choice_better(const inv_goal *g, const inv_choice_figures *a,
+                       const inv_choice_figures *b)
+{
+	double x = inv_choice_score(g, a), y = inv_choice_score(g, b);
+
+	return x != y ? x > y : a->second > b->second;
+}
+
+/* ---- All of it ------------------------------------------------------------------------
+ */
 
 invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
                                 const float *query, const float *clean,
                                 inv_choice_shares *shares, inv_choice_figures *out)
 {
 	const float *gallery = g->reindex ? clean : r->clean;
-	invar_status st = inv_choice_structure(r, clean, &out->r2);
-	double whole;
+	invar_status st = inv_choice_structure(r, r->clean, clean, &out->r2);
 
 	memset(shares->part, 0, r->held * sizeof *shares->part);
 	memset(shares->whole, 0, r->held * sizeof *shares->whole);
@@ -213,13 +243,11 @@ invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
 		st = measure_ranks(r, g, query, gallery, shares, &out->second);
 	if (st != INVAR_OK)
 		return st;
-	if (!((whole = sum_of(shares->whole, r->held)) > 0))
+	out->value = inv_choice_figure(g, shares, r->held);
+	if (isnan(out->value))
 		return inv_fail(INVAR_E_NUMERIC, "held-out images cannot tell candidates apart: %s",
 		                g->kind == INV_GOAL_CLASSIFY
 		                    ? "none of them has a label"
 		                    : "their copies equal the clean features");
-	out->value = sum_of(shares->part, r->held) / whole;
-	if (g->kind == INV_GOAL_DISTANCES)
-		out->value = sqrt(out->value);
 	return INVAR_OK;
 }

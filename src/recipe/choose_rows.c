@@ -2,6 +2,12 @@
 /*
  * choose_rows.c - held-out images, and the rows that candidates are compared on.
  *
+ * Images are held out in runs of RUN neighbours in the order of the split. Neighbours are
+ * often alike: tiles of one photograph, frames of one video. An image whose neighbours were
+ * fitted is easier than one of another place, which test images are: on UC Merced, whose
+ * classes are such series, single images held out are classified 4 points better than test
+ * images and prefer too little regularisation. In a shuffled split runs change nothing.
+ *
  * Memory and time are bounded whatever the bank: at most 4,000 queries and a gallery of
  * 10,000 rows, the held-out images and others spread evenly. A smaller gallery raises every
  * recall, of all candidates alike.
@@ -20,6 +26,9 @@ enum {
 	MAX_HELD = 2000,
 	MAX_QUERIES = 4000,
 	MAX_GALLERY = 10000,
+	MAX_FOLDS = 5,
+	RUN = 20,
+	MIN_RUNS = 5, /* per fold */
 	MIN_IMAGES = 20
 };
 
@@ -33,25 +42,45 @@ static uint32_t count_held(uint64_t images)
 	return (uint32_t)(held < MAX_HELD ? held : MAX_HELD);
 }
 
-/* Both parts keep the order of the split. */
+/*
+ * Runs in random order, one after another: fold k holds out the images from k * held on. A
+ * run that is cut leaves its rest to the next fold. Both parts keep the order of the split.
+ */
+static void part_images(inv_choice_rows *r, const uint32_t *order, uint32_t runs,
+                        uint32_t run, bool *out)
+{
+	uint32_t n = (uint32_t)r->source->rows, at = 0, kept = 0, last = r->fitted;
+
+	for (uint32_t i = 0; i < runs; i++)
+		for (uint32_t j = order[i] * run; j < (order[i] + 1) * run && j < n; j++, at++)
+			out[j] = at / r->held == r->fold;
+	for (uint32_t i = 0; i < n; i++)
+		r->images[out[i] ? last++ : kept++] = i;
+}
+
 static invar_status draw_held(inv_choice_rows *r, uint64_t seed)
 {
-	uint32_t n = (uint32_t)r->source->rows, kept = 0, last;
-	uint32_t *shuffled = inv_calloc(n, sizeof *shuffled);
+	uint32_t n = (uint32_t)r->source->rows, run, runs, *order;
 	inv_stream stream = inv_stream_of(seed, "choice/images", 0);
+	bool *out = inv_calloc(n, sizeof *out);
 
 	r->held = count_held(n);
-	last = r->fitted = n - r->held;
-	if (!shuffled || !(r->images = inv_calloc(n, sizeof *r->images))) {
-		inv_free(shuffled);
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of %" PRIu32 " images",
-		                n);
+	r->fitted = n - r->held;
+	r->folds = n / r->held < MAX_FOLDS ? n / r->held : MAX_FOLDS;
+	run = r->held / MIN_RUNS < RUN ? r->held / MIN_RUNS : RUN;
+	runs = (n + run - 1) / run;
+	order = inv_calloc(runs, sizeof *order);
+	r->images = inv_calloc(n, sizeof *r->images);
+	if (out && order && r->images) {
+		inv_permutation(&stream, 0, order, runs);
+		part_images(r, order, runs, run, out);
 	}
-	inv_permutation(&stream, 0, shuffled, n);
-	for (uint32_t i = 0; i < n; i++)
-		r->images[shuffled[i] < r->held ? last++ : kept++] = i;
-	inv_free(shuffled);
-	return INVAR_OK;
+	inv_free(order);
+	inv_free(out);
+	return out && order && r->images
+	           ? INVAR_OK
+	           : inv_fail(INVAR_E_NOMEM,
+	                      "not enough memory for a list of %" PRIu32 " images", n);
 }
 
 /* The image of a row of the gallery: held-out ones, then others spread evenly. */
@@ -153,11 +182,11 @@ static invar_status fill_rows(inv_choice_rows *r, const inv_goal *g)
 }
 
 invar_status inv_choice_rows_open(const invar_bank *bank, const invar_options *o,
-                                  const inv_goal *g, inv_choice_rows *out)
+                                  const inv_goal *g, uint32_t fold, inv_choice_rows *out)
 {
 	invar_status st;
 
-	*out = (inv_choice_rows){.ctx = bank->ctx, .bank = bank, .d = bank->dim};
+	*out = (inv_choice_rows){.ctx = bank->ctx, .bank = bank, .d = bank->dim, .fold = fold};
 	if ((st = inv_bank_source_open(bank, &out->source)) == INVAR_OK)
 		st = inv_source_select(out->source, inv_option_text(o, "split"),
 		                       inv_option_count(o, "copies"));

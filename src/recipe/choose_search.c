@@ -20,10 +20,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/spread.h"
 #include "adapter/train_in_memory.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "recipe/choose.h"
 
 enum {
@@ -32,7 +32,6 @@ enum {
 	MAX_SOLUTIONS = 16,
 	REFINED = 3, /* bases tried with every spread and strength */
 	MIN_EPOCHS = 5,
-	BISECTIONS = 12,
 	ANCHOR_BISECTIONS = 3
 };
 enum { NONE_AND_SCALE = 1 << INV_SPREAD_NONE | 1 << INV_SPREAD_SCALE, ALL_SPREADS = 7 };
@@ -43,13 +42,6 @@ static const double strengths[] = {1, 0.75, 0.5};
 
 /* ---- The list ----------------------------------------------------------------------- */
 
-static bool is_better(const inv_goal *g, const inv_candidate *a, const inv_candidate *b)
-{
-	double x = inv_choice_score(g, &a->figures), y = inv_choice_score(g, &b->figures);
-
-	return x != y ? x > y : a->figures.second > b->figures.second;
-}
-
 static void copy_shares(const inv_choice_maker *m, const inv_choice_shares *from,
                         inv_choice_shares *to)
 {
@@ -58,7 +50,7 @@ static void copy_shares(const inv_choice_maker *m, const inv_choice_shares *from
 }
 
 /* Its shares are m->now. On a tie the earlier candidate stays the best. */
-static invar_status add_candidate(inv_choice_maker *m, const inv_candidate *c)
+invar_status inv_choice_add(inv_choice_maker *m, const inv_candidate *c)
 {
 	char words[INV_CANDIDATE_WORDS];
 
@@ -85,9 +77,8 @@ static invar_status add_candidate(inv_choice_maker *m, const inv_candidate *c)
 	}
 	if (!c->allowed)
 		return INVAR_OK;
-	if (is_better(&m->goal, c, &m->list[m->best]))
-		m->best = m->count - 1;
-	if (!m->top_at || is_better(&m->goal, c, &m->list[m->top_at])) {
+	if (!m->top_at ||
+	    inv_choice_better(&m->goal, &c->figures, &m->list[m->top_at].figures)) {
 		m->top_at = m->count - 1;
 		copy_shares(m, &m->now, &m->top);
 	}
@@ -96,41 +87,13 @@ static invar_status add_candidate(inv_choice_maker *m, const inv_candidate *c)
 
 /* ---- Strength ----------------------------------------------------------------------- */
 
-/* z + w (code - z) */
-static void move_rows(const float *z, const float *code, uint64_t cells, double w,
-                      float *out)
+static invar_status structure_at(void *user, double w, double *r2)
 {
-	for (uint64_t i = 0; i < cells; i++)
-		out[i] = (float)(z[i] + w * ((double)code[i] - z[i]));
-}
-
-static invar_status structure_at(inv_choice_maker *m, double w, double *r2)
-{
+	inv_choice_maker *m = user;
 	uint64_t cells = m->rows.held * m->rows.d;
 
-	move_rows(m->rows.clean, m->spread_c, cells, w, m->moved_c);
-	return inv_choice_structure(&m->rows, m->moved_c, r2);
-}
-
-/* The largest strength up to *w whose R2 is at least the requested one. */
-static invar_status lower_strength(inv_choice_maker *m, double *w)
-{
-	double low = 0, high = *w, r2;
-	invar_status st = structure_at(m, *w, &r2);
-
-	if (st != INVAR_OK || r2 >= m->goal.keep)
-		return st;
-	for (int i = 0; i < BISECTIONS && st == INVAR_OK; i++) {
-		double middle = (low + high) / 2;
-
-		st = structure_at(m, middle, &r2);
-		if (r2 >= m->goal.keep)
-			low = middle;
-		else
-			high = middle;
-	}
-	*w = floor(low * 1e4) / 1e4; /* few digits in run.json, rounded down */
-	return st;
+	inv_choice_move_rows(m->rows.clean, m->spread_c, cells, w, m->moved_c);
+	return inv_choice_structure(&m->rows, m->rows.clean, m->moved_c, r2);
 }
 
 /*
@@ -140,62 +103,19 @@ static invar_status lower_strength(inv_choice_maker *m, double *w)
 static invar_status try_strength(inv_choice_maker *m, inv_candidate *c, bool weaker)
 {
 	const inv_choice_rows *r = &m->rows;
-	double wanted = c->strength;
 	invar_status st = INVAR_OK;
 
+	c->wanted = c->strength;
+
 	if (m->goal.keep > 0)
-		st = lower_strength(m, &c->strength);
-	if (st != INVAR_OK || c->strength <= 0 || (weaker && c->strength < wanted))
+		st = inv_choice_land(&m->goal, structure_at, m, &c->strength);
+	if (st != INVAR_OK || c->strength <= 0 || (weaker && c->strength < c->wanted))
 		return st;
-	move_rows(r->query, m->spread_q, r->queries * r->d, c->strength, m->moved_q);
-	move_rows(r->clean, m->spread_c, inv_choice_clean_rows(r, &m->goal) * r->d, c->strength,
-	          m->moved_c);
+	inv_choice_move(m, c->strength);
 	st = inv_choice_measure(r, &m->goal, m->moved_q, m->moved_c, &m->now, &c->figures);
 	c->allowed = c->figures.r2 >= m->goal.keep;
-	return st == INVAR_OK ? add_candidate(m, c) : st;
-}
-
-/* ---- Spread ------------------------------------------------------------------------- */
-
-static invar_status code_rows(inv_choice_maker *m, const inv_mlp_form *e)
-{
-	const inv_choice_rows *r = &m->rows;
-	invar_status st = inv_mlp_apply(r->ctx, e->s, e->params, e->residual, r->query,
-	                                r->queries, m->code_q);
-
-	return st == INVAR_OK ? inv_mlp_apply(r->ctx, e->s, e->params, e->residual, r->clean,
-	                                      inv_choice_clean_rows(r, &m->goal), m->code_c)
-	                      : st;
-}
-
-/* Fitted on the fitted images, as the final training does on all. */
-static invar_status spread_codes(inv_choice_maker *m, const inv_mlp_form *e,
-                                 inv_spread_kind kind)
-{
-	const inv_choice_rows *r = &m->rows;
-	uint64_t clean = inv_choice_clean_rows(r, &m->goal);
-	const inv_spread_spec spec = {.options = m->options,
-	                              .source = &r->source,
-	                              .sources = 1,
-	                              .images = m->sample,
-	                              .image_count = m->sampled};
-	inv_map_affine map = {0};
-	json_t *about = NULL;
-	invar_status st;
-
-	if (kind == INV_SPREAD_NONE) {
-		memcpy(m->spread_q, m->code_q, r->queries * r->d * sizeof *m->spread_q);
-		memcpy(m->spread_c, m->code_c, clean * r->d * sizeof *m->spread_c);
-		return INVAR_OK;
-	}
-	st = inv_spread_fit(&spec, e, kind == INV_SPREAD_TRANSPORT, &map, &about);
-	if (st == INVAR_OK)
-		st = inv_map_rows(r->ctx, &map, m->code_q, r->queries, m->spread_q);
-	if (st == INVAR_OK)
-		st = inv_map_rows(r->ctx, &map, m->code_c, clean, m->spread_c);
-	inv_map_clear(&map);
-	json_decref(about);
-	return st;
+	c->folds = 1;
+	return st == INVAR_OK ? inv_choice_add(m, c) : st;
 }
 
 /* ---- Bases -------------------------------------------------------------------------- */
@@ -238,7 +158,7 @@ static invar_status try_strengths(inv_choice_maker *m, inv_candidate c, int firs
 static invar_status try_form(inv_choice_maker *m, const inv_base *b, const inv_mlp_form *e,
                              unsigned spreads, unsigned again, int last)
 {
-	invar_status st = code_rows(m, e);
+	invar_status st = inv_choice_code(m, e);
 
 	for (int s = 0; s < INV_SPREADS && st == INVAR_OK; s++) {
 		inv_candidate c = {.base = *b, .spread = (inv_spread_kind)s};
@@ -247,7 +167,7 @@ static invar_status try_form(inv_choice_maker *m, const inv_base *b, const inv_m
 			continue;
 		st = inv_progress(m->rows.ctx, "choose", m->count, 0);
 		if (st == INVAR_OK)
-			st = spread_codes(m, e, c.spread);
+			st = inv_choice_spread(m, e, c.spread);
 		if (st == INVAR_OK)
 			st = try_strengths(m, c, again & 1u << s ? 1 : 0, last);
 	}
@@ -410,12 +330,6 @@ static invar_status try_rigid(inv_choice_maker *m)
 
 /* ---- The best few ------------------------------------------------------------------- */
 
-static bool same_base(const inv_base *a, const inv_base *b)
-{
-	return a->kind == b->kind && a->lambda == b->lambda && a->anchor == b->anchor &&
-	       a->preset == b->preset && a->alpha == b->alpha;
-}
-
 /* The best allowed candidate whose base is not in `taken`; 0 (F): none. */
 static size_t next_best(const inv_choice_maker *m, const inv_base *taken, int count)
 {
@@ -425,8 +339,9 @@ static size_t next_best(const inv_choice_maker *m, const inv_base *taken, int co
 		bool used = !m->list[i].allowed;
 
 		for (int k = 0; k < count; k++)
-			used = used || same_base(&taken[k], &m->list[i].base);
-		if (!used && (!best || is_better(&m->goal, &m->list[i], &m->list[best])))
+			used = used || inv_base_same(&taken[k], &m->list[i].base);
+		if (!used && (!best || inv_choice_better(&m->goal, &m->list[i].figures,
+		                                         &m->list[best].figures)))
 			best = i;
 	}
 	return best;
@@ -483,8 +398,9 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	if (fit < MIN_EPOCHS) {
 		inv_log(m->rows.ctx, INVAR_LOG_INFO,
 		        "%s is left out: an epoch takes %.1f s, and @budget leaves %.0f s for %d "
-		        "trainings and the last one",
-		        words, seconds, fmax(left, 0), trainings);
+		        "%s and the last one",
+		        words, seconds, fmax(left, 0), trainings,
+		        inv_noun((uint64_t)trainings, "training", "trainings"));
 		return INVAR_OK;
 	}
 	b.epochs = fit < (double)wanted ? (uint64_t)fit : wanted;
@@ -493,17 +409,21 @@ static invar_status try_within_budget(inv_choice_maker *m, inv_base b, int train
 	return try_base(m, &b, ALL_SPREADS, 0, 2);
 }
 
-/* The strong contrast only if the goal is to find the same image. */
+/*
+ * If the goal is what contrast is about, it comes first and with two weights: a budget that
+ * is too small leaves out the last ones.
+ */
 static invar_status try_trainings(inv_choice_maker *m)
 {
 	const inv_base bases[] = {{.kind = INV_BASE_TRAINED, .preset = "robust"},
 	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 0.3},
 	                          {.kind = INV_BASE_TRAINED, .preset = "search", .alpha = 1}};
-	int count = m->goal.kind == INV_GOAL_SAME_IMAGE ? 3 : 2;
+	bool contrast = m->goal.kind == INV_GOAL_SAME_IMAGE;
+	int count = contrast ? 3 : 2;
 	invar_status st = INVAR_OK;
 
 	for (int i = 0; i < count && st == INVAR_OK; i++)
-		st = try_within_budget(m, bases[i], count - i);
+		st = try_within_budget(m, bases[contrast ? (i + 1) % 3 : i], count - i);
 	return st;
 }
 
@@ -517,9 +437,9 @@ static invar_status short_training(inv_choice_maker *m, double anchor, double *r
 	invar_status st = inv_base_fit(m, &b, &e);
 
 	if (st == INVAR_OK)
-		st = code_rows(m, &e);
+		st = inv_choice_code(m, &e);
 	if (st == INVAR_OK)
-		st = inv_choice_structure(&m->rows, m->code_c, r2);
+		st = inv_choice_structure(&m->rows, m->rows.clean, m->code_c, r2);
 	inv_log(m->rows.ctx, INVAR_LOG_INFO,
 	        "anchor %g: R2 %.3f on held-out images after %" PRIu64 " epochs", anchor, *r2,
 	        b.epochs);
@@ -564,11 +484,12 @@ static invar_status try_own(inv_choice_maker *m)
 static invar_status try_none(inv_choice_maker *m)
 {
 	const inv_choice_rows *r = &m->rows;
-	inv_candidate c = {.base = {.kind = INV_BASE_NONE}, .strength = 1, .allowed = true};
+	inv_candidate c = {
+		.base = {.kind = INV_BASE_NONE}, .strength = 1, .allowed = true, .folds = 1};
 	invar_status st =
 		inv_choice_measure(r, &m->goal, r->query, r->clean, &m->now, &c.figures);
 
-	return st == INVAR_OK ? add_candidate(m, &c) : st;
+	return st == INVAR_OK ? inv_choice_add(m, &c) : st;
 }
 
 /* Was the method set? Then only its free parameters are chosen. */
@@ -610,6 +531,8 @@ invar_status inv_choice_search(inv_choice_maker *m)
 		st = fixed ? try_fixed(m) : try_all(m);
 	if (st == INVAR_OK && closed && m->goal.kind != INV_GOAL_NONE)
 		st = refine_best(m);
+	if (st == INVAR_OK && closed && m->rows.folds > 1)
+		st = inv_choice_confirm(m);
 	inv_base_clear(m);
 	if (st == INVAR_OK && !fixed && m->goal.seconds > 0)
 		st = try_trainings(m);

@@ -56,18 +56,31 @@ static void mark_frontier(inv_choice_maker *m)
 
 /* ---- The table ---------------------------------------------------------------------- */
 
-static void log_row(const inv_choice_maker *m, size_t i, size_t chosen)
+static void log_row(const inv_choice_maker *m, size_t i, size_t chosen,
+                    const inv_choice_figures *f)
 {
-	const inv_candidate *c = &m->list[i];
 	char words[INV_CANDIDATE_WORDS], value[32];
 
-	inv_candidate_describe(c, words, sizeof words);
+	inv_candidate_describe(&m->list[i], words, sizeof words);
 	if (m->goal.kind == INV_GOAL_DISTANCES)
-		snprintf(value, sizeof value, "%8.4f", c->figures.value);
+		snprintf(value, sizeof value, "%8.4f", f->value);
 	else
-		snprintf(value, sizeof value, "%6.1f %%", 100 * c->figures.value);
+		snprintf(value, sizeof value, "%6.1f %%", 100 * f->value);
 	inv_log(m->rows.ctx, INVAR_LOG_INFO, "%c %s   %5.3f   %6.1f %%   %s",
-	        i == chosen ? '>' : ' ', value, c->figures.r2, 100 * c->figures.gone, words);
+	        i == chosen ? '>' : ' ', value, f->r2, 100 * f->gone, words);
+}
+
+/* Those that were measured on all folds, in the order of the list. */
+static void log_finalists(const inv_choice_maker *m, size_t chosen)
+{
+	if (m->list[0].folds < 2)
+		return;
+	inv_log(m->rows.ctx, INVAR_LOG_INFO,
+	        "the best of them again on %u such folds, %u held-out images in all:",
+	        m->list[0].folds, m->list[0].folds * m->rows.held);
+	for (size_t i = 0; i < m->count; i++)
+		if (m->list[i].folds > 1)
+			log_row(m, i, chosen, &m->list[i].all);
 }
 
 /* By R2, highest first; `shown` marks those already printed. */
@@ -109,24 +122,28 @@ void inv_choice_log(inv_choice_maker *m, size_t chosen)
 	inv_log(r->ctx, INVAR_LOG_INFO, "    figure      R2       gone   candidate");
 	for (size_t i = next_row(m, chosen, NULL, 0); i < m->count;
 	     i = next_row(m, chosen, last, i)) {
-		log_row(m, i, chosen);
+		log_row(m, i, chosen, &m->list[i].figures);
 		last = &m->list[i];
 	}
+	log_finalists(m, chosen);
 }
 
 /* ---- run.json ----------------------------------------------------------------------- */
 
 static json_t *candidate_json(const inv_candidate *c)
 {
-	static const char *const names[] = {"none",     "rigid",   "ridge",
-	                                    "features", "trained", "own"};
 	const inv_base *b = &c->base;
 	json_t *out =
-		json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:b}", "method", names[b->kind],
-	              "spread", inv_spread_name[c->spread], "strength", c->strength, "figure",
-	              c->figures.value, "r2", c->figures.r2, "gone", c->figures.gone, "allowed",
-	              c->allowed, "frontier", c->frontier);
+		json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b, s:b}", "method",
+	              inv_base_names[b->kind], "spread", inv_spread_name[c->spread], "strength",
+	              c->strength, "figure", c->figures.value, "r2", c->figures.r2, "gone",
+	              c->figures.gone, "allowed", c->allowed, "frontier", c->frontier);
 
+	if (c->folds > 1)
+		json_object_set_new(out, "all_folds",
+		                    json_pack("{s:i, s:f, s:f, s:f}", "folds", (int)c->folds,
+		                              "figure", c->all.value, "r2", c->all.r2, "gone",
+		                              c->all.gone));
 	if (b->preset)
 		json_object_set_new(out, "preset", json_string(b->preset));
 	if (b->lambda > 0)
@@ -155,11 +172,11 @@ json_t *inv_choice_json(const inv_choice_maker *m, size_t chosen)
 	for (size_t i = 0; i < m->count; i++)
 		json_array_append_new(list, candidate_json(&m->list[i]));
 	return json_pack(
-		"{s:s*, s:s, s:s, s:f, s:s, s:i, s:i, s:I, s:I, s:o, s:i, s:o, s:o, s:o}", "goal",
-		goal_word[m->goal.kind], "index", m->goal.reindex ? "new" : "old", "metric",
+		"{s:s*, s:s, s:s, s:f, s:s, s:i, s:i, s:i, s:I, s:I, s:o, s:i, s:o, s:o, s:o}",
+		"goal", goal_word[m->goal.kind], "index", m->goal.reindex ? "new" : "old", "metric",
 		m->goal.metric == INV_COSINE ? "cosine" : "l2", "keep_structure", m->goal.keep,
-		"figure", figure, "fitted", (int)r->fitted, "held_out", (int)r->held, "queries",
-		(json_int_t)r->queries, "gallery", (json_int_t)r->gallery, "candidates", list,
-		"chosen", (int)chosen, "chosen_figure", interval_json(&m->own), "no_adapter_figure",
-		interval_json(&m->none), "gain", interval_json(&m->gain));
+		"figure", figure, "folds", (int)r->folds, "fitted", (int)r->fitted, "held_out",
+		(int)r->held, "queries", (json_int_t)r->queries, "gallery", (json_int_t)r->gallery,
+		"candidates", list, "chosen", (int)chosen, "chosen_figure", interval_json(&m->own),
+		"no_adapter_figure", interval_json(&m->none), "gain", interval_json(&m->gain));
 }

@@ -4,8 +4,10 @@
  * time, on any bank.
  *
  * One entry per bank (by its fingerprint), split, measurement and the options that matter
- * for it. Measuring the same again replaces the entry; a second bank adds one. An entry
- * holds figures, of the run and of F beside it, or the reason why there are none.
+ * for it, and the rest of its gallery where the fingerprint does not cover that. Measuring
+ * the same again replaces the entry; a second bank adds one. An entry holds figures, of the
+ * run and of F and other columns without an adapter beside it, or the reason why there are
+ * none.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -13,8 +15,8 @@
 #include "run/results.h"
 
 /* The parts of an entry that say what was measured; equal keys replace each other. */
-static const char *const keys[] = {"fingerprint", "split", "points", "measurement",
-                                   "options"};
+static const char *const keys[] = {"fingerprint", "split",   "points",
+                                   "measurement", "options", "gallery"};
 
 static bool is_same(const json_t *a, const json_t *b)
 {
@@ -46,6 +48,27 @@ static json_t *figures(const json_t *document, const char *measurement, const ch
 
 		if (strcmp(text(metric, "measurement"), measurement) == 0 && value)
 			json_object_set(all, id, value);
+	}
+	if (json_object_size(all))
+		return all;
+	json_decref(all);
+	return NULL;
+}
+
+/* { column: figures } of columns without an adapter but F (means of views); or NULL. */
+static json_t *baselines(const json_t *document, const char *measurement)
+{
+	json_t *all = json_object(), *column;
+	size_t i;
+
+	json_array_foreach (json_object_get(document, "columns"), i, column) {
+		const char *id = text(column, "id");
+		bool has_adapter = json_object_get(column, "adapter");
+		json_t *own =
+			has_adapter || strcmp(id, "F") == 0 ? NULL : figures(document, measurement, id);
+
+		if (own)
+			json_object_set_new(all, id, own);
 	}
 	if (json_object_size(all))
 		return all;
@@ -124,20 +147,22 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 	json_t *of_f = figures(document, measurement, "F");
 	json_t *own = figures(document, measurement, column);
 
-	return json_pack("{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o, s:o*, s:o*, "
-	                 "s:o*, s:o*, s:O*, s:O*}",
-	                 "bank", json_object_get(document, "bank"), "fingerprint",
-	                 json_object_get(document, "fingerprint"), "encoder",
-	                 json_object_get(document, "encoder"), "augment",
-	                 json_object_get(document, "augment"), "split",
-	                 json_object_get(document, "split"), "points",
-	                 json_object_get(document, "points"), "measurement", measurement,
-	                 "options", options ? json_deep_copy(options) : json_object(), "rows",
-	                 row_titles(document, measurement), "F", of_f, "E", own, "series",
-	                 plots(document, "series", measurement, column), "scatters",
-	                 plots(document, "scatters", measurement, column), "details",
-	                 json_object_get(part_of(document, "details", measurement), column),
-	                 "skipped", own ? NULL : reason_of(document, measurement, column));
+	return json_pack(
+		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o, s:o*, s:o*, "
+		"s:o*, s:o*, s:o*, s:O*, s:O*}",
+		"bank", json_object_get(document, "bank"), "fingerprint",
+		json_object_get(document, "fingerprint"), "gallery",
+		part_of(document, "galleries", measurement), "encoder",
+		json_object_get(document, "encoder"), "augment",
+		json_object_get(document, "augment"), "split", json_object_get(document, "split"),
+		"points", json_object_get(document, "points"), "measurement", measurement,
+		"options", options ? json_deep_copy(options) : json_object(), "rows",
+		row_titles(document, measurement), "F", of_f, "baselines",
+		baselines(document, measurement), "E", own, "series",
+		plots(document, "series", measurement, column), "scatters",
+		plots(document, "scatters", measurement, column), "details",
+		json_object_get(part_of(document, "details", measurement), column), "skipped",
+		own ? NULL : reason_of(document, measurement, column));
 }
 
 /* Values, a curve or points of a column, "F" or "E". */

@@ -24,7 +24,7 @@ $ cp -r bank other; rm -r other/test; invar diagnose other --hidden 16 -q --json
 A second file is replaced, a file of another kind and one in the bank are not.
 $ invar diagnose bank --hidden 16 -q -o kept.json > /dev/null; cmp json.txt kept.json
 $ invar diagnose bank -q -o told.txt
-! invar: told.txt: already exists and is not a JSON file of 'invar eval'; choose another file, or replace it with --force
+! invar: told.txt: already exists and is not a JSON file of results; choose another file, or replace it with --force
 ? 1
 $ invar diagnose bank -q -o bank/d.json
 ! invar diagnose: -o bank/d.json is inside bank, among the features that this command reads; choose another place, or give --force
@@ -80,7 +80,7 @@ $ invar diagnose bank --points 20 -q
 ! invar: bank: 20 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
 ? 1
 $ cp -r bank alike; make-input equal alike/train/clean.npy 80 8; invar diagnose alike -q
-! invar: alike: the clean features of train are all equal, so there is nothing to diagnose
+! invar: alike: the clean features of the 16 held-out images of train are all equal, so there is nothing to diagnose
 ? 1
 $ cp -r bank hole; make-input nan hole/train/aug/001.npy 80 8; invar diagnose hole -q
 ! invar: hole/train/aug/001.npy: row 40, column 0 is NaN

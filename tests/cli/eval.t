@@ -223,6 +223,18 @@ $ invar eval found --metrics retrieval --views 2,9 -q; invar eval found --metric
 ! invar: --views 9 is more than the copies in test, which has 3
 ! invar eval: --views two: must be numbers of at least 2, such as 2,4,8
 ? 2
+$ invar eval found --metrics knn,lc --views 2 -q
+! invar eval: --views 2: means of views are measured by retrieval only; add it to --metrics
+? 2
+
+A run keeps the figures of means of views beside those of F, and measures anew where only the rest of the gallery differs.
+$ cp -r run asks; rm -f asks/metrics.json; invar eval found asks --metrics same-image --views 2 -q > /dev/null; sed -n 's/^ *\("baselines"\|"views-2"\): {$/\1/p' asks/metrics.json
+> "baselines"
+> "views-2"
+$ mkdir found/other; cp found/test/clean.npy found/other/; invar eval found asks --metrics same-image -q > /dev/null; invar eval found asks --metrics same-image -q > /dev/null; grep -c '"gallery": "' asks/metrics.json
+> 1
+$ cp found/train/clean.npy found/other/; invar eval found asks --metrics same-image -q > /dev/null; grep -c '"gallery": "' asks/metrics.json
+> 2
 $ invar eval bank run --metrics invariance,structure --json -q | grep -c '"invariance[.a-z0-9]*": {'
 > 8
 $ invar eval bank run --metrics retrieval --json -q --threads 1 > a.json; invar eval bank run --metrics retrieval --json -q --threads 2 > b.json; cmp a.json b.json

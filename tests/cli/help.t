@@ -18,7 +18,9 @@ $ invar
 >   apply       applies an adapter to features
 >   eval        measures what adapters do to a bank's features
 >   plot        draws results: accuracies, curves, distances, embeddings, training
+>   neighbours  draws the images that a search finds, before and after an adapter
 >   dependence  measures the statistical dependence of paired samples
+>   tsne        embeds features in the plane by t-SNE
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command
 >   docs        prints the reference, man pages or shell completions
@@ -86,6 +88,8 @@ $ invar apply --help
 $ diff <(invar help train) <(invar train -h)
 $ diff <(invar) <(invar --help)
 $ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done
+> neighbours: too wide: invar neighbours: draws the images that a search finds, before and after an adapter
+> neighbours: too wide:   invar neighbours bank run --data photos -o neighbours.svg --queries 5 --nearest 5
 $ invar docs bash | bash -n
 $ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort -u
 > Examples:

@@ -128,7 +128,7 @@ for name in notes mine.json; do
 	refused 1 "$name: already exists and is not a NumPy file" features t.npy -o $name --encoder pixels
 	refused 1 "$name: already exists and is not a NumPy file" augment rotation t.npy -o $name
 	refused 1 "$name: already exists and is not a safetensors file" models convert run/adapter.safetensors $name
-	refused 1 "$name: already exists and is not a JSON file of 'invar eval'" eval bank run -o $name
+	refused 1 "$name: already exists and is not a JSON file of results" eval bank run -o $name
 done
 for name in notes p.json; do
 	refused 1 "$name: already exists and is not a PNG" augment rotation photo.png -o $name

@@ -22,7 +22,7 @@ static inv_diagnosis_facts useful(double structure)
 
 	for (int m = 0; m < INV_DIAGNOSIS_MAPS; m++)
 		for (int k = 0; k < INV_DIAGNOSIS_FIGURES; k++) {
-			f.figure[m][k] = m ? 0.7 : 0.5;
+			f.figure[m][k] = k == INV_DIAGNOSIS_KEPT_CLEAN ? 0.9 : m ? 0.7 : 0.5;
 			f.gain[m][k] = (inv_interval){m ? 0.2 : 0, m ? 0.1 : 0, m ? 0.3 : 0, 100};
 		}
 	return f;
@@ -80,6 +80,24 @@ static void preset_that_fits(void **state)
 	f = useful(0.85);
 	f.explained[1] = 0.95;
 	check_verdict(&f, "instant", "little to learn");
+	f = useful(0.85);
+	f.figure[INV_DIAGNOSIS_F][INV_DIAGNOSIS_KEPT_CLEAN] = 0.729;
+	check_verdict(&f, "instant", "72.9 %, so training has little to add");
+	f.figure[INV_DIAGNOSIS_F][INV_DIAGNOSIS_KEPT_CLEAN] = 0.731;
+	check_verdict(&f, "robust", "their R² is 0.85");
+}
+
+/* Where all distances of clean features are equal, there is no R². */
+static void no_figure_is_told_as_nan(void **state)
+{
+	inv_diagnosis_facts f = useful(NAN);
+	inv_verdict v;
+
+	(void)state;
+	inv_diagnosis_judge(&f, &v);
+	assert_string_equal(v.word, "robust");
+	assert_null(strstr(v.why, "nan"));
+	assert_null(strstr(v.why, "R²"));
 }
 
 static void without_labels_images_count(void **state)
@@ -250,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_to_gain),
 		cmocka_unit_test(preset_that_fits),
+		cmocka_unit_test(no_figure_is_told_as_nan),
 		cmocka_unit_test(without_labels_images_count),
 		cmocka_unit_test(losses_are_told),
 		cmocka_unit_test(figures_of_F),

@@ -164,11 +164,38 @@ static void figures_equal_plain_loops(void **state)
 		inv_choice_figures f;
 		inv_choice_rows r;
 
-		assert_int_equal(inv_choice_rows_open(partial, o, &g, &r), INVAR_OK);
+		assert_int_equal(inv_choice_rows_open(partial, o, &g, 0, &r), INVAR_OK);
 		assert_true(r.held == 100 && r.fitted == ROWS - 100 && r.gallery == ROWS);
 		assert_int_equal(inv_choice_measure(&r, &g, r.query, r.clean, &s, &f), INVAR_OK);
 		assert_true(fabs(f.value - plain_recall(&r, i % 2, i / 2, i / 2 ? 1 : 10)) < 1e-9);
 		assert_true(fabs(f.r2 - 1) < 1e-9 && f.gone == 0);
+		inv_choice_rows_clear(&r);
+	}
+	invar_options_free(o);
+}
+
+/* ---- Folds --------------------------------------------------------------------------- */
+
+static void folds_hold_out_runs_of_other_images(void **state)
+{
+	const inv_goal g = {.kind = INV_GOAL_SAME_IMAGE};
+	invar_options *o = test_options("train", NULL);
+	unsigned held[ROWS] = {0};
+
+	(void)state;
+	for (uint32_t fold = 0; fold < 2; fold++) {
+		uint32_t runs = 1;
+		inv_choice_rows r;
+
+		assert_int_equal(inv_choice_rows_open(easy, o, &g, fold, &r), INVAR_OK);
+		assert_int_equal(r.folds, 2);
+		for (uint32_t i = 0; i < r.held; i++) {
+			uint32_t image = r.images[r.fitted + i];
+
+			assert_int_equal(held[image]++, 0);
+			runs += i && image != r.images[r.fitted + i - 1] + 1;
+		}
+		assert_true(runs <= 6); /* 5 of 20 images, one of them perhaps cut */
 		inv_choice_rows_clear(&r);
 	}
 	invar_options_free(o);
@@ -236,8 +263,9 @@ static void run_json_has_the_candidates(void **state)
 	json_t *list = json_object_get(choice, "candidates");
 	size_t chosen = (size_t)json_integer_value(json_object_get(choice, "chosen"));
 	json_t *best = json_array_get(list, chosen);
-	const json_t *options = json_object_get(json, "options");
+	const json_t *options = json_object_get(json, "options"), *frontier;
 	const char *spread = json_string_value(json_object_get(options, "spread"));
+	unsigned finalists = 0;
 
 	(void)state;
 	assert_string_equal(json_string_value(json_object_get(choice, "goal")), "same-image");
@@ -245,9 +273,20 @@ static void run_json_has_the_candidates(void **state)
 	assert_true(json_array_size(list) > 20 && chosen > 0);
 	assert_string_equal(
 		json_string_value(json_object_get(json_array_get(list, 0), "method")), "none");
-	for (size_t i = 0; i < json_array_size(list); i++)
-		assert_true(json_number_value(json_object_get(json_array_get(list, i), "figure")) <=
-		            json_number_value(json_object_get(best, "figure")));
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *all = json_object_get(json_array_get(list, i), "all_folds");
+
+		finalists += all != NULL;
+		assert_true(json_number_value(json_object_get(all, "figure")) <=
+		            json_number_value(
+						json_object_get(json_object_get(best, "all_folds"), "figure")));
+	}
+	assert_true(finalists > 3); /* F is one of them */
+	frontier = json_array_get(json_object_get(choice, "series"), 0);
+	assert_string_equal(json_string_value(json_object_get(frontier, "id")),
+	                    "choice.frontier");
+	assert_int_equal(json_object_size(json_object_get(frontier, "columns")), 3);
+	assert_int_equal(json_array_size(json_object_get(choice, "scatters")), 1);
 	assert_string_equal(json_string_value(json_object_get(options, "loss")), "none");
 	assert_string_equal(spread ? spread : "none", /* which is not recorded */
 	                    json_string_value(json_object_get(best, "spread")));
@@ -432,6 +471,7 @@ static void it_can_be_stopped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(folds_hold_out_runs_of_other_images),
 		cmocka_unit_test(figures_equal_plain_loops),
 		cmocka_unit_test(one_rotation_is_undone),
 		cmocka_unit_test(run_json_has_the_candidates),

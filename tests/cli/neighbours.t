@@ -1,0 +1,35 @@
+What a search finds for augmented images, as a sheet.
+
+$ make-input photos photos 24; invar encode photos --encoder pixels --size 8 --augment rotation+noise --copies 2 --holdout 0.5 -o bank -q
+$ invar train bank -o run --loss none --init ridge --ridge 0.1 -q
+$ invar neighbours bank run --data photos --holdout 0.5 -o sheet.svg -q; grep -c '<image' sheet.svg
+> 16
+$ invar neighbours bank run --data photos --holdout 0.5 -o sheet.png --queries 1 --nearest 2 --copy 1 --from train --gallery test -q; head -c 4 sheet.png | tail -c 3; echo
+> PNG
+
+Without labels queries are spread evenly.
+$ rm bank/test/labels.npy; invar neighbours bank run --data photos --holdout 0.5 -o even.svg --queries 3 -q; grep -c '<image' even.svg
+> 24
+
+Wrong use.
+$ invar neighbours bank run -o sheet.png
+! invar neighbours: the images are missing: --data DATASET
+? 2
+$ invar neighbours bank run --data photos
+! invar neighbours: the file for the sheet is missing: -o FILE
+? 2
+$ invar neighbours bank run --data photos --holdout 0.5 -o new.png --copy 2
+! invar neighbours: --copy 2: test of bank has 2 copies, numbered from 0
+? 2
+$ invar neighbours bank run --data photos --holdout 0.5 -o new.png --from tset
+! invar neighbours: --from tset: bank has no such split
+? 2
+$ invar neighbours bank run --data photos --holdout 0.4 -o new.png
+! invar: the data set has no image 'even/0012.png', which row 0 of test was made from; give the data set with the options of 'invar encode'
+? 1
+$ invar neighbours bank run --data photos --holdout 0.5 -o photos/new.png
+! invar neighbours: -o photos/new.png is inside photos, among the images that this command reads; choose another place, or give --force
+? 2
+$ make-input bank other; invar train other -o other-run --loss none --init ridge --ridge 0.1 -q; invar neighbours bank other-run --data photos --holdout 0.5 -o new.png
+! invar: other-run maps 8 features to 8, but an index of the bank's 192 features needs codes of the same width
+? 1
