@@ -11,6 +11,7 @@
  *     deviation 1024 384 100 40   ->  relative standard deviation of such a distance
  *                                  over 40 draws
  *     structure 8000 384       ->  seconds of structure over 8,000 points
+ *     graph 8000 384           ->  seconds of graph statistics before and after E
  *     collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies
  *     neighbours 8000 384 50   ->  seconds of the 50 nearest other rows of each of 8,000
  *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
@@ -276,6 +277,48 @@ static double time_structure(invar_context *ctx, size_t n, size_t d)
 
 	start = now();
 	die(invar_structure(ctx, x, (uint32_t)d, e, (uint32_t)d, n, &result));
+	start = now() - start;
+	invar_results_free(result);
+	inv_free(x);
+	inv_free(e);
+	return start;
+}
+
+/* ---- Graphs ---------------------------------------------------------------------- */
+
+enum { CLOUDS = 20, FACTORS = 24 };
+
+/* Clouds of few dimensions and some noise, as features are; the peer draws the same way. */
+static float *clouded_rows(size_t n, size_t d)
+{
+	float *x = normal_rows(n, d, "bench/noise"), *z = normal_rows(n, FACTORS, "bench/z");
+	float *centres = normal_rows(CLOUDS, d, "bench/centres");
+	float *map = normal_rows(FACTORS, d, "bench/map");
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t j = 0; j < d; j++) {
+			float sum = 0.3f * x[i * d + j] + 0.5f * centres[i % CLOUDS * d + j];
+
+			for (size_t f = 0; f < FACTORS; f++)
+				sum += 0.2f * z[i * FACTORS + f] * map[f * d + j];
+			x[i * d + j] = sum;
+		}
+	inv_free(z);
+	inv_free(centres);
+	inv_free(map);
+	return x;
+}
+
+static double time_graph(invar_context *ctx, size_t n, size_t d)
+{
+	float *x = clouded_rows(n, d), *e = normal_rows(n, d, "bench/e");
+	invar_results *result;
+	double start;
+
+	for (size_t i = 0; i < n * d; i++)
+		e[i] = x[i] + 0.1f * e[i];
+	start = now();
+	die(invar_graph(ctx, x, (uint32_t)d, e, (uint32_t)d, n, 0, &result));
 	start = now() - start;
 	invar_results_free(result);
 	inv_free(x);
@@ -611,6 +654,8 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_encoder(ctx, &encoder, text, a, b, c));
 		else if (sscanf(line, "structure %zu %zu", &a, &b) == 2)
 			printf("%.9f\n", time_structure(ctx, a, b));
+		else if (sscanf(line, "graph %zu %zu", &a, &b) == 2)
+			printf("%.9f\n", time_graph(ctx, a, b));
 		else if (sscanf(line, "augment %19s %zu %zu %zu", name, &a, &b, &c) == 4)
 			printf("%.9f\n", time_augment(ctx, pictures, name, a, b, c));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)

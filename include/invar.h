@@ -710,6 +710,17 @@ INVAR_API invar_status invar_structure(invar_context *ctx, const float *x, uint3
                                        invar_results **out);
 
 /*
+ * What E changes in graphs of the 10, 20 and 50 nearest neighbours; x and e as above, n >
+ * 50. plain 0: as published; 1: no loops, weights 1. Gives results with the columns "F" and
+ * "E": "graph.spectral" and "graph.heat" (distances from F, means over k), and for k10, k20
+ * and k50 "graph.spectral.k10", heat, fiedler, gap, trace, components, and the series
+ * "graph.spectrum.k10".
+ */
+INVAR_API invar_status invar_graph(invar_context *ctx, const float *x, uint32_t d,
+                                   const float *e, uint32_t w, uint64_t n, int plain,
+                                   invar_results **out);
+
+/*
  * SW_p of two sets with the same number of rows, a and b [rows, dim] (Eq. 50). o is a list
  * for "dependence". directions [projections, dim] are used as given, or drawn if NULL.
  * grad_a [rows, dim] receives the gradient with respect to a (p up to 10); may be NULL.

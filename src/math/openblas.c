@@ -38,7 +38,7 @@ static unsigned asked, reserved; /* buffers */
 
 /* ---- Loading --------------------------------------------------------------------- */
 
-static void *load_on_one_core(void)
+static void *load_on_one_core(const char *name)
 {
 	cpu_set_t before, one;
 	bool tied = sched_getaffinity(0, sizeof before, &before) == 0;
@@ -49,7 +49,7 @@ static void *load_on_one_core(void)
 	if (core >= 0 && core < CPU_SETSIZE)
 		CPU_SET(core, &one);
 	tied = tied && sched_setaffinity(0, sizeof one, &one) == 0;
-	library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
 	if (tied)
 		sched_setaffinity(0, sizeof before, &before);
 	inv_onednn_put_back(omp);
@@ -67,7 +67,7 @@ static bool find(void *library, const char *name, void *address)
 
 static invar_status load(void)
 {
-	void *library = load_on_one_core();
+	void *library = load_on_one_core(LIBRARY);
 	inv_openblas t = {0};
 
 	if (!library)
@@ -186,6 +186,16 @@ invar_status inv_openblas_need_for(const invar_context *ctx)
 	if (st == INVAR_OK && ctx->cpu)
 		tell_of_fewer_threads(ctx);
 	return st;
+}
+
+void *inv_openblas_load(const char *name)
+{
+	void *library;
+
+	pthread_mutex_lock(&lock);
+	library = load_on_one_core(name);
+	pthread_mutex_unlock(&lock);
+	return library;
 }
 
 const inv_openblas *inv_openblas_get(void)

@@ -73,4 +73,7 @@ invar_status inv_openblas_need_for(const invar_context *ctx);
 /* After inv_openblas_need has succeeded. */
 const inv_openblas *inv_openblas_get(void);
 
+/* Loads another library that calls BLAS, without starting threads; NULL: see dlerror. */
+void *inv_openblas_load(const char *name);
+
 #endif

@@ -238,3 +238,28 @@ $ cp found/train/clean.npy found/other/; invar eval found asks --metrics same-im
 $ invar eval bank run --metrics invariance,structure --json -q | grep -c '"invariance[.a-z0-9]*": {'
 > 8
 $ invar eval bank run --metrics retrieval --json -q --threads 1 > a.json; invar eval bank run --metrics retrieval --json -q --threads 2 > b.json; cmp a.json b.json
+
+Graphs of neighbours, on request; a second run takes those of F from the cache, and three figures are their spectra.
+$ invar eval bank --metrics graph -q
+! invar: graph of F cannot be measured: graphs of 50 neighbours and 50 eigenvalues need at least 51 rows, not 40
+? 1
+$ invar eval bank run --metrics graph --split train -q > graph.txt; sed -n '3,$p' graph.txt | cut -c 1-65
+>                                                                F
+> spectral distance, k = 10 | 20 | 50     0.0000 | 0.0000 | 0.0000
+> spectral distance, mean over k                            0.0000
+> heat kernel distance, k = 10 | 20 | 50  0.0000 | 0.0000 | 0.0000
+> heat kernel distance, mean over k                         0.0000
+> Fiedler value, k = 10 | 20 | 50         0.0000 | 0.1099 | 0.7884
+> largest gap, k = 10 | 20 | 50           0.5731 | 0.3533 | 0.7884
+> trace, k = 10 | 20 | 50                    42.47 | 45.84 | 48.22
+> components, k = 10 | 20 | 50                           2 | 1 | 1
+$ invar eval bank run --metrics graph --split train -q | cmp graph.txt; ls bank/cache | cut -d - -f 1 | sort -u
+> graph
+> linear
+$ invar eval bank run --metrics graph --split train --graph plain -q -o plain.json --plots drawn > /dev/null; ls drawn
+> graph.spectrum.k10.png
+> graph.spectrum.k20.png
+> graph.spectrum.k50.png
+$ invar eval bank --metrics graph --graph fancy -q
+! invar eval: --graph must be published or plain, not 'fancy'
+? 2

@@ -12,9 +12,12 @@ cd "$work"
 for n in 1 2; do
 	"$invar" train bank -o run$n --hidden 128 --batch-size 200 --epochs 10 --threads $n -q
 	"$invar" eval bank run1 --threads $n --json -q >structure$n.json
+	rm -rf bank/cache
+	"$invar" eval bank run1 --metrics graph --split train --threads $n --json -q >graph$n.json
 	"$invar" apply run1 bank/test/clean.npy -o codes$n.npy --threads $n -q
 done
 cmp structure1.json structure2.json
+cmp graph1.json graph2.json
 cmp codes1.npy codes2.npy
 "$invar" apply run2 bank/test/clean.npy -o other.npy -q
 "$make" compare codes1.npy other.npy 1e-5

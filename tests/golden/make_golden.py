@@ -24,12 +24,13 @@ import numpy as np
 import torch
 from scipy.linalg import expm, orthogonal_procrustes
 from scipy.optimize import brentq
+from scipy.sparse.csgraph import laplacian
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import entropy
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.manifold import TSNE, trustworthiness
 from sklearn.metrics import average_precision_score, pairwise_distances, r2_score, root_mean_squared_error
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 CONVENTIONS = {
     "files": "Paths are relative to the folder of this manifest. Inputs are float32, outputs float64 "
@@ -845,6 +846,82 @@ def case_anco(root, cases):
                "tau_l2": taus["l2"], "tau_cosine": taus["cosine"]}, values)
 
 
+# ---- Graphs of neighbours -------------------------------------------------------------------
+
+TIMES, PAIRS = np.geomspace(0.1, 10, 10), 50
+
+
+def spectrum(a):
+    """The smallest eigenvalues of the normalised Laplacian, and heat kernel signatures."""
+    values, vectors = np.linalg.eigh(laplacian(a, normed=True) if not a.diagonal().any() else looped(a))
+    low = values[:PAIRS]
+    return low, (vectors[:, :PAIRS] ** 2) @ np.exp(-np.outer(low, TIMES)), values[PAIRS] - low[-1]
+
+
+def looped(a):
+    """SciPy leaves loops out of the degrees; here they count."""
+    scale = a.sum(axis=1) ** -0.5
+    return np.eye(len(a)) - scale[:, None] * a * scale
+
+
+def graph_side(case, values, tag, rows, k, published):
+    """Puts what belongs to one set of rows; returns its spectrum and signatures."""
+    near = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(rows.astype("f8"))
+    query = rows.astype("f8") if published else None
+    a = near.kneighbors_graph(query).toarray()
+    low, hks, room = spectrum(np.maximum(a, a.T))
+    values.update({"fiedler_" + tag: low[1], "largest_gap_" + tag: np.diff(low).max()})
+    if published:
+        far = near.kneighbors_graph(query, mode="distance").toarray()
+        sigma = near.kneighbors(query)[0][:, -1].mean()
+        weight = np.where(a > 0, np.exp(-far ** 2 / (2 * sigma ** 2)), 0)
+        _, hks, heat_room = spectrum((weight + weight.T) / 2)
+        room = min(room, heat_room)
+        values.update({"trace_" + tag: low.sum(), "sigma_" + tag: sigma})
+    else:
+        union = np.maximum(a, a.T)
+        values.update({"trace_" + tag: np.trace(laplacian(union, normed=True)),
+                       "edges_" + tag: int(union.sum() / 2), "largest_gap_index_" + tag: int(np.diff(low).argmax())})
+    if room < 1e-3:
+        sys.exit("eigenvalues %d and %d are too close; choose another seed" % (PAIRS, PAIRS + 1))
+    case.output("eigenvalues_" + tag, low, "the smallest eigenvalues")
+    case.output("hks_" + tag, hks, "heat kernel signatures, [n, 10]")
+    return low, hks
+
+
+def case_graph(root, cases, name, k, x, y, published):
+    case = Case(root, cases, name, "metrics/" + name,
+                "The 50 smallest eigenvalues of D^-1/2 (D - A) D^-1/2 of the graph with i-j where i is among the k "
+                "nearest of j or j of i, and heat kernel signatures at geomspace(0.1, 10, 10). " +
+                ("A row is one of its own k nearest (loops); spectra are divided by their largest value; heat from "
+                 "weights exp(-dist^2 / (2 sigma^2)), sigma the mean distance to the k-th, (W + W^T) / 2; "
+                 "hks_distance: mean over times of the L2 distance of columns of length 1."
+                 if published else "No loops, weights 1; hks_distance: mean of absolute differences."),
+                {"rel": 1e-4, "abs": 1e-5})
+    case.input("x", x, "rows")
+    case.input("y", y, "the same rows, displaced")
+    values = {}
+    (low_x, hks_x), (low_y, hks_y) = (graph_side(case, values, tag, rows, k, published)
+                                      for tag, rows in (("x", x), ("y", y)))
+    if published:
+        low_x, low_y = low_x / low_x.max(), low_y / low_y.max()
+        unit = lambda hks: hks / np.linalg.norm(hks, axis=0)
+        values["hks_distance"] = np.linalg.norm(unit(hks_x) - unit(hks_y), axis=0).mean()
+    else:
+        values["hks_distance"] = np.abs(hks_x - hks_y).mean()
+    values["spectral_distance"] = np.linalg.norm(low_x - low_y)
+    case.save({"n": len(x), "d": x.shape[1], "k": k}, values)
+
+
+def case_graphs(root, cases):
+    rng, n, d = np.random.default_rng(602), 271, 11
+    x = (rng.normal(size=(4, d))[rng.integers(4, size=n)] + 0.6 * rng.normal(size=(n, d))).astype("f4")
+    y = (x + 0.1 * rng.normal(size=(n, d))).astype("f4")
+    for k in (10, 20):
+        case_graph(root, cases, "graph_k%d" % k, k, x, y, False)
+        case_graph(root, cases, "graph_published_k%d" % k, k, x, y, True)
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     torch.set_num_threads(1)
@@ -866,6 +943,7 @@ def main():
     case_hsic(root, cases)
     case_hsic_median(root, cases)
     case_anco(root, cases)
+    case_graphs(root, cases)
     with open(os.path.join(root, "manifest.json"), "w") as f:
         f.write(json.dumps({"format": 1, "conventions": CONVENTIONS, "cases": cases}, indent=1) + "\n")
 

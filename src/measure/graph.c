@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.c - the statistics of graph.h on a set of rows.
+ *
+ * Neighbours are searched once: the lists for a smaller k begin those for a larger one. A
+ * row of the published graphs lists itself first and then k - 1 others; of equal rows
+ * scikit-learn may list another one first.
+ */
+#include "measure/graph.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+#include "math/laplacian.h"
+#include "math/neighbours.h"
+
+enum { PAIRS = INV_GRAPH_PAIRS, TIMES = INV_GRAPH_TIMES, SIZES = INV_GRAPH_SIZES };
+enum { SEARCH_BLOCK = 4096, HEAT_BLOCK = 512 };
+
+const size_t inv_graph_k[SIZES] = {10, 20, 50};
+
+typedef struct job {
+	const invar_context *ctx;
+	bool published;
+	const float *x;
+	size_t n, w, listed; /* listed: neighbours of a row */
+	inv_graph_side *side;
+	uint64_t done, total; /* steps of progress: the search, then spectra */
+	inv_arena arena;
+	uint32_t *index; /* [n, listed] */
+	double *squared; /* [n, listed] */
+	double *vectors; /* [PAIRS, n] */
+} job;
+
+/* ---- A side ---------------------------------------------------------------------- */
+
+invar_status inv_graph_side_new(uint64_t n, inv_graph_side *out)
+{
+	const size_t heads = SIZES * sizeof *out->spectrum / sizeof *out->heat;
+
+	*out = (inv_graph_side){.n = n, .doubles = heads + SIZES * n * TIMES};
+	out->spectrum = inv_calloc(out->doubles, sizeof *out->heat);
+	if (!out->spectrum)
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory for heat kernel signatures of %" PRIu64 " rows",
+		                n);
+	out->heat = (double *)out->spectrum + heads;
+	return INVAR_OK;
+}
+
+void inv_graph_side_free(inv_graph_side *side)
+{
+	inv_free(side->spectrum);
+	*side = (inv_graph_side){0};
+}
+
+static double *heat_of(const inv_graph_side *side, size_t size)
+{
+	return side->heat + size * side->n * TIMES;
+}
+
+/* ---- Neighbours ------------------------------------------------------------------ */
+
+static invar_status check_rows(const job *j)
+{
+	const size_t k = inv_graph_k[SIZES - 1];
+
+	if (j->n <= k)
+		return inv_fail(INVAR_E_USE,
+		                "graphs of %zu neighbours and %d eigenvalues need at least %zu "
+		                "rows, not %zu",
+		                k, PAIRS, k + 1, j->n);
+	for (size_t i = 0; i < j->n * j->w; i++)
+		if (!isfinite(j->x[i]))
+			return inv_fail(INVAR_E_NUMERIC, "row %zu is not finite", i / j->w);
+	return INVAR_OK;
+}
+
+static invar_status allocate_graph(job *j)
+{
+	inv_arena *a = &j->arena;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		j->index = inv_arena_take(a, j->n * j->listed, sizeof *j->index);
+		j->squared = inv_arena_take(a, j->n * j->listed, sizeof *j->squared);
+		j->vectors = inv_arena_take(a, PAIRS * j->n, sizeof *j->vectors);
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	return INVAR_OK;
+}
+
+static invar_status search(job *j)
+{
+	inv_neighbours *p;
+	invar_status st = inv_neighbours_new(j->ctx, j->x, j->n, j->w, NULL, j->listed, &p);
+
+	for (size_t at = 0; at < j->n && st == INVAR_OK; at += SEARCH_BLOCK) {
+		size_t now = j->n - at < SEARCH_BLOCK ? j->n - at : SEARCH_BLOCK;
+
+		if ((st = inv_progress(j->ctx, "graph", j->done, j->total)) == INVAR_OK)
+			inv_nearest_others(p, at, now, j->index + at * j->listed,
+			                   j->squared + at * j->listed);
+	}
+	j->done++;
+	inv_neighbours_free(p);
+	return st;
+}
+
+static inv_lists lists_of(const job *j, size_t size)
+{
+	return (inv_lists){.n = j->n,
+	                   .count = inv_graph_k[size] - j->published,
+	                   .stride = j->listed,
+	                   .index = j->index,
+	                   .squared = j->squared,
+	                   .loops = j->published};
+}
+
+/* ---- Spectra --------------------------------------------------------------------- */
+
+typedef struct heat_job {
+	const double *values, *vectors; /* [PAIRS], [PAIRS, n] */
+	double decay[PAIRS][TIMES];
+	size_t n;
+	double *heat; /* [n, TIMES] */
+} heat_job;
+
+static void sum_heat(void *user, size_t block, unsigned thread)
+{
+	const heat_job *h = user;
+	size_t end = (block + 1) * HEAT_BLOCK < h->n ? (block + 1) * HEAT_BLOCK : h->n;
+
+	(void)thread;
+	for (size_t i = block * HEAT_BLOCK; i < end; i++)
+		for (size_t t = 0; t < TIMES; t++) {
+			double sum = 0;
+
+			for (size_t p = 0; p < PAIRS; p++) {
+				double phi = h->vectors[p * h->n + i];
+
+				sum += h->decay[p][t] * phi * phi;
+			}
+			h->heat[i * TIMES + t] = sum;
+		}
+}
+
+/* Times are geometric: 0.1 … 10. */
+static void put_heat(const job *j, size_t size, const double *values)
+{
+	heat_job h = {
+		.values = values, .vectors = j->vectors, .n = j->n, .heat = heat_of(j->side, size)};
+
+	for (size_t p = 0; p < PAIRS; p++)
+		for (size_t t = 0; t < TIMES; t++)
+			h.decay[p][t] = exp(-values[p] * pow(10, -1 + 2.0 * (double)t / (TIMES - 1)));
+	inv_parallel(j->ctx, inv_blocks(j->n, HEAT_BLOCK), sum_heat, &h);
+}
+
+static invar_status decompose(job *j, const inv_graph *g, double *values,
+                              double *components)
+{
+	const inv_laplacian_spec s = {
+		.g = g, .want = PAIRS, .stage = "graph", .done = j->done, .total = j->total};
+	size_t found = 0;
+	invar_status st = inv_laplacian_smallest(j->ctx, &s, values, j->vectors, &found);
+
+	j->done++;
+	*components = (double)found;
+	return st;
+}
+
+static invar_status measure_spectrum(job *j, size_t size)
+{
+	inv_graph_spectrum *s = &j->side->spectrum[size];
+	const inv_lists l = lists_of(j, size);
+	inv_graph g;
+	invar_status st = inv_graph_union(&l, &g);
+
+	if (st != INVAR_OK)
+		return st;
+	s->edges = ((double)g.start[g.n] + (l.loops ? (double)g.n : 0)) / 2;
+	st = decompose(j, &g, s->eigenvalue, &s->components);
+	inv_graph_free(&g);
+	return st;
+}
+
+/* What distances say: the width of heat weights, and rows that equal another. */
+static invar_status measure_distances(const job *j, size_t size)
+{
+	inv_graph_spectrum *s = &j->side->spectrum[size];
+	const inv_lists l = lists_of(j, size);
+	double sum = 0;
+
+	for (size_t i = 0; i < l.n; i++) {
+		s->duplicates += l.squared[i * l.stride] == 0;
+		sum += sqrt(l.squared[i * l.stride + l.count - 1]);
+	}
+	s->sigma = sum / (double)l.n;
+	if (s->sigma > 0)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NUMERIC,
+	                "each row equals its %zu nearest rows, so that they have no graph",
+	                inv_graph_k[size]);
+}
+
+static invar_status measure_weighted_heat(job *j, size_t size)
+{
+	inv_graph_spectrum *s = &j->side->spectrum[size];
+	const inv_lists l = lists_of(j, size);
+	double values[PAIRS];
+	inv_graph g;
+	invar_status st;
+
+	if ((st = inv_graph_heat(&l, s->sigma, &g)) != INVAR_OK)
+		return st;
+	if ((st = decompose(j, &g, values, &s->heat_components)) == INVAR_OK)
+		put_heat(j, size, values);
+	inv_graph_free(&g);
+	return st;
+}
+
+static invar_status measure_size(job *j, size_t size)
+{
+	inv_graph_spectrum *s = &j->side->spectrum[size];
+	invar_status st;
+
+	if ((st = measure_distances(j, size)) != INVAR_OK ||
+	    (st = measure_spectrum(j, size)) != INVAR_OK)
+		return st;
+	if (j->published)
+		return measure_weighted_heat(j, size);
+	s->heat_components = s->components;
+	put_heat(j, size, s->eigenvalue);
+	return INVAR_OK;
+}
+
+invar_status inv_graph_measure(const invar_context *ctx, bool published, const float *x,
+                               size_t w, inv_graph_side *side)
+{
+	job j = {.ctx = ctx,
+	         .published = published,
+	         .x = x,
+	         .n = side->n,
+	         .w = w,
+	         .listed = inv_graph_k[SIZES - 1] - published,
+	         .side = side,
+	         .total = 1 + SIZES * (published ? 2 : 1)};
+	invar_status st;
+
+	if ((st = check_rows(&j)) == INVAR_OK && (st = allocate_graph(&j)) == INVAR_OK)
+		st = search(&j);
+	for (size_t size = 0; size < SIZES && st == INVAR_OK; size++)
+		st = measure_size(&j, size);
+	inv_arena_free(&j.arena);
+	return st;
+}
+
+/* ---- Figures --------------------------------------------------------------------- */
+
+bool inv_graph_has_heat(const inv_graph_side *side, size_t size)
+{
+	return side->spectrum[size].heat_components <= PAIRS;
+}
+
+double inv_graph_fiedler(const inv_graph_spectrum *s)
+{
+	return s->eigenvalue[1];
+}
+
+double inv_graph_largest_gap(const inv_graph_spectrum *s, size_t *index)
+{
+	double largest = 0;
+
+	*index = 0;
+	for (size_t i = 0; i + 1 < PAIRS; i++) {
+		double gap = s->eigenvalue[i + 1] - s->eigenvalue[i];
+
+		if (gap > largest) {
+			largest = gap;
+			*index = i;
+		}
+	}
+	return largest;
+}
+
+/* Without loops the diagonal of L is 1. */
+double inv_graph_trace(const inv_graph_side *side, bool published, size_t size)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < PAIRS; i++)
+		sum += side->spectrum[size].eigenvalue[i];
+	return published ? sum : (double)side->n;
+}
+
+/* What a published spectrum is divided by; 1 if all 50 are 0, which nothing changes. */
+static double unit_of(const inv_graph_spectrum *s, bool published)
+{
+	double largest = s->eigenvalue[PAIRS - 1];
+
+	return published && largest > 0 ? largest : 1;
+}
+
+double inv_graph_spectral_distance(const inv_graph_side *a, const inv_graph_side *b,
+                                   bool published, size_t size)
+{
+	const inv_graph_spectrum *x = &a->spectrum[size], *y = &b->spectrum[size];
+	double unit_x = unit_of(x, published), unit_y = unit_of(y, published), sum = 0;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		double gap = x->eigenvalue[i] / unit_x - y->eigenvalue[i] / unit_y;
+
+		sum += gap * gap;
+	}
+	return sqrt(sum);
+}
+
+static double heat_norm(const double *heat, size_t n, size_t t)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += heat[i * TIMES + t] * heat[i * TIMES + t];
+	return sqrt(sum);
+}
+
+static double published_heat_distance(const double *x, const double *y, size_t n)
+{
+	double mean = 0;
+
+	for (size_t t = 0; t < TIMES; t++) {
+		double unit_x = heat_norm(x, n, t), unit_y = heat_norm(y, n, t), sum = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			double gap = x[i * TIMES + t] / unit_x - y[i * TIMES + t] / unit_y;
+
+			sum += gap * gap;
+		}
+		mean += sqrt(sum) / TIMES;
+	}
+	return mean;
+}
+
+static double plain_heat_distance(const double *x, const double *y, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n * TIMES; i++)
+		sum += fabs(x[i] - y[i]);
+	return sum / (double)(n * TIMES);
+}
+
+double inv_graph_heat_distance(const inv_graph_side *a, const inv_graph_side *b,
+                               bool published, size_t size)
+{
+	return (published ? published_heat_distance : plain_heat_distance)(
+		heat_of(a, size), heat_of(b, size), (size_t)a->n);
+}
