@@ -12,8 +12,7 @@
 
 static const inv_example examples[] = {
 	{"invar subset bank -k 50 > classes.txt", "the 50 classes that are farthest apart"},
-	{"invar encode photos -o small --classes classes.txt "
-     "--weights resnet18.safetensors",
+	{"invar encode photos -o small --classes classes.txt --encoder pixels",
      "a bank of these classes alone"},
 	{"invar subset bank -k 5 --json", "with their distances"},
 	{0},

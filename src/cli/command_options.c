@@ -57,8 +57,8 @@ static const invar_option common_rows[] = {
 static const struct {
 	char letter;
 	const char *name;
-} letters[] = {
-	{'o', "output"}, {'k', "count"}, {'n', "dry-run"}, {'q', "quiet"}, {'v', "verbose"}, {'h', "help"}};
+} letters[] = {{'o', "output"}, {'k', "count"},   {'n', "dry-run"},
+               {'q', "quiet"},  {'v', "verbose"}, {'h', "help"}};
 
 char inv_letter_of(const char *name)
 {

@@ -91,7 +91,6 @@ $ diff <(invar) <(invar --help)
 $ for c in $(invar docs commands); do invar $c --help | awk -v c=$c 'length($0) > 82 {print c ": too wide: " $0}'; done
 > neighbours: too wide: invar neighbours: draws the images that a search finds, before and after an adapter
 > neighbours: too wide:   invar neighbours bank run --data photos -o neighbours.svg --queries 5 --nearest 5
-> subset: too wide:   invar encode folder:photos -o small --classes classes.txt --encoder resnet18 --weights resnet18.safetensors
 $ invar docs bash | bash -n
 $ for c in $(invar docs commands); do invar $c --help | sed -n '5p'; done | sort -u
 > Examples:
