@@ -12,8 +12,7 @@
 
 static const inv_example examples[] = {
 	{"invar subset bank -k 50 > classes.txt", "the 50 classes that are farthest apart"},
-	{"invar encode folder:photos -o small --classes classes.txt --encoder resnet18 "
-     "--weights resnet18.safetensors",
+	{"invar encode folder:photos --weights w.pth --classes classes.txt -o few",
      "a bank of these classes alone"},
 	{"invar subset bank -k 5 --json", "with their distances"},
 	{0},

@@ -236,5 +236,5 @@ $ mkdir found/other; cp found/test/clean.npy found/other/; invar eval found asks
 $ cp found/train/clean.npy found/other/; invar eval found asks --metrics same-image -q > /dev/null; grep -c '"gallery": "' asks/metrics.json
 > 2
 $ invar eval bank run --metrics invariance,structure --json -q | grep -c '"invariance[.a-z0-9]*": {'
-> 8
+> 13
 $ invar eval bank run --metrics retrieval --json -q --threads 1 > a.json; invar eval bank run --metrics retrieval --json -q --threads 2 > b.json; cmp a.json b.json
