@@ -12,6 +12,7 @@
  *                                  over 40 draws
  *     structure 8000 384       ->  seconds of structure over 8,000 points
  *     collision 8000 8000 2048 ->  seconds of the raw rate, 8,000 points and copies
+ *     neighbours 8000 384 50   ->  seconds of the 50 nearest other rows of each of 8,000
  *     probe nc 5000 384 2      ->  seconds of 2 epochs of NC on 5,000 rows; lc, ec too
  *     augment rotation 256 96 8   ->  seconds of 8 batches of 256 pictures, 96 x 96 x 3,
  *                                  new draws every time; affine, crop, noise too
@@ -356,6 +357,28 @@ static double time_collision(const invar_context *ctx, size_t n, size_t m, size_
 	return start;
 }
 
+/* ---- Neighbours -------------------------------------------------------------------- */
+
+static double time_neighbours(const invar_context *ctx, size_t n, size_t d, size_t k)
+{
+	float *x = normal_rows(n, d, "bench/x");
+	uint32_t *index = inv_calloc(n * k, sizeof *index);
+	double *squared = inv_calloc(n * k, sizeof *squared), start;
+	inv_neighbours *gallery;
+
+	if (!index || !squared)
+		exit(1);
+	start = now();
+	die(inv_neighbours_new(ctx, x, n, d, NULL, k, &gallery));
+	inv_nearest_others(gallery, 0, n, index, squared);
+	start = now() - start;
+	inv_neighbours_free(gallery);
+	inv_free(x);
+	inv_free(index);
+	inv_free(squared);
+	return start;
+}
+
 /* ---- Retrieval -------------------------------------------------------------------- */
 
 /* m <= n queries, copies of the first of n rows of ten classes; by image or by class. */
@@ -592,6 +615,8 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_augment(ctx, pictures, name, a, b, c));
 		else if (sscanf(line, "collision %zu %zu %zu", &a, &b, &c) == 3)
 			printf("%.9f\n", time_collision(ctx, a, b, c));
+		else if (sscanf(line, "neighbours %zu %zu %zu", &a, &b, &c) == 3)
+			printf("%.9f\n", time_neighbours(ctx, a, b, c));
 		else if (sscanf(line, "retrieval %19s %zu %zu %zu", name, &a, &b, &c) == 4)
 			printf("%.9f\n", time_retrieval(ctx, name, a, b, c));
 		else

@@ -24,8 +24,10 @@ import common
 
 BANK = os.path.join(common.HERE, "..", "..", "shared", "data", "bank-stl10-squeezenet-rotation")
 FIGURES = ("knn.augmented", "structure.R2")
-STEPS = {"instant": [("instant", ""), ("instant, anchor 3", "--anchor 3")],
-         "robust": [("robust, %d epochs" % n, "--epochs %d" % n) for n in (5, 10, 15, 20, 30, 45, 60, 100)]}
+STEPS = {"instant": [("instant", ""), ("instant, anchor 0.3", "--anchor 0.3")],
+         "robust": [("robust, %d epochs" % n, "--epochs %d" % n) for n in (15, 30, 60)],
+         "robust --spread scale": [("robust, stretched, %d epochs" % n, "--epochs %d" % n) for n in (10, 15, 20, 30, 60)],
+         "search": [("search, %d epochs" % n, "--epochs %d" % n) for n in (5, 10, 20, 30, 60)]}
 
 
 def measure(options, bank, adapter):

@@ -738,6 +738,33 @@ INVAR_API invar_status invar_dependence(invar_context *ctx, const float *x, uint
                                         const float *z, uint32_t dz, uint64_t rows,
                                         const invar_options *o, invar_results **out);
 
+/* What invar_tsne embeds; all pointers are borrowed. Set size to sizeof(invar_tsne_rows).
+ */
+typedef struct invar_tsne_rows {
+	size_t size;
+	const float *rows; /* [count, dim] */
+	uint64_t count;
+	uint32_t dim;
+	const int64_t *labels;      /* [count], negative for none; or NULL */
+	const char *const *classes; /* names of the labels 0, 1 …, ended by NULL; or NULL */
+	/* Several sets embedded together, one after the other: rows and title of each. */
+	size_t parts; /* 0: one set */
+	const uint64_t *part_rows;
+	const char *const *part_titles;
+} invar_tsne_rows;
+
+/*
+ * Embeds rows in the plane by t-SNE, so that neighbours stay neighbours: points [count, 2].
+ * o is a list for "tsne". The nearest neighbours are exact, repulsion is interpolated on a
+ * grid; the same seed gives the same bits on any number of threads. Gives results with one
+ * column "tsne": "tsne.kl", the divergence reached, "tsne.iterations", and the scatter
+ * "tsne" of the points (at most 10000 of them, chosen evenly) with labels as classes and
+ * parts as marks.
+ */
+INVAR_API invar_status invar_tsne(invar_context *ctx, const invar_tsne_rows *in,
+                                  const invar_options *o, float *points,
+                                  invar_results **out);
+
 /*
  * The id of measurement i for the option metrics, "lc"; its title, "LC", and a phrase
  * about it. NULL past the last.

@@ -78,6 +78,15 @@ typedef struct inv_panel_product {
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;
 
+/* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
+enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
+
+/* The weights of a point for the nodes around it, and their derivatives. */
+typedef struct inv_spline {
+	double across[INV_SPLINE_WIDE], across_slope[INV_SPLINE_WIDE];
+	double down[INV_SPLINE_WIDE], down_slope[INV_SPLINE_WIDE];
+} inv_spline;
+
 struct inv_kernels {
 	/* True if all are finite. */
 	bool (*all_finite)(const float *x, size_t count);
@@ -215,6 +224,39 @@ struct inv_kernels {
 	                    float *strips);
 	/* c (+)= strips panel; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
+
+	/*
+	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with
+	 * roots [n][re, im] = exp(-2 pi i k / n). Frequencies come out in the order of the
+	 * stages, the same for all sequences of n values; fft_back takes them in that order
+	 * and multiplies by n.
+	 */
+	void (*fft)(size_t n, const double *roots, double *x);
+	void (*fft_back)(size_t n, const double *roots, double *x);
+	/* x *= a for complex numbers in that layout. */
+	void (*multiply_spectra)(const double *a, size_t count, double *x);
+	/*
+	 * Quintic B-splines of the six nodes around a place t in [0, 1) between the third and
+	 * the fourth, and their derivatives; INV_SPLINE_WIDE each, the last ones 0.
+	 */
+	void (*spline_weights)(double t, double *weights, double *slopes);
+	/* Adds the spline of a point to the grid, whose rows are `stride` apart. */
+	void (*spread_spline)(const inv_spline *s, double *grid, size_t stride);
+	/* Value, slope across and slope down of the grid's spline at the point. */
+	void (*gather_spline)(const inv_spline *s, const double *grid, size_t stride,
+	                      double out[3]);
+	/*
+	 * For a row x and directions [width][2 INV_LANES]: y = (x - centre) directions; back
+	 * [width][2 INV_LANES] += (x - centre)^T y, unless it is NULL.
+	 */
+	void (*thin_pass)(const float *x, const double *centre, size_t width,
+	                  const double *directions, double *y, double *back);
+	/*
+	 * Sum over edges of weight (y_self - y_j) / (1 + |y_self - y_j|^2), points y [n, 2];
+	 * count is a multiple of INV_EDGES.
+	 */
+	void (*attract)(const float *y, size_t self, const uint32_t *index, const float *weight,
+	                size_t count, float force[2]);
 };
 
 /* cpu: the context's INV_CPU_* flags. */
@@ -228,5 +270,7 @@ void inv_kernels_tokens_ref(struct inv_kernels *k);
 void inv_kernels_tokens_avx2(struct inv_kernels *k);
 void inv_kernels_panels_ref(struct inv_kernels *k);
 void inv_kernels_panels_avx2(struct inv_kernels *k);
+void inv_kernels_lanes_ref(struct inv_kernels *k);
+void inv_kernels_lanes_avx2(struct inv_kernels *k);
 
 #endif

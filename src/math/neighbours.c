@@ -322,7 +322,8 @@ typedef struct search {
 	inv_neighbours *p;
 	const float *q;
 	const uint32_t *classes, *leave_out; /* NULL: k nearest of all */
-	uint64_t m;
+	bool others;                         /* queries are gallery rows from `first` on */
+	uint64_t first, m;
 	size_t block; /* queries */
 	uint32_t *index;
 	double *squared, *own, *other;
@@ -336,7 +337,9 @@ static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 	q->row = s->q + i * p->w;
 	q->is = *r;
 	q->label = s->classes ? s->classes[i] : 0;
-	q->leave_out = s->leave_out ? s->leave_out[i] : UINT32_MAX;
+	q->leave_out = s->others      ? (uint32_t)(s->first + i)
+	               : s->leave_out ? s->leave_out[i]
+	                              : UINT32_MAX;
 	q->error = span < longest ? r->rest + p->rest : INFINITY;
 	/* At most eight roundings, each within 2^-24 of (|q| + |g|)^2; twice that. */
 	q->slack = 0x1p-20 * span * span;
@@ -492,6 +495,23 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
 		run_search(&s);
 	else
 		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
+}
+
+void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t *index,
+                        double *squared)
+{
+	search s = {.p = p,
+	            .q = p->rows + first * p->w,
+	            .others = true,
+	            .first = first,
+	            .m = m,
+	            .index = index,
+	            .squared = squared};
+
+	if (p->ctx->cpu)
+		run_search(&s);
+	else
+		inv_nearest_others_ref(p->rows, p->n, p->w, first, m, p->k, index, squared);
 }
 
 /* ---- Making and freeing ---------------------------------------------------------- */

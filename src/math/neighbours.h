@@ -5,7 +5,8 @@
  * Every result equals the direct computation: squared distances in double, from
  * differences. A cheaper product with a proven error bound only excludes gallery rows
  * (neighbours.c). No matrix of distances is kept, and nothing depends on the number of
- * threads.
+ * threads. Queries may be the gallery's own rows: inv_nearest_others is the graph of the k
+ * nearest neighbours, without loops.
  */
 #ifndef INV_NEIGHBOURS_H
 #define INV_NEIGHBOURS_H
@@ -39,6 +40,13 @@ void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *cla
 void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
                  double *squared);
 
+/*
+ * The same for rows first … first + m - 1 of the gallery itself, each of which is left out
+ * of its own list; k < n.
+ */
+void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t *index,
+                        double *squared);
+
 /* Plain loops; what runs under INVAR_CPU=ref. */
 void inv_nearest_by_class_ref(const float *rows, const uint32_t *row_classes, uint64_t n,
                               size_t w, const float *q, const uint32_t *classes,
@@ -46,5 +54,7 @@ void inv_nearest_by_class_ref(const float *rows, const uint32_t *row_classes, ui
                               double *other);
 void inv_nearest_ref(const float *rows, uint64_t n, size_t w, const float *q, uint64_t m,
                      size_t k, uint32_t *index, double *squared);
+void inv_nearest_others_ref(const float *rows, uint64_t n, size_t w, uint64_t first,
+                            uint64_t m, size_t k, uint32_t *index, double *squared);
 
 #endif

@@ -50,14 +50,28 @@ static void insert(double squared, uint32_t row, size_t k, size_t *have, uint32_
 	index[at] = row;
 }
 
+static void find_nearest(const float *rows, uint64_t n, size_t w, const float *q,
+                         uint64_t leave_out, size_t k, uint32_t *index, double *squared)
+{
+	size_t have = 0;
+
+	for (uint64_t j = 0; j < n; j++)
+		if (j != leave_out)
+			insert(squared_distance(q, rows + j * w, w), (uint32_t)j, k, &have, index,
+			       squared);
+}
+
 void inv_nearest_ref(const float *rows, uint64_t n, size_t w, const float *q, uint64_t m,
                      size_t k, uint32_t *index, double *squared)
 {
-	for (uint64_t i = 0; i < m; i++) {
-		size_t have = 0;
+	for (uint64_t i = 0; i < m; i++)
+		find_nearest(rows, n, w, q + i * w, n, k, index + i * k, squared + i * k);
+}
 
-		for (uint64_t j = 0; j < n; j++)
-			insert(squared_distance(q + i * w, rows + j * w, w), (uint32_t)j, k, &have,
-			       index + i * k, squared + i * k);
-	}
+void inv_nearest_others_ref(const float *rows, uint64_t n, size_t w, uint64_t first,
+                            uint64_t m, size_t k, uint32_t *index, double *squared)
+{
+	for (uint64_t i = 0; i < m; i++)
+		find_nearest(rows, n, w, rows + (first + i) * w, first + i, k, index + i * k,
+		             squared + i * k);
 }

@@ -14,6 +14,7 @@
 #include "measure/diagnose.h"
 #include "measure/eval_options.h"
 #include "measure/sliced_options.h"
+#include "measure/tsne.h"
 
 static invar_status declare_encode(invar_options *o)
 {
@@ -45,6 +46,7 @@ static const struct option_set {
 	{"eval", inv_eval_declare},
 	{"diagnose", inv_diagnose_declare},
 	{"dependence", inv_sliced_declare},
+	{"tsne", inv_tsne_declare},
 	{NULL, NULL},
 };
 

@@ -51,9 +51,11 @@ static void describe(const invar_results *r, char *text, size_t size)
 	*text = '\0';
 	put_part(text, size, invar_results_about(r, "encoder"));
 	put_part(text, size, invar_results_about(r, "augment"));
-	if (isfinite(points))
+	if (isfinite(points) && invar_results_about(r, "split"))
 		snprintf(count, sizeof count, "%.0f points of %.32s", points,
-		         invar_results_about(r, "split") ? invar_results_about(r, "split") : "?");
+		         invar_results_about(r, "split"));
+	else if (isfinite(points))
+		snprintf(count, sizeof count, "%.0f points", points);
 	put_part(text, size, count);
 }
 

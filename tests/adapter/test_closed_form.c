@@ -400,6 +400,7 @@ static void a_training_begins_at_random_features(void **state)
 	double sum = 0;
 
 	(void)state;
+	test_set(o, "spread", "none", NULL); /* the map as it was fitted */
 	assert_int_equal(invar_train(&bank, 1, o, test_path("features_none")), INVAR_OK);
 	test_set(o, "loss", "mawa", "samples", test_text("%d", COPIES), "batch-size",
 	         test_text("%d", ROWS), "epochs", "3", NULL);

@@ -21,6 +21,7 @@ $ invar
 >   neighbours  draws the images that a search finds, before and after an adapter
 >   subset      chooses the classes of a bank that are farthest apart
 >   dependence  measures the statistical dependence of paired samples
+>   tsne        embeds features in the plane by t-SNE
 >   loss        computes a loss and its gradients on given arrays
 >   help        explains a command
 >   docs        prints the reference, man pages or shell completions

@@ -23,8 +23,11 @@ import sys
 import numpy as np
 import torch
 from scipy.linalg import expm, orthogonal_procrustes
+from scipy.optimize import brentq
 from scipy.spatial.distance import cdist, pdist
+from scipy.stats import entropy
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.manifold import TSNE, trustworthiness
 from sklearn.metrics import average_precision_score, pairwise_distances, r2_score, root_mean_squared_error
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -615,6 +618,50 @@ def retrieval(gallery, queries, labels):
     return values
 
 
+# ---- t-SNE -------------------------------------------------------------------------
+
+def case_tsne(root, cases):
+    rng = np.random.default_rng(818)
+    n, d, clusters, perplexity = 87, 7, 4, 9.0
+    labels = rng.integers(clusters, size=n)
+    x = (1.5 * rng.normal(size=(clusters, d))[labels] + 0.7 * rng.normal(size=(n, d))).astype("f4")
+    y = (3 * rng.normal(size=(clusters, 2))[labels] + rng.normal(size=(n, 2))).astype("f4")
+    case = Case(root, cases, "tsne", "metrics/tsne",
+                "p_{j|i} = exp(-beta_i |x_i-x_j|^2) over its sum, entropy log(perplexity) (scipy.optimize.brentq); "
+                "P = (p_{j|i} + p_{i|j}) / 2n; KL of P and Student's Q at y, gradient by autograd. final_: "
+                "sklearn.manifold.TSNE, exact, init pca, 1000 iterations; sklearn.manifold.trustworthiness, 12 "
+                "neighbours.",
+                {"rel": 1e-4, "abs": 1e-9, "final_kl": {"rel": 0.05, "abs": 0},
+                 "final_trustworthiness": {"rel": 0, "abs": 1e-5}})
+    case.input("x", x, "points")
+    case.input("y", y, "an embedding")
+    squared = cdist(x.astype("f8"), x.astype("f8"), "sqeuclidean")
+    cond, betas = np.zeros((n, n)), np.zeros(n)
+    for i in range(n):
+        gaps = np.delete(squared[i], i)
+        weights = lambda log_beta: np.exp(-np.exp(log_beta) * (gaps - gaps.min()))
+        found = brentq(lambda b: entropy(weights(b)) - np.log(perplexity), -20, 20, xtol=1e-14)
+        betas[i] = np.exp(found)
+        cond[i, np.arange(n) != i] = weights(found) / weights(found).sum()
+    joint = (cond + cond.T) / (2 * n)
+    at = torch.tensor(y.astype("f8"), requires_grad=True)
+    P, off = torch.tensor(joint), ~torch.eye(n, dtype=torch.bool)
+    kernel = 1 / (1 + (at[:, None] - at[None]).square().sum(-1))[off]
+    kl = torch.xlogy(P[off], P[off]).sum() - (P[off] * torch.log(kernel / kernel.sum())).sum()
+    kl.backward()
+    case.output("betas", betas, "precisions")
+    case.output("conditional_first_rows", cond[:20], "p_{j|i}, i = 0..19")
+    case.output("joint", joint, "P")
+    case.output("gradient", at.grad.numpy(), "of KL at y")
+    model = TSNE(perplexity=perplexity, method="exact", init="pca", random_state=0)
+    final = model.fit_transform(x.astype("f8")).astype("f4")
+    case.input("final_embedding", final, "scikit-learn's embedding")
+    case.save({"n": n, "d": d, "perplexity": perplexity},
+              {"kl": float(kl), "final_kl": float(model.kl_divergence_),
+               "final_trustworthiness": float(trustworthiness(x.astype("f8"), final, n_neighbors=12)),
+               "y_trustworthiness": float(trustworthiness(x.astype("f8"), y, n_neighbors=12))})
+
+
 # ---- classifiers -------------------------------------------------------------------
 
 def case_classifier(root, cases, name, seed, widths):
@@ -813,6 +860,7 @@ def main():
     case_collision(root, cases)
     case_collision_ties(root, cases)
     case_knn(root, cases)
+    case_tsne(root, cases)
     case_classifiers(root, cases)
     case_simclr(root, cases)
     case_hsic(root, cases)

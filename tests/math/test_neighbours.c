@@ -103,6 +103,30 @@ static void check_nearest(unsigned threads, size_t k)
 	invar_context_free(ctx);
 }
 
+/* The gallery's own rows; k at most what is left without one of them. */
+static void check_others(unsigned threads, size_t k)
+{
+	static uint32_t index[MOST * MAX_K], index_ref[MOST * MAX_K];
+	static double squared[MOST * MAX_K], squared_ref[MOST * MAX_K];
+	size_t first = c.n / 3, m = c.n - first;
+	invar_context *ctx = context(threads);
+	inv_neighbours *p;
+
+	k = k < c.n ? k : c.n - 1;
+	if (k) {
+		assert_int_equal(inv_neighbours_new(ctx, c.rows, c.n, c.w, NULL, k, &p), INVAR_OK);
+		inv_nearest_others(p, first, m, index, squared);
+		inv_nearest_others_ref(c.rows, c.n, c.w, first, m, k, index_ref, squared_ref);
+		for (size_t i = 0; i < m * k; i++) {
+			assert_near(squared[i], squared_ref[i]);
+			assert_int_equal(index[i], index_ref[i]);
+			assert_int_not_equal(index[i], first + i / k);
+		}
+		inv_neighbours_free(p);
+	}
+	invar_context_free(ctx);
+}
+
 static void check_all(unsigned threads)
 {
 	static const size_t ks[] = {1, 2, 5, 20, MAX_K};
@@ -111,6 +135,7 @@ static void check_all(unsigned threads)
 	check_classes(threads, true);
 	for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
 		check_nearest(threads, ks[i]);
+	check_others(threads, 20);
 }
 
 /* Around the edges of panels (16), groups (6), shortlists (32) and pairs (2). */

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tsne.py - t-SNE of Fashion-MNIST's pixels (principal components) by whole programs.
+
+invar runs twice: with scikit-learn's learning rate and iterations, beside scikit-learn, and with
+openTSNE's (rows / 4 in scikit-learn's units, 750), beside openTSNE. Each side reports its own KL;
+trustworthiness (12 neighbours) is scikit-learn's for all. Seconds of processors are shown as well, as
+peers whose threads spin suffer most on a busy machine.
+"""
+
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import openTSNE
+import sklearn
+from sklearn.manifold import trustworthiness
+
+import common
+
+DATA = "/usr/share/datasets/fashion-mnist"
+MOST_TRUSTED = 5000  # rows whose trustworthiness is computed, by a matrix of all distances
+
+
+def pixels():
+    parts = []
+    for split in ("train", "t10k"):
+        with gzip.open(os.path.join(DATA, split + "-images-idx3-ubyte.gz")) as f:
+            parts.append(np.frombuffer(f.read(), dtype=np.uint8, offset=16).reshape(-1, 784))
+    return np.concatenate(parts).astype("f4") / 255
+
+
+def components(x, width):
+    centred = x - x.mean(0)
+    _, vectors = np.linalg.eigh((centred.T @ centred).astype("f8"))
+    return (centred @ vectors[:, ::-1][:, :width].astype("f4")).astype("f4")
+
+
+def invar(options, source, out, more):
+    """(seconds, of processors, KL, peak megabytes) of the whole program."""
+    results = out[:-4] + ".json"
+    seconds, cpu, peak = common.watch(
+        [os.path.join(options.build, "src", "cli", "invar"), "tsne", source, "-o", out, "-o", results, "-q",
+         "--threads", str(options.threads), *more])
+    with open(results) as f:
+        return seconds, cpu, json.load(f)["values"]["tsne.kl"]["tsne"]["value"], peak
+
+
+def peer(options, variant, source, out):
+    script = os.path.join(common.HERE, "peers", "tsne.py")
+    found = subprocess.run([sys.executable, script, variant, source, out, str(options.threads)], check=True,
+                           capture_output=True, text=True).stdout.split()
+    return tuple(float(number) for number in found) + (None,)
+
+
+def compare(options, size, folder):
+    n, d = (int(part) for part in size.split("x"))
+    x = components(pixels()[:n], d)
+    source = os.path.join(folder, "x.npy")
+    np.save(source, x)
+    out = lambda name: os.path.join(folder, name + ".npy")
+    fast = ["--learning-rate", str(n / 4), "--iterations", "750"]
+    sides = {"invar": lambda: invar(options, source, out("invar"), []),
+             "sklearn": lambda: peer(options, "sklearn", source, out("sklearn")),
+             "invar, 750": lambda: invar(options, source, out("invar, 750"), fast),
+             "openTSNE": lambda: peer(options, "opentsne", source, out("openTSNE"))}
+    seen = {name: [] for name in sides}
+    for _ in range(options.rounds):
+        for name, side in sides.items():
+            seen[name].append(side())
+    rows = []
+    for name, beside in (("invar", "invar"), ("sklearn", "invar"), ("invar, 750", "invar, 750"),
+                         ("openTSNE", "invar, 750")):
+        found = [statistics.median(r[i] for r in seen[name]) for i in range(3)]
+        base = [statistics.median(r[i] for r in seen[beside]) for i in range(2)]
+        peak = seen[name][0][3]
+        trust = trustworthiness(x, np.load(out(name)), n_neighbors=12) if n <= MOST_TRUSTED else None
+        rows.append(["%d × %d" % (n, d), name, "%.1f s" % found[0], "%.1f" % (found[0] / base[0]),
+                     "%.1f s" % found[1], "%.1f" % (found[1] / base[1]), "%.4f" % found[2],
+                     "%.4f" % trust if trust else "", "%.0f MB" % peak if peak else ""])
+    return rows
+
+
+def main():
+    options = common.arguments(__doc__, sizes="5000x192,20000x192,70000x50")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in options.sizes.split(","):
+            rows += compare(options, size, folder)
+    body = "%s, openTSNE %s. Medians of %d round(s) in turn. Ratios are to the line of invar above.\n\n" % (
+        common.versions(sklearn), openTSNE.__version__, options.rounds)
+    body += common.table(["rows × width", "", "time", "times invar's", "processors", "times invar's", "KL",
+                          "trustworthiness", "peak memory"], rows)
+    common.report(options, "tsne", "t-SNE", body)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* principal.c - subspace iteration with a Rayleigh-Ritz step in each pass. */
+#include "math/principal.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/threads.h"
+#include "math/kernels.h"
+#include "math/linalg.h"
+
+enum { WIDTH = 2 * INV_LANES, PARTS = 16, MAX_PASSES = 60 };
+
+static const double at_rest = 1e-7; /* change of a unit direction in a pass */
+
+typedef struct principal_job {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	const float *rows;
+	size_t n, d, count;
+	double *centre;     /* [d] */
+	double *directions; /* [d][WIDTH] */
+	double *next;       /* [PARTS][d][WIDTH]; their sum is left in the first */
+	double *scores;     /* [n, count], or NULL */
+} principal_job;
+
+static size_t part_begin(const principal_job *j, size_t part)
+{
+	return j->n * part / PARTS;
+}
+
+static void sum_part(void *user, size_t part, unsigned thread)
+{
+	const principal_job *j = user;
+	double *sum = j->next + part * j->d * WIDTH;
+
+	(void)thread;
+	memset(sum, 0, j->d * sizeof *sum);
+	for (size_t i = part_begin(j, part); i < part_begin(j, part + 1); i++)
+		for (size_t c = 0; c < j->d; c++)
+			sum[c] += j->rows[i * j->d + c];
+}
+
+static void find_centre(principal_job *j)
+{
+	inv_parallel(j->ctx, PARTS, sum_part, j);
+	memset(j->centre, 0, j->d * sizeof *j->centre);
+	for (size_t part = 0; part < PARTS; part++)
+		for (size_t c = 0; c < j->d; c++)
+			j->centre[c] += j->next[part * j->d * WIDTH + c] / (double)j->n;
+}
+
+static void pass_part(void *user, size_t part, unsigned thread)
+{
+	const principal_job *j = user;
+	double *back = j->scores ? NULL : j->next + part * j->d * WIDTH;
+	double y[WIDTH] __attribute__((aligned(INV_ALIGN)));
+
+	(void)thread;
+	if (back)
+		memset(back, 0, j->d * WIDTH * sizeof *back);
+	for (size_t i = part_begin(j, part); i < part_begin(j, part + 1); i++) {
+		j->kernels.thin_pass(j->rows + i * j->d, j->centre, j->d, j->directions, y, back);
+		for (size_t c = 0; c < j->count && j->scores; c++)
+			j->scores[i * j->count + c] = y[c];
+	}
+}
+
+static void run_pass(principal_job *j)
+{
+	inv_parallel(j->ctx, PARTS, pass_part, j);
+	for (size_t part = 1; part < PARTS; part++)
+		for (size_t i = 0; i < j->d * WIDTH; i++)
+			j->next[i] += j->next[part * j->d * WIDTH + i];
+}
+
+static double dot_columns(const double *x, size_t a, size_t b, size_t d)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < d; i++)
+		sum += x[i * WIDTH + a] * x[i * WIDTH + b];
+	return sum;
+}
+
+/* Gram and Schmidt, twice for accuracy; what has no length left becomes 0. */
+static void make_orthonormal(double *x, size_t d)
+{
+	for (size_t a = 0; a < WIDTH; a++) {
+		double before = sqrt(dot_columns(x, a, a, d)), length;
+
+		for (size_t again = 0; again < 2; again++)
+			for (size_t b = 0; b < a; b++) {
+				double share = dot_columns(x, a, b, d);
+
+				for (size_t i = 0; i < d; i++)
+					x[i * WIDTH + a] -= share * x[i * WIDTH + b];
+			}
+		length = sqrt(dot_columns(x, a, a, d));
+		for (size_t i = 0; i < d; i++)
+			x[i * WIDTH + a] = length > 1e-12 * before ? x[i * WIDTH + a] / length : 0;
+	}
+}
+
+/* Turns orthonormal directions so that the first have the largest variance. */
+static invar_status sort_directions(principal_job *j)
+{
+	double small[WIDTH * WIDTH] = {0}, values[WIDTH];
+	invar_status st;
+
+	for (size_t a = 0; a < WIDTH; a++)
+		for (size_t b = 0; b <= a; b++)
+			for (size_t i = 0; i < j->d; i++)
+				small[a * WIDTH + b] +=
+					j->directions[i * WIDTH + a] * j->next[i * WIDTH + b];
+	if ((st = inv_eigen_symmetric(WIDTH, small, values)) != INVAR_OK)
+		return st;
+	for (size_t i = 0; i < j->d; i++) {
+		double turned[WIDTH];
+
+		for (size_t a = 0; a < WIDTH; a++) { /* eigenvalues ascend */
+			turned[a] = 0;
+			for (size_t b = 0; b < WIDTH; b++)
+				turned[a] += small[(WIDTH - 1 - a) * WIDTH + b] * j->next[i * WIDTH + b];
+		}
+		memcpy(j->next + i * WIDTH, turned, sizeof turned);
+	}
+	return INVAR_OK;
+}
+
+static double change_of(const principal_job *j)
+{
+	double most = 0;
+
+	for (size_t c = 0; c < j->count; c++) {
+		double along = 0, length = 0;
+
+		for (size_t i = 0; i < j->d; i++) {
+			along += j->next[i * WIDTH + c] * j->directions[i * WIDTH + c];
+			length += j->next[i * WIDTH + c] * j->next[i * WIDTH + c];
+		}
+		most = fmax(most, length > 0 ? sqrt(fmax(2 - 2 * fabs(along), 0)) : 0);
+	}
+	return most;
+}
+
+static invar_status find_directions(principal_job *j, uint64_t seed)
+{
+	inv_stream s = inv_stream_of(seed, "principal", 0);
+	float start[WIDTH];
+	double change = INFINITY;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < j->d; i++) {
+		inv_fill_normal(&s, (uint32_t)i, start, WIDTH);
+		for (size_t c = 0; c < WIDTH; c++)
+			j->directions[i * WIDTH + c] = start[c];
+	}
+	make_orthonormal(j->directions, j->d);
+	for (size_t pass = 0; pass < MAX_PASSES && change > at_rest; pass++) {
+		run_pass(j);
+		if ((st = sort_directions(j)) != INVAR_OK ||
+		    (st = inv_progress(j->ctx, "principal components", pass, MAX_PASSES)) !=
+		        INVAR_OK)
+			return st;
+		make_orthonormal(j->next, j->d);
+		change = change_of(j);
+		memcpy(j->directions, j->next, j->d * WIDTH * sizeof *j->next);
+	}
+	return st;
+}
+
+static void fix_signs(principal_job *j)
+{
+	for (size_t c = 0; c < j->count; c++) {
+		double most = 0;
+
+		for (size_t i = 0; i < j->d; i++)
+			if (fabs(j->directions[i * WIDTH + c]) > fabs(most))
+				most = j->directions[i * WIDTH + c];
+		for (size_t i = 0; i < j->d && most < 0; i++)
+			j->directions[i * WIDTH + c] *= -1;
+	}
+}
+
+invar_status inv_principal(const invar_context *ctx, const float *rows, size_t n, size_t d,
+                           size_t count, uint64_t seed, double *scores)
+{
+	principal_job j = {.ctx = ctx, .rows = rows, .n = n, .d = d, .count = count};
+	invar_status st;
+
+	inv_kernels_init(&j.kernels, ctx->cpu);
+	j.centre = inv_alloc(d * sizeof *j.centre);
+	j.directions = inv_alloc(d * WIDTH * sizeof *j.directions);
+	j.next = inv_alloc(PARTS * d * WIDTH * sizeof *j.next);
+	if (!j.centre || !j.directions || !j.next) {
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for principal components");
+	} else {
+		find_centre(&j);
+		st = find_directions(&j, seed);
+	}
+	if (st == INVAR_OK) {
+		fix_signs(&j);
+		j.scores = scores;
+		inv_parallel(ctx, PARTS, pass_part, &j);
+	}
+	inv_free(j.centre);
+	inv_free(j.directions);
+	inv_free(j.next);
+	return st;
+}
