@@ -118,7 +118,7 @@ $ invar eval wide run -q
 ! invar: run takes features of width 8, but those of wide have width 12
 ? 1
 $ invar eval bank run --metrics strukture -q
-! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class, distances, graph; did you mean structure?
+! invar eval: --metrics: there is no measurement 'strukture'; choose from lc, nc, ec, kept, knn, structure, collision, invariance, same-image, same-class, distances, tsne, curves, classes, worst, ceiling, graph; did you mean structure?
 ? 2
 $ invar eval bank run --split valid -q
 ! invar: bank: has no split valid; it has test, train
