@@ -11,7 +11,7 @@ cd "$work"
 "$make" bank bank 1000 32
 for n in 1 2; do
 	"$invar" train bank -o run$n --hidden 128 --batch-size 200 --epochs 10 --threads $n -q
-	"$invar" eval bank run1 --threads $n --json -q >structure$n.json
+	"$invar" eval bank run1 --probe-epochs 3 --threads $n --json -q >structure$n.json
 	rm -rf bank/cache
 	"$invar" eval bank run1 --metrics graph --split train --threads $n --json -q >graph$n.json
 	"$invar" apply run1 bank/test/clean.npy -o codes$n.npy --threads $n -q
