@@ -210,5 +210,6 @@ const inv_command inv_cmd_neighbours = {
 	.options = "data",
 	.hidden = "split",
 	.own = own,
+	.without = "seed|json",
 	.run = run_neighbours,
 };

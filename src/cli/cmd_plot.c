@@ -159,20 +159,23 @@ static bool is_picture_name(const char *path)
 	return inv_is_svg_name(path) || (length >= 4 && strcmp(path + length - 4, ".png") == 0);
 }
 
-static invar_status print_list(inv_session *s, const inv_figures *all)
+static invar_status print_json(inv_session *s, const inv_figures *all)
 {
+	const char *output = inv_text(s, "output");
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < all->count; i++)
-		if (s->common->json)
-			json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
-			                                      "title", all->one[i].figure.title));
-		else
-			printf("%-24s %s\n", all->one[i].name, all->one[i].figure.title);
-	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:o}", "figures", list));
-	json_decref(list);
-	return INVAR_OK;
+		json_array_append_new(list, json_pack("{s:s, s:s}", "figure", all->one[i].name,
+		                                      "title", all->one[i].figure.title));
+	return inv_print_json(s, json_pack("{s:o*, s:o}", "output",
+	                                   output ? inv_name_json(output) : NULL, "figures",
+	                                   list));
+}
+
+static void print_names(const inv_figures *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		printf("%-24s %s\n", all->one[i].name, all->one[i].figure.title);
 }
 
 static invar_status draw(inv_session *s, const inv_figures *all)
@@ -181,8 +184,6 @@ static invar_status draw(inv_session *s, const inv_figures *all)
 	bool force = inv_flag(s, "force"), dark = inv_flag(s, "dark");
 	invar_status st;
 
-	if (!output)
-		return print_list(s, all);
 	if (!is_picture_name(output))
 		return inv_figures_save(s, all, output, force, dark);
 	if (all->count > 1)
@@ -196,6 +197,17 @@ static invar_status draw(inv_session *s, const inv_figures *all)
 	return inv_figure_save(s, &all->one[0], output, dark);
 }
 
+static invar_status show(inv_session *s, const inv_figures *all)
+{
+	invar_status st = inv_text(s, "output") ? draw(s, all) : INVAR_OK;
+
+	if (st == INVAR_OK && s->common->json)
+		return print_json(s, all);
+	if (st == INVAR_OK && !inv_text(s, "output"))
+		print_names(all);
+	return st;
+}
+
 static invar_status run_plot(inv_session *s)
 {
 	documents d = {0};
@@ -205,7 +217,7 @@ static invar_status run_plot(inv_session *s)
 		return st;
 	if ((st = read_documents(s, &d)) == INVAR_OK &&
 	    (st = choose(s, &d.figures)) == INVAR_OK)
-		st = draw(s, &d.figures);
+		st = show(s, &d.figures);
 	free_documents(&d);
 	return st;
 }
@@ -221,5 +233,6 @@ const inv_command inv_cmd_plot = {
 	.examples = examples,
 	.arguments = arguments,
 	.own = own,
+	.without = "threads|seed",
 	.run = run_plot,
 };

@@ -67,8 +67,7 @@ invar_status inv_figure_check(inv_session *s, const char *path, bool force)
 		                 "give a name that ends in .svg",
 		                 path);
 	return inv_check_output(
-		s, &(inv_output){
-			   .option = "-o", .path = path, .kind = inv_sheet_kind(path), .force = force});
+		s, &(inv_output){.path = path, .kind = inv_sheet_kind(path), .force = force});
 }
 
 invar_status inv_figure_save(inv_session *s, const inv_named_figure *f, const char *path,

@@ -23,6 +23,16 @@ $ invar plot results.json --json
 >     }
 >   ]
 > }
+$ invar plot results.json --figure accuracy -o again.svg --json -q
+> {
+>   "output": "again.svg",
+>   "figures": [
+>     {
+>       "figure": "accuracy",
+>       "title": "Accuracy, clean and augmented"
+>     }
+>   ]
+> }
 $ invar plot results.json --figure accuracy -o accuracy.svg -q; grep -c '<rect' accuracy.svg
 > 13
 $ invar plot run --figure train.loss -o loss.png --dark -q; head -c 4 loss.png | tail -c 3; echo
