@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "golden.h"
 #include "measure/structure.h"
+#include "run/results.h"
 
 static invar_context *context(unsigned threads)
 {
@@ -181,10 +182,56 @@ static void results_name_the_numbers(void **state)
 	invar_context_free(ctx);
 }
 
+/* One dimension, x the squares 0, 1, 4, …: every distance tells which pair it is of. */
+static void check_pairs(uint64_t n, size_t shown)
+{
+	float *x = inv_calloc(n, sizeof *x), *e = inv_calloc(n, sizeof *e);
+	const inv_structure s = {.m = 2, .b = 0, .r2 = 1};
+	uint64_t all = n * (n - 1) / 2;
+	const invar_points *p;
+	invar_results *r;
+	double last = -1;
+
+	for (uint64_t i = 0; i < n; i++) {
+		x[i] = (float)(i * i);
+		e[i] = 2 * x[i];
+	}
+	assert_int_equal(inv_results_new(&r), INVAR_OK);
+	inv_results_add_column(r, "1", "run", "run");
+	assert_int_equal(inv_structure_show(r, "1", x, 1, e, 1, n, &s), INVAR_OK);
+	p = invar_results_points(r, "structure.distances", "1");
+	assert_int_equal(p->count, shown);
+	assert_int_equal(p->total, all);
+	for (size_t k = 0, seen = 0; k < shown; k++) {
+		uint64_t at = k * all / shown, i = 0;
+
+		for (seen = 0; seen + (n - 1 - i) <= at; i++)
+			seen += n - 1 - i;
+		last = (double)x[i + 1 + (at - seen)] - x[i];
+		assert_true(fabs(p->x[k] - last) <= 1e-6 * last && p->y[k] == 2 * p->x[k]);
+	}
+	assert_int_equal(p->line_count, 2);
+	assert_true(p->lines[0].slope == 2 && p->lines[1].slope == 1);
+	invar_results_free(r);
+	inv_free(x);
+	inv_free(e);
+}
+
+static void pairs_are_spread_over_all(void **state)
+{
+	(void)state;
+	check_pairs(2, 1);
+	check_pairs(5, 10);
+	check_pairs(71, 2485);
+	check_pairs(72, 2500);
+	check_pairs(401, 2500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_points),
+		cmocka_unit_test(pairs_are_spread_over_all),
 		cmocka_unit_test(every_size_equals_the_loops),
 		cmocka_unit_test(one_and_many_threads_give_the_same_bits),
 		cmocka_unit_test(an_isometry_is_seen_as_one),
