@@ -11,6 +11,12 @@ Without labels queries are spread evenly.
 $ rm bank/test/labels.npy; invar neighbours bank run --data photos --holdout 0.5 -o even.svg --queries 3 -q; grep -c '<image' even.svg
 > 24
 
+The nearest image of a copy that nothing was done to is its own: one picture, three times (id has no parameters, so the copy is not shown).
+$ invar encode photos --encoder pixels --size 8 --augment id --copies 1 --holdout 0.5 -o same -q; rm same/train/labels.npy; invar train same -o still --loss none --init identity -q
+$ invar neighbours same still --data photos --holdout 0.5 --from train --queries 1 --nearest 1 -o same.svg -q; grep -o 'base64,[^"]*' same.svg | wc -l; grep -o 'base64,[^"]*' same.svg | sort -u | wc -l
+> 3
+> 1
+
 Wrong use.
 $ invar neighbours bank run -o sheet.png
 ! invar neighbours: the images are missing: --data DATASET
