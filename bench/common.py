@@ -123,6 +123,19 @@ def in_turn(rounds, sides):
     return {name: statistics.median(values) for name, values in seen.items()}
 
 
+def beside_variants(options, script, variants, line):
+    """({name: median seconds}, {name: peak MB}) of invar and of the variants of one peer, which get `line` and their name."""
+    own = invar_program(options)
+    peers = {name: peer_program(options, script) for name in variants}
+    sides = {name: lambda p=p, n=name: p.ask(line + " " + n) for name, p in peers.items()}
+    sides["invar"] = lambda: own.ask(line)
+    found = in_turn(options.rounds, sides)
+    memory = {name: p.peak_megabytes() for name, p in dict(peers, invar=own).items()}
+    for program in [own, *peers.values()]:
+        program.close()
+    return found, memory
+
+
 # ---- results -------------------------------------------------------------------
 
 def cpu_name():

@@ -20,14 +20,7 @@ def main():
     if options.rounds == 9:
         options.rounds = 3
     line = "graph %d %d" % (options.points, options.width)
-    own = common.invar_program(options)
-    peers = {name: common.peer_program(options, "graph.py") for name in ("largest", "smallest")}
-    sides = {name: lambda p=p, n=name: p.ask(line + " " + n) for name, p in peers.items()}
-    sides["invar"] = lambda: own.ask(line)
-    found = common.in_turn(options.rounds, sides)
-    memory = {name: p.peak_megabytes() for name, p in dict(peers, invar=own).items()}
-    for program in [own, *peers.values()]:
-        program.close()
+    found, memory = common.beside_variants(options, "graph.py", ("largest", "smallest"), line)
     rows = [[title, "%.2f s" % found[name], "%.1f" % (found[name] / found["invar"]), "%.0f MB" % memory[name]]
             for name, title in TITLES.items()]
     body = "%s. Medians of %d rounds in turn. %d points, %d wide.\n\n" % (

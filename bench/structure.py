@@ -17,14 +17,7 @@ def main():
     if options.rounds == 9:
         options.rounds = 3  # SciPy takes its time
     line = "structure %d %d" % (options.points, options.width)
-    own = common.invar_program(options)
-    peers = {name: common.peer_program(options, "structure.py") for name in ("scipy", "torch")}
-    sides = {name: lambda p=p, n=name: p.ask(line + " " + n) for name, p in peers.items()}
-    sides["invar"] = lambda: own.ask(line)
-    found = common.in_turn(options.rounds, sides)
-    memory = {name: p.peak_megabytes() for name, p in dict(peers, invar=own).items()}
-    for program in [own, *peers.values()]:
-        program.close()
+    found, memory = common.beside_variants(options, "structure.py", ("scipy", "torch"), line)
     titles = {"invar": "invar", "scipy": "SciPy pdist, NumPy", "torch": "torch.pdist"}
     rows = [[titles[name], "%.2f s" % found[name], "%.1f" % (found[name] / found["invar"]),
              "%.0f MB" % memory[name]] for name in ("invar", "torch", "scipy")]
