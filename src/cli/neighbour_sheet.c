@@ -48,7 +48,8 @@ typedef struct sheet_maker {
 	inv_session *s;
 	const inv_neighbours *n;
 	uint32_t dim;
-	int64_t *label; /* of the gallery; NULL: none */
+	int64_t *label;  /* of the gallery; NULL: none */
+	char **names[2]; /* of the rows of queries and gallery; NULL: none */
 	query *query;
 	size_t queries;
 	picture_maker pictures;
@@ -270,16 +271,26 @@ static invar_status prepare_pictures(sheet_maker *m)
 /* ---- Which image a row is --------------------------------------------------------------
  */
 
+static invar_status read_names(sheet_maker *m)
+{
+	const char *const split[] = {m->n->split, m->n->gallery};
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < 2 && st == INVAR_OK; i++)
+		if (invar_bank_has_names(m->n->bank, split[i]))
+			st = invar_bank_names(m->n->bank, split[i], &m->names[i]);
+	return st;
+}
+
 /* By its name where the bank has names; else rows and images are in the same order. */
 static invar_status find_image(sheet_maker *m, const invar_dataset *images,
                                const char *split, uint64_t row, uint64_t *out)
 {
 	uint64_t count = invar_dataset_count(images, split);
-	char **names = NULL;
-	invar_status st;
+	char **names = m->names[strcmp(split, m->n->split) != 0];
 
 	*out = row;
-	if (!invar_bank_has_names(m->n->bank, split))
+	if (!names)
 		return count == invar_bank_rows(m->n->bank, split)
 		           ? INVAR_OK
 		           : inv_fault(m->s, INVAR_E_MISMATCH,
@@ -288,22 +299,17 @@ static invar_status find_image(sheet_maker *m, const invar_dataset *images,
 		                       m->n->bank_path,
 		                       (unsigned long long)invar_bank_rows(m->n->bank, split),
 		                       split, (unsigned long long)count);
-	if ((st = invar_bank_names(m->n->bank, split, &names)) != INVAR_OK)
-		return st;
 	for (*out = 0; *out < count; (*out)++) {
 		const char *name = invar_dataset_name(images, split, *out);
 
 		if (name && strcmp(name, names[row]) == 0)
-			break;
+			return INVAR_OK;
 	}
-	if (*out == count)
-		st =
-			inv_fault(m->s, INVAR_E_MISMATCH,
-		              "the data set has no image '%s', which row %llu of %s was made from; "
-		              "give the data set with the options of 'invar encode'",
-		              names[row], (unsigned long long)row, split);
-	invar_free(names);
-	return st;
+	return inv_fault(
+		m->s, INVAR_E_MISMATCH,
+		"the data set has no image '%s', which row %llu of %s was made from; "
+		"give the data set with the options of 'invar encode'",
+		names[row], (unsigned long long)invar_bank_file_row(m->n->bank, split, row), split);
 }
 
 /* ---- Cells ------------------------------------------------------------------------------
@@ -407,7 +413,9 @@ static invar_status draw_picture(sheet_maker *m, const picture *p, invar_options
 	if (st == INVAR_OK)
 		st = invar_image_to_tensor(m->s->ctx, rgb, width, height, o, &tensor, shape);
 	if (st == INVAR_OK && m->pictures.augment)
-		st = view_tensor(m, o, p->augmented, p->row, tensor, shape, &seen, seen_shape);
+		st = view_tensor(m, o, p->augmented,
+		                 invar_bank_file_row(m->n->bank, p->split, p->row), tensor, shape,
+		                 &seen, seen_shape);
 	if (st == INVAR_OK)
 		st = fill_cell(m, cell, seen ? seen : tensor, seen ? seen_shape : shape, p->colour);
 	invar_free(rgb);
@@ -494,7 +502,7 @@ static invar_status fill_sheet(sheet_maker *m)
 	if (!m->query || !m->cell)
 		return inv_no_memory(m->s);
 	if ((st = choose_queries(m)) != INVAR_OK || (st = prepare_pictures(m)) != INVAR_OK ||
-	    (st = search(m)) != INVAR_OK)
+	    (st = read_names(m)) != INVAR_OK || (st = search(m)) != INVAR_OK)
 		return st;
 	for (size_t q = 0; q < m->queries && st == INVAR_OK; q++)
 		st = add_query(m, &m->query[q]);
@@ -508,6 +516,8 @@ static void free_sheet(sheet_maker *m)
 	free(m->cell);
 	free(m->query);
 	free(m->label);
+	invar_free(m->names[0]);
+	invar_free(m->names[1]);
 	invar_array_close(m->pictures.params);
 	invar_augment_close(m->pictures.augment);
 }
