@@ -64,7 +64,7 @@ def peer(options, variant, source, out):
         time.sleep(0.05)
         peak = max(peak, common.peak_megabytes(process.pid))
         if time.perf_counter() - start > 60 * options.minutes:
-            process.kill()
+            os.kill(process.pid, signal.SIGKILL)  # Popen.kill would reap it first
         pid, ended, used = os.wait4(process.pid, os.WNOHANG)
         status = os.waitstatus_to_exitcode(ended) if pid else None
     process.returncode = status

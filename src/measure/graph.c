@@ -18,6 +18,7 @@
 #include "base/threads.h"
 #include "math/laplacian.h"
 #include "math/neighbours.h"
+#include "math/openblas.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, TIMES = INV_GRAPH_TIMES, SIZES = INV_GRAPH_SIZES };
 enum { SEARCH_BLOCK = 4096, HEAT_BLOCK = 512 };
@@ -260,6 +261,9 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 		st = search(&j);
 	for (size_t size = 0; size < SIZES && st == INVAR_OK; size++)
 		st = measure_distances(&j, size);
+	/* Here, as its threads and memory are better counted outside of a parallel loop. */
+	if (st == INVAR_OK)
+		st = inv_openblas_need(ctx->threads);
 	if (st == INVAR_OK)
 		st = inv_parallel_try(ctx, (size_t)j.total - 1, measure_problem, &j);
 	inv_arena_free(&j.arena);
