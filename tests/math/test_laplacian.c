@@ -313,7 +313,7 @@ static void check_blocks(const inv_graph *g)
 /* The fast way itself, without its fallback, against ARPACK. */
 static void blocks_find_what_arpack_finds(void **state)
 {
-	static const size_t sizes[] = {257, 515, 1203};
+	static const size_t sizes[] = {257, 515, 4003};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
