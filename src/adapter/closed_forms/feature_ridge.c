@@ -226,7 +226,8 @@ typedef struct choice {
 	const inv_feature_ridge *f;
 	double lambda, anchor, weight; /* weight: of all rows */
 	double *mean, *mean_y;         /* [p], [d] weighted means of x and of the targets */
-	double *gram, *B;              /* [p, p]; [p, r] */
+	size_t q;                      /* d + the units that take part */
+	double *gram, *B;              /* [q, q]; [q, r] */
 	size_t r, step;                /* for r features: 0, step, 2 step … */
 } choice;
 
@@ -241,6 +242,16 @@ static void average(choice *c)
 		c->mean_y[j] = f->sum_y[j] / c->weight;
 }
 
+/* Of the centred Gram matrix of both kinds of rows. */
+static double gram_cell(const choice *c, size_t i, size_t j)
+{
+	const inv_feature_ridge *f = c->f;
+	size_t at = i * f->p + j;
+
+	return c->anchor * f->clean.gram[at] + f->copies.gram[at] -
+	       c->weight * c->mean[i] * c->mean[j];
+}
+
 static void centre_row(void *user, size_t i, unsigned thread)
 {
 	const choice *c = user;
@@ -249,11 +260,20 @@ static void centre_row(void *user, size_t i, unsigned thread)
 
 	(void)thread;
 	for (size_t j = 0; j <= i; j++)
-		c->gram[i * f->p + j] = c->anchor * f->clean.gram[i * f->p + j] +
-		                        f->copies.gram[i * f->p + j] - mean * c->mean[j];
+		c->gram[i * c->q + j] = gram_cell(c, i, j);
 	for (size_t j = 0; j < c->r; j++)
 		c->B[i * c->r + j] =
 			f->cross[i * f->d + j * c->step] - mean * c->mean_y[j * c->step];
+}
+
+/* Units penalised by their share: see inv_feature_ridge_try. */
+static void penalise(choice *c, double diagonal)
+{
+	const inv_feature_ridge *f = c->f;
+	double share = (double)(c->q - f->d) / (double)f->h;
+
+	for (size_t i = 0; i < c->q; i++)
+		c->gram[i * c->q + i] += c->lambda * diagonal * (i < f->d ? 1 : share);
 }
 
 /* If all features are constant (one row), B stays 0 and E is a translation. */
@@ -264,16 +284,15 @@ static invar_status regress(choice *c)
 	invar_status st;
 
 	average(c);
-	inv_parallel(f->ctx, f->p, centre_row, c);
 	for (size_t i = 0; i < f->p; i++)
-		diagonal += c->gram[i * f->p + i] / (double)f->p;
+		diagonal += gram_cell(c, i, i) / (double)f->p;
 	if (!(diagonal > 0)) {
-		memset(c->B, 0, f->p * c->r * sizeof *c->B);
+		memset(c->B, 0, c->q * c->r * sizeof *c->B);
 		return INVAR_OK;
 	}
-	for (size_t i = 0; i < f->p; i++)
-		c->gram[i * f->p + i] += c->lambda * diagonal;
-	st = inv_cholesky_solve(f->ctx, f->p, c->r, c->gram, c->B);
+	inv_parallel(f->ctx, c->q, centre_row, c);
+	penalise(c, diagonal);
+	st = inv_cholesky_solve(f->ctx, c->q, c->r, c->gram, c->B);
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,
 		              "features: %g of the mean diagonal is too small for features that "
@@ -349,19 +368,23 @@ static void close_choice(choice *c)
 	inv_free(c->B);
 }
 
-/* The regression for every `step`th feature; close_choice frees, whatever the status. */
+/*
+ * The regression for every `step`th feature on the first units; close_choice frees,
+ * whatever the status.
+ */
 static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anchor,
-                                 size_t step, choice *c)
+                                 size_t units, size_t step, choice *c)
 {
-	size_t r = inv_blocks(f->d, step);
+	size_t r = inv_blocks(f->d, step), q = f->d + units;
 	invar_status st = add_waiting(f, &f->clean);
 
 	*c = (choice){.f = f,
 	              .lambda = lambda,
 	              .anchor = anchor,
 	              .mean = inv_alloc((f->p + f->d) * sizeof *c->mean),
-	              .gram = inv_alloc(f->p * f->p * sizeof *c->gram),
-	              .B = inv_alloc(f->p * r * sizeof *c->B),
+	              .q = q,
+	              .gram = inv_alloc(q * q * sizeof *c->gram),
+	              .B = inv_alloc(q * r * sizeof *c->B),
 	              .r = r,
 	              .step = step};
 	if (st == INVAR_OK)
@@ -369,7 +392,7 @@ static invar_status solve_choice(inv_feature_ridge *f, double lambda, double anc
 	if (st != INVAR_OK)
 		return st;
 	if (!c->mean || !c->gram || !c->B)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", f->p);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to solve for %zu features", q);
 	c->mean_y = c->mean + f->p;
 	st = regress(c);
 	inv_free(c->gram); /* the largest array, no longer needed */
@@ -381,7 +404,7 @@ invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double
                                      inv_closed_form *out)
 {
 	choice c;
-	invar_status st = solve_choice(f, lambda, anchor, 1, &c);
+	invar_status st = solve_choice(f, lambda, anchor, f->h, 1, &c);
 
 	if (st == INVAR_OK)
 		st = fill_form(&c, out);
@@ -393,23 +416,24 @@ invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double
 
 static invar_status fill_trial(const choice *c, inv_feature_trial *out)
 {
-	size_t p = c->f->p, r = c->r;
+	size_t q = c->q, r = c->r;
 
 	*out = (inv_feature_trial){.r = r,
 	                           .step = c->step,
-	                           .B = inv_alloc(p * r * sizeof *out->B),
+	                           .units = q - c->f->d,
+	                           .B = inv_alloc(q * r * sizeof *out->B),
 	                           .t = inv_alloc(r * sizeof *out->t)};
 	if (!out->B || !out->t) {
 		inv_feature_trial_clear(out);
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
-		                p);
+		                q);
 	}
-	for (size_t i = 0; i < p * r; i++)
+	for (size_t i = 0; i < q * r; i++)
 		out->B[i] = (float)c->B[i];
 	for (size_t j = 0; j < r; j++) {
 		double t = c->mean_y[j * c->step];
 
-		for (size_t i = 0; i < p; i++)
+		for (size_t i = 0; i < q; i++)
 			t -= c->mean[i] * c->B[i * r + j];
 		out->t[j] = (float)t;
 	}
@@ -417,11 +441,11 @@ static invar_status fill_trial(const choice *c, inv_feature_trial *out)
 }
 
 invar_status inv_feature_ridge_try(inv_feature_ridge *f, double lambda, double anchor,
-                                   inv_feature_trial *out)
+                                   size_t units, inv_feature_trial *out)
 {
 	choice c;
 	invar_status st =
-		solve_choice(f, lambda, anchor, inv_blocks(f->d, INV_FEATURE_TRIAL), &c);
+		solve_choice(f, lambda, anchor, units, inv_blocks(f->d, INV_FEATURE_TRIAL), &c);
 
 	*out = (inv_feature_trial){0};
 	if (st == INVAR_OK)
@@ -439,33 +463,39 @@ void inv_feature_trial_clear(inv_feature_trial *t)
 
 /* Rows of a block as a trial maps them: products with u and with the hidden units. */
 typedef struct mapping {
-	inv_matmul *linear, *hidden;
-	float *u, *a, *b; /* [BLOCK, d], [BLOCK, r], [BLOCK, r] */
+	inv_matmul *units, *linear, *hidden;
+	float *u, *H, *a, *b; /* [BLOCK, d], [BLOCK, units], [BLOCK, r], [BLOCK, r] */
 } mapping;
 
 static invar_status open_mapping(const inv_feature_ridge *f, const inv_feature_trial *t,
                                  mapping *m)
 {
+	const inv_matmul_spec units = {BLOCK,        t->units,    f->d, .transpose_b = true,
+	                               .bias = true, .relu = true};
 	const inv_matmul_spec linear = {BLOCK, t->r, f->d, .bias = true};
-	const inv_matmul_spec hidden = {BLOCK, t->r, f->h, .bias = false};
+	const inv_matmul_spec hidden = {BLOCK, t->r, t->units, .bias = false};
 	invar_status st;
 
 	*m = (mapping){.u = inv_calloc(BLOCK * f->d, sizeof *m->u),
+	               .H = inv_alloc(BLOCK * t->units * sizeof *m->H),
 	               .a = inv_alloc(BLOCK * t->r * sizeof *m->a),
 	               .b = inv_alloc(BLOCK * t->r * sizeof *m->b)};
-	if (!m->u || !m->a || !m->b)
+	if (!m->u || !m->H || !m->a || !m->b)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to try a choice for %zu features",
 		                f->p);
-	if ((st = inv_matmul_new(f->ctx, &linear, &m->linear)) != INVAR_OK)
+	if ((st = inv_matmul_new(f->ctx, &units, &m->units)) != INVAR_OK ||
+	    (st = inv_matmul_new(f->ctx, &linear, &m->linear)) != INVAR_OK)
 		return st;
 	return inv_matmul_new(f->ctx, &hidden, &m->hidden);
 }
 
 static void close_mapping(mapping *m)
 {
+	inv_matmul_free(m->units);
 	inv_matmul_free(m->linear);
 	inv_matmul_free(m->hidden);
 	inv_free(m->u);
+	inv_free(m->H);
 	inv_free(m->a);
 	inv_free(m->b);
 }
@@ -480,9 +510,9 @@ static invar_status add_block_error(inv_feature_ridge *f, const inv_feature_tria
 
 	for (size_t i = 0; i < rows * d; i++)
 		m->u[i] = (float)((z[i] - f->mu[i % d]) / f->sigma);
-	if ((st = inv_matmul_run(f->units, m->u, f->W, f->b, f->H)) != INVAR_OK ||
+	if ((st = inv_matmul_run(m->units, m->u, f->W, f->b, m->H)) != INVAR_OK ||
 	    (st = inv_matmul_run(m->linear, m->u, t->B, t->t, m->a)) != INVAR_OK ||
-	    (st = inv_matmul_run(m->hidden, f->H, t->B + d * t->r, NULL, m->b)) != INVAR_OK)
+	    (st = inv_matmul_run(m->hidden, m->H, t->B + d * t->r, NULL, m->b)) != INVAR_OK)
 		return st;
 	for (size_t i = 0; i < rows; i++) {
 		double row = 0; /* summed row by row to keep precision */
