@@ -226,7 +226,9 @@ static void check_problem(const problem *p, double lambda, double anchor)
 static void it_is_the_regression(void **state)
 {
 	const size_t sizes[][4] = {
-		{1, 1, 9, 1}, {3, 5, 40, 2}, {9, 20, 61, 3}, {17, 33, 30, 1}};
+		{1, 1, 9, 1},    {3, 5, 40, 2},   {9, 20, 61, 3},
+		{17, 33, 30, 1}, {17, 33, 5, 4}, /* half as many rows as features */
+		{17, 33, 13, 1}, {40, 160, 20, 3}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -298,6 +300,56 @@ static void neither_calls_nor_threads_change_a_bit(void **state)
 			invar_context_free(ctx);
 		}
 	inv_closed_form_clear(&want);
+	clear(&p);
+}
+
+/* Few rows: their products. */
+static void few_rows_have_the_same_bits_too(void **state)
+{
+	problem p = make(30, 270, 40, 2);
+	inv_closed_form got[3];
+
+	(void)state;
+	p.copies = 1;
+	for (unsigned k = 0; k < 3; k++) {
+		invar_context *ctx;
+		inv_feature_ridge *f;
+
+		assert_int_equal(invar_context_new(k == 1 ? 2 : 1, NULL, &ctx), INVAR_OK);
+		f = fit(ctx, &p, k == 2 ? 7 : 40);
+		memset(&got[k], 0, sizeof got[k]);
+		assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got[k]), INVAR_OK);
+		assert_same(&got[k], &got[0]);
+		inv_feature_ridge_free(f);
+		invar_context_free(ctx);
+	}
+	for (unsigned k = 0; k < 3; k++)
+		inv_closed_form_clear(&got[k]);
+	clear(&p);
+}
+
+/* A solution of few rows, then the rows that make them many. */
+static void rows_may_become_many_after_a_solution(void **state)
+{
+	problem p = make(9, 20, 61, 1);
+	inv_feature_ridge *all = fit(test_ctx, &p, 61), *f;
+	inv_closed_form want = {0}, got = {0};
+
+	(void)state;
+	p.rows = 7;
+	f = fit(test_ctx, &p, 7);
+	assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got), INVAR_OK);
+	inv_closed_form_clear(&got);
+	assert_int_equal(inv_feature_ridge_add_clean(f, p.clean + 7 * 9, 54), INVAR_OK);
+	assert_int_equal(inv_feature_ridge_add_copies(f, p.copy + 7 * 9, p.clean + 7 * 9, 54),
+	                 INVAR_OK);
+	assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got), INVAR_OK);
+	assert_int_equal(inv_feature_ridge_solve(all, 0.3, 2, &want), INVAR_OK);
+	assert_same(&got, &want);
+	inv_closed_form_clear(&got);
+	inv_closed_form_clear(&want);
+	inv_feature_ridge_free(f);
+	inv_feature_ridge_free(all);
 	clear(&p);
 }
 
@@ -475,6 +527,8 @@ int main(void)
 		cmocka_unit_test(it_is_the_regression),
 		cmocka_unit_test(an_anchor_holds_clean_rows),
 		cmocka_unit_test(neither_calls_nor_threads_change_a_bit),
+		cmocka_unit_test(few_rows_have_the_same_bits_too),
+		cmocka_unit_test(rows_may_become_many_after_a_solution),
 		cmocka_unit_test(choices_do_not_disturb_each_other),
 		cmocka_unit_test(a_trial_has_the_errors_of_the_solution),
 		cmocka_unit_test(a_trial_of_some_units_is_their_regression),

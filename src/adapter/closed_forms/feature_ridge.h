@@ -57,9 +57,9 @@ invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double
  * by 0.3 % changed places.)
  *
  * It also takes the first `units` hidden units alone, 1 … h: half of them make an eighth of
- * the work. Their part of the kernel x^T x' is units / h of that of all, so they are
- * penalised by that share: then the expected kernel, and with it the meaning of lambda, is
- * the same for any number of units.
+ * the work (of few rows it takes all, which then cost little). Their part of the kernel x^T
+ * x' is units / h of that of all, so they are penalised by that share: then the expected
+ * kernel, and with it the meaning of lambda, is the same for any number of units.
  */
 enum { INV_FEATURE_TRIAL = 512 };
 

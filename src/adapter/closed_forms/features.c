@@ -77,6 +77,7 @@ static invar_status judge_choice(features_fit *f, int i, const uint32_t *held,
 
 	if (st != INVAR_OK)
 		return st;
+	f->tried = j.trial.units;
 	f->rows.total += count;
 	st = inv_visit_pairs(&f->rows, held, count, add_error, &j);
 	inv_feature_trial_clear(&j.trial);
