@@ -96,7 +96,10 @@ static void centre_row(void *user, size_t i, unsigned thread)
 			t->root[i] * (q->y[i * q->d + j * t->step] - t->mean_y[j * t->step]);
 }
 
-/* B = X_c^T a = X^T S a - m (1^T S a) */
+/*
+ * B = X_c^T a = X^T S a - m (1^T S a). The kernel of centred rows maps sqrt w to 0 and Y_c
+ * is orthogonal to it, so a is as well, and the second term vanishes.
+ */
 static void multiply_back(const dual *t)
 {
 	const inv_dual_rows *q = t->rows;
@@ -106,12 +109,6 @@ static void multiply_back(const dual *t)
 		for (size_t j = 0; j < t->r; j++)
 			t->a[i * t->r + j] *= t->root[i];
 	inv_dgemm_tiled(t->ctx, &s, q->x, t->a, t->B);
-	for (size_t i = 1; i < q->n; i++)
-		for (size_t j = 0; j < t->r; j++)
-			t->a[j] += t->a[i * t->r + j];
-	for (size_t l = 0; l < q->p; l++)
-		for (size_t j = 0; j < t->r; j++)
-			t->B[l * t->r + j] -= t->mean[l] * t->a[j];
 }
 
 /* What is left of the diagonal after centring; 0 if that is nothing but rounding. */
