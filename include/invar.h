@@ -900,7 +900,7 @@ INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
 
-/* A JPEG or PNG file as 8-bit RGB; gives, free with invar_free. */
+/* A JPEG, PNG, TIFF or WebP file as 8-bit RGB; gives, free with invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
 /*

@@ -302,7 +302,7 @@ static void odd_names_are_names(void **state)
 
 		assert_int_equal(invar_dataset_read(d, "train", 3, &rgb, &width, &height),
 		                 INVAR_E_FORMAT);
-		test_assert_error("new?line/z?.jpg: is neither a JPEG nor a PNG file");
+		test_assert_error("new?line/z?.jpg: is not a JPEG, PNG, TIFF or WebP file");
 	}
 	invar_dataset_close(d);
 }
@@ -369,7 +369,7 @@ static void folders_that_cannot_be_are_refused(void **state)
 	make_pets("bad");
 	make_folder("bad/empty class");
 	refuse(text_of("folder", test_path("bad")), INVAR_E_FORMAT,
-	       "bad/empty class: has no JPEG or PNG file");
+	       "bad/empty class: has no JPEG, PNG, TIFF or WebP file");
 	refuse(text_of("folder", test_path("nowhere")), INVAR_E_IO, "cannot read the folder");
 	refuse(text_of("folder", test_path("bad/cat/1.png")), INVAR_E_IO,
 	       "cannot read the folder");
