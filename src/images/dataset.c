@@ -300,15 +300,27 @@ static void list_kinds(char *out, size_t size)
 		                         inv_dataset_kind_at(i)->name);
 }
 
+/* A file without a kind before it: the kind that its name suggests. */
+static invar_status refuse_file(const char *text)
+{
+	static const char *const kinds[][3] = {{".csv", "csv", "a list of images"},
+	                                       {".tar", "tar", "a tar file of images"},
+	                                       {"", "npy", "a NumPy file of images"}};
+	const char *dot = strrchr(text, '.');
+	size_t i = 0;
+
+	while (*kinds[i][0] && (!dot || strcmp(dot, kinds[i][0]) != 0))
+		i++;
+	return inv_fail(INVAR_E_USE, "'%s' is a file, not a data set; for %s write %s:%s", text,
+	                kinds[i][2], kinds[i][1], text);
+}
+
 static invar_status unknown_kind(const char *text)
 {
 	char kinds[256], words[256], hint[INV_HINT], begin[64];
 
 	if (inv_exists(text))
-		return inv_fail(
-			INVAR_E_USE,
-			"'%s' is a file, not a data set; for a NumPy file of images write npy:%s", text,
-			text);
+		return refuse_file(text);
 	list_kinds(kinds, sizeof kinds);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
 	return inv_fail(
