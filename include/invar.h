@@ -323,8 +323,8 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         size_t *size);
 
 /*
- * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes)
- * or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
+ * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes),
+ * csv:FILE, tar:FILES or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
  */
 typedef struct invar_dataset invar_dataset;
 

@@ -126,7 +126,7 @@ $ invar data pets -q
 > cat        3
 > dog        2
 $ invar data flder:pets -q
-! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
+! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:; did you mean folder:?
 ? 2
 $ invar data mnist: -q
 ! invar data: 'mnist:' has no path; write mnist:PATH

@@ -154,3 +154,12 @@ $ cat bank-csv/train/names.txt
 $ invar encode tar:photos.tar -o bank-tar --encoder pixels --size 8 --augment rotation --copies train=1 2>&1 | head -2
 > pixels: images of 8 x 8, 3 channels, mean 0.485 to 0.406, std 0.229 to 0.225
 > train: already exists, with 1 copy; nothing to do
+
+An output does not replace a list or a tar file that is read.
+
+$ invar data csv:list.csv --sheet list.csv -q
+! invar data: --sheet list.csv would replace the images that this command reads; choose another file
+? 2
+$ invar data tar:train-0.tar,train-1.tar --sheet train-0.tar -q
+! invar data: --sheet train-0.tar would replace the images that this command reads; choose another file
+? 2
