@@ -272,7 +272,7 @@ static bool is_page(const char *text, size_t bytes, const char *path)
 {
 	(void)bytes;
 	(void)path;
-	return strncmp(text, "<!doctype html>\n<html lang=\"en\">\n<head>\n", 42) == 0;
+	return strncmp(text, "<!doctype html>", 15) == 0 && strstr(text, "content=\"invar ");
 }
 
 static const struct {

@@ -242,6 +242,7 @@ static void put_grid(const chart *c, double top, double bottom)
 {
 	double tick[INV_MAX_TICKS];
 	size_t count = inv_scale_ticks(&c->x, tick);
+	size_t every = count > 1 && inv_scale_at(&c->x, tick[1]) - c->x.start < 52 ? 2 : 1;
 	char label[INV_TICK_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
@@ -251,6 +252,8 @@ static void put_grid(const chart *c, double top, double bottom)
 			c->svg->out,
 			"<path d=\"M%.1f %.1fV%.1f\" class=\"iv-line-stroke\" stroke-width=\"1\"/>\n",
 			at, top, bottom);
+		if (i % every)
+			continue;
 		inv_scale_label(&c->x, tick[i], label);
 		inv_svg_text(c->svg, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
 	}

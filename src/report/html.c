@@ -90,6 +90,18 @@ const invar_value *inv_html_value(const invar_results *r, const char *metric,
 	return v && !v->reason && isfinite(v->value) ? v : NULL;
 }
 
+/* Such a metric is a detail, and its row ends in the name. */
+const char *inv_html_member(const invar_metric *m)
+{
+	const char *first = strchr(m->id, '.'), *second = first ? strchr(first + 1, '.') : NULL;
+	size_t row = strlen(m->row), name = second ? strlen(second + 1) : 0;
+
+	if (!m->detail || m->unit != INVAR_UNIT_SHARE || !second || row < name ||
+	    strcmp(m->row + row - name, second + 1) != 0)
+		return NULL;
+	return second + 1;
+}
+
 /* ---- Sections ------------------------------------------------------------------------ */
 
 void inv_html_begin(inv_html *h, const char *id, const char *title)

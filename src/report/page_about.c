@@ -284,8 +284,10 @@ void inv_page_configuration(inv_html *h)
 	inv_html_begin(h, "configuration", "Configuration and provenance");
 	if (h->page->run_count > 1)
 		fputs("<p>Settings that differ between runs are <b>bold</b>.</p>\n", h->out);
+	fputs("<div class=\"tables\">\n", h->out);
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
 		put_settings(h, parts[i].key, parts[i].title);
+	fputs("</div>\n", h->out);
 	put_inputs(h);
 	for (size_t i = 0; i < h->page->document_count; i++)
 		put_measurements(h, i);

@@ -129,13 +129,52 @@ static bool has_own_figure(const invar_results *r, const char *measurement)
 		if (strcmp(scatter->measurement, measurement) == 0)
 			return true;
 	for (size_t i = 0; i < invar_results_metrics(r); i++)
-		if (invar_results_metric(r, i)->detail &&
+		if (inv_html_member(invar_results_metric(r, i)) &&
 		    strcmp(invar_results_metric(r, i)->measurement, measurement) == 0)
 			return true;
 	return false;
 }
 
-static size_t put_kind(inv_html *h, const inv_figure_kind *kind, const char *id,
+/* How many rows of bars a measurement has: a single one says no more than the table. */
+static size_t count_bars(const invar_results *r, const char *measurement)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const invar_metric *m = invar_results_metric(r, i);
+
+		count += m->unit == INVAR_UNIT_SHARE && !m->detail &&
+		         strcmp(m->measurement, measurement) == 0;
+	}
+	return count;
+}
+
+typedef bool is_shown_fn(const invar_results *r, const inv_figure *f);
+
+static bool is_map(const invar_results *r, const inv_figure *f)
+{
+	return f->kind == &inv_figure_points &&
+	       invar_results_scatter(r, f->index)->class_count +
+	               invar_results_scatter(r, f->index)->mark_count >
+	           0;
+}
+
+static bool is_curve(const invar_results *r, const inv_figure *f)
+{
+	(void)r;
+	return f->kind == &inv_figure_curves;
+}
+
+/* "accuracy" is made of several measurements. */
+static bool is_comparison(const invar_results *r, const inv_figure *f)
+{
+	if (f->kind == &inv_figure_points)
+		return !is_map(r, f);
+	return f->kind == &inv_figure_bars && !has_own_figure(r, f->id) &&
+	       (strcmp(f->id, "accuracy") == 0 || count_bars(r, f->id) > 1);
+}
+
+static size_t put_kind(inv_html *h, is_shown_fn *is_shown, const char *id,
                        const char *title, const char *text)
 {
 	const invar_results *r = inv_html_results(h);
@@ -146,8 +185,7 @@ static size_t put_kind(inv_html *h, const inv_figure_kind *kind, const char *id,
 	for (size_t i = 0; inv_figure_find(r, i, &f); i++) {
 		const char *measurement = measurement_of(r, &f);
 
-		if (f.kind != kind ||
-		    (kind == &inv_figure_bars && has_own_figure(r, measurement)))
+		if (!is_shown(r, &f))
 			continue;
 		if (!count++) {
 			inv_html_begin(h, id, title);
@@ -165,13 +203,15 @@ static size_t put_kind(inv_html *h, const inv_figure_kind *kind, const char *id,
 
 void inv_page_figures(inv_html *h)
 {
-	if (!put_kind(h, &inv_figure_bars, "shares", "Accuracy, search and collisions",
-	              "One bar per column; lines are 95&nbsp;% intervals."))
-		inv_html_leave_out(h, "bars of accuracies", "no shares were measured");
-	if (!put_kind(h, &inv_figure_points, "maps", "Maps of the features",
-	              "One panel per column, the encoder alone first."))
-		inv_html_leave_out(h, "embeddings and distances", "they were not measured");
-	if (!put_kind(h, &inv_figure_curves, "curves", "Over the augmentation",
+	if (!put_kind(h, is_comparison, "comparison", "Before and after",
+	              "One bar per column, the encoder alone (F) first; lines are 95&nbsp;% "
+	              "intervals."))
+		inv_html_leave_out(h, "bars and distances", "they were not measured");
+	if (!put_kind(h, is_map, "maps", "Maps of the features",
+	              "One panel per column, the encoder alone first. Where an augmentation does "
+	              "not matter, augmented points lie among clean ones of their class."))
+		inv_html_leave_out(h, "embeddings", "they were not measured");
+	if (!put_kind(h, is_curve, "curves", "Over the augmentation",
 	              "Means over bins of a parameter; bands are 95&nbsp;% intervals."))
 		inv_html_leave_out(h, "curves over the parameters of the augmentation",
 		                   "the bank has no parameters, or they were not measured");

@@ -28,8 +28,15 @@ static const goal goals[] = {
 };
 
 /* Shown as cards below the sentence, beside the two of the goal. */
-static const char *const cards[] = {"same-image.old.l2.augmented.recall_at_1",
-                                    "collision.raw", "structure.R2", "invariance.gone"};
+static const struct {
+	const char *metric, *title;
+	bool alone; /* F's value is fixed by definition */
+} cards[] = {
+	{"same-image.old.l2.augmented.recall_at_1", "own image found first, index of F", false},
+	{"collision.raw", "collisions: an image of another class is nearer", false},
+	{"structure.R2", "distances between clean images kept, R²", true},
+	{"invariance.gone", "squared displacement by the augmentation removed", true},
+};
 
 enum { GOALS = sizeof goals / sizeof *goals, CARDS = sizeof cards / sizeof *cards };
 
@@ -127,6 +134,12 @@ static void put_change(const inv_html *h, const story *s)
 	}
 }
 
+/* In percent, as it is shown. */
+static double shown(double share)
+{
+	return floor(1000 * share + 0.5) / 10;
+}
+
 /* Clean images, where a cost would show. */
 static void put_cost(const inv_html *h, const story *s)
 {
@@ -136,19 +149,19 @@ static void put_cost(const inv_html *h, const story *s)
 
 	if (!before || !after)
 		return;
-	points = 100 * (after->value - before->value);
-	if (points <= -0.05)
-		fprintf(h->out, "; it costs %.1f points on clean images, ", -points);
-	else if (points >= 0.05)
-		fprintf(h->out, "; clean images gain %.1f points, ", points);
-	else
+	points = shown(after->value) - shown(before->value);
+	if (fabs(points) < 0.05)
 		fputs("; clean images stay at ", h->out);
+	else if (!compare(before, after))
+		fputs("; clean images are within the 95&nbsp;% intervals, ", h->out);
+	else if (points < 0)
+		fprintf(h->out, "; it costs %.1f points on clean images, ", -points);
+	else
+		fprintf(h->out, "; clean images gain %.1f points, ", points);
 	put_percent(h, after->value);
 	if (fabs(points) >= 0.05) {
 		fputs(points < 0 ? ", down from " : ", up from ", h->out);
 		put_percent(h, before->value);
-		if (!compare(before, after))
-			fputs(", which is within the 95&nbsp;% intervals", h->out);
 	}
 }
 
@@ -193,19 +206,42 @@ static bool put_displacement(const inv_html *h, const invar_results *r)
 
 /* ---- Cards --------------------------------------------------------------------------- */
 
-static void put_card(const inv_html *h, const story *s, const char *id)
+static double as_shown(const invar_metric *m, double value)
+{
+	return m->unit == INVAR_UNIT_SHARE ? shown(value) / 100 : value;
+}
+
+static void put_difference(const inv_html *h, const invar_metric *m, double change)
+{
+	const char *sign = change > 0 ? "+" : change < 0 ? "−" : "±";
+	char text[INV_NUMBER];
+
+	inv_html_number(text, m, fabs(change));
+	change *= m->better;
+	fprintf(h->out, "<div class=\"%s\">%s%s %s</div>",
+	        change > 0   ? "good"
+	        : change < 0 ? "bad"
+	                     : "same",
+	        sign, text,
+	        change > 0   ? "better"
+	        : change < 0 ? "worse"
+	                     : "no change");
+}
+
+/* title NULL: that of the metric. */
+static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
+                     bool alone)
 {
 	const invar_metric *m = inv_html_metric(s->r, id);
-	const invar_value *before = inv_html_value(s->r, id, "F");
+	const invar_value *before = alone ? NULL : inv_html_value(s->r, id, "F");
 	const invar_value *after = m ? inv_html_value(s->r, id, s->best->id) : NULL;
 	char text[INV_NUMBER];
-	double gain;
 
 	if (!after)
 		return;
 	fputs("<div class=\"card\"><div class=\"label\">", h->out);
-	inv_html_text(h, m->row, INV_NAME);
-	if (m->part && !strstr(m->row, m->part)) {
+	inv_html_text(h, title ? title : m->row, INV_NAME);
+	if (!title && m->part) {
 		fputs(", ", h->out);
 		inv_html_text(h, m->part, INV_NAME);
 	}
@@ -216,32 +252,19 @@ static void put_card(const inv_html *h, const story *s, const char *id)
 	}
 	inv_html_measure(text, m, after->value);
 	fprintf(h->out, "%s</div>", text);
-	if (before && m->better) {
-		gain = (after->value - before->value) * m->better;
-		inv_html_number(text, m, fabs(after->value - before->value));
-		fprintf(h->out, "<div class=\"%s\">%s%s %s</div>",
-		        gain > 0   ? "good"
-		        : gain < 0 ? "bad"
-		                   : "same",
-		        after->value > before->value   ? "+"
-		        : after->value < before->value ? "−"
-		                                       : "±",
-		        text,
-		        gain > 0   ? "better"
-		        : gain < 0 ? "worse"
-		                   : "no change");
-	}
+	if (before && m->better)
+		put_difference(h, m, as_shown(m, after->value) - as_shown(m, before->value));
 	fputs("</div>\n", h->out);
 }
 
 static void put_cards(const inv_html *h, const story *s)
 {
 	fputs("<div class=\"cards\">\n", h->out);
-	put_card(h, s, s->goal->augmented);
-	put_card(h, s, s->goal->clean);
+	put_card(h, s, s->goal->augmented, NULL, false);
+	put_card(h, s, s->goal->clean, NULL, false);
 	for (size_t i = 0; i < CARDS; i++)
-		if (strcmp(cards[i], s->goal->augmented) != 0)
-			put_card(h, s, cards[i]);
+		if (strcmp(cards[i].metric, s->goal->augmented) != 0)
+			put_card(h, s, cards[i].metric, cards[i].title, cards[i].alone);
 	fputs("</div>\n", h->out);
 }
 

@@ -7,7 +7,7 @@
 
 #include "report/html.h"
 
-enum { BOX = 88, LISTED = 10 };
+enum { BOX = 104, LISTED = 10 };
 
 static const inv_page_pictures *pictures(const inv_html *h)
 {

@@ -187,17 +187,17 @@ typedef struct family {
 	size_t count;
 } family;
 
-/* "class.knn." of "class.knn.beach"; 0 if the id has no such beginning. */
-static size_t prefix_of(const char *id)
+/* Bytes of "class.knn." in "class.knn.beach"; 0 if it is not of a class. */
+static size_t prefix_of(const invar_metric *m)
 {
-	const char *first = strchr(id, '.'), *second = first ? strchr(first + 1, '.') : NULL;
+	const char *name = inv_html_member(m);
 
-	return second ? (size_t)(second + 1 - id) : 0;
+	return name ? (size_t)(name - m->id) : 0;
 }
 
 static bool is_member(const family *f, const invar_metric *m)
 {
-	return m->detail && m->unit == INVAR_UNIT_SHARE && strncmp(m->id, f->id, f->prefix) == 0 &&
+	return prefix_of(m) == f->prefix && strncmp(m->id, f->id, f->prefix) == 0 &&
 	       is_measured(f->r, m);
 }
 
@@ -306,7 +306,8 @@ static bool begins_family(const invar_results *r, size_t i)
 {
 	family f = {.r = r, .id = invar_results_metric(r, i)->id};
 
-	if (!(f.prefix = prefix_of(f.id)) || !is_member(&f, invar_results_metric(r, i)))
+	if (!(f.prefix = prefix_of(invar_results_metric(r, i))) ||
+	    !is_member(&f, invar_results_metric(r, i)))
 		return false;
 	for (size_t before = 0; before < i; before++)
 		if (is_member(&f, invar_results_metric(r, before)))
@@ -320,7 +321,7 @@ static void put_family_at(const inv_html *h, size_t i)
 	size_t all = invar_results_metrics(r);
 	family f = {.r = r, .id = invar_results_metric(r, i)->id};
 
-	f.prefix = prefix_of(f.id);
+	f.prefix = prefix_of(invar_results_metric(r, i));
 	if (!(f.member = calloc(all, sizeof *f.member)))
 		return;
 	for (size_t k = i; k < all; k++)
