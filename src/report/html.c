@@ -63,8 +63,8 @@ void inv_html_number(char text[INV_NUMBER], const invar_metric *m, double value)
 void inv_html_measure(char text[INV_NUMBER], const invar_metric *m, double value)
 {
 	inv_html_number(text, m, value);
-	if (m->unit == INVAR_UNIT_SHARE && strlen(text) + 3 < INV_NUMBER)
-		strcat(text, " %");
+	if (m->unit == INVAR_UNIT_SHARE && strlen(text) + 4 < INV_NUMBER)
+		strcat(text, "\u00a0%"); /* a space that does not break */
 }
 
 /* ---- Results ------------------------------------------------------------------------- */
@@ -100,6 +100,16 @@ const char *inv_html_member(const invar_metric *m)
 	    strcmp(m->row + row - name, second + 1) != 0)
 		return NULL;
 	return second + 1;
+}
+
+const char *inv_html_measurement(const char *id)
+{
+	const char *title, *about, *name;
+
+	for (size_t i = 0; (name = invar_measurement(i, &title, &about)); i++)
+		if (strcmp(name, id) == 0)
+			return title;
+	return id;
 }
 
 /* ---- Sections ------------------------------------------------------------------------ */

@@ -56,6 +56,9 @@ const invar_value *inv_html_value(const invar_results *r, const char *metric,
 /* The name of a metric of one class, "beach" of "class.knn.beach"; NULL if it is none. */
 const char *inv_html_member(const invar_metric *m);
 
+/* The title of a measurement; its id if it is not known. */
+const char *inv_html_measurement(const char *id);
+
 /* <section> with a heading, listed at the top of the page; ends with inv_html_end. */
 void inv_html_begin(inv_html *h, const char *id, const char *title);
 void inv_html_end(const inv_html *h);

@@ -100,7 +100,8 @@ static void gather_skipped(inv_html *h)
 	json_object_foreach ((json_t *)(uintptr_t)all, measurement, reasons)
 		json_object_foreach (reasons, column, reason)
 			if (json_is_string(reason))
-				inv_html_leave_out(h, measurement, json_string_value(reason));
+				inv_html_leave_out(h, inv_html_measurement(measurement),
+				                   json_string_value(reason));
 }
 
 static void put_gaps(inv_html *h)

@@ -214,16 +214,6 @@ static void put_inputs(const inv_html *h)
 
 /* ---- Measurements -------------------------------------------------------------------- */
 
-static const char *title_of(const char *measurement)
-{
-	const char *title, *about, *name;
-
-	for (size_t i = 0; (name = invar_measurement(i, &title, &about)); i++)
-		if (strcmp(name, measurement) == 0)
-			return title;
-	return measurement;
-}
-
 static void put_measured_with(const inv_html *h, const char *measurement,
                               const json_t *options)
 {
@@ -232,7 +222,7 @@ static void put_measured_with(const inv_html *h, const char *measurement,
 	bool any = false;
 
 	fputs("<tr><th scope=\"row\">", h->out);
-	inv_html_text(h, title_of(measurement), INV_NAME);
+	inv_html_text(h, inv_html_measurement(measurement), INV_NAME);
 	fputs("</th><td>", h->out);
 	json_object_foreach ((json_t *)(uintptr_t)options, key, value) {
 		if (!is_scalar(value) || json_is_null(value))

@@ -95,7 +95,7 @@ static void put_figure(inv_html *h, const invar_results *r, const inv_figure *f,
 
 	fprintf(h->out, "<figure class=\"plot%s\"><figcaption>", panels > 1 ? " wide" : "");
 	fputs("<h3>", h->out);
-	inv_html_sentence(h, f->title, 2 * INV_NAME);
+	inv_html_sentence(h, inv_html_measurement(f->title), 2 * INV_NAME);
 	fputs("</h3>\n", h->out);
 	if (measurement)
 		put_about(h, measurement);

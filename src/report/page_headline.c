@@ -151,18 +151,19 @@ static void put_cost(const inv_html *h, const story *s)
 		return;
 	points = shown(after->value) - shown(before->value);
 	if (fabs(points) < 0.05)
-		fputs("; clean images stay at ", h->out);
+		fputs("; on clean images nothing changes (", h->out);
 	else if (!compare(before, after))
-		fputs("; clean images are within the 95&nbsp;% intervals, ", h->out);
+		fputs("; on clean images it stays within the 95&nbsp;% intervals (", h->out);
 	else if (points < 0)
-		fprintf(h->out, "; it costs %.1f points on clean images, ", -points);
+		fprintf(h->out, "; this costs %.1f points on clean images (", -points);
 	else
-		fprintf(h->out, "; clean images gain %.1f points, ", points);
+		fprintf(h->out, "; on clean images it gains %.1f points (", points);
 	put_percent(h, after->value);
 	if (fabs(points) >= 0.05) {
-		fputs(points < 0 ? ", down from " : ", up from ", h->out);
+		fputs(", before ", h->out);
 		put_percent(h, before->value);
 	}
+	fputs(")", h->out);
 }
 
 static void put_structure(const inv_html *h, const story *s)
