@@ -69,6 +69,16 @@ static const invar_option own[] = {
 	{0},
 };
 
+static invar_status check_runs(inv_session *s)
+{
+	for (size_t i = 0; i < s->arguments; i++)
+		if (!inv_path_is_folder(s->argument[i]))
+			return inv_fault(s, INVAR_E_USE,
+			                 "%s is not a run; give a folder that 'invar train' has filled",
+			                 s->argument[i]);
+	return INVAR_OK;
+}
+
 static invar_status check_output(inv_session *s, const char *output)
 {
 	for (size_t i = 0; i < s->arguments; i++)
@@ -105,7 +115,7 @@ static invar_status run_report(inv_session *s)
 	invar_status st = inv_session_start(s);
 	char *output;
 
-	if (st != INVAR_OK)
+	if (st != INVAR_OK || (st = check_runs(s)) != INVAR_OK)
 		return st;
 	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
 	                               : inv_path(s->argument[0], INVAR_RUN_REPORT);

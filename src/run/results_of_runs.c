@@ -4,8 +4,8 @@
  *
  * Every metrics.json has a column of its own run and one of F. Entries that were measured
  * on the same rows become one document. A measurement may have been made with several sets
- * of options: the one that most runs have is shown, of equally frequent ones the latest,
- * and a note names the columns that have another. Documents are put together as JSON and
+ * of options: the one that most runs have is shown, of equally frequent ones the latest of
+ * the first run, and a note names the columns that have another. Documents are put together as JSON and
  * read by inv_results_read, so files that someone has changed pass the usual checks.
  */
 #include <stdio.h>
@@ -117,7 +117,7 @@ static const json_t *most_frequent(const collection *c, const json_t *bank,
                                    const char *measurement)
 {
 	const json_t *best = NULL, *entry;
-	size_t most = 0, i;
+	size_t most = 0, best_run = 0, i;
 
 	for (size_t run = 0; run < c->count; run++)
 		json_array_foreach (measured(c, run), i, entry) {
@@ -125,8 +125,9 @@ static const json_t *most_frequent(const collection *c, const json_t *bank,
 			                  ? count_runs_like(c, bank, measurement, entry)
 			                  : 0;
 
-			if (runs && runs >= most) {
+			if (runs > most || (runs && runs == most && run == best_run)) {
 				most = runs;
+				best_run = run;
 				best = entry;
 			}
 		}

@@ -26,7 +26,7 @@ function overflowing() {
 	const wide = document.documentElement.clientWidth + 1, found = [];
 	for (const e of document.body.querySelectorAll('*')) {
 		const box = e.getBoundingClientRect();
-		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, [hidden]'))
+		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, .thumb figcaption, [hidden]'))
 			found.push(`${e.tagName}.${e.className} ${Math.round(box.right)}`);
 	}
 	return {page: document.documentElement.scrollWidth - document.documentElement.clientWidth, found: found.slice(0, 5)};
