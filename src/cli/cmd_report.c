@@ -43,11 +43,11 @@ static const invar_option own[] = {
      .help = "split of the bank to measure and to show"},
 	{.name = "metrics",
      .type = INVAR_OPTION_TEXT,
-     .initial = INV_REPORT_METRICS,
      .meta = "LIST",
      .group = "Measurements",
      .help = "measurements of 'invar eval' to make with their default options, if "
-             "metrics.json does not have them"},
+             "metrics.json does not have them; by default lc, kept, knn, structure, "
+             "collision, invariance, same-image, same-class, tsne, curves, classes, worst"},
 	{.name = "points",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -128,7 +128,7 @@ static invar_status run_report(inv_session *s)
 
 const inv_command inv_cmd_report = {
 	.name = "report",
-	.purpose = "writes a page about runs: results, figures, pictures, how to use them",
+	.purpose = "writes an HTML page about runs: results, figures, pictures",
 	.usage = "RUN… [--images DATASET] [-o FILE] [options]",
 	.about = "The page is one HTML file that needs nothing else: it loads nothing, can be "
 			 "read without JavaScript, printed, and sent by mail. What the runs were not "

@@ -19,6 +19,7 @@ $ invar
 >   eval        measures what adapters do to a bank's features
 >   plot        draws results: accuracies, curves, distances, embeddings, training
 >   neighbours  draws the images that a search finds, before and after an adapter
+>   report      writes an HTML page about runs: results, figures, pictures
 >   subset      chooses the classes of a bank that are farthest apart
 >   dependence  measures the statistical dependence of paired samples
 >   tsne        embeds features in the plane by t-SNE
