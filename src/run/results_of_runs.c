@@ -5,8 +5,9 @@
  * Every metrics.json has a column of its own run and one of F. Entries that were measured
  * on the same rows become one document. A measurement may have been made with several sets
  * of options: the one that most runs have is shown, of equally frequent ones the latest of
- * the first run, and a note names the columns that have another. Documents are put together as JSON and
- * read by inv_results_read, so files that someone has changed pass the usual checks.
+ * the first run, and a note names the columns that have another. Documents are put together
+ * as JSON and read by inv_results_read, so files that someone has changed pass the usual
+ * checks.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -213,7 +213,8 @@ static void text_stays_text(void **state)
 	assert_text("<b a='1' c=\"2\">&amp;", 99,
 	            "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;amp;");
 	assert_text("a\nb\tc\x1b[1m\x7f", 99, "a?b?c?[1m?");
-	assert_text("\xff\xc3(\xed\xa0\x80\xc0\xaf", 99, "?"
+	assert_text("\xff\xc3(\xed\xa0\x80\xc0\xaf", 99,
+	            "?"
 	            "?(?????");
 	assert_text("x\xe2\x80\xaey\xe2\x81\xa6z\xe2\x80\xa8", 99, "x?y?z?"); /* U+202E … */
 	assert_text("\xc2\x9b"
