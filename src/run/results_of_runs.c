@@ -282,6 +282,17 @@ static void add_measurement(const collection *c, const json_t *bank,
 
 /* ---- The document -------------------------------------------------------------------- */
 
+static bool has_entry(const collection *c, size_t run, const json_t *bank)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (measured(c, run), i, entry)
+		if (is_same_bank(bank, entry))
+			return true;
+	return false;
+}
+
 static json_t *new_document(const collection *c, const json_t *bank)
 {
 	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
@@ -298,6 +309,8 @@ static json_t *new_document(const collection *c, const json_t *bank)
 	for (size_t run = 0; run < c->count; run++) {
 		char id[24];
 
+		if (!has_entry(c, run, bank))
+			continue;
 		snprintf(id, sizeof id, "%zu", run + 1);
 		json_array_append_new(
 			json_object_get(document, "columns"),
