@@ -452,6 +452,7 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_DECODER "decoder.safetensors"
 #define INVAR_RUN_METRICS "metrics.json"
 #define INVAR_RUN_REPORT "report.html"
+#define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
 
 /*

@@ -272,7 +272,7 @@ static bool is_page(const char *text, size_t bytes, const char *path)
 {
 	(void)bytes;
 	(void)path;
-	return strncmp(text, "<!doctype html>", 15) == 0 && strstr(text, "content=\"invar ");
+	return strncmp(text, INVAR_REPORT_MARK, strlen(INVAR_REPORT_MARK)) == 0;
 }
 
 static const struct {

@@ -201,7 +201,8 @@ static void put_titles(const inv_html *h)
 
 static void put_head(const inv_html *h)
 {
-	fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+	fputs(INVAR_REPORT_MARK
+	      "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
 	      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src "
 	      "data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; "
 	      "form-action 'none'\">\n<meta name=\"viewport\" "

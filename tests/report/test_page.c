@@ -193,12 +193,13 @@ static size_t count(const char *text, const char *word)
 static void assert_only_own_tags(const char *text)
 {
 	static const char *const own[] = {
-		"!doctype", "html",  "head",  "meta",   "title", "style",  "body",       "header",
-		"h1",       "h2",    "h3",    "h4",     "p",     "b",      "bdi",        "br",
-		"small",    "div",   "dl",    "dt",     "dd",    "nav",    "a",          "main",
-		"section",  "table", "thead", "tbody",  "tr",    "th",     "td",         "ul",
-		"ol",       "li",    "i",     "figure", "img",   "script", "figcaption", "svg",
-		"g",        "path",  "rect",  "text",   "code",  "pre",    "clipPath",   "span",
+		"!doctype", "!--",    "html", "head",   "meta",       "title",    "style",
+		"body",     "header", "h1",   "h2",     "h3",         "h4",       "p",
+		"b",        "bdi",    "br",   "small",  "div",        "dl",       "dt",
+		"dd",       "nav",    "a",    "main",   "section",    "table",    "thead",
+		"tbody",    "tr",     "th",   "td",     "ul",         "ol",       "li",
+		"i",        "figure", "img",  "script", "figcaption", "svg",      "g",
+		"path",     "rect",   "text", "code",   "pre",        "clipPath", "span",
 	};
 	const char *style = strstr(text, "<style>"), *script = strstr(text, "<script>\n");
 
