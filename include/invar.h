@@ -387,11 +387,23 @@ enum { INVAR_CLEAN = -1 }; /* the copy number of the clean rows */
 
 INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
                                        invar_bank **out);
+/*
+ * The same by the option classes of a list for "train", "eval", "diagnose" or "bank", or
+ * NULL: a file with one name of bank.json or one label per line. The bank then consists of
+ * the rows of these classes alone, and its labels are numbers of lines; it is read from
+ * the same files, and trainings, results and caches tell it from the whole bank. A split
+ * without labels stays as it is, one without a row of these classes is left out.
+ */
+INVAR_API invar_status invar_bank_open_with(invar_context *ctx, const char *path,
+                                            const invar_options *o, invar_bank **out);
 INVAR_API uint32_t invar_bank_dim(const invar_bank *b);
 INVAR_API size_t invar_bank_splits(const invar_bank *b);
 INVAR_API const char *invar_bank_split(const invar_bank *b, size_t i); /* views */
 INVAR_API int invar_bank_has_split(const invar_bank *b, const char *split);
 INVAR_API uint64_t invar_bank_rows(const invar_bank *b, const char *split);
+/* The row of the split's files that a row is; others only if classes were chosen. */
+INVAR_API uint64_t invar_bank_file_row(const invar_bank *b, const char *split,
+                                       uint64_t row);
 INVAR_API uint32_t invar_bank_copies(const invar_bank *b, const char *split);
 INVAR_API int invar_bank_has_labels(const invar_bank *b, const char *split);
 /* A text field of bank.json such as "encoder" or "augment", or NULL; views. */
@@ -401,7 +413,6 @@ INVAR_API invar_status invar_bank_read(const invar_bank *b, const char *split, i
 /* One label per row; negative for none. */
 INVAR_API invar_status invar_bank_labels(const invar_bank *b, const char *split,
                                          int64_t *out);
-/* Whether the split has names.txt, with the image file of each row. */
 /*
  * The k classes of a split (2 <= k) whose mean clean features are farthest apart, chosen
  * greedily: labels [k] in the order of choice, and the distance of each to the nearest one
@@ -411,6 +422,7 @@ INVAR_API invar_status invar_subset(const invar_bank *b, const char *split, uint
                                     int64_t *labels, double *distances);
 /* The name of a class as bank.json has it; NULL if it has none. Views. */
 INVAR_API const char *invar_bank_class(const invar_bank *b, int64_t label);
+/* Whether the split has names.txt, with the image file of each row. */
 INVAR_API int invar_bank_has_names(const invar_bank *b, const char *split);
 /* One file name per row, relative to the data set's folder. Gives one block, free with
  * invar_free. */

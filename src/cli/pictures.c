@@ -211,7 +211,8 @@ static invar_status missing_image(inv_pictures *m, const char *split, uint64_t r
 			inv_fault(m->s, INVAR_E_MISMATCH,
 		              "the data set has no image '%s', which row %llu of %s was made from; "
 		              "give the data set with the options of 'invar encode'",
-		              names[row], (unsigned long long)row, split);
+		              names[row],
+		              (unsigned long long)invar_bank_file_row(m->bank, split, row), split);
 	invar_free(names);
 	return st;
 }
@@ -293,7 +294,8 @@ static invar_status draw_row(inv_pictures *m, const invar_dataset *images,
 	if (st == INVAR_OK)
 		st = invar_image_to_tensor(m->s->ctx, rgb, *width, *height, o, &tensor, shape);
 	if (st == INVAR_OK && m->augment)
-		st = view_tensor(m, o, augmented, row, tensor, shape, &seen, seen_shape);
+		st = view_tensor(m, o, augmented, invar_bank_file_row(m->bank, split, row), tensor,
+		                 shape, &seen, seen_shape);
 	if (st == INVAR_OK)
 		st = invar_tensor_to_image(m->s->ctx, seen ? seen : tensor,
 		                           seen ? seen_shape : shape, m->normalize, out);

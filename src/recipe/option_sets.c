@@ -5,6 +5,7 @@
 #include "adapter/evaluate_loss.h"
 #include "adapter/train_options.h"
 #include "bank/bank.h"
+#include "bank/class_view.h"
 #include "base/options.h"
 #include "encode/encode_options.h"
 #include "encoders/encoder.h"
@@ -36,12 +37,19 @@ static const struct option_set {
 	const char *command;
 	invar_status (*declare)(invar_options *o);
 } sets[] = {
-	{"train", inv_train_declare},         {"loss", inv_loss_options_declare},
-	{"encode", declare_encode},           {"data", inv_dataset_declare},
-	{"features", inv_encoder_declare},    {"augment", declare_augment},
-	{"synthetic", inv_synthetic_declare}, {"eval", inv_eval_declare},
-	{"diagnose", inv_diagnose_declare},   {"dependence", inv_sliced_declare},
-	{"tsne", inv_tsne_declare},           {NULL, NULL},
+	{"train", inv_train_declare},
+	{"loss", inv_loss_options_declare},
+	{"encode", declare_encode},
+	{"data", inv_dataset_declare},
+	{"features", inv_encoder_declare},
+	{"augment", declare_augment},
+	{"synthetic", inv_synthetic_declare},
+	{"eval", inv_eval_declare},
+	{"diagnose", inv_diagnose_declare},
+	{"dependence", inv_sliced_declare},
+	{"tsne", inv_tsne_declare},
+	{"bank", inv_bank_declare},
+	{NULL, NULL},
 };
 
 const char *invar_options_commands(size_t i)

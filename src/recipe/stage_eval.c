@@ -80,7 +80,7 @@ static invar_status run_eval(void *own)
 	eval_stage *e = own;
 	invar_results *r = NULL;
 	invar_bank *bank;
-	invar_status st = invar_bank_open(e->ctx, e->bank, &bank);
+	invar_status st = invar_bank_open_with(e->ctx, e->bank, e->options, &bank);
 
 	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
 		st = invar_adapter_open(e->ctx, e->paths[i], &e->adapters[i]);
@@ -114,16 +114,17 @@ static bool copy_texts(eval_stage *e, const char *const *paths, const char *cons
 	return true;
 }
 
-/* The bank and the adapters, ended by NULL; gives only the array, inv_free. */
+/* The bank, adapters and list of classes, ended by NULL; gives only the array, inv_free. */
 static const char **input_paths(const eval_stage *e)
 {
-	const char **all = inv_calloc(e->count + 2, sizeof *all);
+	const char **all = inv_calloc(e->count + 3, sizeof *all);
 
 	if (!all)
 		return NULL;
 	all[0] = e->bank;
 	for (size_t i = 0; i < e->count; i++)
 		all[1 + i] = e->paths[i];
+	all[1 + e->count] = inv_option_text(e->options, "classes");
 	return all;
 }
 
@@ -141,10 +142,11 @@ invar_status invar_stages_add_eval(invar_stages *s, const char *name, const char
 	*own = (eval_stage){.ctx = inv_stages_context(s),
 	                    .bank = inv_strdup(bank),
 	                    .results = inv_strdup(results)};
-	st = own->bank && own->results && copy_texts(own, adapters, titles, count) &&
-	             (inputs = input_paths(own))
+	st = own->bank && own->results && copy_texts(own, adapters, titles, count)
 	         ? inv_options_pick(o, inv_eval_declare, &own->options)
 	         : no_memory(results);
+	if (st == INVAR_OK && !(inputs = input_paths(own)))
+		st = no_memory(results);
 	if (st == INVAR_OK)
 		st = inv_stages_add(s, name, says, inputs, results, &eval_kind, own);
 	else
