@@ -15,13 +15,13 @@ import sys
 ENCODERS = {"DINO": "dino_vits8", "SwAV": "swav_resnet50", "R-DINO": "dino_resnet50",
             "CLIP": "clip_vitb16", "ResNet50": "resnet50"}
 DATASETS = {"STL10": "stl10", "TinyImageNet": "tiny-imagenet",
-            "TinyImageNet50": "tiny-imagenet-50"}
+            "TinyImageNet-50": "tiny-imagenet-50"}
 AUGMENTS = {"Rotation": "rotation", "Affine": "affine", "Noise": "noise", "Crop": "crop"}
 KORNIA = {"RandomRotation": "rotation", "RandomAffine": "affine",
           "RandomGaussianNoise": "noise", "RandomResizedCrop": "crop"}
 LOSSES = {"MaWa": "mawa", "WaCo": "waco", "SCLR": "simclr", "HSIC": "hsic"}
-COLUMNS = {"F": "the encoder alone", "mawa": "MaWa", "waco": "WaCo",
-           "waco-reduced": "WaCo, width d/4", "simclr": "SimCLR", "hsic": "HSIC"}
+COLUMNS = {"F": "F", "mawa": "MaWa", "waco": "WaCo", "waco-reduced": "WaCo reduced",
+           "simclr": "SimCLR", "hsic": "HSIC"}
 WIDTHS = {"dino_vits8": 384, "swav_resnet50": 2048, "dino_resnet50": 2048,
           "clip_vitb16": 512, "resnet50": 2048}
 METRICS = {
@@ -97,7 +97,7 @@ def adapter_column(label, encoder, title):
 def structure(label, caption, rows):
     dataset, encoder, augment = [w.strip() for w in rows[0][2].split("+")]
     if "tinyimagenet50" in label:
-        dataset = "TinyImageNet50"
+        dataset = "TinyImageNet-50"
     table = {"dataset": DATASETS[dataset], "encoder": ENCODERS[encoder]}
     entries = []
     for title in rows[1][2:]:
@@ -114,7 +114,7 @@ def structure(label, caption, rows):
 def collision(label, caption, rows):
     found = re.search(r"rates for (?:supervised )?([\w-]+) features on (\w+)( subset \(50 classes\))?",
                       caption)
-    table = {"dataset": DATASETS[found[2] + ("50" if found[3] else "")],
+    table = {"dataset": DATASETS[found[2] + ("-50" if found[3] else "")],
              "encoder": ENCODERS[found[1]]}
     entries = []
     for augment, raw, aligned in rows[1:]:
@@ -150,7 +150,7 @@ def parameters(label, rows):
             key = PARAMETERS.get(found[1], found[1])
             values = [plain_number(v) for v in found[2].strip("()").split(",")]
             specs.setdefault(name, {})[key] = values
-    return {"augmentations": specs}
+    return {"parameters": specs}
 
 
 def tables_of(source):
@@ -190,8 +190,8 @@ def write_settings(table):
     head = ", ".join(f'"{k}": {json.dumps(table[k])}' for k in ("label", "number", "caption"))
     if "options" in table:
         return f'  {{{head},\n   "options": {spelled(table["options"])}}}'
-    lines = ",\n".join(f'     "{k}": {spelled(v)}' for k, v in table["augmentations"].items())
-    return f'  {{{head},\n   "augmentations": {{\n{lines}}}}}'
+    lines = ",\n".join(f'     "{k}": {spelled(v)}' for k, v in table["parameters"].items())
+    return f'  {{{head},\n   "parameters": {{\n{lines}}}}}'
 
 
 def write_results(table):
@@ -207,17 +207,25 @@ def write_results(table):
             f'   {about},\n   "rows": [\n{rows}]}}')
 
 
+def lines_of(values):
+    """An object with a line per key."""
+    return "{\n" + ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in values.items()) + "}"
+
+
 def write_document(settings, results):
     metrics = [m for ids in METRICS.values() for m in ids]
-    unit = {m: "number" if m.startswith("structure.") else "percent" for m in metrics}
+    unit = {m: {"unit": "number" if m.startswith("structure.") else "percent"} for m in metrics}
+    for metric in METRICS["EC"]:
+        unit[metric]["column"] = "F"  # it has no adapter, but is printed beside each
     parts = [
         '{"format": "invar-published", "version": 1,\n'
         ' "paper": "Post-Training Augmentation Invariance (Eikenberry, Liu, Lee)",\n'
         ' "digits": 2',
-        ' "datasets": ' + json.dumps({v: k for k, v in DATASETS.items()}),
-        ' "encoders": ' + json.dumps({v: k for k, v in ENCODERS.items()}),
-        ' "columns": ' + json.dumps(COLUMNS),
-        ' "metrics": ' + json.dumps(unit),
+        ' "datasets": ' + lines_of({v: k for k, v in DATASETS.items()}),
+        ' "encoders": ' + lines_of({v: k for k, v in ENCODERS.items()}),
+        ' "augmentations": ' + lines_of({v: k for k, v in AUGMENTS.items()}),
+        ' "columns": ' + lines_of(COLUMNS),
+        ' "metrics": ' + lines_of(unit),
         ' "settings": [\n' + ",\n".join(map(write_settings, settings)) + "]",
         ' "tables": [\n' + ",\n".join(map(write_results, results)) + "]}\n"]
     return ",\n".join(parts)
