@@ -5,7 +5,7 @@
  * That the file has every number of the paper is tests/recipe/published.py; here figures
  * that were read in the paper by eye stand for the names under which they are found.
  */
-#include "report/published.h"
+#include "recipe/study/published.h"
 
 #include <jansson.h>
 #include <math.h>

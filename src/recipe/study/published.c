@@ -5,7 +5,7 @@
  * The document stays in memory, as every key views its text. Figures are an array sorted by
  * key: that finds them, and brings figures that were printed twice side by side.
  */
-#include "report/published.h"
+#include "recipe/study/published.h"
 
 #include <errno.h>
 #include <jansson.h>
