@@ -86,7 +86,8 @@ for name, (train, copies, test, test_copies, classes), d, rate, losses in RECIPE
     images = AUGMENTATIONS * (train * (1 + copies) + test * (1 + test_copies))
     encode = images / rate
     fit = AUGMENTATIONS * sum(train_seconds(loss, d, train) for loss in losses)
+    # EC is kept with the bank; F and E have an NC each, whenever an adapter is measured.
     probes = AUGMENTATIONS * (probe_seconds("EC", d, classes, train) +
-                              len(losses) * probe_seconds("NC", d, classes, train))
+                              2 * len(losses) * probe_seconds("NC", d, classes, train))
     print(f"| `{name}` | {images:,} | {rate:.0f} | {hours(encode)} | {hours(fit)} | {hours(probes)} | "
           f"{hours(encode + fit + probes)} | {gigabytes(images, d)} |")
