@@ -621,6 +621,7 @@ typedef struct invar_value {
 	const char *no_interval; /* why an interval is missing; or NULL */
 	double deviation;        /* standard deviation if it is a mean over runs; else NaN */
 	uint64_t runs;           /* that it is a mean over; 0: it is no mean */
+	unsigned digits;         /* shown after the decimal point; 0: those of its metric */
 } invar_value;
 
 typedef struct invar_axis {

@@ -60,7 +60,11 @@ static void spell_number(char text[PIECE], const invar_metric *m, double value)
 
 static void spell_value(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	spell_number(text, m, v ? v->value : NAN);
+	invar_metric own = *m;
+
+	if (v && v->digits)
+		own.digits = v->digits;
+	spell_number(text, &own, v ? v->value : NAN);
 }
 
 /*
