@@ -116,8 +116,8 @@ static invar_status read_queries(search *m, float *z, float *e)
 	invar_status st = INVAR_OK;
 
 	for (size_t q = 0; q < m->out->queries && st == INVAR_OK; q++)
-		st = invar_bank_read(m->n->bank, m->n->split, (int32_t)m->n->copy, m->out->query[q].row,
-		                     1, z + q * m->dim);
+		st = invar_bank_read(m->n->bank, m->n->split, (int32_t)m->n->copy,
+		                     m->out->query[q].row, 1, z + q * m->dim);
 	return st == INVAR_OK ? invar_adapter_apply(m->n->adapter, z, m->out->queries, e) : st;
 }
 

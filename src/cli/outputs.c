@@ -410,8 +410,7 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 static bool is_no_data(inv_output_kind kind)
 {
 	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_TABLE ||
-	       kind == INV_OUTPUT_PARAMS || kind == INV_OUTPUT_SVG ||
-	       kind == INV_OUTPUT_HTML;
+	       kind == INV_OUTPUT_PARAMS || kind == INV_OUTPUT_SVG || kind == INV_OUTPUT_HTML;
 }
 
 static invar_status check_existing(inv_session *s, const inv_output *o,

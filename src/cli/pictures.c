@@ -63,8 +63,7 @@ static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
 	memcpy(prepared, seen, sizeof seen);
 	if (m->augment)
 		st = invar_augment_prepared(m->augment, seen, prepared);
-	snprintf(m->side, sizeof m->side, "%llu",
-	         (unsigned long long)prepared[2]);
+	snprintf(m->side, sizeof m->side, "%llu", (unsigned long long)prepared[2]);
 	return st;
 }
 
@@ -138,7 +137,7 @@ static uint64_t find_name(const named *all, uint64_t count, const named *wanted)
 			high = middle;
 	}
 	return low < count && compare_names(&all[low], wanted) == 0 ? all[low].image
-	                                                             : UINT64_MAX;
+	                                                            : UINT64_MAX;
 }
 
 /* Looks up what is not found yet, by whole names or by stems. */
@@ -155,7 +154,8 @@ static void match_names(inv_picture_index *x, uint64_t rows, char *const *names,
 	}
 	qsort(all, known, sizeof *all, by_name);
 	for (uint64_t i = 0; i < rows; i++) {
-		const named wanted = {names[i], stems ? stem_length(names[i]) : strlen(names[i]), 0};
+		const named wanted = {names[i], stems ? stem_length(names[i]) : strlen(names[i]),
+		                      0};
 
 		if (x->image[i] == UINT64_MAX)
 			x->image[i] = find_name(all, known, &wanted);
@@ -207,10 +207,11 @@ static invar_status missing_image(inv_pictures *m, const char *split, uint64_t r
 	invar_status st = invar_bank_names(m->bank, split, &names);
 
 	if (st == INVAR_OK)
-		st = inv_fault(m->s, INVAR_E_MISMATCH,
-		               "the data set has no image '%s', which row %llu of %s was made from; "
-		               "give the data set with the options of 'invar encode'",
-		               names[row], (unsigned long long)row, split);
+		st =
+			inv_fault(m->s, INVAR_E_MISMATCH,
+		              "the data set has no image '%s', which row %llu of %s was made from; "
+		              "give the data set with the options of 'invar encode'",
+		              names[row], (unsigned long long)row, split);
 	invar_free(names);
 	return st;
 }
@@ -234,7 +235,8 @@ static invar_status find_image(inv_pictures *m, const invar_dataset *images,
 	return *out == UINT64_MAX ? missing_image(m, split, row) : INVAR_OK;
 }
 
-/* ---- Drawing --------------------------------------------------------------------------- */
+/* ---- Drawing ---------------------------------------------------------------------------
+ */
 
 static invar_status set_draws(const inv_pictures *m, invar_options *o, uint64_t row)
 {
@@ -321,7 +323,8 @@ invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
 	return st;
 }
 
-/* ---- Open and close -------------------------------------------------------------------- */
+/* ---- Open and close --------------------------------------------------------------------
+ */
 
 invar_status inv_pictures_open(inv_session *s, const char *bank_path,
                                const invar_bank *bank, const char *split, uint32_t copy,

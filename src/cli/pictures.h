@@ -23,7 +23,7 @@ typedef struct inv_pictures {
 	inv_session *s;
 	const char *bank_path;
 	const invar_bank *bank;
-	const char *split;      /* whose copies are shown, and which one */
+	const char *split; /* whose copies are shown, and which one */
 	uint32_t copy;
 	invar_augment *augment; /* NULL: the bank does not say how copies were made */
 	invar_array *params;    /* of that copy; NULL: as above */

@@ -126,7 +126,7 @@ static char *input_path(const char *bank, const char *split, const char *file)
 	char *path;
 
 	return asprintf(&path, "%s/%s/%s%s", bank, split, top ? "" : "aug/", file) < 0 ? NULL
-	                                                                                : path;
+	                                                                               : path;
 }
 
 static bool is_same_file(const reporter *p, const char *path, const json_t *input)
@@ -135,14 +135,15 @@ static bool is_same_file(const reporter *p, const char *path, const json_t *inpu
 	char hex[65];
 
 	return path && expected && access(path, R_OK) == 0 &&
-	       invar_file_sha256(p->s->ctx, path, hex) == INVAR_OK && strcmp(hex, expected) == 0;
+	       invar_file_sha256(p->s->ctx, path, hex) == INVAR_OK &&
+	       strcmp(hex, expected) == 0;
 }
 
 static bool has_same_rows(const reporter *p, const opened_run *run, const char *bank)
 {
 	const json_t *inputs = json_object_get(run->json, "inputs"), *input;
-	const char *split = json_string_value(
-		json_object_get(json_object_get(run->json, "options"), "split"));
+	const char *split =
+		json_string_value(json_object_get(json_object_get(run->json, "options"), "split"));
 	size_t i;
 
 	json_array_foreach (inputs, i, input) {
@@ -177,8 +178,8 @@ static invar_status choose_bank(reporter *p, opened_run *run)
 		snprintf(why, sizeof why, "run.json of %.100s names no bank; give --bank BANK",
 		         run->title);
 	else
-		snprintf(why, sizeof why,
-		         "%.200s, the bank of %.60s, %s; give --bank BANK", recorded, run->title,
+		snprintf(why, sizeof why, "%.200s, the bank of %.60s, %s; give --bank BANK",
+		         recorded, run->title,
 		         inv_path_is_folder(recorded) ? "has other rows than the run was trained on"
 		                                      : "does not exist any more");
 	leave_out(p, "what metrics.json does not have, and pictures", why);
@@ -193,7 +194,8 @@ static invar_status make_options(reporter *p, double points, invar_options **out
 	invar_status st = invar_options_new("eval", out);
 
 	if (st == INVAR_OK)
-		st = invar_options_set(*out, "metrics", r->metrics ? r->metrics : INV_REPORT_METRICS);
+		st = invar_options_set(*out, "metrics",
+		                       r->metrics ? r->metrics : INV_REPORT_METRICS);
 	if (st == INVAR_OK)
 		st = invar_options_set(*out, "split", r->split);
 	if (st == INVAR_OK)
@@ -414,8 +416,8 @@ static size_t count_values(const invar_results *r)
 
 	for (size_t m = 0; m < invar_results_metrics(r); m++)
 		for (size_t c = 0; c < invar_results_columns(r); c++) {
-			const invar_value *v = invar_results_value(
-				r, invar_results_metric(r, m)->id, invar_results_column(r, c)->id);
+			const invar_value *v = invar_results_value(r, invar_results_metric(r, m)->id,
+			                                           invar_results_column(r, c)->id);
 
 			count += v && !v->reason;
 		}
@@ -438,8 +440,8 @@ static void put_best_first(reporter *p)
 	for (size_t i = 1; i < p->documents; i++) {
 		bool now = is_wanted(p, p->document[i]), then = is_wanted(p, p->document[best]);
 
-		if (now > then || (now == then && count_values(p->document[i]) >
-		                                      count_values(p->document[best])))
+		if (now > then ||
+		    (now == then && count_values(p->document[i]) > count_values(p->document[best])))
 			best = i;
 	}
 	if (best) {
@@ -453,8 +455,8 @@ static void put_best_first(reporter *p)
 static invar_status read_documents(reporter *p)
 {
 	for (size_t i = 0; i < MAX_DOCUMENTS; i++) {
-		invar_status st = invar_runs_results(p->s->ctx, p->r->run, p->r->runs, i,
-		                                     &p->document[i]);
+		invar_status st =
+			invar_runs_results(p->s->ctx, p->r->run, p->r->runs, i, &p->document[i]);
 
 		if (st != INVAR_OK)
 			return st;
@@ -493,8 +495,7 @@ static invar_status draw_from(reporter *p, const invar_bank *bank)
 	                         .title = run ? run->title : "",
 	                         .results = p->document[0]};
 	invar_dataset *images = NULL;
-	invar_status st =
-		invar_dataset_open(p->s->ctx, p->r->images, p->r->data, &images);
+	invar_status st = invar_dataset_open(p->s->ctx, p->r->images, p->r->data, &images);
 
 	q.images = images;
 	if (st == INVAR_OK) {

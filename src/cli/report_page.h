@@ -26,7 +26,7 @@ typedef struct inv_report {
 } inv_report;
 
 /* Everything that the page has a section for and that takes seconds to minutes. */
-#define INV_REPORT_METRICS                                                       \
+#define INV_REPORT_METRICS                                                          \
 	"lc,kept,knn,structure,collision,invariance,same-image,same-class,tsne,curves," \
 	"classes,worst"
 

@@ -21,9 +21,9 @@ enum {
 	SHEET_COPIES = 5,
 	QUERIES = 8,
 	NEAREST = 3,
-	MAX_ROWS = 60,     /* single images of lists */
-	PER_LIST = 10,     /* of each */
-	ATLAS_SIDE = 56,   /* of a thumbnail, at first */
+	MAX_ROWS = 60,   /* single images of lists */
+	PER_LIST = 10,   /* of each */
+	ATLAS_SIDE = 56, /* of a thumbnail, at first */
 	ATLAS_LEAST = 24,
 	ATLAS_QUALITY = 70,
 	ATLAS_BYTES = 560000
@@ -424,8 +424,7 @@ invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
                                  inv_page_pictures *out)
 {
 	maker m = {.s = s, .q = q, .out = out};
-	invar_status st =
-		inv_pictures_open(s, q->bank_path, q->bank, q->split, 0, &m.pictures);
+	invar_status st = inv_pictures_open(s, q->bank_path, q->bank, q->split, 0, &m.pictures);
 
 	*out = (inv_page_pictures){0};
 	if (st == INVAR_OK)

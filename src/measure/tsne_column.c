@@ -26,8 +26,8 @@ typedef struct embedding {
 	float *codes;    /* [2 images, w]: clean, then copies */
 	int64_t *labels; /* [2 images]; NULL: the split has none */
 	const char **classes;
-	float *points;     /* [2 images, 2] */
-	uint64_t *row;     /* [2 images]: of the split */
+	float *points; /* [2 images, 2] */
+	uint64_t *row; /* [2 images]: of the split */
 } embedding;
 
 /* Names of the labels 0, 1 … as far as the bank knows them. */
@@ -94,9 +94,8 @@ static invar_status put_embedding(const embedding *e, const invar_results *r)
 		st = inv_results_add_scatter(e->in->results, invar_results_scatter(r, 0));
 	if (points.count == 2 * e->images)
 		points.rows = e->row;
-	return st == INVAR_OK
-	           ? inv_results_put_points(e->in->results, "tsne", column, &points)
-	           : st;
+	return st == INVAR_OK ? inv_results_put_points(e->in->results, "tsne", column, &points)
+	                      : st;
 }
 
 static invar_status embed(embedding *e)

@@ -101,7 +101,8 @@ void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, 
  */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape);
-/* Many of one colour and shape: places [count, 2]. As text they take a tenth of the size. */
+/* Many of one colour and shape: places [count, 2]. As text they take a tenth of the size.
+ */
 void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
                       size_t colour, int shape);
 /* The mark of a legend entry, as wide as INV_SWATCH, with its middle at y. */

@@ -280,9 +280,9 @@ static bool draw_bars(const invar_results *r, const inv_figure *f,
 	if (!entry)
 		return false;
 	entries = list_entries(&c, entry);
-	top = inv_is_embedded(form) ? 2
-	                            : inv_figure_head_height() +
-	                                  inv_legend_height(entry, entries, inner) + 14;
+	top = inv_is_embedded(form)
+	          ? 2
+	          : inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
 	bottom = lay_groups(&c, top + 8) + 8;
 	if ((begun = inv_svg_begin(out, form->width, bottom + 36, form->theme))) {
 		c.svg = out;

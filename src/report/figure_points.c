@@ -127,9 +127,9 @@ static void put_shade(const panel *p, const unsigned count[BINS][BINS], unsigned
 		for (size_t x = 0; x < BINS; x++) {
 			if (!count[y][x] || shade_of(count[y][x], most) != shade)
 				continue;
-			fprintf(p->svg->out, "%sM%.1f %.1fh%.1fv%.1fh-%.1fz",
-			        any ? "" : "<path d=\"", p->left + (double)x * side,
-			        p->top + PANEL - (double)(y + 1) * side, side, side, side);
+			fprintf(p->svg->out, "%sM%.1f %.1fh%.1fv%.1fh-%.1fz", any ? "" : "<path d=\"",
+			        p->left + (double)x * side, p->top + PANEL - (double)(y + 1) * side,
+			        side, side, side);
 			any = true;
 		}
 	if (any)
@@ -284,9 +284,8 @@ static bool draw_panel(panel *p, const invar_results *r)
 /* Names of marks in grey, then those of classes in their colours. */
 static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 {
-	size_t count = 0,
-		   classes =
-			   s->class_count < INV_LEGEND_CLASSES ? s->class_count : INV_LEGEND_CLASSES;
+	size_t count = 0, classes = s->class_count < INV_LEGEND_CLASSES ? s->class_count
+	                                                                : INV_LEGEND_CLASSES;
 
 	for (size_t i = 0; i < s->mark_count; i++)
 		entry[count++] = (inv_legend_entry){s->marks[i], 0, i ? (int)i + 1 : 0};
@@ -399,7 +398,8 @@ static bool draw_all(const invar_results *r, const inv_figure *f,
 	const invar_scatter *s = invar_results_scatter(r, f->index);
 	size_t panels = count_panels(r, f), across = panels_across(panels);
 	const spacing gap = spacing_of(s);
-	double width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + gap.before + GAP) - GAP;
+	double width =
+		2 * INV_FIGURE_MARGIN + (double)across * (PANEL + gap.before + GAP) - GAP;
 	double rows = (double)((panels + across - 1) / (across ? across : 1)), top;
 
 	width = width < 480 ? 480 : width;

@@ -222,7 +222,8 @@ static void put_top(inv_html *h)
 	if (h->page->document_count)
 		inv_page_headline(h);
 	else
-		fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n", h->out);
+		fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n",
+		      h->out);
 	fputs("<nav>", h->out);
 	for (size_t i = 0; i < h->sections; i++) {
 		fprintf(h->out, "<a href=\"#%s\">", h->section[i].id);

@@ -49,9 +49,9 @@ typedef struct inv_page_pictures {
 	size_t sheet_count, per_image; /* per_image: 1 + copies */
 	inv_page_query *query;         /* [query_count] */
 	size_t query_count;
-	char *query_title;       /* of the adapter that they were searched with */
-	inv_page_picture *row;   /* [row_count]: of single rows, for lists of images */
-	uint64_t *row_number;    /* [row_count] */
+	char *query_title;     /* of the adapter that they were searched with */
+	inv_page_picture *row; /* [row_count]: of single rows, for lists of images */
+	uint64_t *row_number;  /* [row_count] */
 	size_t row_count;
 	inv_page_atlas atlas;
 } inv_page_pictures;

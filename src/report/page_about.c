@@ -116,7 +116,8 @@ static bool is_scalar(const json_t *value)
 
 static bool differs(const json_t *a, const json_t *b)
 {
-	return a != b && (!a || !b || !json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b));
+	return a != b &&
+	       (!a || !b || !json_equal((json_t *)(uintptr_t)a, (json_t *)(uintptr_t)b));
 }
 
 static const json_t *part(const inv_html *h, size_t run, const char *of)
@@ -200,10 +201,12 @@ static void put_inputs(const inv_html *h)
 
 		json_array_foreach (json_object_get(h->page->run[i].json, "inputs"), k, input) {
 			if (!any)
-				fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead>"
-				      "<tr><th>trained on</th><th>file</th><th>bytes</th><th>SHA-256</th></tr>"
-				      "</thead><tbody>\n",
-				      h->out);
+				fputs(
+					"<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead>"
+					"<tr><th>trained "
+				    "on</th><th>file</th><th>bytes</th><th>SHA-256</th></tr>"
+					"</thead><tbody>\n",
+					h->out);
 			any = true;
 			put_input(h, h->page->run[i].title, input);
 		}

@@ -50,10 +50,8 @@ static void put_legend(inv_html *h, const invar_results *r, const inv_figure *f)
 
 static void put_panel(inv_html *h, const invar_results *r, const inv_figure *f, size_t i)
 {
-	const inv_figure_form form = {.theme = INV_SVG_EMBEDDED,
-	                              .panel = i,
-	                              .width = WIDTH,
-	                              .serial = h->serial++};
+	const inv_figure_form form = {
+		.theme = INV_SVG_EMBEDDED, .panel = i, .width = WIDTH, .serial = h->serial++};
 	const invar_column *c = inv_figure_panel_column(r, f, i);
 	inv_svg svg;
 
@@ -207,9 +205,10 @@ void inv_page_figures(inv_html *h)
 	              "One bar per column, the encoder alone (F) first; lines are 95&nbsp;% "
 	              "intervals."))
 		inv_html_leave_out(h, "bars and distances", "they were not measured");
-	if (!put_kind(h, is_map, "maps", "Maps of the features",
-	              "One panel per column, the encoder alone first. Where an augmentation does "
-	              "not matter, augmented points lie among clean ones of their class."))
+	if (!put_kind(
+			h, is_map, "maps", "Maps of the features",
+			"One panel per column, the encoder alone first. Where an augmentation does "
+			"not matter, augmented points lie among clean ones of their class."))
 		inv_html_leave_out(h, "embeddings", "they were not measured");
 	if (!put_kind(h, is_curve, "curves", "Over the augmentation",
 	              "Means over bins of a parameter; bands are 95&nbsp;% intervals."))

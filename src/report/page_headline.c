@@ -191,10 +191,11 @@ static bool put_displacement(const inv_html *h, const invar_results *r)
 		fputs("The adapter ", h->out);
 		inv_html_name(h, c->title);
 		if (v->value >= 0)
-			fprintf(h->out,
-			        " removes <b>%.1f&nbsp;%%</b> of the squared distance between augmented "
-			        "features and clean ones.",
-			        100 * v->value);
+			fprintf(
+				h->out,
+				" removes <b>%.1f&nbsp;%%</b> of the squared distance between augmented "
+				"features and clean ones.",
+				100 * v->value);
 		else
 			fprintf(h->out,
 			        " moves augmented features farther away from clean ones: their squared "
@@ -315,7 +316,8 @@ void inv_page_headline(inv_html *h)
 		put_cards(h, &s);
 	} else {
 		if (!put_displacement(h, s.r))
-			fputs("Nothing that tells whether the adapter helps was measured here.", h->out);
+			fputs("Nothing that tells whether the adapter helps was measured here.",
+			      h->out);
 		fputs("</p>\n", h->out);
 	}
 	put_facts(h, s.r);

@@ -60,7 +60,8 @@ static void put_found(const inv_html *h, const char *title, bool is_name,
 	fputs("</div></div>\n", h->out);
 }
 
-static void put_query(const inv_html *h, const inv_page_pictures *p, const inv_page_query *q)
+static void put_query(const inv_html *h, const inv_page_pictures *p,
+                      const inv_page_query *q)
 {
 	const inv_page_picture asked[] = {q->clean, q->augmented};
 

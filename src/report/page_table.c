@@ -69,7 +69,8 @@ static void put_cell(const inv_html *h, const invar_metric *m, const invar_value
 		return;
 	}
 	inv_html_number(text, m, v->value);
-	fprintf(h->out, marked ? "<td class=\"best\" title=\"best\"><b>%s</b>" : "<td>%s", text);
+	fprintf(h->out, marked ? "<td class=\"best\" title=\"best\"><b>%s</b>" : "<td>%s",
+	        text);
 	if (isfinite(v->low) && v->high > v->low) {
 		inv_html_number(low, m, v->low);
 		inv_html_number(high, m, v->high);
@@ -156,10 +157,11 @@ void inv_page_table(inv_html *h)
 		return;
 	}
 	inv_html_begin(h, "numbers", "All numbers");
-	fputs("<p>The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
-	      "where there are any, are small.</p>\n<div class=\"scroll\" tabindex=\"0\"><table "
-	      "class=\"results\">\n<thead><tr><th></th>",
-	      h->out);
+	fputs(
+		"<p>The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
+		"where there are any, are small.</p>\n<div class=\"scroll\" tabindex=\"0\"><table "
+		"class=\"results\">\n<thead><tr><th></th>",
+		h->out);
 	for (size_t c = 0; c < invar_results_columns(r); c++) {
 		fputs("<th scope=\"col\">", h->out);
 		inv_html_column(h, invar_results_column(r, c));
@@ -182,7 +184,7 @@ void inv_page_table(inv_html *h)
 typedef struct family {
 	const invar_results *r;
 	const char *id;
-	size_t prefix;                /* bytes of id that its members share */
+	size_t prefix; /* bytes of id that its members share */
 	const invar_metric **member;
 	size_t count;
 } family;
@@ -235,7 +237,8 @@ static void put_dots(const inv_html *h, const family *f, const invar_metric *m)
 	inv_html_name(h, m->id + f->prefix);
 	fputs("</th><td class=\"track\"><div>", h->out);
 	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		const invar_value *v = inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+		const invar_value *v =
+			inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
 
 		low = v && v->value < low ? v->value : low;
 		high = v && v->value > high ? v->value : high;
@@ -244,7 +247,8 @@ static void put_dots(const inv_html *h, const family *f, const invar_metric *m)
 		fprintf(h->out, "<i class=\"span\" style=\"left:%.1f%%;width:%.1f%%\"></i>",
 		        100 * low, 100 * (high - low));
 	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		const invar_value *v = inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+		const invar_value *v =
+			inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
 
 		if (v)
 			fprintf(h->out, "<i class=\"dot b%zu\" style=\"left:%.1f%%\"></i>",
@@ -252,7 +256,8 @@ static void put_dots(const inv_html *h, const family *f, const invar_metric *m)
 	}
 	fputs("</div></td>", h->out);
 	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
-		const invar_value *v = inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
+		const invar_value *v =
+			inv_html_value(f->r, m->id, invar_results_column(f->r, c)->id);
 
 		inv_html_number(text, m, v ? v->value : NAN);
 		fprintf(h->out, "<td>%s</td>", text);
@@ -279,9 +284,10 @@ static void put_family(const inv_html *h, family *f)
 {
 	sort_members(f);
 	put_family_title(h, f);
-	fputs("<div class=\"scroll\" tabindex=\"0\"><table class=\"dots\">\n<thead><tr><th></th>"
-	      "<th class=\"track\"></th>",
-	      h->out);
+	fputs(
+		"<div class=\"scroll\" tabindex=\"0\"><table class=\"dots\">\n<thead><tr><th></th>"
+		"<th class=\"track\"></th>",
+		h->out);
 	for (size_t c = 0; c < invar_results_columns(f->r); c++) {
 		fprintf(h->out, "<th scope=\"col\"><i class=\"dot b%zu\"></i>", c % INV_COLOURS);
 		if (c)

@@ -44,8 +44,8 @@ void inv_svg_free(inv_svg *s);
 
 /*
  * One line of text. Names may contain any bytes: what XML cannot represent, or what changes
- * the direction of the text around it, becomes '?', and what does not fit into `room` pixels ends in "…" (room 0: as long as it is).
- * class is "ink" or "quiet".
+ * the direction of the text around it, becomes '?', and what does not fit into `room`
+ * pixels ends in "…" (room 0: as long as it is). class is "ink" or "quiet".
  */
 void inv_svg_text(const inv_svg *s, double x, double y, double size, inv_anchor anchor,
                   const char *class, double room, const char *text);

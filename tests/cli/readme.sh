@@ -18,6 +18,7 @@ mv photos/even photos/cats
 mv photos/cats/0000.png photos/cats/1.jpg # what it is tells its content
 cp -r photos new
 cp "$weights" resnet50-0676ba61.pth
+sed -n '/^```yaml$/,/^```$/p' "$readme" | sed '1d;$d' > study.yaml
 if python3 -c 'import numpy' 2>/dev/null; then
 	sed -n '/^import os$/,/^```$/p' "$readme" | sed '$d' | python3 -
 else
@@ -35,6 +36,7 @@ while IFS= read -r line; do
 	typed=$((typed + 1))
 done < <(sed -n '/^```sh$/,/^```$/p' "$readme" | grep '^invar ')
 [ "$typed" -ge 14 ] || { echo "only $typed commands were found"; exit 1; }
-for file in photos.png rotation.png bank/bank.json run/adapter.safetensors e/adapter.safetensors codes.npy out.npy; do
+for file in photos.png rotation.png bank/bank.json run/adapter.safetensors e/adapter.safetensors codes.npy out.npy \
+	study/table.txt study/report.html; do
 	[ -s "$file" ] || { echo "$file is missing"; exit 1; }
 done

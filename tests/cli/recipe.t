@@ -24,7 +24,7 @@ $ grep '^\[' log
 > [13/15] writing table.csv
 > [14/15] writing table.tex
 > [15/15] writing table.json
-$ ls study study/bank study/bank/runs study/bank/eval/mawa; ls study/bank/runs/mawa/1
+$ ls study study/bank study/bank/runs study/bank/eval/1; ls study/bank/runs/1/mawa
 > study:
 > bank
 > stages.json
@@ -40,13 +40,13 @@ $ ls study study/bank study/bank/runs study/bank/eval/mawa; ls study/bank/runs/m
 > runs
 > table.json
 >
-> study/bank/eval/mawa:
-> 0.json
-> 1.json
+> study/bank/eval/1:
+> instant.json
+> mawa.json
 >
 > study/bank/runs:
-> instant
-> mawa
+> 0
+> 1
 > adapter.safetensors
 > checkpoint.safetensors
 > log.jsonl
@@ -73,7 +73,7 @@ $ cp -r study whole; invar run study.yaml 2>log > again; cmp shown again; sed '/
 > study: all 15 stages were done before; nothing to do
 
 One table in five formats; JSON has one results document per bank, which others can read.
-$ head -3 study/table.md; head -2 study/table.csv; grep -c tabular study/table.tex; grep -E '^ *"(format|name|study)"' study/table.json
+$ head -3 study/table.md; head -2 study/table.csv | tr -d '\r'; grep -c tabular study/table.tex; grep -E '^ *"(format|name|study)"' study/table.json
 > # a test
 >
 > ## bank
@@ -122,7 +122,7 @@ $ invar run study.yaml --set adapters.1.epochs=3 --set eval.probe-epochs=3 2>&1 
 > [15/15] writing table.json
 
 Changed back, the tables are those of the beginning; what was deleted is made again, and no more.
-$ invar run study.yaml -q | cmp - shown; for f in txt md csv tex json; do cmp study/table.$f whole/table.$f; done; rm study/bank/runs/instant/0/adapter.safetensors; invar run study.yaml 2>&1 >/dev/null | grep '^\['; cmp study/bank/runs/instant/0/adapter.safetensors whole/bank/runs/instant/0/adapter.safetensors
+$ invar run study.yaml -q | cmp - shown; for f in txt md csv tex json; do cmp study/table.$f whole/table.$f; done; rm study/bank/runs/0/instant/adapter.safetensors; invar run study.yaml 2>&1 >/dev/null | grep '^\['; cmp study/bank/runs/0/instant/adapter.safetensors whole/bank/runs/0/instant/adapter.safetensors
 > [2/15] training instant on bank, seed 0
 
 More seeds train no adapter twice.
@@ -181,7 +181,7 @@ $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar 
 >       "stage": "eval bank/instant/1",
 
 Without an output in the recipe, the study is named after it; -o and the recipe can say otherwise.
-$ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs
+$ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs/0; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs/0
 > bank
 > stages.json
 > instant

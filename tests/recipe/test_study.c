@@ -224,9 +224,9 @@ static void write_results(const char *path, double f, double e)
 	int length = snprintf(
 		text, sizeof text,
 		"{\"format\": \"invar-results\", \"version\": 1, \"split\": \"test\", \"points\": "
-	    "4,"
+		"4,"
 		"\"columns\": [{\"id\": \"F\", \"title\": \"F\"}, {\"id\": \"1\", \"title\": "
-	    "\"x\"}],"
+		"\"x\"}],"
 		"\"measurements\": [{\"id\": \"lc\", \"title\": \"LC\"}],"
 		"\"metrics\": [{\"id\": \"lc.clean\", \"measurement\": \"lc\", \"row\": \"LC\","
 		"\"part\": \"clean\", \"unit\": \"share\", \"better\": \"higher\", \"digits\": 1}],"

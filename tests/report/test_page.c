@@ -23,12 +23,12 @@ static const char *const hostile[] = {
 	"a\nb\r\tc",
 	"\x1b[31m\x07",
 	"\xe2\x80\xae"
-	"gnp.exe",                      /* U+202E */
-	"\xe2\x81\xa6x\xe2\x81\xa9",    /* U+2066, U+2069 */
-	"\xe2\x80\xa8x\xe2\x80\xa9",    /* U+2028, U+2029 */
+	"gnp.exe",                   /* U+202E */
+	"\xe2\x81\xa6x\xe2\x81\xa9", /* U+2066, U+2069 */
+	"\xe2\x80\xa8x\xe2\x80\xa9", /* U+2028, U+2029 */
 	"\xc2\x85\xc2\x9b"
-	"31m",                          /* U+0085, U+009B */
-	"\xef\xbb\xbf",                 /* U+FEFF */
+	"31m",          /* U+0085, U+009B */
+	"\xef\xbb\xbf", /* U+FEFF */
 	"${7*7}{{7*7}}`",
 	"\\u003cscript\\u003e",
 	"javascript:alert(1)",
@@ -69,8 +69,8 @@ static void add_plots(invar_results *r, const char *column, const char *const *c
 	const invar_axis none = {.title = ""}, size = {.title = hostile[2]};
 	const invar_series series = {"zip.size", "zip", hostile[0], &size, &size};
 	const char *marks[] = {"clean", hostile[1]};
-	const invar_scatter map = {"map\"<", "zip", hostile[3], &none, &none,
-	                           classes,  HOSTILE + 1, marks,  2};
+	const invar_scatter map = {"map\"<", "zip",       hostile[3], &none, &none,
+	                           classes,  HOSTILE + 1, marks,      2};
 	const invar_curve curve = {3, numbers, numbers, NULL, NULL, NULL};
 	const invar_points points = {.count = 3,
 	                             .total = 3,
@@ -101,10 +101,20 @@ static json_t *worst_list(void)
 static invar_results *make_results(double before, double after, double clean_after)
 {
 	static const invar_metric metrics[] = {
-		{.id = "kept.clean", .measurement = "kept", .row = "LC-kept", .part = "clean",
-	     .unit = INVAR_UNIT_SHARE, .better = 1, .digits = 1},
-		{.id = "kept.augmented", .measurement = "kept", .row = "LC-kept",
-	     .part = "augmented", .unit = INVAR_UNIT_SHARE, .better = 1, .digits = 1},
+		{.id = "kept.clean",
+	     .measurement = "kept",
+	     .row = "LC-kept",
+	     .part = "clean",
+	     .unit = INVAR_UNIT_SHARE,
+	     .better = 1,
+	     .digits = 1},
+		{.id = "kept.augmented",
+	     .measurement = "kept",
+	     .row = "LC-kept",
+	     .part = "augmented",
+	     .unit = INVAR_UNIT_SHARE,
+	     .better = 1,
+	     .digits = 1},
 	};
 	const double value[2][2] = {{0.8, before}, {clean_after, after}};
 	static char long_name[LONG + 1];
@@ -141,13 +151,22 @@ static invar_results *make_results(double before, double after, double clean_aft
 
 static char *make_page(const invar_results *r, const inv_page_pictures *pictures)
 {
-	json_t *json = json_pack("{s:s, s:{s:s, s:s}}", "bank", hostile[0], "options", hostile[1],
-	                         hostile[2], "loss", "</td>");
-	const inv_page_run run = {.path = "a\"\\\n<b>", .title = not_utf8, .json = json,
-	                          .d = 8, .hidden = 16, .w = 8, .residual = 1};
+	json_t *json = json_pack("{s:s, s:{s:s, s:s}}", "bank", hostile[0], "options",
+	                         hostile[1], hostile[2], "loss", "</td>");
+	const inv_page_run run = {.path = "a\"\\\n<b>",
+	                          .title = not_utf8,
+	                          .json = json,
+	                          .d = 8,
+	                          .hidden = 16,
+	                          .w = 8,
+	                          .residual = 1};
 	const inv_page_gap gap = {hostile[0], hostile[1]};
-	const inv_page page = {.document = &r, .document_count = r != NULL, .run = &run,
-	                       .run_count = 1, .pictures = pictures, .gap = &gap,
+	const inv_page page = {.document = &r,
+	                       .document_count = r != NULL,
+	                       .run = &run,
+	                       .run_count = 1,
+	                       .pictures = pictures,
+	                       .gap = &gap,
 	                       .gap_count = 1};
 	size_t size;
 	char *text = inv_page_text(&page, &size);
@@ -191,7 +210,8 @@ static void assert_only_own_tags(const char *text)
 		bool known = at > script && at < strstr(script, "</script>"); /* a comparison */
 
 		for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-			known = known || (strlen(own[i]) == length && strncmp(name, own[i], length) == 0);
+			known =
+				known || (strlen(own[i]) == length && strncmp(name, own[i], length) == 0);
 		if (!known)
 			print_error("not a tag of ours: %.60s\n", at);
 		assert_true(known);
@@ -274,8 +294,9 @@ static void json_has_the_names(void **state)
 	assert_null(strpbrk(begin, "<>&"));
 	assert_non_null(all = json_loads(begin, 0, NULL));
 	name = json_string_value(json_array_get(
-		json_object_get(json_array_get(json_object_get(json_array_get(all, 0), "scatters"), 0),
-	                    "classes"),
+		json_object_get(
+			json_array_get(json_object_get(json_array_get(all, 0), "scatters"), 0),
+			"classes"),
 		1));
 	assert_string_equal(name, hostile[1]);
 	json_decref(all);
@@ -343,15 +364,23 @@ static void pictures_stand_in_the_page(void **state)
 {
 	static const char jpeg[] = "\xff\xd8\xff";
 	invar_results *r = make_results(0.5, 0.7, 0.75);
-	inv_page_picture one = {.bytes = (void *)(uintptr_t)jpeg, .size = 3, .width = 8,
-	                        .height = 8, .caption = (char *)(uintptr_t)hostile[2],
+	inv_page_picture one = {.bytes = (void *)(uintptr_t)jpeg,
+	                        .size = 3,
+	                        .width = 8,
+	                        .height = 8,
+	                        .caption = (char *)(uintptr_t)hostile[2],
 	                        .right = 0};
 	uint64_t row = 3;
-	inv_page_query query = {.clean = one, .augmented = one, .by_f = &one, .by_e = &one,
-	                        .nearest = 1};
-	const inv_page_pictures pictures = {.sheet = &one, .sheet_count = 1, .per_image = 1,
-	                                    .query = &query, .query_count = 1, .row = &one,
-	                                    .row_number = &row, .row_count = 1,
+	inv_page_query query = {
+		.clean = one, .augmented = one, .by_f = &one, .by_e = &one, .nearest = 1};
+	const inv_page_pictures pictures = {.sheet = &one,
+	                                    .sheet_count = 1,
+	                                    .per_image = 1,
+	                                    .query = &query,
+	                                    .query_count = 1,
+	                                    .row = &one,
+	                                    .row_number = &row,
+	                                    .row_count = 1,
 	                                    .query_title = (char *)(uintptr_t)not_utf8};
 	char *text = make_page(r, &pictures);
 

@@ -42,13 +42,13 @@ char *inv_printed(const char *format, ...)
 
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a, uint64_t seed)
 {
-	return inv_printed("%s/runs/%s/%" PRIu64, b->folder, a->folder, seed);
+	return inv_printed("%s/runs/%" PRIu64 "/%s", b->folder, seed, a->folder);
 }
 
 char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
                           uint64_t seed)
 {
-	return inv_printed("%s/eval/%s/%" PRIu64 ".json", b->folder, a->folder, seed);
+	return inv_printed("%s/eval/%" PRIu64 "/%s.json", b->folder, seed, a->folder);
 }
 
 /* Creates the folders that lead to a file or folder. */

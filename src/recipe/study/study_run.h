@@ -57,7 +57,8 @@ size_t inv_study_stages(const inv_study *s);
 char *inv_printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "STUDY/a/b" as "a/b". */
 const char *inv_study_below(const inv_study *s, const char *path);
-/* "FOLDER/runs/ADAPTER/SEED" and "FOLDER/eval/ADAPTER/SEED.json"; give. */
+/* "FOLDER/runs/SEED/ADAPTER" and "FOLDER/eval/SEED/ADAPTER.json"; give. A run has the name
+ * of its adapter last, as pages and tables call it that. */
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a,
                          uint64_t seed);
 char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
