@@ -204,7 +204,7 @@ static void put_inputs(const inv_html *h)
 				fputs(
 					"<div class=\"scroll\" tabindex=\"0\"><table class=\"settings\"><thead>"
 					"<tr><th>trained "
-				    "on</th><th>file</th><th>bytes</th><th>SHA-256</th></tr>"
+					"on</th><th>file</th><th>bytes</th><th>SHA-256</th></tr>"
 					"</thead><tbody>\n",
 					h->out);
 			any = true;

@@ -58,13 +58,16 @@ static void spell_number(char text[PIECE], const invar_metric *m, double value)
 		snprintf(text, PIECE, "%.*e", digits > 0 ? digits - 1 : 0, value);
 }
 
+/* A value with digits of its own is shown with these, whatever its size: as published. */
 static void spell_value(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	invar_metric own = *m;
+	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
 
-	if (v && v->digits)
-		own.digits = v->digits;
-	spell_number(text, &own, v ? v->value : NAN);
+	if (v && v->digits && !isnan(v->value))
+		snprintf(text, PIECE, "%.*f", digits,
+		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
+	else
+		spell_number(text, m, v ? v->value : NAN);
 }
 
 /*
