@@ -484,9 +484,9 @@ INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, si
                                          invar_results **out);
 /*
  * Document i of what metrics.json of several runs have together: one document per bank and
- * split with the columns "F", "1", "2" … in the order of the runs. A column has only what
- * its run was measured for. If runs were measured with different options, a note says so.
- * *out is NULL past the last.
+ * split with the columns "F" and "1", "2" …, the numbers of the runs that were measured on
+ * it. A column has only what its run was measured for. If runs were measured with different
+ * options, a note says so. *out is NULL past the last.
  */
 INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const *runs,
                                           size_t count, size_t i, invar_results **out);

@@ -43,11 +43,11 @@ static const invar_option own[] = {
      .help = "split of the bank to measure and to show"},
 	{.name = "metrics",
      .type = INVAR_OPTION_TEXT,
-     .initial = INV_REPORT_METRICS,
      .meta = "LIST",
      .group = "Measurements",
      .help = "measurements of 'invar eval' to make with their default options, if "
-             "metrics.json does not have them"},
+             "metrics.json does not have them; by default lc, kept, knn, structure, "
+             "collision, invariance, same-image, same-class, tsne, curves, classes, worst"},
 	{.name = "points",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -68,6 +68,16 @@ static const invar_option own[] = {
 	{INV_FORCE_ROW},
 	{0},
 };
+
+static invar_status check_runs(inv_session *s)
+{
+	for (size_t i = 0; i < s->arguments; i++)
+		if (!inv_path_is_folder(s->argument[i]))
+			return inv_fault(s, INVAR_E_USE,
+			                 "%s is not a run; give a folder that 'invar train' has filled",
+			                 s->argument[i]);
+	return INVAR_OK;
+}
 
 static invar_status check_output(inv_session *s, const char *output)
 {
@@ -105,7 +115,7 @@ static invar_status run_report(inv_session *s)
 	invar_status st = inv_session_start(s);
 	char *output;
 
-	if (st != INVAR_OK)
+	if (st != INVAR_OK || (st = check_runs(s)) != INVAR_OK)
 		return st;
 	output = inv_text(s, "output") ? strdup(inv_text(s, "output"))
 	                               : inv_path(s->argument[0], INVAR_RUN_REPORT);
@@ -118,7 +128,7 @@ static invar_status run_report(inv_session *s)
 
 const inv_command inv_cmd_report = {
 	.name = "report",
-	.purpose = "writes a page about runs: results, figures, pictures, how to use them",
+	.purpose = "writes an HTML page about runs: results, figures, pictures",
 	.usage = "RUN… [--images DATASET] [-o FILE] [options]",
 	.about = "The page is one HTML file that needs nothing else: it loads nothing, can be "
 			 "read without JavaScript, printed, and sent by mail. What the runs were not "

@@ -104,10 +104,6 @@ static invar_status open_run(reporter *p, opened_run *run, const char *path)
 {
 	invar_status st;
 
-	if (!inv_path_is_folder(path))
-		return inv_fault(p->s, INVAR_E_USE,
-		                 "%s: is not a run; give a folder that 'invar train' has filled",
-		                 path);
 	run->path = path;
 	if (!(run->title = name_of(path)))
 		return inv_no_memory(p->s);

@@ -146,9 +146,7 @@ static invar_status measure_tsne(const inv_measure_input *in)
 const inv_measurement inv_measurement_tsne = {
 	.name = "tsne",
 	.title = "t-SNE",
-	.about =
-		"clean rows and their first copies embedded in the plane, for 'invar plot'; at "
-		"most 2500 images",
+	.about = "clean rows and their first copies embedded in the plane; at most 2500 images",
 	.needs = INV_NEEDS_COPIES,
 	.on_request = true,
 	.shares = "points",

@@ -19,7 +19,8 @@ void inv_html_text(const inv_html *h, const char *text, size_t max)
 
 void inv_html_sentence(const inv_html *h, const char *text, size_t max)
 {
-	bool small = *text >= 'a' && *text <= 'z';
+	/* Not kNN. */
+	bool small = *text >= 'a' && *text <= 'z' && !(text[1] >= 'A' && text[1] <= 'Z');
 
 	if (small)
 		putc(*text - 'a' + 'A', h->out);
@@ -136,11 +137,28 @@ void inv_html_end(const inv_html *h)
 	fputs("</section>\n", h->out);
 }
 
+/* Once, as far as there is space. */
+static void append_gap(char *list, size_t size, const char *what)
+{
+	size_t length = strlen(list);
+
+	if (!strstr(list, what))
+		snprintf(list + length, size - length, ", %s", what);
+}
+
 void inv_html_leave_out(inv_html *h, const char *what, const char *why)
 {
-	for (size_t i = 0; i < h->gaps; i++)
-		if (strcmp(h->gap[i].what, what) == 0)
+	size_t i = 0;
+
+	for (size_t k = 0; k < h->gaps; k++)
+		if (strcmp(h->gap[k].what, what) == 0 && strcmp(h->gap[k].why, why) == 0)
 			return;
+	while (i < h->gaps && strcmp(h->gap[i].why, why) != 0)
+		i++;
+	if (i < h->gaps) {
+		append_gap(h->gap[i].what, sizeof h->gap->what, what);
+		return;
+	}
 	if (h->gaps == INV_HTML_GAPS)
 		return;
 	snprintf(h->gap[h->gaps].what, sizeof h->gap->what, "%s", what);

@@ -62,6 +62,7 @@ const char *inv_html_measurement(const char *id);
 /* <section> with a heading, listed at the top of the page; ends with inv_html_end. */
 void inv_html_begin(inv_html *h, const char *id, const char *title);
 void inv_html_end(const inv_html *h);
+/* One line per reason in the end. */
 void inv_html_leave_out(inv_html *h, const char *what, const char *why);
 
 void inv_html_picture(const inv_html *h, const inv_page_picture *p, unsigned box);

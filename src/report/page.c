@@ -178,7 +178,7 @@ static void put_style(const inv_html *h)
 	fputs("<style>\n", h->out);
 	fputs(inv_page_style, h->out);
 	put_classes(h, false);
-	fputs("@media (prefers-color-scheme:dark){\n", h->out);
+	fputs("@media screen and (prefers-color-scheme:dark){\n", h->out);
 	put_classes(h, true);
 	fputs("}\n", h->out);
 	if (p && p->atlas.bytes) {

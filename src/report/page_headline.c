@@ -15,16 +15,20 @@ typedef struct goal {
 	const char *augmented, *clean;
 	const char *who; /* "… recognises 80 % of augmented images" */
 	const char *verb;
+	const char *title; /* of its cards: "…, augmented images" */
 } goal;
 
 static const goal goals[] = {
 	{"kept.augmented", "kept.clean",
-     "a linear classifier trained on the encoder's features, not retrained,", "recognises"},
+     "a linear classifier trained on the encoder's features, not retrained,", "recognises",
+     "classifier of F, not retrained"},
 	{"lc.augmented", "lc.clean", "a linear classifier trained on the adapter's codes",
-     "recognises"},
-	{"knn.augmented", "knn.clean", "the vote of the nearest neighbours", "recognises"},
+     "recognises", "classifier of the codes"},
+	{"knn.augmented", "knn.clean", "the vote of the nearest neighbours", "recognises",
+     "nearest neighbours"},
 	{"same-image.old.l2.augmented.recall_at_1", "same-image.old.l2.clean.recall_at_1",
-     "a search in an index of the encoder's features", "finds the original of"},
+     "a search in an index of the encoder's features", "finds the original of",
+     "own image found first, index of F"},
 };
 
 /* Shown as cards below the sentence, beside the two of the goal. */
@@ -91,6 +95,12 @@ static int compare(const invar_value *before, const invar_value *after)
 	return after->value > before->value ? 1 : -1;
 }
 
+/* In percent, as it is shown. */
+static double shown(double share)
+{
+	return floor(1000 * share + 0.5) / 10;
+}
+
 static void put_percent(const inv_html *h, double value)
 {
 	fprintf(h->out, "<b>%.1f&nbsp;%%</b>", 100 * value);
@@ -117,7 +127,11 @@ static void put_change(const inv_html *h, const story *s)
 	int sign = compare(s->before, s->after);
 
 	fputs(s->goal->verb, h->out);
-	if (sign > 0) {
+	if (shown(s->before->value) == shown(s->after->value)) {
+		fputs(" ", h->out);
+		put_percent(h, s->after->value);
+		fputs(" of augmented images, as without it", h->out);
+	} else if (sign > 0) {
 		fputs(" ", h->out);
 		put_percent(h, s->after->value);
 		fputs(" of augmented images instead of ", h->out);
@@ -132,12 +146,6 @@ static void put_change(const inv_html *h, const story *s)
 		if (!sign)
 			fputs(", a difference within the 95&nbsp;% intervals", h->out);
 	}
-}
-
-/* In percent, as it is shown. */
-static double shown(double share)
-{
-	return floor(1000 * share + 0.5) / 10;
 }
 
 /* Clean images, where a cost would show. */
@@ -213,26 +221,30 @@ static double as_shown(const invar_metric *m, double value)
 	return m->unit == INVAR_UNIT_SHARE ? shown(value) / 100 : value;
 }
 
-static void put_difference(const inv_html *h, const invar_metric *m, double change)
+/* Chance is not coloured as a gain or a loss. */
+static void put_difference(const inv_html *h, const invar_metric *m,
+                           const invar_value *before, const invar_value *after)
 {
+	double change = as_shown(m, after->value) - as_shown(m, before->value);
 	const char *sign = change > 0 ? "+" : change < 0 ? "−" : "±";
+	int verdict = compare(before, after) * m->better;
 	char text[INV_NUMBER];
 
 	inv_html_number(text, m, fabs(change));
-	change *= m->better;
 	fprintf(h->out, "<div class=\"%s\">%s%s %s</div>",
-	        change > 0   ? "good"
-	        : change < 0 ? "bad"
-	                     : "same",
+	        verdict > 0   ? "good"
+	        : verdict < 0 ? "bad"
+	                      : "same",
 	        sign, text,
-	        change > 0   ? "better"
-	        : change < 0 ? "worse"
-	                     : "no change");
+	        verdict > 0     ? "better"
+	        : verdict < 0   ? "worse"
+	        : change == 0.0 ? "no change"
+	                        : "within the intervals");
 }
 
-/* title NULL: that of the metric. */
+/* `of` follows the title. */
 static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
-                     bool alone)
+                     const char *of, bool alone)
 {
 	const invar_metric *m = inv_html_metric(s->r, id);
 	const invar_value *before = alone ? NULL : inv_html_value(s->r, id, "F");
@@ -241,13 +253,9 @@ static void put_card(const inv_html *h, const story *s, const char *id, const ch
 
 	if (!after)
 		return;
-	fputs("<div class=\"card\"><div class=\"label\">", h->out);
-	inv_html_text(h, title ? title : m->row, INV_NAME);
-	if (!title && m->part) {
-		fputs(", ", h->out);
-		inv_html_text(h, m->part, INV_NAME);
-	}
-	fputs("</div><div class=\"big\">", h->out);
+	fprintf(h->out,
+	        "<div class=\"card\"><div class=\"label\">%s%s</div><div class=\"big\">", title,
+	        of);
 	if (before) {
 		inv_html_number(text, m, before->value);
 		fprintf(h->out, "<span class=\"was\">%s →</span> ", text);
@@ -255,18 +263,18 @@ static void put_card(const inv_html *h, const story *s, const char *id, const ch
 	inv_html_measure(text, m, after->value);
 	fprintf(h->out, "%s</div>", text);
 	if (before && m->better)
-		put_difference(h, m, as_shown(m, after->value) - as_shown(m, before->value));
+		put_difference(h, m, before, after);
 	fputs("</div>\n", h->out);
 }
 
 static void put_cards(const inv_html *h, const story *s)
 {
 	fputs("<div class=\"cards\">\n", h->out);
-	put_card(h, s, s->goal->augmented, NULL, false);
-	put_card(h, s, s->goal->clean, NULL, false);
+	put_card(h, s, s->goal->augmented, s->goal->title, ", augmented images", false);
+	put_card(h, s, s->goal->clean, s->goal->title, ", clean images", false);
 	for (size_t i = 0; i < CARDS; i++)
 		if (strcmp(cards[i].metric, s->goal->augmented) != 0)
-			put_card(h, s, cards[i].metric, cards[i].title, cards[i].alone);
+			put_card(h, s, cards[i].metric, cards[i].title, "", cards[i].alone);
 	fputs("</div>\n", h->out);
 }
 

@@ -4,9 +4,10 @@
  *
  * Every metrics.json has a column of its own run and one of F. Entries that were measured
  * on the same rows become one document. A measurement may have been made with several sets
- * of options: the one that most runs have is shown, of equally frequent ones the latest,
- * and a note names the columns that have another. Documents are put together as JSON and
- * read by inv_results_read, so files that someone has changed pass the usual checks.
+ * of options: the one that most runs have is shown, of equally frequent ones the latest of
+ * the first run, and a note names the columns that have another. Documents are put together
+ * as JSON and read by inv_results_read, so files that someone has changed pass the usual
+ * checks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static const json_t *most_frequent(const collection *c, const json_t *bank,
                                    const char *measurement)
 {
 	const json_t *best = NULL, *entry;
-	size_t most = 0, i;
+	size_t most = 0, best_run = 0, i;
 
 	for (size_t run = 0; run < c->count; run++)
 		json_array_foreach (measured(c, run), i, entry) {
@@ -125,8 +126,9 @@ static const json_t *most_frequent(const collection *c, const json_t *bank,
 			                  ? count_runs_like(c, bank, measurement, entry)
 			                  : 0;
 
-			if (runs && runs >= most) {
+			if (runs > most || (runs && runs == most && run == best_run)) {
 				most = runs;
+				best_run = run;
 				best = entry;
 			}
 		}
@@ -280,6 +282,17 @@ static void add_measurement(const collection *c, const json_t *bank,
 
 /* ---- The document -------------------------------------------------------------------- */
 
+static bool has_entry(const collection *c, size_t run, const json_t *bank)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (measured(c, run), i, entry)
+		if (is_same_bank(bank, entry))
+			return true;
+	return false;
+}
+
 static json_t *new_document(const collection *c, const json_t *bank)
 {
 	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
@@ -296,6 +309,8 @@ static json_t *new_document(const collection *c, const json_t *bank)
 	for (size_t run = 0; run < c->count; run++) {
 		char id[24];
 
+		if (!has_entry(c, run, bank))
+			continue;
 		snprintf(id, sizeof id, "%zu", run + 1);
 		json_array_append_new(
 			json_object_get(document, "columns"),

@@ -26,7 +26,7 @@ function overflowing() {
 	const wide = document.documentElement.clientWidth + 1, found = [];
 	for (const e of document.body.querySelectorAll('*')) {
 		const box = e.getBoundingClientRect();
-		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, [hidden]'))
+		if (box.width && box.right > wide && !e.closest('.scroll, pre, svg, .thumb figcaption, [hidden]'))
 			found.push(`${e.tagName}.${e.className} ${Math.round(box.right)}`);
 	}
 	return {page: document.documentElement.scrollWidth - document.documentElement.clientWidth, found: found.slice(0, 5)};
@@ -170,6 +170,9 @@ async function checkPrint(browser, page) {
 	await tab.emulateMedia({media: 'print', colorScheme: 'dark'});
 	const paper = await tab.evaluate(() => getComputedStyle(document.body).backgroundColor);
 	expect(page, paper === 'rgb(255, 255, 255)', `prints on ${paper}`);
+	const inks = await tab.evaluate(() => ['.iv-ink', 'h2', 'small'].map((s) => getComputedStyle(document.querySelector(s))).map((c, i) => (i ? c.color : c.fill)));
+	for (const ink of inks)
+		expect(page, ink.match(/\d+/g).slice(0, 3).every((level) => level < 130), `prints ${ink} on white`);
 	await context.close();
 	return count;
 }

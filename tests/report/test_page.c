@@ -198,7 +198,7 @@ static void assert_only_own_tags(const char *text)
 		"small",    "div",   "dl",    "dt",     "dd",    "nav",    "a",          "main",
 		"section",  "table", "thead", "tbody",  "tr",    "th",     "td",         "ul",
 		"ol",       "li",    "i",     "figure", "img",   "script", "figcaption", "svg",
-		"g",        "path",  "rect",  "text",   "code",  "pre",    "clipPath",
+		"g",        "path",  "rect",  "text",   "code",  "pre",    "clipPath",   "span",
 	};
 	const char *style = strstr(text, "<style>"), *script = strstr(text, "<script>\n");
 
@@ -255,6 +255,7 @@ static void names_stay_in_attributes(void **state)
 	char *text = make_page(r, NULL);
 
 	(void)state;
+	*strstr(text, "<script type") = '\0'; /* JSON may hold what it likes */
 	assert_non_null(strstr(text, "data-scatter=\"map&quot;&lt;\""));
 	assert_null(strstr(text, "\" onmouseover="));
 	assert_null(strstr(text, "' onmouseover="));
@@ -356,7 +357,7 @@ static void nothing_measured_is_a_page(void **state)
 	assert_non_null(strstr(text, "Nothing was measured"));
 	assert_non_null(strstr(text, "torch.nn.Linear(8, 16)"));
 	assert_non_null(strstr(text, "features + E(features)"));
-	assert_non_null(strstr(text, "&quot;a\\&quot;\\\\\\x0a&lt;b&gt;"));
+	assert_non_null(strstr(text, "(\"a\\&quot;\\\\\\x0a&lt;b&gt;"));
 	free(text);
 }
 
