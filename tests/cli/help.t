@@ -7,6 +7,7 @@ $ invar
 >
 > Commands:
 >   demo        shows the whole method on real images
+>   run         runs a whole study from a recipe
 >   data        shows what is in a data set of images
 >   augment     applies an augmentation to images or tensors
 >   models      lists, inspects, verifies, converts and downloads encoders
