@@ -185,6 +185,11 @@ INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
 INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
                                                 double value);
 INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
+/*
+ * Do the options fit together? Finds before any work what the command itself would refuse:
+ * an option of a loss that is not chosen, a measurement that does not exist.
+ */
+INVAR_API invar_status invar_options_check(const invar_options *o);
 INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 INVAR_API double invar_options_number(const invar_options *o, const char *name);
@@ -614,6 +619,8 @@ typedef struct invar_value {
 	uint64_t count;          /* images or pairs that were measured; 0: unknown */
 	const char *reason;      /* why there is no value; NULL: there is one */
 	const char *no_interval; /* why an interval is missing; or NULL */
+	double deviation;        /* standard deviation if it is a mean over runs; else NaN */
+	uint64_t runs;           /* that it is a mean over; 0: it is no mean */
 } invar_value;
 
 typedef struct invar_axis {
@@ -1078,8 +1085,8 @@ typedef struct invar_stages invar_stages;
 
 INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
                                          invar_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must outlive the
- * stages. */
+/* invar_encode of each data set into one bank; encoder and data sets must stay open until
+ * the stage has run. */
 INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
                                                const char *says, invar_encoder *e,
                                                const invar_dataset *const *sets,
@@ -1089,7 +1096,13 @@ INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name
 INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
                                               const char *says, const char *bank,
                                               const invar_options *o, const char *run);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`. */
+/* invar_diagnose of a bank; the results become the file `results`. */
+INVAR_API invar_status invar_stages_add_diagnose(invar_stages *s, const char *name,
+                                                 const char *says, const char *bank,
+                                                 const invar_options *o,
+                                                 const char *results);
+/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
+ * keep theirs (invar_run_keep_results). */
 INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
                                              const char *says, const char *bank,
                                              const char *const *adapters,
@@ -1109,6 +1122,17 @@ typedef struct invar_stage {
 
 INVAR_API invar_status invar_stages_add(invar_stages *s, const invar_stage *stage);
 INVAR_API invar_status invar_stages_run(invar_stages *s);
+/*
+ * Gives up the stage that failed, so that the next call continues after it. The caller adds
+ * no stage that reads its output.
+ */
+INVAR_API void invar_stages_give_up(invar_stages *s);
+/*
+ * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
+ * list: a stage depends on those before it.
+ */
+INVAR_API invar_status invar_stages_pending(invar_stages *s, const char *name,
+                                            int *pending);
 /* Did this stage run, rather than being skipped? */
 INVAR_API int invar_stages_ran(const invar_stages *s, const char *name);
 INVAR_API void invar_stages_close(invar_stages *s); /* accepts NULL */

@@ -264,6 +264,10 @@ static json_t *value_json(const invar_value *v, invar_unit unit)
 	}
 	if (v->no_interval)
 		json_object_set_new(json, "no_interval", json_string(v->no_interval));
+	if (v->runs) {
+		json_object_set_new(json, "deviation", inv_json_number(v->deviation));
+		json_object_set_new(json, "runs", json_integer((json_int_t)v->runs));
+	}
 	if (v->count)
 		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
 	return json;
@@ -421,7 +425,9 @@ const invar_value *invar_results_value(const invar_results *results, const char 
 			.high = number(json, "high"),
 			.count = (uint64_t)json_integer_value(json_object_get(json, "count")),
 			.reason = text(json, "reason"),
-			.no_interval = text(json, "no_interval")};
+			.no_interval = text(json, "no_interval"),
+			.deviation = number(json, "deviation"),
+			.runs = (uint64_t)json_integer_value(json_object_get(json, "runs"))};
 	return r->found[place];
 }
 

@@ -124,7 +124,7 @@ def check_run():
     data = os.path.join(work, "stl10_binary")
     write_stl10(data)
     weights = os.path.join(source, "tests/golden/encoders/vit/dino.safetensors")
-    options = ["-o", "study", "--threads", "2", "-q"]
+    options = ["-o", "study", "--threads", "1", "-q"]
     settings = [f"data.data=stl10:{data}",
                 f"encoders={{name: DINO, weights: {weights}, heads: 2, pos: dino}}",
                 "encode.size=24", "encode.copies=[train=3, test=2]", "eval.points=20",
