@@ -600,6 +600,7 @@ typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
 	const char *path;  /* of the adapter; NULL for F */
+	int digits; /* of all its figures, as printed elsewhere; -1: as the metric says */
 } invar_column;
 
 typedef struct invar_metric {

@@ -148,7 +148,8 @@ typedef struct paper_figures {
 } paper_figures;
 
 /* Items of the recipe and the paper's have the same names. */
-static bool find_published(void *user, const char *column, const char *metric, double *out)
+static bool find_published(void *user, const char *column, const char *metric, double *out,
+                           unsigned *digits)
 {
 	const paper_figures *f = user;
 	const inv_study_bank *b = f->job->bank;
@@ -156,8 +157,10 @@ static bool find_published(void *user, const char *column, const char *metric, d
 	const inv_published_value *found =
 		b->dataset ? inv_published_find(f->paper, &key) : NULL;
 
-	if (found)
+	if (found) {
 		*out = found->value;
+		*digits = found->digits;
+	}
 	return found;
 }
 

@@ -13,6 +13,8 @@
  * The document itself is kept as JSON, so that what is written is what was put; columns
  * and metrics are also kept as structs, for callers that read by pointer.
  */
+enum { MAX_DIGITS = 15 }; /* after the decimal point */
+
 struct invar_results {
 	json_t *about;             /* { key: value } */
 	json_t *values;            /* { metric: { column: { value, low, high, count } } } */
@@ -151,9 +153,23 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
 	st =
 		append(r->columns, entry, (void **)&r->column, &r->column_count, sizeof *r->column);
 	if (st == INVAR_OK)
-		r->column[r->column_count - 1] =
-			(invar_column){text(entry, "id"), text(entry, "title"), text(entry, "adapter")};
+		r->column[r->column_count - 1] = (invar_column){.id = text(entry, "id"),
+		                                                .title = text(entry, "title"),
+		                                                .path = text(entry, "adapter"),
+		                                                .digits = -1};
 	return st;
+}
+
+/* Of the column that was added last. */
+static void set_digits(invar_results *r, const json_t *digits)
+{
+	json_int_t n = json_is_integer(digits) ? json_integer_value(digits) : -1;
+
+	if (n < 0 || n > MAX_DIGITS)
+		return;
+	r->column[r->column_count - 1].digits = (int)n;
+	json_object_set_new(json_array_get(r->columns, r->column_count - 1), "digits",
+	                    json_integer(n));
 }
 
 invar_status inv_results_add_measurement(invar_results *r, const char *id,
@@ -524,6 +540,7 @@ static invar_status read_columns(const json_t *list, const char *where, invar_re
 		                            text(entry, "adapter"));
 		if (st != INVAR_OK)
 			return st == INVAR_E_USE ? refuse(where, "two columns have one id") : st;
+		set_digits(r, json_object_get(entry, "digits"));
 	}
 	return json_is_array(list) ? st : refuse(where, "columns are missing");
 }
@@ -538,14 +555,15 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 		int unit = index_of(units, 3, text(entry, "unit"));
 		int better = index_of(directions, 3, text(entry, "better"));
 		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
-		const invar_metric m = {.id = text(entry, "id"),
-		                        .measurement = text(entry, "measurement"),
-		                        .row = text(entry, "row"),
-		                        .part = text(entry, "part"),
-		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-		                        .better = better < 0 ? 0 : better - 1,
-		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
-		                        .detail = json_is_true(json_object_get(entry, "detail"))};
+		const invar_metric m = {
+			.id = text(entry, "id"),
+			.measurement = text(entry, "measurement"),
+			.row = text(entry, "row"),
+			.part = text(entry, "part"),
+			.unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
+			.better = better < 0 ? 0 : better - 1,
+			.digits = digits < 0 || digits > MAX_DIGITS ? 4 : (unsigned)digits,
+			.detail = json_is_true(json_object_get(entry, "detail"))};
 
 		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
 			return refuse(where, "a metric is not described");

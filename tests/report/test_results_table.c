@@ -63,9 +63,9 @@ static invar_results *make(void)
 	return r;
 }
 
-static void assert_table(const char *format, const char *want)
+/* Takes r. */
+static void assert_written(invar_results *r, const char *format, const char *want)
 {
-	invar_results *r = make();
 	inv_table *t = inv_results_table(r);
 	char *text = NULL;
 	size_t bytes;
@@ -78,6 +78,11 @@ static void assert_table(const char *format, const char *want)
 	free(text);
 	inv_table_free(t);
 	invar_results_free(r);
+}
+
+static void assert_table(const char *format, const char *want)
+{
+	assert_written(make(), format, want);
 }
 
 static void rows_follow_from_descriptions(void **state)
@@ -110,11 +115,41 @@ static void bars_in_markdown_are_escaped(void **state)
 	                         "\nZap and Zop were not measured: no labels\n");
 }
 
+/* Published figures have their own number of decimals, and no powers of ten. */
+static void a_column_may_have_its_own_digits(void **state)
+{
+	static const char document[] =
+		"{\"format\": \"invar-results\", \"version\": 1, \"bank\": \"b\", \"split\": "
+	    "\"test\","
+		" \"columns\": [{\"id\": \"1\", \"title\": \"E\"},"
+		" {\"id\": \"1-published\", \"title\": \"paper\", \"digits\": 2}],"
+		" \"measurements\": [{\"id\": \"zip\", \"title\": \"Zip\"}],"
+		" \"metrics\": [{\"id\": \"zip.a\", \"measurement\": \"zip\", \"row\": \"Zip\","
+		" \"unit\": \"share\", \"better\": \"higher\", \"digits\": 1},"
+		" {\"id\": \"zip.size\", \"measurement\": \"zip\", \"row\": \"size\","
+		" \"unit\": \"number\", \"better\": \"neither\", \"digits\": 4}],"
+		" \"values\": {\"zip.a\": {\"1\": {\"value\": 0.9466}, \"1-published\": "
+	    "{\"value\": 0.9466}},"
+		" \"zip.size\": {\"1\": {\"value\": 0.0001}, \"1-published\": {\"value\": 0.01}}}}";
+	invar_results *r;
+
+	(void)state;
+	test_write(test_path("results.json"), document, strlen(document));
+	assert_int_equal(invar_results_open(NULL, test_path("results.json"), &r), INVAR_OK);
+	assert_int_equal(invar_results_column(r, 0)->digits, -1);
+	assert_int_equal(invar_results_column(r, 1)->digits, 2);
+	assert_written(r, "text",
+	               "                E  paper\n"
+	               "Zip, %       94.7  94.66\n"
+	               "size    1.000e-04   0.01\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_follow_from_descriptions),
 		cmocka_unit_test(bars_in_markdown_are_escaped),
+		cmocka_unit_test(a_column_may_have_its_own_digits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

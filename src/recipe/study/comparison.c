@@ -309,6 +309,7 @@ static void add_published(merging *m, const char *id, const char *name, const ch
 	json_t *columns = json_object_get(m->out, "columns"), *column, *metric;
 	char own[ID + 16];
 	char *label = NULL;
+	unsigned digits = 0;
 	bool any = false;
 	size_t i;
 
@@ -317,7 +318,7 @@ static void add_published(merging *m, const char *id, const char *name, const ch
 		const char *which = json_string_value(json_object_get(metric, "id"));
 		double value;
 
-		if (!m->of->published(m->of->user, name, which, &value))
+		if (!m->of->published(m->of->user, name, which, &value, &digits))
 			continue;
 		put_value(m, which, own, json_pack("{s:f}", "value", value));
 		any = true;
@@ -327,7 +328,8 @@ static void add_published(merging *m, const char *id, const char *name, const ch
 	json_array_foreach (columns, i, column)
 		if (strcmp(json_string_value(json_object_get(column, "id")), id) == 0) {
 			json_array_insert_new(columns, i + 1,
-			                      json_pack("{s:s, s:s}", "id", own, "title", label));
+			                      json_pack("{s:s, s:s, s:i}", "id", own, "title", label,
+			                                "digits", (int)digits));
 			break;
 		}
 	free(label);

@@ -20,10 +20,10 @@ typedef struct inv_compared {
 	size_t files;
 } inv_compared;
 
-/* A published figure in the unit of results; false if there is none. column: "F" or a
- * title. */
+/* A published figure in the unit of results, and its decimals as printed; false if there is
+ * none. column: "F" or a title. */
 typedef bool inv_published_figure(void *user, const char *column, const char *metric,
-                                  double *value);
+                                  double *value, unsigned *digits);
 
 typedef struct inv_comparison {
 	const inv_compared *adapter; /* [adapters], at least one, each with a file */
