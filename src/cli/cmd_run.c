@@ -13,6 +13,7 @@
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/recipe_words.h"
+#include "cli/study_report.h"
 #include "cli/study_tables.h"
 #include "cli/term.h"
 #include "recipe/study/published.h"
@@ -233,9 +234,11 @@ static invar_status run_study(inv_session *s, const inv_study *study, inv_publis
 		j.user = &figures;
 	}
 	if (st == INVAR_OK)
-		st = inv_study_run(&j, inv_study_table_files());
+		st = inv_study_run(&j, inv_study_table_files() + inv_study_report_files(study));
 	if (st == INVAR_OK)
 		st = inv_study_tables(s, &j);
+	if (st == INVAR_OK)
+		st = inv_study_report(s, &j);
 	if (st == INVAR_E_CANCELLED)
 		st = inv_fault(
 			s, st,

@@ -20,7 +20,7 @@ static const char *example_of(const char *key)
 	return strcmp(key, "encoders") == 0 ? "resnet18.safetensors" : NULL;
 }
 
-static bool is_listed(const char *list, const char *word)
+bool inv_words_have(const char *list, const char *word)
 {
 	char padded[256], wanted[80];
 
@@ -29,14 +29,28 @@ static bool is_listed(const char *list, const char *word)
 	return strstr(padded, wanted);
 }
 
+bool inv_row_is_on(const invar_option *row)
+{
+	return row->initial &&
+	       (strcmp(row->initial, "true") == 0 || strcmp(row->initial, "1") == 0);
+}
+
+static const char *default_of(const invar_option *row)
+{
+	if (row->type == INVAR_OPTION_FLAG)
+		return inv_row_is_on(row) ? "true" : "false";
+	return row->initial;
+}
+
 /* "# epochs: 60        # passes over the images" */
 static void print_option(const invar_option *row, const invar_options *o,
                          const char *indent, FILE *out)
 {
 	char extra[512];
 	const char *part = invar_options_part(o, row->name, 0);
-	int used = fprintf(out, "%s# %s:%s%s", indent, row->name, row->initial ? " " : "",
-	                   row->initial ? row->initial : "");
+	const char *value = default_of(row);
+	int used = fprintf(out, "%s# %s:%s%s", indent, row->name, value ? " " : "",
+	                   value ? value : "");
 
 	fprintf(out, "%*s# %s", used < COLUMN ? COLUMN - used : 1, "", row->help);
 	if (row->choices || row->choice) {
@@ -61,8 +75,8 @@ static invar_status print_options(const inv_recipe_key *k, const char *indent, F
 		const invar_option *row = invar_options_at(o, i);
 		bool is_value = k->shorthand && strcmp(row->name, k->shorthand) == 0;
 
-		if (inv_recipe_has_option(k->command, row) && !is_listed(k->without, row->name) &&
-		    !is_value)
+		if (inv_recipe_has_option(k->command, row) &&
+		    !inv_words_have(k->without, row->name) && !is_value)
 			print_option(row, o, indent, out);
 	}
 	invar_options_free(o);

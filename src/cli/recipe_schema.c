@@ -114,15 +114,6 @@ static invar_status add_definitions(json_t *all, const char *command)
 /* ---- Keys
  * ------------------------------------------------------------------------------------ */
 
-static bool is_listed(const char *list, const char *word)
-{
-	char padded[256], wanted[80];
-
-	snprintf(padded, sizeof padded, "|%s|", list ? list : "");
-	snprintf(wanted, sizeof wanted, "|%s|", word);
-	return strstr(padded, wanted);
-}
-
 /* A mapping with the options of the key's command and the keys of its items. */
 static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)
 {
@@ -140,7 +131,7 @@ static json_t *mapping_of(const inv_recipe_key *k, const json_t *definitions)
 	}
 	if (k->command)
 		json_object_foreach (json_object_get(definitions, k->command), name, unused) {
-			if (is_listed(k->without, name))
+			if (inv_words_have(k->without, name))
 				continue;
 			snprintf(reference, sizeof reference, "#/definitions/%s/%s", k->command, name);
 			json_object_set_new(properties, name, json_pack("{s:s}", "$ref", reference));
@@ -158,9 +149,11 @@ static json_t *key_schema(const inv_recipe_key *k, const json_t *definitions)
 		                 mapping_of(k, definitions));
 		schema = json_pack("{s:[O, o]}", "anyOf", item, list_of(item));
 		json_decref(item);
-	} else if (k->command)
+	} else if (k->command && k->initial)
 		schema = json_pack("{s:[{s:s}, o]}", "anyOf", "type", "boolean",
 		                   mapping_of(k, definitions));
+	else if (k->command)
+		schema = mapping_of(k, definitions);
 	else if (k->initial && strcmp(k->initial, "true") == 0)
 		schema = json_pack("{s:s}", "type", "boolean");
 	else if (k->initial)

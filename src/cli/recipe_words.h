@@ -8,6 +8,11 @@
 #include "cli/session.h"
 #include "recipe/study/study_run.h"
 
+/* Is a flag on unless it is set? */
+bool inv_row_is_on(const invar_option *row);
+/* "a" of "a|b"? NULL is an empty list. */
+bool inv_words_have(const char *list, const char *word);
+
 /* A recipe with every key and option, its default and meaning, as comments. */
 invar_status inv_print_recipe(inv_session *s, FILE *out);
 /* The JSON Schema of recipes. */

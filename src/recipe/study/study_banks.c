@@ -297,7 +297,9 @@ static invar_status read_list(inv_study *s, const inv_items *items, const char *
 invar_status inv_study_read_banks(inv_study *s, const char *beside,
                                   char message[INV_MESSAGE])
 {
-	static const char *const others[] = {"data", "encode", "encoders", "augmentations"};
+	/* Published figures are looked up by data set, encoder and augmentation. */
+	static const char *const others[] = {"data", "encode", "encoders", "augmentations",
+	                                     "published"};
 	inv_items existing;
 	invar_status st = inv_items_open(s->tree, "bank", &existing, message);
 

@@ -366,6 +366,23 @@ static void drop_empty(tabling *t, inv_compared *out)
 			out[t->adapters++] = t->adapter[a];
 }
 
+/* A figure of the paper for this bank. */
+static bool find_published(void *user, const char *column, const char *metric,
+                           double *value)
+{
+	const tabling *t = user;
+	const inv_published_key key = {.dataset = t->bank->data,
+	                               .encoder = t->bank->encoder,
+	                               .augment = t->bank->augment,
+	                               .column = column,
+	                               .metric = metric};
+	const inv_published_value *found = inv_published_find(t->job->published, &key);
+
+	if (found)
+		*value = found->value;
+	return found;
+}
+
 static invar_status write_table(void *user)
 {
 	tabling *t = user;
@@ -374,8 +391,8 @@ static invar_status write_table(void *user)
 	inv_comparison c = {.adapter = with,
 	                    .study = j->study->name,
 	                    .title = t->bank->title,
-	                    .published = j->published,
-	                    .user = j->user};
+	                    .published = j->published ? find_published : NULL,
+	                    .user = t};
 	char *text = NULL, *lines = NULL;
 	json_t *document = NULL;
 	invar_status st = with ? INVAR_OK : no_memory(j);
@@ -383,7 +400,6 @@ static invar_status write_table(void *user)
 	if (st == INVAR_OK) {
 		drop_empty(t, with);
 		c.adapters = t->adapters;
-		j->bank = t->bank;
 		st = inv_compare(&c, &document, j->message);
 	}
 	if (st == INVAR_OK &&
@@ -472,6 +488,22 @@ static invar_status make_table(inv_study_job *j, tabling *t)
  * ----------------------------------------------------------------------------------------------
  */
 
+/* One run per adapter is enough for a page: seeds differ in little. */
+static bool keep_run(inv_study_job *j, const trial *t)
+{
+	char **grown;
+
+	if (t->seed != j->study->seed[0])
+		return true;
+	if (!(grown = realloc(j->run, (j->runs + 1) * sizeof *grown)))
+		return false;
+	j->run = grown;
+	if (!(j->run[j->runs] = strdup(t->run)))
+		return false;
+	j->runs++;
+	return true;
+}
+
 static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64_t seed,
                               uint32_t d)
 {
@@ -483,7 +515,7 @@ static invar_status run_trial(inv_study_job *j, tabling *table, size_t a, uint64
 		st = eval_trial(j, &t, &measured);
 	else
 		j->number++;
-	if (st == INVAR_OK && measured && !add_file(table, a, seed))
+	if (st == INVAR_OK && measured && (!add_file(table, a, seed) || !keep_run(j, &t)))
 		st = no_memory(j);
 	close_trial(&t);
 	return st;
@@ -549,14 +581,29 @@ void inv_study_job_clear(inv_study_job *j)
 		free(j->failure[i].stage);
 		free(j->failure[i].message);
 	}
+	for (size_t i = 0; i < j->runs; i++)
+		free(j->run[i]);
+	free(j->run);
 	free(j->table);
 	free((void *)(uintptr_t)j->table_bank);
 	free(j->failure);
+	inv_published_close(j->published);
+}
+
+static invar_status open_published(inv_study_job *j)
+{
+	if (!j->study->published)
+		return INVAR_OK;
+	j->published = inv_published_open(j->study->published, j->message, sizeof j->message);
+	return j->published ? INVAR_OK : INVAR_E_FORMAT;
 }
 
 invar_status inv_study_run(inv_study_job *j, size_t more)
 {
-	invar_status st = invar_stages_open(j->ctx, j->study->folder, &j->stages);
+	invar_status st = open_published(j);
+
+	if (st == INVAR_OK)
+		st = invar_stages_open(j->ctx, j->study->folder, &j->stages);
 
 	j->total = inv_study_stages(j->study) + more;
 	for (size_t i = 0; i < j->study->banks && st == INVAR_OK; i++)

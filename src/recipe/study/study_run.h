@@ -10,6 +10,7 @@
 #define INV_STUDY_RUN_H
 
 #include "recipe/study/comparison.h"
+#include "recipe/study/published.h"
 #include "recipe/study/study.h"
 
 typedef struct inv_study_failure {
@@ -20,17 +21,16 @@ typedef struct inv_study_job {
 	const inv_study *study;
 	invar_context *ctx;
 	bool keep_going;
-	/* Figures for a bank: sets *user for `figure`; NULL: none are published. */
-	inv_published_figure *published;
-	void *user;
-	const inv_study_bank *bank; /* that is being worked on, for `published` */
 
+	inv_published *published; /* NULL: none */
 	invar_stages *stages;
 	size_t number, total; /* of stages: begun so far, and all */
 	size_t ran;           /* rather than skipped */
 	char **table;         /* [tables]: tables of banks, in order */
 	const inv_study_bank **table_bank;
 	size_t tables;
+	char **run; /* [runs]: runs of the first seed that were measured, in order */
+	size_t runs;
 	inv_study_failure *failure;
 	size_t failures;
 	char message[INV_MESSAGE];
