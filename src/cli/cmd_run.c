@@ -16,7 +16,6 @@
 #include "cli/study_report.h"
 #include "cli/study_tables.h"
 #include "cli/term.h"
-#include "recipe/study/published.h"
 #include "recipe/study/yaml_tree.h"
 
 static const inv_example examples[] = {
@@ -140,43 +139,6 @@ static invar_status check_output(inv_session *s, const inv_study *study)
 	return inv_check_output_folder(s, "-o", study->folder);
 }
 
-/* ---- Published figures ------------------------------------------------------------------
- */
-
-typedef struct paper_figures {
-	inv_published *paper; /* NULL: none */
-	const inv_study_job *job;
-} paper_figures;
-
-/* Items of the recipe and the paper's have the same names. */
-static bool find_published(void *user, const char *column, const char *metric, double *out,
-                           unsigned *digits)
-{
-	const paper_figures *f = user;
-	const inv_study_bank *b = f->job->bank;
-	const inv_published_key key = {b->data, b->encoder, b->augment, column, metric};
-	const inv_published_value *found =
-		b->dataset ? inv_published_find(f->paper, &key) : NULL;
-
-	if (found) {
-		*out = found->value;
-		*digits = found->digits;
-	}
-	return found;
-}
-
-/* Before any work: hours later, nobody wants to hear that this file is broken. */
-static invar_status open_published(inv_session *s, const inv_study *study,
-                                   inv_published **out)
-{
-	char why[INV_MESSAGE];
-
-	*out = NULL;
-	if (!study->published || (*out = inv_published_open(study->published, why, sizeof why)))
-		return INVAR_OK;
-	return inv_fault(s, INVAR_E_FORMAT, "%s", why);
-}
-
 /* ---- Running ----------------------------------------------------------------------------
  */
 
@@ -222,17 +184,12 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 	return tell_failures(s, j);
 }
 
-static invar_status run_study(inv_session *s, const inv_study *study, inv_published *paper)
+static invar_status run_study(inv_session *s, const inv_study *study)
 {
 	inv_study_job j = {
 		.study = study, .ctx = s->ctx, .keep_going = inv_flag(s, "keep-going")};
-	paper_figures figures = {.paper = paper, .job = &j};
 	invar_status st = inv_folder_make(s, study->folder);
 
-	if (paper) {
-		j.published = find_published;
-		j.user = &figures;
-	}
 	if (st == INVAR_OK)
 		st = inv_study_run(&j, inv_study_table_files() + inv_study_report_files(study));
 	if (st == INVAR_OK)
@@ -257,15 +214,11 @@ static invar_status run_study(inv_session *s, const inv_study *study, inv_publis
 
 static invar_status plan_or_run(inv_session *s, const inv_study *study)
 {
-	inv_published *paper = NULL;
 	invar_status st = check_output(s, study);
 
-	if (st == INVAR_OK)
-		st = open_published(s, study, &paper);
-	if (st == INVAR_OK)
-		st = inv_flag(s, "dry-run") ? inv_print_plan(s, study) : run_study(s, study, paper);
-	inv_published_close(paper);
-	return st;
+	if (st != INVAR_OK)
+		return st;
+	return inv_flag(s, "dry-run") ? inv_print_plan(s, study) : run_study(s, study);
 }
 
 static invar_status run_recipe(inv_session *s)

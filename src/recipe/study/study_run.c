@@ -368,7 +368,7 @@ static void drop_empty(tabling *t, inv_compared *out)
 
 /* A figure of the paper for this bank. */
 static bool find_published(void *user, const char *column, const char *metric,
-                           double *value)
+                           double *value, unsigned *digits)
 {
 	const tabling *t = user;
 	const inv_published_key key = {.dataset = t->bank->data,
@@ -378,8 +378,10 @@ static bool find_published(void *user, const char *column, const char *metric,
 	                               .metric = metric};
 	const inv_published_value *found = inv_published_find(t->job->published, &key);
 
-	if (found)
+	if (found) {
 		*value = found->value;
+		*digits = found->digits;
+	}
 	return found;
 }
 
