@@ -167,6 +167,20 @@ def figures_of(dataset, encoder, augment):
     return found
 
 
+def check_figures():
+    """Figures 1 to 5, as the README draws them: a panel per adapter."""
+    for augment, figure in (("rotation", "structure.distances"), ("noise", "tsne")):
+        done = run("plot", f"study/stl10/dino/{augment}/table.json", "--figure", figure, "-o", "figure.svg", "-q")
+        if done.returncode != 0:
+            complain(f"{figure}: {done.stderr}")
+            continue
+        with open(os.path.join(work, "figure.svg"), encoding="utf-8") as file:
+            text = file.read()
+        for title in ("MaWa", "WaCo", "WaCo reduced", "SimCLR", "HSIC"):
+            if f">{title}<" not in text:
+                complain(f"{figure} has no panel {title}")
+
+
 def check_run():
     data = os.path.join(work, "stl10_binary")
     write_stl10(data)
@@ -190,6 +204,7 @@ def check_run():
     print(table)
     for augment in ("rotation", "noise"):
         check_published_columns(augment, tables_of_csv()[f"STL10, DINO, {augment}"])
+    check_figures()
     again = run("run", recipe, *[o for o in options if o != "-q"])
     with open(os.path.join(work, "study/table.txt"), encoding="utf-8") as file:
         if again.returncode != 0 or file.read() != table:
