@@ -322,7 +322,10 @@ INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const ch
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
 
-/* A complete PNG file in memory; gives, free with invar_free. */
+/* A complete PNG or JPEG file in memory, quality 1 to 100; gives, free with invar_free. */
+INVAR_API invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb,
+                                         uint32_t width, uint32_t height, unsigned quality,
+                                         void **bytes, size_t *size);
 INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         uint32_t width, uint32_t height, void **bytes,
                                         size_t *size);
@@ -453,6 +456,7 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_ADAPTER "adapter.safetensors"
 #define INVAR_RUN_DECODER "decoder.safetensors"
 #define INVAR_RUN_METRICS "metrics.json"
+#define INVAR_RUN_REPORT "report.html"
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
 
 /*
@@ -478,6 +482,14 @@ INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *ru
  */
 INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
                                          invar_results **out);
+/*
+ * Document i of what metrics.json of several runs have together: one document per bank and
+ * split with the columns "F", "1", "2" … in the order of the runs. A column has only what
+ * its run was measured for. If runs were measured with different options, a note says so.
+ * *out is NULL past the last.
+ */
+INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const *runs,
+                                          size_t count, size_t i, invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -600,7 +612,6 @@ typedef struct invar_column {
 	const char *id;    /* unique: "F", "1", "2" … */
 	const char *title; /* for people; need not be unique */
 	const char *path;  /* of the adapter; NULL for F */
-	int digits; /* of all its figures, as printed elsewhere; -1: as the metric says */
 } invar_column;
 
 typedef struct invar_metric {
@@ -622,6 +633,7 @@ typedef struct invar_value {
 	const char *no_interval; /* why an interval is missing; or NULL */
 	double deviation;        /* standard deviation if it is a mean over runs; else NaN */
 	uint64_t runs;           /* that it is a mean over; 0: it is no mean */
+	unsigned digits;         /* shown after the decimal point; 0: those of its metric */
 } invar_value;
 
 typedef struct invar_axis {
@@ -671,6 +683,7 @@ typedef struct invar_points {
 	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
 	const invar_line *lines; /* [line_count], at most 8 */
 	size_t line_count;
+	const uint64_t *rows; /* the row of the split that each point is; or NULL */
 } invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
@@ -808,6 +821,14 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
+
+/*
+ * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
+ * a run for this bank with these options: their ids, separated by commas, "" if none. A
+ * measurement that could not be made is not missing. Gives, free with invar_free.
+ */
+INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
+                                          const char *run, char **metrics);
 
 /*
  * What an adapter can be expected to do on a bank, before any training. A fifth of the

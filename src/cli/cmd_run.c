@@ -184,12 +184,37 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 	return tell_failures(s, j);
 }
 
+static void say(void *user, const char *text)
+{
+	inv_term_say(user, "%s", text);
+}
+
+/* A bank that does not exist is found before a folder is made. */
+static invar_status check_banks(inv_session *s, const inv_study *study)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < study->banks && st == INVAR_OK; i++) {
+		invar_bank *bank = NULL;
+
+		if (!study->bank[i].dataset && !inv_flag(s, "keep-going"))
+			st = invar_bank_open(s->ctx, study->bank[i].path, &bank);
+		invar_bank_close(bank);
+	}
+	return st;
+}
+
 static invar_status run_study(inv_session *s, const inv_study *study)
 {
-	inv_study_job j = {
-		.study = study, .ctx = s->ctx, .keep_going = inv_flag(s, "keep-going")};
-	invar_status st = inv_folder_make(s, study->folder);
+	inv_study_job j = {.study = study,
+	                   .ctx = s->ctx,
+	                   .keep_going = inv_flag(s, "keep-going"),
+	                   .say = say,
+	                   .user = s->term};
+	invar_status st = check_banks(s, study);
 
+	if (st == INVAR_OK)
+		st = inv_folder_make(s, study->folder);
 	if (st == INVAR_OK)
 		st = inv_study_run(&j, inv_study_table_files() + inv_study_report_files(study));
 	if (st == INVAR_OK)

@@ -53,6 +53,15 @@ static totals add_up(const inv_plan *p)
 	return t;
 }
 
+/* Has it a reason that no stage before it has? A missing file concerns many. */
+static bool is_first(const inv_plan *p, size_t i)
+{
+	for (size_t k = 0; k < i && p->list[i].unknown; k++)
+		if (p->list[k].unknown && strcmp(p->list[k].unknown, p->list[i].unknown) == 0)
+			return false;
+	return p->list[i].unknown;
+}
+
 static inv_table *fill_table(const inv_plan *p)
 {
 	inv_table *t = inv_table_new(4);
@@ -73,7 +82,7 @@ static inv_table *fill_table(const inv_plan *p)
 		inv_table_cell(t, "%s", one->pending ? "to run" : "done");
 		inv_table_cell(t, "%s", one->pending ? time : "");
 		inv_table_cell(t, "%s", one->pending ? bytes : "");
-		if (one->unknown)
+		if (is_first(p, i))
 			inv_table_note(t, one->unknown);
 	}
 	return t;

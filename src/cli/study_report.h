@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * study_report.h - the page of a study, STUDY/report.html, as its last stage.
- *
- * A program without pages has study_report_none.c instead, and no such stage.
- */
+/* study_report.h - the page of a study, STUDY/report.html, as its last stage. */
 #ifndef INV_STUDY_REPORT_H
 #define INV_STUDY_REPORT_H
 

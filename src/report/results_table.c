@@ -40,19 +40,10 @@ static const invar_value *value_at(const row *line, size_t i, size_t column)
 
 /* ---- Pieces of cells ----------------------------------------------------------------- */
 
-/* What a figure is written by: its metric, and the digits of a column that has its own. */
-typedef struct form {
-	const invar_metric *metric;
-	int digits; /* as printed elsewhere; -1: as the metric says */
-} form;
-
 /* Fixed digits, or a power of ten where these would show too little or too much. */
-static void spell_number(char text[PIECE], const form *how, double value)
+static void spell_number(char text[PIECE], const invar_metric *m, double value)
 {
-	const invar_metric *m = how->metric;
-	const bool as_printed = how->digits >= 0;
-	unsigned wanted = as_printed ? (unsigned)how->digits : m->digits;
-	int digits = wanted < MAX_DIGITS ? (int)wanted : MAX_DIGITS;
+	int digits = m->digits < MAX_DIGITS ? (int)m->digits : MAX_DIGITS;
 	double size = fabs(value);
 
 	if (isnan(value))
@@ -61,15 +52,21 @@ static void spell_number(char text[PIECE], const form *how, double value)
 		snprintf(text, PIECE, "%.0f", value);
 	else if (m->unit == INVAR_UNIT_SHARE)
 		snprintf(text, PIECE, "%.*f", digits, 100 * value);
-	else if (size == 0 || ((as_printed || size >= pow(10, 1 - digits)) && size < 1e6))
+	else if (size == 0 || (size >= pow(10, 1 - digits) && size < 1e6))
 		snprintf(text, PIECE, "%.*f", digits, value);
 	else
 		snprintf(text, PIECE, "%.*e", digits > 0 ? digits - 1 : 0, value);
 }
 
-static void spell_value(char text[PIECE], const form *how, const invar_value *v)
+static void spell_value(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	spell_number(text, how, v ? v->value : NAN);
+	/* A value with digits of its own was printed elsewhere: with these, never as a power.
+	 */
+	if (v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
+		snprintf(text, PIECE, "%.*f", v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS,
+		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
+	else
+		spell_number(text, m, v ? v->value : NAN);
 }
 
 /*
@@ -81,24 +78,24 @@ static bool is_without_width(const invar_value *v)
 	return isfinite(v->low) && v->low == v->high;
 }
 
-static void spell_interval(char text[PIECE], const form *how, const invar_value *v)
+static void spell_interval(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
 	char low[PIECE], high[PIECE];
 
 	snprintf(text, PIECE, "–");
 	if (!v || !isfinite(v->low) || is_without_width(v))
 		return;
-	spell_number(low, how, v->low);
-	spell_number(high, how, v->high);
+	spell_number(low, m, v->low);
+	spell_number(high, m, v->high);
 	snprintf(text, PIECE, "%.24s–%.24s", low, high);
 }
 
-static void spell_deviation(char text[PIECE], const form *how, const invar_value *v)
+static void spell_deviation(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	spell_number(text, how, v && v->runs ? v->deviation : NAN);
+	spell_number(text, m, v && v->runs ? v->deviation : NAN);
 }
 
-typedef void piece_fn(char text[PIECE], const form *how, const invar_value *v);
+typedef void piece_fn(char text[PIECE], const invar_metric *m, const invar_value *v);
 
 /* ---- Rows ---------------------------------------------------------------------------- */
 
@@ -121,11 +118,10 @@ static void write_cell(inv_table *t, const row *line, size_t column, piece_fn *s
 		return;
 	}
 	for (size_t i = 0; i < line->count; i++) {
-		const form how = {invar_results_metric(line->results, line->first + i),
-		                  invar_results_column(line->results, column)->digits};
 		char piece[PIECE];
 
-		spell(piece, &how, value_at(line, i, column));
+		spell(piece, invar_results_metric(line->results, line->first + i),
+		      value_at(line, i, column));
 		fprintf(f, "%s%s", i ? " | " : "", piece);
 	}
 	fclose(f);

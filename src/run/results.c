@@ -13,8 +13,6 @@
  * The document itself is kept as JSON, so that what is written is what was put; columns
  * and metrics are also kept as structs, for callers that read by pointer.
  */
-enum { MAX_DIGITS = 15 }; /* after the decimal point */
-
 struct invar_results {
 	json_t *about;             /* { key: value } */
 	json_t *values;            /* { metric: { column: { value, low, high, count } } } */
@@ -153,23 +151,9 @@ invar_status inv_results_add_column(invar_results *r, const char *id, const char
 	st =
 		append(r->columns, entry, (void **)&r->column, &r->column_count, sizeof *r->column);
 	if (st == INVAR_OK)
-		r->column[r->column_count - 1] = (invar_column){.id = text(entry, "id"),
-		                                                .title = text(entry, "title"),
-		                                                .path = text(entry, "adapter"),
-		                                                .digits = -1};
+		r->column[r->column_count - 1] =
+			(invar_column){text(entry, "id"), text(entry, "title"), text(entry, "adapter")};
 	return st;
-}
-
-/* Of the column that was added last. */
-static void set_digits(invar_results *r, const json_t *digits)
-{
-	json_int_t n = json_is_integer(digits) ? json_integer_value(digits) : -1;
-
-	if (n < 0 || n > MAX_DIGITS)
-		return;
-	r->column[r->column_count - 1].digits = (int)n;
-	json_object_set_new(json_array_get(r->columns, r->column_count - 1), "digits",
-	                    json_integer(n));
 }
 
 invar_status inv_results_add_measurement(invar_results *r, const char *id,
@@ -185,8 +169,8 @@ invar_status inv_results_add_measurement(invar_results *r, const char *id,
 
 invar_status inv_results_note(invar_results *r, const char *sentence)
 {
-	return json_array_append_new(r->notes, json_string(sentence)) == 0 ? INVAR_OK
-	                                                                   : no_memory();
+	return json_array_append_new(r->notes, inv_json_path(sentence)) == 0 ? INVAR_OK
+	                                                                     : no_memory();
 }
 
 static const char *const units[] = {"number", "share", "count"};
@@ -268,7 +252,7 @@ static json_t *value_json(const invar_value *v, invar_unit unit)
 	json_t *json = json_object();
 
 	if (v->reason) {
-		json_object_set_new(json, "reason", json_string(v->reason));
+		json_object_set_new(json, "reason", inv_json_path(v->reason));
 		return json;
 	}
 	json_object_set_new(json, "value",
@@ -284,6 +268,8 @@ static json_t *value_json(const invar_value *v, invar_unit unit)
 		json_object_set_new(json, "deviation", inv_json_number(v->deviation));
 		json_object_set_new(json, "runs", json_integer((json_int_t)v->runs));
 	}
+	if (v->digits)
+		json_object_set_new(json, "digits", json_integer(v->digits));
 	if (v->count)
 		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
 	return json;
@@ -302,7 +288,7 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
                               const char *reason)
 {
-	return set_in(r->skipped, measurement, column ? column : "", json_string(reason));
+	return set_in(r->skipped, measurement, column ? column : "", inv_json_path(reason));
 }
 
 invar_status inv_results_detail(invar_results *r, const char *measurement,
@@ -443,7 +429,8 @@ const invar_value *invar_results_value(const invar_results *results, const char 
 			.reason = text(json, "reason"),
 			.no_interval = text(json, "no_interval"),
 			.deviation = number(json, "deviation"),
-			.runs = (uint64_t)json_integer_value(json_object_get(json, "runs"))};
+			.runs = (uint64_t)json_integer_value(json_object_get(json, "runs")),
+			.digits = (unsigned)json_integer_value(json_object_get(json, "digits"))};
 	return r->found[place];
 }
 
@@ -540,7 +527,6 @@ static invar_status read_columns(const json_t *list, const char *where, invar_re
 		                            text(entry, "adapter"));
 		if (st != INVAR_OK)
 			return st == INVAR_E_USE ? refuse(where, "two columns have one id") : st;
-		set_digits(r, json_object_get(entry, "digits"));
 	}
 	return json_is_array(list) ? st : refuse(where, "columns are missing");
 }
@@ -555,15 +541,14 @@ static invar_status read_metrics(const json_t *list, const char *where, invar_re
 		int unit = index_of(units, 3, text(entry, "unit"));
 		int better = index_of(directions, 3, text(entry, "better"));
 		json_int_t digits = json_integer_value(json_object_get(entry, "digits"));
-		const invar_metric m = {
-			.id = text(entry, "id"),
-			.measurement = text(entry, "measurement"),
-			.row = text(entry, "row"),
-			.part = text(entry, "part"),
-			.unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
-			.better = better < 0 ? 0 : better - 1,
-			.digits = digits < 0 || digits > MAX_DIGITS ? 4 : (unsigned)digits,
-			.detail = json_is_true(json_object_get(entry, "detail"))};
+		const invar_metric m = {.id = text(entry, "id"),
+		                        .measurement = text(entry, "measurement"),
+		                        .row = text(entry, "row"),
+		                        .part = text(entry, "part"),
+		                        .unit = unit < 0 ? INVAR_UNIT_NUMBER : (invar_unit)unit,
+		                        .better = better < 0 ? 0 : better - 1,
+		                        .digits = digits < 0 || digits > 15 ? 4 : (unsigned)digits,
+		                        .detail = json_is_true(json_object_get(entry, "detail"))};
 
 		if (!m.id || !m.measurement || !m.row || unit < 0 || better < 0)
 			return refuse(where, "a metric is not described");

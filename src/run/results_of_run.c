@@ -246,8 +246,8 @@ static void add_plots(json_t *document, const json_t *entry, const char *kind)
 
 static void describe_bank(json_t *document, const json_t *entry)
 {
-	static const char *const keys[] = {"bank",    "fingerprint", "encoder",
-	                                   "augment", "split",       "points"};
+	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
+	                                   "split", "points",      "copies",  "dim"};
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (json_object_get(entry, keys[i]))

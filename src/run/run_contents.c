@@ -7,10 +7,10 @@
 #include "bank/bank_contents.h"
 #include "base/memory.h"
 
-/* Files that a training writes, and what eval adds once there is an adapter. */
+/* Files that a training writes, and what eval and report add once there is an adapter. */
 static const char *const trained[] = {INVAR_RUN_JSON, INVAR_RUN_LOG, INVAR_RUN_CHECKPOINT,
                                       INVAR_RUN_ADAPTER, INVAR_RUN_DECODER};
-static const char *const measured[] = {INVAR_RUN_METRICS};
+static const char *const measured[] = {INVAR_RUN_METRICS, INVAR_RUN_REPORT};
 
 static bool is_named(const char *entry, const char *const *names, size_t count)
 {

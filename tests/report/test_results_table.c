@@ -120,7 +120,7 @@ static void a_column_may_have_its_own_digits(void **state)
 {
 	static const char document[] =
 		"{\"format\": \"invar-results\", \"version\": 1, \"bank\": \"b\", \"split\": "
-	    "\"test\","
+		"\"test\","
 		" \"columns\": [{\"id\": \"1\", \"title\": \"E\"},"
 		" {\"id\": \"1-published\", \"title\": \"paper\", \"digits\": 2}],"
 		" \"measurements\": [{\"id\": \"zip\", \"title\": \"Zip\"}],"
@@ -129,7 +129,7 @@ static void a_column_may_have_its_own_digits(void **state)
 		" {\"id\": \"zip.size\", \"measurement\": \"zip\", \"row\": \"size\","
 		" \"unit\": \"number\", \"better\": \"neither\", \"digits\": 4}],"
 		" \"values\": {\"zip.a\": {\"1\": {\"value\": 0.9466}, \"1-published\": "
-	    "{\"value\": 0.9466}},"
+		"{\"value\": 0.9466}},"
 		" \"zip.size\": {\"1\": {\"value\": 0.0001}, \"1-published\": {\"value\": 0.01}}}}";
 	invar_results *r;
 

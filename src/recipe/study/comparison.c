@@ -203,7 +203,7 @@ static void add_values(merging *m)
 		for (size_t f = 0; f < m->of->adapter[a].files; f++)
 			json_array_foreach (json_object_get(m->doc[a][f], "metrics"), i, metric)
 				if (!has_metric(metrics, json_string_value(json_object_get(metric, "id"))))
-					json_array_append(metrics, metric);
+					json_array_append_new(metrics, json_copy(metric));
 	json_array_foreach (metrics, i, metric)
 		put_metric(m, json_string_value(json_object_get(metric, "id")));
 }
@@ -303,13 +303,22 @@ static void merge_notes(merging *m)
 /* ---- Published figures
  * ---------------------------------------------------------------------- */
 
+/* Shares are shown with the decimals of the paper, so that they can be compared. */
+static void raise_digits(json_t *metric, int digits)
+{
+	const char *unit = json_string_value(json_object_get(metric, "unit"));
+
+	if (unit && strcmp(unit, "share") == 0 &&
+	    json_integer_value(json_object_get(metric, "digits")) < digits)
+		json_object_set_new(metric, "digits", json_integer(digits));
+}
+
 /* A column of published figures right behind ours, if there are any. */
 static void add_published(merging *m, const char *id, const char *name, const char *title)
 {
 	json_t *columns = json_object_get(m->out, "columns"), *column, *metric;
 	char own[ID + 16];
 	char *label = NULL;
-	unsigned digits = 0;
 	bool any = false;
 	size_t i;
 
@@ -317,10 +326,13 @@ static void add_published(merging *m, const char *id, const char *name, const ch
 	json_array_foreach (json_object_get(m->out, "metrics"), i, metric) {
 		const char *which = json_string_value(json_object_get(metric, "id"));
 		double value;
+		unsigned digits;
 
 		if (!m->of->published(m->of->user, name, which, &value, &digits))
 			continue;
-		put_value(m, which, own, json_pack("{s:f}", "value", value));
+		put_value(m, which, own,
+		          json_pack("{s:f, s:i}", "value", value, "digits", (int)digits));
+		raise_digits(metric, (int)digits);
 		any = true;
 	}
 	if (!any || asprintf(&label, "%s, published", title) < 0)
@@ -328,8 +340,7 @@ static void add_published(merging *m, const char *id, const char *name, const ch
 	json_array_foreach (columns, i, column)
 		if (strcmp(json_string_value(json_object_get(column, "id")), id) == 0) {
 			json_array_insert_new(columns, i + 1,
-			                      json_pack("{s:s, s:s, s:i}", "id", own, "title", label,
-			                                "digits", (int)digits));
+			                      json_pack("{s:s, s:s}", "id", own, "title", label));
 			break;
 		}
 	free(label);

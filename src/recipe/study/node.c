@@ -200,13 +200,17 @@ static void replace(inv_node **slot, inv_node *value)
 	*slot = value;
 }
 
-/* One word of a path: the slot below n that it names. */
+/* One word of a path: *slot is where n is, and then what the word names below n. */
 static invar_status step_down(inv_node *n, const char *section, const char *word,
                               const char *path, inv_short_for *short_for, inv_node ***slot,
                               char message[INV_MESSAGE])
 {
+	bool is_item = n->key && strcmp(n->key, section) == 0 && short_for(section, "");
 	invar_status st;
 
+	/* A single item is a list of one; the slot stays where it is. */
+	if (is_item && n->kind != INV_NODE_LIST && strcmp(word, "0") == 0)
+		return INVAR_OK;
 	if (n->kind == INV_NODE_LIST) {
 		if ((*slot = slot_of_list(n, word)))
 			return INVAR_OK;

@@ -141,8 +141,7 @@ bool inv_recipe_has_option(const char *command, const invar_option *row)
 
 static bool offers(const inv_section *s, const invar_option *row)
 {
-	return row && !has_word(s->without, row->name) &&
-	       inv_recipe_has_option(s->command, row);
+	return !has_word(s->without, row->name) && inv_recipe_has_option(s->command, row);
 }
 
 static invar_status unknown_key(const inv_section *s, const invar_options *o,
@@ -159,11 +158,11 @@ static invar_status unknown_key(const inv_section *s, const invar_options *o,
 			                         invar_options_at(o, i)->name);
 	invar_nearest(entry->key, names, nearest);
 	return inv_node_key_fault(entry, message,
-	                          "unknown key '%.60s'%s%s%s; the options of 'invar %s' and %s "
+	                          "unknown key '%.60s'%s%s%s; the options of 'invar %s'%s%s "
 	                          "can stand here",
 	                          entry->key, *nearest ? ", did you mean " : "", nearest,
-	                          *nearest ? "?" : "", s->command,
-	                          s->keys ? s->keys : "no other");
+	                          *nearest ? "?" : "", s->command, s->keys ? " and " : "",
+	                          s->keys ? s->keys : "");
 }
 
 /* ---- Values ----------------------------------------------------------------------------
@@ -231,11 +230,11 @@ static invar_status read_entry(const inv_section *s, const invar_options *o,
 
 	if (has_word(s->keys, entry->key))
 		return INVAR_OK;
-	if (row && has_word(s->without, entry->key))
+	if (row && !offers(s, row))
 		return inv_node_key_fault(
 			entry, message, "%s cannot be set here; see docs/RECIPES.md for its place",
 			entry->key);
-	if (!offers(s, row))
+	if (!row)
 		return unknown_key(s, o, entry, message);
 	if (inv_node_is_null(entry) || (lists && entry->kind == INV_NODE_LIST))
 		return INVAR_OK;

@@ -325,6 +325,7 @@ static invar_status read_study(inv_study *s, const char *path, const char *outpu
 {
 	invar_status st = check_keys(s->tree, message);
 
+	s->diagnoses_if_possible = inv_node_is_null(inv_node_find(s->tree, "diagnose"));
 	if (st == INVAR_OK)
 		st = set_defaults(s->tree, message);
 	if (st == INVAR_OK)

@@ -121,7 +121,8 @@ typedef struct inv_study {
 	size_t seeds;
 	inv_settings diagnose, eval;
 	bool diagnoses, reports;
-	char *published; /* or NULL */
+	bool diagnoses_if_possible; /* the recipe does not ask for it */
+	char *published;            /* or NULL */
 } inv_study;
 
 /*

@@ -11,7 +11,7 @@
 
 #include "recipe/study/study_items.h"
 
-enum { MAX_ADAPTERS = 10000 };
+enum { MAX_ADAPTERS = 1000 };
 
 typedef struct making {
 	inv_study *study;
@@ -258,7 +258,7 @@ static invar_status expand_item(making *m, const inv_node *item)
 		return inv_study_no_memory(m->message);
 	do {
 		st = make_adapter(m, item, pick);
-		if (st == INVAR_OK && m->study->adapters >= MAX_ADAPTERS)
+		if (st == INVAR_OK && m->study->adapters > MAX_ADAPTERS)
 			st = inv_node_fault(item, m->message, "these are more than %d adapters",
 			                    MAX_ADAPTERS);
 	} while (st == INVAR_OK && advance(item, pick, lists));

@@ -7,6 +7,8 @@
 
 #include "recipe/study/study_items.h"
 
+enum { MAX_BANKS = 1000 };
+
 /* One axis of the matrix: its items, their names and what each of them sets. */
 typedef struct axis {
 	inv_items items;
@@ -198,6 +200,9 @@ static invar_status multiply(const matrix *m)
 		   K = m->augments.items.count;
 	invar_status st = INVAR_OK;
 
+	if (I > MAX_BANKS || J > MAX_BANKS || K > MAX_BANKS || I * J * K > MAX_BANKS)
+		return inv_node_fault(m->study->tree, m->message, "these are more than %d banks",
+		                      MAX_BANKS);
 	if (!(m->study->bank = calloc(I * J * K, sizeof *m->study->bank)))
 		return inv_study_no_memory(m->message);
 	for (size_t i = 0; i < I; i++)

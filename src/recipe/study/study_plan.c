@@ -155,7 +155,8 @@ static char *take_reason(const planning *p)
 static invar_status plan_encode(const planning *p, const inv_study_bank *b,
                                 inv_cost_rows *rows)
 {
-	char *name = inv_spell("encode %s", inv_study_below(p->study, b->folder)), *why = NULL;
+	char *name = inv_printed("encode %s", inv_study_below(p->study, b->folder)),
+		 *why = NULL;
 	inv_cost cost = {0, 0};
 	prepared e = {0};
 	invar_status st = name ? open_prepared(p, b, &e) : no_memory(p);
@@ -198,8 +199,8 @@ static inv_cost if_pending(bool pending, inv_cost cost)
 static invar_status plan_diagnose(const planning *p, const inv_study_bank *b,
                                   const inv_cost_rows *rows, double speed)
 {
-	char *name = inv_spell("diagnose %s", inv_study_below(p->study, b->folder));
-	char *path = inv_spell("%s/diagnose.json", b->folder);
+	char *name = inv_printed("diagnose %s", inv_study_below(p->study, b->folder));
+	char *path = inv_printed("%s/diagnose.json", b->folder);
 	invar_options *o = NULL;
 	invar_status st =
 		name && path ? inv_settings_options(&p->study->diagnose, "diagnose", &o, p->message)
@@ -223,8 +224,8 @@ static invar_status plan_train(const planning *p, const inv_study_bank *b,
                                const inv_study_adapter *a, uint64_t seed,
                                const inv_cost_rows *rows, inv_cost cost)
 {
-	char *name = inv_spell("train %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
-	                       a->folder, seed);
+	char *name = inv_printed("train %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
+	                         a->folder, seed);
 	char *run = inv_study_run_path(b, a, seed);
 	invar_options *o = NULL;
 	invar_status st = name && run
@@ -248,8 +249,8 @@ static invar_status plan_eval(const planning *p, const inv_study_bank *b,
                               const inv_study_adapter *a, uint64_t seed,
                               const inv_cost_rows *rows, double speed)
 {
-	char *name = inv_spell("eval %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
-	                       a->folder, seed);
+	char *name = inv_printed("eval %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
+	                         a->folder, seed);
 	char *run = inv_study_run_path(b, a, seed), *path = inv_study_eval_path(b, a, seed);
 	const char *const runs[] = {run}, *const titles[] = {a->title};
 	invar_options *o = NULL;
@@ -308,7 +309,8 @@ static invar_status plan_existing(const planning *p, const inv_study_bank *b,
 	invar_bank *bank;
 
 	if (invar_bank_open(p->ctx, b->path, &bank) != INVAR_OK)
-		return add_planned(p, inv_spell("bank %s", b->path), true, unknown, take_reason(p));
+		return add_planned(p, inv_printed("bank %s", b->path), true, unknown,
+		                   take_reason(p));
 	invar_bank_close(bank);
 	read_bank(p, b, rows);
 	return INVAR_OK;

@@ -28,7 +28,7 @@ const char *inv_study_below(const inv_study *s, const char *path)
 	return path + length + strspn(path + length, "/");
 }
 
-char *inv_spell(const char *format, ...)
+char *inv_printed(const char *format, ...)
 {
 	char *text = NULL;
 	va_list args;
@@ -42,13 +42,13 @@ char *inv_spell(const char *format, ...)
 
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a, uint64_t seed)
 {
-	return inv_spell("%s/runs/%s/%" PRIu64, b->folder, a->folder, seed);
+	return inv_printed("%s/runs/%" PRIu64 "/%s", b->folder, seed, a->folder);
 }
 
 char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
                           uint64_t seed)
 {
-	return inv_spell("%s/eval/%s/%" PRIu64 ".json", b->folder, a->folder, seed);
+	return inv_printed("%s/eval/%" PRIu64 "/%s.json", b->folder, seed, a->folder);
 }
 
 /* Creates the folders that lead to a file or folder. */
@@ -108,7 +108,7 @@ static invar_status note_failure(inv_study_job *j, const char *stage)
 	return INVAR_OK;
 }
 
-/* After a failure: go on, or end the whole with "STAGE: message". */
+/* After a failure: go on, or end the whole with "STAGE: message"; stage NULL: no prefix. */
 static invar_status settle_failure(inv_study_job *j, const char *stage, invar_status st)
 {
 	char sentence[INV_MESSAGE];
@@ -117,9 +117,11 @@ static invar_status settle_failure(inv_study_job *j, const char *stage, invar_st
 		return st;
 	take_message(j);
 	if (j->keep_going && st != INVAR_E_NOMEM)
-		return note_failure(j, stage);
-	snprintf(sentence, sizeof sentence, "%.200s: %.800s", stage, j->message);
-	memcpy(j->message, sentence, sizeof sentence);
+		return note_failure(j, stage ? stage : "bank");
+	if (stage) {
+		snprintf(sentence, sizeof sentence, "%.200s: %.800s", stage, j->message);
+		memcpy(j->message, sentence, sizeof sentence);
+	}
 	return st;
 }
 
@@ -142,7 +144,7 @@ static invar_status take_stage(inv_study_job *j, const char *stage, invar_status
 /* "[3/17] training …" */
 static char *announce(inv_study_job *j, const char *verb, const char *what)
 {
-	return inv_spell("[%zu/%zu] %s %s", ++j->number, j->total, verb, what);
+	return inv_printed("[%zu/%zu] %s %s", ++j->number, j->total, verb, what);
 }
 
 invar_status inv_study_add(inv_study_job *j, const invar_stage *stage, bool *done)
@@ -185,7 +187,7 @@ static invar_status open_encoding(inv_study_job *j, const inv_study_bank *b, enc
 
 static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool *done)
 {
-	char *name = inv_spell("encode %s", inv_study_below(j->study, b->folder));
+	char *name = inv_printed("encode %s", inv_study_below(j->study, b->folder));
 	char *says = announce(j, "encoding", b->title);
 	encoding e = {0};
 	invar_status st = name && says ? open_encoding(j, b, &e) : no_memory(j);
@@ -205,10 +207,28 @@ static invar_status encode_bank(inv_study_job *j, const inv_study_bank *b, bool 
 /* ---- Diagnosis
  * ---------------------------------------------------------------------------------- */
 
+/* A stage that nobody asked for and nothing needs: too few images are no failure. */
+static invar_status try_stage(inv_study_job *j, const char *stage)
+{
+	invar_status st = invar_stages_run(j->stages);
+	char *note;
+	bool done;
+
+	if (st != INVAR_E_MISMATCH)
+		return st == INVAR_OK ? take_stage(j, stage, st, &done)
+		                      : settle_failure(j, stage, st);
+	invar_stages_give_up(j->stages);
+	note = inv_printed("%s was left out: %s", stage, invar_last_error());
+	if (j->say && note)
+		j->say(j->user, note);
+	free(note);
+	return INVAR_OK;
+}
+
 static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
 {
-	char *name = inv_spell("diagnose %s", inv_study_below(j->study, b->folder));
-	char *path = inv_spell("%s/diagnose.json", b->folder);
+	char *name = inv_printed("diagnose %s", inv_study_below(j->study, b->folder));
+	char *path = inv_printed("%s/diagnose.json", b->folder);
 	char *says = announce(j, "diagnosing", b->title);
 	invar_options *o = NULL;
 	invar_status st = name && path && says ? INVAR_OK : no_memory(j);
@@ -218,7 +238,9 @@ static invar_status diagnose_bank(inv_study_job *j, const inv_study_bank *b)
 		st = inv_settings_options(&j->study->diagnose, "diagnose", &o, j->message);
 	if (st == INVAR_OK)
 		st = invar_stages_add_diagnose(j->stages, name, says, b->path, o, path);
-	if (name)
+	if (st == INVAR_OK && j->study->diagnoses_if_possible)
+		st = try_stage(j, name);
+	else if (name)
 		st = take_stage(j, name, st, &done);
 	invar_options_free(o);
 	free(name);
@@ -244,7 +266,7 @@ static bool open_trial(trial *t)
 	t->run = inv_study_run_path(t->bank, t->adapter, t->seed);
 	t->results = inv_study_eval_path(t->bank, t->adapter, t->seed);
 	t->what =
-		inv_spell("%s on %s, seed %" PRIu64, t->adapter->title, t->bank->title, t->seed);
+		inv_printed("%s on %s, seed %" PRIu64, t->adapter->title, t->bank->title, t->seed);
 	return t->run && t->results && t->what;
 }
 
@@ -258,8 +280,8 @@ static void close_trial(trial *t)
 static invar_status train_trial(inv_study_job *j, const trial *t, bool *done)
 {
 	char *name =
-		inv_spell("train %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
-	              t->adapter->folder, t->seed);
+		inv_printed("train %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
+	                t->adapter->folder, t->seed);
 	char *says = announce(j, "training", t->what);
 	invar_options *o = NULL;
 	invar_status st = name && says ? make_parents(j, t->run) : no_memory(j);
@@ -289,8 +311,8 @@ invar_status inv_study_eval_options(const inv_study *s, uint64_t seed, invar_opt
 static invar_status eval_trial(inv_study_job *j, const trial *t, bool *done)
 {
 	char *name =
-		inv_spell("eval %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
-	              t->adapter->folder, t->seed);
+		inv_printed("eval %s/%s/%" PRIu64, inv_study_below(j->study, t->bank->folder),
+	                t->adapter->folder, t->seed);
 	char *says = announce(j, "measuring", t->what);
 	const char *const runs[] = {t->run}, *const titles[] = {t->adapter->title};
 	invar_options *o = NULL;
@@ -335,7 +357,7 @@ static bool open_tabling(tabling *t)
 {
 	const inv_study *s = t->job->study;
 
-	t->path = inv_spell("%s/table.json", t->bank->folder);
+	t->path = inv_printed("%s/table.json", t->bank->folder);
 	t->adapter = calloc(s->adapters, sizeof *t->adapter);
 	for (size_t a = 0; t->adapter && a < s->adapters; a++) {
 		t->adapter[a].title = s->adapter[a].title;
@@ -378,11 +400,11 @@ static bool find_published(void *user, const char *column, const char *metric,
 	                               .metric = metric};
 	const inv_published_value *found = inv_published_find(t->job->published, &key);
 
-	if (found) {
-		*value = found->value;
-		*digits = found->digits;
-	}
-	return found;
+	if (!found)
+		return false;
+	*value = found->value;
+	*digits = found->digits;
+	return true;
 }
 
 static invar_status write_table(void *user)
@@ -406,7 +428,7 @@ static invar_status write_table(void *user)
 	}
 	if (st == INVAR_OK &&
 	    (!(text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(15))) ||
-	     !(lines = inv_spell("%s\n", text))))
+	     !(lines = inv_printed("%s\n", text))))
 		st = no_memory(j);
 	if (st == INVAR_OK)
 		st = invar_file_write(j->ctx, t->path, lines, strlen(lines));
@@ -462,7 +484,7 @@ static invar_status keep_table(inv_study_job *j, const tabling *t)
 
 static invar_status make_table(inv_study_job *j, tabling *t)
 {
-	char *name = inv_spell("table %s", inv_study_below(j->study, t->bank->folder));
+	char *name = inv_printed("table %s", inv_study_below(j->study, t->bank->folder));
 	char *options = describe_table(t);
 	const char **inputs = table_inputs(t);
 	bool done = false;
@@ -545,7 +567,7 @@ static invar_status read_width(inv_study_job *j, const inv_study_bank *b, uint32
 
 	*done = st == INVAR_OK;
 	if (st != INVAR_OK)
-		return settle_failure(j, b->title, st);
+		return settle_failure(j, NULL, st);
 	*d = invar_bank_dim(bank);
 	invar_bank_close(bank);
 	return INVAR_OK;

@@ -21,6 +21,8 @@ typedef struct inv_study_job {
 	const inv_study *study;
 	invar_context *ctx;
 	bool keep_going;
+	void (*say)(void *user, const char *text); /* what people should know; or NULL */
+	void *user;
 
 	inv_published *published; /* NULL: none */
 	invar_stages *stages;
@@ -52,10 +54,11 @@ size_t inv_study_stages(const inv_study *s);
  * ----------------------------------------------------------- */
 
 /* A text as printf would write it; gives, NULL if there is no memory. */
-char *inv_spell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *inv_printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* "STUDY/a/b" as "a/b". */
 const char *inv_study_below(const inv_study *s, const char *path);
-/* "FOLDER/runs/ADAPTER/SEED" and "FOLDER/eval/ADAPTER/SEED.json"; give. */
+/* "FOLDER/runs/SEED/ADAPTER" and "FOLDER/eval/SEED/ADAPTER.json"; give. A run has the name
+ * of its adapter last, as pages and tables call it that. */
 char *inv_study_run_path(const inv_study_bank *b, const inv_study_adapter *a,
                          uint64_t seed);
 char *inv_study_eval_path(const inv_study_bank *b, const inv_study_adapter *a,
