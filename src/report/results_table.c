@@ -63,7 +63,7 @@ static void spell_value(char text[PIECE], const invar_metric *m, const invar_val
 {
 	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
 
-	if (v && v->digits && !isnan(v->value))
+	if (v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
 		snprintf(text, PIECE, "%.*f", digits,
 		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
 	else

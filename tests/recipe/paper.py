@@ -10,6 +10,7 @@
 4. One of them runs from images to tables, on a tiny encoder and a few images; published
    figures are beside ours; a second run does nothing.
 """
+import csv
 import glob
 import json
 import os
@@ -120,11 +121,71 @@ def write_stl10(place, train=40, test=20):
                 file.write(data)
 
 
+def tables_of_csv():
+    """Title of a table to {row: {column: cell}}."""
+    with open(os.path.join(work, "study/table.csv"), encoding="utf-8", newline="") as file:
+        tables, head = {}, None
+        for row in csv.reader(file):
+            if len(row) == 1:
+                head, rows = None, tables.setdefault(row[0], {})
+            elif row and head is None:
+                head = row
+            elif row:
+                rows[row[0]] = dict(zip(head[1:], row[1:]))
+    return tables
+
+
+def check_published_columns(augment, table):
+    """Published figures are as the paper prints them, each beside our own."""
+    cells = {"LC, %": ("lc.clean", "lc.augmented"), "NC, %": ("nc.clean", "nc.augmented"),
+             "L1 | L2": ("structure.L1", "structure.L2"), "m": ("structure.m",), "b": ("structure.b",),
+             "R²": ("structure.R2",), "RMSD": ("structure.RMSD",), "NRMSD": ("structure.NRMSD",),
+             "CVRMSD": ("structure.CVRMSD",)}
+    of_f = {"EC, %": ("ec.clean", "ec.augmented"), "collision raw, %": ("collision.raw",),
+            "collision aligned, %": ("collision.aligned",)}
+    figures = figures_of("stl10", "dino_vits8", augment)
+    for column, title in (("mawa", "MaWa"), ("waco", "WaCo"), ("waco-reduced", "WaCo reduced"),
+                          ("simclr", "SimCLR"), ("hsic", "HSIC"), ("F", "F")):
+        for row, metrics in (of_f if column == "F" else cells).items():
+            wanted = " | ".join(figures[column][m] for m in metrics)
+            if table[row][f"{title}, published"] != wanted:
+                complain(f"{augment}, {row}, {title}: {table[row][title + ', published']}, not {wanted}")
+            if not re.search(r"\d", table[row][title]):
+                complain(f"{augment}, {row}, {title}: there is no figure of ours")
+
+
+def figures_of(dataset, encoder, augment):
+    """{column: {metric: figure as printed}}"""
+    with open(os.path.join(folder, "published.json"), encoding="utf-8") as file:
+        document = json.load(file, parse_float=str)
+    found = {}
+    for table in document["tables"]:
+        if (table["dataset"], table["encoder"]) == (dataset, encoder):
+            for row in table["rows"]:
+                if row["augment"] == augment:
+                    found.setdefault(row["column"], {}).update(row["values"])
+    return found
+
+
+def check_figures():
+    """Figures 1 to 5, as the README draws them: a panel per adapter."""
+    for augment, figure in (("rotation", "structure.distances"), ("noise", "tsne")):
+        done = run("plot", f"study/stl10/dino/{augment}/table.json", "--figure", figure, "-o", "figure.svg", "-q")
+        if done.returncode != 0:
+            complain(f"{figure}: {done.stderr}")
+            continue
+        with open(os.path.join(work, "figure.svg"), encoding="utf-8") as file:
+            text = file.read()
+        for title in ("MaWa", "WaCo", "WaCo reduced", "SimCLR", "HSIC"):
+            if f">{title}<" not in text:
+                complain(f"{figure} has no panel {title}")
+
+
 def check_run():
     data = os.path.join(work, "stl10_binary")
     write_stl10(data)
     weights = os.path.join(source, "tests/golden/encoders/vit/dino.safetensors")
-    options = ["-o", "study", "--threads", "2", "-q"]
+    options = ["-o", "study", "--threads", "1", "-q"]
     settings = [f"data.data=stl10:{data}",
                 f"encoders={{name: DINO, weights: {weights}, heads: 2, pos: dino}}",
                 "encode.size=24", "encode.copies=[train=3, test=2]", "eval.points=20",
@@ -141,18 +202,16 @@ def check_run():
     with open(os.path.join(work, "study/table.txt"), encoding="utf-8") as file:
         table = file.read()
     print(table)
-    # LC of MaWa and R2 of HSIC in table 1 and 4, EC under noise; beside columns of ours.
-    for figure in ("98.22", "94.66", "58.22", "0.06", "13.91"):
-        if figure not in table:
-            complain(f"the table lacks the published {figure}")
-    for title in ("MaWa", "WaCo", "WaCo reduced", "SimCLR", "HSIC"):
-        if title not in table:
-            complain(f"the table lacks {title}")
+    for augment in ("rotation", "noise"):
+        check_published_columns(augment, tables_of_csv()[f"STL10, DINO, {augment}"])
+    check_figures()
     again = run("run", recipe, *[o for o in options if o != "-q"])
     with open(os.path.join(work, "study/table.txt"), encoding="utf-8") as file:
         if again.returncode != 0 or file.read() != table:
             complain(f"the second run: exit {again.returncode}: {again.stderr}")
-    print(again.stderr)
+    total = re.search(r"all (\d+) stages were done before; nothing to do", again.stderr)
+    if not total or again.stderr.count(": done before") != int(total[1]):
+        complain(f"the second run did something: {again.stderr}")
 
 
 if len(recipes) != 7:

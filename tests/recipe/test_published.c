@@ -81,6 +81,7 @@ static void what_was_not_published_is_not_found(void **state)
 		{"stl10", "DINO", "rotation", "F", "lc.clean"},
 		{"mnist", "DINO", "rotation", "mawa", "lc.clean"},
 		{"stl10", "DINO", "rotation", "", "lc.clean"},
+		{NULL, NULL, NULL, "mawa", "lc.clean"}, /* a bank that was not encoded by a study */
 	};
 	inv_published *p = open_paper();
 

@@ -104,6 +104,8 @@ static const char *find_id(const inv_published *p, const char *list, const char 
 	json_t *titles = json_object_get(p->document, list), *title;
 	const char *id;
 
+	if (!name)
+		return NULL;
 	json_object_foreach (titles, id, title)
 		if (strcasecmp(id, name) == 0 || strcasecmp(json_string_value(title), name) == 0)
 			return id;

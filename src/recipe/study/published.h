@@ -54,7 +54,7 @@ typedef struct inv_published_value {
 inv_published *inv_published_open(const char *path, char *why, size_t size);
 void inv_published_close(inv_published *p);
 
-/* NULL if the paper does not have this figure. Views. */
+/* NULL if the paper does not have this figure, or the key lacks a name. Views. */
 const inv_published_value *inv_published_find(const inv_published *p,
                                               const inv_published_key *key);
 
