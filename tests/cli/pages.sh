@@ -27,6 +27,9 @@ mv photos/even photos/cats
 mv photos/cats/0000.png photos/cats/1.jpg # its contents tell what it is
 cp -r photos new
 cp "$weights" resnet50-0676ba61.pth
+if ! grep -q ' -o bank ' "$source/$page"; then # a page that does not make its own
+	"$invar" encode photos -o bank --encoder pixels --size 8 --augment rotation --holdout 0.3 -q
+fi
 
 # make_bank BLOCK - what a Python block that saves f"NAME/{split}/clean.npy" and aug.npy makes
 make_bank() {
