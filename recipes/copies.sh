@@ -6,13 +6,14 @@
 #
 # MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations in
 # every epoch (train --images), with SEEDS seeds (3) each; the table is written to OUT/table.md and
-# printed. What is already in OUT is not done again. EPOCHS (30), SEEDS and INVAR (the program, if it
-# is not on PATH) come from the environment.
+# printed. What is already in OUT is not done again. SEEDS, TRAIN (options of train; --preset paper
+# --epochs 30) and INVAR (the program, if it is not on PATH) come from the environment.
 set -eu
 out=$1 dataset=$2
 shift 2
-epochs=${EPOCHS:-30} seeds=${SEEDS:-3}
+seeds=${SEEDS:-3}
 here=$(dirname "$0")
+read -ra how <<<"${TRAIN:---preset paper --epochs 30}"
 . "$here/common.sh"
 runs=()
 
@@ -21,7 +22,7 @@ train() { # NAME OPTIONS…
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
 		runs+=("$out/$name-$seed")
-		train_once "$out/$name-$seed" --preset paper --epochs "$epochs" --seed "$seed" "$@"
+		train_once "$out/$name-$seed" --seed "$seed" "${how[@]}" "$@"
 	done
 }
 
