@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/command_options.h"
 #include "cli/help.h"
+#include "cli/openmp_policy.h"
 #include "cli/outputs.h"
 #include "cli/stack.h"
 #include "cli/term.h"
@@ -195,6 +196,7 @@ int main(int argc, char **argv)
 
 	if (!inv_stack_suffices(argv))
 		return EXIT_FAILED;
+	inv_wait_asleep(argv);
 	occupy_streams();
 	inv_signals_catch();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
