@@ -12,6 +12,8 @@
 
 #include "cli/session.h"
 
+struct inv_page_part;
+
 typedef struct inv_report {
 	const char *const *run; /* [runs]: folders */
 	size_t runs;
@@ -22,6 +24,7 @@ typedef struct inv_report {
 	bool as_is;                /* measure nothing */
 	const char *images;        /* data set of the bank's images; NULL: no pictures */
 	const invar_options *data; /* a list for "data", which chooses images; or NULL */
+	const char *name;          /* title of the page; NULL: the names of the runs */
 	const char *output;        /* the file to write */
 } inv_report;
 
@@ -31,5 +34,11 @@ typedef struct inv_report {
 	"classes,worst"
 
 invar_status inv_report_write(inv_session *s, const inv_report *r);
+
+/* Several documents in a few lines each, with links to their pages; see report/page.h. */
+invar_status inv_overview_write(inv_session *s, const char *title,
+                                const invar_results *const *document,
+                                const struct inv_page_part *part, size_t count,
+                                const char *output);
 
 #endif

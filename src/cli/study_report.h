@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* study_report.h - the page of a study, STUDY/report.html, as its last stage. */
+/* study_report.h - the pages of a study as its last stages: STUDY/report.html and, with
+ * several banks, one beside the table of each. */
 #ifndef INV_STUDY_REPORT_H
 #define INV_STUDY_REPORT_H
 

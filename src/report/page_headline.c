@@ -307,13 +307,27 @@ static void put_facts(const inv_html *h, const invar_results *r)
 	fputs("</dl>\n", h->out);
 }
 
-void inv_page_headline(inv_html *h)
+static bool find_story(story *s)
 {
-	story s = {.r = inv_html_results(h)};
 	bool found = false;
 
 	for (size_t i = 0; i < GOALS && !found; i++)
-		found = find_best(&s, &goals[i]);
+		found = find_best(s, &goals[i]);
+	return found;
+}
+
+const invar_column *inv_page_best(const invar_results *r)
+{
+	story s = {.r = r};
+
+	return find_story(&s) ? s.best : NULL;
+}
+
+void inv_page_headline(inv_html *h)
+{
+	story s = {.r = inv_html_results(h)};
+	bool found = find_story(&s);
+
 	fputs("<p class=\"headline\">", h->out);
 	if (found) {
 		put_subject(h, &s);

@@ -32,6 +32,7 @@ typedef struct inv_study_job {
 	const inv_study_bank **table_bank;
 	size_t tables;
 	char **run; /* [runs]: runs of the first seed that were measured, in order */
+	const inv_study_bank **run_bank; /* [runs]: what each was trained on */
 	size_t runs;
 	inv_study_failure *failure;
 	size_t failures;
