@@ -99,49 +99,41 @@ static char *name_dataset(const char *data)
 	                                                                              : text;
 }
 
-/* Opened before anything else, so that a wrong name fails at once. */
-static invar_status open_images(inv_session *s, const char *dataset, invar_dataset **out)
+static bool offers(const invar_dataset *d, const char *split)
 {
-	invar_options *o;
-	invar_status st = invar_options_new("data", &o);
+	const char *name;
 
-	*out = NULL;
-	if (st == INVAR_OK)
-		st = invar_options_set(o, "holdout", HOLDOUT);
-	if (st == INVAR_OK)
-		st = invar_dataset_open(s->ctx, dataset, o, out);
-	invar_options_free(o);
-	if (st == INVAR_E_IO && !inv_text(s, "data"))
-		return inv_fault(s, st, "%s", no_images);
-	return st;
+	for (size_t i = 0; (name = invar_dataset_offered(d, i)); i++)
+		if (strcmp(name, split) == 0)
+			return true;
+	return false;
 }
 
-/* Images that were not trained on: "test", or "val" as in Tiny ImageNet. */
+/* Measured is what was not trained on: "test", "val" as in Tiny ImageNet, or a share. */
 static invar_status set_split(inv_session *s, inv_node *tree, const invar_dataset *d)
 {
-	invar_status st = INVAR_OK;
+	invar_status st;
 
-	if (invar_dataset_count(d, "test"))
+	if (offers(d, "test"))
 		return INVAR_OK;
-	if (!invar_dataset_count(d, "val"))
-		return inv_fault(s, INVAR_E_MISMATCH,
-		                 "%s has no images to measure on: it has neither a split test nor "
-		                 "val",
-		                 inv_text(s, "data"));
+	if (!offers(d, "val"))
+		return inv_recipe_set_text(s, tree, "encode.holdout", HOLDOUT);
 	st = inv_recipe_set(s, tree, "encode.copies=[train=4, val=2]");
 	return st == INVAR_OK ? inv_recipe_set_text(s, tree, "eval.split", "val") : st;
 }
 
+/* Opened before anything else, so that a wrong name fails at once. */
 static invar_status set_images(inv_session *s, inv_node *tree)
 {
 	char *dataset = name_dataset(inv_text(s, "data"));
 	invar_dataset *images = NULL;
-	invar_status st = dataset ? open_images(s, dataset, &images) : inv_no_memory(s);
+	invar_status st = dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images)
+	                          : inv_no_memory(s);
 
+	if (st == INVAR_E_IO && !inv_text(s, "data"))
+		st = inv_fault(s, st, "%s", no_images);
 	if (st == INVAR_OK)
 		st = inv_recipe_set_text(s, tree, "data", dataset);
-	if (st == INVAR_OK)
-		st = inv_recipe_set_text(s, tree, "encode.holdout", HOLDOUT);
 	if (st == INVAR_OK)
 		st = set_split(s, tree, images);
 	invar_dataset_close(images);

@@ -32,6 +32,9 @@ static const goal goals[] = {
      "a search in an index of the encoder's features finds the original of"},
 };
 
+/* Shown beside them: what codes are worth to those who can train anew, as WaCo needs. */
+static const goal new_classifier = {"LC, %", "lc.clean", "lc.augmented", NULL};
+
 enum { GOALS = sizeof goals / sizeof *goals };
 
 static const double close_enough = 0.01; /* of shares: a point */
@@ -91,22 +94,29 @@ static void recommend(summary *m)
 
 /* ---- The table ----------------------------------------------------------------------- */
 
+static void fill_pair(const summary *m, inv_table *t, const goal *g, size_t column)
+{
+	inv_table_cell(t, "%.1f | %.1f", 100 * value_of(m, g->clean, column),
+	               100 * value_of(m, g->augmented, column));
+}
+
 static void fill_row(const summary *m, inv_table *t, size_t column)
 {
 	inv_table_cell(t, "%s%s",
 	               column ? invar_results_column(m->r, column)->title : "F, no adapter",
 	               column && column == m->recommended ? " *" : "");
+	if (is_measured(m, &new_classifier))
+		fill_pair(m, t, &new_classifier, column);
 	for (size_t i = 0; i < GOALS; i++)
 		if (is_measured(m, &goals[i]))
-			inv_table_cell(t, "%.1f | %.1f", 100 * value_of(m, goals[i].clean, column),
-			               100 * value_of(m, goals[i].augmented, column));
+			fill_pair(m, t, &goals[i], column);
 	inv_table_number(t, value_of(m, "structure.R2", column));
 	inv_table_cell(t, "%.1f", 100 * value_of(m, "invariance.gone", column));
 }
 
 static invar_status print_table(const summary *m)
 {
-	size_t columns = 3;
+	size_t columns = 3 + is_measured(m, &new_classifier);
 	inv_table *t;
 	bool written;
 
@@ -115,6 +125,8 @@ static invar_status print_table(const summary *m)
 	if (!(t = inv_table_new(columns)))
 		return inv_no_memory(m->s);
 	inv_table_cell(t, "clean | %s", m->bank->augment);
+	if (is_measured(m, &new_classifier))
+		inv_table_cell(t, "%s", new_classifier.title);
 	for (size_t i = 0; i < GOALS; i++)
 		if (is_measured(m, &goals[i]))
 			inv_table_cell(t, "%s", goals[i].title);
@@ -207,8 +219,9 @@ static void explain_columns(const summary *m)
 {
 	puts("");
 	if (is_measured(m, &goals[0]))
-		puts("LC-kept    a linear classifier of the encoder's features, applied to the "
-		     "adapter's");
+		puts("LC         a linear classifier that is trained on the adapter's codes of clean "
+		     "images\nLC-kept    the classifier of the first row, unchanged, applied to the "
+		     "adapter's codes");
 	if (is_measured(m, &goals[1]))
 		puts("old index  class by the 20 nearest neighbours in an index built without the "
 		     "adapter");

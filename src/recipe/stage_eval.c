@@ -111,7 +111,7 @@ static bool is_partial(const eval_stage *e, invar_status st, const invar_results
 	if (st != INVAR_E_MISMATCH || !r || !invar_results_is_complete(r) ||
 	    !has_value(r))
 		return false;
-	inv_log(e->ctx, INVAR_LOG_WARNING, "%s", invar_last_error());
+	inv_log(e->ctx, INVAR_LOG_INFO, "%s", invar_last_error());
 	return true;
 }
 
