@@ -90,15 +90,16 @@ static invar_status conclude(inv_session *s, const inv_study_job *j)
 
 	inv_term_clear(s->term);
 	if (j->tables)
-		st = inv_study_print_file(s, j->study, s->common->json ? "table.json" : "table.txt");
+		st =
+			inv_study_print_file(s, j->study, s->common->json ? "table.json" : "table.txt");
 	if (st != INVAR_OK)
 		return st;
 	if (!j->ran && !j->failures)
 		inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
 		             j->study->folder, j->total);
 	if (j->study->reports && j->tables)
-		inv_term_say(s->term, "%s/%s is the page; open it with a browser",
-		             j->study->folder, INVAR_RUN_REPORT);
+		inv_term_say(s->term, "%s/%s is the page; open it with a browser", j->study->folder,
+		             INVAR_RUN_REPORT);
 	return inv_study_tell_failures(s, j);
 }
 

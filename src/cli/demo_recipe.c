@@ -127,8 +127,8 @@ static invar_status set_images(inv_session *s, inv_node *tree)
 {
 	char *dataset = name_dataset(inv_text(s, "data"));
 	invar_dataset *images = NULL;
-	invar_status st = dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images)
-	                          : inv_no_memory(s);
+	invar_status st =
+		dataset ? invar_dataset_open(s->ctx, dataset, NULL, &images) : inv_no_memory(s);
 
 	if (st == INVAR_E_IO && !inv_text(s, "data"))
 		st = inv_fault(s, st, "%s", no_images);

@@ -65,8 +65,7 @@ static bool is_measured(const summary *m, const goal *g)
 /* Clean and augmented images alike. */
 static double score(const summary *m, size_t column)
 {
-	return (value_of(m, m->goal->clean, column) +
-	        value_of(m, m->goal->augmented, column)) /
+	return (value_of(m, m->goal->clean, column) + value_of(m, m->goal->augmented, column)) /
 	       2;
 }
 
@@ -152,8 +151,8 @@ static void print_change(const summary *m, const char *metric, const char *image
 	if (after == before)
 		printf("as many %s images as before: %.0f %%", images, after);
 	else
-		printf("%s %s images: %.0f %% instead of %.0f %%", after > before ? "more" : "fewer",
-		       images, after, before);
+		printf("%s %s images: %.0f %% instead of %.0f %%",
+		       after > before ? "more" : "fewer", images, after, before);
 }
 
 static void print_goal(const summary *m, const goal *g, size_t column)
@@ -219,9 +218,11 @@ static void explain_columns(const summary *m)
 {
 	puts("");
 	if (is_measured(m, &goals[0]))
-		puts("LC         a linear classifier that is trained on the adapter's codes of clean "
-		     "images\nLC-kept    the classifier of the first row, unchanged, applied to the "
-		     "adapter's codes");
+		puts(
+			"LC         a linear classifier that is trained on the adapter's codes of "
+		    "clean "
+			"images\nLC-kept    the classifier of the first row, unchanged, applied to the "
+			"adapter's codes");
 	if (is_measured(m, &goals[1]))
 		puts("old index  class by the 20 nearest neighbours in an index built without the "
 		     "adapter");

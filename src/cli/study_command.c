@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command_files.h"
 #include "cli/outputs.h"
@@ -69,9 +70,39 @@ invar_status inv_recipe_set_text(inv_session *s, inv_node *tree, const char *pat
 		s, inv_node_set(tree, path, value, inv_recipe_short_for, message), message);
 }
 
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = inv_path(folder, name);
+	bool there = path && access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* A folder without a record of stages is no study, so its files are somebody else's. */
+static invar_status check_foreign(inv_session *s, const inv_study *study)
+{
+	const char *name;
+
+	if (has_file(study->folder, "stages.json"))
+		return INVAR_OK;
+	for (size_t i = 0; (name = inv_study_table_file(i)); i++)
+		if (has_file(study->folder, name))
+			break;
+	if (!name && study->reports && has_file(study->folder, INVAR_RUN_REPORT))
+		name = INVAR_RUN_REPORT;
+	return name ? inv_fault(s, INVAR_E_IO,
+	                        "%s/%s: already exists and is not from a study; choose another "
+	                        "folder with -o",
+	                        study->folder, name)
+	            : INVAR_OK;
+}
+
 invar_status inv_study_check_output(inv_session *s, const char *recipe,
                                     const inv_study *study)
 {
+	invar_status st;
+
 	inv_reads(s, recipe, "the recipe");
 	inv_reads(s, study->published, "the published figures");
 	for (size_t i = 0; i < study->banks; i++) {
@@ -82,10 +113,12 @@ invar_status inv_study_check_output(inv_session *s, const char *recipe,
 		if (!b->dataset)
 			inv_reads_all(s, b->path, "the features");
 	}
-	return inv_check_output_folder(s, "-o", study->folder);
+	st = inv_check_output_folder(s, "-o", study->folder);
+	return st == INVAR_OK ? check_foreign(s, study) : st;
 }
 
-/* ---- Running -------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------
+ */
 
 invar_status inv_study_print_file(inv_session *s, const inv_study *study, const char *name)
 {

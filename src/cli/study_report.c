@@ -28,6 +28,20 @@ size_t inv_study_report_files(const inv_study *study)
 	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
+invar_status inv_study_plan_report(const inv_study *study, inv_plan *p,
+                                   char message[INV_MESSAGE])
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
+		if (st == INVAR_OK)
+			st = inv_plan_add_file(study, study->bank[i].folder, INVAR_RUN_REPORT, p,
+			                       message);
+	return st == INVAR_OK && study->reports
+	           ? inv_plan_add_file(study, study->folder, INVAR_RUN_REPORT, p, message)
+	           : st;
+}
+
 /* ---- The page of a bank ----------------------------------------------------------------
  */
 

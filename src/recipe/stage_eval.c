@@ -93,8 +93,7 @@ static invar_status keep_results(const eval_stage *e, const invar_results *r)
 static bool has_value(const invar_results *r)
 {
 	for (size_t i = 0; i < invar_results_metrics(r); i++) {
-		const invar_value *v =
-			invar_results_value(r, invar_results_metric(r, i)->id, "F");
+		const invar_value *v = invar_results_value(r, invar_results_metric(r, i)->id, "F");
 
 		if (v && !v->reason)
 			return true;
@@ -108,8 +107,7 @@ static bool has_value(const invar_results *r)
  */
 static bool is_partial(const eval_stage *e, invar_status st, const invar_results *r)
 {
-	if (st != INVAR_E_MISMATCH || !r || !invar_results_is_complete(r) ||
-	    !has_value(r))
+	if (st != INVAR_E_MISMATCH || !r || !invar_results_is_complete(r) || !has_value(r))
 		return false;
 	inv_log(e->ctx, INVAR_LOG_INFO, "%s", invar_last_error());
 	return true;

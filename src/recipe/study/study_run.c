@@ -523,8 +523,7 @@ static bool keep_run(inv_study_job *j, const trial *t)
 	if (!(grown = realloc(j->run, (j->runs + 1) * sizeof *grown)))
 		return false;
 	j->run = grown;
-	if (!(banks = realloc((void *)(uintptr_t)j->run_bank,
-	                      (j->runs + 1) * sizeof *banks)))
+	if (!(banks = realloc((void *)(uintptr_t)j->run_bank, (j->runs + 1) * sizeof *banks)))
 		return false;
 	j->run_bank = banks;
 	j->run_bank[j->runs] = t->bank;
