@@ -76,14 +76,15 @@ static inv_table *fill_table(const inv_plan *p)
 	inv_table_cell(t, "disk");
 	for (size_t i = 0; i < p->count; i++) {
 		const inv_planned *one = &p->list[i];
+		bool costs = one->pending && !(one->seconds == 0 && one->bytes == 0);
 		char time[INV_SPELLED_TIME], bytes[40];
 
 		spell_seconds(one->seconds, time);
 		spell_bytes(one->bytes, bytes, sizeof bytes);
 		inv_table_cell(t, "%s", one->stage);
 		inv_table_cell(t, "%s", one->pending ? "to run" : "done");
-		inv_table_cell(t, "%s", one->pending ? time : "");
-		inv_table_cell(t, "%s", one->pending ? bytes : "");
+		inv_table_cell(t, "%s", costs ? time : "");
+		inv_table_cell(t, "%s", costs ? bytes : "");
 		if (is_first(p, i))
 			inv_table_note(t, one->unknown);
 	}
