@@ -635,6 +635,34 @@ invar_status inv_report_write(inv_session *s, const inv_report *r)
 	return st;
 }
 
+invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const char *title,
+                                   inv_page_pictures *out)
+{
+	invar_adapter *adapter = NULL;
+	invar_bank *bank = NULL;
+	invar_dataset *images = NULL;
+	invar_status st = invar_adapter_open(s->ctx, r->run[0], &adapter);
+
+	if (st == INVAR_OK)
+		st = invar_bank_open(s->ctx, r->bank, &bank);
+	if (st == INVAR_OK)
+		st = invar_dataset_open(s->ctx, r->images, r->data, &images);
+	if (st == INVAR_OK && invar_adapter_input(adapter) == invar_adapter_output(adapter))
+		st = inv_report_pictures(s,
+		                         &(inv_picture_request){.bank_path = r->bank,
+		                                                .bank = bank,
+		                                                .images = images,
+		                                                .split = r->split,
+		                                                .adapter = adapter,
+		                                                .title = title,
+		                                                .search_only = true},
+		                         out);
+	invar_dataset_close(images);
+	invar_bank_close(bank);
+	invar_adapter_close(adapter);
+	return st;
+}
+
 invar_status inv_overview_write(inv_session *s, const char *title,
                                 const invar_results *const *document,
                                 const inv_page_part *part, size_t count, const char *output)

@@ -13,6 +13,7 @@
 #include "cli/session.h"
 
 struct inv_page_part;
+struct inv_page_pictures;
 
 typedef struct inv_report {
 	const char *const *run; /* [runs]: folders */
@@ -34,6 +35,10 @@ typedef struct inv_report {
 	"classes,worst"
 
 invar_status inv_report_write(inv_session *s, const inv_report *r);
+
+/* A few searches with the one run of r; nothing if its codes cannot be looked up. */
+invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const char *title,
+                                   struct inv_page_pictures *out);
 
 /* Several documents in a few lines each, with links to their pages; see report/page.h. */
 invar_status inv_overview_write(inv_session *s, const char *title,

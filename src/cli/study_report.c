@@ -97,30 +97,80 @@ static invar_status write_bank_page(void *user)
 /* ---- The overview ----------------------------------------------------------------------
  */
 
-/* Frees whatever was opened. */
-static void close_tables(invar_results **table, inv_page_part *part, size_t count)
+/* A bank of an overview. */
+typedef struct overview {
+	invar_results **table;       /* [tables] */
+	inv_page_part *part;         /* [tables] */
+	inv_page_pictures *pictures; /* [tables] */
+	char **href;                 /* [tables] */
+	size_t tables;
+} overview;
+
+static void close_overview(overview *o)
 {
-	for (size_t i = 0; table && i < count; i++)
-		invar_results_free(table[i]);
-	for (size_t i = 0; part && i < count; i++)
-		free((void *)(uintptr_t)part[i].href);
-	free(table);
-	free(part);
+	for (size_t i = 0; i < o->tables; i++) {
+		if (o->table)
+			invar_results_free(o->table[i]);
+		if (o->pictures)
+			inv_page_pictures_clear(&o->pictures[i]);
+		if (o->href)
+			free(o->href[i]);
+	}
+	free(o->table);
+	free(o->part);
+	free(o->pictures);
+	free(o->href);
 }
 
-static invar_status open_tables(const paging *p, invar_results **table, inv_page_part *part)
+/* The run of the first seed that a column of a table is; gives, NULL if there is none. */
+static char *run_of_column(const inv_study *study, const inv_study_bank *b,
+                           const invar_column *column)
 {
-	const inv_study_job *j = p->job;
-	invar_status st = INVAR_OK;
+	for (size_t a = 0; column && a < study->adapters; a++)
+		if (strcmp(study->adapter[a].title, column->title) == 0)
+			return inv_study_run_path(b, &study->adapter[a], study->seed[0]);
+	return NULL;
+}
 
-	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++) {
-		const char *below = inv_study_below(j->study, j->table_bank[i]->folder);
+/* Searches with the adapter that the headline is about. */
+static invar_status draw_searches(const paging *p, const inv_study_bank *b,
+                                  const invar_results *table, inv_page_pictures *out)
+{
+	const inv_study *study = p->job->study;
+	const char *split = inv_settings_find(&study->eval, "split");
+	const invar_column *best = inv_page_best(table);
+	char *run = b->dataset ? run_of_column(study, b, best) : NULL;
+	const char *const runs[] = {run};
+	invar_options *data = NULL;
+	invar_status st = run ? choose_images(b, &data) : INVAR_OK;
 
-		part[i] =
-			(inv_page_part){j->table_bank[i]->title, inv_path(below, INVAR_RUN_REPORT)};
-		st = part[i].href ? invar_results_open(p->session->ctx, j->table[i], &table[i])
-		                  : inv_no_memory(p->session);
-	}
+	if (run && st == INVAR_OK)
+		st = inv_overview_pictures(p->session,
+		                           &(inv_report){.run = runs,
+		                                         .runs = 1,
+		                                         .bank = b->path,
+		                                         .split = split ? split : "test",
+		                                         .images = b->dataset,
+		                                         .data = data},
+		                           best->title, out);
+	invar_options_free(data);
+	free(run);
+	return st;
+}
+
+static invar_status open_part(const paging *p, overview *o, size_t i)
+{
+	const inv_study_bank *b = p->job->table_bank[i];
+	const char *below = inv_study_below(p->job->study, b->folder);
+	invar_status st;
+
+	if (!(o->href[i] = inv_path(below, INVAR_RUN_REPORT)))
+		return inv_no_memory(p->session);
+	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
+	    INVAR_OK)
+		return st;
+	st = draw_searches(p, b, o->table[i], &o->pictures[i]);
+	o->part[i] = (inv_page_part){b->title, o->href[i], &o->pictures[i]};
 	return st;
 }
 
@@ -128,16 +178,21 @@ static invar_status write_overview(void *user)
 {
 	const paging *p = user;
 	const inv_study_job *j = p->job;
-	invar_results **table = calloc(j->tables, sizeof *table);
-	inv_page_part *part = calloc(j->tables, sizeof *part);
+	overview o = {.table = calloc(j->tables, sizeof *o.table),
+	              .part = calloc(j->tables, sizeof *o.part),
+	              .pictures = calloc(j->tables, sizeof *o.pictures),
+	              .href = calloc(j->tables, sizeof *o.href),
+	              .tables = j->tables};
 	invar_status st =
-		table && part ? open_tables(p, table, part) : inv_no_memory(p->session);
+		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory(p->session);
 
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		st = open_part(p, &o, i);
 	if (st == INVAR_OK)
 		st = inv_overview_write(p->session, j->study->name,
-		                        (const invar_results *const *)table, part, j->tables,
+		                        (const invar_results *const *)o.table, o.part, j->tables,
 		                        p->path);
-	close_tables(table, part, j->tables);
+	close_overview(&o);
 	return st;
 }
 

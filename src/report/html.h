@@ -84,6 +84,8 @@ void inv_page_short_table(const inv_html *h, const char *const *metric);
 void inv_page_classes(inv_html *h);
 void inv_page_augmentation(inv_html *h);
 void inv_page_search(inv_html *h);
+/* The first few searches, without a section of their own. */
+void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p);
 void inv_page_worst(inv_html *h);
 void inv_page_use(inv_html *h);
 void inv_page_configuration(inv_html *h);

@@ -2,8 +2,9 @@
 /*
  * page_overview.c - the page of a study with several banks: each bank in a few lines.
  *
- * A bank has its headline, its cards, the numbers that people compare first, and a link to
- * the page that has everything else. So no page grows with the number of banks.
+ * A bank has its headline, its cards, what a few searches find, the numbers that people
+ * compare first, and a link to the page that has everything else. So no page grows with the
+ * number of banks.
  */
 #include "report/html.h"
 
@@ -28,6 +29,8 @@ void inv_page_overview(inv_html *h)
 		h->document = i;
 		inv_html_begin(h, "bank", part->title);
 		inv_page_headline(h);
+		if (part->pictures)
+			inv_page_few_searches(h, part->pictures);
 		inv_page_short_table(h, first_numbers);
 		fputs("<p><a class=\"more\" href=\"", h->out);
 		inv_html_text(h, part->href, 4000);
