@@ -89,6 +89,17 @@ class LineProgram:
         self.process.stdin.flush()
         return float(self.line())
 
+    def ask_both(self, line):
+        """(seconds, seconds of processors)"""
+        before = self.processor_seconds()
+        seconds = self.ask(line)
+        return seconds, self.processor_seconds() - before
+
+    def processor_seconds(self):
+        with open("/proc/%d/stat" % self.process.pid) as f:
+            user, system = f.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def peak_megabytes(self):
         return peak_megabytes(self.process.pid)
 
@@ -114,13 +125,14 @@ def measure_peak(options):
 
 
 def in_turn(rounds, sides):
-    """{name: median} of what each side's function returns, all of them once a round."""
+    """{name: median} of what each side's function returns, all of them once a round; of tuples, of each part."""
     seen = {name: [] for name in sides}
     for number in range(rounds):
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         for name in order:
             seen[name].append(sides[name]())
-    return {name: statistics.median(values) for name, values in seen.items()}
+    return {name: tuple(map(statistics.median, zip(*values))) if isinstance(values[0], tuple) else statistics.median(values)
+            for name, values in seen.items()}
 
 
 def beside_variants(options, script, variants, line):

@@ -21,16 +21,18 @@ def main():
     for size in options.sizes.split(","):
         n, d, k = (int(part) for part in size.split("x"))
         line = "neighbours %d %d %d" % (n, d, k)
-        sides = {name: lambda p=p, name=name: p.ask(line + " " + name) for name, p in peers.items()}
-        sides["invar"] = lambda: own.ask(line)
+        sides = {name: lambda p=p, name=name: p.ask_both(line + " " + name) for name, p in peers.items()}
+        sides["invar"] = lambda: own.ask_both(line)
         found = common.in_turn(options.rounds, sides)
-        rows += [[size.replace("x", " × "), VARIANTS[name], "%.2f s" % found[name],
-                  "%.2f" % (found[name] / found["invar"])] for name in VARIANTS]
+        base = found["invar"]
+        rows += [[size.replace("x", " × "), VARIANTS[name], "%.2f s" % found[name][0],
+                  "%.2f" % (found[name][0] / base[0]), "%.2f s" % found[name][1],
+                  "%.2f" % (found[name][1] / base[1])] for name in VARIANTS]
     for program in [own, *peers.values()]:
         program.close()
-    body = "%s. Medians of %d rounds in turn; normal rows, float32.\n\n" % (
+    body = "%s. Medians of %d rounds in turn; normal rows, float32. Seconds of processors include\nmaking the rows.\n\n" % (
         common.versions(faiss, sklearn), options.rounds)
-    body += common.table(["rows × width × k", "", "time", "times invar's"], rows)
+    body += common.table(["rows × width × k", "", "time", "times invar's", "processors", "times invar's"], rows)
     common.report(options, "neighbours", "Exact nearest neighbours", body)
 
 

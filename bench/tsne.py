@@ -4,16 +4,20 @@
 invar runs twice: with scikit-learn's learning rate and iterations, beside scikit-learn, and with
 openTSNE's (rows / 4 in scikit-learn's units, 750), beside openTSNE. Each side reports its own KL;
 trustworthiness (12 neighbours) is scikit-learn's for all. Seconds of processors are shown as well, as
-peers whose threads spin suffer most on a busy machine.
+peers whose threads spin suffer most on a busy machine. A peer is stopped after --minutes; its
+ratios are then lower bounds.
 """
 
 import gzip
 import json
+import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import openTSNE
@@ -51,10 +55,24 @@ def invar(options, source, out, more):
 
 
 def peer(options, variant, source, out):
+    """The same of a peer's fit alone; if it was stopped after --minutes, what it had used until then, and no KL."""
     script = os.path.join(common.HERE, "peers", "tsne.py")
-    found = subprocess.run([sys.executable, script, variant, source, out, str(options.threads)], check=True,
-                           capture_output=True, text=True).stdout.split()
-    return tuple(float(number) for number in found) + (None,)
+    start, peak, status = time.perf_counter(), 0, None
+    process = subprocess.Popen([sys.executable, script, variant, source, out, str(options.threads)],
+                               stdout=subprocess.PIPE, text=True)
+    while status is None:
+        time.sleep(0.05)
+        peak = max(peak, common.peak_megabytes(process.pid))
+        if time.perf_counter() - start > 60 * options.minutes:
+            os.kill(process.pid, signal.SIGKILL)  # Popen.kill would reap it first
+        pid, ended, used = os.wait4(process.pid, os.WNOHANG)
+        status = os.waitstatus_to_exitcode(ended) if pid else None
+    process.returncode = status
+    if status == -signal.SIGKILL:
+        return time.perf_counter() - start, used.ru_utime + used.ru_stime, math.nan, peak
+    if status:
+        sys.exit("%s failed" % variant)
+    return tuple(float(number) for number in process.stdout.read().split()) + (peak,)
 
 
 def compare(options, size, folder):
@@ -72,21 +90,24 @@ def compare(options, size, folder):
     for _ in range(options.rounds):
         for name, side in sides.items():
             seen[name].append(side())
+            print("%s, %s: %s" % (size, name, seen[name][-1]), file=sys.stderr, flush=True)
     rows = []
     for name, beside in (("invar", "invar"), ("sklearn", "invar"), ("invar, 750", "invar, 750"),
                          ("openTSNE", "invar, 750")):
-        found = [statistics.median(r[i] for r in seen[name]) for i in range(3)]
+        found = [statistics.median(r[i] for r in seen[name]) for i in range(4)]
         base = [statistics.median(r[i] for r in seen[beside]) for i in range(2)]
-        peak = seen[name][0][3]
-        trust = trustworthiness(x, np.load(out(name)), n_neighbors=12) if n <= MOST_TRUSTED else None
-        rows.append(["%d × %d" % (n, d), name, "%.1f s" % found[0], "%.1f" % (found[0] / base[0]),
-                     "%.1f s" % found[1], "%.1f" % (found[1] / base[1]), "%.4f" % found[2],
-                     "%.4f" % trust if trust else "", "%.0f MB" % peak if peak else ""])
+        more = "> " if math.isnan(found[2]) else ""  # stopped: it needs more
+        trusted = n <= MOST_TRUSTED and not more
+        trust = trustworthiness(x, np.load(out(name)), n_neighbors=12) if trusted else None
+        rows.append(["%d × %d" % (n, d), name, more + "%.1f s" % found[0], more + "%.1f" % (found[0] / base[0]),
+                     more + "%.1f s" % found[1], more + "%.1f" % (found[1] / base[1]),
+                     "stopped" if more else "%.4f" % found[2], "%.4f" % trust if trust else "",
+                     "%.0f MB" % found[3]])
     return rows
 
 
 def main():
-    options = common.arguments(__doc__, sizes="5000x192,20000x192,70000x50")
+    options = common.arguments(__doc__, sizes="5000x192,20000x192,70000x50", minutes=120)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for size in options.sizes.split(","):

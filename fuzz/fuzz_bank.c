@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_bank.c - any bytes as the bank.json of a bank with one split of three rows.
+ * fuzz_bank.c - any bytes as the bank.json of a bank with one split of three rows and,
+ * behind a form feed, as a list of classes.
  *
  * If it opens, its fields can be read; if it can also be opened for writing, the bank.json
  * that is saved then opens too. The rows are the images minus those that it lists as left
- * out.
+ * out. A view by the list has no more rows than the bank, and numbers for labels.
  */
 #include "bank/bank.h"
 #include "bank/write.h"
@@ -17,6 +18,7 @@ enum { ROWS = 3, WIDTH = 2, IMAGES = 5 };
 static void make_split(const char *folder)
 {
 	static const float zeros[ROWS * WIDTH];
+	static const int64_t labels[ROWS] = {0, 1, 1};
 	const uint64_t shape[2] = {ROWS, WIDTH};
 	char path[2 * FUZZ_PATH];
 	inv_npy_writer *w;
@@ -27,6 +29,32 @@ static void make_split(const char *folder)
 	require(inv_npy_create(path, INV_F32, 2, shape, &w) == INVAR_OK);
 	require(inv_npy_put(w, zeros, ROWS * WIDTH) == INVAR_OK);
 	require(inv_npy_commit(w) == INVAR_OK);
+	snprintf(path, sizeof path, "%s/train/labels.npy", folder);
+	require(inv_npy_create(path, INV_I64, 1, shape, &w) == INVAR_OK);
+	require(inv_npy_put_int(w, labels, ROWS) == INVAR_OK);
+	require(inv_npy_commit(w) == INVAR_OK);
+}
+
+static void view_classes(invar_context *ctx, const char *folder)
+{
+	char list[2 * FUZZ_PATH];
+	int64_t label[ROWS];
+	invar_options *o;
+	invar_bank *b;
+
+	snprintf(list, sizeof list, "%s/list", folder);
+	require(invar_options_new("bank", &o) == INVAR_OK);
+	require(invar_options_set(o, "classes", list) == INVAR_OK);
+	if (invar_bank_open_with(ctx, folder, o, &b) == INVAR_OK) {
+		uint64_t rows = invar_bank_rows(b, "train");
+
+		require(rows && rows <= ROWS);
+		require(invar_bank_labels(b, "train", label) == INVAR_OK);
+		for (uint64_t i = 0; i < rows; i++)
+			require(label[i] >= 0 && invar_bank_class(b, label[i]));
+	}
+	invar_bank_close(b);
+	invar_options_free(o);
 }
 
 static bool open_bank(invar_context *ctx, const char *folder)
@@ -88,14 +116,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static bool made;
 	const char *folder = memory_folder();
 	invar_context *ctx;
+	const uint8_t *cut = memchr(data, '\f', size);
+	size_t json = cut ? (size_t)(cut - data) : size;
 	bool opened;
 
 	if (!made)
 		make_split(folder);
 	made = true;
-	put_file("bank.json", data, size);
+	put_file("bank.json", data, json);
+	put_file("list", cut ? cut + 1 : data, cut ? size - json - 1 : 0);
 	require(invar_context_new(1, NULL, &ctx) == INVAR_OK);
 	opened = open_bank(ctx, folder);
+	view_classes(ctx, folder);
 	if (write_on(folder))
 		require(opened && open_bank(ctx, folder));
 	invar_context_free(ctx);

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import eigsh
 from sklearn.neighbors import NearestNeighbors
+from threadpoolctl import threadpool_limits
 
 SIZES, PAIRS, TIMES = (10, 20, 50), 50, np.geomspace(0.1, 10, 10)
 
@@ -60,6 +61,7 @@ def clouded_rows(rng, n, d):
 
 
 def main():
+    threadpool_limits(int(sys.argv[sys.argv.index("--threads") + 1]))
     rng = np.random.default_rng(0)
     print("ready", flush=True)
     for line in sys.stdin:

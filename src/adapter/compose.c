@@ -149,14 +149,36 @@ static bool multiply(const inv_composition *c, const double *A, size_t n, double
 	return true;
 }
 
+/* Is A a multiple of the identity, as for --spread scale? */
+static bool is_multiple(const double *A, size_t w)
+{
+	for (size_t i = 0; i < w; i++)
+		for (size_t k = 0; k < w; k++)
+			if (A[i * w + k] != (i == k ? A[0] : 0))
+				return false;
+	return true;
+}
+
+static bool map_rows(const inv_composition *c, const double *A, bool multiple, size_t n,
+                     double **rows)
+{
+	if (!multiple)
+		return multiply(c, A, n, rows);
+	for (size_t i = 0; i < n * c->w; i++)
+		(*rows)[i] *= A[0];
+	return true;
+}
+
 invar_status inv_composition_map(inv_composition *c, const inv_map_affine *after)
 {
+	bool multiple = is_multiple(after->M, c->w);
 	invar_status st = inv_openblas_need_for(c->ctx);
 
 	if (st != INVAR_OK)
 		return st;
-	if (!multiply(c, after->M, c->d, &c->L) || !multiply(c, after->M, c->h, &c->V) ||
-	    !multiply(c, after->M, 1, &c->t))
+	if (!map_rows(c, after->M, multiple, c->d, &c->L) ||
+	    !map_rows(c, after->M, multiple, c->h, &c->V) ||
+	    !map_rows(c, after->M, multiple, 1, &c->t))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to map the codes of an adapter");
 	for (size_t k = 0; k < c->w; k++)
 		c->t[k] += after->t[k];

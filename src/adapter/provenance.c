@@ -10,6 +10,7 @@
 
 #include "adapter/checkpoint.h"
 #include "adapter/compatibility.h"
+#include "bank/class_view.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -45,7 +46,10 @@ static json_t *images_json(const inv_source *from)
 	return images;
 }
 
-/* { bank, inputs } of the first source, and with several an array "also" of the others. */
+/*
+ * { bank, inputs } of the first source, with "classes" if only some are seen, and with
+ * several sources an array "also" of the others.
+ */
 static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 {
 	json_t *also = json_array();
@@ -57,6 +61,8 @@ static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 		st = inv_source_describe(plan->source[g], entry);
 		json_array_append_new(also, entry);
 	}
+	if (st == INVAR_OK && inv_bank_view_classes(plan->source[0]->bank))
+		json_object_set(out, "classes", inv_bank_view_classes(plan->source[0]->bank));
 	if (plan->sources > 1)
 		json_object_set(out, "also", also);
 	json_decref(also);
@@ -67,6 +73,26 @@ static invar_status describe_sources(const inv_train_plan *plan, json_t *out)
 static bool has_inputs(const inv_run *r)
 {
 	return json_object_get(r->json, "inputs") || inv_exists(r->checkpoint_path);
+}
+
+/* Rows of other classes are other rows, but the reason is easier to name. */
+static invar_status check_classes(const inv_run *r, const json_t *now)
+{
+	const json_t *then = json_object_get(r->json, "classes");
+	const json_t *given = json_object_get(now, "classes");
+
+	if (inv_json_same(then, given))
+		return INVAR_OK;
+	if (!then)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: was started with all classes of its bank, so it cannot be "
+		                "resumed with @classes",
+		                r->path);
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: was started with %zu %s of its bank; give @classes with the same "
+	                "list to resume it",
+	                r->path, json_array_size(then),
+	                inv_noun(json_array_size(then), "class", "classes"));
 }
 
 /* The files may have moved, but their contents must be the same. */
@@ -197,6 +223,8 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 	invar_status st = describe_sources(plan, banks);
 
 	if (st == INVAR_OK && o->resume && has_inputs(r))
+		st = check_classes(r, banks);
+	if (st == INVAR_OK && o->resume && has_inputs(r))
 		st = check_inputs(r, plan, banks);
 	if (st == INVAR_OK)
 		st = check_checkpoint(r, plan, o, banks);
@@ -265,12 +293,21 @@ static char *join_augments(const inv_train_plan *plan)
 	return text;
 }
 
+/* The classes that were trained on as JSON; "" if these are all of the bank. Gives. */
+static char *spell_classes(const invar_bank *bank)
+{
+	const json_t *classes = inv_bank_view_classes(bank);
+
+	return classes ? inv_json_text(classes, 0) : inv_strdup("");
+}
+
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan)
 {
 	const invar_bank *bank = plan->source[0]->bank;
 	char *augment = join_augments(plan), *input = inv_compatibility_input(bank);
+	char *classes = spell_classes(bank);
 	json_t *options = result_options_json(o);
 	char *text = options ? inv_json_text(options, 0) : NULL;
 	char seed[24], names[INV_MLP_BLOCKS][32];
@@ -287,17 +324,20 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.residual", residual ? "1" : "0"},
 		{"invar.seed", seed},
 		{"invar.options", text},
+		{"invar.classes", classes}, /* the last: without a view there is none */
 	};
+	size_t count = sizeof metadata / sizeof *metadata;
 	invar_status st;
 
 	snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
 	inv_mlp_tensors(s, params, "", names, tensors);
-	st = text && augment && input
+	st = text && augment && input && classes
 	         ? inv_safetensors_save(path, tensors, INV_MLP_BLOCKS, metadata,
-	                                sizeof metadata / sizeof *metadata)
+	                                *classes ? count : count - 1)
 	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to save the adapter", path);
 	inv_free(augment);
 	inv_free(input);
+	inv_free(classes);
 	inv_free(text);
 	json_decref(options);
 	return st;

@@ -18,6 +18,13 @@
 
 enum { MAX_IMAGES = 10000 };
 
+/*
+ * Copies that `scale` is measured on: one number needs fewer than a covariance. All images
+ * and some copies of each, as images differ more than copies of an image: of 1300 images of
+ * SqueezeNet, 4 of 6 copies give 1.4200 instead of 1.4202.
+ */
+enum { SCALE_ROWS = 4096 };
+
 static const double share = 0.3; /* of the mean variance, added to both covariances */
 
 static const invar_option own[] = {
@@ -124,9 +131,11 @@ static invar_status add_rows(void *user, const float *a, const float *b, uint64_
 	if (is_clean) {
 		centre(m, a, rows, m->codes);
 		add_cloud(m, m->codes, rows, &m->clean);
+		if (!m->transport)
+			return INVAR_OK;
 	}
 	st = inv_mlp_apply(m->ctx, m->e->s, m->e->params, m->e->residual, a, rows, m->codes);
-	if (st != INVAR_OK || (is_clean && !m->transport))
+	if (st != INVAR_OK)
 		return st;
 	centre(m, m->codes, rows, m->codes);
 	add_cloud(m, m->codes, rows, m->transport ? &m->adapted : &m->copies);
@@ -218,14 +227,24 @@ bool inv_spread_wanted(const invar_options *o)
 }
 
 /* Spread evenly over the training images; gives. */
-static invar_status choose_images(const inv_spread_spec *s, uint32_t **out, uint32_t *count)
+static invar_status choose_images(const inv_spread_spec *s, bool transport, uint32_t **out,
+                                  uint32_t *count)
 {
-	*count = s->image_count < MAX_IMAGES ? s->image_count : MAX_IMAGES;
+	uint32_t most = transport ? MAX_IMAGES : SCALE_ROWS;
+
+	*count = s->image_count < most ? s->image_count : most;
 	if (!(*out = inv_calloc(*count, sizeof **out)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
 	for (uint32_t i = 0; i < *count; i++)
 		(*out)[i] = s->images[(uint64_t)i * s->image_count / *count];
 	return INVAR_OK;
+}
+
+static uint32_t count_copies(const inv_source *from, bool transport, uint32_t images)
+{
+	uint32_t enough = (SCALE_ROWS + images - 1) / images;
+
+	return transport || from->copies < enough ? from->copies : enough;
 }
 
 static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
@@ -234,7 +253,8 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
 	const inv_closed_form_spec from = {.options = s->options,
 	                                   .bank = s->source[g]->bank,
 	                                   .split = s->source[g]->stored,
-	                                   .copies = s->source[g]->copies,
+	                                   .copies =
+	                                       count_copies(s->source[g], m->transport, count),
 	                                   .images = images,
 	                                   .image_count = count};
 	inv_pair_visitor v = {0};
@@ -249,7 +269,7 @@ static invar_status visit_source(const inv_spread_spec *s, uint32_t g,
 static invar_status measure_spread(const inv_spread_spec *s, measurement *m)
 {
 	uint32_t *images, count;
-	invar_status st = choose_images(s, &images, &count);
+	invar_status st = choose_images(s, m->transport, &images, &count);
 
 	if (st == INVAR_OK)
 		st = inv_clean_statistics_of(s->source[0]->bank, s->source[0]->stored, images,

@@ -13,6 +13,7 @@
 #include "adapter/presets.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
+#include "bank/class_view.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "encode/encode_options.h"
@@ -254,6 +255,8 @@ invar_status inv_train_declare(invar_options *o)
 
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, image_rows);
+	if (st == INVAR_OK)
+		st = inv_bank_declare(o); /* of a bank or of images: neither part */
 	if (st == INVAR_OK)
 		st = inv_dataset_declare_part(o, "images");
 	if (st == INVAR_OK)

@@ -12,12 +12,15 @@
  *   5. bank.json is optional; if present it is a JSON object whose format is
  *      "invar-bank" and whose version is 1.
  *   6. Files are mapped, never loaded: a bank may be larger than memory.
+ *   7. A view (class_view.h) has the rows of some classes. Rows are numbered in the view
+ *      everywhere except in files and in messages that name a row of a file.
  */
 #ifndef INV_BANK_H
 #define INV_BANK_H
 
 #include "base/context.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "formats/npy.h"
 #include "math/kernels.h"
 
@@ -29,7 +32,16 @@ typedef struct inv_split {
 	inv_npy **aug; /* one per copy, or a single [n, c, d] array */
 	size_t aug_files;
 	inv_npy *labels; /* NULL if there are none */
+	uint32_t *row;   /* [rows] of a view: where its rows are in the files; NULL: the same */
 } inv_split;
+
+/* The classes of a view. */
+typedef struct inv_class_view {
+	uint32_t count;
+	int64_t *label;           /* [count] in the files, ascending */
+	uint32_t *number;         /* [count] what each of them is in the view */
+	char hex[INV_SHA256_HEX]; /* of the rows and their numbering; "": no view */
+} inv_class_view;
 
 struct invar_bank {
 	const invar_context *ctx;
@@ -37,9 +49,23 @@ struct invar_bank {
 	char *path;
 	uint32_t dim;
 	size_t split_count;
-	inv_split *splits; /* by name */
-	json_t *json;      /* bank.json, or NULL */
+	inv_split *splits;   /* by name; behind them those that a view leaves out */
+	size_t hidden_count; /* of the latter */
+	json_t *json;        /* bank.json, or NULL; of a view, with its classes */
+	inv_class_view view;
 };
+
+/* Where a row of a split is in its files. */
+static inline uint64_t inv_file_row(const inv_split *s, uint64_t row)
+{
+	return s->row ? s->row[row] : row;
+}
+
+/* How many rows its files have. */
+static inline uint64_t inv_file_rows(const inv_split *s)
+{
+	return s->clean->h.shape[0];
+}
 
 /* NULL if there is no such split; sets the error message. */
 const inv_split *inv_bank_split(const invar_bank *b, const char *name);
@@ -65,7 +91,10 @@ void inv_bank_wont_need(const invar_bank *b, const inv_split *s, int32_t copy,
 /* Rows will be read here and there, not one after the other. */
 void inv_bank_expect_random(const inv_split *s);
 
-/* What the rows of a split are, for run.json: file names, sizes, SHA-256. */
+/*
+ * What the rows of a split are, for run.json: file names, sizes, SHA-256, and of a view how
+ * many rows it has and the hash of which.
+ */
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out);
 
 /* Fails if the split has other clean rows than s of a, naming the first that differs. */

@@ -11,6 +11,7 @@
 #include "images/spec.h"
 
 struct inv_copy_params {
+	const inv_split *split;
 	const json_t *names; /* of the bank */
 	size_t columns;
 	uint32_t copies;
@@ -56,13 +57,13 @@ static invar_status check_shape(const inv_npy *a, const inv_split *s, size_t col
 {
 	char shape[INV_SHAPE_TEXT];
 
-	if (a->h.rank == 2 && a->h.shape[0] == s->rows && a->h.shape[1] == columns)
+	if (a->h.rank == 2 && a->h.shape[0] == inv_file_rows(s) && a->h.shape[1] == columns)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%s: its shape is %s but (%" PRIu64
 	                ", %zu) was expected: the rows of the split and augment_params of "
 	                "bank.json",
-	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), s->rows,
+	                a->path, inv_shape_text(a->h.rank, a->h.shape, shape), inv_file_rows(s),
 	                columns);
 }
 
@@ -98,6 +99,7 @@ invar_status inv_copy_params_open(const invar_bank *b, const inv_split *s,
 		inv_copy_params_close(p);
 		return inv_bank_no_memory(b->path);
 	}
+	p->split = s;
 	p->copies = s->copies;
 	st = find_names(b, p);
 	for (uint32_t copy = 0; copy < s->copies && st == INVAR_OK; copy++)
@@ -147,7 +149,8 @@ invar_status inv_copy_params_row(const inv_copy_params *p, uint32_t copy, uint64
                                  float *out)
 {
 	bool acts[INV_MAX_OPS];
-	invar_status st = inv_npy_read(p->file[copy], row * p->columns, p->columns, out);
+	invar_status st = inv_npy_read(p->file[copy], inv_file_row(p->split, row) * p->columns,
+	                               p->columns, out);
 
 	if (st != INVAR_OK || !p->has_spec)
 		return st;

@@ -6,7 +6,7 @@
  * is held against the others before a single row is used: widths, row counts,
  * gaps in the numbering of the copies.
  */
-#include "bank/bank.h"
+#include "bank/class_view.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -319,6 +319,7 @@ static void close_split(inv_split *s)
 	inv_free(s->aug);
 	inv_npy_close(s->clean);
 	inv_npy_close(s->labels);
+	inv_free(s->row);
 	inv_free(s->name);
 }
 
@@ -326,9 +327,10 @@ void invar_bank_close(invar_bank *b)
 {
 	if (!b)
 		return;
-	for (size_t i = 0; i < b->split_count; i++)
+	for (size_t i = 0; i < b->split_count + b->hidden_count; i++)
 		close_split(&b->splits[i]);
 	inv_free(b->splits);
+	inv_class_view_clear(&b->view);
 	json_decref(b->json);
 	inv_free(b->path);
 	inv_free(b);

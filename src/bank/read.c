@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bank/class_view.h"
 #include "bank/row_names.h"
 #include "base/memory.h"
 #include "base/sha256.h"
@@ -35,6 +36,12 @@ const inv_split *inv_bank_split(const invar_bank *b, const char *name)
 
 	if (s)
 		return s;
+	for (size_t i = b->split_count; i < b->split_count + b->hidden_count; i++)
+		if (strcmp(b->splits[i].name, name) == 0) {
+			inv_fail(INVAR_E_MISMATCH, "%s: %s has no rows of these @classes", b->path,
+			         name);
+			return NULL;
+		}
 	for (size_t i = 0; i < b->split_count && at < sizeof have; i++)
 		at += (size_t)snprintf(have + at, sizeof have - at, "%s%s", i ? ", " : "",
 		                       b->splits[i].name);
@@ -67,6 +74,13 @@ uint64_t invar_bank_rows(const invar_bank *b, const char *split)
 	const inv_split *s = find_split(b, split);
 
 	return s ? s->rows : 0;
+}
+
+uint64_t invar_bank_file_row(const invar_bank *b, const char *split, uint64_t row)
+{
+	const inv_split *s = find_split(b, split);
+
+	return s && row < s->rows ? inv_file_row(s, row) : row;
 }
 
 uint32_t invar_bank_copies(const invar_bank *b, const char *split)
@@ -103,6 +117,7 @@ static const inv_npy *locate(const invar_bank *b, const inv_split *s, int32_t co
 {
 	bool stacked = copy >= 0 && s->aug_files < s->copies;
 
+	row = inv_file_row(s, row);
 	*first = row * b->dim;
 	if (copy < 0)
 		return s->clean;
@@ -167,6 +182,21 @@ invar_status invar_bank_read(const invar_bank *b, const char *split, int32_t cop
 	return st;
 }
 
+/* Of a view: by its own numbers. */
+static invar_status read_labels(const invar_bank *b, const inv_split *s, int64_t *out)
+{
+	invar_status st = INVAR_OK;
+
+	if (!s->row)
+		return inv_npy_read_int(s->labels, 0, s->rows, out);
+	for (uint64_t i = 0; i < s->rows && st == INVAR_OK; i++) {
+		st = inv_npy_read_int(s->labels, s->row[i], 1, &out[i]);
+		if (st == INVAR_OK)
+			out[i] = inv_class_view_label(&b->view, out[i]);
+	}
+	return st;
+}
+
 invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *out)
 {
 	const inv_split *s = inv_bank_split(b, split);
@@ -175,7 +205,7 @@ invar_status invar_bank_labels(const invar_bank *b, const char *split, int64_t *
 		return INVAR_E_MISMATCH;
 	if (!s->labels)
 		return inv_fail(INVAR_E_MISMATCH, "%s: %s has no labels.npy", b->path, split);
-	return inv_npy_read_int(s->labels, 0, s->rows, out);
+	return read_labels(b, s, out);
 }
 
 /* ---- Banks larger than memory -------------------------------------------------------- */
@@ -256,6 +286,14 @@ static invar_status fingerprint_file(const inv_npy *a, bool small, json_t *list)
 	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_bank_no_memory(a->path);
 }
 
+static invar_status fingerprint_view(const invar_bank *b, const inv_split *s, json_t *list)
+{
+	json_t *entry = json_pack("{s:s, s:I, s:s}", "view", "classes", "rows",
+	                          (json_int_t)s->rows, "sha256", b->view.hex);
+
+	return json_array_append_new(list, entry) == 0 ? INVAR_OK : inv_bank_no_memory(b->path);
+}
+
 invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_t **out)
 {
 	bool small = inv_split_bytes(s) <= 1u << 30;
@@ -267,6 +305,8 @@ invar_status inv_bank_fingerprint(const invar_bank *b, const inv_split *s, json_
 	st = fingerprint_file(s->clean, small, *out);
 	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
 		st = fingerprint_file(s->aug[i], small, *out);
+	if (st == INVAR_OK && s->row)
+		st = fingerprint_view(b, s, *out);
 	if (st != INVAR_OK) {
 		json_decref(*out);
 		*out = NULL;

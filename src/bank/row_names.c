@@ -281,7 +281,10 @@ invar_status invar_bank_names(const invar_bank *b, const char *split, char ***ou
 		return INVAR_E_MISMATCH;
 	st = path ? inv_map_open(path, &map) : inv_bank_no_memory(b->path);
 	if (st == INVAR_OK)
-		st = inv_row_names_parse((const char *)map.data, map.size, path, s->rows, out);
+		st = inv_row_names_parse((const char *)map.data, map.size, path, inv_file_rows(s),
+		                         out);
+	for (uint64_t i = 0; i < s->rows && st == INVAR_OK; i++)
+		(*out)[i] = (*out)[inv_file_row(s, i)]; /* which is never below i */
 	inv_map_close(&map);
 	inv_free(path);
 	return st;
@@ -323,8 +326,9 @@ const char *inv_row_text(const invar_bank *b, const inv_split *s, uint64_t row,
 	size_t length = 0;
 	inv_map map = {0};
 
+	row = inv_file_row(s, row);
 	if (path && inv_exists(path) && inv_map_open(path, &map) == INVAR_OK && map.size &&
-	    count_lines((const char *)map.data, map.size) == s->rows)
+	    count_lines((const char *)map.data, map.size) == inv_file_rows(s))
 		line = find_line(&map, row, &length);
 	spell(row, line, length, text);
 	inv_map_close(&map);

@@ -64,7 +64,7 @@ static invar_status print_table(inv_session *s, const invar_results *r)
 static invar_status diagnose(inv_session *s, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open(s->ctx, s->argument[0], &bank);
+	invar_status st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
 
 	*out = NULL;
 	if (st == INVAR_OK)
@@ -76,6 +76,7 @@ static invar_status diagnose(inv_session *s, invar_results **out)
 static invar_status check_output(inv_session *s)
 {
 	inv_reads_all(s, s->argument[0], "the features");
+	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = inv_text(s, "output"),
 	                                         .kind = INV_OUTPUT_RESULTS,

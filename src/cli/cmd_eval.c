@@ -233,7 +233,7 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 static invar_status measure_bank(inv_session *s, const columns *c, invar_results **out)
 {
 	invar_bank *bank = NULL;
-	invar_status st = invar_bank_open(s->ctx, s->argument[0], &bank);
+	invar_status st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
 
 	*out = NULL;
 	if (st == INVAR_OK)
@@ -256,6 +256,7 @@ static invar_status conclude(inv_session *s, const columns *c, const invar_resul
 static invar_status check_output(inv_session *s)
 {
 	inv_reads_all(s, s->argument[0], "the features");
+	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the adapter");
 	return inv_check_output(

@@ -127,18 +127,45 @@ typedef struct opened {
 	invar_dataset *images;
 } opened;
 
-static invar_status open_all(inv_session *s, opened *all)
+/* Was the bank made from the classes of the list, rather than from all of them? */
+static bool has_these_classes(const invar_bank *bank, const invar_dataset *images)
+{
+	size_t count = invar_dataset_classes(images);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = invar_bank_class(bank, (int64_t)i);
+
+		if (!name || strcmp(name, invar_dataset_class(images, i)) != 0)
+			return false;
+	}
+	return !invar_bank_class(bank, (int64_t)count);
+}
+
+/* The same classes as the images: --classes is for both. */
+static invar_status open_bank(inv_session *s, opened *all)
 {
 	invar_status st = invar_bank_open(s->ctx, s->argument[0], &all->bank);
 
+	if (st != INVAR_OK || !inv_text(s, "classes") ||
+	    has_these_classes(all->bank, all->images))
+		return st;
+	invar_bank_close(all->bank);
+	return invar_bank_open_with(s->ctx, s->argument[0], s->options, &all->bank);
+}
+
+static invar_status open_all(inv_session *s, opened *all)
+{
+	invar_status st =
+		invar_dataset_open(s->ctx, inv_text(s, "data"), s->options, &all->images);
+
+	if (st == INVAR_OK)
+		st = open_bank(s, all);
 	if (st == INVAR_OK)
 		st = check_bank(s, all->bank);
 	if (st == INVAR_OK)
 		st = invar_adapter_open(s->ctx, s->argument[1], &all->adapter);
 	if (st == INVAR_OK)
 		st = check_adapter(s, all->adapter, all->bank);
-	if (st == INVAR_OK)
-		st = invar_dataset_open(s->ctx, inv_text(s, "data"), s->options, &all->images);
 	return st;
 }
 
@@ -164,6 +191,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads_all(s, s->argument[0], "the features");
 	inv_reads(s, s->argument[1], "the adapter");
 	inv_reads_dataset(s, inv_text(s, "data"));
+	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	return inv_check_output(s, &(inv_output){.option = "-o",
 	                                         .path = output,
 	                                         .kind = inv_sheet_kind(output),
@@ -179,16 +207,16 @@ static invar_status run_neighbours(inv_session *s)
 		return st;
 	if ((st = open_all(s, &all)) == INVAR_OK) {
 		const inv_neighbours n = {.bank_path = s->argument[0],
-		                          .bank = all.bank,
 		                          .query_images = all.images,
 		                          .gallery_images = all.images,
-		                          .split = inv_text(s, "from"),
-		                          .gallery = inv_text(s, "gallery"),
-		                          .adapter = all.adapter,
 		                          .title = "with the adapter",
-		                          .copy = (uint32_t)inv_number(s, "copy"),
-		                          .queries = (size_t)inv_number(s, "queries"),
-		                          .nearest = (size_t)inv_number(s, "nearest")};
+		                          .search = {.bank = all.bank,
+		                                     .split = inv_text(s, "from"),
+		                                     .gallery = inv_text(s, "gallery"),
+		                                     .adapter = all.adapter,
+		                                     .copy = (uint32_t)inv_number(s, "copy"),
+		                                     .queries = (size_t)inv_number(s, "queries"),
+		                                     .nearest = (size_t)inv_number(s, "nearest")}};
 
 		st = inv_neighbours_write(s, &n, inv_text(s, "output"));
 	}

@@ -14,6 +14,8 @@ static const inv_example examples[] = {
 	{"invar subset bank -k 50 > classes.txt", "the 50 classes that are farthest apart"},
 	{"invar encode photos -o small --classes classes.txt --encoder pixels",
      "a bank of these classes alone"},
+	{"invar eval bank run --classes classes.txt",
+     "the same classes of the bank itself, without encoding them again"},
 	{"invar subset bank -k 5 --json", "with their distances"},
 	{0},
 };
@@ -107,7 +109,7 @@ static invar_status run_subset(inv_session *s)
 	invar_status st = inv_session_start(s);
 
 	if (st == INVAR_OK)
-		st = invar_bank_open(s->ctx, s->argument[0], &bank);
+		st = invar_bank_open_with(s->ctx, s->argument[0], s->options, &bank);
 	if (st == INVAR_OK)
 		st = choose(s, bank, &c);
 	invar_bank_close(bank);
@@ -126,6 +128,7 @@ const inv_command inv_cmd_subset = {
 			 "farthest.",
 	.examples = examples,
 	.arguments = arguments,
+	.options = "bank",
 	.own = own,
 	.without = "seed",
 	.run = run_subset,

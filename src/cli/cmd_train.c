@@ -56,10 +56,13 @@ static const invar_option own[] = {
 	{0},
 };
 
-/* "bank other", or "--images DATASET": the start of a command that resumes. */
+/*
+ * "bank other --classes FILE", or "--images DATASET": the start of a command that resumes.
+ * A run on images keeps its list of classes.
+ */
 static void spell_source(const inv_session *s, char *out, size_t size)
 {
-	const char *images = inv_text(s, "images");
+	const char *images = inv_text(s, "images"), *classes = inv_text(s, "classes");
 	char word[WORD];
 	size_t fill = 0;
 
@@ -68,6 +71,9 @@ static void spell_source(const inv_session *s, char *out, size_t size)
 	for (size_t i = 0; i < s->arguments && fill < size; i++)
 		fill += (size_t)snprintf(out + fill, size - fill, "%s%s", i ? " " : "",
 		                         inv_shell_word(s->argument[i], word, sizeof word));
+	if (s->arguments && classes && fill < size)
+		snprintf(out + fill, size - fill, " --classes %s",
+		         inv_shell_word(classes, word, sizeof word));
 }
 
 /* Says how to resume, if there is something to resume. */
@@ -126,16 +132,18 @@ static invar_status tell_result(inv_session *s, const char *bank, const char *ru
 	char *adapter = inv_path(run, INVAR_RUN_ADAPTER);
 	char *log = inv_path(run, INVAR_RUN_LOG);
 	invar_status st = INVAR_OK;
-	char from[WORD], to[WORD];
+	const char *classes = bank ? inv_text(s, "classes") : NULL;
+	char from[WORD], to[WORD], list[WORD];
 
 	if (!adapter || !log)
 		st = inv_no_memory(s);
 	else if (s->common->json)
 		st = print_summary(s, run, adapter, log);
 	if (st == INVAR_OK) {
-		inv_term_say(s->term, "%s is finished; next: invar eval %s %s", adapter,
+		inv_term_say(s->term, "%s is finished; next: invar eval %s %s%s%s", adapter,
 		             inv_shell_word(bank ? bank : "BANK", from, sizeof from),
-		             inv_shell_word(run, to, sizeof to));
+		             inv_shell_word(run, to, sizeof to), classes ? " --classes " : "",
+		             classes ? inv_shell_word(classes, list, sizeof list) : "");
 		inv_term_close(s->term);
 	}
 	free(adapter);
@@ -149,7 +157,7 @@ static invar_status train_on_banks(inv_session *s)
 	invar_status st = bank ? INVAR_OK : inv_no_memory(s);
 
 	for (size_t i = 0; i < s->arguments && st == INVAR_OK; i++)
-		st = invar_bank_open(s->ctx, s->argument[i], &bank[i]);
+		st = invar_bank_open_with(s->ctx, s->argument[i], s->options, &bank[i]);
 	if (st == INVAR_OK)
 		st = invar_train(bank, s->arguments, s->options, inv_text(s, "output"));
 	for (size_t i = 0; i < s->arguments && bank; i++)
@@ -195,6 +203,7 @@ static invar_status check_source(inv_session *s)
 static invar_status check_output(inv_session *s, const char *output)
 {
 	inv_reads_dataset(s, inv_text(s, "images"));
+	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 0; i < s->arguments; i++)
 		inv_reads_all(s, s->argument[i], "the features");
 	return invar_run_is_begun(output, 0) ? INVAR_OK

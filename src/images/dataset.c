@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "images/class_list.h"
 
 enum { MAX_LIST = 16 << 20 }; /* bytes of a file of names */
 
@@ -31,12 +32,6 @@ static const invar_option choice_rows[] = {
      .group = "Images",
      .help = "if the data has no splits, use the last share F of each class as test and "
              "the rest, at least one image per class, as train"},
-	{.name = "classes",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Images",
-     .help = "use only the classes in this file, one name or index per line, renumbered in "
-             "that order"},
 	{.name = "limit",
      .type = INVAR_OPTION_COUNT,
      .initial = "0",
@@ -64,8 +59,10 @@ static const invar_option split_rows[] = {
 
 invar_status inv_dataset_declare(invar_options *o)
 {
-	invar_status st = inv_options_add_rows(o, choice_rows);
+	invar_status st = inv_options_add_rows(o, inv_class_list_rows);
 
+	if (st == INVAR_OK)
+		st = inv_options_add_rows(o, choice_rows);
 	return st == INVAR_OK ? inv_options_add_rows(o, split_rows) : st;
 }
 

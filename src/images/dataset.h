@@ -94,8 +94,8 @@ typedef struct inv_dataset_kind {
 const inv_dataset_kind *inv_dataset_kind_at(size_t i);
 
 /*
- * The options of a data set; the second call, without split, declares them as belonging to
- * another option.
+ * The options of a data set; the second call, without split and classes, declares them as
+ * belonging to another option.
  */
 invar_status inv_dataset_declare(invar_options *o);
 invar_status inv_dataset_declare_part(invar_options *o, const char *selector);

@@ -6,15 +6,14 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "images/class_list.h"
 #include "images/dataset.h"
 
-enum { MAX_LIST = 16 << 20, DROPPED = -1 };
+enum { DROPPED = -1 };
 
 /* ---- --split ---------------------------------------------------------------------- */
 
@@ -198,16 +197,14 @@ invar_status inv_dataset_hold_out(invar_dataset *d)
 /* A name, a title, or the number of a class, in this order. */
 static bool find_class(const invar_dataset *d, const char *text, size_t *k)
 {
-	char *end;
-	unsigned long long number;
+	uint64_t index;
 
 	if (inv_names_find(&d->classes, text, k) || inv_names_find(&d->titles, text, k))
 		return true;
-	if (*text < '0' || *text > '9')
+	if (!inv_class_list_index(text, &index))
 		return false;
-	number = strtoull(text, &end, 10);
-	*k = (size_t)number;
-	return !*end && number < d->classes.count;
+	*k = (size_t)index;
+	return index < d->classes.count;
 }
 
 static invar_status number_classes(invar_dataset *d, const inv_names *list,
@@ -220,11 +217,9 @@ static invar_status number_classes(invar_dataset *d, const inv_names *list,
 		size_t k;
 
 		if (!find_class(d, text, &k))
-			return inv_fail(INVAR_E_USE, "@classes %s: there is no class '%s' in %s",
-			                d->opts.classes, text, d->text);
+			return inv_class_list_unknown(d->opts.classes, text, d->text);
 		if (d->renumber[k] != DROPPED)
-			return inv_fail(INVAR_E_USE, "@classes %s: lists the class '%s' twice",
-			                d->opts.classes, inv_names_at(&d->classes, k));
+			return inv_class_list_twice(d->opts.classes, inv_names_at(&d->classes, k));
 		d->renumber[k] = (int32_t)i;
 		text = inv_names_at(&d->classes, k);
 		st = inv_names_add(classes, text, strlen(text));
@@ -278,26 +273,42 @@ static invar_status renumber(invar_dataset *d, const inv_names *list)
 	return st;
 }
 
+/* A split without an image of these classes would be a split without rows. */
+static invar_status drop_empty_splits(invar_dataset *d)
+{
+	size_t kept = 0;
+	bool any = false; /* image of these classes */
+
+	for (size_t i = 0; i < d->split_count; i++) {
+		inv_images *s = &d->splits[i];
+
+		any = any || (s->labels && s->count);
+		if (s->count) {
+			d->splits[kept++] = *s;
+			continue;
+		}
+		inv_log(d->ctx, INVAR_LOG_INFO, "%s has no images of these classes and is left out",
+		        s->name);
+		inv_images_clear(s);
+	}
+	d->split_count = kept;
+	return any ? INVAR_OK : inv_class_list_no_rows(d->opts.classes, d->text);
+}
+
 invar_status inv_dataset_choose_classes(invar_dataset *d)
 {
 	inv_names list = {0};
-	size_t bytes;
-	char *text;
 	invar_status st;
 
 	if (!d->opts.classes)
 		return INVAR_OK;
-	if ((st = inv_file_load(d->opts.classes, MAX_LIST, &text, &bytes)) != INVAR_OK)
-		return inv_context(st, "@classes");
-	st = inv_names_add_lines(&list, text);
-	inv_free(text);
-	if (st == INVAR_OK && !list.count)
-		st = inv_fail(INVAR_E_USE, "@classes %s: lists no class", d->opts.classes);
+	st = inv_class_list_load(d->opts.classes, &list);
 	if (st == INVAR_OK && !d->classes.count)
-		st = inv_fail(INVAR_E_USE, "@classes %s: %s has no classes", d->opts.classes,
-		              d->text);
+		st = inv_class_list_no_classes(d->opts.classes, d->text);
 	if (st == INVAR_OK)
 		st = renumber(d, &list);
+	if (st == INVAR_OK)
+		st = drop_empty_splits(d);
 	inv_names_clear(&list);
 	return st;
 }

@@ -15,6 +15,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_tokens_avx2(k);
 		inv_kernels_panels_avx2(k);
 		inv_kernels_lanes_avx2(k);
+		inv_kernels_walk_avx2(k);
 	}
 #else
 	(void)cpu;

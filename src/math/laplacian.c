@@ -3,13 +3,15 @@
  * laplacian.c - smallest eigenpairs of L as largest of N = I - L, without its null space.
  *
  * Lanczos converges to the ends of a spectrum, so the largest eigenvalues of N need no
- * sparse factor of L. The null space of L is known exactly: one vector per component. It
- * is moved to the other end: N - SHIFT P, P the projection on it, has -2 where N has 1, and
- * N has nothing below -1.
+ * sparse factor of L. The null space of L is known exactly: one vector per component.
  *
- * One start vector finds equal eigenvalues (of two components alike, say) only by rounding.
- * So what was found is moved away in the same way, and the rest is asked for its largest:
- * if that belongs among those found, it is taken and the question is repeated.
+ * block_lanczos.c does the work. What it gives up (eigenvalues that occur more often than
+ * its blocks are wide, spectra too dense for its basis) goes to ARPACK. There the null
+ * space is moved to the other end: N - SHIFT P, P the projection on it, has -2 where N has
+ * 1, and N has nothing below -1. One start vector finds equal eigenvalues (of two
+ * components alike, say) only by rounding. So what was found is moved away in the same way,
+ * and the rest is asked for its largest: if that belongs among those found, it is taken and
+ * the question is repeated.
  *
  * Few rows go to LAPACK as a dense matrix: ARPACK wants many more rows than eigenpairs.
  */
@@ -23,6 +25,7 @@
 #include "base/threads.h"
 #include "math/arpack.h"
 #include "math/linalg.h"
+#include "math/openblas.h"
 
 enum { DENSE = 256 /* rows */, BLOCK = 512, PER_CHECK = 4 };
 
@@ -38,6 +41,7 @@ typedef struct laplacian {
 	uint32_t searches;
 	size_t components, found; /* found: vectors that are moved away */
 	inv_arena arena;
+	double *degree;      /* [n]: row sums */
 	double *scale;       /* [n]: D^-1/2 */
 	double *null;        /* [n]: entries of the null vectors, which do not overlap */
 	uint32_t *component; /* [n] */
@@ -110,7 +114,7 @@ static void move_found(laplacian *p)
 static invar_status multiply(void *user, const double *x, double *y)
 {
 	laplacian *p = user;
-	invar_status st = inv_progress(p->ctx, p->s->stage, p->s->done, p->s->total);
+	invar_status st = p->s->check(p->s->user);
 
 	if (st != INVAR_OK)
 		return st;
@@ -241,6 +245,7 @@ static invar_status allocate_laplacian(laplacian *p)
 	for (int round = 0; round < 2; round++) {
 		invar_status st;
 
+		p->degree = inv_arena_take(a, n, sizeof *p->degree);
 		p->scale = inv_arena_take(a, n, sizeof *p->scale);
 		p->null = inv_arena_take(a, n, sizeof *p->null);
 		p->component = inv_arena_take(a, n, sizeof *p->component);
@@ -261,7 +266,7 @@ static void prepare_null_space(laplacian *p)
 	p->components = inv_graph_components(p->g, p->component);
 	memset(p->sums, 0, p->components * sizeof *p->sums);
 	for (size_t i = 0; i < n; i++) {
-		double degree = row_sum(p->g, i);
+		double degree = p->degree[i] = row_sum(p->g, i);
 
 		p->scale[i] = 1 / sqrt(degree);
 		p->null[i] = sqrt(degree);
@@ -281,12 +286,35 @@ static void write_null_space(const laplacian *p, size_t count, double *values,
 			vectors[p->component[i] * p->g->n + i] = p->null[i];
 }
 
-invar_status inv_laplacian_smallest(const invar_context *ctx, const inv_laplacian_spec *s,
-                                    double *values, double *vectors, size_t *components)
+/* By blocks, and by ARPACK if that fails to find all. */
+static invar_status find_fast(laplacian *p, size_t want, double *values, double *vectors)
 {
-	const inv_graph *g = s->g;
-	const size_t want = s->want;
-	laplacian p = {.ctx = ctx, .s = s, .g = g};
+	const inv_walk w = {.g = p->g,
+	                    .degree = p->degree,
+	                    .null = p->null,
+	                    .component = p->component,
+	                    .components = p->components,
+	                    .tolerance = tolerance,
+	                    .check = p->s->check,
+	                    .user = p->s->user};
+	bool found;
+	invar_status st;
+
+	if ((st = inv_openblas_need_for(p->ctx)) != INVAR_OK ||
+	    (st = inv_block_lanczos(p->ctx, &w, want, values, vectors, &found)) != INVAR_OK ||
+	    found)
+		return st;
+	return find_sparse(p, want, values, vectors);
+}
+
+typedef invar_status find_fn(laplacian *p, size_t want, double *values, double *vectors);
+
+static invar_status solve(const invar_context *ctx, const inv_laplacian_spec *s,
+                          find_fn *find, double *values, double *vectors,
+                          size_t *components)
+{
+	const size_t n = s->g->n, want = s->want;
+	laplacian p = {.ctx = ctx, .s = s, .g = s->g};
 	invar_status st = allocate_laplacian(&p);
 	size_t zeros, rest;
 
@@ -297,13 +325,27 @@ invar_status inv_laplacian_smallest(const invar_context *ctx, const inv_laplacia
 	rest = want - zeros;
 	write_null_space(&p, zeros, values, vectors);
 	if (rest)
-		st = (g->n <= DENSE || g->n < 4 * want ? find_dense : find_sparse)(
-			&p, rest, values + zeros, vectors + zeros * g->n);
+		st = find(&p, rest, values + zeros, vectors + zeros * n);
 	for (size_t i = zeros; i < want && st == INVAR_OK; i++)
 		values[i] = 1 - values[i];
 	*components = p.components;
 	inv_arena_free(&p.arena);
 	return st;
+}
+
+invar_status inv_laplacian_smallest(const invar_context *ctx, const inv_laplacian_spec *s,
+                                    double *values, double *vectors, size_t *components)
+{
+	const bool few = s->g->n <= DENSE || s->g->n < 4 * s->want;
+
+	return solve(ctx, s, few ? find_dense : find_fast, values, vectors, components);
+}
+
+invar_status inv_laplacian_smallest_arpack(const invar_context *ctx,
+                                           const inv_laplacian_spec *s, double *values,
+                                           double *vectors, size_t *components)
+{
+	return solve(ctx, s, find_sparse, values, vectors, components);
 }
 
 invar_status inv_laplacian_smallest_ref(const inv_graph *g, size_t want, double *values,

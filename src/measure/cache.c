@@ -57,8 +57,9 @@ invar_status inv_cache_key(const invar_context *ctx, json_t *options,
 static bool path_of(const invar_bank *bank, const char *name, const char *key,
                     char path[PATH_MAX])
 {
-	int length =
-		snprintf(path, PATH_MAX, "%s/cache/%s-%.32s.safetensors", bank->path, name, key);
+	const char *view = bank->view.hex; /* other rows of the same files */
+	int length = snprintf(path, PATH_MAX, "%s/cache/%s-%.32s%s%.32s.safetensors",
+	                      bank->path, name, key, *view ? "-" : "", view);
 
 	return length > 0 && length < PATH_MAX;
 }

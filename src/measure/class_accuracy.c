@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "formats/utf8.h"
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
 
@@ -20,11 +21,20 @@ enum { MAX_CLASSES = 1000, NAMED = 3, NAME = 128 };
 
 typedef struct job {
 	const inv_measure_input *in;
-	inv_outcomes outcomes;
-	int64_t *label;      /* [n]; -1: none */
-	double *share;       /* [n]: of the images of one class */
-	inv_interval *found; /* [classes] */
+	const inv_outcomes *outcomes; /* of the column */
+	int64_t *label;               /* [n]; -1: none */
+	double *share;                /* [n]: of the images of one class */
+	inv_interval *found;          /* [classes] */
 } job;
+
+/* The first 100 bytes, without a part of a character at the end. */
+static void cut_name(const char *name, char text[NAME])
+{
+	size_t length = (size_t)snprintf(text, NAME, "%.100s", name);
+
+	for (int dropped = 0; dropped < 3 && !inv_is_utf8(text, length); dropped++)
+		text[--length] = '\0';
+}
 
 /* Its name if the bank has one, else its label. */
 static const char *class_name(const job *j, uint32_t k, char text[NAME])
@@ -33,7 +43,7 @@ static const char *class_name(const job *j, uint32_t k, char text[NAME])
 	const char *name = invar_bank_class(j->in->bank, label);
 
 	if (name)
-		snprintf(text, NAME, "%.100s", name);
+		cut_name(name, text);
 	else
 		snprintf(text, NAME, "%" PRId64, label);
 	return text;
@@ -41,7 +51,7 @@ static const char *class_name(const job *j, uint32_t k, char text[NAME])
 
 static uint64_t gather(job *j, inv_outcome which, int64_t label)
 {
-	const inv_outcomes *o = &j->outcomes;
+	const inv_outcomes *o = j->outcomes;
 	uint64_t images = 0;
 
 	for (uint64_t i = 0; i < o->n; i++) {
@@ -166,8 +176,8 @@ static invar_status check_classes(const inv_measure_input *in)
 
 static invar_status allocate_classes(job *j)
 {
-	j->label = inv_calloc(j->outcomes.n, sizeof *j->label);
-	j->share = inv_calloc(j->outcomes.n, sizeof *j->share);
+	j->label = inv_calloc(j->outcomes->n, sizeof *j->label);
+	j->share = inv_calloc(j->outcomes->n, sizeof *j->share);
 	j->found = inv_calloc(j->in->labels.classes, sizeof *j->found);
 	return j->label && j->share && j->found
 	           ? INVAR_OK
@@ -180,19 +190,17 @@ static invar_status measure_classes(const inv_measure_input *in)
 	invar_status st = check_classes(in);
 
 	if (st == INVAR_OK)
-		st = inv_outcomes_measure(in, 1u << INV_KNN | 1u << INV_KEPT, "classes",
-		                          &j.outcomes);
-	if (st == INVAR_OK && !j.outcomes.value[INV_KEPT])
-		st = inv_fail(INVAR_E_MISMATCH, "%s", j.outcomes.why[INV_KEPT]);
+		st = inv_outcomes_take(in, 1u << INV_KNN | 1u << INV_KEPT, "classes", &j.outcomes);
+	if (st == INVAR_OK && !j.outcomes->value[INV_KEPT])
+		st = inv_fail(INVAR_E_MISMATCH, "%s", j.outcomes->why[INV_KEPT]);
 	if (st == INVAR_OK)
 		st = allocate_classes(&j);
 	if (st == INVAR_OK) {
-		inv_measure_labels(&j.outcomes.images, &in->labels, j.label);
+		inv_measure_labels(&j.outcomes->images, &in->labels, j.label);
 		st = put_outcome(&j, INV_KNN);
 	}
 	if (st == INVAR_OK)
 		st = put_outcome(&j, INV_KEPT);
-	inv_outcomes_clear(&j.outcomes);
 	inv_free(j.label);
 	inv_free(j.share);
 	inv_free(j.found);
@@ -222,7 +230,7 @@ const inv_measurement inv_measurement_classes = {
 	.name = "classes",
 	.title = "accuracy by class",
 	.about = "how often copies of each class are recognised",
-	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES,
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES | INV_NEEDS_SPREAD,
 	.on_request = true,
 	.shares = "k|probe-epochs|points|train-split|seed",
 	.metrics = metrics,

@@ -32,9 +32,9 @@ typedef struct parameter {
 typedef struct job {
 	const inv_measure_input *in;
 	inv_copy_params *params;
-	inv_outcomes outcomes;
-	float *values;        /* [copies, n]: of one parameter */
-	float *row;           /* [columns] */
+	const inv_outcomes *outcomes; /* of the column */
+	float *values;                /* [copies, n]: of one parameter */
+	float *row;                   /* [columns] */
 	double *part, *whole; /* [n]: sum of an outcome over copies in a bin, their number */
 	inv_bins bins;
 	double *x, *y, *low, *high; /* [bins + 1] */
@@ -135,7 +135,7 @@ static bool describe_parameter(const job *j, size_t column, parameter *p)
 
 static invar_status read_values(job *j, const parameter *p)
 {
-	const inv_outcomes *o = &j->outcomes;
+	const inv_outcomes *o = j->outcomes;
 
 	for (uint32_t copy = 0; copy < o->copies; copy++)
 		for (uint64_t i = 0; i < o->n; i++) {
@@ -157,7 +157,7 @@ static invar_status read_values(job *j, const parameter *p)
 /* Images with copies in a bin, each with its sum and its number of copies there. */
 static uint64_t gather(job *j, inv_outcome which, uint32_t bin)
 {
-	const inv_outcomes *o = &j->outcomes;
+	const inv_outcomes *o = j->outcomes;
 	uint64_t images = 0;
 
 	for (uint64_t i = 0; i < o->n; i++) {
@@ -247,7 +247,7 @@ static invar_status put_curve(job *j, const parameter *p, inv_outcome which)
 
 static invar_status put_curves(job *j, const parameter *p)
 {
-	uint64_t cells = j->outcomes.n * j->outcomes.copies;
+	uint64_t cells = j->outcomes->n * j->outcomes->copies;
 	invar_status st = read_values(j, p);
 
 	if (st == INVAR_OK)
@@ -257,7 +257,7 @@ static invar_status put_curves(job *j, const parameter *p)
 	if (st == INVAR_OK && j->bins.count > 1) {
 		j->curves++;
 		for (int o = 0; o < INV_OUTCOMES && st == INVAR_OK; o++)
-			if (j->outcomes.value[o])
+			if (j->outcomes->value[o])
 				st = put_curve(j, p, (inv_outcome)o);
 	}
 	inv_bins_clear(&j->bins);
@@ -276,11 +276,11 @@ static invar_status put_extremes(const job *j)
 			const invar_value v = {.value = high ? j->highest[o] : j->lowest[o],
 			                       .low = NAN,
 			                       .high = NAN,
-			                       .count = j->outcomes.n};
+			                       .count = j->outcomes->n};
 
 			snprintf(id, sizeof id, "curves.%s.%s", inv_outcome_id((inv_outcome)o),
 			         high ? "highest" : "lowest");
-			if (j->outcomes.value[o] && isfinite(v.value))
+			if (j->outcomes->value[o] && isfinite(v.value))
 				st = inv_results_put(j->in->results, id, j->in->column, &v);
 		}
 	return st;
@@ -293,10 +293,10 @@ static invar_status note_left_out(const job *j)
 	invar_status st = INVAR_OK;
 
 	for (int o = 0; o < INV_OUTCOMES && st == INVAR_OK; o++)
-		if (*j->outcomes.why[o] && !j->in->adapter) {
+		if (*j->outcomes->why[o] && !j->in->adapter) {
 			snprintf(sentence, sizeof sentence, "curves have no %s: %s",
 			         o == INV_KNN ? "kNN" : inv_outcome_title(j->in, (inv_outcome)o, text),
-			         j->outcomes.why[o]);
+			         j->outcomes->why[o]);
 			st = inv_results_note(j->in->results, sentence);
 		}
 	return st;
@@ -337,7 +337,7 @@ static invar_status measure_parameters(job *j)
 	}
 	if (st == INVAR_OK && !j->curves)
 		st = inv_fail(INVAR_E_MISMATCH,
-		              "all copies of %s were made with the same parameters, so there is "
+		              "the parameters of all copies of %s are equal or NaN, so there is "
 		              "nothing to draw a curve over",
 		              j->in->split->name);
 	return st;
@@ -346,7 +346,6 @@ static invar_status measure_parameters(job *j)
 static void release(job *j)
 {
 	inv_copy_params_close(j->params);
-	inv_outcomes_clear(&j->outcomes);
 	inv_free(j->values);
 	inv_free(j->row);
 	inv_free(j->part);
@@ -362,7 +361,7 @@ static invar_status measure_curves(const inv_measure_input *in)
 	if (st == INVAR_OK)
 		st = allocate_curves(&j);
 	if (st == INVAR_OK)
-		st = inv_outcomes_measure(in, (1u << INV_OUTCOMES) - 1, "curves", &j.outcomes);
+		st = inv_outcomes_take(in, (1u << INV_OUTCOMES) - 1, "curves", &j.outcomes);
 	if (st == INVAR_OK)
 		st = measure_parameters(&j);
 	if (st == INVAR_OK)
@@ -414,7 +413,7 @@ const inv_measurement inv_measurement_curves = {
 	.title = "curves",
 	.about = "displacement, recall and accuracy of copies over the parameters of the "
 			 "augmentation, such as an angle",
-	.needs = INV_NEEDS_COPIES | INV_USES_LABELS | INV_READS_ALL_SPLITS,
+	.needs = INV_NEEDS_COPIES | INV_USES_LABELS | INV_READS_ALL_SPLITS | INV_NEEDS_SPREAD,
 	.on_request = true,
 	.options = options,
 	.shares = "k|probe-epochs|points|train-split|seed",

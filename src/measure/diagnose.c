@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "adapter/train_options.h"
+#include "bank/class_view.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "measure/eval_options.h"
@@ -46,7 +47,9 @@ static const invar_option option_rows[] = {
 
 invar_status inv_diagnose_declare(invar_options *o)
 {
-	return inv_options_add_rows(o, option_rows);
+	invar_status st = inv_options_add_rows(o, option_rows);
+
+	return st == INVAR_OK ? inv_bank_declare(o) : st;
 }
 
 /* ---- Results --------------------------------------------------------------------- */
@@ -482,6 +485,8 @@ invar_status invar_diagnose(const invar_bank *bank, const invar_options *o,
 	invar_status st = inv_options_expect(o, "diagnose");
 
 	*out = NULL;
+	if (st == INVAR_OK)
+		st = inv_class_view_check(bank, o);
 	if (st != INVAR_OK)
 		return st;
 	if (!(split = inv_bank_split(bank, inv_option_text(o, "split"))))

@@ -11,9 +11,13 @@
 #include <string.h>
 
 #include "adapter/compatibility.h"
+#include "bank/class_view.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "measure/eval_options.h"
+#include "measure/outcomes.h"
 
 enum { TITLE = 64, SENTENCE = 600 };
 
@@ -27,6 +31,8 @@ static invar_status check(const invar_bank *bank, const invar_adapter *const *ad
 {
 	invar_status st = inv_options_expect(o, "eval");
 
+	if (st == INVAR_OK)
+		st = inv_class_view_check(bank, o);
 	if (st == INVAR_OK)
 		st = inv_eval_check_metrics(o);
 	if (st == INVAR_OK)
@@ -72,6 +78,9 @@ const char *inv_measure_lack(const inv_measure_input *in, unsigned needs, char *
 		snprintf(text, bytes, "no row of %s has a label", in->train->name);
 	else if (needs & INV_NEEDS_COPIES && !in->split->copies)
 		snprintf(text, bytes, "%s has no augmented copies", in->split->name);
+	else if (needs & INV_NEEDS_SPREAD && in->constant)
+		snprintf(text, bytes, "the clean features of all images in %s are equal",
+		         in->split->name);
 	else
 		return NULL;
 	return text;
@@ -136,6 +145,22 @@ static invar_status prepare_labels(inv_measure_input *in)
 		return inv_results_describe(in->results, "unlabelled", counts);
 	json_decref(counts);
 	return st;
+}
+
+/* Ends at the first row that differs, which is the second of any real bank. */
+static invar_status compare_features(inv_measure_input *in)
+{
+	float *row = inv_calloc(2 * (size_t)in->d, sizeof *row);
+	invar_status st =
+		row ? inv_bank_row(in->bank, in->split, INVAR_CLEAN, 0, row) : no_memory();
+
+	in->constant = st == INVAR_OK && in->split->rows > 1;
+	for (uint64_t i = 1; i < in->split->rows && in->constant && st == INVAR_OK; i++) {
+		st = inv_bank_row(in->bank, in->split, INVAR_CLEAN, i, row + in->d);
+		in->constant = st == INVAR_OK && memcmp(row, row + in->d, in->d * sizeof *row) == 0;
+	}
+	inv_free(row);
+	return st == INVAR_E_NUMERIC ? INVAR_OK : st; /* a NaN is what measurements report */
 }
 
 /* ---- What could not be measured -------------------------------------------------- */
@@ -281,8 +306,10 @@ static invar_status measure_column(const inv_measure_input *in, const char *titl
 static invar_status measure_next(inv_measure_input *in, const char *id, const char *title,
                                  faults *f)
 {
+	inv_outcomes outcomes = {0};
 	invar_status st;
 
+	in->outcomes = &outcomes;
 	in->column = id;
 	in->title = title;
 	in->w = in->adapter ? (uint32_t)in->adapter->s.w : in->d;
@@ -294,6 +321,8 @@ static invar_status measure_next(inv_measure_input *in, const char *id, const ch
 		st = measure_column(in, title, f);
 	inv_codes_free(in->codes);
 	in->codes = NULL;
+	inv_outcomes_clear(&outcomes);
+	in->outcomes = NULL;
 	return st;
 }
 
@@ -441,11 +470,11 @@ invar_status inv_measure_describe(const inv_measure_input *in)
 
 	if (st != INVAR_OK)
 		return st;
-	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I}", "bank",
+	about = json_pack("{s:o, s:s, s:s*, s:s*, s:s, s:I, s:I, s:I, s:O*}", "bank",
 	                  inv_json_path(in->bank->path), "fingerprint", hex, "encoder", encoder,
 	                  "augment", augment, "split", in->split->name, "points",
 	                  (json_int_t)points, "copies", (json_int_t)in->split->copies, "dim",
-	                  (json_int_t)in->d);
+	                  (json_int_t)in->d, "classes", inv_bank_view_classes(in->bank));
 	if (!about)
 		return no_memory();
 	json_object_foreach (about, key, value)
@@ -464,6 +493,8 @@ static invar_status measure_all(inv_measure_input *in, const invar_adapter *cons
 		st = describe_galleries(in);
 	if (st == INVAR_OK)
 		st = prepare_labels(in);
+	if (st == INVAR_OK)
+		st = compare_features(in);
 	if (st == INVAR_OK)
 		st = begin_measurements(in, f);
 	if (st == INVAR_OK)
@@ -488,25 +519,90 @@ static invar_status give_results(invar_results *r, const faults *f, invar_status
 	return st;
 }
 
+/* Everything but a column. */
+static invar_status begin_input(const invar_bank *bank, const invar_options *o,
+                                inv_measure_input *in)
+{
+	*in = (inv_measure_input){.ctx = bank->ctx, .bank = bank, .options = o, .d = bank->dim};
+	if (!(in->split = inv_bank_split(bank, inv_option_text(o, "split"))))
+		return INVAR_E_MISMATCH;
+	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
+		in->train = inv_bank_split(bank, inv_option_text(o, "train-split"));
+	in->seed = inv_option_count(o, "seed");
+	inv_kernels_init(&in->kernels, bank->ctx->cpu);
+	return inv_results_new(&in->results);
+}
+
 invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adapters,
                         const char *const *titles, size_t count, const invar_options *o,
                         invar_results **out)
 {
-	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .options = o, .d = bank->dim};
+	inv_measure_input in;
 	faults f = {0};
 	invar_status st;
 
 	*out = NULL;
 	if ((st = check(bank, adapters, titles, count, o)) != INVAR_OK)
 		return st;
-	if (!(in.split = inv_bank_split(bank, inv_option_text(o, "split"))))
-		return INVAR_E_MISMATCH;
-	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
-		in.train = inv_bank_split(bank, inv_option_text(o, "train-split"));
-	in.seed = inv_option_count(o, "seed");
-	inv_kernels_init(&in.kernels, bank->ctx->cpu);
-	if ((st = inv_results_new(&in.results)) != INVAR_OK)
+	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
 		return st;
 	st = measure_all(&in, adapters, titles, count, &f);
 	return give_results(in.results, &f, st, out);
+}
+
+/* ---- What a run lacks ------------------------------------------------------------------
+ */
+
+/* What would be measured, as results without values. */
+static invar_status plan_measurements(const inv_measure_input *in)
+{
+	invar_status st = inv_measure_describe(in);
+
+	if (st == INVAR_OK)
+		st = describe_galleries(in);
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
+
+		if (!inv_eval_wants(in->options, m))
+			continue;
+		st = inv_results_add_measurement(in->results, m->name, m->title);
+		if (st == INVAR_OK)
+			st = inv_results_options(in->results, m->name,
+			                         inv_eval_options_of(in->options, m));
+	}
+	return st;
+}
+
+static invar_status load_metrics(const char *run, json_t **out)
+{
+	char *path = inv_join(run, INVAR_RUN_METRICS);
+	invar_status st = path ? INVAR_OK : no_memory();
+
+	*out = NULL;
+	if (st == INVAR_OK && inv_exists(path))
+		st = inv_json_load(path, out);
+	if (st == INVAR_OK && *out)
+		st = inv_results_check_metrics(*out, path);
+	inv_free(path);
+	return st;
+}
+
+invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
+                                const char *run, char **metrics)
+{
+	inv_measure_input in;
+	json_t *there = NULL;
+	invar_status st;
+
+	*metrics = NULL;
+	if ((st = check(bank, NULL, NULL, 0, o)) != INVAR_OK)
+		return st;
+	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
+		return st;
+	if ((st = plan_measurements(&in)) == INVAR_OK &&
+	    (st = load_metrics(run, &there)) == INVAR_OK)
+		st = inv_results_missing(in.results, there, metrics);
+	json_decref(there);
+	invar_results_free(in.results);
+	return st;
 }

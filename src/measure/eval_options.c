@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/class_view.h"
 #include "base/words.h"
 
 enum { NAMES = 400 };
@@ -108,6 +109,8 @@ invar_status inv_eval_declare(invar_options *o)
 
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, rows);
+	if (st == INVAR_OK)
+		st = inv_bank_declare(o);
 	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
 		st = inv_options_add_part(o, "metrics", inv_measurement_at(i)->name,
 		                          inv_measurement_at(i)->options);

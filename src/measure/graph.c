@@ -2,7 +2,9 @@
 /*
  * graph.c - the statistics of graph.h on a set of rows.
  *
- * Neighbours are searched once: the lists for a smaller k begin those for a larger one. A
+ * Neighbours are searched once: the lists for a smaller k begin those for a larger one. The
+ * eigenproblems of all k and both kinds of weights are independent: each runs on one thread
+ * from beginning to end, as many at once as there are threads. A
  * row of the published graphs lists itself first and then k - 1 others; of equal rows
  * scikit-learn may list another one first.
  */
@@ -16,6 +18,7 @@
 #include "base/threads.h"
 #include "math/laplacian.h"
 #include "math/neighbours.h"
+#include "math/openblas.h"
 
 enum { PAIRS = INV_GRAPH_PAIRS, TIMES = INV_GRAPH_TIMES, SIZES = INV_GRAPH_SIZES };
 enum { SEARCH_BLOCK = 4096, HEAT_BLOCK = 512 };
@@ -28,11 +31,12 @@ typedef struct job {
 	const float *x;
 	size_t n, w, listed; /* listed: neighbours of a row */
 	inv_graph_side *side;
-	uint64_t done, total; /* steps of progress: the search, then spectra */
+	_Atomic uint64_t done; /* steps of progress: the search, then spectra */
+	uint64_t total;
+	_Atomic bool stopped; /* by the one thread that reports progress */
 	inv_arena arena;
 	uint32_t *index; /* [n, listed] */
 	double *squared; /* [n, listed] */
-	double *vectors; /* [PAIRS, n] */
 } job;
 
 /* ---- A side ---------------------------------------------------------------------- */
@@ -88,7 +92,6 @@ static invar_status allocate_graph(job *j)
 
 		j->index = inv_arena_take(a, j->n * j->listed, sizeof *j->index);
 		j->squared = inv_arena_take(a, j->n * j->listed, sizeof *j->squared);
-		j->vectors = inv_arena_take(a, PAIRS * j->n, sizeof *j->vectors);
 		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
 			return st;
 	}
@@ -124,70 +127,26 @@ static inv_lists lists_of(const job *j, size_t size)
 
 /* ---- Spectra --------------------------------------------------------------------- */
 
-typedef struct heat_job {
-	const double *values, *vectors; /* [PAIRS], [PAIRS, n] */
+/* Times are geometric: 0.1 … 10. In blocks of rows, whose signatures stay in the cache. */
+static void put_heat(size_t n, const double *values, const double *vectors, double *heat)
+{
 	double decay[PAIRS][TIMES];
-	size_t n;
-	double *heat; /* [n, TIMES] */
-} heat_job;
-
-static void sum_heat(void *user, size_t block, unsigned thread)
-{
-	const heat_job *h = user;
-	size_t end = (block + 1) * HEAT_BLOCK < h->n ? (block + 1) * HEAT_BLOCK : h->n;
-
-	(void)thread;
-	for (size_t i = block * HEAT_BLOCK; i < end; i++)
-		for (size_t t = 0; t < TIMES; t++) {
-			double sum = 0;
-
-			for (size_t p = 0; p < PAIRS; p++) {
-				double phi = h->vectors[p * h->n + i];
-
-				sum += h->decay[p][t] * phi * phi;
-			}
-			h->heat[i * TIMES + t] = sum;
-		}
-}
-
-/* Times are geometric: 0.1 … 10. */
-static void put_heat(const job *j, size_t size, const double *values)
-{
-	heat_job h = {
-		.values = values, .vectors = j->vectors, .n = j->n, .heat = heat_of(j->side, size)};
 
 	for (size_t p = 0; p < PAIRS; p++)
 		for (size_t t = 0; t < TIMES; t++)
-			h.decay[p][t] = exp(-values[p] * pow(10, -1 + 2.0 * (double)t / (TIMES - 1)));
-	inv_parallel(j->ctx, inv_blocks(j->n, HEAT_BLOCK), sum_heat, &h);
-}
+			decay[p][t] = exp(-values[p] * pow(10, -1 + 2.0 * (double)t / (TIMES - 1)));
+	memset(heat, 0, n * TIMES * sizeof *heat);
+	for (size_t first = 0; first < n; first += HEAT_BLOCK) {
+		size_t end = first + HEAT_BLOCK < n ? first + HEAT_BLOCK : n;
 
-static invar_status decompose(job *j, const inv_graph *g, double *values,
-                              double *components)
-{
-	const inv_laplacian_spec s = {
-		.g = g, .want = PAIRS, .stage = "graph", .done = j->done, .total = j->total};
-	size_t found = 0;
-	invar_status st = inv_laplacian_smallest(j->ctx, &s, values, j->vectors, &found);
+		for (size_t p = 0; p < PAIRS; p++)
+			for (size_t i = first; i < end; i++) {
+				double square = vectors[p * n + i] * vectors[p * n + i];
 
-	j->done++;
-	*components = (double)found;
-	return st;
-}
-
-static invar_status measure_spectrum(job *j, size_t size)
-{
-	inv_graph_spectrum *s = &j->side->spectrum[size];
-	const inv_lists l = lists_of(j, size);
-	inv_graph g;
-	invar_status st = inv_graph_union(&l, &g);
-
-	if (st != INVAR_OK)
-		return st;
-	s->edges = ((double)g.start[g.n] + (l.loops ? (double)g.n : 0)) / 2;
-	st = decompose(j, &g, s->eigenvalue, &s->components);
-	inv_graph_free(&g);
-	return st;
+				for (size_t t = 0; t < TIMES; t++)
+					heat[i * TIMES + t] += decay[p][t] * square;
+			}
+	}
 }
 
 /* What distances say: the width of heat weights, and rows that equal another. */
@@ -209,35 +168,80 @@ static invar_status measure_distances(const job *j, size_t size)
 	                inv_graph_k[size]);
 }
 
-static invar_status measure_weighted_heat(job *j, size_t size)
-{
-	inv_graph_spectrum *s = &j->side->spectrum[size];
-	const inv_lists l = lists_of(j, size);
-	double values[PAIRS];
-	inv_graph g;
-	invar_status st;
+/* One eigenproblem: the graph of a k, with weights 1 or of heat, on one thread. */
+typedef struct problem {
+	job *j;
+	size_t size;
+	bool weighted;
+	unsigned thread;
+	double *vectors; /* [PAIRS, n] */
+} problem;
 
-	if ((st = inv_graph_heat(&l, s->sigma, &g)) != INVAR_OK)
-		return st;
-	if ((st = decompose(j, &g, values, &s->heat_components)) == INVAR_OK)
-		put_heat(j, size, values);
-	inv_graph_free(&g);
-	return st;
+/* Only the caller's own thread reports progress, for all of them. */
+static invar_status check_problem(void *user)
+{
+	const problem *p = user;
+	invar_status st = INVAR_OK;
+
+	if (p->thread == 0)
+		st = inv_progress(p->j->ctx, "graph", p->j->done, p->j->total);
+	if (st != INVAR_OK)
+		p->j->stopped = true;
+	return st == INVAR_OK && p->j->stopped ? inv_fail(INVAR_E_CANCELLED, "interrupted")
+	                                       : st;
 }
 
-static invar_status measure_size(job *j, size_t size)
+/* Heat is that of weights, if there are any (published), else that of the union. */
+static invar_status solve_problem(problem *p, const inv_graph *g)
 {
-	inv_graph_spectrum *s = &j->side->spectrum[size];
-	invar_status st;
+	job *j = p->j;
+	inv_graph_spectrum *s = &j->side->spectrum[p->size];
+	const inv_laplacian_spec spec = {
+		.g = g, .want = PAIRS, .check = check_problem, .user = p};
+	double weighted[PAIRS], *values = p->weighted ? weighted : s->eigenvalue;
+	size_t found = 0;
+	invar_status st = inv_laplacian_smallest(j->ctx, &spec, values, p->vectors, &found);
 
-	if ((st = measure_distances(j, size)) != INVAR_OK ||
-	    (st = measure_spectrum(j, size)) != INVAR_OK)
+	if (st != INVAR_OK)
 		return st;
-	if (j->published)
-		return measure_weighted_heat(j, size);
-	s->heat_components = s->components;
-	put_heat(j, size, s->eigenvalue);
+	if (!p->weighted) {
+		s->edges = ((double)g->start[g->n] + (j->published ? (double)g->n : 0)) / 2;
+		s->components = (double)found;
+	}
+	if (p->weighted == j->published) {
+		s->heat_components = (double)found;
+		put_heat(j->n, values, p->vectors, heat_of(j->side, p->size));
+	}
 	return INVAR_OK;
+}
+
+/* The problems of the largest k take longest, so they come first. */
+static invar_status measure_problem(void *user, size_t block, unsigned thread)
+{
+	job *j = user;
+	const size_t kinds = j->published ? 2 : 1;
+	problem p = {.j = j,
+	             .size = SIZES - 1 - block / kinds,
+	             .weighted = block % kinds,
+	             .thread = thread,
+	             .vectors = inv_alloc(PAIRS * j->n * sizeof *p.vectors)};
+	const inv_lists l = lists_of(j, p.size);
+	inv_graph g = {0};
+	invar_status st = INVAR_OK;
+
+	if (!p.vectors)
+		st =
+			inv_fail(INVAR_E_NOMEM, "not enough memory for eigenvectors of %zu rows", j->n);
+	else if (p.weighted)
+		st = inv_graph_heat(&l, j->side->spectrum[p.size].sigma, &g);
+	else
+		st = inv_graph_union(&l, &g);
+	if (st == INVAR_OK)
+		st = solve_problem(&p, &g);
+	inv_graph_free(&g);
+	inv_free(p.vectors);
+	j->done++;
+	return st;
 }
 
 invar_status inv_graph_measure(const invar_context *ctx, bool published, const float *x,
@@ -256,7 +260,12 @@ invar_status inv_graph_measure(const invar_context *ctx, bool published, const f
 	if ((st = check_rows(&j)) == INVAR_OK && (st = allocate_graph(&j)) == INVAR_OK)
 		st = search(&j);
 	for (size_t size = 0; size < SIZES && st == INVAR_OK; size++)
-		st = measure_size(&j, size);
+		st = measure_distances(&j, size);
+	/* Here, as its threads and memory are better counted outside of a parallel loop. */
+	if (st == INVAR_OK)
+		st = inv_openblas_need(ctx->threads);
+	if (st == INVAR_OK)
+		st = inv_parallel_try(ctx, (size_t)j.total - 1, measure_problem, &j);
 	inv_arena_free(&j.arena);
 	return st;
 }

@@ -26,8 +26,11 @@ enum {
 	INV_ONLY_F = 8,            /* depends on the bank alone: measured for the column F */
 	INV_TAKES_VIEWS = 16,      /* also measured for columns of mean views */
 	INV_READS_ALL_SPLITS = 32, /* depends on the clean rows of all splits of the bank */
-	INV_USES_LABELS = 64       /* of both splits, for a part of it, if there are any */
+	INV_USES_LABELS = 64,      /* of both splits, for a part of it, if there are any */
+	INV_NEEDS_SPREAD = 128 /* clean features of the measured split that are not all equal */
 };
+
+typedef struct inv_outcomes inv_outcomes;
 
 typedef struct inv_measure_input {
 	const invar_context *ctx;
@@ -36,10 +39,12 @@ typedef struct inv_measure_input {
 	const inv_split *split;          /* what is measured */
 	const inv_split *train;          /* NULL if the bank has none */
 	inv_labels labels, train_labels; /* read if a measurement needs them */
+	bool constant;                   /* all clean features of the split are equal */
 	const invar_options *options;    /* of "eval" */
 	uint64_t seed;
 	const invar_adapter *adapter; /* NULL: the column of F itself */
 	inv_codes *codes;             /* of the adapter */
+	inv_outcomes *outcomes;       /* of the column, see outcomes.h */
 	uint32_t views; /* queries are means of so many copies; 0: single copies */
 	uint32_t d, w;  /* width of features, of codes */
 	invar_results *results;

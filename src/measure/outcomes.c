@@ -16,6 +16,7 @@ enum { BLOCK = 1024 };
 typedef struct job {
 	const inv_measure_input *in;
 	inv_outcomes *out;
+	unsigned now; /* bits of the outcomes that are measured here */
 	const char *stage;
 	float *gallery; /* [gallery_rows, d] */
 	uint64_t gallery_rows, first_row;
@@ -99,22 +100,32 @@ static invar_status prepare_outcome(job *j, inv_outcome o)
 	                    : inv_linear_on_features(j->in, &j->spec, &j->params);
 }
 
+static bool is_now(const job *j, inv_outcome o)
+{
+	return j->now >> o & 1;
+}
+
 /* An outcome that the data do not allow is left out, with its reason. */
 static invar_status prepare_wanted(job *j, unsigned wanted)
 {
-	for (int o = 0; o < INV_OUTCOMES; o++) {
-		invar_status st = wanted >> o & 1 ? prepare_outcome(j, (inv_outcome)o) : INVAR_OK;
+	inv_outcomes *out = j->out;
 
-		if (st == INVAR_E_MISMATCH)
-			snprintf(j->out->why[o], INV_OUTCOME_WHY, "%s", invar_last_error());
-		else if (st != INVAR_OK)
+	for (int o = 0; o < INV_OUTCOMES; o++) {
+		invar_status st;
+
+		if (!(wanted >> o & 1) || out->value[o] || *out->why[o])
+			continue;
+		if ((st = prepare_outcome(j, (inv_outcome)o)) == INVAR_E_MISMATCH) {
+			snprintf(out->why[o], INV_OUTCOME_WHY, "%s", invar_last_error());
+			continue;
+		}
+		if (st != INVAR_OK)
 			return st;
-		else if (wanted >> o & 1 &&
-		         !(j->out->value[o] =
-		               inv_calloc(j->out->n * j->out->copies, sizeof *j->out->value[o])))
+		j->now |= 1u << o;
+		if (!(out->value[o] = inv_calloc(out->n * out->copies, sizeof *out->value[o])))
 			return no_memory();
 	}
-	return j->out->value[INV_KNN] || j->out->value[INV_KEPT] ? read_classes(j) : INVAR_OK;
+	return is_now(j, INV_KNN) || is_now(j, INV_KEPT) ? read_classes(j) : INVAR_OK;
 }
 
 /* ---- Passing over the copies --------------------------------------------------------- */
@@ -153,15 +164,15 @@ static invar_status put_block(job *j, uint32_t copy, uint64_t first, uint64_t no
 	uint64_t at = copy * j->out->n + first;
 	invar_status st = INVAR_OK;
 
-	if (value[INV_DISPLACEMENT])
+	if (is_now(j, INV_DISPLACEMENT))
 		put_displacement(j, now, value[INV_DISPLACEMENT] + at);
-	if (value[INV_FOUND])
+	if (is_now(j, INV_FOUND))
 		put_found(j, first, now, value[INV_FOUND] + at);
-	if (value[INV_KNN]) {
+	if (is_now(j, INV_KNN)) {
 		inv_voters_ask(j->voters, j->code, now, j->answer);
 		put_right(j, first, now, value[INV_KNN] + at);
 	}
-	if (value[INV_KEPT]) {
+	if (is_now(j, INV_KEPT)) {
 		st = inv_classifier_predict(j->in->ctx, &j->spec, j->params, j->code, now,
 		                            j->answer);
 		put_right(j, first, now, value[INV_KEPT] + at);
@@ -205,6 +216,16 @@ static invar_status pass_copies(job *j)
 	return st;
 }
 
+/* Half a pass is no measurement. */
+static void drop_unfinished(job *j)
+{
+	for (int o = 0; o < INV_OUTCOMES; o++)
+		if (is_now(j, (inv_outcome)o)) {
+			inv_free(j->out->value[o]);
+			j->out->value[o] = NULL;
+		}
+}
+
 static void release(job *j)
 {
 	inv_ranks_free(j->ranks);
@@ -219,23 +240,27 @@ static void release(job *j)
 	inv_free(j->rank);
 }
 
-invar_status inv_outcomes_measure(const inv_measure_input *in, unsigned wanted,
-                                  const char *stage, inv_outcomes *out)
+invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
+                               const char *stage, const inv_outcomes **out)
 {
-	job j = {.in = in, .out = out, .stage = stage};
+	inv_outcomes *all = in->outcomes;
+	job j = {.in = in, .out = all, .stage = stage};
 	invar_status st;
 
+	*out = all;
 	if (in->w != in->d)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "an index of old features is compared with codes, but codes are "
 		                "%" PRIu32 " wide and features %" PRIu32,
 		                in->w, in->d);
-	out->images = inv_choose_points(in, inv_choose_all(in->split));
-	out->n = out->images.points;
-	out->copies = in->split->copies;
+	all->images = inv_choose_points(in, inv_choose_all(in->split));
+	all->n = all->images.points;
+	all->copies = in->split->copies;
 	st = prepare_wanted(&j, wanted);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && j.now)
 		st = pass_copies(&j);
+	if (st != INVAR_OK)
+		drop_unfinished(&j);
 	release(&j);
 	return st;
 }

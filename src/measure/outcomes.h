@@ -6,7 +6,7 @@
  * (nearest by L2 among the clean features of all splits); and its class is recognised or
  * not, by the vote of the k nearest features of train and by the linear classifier of F
  * (LC-kept). Curves over a parameter, accuracies by class and the worst images are all
- * averages of these.
+ * averages of these, and each is measured once per column, by the first that needs it.
  */
 #ifndef INV_OUTCOMES_H
 #define INV_OUTCOMES_H
@@ -23,22 +23,24 @@ typedef enum inv_outcome {
 
 enum { INV_OUTCOME_WHY = 300 };
 
-typedef struct inv_outcomes {
+struct inv_outcomes {
 	inv_choice images;
 	uint64_t n; /* images */
 	uint32_t copies;
 	/* [copies, n]; NaN: the image has no label. NULL: not measured. */
 	float *value[INV_OUTCOMES];
 	char why[INV_OUTCOMES][INV_OUTCOME_WHY]; /* one that was wanted was not measured */
-} inv_outcomes;
+};
 
 /*
- * Of all copies of the images that the option points chooses; `wanted` has a bit 1 << i for
- * each outcome i, `stage` is what progress is called. Fails if codes are not as wide as
- * features. Start from {0}; clear it in any case.
+ * Those of the column (in->outcomes), of all copies of the images that the option points
+ * chooses; `wanted` has a bit 1 << i for each outcome i, `stage` is what progress is
+ * called. Others may have been measured before. Fails if codes are not as wide as features.
+ * Views.
  */
-invar_status inv_outcomes_measure(const inv_measure_input *in, unsigned wanted,
-                                  const char *stage, inv_outcomes *out);
+invar_status inv_outcomes_take(const inv_measure_input *in, unsigned wanted,
+                               const char *stage, const inv_outcomes **out);
+/* At the end of a column, which starts from {0}. */
 void inv_outcomes_clear(inv_outcomes *o);
 
 const char *inv_outcome_id(inv_outcome o); /* "displacement", "same-image", "knn", "kept" */

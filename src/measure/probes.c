@@ -618,7 +618,7 @@ const inv_measurement inv_measurement_ceiling = {
 	.title = "LC trained on copies",
 	.about = "a linear classifier trained on the copies of train: what an invariant "
 			 "classifier alone reaches; and chance",
-	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES,
+	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES | INV_NEEDS_SPREAD,
 	.on_request = true,
 	.shares = "probe-epochs|seeds|train-split|seed",
 	.metrics = ceiling_metrics,

@@ -125,6 +125,11 @@ static invar_status choose_labels(const invar_bank *b, const inv_split *s,
 		inv_choose_apart(means, l->classes, b->dim, k, nearest, order, distances);
 		for (uint32_t i = 0; i < k; i++)
 			labels[i] = l->class_label[order[i]];
+		if (distances[0] == 0)
+			st = inv_fail(INVAR_E_NUMERIC,
+			              "%s: all classes of %s have the same mean feature, so none is "
+			              "farther apart than others",
+			              b->path, s->name);
 	}
 	inv_free(means);
 	inv_free(nearest);

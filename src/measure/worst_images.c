@@ -27,10 +27,10 @@ typedef struct image {
 
 typedef struct job {
 	const inv_measure_input *in;
-	inv_outcomes outcomes;
-	image *image;   /* [n] */
-	int64_t *label; /* [rows of the split]; NULL: it has none */
-	char **name;    /* [rows of the split]; NULL: the bank has none */
+	const inv_outcomes *outcomes; /* of the column */
+	image *image;                 /* [n] */
+	int64_t *label;               /* [rows of the split]; NULL: it has none */
+	char **name;                  /* [rows of the split]; NULL: the bank has none */
 } job;
 
 static int by_row(const image *x, const image *y)
@@ -59,7 +59,7 @@ static int by_wrong(const void *a, const void *b)
 
 static void average(job *j)
 {
-	const inv_outcomes *o = &j->outcomes;
+	const inv_outcomes *o = j->outcomes;
 
 	for (uint64_t i = 0; i < o->n; i++) {
 		double displacement = 0, right = 0;
@@ -114,7 +114,7 @@ static json_t *list_images(const job *j)
 {
 	json_t *list = json_array();
 
-	for (uint64_t i = 0; i < j->outcomes.n && i < LISTED; i++)
+	for (uint64_t i = 0; i < j->outcomes->n && i < LISTED; i++)
 		json_array_append_new(list, describe(j, &j->image[i]));
 	return list;
 }
@@ -126,7 +126,7 @@ static invar_status note_first(const job *j, const char *what)
 	                               "%.100s: images whose copies are %s most: row",
 	                               j->in->title, what);
 
-	for (uint64_t i = 0; i < j->outcomes.n && i < NAMED && fill < sizeof sentence; i++)
+	for (uint64_t i = 0; i < j->outcomes->n && i < NAMED && fill < sizeof sentence; i++)
 		fill +=
 			(size_t)snprintf(sentence + fill, sizeof sentence - fill, "%s %s", i ? "," : "",
 		                     inv_row_text(j->in->bank, j->in->split, j->image[i].row, row));
@@ -135,10 +135,10 @@ static invar_status note_first(const job *j, const char *what)
 
 static invar_status put_displaced(job *j, json_t *details)
 {
-	invar_value v = {.low = NAN, .high = NAN, .count = j->outcomes.n};
+	invar_value v = {.low = NAN, .high = NAN, .count = j->outcomes->n};
 	invar_status st;
 
-	qsort(j->image, j->outcomes.n, sizeof *j->image, by_displacement);
+	qsort(j->image, j->outcomes->n, sizeof *j->image, by_displacement);
 	v.value = j->image[0].displacement;
 	json_object_set_new(details, "displaced", list_images(j));
 	st = inv_results_put(j->in->results, "worst.displacement", j->in->column, &v);
@@ -151,8 +151,8 @@ static invar_status put_misclassified(job *j, json_t *details)
 	uint64_t all_wrong = 0;
 	invar_status st;
 
-	qsort(j->image, j->outcomes.n, sizeof *j->image, by_wrong);
-	for (uint64_t i = 0; i < j->outcomes.n; i++) {
+	qsort(j->image, j->outcomes->n, sizeof *j->image, by_wrong);
+	for (uint64_t i = 0; i < j->outcomes->n; i++) {
 		v.count += !isnan(j->image[i].wrong);
 		all_wrong += j->image[i].wrong == 1;
 	}
@@ -167,7 +167,7 @@ static invar_status put_results(job *j)
 	json_t *details = json_object();
 	invar_status st = put_displaced(j, details);
 
-	if (st == INVAR_OK && j->outcomes.value[INV_KEPT])
+	if (st == INVAR_OK && j->outcomes->value[INV_KEPT])
 		st = put_misclassified(j, details);
 	if (st == INVAR_OK)
 		return inv_results_detail(j->in->results, "worst", j->in->column, details);
@@ -178,18 +178,17 @@ static invar_status put_results(job *j)
 static invar_status measure_worst(const inv_measure_input *in)
 {
 	job j = {.in = in};
-	invar_status st = inv_outcomes_measure(in, 1u << INV_DISPLACEMENT | 1u << INV_KEPT,
-	                                       "worst images", &j.outcomes);
+	invar_status st = inv_outcomes_take(in, 1u << INV_DISPLACEMENT | 1u << INV_KEPT,
+	                                    "worst images", &j.outcomes);
 
 	if (st == INVAR_OK)
 		st = read_names(&j);
-	if (st == INVAR_OK && !(j.image = inv_calloc(j.outcomes.n, sizeof *j.image)))
+	if (st == INVAR_OK && !(j.image = inv_calloc(j.outcomes->n, sizeof *j.image)))
 		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
 	if (st == INVAR_OK) {
 		average(&j);
 		st = put_results(&j);
 	}
-	inv_outcomes_clear(&j.outcomes);
 	inv_free(j.image);
 	inv_free(j.label);
 	inv_free(j.name);
@@ -215,7 +214,7 @@ const inv_measurement inv_measurement_worst = {
 	.name = "worst",
 	.title = "worst images",
 	.about = "images whose copies are displaced or misclassified most, by name",
-	.needs = INV_NEEDS_COPIES | INV_USES_LABELS,
+	.needs = INV_NEEDS_COPIES | INV_USES_LABELS | INV_NEEDS_SPREAD,
 	.on_request = true,
 	.shares = "probe-epochs|points|train-split|seed",
 	.metrics = metrics,

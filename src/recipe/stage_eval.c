@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_eval.c - adapters measured on a bank, as a stage; the results are a file. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -75,18 +76,34 @@ static invar_status save_results(const eval_stage *e, const invar_results *r)
 	return st;
 }
 
+/* As the command does: a run keeps its own figures, and pages are made from those. */
+static invar_status keep_results(const eval_stage *e, const invar_results *r)
+{
+	invar_status st = INVAR_OK;
+	char id[24];
+
+	for (size_t i = 0; i < e->count && st == INVAR_OK; i++) {
+		snprintf(id, sizeof id, "%zu", 1 + i);
+		if (inv_is_folder(e->paths[i]))
+			st = invar_run_keep_results(e->ctx, e->paths[i], r, id);
+	}
+	return st;
+}
+
 static invar_status run_eval(void *own)
 {
 	eval_stage *e = own;
 	invar_results *r = NULL;
 	invar_bank *bank;
-	invar_status st = invar_bank_open(e->ctx, e->bank, &bank);
+	invar_status st = invar_bank_open_with(e->ctx, e->bank, e->options, &bank);
 
 	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
 		st = invar_adapter_open(e->ctx, e->paths[i], &e->adapters[i]);
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)e->adapters,
 		                (const char *const *)e->titles, e->count, e->options, &r);
+	if (st == INVAR_OK)
+		st = keep_results(e, r);
 	if (st == INVAR_OK)
 		st = save_results(e, r);
 	invar_results_free(r);
@@ -114,16 +131,17 @@ static bool copy_texts(eval_stage *e, const char *const *paths, const char *cons
 	return true;
 }
 
-/* The bank and the adapters, ended by NULL; gives only the array, inv_free. */
+/* The bank, adapters and list of classes, ended by NULL; gives only the array, inv_free. */
 static const char **input_paths(const eval_stage *e)
 {
-	const char **all = inv_calloc(e->count + 2, sizeof *all);
+	const char **all = inv_calloc(e->count + 3, sizeof *all);
 
 	if (!all)
 		return NULL;
 	all[0] = e->bank;
 	for (size_t i = 0; i < e->count; i++)
 		all[1 + i] = e->paths[i];
+	all[1 + e->count] = inv_option_text(e->options, "classes");
 	return all;
 }
 
@@ -141,10 +159,11 @@ invar_status invar_stages_add_eval(invar_stages *s, const char *name, const char
 	*own = (eval_stage){.ctx = inv_stages_context(s),
 	                    .bank = inv_strdup(bank),
 	                    .results = inv_strdup(results)};
-	st = own->bank && own->results && copy_texts(own, adapters, titles, count) &&
-	             (inputs = input_paths(own))
+	st = own->bank && own->results && copy_texts(own, adapters, titles, count)
 	         ? inv_options_pick(o, inv_eval_declare, &own->options)
 	         : no_memory(results);
+	if (st == INVAR_OK && !(inputs = input_paths(own)))
+		st = no_memory(results);
 	if (st == INVAR_OK)
 		st = inv_stages_add(s, name, says, inputs, results, &eval_kind, own);
 	else

@@ -54,7 +54,7 @@ static invar_status run_train(void *own)
 	const train_stage *t = own;
 	bool begun = invar_run_is_begun(t->run, 0);
 	invar_bank *bank;
-	invar_status st = invar_bank_open(t->ctx, t->bank, &bank);
+	invar_status st = invar_bank_open_with(t->ctx, t->bank, t->options, &bank);
 
 	if (st == INVAR_OK)
 		st = invar_options_set_number(t->options, "resume", begun);
@@ -81,7 +81,7 @@ invar_status invar_stages_add_train(invar_stages *s, const char *name, const cha
                                     const char *bank, const invar_options *o,
                                     const char *run)
 {
-	const char *const inputs[] = {bank, NULL};
+	const char *inputs[] = {bank, NULL, NULL};
 	train_stage *own = inv_calloc(1, sizeof *own);
 	invar_status st;
 
@@ -94,5 +94,6 @@ invar_status invar_stages_add_train(invar_stages *s, const char *name, const cha
 		free_train(own);
 		return st;
 	}
+	inputs[1] = inv_option_text(own->options, "classes"); /* or the end */
 	return inv_stages_add(s, name, says, inputs, run, &train_kind, own);
 }

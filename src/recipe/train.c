@@ -7,6 +7,7 @@
  */
 #include "adapter/goal.h"
 #include "adapter/trainer.h"
+#include "bank/class_view.h"
 #include "recipe/choose.h"
 
 /* Checks the folder as training would, but before the choice. */
@@ -52,6 +53,9 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 	if ((st = inv_options_expect(o, "train")) != INVAR_OK ||
 	    (st = inv_options_check_parts(o)) != INVAR_OK)
 		return st;
+	for (size_t i = 0; i < count; i++)
+		if ((st = inv_class_view_check(banks[i], o)) != INVAR_OK)
+			return st;
 	if (inv_goal_wanted(o) && !inv_option_flag(o, "resume"))
 		return choose_and_train(banks, count, o, run);
 	return inv_train_banks(banks, count, o, NULL, run);

@@ -121,10 +121,11 @@ static void eliminate(double *g, double *c, size_t n, size_t r)
 
 /*
  * All rows of the regression at once, with an intercept as a separate feature that is not
- * penalised. B [p + 1, d], the intercept last.
+ * penalised. B [p + 1, d], the intercept last. Units from number `units` on are left out by
+ * a penalty of 1e12, those before have their share of it.
  */
 static double *plain_solution(const problem *p, const float *W, const float *b,
-                              double lambda, double anchor)
+                              double lambda, double anchor, size_t units)
 {
 	size_t n = p->d + p->h + 1, rows = (p->copies + 1) * p->rows;
 	double *x = inv_calloc(rows * n, sizeof *x), *g = inv_calloc(n * n, sizeof *g);
@@ -150,7 +151,10 @@ static double *plain_solution(const problem *p, const float *W, const float *b,
 	for (size_t k = 0; k + 1 < n; k++)
 		diagonal += (g[k * n + k] - mean[k] * mean[k] / weight) / (double)(n - 1);
 	for (size_t k = 0; k + 1 < n; k++)
-		g[k * n + k] += lambda * diagonal;
+		g[k * n + k] += lambda * diagonal *
+		                (k < p->d           ? 1
+		                 : k < p->d + units ? (double)units / (double)p->h
+		                                    : 1e12);
 	eliminate(g, c, n, p->d);
 	inv_free(x);
 	inv_free(g);
@@ -190,7 +194,7 @@ static void check_problem(const problem *p, double lambda, double anchor)
 	for (size_t i = 0; i < p->h; i++)
 		inv_fill_normal(&ws, (uint32_t)i, W + i * p->d, p->d);
 	inv_fill_uniform(&bs, 0, -1, 1, b, p->h);
-	B = plain_solution(p, W, b, lambda, anchor);
+	B = plain_solution(p, W, b, lambda, anchor, p->h);
 	assert_int_equal(inv_feature_ridge_solve(f, lambda, anchor, &c), INVAR_OK);
 	for (size_t i = 0; i < p->copies * p->rows; i++) {
 		const float *z = p->copy + i * p->d;
@@ -222,7 +226,9 @@ static void check_problem(const problem *p, double lambda, double anchor)
 static void it_is_the_regression(void **state)
 {
 	const size_t sizes[][4] = {
-		{1, 1, 9, 1}, {3, 5, 40, 2}, {9, 20, 61, 3}, {17, 33, 30, 1}};
+		{1, 1, 9, 1},    {3, 5, 40, 2},   {9, 20, 61, 3},
+		{17, 33, 30, 1}, {17, 33, 5, 4}, /* half as many rows as features */
+		{17, 33, 13, 1}, {40, 160, 20, 3}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -297,6 +303,56 @@ static void neither_calls_nor_threads_change_a_bit(void **state)
 	clear(&p);
 }
 
+/* Few rows: their products. */
+static void few_rows_have_the_same_bits_too(void **state)
+{
+	problem p = make(30, 270, 40, 2);
+	inv_closed_form got[3];
+
+	(void)state;
+	p.copies = 1;
+	for (unsigned k = 0; k < 3; k++) {
+		invar_context *ctx;
+		inv_feature_ridge *f;
+
+		assert_int_equal(invar_context_new(k == 1 ? 2 : 1, NULL, &ctx), INVAR_OK);
+		f = fit(ctx, &p, k == 2 ? 7 : 40);
+		memset(&got[k], 0, sizeof got[k]);
+		assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got[k]), INVAR_OK);
+		assert_same(&got[k], &got[0]);
+		inv_feature_ridge_free(f);
+		invar_context_free(ctx);
+	}
+	for (unsigned k = 0; k < 3; k++)
+		inv_closed_form_clear(&got[k]);
+	clear(&p);
+}
+
+/* A solution of few rows, then the rows that make them many. */
+static void rows_may_become_many_after_a_solution(void **state)
+{
+	problem p = make(9, 20, 61, 1);
+	inv_feature_ridge *all = fit(test_ctx, &p, 61), *f;
+	inv_closed_form want = {0}, got = {0};
+
+	(void)state;
+	p.rows = 7;
+	f = fit(test_ctx, &p, 7);
+	assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got), INVAR_OK);
+	inv_closed_form_clear(&got);
+	assert_int_equal(inv_feature_ridge_add_clean(f, p.clean + 7 * 9, 54), INVAR_OK);
+	assert_int_equal(inv_feature_ridge_add_copies(f, p.copy + 7 * 9, p.clean + 7 * 9, 54),
+	                 INVAR_OK);
+	assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &got), INVAR_OK);
+	assert_int_equal(inv_feature_ridge_solve(all, 0.3, 2, &want), INVAR_OK);
+	assert_same(&got, &want);
+	inv_closed_form_clear(&got);
+	inv_closed_form_clear(&want);
+	inv_feature_ridge_free(f);
+	inv_feature_ridge_free(all);
+	clear(&p);
+}
+
 /* Twenty choices read no row again, and repeating the first gives the same result. */
 static void choices_do_not_disturb_each_other(void **state)
 {
@@ -335,7 +391,7 @@ static void a_trial_has_the_errors_of_the_solution(void **state)
 		inv_closed_form c = {0};
 		double got = 0, want = 0;
 
-		assert_int_equal(inv_feature_ridge_try(f, 0.3, 2, &t), INVAR_OK);
+		assert_int_equal(inv_feature_ridge_try(f, 0.3, 2, p.h, &t), INVAR_OK);
 		assert_int_equal(t.step, k ? 3 : 1);
 		assert_int_equal(inv_feature_ridge_solve(f, 0.3, 2, &c), INVAR_OK);
 		assert_int_equal(inv_feature_ridge_add_error(f, &t, p.copy, p.clean, p.rows, &got),
@@ -352,6 +408,44 @@ static void a_trial_has_the_errors_of_the_solution(void **state)
 		inv_feature_ridge_free(f);
 		clear(&p);
 	}
+}
+
+/* Some units, each with more weight: against the plain algebra. */
+static void a_trial_of_some_units_is_their_regression(void **state)
+{
+	enum { UNITS = 8 };
+	problem p = make(9, 20, 61, 3);
+	inv_stream ws = inv_stream_of(SEED, "features/weight", 0);
+	inv_stream bs = inv_stream_of(SEED, "features/bias", 0);
+	float W[20 * 9], b[20];
+	inv_feature_ridge *f = fit(test_ctx, &p, 61);
+	inv_feature_trial t;
+	double *B, x[29], got = 0, want = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 20; i++)
+		inv_fill_normal(&ws, i, W + i * 9, 9);
+	inv_fill_uniform(&bs, 0, -1, 1, b, 20);
+	B = plain_solution(&p, W, b, 0.3, 2, UNITS);
+	assert_int_equal(inv_feature_ridge_try(f, 0.3, 2, UNITS, &t), INVAR_OK);
+	assert_int_equal(inv_feature_ridge_add_error(f, &t, p.copy, p.clean, p.rows, &got),
+	                 INVAR_OK);
+	for (size_t i = 0; i < p.rows; i++) {
+		plain_features(&p, W, b, p.copy + i * 9, x);
+		for (size_t j = 0; j < 9; j++) {
+			double moved = B[29 * 9 + j];
+
+			for (size_t k = 0; k < 9 + UNITS; k++)
+				moved += x[k] * B[k * 9 + j];
+			want += pow(p.copy[i * 9 + j] + p.scale.sigma * moved - p.clean[i * 9 + j], 2);
+		}
+	}
+	if (!(fabs(got - want) <= 1e-5 * want))
+		fail_msg("%g, not %g", got, want);
+	inv_feature_trial_clear(&t);
+	inv_feature_ridge_free(f);
+	inv_free(B);
+	clear(&p);
 }
 
 /* Constant features, equal features, and fewer rows than features. */
@@ -433,8 +527,11 @@ int main(void)
 		cmocka_unit_test(it_is_the_regression),
 		cmocka_unit_test(an_anchor_holds_clean_rows),
 		cmocka_unit_test(neither_calls_nor_threads_change_a_bit),
+		cmocka_unit_test(few_rows_have_the_same_bits_too),
+		cmocka_unit_test(rows_may_become_many_after_a_solution),
 		cmocka_unit_test(choices_do_not_disturb_each_other),
 		cmocka_unit_test(a_trial_has_the_errors_of_the_solution),
+		cmocka_unit_test(a_trial_of_some_units_is_their_regression),
 		cmocka_unit_test(degenerate_features_are_fine),
 		cmocka_unit_test(the_mlp_equals_the_closed_form),
 		cmocka_unit_test(memory_is_bounded),

@@ -131,6 +131,50 @@ static void scale_makes_both_spreads_equal(void **state)
 	json_decref(run);
 }
 
+/* Of many images 4096 and one copy of each, spread evenly over all. */
+static void scale_takes_some_of_many_rows(void **state)
+{
+	enum { MANY = 4700, TAKEN = 4096 };
+	const invar_options *how =
+		test_kept("synthetic", "rows", test_text("%d", MANY), "test-rows", "10", "dim",
+	              test_text("%d", D), "copies", "2", NULL);
+	float *z = malloc(MANY * D * sizeof *z), *codes = malloc(MANY * D * sizeof *codes);
+	float *x = malloc(TAKEN * D * sizeof *x);
+	invar_options *plain = options("none"), *scaled = options("scale");
+	invar_adapter *e;
+	invar_bank *many;
+	double clean_variance, factor, want;
+	json_t *run;
+
+	(void)state;
+	assert_int_equal(invar_bank_synthesize(ctx, how, test_path("many")), INVAR_OK);
+	assert_int_equal(invar_bank_open(ctx, test_path("many"), &many), INVAR_OK);
+	assert_int_equal(invar_train(&many, 1, plain, test_path("many-plain")), INVAR_OK);
+	assert_int_equal(invar_train(&many, 1, scaled, test_path("many-scaled")), INVAR_OK);
+	assert_int_equal(invar_adapter_open(ctx, test_path("many-plain"), &e), INVAR_OK);
+	assert_int_equal(invar_bank_read(many, "train", INVAR_CLEAN, 0, MANY, z), INVAR_OK);
+	for (size_t i = 0; i < TAKEN; i++)
+		memcpy(x + i * D, z + i * MANY / TAKEN * D, D * sizeof *x);
+	clean_variance = variance(x, TAKEN);
+	assert_int_equal(invar_bank_read(many, "train", 0, 0, MANY, z), INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, z, MANY, codes), INVAR_OK);
+	for (size_t i = 0; i < TAKEN; i++)
+		memcpy(x + i * D, codes + i * MANY / TAKEN * D, D * sizeof *x);
+	assert_int_equal(inv_json_load(test_path("many-scaled/run.json"), &run), INVAR_OK);
+	factor = json_number_value(json_object_get(json_object_get(run, "spread"), "factor"));
+	want = sqrt(clean_variance / variance(x, TAKEN));
+	if (!(fabs(factor - want) < 1e-6))
+		fail_msg("%.9g, not %.9g", factor, want);
+	json_decref(run);
+	invar_adapter_close(e);
+	invar_bank_close(many);
+	invar_options_free(plain);
+	invar_options_free(scaled);
+	free(z);
+	free(codes);
+	free(x);
+}
+
 /* T (S1 + r I) T = S2 + r I, so covariances are not equal but nearer; means are. */
 static void transport_maps_one_gaussian_onto_the_other(void **state)
 {
@@ -240,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scale_makes_both_spreads_equal),
+		cmocka_unit_test(scale_takes_some_of_many_rows),
 		cmocka_unit_test(transport_maps_one_gaussian_onto_the_other),
 		cmocka_unit_test(threads_and_interruptions_change_nothing),
 		cmocka_unit_test(a_trained_adapter_is_stretched_once),

@@ -22,6 +22,19 @@ static invar_status open_bank(void *user)
 	return st;
 }
 
+static invar_status open_view(void *user)
+{
+	static const invar_options *o;
+	invar_bank *b;
+	invar_status st;
+
+	if (!o)
+		o = test_kept("bank", "classes", test_path("list"), NULL);
+	st = invar_bank_open_with(ctx, user, o, &b);
+	invar_bank_close(b);
+	return st;
+}
+
 static void opening_survives(void **state)
 {
 	const invar_options *o;
@@ -35,6 +48,9 @@ static void opening_survives(void **state)
 	assert_int_equal(invar_bank_synthesize(ctx, o, path), INVAR_OK);
 	unlink(test_path("bank/bank.json")); /* jansson copes with some of these by itself */
 	assert_true(test_each_allocation_fails(open_bank, path) > 10);
+	test_write(test_path("list"), "1\n0\n", 4);
+	assert_int_equal(open_view(path), INVAR_OK);
+	assert_true(test_each_allocation_fails(open_view, path) > 20);
 	invar_context_free(ctx);
 }
 

@@ -216,9 +216,9 @@ static void what_a_bank_does_not_tell_is_said(void **state)
 	write_params(bank, 2, 1);
 	check_reason(bank, "(120, 1) was expected");
 	write_params(bank, 1, 0);
-	check_reason(bank, "made with the same parameters");
+	check_reason(bank, "are equal or NaN");
 	write_params(bank, 1, NAN);
-	check_reason(bank, "made with the same parameters");
+	check_reason(bank, "are equal or NaN");
 }
 
 /* A parameter counts where its operation acted: here the angle of every image with on. */
@@ -277,6 +277,52 @@ static void bits_do_not_depend_on_threads(void **state)
 	assert_string_equal(one, three);
 	inv_free(one);
 	inv_free(three);
+}
+
+/* Passes over copies, by who has started them. */
+typedef struct passes {
+	unsigned curves, classes, worst;
+} passes;
+
+static int count_pass(void *user, const char *stage, uint64_t done, uint64_t total)
+{
+	passes *p = user;
+
+	(void)total;
+	p->curves += strcmp(stage, "curves") == 0 && !done;
+	p->classes += strcmp(stage, "classes") == 0 && !done;
+	p->worst += strcmp(stage, "worst images") == 0 && !done;
+	return 0;
+}
+
+static passes measure_counting(const char *metrics, double *weakest, double *never)
+{
+	passes p = {0};
+	const invar_hooks hooks = {.size = sizeof hooks, .user = &p, .progress = count_pass};
+	invar_context *ctx;
+	invar_results *r;
+
+	assert_int_equal(invar_context_new(1, &hooks, &ctx), INVAR_OK);
+	r = measure_f(ctx, test_path("factor"), curves(metrics));
+	*weakest = number(r, "classes.knn.weakest");
+	*never = number(r, "worst.never");
+	invar_results_free(r);
+	invar_context_free(ctx);
+	return p;
+}
+
+static void outcomes_are_measured_once_per_column(void **state)
+{
+	double weakest[2], never[2];
+	passes all = measure_counting("curves,classes,worst", &weakest[0], &never[0]);
+	passes two = measure_counting("classes,worst", &weakest[1], &never[1]);
+
+	(void)state;
+	assert_int_equal(all.curves, 1);
+	assert_int_equal(all.classes + all.worst, 0);
+	assert_int_equal(two.classes, 1); /* votes and LC-kept */
+	assert_int_equal(two.worst, 1);   /* displacement */
+	assert_true(weakest[0] == weakest[1] && never[0] == never[1]);
 }
 
 static void classes_are_shares_of_their_images(void **state)
@@ -350,6 +396,7 @@ int main(void)
 		cmocka_unit_test(a_crop_has_its_area),
 		cmocka_unit_test(what_a_bank_does_not_tell_is_said),
 		cmocka_unit_test(bits_do_not_depend_on_threads),
+		cmocka_unit_test(outcomes_are_measured_once_per_column),
 		cmocka_unit_test(classes_are_shares_of_their_images),
 		cmocka_unit_test(the_worst_image_is_displaced_most),
 		cmocka_unit_test(the_ceiling_learns_from_copies),

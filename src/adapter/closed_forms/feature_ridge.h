@@ -55,17 +55,23 @@ invar_status inv_feature_ridge_solve(inv_feature_ridge *f, double lambda, double
  * most INV_FEATURE_TRIAL; with more, most of the work is in the right-hand sides. The error
  * of the subset estimates that of all. (With half of 512 features, two choices that differ
  * by 0.3 % changed places.)
+ *
+ * It also takes the first `units` hidden units alone, 1 … h: half of them make an eighth of
+ * the work (of few rows it takes all, which then cost little). Their part of the kernel x^T
+ * x' is units / h of that of all, so they are penalised by that share: then the expected
+ * kernel, and with it the meaning of lambda, is the same for any number of units.
  */
 enum { INV_FEATURE_TRIAL = 512 };
 
 typedef struct inv_feature_trial {
 	size_t r, step; /* r features: 0, step, 2 step … */
-	float *B, *t;   /* [d + h, r], [r] */
+	size_t units;
+	float *B, *t; /* [d + units, r], [r] */
 } inv_feature_trial;
 
 /* Fills out, free with inv_feature_trial_clear. */
 invar_status inv_feature_ridge_try(inv_feature_ridge *f, double lambda, double anchor,
-                                   inv_feature_trial *out);
+                                   size_t units, inv_feature_trial *out);
 void inv_feature_trial_clear(inv_feature_trial *t);
 /* Adds to *sum the squared errors |E(z) - clean|^2 of these features, [rows, d] each. */
 invar_status inv_feature_ridge_add_error(inv_feature_ridge *f, const inv_feature_trial *t,

@@ -12,6 +12,11 @@
  * is then fitted to all images. A tridiagonal form of the Gram matrix would serve all
  * lambdas, but it costs four times the operations of a factor, half of them matrix-vector
  * products at the speed of memory: more than the three or four factors of a walk.
+ *
+ * If there are many units, half of them are tried, at an eighth of the cost of a factor.
+ * Fewer units make a noisier kernel, which prefers a larger lambda, if anything: so of
+ * lambdas whose errors are within a tie of the least, the smallest is taken. On three banks
+ * (src/adapter/README.md) this is the choice that all units make.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -21,8 +26,9 @@
 #include "base/memory.h"
 #include "math/linalg.h"
 
-enum { CHOICES = 9, FIRST = 5 };
+enum { CHOICES = 9, FIRST = 5, MIN_TRIED = 1024 /* units */ };
 
+static const double tie = 0.005;
 static const double choices[CHOICES] = {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10};
 
 typedef struct features_fit {
@@ -30,6 +36,7 @@ typedef struct features_fit {
 	inv_pair_visitor rows;
 	inv_feature_ridge *ridge;
 	double lambda, anchor;
+	size_t units, tried;   /* all hidden units; those of a trial */
 	double error[CHOICES]; /* of held-out rows, per feature; NaN: not tried */
 } features_fit;
 
@@ -64,10 +71,12 @@ static invar_status judge_choice(features_fit *f, int i, const uint32_t *held,
                                  uint32_t count)
 {
 	judge j = {.f = f};
-	invar_status st = inv_feature_ridge_try(f->ridge, choices[i], f->anchor, &j.trial);
+	invar_status st =
+		inv_feature_ridge_try(f->ridge, choices[i], f->anchor, f->tried, &j.trial);
 
 	if (st != INVAR_OK)
 		return st;
+	f->tried = j.trial.units;
 	f->rows.total += count;
 	st = inv_visit_pairs(&f->rows, held, count, add_error, &j);
 	inv_feature_trial_clear(&j.trial);
@@ -92,6 +101,33 @@ static invar_status descend(features_fit *f, int step, const uint32_t *held, uin
 	return st;
 }
 
+/* With all units, the best one itself. */
+static int smallest_tie(const features_fit *f, int best)
+{
+	double most = f->error[best] * (1 + tie);
+
+	if (f->tried < f->units)
+		while (best > 0 && f->error[best - 1] <= most) /* NaN: not tried */
+			best--;
+	return best;
+}
+
+static void settle_lambda(features_fit *f, int best)
+{
+	int taken = smallest_tie(f, best);
+
+	f->lambda = choices[taken];
+	if (taken == best)
+		inv_log(f->s->bank->ctx, INVAR_LOG_INFO,
+		        "ridge %g has the smallest error on held-out images", f->lambda);
+	else
+		inv_log(
+			f->s->bank->ctx, INVAR_LOG_INFO,
+			"ridge %g is chosen: its error on held-out images equals the smallest, that "
+			"of %g, within %g %%",
+			f->lambda, choices[best], 100 * tie);
+}
+
 static invar_status choose_lambda(features_fit *f, const uint32_t *held, uint32_t count)
 {
 	int best = FIRST;
@@ -101,7 +137,8 @@ static invar_status choose_lambda(features_fit *f, const uint32_t *held, uint32_
 		st = descend(f, 1, held, count, &best);
 	if (st == INVAR_OK && best == FIRST)
 		st = descend(f, -1, held, count, &best);
-	f->lambda = choices[best];
+	if (st == INVAR_OK)
+		settle_lambda(f, best);
 	return st;
 }
 
@@ -117,9 +154,6 @@ static invar_status sum_and_choose(features_fit *f)
 		st = choose_lambda(f, order + kept, n - kept);
 	if (st == INVAR_OK)
 		st = inv_visit_pairs(&f->rows, order + kept, n - kept, add_rows, f);
-	if (st == INVAR_OK)
-		inv_log(f->s->bank->ctx, INVAR_LOG_INFO,
-		        "ridge %g has the smallest error on held-out images", f->lambda);
 	inv_free(order);
 	return st;
 }
@@ -136,6 +170,9 @@ static bool add_errors(const features_fit *f, json_t *about)
 			added = json_array_append_new(
 						errors, json_pack("{s:f, s:o}", "lambda", choices[i], "error",
 			                              inv_json_number(f->error[i]))) == 0;
+	if (added && f->tried < f->units)
+		added = json_object_set_new(about, "held_out_units",
+		                            json_integer((json_int_t)f->tried)) == 0;
 	return added;
 }
 
@@ -159,9 +196,8 @@ static invar_status open_fit(features_fit *f)
 		return st;
 	inv_bank_wont_need(s->bank, s->split, INVAR_CLEAN, s->images[0],
 	                   s->images[s->image_count - 1]);
-	st = inv_feature_ridge_new(s->bank->ctx, s->bank->dim,
-	                           (size_t)inv_option_count(s->options, "hidden"), &scale,
-	                           s->seed, &f->ridge);
+	st = inv_feature_ridge_new(s->bank->ctx, s->bank->dim, f->units, &scale, s->seed,
+	                           &f->ridge);
 	inv_clean_statistics_clear(&scale);
 	return st == INVAR_OK ? inv_pair_visitor_open(s, true, &f->rows) : st;
 }
@@ -186,6 +222,10 @@ static invar_status fit_features(const inv_closed_form_spec *s, inv_closed_form 
 	                  .anchor = inv_option_number(s->options, "anchor")};
 	invar_status st;
 
+	f.units = (size_t)inv_option_count(s->options, "hidden");
+	f.tried = f.units / 2 > MIN_TRIED ? f.units / 2 : MIN_TRIED;
+	if (f.tried > f.units)
+		f.tried = f.units;
 	for (int i = 0; i < CHOICES; i++)
 		f.error[i] = NAN;
 	st = run_fit(&f, out);

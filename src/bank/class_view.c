@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* class_view.c - see class_view.h. */
+#include "bank/class_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "images/class_list.h"
+
+enum { BLOCK = 4096 }; /* labels read at once */
+
+/* A class of the list: its label in the files, and its number in the view. */
+typedef struct listed {
+	int64_t label;
+	uint32_t number;
+} listed;
+
+static int by_label(const void *a, const void *b)
+{
+	int64_t x = ((const listed *)a)->label, y = ((const listed *)b)->label;
+
+	return (x > y) - (x < y);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The position of a label of the files among those of the view; count if it has none. */
+static uint32_t find_label(const inv_class_view *v, int64_t label)
+{
+	const int64_t *found = bsearch(&label, v->label, v->count, sizeof label, by_value);
+
+	return found ? (uint32_t)(found - v->label) : v->count;
+}
+
+int64_t inv_class_view_label(const inv_class_view *v, int64_t label)
+{
+	uint32_t at = find_label(v, label);
+
+	return at < v->count ? (int64_t)v->number[at] : -1;
+}
+
+/* ---- The classes of the list ----------------------------------------------------- */
+
+/* { name: label } of bank.json; of equal names the first counts. Gives, or NULL. */
+static json_t *index_names(const json_t *names)
+{
+	json_t *index = json_object(), *name;
+	size_t i;
+
+	json_array_foreach (names, i, name) {
+		const char *text = json_string_value(name);
+
+		if (text && !json_object_get(index, text) &&
+		    json_object_set_new(index, text, json_integer((json_int_t)i)) != 0) {
+			json_decref(index);
+			return NULL;
+		}
+	}
+	return index;
+}
+
+/* Names of bank.json, or labels; whether a label exists is known once rows were seen. */
+static invar_status find_classes(const invar_bank *b, const char *list,
+                                 const inv_names *names, listed *out)
+{
+	json_t *index = index_names(json_object_get(b->json, "classes"));
+	invar_status st = index ? INVAR_OK : inv_bank_no_memory(b->path);
+
+	for (size_t i = 0; i < names->count && st == INVAR_OK; i++) {
+		const char *text = inv_names_at(names, i);
+		const json_t *known = json_object_get(index, text);
+		uint64_t label = 0;
+
+		if (!known && !inv_class_list_index(text, &label))
+			st = inv_class_list_unknown(list, text, b->path);
+		out[i] = (listed){known ? json_integer_value(known) : (int64_t)label, (uint32_t)i};
+	}
+	json_decref(index);
+	return st;
+}
+
+static const char *spell_class(const invar_bank *b, int64_t label, char number[24])
+{
+	const char *name = invar_bank_class(b, label);
+
+	snprintf(number, 24, "%" PRId64, label);
+	return name ? name : number;
+}
+
+/* The bank's own names from now on: those of the list, in its order. */
+static invar_status name_classes(invar_bank *b, const listed *in_order, uint32_t count)
+{
+	json_t *json = b->json ? json_copy(b->json) : json_object(), *names = json_array();
+	char number[24];
+
+	for (uint32_t i = 0; i < count; i++)
+		if (json_array_append_new(
+				names, json_string(spell_class(b, in_order[i].label, number))) != 0)
+			break;
+	if (json_array_size(names) != count ||
+	    json_object_set_new(json, "classes", names) != 0) {
+		json_decref(json);
+		return inv_bank_no_memory(b->path);
+	}
+	json_decref(b->json);
+	b->json = json;
+	return INVAR_OK;
+}
+
+static invar_status keep_classes(invar_bank *b, const char *list, listed *all,
+                                 uint32_t count)
+{
+	inv_class_view *v = &b->view;
+	char number[24];
+
+	v->label = inv_calloc(count, sizeof *v->label);
+	v->number = inv_calloc(count, sizeof *v->number);
+	if (!v->label || !v->number)
+		return inv_bank_no_memory(b->path);
+	qsort(all, count, sizeof *all, by_label);
+	for (uint32_t i = 0; i < count; i++) {
+		if (i && all[i].label == all[i - 1].label)
+			return inv_class_list_twice(list, spell_class(b, all[i].label, number));
+		v->label[i] = all[i].label;
+		v->number[i] = all[i].number;
+	}
+	v->count = count;
+	return INVAR_OK;
+}
+
+static invar_status take_list(invar_bank *b, const char *list, const inv_names *names)
+{
+	listed *all = inv_calloc(2 * names->count, sizeof *all);
+	invar_status st = all ? find_classes(b, list, names, all) : inv_bank_no_memory(b->path);
+
+	if (st == INVAR_OK) {
+		memcpy(all + names->count, all, names->count * sizeof *all);
+		st = keep_classes(b, list, all + names->count, (uint32_t)names->count);
+	}
+	if (st == INVAR_OK)
+		st = name_classes(b, all, (uint32_t)names->count);
+	inv_free(all);
+	return st;
+}
+
+/* ---- Rows ------------------------------------------------------------------------ */
+
+typedef struct picking {
+	const inv_class_view *view;
+	bool *seen;    /* [classes], by their position */
+	uint32_t *row; /* NULL: count alone */
+	uint64_t kept;
+} picking;
+
+static void pick_rows(picking *p, uint64_t first, const int64_t *label, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		uint32_t at = find_label(p->view, label[i]);
+
+		if (at == p->view->count)
+			continue;
+		p->seen[at] = true;
+		if (p->row)
+			p->row[p->kept] = (uint32_t)(first + i);
+		p->kept++;
+	}
+}
+
+static invar_status visit_labels(const inv_split *s, picking *p)
+{
+	int64_t label[BLOCK];
+	uint64_t rows = inv_file_rows(s);
+
+	p->kept = 0;
+	for (uint64_t at = 0; at < rows; at += BLOCK) {
+		uint64_t count = rows - at < BLOCK ? rows - at : BLOCK;
+		invar_status st = inv_npy_read_int(s->labels, at, count, label);
+
+		if (st != INVAR_OK)
+			return st;
+		pick_rows(p, at, label, count);
+	}
+	return INVAR_OK;
+}
+
+static invar_status keep_rows(const invar_bank *b, inv_split *s, bool *seen)
+{
+	picking p = {.view = &b->view, .seen = seen};
+	invar_status st;
+
+	if (!s->labels)
+		return INVAR_OK;
+	if ((st = visit_labels(s, &p)) != INVAR_OK)
+		return st;
+	if (!(p.row = s->row = inv_calloc(p.kept + 1, sizeof *s->row)))
+		return inv_bank_no_memory(b->path);
+	s->rows = p.kept;
+	return visit_labels(s, &p);
+}
+
+/* A label that bank.json has no name for and no row has is a mistake in the list. */
+static invar_status check_labels(const invar_bank *b, size_t named, const char *list,
+                                 const bool *seen)
+{
+	char number[24];
+
+	for (uint32_t i = 0; i < b->view.count; i++) {
+		if (seen[i] || (uint64_t)b->view.label[i] < named)
+			continue;
+		snprintf(number, sizeof number, "%" PRId64, b->view.label[i]);
+		return inv_class_list_unknown(list, number, b->path);
+	}
+	return INVAR_OK;
+}
+
+static invar_status choose_rows(invar_bank *b, size_t named, const char *list)
+{
+	bool *seen = inv_calloc(b->view.count, sizeof *seen);
+	invar_status st = seen ? INVAR_OK : inv_bank_no_memory(b->path);
+
+	for (size_t i = 0; i < b->split_count && st == INVAR_OK; i++)
+		st = keep_rows(b, &b->splits[i], seen);
+	if (st == INVAR_OK)
+		st = check_labels(b, named, list, seen);
+	inv_free(seen);
+	return st;
+}
+
+/* Splits that keep rows move to the front; closing the bank finds the others behind. */
+static invar_status drop_empty_splits(invar_bank *b, const char *list)
+{
+	size_t kept = 0;
+	bool any = false; /* row of these classes */
+
+	for (size_t i = 0; i < b->split_count; i++) {
+		inv_split s = b->splits[i];
+
+		any = any || (s.labels && s.rows);
+		if (!s.rows) {
+			inv_log(b->ctx, INVAR_LOG_INFO,
+			        "%s has no images of these classes and is left out", s.name);
+			continue;
+		}
+		b->splits[i] = b->splits[kept];
+		b->splits[kept++] = s;
+	}
+	b->hidden_count = b->split_count - kept;
+	b->split_count = kept;
+	return any ? INVAR_OK : inv_class_list_no_rows(list, b->path);
+}
+
+/* Which rows of which splits, and what their labels are called. */
+static invar_status hash_view(invar_bank *b)
+{
+	json_t *all = json_array();
+	char *text;
+	bool fits = true;
+	invar_status st = INVAR_OK;
+
+	for (uint32_t i = 0; i < b->view.count; i++)
+		fits = fits &&
+		       json_array_append_new(all, json_pack("[I, I]", (json_int_t)b->view.label[i],
+		                                            (json_int_t)b->view.number[i])) == 0;
+	for (size_t i = 0; i < b->split_count && st == INVAR_OK; i++) {
+		const inv_split *s = &b->splits[i];
+		char hex[INV_SHA256_HEX] = "";
+
+		if (s->row)
+			st = inv_sha256(s->row, s->rows * sizeof *s->row, hex);
+		fits = fits && json_array_append_new(all, json_pack("[s, s]", s->name, hex)) == 0;
+	}
+	text = st == INVAR_OK && fits ? inv_json_text(all, 0) : NULL;
+	if (st == INVAR_OK)
+		st = text ? inv_sha256(text, strlen(text), b->view.hex)
+		          : inv_bank_no_memory(b->path);
+	inv_free(text);
+	json_decref(all);
+	return st;
+}
+
+static bool has_labels(const invar_bank *b)
+{
+	for (size_t i = 0; i < b->split_count; i++)
+		if (b->splits[i].labels)
+			return true;
+	return false;
+}
+
+invar_status inv_class_view_apply(invar_bank *b, const char *list)
+{
+	size_t named = json_array_size(json_object_get(b->json, "classes"));
+	inv_names names = {0};
+	invar_status st = inv_class_list_load(list, &names);
+
+	if (st == INVAR_OK && !has_labels(b))
+		st = inv_class_list_no_classes(list, b->path);
+	if (st == INVAR_OK)
+		st = take_list(b, list, &names);
+	inv_names_clear(&names);
+	if (st == INVAR_OK)
+		st = choose_rows(b, named, list);
+	if (st == INVAR_OK)
+		st = drop_empty_splits(b, list);
+	return st == INVAR_OK ? hash_view(b) : st;
+}
+
+void inv_class_view_clear(inv_class_view *v)
+{
+	inv_free(v->label);
+	inv_free(v->number);
+	*v = (inv_class_view){0};
+}
+
+json_t *inv_bank_view_classes(const invar_bank *b)
+{
+	return *b->view.hex ? json_object_get(b->json, "classes") : NULL;
+}
+
+/* ---- The option ------------------------------------------------------------------ */
+
+invar_status inv_bank_declare(invar_options *o)
+{
+	return inv_options_add_rows(o, inv_class_list_rows);
+}
+
+invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
+{
+	const char *list = inv_option_text(o, "classes");
+
+	if (!list || *b->view.hex)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "@classes %s: %s was opened with all its classes; open it with this "
+	                "option (invar_bank_open_with)",
+	                list, b->path);
+}
+
+invar_status invar_bank_open_with(invar_context *ctx, const char *path,
+                                  const invar_options *o, invar_bank **out)
+{
+	invar_options *own = NULL;
+	invar_status st = inv_options_pick(o, inv_bank_declare, &own);
+
+	*out = NULL;
+	if (st == INVAR_OK)
+		st = invar_bank_open(ctx, path, out);
+	if (st == INVAR_OK && inv_option_text(own, "classes"))
+		st = inv_class_view_apply(*out, inv_option_text(own, "classes"));
+	if (st != INVAR_OK) {
+		invar_bank_close(*out);
+		*out = NULL;
+	}
+	invar_options_free(own);
+	return st;
+}
