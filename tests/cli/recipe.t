@@ -165,9 +165,8 @@ $ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *
 > table.csv             to run
 > table.tex             to run
 > table.json            to run
-> report.html           to run
 >
-> 16 of 16 stages to run:
+> 15 of 15 stages to run:
 > Times are estimates from short measurements; expect a factor of two.
 $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar run study.yaml --dry-run -q --json --set adapters.0.ridge=1 | grep -B1 '"pending": true' | grep stage
 > stage                 state  time  disk
@@ -186,7 +185,6 @@ $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar 
 > table.csv              done
 > table.tex              done
 > table.json             done
-> report.html            done
 >
 > All stages are done.
 >       "stage": "train bank/instant/0",
@@ -199,7 +197,6 @@ $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar 
 >       "stage": "table.csv",
 >       "stage": "table.tex",
 >       "stage": "table.json",
->       "stage": "report.html",
 
 Without an output in the recipe, the study is named after it; -o and the recipe can say otherwise.
 $ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs/0; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs/0
@@ -259,10 +256,15 @@ $ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wron
 > wrong.yaml
 ! invar: nowhere: no such bank
 
+Pages are part of the plan: one per bank, and an overview of several.
+$ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencoders: pixels\nencode: {holdout: 0.25, size: 8}\naugmentations: [rotation, noise]\n' > wrong.yaml; invar run wrong.yaml --dry-run -q | grep -o '^[^ ]*report.html *to run'; rm -r wrong.yaml photos
+> photos/pixels/rotation/report.html     to run
+> photos/pixels/noise/report.html        to run
+> report.html                            to run
+
 Published figures that cannot be read are found by the plan already.
 $ printf 'data: folder:photos\nencoders: pixels\npublished: nowhere.json\n' > wrong.yaml; invar run wrong.yaml --dry-run -q; rm wrong.yaml
 ! invar: nowhere.json: cannot be read: No such file or directory
-? 1
 
 A folder that is no study keeps its files.
 $ mkdir mine; echo mine > mine/table.txt; invar run study.yaml -o mine -q; cat mine/table.txt; rm -r mine
