@@ -389,7 +389,8 @@ INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
  * NULL: a file with one name of bank.json or one label per line. The bank then consists of
  * the rows of these classes alone, and its labels are numbers of lines; it is read from
  * the same files, and trainings, results and caches tell it from the whole bank. A split
- * without labels stays as it is, one without a row of these classes is left out.
+ * without labels stays as it is, one without a row of these classes is left out. The option
+ * encoder-name of "train" and "eval" says what made the features if bank.json does not.
  */
 INVAR_API invar_status invar_bank_open_with(invar_context *ctx, const char *path,
                                             const invar_options *o, invar_bank **out);

@@ -84,6 +84,14 @@ class Banks(InFolder):
         self.assertIn("was trained on features of encoder of May but other has features of encoder of June",
                       seen.output[0])
 
+    def test_folders_of_arrays_can_be_named_too(self):
+        clean, copies, _ = features(60)
+        invar.bank(clean, copies, path="bank", holdout=0.5)  # without a name
+        run = invar.train("bank", "run", preset="instant", hidden=8, encoder_name="may")
+        self.assertEqual(run.adapter.metadata("invar.encoder"), "may")
+        with self.assertLogs("invar", "WARNING"):
+            run.eval("bank", metrics="structure", encoder_name="june")
+
     def test_the_program_reads_them(self):
         clean, copies, _ = features(60)
         invar.bank(clean, copies, name="mine", path="bank", holdout=0.5)
