@@ -185,6 +185,11 @@ INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
 INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
                                                 double value);
 INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
+/*
+ * Do the options fit together? Finds before any work what the command itself would refuse:
+ * an option of a loss that is not chosen, a measurement that does not exist.
+ */
+INVAR_API invar_status invar_options_check(const invar_options *o);
 INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 INVAR_API double invar_options_number(const invar_options *o, const char *name);
@@ -317,7 +322,10 @@ INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const ch
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
 
-/* A complete PNG file in memory; gives, free with invar_free. */
+/* A complete PNG or JPEG file in memory, quality 1 to 100; gives, free with invar_free. */
+INVAR_API invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb,
+                                         uint32_t width, uint32_t height, unsigned quality,
+                                         void **bytes, size_t *size);
 INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         uint32_t width, uint32_t height, void **bytes,
                                         size_t *size);
@@ -389,7 +397,8 @@ INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
  * NULL: a file with one name of bank.json or one label per line. The bank then consists of
  * the rows of these classes alone, and its labels are numbers of lines; it is read from
  * the same files, and trainings, results and caches tell it from the whole bank. A split
- * without labels stays as it is, one without a row of these classes is left out.
+ * without labels stays as it is, one without a row of these classes is left out. The option
+ * encoder-name of "train" and "eval" says what made the features if bank.json does not.
  */
 INVAR_API invar_status invar_bank_open_with(invar_context *ctx, const char *path,
                                             const invar_options *o, invar_bank **out);
@@ -460,6 +469,8 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_ADAPTER "adapter.safetensors"
 #define INVAR_RUN_DECODER "decoder.safetensors"
 #define INVAR_RUN_METRICS "metrics.json"
+#define INVAR_RUN_REPORT "report.html"
+#define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
 
 /*
@@ -485,6 +496,14 @@ INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *ru
  */
 INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
                                          invar_results **out);
+/*
+ * Document i of what metrics.json of several runs have together: one document per bank and
+ * split with the columns "F" and "1", "2" …, the numbers of the runs that were measured on
+ * it. A column has only what its run was measured for. If runs were measured with different
+ * options, a note says so. *out is NULL past the last.
+ */
+INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const *runs,
+                                          size_t count, size_t i, invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -626,6 +645,9 @@ typedef struct invar_value {
 	uint64_t count;          /* images or pairs that were measured; 0: unknown */
 	const char *reason;      /* why there is no value; NULL: there is one */
 	const char *no_interval; /* why an interval is missing; or NULL */
+	double deviation;        /* standard deviation if it is a mean over runs; else NaN */
+	uint64_t runs;           /* that it is a mean over; 0: it is no mean */
+	unsigned digits;         /* shown after the decimal point; 0: those of its metric */
 } invar_value;
 
 typedef struct invar_axis {
@@ -675,6 +697,7 @@ typedef struct invar_points {
 	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
 	const invar_line *lines; /* [line_count], at most 8 */
 	size_t line_count;
+	const uint64_t *rows; /* the row of the split that each point is; or NULL */
 } invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
@@ -812,6 +835,14 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
+
+/*
+ * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
+ * a run for this bank with these options: their ids, separated by commas, "" if none. A
+ * measurement that could not be made is not missing. Gives, free with invar_free.
+ */
+INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
+                                          const char *run, char **metrics);
 
 /*
  * What an adapter can be expected to do on a bank, before any training. A fifth of the
@@ -1005,6 +1036,38 @@ INVAR_API const char *invar_encoder_family(size_t i, const char **about);
  */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_options *o, invar_encoder **out);
+/*
+ * An encoder that is a function of the caller: PyTorch, ONNX Runtime, a GPU, a remote
+ * service. Decoding, augmentation, the bank, resuming and forecasts work around it as with
+ * other encoders. Set size to sizeof(invar_encoder_callback) and unused members to 0.
+ *
+ * run gets a batch of normalised images [n, c, h, w] and fills features [n, width]. It is
+ * called by the thread that called the library, one call at a time, and may use threads of
+ * its own. It returns INVAR_OK; INVAR_E_CANCELLED to stop like the progress hook; or
+ * another status after writing a sentence to message (size bytes with the final 0), which
+ * becomes the error of the call. For bytes that do not depend on interruptions, features
+ * may depend on the batch but on nothing before it.
+ */
+typedef struct invar_encoder_callback {
+	size_t size; /* sizeof(invar_encoder_callback) */
+	void *user;
+	invar_status (*run)(void *user, const float *nchw, const uint64_t shape[4], float *out,
+	                    char *message, size_t message_size);
+	const char *name; /* recorded as "encoder" in bank.json: what makes these features */
+	const char
+		*version;   /* recorded too; a bank of another version is not extended; or NULL */
+	uint32_t width; /* of its features */
+	uint32_t batch; /* max images per call, a power of two up to 256; 0: 64 */
+	/* How images are prepared, as in invar_model; the options of a call win. */
+	uint32_t resize, side; /* shorter side, 0: `side`; then the centre, 0: native */
+	const char *filter;    /* "bilinear" or "bicubic"; NULL: bilinear */
+	const char *normalize; /* as in invar_image_to_tensor; NULL: the data set's */
+} invar_encoder_callback;
+
+/* `user` must outlive the encoder; texts are copied. Not for invar_train_images. */
+INVAR_API invar_status invar_encoder_from_callback(invar_context *ctx,
+                                                   const invar_encoder_callback *callback,
+                                                   invar_encoder **out);
 /* The name it was opened with, or that of its family; views. */
 INVAR_API const char *invar_encoder_name(const invar_encoder *e);
 /* A description in one line: "ViT, patch 8, width 384, …"; views. */
@@ -1090,8 +1153,8 @@ typedef struct invar_stages invar_stages;
 
 INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
                                          invar_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must outlive the
- * stages. */
+/* invar_encode of each data set into one bank; encoder and data sets must stay open until
+ * the stage has run. */
 INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
                                                const char *says, invar_encoder *e,
                                                const invar_dataset *const *sets,
@@ -1101,7 +1164,13 @@ INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name
 INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
                                               const char *says, const char *bank,
                                               const invar_options *o, const char *run);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`. */
+/* invar_diagnose of a bank; the results become the file `results`. */
+INVAR_API invar_status invar_stages_add_diagnose(invar_stages *s, const char *name,
+                                                 const char *says, const char *bank,
+                                                 const invar_options *o,
+                                                 const char *results);
+/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
+ * keep theirs (invar_run_keep_results). */
 INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
                                              const char *says, const char *bank,
                                              const char *const *adapters,
@@ -1121,6 +1190,17 @@ typedef struct invar_stage {
 
 INVAR_API invar_status invar_stages_add(invar_stages *s, const invar_stage *stage);
 INVAR_API invar_status invar_stages_run(invar_stages *s);
+/*
+ * Gives up the stage that failed, so that the next call continues after it. The caller adds
+ * no stage that reads its output.
+ */
+INVAR_API void invar_stages_give_up(invar_stages *s);
+/*
+ * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
+ * list: a stage depends on those before it.
+ */
+INVAR_API invar_status invar_stages_pending(invar_stages *s, const char *name,
+                                            int *pending);
 /* Did this stage run, rather than being skipped? */
 INVAR_API int invar_stages_ran(const invar_stages *s, const char *name);
 INVAR_API void invar_stages_close(invar_stages *s); /* accepts NULL */

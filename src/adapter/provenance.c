@@ -258,6 +258,11 @@ static void add_number(json_t *json, const char *key, double value)
 	                    json_real(json_number_value(json_object_get(json, key)) + value));
 }
 
+inv_run_start inv_run_start_now(void)
+{
+	return (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
+}
+
 /* Times add up over all the processes that worked on a run. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state)
@@ -301,6 +306,15 @@ static char *spell_classes(const invar_bank *bank)
 	return classes ? inv_json_text(classes, 0) : inv_strdup("");
 }
 
+/* The name may come from the run that is resumed, and not be given again. */
+static const char *encoder_of(const inv_train_settings *o, const invar_bank *bank)
+{
+	const char *said = bank_field(bank, "encoder");
+	const char *name = inv_option_text(o->options, "encoder-name");
+
+	return *said || !name ? said : name;
+}
+
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan)
@@ -318,7 +332,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
 		{"invar.augment", augment},
-		{"invar.encoder", bank_field(bank, "encoder")},
+		{"invar.encoder", encoder_of(o, bank)},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.input", input},
 		{"invar.residual", residual ? "1" : "0"},

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/feature_name.h"
 #include "base/memory.h"
 #include "images/class_list.h"
 
@@ -105,8 +106,11 @@ static invar_status name_classes(invar_bank *b, const listed *in_order, uint32_t
 		if (json_array_append_new(
 				names, json_string(spell_class(b, in_order[i].label, number))) != 0)
 			break;
-	if (json_array_size(names) != count ||
-	    json_object_set_new(json, "classes", names) != 0) {
+	if (json_array_size(names) != count) {
+		json_decref(names);
+		names = NULL; /* which json_object_set_new refuses */
+	}
+	if (json_object_set_new(json, "classes", names) != 0) {
 		json_decref(json);
 		return inv_bank_no_memory(b->path);
 	}
@@ -343,17 +347,27 @@ invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
 	                list, b->path);
 }
 
+/* What opening a bank reads; not every command has both. */
+static invar_status declare_opening(invar_options *o)
+{
+	invar_status st = inv_bank_declare(o);
+
+	return st == INVAR_OK ? inv_feature_name_declare(o) : st;
+}
+
 invar_status invar_bank_open_with(invar_context *ctx, const char *path,
                                   const invar_options *o, invar_bank **out)
 {
 	invar_options *own = NULL;
-	invar_status st = inv_options_pick(o, inv_bank_declare, &own);
+	invar_status st = inv_options_pick(o, declare_opening, &own);
 
 	*out = NULL;
 	if (st == INVAR_OK)
 		st = invar_bank_open(ctx, path, out);
 	if (st == INVAR_OK && inv_option_text(own, "classes"))
 		st = inv_class_view_apply(*out, inv_option_text(own, "classes"));
+	if (st == INVAR_OK && inv_option_text(own, "encoder-name"))
+		st = inv_feature_name_apply(*out, inv_option_text(own, "encoder-name"));
 	if (st != INVAR_OK) {
 		invar_bank_close(*out);
 		*out = NULL;

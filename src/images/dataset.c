@@ -37,8 +37,9 @@ static const invar_option choice_rows[] = {
      .initial = "0",
      .meta = "N",
      .group = "Images",
-     .help = "use N images per split, taken evenly from class folders if there are any, "
-             "else the first N; 0: all"},
+     .help =
+         "use N images per split, taken evenly from all classes if images are sorted by "
+         "class, as in class folders, else the first N; 0: all"},
 	{.name = "skip-broken",
      .type = INVAR_OPTION_FLAG,
      .group = "Images",

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_run.c - invar run: a whole study from a recipe.
+ *
+ * src/recipe/study reads the recipe and runs its stages; this file has what a user types
+ * and sees: --set, the plan, the tables, the list of failures.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command_options.h"
+#include "cli/recipe_words.h"
+#include "cli/study_command.h"
+#include "cli/term.h"
+#include "recipe/study/yaml_tree.h"
+
+static const inv_example examples[] = {
+	{"invar run study.yaml", "runs a study; the same again resumes, or does nothing"},
+	{"invar run study.yaml --dry-run",
+     "prints the stages to run, with time and disk space"},
+	{"invar run study.yaml --set adapters.0.epochs=5 --set 'seeds=[0, 1]' -o quick",
+     "with other values, in another folder"},
+	{"invar run --print-defaults > study.yaml", "a recipe to start from"},
+	{0},
+};
+
+static const inv_argument arguments[] = {
+	{"RECIPE", "YAML file that describes the study; docs/RECIPES.md has its keys", 0, 1},
+	{0},
+};
+
+static const invar_option own[] = {
+	{.name = "output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "DIR",
+     .group = "Result",
+     .help = "folder of the study; default: the recipe's output, else its file name "
+             "without .yaml"},
+	{.name = "set",
+     .type = INVAR_OPTION_LIST,
+     .meta = "KEY=VALUE",
+     .group = "Recipe",
+     .help = "change a value of the recipe for this call, such as encode.size=64 or "
+             "adapters.0.epochs=5; may be repeated"},
+	{.name = "print-defaults",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Recipe",
+     .help = "print a recipe with all keys and options, their defaults and meanings"},
+	{.name = "dry-run",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Run",
+     .help = "print the stages that would run, with estimates of time and disk space, and "
+             "write nothing"},
+	{.name = "keep-going",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Run",
+     .help = "after a failure, continue with all stages that do not depend on it"},
+	{0},
+};
+
+/* ---- The recipe ------------------------------------------------------------------------
+ */
+
+static invar_status read_recipe(inv_session *s, inv_study **out)
+{
+	char message[INV_MESSAGE] = "";
+	const char *text;
+	inv_node *tree;
+	invar_status st = inv_yaml_load(s->argument[0], &tree, message);
+
+	if (st != INVAR_OK)
+		return inv_study_fault(s, st, message);
+	for (size_t i = 0; (text = invar_options_text(s->options, "set", i)); i++)
+		if ((st = inv_recipe_set(s, tree, text)) != INVAR_OK) {
+			inv_node_free(tree);
+			return st;
+		}
+	st = inv_study_new(tree, s->argument[0], inv_text(s, "output"), out, message);
+	return inv_study_fault(s, st, message);
+}
+
+/* ---- Running ----------------------------------------------------------------------------
+ */
+
+/* What is done is shown even if something failed. */
+static invar_status conclude(inv_session *s, const inv_study_job *j)
+{
+	invar_status st = INVAR_OK;
+
+	inv_term_clear(s->term);
+	if (j->tables)
+		st =
+			inv_study_print_file(s, j->study, s->common->json ? "table.json" : "table.txt");
+	if (st != INVAR_OK)
+		return st;
+	if (!j->ran && !j->failures)
+		inv_term_say(s->term, "%s: all %zu stages were done before; nothing to do",
+		             j->study->folder, j->total);
+	if (j->study->reports && j->tables)
+		inv_term_say(s->term, "%s/%s is the page; open it with a browser", j->study->folder,
+		             INVAR_RUN_REPORT);
+	return inv_study_tell_failures(s, j);
+}
+
+static invar_status run_study(inv_session *s, const inv_study *study)
+{
+	inv_study_job j = {.study = study, .keep_going = inv_flag(s, "keep-going")};
+	invar_status st = inv_study_execute(s, &j);
+
+	if (st == INVAR_OK)
+		st = conclude(s, &j);
+	inv_study_job_clear(&j);
+	return st;
+}
+
+/* ---- The command
+ * ------------------------------------------------------------------------- */
+
+static invar_status plan_or_run(inv_session *s, const inv_study *study)
+{
+	invar_status st = inv_study_check_output(s, s->argument[0], study);
+
+	if (st != INVAR_OK)
+		return st;
+	return inv_flag(s, "dry-run") ? inv_print_plan(s, study) : run_study(s, study);
+}
+
+static invar_status run_recipe(inv_session *s)
+{
+	inv_study *study = NULL;
+	invar_status st;
+
+	if (inv_flag(s, "print-defaults"))
+		return inv_print_recipe(s, stdout);
+	if (!s->arguments)
+		return inv_fault(s, INVAR_E_USE,
+		                 "the recipe is missing: invar run RECIPE.yaml; --print-defaults "
+		                 "prints one to start from");
+	if ((st = inv_session_start(s)) != INVAR_OK ||
+	    (st = read_recipe(s, &study)) != INVAR_OK)
+		return st;
+	st = plan_or_run(s, study);
+	inv_study_free(study);
+	if (st == INVAR_OK)
+		inv_term_close(s->term);
+	return st;
+}
+
+const inv_command inv_cmd_run = {
+	.name = "run",
+	.purpose = "runs a whole study from a recipe",
+	.usage = "RECIPE [options]",
+	.about =
+		"Encodes, diagnoses, trains, evaluates and writes tables, for every data set, "
+		"encoder, augmentation, adapter and seed of the recipe. Each of these stages is "
+		"done once: the same command again does nothing, after a change it redoes what "
+		"depends on the change, and after an interruption it resumes. The folder of the "
+		"study contains the files that the other commands write, and table.txt, .md, "
+		".csv, .tex and .json with one table per bank. docs/RECIPES.md describes recipes.",
+	.examples = examples,
+	.arguments = arguments,
+	.own = own,
+	.without = "seed",
+	.run = run_recipe,
+};
