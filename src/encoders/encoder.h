@@ -80,6 +80,11 @@ typedef struct inv_encoder_kind {
 	/* The same bits, computed by all threads at once; NULL: not supported. */
 	invar_status (*run_together)(const inv_encoder_plan *p, const float *x, size_t n,
 	                             float *out);
+	/*
+	 * run is called only by the thread that called the library, outside of parallel loops.
+	 * Its groups are batches, a power of two up to the rows of a block.
+	 */
+	bool by_caller;
 } inv_encoder_kind;
 
 /* In the order in which weights are compared with them; NULL past the last. */
@@ -104,6 +109,9 @@ struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model; /* NULL: found from the weights */
+	/* As the caller says; views of what the kind owns; NULL: the model's or the family's.
+	 */
+	const char *name, *version;
 	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
 	invar_options *options;
 	inv_input input;
