@@ -220,7 +220,7 @@ static void explain_columns(const summary *m)
 	if (is_measured(m, &goals[0]))
 		puts(
 			"LC         a linear classifier that is trained on the adapter's codes of "
-		    "clean "
+			"clean "
 			"images\nLC-kept    the classifier of the first row, unchanged, applied to the "
 			"adapter's codes");
 	if (is_measured(m, &goals[1]))
