@@ -71,6 +71,16 @@ class ResultsOfABank(InFolder):
                     "values": {"new.x": {"F": {"value": 0.5, "low": 0.25, "high": 0.75}}}}
         self.assertEqual(str(invar.Results(document)), "                  F\nX, %          50.00\n  95 %  25.00–75.00")
 
+    def test_numbers_are_spelled_as_in_the_table_of_the_program(self):
+        """As spell_number of src/report/results_table.c: fixed digits, or a power of ten."""
+        from invar._results import spell_number
+
+        for value, unit, digits, text in ((12.345, "number", 2, "12.35"), (123456, "number", 1, "123456.0"),
+                                          (1.5e6, "number", 3, "1.50e+06"), (4e-4, "number", 3, "4.00e-04"),
+                                          (0.01, "number", 3, "0.010"), (0, "number", 4, "0.0000"), (-0.5, "number", 0, "-5e-01"),
+                                          (0.12345, "share", 1, "12.3"), (7, "count", 3, "7"), (None, "number", 2, "–")):
+            self.assertEqual(spell_number({"unit": unit, "digits": digits}, value), text)
+
     def test_diagnose(self):
         self.assertIn(invar.diagnose(self.bank).document["verdict"], ("robust", "instant", "none"))
 

@@ -75,7 +75,9 @@ class Train(InFolder):
 
         with self.assertRaises(KeyboardInterrupt):
             invar.train(self.bank, "stopped", progress=stop, **options)
+        self.assertLessEqual(len(seen), 31)  # it ended there, rather than at its end
         self.assertTrue(os.path.exists("stopped/checkpoint.safetensors"))
+        self.assertFalse(os.path.exists("stopped/adapter.safetensors"))
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
         invar.train(self.bank, "stopped", resume=True)
         invar.train(self.bank, "whole", **options)
