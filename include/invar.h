@@ -306,6 +306,14 @@ INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                            double strength, invar_adapter **out);
 
 /*
+ * Writes an adapter as a file for other programs: by the option format of a list for
+ * "export" (NULL: the defaults) an ONNX model, also at the end of a foreign one, or a
+ * model card. Atomic; equal adapters and options give equal bytes.
+ */
+INVAR_API invar_status invar_adapter_export(const invar_adapter *e, const invar_options *o,
+                                            const char *path);
+
+/*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
  * may be larger than memory. "-" is standard input or output. Logs a warning if the file
  * belongs to a bank whose features differ from those E was trained on.

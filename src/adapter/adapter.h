@@ -34,6 +34,10 @@ struct invar_adapter {
 /* An adapter without parameters, to be filled in memory; invar_adapter_close frees it. */
 invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
 
+/* All metadata: its file's, or its own. Gives the rows, inv_free; the texts are views. */
+invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
+                                      size_t *count);
+
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
 void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
                      char names[INV_MLP_BLOCKS][32], inv_tensor_out out[INV_MLP_BLOCKS]);

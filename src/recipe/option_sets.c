@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "adapter/evaluate_loss.h"
+#include "adapter/export/export.h"
 #include "adapter/train_options.h"
 #include "bank/bank.h"
 #include "bank/class_view.h"
@@ -49,6 +50,7 @@ static const struct option_set {
 	{"dependence", inv_sliced_declare},
 	{"tsne", inv_tsne_declare},
 	{"bank", inv_bank_declare},
+	{"export", inv_export_declare},
 	{NULL, NULL},
 };
 
