@@ -822,6 +822,28 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_options *o, invar_results **out);
 
 /*
+ * Writes the adapter to `path`, which may be its own file, with a certificate in its
+ * metadata (invar.certificate, JSON): the values of a column of complete results, which
+ * must have been measured on this bank by these options, the fingerprint of the bank, and a
+ * profile of its clean features. The tensors stay as they are. Atomic.
+ */
+INVAR_API invar_status invar_adapter_certify(const invar_adapter *e, const invar_bank *bank,
+                                             const invar_results *r, const char *column,
+                                             const invar_options *o, const char *path);
+/*
+ * Compares new data with an adapter's certificate, without labels: the shift of clean
+ * features and norms, the structure and the displacements. o is a list for "check". Gives
+ * results with the columns "certified" and "new"; invar_results_about has a "verdict"
+ * ("fine" or "drift") and "why", a sentence. INVAR_E_MISMATCH if there is no certificate or
+ * if there are fewer than 20 rows. The second call takes clean features [count, d].
+ */
+INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
+                                   const invar_options *o, invar_results **out);
+INVAR_API invar_status invar_check_rows(const invar_adapter *e, const float *rows,
+                                        uint64_t count, const invar_options *o,
+                                        invar_results **out);
+
+/*
  * What an adapter can be expected to do on a bank, before any training. A fifth of the
  * images of one split is held out; closed forms are fitted to the others and measured on
  * copies of the held-out ones. o is made for "diagnose". Gives results with the columns

@@ -13,6 +13,7 @@
 #include "images/augment/augment_draw.h"
 #include "images/dataset.h"
 #include "images/prepare.h"
+#include "measure/check.h"
 #include "measure/diagnose.h"
 #include "measure/eval_options.h"
 #include "measure/sliced_options.h"
@@ -51,6 +52,7 @@ static const struct option_set {
 	{"tsne", inv_tsne_declare},
 	{"bank", inv_bank_declare},
 	{"export", inv_export_declare},
+	{"check", inv_check_declare},
 	{NULL, NULL},
 };
 
