@@ -184,7 +184,7 @@ static invar_status put_verdict(invar_results *r, const new_data *w,
 static invar_status compare(const inv_certificate *c, const new_data *w,
                             invar_results **out)
 {
-	inv_check_facts f = {.old = c->adapter};
+	inv_check_facts f = {.old = c->adapter, .points = w->n};
 	invar_results *r = NULL;
 	invar_status st =
 		inv_clean_profile_compare(w->e->ctx, &c->clean, w->x, w->rows, &f.shift);

@@ -7,11 +7,13 @@
 
 #include "measure/check.h"
 
-static const double beyond_chance = 1.5, least_shift = 0.1;
+/* Of features, of norms: shifts of the old spread that are fine however many rows there are. */
+static const double fine[2] = {0.2, 0.3};
 
+/* Squared distances add up, and so do squared limits; twice the spread of chance is fine. */
 double inv_check_limit(const inv_shift *s, int which)
 {
-	return fmax(beyond_chance * s->chance[which], least_shift);
+	return hypot(fine[which], 2 * s->chance[which]);
 }
 
 /* Reasons are joined by "; ". */
@@ -51,17 +53,23 @@ static void judge_shift(const inv_shift *s, reasons *r)
 		           s->shift[1], inv_check_limit(s, 1));
 }
 
-/* A comparison with NaN is false: what is unknown is no reason. */
-static void judge_adapter(const inv_behaviour *old, const inv_behaviour *now, reasons *r)
+/*
+ * Few rows make every figure uncertain, so tolerances grow: to twice as much at 133 rows. A
+ * comparison with NaN is false: what is unknown is no reason.
+ */
+static void judge_adapter(const inv_check_facts *f, reasons *r)
 {
-	if (now->r2 < old->r2 - 0.1)
+	const inv_behaviour *old = &f->old, *now = &f->now;
+	double wide = sqrt(1 + 400 / (double)f->points), half = 1 + 0.5 * wide;
+
+	if (now->r2 < old->r2 - 0.1 * wide)
 		add_reason(r, "R² is %.3f, it was %.3f", now->r2, old->r2);
-	if (now->cvrmsd > 1.5 * old->cvrmsd && now->cvrmsd > old->cvrmsd + 0.02)
+	if (now->cvrmsd > half * old->cvrmsd && now->cvrmsd > old->cvrmsd + 0.02 * wide)
 		add_reason(r, "CVRMSD is %.3f, it was %.3f", now->cvrmsd, old->cvrmsd);
-	if (now->moved > 1.5 * old->moved && now->moved > old->moved + 0.05)
+	if (now->moved > half * old->moved && now->moved > old->moved + 0.05 * wide)
 		add_reason(r, "clean features are moved by %.2f of their spread, it was %.2f",
 		           now->moved, old->moved);
-	if (now->gone < old->gone - 0.15)
+	if (now->gone < old->gone - 0.15 * wide)
 		add_reason(r, "%.0f %% of the displacement of copies is removed, it was %.0f %%",
 		           100 * now->gone, 100 * old->gone);
 }
@@ -72,7 +80,7 @@ bool inv_check_judge(const inv_check_facts *f, char why[INV_CHECK_WHY])
 
 	why[0] = '\0';
 	judge_shift(&f->shift, &r);
-	judge_adapter(&f->old, &f->now, &r);
+	judge_adapter(f, &r);
 	if (!r.count)
 		snprintf(why, INV_CHECK_WHY,
 		         "the features are like those that were certified: shifted by %.2f of "

@@ -139,31 +139,30 @@ static void sum_up(const double square[INV_PROFILE_CURVES], double out[2])
 
 /* ---- Making ----------------------------------------------------------------------- */
 
-/* Deviations of the dimensions; one without any counts as the mean of the others. */
+/*
+ * Deviations of the dimensions, halfway to the mean of all: a unit that is almost never
+ * active would decide everything once it is, if its own tiny deviation were the measure.
+ */
 static invar_status find_scales(const float *x, uint64_t rows, inv_clean_profile *p)
 {
 	double all = 0;
-	size_t varied = 0;
 
 	for (size_t j = 0; j < p->d; j++) {
 		double mean = 0, square = 0;
 
 		for (uint64_t i = 0; i < rows; i++)
-			mean += x[i * p->d + j];
-		mean /= (double)rows;
+			mean += x[i * p->d + j] / (double)rows;
 		for (uint64_t i = 0; i < rows; i++)
 			square += (x[i * p->d + j] - mean) * (x[i * p->d + j] - mean);
-		p->scale[j] = sqrt(square / (double)rows);
-		all += p->scale[j];
-		varied += p->scale[j] > 0;
+		p->scale[j] = square / (double)rows;
+		all += p->scale[j] / (double)p->d;
 	}
-	if (!varied)
+	if (!(all > 0))
 		return inv_fail(INVAR_E_NUMERIC,
 		                "all clean features are equal, so there is nothing to compare "
 		                "others with");
 	for (size_t j = 0; j < p->d; j++)
-		if (!(p->scale[j] > 1e-3 * all / (double)varied))
-			p->scale[j] = all / (double)varied;
+		p->scale[j] = sqrt((p->scale[j] + all) / 2);
 	return INVAR_OK;
 }
 
@@ -259,7 +258,7 @@ static invar_status draw_halves(uint64_t n, bool *first)
 	return INVAR_OK;
 }
 
-/* Fills quantiles and chance. */
+/* Fills quantiles, typical and largest. */
 static invar_status compare_halves(const invar_context *ctx, const along *a,
                                    inv_clean_profile *p)
 {
@@ -274,10 +273,13 @@ static invar_status compare_halves(const invar_context *ctx, const along *a,
 		double distance[2];
 
 		sum_up(square[r], distance);
-		for (int i = 0; i < 2; i++)
-			if (distance[i] > p->chance[i])
-				p->chance[i] = distance[i];
+		for (int i = 0; i < 2; i++) {
+			p->typical[i] += distance[i] * distance[i] / INV_PROFILE_HALVES;
+			p->largest[i] = fmax(p->largest[i], distance[i]);
+		}
 	}
+	for (int i = 0; i < 2; i++)
+		p->typical[i] = sqrt(p->typical[i]);
 	inv_free(first);
 	inv_free(square);
 	return st;
@@ -322,10 +324,32 @@ void inv_clean_profile_clear(inv_clean_profile *p)
 
 /* ---- Comparing -------------------------------------------------------------------- */
 
+/* What a distance says, for n new rows. */
+static void put_shift(const inv_clean_profile *p, const double distance[2], uint64_t rows,
+                      inv_shift *out)
+{
+	double n = (double)rows, m = (double)p->rows, fewer = (1 / n + 1 / m) / (4 / m);
+
+	for (int i = 0; i < 2; i++) {
+		double unit = p->spread[i] > 0 ? p->spread[i] : 1;
+		double typical = p->typical[i] * p->typical[i] * fewer;
+		double largest = p->largest[i] * p->largest[i] * fewer;
+
+		out->shift[i] = sqrt(fmax(0, distance[i] * distance[i] - typical)) / unit;
+		out->chance[i] = sqrt(fmax(0, largest - typical)) / unit;
+	}
+	out->rows = rows;
+}
+
+static double median_of(const double quantile[QUANTILES])
+{
+	return (quantile[QUANTILES / 2 - 1] + quantile[QUANTILES / 2]) / 2;
+}
+
 invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,
                                        const float *x, uint64_t rows, inv_shift *out)
 {
-	double square[INV_PROFILE_CURVES], new[QUANTILES], distance[2], old_norm, n, m;
+	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
 	along a = {0};
 	invar_status st = check_rows(rows);
 
@@ -333,23 +357,14 @@ invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean
 		st = take_along(ctx, x, rows, p->d, p->scale, &a);
 	for (size_t k = 0; k < INV_PROFILE_CURVES && st == INVAR_OK; k++) {
 		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_value);
-		take_quantiles(a.value + k * a.used, a.used, new);
-		square[k] = mean_square(new, p->quantile[k]);
+		take_quantiles(a.value + k * a.used, a.used, now);
+		square[k] = mean_square(now, p->quantile[k]);
 	}
 	if (st == INVAR_OK) {
 		sum_up(square, distance);
-		n = (double)a.used;
-		m = (double)p->rows;
-		for (int i = 0; i < 2; i++) {
-			double unit = p->spread[i] > 0 ? p->spread[i] : 1;
-
-			out->shift[i] = distance[i] / unit;
-			out->chance[i] = p->chance[i] / unit * sqrt((1 / n + 1 / m) / (4 / m));
-		}
-		/* `new` has the norms, the last curve. */
-		old_norm = (p->quantile[NORMS][QUANTILES / 2 - 1] + p->quantile[NORMS][QUANTILES / 2]) / 2;
-		out->norm = old_norm > 0 ? (new[QUANTILES / 2 - 1] + new[QUANTILES / 2]) / 2 / old_norm : 1;
-		out->rows = a.used;
+		put_shift(p, distance, a.used, out);
+		old = median_of(p->quantile[NORMS]);
+		out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
 	}
 	forget(&a);
 	return st;
@@ -381,10 +396,10 @@ json_t *inv_clean_profile_json(const inv_clean_profile *p)
 
 	for (size_t k = 0; k < INV_PROFILE_CURVES; k++)
 		json_array_append_new(curves, numbers_json(p->quantile[k], QUANTILES));
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "dim", (json_int_t)p->d, "rows",
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "dim", (json_int_t)p->d, "rows",
 	                 (json_int_t)p->rows, "scale", numbers_json(p->scale, p->d), "spread",
-	                 numbers_json(p->spread, 2), "chance", numbers_json(p->chance, 2),
-	                 "quantiles", curves);
+	                 numbers_json(p->spread, 2), "typical", numbers_json(p->typical, 2),
+	                 "largest", numbers_json(p->largest, 2), "quantiles", curves);
 }
 
 static bool read_numbers(const json_t *list, size_t count, double min, double *out)
@@ -424,7 +439,8 @@ invar_status inv_clean_profile_read(const json_t *from, const char *where,
 	fine = rows >= INV_PROFILE_FEWEST && rows <= INV_PROFILE_MOST && out->d &&
 	       read_numbers(scale, out->d, 1e-30, out->scale) &&
 	       read_numbers(json_object_get(from, "spread"), 2, 0, out->spread) &&
-	       read_numbers(json_object_get(from, "chance"), 2, 0, out->chance) &&
+	       read_numbers(json_object_get(from, "typical"), 2, 0, out->typical) &&
+	       read_numbers(json_object_get(from, "largest"), 2, 0, out->largest) &&
 	       read_curves(json_object_get(from, "quantiles"), out);
 	out->rows = (uint64_t)rows;
 	if (fine)

@@ -3,16 +3,22 @@
  * clean_profile.h - what clean features look like, in a few thousand numbers, and how far
  * others are from it.
  *
- * Each dimension is divided by its deviation in the old rows, so that no single one decides.
+ * Each dimension is divided by its deviation in the old rows, mixed with that of all, so
+ * that no single one decides.
  * Along INV_PROFILE_DIRECTIONS random directions, which are drawn and not stored, a profile
  * has the quantiles of the old rows; one more row of quantiles is that of their norms. The
  * shift of new rows is the sliced Wasserstein distance of order 2 between both, computed
  * from the quantiles, in units of the old rows' spread.
  *
- * Samples of the same distribution also have a distance. How large it gets by chance is
- * measured on the old rows: halves drawn at random are compared with each other, and the
- * largest of INV_PROFILE_HALVES distances counts. It shrinks with the root of the number of
- * rows: for n new and m old ones it is multiplied by sqrt((1/n + 1/m) / (4/m)).
+ * Samples of the same distribution also have a distance. How large it is by chance is
+ * measured on the old rows: INV_PROFILE_HALVES pairs of halves, drawn at random, are compared
+ * with each other. Squared distances shrink with the number of rows: for n new and m old
+ * ones, those of halves are multiplied by (1/n + 1/m) / (4/m). A shift is what remains,
+ *
+ *     sqrt(SW² - typical²),
+ *
+ * so that it does not depend on how many rows are compared; the spread of chance is
+ * sqrt(largest² - typical²).
  */
 #ifndef INV_CLEAN_PROFILE_H
 #define INV_CLEAN_PROFILE_H
@@ -34,8 +40,9 @@ typedef struct inv_clean_profile {
 	uint64_t rows; /* that were used */
 	double *scale; /* [d] */
 	double quantile[INV_PROFILE_CURVES][INV_PROFILE_QUANTILES];
-	/* Of the features and of the norms: deviation, and the largest distance of halves. */
-	double spread[2], chance[2];
+	/* Of the features and of the norms: deviation; root mean square and largest distance of
+	 * halves. */
+	double spread[2], typical[2], largest[2];
 } inv_clean_profile;
 
 /* x is [rows, d]. Free with clear, also after a failure. */
@@ -51,7 +58,8 @@ invar_status inv_clean_profile_read(const json_t *from, const char *where,
 /* In units of the old spread: of the features, then of the norms. */
 typedef struct inv_shift {
 	uint64_t rows;
-	double shift[2], chance[2];
+	double shift[2]; /* beyond what is typical by chance */
+	double chance[2]; /* the spread of chance */
 	double norm; /* median norm of the new rows over that of the old ones */
 } inv_shift;
 
