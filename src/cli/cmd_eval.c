@@ -124,6 +124,18 @@ static char *title_of(const char *path)
 	return strndup(path + start, end - start);
 }
 
+/* Finds out before the work whether the adapter's file can be replaced. */
+static invar_status check_certify(inv_session *s, const invar_adapter *e)
+{
+	const char *path = invar_adapter_path(e);
+
+	if (access(path, W_OK) != 0)
+		return inv_fault(s, INVAR_E_IO, "%s: is write-protected, so --certify cannot add "
+		                                "to it",
+		                 path);
+	return inv_check_writable(s, path);
+}
+
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
 {
 	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
@@ -132,8 +144,7 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 		return st;
 	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
-	if (inv_flag(s, "certify") &&
-	    (st = inv_check_writable(s, invar_adapter_path(c->adapter[i]))) != INVAR_OK)
+	if (inv_flag(s, "certify") && (st = check_certify(s, c->adapter[i])) != INVAR_OK)
 		return st;
 	c->is_run[i] = inv_path_is_folder(path);
 	/* Fails before the work if the file cannot be extended. */
