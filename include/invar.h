@@ -185,6 +185,11 @@ INVAR_API invar_status invar_options_set(invar_options *o, const char *name,
 INVAR_API invar_status invar_options_set_number(invar_options *o, const char *name,
                                                 double value);
 INVAR_API invar_status invar_options_unset(invar_options *o, const char *name);
+/*
+ * Do the options fit together? Finds before any work what the command itself would refuse:
+ * an option of a loss that is not chosen, a measurement that does not exist.
+ */
+INVAR_API invar_status invar_options_check(const invar_options *o);
 INVAR_API int invar_options_is_set(const invar_options *o, const char *name);
 /* Flags count as 0 and 1; NaN for texts and names that do not exist. */
 INVAR_API double invar_options_number(const invar_options *o, const char *name);
@@ -325,7 +330,10 @@ INVAR_API invar_status invar_adapter_apply_file(const invar_adapter *e, const ch
 
 /* Images are 8-bit RGB, [height, width, 3], rows from top to bottom. */
 
-/* A complete PNG file in memory; gives, free with invar_free. */
+/* A complete PNG or JPEG file in memory, quality 1 to 100; gives, free with invar_free. */
+INVAR_API invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb,
+                                         uint32_t width, uint32_t height, unsigned quality,
+                                         void **bytes, size_t *size);
 INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         uint32_t width, uint32_t height, void **bytes,
                                         size_t *size);
@@ -468,6 +476,8 @@ INVAR_API invar_status invar_train(invar_bank *const *banks, size_t count,
 #define INVAR_RUN_ADAPTER "adapter.safetensors"
 #define INVAR_RUN_DECODER "decoder.safetensors"
 #define INVAR_RUN_METRICS "metrics.json"
+#define INVAR_RUN_REPORT "report.html"
+#define INVAR_REPORT_MARK "<!doctype html>\n<!-- invar report -->\n" /* how it begins */
 #define INVAR_RUN_CLEAN "clean" /* a bank, in runs trained on images */
 
 /*
@@ -493,6 +503,14 @@ INVAR_API invar_status invar_run_keep_results(invar_context *ctx, const char *ru
  */
 INVAR_API invar_status invar_run_results(invar_context *ctx, const char *run, size_t i,
                                          invar_results **out);
+/*
+ * Document i of what metrics.json of several runs have together: one document per bank and
+ * split with the columns "F" and "1", "2" …, the numbers of the runs that were measured on
+ * it. A column has only what its run was measured for. If runs were measured with different
+ * options, a note says so. *out is NULL past the last.
+ */
+INVAR_API invar_status invar_runs_results(invar_context *ctx, const char *const *runs,
+                                          size_t count, size_t i, invar_results **out);
 
 /* ---- 8. Losses, neighbours and a probe on given arrays -------------------------- */
 
@@ -634,6 +652,9 @@ typedef struct invar_value {
 	uint64_t count;          /* images or pairs that were measured; 0: unknown */
 	const char *reason;      /* why there is no value; NULL: there is one */
 	const char *no_interval; /* why an interval is missing; or NULL */
+	double deviation;        /* standard deviation if it is a mean over runs; else NaN */
+	uint64_t runs;           /* that it is a mean over; 0: it is no mean */
+	unsigned digits;         /* shown after the decimal point; 0: those of its metric */
 } invar_value;
 
 typedef struct invar_axis {
@@ -683,6 +704,7 @@ typedef struct invar_points {
 	const int32_t *mark;     /* index of a mark, -1: none; or NULL */
 	const invar_line *lines; /* [line_count], at most 8 */
 	size_t line_count;
+	const uint64_t *rows; /* the row of the split that each point is; or NULL */
 } invar_points;
 
 INVAR_API size_t invar_results_columns(const invar_results *r);
@@ -842,6 +864,14 @@ INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *ban
 INVAR_API invar_status invar_check_rows(const invar_adapter *e, const float *rows,
                                         uint64_t count, const invar_options *o,
                                         invar_results **out);
+
+/*
+ * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
+ * a run for this bank with these options: their ids, separated by commas, "" if none. A
+ * measurement that could not be made is not missing. Gives, free with invar_free.
+ */
+INVAR_API invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
+                                          const char *run, char **metrics);
 
 /*
  * What an adapter can be expected to do on a bank, before any training. A fifth of the
@@ -1120,8 +1150,8 @@ typedef struct invar_stages invar_stages;
 
 INVAR_API invar_status invar_stages_open(invar_context *ctx, const char *folder,
                                          invar_stages **out);
-/* invar_encode of each data set into one bank; encoder and data sets must outlive the
- * stages. */
+/* invar_encode of each data set into one bank; encoder and data sets must stay open until
+ * the stage has run. */
 INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name,
                                                const char *says, invar_encoder *e,
                                                const invar_dataset *const *sets,
@@ -1131,7 +1161,13 @@ INVAR_API invar_status invar_stages_add_encode(invar_stages *s, const char *name
 INVAR_API invar_status invar_stages_add_train(invar_stages *s, const char *name,
                                               const char *says, const char *bank,
                                               const invar_options *o, const char *run);
-/* invar_eval of adapters or runs on a bank; the results become the file `results`. */
+/* invar_diagnose of a bank; the results become the file `results`. */
+INVAR_API invar_status invar_stages_add_diagnose(invar_stages *s, const char *name,
+                                                 const char *says, const char *bank,
+                                                 const invar_options *o,
+                                                 const char *results);
+/* invar_eval of adapters or runs on a bank; the results become the file `results`, and runs
+ * keep theirs (invar_run_keep_results). */
 INVAR_API invar_status invar_stages_add_eval(invar_stages *s, const char *name,
                                              const char *says, const char *bank,
                                              const char *const *adapters,
@@ -1151,6 +1187,17 @@ typedef struct invar_stage {
 
 INVAR_API invar_status invar_stages_add(invar_stages *s, const invar_stage *stage);
 INVAR_API invar_status invar_stages_run(invar_stages *s);
+/*
+ * Gives up the stage that failed, so that the next call continues after it. The caller adds
+ * no stage that reads its output.
+ */
+INVAR_API void invar_stages_give_up(invar_stages *s);
+/*
+ * Would this stage run now, or is it done? Nothing is written. Ask in the order of the
+ * list: a stage depends on those before it.
+ */
+INVAR_API invar_status invar_stages_pending(invar_stages *s, const char *name,
+                                            int *pending);
 /* Did this stage run, rather than being skipped? */
 INVAR_API int invar_stages_ran(const invar_stages *s, const char *name);
 INVAR_API void invar_stages_close(invar_stages *s); /* accepts NULL */

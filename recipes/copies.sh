@@ -5,14 +5,16 @@
 #   recipes/copies.sh out folder:photos --weights squeezenet1_1.safetensors --size 96 --augment rotation
 #
 # MaWa on the first 1, 3, 10 and 30 copies of one bank, and on fresh augmentations in
-# every epoch (train --images), with SEEDS seeds (3) each; then one table. What is
-# already in OUT is not done again. EPOCHS (30), SEEDS and INVAR (the program, if it is not
-# on PATH) come from the environment.
+# every epoch (train --images), with SEEDS seeds (3) each; the table is written to OUT/table.md and
+# printed. What is already in OUT is not done again. SEEDS, TRAIN (options of train; --preset paper
+# --epochs 30) and INVAR (the program, if it is not on PATH) come from the environment.
 set -eu
 out=$1 dataset=$2
 shift 2
-epochs=${EPOCHS:-30} seeds=${SEEDS:-3}
-. "$(dirname "$0")/common.sh"
+seeds=${SEEDS:-3}
+here=$(dirname "$0")
+read -ra how <<<"${TRAIN:---preset paper --epochs 30}"
+. "$here/common.sh"
 runs=()
 
 train() { # NAME OPTIONS…
@@ -20,7 +22,7 @@ train() { # NAME OPTIONS…
 	shift
 	for ((seed = 0; seed < seeds; seed++)); do
 		runs+=("$out/$name-$seed")
-		train_once "$out/$name-$seed" --preset paper --epochs "$epochs" --seed "$seed" "$@"
+		train_once "$out/$name-$seed" --seed "$seed" "${how[@]}" "$@"
 	done
 }
 
@@ -29,4 +31,9 @@ for copies in 1 3 10 30; do
 	train "copies-$copies" "$out/bank" --copies "$copies"
 done
 train fresh --images "$dataset" "$@"
-"$invar" eval "$out/bank" "${runs[@]}" --metrics lc,kept,structure -o "$out/results.json"
+results=$out/results.json
+[ -e "$results" ] ||
+	"$invar" eval "$out/bank" "${runs[@]}" --metrics lc,kept,structure -o "$results"
+"$here/summary" "$results:lc.clean,lc.augmented=LC" "$results:kept.clean,kept.augmented=LC-kept" \
+	"$results:structure.R2=R²" "$results:structure.CVRMSD=CVRMSD" >"$out/table.md"
+cat "$out/table.md"

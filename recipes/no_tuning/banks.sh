@@ -9,9 +9,9 @@
 # holds resnet50_keras.f16.safetensors, resnet18.safetensors and
 # squeezenet1_1_caffe.f16.safetensors. Makes OUT/NAME for the names given, or for all of the
 # list below, and OUT/NAME-views, the same bank with VIEWS (8) copies of test, for the means of
-# views that an adapter is compared with. All images are prepared at 96 x 96, all draws have seed
-# 0. A bank that exists is kept, one that was interrupted resumes. INVAR names the program, if it
-# is not on PATH.
+# views that an adapter is compared with; VIEWS=0 leaves these out. All images are prepared at
+# 96 x 96, all draws have seed 0. A bank that exists is kept, one that was interrupted resumes.
+# INVAR names the program, if it is not on PATH.
 set -eu
 images=$1 weights=$2 out=$3
 shift 3
@@ -55,6 +55,7 @@ make_bank() {
 	local bank=$out/$1
 	shift
 	encode "$bank" "$@"
+	[ "$views" -gt 0 ] || return 0
 	if [ ! -e "$bank-views" ]; then
 		rm -rf "$bank-views.part"
 		cp -r "$bank" "$bank-views.part"

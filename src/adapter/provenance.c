@@ -258,6 +258,11 @@ static void add_number(json_t *json, const char *key, double value)
 	                    json_real(json_number_value(json_object_get(json, key)) + value));
 }
 
+inv_run_start inv_run_start_now(void)
+{
+	return (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
+}
+
 /* Times add up over all the processes that worked on a run. */
 invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
                             const char *state)

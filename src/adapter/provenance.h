@@ -17,6 +17,8 @@ typedef struct inv_run_start {
 	double wall, cpu;
 } inv_run_start;
 
+inv_run_start inv_run_start_now(void);
+
 /*
  * Saves a run.json, state "running", before images are encoded: everything that is
  * written to the folder from now on is part of this run. What an earlier training left is

@@ -455,7 +455,6 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 {
 	if (st == INVAR_OK)
 		st = inv_options_pick(o, inv_train_declare_method, &t->options);
-	t->start = (inv_run_start){inv_wall_seconds(), inv_cpu_seconds()};
 	if (st == INVAR_OK) {
 		t->ctx = t->source[0]->ctx;
 		st = run_training(t, run);
@@ -465,9 +464,9 @@ static invar_status train(inv_trainer *t, invar_status st, const invar_options *
 }
 
 invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
-                             json_t *choice, const char *run)
+                             json_t *choice, inv_run_start start, const char *run)
 {
-	inv_trainer t = {.validation = NAN, .choice = choice};
+	inv_trainer t = {.validation = NAN, .choice = choice, .start = start};
 	invar_status st = INVAR_OK;
 
 	for (; t.sources < count && st == INVAR_OK; t.sources++)
@@ -478,7 +477,7 @@ invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar
 invar_status invar_train_images(invar_encoder *e, const invar_dataset *d,
                                 const invar_options *o, const char *run)
 {
-	inv_trainer t = {.validation = NAN, .sources = 1};
+	inv_trainer t = {.validation = NAN, .sources = 1, .start = inv_run_start_now()};
 	invar_status st = inv_options_expect(o, "train");
 
 	if (st == INVAR_OK && inv_goal_wanted(o))

@@ -63,10 +63,11 @@ invar_status inv_trainer_interrupted(inv_trainer *t);
 
 /*
  * Trains on banks and fills the folder `run`; see invar_train. `choice` goes into run.json
- * as it is, NULL: the options were given.
+ * as it is, NULL: the options were given. The times in run.json count from `start`, so that
+ * they include the choice.
  */
 invar_status inv_train_banks(invar_bank *const *banks, size_t count, const invar_options *o,
-                             json_t *choice, const char *run);
+                             json_t *choice, inv_run_start start, const char *run);
 
 /* For the log. */
 void inv_trainer_announce_preset(const inv_trainer *t);

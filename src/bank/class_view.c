@@ -105,8 +105,11 @@ static invar_status name_classes(invar_bank *b, const listed *in_order, uint32_t
 		if (json_array_append_new(
 				names, json_string(spell_class(b, in_order[i].label, number))) != 0)
 			break;
-	if (json_array_size(names) != count ||
-	    json_object_set_new(json, "classes", names) != 0) {
+	if (json_array_size(names) != count) {
+		json_decref(names);
+		names = NULL; /* which json_object_set_new refuses */
+	}
+	if (json_object_set_new(json, "classes", names) != 0) {
 		json_decref(json);
 		return inv_bank_no_memory(b->path);
 	}

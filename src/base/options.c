@@ -59,6 +59,11 @@ invar_status inv_options_begin(const char *command, invar_options **out)
 	return INVAR_OK;
 }
 
+const char *inv_options_command(const invar_options *o)
+{
+	return o->command;
+}
+
 invar_status inv_options_expect(const invar_options *o, const char *command)
 {
 	if (strcmp(o->command, command) == 0)

@@ -75,6 +75,8 @@ typedef struct inv_option_default {
  */
 invar_status inv_options_add_default(invar_options *o, const inv_option_default *rule);
 
+/* The command that o was made for; views. */
+const char *inv_options_command(const invar_options *o);
 /* Fails unless o was made for this command: a program may hand over the wrong list. */
 invar_status inv_options_expect(const invar_options *o, const char *command);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/help.h"
+#include "cli/recipe_words.h"
 
 static const inv_example examples[] = {
 	{"invar docs markdown > docs/CLI.md", "the reference of all commands"},
@@ -15,7 +16,8 @@ static const inv_example examples[] = {
 static const inv_argument arguments[] = {
 	{"KIND",
      "markdown, man, bash, zsh, fish, models (table of known encoders), augmentations "
-     "(table of operations) or commands (list of names)",
+     "(table of operations), recipe-schema (JSON Schema of recipes) or commands (list of "
+     "names)",
      1, 1},
 	{"COMMAND", "the command of the man page; default: the page of invar itself", 0, 1},
 	{0},
@@ -57,6 +59,8 @@ static invar_status run_docs(inv_session *s)
 		inv_models_markdown(stdout);
 	else if (strcmp(kind, "augmentations") == 0)
 		return inv_augmentations_markdown(s, stdout);
+	else if (strcmp(kind, "recipe-schema") == 0)
+		return inv_print_recipe_schema(s, stdout);
 	else
 		for (size_t k = 0; (c = inv_command_at(k)); k++)
 			puts(c->name);
@@ -69,7 +73,7 @@ const inv_command inv_cmd_docs = {
 	.usage = "KIND [COMMAND]",
 	.examples = examples,
 	.arguments = arguments,
-	.words = "markdown|man|bash|zsh|fish|models|augmentations|commands",
+	.words = "markdown|man|bash|zsh|fish|models|augmentations|recipe-schema|commands",
 	.without = "threads|seed|json|quiet|verbose",
 	.run = run_docs,
 };

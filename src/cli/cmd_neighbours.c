@@ -207,16 +207,16 @@ static invar_status run_neighbours(inv_session *s)
 		return st;
 	if ((st = open_all(s, &all)) == INVAR_OK) {
 		const inv_neighbours n = {.bank_path = s->argument[0],
-		                          .bank = all.bank,
 		                          .query_images = all.images,
 		                          .gallery_images = all.images,
-		                          .split = inv_text(s, "from"),
-		                          .gallery = inv_text(s, "gallery"),
-		                          .adapter = all.adapter,
 		                          .title = "with the adapter",
-		                          .copy = (uint32_t)inv_number(s, "copy"),
-		                          .queries = (size_t)inv_number(s, "queries"),
-		                          .nearest = (size_t)inv_number(s, "nearest")};
+		                          .search = {.bank = all.bank,
+		                                     .split = inv_text(s, "from"),
+		                                     .gallery = inv_text(s, "gallery"),
+		                                     .adapter = all.adapter,
+		                                     .copy = (uint32_t)inv_number(s, "copy"),
+		                                     .queries = (size_t)inv_number(s, "queries"),
+		                                     .nearest = (size_t)inv_number(s, "nearest")}};
 
 		st = inv_neighbours_write(s, &n, inv_text(s, "output"));
 	}

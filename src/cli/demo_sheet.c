@@ -9,18 +9,18 @@ static invar_status write_sheet(void *user)
 {
 	const inv_demo *d = user;
 	inv_neighbours n = {.bank_path = d->bank_path,
-	                    .bank = d->bank,
 	                    .query_images = d->test,
 	                    .gallery_images = d->train,
-	                    .split = "test",
-	                    .gallery = "train",
 	                    .title = "with robust",
-	                    .queries = 10,
-	                    .nearest = 3};
+	                    .search = {.bank = d->bank,
+	                               .split = "test",
+	                               .gallery = "train",
+	                               .queries = 10,
+	                               .nearest = 3}};
 	invar_adapter *adapter = NULL;
 	invar_status st = invar_adapter_open(d->s->ctx, d->run_path[SHOWN], &adapter);
 
-	n.adapter = adapter;
+	n.search.adapter = adapter;
 	if (st == INVAR_OK)
 		st = inv_neighbours_write(d->s, &n, d->sheet_path);
 	invar_adapter_close(adapter);

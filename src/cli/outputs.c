@@ -281,6 +281,14 @@ static bool is_params(const char *text, size_t bytes, const char *path)
 	return strchr(text, '{') && has_key(path, "stages");
 }
 
+/* One of ours: any other page may be somebody's work. */
+static bool is_page(const char *text, size_t bytes, const char *path)
+{
+	(void)bytes;
+	(void)path;
+	return strncmp(text, INVAR_REPORT_MARK, strlen(INVAR_REPORT_MARK)) == 0;
+}
+
 static const struct {
 	const char *name;
 	bool (*fits)(const char *beginning, size_t bytes, const char *path);
@@ -294,6 +302,7 @@ static const struct {
 	[INV_OUTPUT_RESULTS] = {"a JSON file of results", is_results},
 	[INV_OUTPUT_TABLE] = {"a table of 'invar eval'", is_table},
 	[INV_OUTPUT_PARAMS] = {"a JSON file of parameters", is_params},
+	[INV_OUTPUT_HTML] = {"a page of 'invar report'", is_page},
 };
 
 inv_output_kind inv_sheet_kind(const char *path)
@@ -417,7 +426,7 @@ static invar_status check_kind(inv_session *s, const inv_output *o, bool fits)
 static bool is_no_data(inv_output_kind kind)
 {
 	return kind == INV_OUTPUT_RESULTS || kind == INV_OUTPUT_TABLE ||
-	       kind == INV_OUTPUT_PARAMS || kind == INV_OUTPUT_SVG;
+	       kind == INV_OUTPUT_PARAMS || kind == INV_OUTPUT_SVG || kind == INV_OUTPUT_HTML;
 }
 
 static invar_status check_existing(inv_session *s, const inv_output *o,

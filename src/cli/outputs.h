@@ -43,6 +43,7 @@ typedef enum inv_output_kind {
 	INV_OUTPUT_RESULTS, /* JSON of invar eval */
 	INV_OUTPUT_TABLE,   /* of invar eval, as Markdown, CSV or LaTeX */
 	INV_OUTPUT_PARAMS,  /* JSON of invar augment */
+	INV_OUTPUT_HTML,    /* page of invar report */
 	INV_OUTPUT_NEW      /* replaces nothing, and that is checked elsewhere */
 } inv_output_kind;
 

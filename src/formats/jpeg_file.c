@@ -230,3 +230,32 @@ invar_status inv_jpeg_decode(const void *bytes, uint64_t size, const char *name,
 		st = inv_image_orient(out, h.orientation, name);
 	return st;
 }
+
+/* ---- Writing -------------------------------------------------------------------- */
+
+invar_status invar_jpeg_encode(invar_context *ctx, const uint8_t *rgb, uint32_t width,
+                               uint32_t height, unsigned quality, void **bytes,
+                               size_t *size)
+{
+	tjhandle jpeg = tjInitCompress();
+	unsigned char *made = NULL;
+	unsigned long length = 0;
+	int failed = !jpeg || tjCompress2(jpeg, rgb, (int)width, 0, (int)height, TJPF_RGB,
+	                                  &made, &length, TJSAMP_420, (int)quality, 0) != 0;
+	invar_status st = INVAR_OK;
+
+	(void)ctx;
+	*bytes = NULL;
+	if (failed)
+		st = inv_fail(jpeg ? INVAR_E_USE : INVAR_E_NOMEM,
+		              "cannot write %" PRIu32 " x %" PRIu32 " pixels as JPEG: %s", width,
+		              height, jpeg ? tjGetErrorStr2(jpeg) : "no memory");
+	else if (!(*bytes = inv_alloc(length)))
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a JPEG of %lu bytes", length);
+	else
+		memcpy(*bytes, made, *size = length);
+	tjFree(made);
+	if (jpeg)
+		tjDestroy(jpeg);
+	return st;
+}

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "formats/utf8.h"
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
 
@@ -26,6 +27,15 @@ typedef struct job {
 	inv_interval *found;          /* [classes] */
 } job;
 
+/* The first 100 bytes, without a part of a character at the end. */
+static void cut_name(const char *name, char text[NAME])
+{
+	size_t length = (size_t)snprintf(text, NAME, "%.100s", name);
+
+	for (int dropped = 0; dropped < 3 && !inv_is_utf8(text, length); dropped++)
+		text[--length] = '\0';
+}
+
 /* Its name if the bank has one, else its label. */
 static const char *class_name(const job *j, uint32_t k, char text[NAME])
 {
@@ -33,7 +43,7 @@ static const char *class_name(const job *j, uint32_t k, char text[NAME])
 	const char *name = invar_bank_class(j->in->bank, label);
 
 	if (name)
-		snprintf(text, NAME, "%.100s", name);
+		cut_name(name, text);
 	else
 		snprintf(text, NAME, "%" PRId64, label);
 	return text;

@@ -12,6 +12,7 @@
 
 #include "adapter/compatibility.h"
 #include "bank/class_view.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -518,25 +519,90 @@ static invar_status give_results(invar_results *r, const faults *f, invar_status
 	return st;
 }
 
+/* Everything but a column. */
+static invar_status begin_input(const invar_bank *bank, const invar_options *o,
+                                inv_measure_input *in)
+{
+	*in = (inv_measure_input){.ctx = bank->ctx, .bank = bank, .options = o, .d = bank->dim};
+	if (!(in->split = inv_bank_split(bank, inv_option_text(o, "split"))))
+		return INVAR_E_MISMATCH;
+	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
+		in->train = inv_bank_split(bank, inv_option_text(o, "train-split"));
+	in->seed = inv_option_count(o, "seed");
+	inv_kernels_init(&in->kernels, bank->ctx->cpu);
+	return inv_results_new(&in->results);
+}
+
 invar_status invar_eval(const invar_bank *bank, const invar_adapter *const *adapters,
                         const char *const *titles, size_t count, const invar_options *o,
                         invar_results **out)
 {
-	inv_measure_input in = {.ctx = bank->ctx, .bank = bank, .options = o, .d = bank->dim};
+	inv_measure_input in;
 	faults f = {0};
 	invar_status st;
 
 	*out = NULL;
 	if ((st = check(bank, adapters, titles, count, o)) != INVAR_OK)
 		return st;
-	if (!(in.split = inv_bank_split(bank, inv_option_text(o, "split"))))
-		return INVAR_E_MISMATCH;
-	if (invar_bank_has_split(bank, inv_option_text(o, "train-split")))
-		in.train = inv_bank_split(bank, inv_option_text(o, "train-split"));
-	in.seed = inv_option_count(o, "seed");
-	inv_kernels_init(&in.kernels, bank->ctx->cpu);
-	if ((st = inv_results_new(&in.results)) != INVAR_OK)
+	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
 		return st;
 	st = measure_all(&in, adapters, titles, count, &f);
 	return give_results(in.results, &f, st, out);
+}
+
+/* ---- What a run lacks ------------------------------------------------------------------
+ */
+
+/* What would be measured, as results without values. */
+static invar_status plan_measurements(const inv_measure_input *in)
+{
+	invar_status st = inv_measure_describe(in);
+
+	if (st == INVAR_OK)
+		st = describe_galleries(in);
+	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++) {
+		const inv_measurement *m = inv_measurement_at(i);
+
+		if (!inv_eval_wants(in->options, m))
+			continue;
+		st = inv_results_add_measurement(in->results, m->name, m->title);
+		if (st == INVAR_OK)
+			st = inv_results_options(in->results, m->name,
+			                         inv_eval_options_of(in->options, m));
+	}
+	return st;
+}
+
+static invar_status load_metrics(const char *run, json_t **out)
+{
+	char *path = inv_join(run, INVAR_RUN_METRICS);
+	invar_status st = path ? INVAR_OK : no_memory();
+
+	*out = NULL;
+	if (st == INVAR_OK && inv_exists(path))
+		st = inv_json_load(path, out);
+	if (st == INVAR_OK && *out)
+		st = inv_results_check_metrics(*out, path);
+	inv_free(path);
+	return st;
+}
+
+invar_status invar_eval_missing(const invar_bank *bank, const invar_options *o,
+                                const char *run, char **metrics)
+{
+	inv_measure_input in;
+	json_t *there = NULL;
+	invar_status st;
+
+	*metrics = NULL;
+	if ((st = check(bank, NULL, NULL, 0, o)) != INVAR_OK)
+		return st;
+	if ((st = begin_input(bank, o, &in)) != INVAR_OK)
+		return st;
+	if ((st = plan_measurements(&in)) == INVAR_OK &&
+	    (st = load_metrics(run, &there)) == INVAR_OK)
+		st = inv_results_missing(in.results, there, metrics);
+	json_decref(there);
+	invar_results_free(in.results);
+	return st;
 }

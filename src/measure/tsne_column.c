@@ -27,6 +27,7 @@ typedef struct embedding {
 	int64_t *labels; /* [2 images]; NULL: the split has none */
 	const char **classes;
 	float *points; /* [2 images, 2] */
+	uint64_t *row; /* [2 images]: of the split */
 } embedding;
 
 /* Names of the labels 0, 1 … as far as the bank knows them. */
@@ -68,8 +69,11 @@ static invar_status read_rows(embedding *e)
 
 	e->codes = inv_calloc(2 * n * w, sizeof *e->codes);
 	e->points = inv_calloc(4 * n, sizeof *e->points);
-	if (!e->codes || !e->points)
+	e->row = inv_calloc(2 * n, sizeof *e->row);
+	if (!e->codes || !e->points || !e->row)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " rows", 2 * n);
+	for (uint64_t i = 0; i < 2 * n; i++)
+		e->row[i] = inv_choice_row(&e->rows, i % n);
 	st = inv_measure_rows(e->in, &e->rows, INVAR_CLEAN, false, 0, n, e->codes);
 	if (st == INVAR_OK)
 		st = inv_measure_rows(e->in, &e->rows, 0, false, 0, n, e->codes + n * w);
@@ -82,13 +86,15 @@ static invar_status read_rows(embedding *e)
 static invar_status put_embedding(const embedding *e, const invar_results *r)
 {
 	const char *column = e->in->column;
+	invar_points points = *invar_results_points(r, "tsne", "tsne");
 	invar_status st = inv_results_put(e->in->results, "tsne.kl", column,
 	                                  invar_results_value(r, "tsne.kl", "tsne"));
 
 	if (st == INVAR_OK)
 		st = inv_results_add_scatter(e->in->results, invar_results_scatter(r, 0));
-	return st == INVAR_OK ? inv_results_put_points(e->in->results, "tsne", column,
-	                                               invar_results_points(r, "tsne", "tsne"))
+	if (points.count == 2 * e->images)
+		points.rows = e->row;
+	return st == INVAR_OK ? inv_results_put_points(e->in->results, "tsne", column, &points)
 	                      : st;
 }
 
@@ -132,6 +138,7 @@ static invar_status measure_tsne(const inv_measure_input *in)
 	inv_free(e.codes);
 	inv_free(e.points);
 	inv_free(e.labels);
+	inv_free(e.row);
 	inv_free(e.classes);
 	return st;
 }
@@ -139,9 +146,7 @@ static invar_status measure_tsne(const inv_measure_input *in)
 const inv_measurement inv_measurement_tsne = {
 	.name = "tsne",
 	.title = "t-SNE",
-	.about =
-		"clean rows and their first copies embedded in the plane, for 'invar plot'; at "
-		"most 2500 images",
+	.about = "clean rows and their first copies embedded in the plane; at most 2500 images",
 	.needs = INV_NEEDS_COPIES,
 	.on_request = true,
 	.shares = "points",

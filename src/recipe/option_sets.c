@@ -35,25 +35,33 @@ static invar_status declare_augment(invar_options *o)
 	return st == INVAR_OK ? inv_draw_declare(o) : st;
 }
 
+static invar_status check_eval(const invar_options *o)
+{
+	invar_status st = inv_eval_check_metrics(o);
+
+	return st == INVAR_OK ? inv_eval_check_views(o) : st;
+}
+
 static const struct option_set {
 	const char *command;
 	invar_status (*declare)(invar_options *o);
+	invar_status (*check)(const invar_options *o); /* NULL: values are checked alone */
 } sets[] = {
-	{"train", inv_train_declare},
-	{"loss", inv_loss_options_declare},
-	{"encode", declare_encode},
-	{"data", inv_dataset_declare},
-	{"features", inv_encoder_declare},
-	{"augment", declare_augment},
-	{"synthetic", inv_synthetic_declare},
-	{"eval", inv_eval_declare},
-	{"diagnose", inv_diagnose_declare},
-	{"dependence", inv_sliced_declare},
-	{"tsne", inv_tsne_declare},
-	{"bank", inv_bank_declare},
-	{"export", inv_export_declare},
-	{"check", inv_check_declare},
-	{NULL, NULL},
+	{"train", inv_train_declare, inv_options_check_parts},
+	{"loss", inv_loss_options_declare, inv_options_check_parts},
+	{"encode", declare_encode, NULL},
+	{"data", inv_dataset_declare, NULL},
+	{"features", inv_encoder_declare, NULL},
+	{"augment", declare_augment, NULL},
+	{"synthetic", inv_synthetic_declare, NULL},
+	{"eval", inv_eval_declare, check_eval},
+	{"diagnose", inv_diagnose_declare, NULL},
+	{"dependence", inv_sliced_declare, NULL},
+	{"tsne", inv_tsne_declare, NULL},
+	{"bank", inv_bank_declare, NULL},
+	{"export", inv_export_declare, inv_options_check_parts},
+	{"check", inv_check_declare, NULL},
+	{NULL, NULL, NULL},
 };
 
 const char *invar_options_commands(size_t i)
@@ -85,4 +93,11 @@ invar_status invar_options_new(const char *command, invar_options **out)
 		*out = NULL;
 	}
 	return st;
+}
+
+invar_status invar_options_check(const invar_options *o)
+{
+	const struct option_set *set = find_set(inv_options_command(o));
+
+	return set && set->check ? set->check(o) : INVAR_OK;
 }

@@ -421,14 +421,19 @@ static invar_status run_stage(invar_stages *s, stage *g, const json_t *inputs)
 	return st == INVAR_OK ? write_entry(s, g, inputs, outputs) : st;
 }
 
+static bool is_done(const invar_stages *s, const stage *g)
+{
+	const json_t *entry = entry_of(s, g);
+
+	return is_state(entry, "done") && has_fingerprint(entry, g) && has_outputs(s, entry);
+}
+
 static invar_status take_turn(invar_stages *s, stage *g)
 {
 	json_t *inputs;
 	invar_status st = describe_stage(s, g, &inputs);
-	const json_t *entry = entry_of(s, g);
 
-	if (st == INVAR_OK && is_state(entry, "done") && has_fingerprint(entry, g) &&
-	    has_outputs(s, entry))
+	if (st == INVAR_OK && is_done(s, g))
 		inv_log(s->ctx, INVAR_LOG_INFO, "%s: done before", g->name);
 	else if (st == INVAR_OK)
 		st = run_stage(s, g, inputs);
@@ -447,6 +452,26 @@ invar_status invar_stages_run(invar_stages *s)
 		if (st == INVAR_OK)
 			s->next++;
 	}
+	return st;
+}
+
+void invar_stages_give_up(invar_stages *s)
+{
+	if (s->next < s->count)
+		s->next++;
+}
+
+invar_status invar_stages_pending(invar_stages *s, const char *name, int *pending)
+{
+	stage *g = find_stage(s, name);
+	json_t *inputs;
+	invar_status st;
+
+	if (!g)
+		return inv_fail(INVAR_E_USE, "there is no stage '%s'", name);
+	st = describe_stage(s, g, &inputs);
+	json_decref(inputs);
+	*pending = st != INVAR_OK || !is_done(s, g);
 	return st;
 }
 

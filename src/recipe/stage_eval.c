@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_eval.c - adapters measured on a bank, as a stage; the results are a file. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -75,6 +76,20 @@ static invar_status save_results(const eval_stage *e, const invar_results *r)
 	return st;
 }
 
+/* As the command does: a run keeps its own figures, and pages are made from those. */
+static invar_status keep_results(const eval_stage *e, const invar_results *r)
+{
+	invar_status st = INVAR_OK;
+	char id[24];
+
+	for (size_t i = 0; i < e->count && st == INVAR_OK; i++) {
+		snprintf(id, sizeof id, "%zu", 1 + i);
+		if (inv_is_folder(e->paths[i]))
+			st = invar_run_keep_results(e->ctx, e->paths[i], r, id);
+	}
+	return st;
+}
+
 static invar_status run_eval(void *own)
 {
 	eval_stage *e = own;
@@ -87,6 +102,8 @@ static invar_status run_eval(void *own)
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)e->adapters,
 		                (const char *const *)e->titles, e->count, e->options, &r);
+	if (st == INVAR_OK)
+		st = keep_results(e, r);
 	if (st == INVAR_OK)
 		st = save_results(e, r);
 	invar_results_free(r);

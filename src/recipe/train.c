@@ -24,6 +24,7 @@ static invar_status check_run(const invar_options *o, const char *run)
 static invar_status choose_and_train(invar_bank *const *banks, size_t count,
                                      const invar_options *o, const char *run)
 {
+	inv_run_start start = inv_run_start_now();
 	invar_options *chosen = NULL;
 	json_t *about = NULL;
 	invar_status st;
@@ -36,7 +37,7 @@ static invar_status choose_and_train(invar_bank *const *banks, size_t count,
 		return st;
 	st = inv_choose_adapter(banks[0], o, &chosen, &about);
 	if (st == INVAR_OK)
-		st = inv_train_banks(banks, count, chosen, about, run);
+		st = inv_train_banks(banks, count, chosen, about, start, run);
 	invar_options_free(chosen);
 	json_decref(about);
 	return st;
@@ -58,5 +59,5 @@ invar_status invar_train(invar_bank *const *banks, size_t count, const invar_opt
 			return st;
 	if (inv_goal_wanted(o) && !inv_option_flag(o, "resume"))
 		return choose_and_train(banks, count, o, run);
-	return inv_train_banks(banks, count, o, NULL, run);
+	return inv_train_banks(banks, count, o, NULL, inv_run_start_now(), run);
 }

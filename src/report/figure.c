@@ -27,8 +27,22 @@ bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out)
 bool inv_figure_draw(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
                      inv_svg *out)
 {
+	const inv_figure_form form = {.theme = theme, .width = INV_FIGURE_WIDTH};
+
 	*out = (inv_svg){0};
-	return f->kind->draw(r, f, theme, out);
+	return f->kind->draw(r, f, &form, out);
+}
+
+bool inv_figure_embed(const invar_results *r, const inv_figure *f,
+                      const inv_figure_form *form, inv_svg *out)
+{
+	*out = (inv_svg){.serial = form->serial};
+	return f->kind->draw(r, f, form, out);
+}
+
+size_t inv_figure_panels(const invar_results *r, const inv_figure *f)
+{
+	return f->kind->panels ? f->kind->panels(r, f) : 1;
 }
 
 /* ---- Head ---------------------------------------------------------------------------- */
@@ -81,41 +95,114 @@ double inv_figure_head(const inv_svg *s, const invar_results *r, const char *tit
 
 /* ---- Marks --------------------------------------------------------------------------- */
 
+/* Corners around the middle, for a radius of 1; a circle has none. */
+static const struct {
+	size_t count;
+	double corner[12][2];
+} shapes[] = {
+	{0, {{0}}},
+	{4, {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}}},
+	{3, {{0, -1.15}, {1.1, .85}, {-1.1, .85}}},
+	{4, {{0, -1.25}, {1.25, 0}, {0, 1.25}, {-1.25, 0}}},
+	{3, {{0, 1.15}, {1.1, -.85}, {-1.1, -.85}}},
+	{12,
+     {{-.4, -1.2},
+      {.4, -1.2},
+      {.4, -.4},
+      {1.2, -.4},
+      {1.2, .4},
+      {.4, .4},
+      {.4, 1.2},
+      {-.4, 1.2},
+      {-.4, .4},
+      {-1.2, .4},
+      {-1.2, -.4},
+      {-.4, -.4}}},
+};
+
+static size_t shape_of(int shape)
+{
+	return (size_t)shape % (sizeof shapes / sizeof *shapes);
+}
+
+/* One of the marks, in steps from corner to corner; a circle is the end of a pen. */
+static void put_steps(const inv_svg *s, const double place[2], double radius, size_t shape)
+{
+	double x = place[0], y = place[1];
+
+	if (!shapes[shape].count)
+		fprintf(s->out, "M%.1f %.1fh0", x, y);
+	for (size_t i = 0; i < shapes[shape].count; i++) {
+		double to_x = place[0] + radius * shapes[shape].corner[i][0];
+		double to_y = place[1] + radius * shapes[shape].corner[i][1];
+
+		if (i)
+			fprintf(s->out, "l%.1f %.1f", to_x - x, to_y - y);
+		else
+			fprintf(s->out, "M%.1f %.1f", to_x, to_y);
+		x = to_x;
+		y = to_y;
+	}
+	if (shapes[shape].count)
+		putc('z', s->out);
+}
+
+static void put_path(const inv_svg *s, const double *places, size_t count, double radius,
+                     int shape)
+{
+	fputs("<path d=\"", s->out);
+	for (size_t i = 0; i < count; i++)
+		put_steps(s, places + 2 * i, radius, shape_of(shape));
+	fputs("\" ", s->out);
+}
+
+static bool has_outline(size_t colour)
+{
+	return colour / INV_COLOURS % 2;
+}
+
+void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
+                      size_t colour, int shape)
+{
+	if (!count)
+		return;
+	if (shapes[shape_of(shape)].count) {
+		put_path(s, places, count, radius, shape);
+		fprintf(s->out, "class=\"iv-c%zu%s\" stroke-width=\"%.1f\"/>\n",
+		        colour % INV_COLOURS, has_outline(colour) ? " iv-outline" : "",
+		        0.4 * radius);
+		return;
+	}
+	if (has_outline(colour)) {
+		put_path(s, places, count, radius, shape);
+		fprintf(s->out,
+		        "class=\"iv-ink-stroke\" stroke-linecap=\"round\" "
+		        "stroke-width=\"%.1f\"/>\n",
+		        2.4 * radius);
+	}
+	put_path(s, places, count, radius, shape);
+	fprintf(s->out,
+	        "class=\"iv-c%zu-stroke\" stroke-linecap=\"round\" stroke-width=\"%.1f\"/>\n",
+	        colour % INV_COLOURS, (has_outline(colour) ? 1.6 : 2) * radius);
+}
+
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape)
 {
-	static const char *const paths[] = {
-		NULL,
-		"M-.9-.9H.9V.9H-.9Z",
-		"M0-1.15L1.1.85H-1.1Z",
-		"M0-1.25L1.25 0L0 1.25L-1.25 0Z",
-		"M0 1.15L1.1-.85H-1.1Z",
-		"M-.4-1.2H.4V-.4H1.2V.4H.4V1.2H-.4V.4H-1.2V-.4H-.4Z",
-	};
-	const char *outline = colour / INV_COLOURS % 2 ? " iv-outline" : "";
-	const char *path = paths[(size_t)shape % (sizeof paths / sizeof *paths)];
+	const double place[2] = {x, y};
 
-	if (path)
-		fprintf(s->out,
-		        "<path transform=\"translate(%.1f %.1f) scale(%.1f)\" d=\"%s\" "
-		        "class=\"iv-c%zu%s\" stroke-width=\".4\"/>\n",
-		        x, y, radius, path, colour % INV_COLOURS, outline);
-	else
-		fprintf(s->out,
-		        "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" class=\"iv-c%zu%s\" "
-		        "stroke-width=\"%.1f\"/>\n",
-		        x, y, radius, colour % INV_COLOURS, outline, 0.4 * radius);
+	inv_figure_marks(s, place, 1, radius, colour, shape);
 }
 
 /* ---- Legend -------------------------------------------------------------------------- */
 
-enum { SWATCH = 26, ENTRY_GAP = 22, MAX_ENTRY = 330 };
+enum { ENTRY_GAP = 22, MAX_ENTRY = 330 };
 
 static double entry_width(const inv_legend_entry *e)
 {
 	double width = inv_svg_text_width(e->text, INV_TEXT_SIZE);
 
-	return SWATCH + (width < MAX_ENTRY ? width : MAX_ENTRY) + ENTRY_GAP;
+	return INV_SWATCH + (width < MAX_ENTRY ? width : MAX_ENTRY) + ENTRY_GAP;
 }
 
 static void put_bar_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
@@ -129,10 +216,10 @@ static void put_bar_swatch(const inv_svg *s, const inv_legend_entry *e, double x
 	        pale ? "0.35" : "1");
 }
 
-static void put_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
+void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
 {
 	if (e->shape >= 0)
-		inv_figure_mark(s, x + SWATCH / 2 - 4, y, 6, e->colour, e->shape);
+		inv_figure_mark(s, x + INV_SWATCH / 2 - 4, y, 6, e->colour, e->shape);
 	else if (e->shape == INV_LEGEND_LINE)
 		fprintf(s->out,
 		        "<path d=\"M%.1f %.1fh18\" class=\"iv-c%zu-stroke\" stroke-width=\"3\"/>\n",
@@ -155,8 +242,8 @@ static double lay_legend(const inv_svg *s, const inv_legend_entry *e, size_t cou
 			y += INV_LEGEND_HEIGHT;
 		}
 		if (s) {
-			put_swatch(s, &e[i], left + x, top + y + INV_LEGEND_HEIGHT / 2);
-			inv_svg_text(s, left + x + SWATCH, top + y + INV_LEGEND_HEIGHT / 2 + 5,
+			inv_legend_swatch(s, &e[i], left + x, top + y + INV_LEGEND_HEIGHT / 2);
+			inv_svg_text(s, left + x + INV_SWATCH, top + y + INV_LEGEND_HEIGHT / 2 + 5,
 			             INV_TEXT_SIZE, INV_START, "ink", MAX_ENTRY, e[i].text);
 		}
 		x += own;
@@ -173,6 +260,27 @@ void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, 
                      double y, double width)
 {
 	lay_legend(s, e, count, x, y, width);
+}
+
+void inv_figure_top(const inv_svg *s, const invar_results *r, const char *title,
+                    const inv_figure_form *form, const inv_legend_entry *e, size_t count)
+{
+	if (inv_is_embedded(form))
+		return;
+	inv_figure_head(s, r, title);
+	inv_legend_draw(s, e, count, INV_FIGURE_MARGIN, inv_figure_head_height(),
+	                s->width - 2 * INV_FIGURE_MARGIN);
+}
+
+/* Columns, the parts of bars, marks and classes. */
+size_t inv_figure_legend_size(const invar_results *r)
+{
+	const invar_scatter *s;
+	size_t most = 2;
+
+	for (size_t i = 0; (s = invar_results_scatter(r, i)); i++)
+		most = s->mark_count + 2 > most ? s->mark_count + 2 : most;
+	return invar_results_columns(r) + most + INV_LEGEND_CLASSES;
 }
 
 /* ---- Axes ---------------------------------------------------------------------------- */

@@ -21,11 +21,26 @@ typedef struct inv_figure {
 	size_t index;           /* of its series or scatter */
 } inv_figure;
 
+struct inv_legend_entry;
+
+/* How a figure is drawn: for a file, or one panel of it without head and legend. */
+typedef struct inv_figure_form {
+	inv_svg_theme theme; /* INV_SVG_EMBEDDED: a panel for a page */
+	size_t panel;        /* of an embedded figure */
+	double width;        /* of an embedded figure, where it can be chosen */
+	unsigned serial;     /* as in inv_svg */
+} inv_figure_form;
+
 typedef struct inv_figure_kind {
 	/* Figure i of this kind; false past the last. */
 	bool (*find)(const invar_results *r, size_t i, inv_figure *out);
-	bool (*draw)(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
+	bool (*draw)(const invar_results *r, const inv_figure *f, const inv_figure_form *form,
 	             inv_svg *out);
+	/* How many panels it has, each of one column; NULL: one of all columns. */
+	size_t (*panels)(const invar_results *r, const inv_figure *f);
+	/* Fills entry, which has place for inv_figure_legend_size; gives their number. */
+	size_t (*legend)(const invar_results *r, const inv_figure *f,
+	                 struct inv_legend_entry *entry);
 } inv_figure_kind;
 
 extern const inv_figure_kind inv_figure_bars, inv_figure_curves, inv_figure_points;
@@ -35,6 +50,14 @@ bool inv_figure_find(const invar_results *r, size_t i, inv_figure *out);
 /* false if there is no memory; free the picture with inv_svg_free in any case. */
 bool inv_figure_draw(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
                      inv_svg *out);
+/* The same for a page: see inv_figure_form. */
+bool inv_figure_embed(const invar_results *r, const inv_figure *f,
+                      const inv_figure_form *form, inv_svg *out);
+size_t inv_figure_panels(const invar_results *r, const inv_figure *f);
+size_t inv_figure_legend_size(const invar_results *r);
+/* The column that panel i shows. */
+const invar_column *inv_figure_panel_column(const invar_results *r, const inv_figure *f,
+                                            size_t i);
 
 /* ---- What the kinds share ------------------------------------------------------------ */
 
@@ -44,12 +67,20 @@ enum {
 	INV_TITLE_SIZE = 20,
 	INV_TEXT_SIZE = 15,
 	INV_TICK_SIZE = 14,
-	INV_LEGEND_HEIGHT = 24
+	INV_LEGEND_HEIGHT = 24,
+	INV_SWATCH = 26,
+	INV_LEGEND_CLASSES = 24 /* of those that a scatter has */
 };
 
 /* Title and what it was measured on; gives the y below them. */
 double inv_figure_head(const inv_svg *s, const invar_results *r, const char *title);
 double inv_figure_head_height(void);
+
+/* Is it a panel for a page? */
+static inline bool inv_is_embedded(const inv_figure_form *form)
+{
+	return form->theme == INV_SVG_EMBEDDED;
+}
 
 typedef struct inv_legend_entry {
 	const char *text;
@@ -70,6 +101,16 @@ void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, 
  */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape);
+/* Many of one colour and shape: places [count, 2]. As text they take a tenth of the size.
+ */
+void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
+                      size_t colour, int shape);
+/* The mark of a legend entry, as wide as INV_SWATCH, with its middle at y. */
+void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y);
+
+/* Head and legend of a figure for a file; nothing for a page, which has its own. */
+void inv_figure_top(const inv_svg *s, const invar_results *r, const char *title,
+                    const inv_figure_form *form, const inv_legend_entry *e, size_t count);
 
 struct inv_scale;
 /* Grid lines, numbers and titles of both axes around a rectangle. */

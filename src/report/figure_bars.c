@@ -218,8 +218,7 @@ static void fit_scale(chart *c)
 			inv_scale_add(&c->x, v ? v->high : NAN);
 		}
 	inv_scale_add(&c->x, 0);
-	inv_scale_place(&c->x, left, INV_FIGURE_WIDTH - INV_FIGURE_MARGIN - NUMBERS - left,
-	                true);
+	inv_scale_place(&c->x, left, c->svg->width - INV_FIGURE_MARGIN - NUMBERS - left, true);
 }
 
 /* Columns by colour, then what wide and narrow bars are. */
@@ -243,6 +242,7 @@ static void put_grid(const chart *c, double top, double bottom)
 {
 	double tick[INV_MAX_TICKS];
 	size_t count = inv_scale_ticks(&c->x, tick);
+	size_t every = count > 1 && inv_scale_at(&c->x, tick[1]) - c->x.start < 52 ? 2 : 1;
 	char label[INV_TICK_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
@@ -252,16 +252,26 @@ static void put_grid(const chart *c, double top, double bottom)
 			c->svg->out,
 			"<path d=\"M%.1f %.1fV%.1f\" class=\"iv-line-stroke\" stroke-width=\"1\"/>\n",
 			at, top, bottom);
+		if (i % every)
+			continue;
 		inv_scale_label(&c->x, tick[i], label);
 		inv_svg_text(c->svg, at, bottom + 20, INV_TICK_SIZE, INV_MIDDLE, "quiet", 0, label);
 	}
 }
 
-static bool draw_bars(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
-                      inv_svg *out)
+static size_t list_bars(const invar_results *r, const inv_figure *f,
+                        inv_legend_entry *entry)
 {
-	inv_legend_entry *entry = calloc(invar_results_columns(r) + 2, sizeof *entry);
-	const double inner = INV_FIGURE_WIDTH - 2 * INV_FIGURE_MARGIN;
+	const chart c = {.results = r, .id = f->id};
+
+	return list_entries(&c, entry);
+}
+
+static bool draw_bars(const invar_results *r, const inv_figure *f,
+                      const inv_figure_form *form, inv_svg *out)
+{
+	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
+	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
 	chart c = {.results = r, .id = f->id};
 	double top, bottom;
 	size_t entries;
@@ -270,13 +280,13 @@ static bool draw_bars(const invar_results *r, const inv_figure *f, inv_svg_theme
 	if (!entry)
 		return false;
 	entries = list_entries(&c, entry);
-	top = inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
+	top = inv_is_embedded(form)
+	          ? 2
+	          : inv_figure_head_height() + inv_legend_height(entry, entries, inner) + 14;
 	bottom = lay_groups(&c, top + 8) + 8;
-	if ((begun = inv_svg_begin(out, INV_FIGURE_WIDTH, bottom + 36, theme))) {
+	if ((begun = inv_svg_begin(out, form->width, bottom + 36, form->theme))) {
 		c.svg = out;
-		inv_figure_head(out, r, f->title);
-		inv_legend_draw(out, entry, entries, INV_FIGURE_MARGIN, inv_figure_head_height(),
-		                inner);
+		inv_figure_top(out, r, f->title, form, entry, entries);
 		fit_scale(&c);
 		put_grid(&c, top, bottom);
 		lay_groups(&c, top + 8);
@@ -285,4 +295,4 @@ static bool draw_bars(const invar_results *r, const inv_figure *f, inv_svg_theme
 	return begun && inv_svg_end(out);
 }
 
-const inv_figure_kind inv_figure_bars = {find_bars, draw_bars};
+const inv_figure_kind inv_figure_bars = {find_bars, draw_bars, NULL, list_bars};

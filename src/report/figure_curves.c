@@ -147,12 +147,18 @@ static void put_curves(const chart *c, const invar_results *r, const char *serie
 		}
 }
 
-static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
-                        inv_svg *out)
+static size_t list_curves(const invar_results *r, const inv_figure *f,
+                          inv_legend_entry *entry)
+{
+	return list_columns(r, invar_results_series(r, f->index)->id, entry);
+}
+
+static bool draw_series(const invar_results *r, const inv_figure *f,
+                        const inv_figure_form *form, inv_svg *out)
 {
 	const invar_series *s = invar_results_series(r, f->index);
-	inv_legend_entry *entry = calloc(invar_results_columns(r) + 1, sizeof *entry);
-	const double inner = INV_FIGURE_WIDTH - 2 * INV_FIGURE_MARGIN;
+	inv_legend_entry *entry = calloc(inv_figure_legend_size(r), sizeof *entry);
+	const double inner = form->width - 2 * INV_FIGURE_MARGIN;
 	chart c = {.svg = out};
 	double top, legend;
 	size_t entries;
@@ -162,13 +168,11 @@ static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_the
 		return false;
 	entries = list_columns(r, s->id, entry);
 	legend = inv_legend_height(entry, entries, inner);
-	top = inv_figure_head_height() + legend + 12;
-	if ((begun = inv_svg_begin(out, INV_FIGURE_WIDTH, top + HEIGHT + BOTTOM, theme))) {
-		inv_figure_head(out, r, s->title);
-		inv_legend_draw(out, entry, entries, INV_FIGURE_MARGIN, inv_figure_head_height(),
-		                inner);
+	top = inv_is_embedded(form) ? 12 : inv_figure_head_height() + legend + 12;
+	if ((begun = inv_svg_begin(out, form->width, top + HEIGHT + BOTTOM, form->theme))) {
+		inv_figure_top(out, r, s->title, form, entry, entries);
 		fit_scales(&c, r, s);
-		inv_scale_place(&c.x, LEFT, INV_FIGURE_WIDTH - LEFT - INV_FIGURE_MARGIN, false);
+		inv_scale_place(&c.x, LEFT, form->width - LEFT - INV_FIGURE_MARGIN, false);
 		inv_scale_place(&c.y, top + HEIGHT, -HEIGHT, false);
 		inv_figure_axes(out, &c.x, &c.y);
 		put_curves(&c, r, s->id);
@@ -177,4 +181,4 @@ static bool draw_series(const invar_results *r, const inv_figure *f, inv_svg_the
 	return begun && inv_svg_end(out);
 }
 
-const inv_figure_kind inv_figure_curves = {find_series, draw_series};
+const inv_figure_kind inv_figure_curves = {find_series, draw_series, NULL, list_curves};

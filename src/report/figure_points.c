@@ -24,7 +24,7 @@ enum {
 	BOTTOM = 62,
 	MAX_ACROSS = 3,
 	BINS = 56,
-	MAX_CLASSES = 24 /* in the legend */
+	SHADES = 16 /* of a density */
 };
 
 typedef struct panel {
@@ -35,6 +35,7 @@ typedef struct panel {
 	size_t colour; /* of the column, where points have no class */
 	double left, top;
 	inv_scale x, y;
+	double *places; /* [points, 2], for marks of one colour */
 } panel;
 
 static bool find_scatter(const invar_results *r, size_t i, inv_figure *out)
@@ -67,20 +68,37 @@ static size_t class_colour(size_t label)
 	return 1 + label % (INV_COLOURS - 1) + label / (INV_COLOURS - 1) * INV_COLOURS;
 }
 
+/* Points of one mark and class, -1 for those without. */
+static size_t gather_points(const panel *p, int mark, int label)
+{
+	const invar_points *v = p->points;
+	size_t count = 0;
+
+	for (size_t i = 0; i < v->count; i++) {
+		int own_mark = v->mark && v->mark[i] >= 0 ? v->mark[i] : 0;
+
+		if (own_mark != mark || (v->label ? v->label[i] : -1) != label)
+			continue;
+		p->places[2 * count] = inv_scale_at(&p->x, v->x[i]);
+		p->places[2 * count + 1] = inv_scale_at(&p->y, v->y[i]);
+		count++;
+	}
+	return count;
+}
+
 static void put_points(const panel *p)
 {
 	const invar_points *v = p->points;
 	double radius = v->count > 4000 ? 1.6 : v->count > 1000 ? 2.2 : 3.2;
+	int marks = p->scatter->mark_count ? (int)p->scatter->mark_count : 1;
 
 	fputs("<g opacity=\"0.75\">\n", p->svg->out);
-	for (size_t i = 0; i < v->count; i++) {
-		size_t colour =
-			v->label && v->label[i] >= 0 ? class_colour((size_t)v->label[i]) : 0;
-		int mark = v->mark && v->mark[i] >= 0 ? v->mark[i] : 0;
-
-		inv_figure_mark(p->svg, inv_scale_at(&p->x, v->x[i]), inv_scale_at(&p->y, v->y[i]),
-		                mark ? radius * 1.25 : radius, colour, mark ? mark + 1 : 0);
-	}
+	for (int mark = 0; mark < marks; mark++)
+		for (int label = -1; label < (int)p->scatter->class_count; label++)
+			inv_figure_marks(p->svg, p->places, gather_points(p, mark, label),
+			                 mark ? radius * 1.25 : radius,
+			                 label < 0 ? 0 : class_colour((size_t)label),
+			                 mark ? mark + 1 : 0);
 	fputs("</g>\n", p->svg->out);
 }
 
@@ -93,11 +111,36 @@ static size_t bin_of(const inv_scale *s, double value)
 	return place < 0 ? 0 : place >= BINS ? BINS - 1 : (size_t)place;
 }
 
-/* Squares, the darker the more points they have; by the root, so that few still show. */
+/* From 1; by the root, so that few still show. */
+static unsigned shade_of(unsigned count, unsigned most)
+{
+	return 1 + (unsigned)((SHADES - 1) * sqrt((double)count / most));
+}
+
+static void put_shade(const panel *p, const unsigned count[BINS][BINS], unsigned most,
+                      unsigned shade)
+{
+	const double side = (double)PANEL / BINS;
+	bool any = false;
+
+	for (size_t y = 0; y < BINS; y++)
+		for (size_t x = 0; x < BINS; x++) {
+			if (!count[y][x] || shade_of(count[y][x], most) != shade)
+				continue;
+			fprintf(p->svg->out, "%sM%.1f %.1fh%.1fv%.1fh-%.1fz", any ? "" : "<path d=\"",
+			        p->left + (double)x * side, p->top + PANEL - (double)(y + 1) * side,
+			        side, side, side);
+			any = true;
+		}
+	if (any)
+		fprintf(p->svg->out, "\" class=\"iv-c%zu\" opacity=\"%.2f\"/>\n",
+		        p->colour % INV_COLOURS, 0.12 + 0.88 * shade / SHADES);
+}
+
+/* Squares, the darker the more points they have. */
 static void put_density(const panel *p)
 {
 	unsigned count[BINS][BINS] = {{0}}, most = 1;
-	const double side = (double)PANEL / BINS;
 	const invar_points *v = p->points;
 
 	for (size_t i = 0; i < v->count; i++) {
@@ -106,15 +149,8 @@ static void put_density(const panel *p)
 		*bin += 1;
 		most = *bin > most ? *bin : most;
 	}
-	for (size_t y = 0; y < BINS; y++)
-		for (size_t x = 0; x < BINS; x++)
-			if (count[y][x])
-				fprintf(p->svg->out,
-				        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
-				        "class=\"iv-c%zu\" opacity=\"%.2f\"/>\n",
-				        p->left + (double)x * side, p->top + PANEL - (double)(y + 1) * side,
-				        side, side, p->colour % INV_COLOURS,
-				        0.12 + 0.88 * sqrt((double)count[y][x] / most));
+	for (unsigned shade = 1; shade <= SHADES; shade++)
+		put_shade(p, (const unsigned(*)[BINS])count, most, shade);
 }
 
 /* ---- Lines --------------------------------------------------------------------------- */
@@ -125,9 +161,9 @@ static void put_line(const panel *p, const invar_line *line, size_t i)
 	double x0 = p->x.low, x1 = p->x.high;
 
 	fprintf(p->svg->out,
-	        "<path clip-path=\"url(#iv-clip-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
+	        "<path clip-path=\"url(#iv-clip-%u-%.0f-%.0f)\" d=\"M%.1f %.1fL%.1f %.1f\" "
 	        "class=\"iv-ink-stroke\" stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
-	        p->left, p->top, inv_scale_at(&p->x, x0),
+	        p->svg->serial, p->left, p->top, inv_scale_at(&p->x, x0),
 	        inv_scale_at(&p->y, line->slope * x0 + line->offset), inv_scale_at(&p->x, x1),
 	        inv_scale_at(&p->y, line->slope * x1 + line->offset), i ? "7 6" : "none");
 }
@@ -138,9 +174,9 @@ static void put_lines(const panel *p)
 
 	if (v->line_count)
 		fprintf(p->svg->out,
-		        "<clipPath id=\"iv-clip-%.0f-%.0f\"><rect x=\"%.1f\" y=\"%.1f\" "
+		        "<clipPath id=\"iv-clip-%u-%.0f-%.0f\"><rect x=\"%.1f\" y=\"%.1f\" "
 		        "width=\"%d\" height=\"%d\"/></clipPath>\n",
-		        p->left, p->top, p->left, p->top, PANEL, PANEL);
+		        p->svg->serial, p->left, p->top, p->left, p->top, PANEL, PANEL);
 	for (size_t i = 0; i < v->line_count; i++) {
 		put_line(p, &v->lines[i], i);
 		fprintf(p->svg->out,
@@ -214,17 +250,33 @@ static void place_panel(panel *p)
 	}
 }
 
-static void draw_panel(panel *p, const invar_results *r)
+/* Where a script finds points by their numbers: pixels = number * scale + start. */
+static void put_frame_data(const panel *p)
 {
+	double x = p->x.size / (p->x.high - p->x.low), y = p->y.size / (p->y.high - p->y.low);
+
+	fprintf(p->svg->out, "<g data-frame=\"%.9g %.9g %.9g %.9g\"></g>\n", x,
+	        p->x.start - x * p->x.low, y, p->y.start - y * p->y.low);
+}
+
+static bool draw_panel(panel *p, const invar_results *r)
+{
+	if (!(p->places = malloc((2 * p->points->count + 1) * sizeof *p->places)))
+		return false;
 	fit_panel(p, r);
 	place_panel(p);
-	inv_svg_text(p->svg, p->left, p->top - 9, INV_TEXT_SIZE, INV_START, "ink", PANEL,
-	             p->title);
+	if (p->title)
+		inv_svg_text(p->svg, p->left, p->top - 9, INV_TEXT_SIZE, INV_START, "ink", PANEL,
+		             p->title);
+	else if (p->points->rows && !p->x.log && !p->y.log)
+		put_frame_data(p);
 	if (is_density(p->scatter))
 		put_density(p);
 	else
 		put_points(p);
 	put_lines(p);
+	free(p->places);
+	return true;
 }
 
 /* ---- The figure ---------------------------------------------------------------------- */
@@ -232,7 +284,8 @@ static void draw_panel(panel *p, const invar_results *r)
 /* Names of marks in grey, then those of classes in their colours. */
 static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 {
-	size_t count = 0, classes = s->class_count < MAX_CLASSES ? s->class_count : MAX_CLASSES;
+	size_t count = 0, classes = s->class_count < INV_LEGEND_CLASSES ? s->class_count
+	                                                                : INV_LEGEND_CLASSES;
 
 	for (size_t i = 0; i < s->mark_count; i++)
 		entry[count++] = (inv_legend_entry){s->marks[i], 0, i ? (int)i + 1 : 0};
@@ -243,13 +296,44 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 	return count;
 }
 
-static size_t count_panels(const invar_results *r, const invar_scatter *s)
+static size_t list_points(const invar_results *r, const inv_figure *f,
+                          inv_legend_entry *entry)
 {
-	size_t count = 0;
+	return list_names(invar_results_scatter(r, f->index), entry);
+}
 
-	for (size_t k = 0; k < invar_results_columns(r); k++)
-		count += invar_results_points(r, s->id, invar_results_column(r, k)->id) != NULL;
+/* The column of panel i; NULL past the last. */
+static const invar_column *column_at(const invar_results *r, const invar_scatter *s,
+                                     size_t i, size_t *colour)
+{
+	for (size_t k = 0; k < invar_results_columns(r); k++) {
+		const invar_column *c = invar_results_column(r, k);
+
+		if (invar_results_points(r, s->id, c->id) && i-- == 0) {
+			*colour = k;
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static size_t count_panels(const invar_results *r, const inv_figure *f)
+{
+	size_t count = 0, colour;
+
+	while (column_at(r, invar_results_scatter(r, f->index), count, &colour))
+		count++;
 	return count;
+}
+
+const invar_column *inv_figure_panel_column(const invar_results *r, const inv_figure *f,
+                                            size_t i)
+{
+	size_t colour;
+
+	return f->kind == &inv_figure_points
+	           ? column_at(r, invar_results_scatter(r, f->index), i, &colour)
+	           : NULL;
 }
 
 /* Four stand as two by two. */
@@ -258,57 +342,90 @@ static size_t panels_across(size_t panels)
 	return panels == 4 ? 2 : panels < MAX_ACROSS ? panels : MAX_ACROSS;
 }
 
-static void draw_panels(const invar_results *r, const invar_scatter *s, const inv_svg *svg,
-                        double top, double before, double below)
+/* What surrounds panels: distances left of and below each, for numbers. */
+typedef struct spacing {
+	double before, below;
+} spacing;
+
+static spacing spacing_of(const invar_scatter *s)
 {
-	size_t at = 0, across = panels_across(count_panels(r, s));
-
-	for (size_t k = 0; k < invar_results_columns(r); k++) {
-		const invar_column *c = invar_results_column(r, k);
-		panel p = {.svg = svg, .scatter = s, .title = c->title, .colour = k};
-
-		if (!(p.points = invar_results_points(r, s->id, c->id)))
-			continue;
-		p.left =
-			INV_FIGURE_MARGIN + before + (double)(at % across) * (PANEL + before + GAP);
-		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + below);
-		draw_panel(&p, r);
-		at++;
-	}
+	return has_numbers(s) ? (spacing){AXIS_GAP - INV_FIGURE_MARGIN, BOTTOM}
+	                      : (spacing){0, GAP};
 }
 
-static bool draw_scatter(const invar_results *r, const inv_figure *f, inv_svg_theme theme,
-                         inv_svg *out)
+static bool draw_panels(const invar_results *r, const inv_figure *f, const inv_svg *svg,
+                        double top)
 {
 	const invar_scatter *s = invar_results_scatter(r, f->index);
-	size_t panels = count_panels(r, s), across = panels_across(panels);
-	double before = has_numbers(s) ? AXIS_GAP - INV_FIGURE_MARGIN : 0;
-	double below = has_numbers(s) ? BOTTOM : GAP;
-	double width = 2 * INV_FIGURE_MARGIN + (double)across * (PANEL + before + GAP) - GAP;
-	inv_legend_entry *entry = calloc(s->mark_count + MAX_CLASSES + 1, sizeof *entry);
-	double inner, top, legend;
-	size_t entries;
-	bool begun;
+	size_t panels = count_panels(r, f), across = panels_across(panels);
+	const spacing gap = spacing_of(s);
 
-	if (!entry)
-		return false;
-	width = width < 480 ? 480 : width;
-	inner = width - 2 * INV_FIGURE_MARGIN;
-	entries = list_names(s, entry);
-	legend = inv_legend_height(entry, entries, inner);
-	top = inv_figure_head_height() + legend + 6;
-	begun = inv_svg_begin(
-		out, width,
-		top + (double)((panels + across - 1) / across) * (TITLE + PANEL + below) + 8,
-		theme);
-	if (begun) {
-		inv_figure_head(out, r, s->title);
-		inv_legend_draw(out, entry, entries, INV_FIGURE_MARGIN, inv_figure_head_height(),
-		                inner);
-		draw_panels(r, s, out, top, before, below);
+	for (size_t at = 0; at < panels; at++) {
+		panel p = {.svg = svg, .scatter = s};
+		const invar_column *c = column_at(r, s, at, &p.colour);
+
+		p.points = invar_results_points(r, s->id, c->id);
+		p.title = c->title;
+		p.left = INV_FIGURE_MARGIN + gap.before +
+		         (double)(at % across) * (PANEL + gap.before + GAP);
+		p.top = top + TITLE + (double)(at / across) * (TITLE + PANEL + gap.below);
+		if (!draw_panel(&p, r))
+			return false;
 	}
-	free(entry);
-	return begun && inv_svg_end(out);
+	return true;
 }
 
-const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter};
+/* One panel for a page, whose heading has its title. */
+static bool embed_panel(const invar_results *r, const inv_figure *f,
+                        const inv_figure_form *form, inv_svg *out)
+{
+	const invar_scatter *s = invar_results_scatter(r, f->index);
+	panel p = {.svg = out, .scatter = s, .left = has_numbers(s) ? AXIS_GAP : 1};
+	const invar_column *c = column_at(r, s, form->panel, &p.colour);
+	double beside = has_numbers(s) ? GAP : 1, below = has_numbers(s) ? BOTTOM : 1;
+
+	p.top = has_numbers(s) ? 12 : 1;
+	if (!inv_svg_begin(out, p.left + PANEL + beside, p.top + PANEL + below, form->theme))
+		return false;
+	p.points = invar_results_points(r, s->id, c->id);
+	return draw_panel(&p, r) && inv_svg_end(out);
+}
+
+static bool draw_all(const invar_results *r, const inv_figure *f,
+                     const inv_figure_form *form, const inv_legend_entry *entry,
+                     size_t entries, inv_svg *out)
+{
+	const invar_scatter *s = invar_results_scatter(r, f->index);
+	size_t panels = count_panels(r, f), across = panels_across(panels);
+	const spacing gap = spacing_of(s);
+	double width =
+		2 * INV_FIGURE_MARGIN + (double)across * (PANEL + gap.before + GAP) - GAP;
+	double rows = (double)((panels + across - 1) / (across ? across : 1)), top;
+
+	width = width < 480 ? 480 : width;
+	top = inv_figure_head_height() +
+	      inv_legend_height(entry, entries, width - 2 * INV_FIGURE_MARGIN) + 6;
+	if (!inv_svg_begin(out, width, top + rows * (TITLE + PANEL + gap.below) + 8,
+	                   form->theme))
+		return false;
+	inv_figure_top(out, r, s->title, form, entry, entries);
+	return draw_panels(r, f, out, top) && inv_svg_end(out);
+}
+
+static bool draw_scatter(const invar_results *r, const inv_figure *f,
+                         const inv_figure_form *form, inv_svg *out)
+{
+	inv_legend_entry *entry;
+	bool drawn;
+
+	if (inv_is_embedded(form))
+		return embed_panel(r, f, form, out);
+	if (!(entry = calloc(inv_figure_legend_size(r), sizeof *entry)))
+		return false;
+	drawn = draw_all(r, f, form, entry, list_points(r, f, entry), out);
+	free(entry);
+	return drawn;
+}
+
+const inv_figure_kind inv_figure_points = {find_scatter, draw_scatter, count_panels,
+                                           list_points};

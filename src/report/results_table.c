@@ -4,8 +4,9 @@
  *
  * Metrics that follow each other and have the same row title share a row. A metric that a
  * column was not measured for shows as a dash, a row that no column was measured for does
- * not show, nor does a metric that is a detail. What could not be measured, and why, stands
- * in notes below the table, one per reason.
+ * not show, nor does a metric that is a detail. Means over runs have a row ± below them,
+ * with their deviations. What could not be measured, and why, stands in notes below the
+ * table, one per reason.
  */
 #include "report/results_table.h"
 
@@ -57,9 +58,16 @@ static void spell_number(char text[PIECE], const invar_metric *m, double value)
 		snprintf(text, PIECE, "%.*e", digits > 0 ? digits - 1 : 0, value);
 }
 
+/* A value with digits of its own is shown with these, whatever its size: as published. */
 static void spell_value(char text[PIECE], const invar_metric *m, const invar_value *v)
 {
-	spell_number(text, m, v ? v->value : NAN);
+	int digits = v && v->digits < MAX_DIGITS ? (int)v->digits : MAX_DIGITS;
+
+	if (v && v->digits && isfinite(v->value) && fabs(v->value) < 1e6)
+		snprintf(text, PIECE, "%.*f", digits,
+		         m->unit == INVAR_UNIT_SHARE ? 100 * v->value : v->value);
+	else
+		spell_number(text, m, v ? v->value : NAN);
 }
 
 /*
@@ -81,6 +89,11 @@ static void spell_interval(char text[PIECE], const invar_metric *m, const invar_
 	spell_number(low, m, v->low);
 	spell_number(high, m, v->high);
 	snprintf(text, PIECE, "%.24s–%.24s", low, high);
+}
+
+static void spell_deviation(char text[PIECE], const invar_metric *m, const invar_value *v)
+{
+	spell_number(text, m, v && v->runs ? v->deviation : NAN);
 }
 
 typedef void piece_fn(char text[PIECE], const invar_metric *m, const invar_value *v);
@@ -145,6 +158,18 @@ static bool has_intervals(const row *line)
 	return false;
 }
 
+static bool has_deviations(const row *line)
+{
+	for (size_t c = 0; c < invar_results_columns(line->results); c++)
+		for (size_t i = 0; i < line->count; i++) {
+			const invar_value *v = value_at(line, i, c);
+
+			if (v && v->runs)
+				return true;
+		}
+	return false;
+}
+
 static void write_rows(inv_table *t, const row *line)
 {
 	const invar_metric *m = invar_results_metric(line->results, line->first);
@@ -154,6 +179,8 @@ static void write_rows(inv_table *t, const row *line)
 		return;
 	snprintf(title, sizeof title, "%s%s", m->row, m->unit == INVAR_UNIT_SHARE ? ", %" : "");
 	write_row(t, line, title, spell_value);
+	if (has_deviations(line))
+		write_row(t, line, "  ±", spell_deviation);
 	if (has_intervals(line))
 		write_row(t, line, "  95 %", spell_interval);
 }
@@ -191,6 +218,34 @@ static void note_intervals(inv_table *t, const invar_results *r)
 	json_object_foreach (reasons, reason, unused)
 		inv_table_note(t, reason);
 	json_decref(reasons);
+}
+
+/* Of means: how many runs they are over, the same number for most values. */
+static void note_runs(inv_table *t, const invar_results *r)
+{
+	const row all = {r, 0, invar_results_metrics(r)};
+	uint64_t least = UINT64_MAX, most = 0;
+	char note[160];
+
+	for (size_t m = 0; m < all.count; m++)
+		for (size_t c = 0; c < invar_results_columns(r); c++) {
+			const invar_value *v = value_at(&all, m, c);
+
+			if (v && v->runs) {
+				least = v->runs < least ? v->runs : least;
+				most = v->runs > most ? v->runs : most;
+			}
+		}
+	if (!most)
+		return;
+	if (least == most)
+		snprintf(note, sizeof note, "means over %llu runs; ± is their standard deviation",
+		         (unsigned long long)most);
+	else
+		snprintf(note, sizeof note,
+		         "means over %llu to %llu runs; ± is their standard deviation",
+		         (unsigned long long)least, (unsigned long long)most);
+	inv_table_note(t, note);
 }
 
 /* ---- Notes about what was skipped ------------------------------------------------ */
@@ -302,6 +357,7 @@ inv_table *inv_results_table(const invar_results *r)
 		write_rows(t, &line);
 		m += line.count;
 	}
+	note_runs(t, r);
 	note_intervals(t, r);
 	for (size_t i = 0; (note = invar_results_note(r, i)); i++)
 		inv_table_note(t, note);

@@ -260,7 +260,7 @@ invar_status inv_sheet_write(invar_context *ctx, const char *path, const inv_she
                              char *fault, size_t capacity)
 {
 	layout l = lay_out(sheet);
-	inv_svg svg;
+	inv_svg svg = {0};
 	invar_status st = write_svg(ctx, &l, &svg);
 
 	*fault = '\0';

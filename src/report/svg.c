@@ -55,20 +55,27 @@ static void put_rules(FILE *out, const colour *c, size_t count, bool dark)
 	}
 }
 
-static void put_colours(FILE *out, bool dark)
+void inv_svg_put_colours(FILE *out, bool dark)
 {
 	put_rules(out, tones, sizeof tones / sizeof *tones, dark);
 	put_rules(out, hues, INV_COLOURS, dark);
 	fprintf(out, ".iv-outline{stroke:%s}\n", dark ? tones[1].dark : tones[1].light);
 }
 
+void inv_svg_put_backgrounds(FILE *out, bool dark)
+{
+	for (size_t i = 0; i < INV_COLOURS; i++)
+		fprintf(out, ".b%zu{background:%s}", i, dark ? hues[i].dark : hues[i].light);
+	putc('\n', out);
+}
+
 static void put_style(FILE *out, inv_svg_theme theme)
 {
 	fputs("<style>\n", out);
-	put_colours(out, theme == INV_SVG_DARK);
+	inv_svg_put_colours(out, theme == INV_SVG_DARK);
 	if (theme == INV_SVG_LIGHT) {
 		fputs("@media (prefers-color-scheme: dark) {\n", out);
-		put_colours(out, true);
+		inv_svg_put_colours(out, true);
 		fputs("}\n", out);
 	}
 	fputs("</style>\n", out);
@@ -79,7 +86,7 @@ static void put_style(FILE *out, inv_svg_theme theme)
 
 bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
 {
-	*s = (inv_svg){.width = ceil(width), .height = ceil(height)};
+	*s = (inv_svg){.width = ceil(width), .height = ceil(height), .serial = s->serial};
 	if (!(s->out = open_memstream(&s->text, &s->size)))
 		return false;
 	fprintf(s->out,
@@ -87,6 +94,8 @@ bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme)
 	        "xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
 	        "width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
 	        s->width, s->height, s->width, s->height);
+	if (theme == INV_SVG_EMBEDDED)
+		return true;
 	put_style(s->out, theme);
 	fputs("<rect class=\"iv-paper\" width=\"100%\" height=\"100%\"/>\n", s->out);
 	return true;
@@ -113,6 +122,19 @@ void inv_svg_free(inv_svg *s)
 
 /* ---- Text ---------------------------------------------------------------------------- */
 
+/*
+ * Second controls, U+0080 to U+009F; marks that turn the text around them, U+202A to U+202E
+ * and U+2066 to U+2069; ends of lines and paragraphs, U+2028 and U+2029; the byte order
+ * mark.
+ */
+static bool is_control(const unsigned char *c)
+{
+	return (c[0] == 0xc2 && c[1] < 0xa0) ||
+	       (c[0] == 0xe2 && c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
+	       (c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9) ||
+	       (c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf);
+}
+
 static bool is_whole_character(const char *text, size_t *bytes)
 {
 	unsigned char c = (unsigned char)*text;
@@ -134,7 +156,7 @@ static bool is_whole_character(const char *text, size_t *bytes)
 	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
 		return false; /* overlong, a surrogate, no character, or beyond the last one */
 	*bytes = length;
-	return true;
+	return !is_control((const unsigned char *)text);
 }
 
 static size_t count_characters(const char *text)
@@ -156,6 +178,8 @@ static void put_character(FILE *out, const char *text, size_t bytes)
 		fputs("&amp;", out);
 	else if (*text == '"')
 		fputs("&quot;", out);
+	else if (*text == '\'')
+		fputs("&#39;", out);
 	else
 		fwrite(text, 1, bytes, out);
 }

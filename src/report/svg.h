@@ -16,13 +16,15 @@
 
 #define INV_FONT "font-family=\"DejaVu Sans, Verdana, Helvetica, Arial, sans-serif\""
 
-typedef enum inv_svg_theme { INV_SVG_LIGHT, INV_SVG_DARK } inv_svg_theme;
+/* An embedded picture has no style sheet and no paper: the page around it has them. */
+typedef enum inv_svg_theme { INV_SVG_LIGHT, INV_SVG_DARK, INV_SVG_EMBEDDED } inv_svg_theme;
 
 typedef struct inv_svg {
 	FILE *out;
 	char *text; /* complete after inv_svg_end */
 	size_t size;
 	double width, height;
+	unsigned serial; /* of pictures in one page, as ids must differ */
 } inv_svg;
 
 typedef enum inv_anchor { INV_START, INV_MIDDLE, INV_END } inv_anchor;
@@ -32,14 +34,18 @@ enum { INV_COLOURS = 12 };
 
 /* false if there is no memory. */
 bool inv_svg_begin(inv_svg *s, double width, double height, inv_svg_theme theme);
+/* The rules of all classes, as in the style sheet of a picture. */
+void inv_svg_put_colours(FILE *out, bool dark);
+/* .b0, .b1 …: the colours of columns as backgrounds, for parts of a page. */
+void inv_svg_put_backgrounds(FILE *out, bool dark);
 /* false if memory ran out; the text is freed by inv_svg_free in any case. */
 bool inv_svg_end(inv_svg *s);
 void inv_svg_free(inv_svg *s);
 
 /*
- * One line of text. Names may contain any bytes: what XML cannot represent becomes '?', and
- * what does not fit into `room` pixels ends in "…" (room 0: as long as it is).
- * class is "ink" or "quiet".
+ * One line of text. Names may contain any bytes: what XML cannot represent, or what changes
+ * the direction of the text around it, becomes '?', and what does not fit into `room`
+ * pixels ends in "…" (room 0: as long as it is). class is "ink" or "quiet".
  */
 void inv_svg_text(const inv_svg *s, double x, double y, double size, inv_anchor anchor,
                   const char *class, double room, const char *text);

@@ -169,8 +169,8 @@ invar_status inv_results_add_measurement(invar_results *r, const char *id,
 
 invar_status inv_results_note(invar_results *r, const char *sentence)
 {
-	return json_array_append_new(r->notes, json_string(sentence)) == 0 ? INVAR_OK
-	                                                                   : no_memory();
+	return json_array_append_new(r->notes, inv_json_path(sentence)) == 0 ? INVAR_OK
+	                                                                     : no_memory();
 }
 
 static const char *const units[] = {"number", "share", "count"};
@@ -252,7 +252,7 @@ static json_t *value_json(const invar_value *v, invar_unit unit)
 	json_t *json = json_object();
 
 	if (v->reason) {
-		json_object_set_new(json, "reason", json_string(v->reason));
+		json_object_set_new(json, "reason", inv_json_path(v->reason));
 		return json;
 	}
 	json_object_set_new(json, "value",
@@ -264,6 +264,12 @@ static json_t *value_json(const invar_value *v, invar_unit unit)
 	}
 	if (v->no_interval)
 		json_object_set_new(json, "no_interval", json_string(v->no_interval));
+	if (v->runs) {
+		json_object_set_new(json, "deviation", inv_json_number(v->deviation));
+		json_object_set_new(json, "runs", json_integer((json_int_t)v->runs));
+	}
+	if (v->digits)
+		json_object_set_new(json, "digits", json_integer(v->digits));
 	if (v->count)
 		json_object_set_new(json, "count", json_integer((json_int_t)v->count));
 	return json;
@@ -282,7 +288,7 @@ invar_status inv_results_put(invar_results *r, const char *metric, const char *c
 invar_status inv_results_skip(invar_results *r, const char *measurement, const char *column,
                               const char *reason)
 {
-	return set_in(r->skipped, measurement, column ? column : "", json_string(reason));
+	return set_in(r->skipped, measurement, column ? column : "", inv_json_path(reason));
 }
 
 invar_status inv_results_detail(invar_results *r, const char *measurement,
@@ -421,7 +427,10 @@ const invar_value *invar_results_value(const invar_results *results, const char 
 			.high = number(json, "high"),
 			.count = (uint64_t)json_integer_value(json_object_get(json, "count")),
 			.reason = text(json, "reason"),
-			.no_interval = text(json, "no_interval")};
+			.no_interval = text(json, "no_interval"),
+			.deviation = number(json, "deviation"),
+			.runs = (uint64_t)json_integer_value(json_object_get(json, "runs")),
+			.digits = (unsigned)json_integer_value(json_object_get(json, "digits"))};
 	return r->found[place];
 }
 

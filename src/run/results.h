@@ -72,6 +72,11 @@ invar_status inv_results_read(const json_t *document, const char *where,
 
 /* Refuses what is not the metrics.json of a run; names `where`. */
 invar_status inv_results_check_metrics(const json_t *metrics, const char *where);
+/*
+ * The ids of the measurements of r, which need no values, that *metrics (NULL: an empty
+ * one) has neither figures nor a reason for, "a,b"; gives.
+ */
+invar_status inv_results_missing(const invar_results *r, const json_t *metrics, char **out);
 /* Would a merge add anything? Of results that are incomplete, only own figures are kept. */
 bool inv_results_has_own(const invar_results *r, const char *column);
 /*

@@ -10,8 +10,10 @@
  * none.
  */
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "run/results.h"
 
 /* The parts of an entry that say what was measured; equal keys replace each other. */
@@ -148,15 +150,17 @@ static json_t *entry_of(const json_t *document, const char *measurement, const c
 	json_t *own = figures(document, measurement, column);
 
 	return json_pack(
-		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o, s:o*, s:o*, "
-		"s:o*, s:o*, s:o*, s:O*, s:O*}",
+		"{s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:O*, s:s, s:o, s:o, s:o*, "
+		"s:o*, s:o*, s:o*, s:o*, s:O*, s:O*}",
 		"bank", json_object_get(document, "bank"), "fingerprint",
 		json_object_get(document, "fingerprint"), "gallery",
 		part_of(document, "galleries", measurement), "encoder",
 		json_object_get(document, "encoder"), "augment",
 		json_object_get(document, "augment"), "split", json_object_get(document, "split"),
-		"points", json_object_get(document, "points"), "measurement", measurement,
-		"options", options ? json_deep_copy(options) : json_object(), "rows",
+		"points", json_object_get(document, "points"), "copies",
+		json_object_get(document, "copies"), "dim", json_object_get(document, "dim"),
+		"measurement", measurement, "options",
+		options ? json_deep_copy(options) : json_object(), "rows",
 		row_titles(document, measurement), "F", of_f, "baselines",
 		baselines(document, measurement), "E", own, "series",
 		plots(document, "series", measurement, column), "scatters",
@@ -268,6 +272,45 @@ bool inv_results_has_own(const invar_results *r, const char *column)
 	json_decref(entry);
 	json_decref(document);
 	return any;
+}
+
+/* Figures, or the reason why there are none, of what `asked` describes. */
+static bool is_measured(const json_t *metrics, const json_t *asked)
+{
+	const json_t *old;
+	size_t i;
+
+	json_array_foreach (json_object_get(metrics, "measured"), i, old)
+		if (is_same(old, asked) && (has_figures(old) || json_object_get(old, "skipped")))
+			return true;
+	return false;
+}
+
+invar_status inv_results_missing(const invar_results *r, const json_t *metrics, char **out)
+{
+	json_t *document = inv_results_document(r);
+	const json_t *measurement;
+	char *ids = inv_calloc(1, 1);
+	size_t i, length = 0;
+
+	json_array_foreach (json_object_get(document, "measurements"), i, measurement) {
+		const char *id = text(measurement, "id");
+		json_t *asked = entry_of(document, id, "E");
+		char *longer =
+			ids && asked ? inv_alloc(length + strlen(id) + 2) : NULL; /* comma, end */
+
+		if (longer && is_measured(metrics, asked))
+			memcpy(longer, ids, length + 1);
+		else if (longer)
+			length = (size_t)sprintf(longer, "%s%s%s", ids, length ? "," : "", id);
+		inv_free(ids);
+		ids = longer;
+		json_decref(asked);
+	}
+	json_decref(document);
+	*out = ids;
+	return document && ids ? INVAR_OK
+	                       : inv_fail(INVAR_E_NOMEM, "not enough memory for the results");
 }
 
 static invar_status merge(const json_t *document, const char *column, json_t *metrics)

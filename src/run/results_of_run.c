@@ -26,16 +26,23 @@ static json_t *new_document(void)
 		"skipped", "options", "details", "notes", "series", "scatters");
 }
 
-/* The last part of a path. */
+/* The last part of a path, as text that JSON can hold; gives, NULL: no memory. */
 static char *name_of(const char *path)
 {
 	size_t end = strlen(path), start;
+	char *bytes, *name;
+	json_t *text;
 
 	while (end > 1 && path[end - 1] == '/')
 		end--;
 	for (start = end; start > 0 && path[start - 1] != '/'; start--)
 		;
-	return strndup(path + start, end - start);
+	bytes = strndup(path + start, end - start);
+	text = bytes ? inv_json_path(bytes) : NULL;
+	name = text ? strdup(json_string_value(text)) : NULL;
+	json_decref(text);
+	free(bytes);
+	return name;
 }
 
 /* ---- The training ---------------------------------------------------------------------
@@ -246,8 +253,8 @@ static void add_plots(json_t *document, const json_t *entry, const char *kind)
 
 static void describe_bank(json_t *document, const json_t *entry)
 {
-	static const char *const keys[] = {"bank",    "fingerprint", "encoder",
-	                                   "augment", "split",       "points"};
+	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
+	                                   "split", "points",      "copies",  "dim"};
 
 	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (json_object_get(entry, keys[i]))

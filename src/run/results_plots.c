@@ -23,7 +23,7 @@ typedef struct plotted {
 	invar_curve curve;
 	invar_points points;
 	double *x, *y, *low, *high; /* the arrays that those two view */
-	uint64_t *counts;
+	uint64_t *counts, *rows;
 	int32_t *label, *mark;
 	invar_line *lines; /* their titles are in json */
 	size_t line_count;
@@ -69,6 +69,7 @@ static void free_plotted(plotted *p)
 	inv_free(p->low);
 	inv_free(p->high);
 	inv_free(p->counts);
+	inv_free(p->rows);
 	inv_free(p->label);
 	inv_free(p->mark);
 	inv_free(p->lines);
@@ -276,10 +277,10 @@ static invar_status read_numbers(const json_t *of, const char *key, size_t count
 	return INVAR_OK;
 }
 
-static invar_status read_counts(const json_t *of, size_t count, uint64_t **out,
-                                const char **why)
+static invar_status read_counts(const json_t *of, const char *key, size_t count,
+                                uint64_t **out, const char **why)
 {
-	const json_t *list = json_object_get(of, "count");
+	const json_t *list = json_object_get(of, key);
 	invar_status st = check_list(list, count, MAY_BE_ABSENT, why);
 
 	if (st != INVAR_OK || !list)
@@ -290,7 +291,7 @@ static invar_status read_counts(const json_t *of, size_t count, uint64_t **out,
 		const json_t *one = json_array_get(list, i);
 
 		if (!json_is_integer(one) || json_integer_value(one) < 0)
-			return broken(why, "a count of a curve is not a number of at least 0");
+			return broken(why, "a count or a row is not a whole number of at least 0");
 		(*out)[i] = (uint64_t)json_integer_value(one);
 	}
 	return INVAR_OK;
@@ -355,7 +356,7 @@ static invar_status read_curve(const json_t *json, size_t count, plotted *p,
 	if (st == INVAR_OK)
 		st = read_numbers(json, "high", count, MAY_BE_ABSENT, &p->high, why);
 	if (st == INVAR_OK)
-		st = read_counts(json, count, &p->counts, why);
+		st = read_counts(json, "count", count, &p->counts, why);
 	if (st == INVAR_OK && !p->low != !p->high)
 		return broken(why, "an interval of a curve has only one end");
 	p->curve = (invar_curve){count, p->x, p->y, p->low, p->high, p->counts};
@@ -375,6 +376,8 @@ static invar_status read_points(const inv_plot *of, const json_t *json, size_t c
 	if (st == INVAR_OK)
 		st = read_indices(json, "mark", count, of->scatter.mark_count, &p->mark, why);
 	if (st == INVAR_OK)
+		st = read_counts(json, "row", count, &p->rows, why);
+	if (st == INVAR_OK)
 		st = read_lines(json, p, why);
 	if (st == INVAR_OK &&
 	    (!json_is_integer(total) || json_integer_value(total) < (json_int_t)count))
@@ -386,7 +389,8 @@ static invar_status read_points(const inv_plot *of, const json_t *json, size_t c
 	                           .label = p->label,
 	                           .mark = p->mark,
 	                           .lines = p->lines,
-	                           .line_count = p->line_count};
+	                           .line_count = p->line_count,
+	                           .rows = p->rows};
 	return st;
 }
 
@@ -525,6 +529,8 @@ invar_status inv_plot_put_points(inv_plot *p, const char *column, const invar_po
 		json_object_set_new(json, "class", indices_json(c->label, c->count));
 	if (c->mark)
 		json_object_set_new(json, "mark", indices_json(c->mark, c->count));
+	if (c->rows)
+		json_object_set_new(json, "row", counts_json(c->rows, c->count));
 	if (c->line_count)
 		json_object_set_new(json, "lines", lines_json(c->lines, c->line_count));
 	return put_column(p, column, json);

@@ -7,7 +7,7 @@
 #include "bank/bank_contents.h"
 #include "base/memory.h"
 
-/* Files that a training writes, and what eval adds once there is an adapter. */
+/* Files that a training writes, and what eval and report add once there is an adapter. */
 static const char *const trained[] = {INVAR_RUN_JSON, INVAR_RUN_LOG, INVAR_RUN_CHECKPOINT,
                                       INVAR_RUN_ADAPTER, INVAR_RUN_DECODER};
 static const char *const measured[] = {INVAR_RUN_METRICS};
@@ -54,6 +54,19 @@ static inv_ownership claim_before(const inv_run_contents *c, const char *entry)
 	return ours ? INV_OWN_FILE : INV_FOREIGN;
 }
 
+/* Others write pages of this name as well. */
+static bool is_own_report(const inv_run_contents *c, const char *entry)
+{
+	char *path;
+	bool ours;
+
+	if (!inv_is_own_name(entry, INVAR_RUN_REPORT) || !(path = inv_join(c->path, entry)))
+		return false;
+	ours = inv_file_begins(path, INVAR_REPORT_MARK);
+	inv_free(path);
+	return ours;
+}
+
 static inv_ownership claim(const void *user, const char *entry)
 {
 	const inv_run_contents *c = user;
@@ -65,7 +78,8 @@ static inv_ownership claim(const void *user, const char *entry)
 	    (!entry[clean] || entry[clean] == '/'))
 		return claim_clean(c, entry + clean);
 	if (is_named(entry, trained, sizeof trained / sizeof *trained) ||
-	    (c->has_adapter && is_named(entry, measured, sizeof measured / sizeof *measured)))
+	    (c->has_adapter && (is_named(entry, measured, sizeof measured / sizeof *measured) ||
+	                        is_own_report(c, entry))))
 		return INV_OWN_FILE;
 	return INV_FOREIGN;
 }

@@ -25,3 +25,7 @@ grep -q '</svg>' sheet.svg
 refused 2 'built without libcurl' models pull dino_vits8 --url http://localhost/w.pth -o w.pth
 [ ! -e w.pth ] && [ ! -e w.pth.invar.part ]
 "$invar" models list > out
+printf 'bank: b\n' > study.yaml
+refused 2 'built without libyaml and cannot read recipes; build it with -Dyaml=enabled' run study.yaml
+"$invar" run --print-defaults | grep -q '^adapters:'
+[ ! -e study ]

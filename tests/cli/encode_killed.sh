@@ -40,7 +40,7 @@ diff -r whole killed
 [ $went_on = 1 ] || echo "no block was finished before a kill: this machine is too fast"
 
 # Interrupted: what is finished stays, and only the rest is encoded.
-"$invar" encode "${options[@]}" --copies 60 -o stopped 2>error &
+"$invar" encode "${options[@]}" --copies 60 --threads 1 -o stopped 2>error &
 until [ -e stopped/train/done.part ] && cut -c66- stopped/train/done.part | tail -n +2 | grep -q 1; do
 	sleep 0.05
 done

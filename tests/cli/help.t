@@ -7,6 +7,7 @@ $ invar
 >
 > Commands:
 >   demo        shows the whole method on real images
+>   run         runs a whole study from a recipe
 >   data        shows what is in a data set of images
 >   augment     applies an augmentation to images or tensors
 >   models      lists, inspects, verifies, converts and downloads encoders
@@ -19,6 +20,7 @@ $ invar
 >   eval        measures what adapters do to a bank's features
 >   plot        draws results: accuracies, curves, distances, embeddings, training
 >   neighbours  draws the images that a search finds, before and after an adapter
+>   report      writes an HTML page about runs: results, figures, pictures
 >   subset      chooses the classes of a bank that are farthest apart
 >   dependence  measures the statistical dependence of paired samples
 >   tsne        embeds features in the plane by t-SNE

@@ -4,7 +4,7 @@
 #
 # Runs the blocks marked sh and python of PAGE (README.md, docs/TUTORIAL.md …) from top to
 # bottom, each in one shell, in a folder that has what the page speaks of: share/, a folder
-# of photos, the weights of an encoder. Commands of ./dev, which runs this test, and settings
+# of photos, the weights of an encoder. A block marked yaml becomes study.yaml. Commands of ./dev, which runs this test, and settings
 # of PATH are left out. Skipped as a whole if a data set of the page is not installed; without
 # NumPy, a bank that a Python block would write is made by make_input.
 set -eu
@@ -27,6 +27,9 @@ mv photos/even photos/cats
 mv photos/cats/0000.png photos/cats/1.jpg # its contents tell what it is
 cp -r photos new
 cp "$weights" resnet50-0676ba61.pth
+if ! grep -q ' -o bank ' "$source/$page"; then # a page that does not make its own
+	"$invar" encode photos -o bank --encoder pixels --size 8 --augment rotation --holdout 0.3 -q
+fi
 
 # make_bank BLOCK - what a Python block that saves f"NAME/{split}/clean.npy" and aug.npy makes
 make_bank() {
@@ -39,9 +42,9 @@ make_bank() {
 	done
 }
 
-# block-N.sh and block-N.python, in the order of the page
+# block-N.sh, block-N.python and block-N.yaml, in the order of the page
 awk -v folder="$work" '
-	/^```(sh|python)$/ { kind = substr($0, 4); file = sprintf("%s/block-%03d.%s", folder, ++n, kind); next }
+	/^```(sh|python|yaml)$/ { kind = substr($0, 4); file = sprintf("%s/block-%03d.%s", folder, ++n, kind); next }
 	/^```/ { kind = ""; next }
 	kind == "sh" && (/^\.\/dev/ || /^export PATH=/ || /^$/) { next }
 	kind { print > file }' "$source/$page"
@@ -58,6 +61,7 @@ for block in "$work"/block-*; do
 			make_bank "$block"
 		fi
 		;;
+	*.yaml) cp "$block" study.yaml ;;
 	*)
 		sed 's/^/$ /' "$block"
 		bash -eu "$block" </dev/null >out.txt 2>err.txt || { cat out.txt err.txt; exit 1; }

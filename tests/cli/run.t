@@ -69,7 +69,7 @@ $ invar eval bank --points 10 --metrics structure -q
 $ invar eval bank run --json --metrics structure -q | grep -c '"structure": {'
 > 2
 $ invar eval bank run --json --metrics structure -q -o all.json > printed.json; cmp all.json printed.json
-$ sed -n '2,3p' run/metrics.json; grep -A7 '"bank"' run/metrics.json | grep -v fingerprint
+$ sed -n '2,3p' run/metrics.json; grep -A9 '"bank"' run/metrics.json | grep -v fingerprint
 >   "format": "invar-metrics",
 >   "version": 1,
 >       "bank": "bank",
@@ -77,6 +77,8 @@ $ sed -n '2,3p' run/metrics.json; grep -A7 '"bank"' run/metrics.json | grep -v f
 >       "augment": "coherent displacement",
 >       "split": "test",
 >       "points": 40,
+>       "copies": 3,
+>       "dim": 8,
 >       "measurement": "structure",
 >       "options": {
 $ mv run/metrics.json metrics.json; echo '{"measurements": {"other": 1}, "note": 2}' > run/metrics.json; invar eval bank run --metrics structure -q; mv metrics.json run

@@ -13,7 +13,7 @@ $ invar help evla
 ! invar help: there is no command 'evla'; did you mean 'eval'?
 ? 2
 $ invar docs manual
-! invar docs: KIND must be markdown, man, bash, zsh, fish, models, augmentations or commands, not 'manual'
+! invar docs: KIND must be markdown, man, bash, zsh, fish, models, augmentations, recipe-schema or commands, not 'manual'
 ? 2
 $ invar docs markdown train
 ! invar docs: unexpected argument 'train': only man takes a COMMAND

@@ -232,6 +232,30 @@ static void what_is_written_is_read_again(void **state)
 	test_assert_error("0 x 5 pixels");
 }
 
+/* Flat colours survive; a size of 0 does not. */
+static void a_written_jpeg_is_read_again(void **state)
+{
+	enum { SIDE = 24 };
+	uint8_t rgb[SIDE * SIDE * 3];
+	inv_image image = {0};
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		memcpy(rgb + 3 * i, (uint8_t[]){200, 100, 50}, 3);
+	assert_int_equal(invar_jpeg_encode(NULL, rgb, SIDE, SIDE, 90, &bytes, &size), INVAR_OK);
+	assert_int_equal(inv_jpeg_decode(bytes, size, "a.jpg", &image), INVAR_OK);
+	assert_int_equal(image.width, SIDE);
+	assert_int_equal(image.height, SIDE);
+	for (size_t i = 0; i < sizeof rgb; i++)
+		assert_in_range(image.pixels[i], rgb[i] - 4, rgb[i] + 4);
+	invar_free(bytes);
+	inv_image_clear(&image);
+	assert_int_equal(invar_jpeg_encode(NULL, rgb, 0, SIDE, 90, &bytes, &size), INVAR_E_USE);
+	test_assert_error("0 x 24 pixels");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +267,7 @@ int main(void)
 		cmocka_unit_test(stray_bytes_between_segments_are_harmless),
 		cmocka_unit_test(damaged_exif_means_upright),
 		cmocka_unit_test(what_is_written_is_read_again),
+		cmocka_unit_test(a_written_jpeg_is_read_again),
 	};
 
 	return cmocka_run_group_tests_name("images", tests, NULL, NULL);

@@ -312,12 +312,14 @@ static void displacement_and_spread_by_hand(void **state)
 
 static void quantiles_are_those_of_a_bank(void **state)
 {
-	float x[21 * 1] = {0}, moved[21];
+	float x[21], moved[21];
 	invar_results *r;
 
 	(void)state;
-	for (int i = 0; i < 21; i++)
-		moved[i] = (float)(20 - i);
+	for (int i = 0; i < 21; i++) {
+		x[i] = (float)(64 * i);
+		moved[i] = x[i] + (float)(20 - i);
+	}
 	write_split(test_ctx, test_path("line"), "test", x, moved, 1, NULL, 21, 1);
 	r = measure_f(test_ctx, test_path("line"),
 	              test_options("eval", "metrics", "invariance", NULL));
@@ -325,8 +327,6 @@ static void quantiles_are_those_of_a_bank(void **state)
 	assert_true(number(r, "invariance.displacement.q10") == 2);
 	assert_true(number(r, "invariance.displacement.q50") == 10);
 	assert_true(number(r, "invariance.displacement.q90") == 18);
-	/* All clean rows are equal: no spread to compare with. */
-	assert_null(invar_results_value(r, "invariance.spread", "F"));
 	invar_results_free(r);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "recipe/choose.h"
 
@@ -293,6 +294,19 @@ static void run_json_has_the_candidates(void **state)
 	json_decref(json);
 }
 
+static void times_include_the_choice(void **state)
+{
+	double began = inv_cpu_seconds(), cpu;
+	json_t *json;
+
+	(void)state;
+	train(easy, goal("same-image"), "timed");
+	cpu = inv_cpu_seconds() - began;
+	json = run_json("timed");
+	assert_true(json_number_value(json_object_get(json, "cpu_seconds")) > 0.8 * cpu);
+	json_decref(json);
+}
+
 static void a_finished_choice_is_not_made_again(void **state)
 {
 	size_t size, again;
@@ -475,6 +489,7 @@ int main(void)
 		cmocka_unit_test(figures_equal_plain_loops),
 		cmocka_unit_test(one_rotation_is_undone),
 		cmocka_unit_test(run_json_has_the_candidates),
+		cmocka_unit_test(times_include_the_choice),
 		cmocka_unit_test(a_finished_choice_is_not_made_again),
 		cmocka_unit_test(threads_do_not_matter),
 		cmocka_unit_test(what_is_set_is_kept),

@@ -194,6 +194,38 @@ static void any_numbers_are_drawn(void **state)
 	draw_all(1e300, INV_SVG_LIGHT);
 }
 
+static void assert_text(const char *text, size_t max, const char *expected)
+{
+	char *made = NULL;
+	size_t size;
+	FILE *out = open_memstream(&made, &size);
+
+	assert_non_null(out);
+	inv_xml_text(out, text, max);
+	fclose(out);
+	assert_string_equal(made, expected);
+	free(made);
+}
+
+static void text_stays_text(void **state)
+{
+	(void)state;
+	assert_text("<b a='1' c=\"2\">&amp;", 99,
+	            "&lt;b a=&#39;1&#39; c=&quot;2&quot;&gt;&amp;amp;");
+	assert_text("a\nb\tc\x1b[1m\x7f", 99, "a?b?c?[1m?");
+	assert_text("\xff\xc3(\xed\xa0\x80\xc0\xaf", 99,
+	            "?"
+	            "?(?????");
+	assert_text("x\xe2\x80\xaey\xe2\x81\xa6z\xe2\x80\xa8", 99, "x?y?z?"); /* U+202E … */
+	assert_text("\xc2\x9b"
+	            "31m\xc2\xa0\xef\xbb\xbf",
+	            99, "?31m\xc2\xa0?");
+	assert_text("\xd7\xa9\xe2\x80\x8d\xf0\x9f\x98\x80", 99,
+	            "\xd7\xa9\xe2\x80\x8d\xf0\x9f\x98\x80"); /* letters, a joiner, a face */
+	assert_text("abcdef", 4, "abc…");
+	assert_text("<<<<<<", 4, "&lt;&lt;&lt;…");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +233,7 @@ int main(void)
 		cmocka_unit_test(documents_say_what_can_be_drawn),
 		cmocka_unit_test(all_figures_are_drawn),
 		cmocka_unit_test(any_numbers_are_drawn),
+		cmocka_unit_test(text_stays_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

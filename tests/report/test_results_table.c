@@ -63,9 +63,9 @@ static invar_results *make(void)
 	return r;
 }
 
-static void assert_table(const char *format, const char *want)
+/* Takes r. */
+static void assert_written(invar_results *r, const char *format, const char *want)
 {
-	invar_results *r = make();
 	inv_table *t = inv_results_table(r);
 	char *text = NULL;
 	size_t bytes;
@@ -78,6 +78,11 @@ static void assert_table(const char *format, const char *want)
 	free(text);
 	inv_table_free(t);
 	invar_results_free(r);
+}
+
+static void assert_table(const char *format, const char *want)
+{
+	assert_written(make(), format, want);
 }
 
 static void rows_follow_from_descriptions(void **state)
@@ -110,11 +115,36 @@ static void bars_in_markdown_are_escaped(void **state)
 	                         "\nZap and Zop were not measured: no labels\n");
 }
 
+/* Published figures have their own number of decimals, and no powers of ten. */
+static void a_value_may_have_its_own_digits(void **state)
+{
+	const invar_value share = {.value = 0.9466, .low = NAN, .high = NAN, .digits = 2};
+	const invar_value size = {.value = 0.01, .low = NAN, .high = NAN, .digits = 2};
+	invar_results *r;
+
+	(void)state;
+	assert_int_equal(inv_results_new(&r), INVAR_OK);
+	inv_results_add_column(r, "1", "E", NULL);
+	inv_results_add_column(r, "1-published", "paper", NULL);
+	inv_results_add_measurement(r, "zip", "Zip");
+	inv_results_add_metric(r, &metrics[0]);
+	inv_results_add_metric(r, &metrics[2]);
+	put(r, "zip.a", "1", 0.9466, NAN, NAN);
+	put(r, "zip.size", "1", 0.0001, NAN, NAN);
+	inv_results_put(r, "zip.a", "1-published", &share);
+	inv_results_put(r, "zip.size", "1-published", &size);
+	assert_written(r, "text",
+	               "                E  paper\n"
+	               "Zip, %       94.7  94.66\n"
+	               "size    1.000e-04   0.01\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_follow_from_descriptions),
 		cmocka_unit_test(bars_in_markdown_are_escaped),
+		cmocka_unit_test(a_value_may_have_its_own_digits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -194,6 +194,8 @@ static invar_curve curve(void)
 	return (invar_curve){3, three_x, three_y, three_low, three_high, three_counts};
 }
 
+static const uint64_t three_rows[] = {7, 0, 9};
+
 static invar_points points(void)
 {
 	static const invar_line lines[] = {{"fit", 0.5, 1}, {"y = x", 1, 0}};
@@ -205,7 +207,8 @@ static invar_points points(void)
 	                      .label = three_labels,
 	                      .mark = three_marks,
 	                      .lines = lines,
-	                      .line_count = 2};
+	                      .line_count = 2,
+	                      .rows = three_rows};
 }
 
 static void add_plots(invar_results *r, const char *column)
@@ -240,6 +243,7 @@ static void check_plots(const invar_results *r, const char *column)
 	assert_null(invar_results_scatter(r, 1));
 	assert_int_equal(p->total, 4000);
 	assert_true(p->x[0] == -90 && p->y[2] == 90 && p->label[2] == -1 && p->mark[0] == 1);
+	assert_true(p->rows && p->rows[0] == 7 && p->rows[2] == 9);
 	assert_int_equal(p->line_count, 2);
 	assert_string_equal(p->lines[0].title, "fit");
 	assert_true(p->lines[0].slope == 0.5 && p->lines[0].offset == 1);

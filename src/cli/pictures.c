@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pictures.c - from a row of a bank to the picture that the encoder saw. */
+#include "cli/pictures.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command_files.h"
+
+/* ---- How pictures are made ------------------------------------------------------------
+ */
+
+/* "0.485,0.456,0.406/0.229,0.224,0.225"; "none" where bank.json does not say. */
+static void spell_normalize(const json_t *preprocess, char out[INV_NORMALIZE])
+{
+	static const char *const keys[] = {"mean", "std"};
+	size_t length = 0;
+
+	for (size_t k = 0; k < 2; k++) {
+		const json_t *list = json_object_get(preprocess, keys[k]), *one;
+		size_t i;
+
+		json_array_foreach (list, i, one)
+			if (length < INV_NORMALIZE - 32)
+				length += (size_t)snprintf(out + length, INV_NORMALIZE - length, "%s%.9g",
+				                           i   ? ","
+				                           : k ? "/"
+				                               : "",
+				                           json_number_value(one));
+	}
+	if (!length || !strchr(out, '/'))
+		snprintf(out, INV_NORMALIZE, "none");
+}
+
+/* The parameters of the copies, where the bank has kept them. */
+static invar_status open_params(inv_pictures *m)
+{
+	char *path;
+	invar_status st = INVAR_OK;
+
+	if (asprintf(&path, "%s/%s/aug/%03u.params.npy", m->bank_path, m->split,
+	             (unsigned)m->copy) < 0)
+		return inv_no_memory(m->s);
+	if (access(path, R_OK) == 0)
+		st = invar_array_open(m->s->ctx, path, &m->params);
+	free(path);
+	return st;
+}
+
+/* A SPEC with inside=1 takes pictures that are larger than the bank's size. */
+static invar_status choose_side(inv_pictures *m, const json_t *preprocess)
+{
+	const json_t *size = json_object_get(preprocess, "size");
+	json_int_t height = json_integer_value(json_array_get(size, 0));
+	uint64_t seen[4] = {1, 3, (uint64_t)height, (uint64_t)height}, prepared[4];
+	invar_status st = INVAR_OK;
+
+	snprintf(m->side, sizeof m->side, "native");
+	if (height < 1 || height != json_integer_value(json_array_get(size, 1)))
+		return INVAR_OK;
+	memcpy(prepared, seen, sizeof seen);
+	if (m->augment)
+		st = invar_augment_prepared(m->augment, seen, prepared);
+	snprintf(m->side, sizeof m->side, "%llu", (unsigned long long)prepared[2]);
+	return st;
+}
+
+/* Old or foreign banks may not say how their copies were made: these are not shown then. */
+static invar_status prepare(inv_pictures *m)
+{
+	const char *spec = invar_bank_field(m->bank, "augment");
+	char *path = inv_path(m->bank_path, "bank.json");
+	json_t *json = path ? json_load_file(path, 0, NULL) : NULL;
+	const json_t *preprocess = json_object_get(json, "preprocess");
+	invar_status st = path ? open_params(m) : inv_no_memory(m->s);
+
+	m->seed = json_number_value(json_object_get(json, "seed"));
+	spell_normalize(preprocess, m->normalize);
+	if (st == INVAR_OK && spec && m->params)
+		st = invar_augment_parse(m->s->ctx, spec, &m->augment);
+	if (st == INVAR_OK && m->augment)
+		st = invar_augment_pixels(m->augment, m->normalize);
+	if (st == INVAR_OK)
+		st = choose_side(m, preprocess);
+	json_decref(json);
+	free(path);
+	return st;
+}
+
+/* ---- Which image a row is --------------------------------------------------------------
+ */
+
+/* An image of the data set by its name, of which `length` bytes count. */
+typedef struct named {
+	const char *name;
+	size_t length;
+	uint64_t image;
+} named;
+
+/* Names without what follows the last dot: images may have been converted since. */
+static size_t stem_length(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot != name && !strchr(dot, '/') ? (size_t)(dot - name) : strlen(name);
+}
+
+static int compare_names(const named *x, const named *y)
+{
+	size_t shorter = x->length < y->length ? x->length : y->length;
+	int order = memcmp(x->name, y->name, shorter);
+
+	return order ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const named *x = a, *y = b;
+	int order = compare_names(x, y);
+
+	return order ? order : (x->image > y->image) - (x->image < y->image);
+}
+
+/* Of equal names the first is found. */
+static uint64_t find_name(const named *all, uint64_t count, const named *wanted)
+{
+	uint64_t low = 0, high = count;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (compare_names(&all[middle], wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && compare_names(&all[low], wanted) == 0 ? all[low].image
+	                                                            : UINT64_MAX;
+}
+
+/* Looks up what is not found yet, by whole names or by stems. */
+static void match_names(inv_picture_index *x, uint64_t rows, char *const *names, named *all,
+                        bool stems)
+{
+	uint64_t count = invar_dataset_count(x->images, x->split), known = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		const char *name = invar_dataset_name(x->images, x->split, i);
+
+		if (name)
+			all[known++] = (named){name, stems ? stem_length(name) : strlen(name), i};
+	}
+	qsort(all, known, sizeof *all, by_name);
+	for (uint64_t i = 0; i < rows; i++) {
+		const named wanted = {names[i], stems ? stem_length(names[i]) : strlen(names[i]),
+		                      0};
+
+		if (x->image[i] == UINT64_MAX)
+			x->image[i] = find_name(all, known, &wanted);
+	}
+}
+
+static invar_status index_by_name(inv_pictures *m, inv_picture_index *x, uint64_t rows)
+{
+	named *all = malloc((invar_dataset_count(x->images, x->split) + 1) * sizeof *all);
+	char **names = NULL;
+	invar_status st =
+		all ? invar_bank_names(m->bank, x->split, &names) : inv_no_memory(m->s);
+
+	for (uint64_t i = 0; i < rows; i++)
+		x->image[i] = UINT64_MAX;
+	if (st == INVAR_OK) {
+		match_names(x, rows, names, all, false);
+		match_names(x, rows, names, all, true);
+	}
+	invar_free(names);
+	free(all);
+	return st;
+}
+
+/* By its name where the bank has names; else rows and images are in the same order. */
+static invar_status fill_index(inv_pictures *m, inv_picture_index *x)
+{
+	uint64_t rows = invar_bank_rows(m->bank, x->split);
+	uint64_t count = invar_dataset_count(x->images, x->split);
+
+	if (!(x->image = malloc((rows + 1) * sizeof *x->image)))
+		return inv_no_memory(m->s);
+	if (invar_bank_has_names(m->bank, x->split))
+		return index_by_name(m, x, rows);
+	for (uint64_t i = 0; i < rows; i++)
+		x->image[i] = i;
+	if (count == rows)
+		return INVAR_OK;
+	return inv_fault(m->s, INVAR_E_MISMATCH,
+	                 "%s has %llu rows of %s, but the data set has %llu images; give the "
+	                 "data set with the options of 'invar encode'",
+	                 m->bank_path, (unsigned long long)rows, x->split,
+	                 (unsigned long long)count);
+}
+
+static invar_status missing_image(inv_pictures *m, const char *split, uint64_t row)
+{
+	char **names = NULL;
+	invar_status st = invar_bank_names(m->bank, split, &names);
+
+	if (st == INVAR_OK)
+		st =
+			inv_fault(m->s, INVAR_E_MISMATCH,
+		              "the data set has no image '%s', which row %llu of %s was made from; "
+		              "give the data set with the options of 'invar encode'",
+		              names[row],
+		              (unsigned long long)invar_bank_file_row(m->bank, split, row), split);
+	invar_free(names);
+	return st;
+}
+
+static invar_status find_image(inv_pictures *m, const invar_dataset *images,
+                               const char *split, uint64_t row, uint64_t *out)
+{
+	inv_picture_index *x = m->index, *last = m->index + INV_PICTURE_SPLITS - 1;
+	invar_status st = INVAR_OK;
+
+	while (x < last && x->image && (x->images != images || strcmp(x->split, split) != 0))
+		x++;
+	if (!x->image || x->images != images || strcmp(x->split, split) != 0) {
+		free(x->image);
+		*x = (inv_picture_index){.split = split, .images = images};
+		st = fill_index(m, x);
+	}
+	if (st != INVAR_OK)
+		return st;
+	*out = x->image[row];
+	return *out == UINT64_MAX ? missing_image(m, split, row) : INVAR_OK;
+}
+
+/* ---- Drawing ---------------------------------------------------------------------------
+ */
+
+static invar_status set_draws(const inv_pictures *m, invar_options *o, uint64_t row)
+{
+	invar_status st = invar_options_set(o, "split", m->split);
+
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "seed", m->seed);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "copy", m->copy);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(o, "first", (double)row);
+	return st;
+}
+
+/* The prepared picture as the encoder sees it: row's copy, or its centre; gives *out. */
+static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool augmented,
+                                uint64_t row, const float *x, const uint64_t shape[4],
+                                float **out, uint64_t seen[4])
+{
+	const invar_augment *a = m->augment;
+	float *params = NULL;
+	invar_status st = augmented ? invar_augment_result(a, shape, seen)
+	                            : invar_augment_clean(a, x, shape, seen, NULL);
+
+	if (st == INVAR_OK && !(*out = malloc(seen[1] * seen[2] * seen[3] * sizeof **out)))
+		st = inv_no_memory(m->s);
+	if (st == INVAR_OK && !augmented)
+		return invar_augment_clean(a, x, shape, seen, *out);
+	if (st == INVAR_OK &&
+	    !(params = malloc((invar_augment_columns(a) + 1) * sizeof *params)))
+		st = inv_no_memory(m->s);
+	if (st == INVAR_OK)
+		st = invar_array_read(m->params, row, 1, params);
+	if (st == INVAR_OK)
+		st = set_draws(m, o, row);
+	if (st == INVAR_OK)
+		st = invar_augment_apply(a, o, x, shape, params, *out);
+	free(params);
+	return st;
+}
+
+static invar_status draw_row(inv_pictures *m, const invar_dataset *images,
+                             const char *split, uint64_t row, bool augmented,
+                             invar_options *o, uint8_t **out, uint32_t *width,
+                             uint32_t *height)
+{
+	uint8_t *rgb = NULL;
+	float *tensor = NULL, *seen = NULL;
+	uint64_t image, shape[4], seen_shape[4];
+	invar_status st = find_image(m, images, split, row, &image);
+
+	if (st == INVAR_OK)
+		st = invar_dataset_read(images, split, image, &rgb, width, height);
+	if (st == INVAR_OK)
+		st = invar_image_to_tensor(m->s->ctx, rgb, *width, *height, o, &tensor, shape);
+	if (st == INVAR_OK && m->augment)
+		st = view_tensor(m, o, augmented, invar_bank_file_row(m->bank, split, row), tensor,
+		                 shape, &seen, seen_shape);
+	if (st == INVAR_OK)
+		st = invar_tensor_to_image(m->s->ctx, seen ? seen : tensor,
+		                           seen ? seen_shape : shape, m->normalize, out);
+	*height = (uint32_t)(seen ? seen_shape : shape)[2];
+	*width = (uint32_t)(seen ? seen_shape : shape)[3];
+	invar_free(rgb);
+	invar_free(tensor);
+	free(seen);
+	return st;
+}
+
+invar_status inv_pictures_draw(inv_pictures *p, const invar_dataset *images,
+                               const char *split, uint64_t row, bool augmented,
+                               uint8_t **rgb, uint32_t *width, uint32_t *height)
+{
+	invar_options *o = NULL;
+	invar_status st = invar_options_new("augment", &o);
+
+	*rgb = NULL;
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "size", p->side);
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "normalize", p->normalize);
+	if (st == INVAR_OK)
+		st = draw_row(p, images, split, row, augmented, o, rgb, width, height);
+	invar_options_free(o);
+	return st;
+}
+
+/* ---- Open and close --------------------------------------------------------------------
+ */
+
+invar_status inv_pictures_open(inv_session *s, const char *bank_path,
+                               const invar_bank *bank, const char *split, uint32_t copy,
+                               inv_pictures *out)
+{
+	*out = (inv_pictures){
+		.s = s, .bank_path = bank_path, .bank = bank, .split = split, .copy = copy};
+	return prepare(out);
+}
+
+invar_status inv_pictures_turn(inv_pictures *p, uint32_t copy)
+{
+	invar_array_close(p->params);
+	p->params = NULL;
+	p->copy = copy;
+	return open_params(p);
+}
+
+void inv_pictures_close(inv_pictures *p)
+{
+	for (size_t i = 0; i < INV_PICTURE_SPLITS; i++)
+		free(p->index[i].image);
+	invar_array_close(p->params);
+	invar_augment_close(p->augment);
+	*p = (inv_pictures){0};
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recipe_words.h - recipes for people and editors: defaults, schema, plan. */
+#ifndef INV_RECIPE_WORDS_H
+#define INV_RECIPE_WORDS_H
+
+#include <stdio.h>
+
+#include "cli/session.h"
+#include "recipe/study/study_run.h"
+
+/* Is a flag on unless it is set? */
+bool inv_row_is_on(const invar_option *row);
+/* "a" of "a|b"? NULL is an empty list. */
+bool inv_words_have(const char *list, const char *word);
+
+/* A recipe with every key and option, its default and meaning, as comments. */
+invar_status inv_print_recipe(inv_session *s, FILE *out);
+/* The JSON Schema of recipes. */
+invar_status inv_print_recipe_schema(inv_session *s, FILE *out);
+/* What would run, how long and how large. */
+invar_status inv_print_plan(inv_session *s, const inv_study *study);
+
+#endif

@@ -1,0 +1,625 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_page.c - from run folders to a page.
+ *
+ * Steps: open the runs and their banks, measure what is missing, put what the runs know
+ * side by side, draw pictures, write. A bank that run.json names is only taken if its rows
+ * are those that the run was trained on.
+ */
+#include "cli/report_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command_files.h"
+#include "cli/display_text.h"
+#include "cli/report_pictures.h"
+#include "cli/term.h"
+#include "report/page.h"
+
+enum { MAX_DOCUMENTS = 6, MAX_RUN_JSON = 16 << 20, GAPS = 16, WORDS = 400 };
+
+/*
+ * Products that a measurement may take, rows times gallery times width: about a minute of
+ * one core for each of the slower ones. Beyond it, fewer rows are measured.
+ */
+static const double max_work = 2e12;
+
+typedef struct opened_run {
+	const char *path;
+	char *title, *bank_path; /* bank_path NULL: there is none */
+	json_t *json;
+	invar_adapter *adapter;
+	invar_results *training;
+} opened_run;
+
+typedef struct reporter {
+	inv_session *s;
+	const inv_report *r;
+	opened_run *run; /* [runs] */
+	invar_results *document[MAX_DOCUMENTS];
+	size_t documents;
+	inv_page_pictures pictures;
+	struct {
+		char what[WORDS], why[WORDS];
+	} gap[GAPS];
+	size_t gaps;
+} reporter;
+
+static void leave_out(reporter *p, const char *what, const char *why)
+{
+	if (p->gaps == GAPS)
+		return;
+	snprintf(p->gap[p->gaps].what, WORDS, "%s", what);
+	snprintf(p->gap[p->gaps].why, WORDS, "%s", why);
+	p->gaps++;
+}
+
+/* ---- Runs ---------------------------------------------------------------------------- */
+
+/* The last part of a path; gives. */
+static char *name_of(const char *path)
+{
+	size_t end = strlen(path), start;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/'; start--)
+		;
+	return strndup(path + start, end - start);
+}
+
+/* run.json, or NULL: an adapter without it is still an adapter. */
+static json_t *load_json(const char *run)
+{
+	char *path = inv_path(run, INVAR_RUN_JSON);
+	struct stat info;
+	json_t *json = NULL;
+
+	if (path && stat(path, &info) == 0 && info.st_size <= MAX_RUN_JSON)
+		json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+	free(path);
+	return json;
+}
+
+/* Document 0 of a run is its training, if it has one. */
+static invar_status read_training(reporter *p, opened_run *run)
+{
+	invar_status st = invar_run_results(p->s->ctx, run->path, 0, &run->training);
+	const invar_series *series =
+		run->training ? invar_results_series(run->training, 0) : NULL;
+
+	if (run->training && (!series || strcmp(series->measurement, "train") != 0)) {
+		invar_results_free(run->training);
+		run->training = NULL;
+	}
+	return st;
+}
+
+static invar_status open_run(reporter *p, opened_run *run, const char *path)
+{
+	invar_status st;
+
+	run->path = path;
+	if (!(run->title = name_of(path)))
+		return inv_no_memory(p->s);
+	if ((st = invar_adapter_open(p->s->ctx, path, &run->adapter)) != INVAR_OK)
+		return st;
+	run->json = load_json(path);
+	return read_training(p, run);
+}
+
+/* ---- Banks --------------------------------------------------------------------------- */
+
+/* Where the bank keeps a file that run.json lists by its name alone. */
+static char *input_path(const char *bank, const char *split, const char *file)
+{
+	bool top = strcmp(file, "clean.npy") == 0 || strcmp(file, "aug.npy") == 0;
+	char *path;
+
+	return asprintf(&path, "%s/%s/%s%s", bank, split, top ? "" : "aug/", file) < 0 ? NULL
+	                                                                               : path;
+}
+
+static bool is_same_file(const reporter *p, const char *path, const json_t *input)
+{
+	const char *expected = json_string_value(json_object_get(input, "sha256"));
+	char hex[65];
+
+	return path && expected && access(path, R_OK) == 0 &&
+	       invar_file_sha256(p->s->ctx, path, hex) == INVAR_OK &&
+	       strcmp(hex, expected) == 0;
+}
+
+static bool has_same_rows(const reporter *p, const opened_run *run, const char *bank)
+{
+	const json_t *inputs = json_object_get(run->json, "inputs"), *input;
+	const char *split =
+		json_string_value(json_object_get(json_object_get(run->json, "options"), "split"));
+	size_t i;
+
+	json_array_foreach (inputs, i, input) {
+		const char *file = json_string_value(json_object_get(input, "file"));
+		char *path = file && !strchr(file, '/')
+		                 ? input_path(bank, split ? split : "train", file)
+		                 : NULL;
+		bool same = is_same_file(p, path, input);
+
+		free(path);
+		if (!same)
+			return false;
+	}
+	return json_array_size(inputs) > 0;
+}
+
+static invar_status choose_bank(reporter *p, opened_run *run)
+{
+	const char *recorded = json_string_value(json_object_get(run->json, "bank"));
+	char why[WORDS];
+
+	if (!p->r->bank && recorded && inv_path_is_folder(recorded) &&
+	    has_same_rows(p, run, recorded)) {
+		run->bank_path = strdup(recorded);
+		return run->bank_path ? INVAR_OK : inv_no_memory(p->s);
+	}
+	if (p->r->bank) {
+		run->bank_path = strdup(p->r->bank);
+		return run->bank_path ? INVAR_OK : inv_no_memory(p->s);
+	}
+	if (!recorded)
+		snprintf(why, sizeof why, "run.json of %.100s names no bank; give --bank BANK",
+		         run->title);
+	else
+		snprintf(why, sizeof why, "%.200s, the bank of %.60s, %s; give --bank BANK",
+		         recorded, run->title,
+		         inv_path_is_folder(recorded) ? "has other rows than the run was trained on"
+		                                      : "does not exist any more");
+	leave_out(p, "what metrics.json does not have, and pictures", why);
+	return INVAR_OK;
+}
+
+/* ---- Measuring ----------------------------------------------------------------------- */
+
+static invar_status make_options(reporter *p, double points, invar_options **out)
+{
+	const inv_report *r = p->r;
+	invar_status st = invar_options_new("eval", out);
+
+	if (st == INVAR_OK)
+		st = invar_options_set(*out, "metrics",
+		                       r->metrics ? r->metrics : INV_REPORT_METRICS);
+	if (st == INVAR_OK)
+		st = invar_options_set(*out, "split", r->split);
+	if (st == INVAR_OK)
+		st = invar_options_set_number(*out, "points", points);
+	return st;
+}
+
+/* Runs whose bank is that of run `first`. */
+static bool shares_bank(const reporter *p, size_t first, size_t i)
+{
+	return p->run[i].bank_path && p->run[first].bank_path &&
+	       strcmp(p->run[i].bank_path, p->run[first].bank_path) == 0;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = list; (at = strstr(at, word)); at += length)
+		if ((at == list || at[-1] == ',') && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* Adds words of `more` that list does not have; list has WORDS bytes. */
+static void unite(char *list, const char *more)
+{
+	char word[WORDS];
+
+	while (*more) {
+		size_t length = strcspn(more, ",");
+
+		snprintf(word, sizeof word, "%.*s", (int)length, more);
+		if (*word && !has_word(list, word) && strlen(list) + length + 2 < WORDS)
+			sprintf(list + strlen(list), "%s%s", *list ? "," : "", word);
+		more += length + (more[length] == ',');
+	}
+}
+
+/* What any of the runs on the bank lacks, "" if nothing. */
+static invar_status find_missing(reporter *p, size_t first, const invar_bank *bank,
+                                 double points, char missing[WORDS])
+{
+	invar_options *o = NULL;
+	invar_status st = make_options(p, points, &o);
+
+	*missing = '\0';
+	for (size_t i = 0; i < p->r->runs && st == INVAR_OK; i++) {
+		char *own = NULL;
+
+		if (!shares_bank(p, first, i))
+			continue;
+		st = invar_eval_missing(bank, o, p->run[i].path, &own);
+		if (st == INVAR_OK)
+			unite(missing, own);
+		invar_free(own);
+	}
+	invar_options_free(o);
+	return st;
+}
+
+/* 0: all rows can be measured in the time; else how many. */
+static double affordable_points(const reporter *p, const invar_bank *bank)
+{
+	double rows = (double)invar_bank_rows(bank, p->r->split), gallery = 0, work;
+
+	for (size_t i = 0; i < invar_bank_splits(bank); i++)
+		gallery += (double)invar_bank_rows(bank, invar_bank_split(bank, i));
+	work = rows * (1 + invar_bank_copies(bank, p->r->split)) * gallery *
+	       invar_bank_dim(bank) * (double)(p->r->runs + 1);
+	if (p->r->points > 0 || work <= max_work)
+		return p->r->points;
+	return fmax(1000, floor(rows * max_work / work));
+}
+
+/* The adapters and titles of the runs that share a bank. */
+typedef struct group {
+	const invar_adapter **adapter;
+	const char **title;
+	size_t *run;
+	size_t count;
+} group;
+
+static bool gather_group(const reporter *p, size_t first, group *g)
+{
+	*g = (group){.adapter = calloc(p->r->runs, sizeof *g->adapter),
+	             .title = calloc(p->r->runs, sizeof *g->title),
+	             .run = calloc(p->r->runs, sizeof *g->run)};
+	if (!g->adapter || !g->title || !g->run)
+		return false;
+	for (size_t i = 0; i < p->r->runs; i++)
+		if (shares_bank(p, first, i)) {
+			g->adapter[g->count] = p->run[i].adapter;
+			g->title[g->count] = p->run[i].title;
+			g->run[g->count++] = i;
+		}
+	return true;
+}
+
+static void free_group(group *g)
+{
+	free(g->adapter);
+	free(g->title);
+	free(g->run);
+}
+
+static invar_status keep_results(reporter *p, const group *g, const invar_results *results)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < g->count && st == INVAR_OK; i++) {
+		char id[24];
+
+		snprintf(id, sizeof id, "%zu", i + 1);
+		st = invar_run_keep_results(p->s->ctx, p->run[g->run[i]].path, results, id);
+	}
+	return st;
+}
+
+/* A measurement that the bank has nothing for is a gap in the page, not a failure. */
+static bool is_partial(invar_status st, const invar_results *results)
+{
+	return (st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC) &&
+	       (!results || invar_results_is_complete(results));
+}
+
+static invar_status measure_group(reporter *p, const group *g, const invar_bank *bank,
+                                  const char *missing, double points)
+{
+	invar_options *o = NULL;
+	invar_results *results = NULL;
+	invar_status st = make_options(p, points, &o), kept;
+
+	if (st == INVAR_OK)
+		st = invar_options_set(o, "metrics", missing);
+	if (st == INVAR_OK)
+		st = invar_eval(bank, g->adapter, g->title, g->count, o, &results);
+	if (is_partial(st, results)) {
+		if (!results)
+			leave_out(p, missing, invar_last_error());
+		st = INVAR_OK;
+	}
+	kept = results ? keep_results(p, g, results) : INVAR_OK;
+	invar_results_free(results);
+	invar_options_free(o);
+	return st == INVAR_OK ? kept : st;
+}
+
+static invar_status check_writable(reporter *p, const group *g)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (access(p->run[g->run[i]].path, W_OK) != 0)
+			return inv_fault(p->s, INVAR_E_IO,
+			                 "%s is not writable, so what is measured could not be kept; "
+			                 "copy the run, or give --as-is",
+			                 p->run[g->run[i]].path);
+	return INVAR_OK;
+}
+
+/* Says what it does, as it may take minutes. */
+static invar_status measure_missing(reporter *p, size_t first, const invar_bank *bank)
+{
+	double points = p->r->points, fewer;
+	char missing[WORDS];
+	group g = {0};
+	invar_status st = find_missing(p, first, bank, points, missing);
+
+	fewer = affordable_points(p, bank);
+	if (st == INVAR_OK && *missing && fewer != points)
+		st = find_missing(p, first, bank, points = fewer, missing);
+	if (st != INVAR_OK || !*missing)
+		return st;
+	st = gather_group(p, first, &g) ? check_writable(p, &g) : inv_no_memory(p->s);
+	if (st == INVAR_OK) {
+		inv_term_say(p->s->term, "measuring %s on %s of %s%s", missing, p->r->split,
+		             p->run[first].bank_path,
+		             points > 0 && p->r->points <= 0 ? ", on part of its rows" : "");
+		st = measure_group(p, &g, bank, missing, points);
+	}
+	free_group(&g);
+	return st;
+}
+
+static bool is_first_of_bank(const reporter *p, size_t i)
+{
+	for (size_t before = 0; before < i; before++)
+		if (shares_bank(p, before, i))
+			return false;
+	return p->run[i].bank_path;
+}
+
+static invar_status measure_banks(reporter *p)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < p->r->runs && st == INVAR_OK; i++) {
+		invar_bank *bank = NULL;
+
+		if (!is_first_of_bank(p, i))
+			continue;
+		st = invar_bank_open(p->s->ctx, p->run[i].bank_path, &bank);
+		if (st == INVAR_OK && !invar_bank_has_split(bank, p->r->split))
+			st = inv_fault(p->s, INVAR_E_USE, "%s has no split %s; choose one with --from",
+			               p->run[i].bank_path, p->r->split);
+		if (st == INVAR_OK)
+			st = measure_missing(p, i, bank);
+		invar_bank_close(bank);
+	}
+	return st;
+}
+
+/* ---- Documents ----------------------------------------------------------------------- */
+
+/* How many values it has: the one that says most comes first. */
+static size_t count_values(const invar_results *r)
+{
+	size_t count = 0;
+
+	for (size_t m = 0; m < invar_results_metrics(r); m++)
+		for (size_t c = 0; c < invar_results_columns(r); c++) {
+			const invar_value *v = invar_results_value(r, invar_results_metric(r, m)->id,
+			                                           invar_results_column(r, c)->id);
+
+			count += v && !v->reason;
+		}
+	return count;
+}
+
+static bool is_wanted(const reporter *p, const invar_results *r)
+{
+	const char *split = invar_results_about(r, "split"),
+			   *bank = invar_results_about(r, "bank"), *own = p->run[0].bank_path;
+
+	return split && strcmp(split, p->r->split) == 0 &&
+	       (!own || (bank && strcmp(bank, own) == 0));
+}
+
+static void put_best_first(reporter *p)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < p->documents; i++) {
+		bool now = is_wanted(p, p->document[i]), then = is_wanted(p, p->document[best]);
+
+		if (now > then ||
+		    (now == then && count_values(p->document[i]) > count_values(p->document[best])))
+			best = i;
+	}
+	if (best) {
+		invar_results *first = p->document[best];
+
+		memmove(p->document + 1, p->document, best * sizeof *p->document);
+		p->document[0] = first;
+	}
+}
+
+static invar_status read_documents(reporter *p)
+{
+	for (size_t i = 0; i < MAX_DOCUMENTS; i++) {
+		invar_status st =
+			invar_runs_results(p->s->ctx, p->r->run, p->r->runs, i, &p->document[i]);
+
+		if (st != INVAR_OK)
+			return st;
+		if (!p->document[i])
+			break;
+		p->documents++;
+	}
+	if (p->documents)
+		put_best_first(p);
+	else
+		leave_out(p, "all measurements",
+		          "metrics.json has none; 'invar eval' measures a run, and so does 'invar "
+		          "report' without --as-is");
+	return INVAR_OK;
+}
+
+/* ---- Pictures ------------------------------------------------------------------------ */
+
+/* The first run whose codes can be looked up in an index of features. */
+static const opened_run *find_searchable(const reporter *p)
+{
+	for (size_t i = 0; i < p->r->runs; i++)
+		if (invar_adapter_input(p->run[i].adapter) ==
+		    invar_adapter_output(p->run[i].adapter))
+			return &p->run[i];
+	return NULL;
+}
+
+static invar_status draw_from(reporter *p, const invar_bank *bank)
+{
+	const opened_run *run = find_searchable(p);
+	inv_picture_request q = {.bank_path = p->run[0].bank_path,
+	                         .bank = bank,
+	                         .split = p->r->split,
+	                         .adapter = run ? run->adapter : NULL,
+	                         .title = run ? run->title : "",
+	                         .results = p->document[0]};
+	invar_dataset *images = NULL;
+	invar_status st = invar_dataset_open(p->s->ctx, p->r->images, p->r->data, &images);
+
+	q.images = images;
+	if (st == INVAR_OK) {
+		inv_term_say(p->s->term, "drawing pictures of %s", p->r->images);
+		st = inv_report_pictures(p->s, &q, &p->pictures);
+	}
+	if (st == INVAR_OK && !p->pictures.sheet_count)
+		leave_out(p, "a contact sheet of the augmentation",
+		          "the bank does not say how its copies were made");
+	invar_dataset_close(images);
+	return st;
+}
+
+static invar_status draw_pictures(reporter *p)
+{
+	invar_bank *bank = NULL;
+	invar_status st;
+
+	if (!p->r->images)
+		leave_out(p, "pictures (the augmentation, what a search finds, the worst images)",
+		          "no images were given; --images DATASET shows them");
+	if (!p->r->images || !p->documents || !p->run[0].bank_path)
+		return INVAR_OK;
+	if ((st = invar_bank_open(p->s->ctx, p->run[0].bank_path, &bank)) == INVAR_OK)
+		st = draw_from(p, bank);
+	invar_bank_close(bank);
+	return st;
+}
+
+/* ---- The page ------------------------------------------------------------------------ */
+
+static char *make_text(const reporter *p, const inv_page_run *run, size_t *size)
+{
+	inv_page_gap gap[GAPS];
+	const inv_page page = {.document = (const invar_results *const *)p->document,
+	                       .document_count = p->documents,
+	                       .run = run,
+	                       .run_count = p->r->runs,
+	                       .pictures = &p->pictures,
+	                       .gap = gap,
+	                       .gap_count = p->gaps};
+
+	for (size_t i = 0; i < p->gaps; i++)
+		gap[i] = (inv_page_gap){p->gap[i].what, p->gap[i].why};
+	return inv_page_text(&page, size);
+}
+
+/* Without its thumbnails where they would make it too large. */
+static char *make_page(reporter *p, const inv_page_run *run, size_t *size)
+{
+	char *text = make_text(p, run, size);
+
+	if (!text || *size <= INV_PAGE_MAX || !p->pictures.atlas.bytes)
+		return text;
+	free(text);
+	invar_free(p->pictures.atlas.bytes);
+	p->pictures.atlas.bytes = NULL;
+	leave_out(p, "images of points under the mouse",
+	          "they would make the page larger than 3 MB");
+	return make_text(p, run, size);
+}
+
+static invar_status write_page(reporter *p)
+{
+	inv_page_run *run = calloc(p->r->runs, sizeof *run);
+	char *text = NULL;
+	size_t size = 0;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; run && i < p->r->runs; i++)
+		run[i] = (inv_page_run){.path = p->run[i].path,
+		                        .title = p->run[i].title,
+		                        .json = p->run[i].json,
+		                        .training = p->run[i].training,
+		                        .d = invar_adapter_input(p->run[i].adapter),
+		                        .hidden = invar_adapter_hidden(p->run[i].adapter),
+		                        .w = invar_adapter_output(p->run[i].adapter),
+		                        .residual = invar_adapter_residual(p->run[i].adapter)};
+	if (!run || !(text = make_page(p, run, &size)))
+		st = inv_no_memory(p->s);
+	if (st == INVAR_OK)
+		st = invar_file_write(p->s->ctx, p->r->output, text, size);
+	if (st == INVAR_OK)
+		inv_term_say(p->s->term, "%s: %.1f MB", p->r->output, (double)size / 1e6);
+	free(text);
+	free(run);
+	return st;
+}
+
+static void close_reporter(reporter *p)
+{
+	for (size_t i = 0; p->run && i < p->r->runs; i++) {
+		free(p->run[i].title);
+		free(p->run[i].bank_path);
+		json_decref(p->run[i].json);
+		invar_adapter_close(p->run[i].adapter);
+		invar_results_free(p->run[i].training);
+	}
+	free(p->run);
+	for (size_t i = 0; i < p->documents; i++)
+		invar_results_free(p->document[i]);
+	inv_page_pictures_clear(&p->pictures);
+	free(p);
+}
+
+invar_status inv_report_write(inv_session *s, const inv_report *r)
+{
+	reporter *p = calloc(1, sizeof *p);
+	invar_status st = p ? INVAR_OK : inv_no_memory(s);
+
+	if (!p)
+		return st;
+	p->s = s;
+	p->r = r;
+	if (!(p->run = calloc(r->runs, sizeof *p->run)))
+		st = inv_no_memory(s);
+	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
+		st = open_run(p, &p->run[i], r->run[i]);
+	for (size_t i = 0; i < r->runs && st == INVAR_OK; i++)
+		st = choose_bank(p, &p->run[i]);
+	if (st == INVAR_OK && !r->as_is)
+		st = measure_banks(p);
+	if (st == INVAR_OK)
+		st = read_documents(p);
+	if (st == INVAR_OK)
+		st = draw_pictures(p);
+	if (st == INVAR_OK)
+		st = write_page(p);
+	close_reporter(p);
+	return st;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_page.h - makes the page of one or several runs, for `invar report` and for stages.
+ *
+ * What metrics.json of the runs lacks is measured first and kept there, as `invar eval`
+ * does; pictures are drawn from the images that the bank was made from; then
+ * report/page.h writes the page. Whatever cannot be had is left out, with a line in the
+ * page that says why.
+ */
+#ifndef INV_REPORT_PAGE_H
+#define INV_REPORT_PAGE_H
+
+#include "cli/session.h"
+
+typedef struct inv_report {
+	const char *const *run; /* [runs]: folders */
+	size_t runs;
+	const char *bank;          /* NULL: each run's own, if it still has the same rows */
+	const char *split;         /* to measure and to show */
+	const char *metrics;       /* to have, "a,b"; NULL: INV_REPORT_METRICS */
+	double points;             /* rows to measure; 0: all, or fewer if it would take long */
+	bool as_is;                /* measure nothing */
+	const char *images;        /* data set of the bank's images; NULL: no pictures */
+	const invar_options *data; /* a list for "data", which chooses images; or NULL */
+	const char *output;        /* the file to write */
+} inv_report;
+
+/* Everything that the page has a section for and that takes seconds to minutes. */
+#define INV_REPORT_METRICS                                                          \
+	"lc,kept,knn,structure,collision,invariance,same-image,same-class,tsne,curves," \
+	"classes,worst"
+
+invar_status inv_report_write(inv_session *s, const inv_report *r);
+
+#endif

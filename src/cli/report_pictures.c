@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_pictures.c - draws the pictures of a page and makes them small.
+ *
+ * Pictures are what the encoder saw (pictures.h), shrunk by means over areas and written as
+ * JPEG. Thumbnails of an embedding share one file, which is made smaller until it fits its
+ * part of the page.
+ */
+#include "cli/report_pictures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/neighbour_search.h"
+#include "cli/pictures.h"
+
+enum {
+	SIDE = 112, /* pixels of a picture at most */
+	QUALITY = 82,
+	SHEET_IMAGES = 4,
+	SHEET_COPIES = 5,
+	QUERIES = 8,
+	NEAREST = 3,
+	MAX_ROWS = 60,   /* single images of lists */
+	PER_LIST = 10,   /* of each */
+	ATLAS_SIDE = 56, /* of a thumbnail, at first */
+	ATLAS_LEAST = 24,
+	ATLAS_QUALITY = 70,
+	ATLAS_BYTES = 560000
+};
+
+typedef struct maker {
+	inv_session *s;
+	const inv_picture_request *q;
+	inv_pictures pictures;
+	int64_t *label; /* of the split; NULL: none */
+	inv_page_pictures *out;
+} maker;
+
+/* ---- Smaller ------------------------------------------------------------------------- */
+
+/* The mean of channel c over the area that pixel (x, y) of the smaller picture covers. */
+static uint8_t area_mean(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
+                         uint32_t to_h, uint32_t x, uint32_t y, uint32_t c)
+{
+	uint32_t x0 = (uint32_t)((uint64_t)x * width / to_w);
+	uint32_t x1 = (uint32_t)((uint64_t)(x + 1) * width / to_w);
+	uint32_t y0 = (uint32_t)((uint64_t)y * height / to_h);
+	uint32_t y1 = (uint32_t)((uint64_t)(y + 1) * height / to_h);
+	uint64_t sum = 0, count;
+
+	x1 = x1 > x0 ? x1 : x0 + 1;
+	y1 = y1 > y0 ? y1 : y0 + 1;
+	count = (uint64_t)(x1 - x0) * (y1 - y0);
+	for (uint32_t v = y0; v < y1; v++)
+		for (uint32_t u = x0; u < x1; u++)
+			sum += rgb[((size_t)v * width + u) * 3 + c];
+	return (uint8_t)((sum + count / 2) / count);
+}
+
+/* Into out [to_h, stride, 3], of which to_w pixels are filled; also makes larger. */
+static void resize(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t to_w,
+                   uint32_t to_h, uint8_t *out, size_t stride)
+{
+	for (uint32_t y = 0; y < to_h; y++)
+		for (uint32_t x = 0; x < to_w; x++)
+			for (uint32_t c = 0; c < 3; c++)
+				out[(y * stride + x) * 3 + c] =
+					area_mean(rgb, width, height, to_w, to_h, x, y, c);
+}
+
+static invar_status encode_picture(inv_session *s, const uint8_t *rgb, uint32_t width,
+                                   uint32_t height, inv_page_picture *out)
+{
+	uint32_t longer = width > height ? width : height;
+	uint8_t *small;
+	invar_status st;
+
+	out->width = longer > SIDE ? (width * SIDE + longer - 1) / longer : width;
+	out->height = longer > SIDE ? (height * SIDE + longer - 1) / longer : height;
+	if (!(small = malloc((size_t)out->width * out->height * 3)))
+		return inv_no_memory(s);
+	resize(rgb, width, height, out->width, out->height, small, out->width);
+	st = invar_jpeg_encode(s->ctx, small, out->width, out->height, QUALITY, &out->bytes,
+	                       &out->size);
+	free(small);
+	return st;
+}
+
+static invar_status draw(maker *m, const char *split, uint64_t row, bool augmented,
+                         inv_page_picture *out)
+{
+	uint8_t *rgb = NULL;
+	uint32_t width, height;
+	invar_status st = inv_pictures_draw(&m->pictures, m->q->images, split, row, augmented,
+	                                    &rgb, &width, &height);
+
+	out->right = -1;
+	if (st == INVAR_OK)
+		st = encode_picture(m->s, rgb, width, height, out);
+	invar_free(rgb);
+	return st;
+}
+
+/* Its class; NULL without one, or without memory for it. */
+static char *class_caption(const maker *m, int64_t label)
+{
+	const char *name = label >= 0 ? invar_bank_class(m->q->bank, label) : NULL;
+	char *number;
+
+	if (name)
+		return strdup(name);
+	return label >= 0 && asprintf(&number, "class %lld", (long long)label) >= 0 ? number
+	                                                                            : NULL;
+}
+
+static int64_t label_of(const maker *m, uint64_t row)
+{
+	return m->label ? m->label[row] : -1;
+}
+
+/* ---- The augmentation ---------------------------------------------------------------- */
+
+static invar_status draw_sheet(maker *m)
+{
+	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
+	uint32_t copies = invar_bank_copies(m->q->bank, m->q->split);
+	size_t images = rows < SHEET_IMAGES ? (size_t)rows : SHEET_IMAGES;
+	invar_status st = INVAR_OK;
+
+	if (!m->pictures.augment || !copies)
+		return INVAR_OK;
+	copies = copies < SHEET_COPIES ? copies : SHEET_COPIES;
+	m->out->per_image = 1 + copies;
+	if (!(m->out->sheet = calloc(images * (1 + copies), sizeof *m->out->sheet)))
+		return inv_no_memory(m->s);
+	m->out->sheet_count = images * (1 + copies);
+	for (uint32_t copy = 0; copy < copies && st == INVAR_OK; copy++) {
+		st = inv_pictures_turn(&m->pictures, copy);
+		for (size_t i = 0; i < images && st == INVAR_OK; i++) {
+			uint64_t row = (2 * i + 1) * rows / (2 * images);
+			inv_page_picture *first = m->out->sheet + i * (1 + copies);
+
+			if (!copy) {
+				st = draw(m, m->q->split, row, false, first);
+				first->caption = class_caption(m, label_of(m, row));
+			}
+			if (st == INVAR_OK && m->pictures.params)
+				st = draw(m, m->q->split, row, true, first + 1 + copy);
+		}
+	}
+	return st == INVAR_OK ? inv_pictures_turn(&m->pictures, 0) : st;
+}
+
+/* ---- Search -------------------------------------------------------------------------- */
+
+static invar_status draw_found(maker *m, const char *gallery, const inv_answers *a,
+                               const inv_query *q, const inv_found *f,
+                               inv_page_picture **out)
+{
+	invar_status st = INVAR_OK;
+
+	if (!(*out = calloc(NEAREST, sizeof **out)))
+		return inv_no_memory(m->s);
+	for (size_t i = 0; i < f->count && st == INVAR_OK; i++) {
+		int64_t label = a->label ? a->label[f->row[i]] : -1;
+
+		st = draw(m, gallery, f->row[i], false, &(*out)[i]);
+		(*out)[i].caption = class_caption(m, label);
+		(*out)[i].right = q->label < 0 ? -1 : label == q->label;
+	}
+	return st;
+}
+
+static invar_status draw_query(maker *m, const char *gallery, const inv_answers *a,
+                               const inv_query *q, inv_page_query *out)
+{
+	invar_status st = draw(m, m->q->split, q->row, false, &out->clean);
+
+	out->nearest = NEAREST;
+	out->clean.caption = class_caption(m, q->label);
+	if (st == INVAR_OK && m->pictures.augment) {
+		st = draw(m, m->q->split, q->row, true, &out->augmented);
+		out->augmented.caption = strdup("as looked up");
+	}
+	if (st == INVAR_OK)
+		st = draw_found(m, gallery, a, q, &q->by_f, &out->by_f);
+	if (st == INVAR_OK)
+		st = draw_found(m, gallery, a, q, &q->by_e, &out->by_e);
+	return st;
+}
+
+static invar_status draw_answers(maker *m, const char *gallery, const inv_answers *a)
+{
+	inv_page_pictures *out = m->out;
+	invar_status st = INVAR_OK;
+
+	out->query_title = strdup(m->q->title);
+	if (!(out->query = calloc(a->queries + 1, sizeof *out->query)))
+		return inv_no_memory(m->s);
+	for (size_t i = 0; i < a->queries && st == INVAR_OK; i++) {
+		out->query_count = i + 1;
+		st = draw_query(m, gallery, a, &a->query[i], &out->query[i]);
+	}
+	return st;
+}
+
+static invar_status draw_search(maker *m)
+{
+	bool train = invar_bank_has_split(m->q->bank, "train") &&
+	             invar_dataset_count(m->q->images, "train") > 0;
+	const inv_search search = {.bank = m->q->bank,
+	                           .split = m->q->split,
+	                           .gallery = train ? "train" : m->q->split,
+	                           .adapter = m->q->adapter,
+	                           .queries = QUERIES,
+	                           .nearest = NEAREST};
+	inv_answers answers = {0};
+	invar_status st;
+
+	if (!m->q->adapter || !invar_bank_copies(m->q->bank, m->q->split))
+		return INVAR_OK;
+	if ((st = inv_search_run(m->s, &search, &answers)) == INVAR_OK)
+		st = draw_answers(m, search.gallery, &answers);
+	inv_answers_clear(&answers);
+	return st;
+}
+
+/* ---- Single images ------------------------------------------------------------------- */
+
+static bool has_row(const inv_page_pictures *p, uint64_t row)
+{
+	for (size_t i = 0; i < p->row_count; i++)
+		if (p->row_number[i] == row)
+			return true;
+	return false;
+}
+
+static invar_status draw_list(maker *m, const json_t *list)
+{
+	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
+	invar_status st = INVAR_OK;
+	const json_t *image;
+	size_t i;
+
+	json_array_foreach (list, i, image) {
+		const json_t *number = json_object_get(image, "row");
+		uint64_t row = (uint64_t)json_integer_value(number);
+
+		if (!json_is_integer(number) || row >= rows || i >= PER_LIST ||
+		    m->out->row_count == MAX_ROWS || has_row(m->out, row))
+			continue;
+		m->out->row_number[m->out->row_count] = row;
+		st = draw(m, m->q->split, row, false, &m->out->row[m->out->row_count++]);
+		if (st != INVAR_OK)
+			break;
+	}
+	return st;
+}
+
+/* Every list of images in the details of every measurement. */
+static invar_status draw_lists(maker *m)
+{
+	const char *measurement, *column, *what;
+	json_t *details, *of, *list, *document = NULL;
+	char *text = NULL;
+	invar_status st = invar_results_json(m->q->results, &text);
+
+	m->out->row = calloc(MAX_ROWS, sizeof *m->out->row);
+	m->out->row_number = calloc(MAX_ROWS, sizeof *m->out->row_number);
+	if (st == INVAR_OK && (!m->out->row || !m->out->row_number))
+		st = inv_no_memory(m->s);
+	if (st == INVAR_OK)
+		document = json_loads(text, 0, NULL);
+	json_object_foreach (json_object_get(document, "details"), measurement, details)
+		json_object_foreach (details, column, of)
+			json_object_foreach (of, what, list)
+				if (st == INVAR_OK)
+					st = draw_list(m, list);
+	json_decref(document);
+	invar_free(text);
+	return st;
+}
+
+/* ---- Thumbnails ---------------------------------------------------------------------- */
+
+/* The rows of a scatter that has some. */
+static const invar_points *find_points(const invar_results *r)
+{
+	const invar_scatter *s;
+
+	for (size_t i = 0; (s = invar_results_scatter(r, i)); i++)
+		for (size_t c = 0; c < invar_results_columns(r); c++) {
+			const invar_points *p =
+				invar_results_points(r, s->id, invar_results_column(r, c)->id);
+
+			if (p && p->rows)
+				return p;
+		}
+	return NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Each row once, ascending. */
+static invar_status list_rows(maker *m, const invar_points *p)
+{
+	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
+	inv_page_atlas *a = &m->out->atlas;
+	size_t kept = 0;
+
+	if (!(a->row = malloc((p->count + 1) * sizeof *a->row)))
+		return inv_no_memory(m->s);
+	memcpy(a->row, p->rows, p->count * sizeof *a->row);
+	qsort(a->row, p->count, sizeof *a->row, by_number);
+	for (size_t i = 0; i < p->count; i++)
+		if (a->row[i] < rows && (!kept || a->row[kept - 1] != a->row[i]))
+			a->row[kept++] = a->row[i];
+	a->count = kept;
+	return INVAR_OK;
+}
+
+static invar_status name_rows(maker *m)
+{
+	inv_page_atlas *a = &m->out->atlas;
+	char **names = NULL;
+	invar_status st;
+
+	if (!invar_bank_has_names(m->q->bank, m->q->split))
+		return INVAR_OK;
+	if ((st = invar_bank_names(m->q->bank, m->q->split, &names)) != INVAR_OK)
+		return st;
+	if ((a->name = calloc(a->count + 1, sizeof *a->name)))
+		for (size_t i = 0; i < a->count; i++)
+			a->name[i] = strndup(names[a->row[i]], 120);
+	invar_free(names);
+	return a->name ? INVAR_OK : inv_no_memory(m->s);
+}
+
+/* All thumbnails as one picture [lines * side, across * side, 3]. */
+static invar_status encode_atlas(maker *m, const uint8_t *cells, uint32_t side)
+{
+	inv_page_atlas *a = &m->out->atlas;
+	uint32_t lines = (uint32_t)((a->count + a->across - 1) / a->across);
+	size_t width = (size_t)a->across * side;
+	uint8_t *all = calloc(width * lines * side, 3);
+	invar_status st;
+
+	if (!all)
+		return inv_no_memory(m->s);
+	for (size_t i = 0; i < a->count; i++)
+		resize(cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE, ATLAS_SIDE, side, side,
+		       all + (i / a->across * side * width + i % a->across * side) * 3, width);
+	invar_free(a->bytes);
+	a->side = side;
+	st = invar_jpeg_encode(m->s->ctx, all, (uint32_t)width, lines * side, ATLAS_QUALITY,
+	                       &a->bytes, &a->size);
+	free(all);
+	return st;
+}
+
+static invar_status draw_cells(maker *m, uint8_t *cells)
+{
+	const inv_page_atlas *a = &m->out->atlas;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < a->count && st == INVAR_OK; i++) {
+		uint8_t *rgb = NULL;
+		uint32_t width, height;
+
+		st = inv_pictures_draw(&m->pictures, m->q->images, m->q->split, a->row[i], false,
+		                       &rgb, &width, &height);
+		if (st == INVAR_OK)
+			resize(rgb, width, height, ATLAS_SIDE, ATLAS_SIDE,
+			       cells + i * ATLAS_SIDE * ATLAS_SIDE * 3, ATLAS_SIDE);
+		invar_free(rgb);
+	}
+	return st;
+}
+
+static invar_status draw_atlas(maker *m)
+{
+	const invar_points *p = find_points(m->q->results);
+	inv_page_atlas *a = &m->out->atlas;
+	uint8_t *cells = NULL;
+	invar_status st = INVAR_OK;
+
+	if (!p)
+		return INVAR_OK;
+	if ((st = list_rows(m, p)) != INVAR_OK || (st = name_rows(m)) != INVAR_OK)
+		return st;
+	a->across = 32;
+	if (!(cells = malloc((a->count + 1) * ATLAS_SIDE * ATLAS_SIDE * 3)))
+		return inv_no_memory(m->s);
+	st = draw_cells(m, cells);
+	for (uint32_t side = ATLAS_SIDE; st == INVAR_OK && side >= ATLAS_LEAST; side -= 8) {
+		st = encode_atlas(m, cells, side);
+		if (a->size <= ATLAS_BYTES)
+			break;
+	}
+	free(cells);
+	return st;
+}
+
+/* ---- All of them --------------------------------------------------------------------- */
+
+static invar_status read_labels(maker *m)
+{
+	uint64_t rows = invar_bank_rows(m->q->bank, m->q->split);
+
+	if (!invar_bank_has_labels(m->q->bank, m->q->split))
+		return INVAR_OK;
+	if (!(m->label = malloc((rows + 1) * sizeof *m->label)))
+		return inv_no_memory(m->s);
+	return invar_bank_labels(m->q->bank, m->q->split, m->label);
+}
+
+invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
+                                 inv_page_pictures *out)
+{
+	maker m = {.s = s, .q = q, .out = out};
+	invar_status st = inv_pictures_open(s, q->bank_path, q->bank, q->split, 0, &m.pictures);
+
+	*out = (inv_page_pictures){0};
+	if (st == INVAR_OK)
+		st = read_labels(&m);
+	if (st == INVAR_OK)
+		st = draw_sheet(&m);
+	if (st == INVAR_OK)
+		st = draw_search(&m);
+	if (st == INVAR_OK)
+		st = draw_lists(&m);
+	if (st == INVAR_OK)
+		st = draw_atlas(&m);
+	free(m.label);
+	inv_pictures_close(&m.pictures);
+	return st;
+}

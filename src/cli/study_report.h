@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* study_report.h - the page of a study, STUDY/report.html, as its last stage. */
+#ifndef INV_STUDY_REPORT_H
+#define INV_STUDY_REPORT_H
+
+#include "cli/session.h"
+#include "recipe/study/study_run.h"
+
+size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
+invar_status inv_study_report(inv_session *s, inv_study_job *j);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* study_tables.c - the tables of a study as files. See study_tables.h. */
+#include "cli/study_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command_files.h"
+#include "report/results_table.h"
+
+typedef struct table_form {
+	const char *file, *format; /* format of table.h; NULL: JSON */
+} table_form;
+
+static const table_form forms[] = {{"table.txt", "text"},
+                                   {"table.md", "markdown"},
+                                   {"table.csv", "csv"},
+                                   {"table.tex", "latex"},
+                                   {"table.json", NULL}};
+
+enum { FORMS = sizeof forms / sizeof *forms };
+
+size_t inv_study_table_files(void)
+{
+	return FORMS;
+}
+
+typedef struct writing {
+	inv_session *session;
+	inv_study_job *job;
+	const table_form *form;
+	char *path;
+} writing;
+
+/* ---- Headings -------------------------------------------------------------------------
+ */
+
+/* A title is the user's text: in a comment or a heading it must stay on its line. */
+static void put_line(FILE *f, const char *text, const char *doubled)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (strchr(doubled, c))
+			fputc(c, f);
+		fputc(c < 32 || c == 127 ? '?' : c, f);
+	}
+}
+
+static void put_points(FILE *f, const invar_results *r)
+{
+	double points = invar_results_about_number(r, "points");
+	double copies = invar_results_about_number(r, "copies");
+
+	fprintf(f, "%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | augmented",
+	        points, points == 1 ? "" : "s", invar_results_about(r, "split"), copies,
+	        copies == 1 ? "y" : "ies", invar_results_about_number(r, "dim"));
+}
+
+static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
+                        const invar_results *r)
+{
+	if (strcmp(form->format, "csv") == 0) {
+		fputc('"', f);
+		put_line(f, b->title, "\"");
+		fputs("\"\r\n", f);
+	} else if (strcmp(form->format, "latex") == 0) {
+		fputs("% ", f);
+		put_line(f, b->title, "");
+		fputs(": ", f);
+		put_points(f, r);
+		fputc('\n', f);
+	} else {
+		fputs(strcmp(form->format, "markdown") == 0 ? "## " : "", f);
+		put_line(f, b->title, "");
+		fputs(strcmp(form->format, "markdown") == 0 ? "\n\n" : "\n", f);
+		put_points(f, r);
+		fputs("\n\n", f);
+	}
+}
+
+/* ---- Formats for people -----------------------------------------------------------------
+ */
+
+static invar_status put_table(const writing *w, FILE *f, size_t i)
+{
+	inv_session *s = w->session;
+	invar_results *r;
+	inv_table *t;
+	invar_status st = invar_results_open(s->ctx, w->job->table[i], &r);
+	bool written;
+
+	if (st != INVAR_OK)
+		return st;
+	if (i)
+		fputs(strcmp(w->form->format, "csv") == 0 ? "\r\n" : "\n", f);
+	put_heading(f, w->form, w->job->table_bank[i], r);
+	t = inv_results_table(r);
+	written = t && inv_table_write(t, w->form->format, f);
+	inv_table_free(t);
+	invar_results_free(r);
+	return written ? INVAR_OK : inv_no_memory(s);
+}
+
+static void put_title(const writing *w, FILE *f)
+{
+	const char *name = w->job->study->name;
+
+	if (strcmp(w->form->format, "text") == 0) {
+		put_line(f, name, "");
+		fputs("\n\n", f);
+	} else if (strcmp(w->form->format, "markdown") == 0) {
+		fputs("# ", f);
+		put_line(f, name, "");
+		fputs("\n\n", f);
+	}
+}
+
+static invar_status put_tables(const writing *w, FILE *f)
+{
+	invar_status st = INVAR_OK;
+
+	put_title(w, f);
+	for (size_t i = 0; i < w->job->tables && st == INVAR_OK; i++)
+		st = put_table(w, f, i);
+	return st;
+}
+
+/* ---- JSON
+ * ---------------------------------------------------------------------------------- */
+
+static invar_status put_json(const writing *w, FILE *f)
+{
+	json_t *tables = json_array();
+	json_t *all = json_pack("{s:s, s:i, s:s, s:o}", "format", "invar-study", "version", 1,
+	                        "name", w->job->study->name, "tables", tables);
+	bool whole = all;
+
+	for (size_t i = 0; i < w->job->tables && whole; i++)
+		whole =
+			json_array_append_new(tables, json_load_file(w->job->table[i], 0, NULL)) == 0;
+	whole = whole && json_dumpf(all, f, INV_JSON_STYLE) == 0;
+	fputc('\n', f);
+	json_decref(all);
+	return whole ? INVAR_OK : inv_no_memory(w->session);
+}
+
+/* ---- Stages
+ * --------------------------------------------------------------------------------- */
+
+static invar_status write_form(void *user)
+{
+	const writing *w = user;
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+	invar_status st = f ? INVAR_OK : inv_no_memory(w->session);
+
+	if (st == INVAR_OK)
+		st = w->form->format ? put_tables(w, f) : put_json(w, f);
+	if (f && fclose(f) != 0 && st == INVAR_OK)
+		st = inv_no_memory(w->session);
+	if (st == INVAR_OK)
+		st = invar_file_write(w->session->ctx, w->path, text, bytes);
+	free(text);
+	return st;
+}
+
+/* The tables of banks, ended by NULL; gives only the array. */
+static const char **table_paths(const inv_study_job *j)
+{
+	const char **all = calloc(j->tables + 1, sizeof *all);
+
+	for (size_t i = 0; all && i < j->tables; i++)
+		all[i] = j->table[i];
+	return all;
+}
+
+static invar_status add_form(inv_session *s, inv_study_job *j, const table_form *form,
+                             const char *const *inputs)
+{
+	writing w = {s, j, form, inv_path(j->study->folder, form->file)};
+	bool done;
+	invar_status st = w.path ? inv_study_add(j,
+	                                         &(invar_stage){.size = sizeof(invar_stage),
+	                                                        .user = &w,
+	                                                        .name = form->file,
+	                                                        .inputs = inputs,
+	                                                        .options = j->study->name,
+	                                                        .output = w.path,
+	                                                        .run = write_form},
+	                                         &done)
+	                         : inv_no_memory(s);
+
+	free(w.path);
+	return st;
+}
+
+invar_status inv_study_tables(inv_session *s, inv_study_job *j)
+{
+	const char **inputs = table_paths(j);
+	invar_status st = inputs ? INVAR_OK : inv_no_memory(s);
+
+	for (size_t i = 0; i < FORMS && st == INVAR_OK && j->tables; i++)
+		st = add_form(s, j, &forms[i], inputs);
+	free((void *)(uintptr_t)inputs);
+	return st;
+}

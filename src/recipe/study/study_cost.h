@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * study_cost.h - how long stages take and how large their files are, before they run.
+ *
+ * A training is estimated from one measured step of its loss at its shapes; measurements
+ * and closed forms from their number of multiplications and the measured speed of matrix
+ * products. Expect a factor of two.
+ */
+#ifndef INV_STUDY_COST_H
+#define INV_STUDY_COST_H
+
+#include "recipe/study/study.h"
+
+/* What is known about a bank, made or not. */
+typedef struct inv_cost_rows {
+	uint64_t train, test; /* images */
+	uint64_t copies;      /* per training image */
+	uint64_t classes;
+	uint32_t d; /* 0: unknown */
+} inv_cost_rows;
+
+typedef struct inv_cost {
+	double seconds, bytes; /* NaN: unknown */
+} inv_cost;
+
+/* Multiplications and additions per second of matrix products; 0: unknown. */
+double inv_cost_speed(invar_context *ctx);
+
+inv_cost inv_cost_train(invar_context *ctx, const inv_cost_rows *rows, double speed,
+                        const invar_options *train);
+inv_cost inv_cost_eval(const inv_cost_rows *rows, double speed, const invar_options *eval);
+inv_cost inv_cost_diagnose(const inv_cost_rows *rows, double speed,
+                           const invar_options *diagnose);
+
+#endif

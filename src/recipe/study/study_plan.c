@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * study_plan.c - what a study would do now: which stages, how long, how much disk space.
+ *
+ * The stages are added to a list as in study_run.c, but asked instead of run. What is
+ * missing (weights, images) is no error here: the plan says so, and what depends on it is
+ * unknown.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "recipe/study/study_cost.h"
+#include "recipe/study/study_run.h"
+
+typedef struct planning {
+	const inv_study *study;
+	invar_context *ctx;
+	invar_stages *stages; /* NULL: there is no folder yet */
+	inv_plan *plan;
+	double speed; /* of matrix products */
+	char *message;
+} planning;
+
+static invar_status no_memory(const planning *p)
+{
+	snprintf(p->message, INV_MESSAGE, "not enough memory for the plan");
+	return INVAR_E_NOMEM;
+}
+
+/* Takes stage and unknown. */
+static invar_status add_planned(const planning *p, char *stage, bool pending, inv_cost cost,
+                                char *unknown)
+{
+	inv_planned *grown =
+		stage ? realloc(p->plan->list, (p->plan->count + 1) * sizeof *grown) : NULL;
+
+	if (!grown) {
+		free(stage);
+		free(unknown);
+		return no_memory(p);
+	}
+	p->plan->list = grown;
+	p->plan->list[p->plan->count++] =
+		(inv_planned){stage, pending, cost.seconds, cost.bytes, unknown};
+	return INVAR_OK;
+}
+
+/* Is a stage that was added with this status to be run? If unsure, it is. */
+static bool is_pending(const planning *p, const char *name, invar_status added)
+{
+	int pending = 1;
+
+	if (!p->stages || added != INVAR_OK)
+		return true;
+	if (invar_stages_pending(p->stages, name, &pending) != INVAR_OK)
+		return true;
+	return pending;
+}
+
+/* ---- Encoding
+ * ------------------------------------------------------------------------------- */
+
+typedef struct prepared {
+	invar_options *options;
+	invar_dataset *dataset;
+	invar_encoder *encoder;
+} prepared;
+
+static invar_status open_prepared(const planning *p, const inv_study_bank *b, prepared *e)
+{
+	invar_status st = inv_settings_options(&b->encode, "encode", &e->options, p->message);
+
+	if (st == INVAR_OK)
+		st = invar_dataset_open(p->ctx, b->dataset, e->options, &e->dataset);
+	return st == INVAR_OK ? invar_encoder_open(p->ctx, NULL, e->options, &e->encoder) : st;
+}
+
+static void close_prepared(prepared *e)
+{
+	invar_options_free(e->options);
+	invar_dataset_close(e->dataset);
+	invar_encoder_close(e->encoder);
+}
+
+/* "10" or "train=4,test=3"; without it 10. */
+static uint64_t train_copies(const invar_options *o)
+{
+	const char *text = invar_options_text(o, "copies", 0);
+	const char *train = text ? strstr(text, "train=") : NULL;
+
+	if (!text)
+		return 10;
+	return strtoull(train ? train + strlen("train=") : text, NULL, 10);
+}
+
+static void count_images(const prepared *e, inv_cost_rows *rows)
+{
+	rows->train = invar_dataset_count(e->dataset, "train");
+	rows->test = invar_dataset_count(e->dataset, "test");
+	rows->classes = invar_dataset_classes(e->dataset);
+	rows->copies = train_copies(e->options);
+}
+
+static invar_status forecast(const inv_study_bank *b, const prepared *e,
+                             inv_cost_rows *rows, inv_cost *cost)
+{
+	invar_figures *f;
+	invar_status st =
+		invar_encode_forecast(e->encoder, e->dataset, e->options, b->path, &f);
+
+	if (st != INVAR_OK)
+		return st;
+	*cost = (inv_cost){invar_figure(f, "seconds"), invar_figure(f, "bytes")};
+	rows->d = (uint32_t)invar_figure(f, "width");
+	invar_figures_free(f);
+	return INVAR_OK;
+}
+
+static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows *rows)
+{
+	invar_bank *bank;
+
+	if (invar_bank_open(p->ctx, b->path, &bank) != INVAR_OK)
+		return;
+	rows->d = invar_bank_dim(bank);
+	if (!rows->train) {
+		rows->train = invar_bank_rows(bank, "train");
+		rows->test = invar_bank_rows(bank, "test");
+		rows->copies = invar_bank_copies(bank, "train");
+		rows->classes = 10;
+		for (int64_t k = 10; k < 10000 && invar_bank_class(bank, k); k++)
+			rows->classes = (uint64_t)k + 1;
+	}
+	invar_bank_close(bank);
+}
+
+/* Why something is unknown: our message or the library's; gives. */
+static char *take_reason(const planning *p)
+{
+	char sentence[INV_MESSAGE];
+
+	if (!*p->message)
+		invar_last_error_spelled("", sentence, sizeof sentence);
+	else
+		snprintf(sentence, sizeof sentence, "%s", p->message);
+	*p->message = '\0';
+	return strdup(sentence);
+}
+
+static invar_status plan_encode(const planning *p, const inv_study_bank *b,
+                                inv_cost_rows *rows)
+{
+	char *name = inv_printed("encode %s", inv_study_below(p->study, b->folder)),
+		 *why = NULL;
+	inv_cost cost = {0, 0};
+	prepared e = {0};
+	invar_status st = name ? open_prepared(p, b, &e) : no_memory(p);
+	const invar_dataset *const sets[] = {e.dataset};
+	bool pending = true;
+
+	if (st == INVAR_OK) {
+		count_images(&e, rows);
+		if (p->stages)
+			st = invar_stages_add_encode(p->stages, name, NULL, e.encoder, sets, 1,
+			                             e.options, b->path);
+		pending = is_pending(p, name, st);
+		if (pending)
+			st = forecast(b, &e, rows, &cost);
+	}
+	if (!pending)
+		read_bank(p, b, rows);
+	close_prepared(&e);
+	if (st == INVAR_E_CANCELLED || st == INVAR_E_NOMEM) {
+		free(name);
+		return st;
+	}
+	if (st != INVAR_OK) {
+		cost = (inv_cost){NAN, NAN};
+		why = take_reason(p);
+	}
+	return add_planned(p, name, pending, cost, why);
+}
+
+/* ---- The other stages
+ * --------------------------------------------------------------------------- */
+
+static const inv_cost nothing = {0, 0}, unknown = {NAN, NAN};
+
+static inv_cost if_pending(bool pending, inv_cost cost)
+{
+	return pending ? cost : nothing;
+}
+
+static invar_status plan_diagnose(const planning *p, const inv_study_bank *b,
+                                  const inv_cost_rows *rows, double speed)
+{
+	char *name = inv_printed("diagnose %s", inv_study_below(p->study, b->folder));
+	char *path = inv_printed("%s/diagnose.json", b->folder);
+	invar_options *o = NULL;
+	invar_status st =
+		name && path ? inv_settings_options(&p->study->diagnose, "diagnose", &o, p->message)
+					 : no_memory(p);
+	bool pending = true;
+
+	if (st == INVAR_OK && p->stages)
+		pending = is_pending(
+			p, name, invar_stages_add_diagnose(p->stages, name, NULL, b->path, o, path));
+	if (st == INVAR_OK)
+		st = add_planned(p, name, pending,
+		                 if_pending(pending, inv_cost_diagnose(rows, speed, o)), NULL);
+	else
+		free(name);
+	invar_options_free(o);
+	free(path);
+	return st;
+}
+
+static invar_status plan_train(const planning *p, const inv_study_bank *b,
+                               const inv_study_adapter *a, uint64_t seed,
+                               const inv_cost_rows *rows, inv_cost cost)
+{
+	char *name = inv_printed("train %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
+	                         a->folder, seed);
+	char *run = inv_study_run_path(b, a, seed);
+	invar_options *o = NULL;
+	invar_status st = name && run
+	                      ? inv_study_train_options(a, rows->d, seed, &o, p->message)
+	                      : no_memory(p);
+	bool pending = true;
+
+	if (st == INVAR_OK && p->stages)
+		pending = is_pending(
+			p, name, invar_stages_add_train(p->stages, name, NULL, b->path, o, run));
+	if (st == INVAR_OK)
+		st = add_planned(p, name, pending, if_pending(pending, cost), NULL);
+	else
+		free(name);
+	invar_options_free(o);
+	free(run);
+	return st;
+}
+
+static invar_status plan_eval(const planning *p, const inv_study_bank *b,
+                              const inv_study_adapter *a, uint64_t seed,
+                              const inv_cost_rows *rows, double speed)
+{
+	char *name = inv_printed("eval %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
+	                         a->folder, seed);
+	char *run = inv_study_run_path(b, a, seed), *path = inv_study_eval_path(b, a, seed);
+	const char *const runs[] = {run}, *const titles[] = {a->title};
+	invar_options *o = NULL;
+	invar_status st = name && run && path
+	                      ? inv_study_eval_options(p->study, seed, &o, p->message)
+	                      : no_memory(p);
+	bool pending = true;
+
+	if (st == INVAR_OK && p->stages)
+		pending = is_pending(p, name,
+		                     invar_stages_add_eval(p->stages, name, NULL, b->path, runs,
+		                                           titles, 1, o, path));
+	if (st == INVAR_OK)
+		st = add_planned(p, name, pending,
+		                 if_pending(pending, inv_cost_eval(rows, speed, o)), NULL);
+	else
+		free(name);
+	invar_options_free(o);
+	free(run);
+	free(path);
+	return st;
+}
+
+/* A step is measured once per adapter and bank; seeds do not change it. */
+static inv_cost cost_of(const planning *p, const inv_study_adapter *a,
+                        const inv_cost_rows *rows, double speed)
+{
+	invar_options *o;
+	inv_cost cost = unknown;
+
+	if (!rows->d || inv_study_train_options(a, rows->d, 0, &o, p->message) != INVAR_OK)
+		return unknown;
+	cost = inv_cost_train(p->ctx, rows, speed, o);
+	invar_options_free(o);
+	return cost;
+}
+
+static invar_status plan_adapter(const planning *p, const inv_study_bank *b,
+                                 const inv_study_adapter *a, const inv_cost_rows *rows,
+                                 double speed)
+{
+	inv_cost cost = cost_of(p, a, rows, speed);
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < p->study->seeds && st == INVAR_OK; i++) {
+		st = plan_train(p, b, a, p->study->seed[i], rows, cost);
+		if (st == INVAR_OK)
+			st = plan_eval(p, b, a, p->study->seed[i], rows, speed);
+	}
+	return st;
+}
+
+static invar_status plan_existing(const planning *p, const inv_study_bank *b,
+                                  inv_cost_rows *rows)
+{
+	invar_bank *bank;
+
+	if (invar_bank_open(p->ctx, b->path, &bank) != INVAR_OK)
+		return add_planned(p, inv_printed("bank %s", b->path), true, unknown,
+		                   take_reason(p));
+	invar_bank_close(bank);
+	read_bank(p, b, rows);
+	return INVAR_OK;
+}
+
+static invar_status plan_bank(const planning *p, const inv_study_bank *b)
+{
+	inv_cost_rows rows = {0};
+	invar_status st = b->dataset ? plan_encode(p, b, &rows) : plan_existing(p, b, &rows);
+	double speed = p->speed;
+
+	if (st == INVAR_OK && p->study->diagnoses)
+		st = plan_diagnose(p, b, &rows, speed);
+	for (size_t i = 0; i < p->study->adapters && st == INVAR_OK; i++)
+		st = plan_adapter(p, b, &p->study->adapter[i], &rows, speed);
+	return st;
+}
+
+/* ---- The whole
+ * ------------------------------------------------------------------------------------- */
+
+/* On the disk of the folder, or of the nearest one above it that exists. */
+static double free_bytes(const char *folder)
+{
+	char *path = strdup(folder), *slash;
+	struct statvfs disk;
+	double bytes = NAN;
+
+	while (path && statvfs(path, &disk) != 0 && (slash = strrchr(path, '/')))
+		*slash = '\0';
+	if (path && (statvfs(path, &disk) == 0 || statvfs(".", &disk) == 0))
+		bytes = (double)disk.f_bavail * (double)disk.f_frsize;
+	free(path);
+	return bytes;
+}
+
+void inv_plan_clear(inv_plan *p)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		free(p->list[i].stage);
+		free(p->list[i].unknown);
+	}
+	free(p->list);
+	*p = (inv_plan){0};
+}
+
+invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out,
+                            char message[INV_MESSAGE])
+{
+	planning p = {.study = s, .ctx = ctx, .plan = out, .message = message};
+	struct stat info;
+	invar_status st = INVAR_OK;
+
+	*out = (inv_plan){.free_bytes = free_bytes(s->folder)};
+	p.speed = inv_cost_speed(ctx);
+	if (stat(s->folder, &info) == 0)
+		st = invar_stages_open(ctx, s->folder, &p.stages);
+	for (size_t i = 0; i < s->banks && st == INVAR_OK; i++)
+		st = plan_bank(&p, &s->bank[i]);
+	invar_stages_close(p.stages);
+	return st;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page.h - results, runs and pictures as one HTML page that needs nothing else.
+ *
+ * The page is made from descriptions: metrics, series and scatters of results documents,
+ * and run.json. Only the headline knows metrics by name. Pictures come from the caller,
+ * since this folder reads neither banks nor images. Whatever is missing is left out, and a
+ * line at the end says why. All text from outside is escaped and shortened (svg.h).
+ */
+#ifndef INV_PAGE_H
+#define INV_PAGE_H
+
+#include <jansson.h>
+
+#include "invar.h"
+
+/* The page stays below this; the caller leaves out thumbnails otherwise. */
+enum { INV_PAGE_MAX = 3000000 };
+
+/* A JPEG or PNG file in memory. */
+typedef struct inv_page_picture {
+	void *bytes; /* invar_free it; NULL: there is no picture */
+	size_t size;
+	uint32_t width, height;
+	char *caption; /* free() it; or NULL */
+	int right;     /* 1: the class of the query, 0: another, -1: unknown */
+} inv_page_picture;
+
+/* What a search finds for one augmented image, before and after an adapter. */
+typedef struct inv_page_query {
+	inv_page_picture clean, augmented;
+	inv_page_picture *by_f, *by_e; /* [nearest] */
+	size_t nearest;
+} inv_page_query;
+
+/* Small pictures of rows side by side in one file, for points under the mouse. */
+typedef struct inv_page_atlas {
+	void *bytes; /* invar_free it; NULL: there is none */
+	size_t size;
+	uint32_t side, across; /* pixels per picture, pictures per line */
+	uint64_t *row;         /* [count]: of the split, ascending */
+	char **name;           /* [count]: names of the images; or NULL */
+	size_t count;
+} inv_page_atlas;
+
+typedef struct inv_page_pictures {
+	size_t document;               /* that they belong to */
+	inv_page_picture *sheet;       /* [sheet_count]: images, each followed by its copies */
+	size_t sheet_count, per_image; /* per_image: 1 + copies */
+	inv_page_query *query;         /* [query_count] */
+	size_t query_count;
+	char *query_title;     /* of the adapter that they were searched with */
+	inv_page_picture *row; /* [row_count]: of single rows, for lists of images */
+	uint64_t *row_number;  /* [row_count] */
+	size_t row_count;
+	inv_page_atlas atlas;
+} inv_page_pictures;
+
+typedef struct inv_page_run {
+	const char *path, *title;
+	const json_t *json;            /* run.json; NULL if there is none */
+	const invar_results *training; /* curves of its training; or NULL */
+	uint32_t d, hidden, w;
+	int residual;
+} inv_page_run;
+
+/* What is not in the page, and why: "pictures", "no images were given". */
+typedef struct inv_page_gap {
+	const char *what, *why;
+} inv_page_gap;
+
+/* Everything is borrowed. */
+typedef struct inv_page {
+	const invar_results *const *document; /* each with the columns F, 1, 2 … of the runs */
+	size_t document_count;
+	const inv_page_run *run;
+	size_t run_count;
+	const inv_page_pictures *pictures; /* or NULL */
+	const inv_page_gap *gap;
+	size_t gap_count;
+} inv_page;
+
+/* The page as text; gives, free() it. NULL if there is no memory. */
+char *inv_page_text(const inv_page *p, size_t *size);
+
+void inv_page_pictures_clear(inv_page_pictures *p);
+
+#endif

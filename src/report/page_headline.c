@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page_headline.c - the first sentence of a page: what improved and what it cost.
+ *
+ * The only place that knows metrics by name. The first goal that was measured for F and for
+ * an adapter is told, with the adapter that is best at it. A loss is called a loss, and a
+ * difference that lies within both intervals is called none.
+ */
+#include "report/html.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct goal {
+	const char *augmented, *clean;
+	const char *who; /* "… recognises 80 % of augmented images" */
+	const char *verb;
+	const char *title; /* of its cards: "…, augmented images" */
+} goal;
+
+static const goal goals[] = {
+	{"kept.augmented", "kept.clean",
+     "a linear classifier trained on the encoder's features, not retrained,", "recognises",
+     "classifier of F, not retrained"},
+	{"lc.augmented", "lc.clean", "a linear classifier trained on the adapter's codes",
+     "recognises", "classifier of the codes"},
+	{"knn.augmented", "knn.clean", "the vote of the nearest neighbours", "recognises",
+     "nearest neighbours"},
+	{"same-image.old.l2.augmented.recall_at_1", "same-image.old.l2.clean.recall_at_1",
+     "a search in an index of the encoder's features", "finds the original of",
+     "own image found first, index of F"},
+};
+
+/* Shown as cards below the sentence, beside the two of the goal. */
+static const struct {
+	const char *metric, *title;
+	bool alone; /* F's value is fixed by definition */
+} cards[] = {
+	{"same-image.old.l2.augmented.recall_at_1", "own image found first, index of F", false},
+	{"collision.raw", "collisions: an image of another class is nearer", false},
+	{"structure.R2", "distances between clean images kept, R²", true},
+	{"invariance.gone", "squared displacement by the augmentation removed", true},
+};
+
+enum { GOALS = sizeof goals / sizeof *goals, CARDS = sizeof cards / sizeof *cards };
+
+/* What the sentence is about. */
+typedef struct story {
+	const invar_results *r;
+	const goal *goal;
+	const invar_column *best;
+	const invar_value *before, *after; /* of augmented images */
+	size_t adapters;                   /* that were measured */
+} story;
+
+static bool is_adapter(const invar_column *c)
+{
+	return strcmp(c->id, "F") != 0;
+}
+
+static bool find_best(story *s, const goal *g)
+{
+	s->goal = g;
+	s->best = NULL;
+	s->adapters = 0;
+	if (!(s->before = inv_html_value(s->r, g->augmented, "F")))
+		return false;
+	for (size_t i = 0; i < invar_results_columns(s->r); i++) {
+		const invar_column *c = invar_results_column(s->r, i);
+		const invar_value *v =
+			is_adapter(c) ? inv_html_value(s->r, g->augmented, c->id) : NULL;
+
+		s->adapters += v != NULL;
+		if (v && (!s->best || v->value > s->after->value)) {
+			s->best = c;
+			s->after = v;
+		}
+	}
+	return s->best;
+}
+
+/* ---- Words --------------------------------------------------------------------------- */
+
+static bool lies_within(double value, const invar_value *of)
+{
+	return isfinite(of->low) && value >= of->low && value <= of->high;
+}
+
+/* -1: worse, 0: no difference that can be told from chance, 1: better. */
+static int compare(const invar_value *before, const invar_value *after)
+{
+	if (before->value == after->value ||
+	    (lies_within(after->value, before) && lies_within(before->value, after)))
+		return 0;
+	return after->value > before->value ? 1 : -1;
+}
+
+/* In percent, as it is shown. */
+static double shown(double share)
+{
+	return floor(1000 * share + 0.5) / 10;
+}
+
+static void put_percent(const inv_html *h, double value)
+{
+	fprintf(h->out, "<b>%.1f&nbsp;%%</b>", 100 * value);
+}
+
+static void put_subject(const inv_html *h, const story *s)
+{
+	const char *encoder = invar_results_about(s->r, "encoder");
+
+	fputs("With the adapter ", h->out);
+	inv_html_name(h, s->best->title);
+	if (s->adapters > 1)
+		fprintf(h->out, " (the best of %zu here)", s->adapters);
+	fputs(" behind ", h->out);
+	if (encoder)
+		inv_html_name(h, encoder);
+	else
+		fputs("the encoder", h->out);
+	fprintf(h->out, ", %s ", s->goal->who);
+}
+
+static void put_change(const inv_html *h, const story *s)
+{
+	int sign = compare(s->before, s->after);
+
+	fputs(s->goal->verb, h->out);
+	if (shown(s->before->value) == shown(s->after->value)) {
+		fputs(" ", h->out);
+		put_percent(h, s->after->value);
+		fputs(" of augmented images, as without it", h->out);
+	} else if (sign > 0) {
+		fputs(" ", h->out);
+		put_percent(h, s->after->value);
+		fputs(" of augmented images instead of ", h->out);
+		put_percent(h, s->before->value);
+	} else {
+		fputs(sign ? " fewer augmented images than without it, "
+		           : " augmented images no better and no worse than without it, ",
+		      h->out);
+		put_percent(h, s->after->value);
+		fputs(sign ? ", down from " : " and ", h->out);
+		put_percent(h, s->before->value);
+		if (!sign)
+			fputs(", a difference within the 95&nbsp;% intervals", h->out);
+	}
+}
+
+/* Clean images, where a cost would show. */
+static void put_cost(const inv_html *h, const story *s)
+{
+	const invar_value *before = inv_html_value(s->r, s->goal->clean, "F");
+	const invar_value *after = inv_html_value(s->r, s->goal->clean, s->best->id);
+	double points;
+
+	if (!before || !after)
+		return;
+	points = shown(after->value) - shown(before->value);
+	if (fabs(points) < 0.05)
+		fputs("; on clean images nothing changes (", h->out);
+	else if (!compare(before, after))
+		fputs("; on clean images it stays within the 95&nbsp;% intervals (", h->out);
+	else if (points < 0)
+		fprintf(h->out, "; this costs %.1f points on clean images (", -points);
+	else
+		fprintf(h->out, "; on clean images it gains %.1f points (", points);
+	put_percent(h, after->value);
+	if (fabs(points) >= 0.05) {
+		fputs(", before ", h->out);
+		put_percent(h, before->value);
+	}
+	fputs(")", h->out);
+}
+
+static void put_structure(const inv_html *h, const story *s)
+{
+	const invar_value *v = inv_html_value(s->r, "structure.R2", s->best->id);
+
+	if (v)
+		fprintf(h->out,
+		        ", and distances between clean images are kept with R²&nbsp;=&nbsp;"
+		        "<b>%.2f</b>",
+		        v->value);
+}
+
+/* ---- Without labels and copies of the index ----------------------------------------- */
+
+static bool put_displacement(const inv_html *h, const invar_results *r)
+{
+	for (size_t i = 0; i < invar_results_columns(r); i++) {
+		const invar_column *c = invar_results_column(r, i);
+		const invar_value *v =
+			is_adapter(c) ? inv_html_value(r, "invariance.gone", c->id) : NULL;
+
+		if (!v)
+			continue;
+		fputs("The adapter ", h->out);
+		inv_html_name(h, c->title);
+		if (v->value >= 0)
+			fprintf(
+				h->out,
+				" removes <b>%.1f&nbsp;%%</b> of the squared distance between augmented "
+				"features and clean ones.",
+				100 * v->value);
+		else
+			fprintf(h->out,
+			        " moves augmented features farther away from clean ones: their squared "
+			        "distance grows by <b>%.1f&nbsp;%%</b>.",
+			        -100 * v->value);
+		return true;
+	}
+	return false;
+}
+
+/* ---- Cards --------------------------------------------------------------------------- */
+
+static double as_shown(const invar_metric *m, double value)
+{
+	return m->unit == INVAR_UNIT_SHARE ? shown(value) / 100 : value;
+}
+
+/* Chance is not coloured as a gain or a loss. */
+static void put_difference(const inv_html *h, const invar_metric *m,
+                           const invar_value *before, const invar_value *after)
+{
+	double change = as_shown(m, after->value) - as_shown(m, before->value);
+	const char *sign = change > 0 ? "+" : change < 0 ? "−" : "±";
+	int verdict = compare(before, after) * m->better;
+	char text[INV_NUMBER];
+
+	inv_html_number(text, m, fabs(change));
+	fprintf(h->out, "<div class=\"%s\">%s%s %s</div>",
+	        verdict > 0   ? "good"
+	        : verdict < 0 ? "bad"
+	                      : "same",
+	        sign, text,
+	        verdict > 0     ? "better"
+	        : verdict < 0   ? "worse"
+	        : change == 0.0 ? "no change"
+	                        : "within the intervals");
+}
+
+/* `of` follows the title. */
+static void put_card(const inv_html *h, const story *s, const char *id, const char *title,
+                     const char *of, bool alone)
+{
+	const invar_metric *m = inv_html_metric(s->r, id);
+	const invar_value *before = alone ? NULL : inv_html_value(s->r, id, "F");
+	const invar_value *after = m ? inv_html_value(s->r, id, s->best->id) : NULL;
+	char text[INV_NUMBER];
+
+	if (!after)
+		return;
+	fprintf(h->out,
+	        "<div class=\"card\"><div class=\"label\">%s%s</div><div class=\"big\">", title,
+	        of);
+	if (before) {
+		inv_html_number(text, m, before->value);
+		fprintf(h->out, "<span class=\"was\">%s →</span> ", text);
+	}
+	inv_html_measure(text, m, after->value);
+	fprintf(h->out, "%s</div>", text);
+	if (before && m->better)
+		put_difference(h, m, before, after);
+	fputs("</div>\n", h->out);
+}
+
+static void put_cards(const inv_html *h, const story *s)
+{
+	fputs("<div class=\"cards\">\n", h->out);
+	put_card(h, s, s->goal->augmented, s->goal->title, ", augmented images", false);
+	put_card(h, s, s->goal->clean, s->goal->title, ", clean images", false);
+	for (size_t i = 0; i < CARDS; i++)
+		if (strcmp(cards[i].metric, s->goal->augmented) != 0)
+			put_card(h, s, cards[i].metric, cards[i].title, "", cards[i].alone);
+	fputs("</div>\n", h->out);
+}
+
+/* ---- What it was measured on --------------------------------------------------------- */
+
+static void put_fact(const inv_html *h, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	fprintf(h->out, "<div><dt>%s</dt><dd>", name);
+	inv_html_name(h, value);
+	fputs("</dd></div>\n", h->out);
+}
+
+static void put_count(const inv_html *h, const char *name, double value)
+{
+	if (isfinite(value))
+		fprintf(h->out, "<div><dt>%s</dt><dd>%.0f</dd></div>\n", name, value);
+}
+
+static void put_facts(const inv_html *h, const invar_results *r)
+{
+	fputs("<dl class=\"facts\">\n", h->out);
+	put_fact(h, "encoder F", invar_results_about(r, "encoder"));
+	put_fact(h, "augmentation", invar_results_about(r, "augment"));
+	put_fact(h, "measured on the split", invar_results_about(r, "split"));
+	put_count(h, "images", invar_results_about_number(r, "points"));
+	put_count(h, "copies of each", invar_results_about_number(r, "copies"));
+	put_count(h, "width of features", invar_results_about_number(r, "dim"));
+	fputs("</dl>\n", h->out);
+}
+
+void inv_page_headline(inv_html *h)
+{
+	story s = {.r = inv_html_results(h)};
+	bool found = false;
+
+	for (size_t i = 0; i < GOALS && !found; i++)
+		found = find_best(&s, &goals[i]);
+	fputs("<p class=\"headline\">", h->out);
+	if (found) {
+		put_subject(h, &s);
+		put_change(h, &s);
+		put_cost(h, &s);
+		put_structure(h, &s);
+		fputs(".</p>\n", h->out);
+		put_cards(h, &s);
+	} else {
+		if (!put_displacement(h, s.r))
+			fputs("Nothing that tells whether the adapter helps was measured here.",
+			      h->out);
+		fputs("</p>\n", h->out);
+	}
+	put_facts(h, s.r);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * results_of_runs.c - what several runs were measured for, side by side.
+ *
+ * Every metrics.json has a column of its own run and one of F. Entries that were measured
+ * on the same rows become one document. A measurement may have been made with several sets
+ * of options: the one that most runs have is shown, of equally frequent ones the latest of
+ * the first run, and a note names the columns that have another. Documents are put together
+ * as JSON and read by inv_results_read, so files that someone has changed pass the usual
+ * checks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "run/results.h"
+
+typedef struct collection {
+	json_t **metrics; /* [count]; NULL: the run was not measured */
+	char **title;     /* [count] */
+	size_t count;
+	json_t *document;
+} collection;
+
+static invar_status no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for the results of the runs");
+}
+
+static const char *text(const json_t *of, const char *key)
+{
+	return json_string_value(json_object_get(of, key));
+}
+
+static bool is_equal(const json_t *a, const json_t *b, const char *key)
+{
+	json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+
+	return x == y || (x && y && json_equal(x, y));
+}
+
+/* Were two entries measured on the same rows? */
+static bool is_same_bank(const json_t *a, const json_t *b)
+{
+	return is_equal(a, b, "fingerprint") && is_equal(a, b, "split") &&
+	       is_equal(a, b, "points");
+}
+
+static const json_t *measured(const collection *c, size_t run)
+{
+	return json_object_get(c->metrics[run], "measured");
+}
+
+/* ---- Banks --------------------------------------------------------------------------- */
+
+/* Is the entry the first one of its bank, in the order of runs and entries? */
+static bool is_first(const collection *c, size_t run, size_t at)
+{
+	const json_t *entry = json_array_get(measured(c, run), at), *before;
+	size_t i;
+
+	for (size_t r = 0; r <= run; r++)
+		json_array_foreach (measured(c, r), i, before) {
+			if (r == run && i == at)
+				return true;
+			if (is_same_bank(before, entry))
+				return false;
+		}
+	return true;
+}
+
+/* The first entry of bank i; NULL past the last. */
+static const json_t *bank_at(const collection *c, size_t i)
+{
+	for (size_t run = 0; run < c->count; run++)
+		for (size_t at = 0; at < json_array_size(measured(c, run)); at++)
+			if (is_first(c, run, at) && i-- == 0)
+				return json_array_get(measured(c, run), at);
+	return NULL;
+}
+
+/* ---- Entries ------------------------------------------------------------------------- */
+
+static bool is_of(const json_t *entry, const json_t *bank, const char *measurement)
+{
+	const char *own = text(entry, "measurement");
+
+	return own && strcmp(own, measurement) == 0 && is_same_bank(entry, bank);
+}
+
+/* The last entry of a run for a measurement, with these options if any are given. */
+static const json_t *entry_of(const collection *c, size_t run, const json_t *bank,
+                              const char *measurement, const json_t *like)
+{
+	const json_t *entry, *found = NULL;
+	size_t i;
+
+	json_array_foreach (measured(c, run), i, entry)
+		if (is_of(entry, bank, measurement) && (!like || is_equal(entry, like, "options")))
+			found = entry;
+	return found;
+}
+
+static size_t count_runs_like(const collection *c, const json_t *bank,
+                              const char *measurement, const json_t *like)
+{
+	size_t count = 0;
+
+	for (size_t run = 0; run < c->count; run++)
+		count += entry_of(c, run, bank, measurement, like) != NULL;
+	return count;
+}
+
+/* An entry whose options most runs have. */
+static const json_t *most_frequent(const collection *c, const json_t *bank,
+                                   const char *measurement)
+{
+	const json_t *best = NULL, *entry;
+	size_t most = 0, best_run = 0, i;
+
+	for (size_t run = 0; run < c->count; run++)
+		json_array_foreach (measured(c, run), i, entry) {
+			size_t runs = is_of(entry, bank, measurement)
+			                  ? count_runs_like(c, bank, measurement, entry)
+			                  : 0;
+
+			if (runs > most || (runs && runs == most && run == best_run)) {
+				most = runs;
+				best_run = run;
+				best = entry;
+			}
+		}
+	return best;
+}
+
+/* ---- Parts of an entry --------------------------------------------------------------- */
+
+static json_t *find_id(const json_t *list, const char *id)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach (list, i, one)
+		if (text(one, "id") && strcmp(text(one, "id"), id) == 0)
+			return one;
+	return NULL;
+}
+
+static json_t *part(json_t *of, const char *key)
+{
+	json_t *there = json_object_get(of, key);
+
+	if (there)
+		return there;
+	json_object_set_new(of, key, json_object());
+	return json_object_get(of, key);
+}
+
+static void add_values(const collection *c, const json_t *entry, const char *from,
+                       const char *column)
+{
+	json_t *values = json_object_get(c->document, "values"), *value;
+	const char *metric;
+
+	json_object_foreach (json_object_get(entry, from), metric, value)
+		if (!json_object_get(json_object_get(values, metric), column))
+			json_object_set(part(values, metric), column, value);
+}
+
+static void add_metrics(const collection *c, const json_t *entry, size_t run)
+{
+	json_t *list = json_object_get(c->document, "metrics"), *row;
+	const json_t *shown = json_object_get(c->metrics[run], "metrics");
+	const char *id;
+
+	json_object_foreach (json_object_get(entry, "rows"), id, row) {
+		json_t *metric = find_id(list, id) ? NULL : json_copy(json_object_get(shown, id));
+
+		if (!metric)
+			continue;
+		json_object_set_new(metric, "id", json_string(id));
+		json_object_set(metric, "row", row);
+		json_array_append_new(list, metric);
+	}
+}
+
+/* Curves or points of one column; not if the names that they refer to are others. */
+static void add_plot(json_t *list, const json_t *plot, const char *from, const char *column)
+{
+	json_t *there = find_id(list, text(plot, "id")), *own = json_object_get(plot, from);
+
+	if (!own)
+		return;
+	if (!there) {
+		there = json_copy((json_t *)(uintptr_t)plot);
+		json_object_del(there, "F");
+		json_object_del(there, "E");
+		json_object_set_new(there, "columns", json_object());
+		json_array_append_new(list, there);
+	}
+	if (is_equal(there, plot, "classes") && is_equal(there, plot, "marks") &&
+	    !json_object_get(json_object_get(there, "columns"), column))
+		json_object_set(json_object_get(there, "columns"), column, own);
+}
+
+static void add_plots(const collection *c, const json_t *entry, const char *kind,
+                      const char *from, const char *column)
+{
+	const json_t *plot;
+	size_t i;
+
+	json_array_foreach (json_object_get(entry, kind), i, plot)
+		if (text(plot, "id"))
+			add_plot(json_object_get(c->document, kind), plot, from, column);
+}
+
+static void add_column_of(const collection *c, const json_t *entry, const char *from,
+                          const char *column)
+{
+	add_values(c, entry, from, column);
+	add_plots(c, entry, "series", from, column);
+	add_plots(c, entry, "scatters", from, column);
+}
+
+/* ---- A measurement ------------------------------------------------------------------- */
+
+static void note_options(const collection *c, const char *measurement, size_t run,
+                         const json_t *entry)
+{
+	char *options = inv_json_text(json_object_get(entry, "options"), 0);
+
+	if (options)
+		json_array_append_new(
+			json_object_get(c->document, "notes"),
+			json_sprintf("%s of %s was measured with other options than in the other "
+		                 "columns: %s",
+		                 measurement, c->title[run], options));
+	inv_free(options);
+}
+
+static void add_run(const collection *c, const json_t *bank, const char *measurement,
+                    const json_t *chosen, size_t run)
+{
+	const json_t *entry = entry_of(c, run, bank, measurement, chosen);
+	json_t *details, *reason;
+	char column[24];
+
+	snprintf(column, sizeof column, "%zu", run + 1);
+	if (!entry && (entry = entry_of(c, run, bank, measurement, NULL)))
+		note_options(c, measurement, run, entry);
+	if (!entry)
+		return;
+	add_metrics(c, entry, run);
+	if (is_equal(entry, chosen, "options"))
+		add_column_of(c, entry, "F", "F");
+	add_column_of(c, entry, "E", column);
+	details = json_object_get(entry, "details");
+	reason = json_object_get(entry, "skipped");
+	if (details)
+		json_object_set(part(json_object_get(c->document, "details"), measurement), column,
+		                details);
+	if (reason)
+		json_object_set(part(json_object_get(c->document, "skipped"), measurement), column,
+		                reason);
+}
+
+static void add_measurement(const collection *c, const json_t *bank,
+                            const char *measurement)
+{
+	const json_t *chosen = most_frequent(c, bank, measurement);
+
+	json_array_append_new(json_object_get(c->document, "measurements"),
+	                      json_pack("{s:s, s:s}", "id", measurement, "title", measurement));
+	if (json_object_get(chosen, "options"))
+		json_object_set(json_object_get(c->document, "options"), measurement,
+		                json_object_get(chosen, "options"));
+	for (size_t run = 0; run < c->count; run++)
+		add_run(c, bank, measurement, chosen, run);
+}
+
+/* ---- The document -------------------------------------------------------------------- */
+
+static bool has_entry(const collection *c, size_t run, const json_t *bank)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach (measured(c, run), i, entry)
+		if (is_same_bank(bank, entry))
+			return true;
+	return false;
+}
+
+static json_t *new_document(const collection *c, const json_t *bank)
+{
+	static const char *const keys[] = {"bank",  "fingerprint", "encoder", "augment",
+	                                   "split", "points",      "copies",  "dim"};
+	json_t *document = json_pack(
+		"{s:s, s:i, s:[{s:s, s:s}], s:[], s:[], s:{}, s:{}, s:{}, s:{}, s:[], s:[], s:[]}",
+		"format", "invar-results", "version", 1, "columns", "id", "F", "title", "F",
+		"measurements", "metrics", "values", "skipped", "options", "details", "notes",
+		"series", "scatters");
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+		if (json_object_get(bank, keys[i]))
+			json_object_set(document, keys[i], json_object_get(bank, keys[i]));
+	for (size_t run = 0; run < c->count; run++) {
+		char id[24];
+
+		if (!has_entry(c, run, bank))
+			continue;
+		snprintf(id, sizeof id, "%zu", run + 1);
+		json_array_append_new(
+			json_object_get(document, "columns"),
+			json_pack("{s:s, s:o}", "id", id, "title", inv_json_path(c->title[run])));
+	}
+	return document;
+}
+
+static void fill_document(const collection *c, const json_t *bank)
+{
+	const json_t *entry;
+	size_t i;
+
+	for (size_t run = 0; run < c->count; run++)
+		json_array_foreach (measured(c, run), i, entry) {
+			const char *name = text(entry, "measurement");
+
+			if (name && is_same_bank(bank, entry) &&
+			    !find_id(json_object_get(c->document, "measurements"), name))
+				add_measurement(c, bank, name);
+		}
+}
+
+/* ---- Files --------------------------------------------------------------------------- */
+
+/* The last part of a path. */
+static char *name_of(const char *path)
+{
+	size_t end = strlen(path), start;
+	char *name;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/'; start--)
+		;
+	if ((name = inv_alloc(end - start + 1))) {
+		memcpy(name, path + start, end - start);
+		name[end - start] = '\0';
+	}
+	return name;
+}
+
+static invar_status load_run(collection *c, size_t i, const char *run)
+{
+	char *path = inv_join(run, INVAR_RUN_METRICS);
+	invar_status st = path && (c->title[i] = name_of(run)) ? INVAR_OK : no_memory();
+
+	if (st == INVAR_OK && inv_exists(path))
+		st = inv_json_load(path, &c->metrics[i]);
+	if (st == INVAR_OK && c->metrics[i])
+		st = inv_results_check_metrics(c->metrics[i], path);
+	inv_free(path);
+	return st;
+}
+
+static void free_collection(collection *c)
+{
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->metrics)
+			json_decref(c->metrics[i]);
+		if (c->title)
+			inv_free(c->title[i]);
+	}
+	inv_free(c->metrics);
+	inv_free(c->title);
+	json_decref(c->document);
+}
+
+invar_status invar_runs_results(invar_context *ctx, const char *const *runs, size_t count,
+                                size_t i, invar_results **out)
+{
+	collection c = {.count = count};
+	const json_t *bank = NULL;
+	invar_status st = INVAR_OK;
+
+	(void)ctx;
+	*out = NULL;
+	c.metrics = inv_calloc(count + 1, sizeof *c.metrics);
+	c.title = inv_calloc(count + 1, sizeof *c.title);
+	if (!c.metrics || !c.title)
+		st = no_memory();
+	for (size_t run = 0; run < count && st == INVAR_OK; run++)
+		st = load_run(&c, run, runs[run]);
+	if (st == INVAR_OK && (bank = bank_at(&c, i))) {
+		if (!(c.document = new_document(&c, bank)))
+			st = no_memory();
+		else
+			fill_document(&c, bank);
+	}
+	if (st == INVAR_OK && bank)
+		st = inv_results_read(c.document, INVAR_RUN_METRICS, out);
+	free_collection(&c);
+	return st;
+}

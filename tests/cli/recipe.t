@@ -1,0 +1,266 @@
+A study from a recipe: an existing bank, a closed form and a training, two seeds.
+
+$ make-input bank bank 80 8; printf 'name: a test\nbank: bank\nadapters:\n  - {preset: instant, hidden: 16}\n  - {name: MaWa, preset: paper, epochs: 2, hidden: 2d}\nseeds: [0, 1]\ndiagnose: {hidden: 16}\neval: {metrics: [lc, structure], probe-epochs: 2}\nreport: false\n' > study.yaml
+$ invar run study.yaml 2>log > shown; echo $?; cmp shown study/table.txt; sed -n '1,4p' shown; tail -1 shown
+> 0
+> a test
+>
+> bank
+> 40 points of the split test, 3 copies, width 8; clean | augmented
+> means over 2 runs; ± is their standard deviation
+$ grep '^\[' log
+> [1/15] diagnosing bank
+> [2/15] training instant on bank, seed 0
+> [3/15] measuring instant on bank, seed 0
+> [4/15] training instant on bank, seed 1
+> [5/15] measuring instant on bank, seed 1
+> [6/15] training MaWa on bank, seed 0
+> [7/15] measuring MaWa on bank, seed 0
+> [8/15] training MaWa on bank, seed 1
+> [9/15] measuring MaWa on bank, seed 1
+> [10/15] writing bank/table.json
+> [11/15] writing table.txt
+> [12/15] writing table.md
+> [13/15] writing table.csv
+> [14/15] writing table.tex
+> [15/15] writing table.json
+$ ls study study/bank study/bank/runs study/bank/eval/1; ls study/bank/runs/1/mawa
+> study:
+> bank
+> stages.json
+> table.csv
+> table.json
+> table.md
+> table.tex
+> table.txt
+>
+> study/bank:
+> diagnose.json
+> eval
+> runs
+> table.json
+>
+> study/bank/eval/1:
+> instant.json
+> mawa.json
+>
+> study/bank/runs:
+> 0
+> 1
+> adapter.safetensors
+> checkpoint.safetensors
+> log.jsonl
+> metrics.json
+> run.json
+
+The second run does nothing and says so.
+$ cp -r study whole; invar run study.yaml 2>log > again; cmp shown again; sed '/^done in/d' log; diff -r study whole
+> diagnose bank: done before
+> train bank/instant/0: done before
+> eval bank/instant/0: done before
+> train bank/instant/1: done before
+> eval bank/instant/1: done before
+> train bank/mawa/0: done before
+> eval bank/mawa/0: done before
+> train bank/mawa/1: done before
+> eval bank/mawa/1: done before
+> table bank: done before
+> table.txt: done before
+> table.md: done before
+> table.csv: done before
+> table.tex: done before
+> table.json: done before
+> study: all 15 stages were done before; nothing to do
+
+One table in five formats; JSON has one results document per bank, which others can read.
+$ head -3 study/table.md; head -2 study/table.csv | tr -d '\r'; grep -c tabular study/table.tex; grep -E '^ *"(format|name|study)"' study/table.json
+> # a test
+>
+> ## bank
+> "bank"
+> ,F,instant,MaWa
+> 2
+>   "format": "invar-study",
+>   "name": "a test",
+>       "format": "invar-results",
+>       "study": "a test",
+$ invar plot study/bank/table.json -o plots -q > /dev/null; ls plots | head -1; invar run study.yaml --json -q | cmp - study/table.json
+> accuracy.png
+
+A changed option redoes what depends on it and nothing else.
+$ invar run study.yaml --set adapters.1.epochs=3 2>&1 >/dev/null | grep '^\[\|again'
+> train bank/mawa/0: inputs or options have changed; running it again
+> [6/15] training MaWa on bank, seed 0
+> eval bank/mawa/0: inputs or options have changed; running it again
+> [7/15] measuring MaWa on bank, seed 0
+> train bank/mawa/1: inputs or options have changed; running it again
+> [8/15] training MaWa on bank, seed 1
+> eval bank/mawa/1: inputs or options have changed; running it again
+> [9/15] measuring MaWa on bank, seed 1
+> table bank: inputs or options have changed; running it again
+> [10/15] writing bank/table.json
+> table.txt: inputs or options have changed; running it again
+> [11/15] writing table.txt
+> table.md: inputs or options have changed; running it again
+> [12/15] writing table.md
+> table.csv: inputs or options have changed; running it again
+> [13/15] writing table.csv
+> table.tex: inputs or options have changed; running it again
+> [14/15] writing table.tex
+> table.json: inputs or options have changed; running it again
+> [15/15] writing table.json
+$ invar run study.yaml --set adapters.1.epochs=3 --set eval.probe-epochs=3 2>&1 >/dev/null | grep '^\['
+> [3/15] measuring instant on bank, seed 0
+> [5/15] measuring instant on bank, seed 1
+> [7/15] measuring MaWa on bank, seed 0
+> [9/15] measuring MaWa on bank, seed 1
+> [10/15] writing bank/table.json
+> [11/15] writing table.txt
+> [12/15] writing table.md
+> [13/15] writing table.csv
+> [14/15] writing table.tex
+> [15/15] writing table.json
+
+Changed back, the tables are those of the beginning; what was deleted is made again, and no more.
+$ invar run study.yaml -q | cmp - shown; for f in txt md csv tex json; do cmp study/table.$f whole/table.$f; done; rm study/bank/runs/0/instant/adapter.safetensors; invar run study.yaml 2>&1 >/dev/null | grep '^\['; cmp study/bank/runs/0/instant/adapter.safetensors whole/bank/runs/0/instant/adapter.safetensors
+> [2/15] training instant on bank, seed 0
+
+More seeds train no adapter twice.
+$ invar run study.yaml --set 'seeds=[0, 1, 2]' 2>&1 >/dev/null | grep '^\[' | grep -v writing
+> [6/19] training instant on bank, seed 2
+> [7/19] measuring instant on bank, seed 2
+> [12/19] training MaWa on bank, seed 2
+> [13/19] measuring MaWa on bank, seed 2
+
+Two runs of one recipe at the same time: the second says so and stops.
+$ cp -r study before; flock study invar run study.yaml; flock study invar run study.yaml --dry-run; diff -r study before
+! invar: study: another process runs its stages; wait until it has ended, or choose another folder
+! invar: study: another process runs its stages; wait until it has ended, or choose another folder
+
+The plan: what would run, without a file being written.
+$ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *[0-9.]* s  *[0-9.]* MB$//; s/about.*//' plan
+> 0
+> again
+> bank
+> before
+> log
+> plan
+> plots
+> shown
+> study.yaml
+> whole
+> stage                  state   time     disk
+> diagnose bank         to run
+> train bank/instant/0  to run
+> eval bank/instant/0   to run
+> train bank/instant/1  to run
+> eval bank/instant/1   to run
+> train bank/mawa/0     to run
+> eval bank/mawa/0      to run
+> train bank/mawa/1     to run
+> eval bank/mawa/1      to run
+>
+> 9 of 9 stages to run, then the tables:
+> Times are estimates from short measurements; expect a factor of two.
+$ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar run study.yaml --dry-run -q --json --set adapters.0.ridge=1 | grep -B1 '"pending": true' | grep stage
+> stage                 state  time  disk
+> diagnose bank          done
+> train bank/instant/0   done
+> eval bank/instant/0    done
+> train bank/instant/1   done
+> eval bank/instant/1    done
+> train bank/mawa/0      done
+> eval bank/mawa/0       done
+> train bank/mawa/1      done
+> eval bank/mawa/1       done
+>
+> All stages are done; only tables are written if they are missing.
+>       "stage": "train bank/instant/0",
+>       "stage": "eval bank/instant/0",
+>       "stage": "train bank/instant/1",
+>       "stage": "eval bank/instant/1",
+
+Without an output in the recipe, the study is named after it; -o and the recipe can say otherwise.
+$ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs/0; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs/0
+> bank
+> stages.json
+> instant
+> instant
+
+With --keep-going a failure stops only what depends on it; later runs repeat what failed.
+$ printf 'bank: bank\nreport: false\ndiagnose: false\neval: {metrics: lc, probe-epochs: 2}\nadapters:\n  - {name: bad, preset: paper, loss: mawa, width: 4}\n  - {preset: instant, hidden: 16}\n' > fails.yaml; invar run fails.yaml -q
+! invar run: train bank/bad/0: loss mawa needs codes as wide as the features: width is 4, but the bank has 8
+? 2
+$ invar run fails.yaml --keep-going -q | sed -n '6p'
+>                           F              instant
+! failed: train bank/bad/0: loss mawa needs codes as wide as the features: width is 4, but the bank has 8
+! invar: 1 stage failed; what does not depend on it is done
+$ invar run fails.yaml --keep-going > /dev/null 2>log; echo $?; grep '^\[' log
+> 1
+> [1/10] training bad on bank, seed 0
+$ invar run fails.yaml --set adapters.0.width=0 -q --set adapters.0.epochs=1 | sed -n '6p'
+>                           F                    bad              instant
+
+Mistakes have a line, a column and the nearest right name; nothing is written.
+$ printf 'bank: bank\nadapters:\n  - {preset: paper, epoch: 3}\n' > wrong.yaml; invar run wrong.yaml
+! invar run: wrong.yaml:3:21: unknown key 'epoch', did you mean epochs?; the options of 'invar train' and name can stand here
+? 2
+$ printf 'bank: bank\nseedz: 3\n' > wrong.yaml; invar run wrong.yaml
+! invar run: wrong.yaml:2:1: unknown key 'seedz', did you mean seeds?; 'invar run --print-defaults' shows all keys
+? 2
+$ printf 'bank: &a bank\n' > wrong.yaml; invar run wrong.yaml
+! invar: wrong.yaml:1:7: anchors (&) are not supported; write the value again
+? 1
+$ printf 'bank: bank\n' > wrong.yaml; invar run wrong.yaml --set adapters.0.epochs=x
+! invar run: --set adapters.0.epochs: epochs needs a whole number, not 'x'
+? 2
+$ invar run wrong.yaml --set adapters.3.epochs=1
+! invar run: wrong.yaml: unknown key '3'; the options of 'invar train' and name can stand here
+? 2
+$ invar run wrong.yaml --set seeds
+! invar run: --set seeds: expected KEY=VALUE, such as encode.size=64
+? 2
+$ invar run wrong.yaml --set 'seeds=[1'
+! invar run: --set seeds: is not valid YAML: did not find expected ',' or ']', while parsing a flow sequence
+? 2
+$ invar run nowhere.yaml
+! invar: nowhere.yaml: No such file or directory
+? 1
+$ invar run
+! invar run: the recipe is missing: invar run RECIPE.yaml; --print-defaults prints one to start from
+? 2
+$ invar run wrong.yaml -o bank/study
+! invar run: -o bank/study is inside bank, among the features that this command reads; choose another place
+? 2
+$ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wrong.yaml --dry-run -q 2>&1 | head -2; ls -d wrong*
+> stage                    state  time  disk
+> bank nowhere            to run     ?     ?
+> wrong.yaml
+! invar: nowhere: no such bank
+
+From images, with few of them: what cannot be diagnosed is left out, and the plan says what is missing.
+$ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.25, size: 8, copies: 1}\nencoders: pixels\naugmentations: [rotation, noise]\nadapters: {epochs: 1, hidden: 16}\neval: {metrics: structure}\nreport: false\n' > short.yaml; invar run short.yaml -o made > shown 2> log; echo $?; grep '^photos' shown; grep 'left out' log
+> 0
+> photos, pixels, rotation
+> photos, pixels, noise
+> diagnose photos/pixels/rotation was left out: made/photos/pixels/rotation/bank: 6 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
+> diagnose photos/pixels/noise was left out: made/photos/pixels/noise/bank: 6 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
+$ invar run short.yaml --dry-run -q --set 'encoders=[pixels, {weights: nowhere.pth}]' | grep 'encode\|nowhere.pth:' | sed 's/  *[0-9.]* s  *[0-9.]* MB$//'
+> encode photos/pixels/rotation           to run
+> encode photos/pixels/noise              to run
+> encode photos/nowhere/rotation          to run      ?        ?
+> encode photos/nowhere/noise             to run      ?        ?
+> nowhere.pth: cannot open: No such file or directory
+$ invar run short.yaml -o made 2>&1 >/dev/null --set encode.size=10 | grep -c '^\['
+> 15
+
+The recipe of defaults means the defaults.
+$ invar run --print-defaults > long.yaml; invar run long.yaml -o made --set data=folder:photos --set 'encode={holdout: 0.25, size: 10, copies: 1}' --set encoders=pixels --set 'augmentations=[rotation, noise]' --set adapters.0.epochs=1 --set adapters.0.hidden=16 --set eval.metrics=structure --set report=false --set name=short 2>&1 >/dev/null | grep '^\[\|nothing'
+> [2/15] diagnosing photos, pixels, rotation
+> [7/15] diagnosing photos, pixels, noise
+> made: all 15 stages were done before; nothing to do
+$ for command in encode train eval diagnose; do invar $command --help | grep -o '^ *--[a-z-]*\|^  -., --[a-z-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
+> encode: augment dry-run encoder help json quiet threads verbose version weights
+> train: augment encoder force help json preset quiet resume resume threads verbose version weights
+> eval: force format help json plots quiet threads verbose version
+> diagnose: force help json quiet threads verbose version

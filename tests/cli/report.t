@@ -1,0 +1,75 @@
+A page about runs.
+
+$ make-input photos photos 100; invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o bank -q
+$ invar train bank -o run --hidden 8 --epochs 2 -q
+$ invar report run -q; grep -o '<section id="[a-z-]*"' run/report.html
+> <section id="comparison"
+> <section id="maps"
+> <section id="curves"
+> <section id="classes"
+> <section id="worst"
+> <section id="numbers"
+> <section id="training"
+> <section id="use"
+> <section id="configuration"
+> <section id="left-out"
+$ sed -n '/id="left-out"/,$p' run/report.html | grep '^<li>'
+> <li>Pictures (the augmentation, what a search finds, the worst images): no images were given; --images DATASET shows them.</li>
+
+What is measured is kept, so the second time nothing is.
+$ invar report run --images photos --holdout 0.5 2>&1 | grep measuring
+? 1
+$ grep -o '<section id="[a-z-]*"' run/report.html | head -2
+> <section id="augmentation"
+> <section id="search"
+$ grep 'id="left-out"' run/report.html
+? 1
+$ grep -o 'torch.nn.Linear([0-9, ]*)' run/report.html
+> torch.nn.Linear(192, 8)
+> torch.nn.Linear(8, 192)
+
+Nothing is measured with --as-is, and nothing is known without a measurement.
+$ invar train bank -o other --hidden 8 --epochs 2 --seed 1 -q; invar report other --as-is -q; ls other/metrics.json 2>/dev/null; grep -o '<section id="[a-z-]*"' other/report.html; grep -o 'Nothing was measured on these runs yet' other/report.html
+> <section id="training"
+> <section id="use"
+> <section id="configuration"
+> <section id="left-out"
+> Nothing was measured on these runs yet
+
+Several runs stand side by side; what was measured with other options is named.
+$ invar eval bank other --metrics kept --probe-epochs 3 -q > table.txt; invar report run other --as-is -o both.html -q; grep -o '<p class="note">kept of other[^<]*' both.html
+> <p class="note">kept of other was measured with other options than in the other columns: {&quot;train-split&quot;: &quot;train&quot;, &quot;seed&quot;: 0, &quot;probe-epochs&quot;: 3, &quot;seeds&quot;: 1}
+
+Without labels and parameters.
+$ invar train bank -o bare --hidden 8 --epochs 2 -q; rm bank/test/labels.npy bank/train/labels.npy bank/test/aug/*.params.npy; invar report bare --metrics kept,structure,collision,curves,classes -q; sed -n '/id="left-out"/,$p' bare/report.html | grep labels
+> <li>LC-kept, collision, accuracy by class: test has no labels.npy.</li>
+
+A bank that has other rows than the run was trained on is not taken.
+$ make-input bank moved; invar train moved -o away --hidden 8 --epochs 2 -q; rm -r moved; invar report away -q; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
+> the bank of away, does not exist any more
+$ make-input bank moved 50; invar report away -q; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
+> the bank of away, has other rows than the run was trained on
+
+A run whose report exists can be trained again.
+$ invar train bank -o away --hidden 8 --epochs 1 --force -q; ls away
+> adapter.safetensors
+> checkpoint.safetensors
+> log.jsonl
+> run.json
+
+Wrong use.
+$ invar report bank
+! invar: bank: has no adapter.safetensors; is its training finished?
+? 1
+$ invar report run/adapter.safetensors
+! invar report: run/adapter.safetensors is not a run; give a folder that 'invar train' has filled
+? 2
+$ invar report run --from tset
+! invar report: bank has no split tset; choose one with --from
+? 2
+$ echo text > mine.html; invar report run --as-is -o mine.html
+! invar: mine.html: already exists and is not a page of 'invar report'; choose another file, or replace it with --force
+? 1
+$ invar report run -o run/metrics.json
+! invar report: -o run/metrics.json would replace the run that this command reads; choose another file
+? 2
