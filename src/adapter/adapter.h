@@ -8,9 +8,9 @@
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
  *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
  *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
- *      instead of the last two; after `eval --certify` invar.certificate (measure/certificate.h).
- *      All are optional when reading: an adapter may come
- *      straight from PyTorch.
+ *      instead of the last two; after `eval --certify` invar.certificate
+ * (measure/certificate.h). All are optional when reading: an adapter may come straight from
+ * PyTorch.
  *   3. invar.options holds the options that took part in making it: those of training,
  *      of the chosen loss and closed form, and of steps that were asked for (spread, …).
  *      So equal runs give equal bytes, also where a later version has more losses.

@@ -21,8 +21,8 @@ static const inv_example examples[] = {
 };
 
 static const inv_argument arguments[] = {
-	{"ADAPTER", "a safetensors file or a run folder, certified by 'invar eval --certify'", 1,
-     1},
+	{"ADAPTER", "a safetensors file or a run folder, certified by 'invar eval --certify'",
+     1, 1},
 	{"NEW", "a bank, or features [n, d] as a NumPy file; labels are not needed", 1, 1},
 	{0},
 };

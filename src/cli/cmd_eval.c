@@ -130,8 +130,9 @@ static invar_status check_certify(inv_session *s, const invar_adapter *e)
 	const char *path = invar_adapter_path(e);
 
 	if (access(path, W_OK) != 0)
-		return inv_fault(s, INVAR_E_IO, "%s: is write-protected, so --certify cannot add "
-		                                "to it",
+		return inv_fault(s, INVAR_E_IO,
+		                 "%s: is write-protected, so --certify cannot add "
+		                 "to it",
 		                 path);
 	return inv_check_writable(s, path);
 }

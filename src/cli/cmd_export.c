@@ -47,11 +47,11 @@ static invar_status check_output(inv_session *s)
 {
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, inv_text(s, "onto"), "the model");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = inv_text(s, "output"),
-	                                         .kind = is_card(s) ? INV_OUTPUT_CARD
-	                                                            : INV_OUTPUT_ONNX,
-	                                         .force = inv_flag(s, "force")});
+	return inv_check_output(
+		s, &(inv_output){.option = "-o",
+	                     .path = inv_text(s, "output"),
+	                     .kind = is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX,
+	                     .force = inv_flag(s, "force")});
 }
 
 /* --card is a shorter name of a format. */
@@ -72,11 +72,10 @@ static invar_status report(inv_session *s, const invar_adapter *e)
 	json_int_t bytes = stat(path, &file) == 0 ? (json_int_t)file.st_size : 0;
 
 	if (s->common->json)
-		return inv_print_json(s, json_pack("{s:o, s:s, s:I, s:i, s:i}", "output",
-		                                   inv_name_json(path), "format",
-		                                   inv_text(s, "format"), "bytes", bytes,
-		                                   "input_dim", invar_adapter_input(e),
-		                                   "output_dim", invar_adapter_output(e)));
+		return inv_print_json(
+			s, json_pack("{s:o, s:s, s:I, s:i, s:i}", "output", inv_name_json(path),
+		                 "format", inv_text(s, "format"), "bytes", bytes, "input_dim",
+		                 invar_adapter_input(e), "output_dim", invar_adapter_output(e)));
 	inv_term_say(s->term, "%s is written: %s, %lld bytes", path, inv_text(s, "format"),
 	             (long long)bytes);
 	return INVAR_OK;
@@ -87,8 +86,8 @@ static invar_status run_export(inv_session *s)
 	invar_adapter *e = NULL;
 	invar_status st;
 
-	if ((st = inv_need(s, inv_text(s, "output"),
-	                   "the output file is missing: -o FILE")) != INVAR_OK ||
+	if ((st = inv_need(s, inv_text(s, "output"), "the output file is missing: -o FILE")) !=
+	        INVAR_OK ||
 	    (st = take_card(s)) != INVAR_OK || (st = check_output(s)) != INVAR_OK ||
 	    (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &e)) != INVAR_OK)

@@ -2,8 +2,9 @@
 /*
  * main.c - from argv to a command, from a status to an exit code.
  *
- * 0 done, 1 failed, 2 wrong use, 3 a check found drift, 130 interrupted. An error is one line on standard error:
- * "invar: ..." if something failed, "invar COMMAND: ..." for a usage error.
+ * 0 done, 1 failed, 2 wrong use, 3 a check found drift, 130 interrupted. An error is one
+ * line on standard error: "invar: ..." if something failed, "invar COMMAND: ..." for a
+ * usage error.
  */
 #include <errno.h>
 #include <fcntl.h>

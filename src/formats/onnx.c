@@ -309,9 +309,8 @@ static invar_status find_computed(const inv_onnx *m, const char *wanted, const c
 
 	if (!*wanted || !is_computed(m, wanted, &text)) {
 		list_outputs(m, listed);
-		return inv_fail(INVAR_E_USE,
-		                "%s: computes no tensor '%.200s'; its outputs are %s", name, wanted,
-		                listed);
+		return inv_fail(INVAR_E_USE, "%s: computes no tensor '%.200s'; its outputs are %s",
+		                name, wanted, listed);
 	}
 	if (!find_described(m, ONNX_GRAPH_VALUE, wanted, out, is_tensor)) {
 		*out = (inv_onnx_value){0};
@@ -330,10 +329,9 @@ invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *na
 	invar_status st = INVAR_OK;
 
 	if (!wanted && count != 1)
-		return inv_fail(INVAR_E_USE,
-		                "%s: has %zu %s (%s); choose one with @onto-output", name, count,
-		                inv_noun(count, "output", "outputs"), listed);
-	if (!find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor)) 
+		return inv_fail(INVAR_E_USE, "%s: has %zu %s (%s); choose one with @onto-output",
+		                name, count, inv_noun(count, "output", "outputs"), listed);
+	if (!find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor))
 		st = find_computed(m, wanted, name, out, &is_tensor);
 	if (st != INVAR_OK)
 		return st;

@@ -10,8 +10,8 @@
  *   1. At most 2^31 - 1 bytes, the limit of protocol buffers.
  *   2. Every message down to nodes, attributes, subgraphs and tensors is well formed
  *      (protobuf.h); subgraphs are nested at most INV_ONNX_DEPTH deep.
- *   3. One graph; one version of the default operators, at least INV_ONNX_OLDEST, since when
- *      Add broadcasts as it does today.
+ *   3. One graph; one version of the default operators, at least INV_ONNX_OLDEST, since
+ * when Add broadcasts as it does today.
  *   4. No tensor keeps its data in another file, as that file would not be copied.
  */
 #ifndef INV_ONNX_H
@@ -79,8 +79,8 @@ enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_BFLOAT16 = 16 }
 enum { ONNX_ATTRIBUTE_IS_INT = 2, ONNX_ATTRIBUTE_IS_TENSOR = 4 };
 
 typedef struct inv_onnx {
-	inv_bytes bytes; /* the file */
-	inv_bytes graph; /* the fields of its graph */
+	inv_bytes bytes;       /* the file */
+	inv_bytes graph;       /* the fields of its graph */
 	inv_bytes graph_field; /* the same with tag and length */
 	uint64_t ir, opset;
 } inv_onnx;

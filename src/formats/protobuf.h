@@ -4,8 +4,8 @@
  *
  * A message is a sequence of fields: a tag (number << 3 | kind), then a varint, 4 or 8
  * bytes, or a length and so many bytes. Debian has the schema of ONNX for C++ alone, and
- * protoc-c reads a whole file into objects; to append to a foreign file, its bytes must stay
- * as they are. So the wire format is read and written here, and who knows the schema
+ * protoc-c reads a whole file into objects; to append to a foreign file, its bytes must
+ * stay as they are. So the wire format is read and written here, and who knows the schema
  * (onnx.h) gives the numbers of fields.
  *
  * Invariants of what is read:
@@ -59,7 +59,11 @@ typedef struct inv_field {
 	inv_bytes whole;
 } inv_field;
 
-typedef enum inv_field_status { INV_FIELD_END, INV_FIELD, INV_FIELD_BROKEN } inv_field_status;
+typedef enum inv_field_status {
+	INV_FIELD_END,
+	INV_FIELD,
+	INV_FIELD_BROKEN
+} inv_field_status;
 
 /* The next field of a message; *rest becomes what follows it. */
 inv_field_status inv_field_next(inv_bytes *rest, inv_field *out);

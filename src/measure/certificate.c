@@ -61,8 +61,8 @@ static invar_status measure_structure(const invar_adapter *e, const float *x,
                                       const float *code, uint64_t n, inv_behaviour *out)
 {
 	inv_structure s;
-	invar_status st = inv_structure_measure(e->ctx, x, (uint32_t)e->s.d, code,
-	                                        (uint32_t)e->s.w, n, &s);
+	invar_status st =
+		inv_structure_measure(e->ctx, x, (uint32_t)e->s.d, code, (uint32_t)e->s.w, n, &s);
 
 	if (st == INVAR_E_MISMATCH || st == INVAR_E_NUMERIC || st == INVAR_E_USE)
 		return INVAR_OK; /* equal rows have no structure: it stays unknown */
@@ -240,8 +240,8 @@ static inv_tensor_stored stored_tensor(const inv_tensor *t)
 }
 
 /* The file of e again, with other metadata; or its parameters, if it has no file. */
-static invar_status save_with(const invar_adapter *e, const inv_metadata *rows, size_t count,
-                              const char *path)
+static invar_status save_with(const invar_adapter *e, const inv_metadata *rows,
+                              size_t count, const char *path)
 {
 	inv_tensor_stored stored[INV_MLP_BLOCKS];
 	inv_tensor_out tensors[INV_MLP_BLOCKS];
@@ -287,7 +287,8 @@ invar_status invar_adapter_certify(const invar_adapter *e, const invar_bank *ban
 	invar_status st = inv_options_expect(o, "eval");
 
 	if (st == INVAR_OK && !invar_results_is_complete(r))
-		st = inv_fail(INVAR_E_MISMATCH, "results that are not complete cannot be certified");
+		st =
+			inv_fail(INVAR_E_MISMATCH, "results that are not complete cannot be certified");
 	if (st == INVAR_OK && e->s.d != bank->dim)
 		st = inv_fail(INVAR_E_MISMATCH,
 		              "%s takes features of width %zu, but those of %s have width %" PRIu32,
@@ -325,10 +326,10 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 		                "one with 'eval --certify'",
 		                where);
 	adapter = json_object_get(out->document, "adapter");
-	out->adapter =
-		(inv_behaviour){number_of(adapter, "R2"), number_of(adapter, "CVRMSD"),
-	                    number_of(adapter, "moved"), number_of(adapter, "gone")};
-	st = inv_clean_profile_read(json_object_get(out->document, "clean"), where, &out->clean);
+	out->adapter = (inv_behaviour){number_of(adapter, "R2"), number_of(adapter, "CVRMSD"),
+	                               number_of(adapter, "moved"), number_of(adapter, "gone")};
+	st =
+		inv_clean_profile_read(json_object_get(out->document, "clean"), where, &out->clean);
 	if (st == INVAR_OK && out->clean.d != d)
 		st = inv_fail(INVAR_E_FORMAT,
 		              "%s: takes features of width %zu, but its certificate is about %zu",

@@ -6,12 +6,12 @@
  *   version   1
  *   invar     the version of the program that measured
  *   bank      fingerprint, split, encoder, augment, points, copies, as in results
- *   metrics   a list: id, row, part, unit, digits, better of each metric, its value, low and
- *             high for the adapter, and the same of F under "F"
- *   adapter   R2, CVRMSD, moved, gone (inv_behaviour), as `check` measures them again
- *   clean     split, and the profile of its clean features (clean_profile.h)
- * It says nothing about where files are: equal measurements give equal bytes. The tensors
- * of the file stay as they are, in type and content.
+ *   metrics   a list: id, row, part, unit, digits, better of each metric, its value, low
+ * and high for the adapter, and the same of F under "F" adapter   R2, CVRMSD, moved, gone
+ * (inv_behaviour), as `check` measures them again clean     split, and the profile of its
+ * clean features (clean_profile.h) It says nothing about where files are: equal
+ * measurements give equal bytes. The tensors of the file stay as they are, in type and
+ * content.
  */
 #ifndef INV_CERTIFICATE_H
 #define INV_CERTIFICATE_H

@@ -40,8 +40,8 @@ typedef struct new_data {
 	const char *name;
 	const float *x; /* [rows, d] for the shift */
 	uint64_t rows;
-	float *own;               /* x, if it was read here */
-	float *points, *copies;   /* [n, d] for the structure; copies may be NULL */
+	float *own;             /* x, if it was read here */
+	float *points, *copies; /* [n, d] for the structure; copies may be NULL */
 	uint64_t n;
 } new_data;
 
@@ -69,8 +69,8 @@ static const inv_split *choose_split(const invar_bank *b, const char *name)
 static bool is_same_augment(const invar_bank *b, const inv_certificate *c)
 {
 	const char *now = invar_bank_field(b, "augment");
-	const char *old = json_string_value(
-		json_object_get(json_object_get(c->document, "bank"), "augment"));
+	const char *old =
+		json_string_value(json_object_get(json_object_get(c->document, "bank"), "augment"));
 
 	return now && old && strcmp(now, old) == 0;
 }
@@ -78,13 +78,13 @@ static bool is_same_augment(const invar_bank *b, const inv_certificate *c)
 static invar_status read_bank(const invar_bank *b, const inv_split *s, uint64_t points,
                               bool copies, new_data *w)
 {
-	invar_status st =
-		inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MOST, &w->own, &w->rows);
+	invar_status st = inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MOST, &w->own, &w->rows);
 
 	w->x = w->own;
 	if (st == INVAR_OK)
 		st = inv_take_rows(b, s, INVAR_CLEAN, points, &w->points, &w->n);
-	return st == INVAR_OK && copies ? inv_take_rows(b, s, 0, points, &w->copies, &w->n) : st;
+	return st == INVAR_OK && copies ? inv_take_rows(b, s, 0, points, &w->copies, &w->n)
+	                                : st;
 }
 
 static invar_status choose_points(uint64_t points, new_data *w)
@@ -101,9 +101,10 @@ static invar_status choose_points(uint64_t points, new_data *w)
 
 /* ---- The results ------------------------------------------------------------------ */
 
-#define METRIC(id_, row_, better_, digits_)                                             \
-	{                                                                                   \
-		.id = id_, .measurement = "check", .row = row_, .better = better_, .digits = digits_ \
+#define METRIC(id_, row_, better_, digits_)                                \
+	{                                                                      \
+		.id = id_, .measurement = "check", .row = row_, .better = better_, \
+		.digits = digits_                                                  \
 	}
 
 static const invar_metric metrics[] = {
@@ -125,8 +126,7 @@ static invar_status put_column(invar_results *r, const char *column,
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < METRICS && st == INVAR_OK; i++) {
-		const invar_value v = {
-			.value = value[i], .low = NAN, .high = NAN, .count = rows};
+		const invar_value v = {.value = value[i], .low = NAN, .high = NAN, .count = rows};
 
 		if (isfinite(value[i]))
 			st = inv_results_put(r, metrics[i].id, column, &v);
@@ -152,8 +152,13 @@ static invar_status put_facts(invar_results *r, const inv_certificate *c,
 {
 	const inv_shift *s = &f->shift;
 	const inv_behaviour *o = &f->old, *n = &f->now;
-	const double old[METRICS] = {
-		inv_check_limit(s, 0), inv_check_limit(s, 1), 1, o->r2, o->cvrmsd, o->moved, o->gone};
+	const double old[METRICS] = {inv_check_limit(s, 0),
+	                             inv_check_limit(s, 1),
+	                             1,
+	                             o->r2,
+	                             o->cvrmsd,
+	                             o->moved,
+	                             o->gone};
 	const double now[METRICS] = {s->shift[0], s->shift[1], s->norm, n->r2,
 	                             n->cvrmsd,   n->moved,    n->gone};
 	invar_status st = put_column(r, "certified", old, c->clean.rows);
@@ -166,8 +171,8 @@ static invar_status put_verdict(invar_results *r, const new_data *w,
 {
 	char why[INV_CHECK_WHY];
 	bool drift = inv_check_judge(f, why);
-	invar_status st = inv_results_describe(r, "verdict",
-	                                       json_string(drift ? "drift" : "fine"));
+	invar_status st =
+		inv_results_describe(r, "verdict", json_string(drift ? "drift" : "fine"));
 
 	if (st == INVAR_OK)
 		st = inv_results_describe(r, "why", json_string(why));
@@ -175,9 +180,8 @@ static invar_status put_verdict(invar_results *r, const new_data *w,
 		st = inv_results_describe(r, "rows", json_integer((json_int_t)w->rows));
 	if (st == INVAR_OK && w->name)
 		st = inv_results_describe(r, "bank", inv_json_path(w->name));
-	return st == INVAR_OK ? inv_results_note(r,
-	                                         "in the rows of shifts, 'certified' is the "
-	                                         "largest shift that is fine")
+	return st == INVAR_OK ? inv_results_note(r, "in the rows of shifts, 'certified' is the "
+	                                            "largest shift that is fine")
 	                      : st;
 }
 

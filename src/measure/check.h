@@ -9,7 +9,8 @@
  *      than 0.3; the square of a limit has that of twice the spread of chance added;
  *   2. R² is more than 0.1 below the certified one, or CVRMSD more than half above it and
  *      by more than 0.02;
- *   3. E moves clean features by half more than it did, and by more than 0.05 of the spread;
+ *   3. E moves clean features by half more than it did, and by more than 0.05 of the
+ * spread;
  *   4. E removes less of the displacement of copies: by more than 0.15. Only for copies of
  *      the augmentation that was certified.
  *

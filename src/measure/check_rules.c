@@ -7,10 +7,12 @@
 
 #include "measure/check.h"
 
-/* Of features, of norms: shifts of the old spread that are fine however many rows there are. */
+/* Of features, of norms: shifts of the old spread that are fine however many rows there
+ * are. */
 static const double fine[2] = {0.2, 0.3};
 
-/* Squared distances add up, and so do squared limits; twice the spread of chance is fine. */
+/* Squared distances add up, and so do squared limits; twice the spread of chance is fine.
+ */
 double inv_check_limit(const inv_shift *s, int which)
 {
 	return hypot(fine[which], 2 * s->chance[which]);
@@ -45,8 +47,9 @@ static void add_reason(reasons *r, const char *format, ...)
 static void judge_shift(const inv_shift *s, reasons *r)
 {
 	if (s->shift[0] > inv_check_limit(s, 0))
-		add_reason(r, "clean features are shifted by %.2f of their spread, at most %.2f is "
-		              "expected",
+		add_reason(r,
+		           "clean features are shifted by %.2f of their spread, at most %.2f is "
+		           "expected",
 		           s->shift[0], inv_check_limit(s, 0));
 	if (s->shift[1] > inv_check_limit(s, 1))
 		add_reason(r, "norms are shifted by %.2f of their spread, at most %.2f is expected",

@@ -84,8 +84,7 @@ static invar_status take_along(const invar_context *ctx, const float *x, uint64_
 {
 	*out = (along){.x = x, .rows = rows, .d = d, .scale = scale};
 	out->used = rows < INV_PROFILE_MOST ? rows : INV_PROFILE_MOST;
-	out->direction =
-		inv_calloc((size_t)INV_PROFILE_DIRECTIONS * d, sizeof *out->direction);
+	out->direction = inv_calloc((size_t)INV_PROFILE_DIRECTIONS * d, sizeof *out->direction);
 	out->value = inv_calloc(INV_PROFILE_CURVES * out->used, sizeof *out->value);
 	if (!out->direction || !out->value)
 		return no_memory();
@@ -421,8 +420,8 @@ static bool read_curves(const json_t *curves, inv_clean_profile *out)
 	bool fine = json_is_array(curves) && json_array_size(curves) == INV_PROFILE_CURVES;
 
 	for (size_t k = 0; k < INV_PROFILE_CURVES && fine; k++)
-		fine = read_numbers(json_array_get(curves, k), QUANTILES, -HUGE_VAL,
-		                    out->quantile[k]);
+		fine =
+			read_numbers(json_array_get(curves, k), QUANTILES, -HUGE_VAL, out->quantile[k]);
 	return fine;
 }
 

@@ -11,9 +11,10 @@
  * from the quantiles, in units of the old rows' spread.
  *
  * Samples of the same distribution also have a distance. How large it is by chance is
- * measured on the old rows: INV_PROFILE_HALVES pairs of halves, drawn at random, are compared
- * with each other. Squared distances shrink with the number of rows: for n new and m old
- * ones, those of halves are multiplied by (1/n + 1/m) / (4/m). A shift is what remains,
+ * measured on the old rows: INV_PROFILE_HALVES pairs of halves, drawn at random, are
+ * compared with each other. Squared distances shrink with the number of rows: for n new and
+ * m old ones, those of halves are multiplied by (1/n + 1/m) / (4/m). A shift is what
+ * remains,
  *
  *     sqrt(SW² - typical²),
  *
@@ -58,9 +59,9 @@ invar_status inv_clean_profile_read(const json_t *from, const char *where,
 /* In units of the old spread: of the features, then of the norms. */
 typedef struct inv_shift {
 	uint64_t rows;
-	double shift[2]; /* beyond what is typical by chance */
+	double shift[2];  /* beyond what is typical by chance */
 	double chance[2]; /* the spread of chance */
-	double norm; /* median norm of the new rows over that of the old ones */
+	double norm;      /* median norm of the new rows over that of the old ones */
 } inv_shift;
 
 invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,

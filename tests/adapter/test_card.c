@@ -32,10 +32,16 @@ static void names_cannot_leave_their_place(void **state)
 		{"[x](javascript:1)", "\"[x](javascript:1)\"", "\\[x\\]\\(javascript\\:1\\)"},
 		{"a | b `c`", "\"a | b `c`\"", "a \\| b \\`c\\`"},
 		{"é…\xf0\x9f\x98\x80", "\"é…\xf0\x9f\x98\x80\"", "é…\xf0\x9f\x98\x80"},
-		{"\xe2\x80\xae" "evil", "\"?evil\"", "?evil"},       /* writes from right to left */
-		{"a\xe2\x80\xa8" "b", "\"a?b\"", "a?b"},               /* a line separator */
-		{"\xff\xc3" "a", "\"??a\"", "??a"}, /* no UTF-8 */
-		{"\xc0\xaf\xed\xa0\x80", "\"???\"", NULL},              /* overlong, a surrogate */
+		{"\xe2\x80\xae"
+	     "evil",
+	     "\"?evil\"", "?evil"}, /* writes from right to left */
+		{"a\xe2\x80\xa8"
+	     "b",
+	     "\"a?b\"", "a?b"}, /* a line separator */
+		{"\xff\xc3"
+	     "a",
+	     "\"??a\"", "??a"},                        /* no UTF-8 */
+		{"\xc0\xaf\xed\xa0\x80", "\"???\"", NULL}, /* overlong, a surrogate */
 		{"\x7f\x1b[31m", "\"??[31m\"", "??\\[31m"},
 	};
 

@@ -72,7 +72,7 @@ static void read_tensor(inv_bytes rest, const inv_bytes *as)
 	          t->data);
 }
 
-static void compute(const char *operator, const tensor *a, const tensor *b, inv_bytes name)
+static void compute(const char *operator, const tensor * a, const tensor *b, inv_bytes name)
 {
 	bool product = strcmp(operator, "MatMul") == 0;
 	tensor *out = add_tensor(name, a->rows, product ? b->columns : a->columns);
@@ -89,7 +89,8 @@ static void compute(const char *operator, const tensor *a, const tensor *b, inv_
 			else if (!product && strcmp(operator, "Flatten") != 0) /* of [n, d] */
 				assert_string_equal(operator, "Cast");
 			for (size_t k = 0; product && k < a->columns; k++)
-				*y = (k ? *y : 0) + a->data[i * a->columns + k] * b->data[k * b->columns + j];
+				*y = (k ? *y : 0) +
+				     a->data[i * a->columns + k] * b->data[k * b->columns + j];
 		}
 }
 
@@ -168,8 +169,9 @@ static void check_codes(const invar_adapter *e, const char *output, double toler
 static void give_features(const char *name)
 {
 	known = 0;
-	memcpy(add_tensor((inv_bytes){(const unsigned char *)name, strlen(name)}, ROWS, D)->data,
-	       z, sizeof z);
+	memcpy(
+		add_tensor((inv_bytes){(const unsigned char *)name, strlen(name)}, ROWS, D)->data,
+		z, sizeof z);
 }
 
 static void a_model_computes_what_the_adapter_does(void **state)
@@ -208,9 +210,11 @@ static void a_model_computes_what_the_adapter_does(void **state)
 static void a_foreign_model_stays_as_it_is_and_gets_an_output(void **state)
 {
 	static const char *const files[][2] = {
-		{"plain", "invar/codes"},      {"half", "invar/codes"}, {"patches", "invar/codes"},
-		{"no-shape", "invar/codes"},   {"old", "invar/codes"},  {"nested", "invar/codes"},
-		{"two-outputs", "invar/codes"}, {"named", "invar1/codes"}, {"metadata", "invar/codes"}};
+		{"plain", "invar/codes"},       {"half", "invar/codes"},
+		{"patches", "invar/codes"},     {"no-shape", "invar/codes"},
+		{"old", "invar/codes"},         {"nested", "invar/codes"},
+		{"two-outputs", "invar/codes"}, {"named", "invar1/codes"},
+		{"metadata", "invar/codes"}};
 	invar_adapter *e = make(true);
 
 	(void)state;

@@ -28,9 +28,9 @@ static void fields_come_back_as_they_were_put(void **state)
 		unsigned kind;
 		uint64_t value;
 		size_t size;
-	} want[] = {{1, 0, 0, 1},          {1, 0, 127, 1}, {16, 0, 128, 2},
-	            {2, 0, UINT64_MAX, 10}, {3, 2, 0, 0},   {(1 << 29) - 1, 2, 0, 8},
-	            {4, 2, 0, 2}};
+	} want[] = {
+		{1, 0, 0, 1}, {1, 0, 127, 1},           {16, 0, 128, 2}, {2, 0, UINT64_MAX, 10},
+		{3, 2, 0, 0}, {(1 << 29) - 1, 2, 0, 8}, {4, 2, 0, 2}};
 	inv_message m = sample();
 	inv_bytes rest = {m.data, m.size};
 	inv_field f;
@@ -57,7 +57,10 @@ static void bytes_are_those_of_the_standard(void **state)
 	inv_message_put_number(&m, 16, 300);
 	inv_message_put_text(&m, 1, "a");
 	assert_int_equal(m.size, 7);
-	assert_memory_equal(m.data, "\x80\x01\xac\x02\x0a\x01" "a", 7);
+	assert_memory_equal(m.data,
+	                    "\x80\x01\xac\x02\x0a\x01"
+	                    "a",
+	                    7);
 	inv_message_free(&m);
 }
 
@@ -87,12 +90,14 @@ static void what_the_format_does_not_allow_is_broken(void **state)
 		const char *bytes;
 		size_t size;
 	} bad[] = {
-		{"\x00\x01", 2},                                         /* field number 0 */
-		{"\x0b\x0c", 2},                                         /* a group */
-		{"\x0e\x01", 2},                                         /* kind 6 */
+		{"\x00\x01", 2},                                          /* field number 0 */
+		{"\x0b\x0c", 2},                                          /* a group */
+		{"\x0e\x01", 2},                                          /* kind 6 */
 		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 11},     /* 65 bits */
 		{"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12}, /* 11 bytes */
-		{"\x0a\x05" "abcd", 6},                                  /* a length beyond the end */
+		{"\x0a\x05"
+	     "abcd",
+	     6}, /* a length beyond the end */
 		{"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11},
 		{"\x0d\x01\x02\x03", 4},
 		{"\xf8\xff\xff\xff\x1f\x01", 6}, /* field number 2^30 and more */

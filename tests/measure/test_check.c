@@ -161,9 +161,10 @@ static void each_rule_gives_its_reason(void **state)
 	f.now.moved = 0.31;
 	f.now.gone = 0.34;
 	assert_true(inv_check_judge(&f, why));
-	assert_string_equal(why, "CVRMSD is 0.160, it was 0.100; clean features are moved by "
-	                         "0.31 of their spread, it was 0.20; 34 % of the displacement of "
-	                         "copies is removed, it was 50 %");
+	assert_string_equal(why,
+	                    "CVRMSD is 0.160, it was 0.100; clean features are moved by "
+	                    "0.31 of their spread, it was 0.20; 34 % of the displacement of "
+	                    "copies is removed, it was 50 %");
 	f.points = 20; /* tolerances are 4.6 times as wide */
 	assert_false(inv_check_judge(&f, why));
 	f.points = 1000000;

@@ -60,7 +60,8 @@ static const char *bank_text(const card *c, const char *key)
 
 static json_int_t bank_number(const card *c, const char *key)
 {
-	return json_integer_value(json_object_get(json_object_get(c->certificate, "bank"), key));
+	return json_integer_value(
+		json_object_get(json_object_get(c->certificate, "bank"), key));
 }
 
 static const char *text_of(const json_t *metric, const char *key)
@@ -139,8 +140,9 @@ static void write_title(const card *c, void (*write)(FILE *out, const char *text
 	const char *encoder = field(c, "invar.encoder"), *augment = field(c, "invar.augment");
 	char text[600];
 
-	snprintf(text, sizeof text, "Invariance adapter%s%.200s%s%.200s", encoder ? " for " : "",
-	         encoder ? encoder : "", augment ? ", " : "", augment ? augment : "");
+	snprintf(text, sizeof text, "Invariance adapter%s%.200s%s%.200s",
+	         encoder ? " for " : "", encoder ? encoder : "", augment ? ", " : "",
+	         augment ? augment : "");
 	write(c->out, title ? title : text);
 }
 
@@ -269,9 +271,10 @@ static void write_numbers(const card *c)
 {
 	fputs("## Numbers\n\n", c->out);
 	if (!json_array_size(metrics_of(c))) {
-		fputs("None are recorded in this file. `invar eval BANK ADAPTER --certify` measures "
-		      "and records them.\n\n",
-		      c->out);
+		fputs(
+			"None are recorded in this file. `invar eval BANK ADAPTER --certify` measures "
+			"and records them.\n\n",
+			c->out);
 		return;
 	}
 	fprintf(c->out, "Measured on %lld images, ", (long long)bank_number(c, "points"));
@@ -300,14 +303,14 @@ static void write_limits(const card *c)
 	      "- Intervals are about the images of one data set. Other images may behave "
 	      "differently:",
 	      c->out);
-	fputs(c->certificate
-	          ? "\n  `invar check adapter.safetensors NEW` tells whether new data looks like "
-	            "the certified data.\n"
-	          : "\n  measure it on your own with `invar eval`.\n",
-	      c->out);
 	fputs(
-		"- Licences of the encoder and of the training images are not recorded here.\n\n",
+		c->certificate
+			? "\n  `invar check adapter.safetensors NEW` tells whether new data looks like "
+			  "the certified data.\n"
+			: "\n  measure it on your own with `invar eval`.\n",
 		c->out);
+	fputs("- Licences of the encoder and of the training images are not recorded here.\n\n",
+	      c->out);
 }
 
 static void write_loading(const card *c)
@@ -319,7 +322,8 @@ static void write_loading(const card *c)
 	        "torch.nn.Linear(%zu, %zu))\n"
 	        "E.load_state_dict(load_file(\"adapter.safetensors\"))\ncodes = %sE(features)\n"
 	        "```\n\n",
-	        c->e->s.d, c->e->s.h, c->e->s.h, c->e->s.w, c->e->residual ? "features + " : "");
+	        c->e->s.d, c->e->s.h, c->e->s.h, c->e->s.w,
+	        c->e->residual ? "features + " : "");
 	fputs("```python\n# ONNX Runtime, after: invar export adapter.safetensors -o "
 	      "adapter.onnx\nimport onnxruntime\nE = "
 	      "onnxruntime.InferenceSession(\"adapter.onnx\")\ncodes = E.run([\"codes\"], "

@@ -72,7 +72,8 @@ static int by_key(const void *a, const void *b)
 	return strcmp(((const inv_metadata *)a)->key, ((const inv_metadata *)b)->key);
 }
 
-/* The rows "invar.…" of the adapter, by key; those that a foreign model has are left out. */
+/* The rows "invar.…" of the adapter, by key; those that a foreign model has are left out.
+ */
 static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign,
                                  inv_message *model)
 {
@@ -170,15 +171,13 @@ static invar_status check_features(const foreign *f)
 
 	if (v->element && v->element != ONNX_FLOAT && v->element != ONNX_FLOAT16 &&
 	    v->element != ONNX_DOUBLE && v->element != ONNX_BFLOAT16)
-		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: '%.*s' does not have floating point numbers", f->path, shown,
-		                v->name.data);
+		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' does not have floating point numbers",
+		                f->path, shown, v->name.data);
 	if (v->has_shape && v->rank < 2)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: '%.*s' has %u dimensions, but features have at least 2",
 		                f->path, shown, v->name.data, v->rank);
-	if (v->has_shape && v->width && v->width != f->e->s.d &&
-	    v->pixel_width != f->e->s.d)
+	if (v->has_shape && v->width && v->width != f->e->s.d && v->pixel_width != f->e->s.d)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: '%.*s' has width %" PRIu64
 		                ", but the adapter takes features of width %zu; choose another "
@@ -255,9 +254,10 @@ static invar_status write_model(const foreign *f, const char *path)
 	invar_status st;
 
 	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m->graph.size + f->graph.size);
-	st = header.failed ? no_memory(f->e)
-	                   : check_size(f->e, m->bytes.size + f->graph.size + f->after.size +
-	                                          header.size);
+	st =
+		header.failed
+			? no_memory(f->e)
+			: check_size(f->e, m->bytes.size + f->graph.size + f->after.size + header.size);
 	if (st == INVAR_OK && (st = inv_writer_open(path, 0, &w)) == INVAR_OK) {
 		const inv_bytes parts[] = {{m->bytes.data, before},
 		                           {header.data, header.size},
@@ -300,7 +300,8 @@ static invar_status save_onto(const invar_adapter *e, const invar_options *o,
 	return st;
 }
 
-static invar_status save_onnx(const invar_adapter *e, const invar_options *o, const char *path)
+static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
+                              const char *path)
 {
 	if (inv_option_text(o, "onto"))
 		return save_onto(e, o, path);

@@ -43,8 +43,7 @@ static invar_status fill(const inv_mlp_block *b, const invar_adapter *e, bool ha
 
 /* A TensorProto. */
 static invar_status make_tensor(const inv_mlp_block *b, const invar_adapter *e,
-                                const inv_onnx_place *p, const char *name,
-                                inv_message *out)
+                                const inv_onnx_place *p, const char *name, inv_message *out)
 {
 	unsigned char *raw;
 
@@ -59,7 +58,7 @@ static invar_status make_tensor(const inv_mlp_block *b, const invar_adapter *e,
 
 /* ---- Nodes ------------------------------------------------------------------------ */
 
-static void begin_node(inv_message *node, const char *operator, const char *output)
+static void begin_node(inv_message *node, const char *operator, const char * output)
 {
 	inv_message_put_text(node, ONNX_NODE_OUTPUT, output);
 	inv_message_put_text(node, ONNX_NODE_NAME, output);
