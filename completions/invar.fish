@@ -260,6 +260,8 @@ complete -c invar -n '__fish_seen_subcommand_from export' -l onto-output -r -F -
 complete -c invar -n '__fish_seen_subcommand_from export' -l title -r -F -d 'heading of the card; default: made from the encoder and the augmentation'
 complete -c invar -n '__fish_seen_subcommand_from export' -l license -r -F -d 'licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; other: not stated'
 complete -c invar -n '__fish_seen_subcommand_from export' -l output -s o -r -F -d 'file to write'
+complete -c invar -n '__fish_seen_subcommand_from export' -l with-encoder -r -F -d 'write the encoder with these weights and the adapter as one model, from normalised images to codes; ResNets and SqueezeNet'
+complete -c invar -n '__fish_seen_subcommand_from export' -l encoder -r -F -d 'name of that encoder (docs/MODELS.md lists them); default: recognised by its weights'
 complete -c invar -n '__fish_seen_subcommand_from export' -l card -d 'write a model card: the same as --format card'
 complete -c invar -n '__fish_seen_subcommand_from export' -l force -d 'replace a file of another kind or a write-protected one; never an input file'
 complete -c invar -n '__fish_seen_subcommand_from export' -l threads -x -d 'number of threads; 0: all cores'

@@ -1115,6 +1115,14 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
                                              invar_figures **out);
 
 /*
+ * Writes an encoder and its adapter as one ONNX model, by the options of a list for
+ * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
+ * a second output. INVAR_E_USE for families other than ResNets and SqueezeNet.
+ */
+INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
+                                                 const invar_options *o, const char *path);
+
+/*
  * Like invar_train, but on images instead of a bank: new copies are augmented and encoded
  * in every epoch while the adapter trains; each depends only on the seed, the epoch and the
  * image. Clean features are encoded once, into the bank `run`/clean. o is a list for

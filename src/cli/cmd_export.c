@@ -15,6 +15,8 @@ static const inv_example examples[] = {
      "an encoder of your own with the adapter behind it"},
 	{"invar export run --onto resnet.onnx --onto-output flatten -o both.onnx",
      "behind a tensor inside the model, as its output is that of a classifier"},
+	{"invar export run --with-encoder resnet18.safetensors -o both.onnx",
+     "from normalised images to codes"},
 	{"invar export run --card -o README.md", "a model card, as Hugging Face shows it"},
 	{0},
 };
@@ -30,6 +32,18 @@ static const invar_option own[] = {
      .meta = "FILE",
      .group = "Result",
      .help = "file to write"},
+	{.name = "with-encoder",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "WEIGHTS",
+     .group = "ONNX",
+     .help = "write the encoder with these weights and the adapter as one model, from "
+             "normalised images to codes; ResNets and SqueezeNet"},
+	{.name = "encoder",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "ONNX",
+     .help = "name of that encoder (docs/MODELS.md lists them); default: recognised by its "
+             "weights"},
 	{.name = "card",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -43,10 +57,19 @@ static bool is_card(const inv_session *s)
 	return strcmp(inv_text(s, "format"), "card") == 0;
 }
 
+static invar_status check_encoder(inv_session *s)
+{
+	if (!inv_text(s, "encoder") || inv_text(s, "with-encoder"))
+		return INVAR_OK;
+	return inv_fault(s, INVAR_E_USE,
+	                 "--encoder names the encoder of --with-encoder, which is missing");
+}
+
 static invar_status check_output(inv_session *s)
 {
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, inv_text(s, "onto"), "the model");
+	inv_reads(s, inv_text(s, "with-encoder"), "the encoder");
 	return inv_check_output(
 		s, &(inv_output){.option = "-o",
 	                     .path = inv_text(s, "output"),
@@ -63,6 +86,23 @@ static invar_status take_card(inv_session *s)
 		return inv_fault(s, INVAR_E_USE, "--card and --format %s differ; use only one",
 		                 inv_text(s, "format"));
 	return invar_options_set(s->options, "format", "card");
+}
+
+static invar_status export_pair(inv_session *s, const invar_adapter *e)
+{
+	invar_options *o = NULL;
+	invar_encoder *F = NULL;
+	invar_status st = invar_options_new("features", &o);
+
+	if (st == INVAR_OK && inv_text(s, "encoder"))
+		st = invar_options_set(o, "encoder", inv_text(s, "encoder"));
+	if (st == INVAR_OK)
+		st = invar_encoder_open(s->ctx, inv_text(s, "with-encoder"), o, &F);
+	if (st == INVAR_OK)
+		st = invar_adapter_export_with(e, F, s->options, inv_text(s, "output"));
+	invar_encoder_close(F);
+	invar_options_free(o);
+	return st;
 }
 
 static invar_status report(inv_session *s, const invar_adapter *e)
@@ -88,11 +128,13 @@ static invar_status run_export(inv_session *s)
 
 	if ((st = inv_need(s, inv_text(s, "output"), "the output file is missing: -o FILE")) !=
 	        INVAR_OK ||
-	    (st = take_card(s)) != INVAR_OK || (st = check_output(s)) != INVAR_OK ||
-	    (st = inv_session_start(s)) != INVAR_OK ||
+	    (st = take_card(s)) != INVAR_OK || (st = check_encoder(s)) != INVAR_OK ||
+	    (st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &e)) != INVAR_OK)
 		return st;
-	st = invar_adapter_export(e, s->options, inv_text(s, "output"));
+	st = inv_text(s, "with-encoder")
+	         ? export_pair(s, e)
+	         : invar_adapter_export(e, s->options, inv_text(s, "output"));
 	if (st == INVAR_OK)
 		st = report(s, e);
 	invar_adapter_close(e);

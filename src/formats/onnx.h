@@ -53,6 +53,7 @@ enum {
 	ONNX_ATTRIBUTE_INT = 3,
 	ONNX_ATTRIBUTE_TENSOR = 5,
 	ONNX_ATTRIBUTE_GRAPH = 6,
+	ONNX_ATTRIBUTE_INTS = 8,
 	ONNX_ATTRIBUTE_TENSORS = 10,
 	ONNX_ATTRIBUTE_GRAPHS = 11,
 	ONNX_ATTRIBUTE_TYPE = 20,
@@ -76,7 +77,11 @@ enum {
 
 /* Number types of tensors; kinds of attributes. */
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_BFLOAT16 = 16 };
-enum { ONNX_ATTRIBUTE_IS_INT = 2, ONNX_ATTRIBUTE_IS_TENSOR = 4 };
+enum {
+	ONNX_ATTRIBUTE_IS_INT = 2,
+	ONNX_ATTRIBUTE_IS_TENSOR = 4,
+	ONNX_ATTRIBUTE_IS_INTS = 7
+};
 
 typedef struct inv_onnx {
 	inv_bytes bytes;       /* the file */

@@ -18,6 +18,7 @@
 #include "adapter/export/export.h"
 #include "adapter/export/onnx_graph.h"
 #include "base/file.h"
+#include "encoders/encoder.h"
 
 enum { IR = 8, OPSET = 17, IR_WITHOUT_INPUTS = 4, PREFIXES = 1000 };
 
@@ -143,6 +144,96 @@ static invar_status save_alone(const invar_adapter *e, bool half, const char *pa
 	begin_model(&model);
 	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
 	    (st = make_graph(e, half, &graph)) == INVAR_OK)
+		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
+	if (st == INVAR_OK)
+		st = model.failed ? no_memory(e) : check_size(e, model.size);
+	if (st == INVAR_OK)
+		st = inv_file_save(path, model.data, model.size);
+	inv_message_free(&graph);
+	inv_message_free(&model);
+	return st;
+}
+
+/* ---- With its encoder ------------------------------------------------------------- */
+
+static void put_images(inv_message *graph, size_t channels)
+{
+	inv_message shape = {0};
+
+	inv_onnx_put_axis(&shape, "batch", 0);
+	inv_onnx_put_axis(&shape, NULL, channels);
+	inv_onnx_put_axis(&shape, "height", 0);
+	inv_onnx_put_axis(&shape, "width", 0);
+	inv_onnx_put_value(graph, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
+}
+
+static invar_status make_pair(const invar_adapter *e, const invar_encoder *F, bool half,
+                              inv_message *out)
+{
+	const inv_onnx_place place = {.input = inv_onnx_name("features"),
+	                              .output = "codes",
+	                              .prefix = "",
+	                              .half = half,
+	                              .element = ONNX_FLOAT};
+	size_t channels;
+	invar_status st = F->kind->onnx(F, half, out, "images", "features", &channels);
+
+	if (st == INVAR_OK)
+		st = inv_onnx_append_adapter(e, &place, out);
+	if (st != INVAR_OK)
+		return st;
+	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
+	put_images(out, channels);
+	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
+	put_shape(out, ONNX_GRAPH_OUTPUT, "features", e->s.d);
+	return out->failed ? no_memory(e) : INVAR_OK;
+}
+
+static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
+{
+	if (!F->kind->onnx)
+		return inv_fail(INVAR_E_USE,
+		                "networks of the family %s cannot be written as ONNX; export the "
+		                "encoder from PyTorch and append the adapter with @onto",
+		                F->kind->family);
+	if (F->measures.width != e->s.d)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s takes features of width %zu, but those of %s have width "
+		                "%" PRIu64,
+		                e->path, e->s.d, F->weights, F->measures.width);
+	return INVAR_OK;
+}
+
+/* Another encoder of the same width would compute something, so that is a warning. */
+static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
+{
+	const char *known = invar_adapter_metadata(e, "invar.encoder_sha256"), *now;
+	invar_status st = invar_encoder_sha256(F, &now);
+
+	if (st == INVAR_OK && known && *known && now && strcmp(known, now) != 0)
+		inv_log(e->ctx, INVAR_LOG_WARNING,
+		        "%s: was trained on features of other weights than %s", e->path,
+		        F->weights);
+	return st;
+}
+
+invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
+                                       const invar_options *o, const char *path)
+{
+	inv_message model = {0}, graph = {0};
+	invar_status st = inv_options_expect(o, "export");
+
+	if (st == INVAR_OK)
+		st = inv_options_check_parts(o);
+	if (st == INVAR_OK &&
+	    (!inv_option_is(o, "format", "onnx") || inv_option_text(o, "onto")))
+		st = inv_fail(INVAR_E_USE,
+		              "an encoder can only be written in @format onnx and without @onto");
+	if (st == INVAR_OK && (st = check_pair(e, F)) == INVAR_OK)
+		st = compare_encoder(e, F);
+	begin_model(&model);
+	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
+	    (st = make_pair(e, F, is_half(o), &graph)) == INVAR_OK)
 		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
 	if (st == INVAR_OK)
 		st = model.failed ? no_memory(e) : check_size(e, model.size);

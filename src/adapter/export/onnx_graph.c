@@ -56,65 +56,6 @@ static invar_status make_tensor(const inv_mlp_block *b, const invar_adapter *e,
 	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
 }
 
-/* ---- Nodes ------------------------------------------------------------------------ */
-
-static void begin_node(inv_message *node, const char *operator, const char * output)
-{
-	inv_message_put_text(node, ONNX_NODE_OUTPUT, output);
-	inv_message_put_text(node, ONNX_NODE_NAME, output);
-	inv_message_put_text(node, ONNX_NODE_OPERATOR, operator);
-}
-
-static void put_node(inv_message *graph, const char *operator, inv_bytes a, const char *b,
-                     const char *output)
-{
-	inv_message node = {0};
-
-	inv_message_put_bytes(&node, ONNX_NODE_INPUT, a.data, a.size);
-	if (b)
-		inv_message_put_text(&node, ONNX_NODE_INPUT, b);
-	begin_node(&node, operator, output);
-	inv_message_put(graph, ONNX_GRAPH_NODE, &node);
-}
-
-/* An operator of one input with a number as its attribute. */
-static void put_unary(inv_message *graph, const char *operator, inv_bytes from,
-                      const char *name, uint64_t value, const char *output)
-{
-	inv_message node = {0}, attribute = {0};
-
-	inv_message_put_bytes(&node, ONNX_NODE_INPUT, from.data, from.size);
-	begin_node(&node, operator, output);
-	inv_message_put_text(&attribute, ONNX_ATTRIBUTE_NAME, name);
-	inv_message_put_number(&attribute, ONNX_ATTRIBUTE_INT, value);
-	inv_message_put_number(&attribute, ONNX_ATTRIBUTE_TYPE, ONNX_ATTRIBUTE_IS_INT);
-	inv_message_put(&node, ONNX_NODE_ATTRIBUTE, &attribute);
-	inv_message_put(graph, ONNX_GRAPH_NODE, &node);
-}
-
-static void put_cast(inv_message *graph, inv_bytes from, uint64_t element,
-                     const char *output)
-{
-	put_unary(graph, "Cast", from, "to", element, output);
-}
-
-static void put_constant(inv_message *graph, inv_message *tensor, const char *output)
-{
-	inv_message node = {0}, attribute = {0};
-
-	begin_node(&node, "Constant", output);
-	inv_message_put_text(&attribute, ONNX_ATTRIBUTE_NAME, "value");
-	inv_message_put(&attribute, ONNX_ATTRIBUTE_TENSOR, tensor);
-	inv_message_put_number(&attribute, ONNX_ATTRIBUTE_TYPE, ONNX_ATTRIBUTE_IS_TENSOR);
-	inv_message_put(&node, ONNX_NODE_ATTRIBUTE, &attribute);
-	inv_message_put(graph, ONNX_GRAPH_NODE, &node);
-}
-
-static inv_bytes bytes_of(const char *text)
-{
-	return (inv_bytes){(const unsigned char *)text, strlen(text)};
-}
-
 /* The weights in float32 are called prefix + "0.weight" … */
 static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
                                 inv_message *graph)
@@ -134,11 +75,11 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
 		if (st != INVAR_OK)
 			inv_message_free(&tensor);
 		else if (p->constants)
-			put_constant(graph, &tensor, kept);
+			inv_onnx_put_constant(graph, &tensor, kept);
 		else
 			inv_message_put(graph, ONNX_GRAPH_INITIALIZER, &tensor);
 		if (p->half)
-			put_cast(graph, bytes_of(kept), ONNX_FLOAT, name);
+			inv_onnx_put_cast(graph, inv_onnx_name(kept), ONNX_FLOAT, name);
 	}
 	return st;
 }
@@ -147,17 +88,18 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
 static inv_bytes put_features(const inv_onnx_place *p, inv_message *graph,
                               char name[2][NAME])
 {
+	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
 	inv_bytes x = p->input;
 
 	snprintf(name[0], NAME, "%sflat", p->prefix);
 	snprintf(name[1], NAME, "%sfeatures", p->prefix);
 	if (p->flatten) {
-		put_unary(graph, "Flatten", x, "axis", 1, name[0]);
-		x = bytes_of(name[0]);
+		inv_onnx_put_node(graph, "Flatten", x, NULL, axis, name[0]);
+		x = inv_onnx_name(name[0]);
 	}
 	if (p->cast) {
-		put_cast(graph, x, ONNX_FLOAT, name[1]);
-		x = bytes_of(name[1]);
+		inv_onnx_put_cast(graph, x, ONNX_FLOAT, name[1]);
+		x = inv_onnx_name(name[1]);
 	}
 	return x;
 }
@@ -176,15 +118,16 @@ static void put_steps(const invar_adapter *e, const inv_onnx_place *p, inv_messa
 		snprintf(weight[i], NAME, "%s%s", p->prefix, blocks[i].name);
 	for (int i = 0; i < 6; i++)
 		snprintf(step[i], NAME, "%sstep%d", p->prefix, i);
-	put_node(graph, "MatMul", x, weight[0], step[0]);
-	put_node(graph, "Add", bytes_of(step[0]), weight[1], step[1]);
-	put_node(graph, "Relu", bytes_of(step[1]), NULL, step[2]);
-	put_node(graph, "MatMul", bytes_of(step[2]), weight[2], step[3]);
-	put_node(graph, "Add", bytes_of(step[3]), weight[3], e->residual ? step[4] : last);
+	inv_onnx_put_node(graph, "MatMul", x, weight[0], NULL, step[0]);
+	inv_onnx_put_node(graph, "Add", inv_onnx_name(step[0]), weight[1], NULL, step[1]);
+	inv_onnx_put_node(graph, "Relu", inv_onnx_name(step[1]), NULL, NULL, step[2]);
+	inv_onnx_put_node(graph, "MatMul", inv_onnx_name(step[2]), weight[2], NULL, step[3]);
+	inv_onnx_put_node(graph, "Add", inv_onnx_name(step[3]), weight[3], NULL,
+	                  e->residual ? step[4] : last);
 	if (e->residual)
-		put_node(graph, "Add", x, step[4], last);
+		inv_onnx_put_node(graph, "Add", x, step[4], NULL, last);
 	if (back)
-		put_cast(graph, bytes_of(last), p->element, p->output);
+		inv_onnx_put_cast(graph, inv_onnx_name(last), p->element, p->output);
 }
 
 invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_place *p,
@@ -198,30 +141,4 @@ invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_plac
 	return graph->failed
 	           ? inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path)
 	           : INVAR_OK;
-}
-
-/* ---- Inputs and outputs ------------------------------------------------------------- */
-
-void inv_onnx_put_axis(inv_message *shape, const char *name, uint64_t size)
-{
-	inv_message axis = {0};
-
-	if (name)
-		inv_message_put_text(&axis, ONNX_DIM_NAME, name);
-	else if (size)
-		inv_message_put_number(&axis, ONNX_DIM_VALUE, size);
-	inv_message_put(shape, ONNX_SHAPE_DIM, &axis);
-}
-
-void inv_onnx_put_value(inv_message *graph, uint32_t field, const char *name,
-                        uint64_t element, inv_message *shape)
-{
-	inv_message value = {0}, type = {0}, tensor = {0};
-
-	inv_message_put_number(&tensor, ONNX_TENSOR_TYPE_ELEMENT, element);
-	inv_message_put(&tensor, ONNX_TENSOR_TYPE_SHAPE, shape);
-	inv_message_put(&type, ONNX_TYPE_TENSOR, &tensor);
-	inv_message_put_text(&value, ONNX_VALUE_NAME, name);
-	inv_message_put(&value, ONNX_VALUE_TYPE, &type);
-	inv_message_put(graph, field, &value);
 }

@@ -14,7 +14,7 @@
 #define INV_ONNX_GRAPH_H
 
 #include "adapter/adapter.h"
-#include "formats/onnx.h"
+#include "formats/onnx_nodes.h"
 
 typedef struct inv_onnx_place {
 	inv_bytes input;    /* the tensor of features */
@@ -30,10 +30,4 @@ typedef struct inv_onnx_place {
 /* Appends fields to a graph. Fails if a weight is too large for float16. */
 invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_place *p,
                                      inv_message *graph);
-/* A tensor as an input or output of a graph; frees shape. */
-void inv_onnx_put_value(inv_message *graph, uint32_t field, const char *name,
-                        uint64_t element, inv_message *shape);
-/* One axis of a shape: a name, or NULL and a size (0: unknown). */
-void inv_onnx_put_axis(inv_message *shape, const char *name, uint64_t size);
-
 #endif
