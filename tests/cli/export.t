@@ -98,3 +98,13 @@ $ invar export run --card -o README.md --dtype float16
 $ echo my notes > NOTES.md; invar export run --card -o NOTES.md
 ! invar: NOTES.md: already exists and is not a model card of 'invar export'; choose another file, or replace it with --force
 ? 1
+
+With its encoder: what does not fit.
+$ invar export run --with-encoder bank/test/clean.npy -o pair.onnx
+! invar: bank/test/clean.npy: is neither a safetensors file nor a PyTorch checkpoint
+? 1
+$ invar export run --with-encoder $TESTS/golden/encoders/convnets/bottleneck.safetensors -o pair.onnx 2>&1 | sed 's|/.*/||'
+> invar: runbottleneck.safetensors have width 20
+$ invar export run --encoder resnet18 -o pair.onnx
+! invar export: --encoder names the encoder of --with-encoder, which is missing
+? 2
