@@ -311,6 +311,14 @@ INVAR_API invar_status invar_adapter_merge(const invar_adapter *const *adapters,
                                            double strength, invar_adapter **out);
 
 /*
+ * Writes an adapter as a file for other programs: by the option format of a list for
+ * "export" (NULL: the defaults) an ONNX model, also at the end of a foreign one, or a
+ * model card. Atomic; equal adapters and options give equal bytes.
+ */
+INVAR_API invar_status invar_adapter_export(const invar_adapter *e, const invar_options *o,
+                                            const char *path);
+
+/*
  * Applies E to the last axis of a NumPy file ([n, d] or [n, c, d]) in blocks, so the file
  * may be larger than memory. "-" is standard input or output. Logs a warning if the file
  * belongs to a bank whose features differ from those E was trained on.
@@ -837,6 +845,28 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_options *o, invar_results **out);
 
 /*
+ * Writes the adapter to `path`, which may be its own file, with a certificate in its
+ * metadata (invar.certificate, JSON): the values of a column of complete results, which
+ * must have been measured on this bank by these options, the fingerprint of the bank, and a
+ * profile of its clean features. The tensors stay as they are. Atomic.
+ */
+INVAR_API invar_status invar_adapter_certify(const invar_adapter *e, const invar_bank *bank,
+                                             const invar_results *r, const char *column,
+                                             const invar_options *o, const char *path);
+/*
+ * Compares new data with an adapter's certificate, without labels: the shift of clean
+ * features and norms, the structure and the displacements. o is a list for "check". Gives
+ * results with the columns "certified" and "new"; invar_results_about has a "verdict"
+ * ("fine" or "drift") and "why", a sentence. INVAR_E_MISMATCH if there is no certificate or
+ * if there are fewer than 20 rows. The second call takes clean features [count, d].
+ */
+INVAR_API invar_status invar_check(const invar_adapter *e, const invar_bank *bank,
+                                   const invar_options *o, invar_results **out);
+INVAR_API invar_status invar_check_rows(const invar_adapter *e, const float *rows,
+                                        uint64_t count, const invar_options *o,
+                                        invar_results **out);
+
+/*
  * Which of the measurements that o, a list for "eval", requests are not in metrics.json of
  * a run for this bank with these options: their ids, separated by commas, "" if none. A
  * measurement that could not be made is not missing. Gives, free with invar_free.
@@ -1116,6 +1146,14 @@ INVAR_API invar_status invar_encode(invar_encoder *e, const invar_dataset *d,
 INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_dataset *d,
                                              const invar_options *o, const char *bank,
                                              invar_figures **out);
+
+/*
+ * Writes an encoder and its adapter as one ONNX model, by the options of a list for
+ * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
+ * a second output. INVAR_E_USE for families other than ResNets and SqueezeNet.
+ */
+INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
+                                                 const invar_options *o, const char *path);
 
 /*
  * Like invar_train, but on images instead of a bank: new copies are augmented and encoded

@@ -244,9 +244,8 @@ invar_status invar_adapter_new(invar_context *ctx, uint32_t d, uint32_t hidden, 
 	return finish(take_blocks(e, from), e, out);
 }
 
-/* All metadata of an adapter: its file's, or its own. Gives the rows, inv_free. */
-static invar_status collect_metadata(const invar_adapter *e, inv_metadata **out,
-                                     size_t *count)
+invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
+                                      size_t *count)
 {
 	const char *key;
 	json_t *value;
@@ -271,7 +270,7 @@ invar_status invar_adapter_save(const invar_adapter *e, const char *path)
 	inv_tensor_out tensors[INV_MLP_BLOCKS];
 	char names[INV_MLP_BLOCKS][32];
 	size_t count = 0;
-	invar_status st = collect_metadata(e, &metadata, &count);
+	invar_status st = inv_adapter_all_metadata(e, &metadata, &count);
 
 	inv_mlp_tensors(e->s, e->params, "", names, tensors);
 	if (st == INVAR_OK)

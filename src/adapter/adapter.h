@@ -8,8 +8,9 @@
  *   2. Metadata: format "pt", invar.version, invar.loss, invar.augment,
  *      invar.encoder, invar.encoder_sha256, invar.input (compatibility.h),
  *      invar.residual ("0", "1"), invar.seed, invar.options; of a merged one invar.merged
- *      instead of the last two. All are optional when reading: an adapter may come
- *      straight from PyTorch.
+ *      instead of the last two; after `eval --certify` invar.certificate
+ * (measure/certificate.h). All are optional when reading: an adapter may come straight from
+ * PyTorch.
  *   3. invar.options holds the options that took part in making it: those of training,
  *      of the chosen loss and closed form, and of steps that were asked for (spread, …).
  *      So equal runs give equal bytes, also where a later version has more losses.
@@ -33,6 +34,10 @@ struct invar_adapter {
 
 /* An adapter without parameters, to be filled in memory; invar_adapter_close frees it. */
 invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
+
+/* All metadata: its file's, or its own. Gives the rows, inv_free; the texts are views. */
+invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
+                                      size_t *count);
 
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
 void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,

@@ -23,6 +23,7 @@ static const inv_example examples[] = {
      "several adapters side by side, on 1000 points"},
 	{"invar eval bank run --json -o results.json", "as JSON, also saved to a file"},
 	{"invar eval bank run --format latex -o table.tex", "a table for a paper"},
+	{"invar eval bank run --certify", "also notes the results in the adapter itself"},
 	{0},
 };
 
@@ -55,6 +56,12 @@ static const invar_option own[] = {
      .meta = "DIR",
      .group = "Result",
      .help = "also draw the results into this folder, as 'invar plot' does"},
+	{.name = "certify",
+     .type = INVAR_OPTION_FLAG,
+     .group = "Result",
+     .help = "write what was measured, and what the clean features look like, into the "
+             "metadata of each adapter, for 'invar check' and model cards; its tensors "
+             "stay as they are"},
 	{.name = "force",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -117,6 +124,19 @@ static char *title_of(const char *path)
 	return strndup(path + start, end - start);
 }
 
+/* Finds out before the work whether the adapter's file can be replaced. */
+static invar_status check_certify(inv_session *s, const invar_adapter *e)
+{
+	const char *path = invar_adapter_path(e);
+
+	if (access(path, W_OK) != 0)
+		return inv_fault(s, INVAR_E_IO,
+		                 "%s: is write-protected, so --certify cannot add "
+		                 "to it",
+		                 path);
+	return inv_check_writable(s, path);
+}
+
 static invar_status open_column(inv_session *s, columns *c, size_t i, const char *path)
 {
 	invar_status st = invar_adapter_open(s->ctx, path, &c->adapter[i]);
@@ -125,6 +145,8 @@ static invar_status open_column(inv_session *s, columns *c, size_t i, const char
 		return st;
 	if (!(c->title[i] = title_of(path)))
 		return inv_no_memory(s);
+	if (inv_flag(s, "certify") && (st = check_certify(s, c->adapter[i])) != INVAR_OK)
+		return st;
 	c->is_run[i] = inv_path_is_folder(path);
 	/* Fails before the work if the file cannot be extended. */
 	return c->is_run[i] ? invar_run_keep_results(s->ctx, path, NULL, NULL) : INVAR_OK;
@@ -227,6 +249,23 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 	return st;
 }
 
+static invar_status certify(inv_session *s, const invar_bank *bank, const columns *c,
+                            const invar_results *r)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < c->count && st == INVAR_OK; i++) {
+		const char *path = invar_adapter_path(c->adapter[i]);
+		char id[24];
+
+		snprintf(id, sizeof id, "%zu", 1 + i);
+		st = invar_adapter_certify(c->adapter[i], bank, r, id, s->options, path);
+		if (st == INVAR_OK)
+			inv_term_say(s->term, "%s has a certificate", path);
+	}
+	return st;
+}
+
 /* ---- The command ---------------------------------------------------------------- */
 
 /* *out may be set whatever the status is, and is NULL if there are no results. */
@@ -239,6 +278,8 @@ static invar_status measure_bank(inv_session *s, const columns *c, invar_results
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)c->adapter,
 		                (const char *const *)c->title, c->count, s->options, out);
+	if (st == INVAR_OK && inv_flag(s, "certify"))
+		st = certify(s, bank, c, *out);
 	invar_bank_close(bank);
 	return st;
 }

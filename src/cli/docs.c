@@ -15,6 +15,7 @@ static const char exit_codes[][2][96] = {
 	{"0", "done"},
 	{"1", "failed; a message on standard error says why"},
 	{"2", "usage error; the message suggests the nearest valid name"},
+	{"3", "new data is not like what the adapter was certified on: only 'invar check'"},
 	{"130", "interrupted by SIGINT, SIGTERM or SIGHUP; what can be resumed has been saved"},
 };
 

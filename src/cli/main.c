@@ -2,8 +2,9 @@
 /*
  * main.c - from argv to a command, from a status to an exit code.
  *
- * 0 done, 1 failed, 2 wrong use, 130 interrupted. An error is one line on standard error:
- * "invar: ..." if something failed, "invar COMMAND: ..." for a usage error.
+ * 0 done, 1 failed, 2 wrong use, 3 a check found drift, 130 interrupted. An error is one
+ * line on standard error: "invar: ..." if something failed, "invar COMMAND: ..." for a
+ * usage error.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -89,7 +90,7 @@ static int exit_code(inv_session *s, invar_status st)
 
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
-		return EXIT_SUCCESS;
+		return s->result;
 	if (inv_pipe_closed())
 		return EXIT_FAILED;
 	hint = *s->fault ? "" : hint_for(invar_last_error_topic());
@@ -182,7 +183,8 @@ static int close_output(int code)
 		error = errno;
 	else if (ferror(stdout))
 		error = EIO;
-	if (!error || inv_pipe_closed() || code != EXIT_SUCCESS)
+	if (!error || inv_pipe_closed() || code == EXIT_FAILED || code == EXIT_USE ||
+	    code == EXIT_INTERRUPTED)
 		return error && code == EXIT_SUCCESS ? EXIT_FAILED : code;
 	fprintf(stderr, "invar: cannot write to standard output: %s\n", strerror(error));
 	return EXIT_FAILED;

@@ -243,6 +243,20 @@ static bool is_safetensors(const char *text, size_t bytes, const char *path)
 	return bytes > 8 && text[8] == '{' && text[7] == 0 && text[6] == 0;
 }
 
+/* The version of the format, 3 to 31, comes first in every writer's models. */
+static bool is_onnx(const char *text, size_t bytes, const char *path)
+{
+	(void)path;
+	return bytes > 2 && text[0] == 0x08 && text[1] > 2 && text[1] < 32;
+}
+
+static bool is_card(const char *text, size_t bytes, const char *path)
+{
+	(void)bytes;
+	(void)path;
+	return strncmp(text, "---\n", 4) == 0 && strstr(text, "\nlibrary_name: invar\n");
+}
+
 static bool is_png(const char *text, size_t bytes, const char *path)
 {
 	(void)path;
@@ -300,6 +314,8 @@ static const struct {
 } kinds[] = {
 	[INV_OUTPUT_NPY] = {"a NumPy file", is_npy},
 	[INV_OUTPUT_SAFETENSORS] = {"a safetensors file", is_safetensors},
+	[INV_OUTPUT_ONNX] = {"an ONNX model", is_onnx},
+	[INV_OUTPUT_CARD] = {"a model card of 'invar export'", is_card},
 	[INV_OUTPUT_PNG] = {"a PNG picture", is_png},
 	[INV_OUTPUT_SVG] = {"an SVG picture", is_svg},
 	[INV_OUTPUT_RESULTS] = {"a JSON file of results", is_results},

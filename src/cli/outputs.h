@@ -36,6 +36,8 @@ void inv_reads_clear(inv_session *s);
 typedef enum inv_output_kind {
 	INV_OUTPUT_NPY,
 	INV_OUTPUT_SAFETENSORS,
+	INV_OUTPUT_ONNX,
+	INV_OUTPUT_CARD, /* a model card of invar export */
 	INV_OUTPUT_PNG,
 	INV_OUTPUT_SVG,
 	INV_OUTPUT_RESULTS, /* JSON of invar eval */

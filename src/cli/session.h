@@ -24,6 +24,7 @@ typedef struct inv_session {
 	bool inputs_missing; /* because memory is low */
 	invar_context *ctx;
 	struct inv_term *term;
+	int result;       /* exit code of a command that has not failed */
 	char fault[1024]; /* our own message; empty if the library has one */
 } inv_session;
 

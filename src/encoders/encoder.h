@@ -23,6 +23,7 @@
 #include "base/context.h"
 #include "base/options.h"
 #include "encoders/parameters.h"
+#include "formats/protobuf.h"
 #include "images/augment/op.h"
 #include "images/prepare.h"
 
@@ -85,6 +86,13 @@ typedef struct inv_encoder_kind {
 	 * Its groups are batches, a power of two up to the rows of a block.
 	 */
 	bool by_caller;
+	/*
+	 * Appends its nodes and weights to an ONNX graph, all called "encoder/…": from images
+	 * [n, channels, h, w] to features [n, width]. With `half` weights are stored as
+	 * float16. NULL: not supported.
+	 */
+	invar_status (*onnx)(const invar_encoder *e, bool half, inv_message *graph,
+	                     const char *input, const char *output, size_t *channels);
 } inv_encoder_kind;
 
 /* In the order in which weights are compared with them; NULL past the last. */

@@ -163,4 +163,5 @@ const inv_encoder_kind inv_encoder_resnet = {
 	.plan = inv_convnet_plan,
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
+	.onnx = inv_convnet_onnx,
 };

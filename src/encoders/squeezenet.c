@@ -115,4 +115,5 @@ const inv_encoder_kind inv_encoder_squeezenet = {
 	.plan = inv_convnet_plan,
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
+	.onnx = inv_convnet_onnx,
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "adapter/evaluate_loss.h"
+#include "adapter/export/export.h"
 #include "adapter/train_options.h"
 #include "bank/bank.h"
 #include "bank/class_view.h"
@@ -12,6 +13,7 @@
 #include "images/augment/augment_draw.h"
 #include "images/dataset.h"
 #include "images/prepare.h"
+#include "measure/check.h"
 #include "measure/diagnose.h"
 #include "measure/eval_options.h"
 #include "measure/sliced_options.h"
@@ -57,6 +59,8 @@ static const struct option_set {
 	{"dependence", inv_sliced_declare, NULL},
 	{"tsne", inv_tsne_declare, NULL},
 	{"bank", inv_bank_declare, NULL},
+	{"export", inv_export_declare, inv_options_check_parts},
+	{"check", inv_check_declare, NULL},
 	{NULL, NULL, NULL},
 };
 

@@ -46,6 +46,15 @@ static void put_python(const inv_html *h, const inv_page_run *run)
 	        run->residual ? "; this adapter is residual" : "");
 }
 
+static void put_onnx(const inv_html *h, const inv_page_run *run)
+{
+	fputs("<h4>ONNX Runtime</h4>\n<pre><code># invar export RUN -o adapter.onnx\nimport "
+	      "onnxruntime\n\nE = onnxruntime.InferenceSession(&quot;adapter.onnx&quot;)\n"
+	      "codes = E.run([&quot;codes&quot;], {&quot;features&quot;: features})[0]",
+	      h->out);
+	fprintf(h->out, "  # float32, [n, %u] in, [n, %u] out</code></pre>\n", run->d, run->w);
+}
+
 static void put_c(const inv_html *h, const inv_page_run *run)
 {
 	fputs("<h4>C</h4>\n<pre><code>#include &lt;invar.h&gt; /* cc program.c -linvar "
@@ -85,6 +94,7 @@ void inv_page_use(inv_html *h)
 			fputs("</h3>\n", h->out);
 		}
 		put_python(h, run);
+		put_onnx(h, run);
 		put_c(h, run);
 	}
 	put_shell(h);

@@ -17,7 +17,9 @@ $ invar
 >   train       trains an adapter on a bank of features
 >   merge       averages adapters into one, or makes one weaker
 >   apply       applies an adapter to features
+>   export      writes an adapter as an ONNX model, or a model card for it
 >   eval        measures what adapters do to a bank's features
+>   check       tells whether new data looks like what an adapter was certified on
 >   plot        draws results: accuracies, curves, distances, embeddings, training
 >   neighbours  draws the images that a search finds, before and after an adapter
 >   report      writes an HTML page about runs: results, figures, pictures

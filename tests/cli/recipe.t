@@ -295,5 +295,5 @@ $ invar run --print-defaults > long.yaml; invar run long.yaml -o made --set data
 $ for command in encode train eval diagnose; do invar $command --help | grep -o '^ *--[a-z-]*\|^  -., --[a-z-]*' | sed 's/.*--//' | sort > offered; grep -o '^ *# [a-z-]*:' long.yaml | tr -d ' #:' | sort -u > printed; echo $command: $(comm -23 offered printed); done
 > encode: augment dry-run encoder help json quiet threads verbose version weights
 > train: augment encoder force help json preset quiet resume resume threads verbose version weights
-> eval: force format help json plots quiet threads verbose version
+> eval: certify force format help json plots quiet threads verbose version
 > diagnose: force help json quiet threads verbose version

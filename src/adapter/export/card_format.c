@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * card_format.c - a model card: README.md with the block of metadata that Hugging Face
+ * reads.
+ *
+ * Everything in it is in the adapter's file: what its metadata says, and the figures of its
+ * certificate, if `eval --certify` has written one.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/export/card_text.h"
+#include "adapter/export/export.h"
+#include "base/file.h"
+
+enum { TITLE = 600 };
+
+static const invar_option options[] = {
+	{.name = "title",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "TEXT",
+     .group = "Model card",
+     .help = "heading of the card; default: made from the encoder and the augmentation"},
+	{.name = "license",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "other",
+     .meta = "NAME",
+     .group = "Model card",
+     .help = "licence of the adapter as Hugging Face spells it: apache-2.0, mit, …; other: "
+             "not stated"},
+	{0},
+};
+
+typedef struct card {
+	const invar_adapter *e;
+	const invar_options *o;
+	json_t *certificate; /* NULL: none */
+	FILE *out;
+} card;
+
+/* NULL if absent or empty. */
+static const char *field(const card *c, const char *key)
+{
+	const char *text = invar_adapter_metadata(c->e, key);
+
+	return text && *text ? text : NULL;
+}
+
+static const json_t *metrics_of(const card *c)
+{
+	return json_object_get(c->certificate, "metrics");
+}
+
+static const char *bank_text(const card *c, const char *key)
+{
+	return json_string_value(json_object_get(json_object_get(c->certificate, "bank"), key));
+}
+
+static json_int_t bank_number(const card *c, const char *key)
+{
+	return json_integer_value(
+		json_object_get(json_object_get(c->certificate, "bank"), key));
+}
+
+static const char *text_of(const json_t *metric, const char *key)
+{
+	const char *text = json_string_value(json_object_get(metric, key));
+
+	return text ? text : "";
+}
+
+/* ---- Values ----------------------------------------------------------------------- */
+
+static double number_of(const json_t *object, const char *key)
+{
+	const json_t *x = json_object_get(object, key);
+
+	return json_is_number(x) ? json_number_value(x) : NAN;
+}
+
+static bool is_share(const json_t *metric)
+{
+	return strcmp(text_of(metric, "unit"), "share") == 0;
+}
+
+/* Shares in percent, as in the tables of eval. */
+static void write_number(FILE *out, const json_t *metric, double x)
+{
+	json_int_t digits = json_integer_value(json_object_get(metric, "digits"));
+
+	if (is_share(metric))
+		fprintf(out, "%.1f", 100 * x);
+	else
+		fprintf(out, "%.*f", digits < 0 || digits > 6 ? 6 : (int)digits, x);
+}
+
+static void write_value(FILE *out, const json_t *metric, const json_t *value)
+{
+	double low = number_of(value, "low"), high = number_of(value, "high");
+
+	if (!isfinite(number_of(value, "value"))) {
+		fputs("–", out);
+		return;
+	}
+	write_number(out, metric, number_of(value, "value"));
+	if (!isfinite(low) || !isfinite(high))
+		return;
+	fputs(" (", out);
+	write_number(out, metric, low);
+	fputs("–", out);
+	write_number(out, metric, high);
+	fputc(')', out);
+}
+
+/* "LC, clean"; of a row such as "displacement, mean | median" only its part: "displacement,
+ * mean". */
+static const char *metric_title(const json_t *metric, char *out, size_t size)
+{
+	const char *row = text_of(metric, "row"), *part = text_of(metric, "part");
+	const char *bar = strstr(row, " | "), *comma = NULL;
+
+	for (const char *s = row; bar && s < bar; s++)
+		if (strncmp(s, ", ", 2) == 0)
+			comma = s;
+	if (bar && *part)
+		snprintf(out, size, "%.*s%s%s", comma ? (int)(comma - row) : 0, row,
+		         comma ? ", " : "", part);
+	else
+		snprintf(out, size, "%s%s%s", row, *part ? ", " : "", part);
+	return out;
+}
+
+/* ---- The block of metadata ---------------------------------------------------------- */
+
+static void write_title(const card *c, void (*write)(FILE *out, const char *text))
+{
+	const char *title = inv_option_text(c->o, "title");
+	const char *encoder = field(c, "invar.encoder"), *augment = field(c, "invar.augment");
+	char text[600];
+
+	snprintf(text, sizeof text, "Invariance adapter%s%.200s%s%.200s",
+	         encoder ? " for " : "", encoder ? encoder : "", augment ? ", " : "",
+	         augment ? augment : "");
+	write(c->out, title ? title : text);
+}
+
+static void write_index_metric(const card *c, const json_t *metric)
+{
+	char title[TITLE];
+
+	fputs("        - type: ", c->out);
+	inv_card_yaml(c->out, text_of(metric, "id"));
+	fputs("\n          name: ", c->out);
+	inv_card_yaml(c->out, metric_title(metric, title, sizeof title));
+	fputs("\n          value: ", c->out);
+	write_number(c->out, metric, number_of(metric, "value"));
+	fputc('\n', c->out);
+}
+
+static void write_index(const card *c)
+{
+	const json_t *metric;
+	size_t i;
+
+	if (!json_array_size(metrics_of(c)))
+		return;
+	fputs("metrics:\n- accuracy\nmodel-index:\n- name: ", c->out);
+	write_title(c, inv_card_yaml);
+	fputs("\n  results:\n    - task:\n        type: image-feature-extraction\n"
+	      "      dataset:\n        type: features\n        name: ",
+	      c->out);
+	inv_card_yaml(c->out, bank_text(c, "fingerprint"));
+	fputs("\n        split: ", c->out);
+	inv_card_yaml(c->out, bank_text(c, "split"));
+	fputs("\n      metrics:\n", c->out);
+	json_array_foreach (metrics_of(c), i, metric)
+		if (isfinite(number_of(metric, "value")))
+			write_index_metric(c, metric);
+}
+
+static void write_block(const card *c)
+{
+	static const char *const tagged[] = {"invar.encoder", "invar.augment"};
+
+	fputs("---\nlibrary_name: invar\nlicense: ", c->out);
+	inv_card_yaml(c->out, inv_option_text(c->o, "license"));
+	fputs("\npipeline_tag: image-feature-extraction\ntags:\n- invar\n- feature-adapter\n"
+	      "- invariance\n",
+	      c->out);
+	for (size_t i = 0; i < sizeof tagged / sizeof *tagged; i++)
+		if (field(c, tagged[i])) {
+			fputs("- ", c->out);
+			inv_card_yaml(c->out, field(c, tagged[i]));
+			fputc('\n', c->out);
+		}
+	write_index(c);
+	fputs("---\n\n", c->out);
+}
+
+/* ---- The text ----------------------------------------------------------------------- */
+
+static void write_purpose(const card *c)
+{
+	fputs("# ", c->out);
+	write_title(c, inv_card_markdown);
+	fprintf(c->out,
+	        "\n\nA small network E that follows a frozen image encoder F: features of an "
+	        "augmented image\nare mapped close to the features of the image itself, "
+	        "E(F(t(x))) ≈ F(x).\n\nE is an MLP (%zu, %zu, %zu) with ReLU%s.\n\n",
+	        c->e->s.d, c->e->s.h, c->e->s.w,
+	        c->e->residual ? ", added to its input: E(z) = z + MLP(z)" : "");
+	fputs("## What it is for\n\nClassifiers, nearest-neighbour search and clustering on "
+	      "features of this encoder, where\nimages may be augmented as below. ",
+	      c->out);
+	fputs(c->e->s.d == c->e->s.w
+	          ? "Codes are as wide as features, so an index or a classifier\nof the "
+	            "encoder's own features can stay in use.\n\n"
+	          : "Codes have another width than features: indexes and classifiers\nmust be "
+	            "made from codes.\n\n",
+	      c->out);
+}
+
+static void write_row(const card *c, const char *title, const char *key)
+{
+	if (!field(c, key))
+		return;
+	fprintf(c->out, "| %s | ", title);
+	inv_card_markdown(c->out, field(c, key));
+	fputs(" |\n", c->out);
+}
+
+static void write_data(const card *c)
+{
+	fputs("## Data and training\n\n| | |\n|---|---|\n", c->out);
+	write_row(c, "encoder", "invar.encoder");
+	write_row(c, "SHA-256 of its weights", "invar.encoder_sha256");
+	write_row(c, "images", "invar.input");
+	write_row(c, "augmentation", "invar.augment");
+	write_row(c, "loss", "invar.loss");
+	write_row(c, "preset", "invar.preset");
+	write_row(c, "seed", "invar.seed");
+	write_row(c, "made from adapters", "invar.merged");
+	write_row(c, "invar", "invar.version");
+	fputs("\nAll options of the training are in the metadata of the file "
+	      "(`invar.options`).\n\n",
+	      c->out);
+}
+
+static void write_table(const card *c)
+{
+	const json_t *metric;
+	size_t i;
+
+	fputs("| | encoder alone | with this adapter |\n|---|---:|---:|\n", c->out);
+	json_array_foreach (metrics_of(c), i, metric) {
+		char title[TITLE];
+
+		fputs("| ", c->out);
+		inv_card_markdown(c->out, metric_title(metric, title, sizeof title));
+		fputs(is_share(metric) ? ", % | " : " | ", c->out);
+		write_value(c->out, metric, json_object_get(metric, "F"));
+		fputs(" | ", c->out);
+		write_value(c->out, metric, metric);
+		fputs(" |\n", c->out);
+	}
+}
+
+static void write_numbers(const card *c)
+{
+	fputs("## Numbers\n\n", c->out);
+	if (!json_array_size(metrics_of(c))) {
+		fputs(
+			"None are recorded in this file. `invar eval BANK ADAPTER --certify` measures "
+			"and records them.\n\n",
+			c->out);
+		return;
+	}
+	fprintf(c->out, "Measured on %lld images, ", (long long)bank_number(c, "points"));
+	fprintf(c->out, "%lld augmented copies of each, of the split ",
+	        (long long)bank_number(c, "copies"));
+	inv_card_markdown(c->out, bank_text(c, "split"));
+	fputs(" of the bank with\nfingerprint `", c->out);
+	for (const char *s = bank_text(c, "fingerprint"); s && *s; s++)
+		if (strchr("0123456789abcdef", *s))
+			fputc(*s, c->out);
+	fputs("`. In parentheses: 95 % intervals over images.\n\n", c->out);
+	write_table(c);
+	fputc('\n', c->out);
+}
+
+static void write_limits(const card *c)
+{
+	fputs("## Limits\n\n"
+	      "- It is for features of the encoder above, prepared as above; features of "
+	      "another encoder of the\n  same width pass through it without an error and "
+	      "without a meaning.\n"
+	      "- It was made for the augmentation above; other changes of an image are not "
+	      "removed.\n"
+	      "- It changes clean features a little: R² and CVRMSD say how well distances "
+	      "between them are kept.\n"
+	      "- Intervals are about the images of one data set. Other images may behave "
+	      "differently:",
+	      c->out);
+	fputs(
+		c->certificate
+			? "\n  `invar check adapter.safetensors NEW` tells whether new data looks like "
+			  "the certified data.\n"
+			: "\n  measure it on your own with `invar eval`.\n",
+		c->out);
+	fputs("- Licences of the encoder and of the training images are not recorded here.\n\n",
+	      c->out);
+}
+
+static void write_loading(const card *c)
+{
+	fprintf(c->out,
+	        "## How to load it\n\n```python\n# PyTorch\nimport torch\nfrom "
+	        "safetensors.torch import load_file\nE = "
+	        "torch.nn.Sequential(torch.nn.Linear(%zu, %zu), torch.nn.ReLU(), "
+	        "torch.nn.Linear(%zu, %zu))\n"
+	        "E.load_state_dict(load_file(\"adapter.safetensors\"))\ncodes = %sE(features)\n"
+	        "```\n\n",
+	        c->e->s.d, c->e->s.h, c->e->s.h, c->e->s.w,
+	        c->e->residual ? "features + " : "");
+	fputs("```python\n# ONNX Runtime, after: invar export adapter.safetensors -o "
+	      "adapter.onnx\nimport onnxruntime\nE = "
+	      "onnxruntime.InferenceSession(\"adapter.onnx\")\ncodes = E.run([\"codes\"], "
+	      "{\"features\": features})[0]\n```\n\n"
+	      "```sh\ninvar apply adapter.safetensors features.npy -o codes.npy\n```\n",
+	      c->out);
+}
+
+static invar_status save_card(const invar_adapter *e, const invar_options *o,
+                              const char *path)
+{
+	card c = {.e = e, .o = o};
+	const char *certificate = invar_adapter_metadata(e, "invar.certificate");
+	char *text = NULL;
+	size_t bytes = 0;
+	invar_status st;
+
+	if (!(c.out = open_memstream(&text, &bytes)))
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a model card", e->path);
+	if (certificate)
+		c.certificate = json_loads(certificate, JSON_REJECT_DUPLICATES, NULL);
+	write_block(&c);
+	write_purpose(&c);
+	write_data(&c);
+	write_numbers(&c);
+	write_limits(&c);
+	write_loading(&c);
+	json_decref(c.certificate);
+	st = fclose(c.out) == 0
+	         ? inv_file_save(path, text, bytes)
+	         : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for a model card", e->path);
+	free(text);
+	return st;
+}
+
+const inv_export_format inv_export_card = {
+	.name = "card",
+	.about = "a model card, README.md, as Hugging Face shows it",
+	.options = options,
+	.save = save_card,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export.c - invar_adapter_export: the formats that meson.build lists. */
+#include "adapter/export/export.h"
+
+#include "adapter/export_list.h"
+
+enum { FORMATS = sizeof parts / sizeof *parts };
+
+static const char *format_about(size_t i)
+{
+	return i < FORMATS ? parts[i]->about : NULL;
+}
+
+static const invar_option rows[] = {
+	{.name = "format",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "onnx",
+     .choices = part_names,
+     .meta = "WORD",
+     .group = "Result",
+     .help = "what is written",
+     .choice_help = format_about},
+	{0},
+};
+
+invar_status inv_export_declare(invar_options *o)
+{
+	invar_status st = inv_options_add_rows(o, rows);
+
+	for (size_t i = 0; i < FORMATS && st == INVAR_OK; i++)
+		if (parts[i]->options)
+			st = inv_options_add_part(o, "format", parts[i]->name, parts[i]->options);
+	return st;
+}
+
+static invar_status save_as(const invar_adapter *e, const invar_options *o,
+                            const char *path)
+{
+	invar_status st = inv_options_check_parts(o);
+
+	for (size_t i = 0; i < FORMATS && st == INVAR_OK; i++)
+		if (inv_option_is(o, "format", parts[i]->name))
+			return parts[i]->save(e, o, path);
+	return st;
+}
+
+invar_status invar_adapter_export(const invar_adapter *e, const invar_options *o,
+                                  const char *path)
+{
+	invar_options *defaults = NULL;
+	invar_status st = o ? inv_options_expect(o, "export")
+	                    : inv_options_pick(NULL, inv_export_declare, &defaults);
+
+	if (st == INVAR_OK)
+		st = save_as(e, o ? o : defaults, path);
+	invar_options_free(defaults);
+	return st;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * onnx_format.c - E as an ONNX model of its own, or at the end of a foreign one.
+ *
+ * Of its own: input "features" [batch, d], output "codes" [batch, w], opset 17.
+ *
+ * At the end of a foreign model: repeated fields of a message may stand anywhere in it, so
+ * the bytes of the graph are copied as they are and E's nodes, weights and output follow
+ * them; only the length in front of the graph changes. All names begin with a prefix that
+ * occurs nowhere in the file, so they cannot collide with any, also in subgraphs. The
+ * outputs of the model stay: the codes are one more, the last.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/export/export.h"
+#include "adapter/export/onnx_graph.h"
+#include "base/file.h"
+#include "encoders/encoder.h"
+
+enum { IR = 8, OPSET = 17, IR_WITHOUT_INPUTS = 4, PREFIXES = 1000 };
+
+static const invar_option options[] = {
+	{.name = "dtype",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "float32",
+     .choices = "float32|float16",
+     .meta = "WORD",
+     .group = "ONNX",
+     .help = "number type of the weights in the file; inputs, outputs and arithmetic stay "
+             "float32"},
+	{.name = "onto",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "MODEL.onnx",
+     .group = "ONNX",
+     .help = "append the adapter to this model, whose outputs stay; the codes become one "
+             "more output"},
+	{.name = "onto-output",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "ONNX",
+     .help = "the output, or any tensor inside the model, that has the features; default: "
+             "the only output"},
+	{0},
+};
+
+static invar_status no_memory(const invar_adapter *e)
+{
+	return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
+}
+
+static bool is_half(const invar_options *o)
+{
+	return inv_option_is(o, "dtype", "float16");
+}
+
+static invar_status check_size(const invar_adapter *e, uint64_t bytes)
+{
+	if (bytes <= INV_ONNX_LARGEST)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_USE,
+	                "%s: would make an ONNX file of %" PRIu64
+	                " bytes, but one can have at most 2 GB; try @dtype float16",
+	                e->path, bytes);
+}
+
+/* ---- Metadata --------------------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+	return strcmp(((const inv_metadata *)a)->key, ((const inv_metadata *)b)->key);
+}
+
+/* The rows "invar.…" of the adapter, by key; those that a foreign model has are left out.
+ */
+static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign,
+                                 inv_message *model)
+{
+	inv_metadata *rows = NULL;
+	size_t count = 0;
+	invar_status st = inv_adapter_all_metadata(e, &rows, &count);
+
+	if (st == INVAR_OK)
+		qsort(rows, count, sizeof *rows, by_key);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++) {
+		inv_message entry = {0};
+
+		if (strncmp(rows[i].key, "invar.", 6) != 0 ||
+		    (foreign && inv_onnx_has_key(foreign, rows[i].key)))
+			continue;
+		inv_message_put_text(&entry, ONNX_ENTRY_KEY, rows[i].key);
+		inv_message_put_text(&entry, ONNX_ENTRY_VALUE, rows[i].value);
+		inv_message_put(model, ONNX_MODEL_METADATA, &entry);
+	}
+	inv_free(rows);
+	return st == INVAR_OK && model->failed ? no_memory(e) : st;
+}
+
+/* ---- Of its own ------------------------------------------------------------------- */
+
+static void put_shape(inv_message *graph, uint32_t field, const char *name, size_t width)
+{
+	inv_message shape = {0};
+
+	inv_onnx_put_axis(&shape, "batch", 0);
+	inv_onnx_put_axis(&shape, NULL, width);
+	inv_onnx_put_value(graph, field, name, ONNX_FLOAT, &shape);
+}
+
+static invar_status make_graph(const invar_adapter *e, bool half, inv_message *out)
+{
+	const inv_onnx_place place = {.input = {(const unsigned char *)"features", 8},
+	                              .output = "codes",
+	                              .prefix = "",
+	                              .half = half,
+	                              .element = ONNX_FLOAT};
+	invar_status st = inv_onnx_append_adapter(e, &place, out);
+
+	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
+	put_shape(out, ONNX_GRAPH_INPUT, "features", e->s.d);
+	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
+	return st == INVAR_OK && out->failed ? no_memory(e) : st;
+}
+
+static void begin_model(inv_message *model)
+{
+	inv_message opset = {0};
+
+	inv_message_put_number(model, ONNX_MODEL_IR, IR);
+	inv_message_put_text(model, ONNX_MODEL_PRODUCER, "invar");
+	inv_message_put_text(model, ONNX_MODEL_PRODUCER_VERSION, INVAR_VERSION);
+	inv_message_put_text(&opset, ONNX_OPSET_DOMAIN, "");
+	inv_message_put_number(&opset, ONNX_OPSET_VERSION, OPSET);
+	inv_message_put(model, ONNX_MODEL_OPSET, &opset);
+}
+
+static invar_status save_alone(const invar_adapter *e, bool half, const char *path)
+{
+	inv_message model = {0}, graph = {0};
+	invar_status st = check_size(e, inv_mlp_floats(e->s) * (half ? 2 : 4));
+
+	begin_model(&model);
+	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
+	    (st = make_graph(e, half, &graph)) == INVAR_OK)
+		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
+	if (st == INVAR_OK)
+		st = model.failed ? no_memory(e) : check_size(e, model.size);
+	if (st == INVAR_OK)
+		st = inv_file_save(path, model.data, model.size);
+	inv_message_free(&graph);
+	inv_message_free(&model);
+	return st;
+}
+
+/* ---- With its encoder ------------------------------------------------------------- */
+
+static void put_images(inv_message *graph, size_t channels)
+{
+	inv_message shape = {0};
+
+	inv_onnx_put_axis(&shape, "batch", 0);
+	inv_onnx_put_axis(&shape, NULL, channels);
+	inv_onnx_put_axis(&shape, "height", 0);
+	inv_onnx_put_axis(&shape, "width", 0);
+	inv_onnx_put_value(graph, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
+}
+
+static invar_status make_pair(const invar_adapter *e, const invar_encoder *F, bool half,
+                              inv_message *out)
+{
+	const inv_onnx_place place = {.input = inv_onnx_name("features"),
+	                              .output = "codes",
+	                              .prefix = "",
+	                              .half = half,
+	                              .element = ONNX_FLOAT};
+	size_t channels;
+	invar_status st = F->kind->onnx(F, half, out, "images", "features", &channels);
+
+	if (st == INVAR_OK)
+		st = inv_onnx_append_adapter(e, &place, out);
+	if (st != INVAR_OK)
+		return st;
+	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
+	put_images(out, channels);
+	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
+	put_shape(out, ONNX_GRAPH_OUTPUT, "features", e->s.d);
+	return out->failed ? no_memory(e) : INVAR_OK;
+}
+
+static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
+{
+	if (!F->kind->onnx)
+		return inv_fail(INVAR_E_USE,
+		                "networks of the family %s cannot be written as ONNX; export the "
+		                "encoder from PyTorch and append the adapter with @onto",
+		                F->kind->family);
+	if (F->measures.width != e->s.d)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s takes features of width %zu, but those of %s have width "
+		                "%" PRIu64,
+		                e->path, e->s.d, F->weights, F->measures.width);
+	return INVAR_OK;
+}
+
+/* Another encoder of the same width would compute something, so that is a warning. */
+static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
+{
+	const char *known = invar_adapter_metadata(e, "invar.encoder_sha256"), *now;
+	invar_status st = invar_encoder_sha256(F, &now);
+
+	if (st == INVAR_OK && known && *known && now && strcmp(known, now) != 0)
+		inv_log(e->ctx, INVAR_LOG_WARNING,
+		        "%s: was trained on features of other weights than %s", e->path,
+		        F->weights);
+	return st;
+}
+
+invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
+                                       const invar_options *o, const char *path)
+{
+	inv_message model = {0}, graph = {0};
+	invar_status st = inv_options_expect(o, "export");
+
+	if (st == INVAR_OK)
+		st = inv_options_check_parts(o);
+	if (st == INVAR_OK &&
+	    (!inv_option_is(o, "format", "onnx") || inv_option_text(o, "onto")))
+		st = inv_fail(INVAR_E_USE,
+		              "an encoder can only be written in @format onnx and without @onto");
+	if (st == INVAR_OK && (st = check_pair(e, F)) == INVAR_OK)
+		st = compare_encoder(e, F);
+	begin_model(&model);
+	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
+	    (st = make_pair(e, F, is_half(o), &graph)) == INVAR_OK)
+		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
+	if (st == INVAR_OK)
+		st = model.failed ? no_memory(e) : check_size(e, model.size);
+	if (st == INVAR_OK)
+		st = inv_file_save(path, model.data, model.size);
+	inv_message_free(&graph);
+	inv_message_free(&model);
+	return st;
+}
+
+/* ---- Onto a foreign model --------------------------------------------------------- */
+
+typedef struct foreign {
+	const invar_adapter *e;
+	const char *path;
+	inv_onnx model;
+	inv_onnx_value features;
+	char prefix[24], output[48];
+	inv_message graph, after; /* what follows the graph's fields, and the model's */
+} foreign;
+
+static invar_status check_features(const foreign *f)
+{
+	const inv_onnx_value *v = &f->features;
+	int shown = (int)(v->name.size < 200 ? v->name.size : 200);
+
+	if (v->element && v->element != ONNX_FLOAT && v->element != ONNX_FLOAT16 &&
+	    v->element != ONNX_DOUBLE && v->element != ONNX_BFLOAT16)
+		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' does not have floating point numbers",
+		                f->path, shown, v->name.data);
+	if (v->has_shape && v->rank < 2)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: '%.*s' has %u dimensions, but features have at least 2",
+		                f->path, shown, v->name.data, v->rank);
+	if (v->has_shape && v->width && v->width != f->e->s.d && v->pixel_width != f->e->s.d)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: '%.*s' has width %" PRIu64
+		                ", but the adapter takes features of width %zu; choose another "
+		                "tensor with @onto-output",
+		                f->path, shown, v->name.data, v->width, f->e->s.d);
+	return INVAR_OK;
+}
+
+static invar_status choose_names(foreign *f)
+{
+	for (int i = 0; i < PREFIXES; i++) {
+		int length = i ? snprintf(f->prefix, sizeof f->prefix, "invar%d/", i)
+		               : snprintf(f->prefix, sizeof f->prefix, "invar/");
+
+		if (memmem(f->model.bytes.data, f->model.bytes.size, f->prefix, (size_t)length))
+			continue;
+		snprintf(f->output, sizeof f->output, "%scodes", f->prefix);
+		return INVAR_OK;
+	}
+	return inv_fail(INVAR_E_FORMAT, "%s: already has %d adapters appended to it", f->path,
+	                PREFIXES);
+}
+
+/* [n, d] is what Flatten makes of features whose shape is unknown or [n, d, 1, 1]. */
+static bool needs_flatten(const foreign *f)
+{
+	return !f->features.has_shape ||
+	       (f->features.rank > 2 && f->features.pixel_width == f->e->s.d);
+}
+
+/* The shape of the features with the width of the codes. */
+static void put_output(foreign *f, const inv_onnx_place *p)
+{
+	inv_bytes rest = f->features.shape;
+	unsigned axes = p->flatten ? 1 : f->features.rank - 1, axis = 0;
+	inv_message shape = {0};
+	inv_field field;
+
+	while (f->features.has_shape && inv_field_next(&rest, &field) == INV_FIELD)
+		if (field.number == ONNX_SHAPE_DIM && axis++ < axes)
+			inv_message_put_bytes(&shape, ONNX_SHAPE_DIM, field.part.data, field.part.size);
+	if (!f->features.has_shape)
+		inv_onnx_put_axis(&shape, NULL, 0);
+	inv_onnx_put_axis(&shape, NULL, f->e->s.w);
+	inv_onnx_put_value(&f->graph, ONNX_GRAPH_OUTPUT, f->output, p->element, &shape);
+}
+
+static invar_status append(foreign *f, bool half)
+{
+	uint64_t element = f->features.element;
+	const inv_onnx_place place = {.input = f->features.name,
+	                              .output = f->output,
+	                              .prefix = f->prefix,
+	                              .half = half,
+	                              .constants = f->model.ir < IR_WITHOUT_INPUTS,
+	                              .flatten = needs_flatten(f),
+	                              .cast = element != ONNX_FLOAT,
+	                              .element = element ? element : ONNX_FLOAT};
+	invar_status st = inv_onnx_append_adapter(f->e, &place, &f->graph);
+
+	if (st == INVAR_OK)
+		put_output(f, &place);
+	return st == INVAR_OK && f->graph.failed ? no_memory(f->e) : st;
+}
+
+/* The bytes of the file with the longer graph in the place of the old one. */
+static invar_status write_model(const foreign *f, const char *path)
+{
+	const inv_onnx *m = &f->model;
+	size_t before = (size_t)(m->graph_field.data - m->bytes.data);
+	size_t behind = before + m->graph_field.size;
+	inv_message header = {0};
+	inv_writer *w;
+	invar_status st;
+
+	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m->graph.size + f->graph.size);
+	st =
+		header.failed
+			? no_memory(f->e)
+			: check_size(f->e, m->bytes.size + f->graph.size + f->after.size + header.size);
+	if (st == INVAR_OK && (st = inv_writer_open(path, 0, &w)) == INVAR_OK) {
+		const inv_bytes parts[] = {{m->bytes.data, before},
+		                           {header.data, header.size},
+		                           m->graph,
+		                           {f->graph.data, f->graph.size},
+		                           {m->bytes.data + behind, m->bytes.size - behind},
+		                           {f->after.data, f->after.size}};
+
+		for (size_t i = 0; i < sizeof parts / sizeof *parts && st == INVAR_OK; i++)
+			if (parts[i].size)
+				st = inv_writer_put(w, parts[i].data, parts[i].size);
+		if (st == INVAR_OK)
+			st = inv_writer_commit(w);
+		else
+			inv_writer_abort(w);
+	}
+	inv_message_free(&header);
+	return st;
+}
+
+static invar_status save_onto(const invar_adapter *e, const invar_options *o,
+                              const char *path)
+{
+	foreign f = {.e = e, .path = inv_option_text(o, "onto")};
+	inv_map map;
+	invar_status st = inv_map_open(f.path, &map);
+
+	if (st != INVAR_OK)
+		return st;
+	if ((st = inv_onnx_view(map.data, map.size, f.path, &f.model)) == INVAR_OK &&
+	    (st = inv_onnx_find(&f.model, inv_option_text(o, "onto-output"), f.path,
+	                        &f.features)) == INVAR_OK &&
+	    (st = check_features(&f)) == INVAR_OK && (st = choose_names(&f)) == INVAR_OK &&
+	    (st = append(&f, is_half(o))) == INVAR_OK &&
+	    (st = put_metadata(e, &f.model, &f.after)) == INVAR_OK)
+		st = write_model(&f, path);
+	inv_message_free(&f.graph);
+	inv_message_free(&f.after);
+	inv_map_close(&map);
+	return st;
+}
+
+static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
+                              const char *path)
+{
+	if (inv_option_text(o, "onto"))
+		return save_onto(e, o, path);
+	if (inv_option_text(o, "onto-output"))
+		return inv_fail(INVAR_E_USE,
+		                "@onto-output names a tensor of a model: give that model with "
+		                "@onto");
+	return save_alone(e, is_half(o), path);
+}
+
+const inv_export_format inv_export_onnx = {
+	.name = "onnx",
+	.about = "an ONNX model, for ONNX Runtime and others",
+	.options = options,
+	.save = save_onnx,
+};

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * convnet_onnx.c - a described convolutional network as nodes of an ONNX graph.
+ *
+ * A step becomes Conv or MaxPool, then Add and Relu. Steps overwrite values, nodes cannot,
+ * so each value has the name of what was computed for it last; a value that several steps
+ * write side by side is joined by Concat when it is complete.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "encoders/convnet_steps.h"
+#include "formats/onnx_nodes.h"
+
+enum { NAME = 48 };
+
+typedef struct named_value {
+	char now[NAME];   /* what it is called; "" before all of it is computed */
+	char first[NAME]; /* the part that waits for the second */
+} named_value;
+
+typedef struct writing {
+	const inv_convnet *net;
+	inv_message *graph;
+	bool half, fits;
+	named_value *values;
+} writing;
+
+static void put_weights(writing *w, const inv_step *s, size_t i, char name[2][NAME])
+{
+	const uint64_t shape[4] = {s->outputs, s->channels, s->window.kernel, s->window.kernel};
+
+	snprintf(name[0], NAME, "encoder/%zu.weight", i);
+	snprintf(name[1], NAME, "encoder/%zu.bias", i);
+	w->fits = inv_onnx_put_floats(w->graph, name[0], s->weights, shape, 4, w->half) &&
+	          inv_onnx_put_floats(w->graph, name[1], s->bias, shape, 1, w->half) && w->fits;
+}
+
+static void put_window(writing *w, const inv_step *s, size_t i, const char *output)
+{
+	const inv_window v = s->window;
+	const uint64_t k = v.kernel, t = v.stride, p = v.padding;
+	const inv_onnx_ints attributes[] = {
+		{.name = "kernel_shape", .value = {k, k}, .count = 2, .list = true},
+		{.name = "strides", .value = {t, t}, .count = 2, .list = true},
+		{.name = "pads", .value = {p, p, p, p}, .count = 4, .list = true},
+		{.name = s->weights ? NULL : "ceil_mode", .value = {v.ceil}, .count = 1},
+		{0}};
+	char name[2][NAME];
+	const char *inputs[3] = {w->values[s->from].now, name[0], name[1]};
+
+	if (s->weights)
+		put_weights(w, s, i, name);
+	inv_onnx_put_joined(w->graph, s->weights ? "Conv" : "MaxPool", inputs,
+	                    s->weights ? 3 : 1, attributes, output);
+}
+
+/* The result of a step becomes its value, or one of the two parts of it. */
+static void keep_result(writing *w, const inv_step *s, size_t i, const char *result)
+{
+	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
+	named_value *to = &w->values[s->to];
+	const char *both[2] = {s->channel ? to->first : result,
+	                       s->channel ? result : to->first};
+
+	if (s->outputs == w->net->channels[s->to]) {
+		memcpy(to->now, result, NAME);
+	} else if (!*to->first) {
+		memcpy(to->first, result, NAME);
+	} else {
+		snprintf(to->now, NAME, "encoder/%zu.joined", i);
+		inv_onnx_put_joined(w->graph, "Concat", both, 2, axis, to->now);
+	}
+}
+
+static void put_step(writing *w, const inv_step *s, size_t i)
+{
+	char result[NAME], next[NAME];
+
+	snprintf(result, NAME, "encoder/%zu", i);
+	put_window(w, s, i, result);
+	if (s->add) {
+		snprintf(next, NAME, "encoder/%zu.sum", i);
+		inv_onnx_put_node(w->graph, "Add", inv_onnx_name(result), w->values[s->to].now,
+		                  NULL, next);
+		memcpy(result, next, NAME);
+	}
+	if (s->relu) {
+		snprintf(next, NAME, "encoder/%zu.relu", i);
+		inv_onnx_put_node(w->graph, "Relu", inv_onnx_name(result), NULL, NULL, next);
+		memcpy(result, next, NAME);
+	}
+	keep_result(w, s, i, result);
+}
+
+static void put_mean(const writing *w, const char *output)
+{
+	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
+
+	inv_onnx_put_node(w->graph, "GlobalAveragePool",
+	                  inv_onnx_name(w->values[w->net->last].now), NULL, NULL,
+	                  "encoder/mean");
+	inv_onnx_put_node(w->graph, "Flatten", inv_onnx_name("encoder/mean"), NULL, axis,
+	                  output);
+}
+
+invar_status inv_convnet_onnx(const invar_encoder *e, bool half, inv_message *graph,
+                              const char *input, const char *output, size_t *channels)
+{
+	const inv_convnet *net = e->own;
+	writing w = {.net = net, .graph = graph, .half = half, .fits = true};
+
+	*channels = net->channels[0];
+	if (!(w.values = inv_calloc(net->value_count, sizeof *w.values)))
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to export a %s", net->family);
+	snprintf(w.values[0].now, NAME, "%s", input);
+	for (size_t i = 0; i < net->step_count; i++)
+		put_step(&w, &net->steps[i], i);
+	put_mean(&w, output);
+	inv_free(w.values);
+	if (graph->failed)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to export a %s", net->family);
+	return w.fits ? INVAR_OK
+	              : inv_fail(INVAR_E_NUMERIC,
+	                         "%s: has a weight that is too large for float16; use @dtype "
+	                         "float32",
+	                         e->weights ? e->weights : net->family);
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * onnx.c - see onnx.h. First the whole model is checked, then it is searched.
+ */
+#include "formats/onnx.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ---- Checking --------------------------------------------------------------------- */
+
+/* What a message consists of: the fields that are messages themselves, and their kinds. */
+typedef enum kind { NODE, ATTRIBUTE, GRAPH, TENSOR, SPARSE, FUNCTION, TRAINING, LEAF } kind;
+
+typedef struct member {
+	uint32_t field;
+	kind kind;
+} member;
+
+enum { MEMBERS = 7 };
+
+static const member members[][MEMBERS] = {
+	[NODE] = {{ONNX_NODE_ATTRIBUTE, ATTRIBUTE}},
+	[ATTRIBUTE] = {{ONNX_ATTRIBUTE_TENSOR, TENSOR},
+                   {ONNX_ATTRIBUTE_TENSORS, TENSOR},
+                   {ONNX_ATTRIBUTE_GRAPH, GRAPH},
+                   {ONNX_ATTRIBUTE_GRAPHS, GRAPH},
+                   {ONNX_ATTRIBUTE_SPARSE, SPARSE},
+                   {ONNX_ATTRIBUTE_SPARSES, SPARSE}},
+	[GRAPH] = {{ONNX_GRAPH_NODE, NODE},
+               {ONNX_GRAPH_INITIALIZER, TENSOR},
+               {ONNX_GRAPH_SPARSE, SPARSE},
+               {ONNX_GRAPH_INPUT, LEAF},
+               {ONNX_GRAPH_OUTPUT, LEAF},
+               {ONNX_GRAPH_VALUE, LEAF}},
+	[TENSOR] = {{0}},
+	[SPARSE] = {{1, TENSOR}, {2, TENSOR}},
+	[FUNCTION] = {{ONNX_FUNCTION_NODE, NODE}},
+	[TRAINING] = {{1, GRAPH}, {2, GRAPH}},
+	[LEAF] = {{0}},
+};
+
+static invar_status fail_broken(const char *name)
+{
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: is not an ONNX model, or is truncated: a field does not fit in "
+	                "its message",
+	                name);
+}
+
+static const member *find_member(kind k, const inv_field *f)
+{
+	for (const member *m = members[k]; m < members[k] + MEMBERS && m->field; m++)
+		if (m->field == f->number)
+			return m;
+	return NULL;
+}
+
+static bool is_external(kind k, const inv_field *f)
+{
+	return k == TENSOR && (f->number == ONNX_TENSOR_EXTERNAL ||
+	                       (f->number == ONNX_TENSOR_LOCATION && f->value != 0));
+}
+
+/* depth counts graphs; a message that is no graph cannot contain itself otherwise. */
+static invar_status check_message(inv_bytes rest, kind k, unsigned depth, const char *name)
+{
+	inv_field f;
+	inv_field_status found;
+	invar_status st = INVAR_OK;
+
+	if (depth > INV_ONNX_DEPTH)
+		return inv_fail(INVAR_E_FORMAT, "%s: its graphs are nested more than %d deep", name,
+		                INV_ONNX_DEPTH);
+	while (st == INVAR_OK && (found = inv_field_next(&rest, &f)) != INV_FIELD_END) {
+		const member *m = find_member(k, &f);
+
+		if (found == INV_FIELD_BROKEN || (m && f.kind != INV_WIRE_BYTES))
+			return fail_broken(name);
+		if (is_external(k, &f))
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: keeps weights in another file; save it as one file first "
+			                "(onnx.save without save_as_external_data)",
+			                name);
+		if (m)
+			st = check_message(f.part, m->kind, depth + (m->kind == GRAPH), name);
+	}
+	return st;
+}
+
+static invar_status take_graph(inv_onnx *m, const inv_field *f, const char *name)
+{
+	if (f->kind != INV_WIRE_BYTES)
+		return fail_broken(name);
+	if (m->graph_field.data)
+		return inv_fail(INVAR_E_FORMAT, "%s: has more than one graph", name);
+	m->graph = f->part;
+	m->graph_field = f->whole;
+	return check_message(f->part, GRAPH, 1, name);
+}
+
+/* The version of the default operators, whose domain is "" or "ai.onnx". */
+static invar_status take_opset(inv_onnx *m, inv_bytes rest, const char *name)
+{
+	bool is_default = true;
+	uint64_t version = 0;
+	inv_field f;
+	inv_field_status found;
+
+	while ((found = inv_field_next(&rest, &f)) == INV_FIELD) {
+		if (f.number == ONNX_OPSET_DOMAIN)
+			is_default = f.part.size == 0 || inv_bytes_are(f.part, "ai.onnx");
+		if (f.number == ONNX_OPSET_VERSION)
+			version = f.value;
+	}
+	if (found == INV_FIELD_BROKEN)
+		return fail_broken(name);
+	if (is_default && m->opset)
+		return inv_fail(INVAR_E_FORMAT, "%s: names two versions of the default operators",
+		                name);
+	if (is_default)
+		m->opset = version;
+	return INVAR_OK;
+}
+
+static invar_status take_field(inv_onnx *m, const inv_field *f, const char *name)
+{
+	bool message = f->kind == INV_WIRE_BYTES;
+
+	switch (f->number) {
+	case ONNX_MODEL_IR:
+		m->ir = f->value;
+		return INVAR_OK;
+	case ONNX_MODEL_GRAPH:
+		return take_graph(m, f, name);
+	case ONNX_MODEL_OPSET:
+		return message ? take_opset(m, f->part, name) : fail_broken(name);
+	case ONNX_MODEL_FUNCTION:
+		return message ? check_message(f->part, FUNCTION, 1, name) : fail_broken(name);
+	case ONNX_MODEL_TRAINING:
+		return message ? check_message(f->part, TRAINING, 0, name) : fail_broken(name);
+	default:
+		return INVAR_OK;
+	}
+}
+
+static invar_status check_whole(const inv_onnx *m, const char *name)
+{
+	if (!m->ir || !m->graph_field.data)
+		return inv_fail(INVAR_E_FORMAT, "%s: is not an ONNX model: it has no %s", name,
+		                m->ir ? "graph" : "version");
+	if (!m->opset)
+		return inv_fail(INVAR_E_FORMAT, "%s: does not say which operators it uses (opset)",
+		                name);
+	if (m->opset < INV_ONNX_OLDEST)
+		return inv_fail(INVAR_E_MISMATCH,
+		                "%s: uses opset %" PRIu64 "; convert it to %d or later first "
+		                "(onnx.version_converter)",
+		                name, m->opset, INV_ONNX_OLDEST);
+	return INVAR_OK;
+}
+
+invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char *name,
+                           inv_onnx *out)
+{
+	inv_bytes rest = {bytes, (size_t)size};
+	inv_field_status found;
+	inv_field f;
+	invar_status st = INVAR_OK;
+
+	*out = (inv_onnx){.bytes = rest};
+	if (size > INV_ONNX_LARGEST)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: has %" PRIu64 " bytes, but an ONNX file can have at most 2 GB",
+		                name, size);
+	while (st == INVAR_OK && (found = inv_field_next(&rest, &f)) != INV_FIELD_END)
+		st = found == INV_FIELD_BROKEN ? fail_broken(name) : take_field(out, &f, name);
+	return st == INVAR_OK ? check_whole(out, name) : st;
+}
+
+/* ---- Searching -------------------------------------------------------------------- */
+
+/* The first field of this number, of bytes; the last counts in protocol buffers, but no
+ * writer repeats it. */
+static bool find_part(inv_bytes message, uint32_t number, inv_bytes *out)
+{
+	inv_field f;
+
+	while (inv_field_next(&message, &f) == INV_FIELD)
+		if (f.number == number && f.kind == INV_WIRE_BYTES) {
+			*out = f.part;
+			return true;
+		}
+	return false;
+}
+
+static uint64_t find_number(inv_bytes message, uint32_t number)
+{
+	inv_field f;
+
+	while (inv_field_next(&message, &f) == INV_FIELD)
+		if (f.number == number && f.kind == INV_WIRE_NUMBER)
+			return f.value;
+	return 0;
+}
+
+static void measure_shape(inv_onnx_value *v)
+{
+	inv_bytes rest = v->shape;
+	uint64_t second = 0;
+	bool ones = true;
+	inv_field f;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD)
+		if (f.number == ONNX_SHAPE_DIM && f.kind == INV_WIRE_BYTES) {
+			v->width = find_number(f.part, ONNX_DIM_VALUE);
+			if (v->rank == 1)
+				second = v->width;
+			ones = ones && (v->rank < 2 || v->width == 1);
+			v->rank++;
+		}
+	v->pixel_width = v->rank > 2 && ones ? second : 0;
+}
+
+/* From a ValueInfoProto. A type that is no tensor's is refused by who uses the value. */
+static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
+{
+	inv_bytes type, tensor;
+
+	*out = (inv_onnx_value){0};
+	*is_tensor = true;
+	find_part(info, ONNX_VALUE_NAME, &out->name);
+	if (!find_part(info, ONNX_VALUE_TYPE, &type) || !type.size)
+		return;
+	*is_tensor = find_part(type, ONNX_TYPE_TENSOR, &tensor);
+	if (!*is_tensor)
+		return;
+	out->element = find_number(tensor, ONNX_TENSOR_TYPE_ELEMENT);
+	out->has_shape = find_part(tensor, ONNX_TENSOR_TYPE_SHAPE, &out->shape);
+	if (out->has_shape)
+		measure_shape(out);
+}
+
+enum { LISTED = 300 };
+
+/* "a, b, c", shortened. */
+static size_t list_outputs(const inv_onnx *m, char out[LISTED])
+{
+	inv_bytes rest = m->graph, name;
+	size_t count = 0, used = 0;
+	inv_field f;
+
+	out[0] = '\0';
+	while (inv_field_next(&rest, &f) == INV_FIELD) {
+		if (f.number != ONNX_GRAPH_OUTPUT)
+			continue;
+		name = (inv_bytes){0};
+		find_part(f.part, ONNX_VALUE_NAME, &name);
+		if (used < LISTED - 1)
+			used += (size_t)snprintf(out + used, LISTED - used, "%s%.*s", count ? ", " : "",
+			                         (int)(name.size < 60 ? name.size : 60),
+			                         name.size ? (const char *)name.data : "");
+		count++;
+	}
+	return count;
+}
+
+/* Among the outputs (or value_info) of the graph; wanted NULL: the first. */
+static bool find_described(const inv_onnx *m, uint32_t number, const char *wanted,
+                           inv_onnx_value *out, bool *is_tensor)
+{
+	inv_bytes rest = m->graph;
+	inv_field f;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD)
+		if (f.number == number) {
+			describe_value(f.part, out, is_tensor);
+			if (!wanted || inv_bytes_are(out->name, wanted))
+				return true;
+		}
+	return false;
+}
+
+static bool is_computed(const inv_onnx *m, const char *wanted, inv_bytes *name)
+{
+	inv_bytes rest = m->graph, node;
+	inv_field f, g;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD) {
+		if (f.number != ONNX_GRAPH_NODE)
+			continue;
+		for (node = f.part; inv_field_next(&node, &g) == INV_FIELD;)
+			if (g.number == ONNX_NODE_OUTPUT && inv_bytes_are(g.part, wanted)) {
+				*name = g.part;
+				return true;
+			}
+	}
+	return false;
+}
+
+static invar_status find_computed(const inv_onnx *m, const char *wanted, const char *name,
+                                  inv_onnx_value *out, bool *is_tensor)
+{
+	char listed[LISTED];
+	inv_bytes text;
+
+	if (!*wanted || !is_computed(m, wanted, &text)) {
+		list_outputs(m, listed);
+		return inv_fail(INVAR_E_USE, "%s: computes no tensor '%.200s'; its outputs are %s",
+		                name, wanted, listed);
+	}
+	if (!find_described(m, ONNX_GRAPH_VALUE, wanted, out, is_tensor)) {
+		*out = (inv_onnx_value){0};
+		*is_tensor = true;
+	}
+	out->name = text;
+	return INVAR_OK;
+}
+
+invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *name,
+                           inv_onnx_value *out)
+{
+	char listed[LISTED];
+	size_t count = list_outputs(m, listed);
+	bool is_tensor = true;
+	invar_status st = INVAR_OK;
+
+	if (!wanted && count != 1)
+		return inv_fail(INVAR_E_USE, "%s: has %zu %s (%s); choose one with @onto-output",
+		                name, count, inv_noun(count, "output", "outputs"), listed);
+	if (!find_described(m, ONNX_GRAPH_OUTPUT, wanted, out, &is_tensor))
+		st = find_computed(m, wanted, name, out, &is_tensor);
+	if (st != INVAR_OK)
+		return st;
+	if (!out->name.size)
+		return inv_fail(INVAR_E_FORMAT, "%s: its output has no name", name);
+	if (!is_tensor)
+		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' is not a tensor", name,
+		                (int)(out->name.size < 200 ? out->name.size : 200), out->name.data);
+	return INVAR_OK;
+}
+
+bool inv_onnx_has_key(const inv_onnx *m, const char *key)
+{
+	inv_bytes rest = m->bytes, text;
+	inv_field f;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD)
+		if (f.number == ONNX_MODEL_METADATA && f.kind == INV_WIRE_BYTES &&
+		    find_part(f.part, ONNX_ENTRY_KEY, &text) && inv_bytes_are(text, key))
+			return true;
+	return false;
+}

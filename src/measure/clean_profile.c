@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clean_profile.c - see clean_profile.h. */
+#include "measure/clean_profile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/threads.h"
+
+enum { NORMS = INV_PROFILE_DIRECTIONS, ROWS = 64, QUANTILES = INV_PROFILE_QUANTILES };
+
+static invar_status no_memory(void)
+{
+	return inv_fail(INVAR_E_NOMEM, "not enough memory for a profile of clean features");
+}
+
+/* ---- Rows along the directions ---------------------------------------------------- */
+
+typedef struct along {
+	const float *x;
+	uint64_t rows, used;
+	size_t d;
+	const double *scale;
+	float *direction; /* [DIRECTIONS, d] */
+	double *value;    /* [CURVES, used]: values of a curve side by side */
+} along;
+
+static const float *used_row(const along *a, uint64_t i)
+{
+	return a->x + i * a->rows / a->used * a->d;
+}
+
+static void draw_direction(const along *a, size_t k)
+{
+	inv_stream s = inv_stream_of(0, "profile", 0);
+	float *v = a->direction + k * a->d;
+	double sum = 0;
+
+	inv_fill_normal(&s, (uint32_t)k, v, a->d);
+	for (size_t j = 0; j < a->d; j++)
+		sum += (double)v[j] * v[j];
+	for (size_t j = 0; j < a->d; j++)
+		v[j] = (float)(v[j] / (sqrt(sum) * a->scale[j]));
+}
+
+static void project_rows(void *user, size_t block, unsigned thread)
+{
+	const along *a = user;
+	uint64_t end = (block + 1) * ROWS < a->used ? (block + 1) * ROWS : a->used;
+
+	(void)thread;
+	for (uint64_t i = block * ROWS; i < end; i++) {
+		const float *x = used_row(a, i);
+		double norm = 0;
+
+		for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++) {
+			const float *v = a->direction + k * a->d;
+			double sum = 0;
+
+			for (size_t j = 0; j < a->d; j++)
+				sum += (double)x[j] * v[j];
+			a->value[k * a->used + i] = sum;
+		}
+		for (size_t j = 0; j < a->d; j++)
+			norm += (double)x[j] * x[j];
+		a->value[NORMS * a->used + i] = sqrt(norm);
+	}
+}
+
+static void forget(along *a)
+{
+	inv_free(a->direction);
+	inv_free(a->value);
+	*a = (along){0};
+}
+
+static invar_status take_along(const invar_context *ctx, const float *x, uint64_t rows,
+                               size_t d, const double *scale, along *out)
+{
+	*out = (along){.x = x, .rows = rows, .d = d, .scale = scale};
+	out->used = rows < INV_PROFILE_MOST ? rows : INV_PROFILE_MOST;
+	out->direction = inv_calloc((size_t)INV_PROFILE_DIRECTIONS * d, sizeof *out->direction);
+	out->value = inv_calloc(INV_PROFILE_CURVES * out->used, sizeof *out->value);
+	if (!out->direction || !out->value)
+		return no_memory();
+	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++)
+		draw_direction(out, k);
+	inv_parallel(ctx, inv_blocks(out->used, ROWS), project_rows, out);
+	return INVAR_OK;
+}
+
+/* ---- Quantiles -------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of ascending values, between two of them by a straight line. */
+static void take_quantiles(const double *sorted, uint64_t n, double out[QUANTILES])
+{
+	for (int q = 0; q < QUANTILES; q++) {
+		double at = (double)(n - 1) * (q + 0.5) / QUANTILES;
+		uint64_t i = (uint64_t)at;
+
+		out[q] = sorted[i];
+		if (i + 1 < n)
+			out[q] += (at - (double)i) * (sorted[i + 1] - sorted[i]);
+	}
+}
+
+static double mean_square(const double a[QUANTILES], const double b[QUANTILES])
+{
+	double sum = 0;
+
+	for (int q = 0; q < QUANTILES; q++)
+		sum += (a[q] - b[q]) * (a[q] - b[q]);
+	return sum / QUANTILES;
+}
+
+/* [0]: over the directions; [1]: of the norms. */
+static void sum_up(const double square[INV_PROFILE_CURVES], double out[2])
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < INV_PROFILE_DIRECTIONS; k++)
+		sum += square[k];
+	out[0] = sqrt(sum / INV_PROFILE_DIRECTIONS);
+	out[1] = sqrt(square[NORMS]);
+}
+
+/* ---- Making ----------------------------------------------------------------------- */
+
+/*
+ * Deviations of the dimensions, halfway to the mean of all: a unit that is almost never
+ * active would decide everything once it is, if its own tiny deviation were the measure.
+ */
+static invar_status find_scales(const float *x, uint64_t rows, inv_clean_profile *p)
+{
+	double all = 0;
+
+	for (size_t j = 0; j < p->d; j++) {
+		double mean = 0, square = 0;
+
+		for (uint64_t i = 0; i < rows; i++)
+			mean += x[i * p->d + j] / (double)rows;
+		for (uint64_t i = 0; i < rows; i++)
+			square += (x[i * p->d + j] - mean) * (x[i * p->d + j] - mean);
+		p->scale[j] = square / (double)rows;
+		all += p->scale[j] / (double)p->d;
+	}
+	if (!(all > 0))
+		return inv_fail(INVAR_E_NUMERIC,
+		                "all clean features are equal, so there is nothing to compare "
+		                "others with");
+	for (size_t j = 0; j < p->d; j++)
+		p->scale[j] = sqrt((p->scale[j] + all) / 2);
+	return INVAR_OK;
+}
+
+static void find_spread(const along *a, inv_clean_profile *p)
+{
+	double square[INV_PROFILE_CURVES];
+
+	for (size_t k = 0; k < INV_PROFILE_CURVES; k++) {
+		const double *v = a->value + k * a->used;
+		double mean = 0;
+
+		square[k] = 0;
+		for (uint64_t i = 0; i < a->used; i++)
+			mean += v[i] / (double)a->used;
+		for (uint64_t i = 0; i < a->used; i++)
+			square[k] += (v[i] - mean) * (v[i] - mean) / (double)a->used;
+	}
+	sum_up(square, p->spread);
+}
+
+/* The values of a curve in order, with the row of each. */
+typedef struct placed {
+	double value;
+	uint32_t row;
+} placed;
+
+typedef struct halving {
+	const along *a;
+	const bool *first; /* [HALVES, used]: is the row in the first half? */
+	inv_clean_profile *p;
+	double (*square)[INV_PROFILE_CURVES]; /* [HALVES] */
+} halving;
+
+static int by_place(const void *a, const void *b)
+{
+	const placed *x = a, *y = b;
+
+	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
+	                            : (x->row > y->row) - (x->row < y->row);
+}
+
+/* Sorted once, each half is a walk through the order. */
+static invar_status halve_curve(void *user, size_t k, unsigned thread)
+{
+	const halving *h = user;
+	uint64_t n = h->a->used;
+	placed *order = inv_calloc(n, sizeof *order);
+	double *half = inv_calloc(2 * n, sizeof *half);
+
+	(void)thread;
+	if (!order || !half) {
+		inv_free(order);
+		inv_free(half);
+		return no_memory();
+	}
+	for (uint64_t i = 0; i < n; i++)
+		order[i] = (placed){h->a->value[k * n + i], (uint32_t)i};
+	qsort(order, n, sizeof *order, by_place);
+	for (uint64_t i = 0; i < n; i++)
+		half[i] = order[i].value;
+	take_quantiles(half, n, h->p->quantile[k]);
+	for (size_t r = 0; r < INV_PROFILE_HALVES; r++) {
+		double q[2][QUANTILES];
+		uint64_t count[2] = {0, 0};
+
+		for (uint64_t i = 0; i < n; i++) {
+			bool second = !h->first[r * n + order[i].row];
+
+			half[second * n + count[second]++] = order[i].value;
+		}
+		take_quantiles(half, count[0], q[0]);
+		take_quantiles(half + n, count[1], q[1]);
+		h->square[r][k] = mean_square(q[0], q[1]);
+	}
+	inv_free(order);
+	inv_free(half);
+	return INVAR_OK;
+}
+
+static invar_status draw_halves(uint64_t n, bool *first)
+{
+	inv_stream s = inv_stream_of(0, "profile/halves", 0);
+	uint32_t *order = inv_calloc(n, sizeof *order);
+
+	if (!order)
+		return no_memory();
+	for (uint32_t r = 0; r < INV_PROFILE_HALVES; r++) {
+		inv_permutation(&s, r, order, (uint32_t)n);
+		for (uint64_t i = 0; i < n / 2; i++)
+			first[r * n + order[i]] = true;
+	}
+	inv_free(order);
+	return INVAR_OK;
+}
+
+/* Fills quantiles, typical and largest. */
+static invar_status compare_halves(const invar_context *ctx, const along *a,
+                                   inv_clean_profile *p)
+{
+	bool *first = inv_calloc(INV_PROFILE_HALVES * a->used, sizeof *first);
+	double(*square)[INV_PROFILE_CURVES] = inv_calloc(INV_PROFILE_HALVES, sizeof *square);
+	halving h = {a, first, p, square};
+	invar_status st = first && square ? draw_halves(a->used, first) : no_memory();
+
+	if (st == INVAR_OK)
+		st = inv_parallel_try(ctx, INV_PROFILE_CURVES, halve_curve, &h);
+	for (size_t r = 0; r < INV_PROFILE_HALVES && st == INVAR_OK; r++) {
+		double distance[2];
+
+		sum_up(square[r], distance);
+		for (int i = 0; i < 2; i++) {
+			p->typical[i] += distance[i] * distance[i] / INV_PROFILE_HALVES;
+			p->largest[i] = fmax(p->largest[i], distance[i]);
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		p->typical[i] = sqrt(p->typical[i]);
+	inv_free(first);
+	inv_free(square);
+	return st;
+}
+
+static invar_status check_rows(uint64_t rows)
+{
+	if (rows >= INV_PROFILE_FEWEST)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%" PRIu64 " rows are too few to compare features; at least %d are "
+	                "needed",
+	                rows, INV_PROFILE_FEWEST);
+}
+
+invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, uint64_t rows,
+                                    size_t d, inv_clean_profile *out)
+{
+	along a = {0};
+	invar_status st = check_rows(rows);
+
+	*out = (inv_clean_profile){.d = d};
+	if (st != INVAR_OK)
+		return st;
+	if (!(out->scale = inv_calloc(d, sizeof *out->scale)))
+		return no_memory();
+	if ((st = find_scales(x, rows, out)) == INVAR_OK &&
+	    (st = take_along(ctx, x, rows, d, out->scale, &a)) == INVAR_OK) {
+		out->rows = a.used;
+		find_spread(&a, out);
+		st = compare_halves(ctx, &a, out);
+	}
+	forget(&a);
+	return st;
+}
+
+void inv_clean_profile_clear(inv_clean_profile *p)
+{
+	inv_free(p->scale);
+	*p = (inv_clean_profile){0};
+}
+
+/* ---- Comparing -------------------------------------------------------------------- */
+
+/* What a distance says, for n new rows. */
+static void put_shift(const inv_clean_profile *p, const double distance[2], uint64_t rows,
+                      inv_shift *out)
+{
+	double n = (double)rows, m = (double)p->rows, fewer = (1 / n + 1 / m) / (4 / m);
+
+	for (int i = 0; i < 2; i++) {
+		double unit = p->spread[i] > 0 ? p->spread[i] : 1;
+		double typical = p->typical[i] * p->typical[i] * fewer;
+		double largest = p->largest[i] * p->largest[i] * fewer;
+
+		out->shift[i] = sqrt(fmax(0, distance[i] * distance[i] - typical)) / unit;
+		out->chance[i] = sqrt(fmax(0, largest - typical)) / unit;
+	}
+	out->rows = rows;
+}
+
+static double median_of(const double quantile[QUANTILES])
+{
+	return (quantile[QUANTILES / 2 - 1] + quantile[QUANTILES / 2]) / 2;
+}
+
+invar_status inv_clean_profile_compare(const invar_context *ctx, const inv_clean_profile *p,
+                                       const float *x, uint64_t rows, inv_shift *out)
+{
+	double square[INV_PROFILE_CURVES], now[QUANTILES], distance[2], old;
+	along a = {0};
+	invar_status st = check_rows(rows);
+
+	if (st == INVAR_OK)
+		st = take_along(ctx, x, rows, p->d, p->scale, &a);
+	for (size_t k = 0; k < INV_PROFILE_CURVES && st == INVAR_OK; k++) {
+		qsort(a.value + k * a.used, a.used, sizeof *a.value, by_value);
+		take_quantiles(a.value + k * a.used, a.used, now);
+		square[k] = mean_square(now, p->quantile[k]);
+	}
+	if (st == INVAR_OK) {
+		sum_up(square, distance);
+		put_shift(p, distance, a.used, out);
+		old = median_of(p->quantile[NORMS]);
+		out->norm = old > 0 ? median_of(now) / old : 1; /* `now` is the last curve */
+	}
+	forget(&a);
+	return st;
+}
+
+/* ---- In a file -------------------------------------------------------------------- */
+
+/* 6 digits, so that a document stays short. */
+static json_t *short_number(double x)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "%.6g", x);
+	return json_real(strtod(text, NULL));
+}
+
+static json_t *numbers_json(const double *x, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, short_number(x[i]));
+	return list;
+}
+
+json_t *inv_clean_profile_json(const inv_clean_profile *p)
+{
+	json_t *curves = json_array();
+
+	for (size_t k = 0; k < INV_PROFILE_CURVES; k++)
+		json_array_append_new(curves, numbers_json(p->quantile[k], QUANTILES));
+	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "dim", (json_int_t)p->d, "rows",
+	                 (json_int_t)p->rows, "scale", numbers_json(p->scale, p->d), "spread",
+	                 numbers_json(p->spread, 2), "typical", numbers_json(p->typical, 2),
+	                 "largest", numbers_json(p->largest, 2), "quantiles", curves);
+}
+
+static bool read_numbers(const json_t *list, size_t count, double min, double *out)
+{
+	if (!json_is_array(list) || json_array_size(list) != count)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *x = json_array_get(list, i);
+
+		out[i] = json_is_number(x) ? json_number_value(x) : NAN;
+		if (!isfinite(out[i]) || out[i] < min)
+			return false;
+	}
+	return true;
+}
+
+static bool read_curves(const json_t *curves, inv_clean_profile *out)
+{
+	bool fine = json_is_array(curves) && json_array_size(curves) == INV_PROFILE_CURVES;
+
+	for (size_t k = 0; k < INV_PROFILE_CURVES && fine; k++)
+		fine =
+			read_numbers(json_array_get(curves, k), QUANTILES, -HUGE_VAL, out->quantile[k]);
+	return fine;
+}
+
+invar_status inv_clean_profile_read(const json_t *from, const char *where,
+                                    inv_clean_profile *out)
+{
+	const json_t *scale = json_object_get(from, "scale");
+	json_int_t rows = json_integer_value(json_object_get(from, "rows"));
+	bool fine;
+
+	*out = (inv_clean_profile){.d = json_array_size(scale)};
+	if (!(out->scale = inv_calloc(out->d + 1, sizeof *out->scale)))
+		return no_memory();
+	fine = rows >= INV_PROFILE_FEWEST && rows <= INV_PROFILE_MOST && out->d &&
+	       read_numbers(scale, out->d, 1e-30, out->scale) &&
+	       read_numbers(json_object_get(from, "spread"), 2, 0, out->spread) &&
+	       read_numbers(json_object_get(from, "typical"), 2, 0, out->typical) &&
+	       read_numbers(json_object_get(from, "largest"), 2, 0, out->largest) &&
+	       read_curves(json_object_get(from, "quantiles"), out);
+	out->rows = (uint64_t)rows;
+	if (fine)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: the profile of clean features in its certificate is damaged; make "
+	                "a new certificate",
+	                where);
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""onnx.py - what invar exports, checked by the onnx package and run by ONNX Runtime.
+
+    python3 onnx.py INVAR        INVAR is the program
+
+Adapters of every form are exported alone, in float32 and float16, and onto models that
+PyTorch-like writers make: of several types, ranks and IR versions, with names of ours, with
+subgraphs. Every file passes onnx.checker with full_check; the outputs of ONNX Runtime agree
+with 'invar apply' within 1e-5 relative to the largest, float16 within its own precision,
+and what the foreign model computed before stays bit for bit. Exit 77 (skipped) where onnx,
+onnxruntime or NumPy are not installed.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+# This file is called like the package that it imports.
+sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError as error:
+    print("skipped: %s (./dev parity sets it up)" % error)
+    sys.exit(77)
+
+FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": ["--scaled"],
+         "narrow": ["--loss", "waco", "--projections", "20", "--width", "7"],
+         "instant": ["--preset", "instant"]}
+N, D, HIDDEN, COPIES = 300, 48, 96, 3
+TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
+
+
+def write_bank(folder):
+    rng = np.random.default_rng(1)
+    clean = rng.normal(size=(N, D)).astype("f4")
+    aug = clean[:, None] + 0.5 * rng.normal(size=(N, COPIES, D)).astype("f4")
+    os.makedirs(os.path.join(folder, "train"))
+    np.save(os.path.join(folder, "train", "clean.npy"), clean)
+    np.save(os.path.join(folder, "train", "aug.npy"), aug)
+
+
+def run(program, *arguments):
+    subprocess.run([program, *arguments], check=True)
+
+
+def session(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def gap(have, want):
+    """The largest difference relative to the largest number."""
+    return float(np.abs(have.astype("f8") - want).max() / np.abs(want).max())
+
+
+def codes_of(program, place, adapter, features):
+    at = lambda name: os.path.join(place, name)
+    np.save(at("z.npy"), features.astype("f4"))
+    run(program, "apply", adapter, at("z.npy"), "-o", at("codes.npy"), "-q")
+    return np.load(at("codes.npy"))
+
+
+def check_alone(program, place, adapter, dtype):
+    path = os.path.join(place, "alone.onnx")
+    run(program, "export", adapter, "-o", path, "--dtype", dtype, "-q")
+    model = onnx.load(path)
+    onnx.checker.check_model(model, full_check=True)
+    assert [o.version for o in model.opset_import] == [17] and model.producer_name == "invar"
+    assert "invar.encoder" in {p.key for p in model.metadata_props}
+    again = path + "2"
+    run(program, "export", adapter, "-o", again, "--dtype", dtype, "-q")
+    assert open(path, "rb").read() == open(again, "rb").read(), "two exports differ"
+    runtime, worst = session(path), 0
+    for rows in (1, 333):
+        z = np.random.default_rng(rows).normal(size=(rows, D)).astype("f4")
+        worst = max(worst, gap(runtime.run(["codes"], {"features": z})[0], codes_of(program, place, adapter, z)))
+    return worst
+
+
+def encoder(element=TensorProto.FLOAT, rank=2, ir=8, opset=17, named=None, branch=False, shape=True, pixel=False):
+    """A small encoder x -> Relu(x A), with a second output, as a foreign writer makes it."""
+    rng = np.random.default_rng(7)
+    kind = helper.tensor_dtype_to_np_dtype(element)
+    a = numpy_helper.from_array(rng.normal(size=(16, D)).astype(kind), "A")
+    axes = ["n", 5][: rank - 1]
+    inside = named or "hidden"
+    nodes = [helper.make_node("MatMul", ["x", "A"], [inside]), helper.make_node("Relu", [inside], ["features"]),
+             helper.make_node("Identity", [inside], ["second"])]
+    if pixel:
+        nodes[1:2] = [helper.make_node("Relu", [inside], ["flat"]), helper.make_node("Unsqueeze", ["flat", "last"], ["features"])]
+    if branch:
+        body = helper.make_graph([helper.make_node("Identity", ["features"], ["invar/then"])], "then", [],
+                                 [helper.make_tensor_value_info("invar/then", element, None)])
+        other = helper.make_graph([helper.make_node("Neg", ["features"], ["else"])], "else", [],
+                                  [helper.make_tensor_value_info("else", element, None)])
+        nodes[2] = helper.make_node("If", ["yes"], ["second"], then_branch=body, else_branch=other)
+    graph = helper.make_graph(
+        nodes, "encoder", [helper.make_tensor_value_info("x", element, axes + [16])],
+        [helper.make_tensor_value_info("features", element, axes + ([D, 1, 1] if pixel else [D] if shape else ["width"])),
+         helper.make_tensor_value_info("second", element, axes + [D])], [a])
+    if ir < 4:
+        graph.input.append(helper.make_tensor_value_info("A", element, [16, D]))
+    if pixel:
+        graph.initializer.append(numpy_helper.from_array(np.array([2, 3]), "last"))
+    if branch:
+        graph.initializer.append(numpy_helper.from_array(np.array(True), "yes"))
+    return helper.make_model(graph, ir_version=ir, opset_imports=[helper.make_opsetid("", opset)], producer_name="other")
+
+
+MODELS = {
+    "float32": dict(), "patches": dict(rank=3), "unknown width": dict(shape=False),
+    "float16": dict(element=TensorProto.FLOAT16), "double": dict(element=TensorProto.DOUBLE),
+    "IR 3, opset 7": dict(ir=3, opset=7), "opset 21": dict(ir=10, opset=21),
+    "our names": dict(named="invar/step0"), "subgraphs": dict(branch=True),
+    "one pixel": dict(pixel=True),
+}
+
+
+def check_onto(program, place, adapter, setting, dtype, target="features"):
+    at = lambda name: os.path.join(place, name)
+    model = encoder(**setting)
+    onnx.save(model, at("encoder.onnx"))
+    run(program, "export", adapter, "--onto", at("encoder.onnx"), "--onto-output", target, "-o", at("both.onnx"),
+        "--dtype", dtype, "-q")
+    both = onnx.load(at("both.onnx"))
+    onnx.checker.check_model(both, full_check=True)
+    assert both.producer_name == "other" and both.opset_import == model.opset_import
+    before, after = session(at("encoder.onnx")), session(at("both.onnx"))
+    names = [o.name for o in after.get_outputs()]
+    kind = helper.tensor_dtype_to_np_dtype(setting.get("element", TensorProto.FLOAT))
+    x = np.random.default_rng(3).normal(size=(9, 5, 16) if setting.get("rank") == 3 else (9, 16)).astype(kind)
+    old, new = before.run(None, {"x": x}), after.run(None, {"x": x})
+    assert names[:2] == ["features", "second"] and len(names) == 3, names
+    assert all((a == b).all() for a, b in zip(old, new)), "the model's own outputs changed"
+    features = old[0] if target == "features" else x @ numpy_helper.to_array(model.graph.initializer[0])
+    want = codes_of(program, place, adapter, features.reshape(-1, D))
+    want = want.reshape(*features.shape[:-1], -1) if setting.get("rank") == 3 else want
+    assert new[2].shape == want.shape
+    return gap(new[2], want)
+
+
+def check_twice(program, place, adapter):
+    """E of E: the second export finds the names of the first taken."""
+    at = lambda name: os.path.join(place, name)
+    run(program, "export", adapter, "-o", at("one.onnx"), "-q")
+    run(program, "export", adapter, "--onto", at("one.onnx"), "-o", at("two.onnx"), "-q")
+    run(program, "export", adapter, "--onto", at("two.onnx"), "--onto-output", "invar/codes", "-o", at("three.onnx"), "-q")
+    onnx.checker.check_model(onnx.load(at("three.onnx")), full_check=True)
+    z = np.random.default_rng(4).normal(size=(20, D)).astype("f4")
+    want = z
+    for _ in range(3):
+        want = codes_of(program, place, adapter, want)
+    return gap(session(at("three.onnx")).run(["invar1/codes"], {"features": z})[0], want)
+
+
+def main():
+    program, failed, passed = os.path.abspath(sys.argv[1]), 0, 0
+    with tempfile.TemporaryDirectory() as place:
+        def show(title, have, allowed):
+            nonlocal failed, passed
+            fine = have <= allowed
+            passed, failed = passed + fine, failed + (not fine)
+            print("%-36s largest difference %.1e, %.0e allowed%s" % (title, have, allowed, "" if fine else "  FAILED"))
+
+        write_bank(os.path.join(place, "bank"))
+        for form, options in FORMS.items():
+            adapter = os.path.join(place, form)
+            run(program, "train", os.path.join(place, "bank"), "-o", adapter, "--hidden", str(HIDDEN), "-q",
+                *([] if form == "instant" else ["--epochs", "5"]), *options)
+            for dtype, allowed in TOLERANCE.items():
+                show("%s, %s" % (form, dtype), check_alone(program, place, adapter, dtype), allowed)
+        adapter = os.path.join(place, "residual")
+        for title, setting in MODELS.items():
+            for dtype, allowed in TOLERANCE.items():
+                low = setting.get("element") == TensorProto.FLOAT16
+                show("onto %s, %s" % (title, dtype), check_onto(program, place, adapter, setting, dtype),
+                     max(allowed, 2e-3 if low else 0))
+        show("onto a tensor inside", check_onto(program, place, adapter, {}, "float32", "hidden"), 1e-5)
+        show("three times in a row", check_twice(program, place, adapter), 1e-5)
+    print("%d passed, %d failed" % (passed, failed))
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
