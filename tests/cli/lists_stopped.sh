@@ -27,7 +27,7 @@ done
 } >list.csv
 tar --sort=name --hard-dereference -cf pictures.tar a b
 
-options=(--encoder pixels --size 32 --holdout 0.3 --augment rotation --copies 24 --threads 1 -q)
+options=(--encoder pixels --size 32 --holdout 0.3 --augment rotation --copies 40 --threads 1 -q)
 for set in csv:list.csv tar:pictures.tar; do
 	kind=${set%%:*}
 	"$invar" encode $set "${options[@]}" -o whole-$kind
@@ -47,11 +47,14 @@ for set in csv:list.csv tar:pictures.tar; do
 done
 head -1 whole-tar/train/names.txt | grep -qx 'pictures.tar/a/100.png' || fail "names of rows"
 
-# An image that changed since the interruption.
+# Images that changed since the interruption: all of them, as any may be unfinished.
 cp "$images/bits.png" other.png
-sed -i 's|a/101.png|other.png|' list.csv
-rm a/101.png && cp other.png a/101.png && tar --sort=name --hard-dereference -cf pictures.tar a b
+sed -i 's|a/1..\.png|other.png|' list.csv
+for file in a/* b/*; do ln -f other.png "$file"; done
+tar --sort=name --hard-dereference -cf pictures.tar a b
 for set in csv:list.csv tar:pictures.tar; do
+	# A split that was finished before the signal came is complete, and is not read again.
+	[ -e changed-${set%%:*}/train/done.part ] || { echo "$set: train was finished"; continue; }
 	code=0
 	"$invar" encode $set "${options[@]}" -o changed-${set%%:*} 2>error || code=$?
 	[ $code = 1 ] || { cat error; fail "$set: exit $code instead of 1"; }

@@ -164,14 +164,15 @@ def make_refused(rgb):
             struct.pack_into("<II", data, at + 2 + 12 * i + 4, 5000, 8)
     with open(path("tags"), "wb") as f:
         f.write(data)
-    image = Image.fromarray(rgb)
-    image.save(path("jpeg"), compression="jpeg", quality=95)
+    # The scan of the strip ends at once; libjpeg would go on with grey.
+    write("jpeg", photometric=tw.YCBCR, compression="jpeg")
     with open(path("jpeg"), "rb") as f:
-        data = f.read()
-    scan = data.rindex(b"\xff\xda")
-    with open(path("jpeg"), "wb") as f:  # the scan of the strip is wiped out
-        f.write(data[:scan + 14] + b"\xff\xd9" * ((len(data) - scan - 14) // 2 - 100)
-                + data[scan + 14 + 2 * ((len(data) - scan - 14) // 2 - 100):])
+        data = bytearray(f.read())
+    start = data.index(b"\xff\xda") + 14
+    end = data.index(b"\xff\xd9", start) + 2
+    data[start:end] = (b"\xff\xd9" * (end - start))[:end - start]
+    with open(path("jpeg"), "wb") as f:
+        f.write(data)
 
 
 def main():

@@ -159,7 +159,7 @@ static void tiff_claims_are_refused(void **state)
 		{"tile", "1048576 x 1048576 pixels"},
 		{"samples", "strips or tiles of"},
 		{"tags", "its tags claim more than its"},
-		{"jpeg", "is a truncated or damaged TIFF file"},
+		{"jpeg", "damaged TIFF file: Corrupt JPEG data"},
 	};
 	long before = peak_kilobytes();
 	inv_image image = {0};
