@@ -339,8 +339,8 @@ INVAR_API invar_status invar_png_encode(invar_context *ctx, const uint8_t *rgb,
                                         size_t *size);
 
 /*
- * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes)
- * or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
+ * A data set is named by a text, KIND:PLACE, such as folder:DIR (sub-folders are classes),
+ * csv:FILE, tar:FILES or npy:IMAGES[,LABELS]; invar_dataset_kind lists the kinds.
  */
 typedef struct invar_dataset invar_dataset;
 
@@ -405,7 +405,8 @@ INVAR_API invar_status invar_bank_open(invar_context *ctx, const char *path,
  * NULL: a file with one name of bank.json or one label per line. The bank then consists of
  * the rows of these classes alone, and its labels are numbers of lines; it is read from
  * the same files, and trainings, results and caches tell it from the whole bank. A split
- * without labels stays as it is, one without a row of these classes is left out.
+ * without labels stays as it is, one without a row of these classes is left out. The option
+ * encoder-name of "train" and "eval" says what made the features if bank.json does not.
  */
 INVAR_API invar_status invar_bank_open_with(invar_context *ctx, const char *path,
                                             const invar_options *o, invar_bank **out);
@@ -960,7 +961,7 @@ INVAR_API invar_status invar_augment_params_save(const invar_augment *a,
 INVAR_API invar_status invar_augment_params_load(const invar_augment *a, const char *path,
                                                  const uint64_t shape[4], float *params);
 
-/* A JPEG or PNG file as 8-bit RGB; gives, free with invar_free. */
+/* A JPEG, PNG, TIFF or WebP file as 8-bit RGB; gives, free with invar_free. */
 INVAR_API invar_status invar_image_read(invar_context *ctx, const char *path, uint8_t **rgb,
                                         uint32_t *width, uint32_t *height);
 /*
@@ -1065,6 +1066,38 @@ INVAR_API const char *invar_encoder_family(size_t i, const char **about);
  */
 INVAR_API invar_status invar_encoder_open(invar_context *ctx, const char *weights,
                                           const invar_options *o, invar_encoder **out);
+/*
+ * An encoder that is a function of the caller: PyTorch, ONNX Runtime, a GPU, a remote
+ * service. Decoding, augmentation, the bank, resuming and forecasts work around it as with
+ * other encoders. Set size to sizeof(invar_encoder_callback) and unused members to 0.
+ *
+ * run gets a batch of normalised images [n, c, h, w] and fills features [n, width]. It is
+ * called by the thread that called the library, one call at a time, and may use threads of
+ * its own. It returns INVAR_OK; INVAR_E_CANCELLED to stop like the progress hook; or
+ * another status after writing a sentence to message (size bytes with the final 0), which
+ * becomes the error of the call. For bytes that do not depend on interruptions, features
+ * may depend on the batch but on nothing before it.
+ */
+typedef struct invar_encoder_callback {
+	size_t size; /* sizeof(invar_encoder_callback) */
+	void *user;
+	invar_status (*run)(void *user, const float *nchw, const uint64_t shape[4], float *out,
+	                    char *message, size_t message_size);
+	const char *name; /* recorded as "encoder" in bank.json: what makes these features */
+	const char
+		*version;   /* recorded too; a bank of another version is not extended; or NULL */
+	uint32_t width; /* of its features */
+	uint32_t batch; /* max images per call, a power of two up to 256; 0: 64 */
+	/* How images are prepared, as in invar_model; the options of a call win. */
+	uint32_t resize, side; /* shorter side, 0: `side`; then the centre, 0: native */
+	const char *filter;    /* "bilinear" or "bicubic"; NULL: bilinear */
+	const char *normalize; /* as in invar_image_to_tensor; NULL: the data set's */
+} invar_encoder_callback;
+
+/* `user` must outlive the encoder; texts are copied. Not for invar_train_images. */
+INVAR_API invar_status invar_encoder_from_callback(invar_context *ctx,
+                                                   const invar_encoder_callback *callback,
+                                                   invar_encoder **out);
 /* The name it was opened with, or that of its family; views. */
 INVAR_API const char *invar_encoder_name(const invar_encoder *e);
 /* A description in one line: "ViT, patch 8, width 384, …"; views. */

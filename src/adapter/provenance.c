@@ -306,6 +306,15 @@ static char *spell_classes(const invar_bank *bank)
 	return classes ? inv_json_text(classes, 0) : inv_strdup("");
 }
 
+/* The name may come from the run that is resumed, and not be given again. */
+static const char *encoder_of(const inv_train_settings *o, const invar_bank *bank)
+{
+	const char *said = bank_field(bank, "encoder");
+	const char *name = inv_option_text(o->options, "encoder-name");
+
+	return *said || !name ? said : name;
+}
+
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,
                               bool residual, const inv_train_settings *o,
                               const inv_train_plan *plan)
@@ -323,7 +332,7 @@ invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *pa
 		{"invar.preset", o->preset},
 		{"invar.loss", o->loss},
 		{"invar.augment", augment},
-		{"invar.encoder", bank_field(bank, "encoder")},
+		{"invar.encoder", encoder_of(o, bank)},
 		{"invar.encoder_sha256", bank_field(bank, "weights_sha256")},
 		{"invar.input", input},
 		{"invar.residual", residual ? "1" : "0"},

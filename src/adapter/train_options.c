@@ -14,6 +14,7 @@
 #include "adapter/spread.h"
 #include "adapter/strength.h"
 #include "bank/class_view.h"
+#include "bank/feature_name.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "encode/encode_options.h"
@@ -281,6 +282,8 @@ invar_status inv_train_declare_method(invar_options *o)
 		st = inv_strength_declare(o);
 	if (st == INVAR_OK)
 		st = inv_options_add_rows(o, training_rows);
+	if (st == INVAR_OK)
+		st = inv_feature_name_declare(o); /* here, as a run that is resumed keeps it */
 	if (st == INVAR_OK)
 		st = inv_options_idle(o, "loss", "none", of_steps);
 	if (st == INVAR_OK)

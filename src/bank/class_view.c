@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bank/feature_name.h"
 #include "base/memory.h"
 #include "images/class_list.h"
 
@@ -346,17 +347,27 @@ invar_status inv_class_view_check(const invar_bank *b, const invar_options *o)
 	                list, b->path);
 }
 
+/* What opening a bank reads; not every command has both. */
+static invar_status declare_opening(invar_options *o)
+{
+	invar_status st = inv_bank_declare(o);
+
+	return st == INVAR_OK ? inv_feature_name_declare(o) : st;
+}
+
 invar_status invar_bank_open_with(invar_context *ctx, const char *path,
                                   const invar_options *o, invar_bank **out)
 {
 	invar_options *own = NULL;
-	invar_status st = inv_options_pick(o, inv_bank_declare, &own);
+	invar_status st = inv_options_pick(o, declare_opening, &own);
 
 	*out = NULL;
 	if (st == INVAR_OK)
 		st = invar_bank_open(ctx, path, out);
 	if (st == INVAR_OK && inv_option_text(own, "classes"))
 		st = inv_class_view_apply(*out, inv_option_text(own, "classes"));
+	if (st == INVAR_OK && inv_option_text(own, "encoder-name"))
+		st = inv_feature_name_apply(*out, inv_option_text(own, "encoder-name"));
 	if (st != INVAR_OK) {
 		invar_bank_close(*out);
 		*out = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_apply.c - invar apply: features through an adapter, in blocks. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/command_files.h"
@@ -38,9 +39,30 @@ static const invar_option own[] = {
      .meta = "W",
      .group = "Result",
      .help = "how far features are moved: z + W (E(z) - z); 0: not at all"},
+	{.name = "encoder-name",
+     .type = INVAR_OPTION_TEXT,
+     .meta = "NAME",
+     .group = "Features",
+     .help = "what made the features; a warning if the adapter was trained on features of "
+             "another name"},
 	{INV_FORCE_ROW},
 	{0},
 };
+
+/* A bank's own files are compared by the library; here the user says what they are. */
+static void compare_name(inv_session *s, const invar_adapter *e)
+{
+	const char *name = inv_text(s, "encoder-name");
+	const char *mine = invar_adapter_metadata(e, "invar.encoder");
+	char line[1024];
+
+	if (!name || !mine || !*mine || strcmp(name, mine) == 0)
+		return;
+	snprintf(line, sizeof line,
+	         "%.400s: was trained on features of %.60s but %.400s has features of %.60s",
+	         s->argument[0], mine, s->argument[1], name);
+	inv_term_hooks(s->term).log(s->term, INVAR_LOG_WARNING, line);
+}
 
 static invar_status check_output(inv_session *s)
 {
@@ -86,6 +108,7 @@ static invar_status run_apply(inv_session *s)
 	if ((st = check_output(s)) != INVAR_OK || (st = inv_session_start(s)) != INVAR_OK ||
 	    (st = invar_adapter_open(s->ctx, s->argument[0], &adapter)) != INVAR_OK)
 		return st;
+	compare_name(s, adapter);
 	st = take_strength(s, &adapter);
 	if (st == INVAR_OK)
 		st =

@@ -37,7 +37,9 @@ static const inv_argument arguments[] = {
      "an operation such as rotation:degrees=30 (`invar docs augmentations` lists them with "
      "their keys); a+b applies both in turn, a|b one of them",
      1, 1},
-	{"IMAGE", "JPEG or PNG files, or one NumPy file of tensors [n, c, h, w]", 1, INV_MANY},
+	{"IMAGE",
+     "image files (JPEG, PNG, TIFF, WebP), or one NumPy file of tensors [n, c, h, w]", 1,
+     INV_MANY},
 	{0},
 };
 

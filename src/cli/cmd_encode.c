@@ -21,7 +21,7 @@ static const inv_example examples[] = {
 	{"invar encode mnist:data -o bank --encoder pixels --augment rotation --copies 20",
      "later: adds the missing copies"},
 	{"invar encode folder:photos -o bank --encoder pixels --size 32 --holdout 0.2",
-     "a folder of JPEG and PNG files, resized to 32 x 32; a fifth of each class becomes "
+     "a folder of image files, resized to 32 x 32; a fifth of each class becomes "
      "test"},
 	{"invar encode stl10:data -o bank --weights dino.pth --augment rotation --dry-run",
      "prints the time and disk space needed; writes nothing"},

@@ -76,6 +76,23 @@ void inv_reads_arrays(inv_session *s, const char *text)
 	free(first);
 }
 
+/* Files separated by commas; a file whose own name has commas is the first of them. */
+static void reads_list(inv_session *s, const char *text)
+{
+	inv_reads(s, text, "the images");
+	while (text && strchr(text, ',')) {
+		const char *comma = strchr(text, ',');
+		char *part = strndup(text, (size_t)(comma - text));
+
+		if (!part)
+			s->inputs_missing = true;
+		inv_reads(s, part, "the images");
+		inv_reads(s, comma + 1, "the images");
+		free(part);
+		text = comma + 1;
+	}
+}
+
 void inv_reads_dataset(inv_session *s, const char *dataset)
 {
 	/* Those whose every file is an image; other kinds know the names of their files. */
@@ -91,6 +108,8 @@ void inv_reads_dataset(inv_session *s, const char *dataset)
 		}
 	if (colon && strncmp(dataset, "npy:", 4) == 0)
 		inv_reads_arrays(s, colon + 1);
+	else if (colon && strncmp(dataset, "tar:", 4) == 0)
+		reads_list(s, colon + 1);
 	else if (colon)
 		inv_reads(s, colon + 1, "the images");
 	else

@@ -258,6 +258,7 @@ static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool au
                                 float **out, uint64_t seen[4])
 {
 	const invar_augment *a = m->augment;
+	uint64_t columns = invar_augment_columns(a);
 	float *params = NULL;
 	invar_status st = augmented ? invar_augment_result(a, shape, seen)
 	                            : invar_augment_clean(a, x, shape, seen, NULL);
@@ -266,11 +267,10 @@ static invar_status view_tensor(const inv_pictures *m, invar_options *o, bool au
 		st = inv_no_memory(m->s);
 	if (st == INVAR_OK && !augmented)
 		return invar_augment_clean(a, x, shape, seen, *out);
-	if (st == INVAR_OK &&
-	    !(params = malloc((invar_augment_columns(a) + 1) * sizeof *params)))
+	if (st == INVAR_OK && !(params = malloc((columns + 1) * sizeof *params)))
 		st = inv_no_memory(m->s);
 	if (st == INVAR_OK)
-		st = invar_array_read(m->params, row, 1, params);
+		st = invar_array_read(m->params, row * columns, columns, params);
 	if (st == INVAR_OK)
 		st = set_draws(m, o, row);
 	if (st == INVAR_OK)

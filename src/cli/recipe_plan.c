@@ -7,6 +7,8 @@
 #include "cli/command_files.h"
 #include "cli/display_text.h"
 #include "cli/recipe_words.h"
+#include "cli/study_report.h"
+#include "cli/study_tables.h"
 #include "cli/term.h"
 #include "report/table.h"
 
@@ -74,14 +76,15 @@ static inv_table *fill_table(const inv_plan *p)
 	inv_table_cell(t, "disk");
 	for (size_t i = 0; i < p->count; i++) {
 		const inv_planned *one = &p->list[i];
+		bool costs = one->pending && !(one->seconds == 0 && one->bytes == 0);
 		char time[INV_SPELLED_TIME], bytes[40];
 
 		spell_seconds(one->seconds, time);
 		spell_bytes(one->bytes, bytes, sizeof bytes);
 		inv_table_cell(t, "%s", one->stage);
 		inv_table_cell(t, "%s", one->pending ? "to run" : "done");
-		inv_table_cell(t, "%s", one->pending ? time : "");
-		inv_table_cell(t, "%s", one->pending ? bytes : "");
+		inv_table_cell(t, "%s", costs ? time : "");
+		inv_table_cell(t, "%s", costs ? bytes : "");
 		if (is_first(p, i))
 			inv_table_note(t, one->unknown);
 	}
@@ -97,11 +100,11 @@ static void print_totals(const inv_plan *p)
 	spell_bytes(all.bytes, bytes, sizeof bytes);
 	spell_bytes(p->free_bytes, size, sizeof size);
 	if (!all.pending) {
-		printf("\nAll stages are done; only tables are written if they are missing.\n");
+		printf("\nAll stages are done.\n");
 		return;
 	}
-	printf("\n%zu of %zu %s to run, then the tables: about %s, %s of disk space, %s free%s",
-	       all.pending, p->count, inv_noun(p->count, "stage", "stages"), time, bytes, size,
+	printf("\n%zu of %zu %s to run: about %s, %s of disk space, %s free%s", all.pending,
+	       p->count, inv_noun(p->count, "stage", "stages"), time, bytes, size,
 	       all.bytes > p->free_bytes ? ": not enough" : "");
 	if (all.unknown)
 		printf("; without the %zu marked ?", all.unknown);
@@ -148,12 +151,26 @@ static invar_status print_json(inv_session *s, const inv_study *study, const inv
 	                                   number_or_null(p->free_bytes)));
 }
 
+/* What comes after the stages of banks. */
+static invar_status add_files(const inv_study *study, inv_plan *p,
+                              char message[INV_MESSAGE])
+{
+	const char *name;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; (name = inv_study_table_file(i)) && st == INVAR_OK; i++)
+		st = inv_plan_add_file(study, study->folder, name, p, message);
+	return st == INVAR_OK ? inv_study_plan_report(study, p, message) : st;
+}
+
 invar_status inv_print_plan(inv_session *s, const inv_study *study)
 {
 	char message[INV_MESSAGE] = "";
 	inv_plan plan;
 	invar_status st = inv_study_plan(study, s->ctx, &plan, message);
 
+	if (st == INVAR_OK)
+		st = add_files(study, &plan, message);
 	inv_term_clear(s->term);
 	if (st == INVAR_OK)
 		st = s->common->json ? print_json(s, study, &plan) : print_text(s, &plan);

@@ -471,12 +471,22 @@ static invar_status read_documents(reporter *p)
 
 /* ---- Pictures ------------------------------------------------------------------------ */
 
-/* The first run whose codes can be looked up in an index of features. */
+/* Can codes be looked up in an index of features? */
+static bool is_searchable(const opened_run *run)
+{
+	return invar_adapter_input(run->adapter) == invar_adapter_output(run->adapter);
+}
+
+/* The run that the headline is about; if its codes cannot be looked up, the first other. */
 static const opened_run *find_searchable(const reporter *p)
 {
+	const invar_column *best = inv_page_best(p->document[0]);
+	size_t column = best ? strtoul(best->id, NULL, 10) : 0; /* "1" is the first run */
+
+	if (column >= 1 && column <= p->r->runs && is_searchable(&p->run[column - 1]))
+		return &p->run[column - 1];
 	for (size_t i = 0; i < p->r->runs; i++)
-		if (invar_adapter_input(p->run[i].adapter) ==
-		    invar_adapter_output(p->run[i].adapter))
+		if (is_searchable(&p->run[i]))
 			return &p->run[i];
 	return NULL;
 }
@@ -526,7 +536,8 @@ static invar_status draw_pictures(reporter *p)
 static char *make_text(const reporter *p, const inv_page_run *run, size_t *size)
 {
 	inv_page_gap gap[GAPS];
-	const inv_page page = {.document = (const invar_results *const *)p->document,
+	const inv_page page = {.title = p->r->name,
+	                       .document = (const invar_results *const *)p->document,
 	                       .document_count = p->documents,
 	                       .run = run,
 	                       .run_count = p->r->runs,
@@ -621,5 +632,48 @@ invar_status inv_report_write(inv_session *s, const inv_report *r)
 	if (st == INVAR_OK)
 		st = write_page(p);
 	close_reporter(p);
+	return st;
+}
+
+invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const char *title,
+                                   inv_page_pictures *out)
+{
+	invar_adapter *adapter = NULL;
+	invar_bank *bank = NULL;
+	invar_dataset *images = NULL;
+	invar_status st = invar_adapter_open(s->ctx, r->run[0], &adapter);
+
+	if (st == INVAR_OK)
+		st = invar_bank_open(s->ctx, r->bank, &bank);
+	if (st == INVAR_OK)
+		st = invar_dataset_open(s->ctx, r->images, r->data, &images);
+	if (st == INVAR_OK && invar_adapter_input(adapter) == invar_adapter_output(adapter))
+		st = inv_report_pictures(s,
+		                         &(inv_picture_request){.bank_path = r->bank,
+		                                                .bank = bank,
+		                                                .images = images,
+		                                                .split = r->split,
+		                                                .adapter = adapter,
+		                                                .title = title,
+		                                                .search_only = true},
+		                         out);
+	invar_dataset_close(images);
+	invar_bank_close(bank);
+	invar_adapter_close(adapter);
+	return st;
+}
+
+invar_status inv_overview_write(inv_session *s, const char *title,
+                                const invar_results *const *document,
+                                const inv_page_part *part, size_t count, const char *output)
+{
+	const inv_page page = {
+		.title = title, .part = part, .document = document, .document_count = count};
+	size_t size = 0;
+	char *text = inv_page_text(&page, &size);
+	invar_status st =
+		text ? invar_file_write(s->ctx, output, text, size) : inv_no_memory(s);
+
+	free(text);
 	return st;
 }

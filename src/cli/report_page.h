@@ -12,6 +12,9 @@
 
 #include "cli/session.h"
 
+struct inv_page_part;
+struct inv_page_pictures;
+
 typedef struct inv_report {
 	const char *const *run; /* [runs]: folders */
 	size_t runs;
@@ -22,6 +25,7 @@ typedef struct inv_report {
 	bool as_is;                /* measure nothing */
 	const char *images;        /* data set of the bank's images; NULL: no pictures */
 	const invar_options *data; /* a list for "data", which chooses images; or NULL */
+	const char *name;          /* title of the page; NULL: the names of the runs */
 	const char *output;        /* the file to write */
 } inv_report;
 
@@ -31,5 +35,15 @@ typedef struct inv_report {
 	"classes,worst"
 
 invar_status inv_report_write(inv_session *s, const inv_report *r);
+
+/* A few searches with the one run of r; nothing if its codes cannot be looked up. */
+invar_status inv_overview_pictures(inv_session *s, const inv_report *r, const char *title,
+                                   struct inv_page_pictures *out);
+
+/* Several documents in a few lines each, with links to their pages; see report/page.h. */
+invar_status inv_overview_write(inv_session *s, const char *title,
+                                const invar_results *const *document,
+                                const struct inv_page_part *part, size_t count,
+                                const char *output);
 
 #endif

@@ -20,6 +20,7 @@ enum {
 	SHEET_IMAGES = 4,
 	SHEET_COPIES = 5,
 	QUERIES = 8,
+	FEW_QUERIES = 3,
 	NEAREST = 3,
 	MAX_ROWS = 60,   /* single images of lists */
 	PER_LIST = 10,   /* of each */
@@ -213,7 +214,7 @@ static invar_status draw_search(maker *m)
 	                           .split = m->q->split,
 	                           .gallery = train ? "train" : m->q->split,
 	                           .adapter = m->q->adapter,
-	                           .queries = QUERIES,
+	                           .queries = m->q->search_only ? FEW_QUERIES : QUERIES,
 	                           .nearest = NEAREST};
 	inv_answers answers = {0};
 	invar_status st;
@@ -429,13 +430,13 @@ invar_status inv_report_pictures(inv_session *s, const inv_picture_request *q,
 	*out = (inv_page_pictures){0};
 	if (st == INVAR_OK)
 		st = read_labels(&m);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && !q->search_only)
 		st = draw_sheet(&m);
 	if (st == INVAR_OK)
 		st = draw_search(&m);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && !q->search_only)
 		st = draw_lists(&m);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && !q->search_only)
 		st = draw_atlas(&m);
 	free(m.label);
 	inv_pictures_close(&m.pictures);

@@ -17,6 +17,7 @@ typedef struct inv_picture_request {
 	const invar_adapter *adapter; /* to search with; NULL: no search */
 	const char *title;            /* of that adapter */
 	const invar_results *results; /* whose images are wanted */
+	bool search_only;             /* nothing but a few searches */
 } inv_picture_request;
 
 /* Fills out, which inv_page_pictures_clear frees in any case. */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* study_report.c - the page of a study, as its last stage. See study_report.h. */
+/*
+ * study_report.c - the pages of a study, as its last stages. See study_report.h.
+ *
+ * A study of one bank has one page. With several banks each has a page of its own beside
+ * its table, with the pictures of its images, and the study has an overview with links.
+ */
 #include "cli/study_report.h"
 
 #include <stdlib.h>
@@ -7,94 +12,235 @@
 
 #include "cli/command_files.h"
 #include "cli/report_page.h"
+#include "report/page.h"
 
 typedef struct paging {
 	inv_session *session;
-	const inv_study_job *job;
-	invar_options *data; /* which images the banks have */
+	inv_study_job *job;
+	size_t table; /* whose page it is */
 	char *path;
 } paging;
 
 size_t inv_study_report_files(const inv_study *study)
 {
-	return study->reports ? 1 : 0;
+	if (!study->reports)
+		return 0;
+	return study->banks > 1 ? study->banks + 1 : 1;
 }
 
-/* The images that all banks were made from; NULL if they are not the same for all. */
-static const char *common_images(const inv_study *s)
+invar_status inv_study_plan_report(const inv_study *study, inv_plan *p,
+                                   char message[INV_MESSAGE])
 {
-	const char *images = s->banks ? s->bank[0].dataset : NULL;
+	invar_status st = INVAR_OK;
 
-	for (size_t i = 1; i < s->banks && images; i++)
-		if (!s->bank[i].dataset || strcmp(s->bank[i].dataset, images) != 0)
-			images = NULL;
-	return images;
+	for (size_t i = 0; study->reports && study->banks > 1 && i < study->banks; i++)
+		if (st == INVAR_OK)
+			st = inv_plan_add_file(study, study->bank[i].folder, INVAR_RUN_REPORT, p,
+			                       message);
+	return st == INVAR_OK && study->reports
+	           ? inv_plan_add_file(study, study->folder, INVAR_RUN_REPORT, p, message)
+	           : st;
 }
 
-/* Options of images, from those of the first bank. */
-static invar_status choose_images(paging *p)
+/* ---- The page of a bank ----------------------------------------------------------------
+ */
+
+/* The options that choose images, from those of the bank; gives. */
+static invar_status choose_images(const inv_study_bank *b, invar_options **out)
 {
-	const inv_settings *set = &p->job->study->bank[0].encode;
-	invar_status st = invar_options_new("data", &p->data);
+	const inv_settings *set = &b->encode;
+	invar_status st = invar_options_new("data", out);
 
 	for (size_t i = 0; i < set->count && st == INVAR_OK; i++)
-		if (invar_options_find(p->data, set->list[i].name))
-			st = invar_options_set(p->data, set->list[i].name, set->list[i].text);
+		if (invar_options_find(*out, set->list[i].name))
+			st = invar_options_set(*out, set->list[i].name, set->list[i].text);
 	return st;
 }
 
-static invar_status write_page(void *user)
+/* The runs of a bank; gives only the array. */
+static const char **runs_of(const inv_study_job *j, const inv_study_bank *b, size_t *count)
+{
+	const char **all = calloc(j->runs + 1, sizeof *all);
+
+	*count = 0;
+	for (size_t i = 0; all && i < j->runs; i++)
+		if (j->run_bank[i] == b)
+			all[(*count)++] = j->run[i];
+	return all;
+}
+
+static invar_status write_bank_page(void *user)
 {
 	const paging *p = user;
 	const inv_study *study = p->job->study;
+	const inv_study_bank *b = p->job->table_bank[p->table];
 	const char *split = inv_settings_find(&study->eval, "split");
-	const inv_report r = {.run = (const char *const *)p->job->run,
-	                      .runs = p->job->runs,
-	                      .split = split ? split : "test",
-	                      .as_is = true, /* what is measured stands in the recipe */
-	                      .images = common_images(study),
-	                      .data = p->data,
-	                      .output = p->path};
+	inv_report r = {.bank = b->path,
+	                .split = split ? split : "test",
+	                .as_is = true, /* what is measured stands in the recipe */
+	                .images = b->dataset,
+	                .name = study->banks > 1 ? b->title : study->name,
+	                .output = p->path};
+	const char **run = runs_of(p->job, b, &r.runs);
+	invar_options *data = NULL;
+	invar_status st = run ? choose_images(b, &data) : inv_no_memory(p->session);
 
-	return inv_report_write(p->session, &r);
+	r.run = run;
+	r.data = data;
+	if (st == INVAR_OK && r.runs)
+		st = inv_report_write(p->session, &r);
+	invar_options_free(data);
+	free((void *)(uintptr_t)run);
+	return st;
 }
 
-/* The tables stand for all results that they were made from. */
-static invar_status add_page(inv_study_job *j, paging *p)
+/* ---- The overview ----------------------------------------------------------------------
+ */
+
+/* A bank of an overview. */
+typedef struct overview {
+	invar_results **table;       /* [tables] */
+	inv_page_part *part;         /* [tables] */
+	inv_page_pictures *pictures; /* [tables] */
+	char **href;                 /* [tables] */
+	size_t tables;
+} overview;
+
+static void close_overview(overview *o)
 {
-	const char **inputs = calloc(j->tables + 1, sizeof *inputs);
+	for (size_t i = 0; i < o->tables; i++) {
+		if (o->table)
+			invar_results_free(o->table[i]);
+		if (o->pictures)
+			inv_page_pictures_clear(&o->pictures[i]);
+		if (o->href)
+			free(o->href[i]);
+	}
+	free(o->table);
+	free(o->part);
+	free(o->pictures);
+	free(o->href);
+}
+
+/* The run of the first seed that a column of a table is; gives, NULL if there is none. */
+static char *run_of_column(const inv_study *study, const inv_study_bank *b,
+                           const invar_column *column)
+{
+	for (size_t a = 0; column && a < study->adapters; a++)
+		if (strcmp(study->adapter[a].title, column->title) == 0)
+			return inv_study_run_path(b, &study->adapter[a], study->seed[0]);
+	return NULL;
+}
+
+/* Searches with the adapter that the headline is about. */
+static invar_status draw_searches(const paging *p, const inv_study_bank *b,
+                                  const invar_results *table, inv_page_pictures *out)
+{
+	const inv_study *study = p->job->study;
+	const char *split = inv_settings_find(&study->eval, "split");
+	const invar_column *best = inv_page_best(table);
+	char *run = b->dataset ? run_of_column(study, b, best) : NULL;
+	const char *const runs[] = {run};
+	invar_options *data = NULL;
+	invar_status st = run ? choose_images(b, &data) : INVAR_OK;
+
+	if (run && st == INVAR_OK)
+		st = inv_overview_pictures(p->session,
+		                           &(inv_report){.run = runs,
+		                                         .runs = 1,
+		                                         .bank = b->path,
+		                                         .split = split ? split : "test",
+		                                         .images = b->dataset,
+		                                         .data = data},
+		                           best->title, out);
+	invar_options_free(data);
+	free(run);
+	return st;
+}
+
+static invar_status open_part(const paging *p, overview *o, size_t i)
+{
+	const inv_study_bank *b = p->job->table_bank[i];
+	const char *below = inv_study_below(p->job->study, b->folder);
+	invar_status st;
+
+	if (!(o->href[i] = inv_path(below, INVAR_RUN_REPORT)))
+		return inv_no_memory(p->session);
+	if ((st = invar_results_open(p->session->ctx, p->job->table[i], &o->table[i])) !=
+	    INVAR_OK)
+		return st;
+	st = draw_searches(p, b, o->table[i], &o->pictures[i]);
+	o->part[i] = (inv_page_part){b->title, o->href[i], &o->pictures[i]};
+	return st;
+}
+
+static invar_status write_overview(void *user)
+{
+	const paging *p = user;
+	const inv_study_job *j = p->job;
+	overview o = {.table = calloc(j->tables, sizeof *o.table),
+	              .part = calloc(j->tables, sizeof *o.part),
+	              .pictures = calloc(j->tables, sizeof *o.pictures),
+	              .href = calloc(j->tables, sizeof *o.href),
+	              .tables = j->tables};
+	invar_status st =
+		o.table && o.part && o.pictures && o.href ? INVAR_OK : inv_no_memory(p->session);
+
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		st = open_part(p, &o, i);
+	if (st == INVAR_OK)
+		st = inv_overview_write(p->session, j->study->name,
+		                        (const invar_results *const *)o.table, o.part, j->tables,
+		                        p->path);
+	close_overview(&o);
+	return st;
+}
+
+/* ---- Stages ----------------------------------------------------------------------------
+ */
+
+/* The tables stand for all results that they were made from: `first` and those after it. */
+static invar_status add_page(paging *p, const char *folder, size_t first, size_t tables,
+                             invar_status (*write)(void *user))
+{
+	inv_study_job *j = p->job;
+	const char **inputs = calloc(tables + 1, sizeof *inputs);
 	bool done;
 	invar_status st;
 
-	if (!inputs)
+	p->table = first;
+	p->path = inv_path(folder, INVAR_RUN_REPORT);
+	if (!inputs || !p->path) {
+		free((void *)(uintptr_t)inputs);
 		return inv_no_memory(p->session);
-	for (size_t i = 0; i < j->tables; i++)
-		inputs[i] = j->table[i];
+	}
+	for (size_t i = 0; i < tables; i++)
+		inputs[i] = j->table[first + i];
 	st = inv_study_add(j,
 	                   &(invar_stage){.size = sizeof(invar_stage),
 	                                  .user = p,
-	                                  .name = "report.html",
+	                                  .name = inv_study_below(j->study, p->path),
 	                                  .inputs = inputs,
 	                                  .options = j->study->name,
 	                                  .output = p->path,
-	                                  .run = write_page},
+	                                  .run = write},
 	                   &done);
 	free((void *)(uintptr_t)inputs);
+	free(p->path);
 	return st;
 }
 
 invar_status inv_study_report(inv_session *s, inv_study_job *j)
 {
 	paging p = {.session = s, .job = j};
-	invar_status st;
+	invar_status st = INVAR_OK;
 
-	if (!j->study->reports || !j->runs)
+	if (!j->study->reports || !j->tables)
 		return INVAR_OK;
-	p.path = inv_path(j->study->folder, INVAR_RUN_REPORT);
-	st = p.path ? choose_images(&p) : inv_no_memory(s);
-	if (st == INVAR_OK)
-		st = add_page(j, &p);
-	invar_options_free(p.data);
-	free(p.path);
-	return st;
+	if (j->study->banks == 1)
+		return add_page(&p, j->study->folder, 0, 1, write_bank_page);
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		st = add_page(&p, j->table_bank[i]->folder, i, 1, write_bank_page);
+	return st == INVAR_OK ? add_page(&p, j->study->folder, 0, j->tables, write_overview)
+	                      : st;
 }

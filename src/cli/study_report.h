@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* study_report.h - the page of a study, STUDY/report.html, as its last stage. */
+/* study_report.h - the pages of a study as its last stages: STUDY/report.html and, with
+ * several banks, one beside the table of each. */
 #ifndef INV_STUDY_REPORT_H
 #define INV_STUDY_REPORT_H
 
@@ -7,6 +8,9 @@
 #include "recipe/study/study_run.h"
 
 size_t inv_study_report_files(const inv_study *study); /* how many stages these are */
+/* Adds them to a plan. */
+invar_status inv_study_plan_report(const inv_study *study, inv_plan *p,
+                                   char message[INV_MESSAGE]);
 invar_status inv_study_report(inv_session *s, inv_study_job *j);
 
 #endif

@@ -26,6 +26,11 @@ size_t inv_study_table_files(void)
 	return FORMS;
 }
 
+const char *inv_study_table_file(size_t i)
+{
+	return i < FORMS ? forms[i].file : NULL;
+}
+
 typedef struct writing {
 	inv_session *session;
 	inv_study_job *job;

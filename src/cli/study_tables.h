@@ -13,6 +13,8 @@
 
 size_t inv_study_table_files(void); /* how many stages these are */
 
+const char *inv_study_table_file(size_t i); /* its name; NULL past the last */
+
 /* Runs them; `folder` is that of the study. */
 invar_status inv_study_tables(inv_session *s, inv_study_job *j);
 

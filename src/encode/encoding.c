@@ -293,6 +293,8 @@ static json_t *options_json(const invar_encoder *e)
 	json_t *value;
 	void *next;
 
+	if (e->version)
+		return json_pack("{s:o}", "version", inv_json_path(e->version));
 	if (!e->weights)
 		return json_null();
 	options = inv_encoder_options_json(e);
@@ -308,9 +310,9 @@ json_t *inv_encoding_json(const inv_encoding *of)
 	const invar_augment *a = of->augment;
 	const char *sha256 = of->encoder->weights_sha256;
 
-	return json_pack("{s:s, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
-	                 invar_encoder_name(of->encoder), "weights_sha256", sha256,
-	                 "encoder_options", options_json(of->encoder), "preprocess",
+	return json_pack("{s:o, s:s?, s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "encoder",
+	                 inv_json_path(invar_encoder_name(of->encoder)), "weights_sha256",
+	                 sha256, "encoder_options", options_json(of->encoder), "preprocess",
 	                 preparation_json(of), "dtype", of->opts.dtype, "augment",
 	                 a ? json_string(invar_augment_spec(a)) : json_null(), "augment_space",
 	                 a ? json_string(of->opts.augment_space) : json_null(),

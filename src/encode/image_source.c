@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "encode/live_copies.h"
 #include "encode/source.h"
+#include "encoders/encoder.h"
 
 typedef struct image_source {
 	inv_source base;
@@ -126,6 +127,20 @@ invar_status inv_image_source_open(invar_encoder *e, const invar_dataset *d,
 	*out = NULL;
 	if (!i)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to train on images");
+	if (invar_options_text(o, "encoder-name", 0)) {
+		inv_free(i);
+		return inv_fail(INVAR_E_USE,
+		                "@encoder-name is for features that others made; with @images the "
+		                "encoder is known, so leave it out");
+	}
+	if (e->kind->by_caller) { /* copies are made on another thread */
+		inv_free(i);
+		return inv_fail(INVAR_E_USE,
+		                "the encoder %.60s is a function of the calling program, which "
+		                "cannot be called while an adapter trains; encode a bank and train "
+		                "on it",
+		                invar_encoder_name(e));
+	}
 	if ((st = inv_live_open(e, d, o, inv_option_count(o, "seed"), &i->live)) != INVAR_OK) {
 		inv_free(i);
 		return st;

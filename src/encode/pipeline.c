@@ -31,12 +31,14 @@ struct inv_pipeline {
 	inv_preparer **preparer;       /* one per prefetching thread */
 	unsigned preparers;
 	inv_arena arena;
-	size_t group; /* rows per call of the encoder */
+	size_t group;   /* rows per call of the encoder */
+	bool by_caller; /* which only the calling thread may run */
 	gathered *place;
 	size_t places;
-	float *scratch; /* [threads, group, cells], between augmenting and encoding */
-	float *out;     /* [threads, group, width] */
-	float *params;  /* [threads, group, columns] */
+	size_t lanes;   /* threads that encode */
+	float *scratch; /* [lanes, group, cells], between augmenting and encoding */
+	float *out;     /* [lanes, group, width] */
+	float *params;  /* [lanes, group, columns] */
 	size_t scratch_cells;
 
 	inv_prefetch *ahead;
@@ -147,30 +149,45 @@ static invar_status augment(const inv_pipeline *k, int32_t copy, const float *x,
 	return st;
 }
 
+static const inv_encoder_plan *plan_of(const inv_pipeline *k, int32_t copy)
+{
+	return copy == INVAR_CLEAN ? k->of->plan : k->of->copy_plan;
+}
+
+/* The tensor that the encoder sees: *x, which is `scratch` if anything had to be done. */
+static invar_status make_tensor(const inv_pipeline *k, int32_t copy, const gathered *g,
+                                size_t from, size_t rows, float *params, float *scratch,
+                                const float **x)
+{
+	const inv_encoding *of = k->of;
+	size_t cells = inv_extent_cells(of->shape);
+	invar_status st = INVAR_OK;
+
+	*x = g->x + from * cells;
+	if (copy != INVAR_CLEAN) {
+		st = augment(k, copy, *x, g->index + from, rows, params, scratch);
+		*x = scratch;
+	} else if (of->pixel_space || inv_extent_cells(of->clean) < cells) {
+		for (size_t i = 0; i < rows; i++)
+			inv_cut_centre(*x + i * cells, of->shape, of->clean,
+			               scratch + i * inv_extent_cells(of->clean));
+		*x = scratch;
+	}
+	if (st == INVAR_OK && of->pixel_space)
+		normalise(&of->pending, plan_of(k, copy)->shape, rows, scratch);
+	return st;
+}
+
 static invar_status encode(const inv_pipeline *k, int32_t copy, const gathered *g,
                            size_t from, size_t rows, unsigned thread, float *params,
                            float *out)
 {
-	const inv_encoding *of = k->of;
-	size_t cells = inv_extent_cells(of->shape);
-	const float *x = g->x + from * cells;
-	float *scratch = k->scratch + thread * k->scratch_cells;
-	const inv_encoder_plan *plan = of->plan;
-	invar_status st = INVAR_OK;
+	const float *x;
+	invar_status st = make_tensor(k, copy, g, from, rows, params,
+	                              k->scratch + thread * k->scratch_cells, &x);
 
-	if (copy != INVAR_CLEAN) {
-		st = augment(k, copy, x, g->index + from, rows, params, scratch);
-		plan = of->copy_plan;
-		x = scratch;
-	} else if (of->pixel_space || inv_extent_cells(of->clean) < cells) {
-		for (size_t i = 0; i < rows; i++)
-			inv_cut_centre(x + i * cells, of->shape, of->clean,
-			               scratch + i * inv_extent_cells(of->clean));
-		x = scratch;
-	}
-	if (st == INVAR_OK && of->pixel_space)
-		normalise(&of->pending, plan->shape, rows, scratch);
-	return st == INVAR_OK ? inv_encoder_plan_run(plan, x, rows, thread, out) : st;
+	return st == INVAR_OK ? inv_encoder_plan_run(plan_of(k, copy), x, rows, thread, out)
+	                      : st;
 }
 
 /* Tasks of a gathered group: for each array, each group of the encoder. */
@@ -302,6 +319,83 @@ static invar_status work(void *user, size_t block, unsigned thread)
 	return st;
 }
 
+/* ---- Batches for an encoder that only the caller runs ----------------------------- */
+
+typedef struct batch {
+	inv_pipeline *k;
+	int32_t copy;
+	size_t groups, rows; /* gathered in the first slots */
+} batch;
+
+/* Group i of the batch, at its place in the batch's tensor. */
+static invar_status make_part(void *user, size_t i, unsigned thread)
+{
+	const batch *b = user;
+	inv_pipeline *k = b->k;
+	const gathered *g = &k->place[i];
+	size_t cells = inv_extent_cells(plan_of(k, b->copy)->shape);
+	float *at = k->scratch + i * INV_GROUP * cells;
+	const float *x;
+	invar_status st = make_tensor(k, b->copy, g, 0, g->rows,
+	                              k->params + i * INV_GROUP * k->of->columns, at, &x);
+
+	(void)thread;
+	if (st == INVAR_OK && x != at)
+		memcpy(at, x, g->rows * cells * sizeof *at);
+	return st;
+}
+
+static invar_status gather_batch(batch *b)
+{
+	inv_pipeline *k = b->k;
+	invar_status st = INVAR_OK;
+
+	b->groups = b->rows = 0;
+	while (st == INVAR_OK && b->groups < k->places && !k->ended &&
+	       k->gathered_rows < k->plan->count) {
+		gathered *g = &k->place[b->groups];
+
+		st = gather(k, g);
+		k->gathered_rows += g->rows;
+		b->rows += g->rows;
+		b->groups += g->rows > 0;
+	}
+	return st;
+}
+
+/* Batches lie within blocks, so an array wants all of a batch or nothing. */
+static invar_status encode_batch(batch *b, size_t array)
+{
+	inv_pipeline *k = b->k;
+	const inv_pipeline_plan *p = k->plan;
+	uint64_t row = k->place[0].row;
+	invar_status st;
+
+	b->copy = p->copy[array];
+	if (p->wants && !p->wants(p->user, array, row))
+		return INVAR_OK;
+	st = inv_parallel_try(k->of->ctx, b->groups, make_part, b);
+	if (st == INVAR_OK)
+		st = inv_encoder_plan_run(plan_of(k, b->copy), k->scratch, b->rows, 0, k->out);
+	if (st == INVAR_OK)
+		st = p->put(p->user, array, row, b->rows, k->out, k->params);
+	return st == INVAR_OK && p->tick ? p->tick(p->user) : st;
+}
+
+static invar_status run_batches(inv_pipeline *k)
+{
+	batch b = {.k = k};
+	invar_status st = gather_batch(&b);
+
+	while (st == INVAR_OK && b.rows) {
+		for (size_t a = 0; a < k->plan->arrays && st == INVAR_OK; a++)
+			st = encode_batch(&b, a);
+		if (st == INVAR_OK)
+			st = gather_batch(&b);
+	}
+	return st;
+}
+
 invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 {
 	invar_status st;
@@ -315,7 +409,9 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	st = inv_prefetch_new(k->of->ctx, k->of->dataset, plan->images, plan->first,
 	                      plan->count, prepare, k,
 	                      inv_extent_cells(k->of->shape) * sizeof(float), &k->ahead);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK && k->by_caller)
+		st = run_batches(k);
+	else if (st == INVAR_OK)
 		st = inv_parallel_try(k->of->ctx, k->of->ctx->threads, work, k);
 	inv_prefetch_free(k->ahead);
 	k->ahead = NULL;
@@ -327,7 +423,7 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 static void take_pieces(inv_pipeline *k)
 {
 	const inv_encoding *of = k->of;
-	size_t threads = of->ctx->threads, cells = inv_extent_cells(of->shape);
+	size_t lanes = k->lanes, cells = inv_extent_cells(of->shape);
 
 	for (size_t i = 0; i < k->places; i++) {
 		gathered *g = &k->place[i];
@@ -335,10 +431,10 @@ static void take_pieces(inv_pipeline *k)
 		g->x = inv_arena_take(&k->arena, INV_GROUP * cells, sizeof *g->x);
 		g->index = inv_arena_take(&k->arena, INV_GROUP, sizeof *g->index);
 	}
-	k->scratch = inv_arena_take(&k->arena, threads * k->scratch_cells, sizeof *k->scratch);
-	k->out = inv_arena_take(&k->arena, threads * k->group * of->width, sizeof *k->out);
+	k->scratch = inv_arena_take(&k->arena, lanes * k->scratch_cells, sizeof *k->scratch);
+	k->out = inv_arena_take(&k->arena, lanes * k->group * of->width, sizeof *k->out);
 	k->params =
-		inv_arena_take(&k->arena, threads * k->group * of->columns + 1, sizeof *k->params);
+		inv_arena_take(&k->arena, lanes * k->group * of->columns + 1, sizeof *k->params);
 }
 
 /* A slot per thread and one being gathered; more if images are small. */
@@ -398,7 +494,9 @@ invar_status inv_pipeline_new(const inv_encoding *of, inv_pipeline **out)
 	k->group = smaller(of->plan->group, of->copy_plan->group);
 	k->scratch_cells =
 		k->group * greater(inv_extent_cells(of->shape), inv_extent_cells(of->augmented));
-	k->places = choose_places(of);
+	k->by_caller = of->encoder->kind->by_caller;
+	k->lanes = k->by_caller ? 1 : of->ctx->threads;
+	k->places = k->by_caller ? inv_blocks(k->group, INV_GROUP) : choose_places(of);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_cond_init(&k->changed, NULL);
 	if ((st = allocate_pipeline(k)) == INVAR_OK)

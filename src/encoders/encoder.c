@@ -293,6 +293,8 @@ void invar_encoder_close(invar_encoder *e)
 
 const char *invar_encoder_name(const invar_encoder *e)
 {
+	if (e->name)
+		return e->name;
 	return e->model ? e->model->of.name : e->kind->family;
 }
 
@@ -432,6 +434,17 @@ static size_t left_over(const invar_encoder *e, size_t images)
 	return e->kind->run_together && 2 * rest <= e->ctx->threads ? rest : 0;
 }
 
+/* One batch after the other, on this thread. */
+static invar_status run_batches(job *j)
+{
+	invar_status st = INVAR_OK;
+
+	j->group = j->plan->group;
+	for (size_t i = 0; i < inv_blocks(j->images, j->group) && st == INVAR_OK; i++)
+		st = run_group(j, i, 0);
+	return st;
+}
+
 /* The remaining images are computed by all threads together. */
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
@@ -443,6 +456,8 @@ invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64
 	if (st != INVAR_OK)
 		return st;
 	j.plan = e->last;
+	if (e->kind->by_caller)
+		return run_batches(&j);
 	j.images -= rest;
 	j.group = e->kind->run_together ? even_group(&j, e->ctx->threads) : j.plan->group;
 	st = inv_parallel_try(e->ctx, inv_blocks(j.images, j.group), run_group, &j);

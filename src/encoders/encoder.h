@@ -88,6 +88,11 @@ typedef struct inv_encoder_kind {
 	 */
 	invar_status (*onnx)(const invar_encoder *e, bool half, inv_message *graph,
 	                     const char *input, const char *output, size_t *channels);
+	/*
+	 * run is called only by the thread that called the library, outside of parallel loops.
+	 * Its groups are batches, a power of two up to the rows of a block.
+	 */
+	bool by_caller;
 } inv_encoder_kind;
 
 /* In the order in which weights are compared with them; NULL past the last. */
@@ -112,6 +117,9 @@ struct invar_encoder {
 	invar_context *ctx;
 	const inv_encoder_kind *kind;
 	const inv_model *model; /* NULL: found from the weights */
+	/* As the caller says; views of what the kind owns; NULL: the model's or the family's.
+	 */
+	const char *name, *version;
 	/* Its own, the model's where the user has none; 0 and NULL: the family's default. */
 	invar_options *options;
 	inv_input input;

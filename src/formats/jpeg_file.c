@@ -179,24 +179,16 @@ static invar_status decode_to(const uint8_t *bytes, uint64_t size, const char *n
 	return st;
 }
 
-/* a * b / 255, rounded, as Pillow computes it. */
-static uint8_t scale(unsigned a, unsigned b)
+/* Adobe stores inks inverted. */
+static void inks_to_rgb(const uint8_t *stored, size_t pixels, uint8_t *rgb)
 {
-	unsigned t = a * b + 128;
+	for (size_t i = 0; i < pixels; i++) {
+		uint8_t ink[CMYK];
 
-	return (uint8_t)(((t >> 8) + t) >> 8);
-}
-
-/* Stored inverted: c is 255 - C. Then R = (255 - C)(255 - K) / 255. */
-static void cmyk_to_rgb(const uint8_t *cmyk, size_t pixels, uint8_t *rgb)
-{
-	for (size_t i = 0; i < pixels; i++)
-		for (size_t k = 0; k < INV_RGB; k++) {
-			uint8_t white = cmyk[CMYK * i + 3];
-
-			rgb[INV_RGB * i + k] =
-				(uint8_t)(white - scale(255u - cmyk[CMYK * i + k], white));
-		}
+		for (size_t k = 0; k < CMYK; k++)
+			ink[k] = (uint8_t)(255 - stored[CMYK * i + k]);
+		inv_cmyk_to_rgb(ink, rgb + INV_RGB * i);
+	}
 }
 
 static invar_status decode_cmyk(const uint8_t *bytes, uint64_t size, const char *name,
@@ -210,7 +202,7 @@ static invar_status decode_cmyk(const uint8_t *bytes, uint64_t size, const char 
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", name);
 	st = decode_to(bytes, size, name, h, TJPF_CMYK, cmyk);
 	if (st == INVAR_OK)
-		cmyk_to_rgb(cmyk, pixels, rgb);
+		inks_to_rgb(cmyk, pixels, rgb);
 	inv_free(cmyk);
 	return st;
 }

@@ -92,3 +92,19 @@ invar_status inv_image_orient(inv_image *image, unsigned orientation, const char
 	*image = turned;
 	return INVAR_OK;
 }
+
+/* a * b / 255, rounded, as Pillow computes it. */
+static uint8_t scale(unsigned a, unsigned b)
+{
+	unsigned t = a * b + 128;
+
+	return (uint8_t)(((t >> 8) + t) >> 8);
+}
+
+void inv_cmyk_to_rgb(const uint8_t ink[4], uint8_t rgb[INV_RGB])
+{
+	unsigned white = 255u - ink[3];
+
+	for (size_t k = 0; k < INV_RGB; k++)
+		rgb[k] = (uint8_t)(white - scale(ink[k], white));
+}

@@ -40,4 +40,8 @@ invar_status inv_check_pixels(const char *name, uint32_t width, uint32_t height,
  */
 invar_status inv_image_orient(inv_image *image, unsigned orientation, const char *name);
 
+/* C, M, Y, K, 255 being full ink, to RGB as Pillow converts them: R = (255 - C)(255 - K) /
+ * 255. */
+void inv_cmyk_to_rgb(const uint8_t ink[4], uint8_t rgb[INV_RGB]);
+
 #endif

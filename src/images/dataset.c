@@ -37,8 +37,9 @@ static const invar_option choice_rows[] = {
      .initial = "0",
      .meta = "N",
      .group = "Images",
-     .help = "use N images per split, taken evenly from class folders if there are any, "
-             "else the first N; 0: all"},
+     .help =
+         "use N images per split, taken evenly from all classes if images are sorted by "
+         "class, as in class folders, else the first N; 0: all"},
 	{.name = "skip-broken",
      .type = INVAR_OPTION_FLAG,
      .group = "Images",
@@ -300,15 +301,27 @@ static void list_kinds(char *out, size_t size)
 		                         inv_dataset_kind_at(i)->name);
 }
 
+/* A file without a kind before it: the kind that its name suggests. */
+static invar_status refuse_file(const char *text)
+{
+	static const char *const kinds[][3] = {{".csv", "csv", "a list of images"},
+	                                       {".tar", "tar", "a tar file of images"},
+	                                       {"", "npy", "a NumPy file of images"}};
+	const char *dot = strrchr(text, '.');
+	size_t i = 0;
+
+	while (*kinds[i][0] && (!dot || strcmp(dot, kinds[i][0]) != 0))
+		i++;
+	return inv_fail(INVAR_E_USE, "'%s' is a file, not a data set; for %s write %s:%s", text,
+	                kinds[i][2], kinds[i][1], text);
+}
+
 static invar_status unknown_kind(const char *text)
 {
 	char kinds[256], words[256], hint[INV_HINT], begin[64];
 
 	if (inv_exists(text))
-		return inv_fail(
-			INVAR_E_USE,
-			"'%s' is a file, not a data set; for a NumPy file of images write npy:%s", text,
-			text);
+		return refuse_file(text);
 	list_kinds(kinds, sizeof kinds);
 	snprintf(begin, sizeof begin, "%.*s:", (int)strcspn(text, ":"), text);
 	return inv_fail(

@@ -5,27 +5,90 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/sha256.h"
 #include "formats/jpeg_file.h"
 #include "formats/png_file.h"
+#include "formats/tiff_file.h"
+#include "formats/webp_file.h"
 #include "images/fingerprint.h"
 
-static bool is_png(const inv_map *map)
+/* ---- Formats ---------------------------------------------------------------------- */
+
+enum { MAX_STARTS = 4, MAX_ENDS = 2 };
+
+typedef struct format {
+	struct {
+		size_t length;
+		const char *bytes;
+	} start[MAX_STARTS];       /* of its files */
+	const char *end[MAX_ENDS]; /* of their names */
+	invar_status (*decode)(const void *bytes, uint64_t size, const char *name,
+	                       inv_image *out);
+	invar_status (*size)(const void *bytes, uint64_t size, const char *name,
+	                     uint32_t *width, uint32_t *height);
+} format;
+
+static const format formats[] = {
+	{{{2, "\xff\xd8"}}, {".jpg", ".jpeg"}, inv_jpeg_decode, inv_jpeg_size},
+	{{{4, "\x89PNG"}}, {".png"}, inv_png_decode, inv_png_size},
+	{{{4, "II*\0"}, {4, "MM\0*"}, {4, "II+\0"}, {4, "MM\0+"}},
+     {".tif", ".tiff"},
+     inv_tiff_decode,
+     inv_tiff_size},
+	{{{4, "RIFF"}}, {".webp"}, inv_webp_decode, inv_webp_size},
+};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+bool inv_is_image_name(const char *name)
 {
-	return map->size >= 4 && memcmp(map->data, "\x89PNG", 4) == 0;
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < FORMATS; i++)
+		for (size_t k = 0; k < MAX_ENDS && formats[i].end[k]; k++)
+			if (strcasecmp(dot, formats[i].end[k]) == 0)
+				return true;
+	return false;
 }
 
-static invar_status check_kind(const char *path, const inv_map *map)
+static invar_status find_format(const void *bytes, uint64_t size, const char *name,
+                                const format **out)
 {
-	if (!map->size)
-		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an image", path);
-	if (is_png(map) || (map->size >= 2 && memcmp(map->data, "\xff\xd8", 2) == 0))
-		return INVAR_OK;
-	return inv_fail(INVAR_E_FORMAT, "%s: is neither a JPEG nor a PNG file", path);
+	if (!size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected an image", name);
+	for (size_t i = 0; i < FORMATS; i++)
+		for (size_t k = 0; k < MAX_STARTS && formats[i].start[k].length; k++)
+			if (size >= formats[i].start[k].length &&
+			    memcmp(bytes, formats[i].start[k].bytes, formats[i].start[k].length) == 0) {
+				*out = &formats[i];
+				return INVAR_OK;
+			}
+	return inv_fail(INVAR_E_FORMAT, "%s: is not a " INV_IMAGE_FORMATS " file", name);
 }
+
+invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name,
+                              inv_image *out)
+{
+	const format *f;
+	invar_status st = find_format(bytes, size, name, &f);
+
+	return st == INVAR_OK ? f->decode(bytes, size, name, out) : st;
+}
+
+invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
+                            uint32_t *width, uint32_t *height)
+{
+	const format *f;
+	invar_status st = find_format(bytes, size, name, &f);
+
+	return st == INVAR_OK ? f->size(bytes, size, name, width, height) : st;
+}
+
+/* ---- Files ------------------------------------------------------------------------ */
 
 /* A broken link, or something that is not a regular file. */
 static bool is_no_file(const char *path)
@@ -46,15 +109,7 @@ static invar_status open_image(const char *path, inv_map *map)
 {
 	invar_status st = inv_map_open(path, map);
 
-	if (st == INVAR_OK)
-		return check_kind(path, map);
 	return st == INVAR_E_IO && is_no_file(path) ? INVAR_E_FORMAT : st;
-}
-
-static invar_status decode(const char *path, const inv_map *map, inv_image *out)
-{
-	return is_png(map) ? inv_png_decode(map->data, map->size, path, out)
-	                   : inv_jpeg_decode(map->data, map->size, path, out);
 }
 
 invar_status inv_image_load(const char *path, inv_image *out)
@@ -63,7 +118,7 @@ invar_status inv_image_load(const char *path, inv_image *out)
 	invar_status st = open_image(path, &map);
 
 	if (st == INVAR_OK)
-		st = decode(path, &map, out);
+		st = inv_image_decode(map.data, map.size, path, out);
 	inv_map_close(&map);
 	return st;
 }
@@ -92,7 +147,7 @@ invar_status inv_fingerprint_file(const char *path, inv_image *image, inv_finger
 	invar_status st = open_image(path, &map);
 
 	if (st == INVAR_OK && image)
-		st = decode(path, &map, image);
+		st = inv_image_decode(map.data, map.size, path, image);
 	if (st == INVAR_OK)
 		st = inv_fingerprint_bytes(map.data, map.size, out);
 	inv_map_close(&map);
@@ -107,8 +162,7 @@ invar_status inv_image_measure(const char *path, uint32_t *width, uint32_t *heig
 	invar_status st = open_image(path, &map);
 
 	if (st == INVAR_OK)
-		st = is_png(&map) ? inv_png_size(map.data, map.size, path, width, height)
-		                  : inv_jpeg_size(map.data, map.size, path, width, height);
+		st = inv_image_size(map.data, map.size, path, width, height);
 	inv_map_close(&map);
 	return st;
 }

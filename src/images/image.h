@@ -3,11 +3,25 @@
 #ifndef INV_IMAGE_H
 #define INV_IMAGE_H
 
+#include <stdbool.h>
+
 #include "formats/pixels.h" /* inv_image: 8-bit RGB, and how it is made and freed */
 
-/* A JPEG or PNG file, recognised by its first bytes, whatever its name. */
+/* Formats that are read, for messages; the table is in image.c. */
+#define INV_IMAGE_FORMATS "JPEG, PNG, TIFF or WebP"
+
+/* Whether the name ends as one of them does: ".jpg", ".TIF", … */
+bool inv_is_image_name(const char *name);
+
+/* A file of one of them, recognised by its first bytes, whatever its name. */
 invar_status inv_image_load(const char *path, inv_image *out);
 /* The size that it would have, from its header alone. */
 invar_status inv_image_measure(const char *path, uint32_t *width, uint32_t *height);
+
+/* The same for the bytes of such a file; `name` is for messages. */
+invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name,
+                              inv_image *out);
+invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
+                            uint32_t *width, uint32_t *height);
 
 #endif

@@ -316,15 +316,15 @@ invar_status inv_dataset_choose_classes(invar_dataset *d)
 /* ---- --limit ---------------------------------------------------------------------- */
 
 /*
- * Class folders are listed one after the other, so the first N images would come from the
- * first classes only; N are therefore spread over all classes. Elsewhere classes are mixed,
- * and the first N are used.
+ * Class folders are listed one after the other, and arrays may be sorted as well, so the
+ * first N images would come from the first classes only; N are therefore spread over all
+ * classes. Elsewhere classes are mixed, and the first N are used.
  */
-static bool is_sorted_by_class(const invar_dataset *d, const inv_images *s)
+static bool is_sorted_by_class(const inv_images *s)
 {
 	int32_t before = INV_NO_LABEL;
 
-	if (!d->kind->file || !s->labels)
+	if (!s->labels)
 		return false;
 	for (uint64_t row = 0; row < s->count; row++) {
 		int32_t label = inv_images_kind_label(s, row);
@@ -414,7 +414,7 @@ invar_status inv_dataset_limit(invar_dataset *d)
 
 		if (s->count <= d->opts.limit)
 			continue;
-		if (is_sorted_by_class(d, s))
+		if (is_sorted_by_class(s))
 			st = spread(d, s);
 		else
 			s->count = d->opts.limit;

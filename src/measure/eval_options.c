@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bank/class_view.h"
+#include "bank/feature_name.h"
 #include "base/words.h"
 
 enum { NAMES = 400 };
@@ -111,6 +112,8 @@ invar_status inv_eval_declare(invar_options *o)
 		st = inv_options_add_rows(o, rows);
 	if (st == INVAR_OK)
 		st = inv_bank_declare(o);
+	if (st == INVAR_OK)
+		st = inv_feature_name_declare(o);
 	for (size_t i = 0; inv_measurement_at(i) && st == INVAR_OK; i++)
 		st = inv_options_add_part(o, "metrics", inv_measurement_at(i)->name,
 		                          inv_measurement_at(i)->options);

@@ -85,7 +85,7 @@ invar_status invar_options_new(const char *command, invar_options **out)
 	*out = NULL;
 	if (command && !set)
 		return inv_fail(INVAR_E_USE, "there are no options for '%.64s'", command);
-	st = inv_options_begin(command ? command : "this list", out);
+	st = inv_options_begin(set ? set->command : "this list", out);
 	if (st == INVAR_OK && set)
 		st = set->declare(*out);
 	if (st != INVAR_OK) {

@@ -37,10 +37,12 @@ static invar_status describe_encoder(const encode_stage *e, json_t *inputs)
 	invar_status st = invar_encoder_sha256(e->encoder, &hex);
 
 	if (st == INVAR_OK &&
-	    json_object_set_new(
-			inputs, "encoder",
-			json_pack("{s:s, s:s?, s:o}", "name", invar_encoder_name(e->encoder), "sha256",
-	                  hex, "options", inv_encoder_options_json(e->encoder))) != 0)
+	    json_object_set_new(inputs, "encoder",
+	                        json_pack("{s:o, s:s?, s:s*, s:o}", "name",
+	                                  inv_json_path(invar_encoder_name(e->encoder)),
+	                                  "sha256", hex, "version", e->encoder->version,
+	                                  "options", inv_encoder_options_json(e->encoder))) !=
+	        0)
 		st = inv_bank_no_memory(e->bank);
 	return st;
 }

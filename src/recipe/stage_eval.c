@@ -90,6 +90,29 @@ static invar_status keep_results(const eval_stage *e, const invar_results *r)
 	return st;
 }
 
+static bool has_value(const invar_results *r)
+{
+	for (size_t i = 0; i < invar_results_metrics(r); i++) {
+		const invar_value *v = invar_results_value(r, invar_results_metric(r, i)->id, "F");
+
+		if (v && !v->reason)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What a bank has nothing for, such as a curve over an augmentation without parameters, is
+ * no failure of a stage as long as something else was measured: results give the reason.
+ */
+static bool is_partial(const eval_stage *e, invar_status st, const invar_results *r)
+{
+	if (st != INVAR_E_MISMATCH || !r || !invar_results_is_complete(r) || !has_value(r))
+		return false;
+	inv_log(e->ctx, INVAR_LOG_INFO, "%s", invar_last_error());
+	return true;
+}
+
 static invar_status run_eval(void *own)
 {
 	eval_stage *e = own;
@@ -102,6 +125,8 @@ static invar_status run_eval(void *own)
 	if (st == INVAR_OK)
 		st = invar_eval(bank, (const invar_adapter *const *)e->adapters,
 		                (const char *const *)e->titles, e->count, e->options, &r);
+	if (is_partial(e, st, r))
+		st = INVAR_OK;
 	if (st == INVAR_OK)
 		st = keep_results(e, r);
 	if (st == INVAR_OK)

@@ -75,12 +75,17 @@ void inv_html_json(const inv_html *h, const char *id, const json_t *json);
 /* ---- The parts, each in its own file ------------------------------------------------- */
 
 void inv_page_headline(inv_html *h);
+void inv_page_overview(inv_html *h);
 void inv_page_figures(inv_html *h);
 void inv_page_training(inv_html *h);
 void inv_page_table(inv_html *h);
+/* A table of these metrics alone, as far as they were measured; NULL past the last. */
+void inv_page_short_table(const inv_html *h, const char *const *metric);
 void inv_page_classes(inv_html *h);
 void inv_page_augmentation(inv_html *h);
 void inv_page_search(inv_html *h);
+/* The first few searches, without a section of their own. */
+void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p);
 void inv_page_worst(inv_html *h);
 void inv_page_use(inv_html *h);
 void inv_page_configuration(inv_html *h);

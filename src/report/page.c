@@ -150,8 +150,22 @@ static void put_document(inv_html *h, size_t i)
 	gather_skipped(h);
 }
 
+/* Tables are small, so the JSON of an overview has all of them but points. */
+static void put_overview(inv_html *h)
+{
+	inv_page_overview(h);
+	for (size_t i = 0; i < h->page->document_count; i++)
+		json_object_del(h->json[i], "scatters");
+	put_results(h);
+	put_gaps(h);
+}
+
 static void put_body(inv_html *h)
 {
+	if (h->page->part) {
+		put_overview(h);
+		return;
+	}
 	for (size_t i = 0; i < h->page->document_count; i++)
 		put_document(h, i);
 	h->document = 0;
@@ -191,6 +205,10 @@ static void put_style(const inv_html *h)
 
 static void put_titles(const inv_html *h)
 {
+	if (h->page->title) {
+		inv_html_text(h, h->page->title, 2 * INV_NAME);
+		return;
+	}
 	for (size_t i = 0; i < h->page->run_count && i < 4; i++) {
 		fputs(i ? ", " : "", h->out);
 		inv_html_text(h, h->page->run[i].title, INV_NAME);
@@ -220,7 +238,12 @@ static void put_head(const inv_html *h)
 static void put_top(inv_html *h)
 {
 	h->document = 0;
-	if (h->page->document_count)
+	if (h->page->part)
+		fprintf(h->out,
+		        "<p class=\"headline\">%zu banks, each in a few lines and with a page of "
+		        "its own.</p>\n",
+		        h->page->document_count);
+	else if (h->page->document_count)
 		inv_page_headline(h);
 	else
 		fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n",

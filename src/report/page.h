@@ -70,7 +70,15 @@ typedef struct inv_page_gap {
 } inv_page_gap;
 
 /* Everything is borrowed. */
+/* Of an overview: a document that has a page of its own. */
+typedef struct inv_page_part {
+	const char *title, *href;          /* href: relative to the overview */
+	const inv_page_pictures *pictures; /* of which a few searches are shown; or NULL */
+} inv_page_part;
+
 typedef struct inv_page {
+	const char *title;         /* NULL: the titles of the runs */
+	const inv_page_part *part; /* [document_count]: this is an overview; NULL: a page */
 	const invar_results *const *document; /* each with the columns F, 1, 2 … of the runs */
 	size_t document_count;
 	const inv_page_run *run;
@@ -82,6 +90,9 @@ typedef struct inv_page {
 
 /* The page as text; gives, free() it. NULL if there is no memory. */
 char *inv_page_text(const inv_page *p, size_t *size);
+
+/* The adapter that the headline is about; NULL if no goal was measured. Views. */
+const invar_column *inv_page_best(const invar_results *r);
 
 void inv_page_pictures_clear(inv_page_pictures *p);
 

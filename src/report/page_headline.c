@@ -3,7 +3,8 @@
  * page_headline.c - the first sentence of a page: what improved and what it cost.
  *
  * The only place that knows metrics by name. The first goal that was measured for F and for
- * an adapter is told, with the adapter that is best at it. A loss is called a loss, and a
+ * an adapter is told, with the adapter that is best at it, clean and augmented images
+ * counted alike: a gain that clean images pay for is none. A loss is called a loss, and a
  * difference that lies within both intervals is called none.
  */
 #include "report/html.h"
@@ -58,6 +59,15 @@ static bool is_adapter(const invar_column *c)
 	return strcmp(c->id, "F") != 0;
 }
 
+/* Of augmented and clean images together. */
+static double score(const story *s, const goal *g, const invar_column *c,
+                    const invar_value *augmented)
+{
+	const invar_value *clean = inv_html_value(s->r, g->clean, c->id);
+
+	return augmented->value + (clean ? clean->value : 0);
+}
+
 static bool find_best(story *s, const goal *g)
 {
 	s->goal = g;
@@ -71,7 +81,7 @@ static bool find_best(story *s, const goal *g)
 			is_adapter(c) ? inv_html_value(s->r, g->augmented, c->id) : NULL;
 
 		s->adapters += v != NULL;
-		if (v && (!s->best || v->value > s->after->value)) {
+		if (v && (!s->best || score(s, g, c, v) > score(s, g, s->best, s->after))) {
 			s->best = c;
 			s->after = v;
 		}
@@ -307,13 +317,27 @@ static void put_facts(const inv_html *h, const invar_results *r)
 	fputs("</dl>\n", h->out);
 }
 
-void inv_page_headline(inv_html *h)
+static bool find_story(story *s)
 {
-	story s = {.r = inv_html_results(h)};
 	bool found = false;
 
 	for (size_t i = 0; i < GOALS && !found; i++)
-		found = find_best(&s, &goals[i]);
+		found = find_best(s, &goals[i]);
+	return found;
+}
+
+const invar_column *inv_page_best(const invar_results *r)
+{
+	story s = {.r = r};
+
+	return find_story(&s) ? s.best : NULL;
+}
+
+void inv_page_headline(inv_html *h)
+{
+	story s = {.r = inv_html_results(h)};
+	bool found = find_story(&s);
+
 	fputs("<p class=\"headline\">", h->out);
 	if (found) {
 		put_subject(h, &s);

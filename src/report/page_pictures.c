@@ -7,7 +7,7 @@
 
 #include "report/html.h"
 
-enum { BOX = 104, LISTED = 10 };
+enum { BOX = 104, LISTED = 10, FEW = 3 };
 
 static const inv_page_pictures *pictures(const inv_html *h)
 {
@@ -105,6 +105,12 @@ void inv_page_search(inv_html *h)
 	for (size_t i = 0; i < p->query_count; i++)
 		put_query(h, p, &p->query[i]);
 	inv_html_end(h);
+}
+
+void inv_page_few_searches(const inv_html *h, const inv_page_pictures *p)
+{
+	for (size_t i = 0; i < p->query_count && i < FEW; i++)
+		put_query(h, p, &p->query[i]);
 }
 
 /* ---- Lists of images ----------------------------------------------------------------- */

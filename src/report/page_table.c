@@ -147,6 +147,46 @@ static bool has_numbers(const invar_results *r)
 	return false;
 }
 
+static void put_table_head(const inv_html *h)
+{
+	const invar_results *r = inv_html_results(h);
+
+	fputs("<div class=\"scroll\" tabindex=\"0\"><table "
+	      "class=\"results\">\n<thead><tr><th></th>",
+	      h->out);
+	for (size_t c = 0; c < invar_results_columns(r); c++) {
+		fputs("<th scope=\"col\">", h->out);
+		inv_html_column(h, invar_results_column(r, c));
+		fputs("</th>", h->out);
+	}
+	fputs("</tr></thead>\n", h->out);
+}
+
+/* "LC-kept, clean, %" */
+static void name_line(const invar_metric *m, char *title, size_t size)
+{
+	snprintf(title, size, "%.100s%s%.60s%s", m->row, m->part ? ", " : "",
+	         m->part ? m->part : "", m->unit == INVAR_UNIT_SHARE ? ", %" : "");
+}
+
+void inv_page_short_table(const inv_html *h, const char *const *metric)
+{
+	const invar_results *r = inv_html_results(h);
+	char title[200];
+
+	put_table_head(h);
+	fputs("<tbody>\n", h->out);
+	for (size_t i = 0; metric[i]; i++) {
+		const invar_metric *m = inv_html_metric(r, metric[i]);
+
+		if (!m || !is_measured(r, m))
+			continue;
+		name_line(m, title, sizeof title);
+		put_line(h, m, title);
+	}
+	fputs("</tbody></table></div>\n", h->out);
+}
+
 void inv_page_table(inv_html *h)
 {
 	const invar_results *r = inv_html_results(h);
@@ -157,17 +197,10 @@ void inv_page_table(inv_html *h)
 		return;
 	}
 	inv_html_begin(h, "numbers", "All numbers");
-	fputs(
-		"<p>The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
-		"where there are any, are small.</p>\n<div class=\"scroll\" tabindex=\"0\"><table "
-		"class=\"results\">\n<thead><tr><th></th>",
-		h->out);
-	for (size_t c = 0; c < invar_results_columns(r); c++) {
-		fputs("<th scope=\"col\">", h->out);
-		inv_html_column(h, invar_results_column(r, c));
-		fputs("</th>", h->out);
-	}
-	fputs("</tr></thead>\n", h->out);
+	fputs("<p>The best of each line is <b class=\"best\">marked</b>; 95&nbsp;% intervals, "
+	      "where there are any, are small.</p>\n",
+	      h->out);
+	put_table_head(h);
 	put_groups(h);
 	fputs("</table></div>\n", h->out);
 	for (size_t i = 0; (note = invar_results_note(r, i)); i++) {

@@ -11,7 +11,7 @@ import sys
 
 EXPECTED = {"invar_hooks", "invar_option", "invar_weight", "invar_model", "invar_column", "invar_metric", "invar_value",
             "invar_axis", "invar_series", "invar_curve", "invar_scatter", "invar_points",
-            "invar_stage"}
+            "invar_stage", "invar_encoder_callback"}
 
 
 def main():

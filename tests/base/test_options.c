@@ -89,6 +89,18 @@ static void a_list_is_for_its_command(void **state)
 	invar_options_free(o);
 }
 
+static void the_name_of_the_command_is_copied(void **state)
+{
+	char command[] = "train";
+	invar_options *o;
+
+	(void)state;
+	assert_int_equal(invar_options_new(command, &o), INVAR_OK);
+	command[0] = 'b';
+	assert_int_equal(inv_options_expect(o, "train"), INVAR_OK);
+	invar_options_free(o);
+}
+
 /* A rejected value leaves the previous one. */
 static void refuse(invar_options *o, const char *name, const char *text,
                    const char *sentence)
@@ -552,6 +564,7 @@ int main(void)
 		cmocka_unit_test(rows_may_need_that_another_option_is_given),
 		cmocka_unit_test(what_is_not_set_has_its_default),
 		cmocka_unit_test(a_list_is_for_its_command),
+		cmocka_unit_test(the_name_of_the_command_is_copied),
 		cmocka_unit_test(wrong_values_are_refused_by_name),
 		cmocka_unit_test(an_unknown_name_comes_with_the_nearest),
 		cmocka_unit_test(a_number_is_rounded_to_what_is_saved),

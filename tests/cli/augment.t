@@ -70,7 +70,7 @@ $ invar augment rotation nowhere.jpg -o b.png
 ! invar: nowhere.jpg: cannot open: No such file or directory
 ? 1
 $ echo text > text.png; invar augment rotation text.png -o b.png
-! invar: text.png: is neither a JPEG nor a PNG file
+! invar: text.png: is not a JPEG, PNG, TIFF or WebP file
 ? 1
 $ invar augment rotation text.png -o b.png --normalize imagnet
 ! invar augment: the normalisation 'imagnet' is neither none, half, imagenet, clip, keras, caffe, mnist, fashion-mnist, stl10 or cifar10 nor MEANS/STDS such as 0.5/0.5; did you mean imagenet?

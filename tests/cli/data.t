@@ -126,7 +126,7 @@ $ invar data pets -q
 > cat        3
 > dog        2
 $ invar data flder:pets -q
-! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:; did you mean folder:?
+! invar data: 'flder:pets' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:; did you mean folder:?
 ? 2
 $ invar data mnist: -q
 ! invar data: 'mnist:' has no path; write mnist:PATH
@@ -142,7 +142,7 @@ What is broken ends the command, or is named and counted.
 
 $ echo 'no image' > pets/cat/broken.png; head -c 300 pets/cat/420.jpg > pets/cat/cut.jpg; ln -s nowhere pets/dog/lost.png
 $ invar data folder:pets -q
-! invar: pets/cat/broken.png: is neither a JPEG nor a PNG file; --skip-broken skips such images
+! invar: pets/cat/broken.png: is not a JPEG, PNG, TIFF or WebP file; --skip-broken skips such images
 ? 1
 $ invar data folder:pets -q --skip-broken
 > split  images  broken  labels  width × height
@@ -151,7 +151,7 @@ $ invar data folder:pets -q --skip-broken
 > class  train
 > cat        5
 > dog        3
-! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: skipped: pets/cat/broken.png: is not a JPEG, PNG, TIFF or WebP file
 ! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:pets -q --skip-broken --check --sheet sheet.svg
 > split  images  broken  labels  width × height
@@ -160,25 +160,25 @@ $ invar data folder:pets -q --skip-broken --check --sheet sheet.svg
 > class  train
 > cat        5
 > dog        3
-! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: skipped: pets/cat/broken.png: is not a JPEG, PNG, TIFF or WebP file
 ! warning: skipped: pets/cat/cut.jpg: is a truncated or damaged JPEG file: Invalid JPEG file structure: missing SOS marker
 ! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 
 Folders and files that cannot be.
 
 $ mkdir 'pets/empty class'; invar data folder:pets -q
-! invar: pets/empty class: has no JPEG or PNG files; add some or remove the folder
+! invar: pets/empty class: has no JPEG, PNG, TIFF or WebP files; add some or remove the folder
 ? 1
 $ mkdir pets/bank; touch pets/bank/bank.json; invar data folder:pets -q # a bank among its images is no class
-! invar: pets/empty class: has no JPEG or PNG files; add some or remove the folder
+! invar: pets/empty class: has no JPEG, PNG, TIFF or WebP files; add some or remove the folder
 ? 1
-$ touch 'pets/empty class/a.TIF' 'pets/empty class/b.txt'; invar data folder:pets -q
-! invar: pets/empty class: has no JPEG or PNG files; convert other formats, such as a.TIF, to PNG
+$ touch 'pets/empty class/a.BMP' 'pets/empty class/b.txt'; invar data folder:pets -q
+! invar: pets/empty class: has no JPEG, PNG, TIFF or WebP files; convert other formats, such as a.BMP, to PNG
 ? 1
 $ cp pets/cat/420.jpg 'pets/empty class'; invar data folder:pets -q --skip-broken --split train | tail -1
 > empty class      1
-! warning: folder:pets: 1 image such as a.TIF is neither JPEG nor PNG and is skipped
-! warning: skipped: pets/cat/broken.png: is neither a JPEG nor a PNG file
+! warning: folder:pets: 1 image such as a.BMP is not JPEG, PNG, TIFF or WebP and is skipped
+! warning: skipped: pets/cat/broken.png: is not a JPEG, PNG, TIFF or WebP file
 ! warning: skipped: pets/dog/lost.png: cannot open: No such file or directory
 $ invar data folder:nowhere -q
 ! invar: nowhere: cannot read the folder: No such file or directory

@@ -1,14 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # demo.sh INVAR MAKE - the demo on a few images: what it prints, what it leaves behind, that
-# the commands it prints work, and that it resumes after an interruption.
+# its recipe does the same, that it resumes after an interruption, and other images.
 set -eu
-invar=$(realpath "$1")
+invar=$(realpath "$1") make=$(realpath "$2")
+recipe=$(dirname "$(realpath "$0")")/../../share/demo.yaml
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 fail() { echo "$*"; exit 1; }
+
+# Own images, all classes of them, another augmentation; no Fashion-MNIST is needed.
+"$make" photos photos 60 >/dev/null
+"$invar" demo --data photos --augment affine --size 16 --normalize half -o own >said 2>told || fail "$(cat told)"
+cat said
+[ "$(grep -c '^clean | ' said)" = 1 ]
+for row in 'F, no adapter' ridge instant robust mawa waco; do
+	[ "$(grep -c "^$row\( \*\)\?  *[0-9.]* | [0-9.]* " said)" = 1 ] || fail "no row '$row'"
+done
+grep -q '^  own/report.html$' said
+grep -q 'data:image/jpeg' own/report.html || fail "no pictures in the page"
+! grep -q 'class="more"' own/report.html || fail "a page of one bank needs no overview"
+[ "$(wc -c <own/report.html)" -lt 3000000 ]
+! "$invar" demo --data photos --augment nonsense -q 2>error || fail "nonsense was accepted"
+grep -q -- '--augment' error || fail "$(cat error)"
 
 if ! [ -e /usr/share/datasets/fashion-mnist ]; then
 	"$invar" demo -q 2>error && fail "a demo without images"
@@ -16,37 +32,39 @@ if ! [ -e /usr/share/datasets/fashion-mnist ]; then
 	echo "skipped: the package dataset-fashion-mnist is not installed"
 	exit 77
 fi
-few=(--limit 100)
+few=(--limit 60)
 "$invar" demo "${few[@]}" >said 2>told
 cat said told
-for row in 'F, no adapter' 'F, classifier EC' ridge robust 'MaWa, paper' 'MaWa, residual' WaCo; do
-	[ "$(grep -c "^$row  *[0-9.]* | [0-9.]* " said)" = 1 ] || fail "no row '$row'"
+[ "$(grep -c '^clean | ' said)" = 2 ]
+[ "$(grep -c '^F, no adapter ' said)" = 2 ]
+for name in rotation noise; do
+	grep -q "^$name: .* recommended" said
+	for file in bank/bank.json runs/0/robust/adapter.safetensors runs/0/waco/run.json table.json report.html; do
+		[ -s "invar-demo/fashion-mnist/demo/$name/$file" ] || fail "no $file"
+	done
+	grep -q "href=\"fashion-mnist/demo/$name/report.html\"" invar-demo/report.html || fail "no link to $name"
+	grep -q 'data:image/jpeg' "invar-demo/fashion-mnist/demo/$name/report.html" || fail "no pictures of $name"
 done
-grep -q '20 epochs, 512 hidden units' told
-for file in bank/bank.json robust/adapter.safetensors waco/run.json results.json; do
-	[ -s "invar-demo/$file" ] || fail "no $file"
-done
-[ "$(head -c 4 invar-demo/neighbours.png | tail -c 3)" = PNG ]
+grep -q '^  invar-demo/report.html$' said
 
-# The commands that it suggests.
-next=$(sed -n 's/^  invar eval invar-demo/eval invar-demo/p' said)
-[ -n "$next" ]
-"$invar" $next --metrics structure -q >structure
-grep -q 'robust.*mawa' structure
-next=$(sed -n 's/^  invar train invar-demo/train invar-demo/p' said)
-[ -n "$next" ]
-"$invar" ${next% --epochs*} --epochs 1 --hidden 16 -q
+# Words: a loss is called one, whatever the numbers are.
+awk '/instead of/ { n = split($0, part, /, /); for (i = 1; i <= n; i++) if (match(part[i], /(more|fewer) [a-z]* images: [0-9]+ % instead of [0-9]+/)) {
+	split(substr(part[i], RSTART, RLENGTH), w, " "); if ((w[1] == "more") != (w[4] + 0 > w[8] + 0)) { print "wrong words: " part[i]; bad = 1 } seen = 1 } }
+	END { exit bad || !seen }' said || fail "a loss reads like a gain"
 
 # Again: nothing is done twice, and only what was deleted is made again.
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
-[ "$(grep -c ': done before$' told)" = 8 ] || fail "$(cat told)"
-! grep -q 'Training\|Encoding\|Measuring' told || fail "$(cat told)"
-rm invar-demo/waco/adapter.safetensors
+! grep -q '\[[0-9]*/34\]' told || fail "$(cat told)"
+rm invar-demo/fashion-mnist/demo/noise/runs/0/waco/adapter.safetensors
 "$invar" demo "${few[@]}" >again 2>told
 diff said again
-[ "$(grep -c ': done before$' told)" = 7 ] || fail "$(cat told)"
-grep -q 'Training WaCo' told
+grep -q 'training waco on fashion-mnist, demo, noise' told || fail "$(cat told)"
+! grep -q 'training robust\|encoding' told || fail "$(cat told)"
+
+# 'invar run' with the recipe does what the demo did, so there is nothing left to do.
+"$invar" run "$recipe" --set encode.limit=60 --set encode.seed=0 -o invar-demo 2>told >/dev/null
+grep -q 'all 34 stages were done before' told || fail "$(cat told)"
 
 # A folder is for one demo at a time: here another process holds it.
 if command -v flock >/dev/null; then
@@ -55,28 +73,30 @@ if command -v flock >/dev/null; then
 		error || fail "$(cat error)"
 fi
 
-# As JSON, and with idx files that are named.
-"$invar" demo "${few[@]}" -o other --data /usr/share/datasets/fashion-mnist --json -q >json
-cmp other/bank/test/aug/000.npy invar-demo/bank/test/aug/000.npy
-cmp other/mawa/adapter.safetensors invar-demo/mawa/adapter.safetensors
-grep -q '"held_out"' json
+# Two at once: one of them does the work, the other one says so and stops.
+"$invar" demo "${few[@]}" --augment noise:std=0.2 -o both -q >one 2>error1 & first=$!
+"$invar" demo "${few[@]}" --augment noise:std=0.2 -o both -q >two 2>error2 & second=$!
+codes=
+wait $first && codes=$codes'0 ' || codes=$codes'1 '
+wait $second && codes=$codes'0 ' || codes=$codes'1 '
+case $codes in
+'0 1 ' | '1 0 ') cat error1 error2 | grep -q 'another process runs its stages' || fail "$(cat error1 error2)" ;;
+*) fail "exits $codes of two demos in one folder" ;;
+esac
+cat one two | grep -q '^  both/report.html$'
 
-# Another option in the same folder redoes what depends on it: here, everything.
-"$invar" demo --limit 50 -o other -q >/dev/null
-"$invar" demo --limit 50 -o fifty -q >/dev/null
-cmp other/bank/train/aug/004.npy fifty/bank/train/aug/004.npy
-cmp other/mawa/adapter.safetensors fifty/mawa/adapter.safetensors
-
-# Interrupted and started again, it ends in the same bytes.
+# Interrupted and started again, it ends in the same bytes; as JSON.
 "$invar" demo "${few[@]}" -o stopped >/dev/null 2>message &
 child=$!
-until [ -s stopped/mawa/log.jsonl ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+until [ -s stopped/fashion-mnist/demo/rotation/runs/0/mawa/log.jsonl ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -INT $child
 code=0
 wait $child || code=$?
 [ $code = 130 ] || fail "exit $code, expected 130"
 grep -q 'the same command resumes' message || fail "$(cat message)"
-"$invar" demo "${few[@]}" -o stopped -q >finished
-for run in ridge robust mawa residual waco; do
-	cmp stopped/$run/adapter.safetensors invar-demo/$run/adapter.safetensors
+"$invar" demo "${few[@]}" -o stopped --json -q >json
+grep -q '"invar-study"' json
+for run in ridge instant robust mawa waco; do
+	cmp stopped/fashion-mnist/demo/rotation/runs/0/$run/adapter.safetensors \
+		invar-demo/fashion-mnist/demo/rotation/runs/0/$run/adapter.safetensors
 done

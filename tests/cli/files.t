@@ -162,7 +162,7 @@ $ invar loss mawa --adapter run --clean nan.npy --aug a.npy -q
 ? 1
 
 $ invar demo --data nowhere -q
-! invar demo: 'nowhere' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder: or npy:
+! invar demo: 'nowhere' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:
 ? 2
 $ invar demo --data mnist:bank -q
 ! invar: bank: has no train-images-idx3-ubyte or t10k-images-idx3-ubyte, compressed with gzip or not

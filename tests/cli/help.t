@@ -83,6 +83,10 @@ $ invar apply --help
 >   --force               replace a file of another kind or a write-protected one;
 >                         never an input file
 >
+> Features:
+>   --encoder-name NAME   what made the features; a warning if the adapter was
+>                         trained on features of another name
+>
 > Common:
 >   --threads N           number of threads; 0: all cores (default 0)
 >   --json                print the result as one JSON document on standard output

@@ -140,8 +140,8 @@ rm -r g
 mkdir g demo
 echo mine > g/codes.npy
 refused 1 'g/codes.npy: already exists' loss mawa --adapter run --clean x.npy --aug a.npy --grad g
-cp mine.json demo/results.json
-refused 1 'demo/results.json: already exists' demo --data folder:ph -o demo
+cp mine.json demo/table.json
+refused 1 'demo/table.json: already exists' demo --data folder:ph -o demo
 done_by loss mawa --adapter run --clean x.npy --aug a.npy --grad g --force
 done_by loss mawa --adapter run --clean x.npy --aug a.npy --grad g
 forced() {

@@ -159,8 +159,14 @@ $ rm -r study; invar run study.yaml --dry-run -q > plan; echo $?; ls; sed 's/  *
 > eval bank/mawa/0      to run
 > train bank/mawa/1     to run
 > eval bank/mawa/1      to run
+> table bank            to run
+> table.txt             to run
+> table.md              to run
+> table.csv             to run
+> table.tex             to run
+> table.json            to run
 >
-> 9 of 9 stages to run, then the tables:
+> 15 of 15 stages to run:
 > Times are estimates from short measurements; expect a factor of two.
 $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar run study.yaml --dry-run -q --json --set adapters.0.ridge=1 | grep -B1 '"pending": true' | grep stage
 > stage                 state  time  disk
@@ -173,12 +179,24 @@ $ invar run study.yaml -q > /dev/null; invar run study.yaml --dry-run -q; invar 
 > eval bank/mawa/0       done
 > train bank/mawa/1      done
 > eval bank/mawa/1       done
+> table bank             done
+> table.txt              done
+> table.md               done
+> table.csv              done
+> table.tex              done
+> table.json             done
 >
-> All stages are done; only tables are written if they are missing.
+> All stages are done.
 >       "stage": "train bank/instant/0",
 >       "stage": "eval bank/instant/0",
 >       "stage": "train bank/instant/1",
 >       "stage": "eval bank/instant/1",
+>       "stage": "table bank",
+>       "stage": "table.txt",
+>       "stage": "table.md",
+>       "stage": "table.csv",
+>       "stage": "table.tex",
+>       "stage": "table.json",
 
 Without an output in the recipe, the study is named after it; -o and the recipe can say otherwise.
 $ mkdir sub; sed 's/^bank: bank/bank: ..\/bank/; s/\[0, 1\]/0/' study.yaml > sub/two.yaml; invar run sub/two.yaml -q > /dev/null; ls two | head -2; invar run sub/two.yaml -o three -q --set 'adapters={preset: instant, hidden: 16}' > /dev/null; ls three/bank/runs/0; invar run sub/two.yaml -q --set 'adapters={preset: instant, hidden: 16}' --set output=four > /dev/null; ls four/bank/runs/0
@@ -237,6 +255,21 @@ $ printf 'bank: nowhere\n' > wrong.yaml; invar run wrong.yaml -q; invar run wron
 > bank nowhere            to run     ?     ?
 > wrong.yaml
 ! invar: nowhere: no such bank
+
+Pages are part of the plan: one per bank, and an overview of several.
+$ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencoders: pixels\nencode: {holdout: 0.25, size: 8}\naugmentations: [rotation, noise]\n' > wrong.yaml; invar run wrong.yaml --dry-run -q | grep -o '^[^ ]*report.html *to run'; rm -r wrong.yaml photos
+> photos/pixels/rotation/report.html     to run
+> photos/pixels/noise/report.html        to run
+> report.html                            to run
+
+Published figures that cannot be read are found by the plan already.
+$ printf 'data: folder:photos\nencoders: pixels\npublished: nowhere.json\n' > wrong.yaml; invar run wrong.yaml --dry-run -q; rm wrong.yaml
+! invar: nowhere.json: cannot be read: No such file or directory
+
+A folder that is no study keeps its files.
+$ mkdir mine; echo mine > mine/table.txt; invar run study.yaml -o mine -q; cat mine/table.txt; rm -r mine
+> mine
+! invar: mine/table.txt: already exists and is not from a study; choose another folder with -o
 
 From images, with few of them: what cannot be diagnosed is left out, and the plan says what is missing.
 $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.25, size: 8, copies: 1}\nencoders: pixels\naugmentations: [rotation, noise]\nadapters: {epochs: 1, hidden: 16}\neval: {metrics: structure}\nreport: false\n' > short.yaml; invar run short.yaml -o made > shown 2> log; echo $?; grep '^photos' shown; grep 'left out' log

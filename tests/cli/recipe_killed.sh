@@ -21,11 +21,15 @@ adapters:
   - {name: MaWa, preset: paper, epochs: 30, hidden: 256, checkpoint-seconds: 0}
   - {preset: instant, hidden: 256}
 eval: {metrics: [lc, structure, tsne], probe-epochs: 10}
-report: false
 YAML
 "$invar" run study.yaml -o whole --threads 1 -q >whole.txt || fail "the study itself fails"
 stages=$(grep -c '"state": "done"' whole/stages.json)
-[ "$stages" = 19 ] || fail "$stages stages"
+[ "$stages" = 22 ] || fail "$stages stages"
+
+# Two banks, so there is a page for each and an overview of both.
+for page in photos/pixels/rotation/report.html photos/pixels/noise/report.html report.html; do
+	[ -s whole/$page ] || fail "no $page"
+done
 
 # Killed when the log says that stage i has begun, and then as often as it takes to hit it.
 hits=0 killed=
@@ -40,7 +44,7 @@ for ((i = 1; i <= stages; i++)); do
 done
 echo "killed in: $killed"
 [ $hits -ge 8 ] || fail "only $hits kills hit a stage while it ran"
-for kind in encode diagnose train eval; do
+for kind in encode diagnose train eval photos/pixels/rotation/report.html; do
 	case $killed in *"$kind "*) ;; *) fail "no kill hit a stage $kind" ;; esac
 done
 "$invar" run study.yaml -o study --threads 1 -q >study.txt || fail "it does not resume"
@@ -49,10 +53,11 @@ for file in table.txt table.md table.csv table.tex; do cmp study/$file whole/$fi
 for file in $(cd whole && find . -name '*.npy' -o -name adapter.safetensors); do
 	cmp "study/$file" "whole/$file" || exit 1
 done
+cmp <(sed 's|study/photos|whole/photos|g' study/report.html) whole/report.html || exit 1
 # Results name the folder of the study; otherwise they are equal.
 for file in table.json $(cd whole && find . -path '*/eval/*.json' -o -name diagnose.json); do
 	cmp <(sed 's|"study/|"whole/|' "study/$file") "whole/$file" || exit 1
 done
 find study -name '*.part' | grep . && fail "part files were left behind"
-"$invar" run study.yaml -o study --threads 1 2>&1 >/dev/null | grep -q 'all 19 stages were done before' ||
+"$invar" run study.yaml -o study --threads 1 2>&1 >/dev/null | grep -q 'all 22 stages were done before' ||
 	fail "something is left to do"

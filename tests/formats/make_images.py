@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tests/formats/images: small JPEG and PNG files with the RGB pixels that Pillow
-(libjpeg-turbo, libpng) sees in them, as NAME.npy beside NAME. Needs NumPy and Pillow.
+"""Makes tests/formats/images: small JPEG, PNG, TIFF and WebP files with the RGB pixels that Pillow
+(libjpeg-turbo, libpng, libtiff, libwebp) sees in them, as NAME.npy beside NAME. Needs NumPy and Pillow.
 
     python3 tests/formats/make_images.py
 """
@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 from PIL import Image, ImageOps
+
+import tiff_writer as tw
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "images")
 W, H = 23, 14  # odd sizes show mistakes at the edges
@@ -58,6 +60,120 @@ def exif(orientation):
     return b"II*\0" + struct.pack("<IH", 8, 1) + entry + struct.pack("<I", 0)
 
 
+def tiff(name, samples, **options):
+    """A layout that Pillow reads and does not write."""
+    path = os.path.join(HERE, name)
+    tw.write(path, samples, **options)
+    image = Image.open(path)
+    if not image.mode.startswith("I;16"):
+        keep(name, np.asarray(ImageOps.exif_transpose(image).convert("RGB")))
+        return
+    # Its conversion cuts off at 255, and it does not invert where 0 is white.
+    grey = np.asarray(image) >> 8
+    keep(name, np.repeat((255 - grey if image.tag_v2[262] == 0 else grey)[..., None], 3, -1))
+
+
+def make_tiff(rgb, image, alpha):
+    for name in ("raw", "lzw", "adobe_deflate", "packbits"):
+        by_pillow(name + ".tif", image, compression=name if name in ("raw", "packbits") else "tiff_" + name)
+    by_pillow("jpeg.tif", image, compression="jpeg", quality=90)
+    by_pillow("jpeg_grey.tif", image.convert("L"), compression="jpeg", quality=90)
+    by_pillow("zstd.tif", image, compression="zstd")
+    by_pillow("group4.tif", image.convert("1"), compression="group4")
+    by_pillow("bits.tif", image.convert("1"))
+    by_pillow("white.tif", image.convert("L"), tiffinfo={262: 0})
+    by_pillow("palette.tif", image.quantize(200), compression="tiff_lzw")
+    by_pillow("rgba.tif", alpha, compression="tiff_lzw")
+    by_pillow("la.tif", alpha.convert("LA"))
+    by_pillow("cmyk.tif", image.convert("CMYK"), compression="tiff_lzw")
+    by_pillow("pages.tif", image, save_all=True, append_images=[image.rotate(90, expand=True)])
+    for turn in (3, 6):
+        by_pillow(f"turned{turn}.tif", image, tiffinfo={274: turn})
+    deep = rgb.astype("u2") * 257 - 100 * (rgb > 100).astype("u2")
+    grey = np.asarray(image.convert("L"))[..., None]
+    a = np.asarray(alpha)[..., 3:].astype("u4")
+    tiff("rgb16.tif", deep, photometric=tw.RGB, bits=16, compression="lzw", predictor=2, rows=5)
+    tiff("grey16.tif", deep[..., 1:2], photometric=tw.GREY, bits=16, big_endian=True, rows=3)
+    tiff("white16.tif", deep[..., 1:2], photometric=0, bits=16, compression="deflate")
+    tiff("grey4.tif", grey >> 4, photometric=tw.GREY, bits=4, tile=(16, 16), compression="packbits")
+    tiff("tiles.tif", rgb, photometric=tw.RGB, tile=(16, 16), compression="deflate", predictor=2)
+    tiff("planes.tif", rgb, photometric=tw.RGB, rows=4, planar=2, compression="packbits")
+    tiff("plane_tiles.tif", rgb, photometric=tw.RGB, tile=(16, 16), planar=2, compression="lzw")
+    tiff("premultiplied.tif", np.concatenate([rgb * a // 255, a], -1), photometric=tw.RGB, extra=[1])
+    tiff("ycbcr.tif", rgb, photometric=tw.YCBCR, compression="jpeg")
+    tiff("ycbcr_tiles.tif", rgb, photometric=tw.YCBCR, compression="jpeg", tile=(16, 16))
+    # BigTIFF with tags of GeoTIFF and an unknown one, which mean nothing here
+    tiff("big.tif", rgb, photometric=tw.RGB, big=True, compression="lzw", rows=6,
+         more=[(34735, tw.SHORT, [1, 1, 0, 1, 1024, 0, 1, 1]), (65000, tw.LONG, [7])])
+
+
+def make_webp(image, alpha):
+    by_pillow("lossy.webp", image, quality=70)
+    by_pillow("lossless.webp", image, lossless=True)
+    by_pillow("alpha.webp", alpha, quality=80)
+    by_pillow("exact.webp", alpha, lossless=True, exact=True)
+    by_pillow("turned.webp", image, quality=70, exif=exif(6))
+    image.save(os.path.join(HERE, "animation.webp"), save_all=True, append_images=[image.rotate(180)])
+
+
+def make_refused(rgb):
+    """TIFF files in images/refused: what is not read, and what claims too much."""
+    def path(name):
+        return os.path.join(HERE, "refused", name + ".tif")
+
+    def write(name, samples=rgb, photometric=tw.RGB, **options):
+        tw.write(path(name), samples, photometric=photometric, **options)
+
+    def patched(name, tag, value):
+        """Replaces the value of a LONG or SHORT tag of a little-endian file."""
+        with open(path(name), "rb") as f:
+            data = bytearray(f.read())
+        at, = struct.unpack_from("<I", data, 4)
+        for i in range(struct.unpack_from("<H", data, at)[0]):
+            entry = at + 2 + 12 * i
+            if struct.unpack_from("<H", data, entry)[0] == tag:
+                struct.pack_into("<I", data, entry + 8, value)
+        with open(path(name), "wb") as f:
+            f.write(data)
+
+    os.makedirs(os.path.join(HERE, "refused"), exist_ok=True)
+    write("floats", more=[(339, tw.SHORT, [3, 3, 3])])
+    write("bands", np.repeat(rgb, 3, -1), photometric=tw.GREY)
+    write("lab", photometric=8)
+    write("lerc")
+    patched("lerc", 259, 34887)
+    write("huge", compression="deflate")
+    patched("huge", 256, 0x100000)
+    patched("huge", 257, 0x100000)
+    patched("huge", 278, 0x100000)
+    write("tall", compression="deflate", rows=1)  # 2^26 rows and an array of strips for them
+    patched("tall", 257, 0x7fffffff)
+    write("tile", compression="deflate", tile=(16, 16))
+    patched("tile", 322, 0x100000)
+    patched("tile", 323, 0x100000)
+    write("samples", np.repeat(rgb, 20, -1), compression="deflate", rows=8192, extra=[0] * 57)
+    patched("samples", 256, 8192)
+    patched("samples", 257, 8192)
+    # Each tag claims nearly the whole file, 900 times over.
+    write("tags", np.zeros((60, 80, 3), "u1"), more=[(50000 + i, tw.LONG, [i]) for i in range(900)])
+    with open(path("tags"), "rb") as f:
+        data = bytearray(f.read())
+    at, = struct.unpack_from("<I", data, 4)
+    for i in range(struct.unpack_from("<H", data, at)[0]):
+        if struct.unpack_from("<H", data, at + 2 + 12 * i)[0] >= 50000:
+            struct.pack_into("<II", data, at + 2 + 12 * i + 4, 5000, 8)
+    with open(path("tags"), "wb") as f:
+        f.write(data)
+    image = Image.fromarray(rgb)
+    image.save(path("jpeg"), compression="jpeg", quality=95)
+    with open(path("jpeg"), "rb") as f:
+        data = f.read()
+    scan = data.rindex(b"\xff\xda")
+    with open(path("jpeg"), "wb") as f:  # the scan of the strip is wiped out
+        f.write(data[:scan + 14] + b"\xff\xd9" * ((len(data) - scan - 14) // 2 - 100)
+                + data[scan + 14 + 2 * ((len(data) - scan - 14) // 2 - 100):])
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
     rgb = picture()
@@ -90,6 +206,9 @@ def main():
     keep("interlaced.png", rgb)
     png("turned.png", W, H, 8, 2, [row.tobytes() for row in rgb], before=chunk(b"eXIf", exif(6)))
     keep("turned.png", np.rot90(rgb, -1))
+    make_tiff(rgb, image, alpha)
+    make_webp(image, alpha)
+    make_refused(rgb)
 
 
 main()

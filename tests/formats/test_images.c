@@ -1,35 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_images.c - JPEG and PNG files against Pillow's pixels.
+ * test_images.c - JPEG, PNG, TIFF and WebP files against Pillow's pixels.
  *
  * make_images.py made the files. JPEG agrees to the last bit if the decoder
  * has the same defaults; see the README of src/formats for other versions of it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "formats/exif.h"
 #include "formats/jpeg_file.h"
 #include "formats/npy.h"
 #include "formats/png_file.h"
+#include "formats/tiff_file.h"
+#include "formats/webp_file.h"
 #include "support.h"
 
-static bool is_jpeg(const char *name)
+typedef struct format {
+	const char *end;
+	invar_status (*decode)(const void *bytes, uint64_t size, const char *name,
+	                       inv_image *out);
+	invar_status (*measure)(const void *bytes, uint64_t size, const char *name,
+	                        uint32_t *width, uint32_t *height);
+} format;
+
+static const format *format_of(const char *name)
 {
-	return strstr(name, ".jpg") != NULL;
+	static const format formats[] = {{".jpg", inv_jpeg_decode, inv_jpeg_size},
+	                                 {".png", inv_png_decode, inv_png_size},
+	                                 {".tif", inv_tiff_decode, inv_tiff_size},
+	                                 {".webp", inv_webp_decode, inv_webp_size}};
+
+	for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+		if (strstr(name, formats[i].end))
+			return &formats[i];
+	fail_msg("%s: no such format", name);
+	return NULL;
 }
 
 static invar_status decode(const char *name, const void *bytes, size_t size, inv_image *out)
 {
-	return is_jpeg(name) ? inv_jpeg_decode(bytes, size, name, out)
-	                     : inv_png_decode(bytes, size, name, out);
+	return format_of(name)->decode(bytes, size, name, out);
 }
 
 static invar_status measure(const char *name, const void *bytes, size_t size,
                             uint32_t *width, uint32_t *height)
 {
-	return is_jpeg(name) ? inv_jpeg_size(bytes, size, name, width, height)
-	                     : inv_png_size(bytes, size, name, width, height);
+	return format_of(name)->measure(bytes, size, name, width, height);
 }
 
 static void check_pixels(const char *name, const inv_image *image)
@@ -89,6 +108,92 @@ static void png_is_what_pillow_sees(void **state)
 	inv_image_clear(&image);
 }
 
+static void tiff_is_what_pillow_sees(void **state)
+{
+	static const char *const names[] = {
+		"raw.tif",     "lzw.tif",           "adobe_deflate.tif", "packbits.tif",
+		"jpeg.tif",    "jpeg_grey.tif",     "zstd.tif",          "group4.tif",
+		"bits.tif",    "white.tif",         "palette.tif",       "rgba.tif",
+		"la.tif",      "cmyk.tif",          "pages.tif",         "turned3.tif",
+		"turned6.tif", "rgb16.tif",         "grey16.tif",        "white16.tif",
+		"grey4.tif",   "tiles.tif",         "planes.tif",        "plane_tiles.tif",
+		"big.tif",     "premultiplied.tif", "ycbcr.tif",         "ycbcr_tiles.tif"};
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		check(names[i], &image);
+	inv_image_clear(&image);
+}
+
+static void webp_is_what_pillow_sees(void **state)
+{
+	static const char *const names[] = {"lossy.webp", "lossless.webp", "alpha.webp",
+	                                    "exact.webp", "turned.webp"};
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		check(names[i], &image);
+	inv_image_clear(&image);
+}
+
+static long peak_kilobytes(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
+/* What claims gigabytes is refused before they are allocated. */
+static void tiff_claims_are_refused(void **state)
+{
+	static const char *const files[][2] = {
+		{"floats", "its samples are not integers"},
+		{"bands", "has 9 samples per pixel, expected 1 to 2"},
+		{"lab", "colour space 8"},
+		{"lerc", "compression 34887"},
+		{"huge", "1048576 x 1048576 pixels"},
+		{"tall", "is a truncated or damaged TIFF file"},
+		{"tile", "1048576 x 1048576 pixels"},
+		{"samples", "strips or tiles of"},
+		{"tags", "its tags claim more than its"},
+		{"jpeg", "is a truncated or damaged TIFF file"},
+	};
+	long before = peak_kilobytes();
+	inv_image image = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		char name[64];
+		size_t size;
+		void *bytes;
+
+		snprintf(name, sizeof name, "refused/%s.tif", files[i][0]);
+		bytes = test_read(test_source("tests/formats/images/%s", name), &size);
+		assert_int_equal(inv_tiff_decode(bytes, size, name, &image), INVAR_E_FORMAT);
+		test_assert_error(name);
+		test_assert_error(files[i][1]);
+		free(bytes);
+	}
+	inv_image_clear(&image);
+	assert_true(peak_kilobytes() - before < 64 << 10);
+}
+
+static void an_animation_is_refused(void **state)
+{
+	size_t size;
+	void *bytes = test_read(test_source("tests/formats/images/animation.webp"), &size);
+	inv_image image = {0};
+
+	(void)state;
+	assert_int_equal(inv_webp_decode(bytes, size, "a.webp", &image), INVAR_E_FORMAT);
+	test_assert_error("a.webp: is an animation; save the frame that matters as PNG");
+	assert_null(image.pixels);
+	free(bytes);
+}
+
 /* Every truncation is rejected, or (after the last pixel) gives the same picture. */
 static void cuts_are_refused(const char *name)
 {
@@ -109,7 +214,8 @@ static void cuts_are_refused(const char *name)
 		}
 		free(part);
 	}
-	assert_true(accepted <= 12); /* IEND, or the end marker */
+	if (accepted > 16) /* IEND, the end marker, or a tag that means nothing */
+		fail_msg("%s: %zu truncations were accepted", name, accepted);
 	inv_image_clear(&image);
 	free(bytes);
 }
@@ -122,12 +228,21 @@ static void a_cut_image_is_refused(void **state)
 	cuts_are_refused("exif6.jpg");
 	cuts_are_refused("palette.png");
 	cuts_are_refused("rgb16.png");
+	cuts_are_refused("raw.tif");
+	cuts_are_refused("jpeg.tif");
+	cuts_are_refused("tiles.tif");
+	cuts_are_refused("big.tif");
+	cuts_are_refused("alpha.webp");
+	cuts_are_refused("lossless.webp");
+	cuts_are_refused("turned.webp");
 }
 
 static void flipped_bits_do_no_harm(void **state)
 {
-	static const char *const names[] = {"420.jpg", "exif6.jpg", "palette4.png",
-	                                    "turned.png"};
+	static const char *const names[] = {"420.jpg",     "exif6.jpg",  "palette4.png",
+	                                    "turned.png",  "lzw.tif",    "jpeg.tif",
+	                                    "tiles.tif",   "grey4.tif",  "palette.tif",
+	                                    "turned.webp", "alpha.webp", "exact.webp"};
 	inv_image image = {0};
 
 	(void)state;
@@ -261,6 +376,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(jpeg_is_what_pillow_sees),
 		cmocka_unit_test(png_is_what_pillow_sees),
+		cmocka_unit_test(tiff_is_what_pillow_sees),
+		cmocka_unit_test(webp_is_what_pillow_sees),
+		cmocka_unit_test(tiff_claims_are_refused),
+		cmocka_unit_test(an_animation_is_refused),
 		cmocka_unit_test(a_cut_image_is_refused),
 		cmocka_unit_test(flipped_bits_do_no_harm),
 		cmocka_unit_test(a_huge_header_is_refused),

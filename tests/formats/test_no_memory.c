@@ -9,6 +9,8 @@
 #include "formats/npy.h"
 #include "formats/png_file.h"
 #include "formats/safetensors.h"
+#include "formats/tiff_file.h"
+#include "formats/webp_file.h"
 #include "support.h"
 
 static invar_status open_npy(void *user)
@@ -67,22 +69,31 @@ static invar_status save_safetensors(void *user)
 	return inv_safetensors_save(test_path("a.safetensors"), tensors, 2, metadata, 2);
 }
 
-/* Only our own allocations fail; those of libjpeg and libspng are theirs. */
+typedef invar_status decode_fn(const void *bytes, uint64_t size, const char *name,
+                               inv_image *out);
+
+/* Only our own allocations fail; those of libjpeg, libspng, libtiff and libwebp are
+ * theirs. */
 static invar_status decode_images(void *user)
 {
-	static const char *const names[] = {"cmyk.jpg", "exif6.jpg", "palette4.png",
-	                                    "turned.png"};
+	static const struct {
+		const char *name;
+		decode_fn *decode;
+	} files[] = {{"cmyk.jpg", inv_jpeg_decode},        {"exif6.jpg", inv_jpeg_decode},
+	             {"palette4.png", inv_png_decode},     {"turned.png", inv_png_decode},
+	             {"plane_tiles.tif", inv_tiff_decode}, {"turned6.tif", inv_tiff_decode},
+	             {"turned.webp", inv_webp_decode}};
 	inv_image image = {0};
 	invar_status st = INVAR_OK;
 
 	(void)user;
-	for (size_t i = 0; i < 4 && st == INVAR_OK; i++) {
+	for (size_t i = 0; i < sizeof files / sizeof *files && st == INVAR_OK; i++) {
 		inv_map map;
 
 		assert_int_equal(
-			inv_map_open(test_source("tests/formats/images/%s", names[i]), &map), INVAR_OK);
-		st = i < 2 ? inv_jpeg_decode(map.data, map.size, names[i], &image)
-		           : inv_png_decode(map.data, map.size, names[i], &image);
+			inv_map_open(test_source("tests/formats/images/%s", files[i].name), &map),
+			INVAR_OK);
+		st = files[i].decode(map.data, map.size, files[i].name, &image);
 		inv_map_close(&map);
 		inv_image_clear(&image);
 	}

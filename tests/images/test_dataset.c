@@ -302,7 +302,7 @@ static void odd_names_are_names(void **state)
 
 		assert_int_equal(invar_dataset_read(d, "train", 3, &rgb, &width, &height),
 		                 INVAR_E_FORMAT);
-		test_assert_error("new?line/z?.jpg: is neither a JPEG nor a PNG file");
+		test_assert_error("new?line/z?.jpg: is not a JPEG, PNG, TIFF or WebP file");
 	}
 	invar_dataset_close(d);
 }
@@ -369,7 +369,7 @@ static void folders_that_cannot_be_are_refused(void **state)
 	make_pets("bad");
 	make_folder("bad/empty class");
 	refuse(text_of("folder", test_path("bad")), INVAR_E_FORMAT,
-	       "bad/empty class: has no JPEG or PNG file");
+	       "bad/empty class: has no JPEG, PNG, TIFF or WebP file");
 	refuse(text_of("folder", test_path("nowhere")), INVAR_E_IO, "cannot read the folder");
 	refuse(text_of("folder", test_path("bad/cat/1.png")), INVAR_E_IO,
 	       "cannot read the folder");
@@ -529,19 +529,39 @@ static void limit_spreads_over_class_folders(void **state)
 	invar_dataset_close(d);
 }
 
+/* Six images of two classes in this order, of which four are taken. */
+static invar_dataset *four_of_six(const int64_t labels[6])
+{
+	static uint8_t pixels[6];
+
+	make_npy(test_path("six.npy"), "|u1", "(6, 1, 1)", pixels, sizeof pixels);
+	make_npy(test_path("six-labels.npy"), "<i8", "(6,)", labels, 6 * sizeof *labels);
+	test_set(opts, "limit", "4", NULL);
+	return open_set("npy:%s,%s", test_path("six.npy"), test_path("six-labels.npy"));
+}
+
 static void limit_takes_the_first_where_classes_are_mixed(void **state)
 {
-	static const int64_t sorted[6] = {0, 0, 0, 1, 1, 1};
-	static uint8_t pixels[6];
+	static const int64_t mixed[6] = {0, 1, 0, 1, 1, 0};
 	invar_dataset *d;
 
 	(void)state;
-	make_npy(test_path("six.npy"), "|u1", "(6, 1, 1)", pixels, sizeof pixels);
-	make_npy(test_path("six-labels.npy"), "<i8", "(6,)", sorted, sizeof sorted);
-	test_set(opts, "limit", "4", NULL);
-	d = open_set("npy:%s,%s", test_path("six.npy"), test_path("six-labels.npy"));
+	d = four_of_six(mixed);
 	for (uint64_t i = 0; i < 4; i++)
 		assert_int_equal(index_of(d, "train", i), i);
+	invar_dataset_close(d);
+}
+
+static void limit_spreads_over_sorted_arrays(void **state)
+{
+	static const int64_t sorted[6] = {0, 0, 0, 1, 1, 1};
+	static const uint64_t expected[4] = {0, 1, 3, 4};
+	invar_dataset *d;
+
+	(void)state;
+	d = four_of_six(sorted);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_int_equal(index_of(d, "train", i), expected[i]);
 	invar_dataset_close(d);
 }
 
@@ -865,6 +885,7 @@ int main(void)
 		cmocka_unit_test_setup(limit_spreads_over_class_folders, fresh_options),
 		cmocka_unit_test_setup(limit_takes_the_first_where_classes_are_mixed,
 	                           fresh_options),
+		cmocka_unit_test_setup(limit_spreads_over_sorted_arrays, fresh_options),
 		cmocka_unit_test_setup(too_many_open_files_are_no_broken_image, fresh_options),
 		cmocka_unit_test_setup(an_image_that_may_not_be_read_is_not_broken, fresh_options),
 		cmocka_unit_test_setup(a_name_without_a_file_is_a_broken_image, fresh_options),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_no_memory.c - whichever allocation fails gives a message and no leak. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "failing.h"
 #include "images/prefetch.h"
@@ -9,7 +11,7 @@
 
 typedef struct job {
 	invar_context *ctx;
-	char text[1024];
+	char text[4096];
 	invar_options *opts;
 } job;
 
@@ -132,6 +134,50 @@ static void arrays_and_reading_ahead_survive(void **state)
 	survives("npy", test_path("a.npy"), read_ahead);
 }
 
+/* One member: a header with its sum, and a PNG file. */
+static void make_tar(const char *path, const char *name, const char *png)
+{
+	static unsigned char blocks[4096];
+	size_t size;
+	void *bytes = test_read(png, &size);
+	unsigned sum = 0;
+	FILE *f;
+
+	memset(blocks, 0, sizeof blocks);
+	snprintf((char *)blocks, 100, "%s", name);
+	snprintf((char *)blocks + 124, 12, "%011o", (unsigned)size);
+	memset(blocks + 148, ' ', 8);
+	blocks[156] = '0';
+	for (size_t i = 0; i < 512; i++)
+		sum += blocks[i];
+	snprintf((char *)blocks + 148, 8, "%06o", sum);
+	memcpy(blocks + 512, bytes, size);
+	assert_non_null(f = fopen(path, "wb"));
+	assert_int_equal(fwrite(blocks, 1, sizeof blocks, f), sizeof blocks);
+	fclose(f);
+	free(bytes);
+}
+
+static void lists_and_tar_files_survive(void **state)
+{
+	static char png[1024], place[2048];
+
+	(void)state;
+	make_folder("l");
+	snprintf(png, sizeof png, "%s", test_path("l/1.png"));
+	make_png(png, 1, 2, 3);
+	make_text(test_path("l/list.csv"), "path,label,split\n1.png,2,train\n1.png,10,test\n");
+	survives("csv", test_path("l/list.csv"), open_and_read);
+	make_text(test_path("l/list.csv"), "path,label\n1.png,b\n1.png,a\n");
+	survives("csv", test_path("l/list.csv"), open_and_read);
+	make_tar(test_path("l/train-0.tar"), "a/1.png", png);
+	make_tar(test_path("l/train-1.tar"), "b/1.png", png);
+	make_tar(test_path("l/test-0.tar"), "b/1.png", png);
+	snprintf(place, sizeof place, "%s/t*-0.tar,%s", test_path("l"),
+	         test_path("l/train-1.tar"));
+	survives("tar", place, open_and_read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -139,6 +185,7 @@ int main(void)
 		cmocka_unit_test_setup(binary_sets_survive, fresh_options),
 		cmocka_unit_test_setup(tiny_imagenet_survives, fresh_options),
 		cmocka_unit_test_setup(arrays_and_reading_ahead_survive, fresh_options),
+		cmocka_unit_test_setup(lists_and_tar_files_survive, fresh_options),
 	};
 	int failed;
 

@@ -17,18 +17,10 @@ enum { MAX_DEPTH = 16 }; /* nested folders; links may form a cycle */
 
 /* ---- Names ---------------------------------------------------------------------- */
 
-static bool is_image_name(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot && (strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0 ||
-	               strcasecmp(dot, ".png") == 0);
-}
-
 static bool is_foreign_name(const char *name)
 {
-	static const char *const ends[] = {".tif", ".tiff", ".webp", ".bmp",  ".gif",
-	                                   ".ppm", ".pgm",  ".heic", ".avif", ".jp2"};
+	static const char *const ends[] = {".bmp",  ".gif",  ".ppm", ".pgm",
+	                                   ".heic", ".avif", ".jp2"};
 	const char *dot = strrchr(name, '.');
 
 	for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
@@ -112,7 +104,7 @@ static invar_status list_entry(void *user, const char *path, const struct dirent
 		l->others++;
 		return INVAR_OK;
 	}
-	if (is_image_name(name)) /* also a broken link: a broken image */
+	if (inv_is_image_name(name)) /* also a broken link: a broken image */
 		return inv_names_add(&l->images, name, strlen(name));
 	l->others++;
 	return is_foreign_name(name) ? inv_names_add(&l->foreign, name, strlen(name))
@@ -225,12 +217,13 @@ static invar_status refuse_empty(const inv_file_list *f, const char *folder)
 {
 	if (!f->foreign)
 		return inv_fail(INVAR_E_FORMAT,
-		                "%s/%s: has no JPEG or PNG files; add some or remove the folder",
+		                "%s/%s: has no " INV_IMAGE_FORMATS
+		                " files; add some or remove the folder",
 		                f->root, folder);
-	return inv_fail(
-		INVAR_E_FORMAT,
-		"%s/%s: has no JPEG or PNG files; convert other formats, such as %s, to PNG",
-		f->root, folder, f->example);
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s/%s: has no " INV_IMAGE_FORMATS
+	                " files; convert other formats, such as %s, to PNG",
+	                f->root, folder, f->example);
 }
 
 invar_status inv_file_list_collect(inv_file_list *f, const char *folder, int32_t label)
@@ -261,8 +254,8 @@ void inv_file_list_report(const inv_file_list *f, const invar_dataset *d)
 	if (f->foreign)
 		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
 		        f->foreign, inv_noun(f->foreign, "image", "images"), f->example,
-		        inv_noun(f->foreign, "is neither JPEG nor PNG and is skipped",
-		                 "are neither JPEG nor PNG and are skipped"));
+		        inv_noun(f->foreign, "is not " INV_IMAGE_FORMATS " and is skipped",
+		                 "are not " INV_IMAGE_FORMATS " and are skipped"));
 	if (other)
 		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, other,
 		        inv_noun(other, "file does not have the name of an image and is skipped",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image_files.h - lists of JPEG and PNG files, for kinds that consist of files.
+ * image_files.h - lists of image files, for kinds that consist of files.
  *
- * Files are selected by name (.jpg, .jpeg, .png in any case) and decoded according to their
+ * Files are selected by name (inv_is_image_name) and decoded according to their
  * first bytes. Names that begin with a dot are skipped.
  */
 #ifndef INV_IMAGE_FILES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image_folder.c - any folder of JPEG and PNG files.
+ * image_folder.c - any folder of image files.
  *
  * A folder is a set of classes (one sub-folder each, by byte order) or a flat
  * folder of images without labels. Splits are sub-folders train, val, test and unlabeled,
@@ -186,7 +186,7 @@ static void close_folder(invar_dataset *d)
 const inv_dataset_kind inv_dataset_folder = {
 	.name = "folder",
 	.place = "DIR",
-	.about = "JPEG and PNG files of any size; folders are classes or splits",
+	.about = "JPEG, PNG, TIFF and WebP files of any size; folders are classes or splits",
 	.open = open_folder,
 	.read = inv_file_read,
 	.fingerprint = inv_file_fingerprint,

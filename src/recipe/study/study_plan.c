@@ -98,10 +98,18 @@ static uint64_t train_copies(const invar_options *o)
 	return strtoull(train ? train + strlen("train=") : text, NULL, 10);
 }
 
-static void count_images(const prepared *e, inv_cost_rows *rows)
+/* The split that is measured. */
+static const char *measured_split(const inv_study *s)
+{
+	const char *split = inv_settings_find(&s->eval, "split");
+
+	return split ? split : "test";
+}
+
+static void count_images(const planning *p, const prepared *e, inv_cost_rows *rows)
 {
 	rows->train = invar_dataset_count(e->dataset, "train");
-	rows->test = invar_dataset_count(e->dataset, "test");
+	rows->test = invar_dataset_count(e->dataset, measured_split(p->study));
 	rows->classes = invar_dataset_classes(e->dataset);
 	rows->copies = train_copies(e->options);
 }
@@ -130,7 +138,7 @@ static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows 
 	rows->d = invar_bank_dim(bank);
 	if (!rows->train) {
 		rows->train = invar_bank_rows(bank, "train");
-		rows->test = invar_bank_rows(bank, "test");
+		rows->test = invar_bank_rows(bank, measured_split(p->study));
 		rows->copies = invar_bank_copies(bank, "train");
 		rows->classes = 10;
 		for (int64_t k = 10; k < 10000 && invar_bank_class(bank, k); k++)
@@ -164,7 +172,7 @@ static invar_status plan_encode(const planning *p, const inv_study_bank *b,
 	bool pending = true;
 
 	if (st == INVAR_OK) {
-		count_images(&e, rows);
+		count_images(p, &e, rows);
 		if (p->stages)
 			st = invar_stages_add_encode(p->stages, name, NULL, e.encoder, sets, 1,
 			                             e.options, b->path);
@@ -316,8 +324,42 @@ static invar_status plan_existing(const planning *p, const inv_study_bank *b,
 	return INVAR_OK;
 }
 
+/* Small files are made from what stages before them have measured. */
+static invar_status plan_file(const planning *p, size_t first, char *name, const char *path)
+{
+	struct stat info;
+	bool pending = !path || stat(path, &info) != 0;
+
+	for (size_t i = first; i < p->plan->count; i++)
+		pending = pending || p->plan->list[i].pending;
+	return add_planned(p, name, pending, nothing, NULL);
+}
+
+static invar_status plan_table(const planning *p, const inv_study_bank *b, size_t first)
+{
+	char *path = inv_printed("%s/table.json", b->folder);
+	invar_status st = plan_file(
+		p, first, inv_printed("table %s", inv_study_below(p->study, b->folder)), path);
+
+	free(path);
+	return st;
+}
+
+invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
+                               inv_plan *out, char message[INV_MESSAGE])
+{
+	const planning p = {.study = s, .plan = out, .message = message};
+	char *path = inv_printed("%s/%s", folder, file);
+	invar_status st =
+		plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL, path);
+
+	free(path);
+	return st;
+}
+
 static invar_status plan_bank(const planning *p, const inv_study_bank *b)
 {
+	size_t first = p->plan->count;
 	inv_cost_rows rows = {0};
 	invar_status st = b->dataset ? plan_encode(p, b, &rows) : plan_existing(p, b, &rows);
 	double speed = p->speed;
@@ -326,7 +368,19 @@ static invar_status plan_bank(const planning *p, const inv_study_bank *b)
 		st = plan_diagnose(p, b, &rows, speed);
 	for (size_t i = 0; i < p->study->adapters && st == INVAR_OK; i++)
 		st = plan_adapter(p, b, &p->study->adapter[i], &rows, speed);
-	return st;
+	return st == INVAR_OK ? plan_table(p, b, first) : st;
+}
+
+/* A file that is missing or wrong would stop the study at its beginning. */
+static invar_status check_published(const planning *p)
+{
+	inv_published *published = NULL;
+
+	if (!p->study->published)
+		return INVAR_OK;
+	published = inv_published_open(p->study->published, p->message, INV_MESSAGE);
+	inv_published_close(published);
+	return published ? INVAR_OK : INVAR_E_FORMAT;
 }
 
 /* ---- The whole
@@ -362,11 +416,11 @@ invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *ou
 {
 	planning p = {.study = s, .ctx = ctx, .plan = out, .message = message};
 	struct stat info;
-	invar_status st = INVAR_OK;
+	invar_status st = check_published(&p);
 
 	*out = (inv_plan){.free_bytes = free_bytes(s->folder)};
 	p.speed = inv_cost_speed(ctx);
-	if (stat(s->folder, &info) == 0)
+	if (st == INVAR_OK && stat(s->folder, &info) == 0)
 		st = invar_stages_open(ctx, s->folder, &p.stages);
 	for (size_t i = 0; i < s->banks && st == INVAR_OK; i++)
 		st = plan_bank(&p, &s->bank[i]);

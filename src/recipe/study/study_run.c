@@ -515,6 +515,7 @@ static invar_status make_table(inv_study_job *j, tabling *t)
 /* One run per adapter is enough for a page: seeds differ in little. */
 static bool keep_run(inv_study_job *j, const trial *t)
 {
+	const inv_study_bank **banks;
 	char **grown;
 
 	if (t->seed != j->study->seed[0])
@@ -522,6 +523,10 @@ static bool keep_run(inv_study_job *j, const trial *t)
 	if (!(grown = realloc(j->run, (j->runs + 1) * sizeof *grown)))
 		return false;
 	j->run = grown;
+	if (!(banks = realloc((void *)(uintptr_t)j->run_bank, (j->runs + 1) * sizeof *banks)))
+		return false;
+	j->run_bank = banks;
+	j->run_bank[j->runs] = t->bank;
 	if (!(j->run[j->runs] = strdup(t->run)))
 		return false;
 	j->runs++;
@@ -608,6 +613,7 @@ void inv_study_job_clear(inv_study_job *j)
 	for (size_t i = 0; i < j->runs; i++)
 		free(j->run[i]);
 	free(j->run);
+	free((void *)(uintptr_t)j->run_bank);
 	free(j->table);
 	free((void *)(uintptr_t)j->table_bank);
 	free(j->failure);

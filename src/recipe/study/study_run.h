@@ -32,6 +32,7 @@ typedef struct inv_study_job {
 	const inv_study_bank **table_bank;
 	size_t tables;
 	char **run; /* [runs]: runs of the first seed that were measured, in order */
+	const inv_study_bank **run_bank; /* [runs]: what each was trained on */
 	size_t runs;
 	inv_study_failure *failure;
 	size_t failures;
@@ -88,6 +89,10 @@ typedef struct inv_plan {
  * is. */
 invar_status inv_study_plan(const inv_study *s, invar_context *ctx, inv_plan *out,
                             char message[INV_MESSAGE]);
+/* Adds a file that the caller would write last, "STUDY/file": pending if anything before it
+ * is, or it is missing. */
+invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
+                               inv_plan *p, char message[INV_MESSAGE]);
 void inv_plan_clear(inv_plan *p);
 
 #endif

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E on NumPy arrays, and the same as a PyTorch module."""
+import ctypes
+import json
+import os
+import struct
+import tempfile
+
+import numpy as np
+
+from ._library import Handle, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
+
+apply_rows = lib.invar_adapter_apply
+float32 = np.dtype(np.float32)
+
+
+class Adapter:
+    """E: a small network that is applied to features. `Adapter(path)` opens an adapter file or a run folder.
+
+    `E(z)` takes features with d as the last axis, [d], [n, d] or [n, c, d], and gives codes of the same shape with w
+    as the last axis. C-contiguous float32 arrays are not copied; others are converted. Several threads may call one
+    adapter at once.
+    """
+
+    def __init__(self, path, *, threads=0):
+        out = ctypes.c_void_p()
+        call(lib.invar_adapter_open, context(threads), encoded(path), ctypes.byref(out))
+        self._take(out.value, threads)
+
+    def _take(self, handle, threads):
+        self._handle = Handle(handle, lib.invar_adapter_close)
+        self._pointer = handle
+        self._threads = threads
+        self._input = lib.invar_adapter_input(handle)
+        self._output = lib.invar_adapter_output(handle)
+        return self
+
+    @classmethod
+    def _from(cls, handle, threads=0):
+        return cls.__new__(cls)._take(handle, threads)
+
+    @classmethod
+    def from_bytes(cls, data, *, threads=0):
+        """From the contents of an adapter file."""
+        out = ctypes.c_void_p()
+        data = bytes(data)
+        check(lib.invar_adapter_from_memory(context(threads), data, len(data), ctypes.byref(out)))
+        return cls._from(out.value, threads)
+
+    @classmethod
+    def from_weights(cls, weight_0, bias_0, weight_2, bias_2, *, residual=False, threads=0):
+        """From arrays as torch.nn.Linear has them: [hidden, d], [hidden], [w, hidden], [w]."""
+        first, second = floats(weight_0, "weight_0", 2), floats(weight_2, "weight_2", 2)
+        biases = floats(bias_0, "bias_0", 1), floats(bias_2, "bias_2", 1)
+        hidden, d = first.shape
+        if second.shape[1] != hidden or biases[0].shape != (hidden,) or biases[1].shape != second.shape[:1]:
+            raise UseError(f"the shapes {first.shape}, {biases[0].shape}, {second.shape}, {biases[1].shape} do not "
+                           "belong to one network")
+        out = ctypes.c_void_p()
+        check(lib.invar_adapter_new(context(threads), d, hidden, second.shape[0], int(residual), pointer(first),
+                                    pointer(biases[0]), pointer(second), pointer(biases[1]), ctypes.byref(out)))
+        return cls._from(out.value, threads)
+
+    def __call__(self, z, out=None):
+        """The codes of features; written to `out` if given, a C-contiguous float32 array that does not overlap z."""
+        if type(z) is not np.ndarray or z.dtype is not float32 or not z.flags.c_contiguous:
+            z = np.asarray(z, np.float32, "C")
+        shape = z.shape
+        if not shape or shape[-1] != self._input:
+            raise UseError(f"the last axis of z must be {self._input}, the width of the features that the adapter "
+                           f"takes; the shape of z is {shape}")
+        wanted = shape[:-1] + (self._output,)
+        if out is None:
+            out = np.empty(wanted, float32)
+        elif out.shape != wanted or out.dtype != float32 or not out.flags.c_contiguous or np.may_share_memory(out, z):
+            raise UseError(f"out must be a C-contiguous float32 array of shape {wanted} that does not overlap z")
+        status = apply_rows(self._pointer, z.__array_interface__["data"][0], z.size // self._input,
+                            out.__array_interface__["data"][0])
+        if status:
+            raise failure(status)
+        return out
+
+    @property
+    def input(self):
+        """d, the width of the features."""
+        return self._input
+
+    @property
+    def output(self):
+        """w, the width of the codes."""
+        return self._output
+
+    @property
+    def hidden(self):
+        return lib.invar_adapter_hidden(self._pointer)
+
+    @property
+    def residual(self):
+        """Whether E(z) = z + MLP(z)."""
+        return bool(lib.invar_adapter_residual(self._pointer))
+
+    @property
+    def path(self):
+        return decoded(lib.invar_adapter_path(self._pointer))
+
+    def metadata(self, key):
+        """A text such as "invar.encoder" or "invar.loss"; None if the file has none."""
+        return decoded(lib.invar_adapter_metadata(self._pointer, encoded(key)))
+
+    def save(self, path):
+        call(lib.invar_adapter_save, self._pointer, encoded(path))
+
+    def to_bytes(self):
+        """The contents of an adapter file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "adapter.safetensors")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    def weights(self):
+        """The parameters as NumPy arrays, by their names in the file: "0.weight", "0.bias", "2.weight", "2.bias"."""
+        data = self.to_bytes()
+        size, = struct.unpack("<Q", data[:8])
+        tensors = json.loads(data[8:8 + size])
+        return {name: np.frombuffer(data, "<f4", np.prod(row["shape"], dtype=int), 8 + size + row["data_offsets"][0])
+                .reshape(row["shape"]).copy() for name, row in tensors.items() if name != "__metadata__"}
+
+    def torch(self):
+        """The same as a torch.nn.Module, with the names of the file in its state_dict: for torch.nn.Sequential(F, E)."""
+        from ._torch import module
+
+        return module(self)
+
+    def __reduce__(self):
+        return restore, (self.to_bytes(), self._threads)
+
+    def __repr__(self):
+        residual = ", residual" if self.residual else ""
+        return f"Adapter({self.input} → {self.output}, hidden {self.hidden}{residual})"
+
+
+def restore(data, threads):
+    return Adapter.from_bytes(data, threads=threads)
+
+
+def merge(adapters, weights=None, strength=1.0):
+    """The weighted mean of adapters as one adapter; a strength of 0.5 moves features half as far."""
+    adapters = [one if isinstance(one, Adapter) else Adapter(one) for one in adapters]
+    handles = (ctypes.c_void_p * len(adapters))(*(one._pointer for one in adapters))
+    if weights is not None:
+        weights = np.ascontiguousarray(weights, np.float64)
+        if weights.shape != (len(adapters),):
+            raise UseError(f"there are {len(adapters)} adapters but weights of shape {weights.shape}")
+    out = ctypes.c_void_p()
+    check(lib.invar_adapter_merge(handles, pointer(weights), len(adapters), float(strength), ctypes.byref(out)))
+    return Adapter._from(out.value, adapters[0]._threads)

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Banks: folders of features, opened, or made from arrays in memory."""
+import ctypes
+import json
+import math
+import os
+import shutil
+import tempfile
+import weakref
+
+import numpy as np
+
+from ._library import FormatError, Handle, MismatchError, UseError, call, context, decoded, encoded, integers, lib
+
+CLEAN = -1
+
+
+class Bank:
+    """A folder of features: clean rows, augmented copies and labels of each split. `Bank(path)` opens one."""
+
+    def __init__(self, path, *, threads=0, _folder=None):
+        out = ctypes.c_void_p()
+        call(lib.invar_bank_open, context(threads), encoded(path), ctypes.byref(out))
+        self.path = os.fspath(path)
+        self._handle = Handle(out.value, lib.invar_bank_close)
+        if _folder is not None:  # of a bank in memory
+            weakref.finalize(self, shutil.rmtree, _folder, ignore_errors=True)
+
+    @property
+    def _pointer(self):
+        return self._handle.value
+
+    @property
+    def dim(self):
+        """The width of the features."""
+        return lib.invar_bank_dim(self._pointer)
+
+    @property
+    def splits(self):
+        return [decoded(lib.invar_bank_split(self._pointer, i)) for i in range(lib.invar_bank_splits(self._pointer))]
+
+    def field(self, name):
+        """A text of bank.json such as "encoder" or "augment"; None if it has none."""
+        return decoded(lib.invar_bank_field(self._pointer, encoded(name)))
+
+    def _split(self, split):
+        if split not in self.splits:
+            raise MismatchError(f"{self.path}: has no split '{split}'; it has {', '.join(self.splits)}")
+        return encoded(split)
+
+    def rows(self, split="train"):
+        return lib.invar_bank_rows(self._pointer, self._split(split))
+
+    def copies(self, split="train"):
+        """How many augmented copies each row has."""
+        return lib.invar_bank_copies(self._pointer, self._split(split))
+
+    def clean(self, split="train"):
+        """F(x), [n, d]: the file itself, mapped, not a copy of it."""
+        return np.load(os.path.join(self.path, decoded(self._split(split)), "clean.npy"), mmap_mode="r")
+
+    def copy(self, index, split="train"):
+        """F(t(x)) of copy `index`, [n, d], read as float32."""
+        count = self.copies(split)
+        if not 0 <= index < count:
+            raise UseError(f"copy {index} of the split {split}: there are {count}")
+        out = np.empty((self.rows(split), self.dim), np.float32)
+        call(lib.invar_bank_read, self._pointer, encoded(split), index, 0, len(out), out.ctypes.data)
+        return out
+
+    def labels(self, split="train"):
+        """One integer per row, negative for none; None if the split has no labels."""
+        if not lib.invar_bank_has_labels(self._pointer, self._split(split)):
+            return None
+        out = np.empty(self.rows(split), np.int64)
+        call(lib.invar_bank_labels, self._pointer, encoded(split), out.ctypes.data)
+        return out
+
+    def names(self, split="train"):
+        """The image file of each row; None if images were not files."""
+        if not lib.invar_bank_has_names(self._pointer, self._split(split)):
+            return None
+        out = ctypes.c_void_p()
+        call(lib.invar_bank_names, self._pointer, encoded(split), ctypes.byref(out))
+        try:
+            return [decoded(name) for name in (ctypes.c_char_p * self.rows(split)).from_address(out.value)]
+        finally:
+            lib.invar_free(out)
+
+    def __fspath__(self):
+        return self.path
+
+    def __repr__(self):
+        parts = ", ".join(f"{split} {self.rows(split)} × (1 + {self.copies(split)})" for split in self.splits)
+        return f"Bank({self.path!r}: {self.field('encoder') or 'unnamed'}, width {self.dim}; {parts})"
+
+
+# ---- From arrays ------------------------------------------------------------------------------------
+
+
+def feature_rows(array, name):
+    out = np.asarray(array)
+    if out.dtype != np.float16:
+        out = np.asarray(out, np.float32)
+    if out.ndim != 2:
+        raise UseError(f"{name} must have shape [rows, width], not {list(out.shape)}")
+    return out
+
+
+def copy_rows(copies, shape, split):
+    """A list of arrays [n, d], from such a list, one array, or [n, c, d]."""
+    if not isinstance(copies, (list, tuple)):
+        copies = np.asarray(copies)
+        copies = [copies] if copies.ndim == 2 else list(np.moveaxis(copies, 1, 0)) if copies.ndim == 3 else [copies]
+    found = [feature_rows(one, f"copy {i} of {split}") for i, one in enumerate(copies)]
+    for i, one in enumerate(found):
+        if one.shape != shape:
+            raise MismatchError(f"copy {i} of {split} has shape {list(one.shape)} but the clean rows have {list(shape)}; "
+                                "copies are [n, c, d], or a list of [n, d]")
+    return found
+
+
+def save_split(folder, clean, copies, labels):
+    os.makedirs(os.path.join(folder, "aug") if copies else folder)
+    np.save(os.path.join(folder, "clean.npy"), clean)
+    for i, one in enumerate(copies):
+        np.save(os.path.join(folder, "aug", f"{i:03}.npy"), np.ascontiguousarray(one))
+    if labels is not None:
+        np.save(os.path.join(folder, "labels.npy"), labels)
+
+
+def held_out(count, labels, share):
+    """A mask of the last ⌈share·n⌉ rows of each class, as `holdout` chooses images."""
+    mask = np.zeros(count, bool)
+    for label in np.unique(labels) if labels is not None else [None]:
+        rows = np.arange(count) if label is None else np.flatnonzero(labels == label)
+        mask[rows[len(rows) - math.ceil(share * len(rows)):]] = True
+    return mask
+
+
+def cut(clean, copies, labels, share):
+    """One array as train and test."""
+    mask = held_out(len(clean), labels, share)
+    parts = {"train": ~mask, "test": mask}
+    return {split: (clean[rows], [one[rows] for one in copies], None if labels is None else labels[rows])
+            for split, rows in parts.items()}
+
+
+def of_split(value, split):
+    return value.get(split) if isinstance(value, dict) else value
+
+
+def gather(clean, copies, labels, holdout):
+    """{split: (clean, copies, labels)}, checked."""
+    if holdout and isinstance(clean, dict):
+        raise UseError("holdout cuts one array; these rows have splits already")
+    if not isinstance(clean, dict):
+        clean = {"train": clean}
+        copies, labels = ({"train": value} if not isinstance(value, dict) else value for value in (copies, labels))
+    splits = {}
+    for split, rows in clean.items():
+        rows = feature_rows(rows, f"the clean rows of {split}")
+        own, marks = of_split(copies, split), of_split(labels, split)
+        splits[split] = (rows, copy_rows(own, rows.shape, split) if own is not None else [],
+                         integers(marks, len(rows)) if marks is not None else None)
+    return cut(*splits["train"], holdout) if holdout else splits
+
+
+def bank(clean, copies=None, labels=None, *, name=None, augment=None, holdout=0, path=None, threads=0):
+    """A bank of your own features: clean rows [n, d] and augmented copies of them, [n, c, d] or a list of [n, d].
+
+    clean, copies and labels may be dictionaries by split, {"train": …, "test": …}; or `holdout` cuts off that share of
+    the rows of each class as test. `name` says what made the features (bank.json's encoder), so that an adapter trained
+    on them warns when it meets features of another name; `augment` says what the copies are. With `path` the bank is a
+    new folder; without it is a temporary one that is removed with the last reference to the bank.
+    """
+    splits = gather(clean, copies, labels, holdout)
+    folder = None
+    if path is None:
+        folder = tempfile.mkdtemp(prefix="invar-")
+        path = os.path.join(folder, "bank")
+    elif os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        raise FormatError(f"{os.fspath(path)}: already exists; choose a new folder for the bank")
+    about = {"format": "invar-bank", "version": 1}
+    about.update({key: value for key, value in (("encoder", name), ("augment", augment)) if value is not None})
+    parent = os.path.dirname(os.path.abspath(path))
+    with tempfile.TemporaryDirectory(prefix=".invar-", dir=parent) as place:
+        made = os.path.join(place, "bank")
+        os.makedirs(made)
+        for split, arrays in splits.items():
+            save_split(os.path.join(made, split), *arrays)
+        with open(os.path.join(made, "bank.json"), "w", encoding="utf-8") as file:
+            file.write(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+        os.rename(made, path)  # the bank appears complete or not at all
+    return Bank(path, threads=threads, _folder=folder)
+
+
+def synthetic(path, *, threads=0, **options):
+    """A bank of synthetic features for experiments, at a path that must not exist."""
+    from ._options import Options
+
+    call(lib.invar_bank_synthesize, context(threads), Options("synthetic", options).pointer, encoded(path))
+    return Bank(path, threads=threads)

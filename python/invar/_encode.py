@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images to features: our own encoders, or any function of the user."""
+import contextlib
+import ctypes
+import os
+import sys
+import tempfile
+
+import numpy as np
+
+from ._bank import Bank
+from ._library import (CANCELLED, RUN, EncoderCallback, Error, Handle, MismatchError, UseError, attempt, call, check,
+                       context, current, decoded, encoded, floats, integers, lib, pointer)
+from ._options import Options, spell_one
+
+# ---- Encoders ---------------------------------------------------------------------------------------------
+
+
+def is_module(function):
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(function, torch.nn.Module)
+
+
+def as_features(result, count, width, name):
+    """What a function returned as float32 [count, width]; `width` None accepts any."""
+    for step in ("detach", "cpu", "numpy"):  # a tensor of PyTorch; TensorFlow's has only the last
+        if not isinstance(result, np.ndarray) and hasattr(result, step):
+            result = getattr(result, step)()
+    features = np.asarray(result, np.float32)
+    wanted = (count, width if width is not None else features.shape[-1] if features.ndim else 0)
+    if features.shape != wanted:
+        raise MismatchError(f"the encoder {name} returned an array of shape {list(features.shape)} for {count} images; "
+                            f"it must be [{count}, {width if width is not None else 'width'}]")
+    return features
+
+
+def side_of(size):
+    if size is None or size == "native":
+        return 0
+    try:
+        return int(size)
+    except (TypeError, ValueError):
+        raise UseError(f"size must be a number or native, not {size!r}") from None
+
+
+class Encoder:
+    """F: our own network (a weight file, or a name such as "pixels"), or a function of yours.
+
+    A function takes normalised images [n, c, h, w], a float32 array that is valid only during the call, and returns
+    features [n, width]. A torch.nn.Module is called in inference mode, on the device where it is. `size` and `normalize`
+    say how images are prepared for it; `name` and `version` are recorded in the bank. If width is not given, the
+    function is called once with a black image of that size.
+    """
+
+    def __init__(self, encoder=None, *, width=None, size=None, resize=None, normalize=None, filter=None, batch=None,
+                 name=None, version=None, threads=0, **options):
+        self._keep, self._threads, self._error = [], threads, None
+        out = ctypes.c_void_p()
+        if callable(encoder):
+            if options:
+                raise UseError(f"{next(iter(options))} does not apply to an encoder that is a function; leave it out")
+            if is_module(encoder):
+                from ._torch import wrap
+
+                encoder = wrap(encoder)
+            described = self._describe(encoder, width, size, resize, normalize, filter, batch, name, version)
+            check(lib.invar_encoder_from_callback(context(threads), ctypes.byref(described), ctypes.byref(out)))
+        else:
+            given = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version}
+            extra = [key for key, value in given.items() if value is not None]
+            if extra:
+                raise UseError(f"{extra[0]} is for an encoder that is a function; leave it out")
+            values = Options("features", {**named(encoder), **options})
+            call(lib.invar_encoder_open, context(threads), None, values.pointer, ctypes.byref(out))
+        self._handle = Handle(out.value, lib.invar_encoder_close)
+        self._handle.keep = self._keep  # C calls these as long as it has the encoder
+
+    def _describe(self, function, width, size, resize, normalize, filter, batch, name, version):
+        name = name or getattr(function, "__name__", type(function).__name__)
+        side = side_of(size)
+        if width is None:
+            if not side:
+                raise UseError(f"the encoder {name} needs width=, the length of a feature, or size= to find it out")
+            width = as_features(function(np.zeros((1, 3, side, side), np.float32)), 1, None, name).shape[1]
+
+        def run(user, images, shape, out, message, room):
+            try:
+                shape = tuple(shape[:4])
+                count = int(np.prod(shape))
+                x = np.frombuffer((ctypes.c_float * count).from_address(images), np.float32).reshape(shape)
+                y = np.frombuffer((ctypes.c_float * (shape[0] * width)).from_address(out), np.float32)
+                y.reshape(shape[0], width)[:] = as_features(function(x), shape[0], width, name)
+                now = getattr(current, "call", None)
+                return CANCELLED if now is not None and now.interrupted else 0
+            except BaseException as error:  # raised again after the call
+                now = getattr(current, "call", None)
+                if now is not None:
+                    now.error = error
+                text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:max(room - 1, 0)] + b"\0"
+                ctypes.memmove(message, text, min(len(text), room))
+                return error.status if isinstance(error, Error) and error.status else UseError.status
+
+        callback = RUN(run)
+        self._keep.append(callback)
+        return EncoderCallback(
+            ctypes.sizeof(EncoderCallback), None, callback, encoded(name),
+            None if version is None else encoded(str(version)), int(width), int(batch or 0), int(resize or 0), side,
+            None if filter is None else encoded(filter), None if normalize is None else encoded(spell_one(normalize)))
+
+    @property
+    def _pointer(self):
+        return self._handle.value
+
+    @property
+    def name(self):
+        return decoded(lib.invar_encoder_name(self._pointer))
+
+    @property
+    def side(self):
+        """The side of the images it expects; 0: any."""
+        return lib.invar_encoder_side(self._pointer)
+
+    def __call__(self, images):
+        """Normalised images [n, c, h, w] to features [n, width]."""
+        x = floats(images, "images", 4)
+        shape = (ctypes.c_uint64 * 4)(*x.shape)
+        width = ctypes.c_uint64()
+        call(lib.invar_encoder_width, self._pointer, shape, ctypes.byref(width))
+        out = np.empty((len(x), width.value), np.float32)
+        call(lib.invar_encoder_run, self._pointer, pointer(x), shape, pointer(out))
+        return out
+
+    def __repr__(self):
+        return f"Encoder({decoded(lib.invar_encoder_about(self._pointer))})"
+
+
+def named(encoder):
+    """The option for an encoder given as text: a name from the list, else a weight file."""
+    if encoder is None:
+        return {}
+    names = decoded(lib.invar_encoder_names()).split("|")
+    return {"encoder": encoder} if encoder in names else {"weights": encoder}
+
+
+# ---- Images ----------------------------------------------------------------------------------------------------
+
+
+def save_image(image, path):
+    """PNG keeps every pixel; deterministic, so that an interrupted bank resumes."""
+    (image if image.mode in ("L", "RGB") else image.convert("RGB")).save(path + ".png")
+
+
+def link_file(file, path):
+    file = os.path.abspath(os.fspath(file))
+    if not os.path.isfile(file):
+        raise FileNotFoundError(f"{file}: there is no such file")
+    os.symlink(file, path + "-" + os.path.basename(file))
+
+
+def lay_out(images, folder):
+    """A list of image files or PIL images as a flat folder, in the order of the list."""
+    digits = len(str(len(images)))
+    for i, image in enumerate(images):
+        place = os.path.join(folder, f"{i:0{digits}}")
+        if isinstance(image, (str, os.PathLike)):
+            link_file(image, place)
+        elif hasattr(image, "convert"):
+            save_image(image, place)
+        else:
+            raise UseError(f"image {i} is a {type(image).__name__}; images are files, PIL images or one NumPy array")
+
+
+@contextlib.contextmanager
+def dataset_text(images, labels):
+    """The name of the data set, and a place for arrays and lists while it is read."""
+    if isinstance(images, (str, os.PathLike)):
+        if labels is not None:
+            raise UseError("labels are for images in memory or a list of files; a folder's classes are its sub-folders")
+        yield os.fspath(images)
+        return
+    with tempfile.TemporaryDirectory(prefix="invar-") as folder:
+        if isinstance(images, (list, tuple)):
+            lay_out(images, folder)
+            yield folder
+            return
+        array = np.asarray(images)
+        np.save(os.path.join(folder, "images.npy"), array)
+        text = f"npy:{folder}/images.npy"
+        if labels is not None:
+            np.save(os.path.join(folder, "labels.npy"), integers(labels, len(array)))
+            text += f",{folder}/labels.npy"
+        yield text
+
+
+def label_list(bank, labels, count):
+    """Labels of a list of images, which a flat folder cannot carry: names.txt says which image each row is."""
+    labels = integers(labels, count)
+    for split in bank.splits:
+        place = os.path.join(bank.path, split, "labels.npy")
+        if not os.path.exists(place):
+            rows = [int(name.split("-")[0].split(".")[0]) for name in bank.names(split)]
+            np.save(place, labels[rows])
+
+
+# ---- Encoding -----------------------------------------------------------------------------------------------------
+
+OF_FUNCTION = ("width", "filter", "batch", "name", "version")
+
+
+def open_encoder(encoder, threads, options, about):
+    """The encoder, and the options that remain for the bank."""
+    if isinstance(encoder, Encoder):
+        return encoder, options
+    if not callable(encoder):
+        known = {row.keyword for row in Options("features").rows()}
+        own = {key: value for key, value in options.items() if key.replace("-", "_") in known}
+        return Encoder(encoder, threads=threads, **own, **about), {**options, **named(encoder)}
+    prepared = {key: options.get(key) for key in ("size", "resize", "normalize")}
+    return Encoder(encoder, threads=threads, **prepared, **about), options
+
+
+def figures(handle):
+    try:
+        found, i = {}, 0
+        while (name := lib.invar_figure_name(handle, i)) is not None:
+            found[decoded(name).replace("-", "_")] = lib.invar_figure(handle, name)
+            i += 1
+        return found
+    finally:
+        lib.invar_figures_free(handle)
+
+
+def encode(images, bank, *, encoder=None, labels=None, width=None, batch=None, filter=None, name=None, version=None,
+           dry_run=False, threads=0, progress=None, **options):
+    """Turns images and augmented copies of them into a bank of features, as `invar encode` does.
+
+    images: a folder or another data set ("stl10:data"); a NumPy array [n, h, w, 3], [n, h, w] or [n, c, h, w] of bytes,
+    or of floats from 0 to 1; a list of files; a list of PIL images. labels: integers, for the last three.
+    bank: the new folder, or an existing bank to extend. encoder: a weight file, a name ("pixels"), a function or a
+    torch.nn.Module; see Encoder, also for width, batch, filter, name and version. An interrupted call (Ctrl-C) is resumed
+    by the same call. dry_run gives the time and disk space needed and writes nothing.
+    """
+    about = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version}
+    with dataset_text(images, labels) as text:
+        made, options = open_encoder(encoder, threads, options, about)
+        values = Options("encode", options)
+        out = ctypes.c_void_p()
+        call(lib.invar_dataset_open, context(made._threads), encoded(text), values.pointer, ctypes.byref(out))
+        data = Handle(out.value, lib.invar_dataset_close)
+        if dry_run:
+            out = ctypes.c_void_p()
+            call(lib.invar_encode_forecast, made._pointer, data.value, values.pointer, encoded(bank), ctypes.byref(out),
+                 progress=progress)
+            return figures(out.value)
+        error = attempt(lib.invar_encode, made._pointer, data.value, values.pointer, encoded(bank), progress=progress)
+        data.close()
+        if error is not None:
+            raise error
+    done = Bank(bank, threads=threads)
+    if labels is not None and isinstance(images, (list, tuple)):
+        label_list(done, labels, len(images))
+        done = Bank(bank, threads=threads)
+    return done

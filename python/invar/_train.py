@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training, and runs: folders with an adapter and all that led to it."""
+import ctypes
+import json
+import os
+
+from ._adapter import Adapter
+from ._library import Handle, UseError, call, context, encoded, lib
+from ._measure import eval as measure
+from ._options import Options
+from ._results import Results
+
+
+class Run:
+    """A folder that `train` filled. `Run(path)` opens one."""
+
+    def __init__(self, path, *, threads=0):
+        self.path = os.fspath(path)
+        self._threads = threads
+        self._adapter = None
+        if not os.path.isfile(os.path.join(self.path, "run.json")):
+            raise FileNotFoundError(f"{self.path}: has no run.json, so it is not a run")
+
+    @property
+    def adapter(self):
+        """E."""
+        if self._adapter is None:
+            self._adapter = Adapter(self.path, threads=self._threads)
+        return self._adapter
+
+    @property
+    def decoder(self):
+        """From codes to features, of a run with decoder=True."""
+        return Adapter(os.path.join(self.path, "decoder.safetensors"), threads=self._threads)
+
+    @property
+    def info(self):
+        """run.json: every option with its value, versions, machine, hashes of the inputs, times."""
+        with open(os.path.join(self.path, "run.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    @property
+    def log(self):
+        """One dictionary per epoch."""
+        with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file]
+
+    def eval(self, bank, **options):
+        """Measures F and the adapter on a bank; the run keeps the results. See invar.eval for the options."""
+        return measure(bank, self, **options)
+
+    def results(self):
+        """What the run knows about itself: the curves of its training, then what eval kept."""
+        found = []
+        while True:
+            out = ctypes.c_void_p()
+            call(lib.invar_run_results, context(self._threads), encoded(self.path), len(found), ctypes.byref(out))
+            if not out.value:
+                return found
+            found.append(Results._from(out.value))
+
+    def __fspath__(self):
+        return self.path
+
+    def __repr__(self):
+        return f"Run({self.path!r})"
+
+
+def open_bank(path, options, threads):
+    out = ctypes.c_void_p()
+    call(lib.invar_bank_open_with, context(threads), encoded(path), options.pointer, ctypes.byref(out))
+    return Handle(out.value, lib.invar_bank_close)
+
+
+def train_on_images(values, run, threads, progress):
+    given = values.values()
+    if given.get("resume"):
+        call(lib.invar_train_images_options, values.pointer, encoded(run))
+    data, encoder = ctypes.c_void_p(), ctypes.c_void_p()
+    call(lib.invar_dataset_open, context(threads), encoded(given["images"]), values.pointer, ctypes.byref(data))
+    data = Handle(data.value, lib.invar_dataset_close)
+    call(lib.invar_encoder_open, context(threads), None, values.pointer, ctypes.byref(encoder))
+    encoder = Handle(encoder.value, lib.invar_encoder_close)
+    call(lib.invar_train_images, encoder.value, data.value, values.pointer, encoded(run), progress=progress)
+
+
+def train(bank, run, *, threads=0, progress=None, **options):
+    """Trains an adapter on a bank, or on several augmentations of the same images, and gives the run.
+
+    bank: a Bank, a path, or a list of them; None with images= instead. run: a new folder; an interrupted training
+    (Ctrl-C) is resumed with resume=True and ends with the same bytes as one that was not interrupted.
+    """
+    values = Options("train", options)
+    if bank is None:
+        if options.get("images") is None:
+            raise UseError("the bank is missing, or images= instead")
+        train_on_images(values, run, threads, progress)
+        return Run(run, threads=threads)
+    if options.get("images") is not None:
+        raise UseError("give a bank or images=, not both")
+    banks = bank if isinstance(bank, (list, tuple)) else [bank]
+    opened = [open_bank(one, values, threads) for one in banks]
+    handles = (ctypes.c_void_p * len(opened))(*(one.value for one in opened))
+    try:
+        call(lib.invar_train, handles, len(opened), values.pointer, encoded(run), progress=progress)
+    finally:
+        for one in opened:
+            one.close()
+    return Run(run, threads=threads)

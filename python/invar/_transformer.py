@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E as scikit-learn likes it: fit, transform, get_params. scikit-learn need not be installed."""
+import os
+import tempfile
+
+import numpy as np
+
+from ._adapter import Adapter
+from ._bank import bank
+from ._library import UseError, floats
+from ._train import train
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted, validate_data
+
+    FULL = True
+except ImportError:
+    FULL = False
+
+    class NotFittedError(ValueError, AttributeError):
+        """Call fit first."""
+
+    class BaseEstimator:
+        """get_params and set_params, enough for a copy."""
+
+        names = ("preset", "copies", "options", "seed", "threads")
+
+        def get_params(self, deep=True):
+            return {name: getattr(self, name) for name in self.names}
+
+        def set_params(self, **params):
+            for name, value in params.items():
+                if name not in self.names:
+                    raise ValueError(f"Invalid parameter {name!r}")
+                setattr(self, name, value)
+            return self
+
+    class TransformerMixin:
+        def fit_transform(self, X, y=None, **params):
+            return self.fit(X, y, **params).transform(X)
+
+
+class InvariantTransformer(TransformerMixin, BaseEstimator):
+    """Learns E from clean features and augmented copies of them; transform applies it.
+
+    fit(clean, copies): clean is [n, d], copies [n, c, d], [n, d] or a list of [n, d], row by row from the same images.
+    In a pipeline, where only X is passed on, `copies` of the constructor is a function that makes copies of X.
+    preset, seed and the dictionary options are those of invar.train.
+    """
+
+    def __init__(self, preset="instant", copies=None, options=None, seed=0, threads=0):
+        self.preset = preset
+        self.copies = copies
+        self.options = options
+        self.seed = seed
+        self.threads = threads
+
+    def _rows(self, X, reset):
+        if FULL:
+            return validate_data(self, X, reset=reset, dtype=np.float32, order="C", ensure_min_samples=2 if reset else 1)
+        X = floats(X, "X", 2)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {X.shape[1]} features, but this transformer expects {self.n_features_in_}")
+        return X
+
+    def _copies(self, X, y):
+        if self.copies is not None:
+            return self.copies(X)  # y, if any, are labels, which are not needed
+        if y is None or (not isinstance(y, (list, tuple)) and np.ndim(y) < 2):
+            raise UseError("fit needs augmented copies, fit(clean, copies), or copies= of the constructor, a function "
+                           "that makes them: without copies there is nothing to be invariant to; requires y to be "
+                           "passed, but the target y is None" if y is None else
+                           "fit needs augmented copies [n, c, d] or [n, d] as its second argument, not labels")
+        return y
+
+    def fit(self, X, y=None):
+        """X: clean features [n, d]; y: copies of them."""
+        X = self._rows(X, True)
+        with tempfile.TemporaryDirectory(prefix="invar-") as folder:
+            made = bank(X, self._copies(X, y))
+            run = train(made, os.path.join(folder, "run"), threads=self.threads, progress=False, preset=self.preset,
+                        seed=self.seed, **(self.options or {}))
+            self.adapter_ = Adapter(run.path, threads=self.threads)
+        return self
+
+    def transform(self, X):
+        """E of features [n, d]."""
+        if FULL:
+            check_is_fitted(self, "adapter_")
+        elif not hasattr(self, "adapter_"):
+            raise NotFittedError("this InvariantTransformer is not fitted yet; call fit first")
+        return self.adapter_(self._rows(X, False))
+
+    def get_feature_names_out(self, input_features=None):
+        if not hasattr(self, "adapter_"):
+            raise NotFittedError("this InvariantTransformer is not fitted yet; call fit first")
+        return np.array([f"invariant{i}" for i in range(self.adapter_.output)], object)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.target_tags.required = self.copies is None
+        return tags

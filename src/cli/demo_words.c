@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * demo_words.c - the end of the demo: a short table per bank and what it means.
+ *
+ * Every number comes from the table.json of a bank. The recommended adapter is the one that
+ * is best at the first goal below that was measured, clean and augmented images counted
+ * alike; if the one that diagnose named before training is within a point of it, that one,
+ * because it was known without training the others. A loss is called a loss.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command_files.h"
+#include "cli/demo_recipe.h"
+#include "cli/term.h"
+#include "report/table.h"
+
+typedef struct goal {
+	const char *title, *clean, *augmented;
+	const char *words; /* of a sentence: "… more augmented images: 69 % instead of 29 %" */
+} goal;
+
+static const goal goals[] = {
+	{"LC-kept, %", "kept.clean", "kept.augmented",
+     "a classifier of the encoder's features, not retrained, recognises"},
+	{"old index, %", "knn.clean", "knn.augmented",
+     "an index of the encoder's features, not rebuilt, finds the class of"},
+	{"own image, %", "same-image.old.l2.clean.recall_at_1",
+     "same-image.old.l2.augmented.recall_at_1",
+     "a search in an index of the encoder's features finds the original of"},
+};
+
+/* Shown beside them: what codes are worth to those who can train anew, as WaCo needs. */
+static const goal new_classifier = {"LC, %", "lc.clean", "lc.augmented", NULL};
+
+enum { GOALS = sizeof goals / sizeof *goals };
+
+static const double close_enough = 0.01; /* of shares: a point */
+
+typedef struct summary {
+	inv_session *s;
+	const inv_study_bank *bank;
+	invar_results *r, *diagnosis; /* diagnosis NULL: there is none */
+	const goal *goal;             /* the first that was measured; or NULL */
+	size_t recommended;           /* column; 0: none */
+} summary;
+
+/* ---- Numbers ------------------------------------------------------------------------- */
+
+static double value_of(const summary *m, const char *metric, size_t column)
+{
+	const invar_value *v =
+		invar_results_value(m->r, metric, invar_results_column(m->r, column)->id);
+
+	return v && !v->reason ? v->value : NAN;
+}
+
+static bool is_measured(const summary *m, const goal *g)
+{
+	return isfinite(value_of(m, g->augmented, 0));
+}
+
+/* Clean and augmented images alike. */
+static double score(const summary *m, size_t column)
+{
+	return (value_of(m, m->goal->clean, column) + value_of(m, m->goal->augmented, column)) /
+	       2;
+}
+
+static const char *verdict(const summary *m)
+{
+	return m->diagnosis ? invar_results_about(m->diagnosis, "verdict") : NULL;
+}
+
+static void recommend(summary *m)
+{
+	size_t best = 0;
+
+	for (size_t i = 0; i < GOALS && !m->goal; i++)
+		if (is_measured(m, &goals[i]))
+			m->goal = &goals[i];
+	for (size_t i = 1; m->goal && i < invar_results_columns(m->r); i++)
+		if (score(m, i) > score(m, best))
+			best = i;
+	for (size_t i = 1; best && verdict(m) && i < invar_results_columns(m->r); i++)
+		if (strcmp(invar_results_column(m->r, i)->title, verdict(m)) == 0 &&
+		    score(m, i) >= score(m, best) - close_enough)
+			best = i;
+	m->recommended = best;
+}
+
+/* ---- The table ----------------------------------------------------------------------- */
+
+static void fill_pair(const summary *m, inv_table *t, const goal *g, size_t column)
+{
+	inv_table_cell(t, "%.1f | %.1f", 100 * value_of(m, g->clean, column),
+	               100 * value_of(m, g->augmented, column));
+}
+
+static void fill_row(const summary *m, inv_table *t, size_t column)
+{
+	inv_table_cell(t, "%s%s",
+	               column ? invar_results_column(m->r, column)->title : "F, no adapter",
+	               column && column == m->recommended ? " *" : "");
+	if (is_measured(m, &new_classifier))
+		fill_pair(m, t, &new_classifier, column);
+	for (size_t i = 0; i < GOALS; i++)
+		if (is_measured(m, &goals[i]))
+			fill_pair(m, t, &goals[i], column);
+	inv_table_number(t, value_of(m, "structure.R2", column));
+	inv_table_cell(t, "%.1f", 100 * value_of(m, "invariance.gone", column));
+}
+
+static invar_status print_table(const summary *m)
+{
+	size_t columns = 3 + is_measured(m, &new_classifier);
+	inv_table *t;
+	bool written;
+
+	for (size_t i = 0; i < GOALS; i++)
+		columns += is_measured(m, &goals[i]);
+	if (!(t = inv_table_new(columns)))
+		return inv_no_memory(m->s);
+	inv_table_cell(t, "clean | %s", m->bank->augment);
+	if (is_measured(m, &new_classifier))
+		inv_table_cell(t, "%s", new_classifier.title);
+	for (size_t i = 0; i < GOALS; i++)
+		if (is_measured(m, &goals[i]))
+			inv_table_cell(t, "%s", goals[i].title);
+	inv_table_cell(t, "R²");
+	inv_table_cell(t, "gone, %%");
+	for (size_t i = 0; i < invar_results_columns(m->r); i++)
+		fill_row(m, t, i);
+	putchar('\n');
+	written = inv_table_write(t, "text", stdout);
+	inv_table_free(t);
+	return written ? INVAR_OK : inv_no_memory(m->s);
+}
+
+/* ---- In words ------------------------------------------------------------------------ */
+
+/* "more augmented images: 69 % instead of 29 %", and a loss as a loss. */
+static void print_change(const summary *m, const char *metric, const char *images,
+                         size_t column)
+{
+	double before = round(100 * value_of(m, metric, 0)),
+		   after = round(100 * value_of(m, metric, column));
+
+	if (after == before)
+		printf("as many %s images as before: %.0f %%", images, after);
+	else
+		printf("%s %s images: %.0f %% instead of %.0f %%",
+		       after > before ? "more" : "fewer", images, after, before);
+}
+
+static void print_goal(const summary *m, const goal *g, size_t column)
+{
+	printf("  With it, %s\n  ", g->words);
+	print_change(m, g->augmented, "augmented", column);
+	fputs(", ", stdout);
+	print_change(m, g->clean, "clean", column);
+	puts(".");
+}
+
+static void print_words(const summary *m)
+{
+	size_t goal_count = 0;
+
+	printf("\n%s: ", m->bank->augment);
+	if (!m->goal)
+		puts("nothing that tells whether an adapter helps could be measured.");
+	else if (!m->recommended)
+		puts("no adapter is recommended: none of them is better than the encoder alone.");
+	else
+		printf("%s (*) is recommended.\n",
+		       invar_results_column(m->r, m->recommended)->title);
+	for (size_t i = 0; i < GOALS && m->recommended && goal_count < 2; i++)
+		if (is_measured(m, &goals[i])) {
+			print_goal(m, &goals[i], m->recommended);
+			goal_count++;
+		}
+	if (verdict(m) && strcmp(verdict(m), "none") == 0)
+		puts("  Before any training, 'invar diagnose' said that there is nothing to gain.");
+	else if (verdict(m))
+		printf("  Before any training, 'invar diagnose' recommended the preset %s.\n",
+		       verdict(m));
+}
+
+/* ---- All of it ----------------------------------------------------------------------- */
+
+static invar_status open_summary(inv_session *s, const inv_study_job *j, size_t i,
+                                 summary *m)
+{
+	char *path = inv_path(j->table_bank[i]->folder, "diagnose.json");
+	invar_status st =
+		path ? invar_results_open(s->ctx, j->table[i], &m->r) : inv_no_memory(s);
+
+	m->s = s;
+	m->bank = j->table_bank[i];
+	/* A bank of fewer than 50 images has none. */
+	if (st == INVAR_OK && invar_results_open(s->ctx, path, &m->diagnosis) != INVAR_OK)
+		m->diagnosis = NULL;
+	free(path);
+	if (st == INVAR_OK)
+		recommend(m);
+	return st;
+}
+
+static void close_summary(summary *m)
+{
+	invar_results_free(m->r);
+	invar_results_free(m->diagnosis);
+}
+
+static void explain_columns(const summary *m)
+{
+	puts("");
+	if (is_measured(m, &goals[0]))
+		puts(
+			"LC         a linear classifier that is trained on the adapter's codes of "
+			"clean "
+			"images\nLC-kept    the classifier of the first row, unchanged, applied to the "
+			"adapter's codes");
+	if (is_measured(m, &goals[1]))
+		puts("old index  class by the 20 nearest neighbours in an index built without the "
+		     "adapter");
+	puts("own image  the original of an image is found first in an index built without the "
+	     "adapter\nR²         how well distances among clean images are preserved: 1 is "
+	     "perfect\ngone       how much of the squared displacement by the augmentation is "
+	     "removed");
+}
+
+invar_status inv_demo_words(inv_session *s, const inv_study_job *j)
+{
+	summary *all = calloc(j->tables + 1, sizeof *all);
+	invar_status st = all ? INVAR_OK : inv_no_memory(s);
+
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		st = open_summary(s, j, i, &all[i]);
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		st = print_table(&all[i]);
+	if (st == INVAR_OK && j->tables)
+		explain_columns(&all[0]);
+	for (size_t i = 0; i < j->tables && st == INVAR_OK; i++)
+		print_words(&all[i]);
+	if (st == INVAR_OK)
+		printf("\nThe encoder was not changed, and training used no labels. A page with "
+		       "figures and pictures,\nto be opened with a browser:\n\n  %s/%s\n",
+		       j->study->folder, INVAR_RUN_REPORT);
+	for (size_t i = 0; all && i < j->tables; i++)
+		close_summary(&all[i]);
+	free(all);
+	return st;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* study_command.c - a recipe from a tree to finished stages. See study_command.h. */
+#include "cli/study_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command_files.h"
+#include "cli/outputs.h"
+#include "cli/study_report.h"
+#include "cli/study_tables.h"
+#include "cli/term.h"
+#include "recipe/study/yaml_tree.h"
+
+/* ---- The recipe ---------------------------------------------------------------------- */
+
+invar_status inv_study_fault(inv_session *s, invar_status st, const char *message)
+{
+	char sentence[INV_MESSAGE];
+
+	if (st == INVAR_OK)
+		return st;
+	if (!*message) {
+		invar_last_error_spelled("", sentence, sizeof sentence);
+		message = sentence;
+	}
+	return inv_fault(s, st, "%s", message);
+}
+
+invar_status inv_recipe_set(inv_session *s, inv_node *tree, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	char message[INV_MESSAGE] = "", *path = NULL, *where = NULL;
+	inv_node *value;
+	invar_status st;
+
+	if (!equals || equals == text)
+		return inv_fault(s, INVAR_E_USE,
+		                 "--set %.100s: expected KEY=VALUE, such as encode.size=64", text);
+	path = strndup(text, (size_t)(equals - text));
+	if (!path || asprintf(&where, "--set %s", path) < 0) {
+		free(path);
+		return inv_no_memory(s);
+	}
+	st = inv_yaml_read(equals + 1, strlen(equals + 1), where, false, &value, message);
+	if (st == INVAR_OK)
+		st = inv_node_set(tree, path, value, inv_recipe_short_for, message);
+	else
+		st = INVAR_E_USE;
+	free(path);
+	free(where);
+	return inv_study_fault(s, st, message);
+}
+
+invar_status inv_recipe_set_text(inv_session *s, inv_node *tree, const char *path,
+                                 const char *text)
+{
+	char message[INV_MESSAGE] = "";
+	inv_node *value = text ? inv_node_new(INV_NODE_TEXT, NULL, path) : NULL;
+
+	if (!text)
+		return INVAR_OK;
+	if (!value || !(value->text = strdup(text))) {
+		inv_node_free(value);
+		return inv_no_memory(s);
+	}
+	return inv_study_fault(
+		s, inv_node_set(tree, path, value, inv_recipe_short_for, message), message);
+}
+
+static bool has_file(const char *folder, const char *name)
+{
+	char *path = inv_path(folder, name);
+	bool there = path && access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* A folder without a record of stages is no study, so its files are somebody else's. */
+static invar_status check_foreign(inv_session *s, const inv_study *study)
+{
+	const char *name;
+
+	if (has_file(study->folder, "stages.json"))
+		return INVAR_OK;
+	for (size_t i = 0; (name = inv_study_table_file(i)); i++)
+		if (has_file(study->folder, name))
+			break;
+	if (!name && study->reports && has_file(study->folder, INVAR_RUN_REPORT))
+		name = INVAR_RUN_REPORT;
+	return name ? inv_fault(s, INVAR_E_IO,
+	                        "%s/%s: already exists and is not from a study; choose another "
+	                        "folder with -o",
+	                        study->folder, name)
+	            : INVAR_OK;
+}
+
+invar_status inv_study_check_output(inv_session *s, const char *recipe,
+                                    const inv_study *study)
+{
+	invar_status st;
+
+	inv_reads(s, recipe, "the recipe");
+	inv_reads(s, study->published, "the published figures");
+	for (size_t i = 0; i < study->banks; i++) {
+		const inv_study_bank *b = &study->bank[i];
+
+		inv_reads_dataset(s, b->dataset);
+		inv_reads(s, inv_settings_find(&b->encode, "weights"), "the weights");
+		if (!b->dataset)
+			inv_reads_all(s, b->path, "the features");
+	}
+	st = inv_check_output_folder(s, "-o", study->folder);
+	return st == INVAR_OK ? check_foreign(s, study) : st;
+}
+
+/* ---- Running --------------------------------------------------------------------------
+ */
+
+invar_status inv_study_print_file(inv_session *s, const inv_study *study, const char *name)
+{
+	char *path = inv_path(study->folder, name), block[4096];
+	FILE *f = path ? fopen(path, "rb") : NULL;
+	size_t bytes;
+
+	free(path);
+	if (!f)
+		return inv_fault(s, INVAR_E_IO, "%s/%s could not be read", study->folder, name);
+	while ((bytes = fread(block, 1, sizeof block, f)) > 0)
+		fwrite(block, 1, bytes, stdout);
+	fclose(f);
+	return INVAR_OK;
+}
+
+invar_status inv_study_tell_failures(inv_session *s, const inv_study_job *j)
+{
+	if (!j->failures)
+		return INVAR_OK;
+	for (size_t i = 0; i < j->failures; i++)
+		fprintf(stderr, "failed: %s: %s\n", j->failure[i].stage, j->failure[i].message);
+	return inv_fault(s, INVAR_E_MISMATCH,
+	                 "%zu stage%s failed; what does not depend on %s is done", j->failures,
+	                 j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");
+}
+
+static void say(void *user, const char *text)
+{
+	inv_term_say(user, "%s", text);
+}
+
+/* A bank that does not exist is found before a folder is made. */
+static invar_status check_banks(const inv_session *s, const inv_study_job *j)
+{
+	const inv_study *study = j->study;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < study->banks && st == INVAR_OK; i++) {
+		invar_bank *bank = NULL;
+
+		if (!study->bank[i].dataset && !j->keep_going)
+			st = invar_bank_open(s->ctx, study->bank[i].path, &bank);
+		invar_bank_close(bank);
+	}
+	return st;
+}
+
+invar_status inv_study_execute(inv_session *s, inv_study_job *j)
+{
+	const inv_study *study = j->study;
+	invar_status st;
+
+	j->ctx = s->ctx;
+	j->say = say;
+	j->user = s->term;
+	if ((st = check_banks(s, j)) == INVAR_OK)
+		st = inv_folder_make(s, study->folder);
+	if (st == INVAR_OK)
+		st = inv_study_run(j, inv_study_table_files() + inv_study_report_files(study));
+	if (st == INVAR_OK)
+		st = inv_study_tables(s, j);
+	if (st == INVAR_OK)
+		st = inv_study_report(s, j);
+	if (st == INVAR_E_CANCELLED)
+		return inv_fault(
+			s, st,
+			"interrupted; finished work is kept in %s, and the same command resumes it",
+			study->folder);
+	return st != INVAR_OK && !*s->fault ? inv_study_fault(s, st, j->message) : st;
+}

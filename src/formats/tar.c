@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tar.c - see tar.h for the invariants. */
+#include "formats/tar.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum {
+	BLOCK = 512,
+	MAX_PAX = 1 << 20,
+	NAME = 100, /* bytes of the field; the offsets of the others follow */
+	SIZE_AT = 124,
+	SIZE = 12,
+	SUM_AT = 148,
+	SUM = 8,
+	TYPE_AT = 156,
+	MAGIC_AT = 257,
+	PREFIX_AT = 345,
+	PREFIX = 155
+};
+
+/* What special members say about the next one. */
+typedef struct pending {
+	bool has_path, has_size, sparse;
+	uint64_t size;
+} pending;
+
+static invar_status damaged(const inv_tar *t, const char *what)
+{
+	return inv_fail(INVAR_E_FORMAT, "%s: is a damaged tar file: %s at byte %" PRIu64,
+	                t->name, what, t->at);
+}
+
+invar_status inv_tar_open(const void *data, uint64_t size, const char *name, inv_tar *out)
+{
+	static const struct {
+		size_t length;
+		const char *bytes, *tool;
+	} packed[] = {{2, "\x1f\x8b", "gunzip"},
+	              {3, "BZh", "bunzip2"},
+	              {6,
+	               "\xfd"
+	               "7zXZ\0",
+	               "unxz"},
+	              {4, "\x28\xb5\x2f\xfd", "unzstd"}};
+
+	*out = (inv_tar){.name = name, .data = data, .size = size};
+	if (!size)
+		return inv_fail(INVAR_E_FORMAT, "%s: is empty, expected a tar file", name);
+	for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+		if (size >= packed[i].length &&
+		    memcmp(data, packed[i].bytes, packed[i].length) == 0)
+			return inv_fail(
+				INVAR_E_FORMAT,
+				"%s: is compressed, but images are read in place; decompress it "
+				"with %s",
+				name, packed[i].tool);
+	return INVAR_OK;
+}
+
+/* ---- Numbers ---------------------------------------------------------------------- */
+
+/* Octal digits between blanks, or GNU's binary numbers, whose first bit is set. */
+static bool read_number(const uint8_t *field, size_t length, uint64_t *out)
+{
+	size_t i = 0;
+
+	*out = 0;
+	if (field[0] & 0x80) {
+		for (i = 0; i < length; i++) {
+			if (*out >> 55)
+				return false;
+			*out = *out << 8 | (i ? field[i] : field[i] & 0x7fu);
+		}
+		return true;
+	}
+	while (i < length && field[i] == ' ')
+		i++;
+	for (; i < length && field[i] >= '0' && field[i] <= '7'; i++)
+		*out = *out << 3 | (uint64_t)(field[i] - '0'); /* 12 digits at most */
+	return i == length || field[i] == ' ' || !field[i];
+}
+
+static bool read_decimal(const uint8_t *text, size_t length, uint64_t *out)
+{
+	*out = 0;
+	for (size_t i = 0; i < length; i++)
+		if (text[i] < '0' || text[i] > '9' || inv_mul_overflow(*out, 10, out) ||
+		    inv_add_overflow(*out, (uint64_t)(text[i] - '0'), out))
+			return false;
+	return length > 0;
+}
+
+/* Some old programs added signed bytes. */
+static bool sum_fits(const uint8_t *header)
+{
+	uint64_t said;
+	int64_t plain = 0, with_sign = 0;
+
+	for (size_t i = 0; i < BLOCK; i++) {
+		uint8_t byte = i >= SUM_AT && i < SUM_AT + SUM ? ' ' : header[i];
+
+		plain += byte;
+		with_sign += (int8_t)byte;
+	}
+	return read_number(header + SUM_AT, SUM, &said) &&
+	       ((int64_t)said == plain || (int64_t)said == with_sign);
+}
+
+static bool is_zero(const uint8_t *block)
+{
+	for (size_t i = 0; i < BLOCK; i++)
+		if (block[i])
+			return false;
+	return true;
+}
+
+/* ---- Names ------------------------------------------------------------------------ */
+
+static bool set_path(inv_tar *t, const uint8_t *text, size_t length)
+{
+	if (!length || length >= INV_TAR_PATH || memchr(text, 0, length))
+		return false;
+	memcpy(t->path, text, length);
+	t->path[length] = '\0';
+	return true;
+}
+
+/* A POSIX header has the folders of a long path in a field of its own. */
+static void path_of_header(inv_tar *t, const uint8_t *header)
+{
+	size_t name = strnlen((const char *)header, NAME), prefix = 0;
+
+	if (memcmp(header + MAGIC_AT, "ustar\0", 6) == 0)
+		prefix = strnlen((const char *)header + PREFIX_AT, PREFIX);
+	memcpy(t->path, header + PREFIX_AT, prefix);
+	if (prefix)
+		t->path[prefix++] = '/';
+	memcpy(t->path + prefix, header, name);
+	t->path[prefix + name] = '\0';
+}
+
+static invar_status take_long_name(inv_tar *t, const uint8_t *text, uint64_t bytes,
+                                   pending *next)
+{
+	size_t length =
+		strnlen((const char *)text, bytes < INV_TAR_PATH ? bytes : INV_TAR_PATH);
+
+	if (!set_path(t, text, length))
+		return damaged(t, "a path that is empty or too long");
+	next->has_path = true;
+	return INVAR_OK;
+}
+
+static bool is_key(const uint8_t *text, size_t length, const char *key)
+{
+	return length == strlen(key) && memcmp(text, key, length) == 0;
+}
+
+static invar_status take_record(inv_tar *t, const uint8_t *key, size_t key_length,
+                                const uint8_t *value, size_t length, pending *next)
+{
+	if (is_key(key, key_length, "path")) {
+		if (!set_path(t, value, length))
+			return damaged(t, "a path that is empty or too long");
+		next->has_path = true;
+	} else if (is_key(key, key_length, "size")) {
+		if (!read_decimal(value, length, &next->size))
+			return damaged(t, "a size that is not a number");
+		next->has_size = true;
+	} else if (key_length > 11 && memcmp(key, "GNU.sparse.", 11) == 0) {
+		next->sparse = true;
+	}
+	return INVAR_OK;
+}
+
+/* Records "LENGTH KEY=VALUE\n"; the length counts all of it. */
+static invar_status take_pax(inv_tar *t, const uint8_t *text, uint64_t bytes, pending *next)
+{
+	invar_status st = INVAR_OK;
+
+	if (bytes > MAX_PAX)
+		return damaged(t, "a pax header of more than 1 MB");
+	while (bytes && *text && st == INVAR_OK) {
+		const uint8_t *blank = memchr(text, ' ', bytes), *equal;
+		uint64_t length;
+
+		if (!blank || !read_decimal(text, (size_t)(blank - text), &length) ||
+		    length > bytes || length < (uint64_t)(blank - text) + 3 ||
+		    text[length - 1] != '\n' ||
+		    !(equal = memchr(blank, '=', (size_t)(text + length - blank))))
+			return damaged(t, "a pax header that cannot be read");
+		st = take_record(t, blank + 1, (size_t)(equal - blank - 1), equal + 1,
+		                 (size_t)(text + length - 1 - equal - 1), next);
+		text += length;
+		bytes -= length;
+	}
+	return st;
+}
+
+/* ---- Members ---------------------------------------------------------------------- */
+
+/* The size of the member at t->at, which must be in the file. */
+static invar_status find_data(inv_tar *t, const uint8_t *header, const pending *next)
+{
+	char type = (char)header[TYPE_AT];
+
+	t->offset = t->at + BLOCK;
+	if (type >= '1' && type <= '6') /* links, devices, folders: nothing follows */
+		t->bytes = 0;
+	else if (next->has_size)
+		t->bytes = next->size;
+	else if (!read_number(header + SIZE_AT, SIZE, &t->bytes))
+		return damaged(t, "a size that is not a number");
+	if (t->bytes > t->size - t->offset)
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: is a truncated or damaged tar file: a member of %" PRIu64
+		                " bytes at byte %" PRIu64 " of %" PRIu64,
+		                t->name, t->bytes, t->offset, t->size);
+	return INVAR_OK;
+}
+
+static void pass(inv_tar *t)
+{
+	uint64_t blocks = (t->bytes + BLOCK - 1) / BLOCK * BLOCK;
+
+	t->at = blocks > t->size - t->offset ? t->size : t->offset + blocks;
+}
+
+static invar_status check_block(const inv_tar *t)
+{
+	if (t->size - t->at < BLOCK)
+		return inv_fail(
+			INVAR_E_FORMAT,
+			"%s: is %s: %" PRIu64 " bytes at byte %" PRIu64 " instead of a header", t->name,
+			t->at ? "a truncated tar file" : "not a tar file", t->size - t->at, t->at);
+	if (is_zero(t->data + t->at) || sum_fits(t->data + t->at))
+		return INVAR_OK;
+	if (!t->at)
+		return inv_fail(INVAR_E_FORMAT, "%s: is not a tar file", t->name);
+	return damaged(t, "a header with a wrong checksum");
+}
+
+static invar_status take_special(inv_tar *t, char type, pending *next)
+{
+	if (type == 'x' || type == 'X')
+		return take_pax(t, t->data + t->offset, t->bytes, next);
+	return type == 'L' ? take_long_name(t, t->data + t->offset, t->bytes, next) : INVAR_OK;
+}
+
+invar_status inv_tar_next(inv_tar *t, bool *more)
+{
+	pending next = {0};
+	invar_status st;
+
+	for (;;) {
+		const uint8_t *header = t->data + t->at;
+		char type;
+
+		*more = false;
+		if (t->at == t->size)
+			return INVAR_OK;
+		if ((st = check_block(t)) != INVAR_OK)
+			return st;
+		if (is_zero(header))
+			return INVAR_OK;
+		type = (char)header[TYPE_AT];
+		if (strchr("LKxXg", type) && type) { /* they have sizes of their own */
+			pending none = {0};
+
+			if ((st = find_data(t, header, &none)) != INVAR_OK ||
+			    (st = take_special(t, type, &next)) != INVAR_OK)
+				return st;
+			pass(t);
+			continue;
+		}
+		if (type == 'S')
+			return inv_fail(INVAR_E_FORMAT,
+			                "%s: has a sparse file, which is not supported; write the tar "
+			                "file without --sparse",
+			                t->name);
+		if (!next.has_path)
+			path_of_header(t, header);
+		t->regular = (type == '0' || !type || type == '7') && !next.sparse;
+		if ((st = find_data(t, header, &next)) != INVAR_OK)
+			return st;
+		pass(t);
+		*more = true;
+		return INVAR_OK;
+	}
+}

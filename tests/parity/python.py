@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""python.py - the module invar beside PyTorch, ONNX Runtime, scikit-learn and faiss.
+
+    python3 python.py INVAR [PHOTOS RESNET18]    INVAR is the program; the library is the one it was built with
+
+A ResNet-18 in PyTorch as a callback gives the bank of our own ResNet-18, also when it is interrupted and resumed; so
+does an ONNX Runtime session. E.torch() equals E. InvariantTransformer passes scikit-learn's checks. The examples run.
+PHOTOS is a folder of images and RESNET18 a weight file of torchvision; without them both are made. Exit 77 (skipped) where
+PyTorch is not installed.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+PROGRAM = os.path.abspath(sys.argv[1])
+os.environ.update(INVAR_PROGRAM=PROGRAM, INVAR_SOURCE=SOURCE, PYTHONPATH=os.path.join(SOURCE, "python"),
+                  INVAR_LIBRARY=os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "libinvar.so.0"))
+sys.path[:0] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "bench/peers"), os.path.join(SOURCE, "tests/python")]
+
+try:
+    import numpy as np
+    import torch
+    from safetensors.torch import load_file, save_file
+except ImportError as error:
+    print("skipped: %s (./dev parity python sets it up)" % error)
+    sys.exit(77)
+
+import encoder_nets
+import invar
+from made import photo_folder
+
+TOLERANCE, MODULE_TOLERANCE, SIDE = 1e-4, 1e-6, 64
+failed = []
+
+
+def judge(what, gap, limit):
+    print(f"{what}: {gap:.1e}, limit {limit:.0e}", "" if gap <= limit else "FAILED")
+    if not gap <= limit:
+        failed.append(what)
+
+
+def apart(a, b):
+    """The largest difference over the largest value."""
+    return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+# ---- Encoders ---------------------------------------------------------------------------
+
+
+def made_resnet(path):
+    """Random, with lively batch norms."""
+    torch.manual_seed(0)
+    net = encoder_nets.make("resnet18", SIDE)
+    with torch.no_grad():
+        for name, p in net.named_parameters():
+            if p.dim() == 1:
+                p.add_(0.1 * torch.randn_like(p))
+        for name, b in net.named_buffers():
+            if b.dtype.is_floating_point:
+                b.add_(0.1 * torch.rand_like(b))
+    save_file(net.state_dict(), path)
+
+
+def open_resnet(path):
+    net = encoder_nets.make("resnet18", SIDE)
+    known = set(net.state_dict())
+    net.load_state_dict({k: v for k, v in load_file(path).items() if k in known}, strict=False)
+    missing = known - set(load_file(path)) - {k for k in known if k.endswith("num_batches_tracked")}
+    assert not missing, missing
+    return net.eval()
+
+
+def encode(photos, bank, encoder, **more):
+    return invar.encode(photos, bank, encoder=encoder, size=SIDE, normalize="imagenet", augment="rotation", copies=1,
+                        holdout=0.3, seed=1, **more)
+
+
+def compare_banks(what, one, other):
+    for split in other.splits:
+        judge(f"{what}, {split}, clean", apart(one.clean(split), other.clean(split)), TOLERANCE)
+        judge(f"{what}, {split}, copy 0", apart(one.copy(0, split), other.copy(0, split)), TOLERANCE)
+        if (one.labels(split) != other.labels(split)).any():
+            failed.append(f"labels of {what}")
+
+
+def interrupted(function, at):
+    """Presses Ctrl-C in the call `at`."""
+    calls = []
+
+    def run(images):
+        calls.append(len(images))
+        if len(calls) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return function(images)
+
+    return run
+
+
+def check_encoders(photos, weights):
+    ours = encode(photos, "ours", weights)
+    net = open_resnet(weights)
+    whole = encode(photos, "whole", net, name="resnet18")
+    compare_banks("PyTorch's ResNet-18 as a callback", whole, ours)
+
+    def by_torch(images):
+        with torch.inference_mode():
+            return net(torch.from_numpy(images))
+
+    blocks = -(-whole.rows("train") // 256)
+    try:
+        encode(photos, "stopped", interrupted(by_torch, 9 if blocks > 1 else 2), name="resnet18")
+        failed.append("Ctrl-C was not seen")
+    except KeyboardInterrupt:
+        print("interrupted")
+    stopped = encode(photos, "stopped", by_torch, name="resnet18")
+    compare_banks("interrupted and resumed", stopped, ours)
+    same = all((stopped.clean(split) == whole.clean(split)).all() and (stopped.copy(0, split) == whole.copy(0, split)).all()
+               for split in whole.splits)
+    print("interrupted and resumed, equal to uninterrupted bit for bit:", same)
+    check_onnx(photos, net, ours)
+
+
+def check_onnx(photos, net, ours):
+    try:
+        import onnxruntime
+    except ImportError as error:
+        print(f"ONNX Runtime left out: {error}")
+        return
+    torch.onnx.export(net, (torch.zeros(2, 3, SIDE, SIDE),), "net.onnx", input_names=["x"], output_names=["y"],
+                      dynamo=False, dynamic_axes={"x": {0: "n"}, "y": {0: "n"}})
+    session = onnxruntime.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
+    bank = encode(photos, "onnx", lambda images: session.run(None, {"x": images})[0], name="resnet18")
+    compare_banks("an ONNX Runtime session as a callback", bank, ours)
+
+
+# ---- The lines of the manual --------------------------------------------------------------------
+
+
+def check_lines(photos, weights):
+    bank = invar.encode(photos, "bank", encoder=weights, augment="rotation", holdout=0.3, size=SIDE, copies=3)
+    run = invar.train(bank, "run", epochs=5)
+    results = run.eval(bank)
+    print(results)
+    assert "<table>" in results._repr_html_() and results.to_json()
+    E = run.adapter
+    z = bank.copy(0, "test")
+    module = E.torch()
+    with torch.inference_mode():
+        judge("E.torch()", apart(module(torch.from_numpy(z)).numpy(), E(z)), MODULE_TOLERANCE)
+    assert list(module.state_dict()) == ["0.weight", "0.bias", "2.weight", "2.bias"]
+    module.to(torch.float64)
+    net = open_resnet(weights)
+    model = torch.nn.Sequential(net, E.torch())
+    assert model(torch.zeros(1, 3, SIDE, SIDE)).shape == (1, E.output)
+    for options in ({"preset": "instant"}, {"preset": "paper", "epochs": 1}, {"loss": "waco", "preset": "paper", "width": 64,
+                                                                              "epochs": 1, "projections": 20}):
+        other = invar.train(bank, "run-" + "-".join(map(str, options.values())), **options).adapter
+        with torch.inference_mode():
+            judge(f"E.torch() of {options}", apart(other.torch()(torch.from_numpy(z)).numpy(), other(z)), MODULE_TOLERANCE)
+    program_bank = [PROGRAM, "encode", photos, "-o", "bank-cli", "--weights", weights, "--augment", "rotation", "--holdout",
+                    "0.3", "--size", str(SIDE), "--copies", "3", "-q"]
+    subprocess.run(program_bank, check=True)
+    subprocess.run([PROGRAM, "train", "bank-cli", "-o", "run-cli", "--epochs", "5", "-q"], check=True)
+    for one, other in (("bank/bank.json", "bank-cli/bank.json"), ("bank/train/clean.npy", "bank-cli/train/clean.npy"),
+                       ("bank/test/aug/002.npy", "bank-cli/test/aug/002.npy"),
+                       ("run/adapter.safetensors", "run-cli/adapter.safetensors")):
+        if open(one, "rb").read() != open(other, "rb").read():
+            failed.append(f"{one} differs from the program's")
+    print("bank and adapter are those of the program, byte for byte")
+
+
+# ---- scikit-learn ----------------------------------------------------------------------------------
+
+
+def noisy(X):
+    """Copies for scikit-learn's checks, which know no copies."""
+    rng = np.random.default_rng(0)
+    return X[:, None] + 0.1 * rng.normal(size=(len(X), 3, X.shape[1])).astype("f4")
+
+
+def check_scikit_learn():
+    try:
+        from sklearn.utils.estimator_checks import check_estimator
+    except ImportError as error:
+        print(f"scikit-learn left out: {error}")
+        return
+    T = invar.InvariantTransformer(copies=noisy, threads=1, options={"hidden": 16})
+    done = check_estimator(T, on_fail=None, on_skip=None)
+    for one in done:
+        if one["status"] != "passed":
+            print(one["status"], one["check_name"], one["exception"])
+        if one["status"] not in ("passed", "skipped"):
+            failed.append(one["check_name"])
+    print(f"scikit-learn: {sum(one['status'] == 'passed' for one in done)} of {len(done)} checks passed")
+
+
+def check_tests():
+    """What needs Pillow, faiss or PyTorch."""
+    for name in ("test_examples", "test_encode", "test_transformer"):
+        script = os.path.join(SOURCE, "tests/python", name + ".py")
+        if subprocess.run([sys.executable, script]).returncode:
+            failed.append(name)
+
+
+def main():
+    given = [os.path.abspath(path) for path in sys.argv[2:4]]
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        if not given:
+            photo_folder("photos", classes=2, each=200, side=SIDE)
+            made_resnet("resnet18.safetensors")
+            given = [os.path.abspath("photos"), os.path.abspath("resnet18.safetensors")]
+        check_encoders(*given)
+        check_lines(*given)
+        check_scikit_learn()
+        check_tests()
+        os.chdir("/")
+    print("FAILED: " + ", ".join(failed) if failed else "python: fine")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E on arrays: values, shapes, no copies, threads, the cost of a call."""
+import os
+import pickle
+import threading
+import time
+import timeit
+import unittest
+
+import numpy as np
+
+import invar
+from made import InFolder
+
+rng = np.random.default_rng(0)
+D, HIDDEN, W = 6, 11, 4
+WEIGHTS = [rng.normal(size=shape).astype("f4") for shape in ((HIDDEN, D), (HIDDEN,), (W, HIDDEN), (W,))]
+
+
+def plain(z):
+    hidden = np.maximum(z @ WEIGHTS[0].T + WEIGHTS[1], 0)
+    return hidden @ WEIGHTS[2].T + WEIGHTS[3]
+
+
+class Apply(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.E = invar.Adapter.from_weights(*WEIGHTS)
+
+    def test_values_and_shapes(self):
+        for shape in ((D,), (1, D), (7, D), (5, 3, D), (0, D)):
+            z = rng.normal(size=shape).astype("f4")
+            codes = self.E(z)
+            self.assertEqual(codes.shape, shape[:-1] + (W,))
+            self.assertEqual(codes.dtype, np.float32)
+            np.testing.assert_allclose(codes, plain(z), atol=1e-5)
+
+    def test_other_arrays_are_converted(self):
+        z = rng.normal(size=(9, D)).astype("f4")
+        wide = np.zeros((9, 2 * D), "f4")
+        wide[:, ::2] = z
+        for other in (z.astype("f8"), np.asfortranarray(z), wide[:, ::2], z.tolist(), z.astype(">f4")):
+            np.testing.assert_array_equal(self.E(other), self.E(z))
+
+    def test_nothing_is_copied(self):
+        z, out = np.zeros((100, D), "f4"), np.empty((100, W), "f4")
+        self.assertIs(self.E(z, out=out), out)
+        np.testing.assert_allclose(out, plain(z), atol=1e-6)
+        for bad in (np.empty((100, W)), np.empty((99, W), "f4"), np.asfortranarray(out)):
+            with self.assertRaises(invar.UseError):
+                self.E(z, out=bad)
+        both = np.zeros((10, D), "f4")
+        square = invar.Adapter.from_weights(np.eye(D), np.zeros(D), np.eye(D), np.zeros(D))
+        with self.assertRaisesRegex(invar.UseError, "overlap"):
+            square(both, out=both)
+
+    def test_wrong_shapes(self):
+        for bad in (np.zeros(D + 1), np.zeros((3, D - 1)), np.float32(1)):
+            with self.assertRaisesRegex(invar.UseError, "last axis"):
+                self.E(bad)
+        with self.assertRaises(invar.UseError):
+            invar.Adapter.from_weights(WEIGHTS[0], WEIGHTS[1], WEIGHTS[2].T, WEIGHTS[3])
+
+    def test_files_bytes_and_pickles(self):
+        z = rng.normal(size=(9, D)).astype("f4")
+        self.E.save("e.safetensors")
+        for other in (invar.Adapter("e.safetensors"), invar.Adapter.from_bytes(self.E.to_bytes()),
+                      pickle.loads(pickle.dumps(self.E))):
+            np.testing.assert_array_equal(other(z), self.E(z))
+        for name, array in zip(("0.weight", "0.bias", "2.weight", "2.bias"), WEIGHTS):
+            np.testing.assert_array_equal(self.E.weights()[name], array)
+        self.assertEqual((self.E.input, self.E.hidden, self.E.output, self.E.residual), (D, HIDDEN, W, False))
+        with open("bad.safetensors", "wb") as file:
+            file.write(b"\xff" * 50)
+        with self.assertRaisesRegex(invar.FormatError, "bad.safetensors"):
+            invar.Adapter("bad.safetensors")
+        with self.assertRaises(OSError):
+            invar.Adapter("absent")
+
+    def test_merge(self):
+        z = rng.normal(size=(9, D)).astype("f4")
+        self.E.save("e.safetensors")
+        np.testing.assert_allclose(invar.merge([self.E, "e.safetensors"])(z), self.E(z), atol=1e-5)
+        with self.assertRaises(invar.UseError):
+            invar.merge([self.E], weights=[1, 2])
+
+    def test_the_lock_is_released(self):
+        """While one thread is in C, another one runs Python."""
+        hidden = 8192
+        big = invar.Adapter.from_weights(np.zeros((hidden, 512)), np.zeros(hidden), np.zeros((512, hidden)), np.zeros(512),
+                                         threads=1)
+        z, steps, stop = np.zeros((3000, 512), "f4"), [], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                steps.append(time.perf_counter())
+                time.sleep(0.0005)
+
+        other = threading.Thread(target=count)
+        other.start()
+        began = time.perf_counter()
+        big(z)
+        ended = time.perf_counter()
+        stop.set()
+        other.join()
+        inside = sum(began < step < ended for step in steps)
+        self.assertGreater(inside, 5, f"{inside} steps in {ended - began:.3f} s")
+
+    def test_threads_may_share_an_adapter(self):
+        z = rng.normal(size=(500, D)).astype("f4")
+        expected, wrong = self.E(z), []
+
+        def work():
+            for _ in range(50):
+                if not np.array_equal(self.E(z), expected):
+                    wrong.append(1)
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        for one in workers:
+            one.start()
+        for one in workers:
+            one.join()
+        self.assertFalse(wrong)
+
+    def test_a_call_costs_less_than_20_microseconds(self):
+        tiny = invar.Adapter.from_weights(np.eye(2), np.zeros(2), np.eye(2), np.zeros(2), threads=1)
+        z, number = np.zeros((1, 2), "f4"), 2000
+        # The fastest of many short runs: others may use the machine.
+        seconds = min(timeit.repeat(lambda: tiny(z), number=number, repeat=50)) / number
+        print(f"a call of E on one row: {seconds * 1e6:.1f} µs")
+        self.assertLess(seconds, 20e-6)
+
+
+class Exceptions(unittest.TestCase):
+    def test_one_class_per_status(self):
+        kinds = [invar.UseError, invar.FileError, invar.FormatError, invar.MismatchError, invar.NumericError,
+                 invar.OutOfMemoryError, invar.Cancelled]
+        self.assertEqual([kind.status for kind in kinds], list(range(1, 8)))
+        self.assertTrue(all(issubclass(kind, invar.Error) for kind in kinds))
+        self.assertTrue(issubclass(invar.FileError, OSError))
+        self.assertTrue(issubclass(invar.OutOfMemoryError, MemoryError))
+
+    def test_a_null_character_is_refused(self):
+        with self.assertRaises(ValueError):
+            invar.Adapter("a\0b")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Banks of arrays in memory, their names, and the warnings that names make possible."""
+import gc
+import os
+import unittest
+
+import numpy as np
+
+import invar
+from made import InFolder, features, program
+
+
+class Banks(InFolder):
+    def test_a_bank_in_memory_is_removed_with_its_last_reference(self):
+        clean, copies, labels = features()
+        bank = invar.bank(clean, copies, labels, name="mine")
+        path = bank.path
+        np.testing.assert_array_equal(bank.clean(), clean)
+        np.testing.assert_array_equal(bank.copy(2), copies[:, 2])
+        np.testing.assert_array_equal(bank.labels(), labels)
+        self.assertEqual((bank.dim, bank.splits, bank.rows(), bank.copies()), (16, ["train"], 300, 3))
+        self.assertEqual(bank.field("encoder"), "mine")
+        self.assertIsNone(bank.names())
+        self.assertTrue(os.path.isdir(path))
+        del bank
+        gc.collect()
+        self.assertFalse(os.path.exists(path))
+
+    def test_the_forms_of_copies_are_equal(self):
+        clean, copies, _ = features(40)
+        one = invar.bank(clean, copies)
+        other = invar.bank(clean, [copies[:, i] for i in range(3)])
+        for i in range(3):
+            np.testing.assert_array_equal(one.copy(i), other.copy(i))
+        self.assertEqual(invar.bank(clean, copies[:, 0]).copies(), 1)
+        self.assertEqual(invar.bank(clean).copies(), 0)
+
+    def test_splits_and_holdout(self):
+        clean, copies, labels = features(100)
+        bank = invar.bank({"train": clean[:80], "test": clean[80:]}, {"train": copies[:80]}, {"test": labels[80:]},
+                          path="bank")
+        self.assertEqual(sorted(bank.splits), ["test", "train"])
+        self.assertEqual((bank.copies("test"), bank.copies("train")), (0, 3))
+        self.assertIsNone(bank.labels("train"))
+        held = invar.bank(clean, copies, labels, holdout=0.3)
+        for label in range(3):
+            rows = np.flatnonzero(labels == label)
+            kept = len(rows) - -(-3 * len(rows) // 10)  # as `invar encode --holdout` cuts a class
+            self.assertEqual((held.labels("train") == label).sum(), kept)
+        self.assertEqual(held.rows("train") + held.rows("test"), 100)
+
+    def test_float16_is_kept(self):
+        clean, _, _ = features(10)
+        bank = invar.bank(clean.astype("f2"), path="half")
+        self.assertEqual(bank.clean().dtype, np.float16)
+
+    def test_mistakes(self):
+        clean, copies, labels = features(30)
+        for arguments, error in (((clean[0],), invar.UseError), ((clean, copies[:20]), invar.MismatchError),
+                                 ((clean, copies[:, :, :5]), invar.MismatchError),
+                                 ((clean, copies, labels[:3]), invar.UseError),
+                                 ((clean, copies, labels + 0.5), invar.UseError)):
+            with self.assertRaises(error):
+                invar.bank(*arguments, path="bad")
+            self.assertFalse(os.path.exists("bad"))
+        invar.bank(clean, path="there")
+        with self.assertRaisesRegex(invar.FormatError, "already exists"):
+            invar.bank(clean, path="there")
+        with self.assertRaisesRegex(invar.MismatchError, "no split 'val'"):
+            invar.Bank("there").clean("val")
+        with self.assertRaises(OSError):
+            invar.Bank("absent")
+
+    def test_an_adapter_warns_about_features_of_another_name(self):
+        clean, copies, _ = features(60)
+        mine = invar.bank(clean, copies, name="encoder of May", path="mine", holdout=0.5)
+        other = invar.bank(clean, copies, name="encoder of June", path="other", holdout=0.5)
+        run = invar.train(mine, "run", preset="instant", hidden=8)
+        self.assertEqual(run.adapter.metadata("invar.encoder"), "encoder of May")
+        with self.assertNoLogs("invar", "WARNING"):
+            run.eval(mine, metrics="structure")
+        with self.assertLogs("invar", "WARNING") as seen:
+            run.eval(other, metrics="structure")
+        self.assertIn("was trained on features of encoder of May but other has features of encoder of June",
+                      seen.output[0])
+
+    def test_folders_of_arrays_can_be_named_too(self):
+        clean, copies, _ = features(60)
+        invar.bank(clean, copies, path="bank", holdout=0.5)  # without a name
+        run = invar.train("bank", "run", preset="instant", hidden=8, encoder_name="may")
+        self.assertEqual(run.adapter.metadata("invar.encoder"), "may")
+        with self.assertLogs("invar", "WARNING"):
+            run.eval("bank", metrics="structure", encoder_name="june")
+
+    def test_the_program_reads_them(self):
+        clean, copies, _ = features(60)
+        invar.bank(clean, copies, name="mine", path="bank", holdout=0.5)
+        self.assertIn("mine", program("eval", "bank", "--metrics", "structure"))
+
+    def test_synthetic(self):
+        bank = invar.synthetic("made", seed=3)
+        self.assertGreater(bank.rows(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options come from the tables: in the stub, in docstrings and signatures, and as keywords."""
+import inspect
+import os
+import subprocess
+import sys
+import unittest
+
+import invar
+from invar._options import Options
+
+
+class Describe(unittest.TestCase):
+    def test_the_stub_is_fresh(self):
+        made = subprocess.run([sys.executable, "-m", "invar._stub"], check=True, capture_output=True, text=True).stdout
+        compile(made, "__init__.pyi", "exec")
+        with open(os.path.join(os.environ["INVAR_SOURCE"], "python/invar/__init__.pyi"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), made, "run: python3 -m invar._stub > python/invar/__init__.pyi")
+
+    def test_every_option_is_a_keyword_with_help(self):
+        for function, command in ((invar.encode, "encode"), (invar.train, "train"), (invar.eval, "eval"),
+                                  (invar.tsne, "tsne")):
+            parameters = inspect.signature(function).parameters
+            for row in invar.options(command):
+                self.assertIn(row.keyword, parameters)
+                self.assertTrue(row.help)
+                if command != "encode":  # some of its own keywords have the name of an option
+                    self.assertIn(row.keyword + ":", function.__doc__)
+
+    def test_values_are_spelled_as_the_library_reads_them(self):
+        values = Options("train", {"batch_size": 64, "lr": 0.25, "decoder": True, "validation": None, "split": "a",
+                                   "weights": __file__}).values()
+        self.assertEqual(values["batch-size"], 64)
+        self.assertEqual(values["lr"], 0.25)
+        self.assertIs(values["decoder"], True)
+        self.assertEqual(values["split"], "a")
+        self.assertEqual(Options("encode", {"copies": {"train": 3, "test": 2}, "mean": (0.5, 0.25)}).values()["copies"],
+                         "train=3,test=2")
+
+    def test_mistakes_are_exceptions_with_the_nearest_name(self):
+        with self.assertRaisesRegex(invar.UseError, "epocs; did you mean epochs"):
+            Options("train", {"epocs": 3})
+        with self.assertRaisesRegex(ValueError, "epochs"):  # a UseError is a ValueError
+            Options("train", {"epochs": -1})
+        with self.assertRaisesRegex(invar.UseError, "loss"):
+            Options("train", {"loss": "nothing"})
+        with self.assertRaises(invar.UseError):
+            invar.options("no such command")
+
+    def test_names_of_the_module(self):
+        self.assertTrue(set(invar.__all__) <= set(dir(invar)))
+        self.assertIn("train", invar.commands())
+        with self.assertRaises(AttributeError):
+            invar.nothing
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoding: the bytes of the program; any function as an encoder; interruptions; images in memory."""
+import os
+import signal
+import unittest
+
+import numpy as np
+
+import invar
+from made import WEIGHTS, InFolder, photo_folder, pictures, program
+
+SIDE = 16
+
+
+def first_numbers(images):
+    """A plain NumPy encoder: what `pixels` computes."""
+    return images.reshape(len(images), -1)
+
+
+class SameAsTheProgram(InFolder):
+    def test_a_bank_of_pixels(self):
+        photo_folder()
+        program("encode", "photos", "-o", "theirs", "--encoder", "pixels", "--size", "16", "--augment",
+                "rotation+noise:std=0.1", "--copies", "train=3,test=2", "--holdout", "0.3", "--seed", "5")
+        bank = invar.encode("photos", "ours", encoder="pixels", size=16, augment="rotation+noise:std=0.1",
+                            copies={"train": 3, "test": 2}, holdout=0.3, seed=5)
+        self.assert_same_files("ours", "theirs")
+        self.assertEqual((bank.copies("train"), bank.copies("test")), (3, 2))
+        self.assertEqual(len(bank.names("test")), bank.rows("test"))
+
+    def test_a_bank_of_a_network(self):
+        photo_folder()
+        words = ["--weights", WEIGHTS, "--size", "32", "--augment", "rotation", "--copies", "1"]
+        program("encode", "photos", "-o", "theirs", *words)
+        invar.encode("photos/", "ours", encoder=WEIGHTS, size=32, augment="rotation", copies=1)
+        self.assert_same_files("ours", "theirs")
+
+    def test_mistakes(self):
+        photo_folder()
+        with self.assertRaisesRegex(invar.UseError, "holdot; did you mean holdout"):
+            invar.encode("photos", "bank", encoder="pixels", size=8, holdot=0.5)
+        with self.assertRaisesRegex(OSError, "absent"):
+            invar.encode("photos", "bank", encoder="absent.safetensors")
+        with self.assertRaisesRegex(invar.UseError, "width is for an encoder that is a function"):
+            invar.encode("photos", "bank", encoder="pixels", width=5)
+        self.assertFalse(os.path.exists("bank"))
+
+
+class AnyFunction(InFolder):
+    def setUp(self):
+        super().setUp()
+        photo_folder(each=150, side=SIDE)
+
+    def encode(self, encoder, bank, **options):
+        return invar.encode("photos", bank, encoder=encoder, **{"size": SIDE, "normalize": "imagenet",
+                                                                "augment": "rotation", "copies": 2, "seed": 3, **options})
+
+    def test_rows_are_those_of_our_own_encoder(self):
+        ours = self.encode("pixels", "ours")
+        theirs = self.encode(first_numbers, "theirs", width=3 * SIDE * SIDE)
+        for copy in (0, 1):
+            np.testing.assert_array_equal(ours.copy(copy), theirs.copy(copy))
+        np.testing.assert_array_equal(ours.clean(), theirs.clean())
+        np.testing.assert_array_equal(ours.labels(), theirs.labels())
+        self.assertEqual(theirs.field("encoder"), "first_numbers")
+
+    def test_name_version_batches_and_found_width(self):
+        sizes = []
+
+        def mine(images):
+            sizes.append(len(images))
+            return images.mean((2, 3))
+
+        bank = self.encode(mine, "bank", name="means", version="7", batch=32)
+        self.assertEqual(bank.dim, 3)
+        self.assertEqual(bank.field("encoder"), "means")
+        self.assertEqual(sizes[0], 1)  # the black image
+        self.assertEqual(max(sizes), 32)
+        with self.assertRaisesRegex(invar.MismatchError, "version"):
+            self.encode(mine, "bank", name="means", version="8", copies=3)
+        self.assertEqual(self.encode(mine, "bank", name="means", version="7", copies=3).copies(), 3)
+
+    def test_an_exception_of_the_function_is_raised(self):
+        calls = []
+
+        def broken(images):
+            calls.append(1)
+            if len(calls) > 3:
+                raise KeyError("lost")
+            return np.zeros((len(images), 4))
+
+        with self.assertRaisesRegex(KeyError, "lost"):
+            self.encode(broken, "bank", width=4)
+        self.assertEqual(len(calls), 4)
+
+    def test_wrong_shapes_and_nan(self):
+        with self.assertRaisesRegex(invar.MismatchError, r"shape \[64, 5\].*must be \[64, 4\]"):
+            self.encode(lambda x: np.zeros((len(x), 5)), "a", width=4, name="mine")
+        with self.assertRaisesRegex(invar.MismatchError, "shape"):
+            self.encode(lambda x: np.zeros(4), "b", width=4, name="mine")
+        with self.assertRaisesRegex(invar.NumericError, "NaN.*class0|class0.*NaN"):
+            self.encode(lambda x: np.full((len(x), 4), np.nan), "c", width=4, name="mine")
+        with self.assertRaisesRegex(invar.UseError, "needs width="):
+            self.encode(first_numbers, "d", size=None)
+
+    def test_interrupted_and_resumed_to_the_same_bytes(self):
+        calls = []
+
+        def stopping(images):
+            calls.append(1)
+            if len(calls) == 18:  # after the first block of 256 rows
+                os.kill(os.getpid(), signal.SIGINT)
+            return images.mean((2, 3))
+
+        options = {"width": 3, "name": "means", "batch": 32, "copies": 1}
+        with self.assertRaises(KeyboardInterrupt):
+            self.encode(stopping, "stopped", **options)
+        self.assertEqual(len(calls), 18)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        calls.clear()
+        self.encode(lambda x: calls.append(1) or x.mean((2, 3)), "stopped", **options)
+        self.assertEqual(len(calls), 5)  # the check of what is there, and 2 batches of 2 arrays
+        self.encode(lambda x: x.mean((2, 3)), "whole", **options)
+        self.assert_same_files("stopped", "whole")
+
+    def test_a_dry_run_writes_nothing(self):
+        found = self.encode(first_numbers, "none", width=3 * SIDE * SIDE, dry_run=True)
+        self.assertEqual(found["features"], 900)
+        self.assertGreater(found["rate"], 0)
+        self.assertFalse(os.path.exists("none"))
+
+    def test_an_encoder_alone(self):
+        x = np.random.default_rng(0).normal(size=(70, 3, 5, 5)).astype("f4")
+        F = invar.Encoder(lambda images: images.sum((2, 3)), width=3, name="sums")
+        np.testing.assert_allclose(F(x), x.sum((2, 3)), rtol=1e-6)
+        self.assertEqual((F.name, F.side), ("sums", 0))
+        ours = invar.Encoder("pixels")
+        np.testing.assert_array_equal(ours(x), x.reshape(70, -1))
+        with self.assertRaisesRegex(ZeroDivisionError, "zero"):
+            invar.Encoder(lambda images: 1 / 0, width=3)(x)
+
+
+class ImagesInMemory(InFolder):
+    def test_arrays(self):
+        x, labels = pictures(40), np.arange(40) % 4
+        np.save("x.npy", x)
+        np.save("y.npy", labels)
+        invar.encode(x, "memory", labels=labels, encoder="pixels", size=8, augment="rotation", copies=1)
+        invar.encode("npy:x.npy,y.npy", "file", encoder="pixels", size=8, augment="rotation", copies=1)
+        self.assert_same_files("memory", "file")
+
+    def test_a_list_of_files_keeps_its_order_and_labels(self):
+        photo_folder()
+        files = [os.path.join(place, name) for place, _, names in os.walk("photos") for name in names]
+        files.sort(reverse=True)
+        labels = np.arange(len(files)) % 3
+        bank = invar.encode(files, "bank", labels=labels, encoder="pixels", size=8, holdout=0.25)
+        self.assertEqual((bank.rows("train"), bank.rows("test")), (30, 10))
+        np.testing.assert_array_equal(bank.labels("test"), labels[30:])
+        alone = invar.encode(files[:1], "alone", encoder="pixels", size=8)
+        np.testing.assert_array_equal(alone.clean()[0], bank.clean()[0])
+        with self.assertRaises(FileNotFoundError):
+            invar.encode(["absent.png"], "none", encoder="pixels")
+
+    def test_pil_images(self):
+        try:
+            from PIL import Image
+        except ImportError:
+            self.skipTest("Pillow is not installed")
+        x = pictures(10)
+        bank = invar.encode([Image.fromarray(one) for one in x], "pil", encoder="pixels")
+        other = invar.encode(x, "array", encoder="pixels", normalize="imagenet")
+        np.testing.assert_array_equal(bank.clean(), other.clean())
+
+    def test_what_is_not_an_image(self):
+        with self.assertRaisesRegex(invar.UseError, "image 0 is a int"):
+            invar.encode([1, 2], "none", encoder="pixels")
+        with self.assertRaisesRegex(invar.UseError, "labels"):
+            invar.encode("photos", "none", labels=[1], encoder="pixels")
+
+
+if __name__ == "__main__":
+    unittest.main()

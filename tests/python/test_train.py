@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training: the bytes of the program; Ctrl-C saves and stops; progress; runs."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+import invar
+from made import InFolder, features, photo_folder, program
+
+
+class Train(InFolder):
+    def setUp(self):
+        super().setUp()
+        clean, copies, labels = features()
+        self.bank = invar.bank(clean, copies, labels, name="mine", holdout=0.3, path="bank")
+
+    def same_adapter(self, one, other):
+        with open(os.path.join(one, "adapter.safetensors"), "rb") as a, \
+                open(os.path.join(other, "adapter.safetensors"), "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_adapters_are_those_of_the_program(self):
+        for preset, words in (("robust", ["--epochs", "3", "--hidden", "64"]), ("instant", [])):
+            program("train", "bank", "-o", "theirs-" + preset, "--preset", preset, "--seed", "4", *words)
+            options = {"epochs": 3, "hidden": 64} if words else {}
+            run = invar.train(self.bank, "ours-" + preset, preset=preset, seed=4, **options)
+            self.same_adapter("ours-" + preset, "theirs-" + preset)
+            self.assertEqual(run.adapter.metadata("invar.preset"), preset)
+            self.assertEqual(len(run.log), 3 if words else 0)
+            self.assertIn("options", run.info)
+
+    def test_tables_are_those_of_the_program(self):
+        run = invar.train("bank", "run", preset="instant")
+        clean, copies, _ = features(200)
+        invar.bank(clean, copies, path="unlabelled", holdout=0.5)
+        for bank, words, options in (("bank", [], {}), ("unlabelled", [], {}),
+                                     ("bank", ["--points", "50", "--metrics", "structure,knn"],
+                                      {"points": 50, "metrics": ["structure", "knn"]})):
+            theirs = program("eval", bank, "run", *words, "--probe-epochs", "2", "--probe-hidden", "16")
+            ours = run.eval(bank, probe_epochs=2, probe_hidden=16, **options)
+            self.assertEqual(str(ours) + "\n", theirs)
+        self.assertGreaterEqual(len(run.results()), 1)
+
+    def test_several_banks(self):
+        clean, copies, labels = features()
+        other = invar.bank(clean, copies[:, ::-1], labels, name="mine", holdout=0.3)
+        run = invar.train([self.bank, other], "run", loss="waco", projections=20, epochs=1, hidden=16, preset="paper")
+        program("train", "bank", other.path, "-o", "theirs", "--loss", "waco", "--projections", "20", "--epochs", "1",
+                "--hidden", "16", "--preset", "paper")
+        self.same_adapter(run.path, "theirs")
+
+    def test_images_instead_of_a_bank(self):
+        photo_folder()
+        run = invar.train(None, "run", images="photos", encoder="pixels", size=8, augment="rotation", epochs=1, hidden=16)
+        program("train", "--images", "photos", "-o", "theirs", "--encoder", "pixels", "--size", "8", "--augment",
+                "rotation", "--epochs", "1", "--hidden", "16")
+        self.same_adapter(run.path, "theirs")
+        for arguments in ((None, "x"), (self.bank, "x", "photos")):
+            with self.assertRaises(invar.UseError):
+                invar.train(*arguments[:2], images=arguments[2] if len(arguments) > 2 else None)
+
+    def test_ctrl_c_saves_and_stops(self):
+        options = {"epochs": 40, "hidden": 256, "seed": 2}
+        seen = []
+
+        def stop(stage, done, total):
+            seen.append((stage, done, total))
+            if len(seen) == 30:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            invar.train(self.bank, "stopped", progress=stop, **options)
+        self.assertLessEqual(len(seen), 31)  # it ended there, rather than at its end
+        self.assertTrue(os.path.exists("stopped/checkpoint.safetensors"))
+        self.assertFalse(os.path.exists("stopped/adapter.safetensors"))
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+        invar.train(self.bank, "stopped", resume=True)
+        invar.train(self.bank, "whole", **options)
+        self.same_adapter("stopped", "whole")
+
+    def test_ctrl_c_in_a_script(self):
+        """The same from outside, without a callback."""
+        script = ("import invar, sys\n"
+                  "print('go', flush=True)\n"
+                  "try:\n    invar.train('bank', 'run', epochs=100000, hidden=512)\n"
+                  "except KeyboardInterrupt:\n    print('stopped'); sys.exit(5)\n")
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
+            child.stdout.readline()
+            threading.Event().wait(1.5)
+            child.send_signal(signal.SIGINT)
+            text, _ = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, text), (5, "stopped\n"))
+        self.assertTrue(os.path.exists("run/checkpoint.safetensors"))
+
+    def test_progress_may_stop_and_may_fail(self):
+        with self.assertRaises(invar.Cancelled):
+            invar.train(self.bank, "a", epochs=50, hidden=16, progress=lambda *_: True)
+
+        def fail(*_):
+            raise RuntimeError("no more paper")
+
+        with self.assertRaisesRegex(RuntimeError, "no more paper"):
+            invar.train(self.bank, "b", epochs=50, hidden=16, progress=fail)
+
+    def test_tqdm_is_used_if_it_is_there(self):
+        import types
+
+        bars = []
+
+        class Bar:
+            def __init__(self, total, desc, leave):
+                self.n, self.total, self.desc = 0, total, desc
+                bars.append(self)
+
+            def update(self, step):
+                self.n += step
+
+            def close(self):
+                self.closed = True
+
+        module = types.ModuleType("tqdm.auto")
+        module.tqdm = Bar
+        before = {name: sys.modules.get(name) for name in ("tqdm", "tqdm.auto")}
+        sys.modules.update({"tqdm": types.ModuleType("tqdm"), "tqdm.auto": module})
+        try:
+            invar.train(self.bank, "run", epochs=2, hidden=16, progress=True)
+        finally:
+            for name, value in before.items():
+                sys.modules.pop(name) if value is None else sys.modules.update({name: value})
+        self.assertTrue(bars and all(bar.closed for bar in bars))
+        self.assertEqual(bars[-1].n, bars[-1].total)
+
+    def test_failures_have_the_message_of_the_program(self):
+        invar.train(self.bank, "run", preset="instant", hidden=8)
+        with self.assertRaisesRegex(invar.FileError, "^run: already exists; use resume"):
+            invar.train(self.bank, "run")
+        with self.assertRaisesRegex(invar.MismatchError, "nothing"):
+            invar.train(self.bank, "other", split="nothing")
+        with self.assertRaises(FileNotFoundError):
+            invar.Run("absent")
+
+    def test_measurements_that_were_asked_for_and_are_not_possible(self):
+        clean, copies, _ = features(60)
+        bank = invar.bank(clean, copies, holdout=0.5)
+        with self.assertRaises(invar.Error) as caught:
+            invar.eval(bank, metrics=["structure", "lc"])
+        self.assertIn("structure", [one["id"] for one in caught.exception.results.document["measurements"]])
+
+    def test_a_thread_of_its_own(self):
+        """Only the main thread may set signals."""
+        failed = []
+
+        def work():
+            try:
+                invar.train(self.bank, "run", epochs=1, hidden=16)
+            except BaseException as error:
+                failed.append(error)
+
+        one = threading.Thread(target=work)
+        one.start()
+        one.join()
+        self.assertEqual(failed, [])
+        self.assertEqual(invar.Adapter("run")(np.zeros(16)).shape, (16,))
+
+
+if __name__ == "__main__":
+    unittest.main()
