@@ -73,7 +73,7 @@ static invar_status find_format(const void *bytes, uint64_t size, const char *na
 invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name,
                               inv_image *out)
 {
-	const format *f;
+	const format *f = NULL;
 	invar_status st = find_format(bytes, size, name, &f);
 
 	return st == INVAR_OK ? f->decode(bytes, size, name, out) : st;
@@ -82,7 +82,7 @@ invar_status inv_image_decode(const void *bytes, uint64_t size, const char *name
 invar_status inv_image_size(const void *bytes, uint64_t size, const char *name,
                             uint32_t *width, uint32_t *height)
 {
-	const format *f;
+	const format *f = NULL;
 	invar_status st = find_format(bytes, size, name, &f);
 
 	return st == INVAR_OK ? f->size(bytes, size, name, width, height) : st;

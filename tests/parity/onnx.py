@@ -6,7 +6,7 @@
 
 Adapters of every form are exported alone, in float32 and float16, and onto models that
 PyTorch-like writers make: of several types, ranks and IR versions, with names of ours, with
-subgraphs. Every file passes onnx.checker with full_check; the outputs of ONNX Runtime agree
+subgraphs; small encoders of our own are exported with an adapter. Every file passes onnx.checker with full_check; the outputs of ONNX Runtime agree
 with 'invar apply' within 1e-5 relative to the largest, float16 within its own precision,
 and what the foreign model computed before stays bit for bit. Exit 77 (skipped) where onnx,
 onnxruntime or NumPy are not installed.
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 # This file is called like the package that it imports.
 sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]
 
@@ -33,13 +34,14 @@ FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": [
          "narrow": ["--loss", "waco", "--projections", "20", "--width", "7"],
          "instant": ["--preset", "instant"]}
 N, D, HIDDEN, COPIES = 300, 48, 96, 3
+ENCODERS = {"basic": 1, "bottleneck": 3, "wide": 3, "cifar": 3, "squeeze": 3}  # channels of their images
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
 
 
-def write_bank(folder):
+def write_bank(folder, width=D):
     rng = np.random.default_rng(1)
-    clean = rng.normal(size=(N, D)).astype("f4")
-    aug = clean[:, None] + 0.5 * rng.normal(size=(N, COPIES, D)).astype("f4")
+    clean = rng.normal(size=(N, width)).astype("f4")
+    aug = clean[:, None] + 0.5 * rng.normal(size=(N, COPIES, width)).astype("f4")
     os.makedirs(os.path.join(folder, "train"))
     np.save(os.path.join(folder, "train", "clean.npy"), clean)
     np.save(os.path.join(folder, "train", "aug.npy"), aug)
@@ -160,6 +162,23 @@ def check_twice(program, place, adapter):
     return gap(session(at("three.onnx")).run(["invar1/codes"], {"features": z})[0], want)
 
 
+def check_pair(program, place, weights, channels):
+    """One of our own encoders with an adapter behind it, from images to codes."""
+    at = lambda name: os.path.join(place, name)
+    x = np.random.default_rng(5).normal(size=(6, channels, 72, 64)).astype("f4")
+    np.save(at("x.npy"), x)
+    run(program, "features", at("x.npy"), "-o", at("f.npy"), "--weights", weights, "-q")
+    features = np.load(at("f.npy"))
+    folder = at("bank-%d" % features.shape[1])
+    if not os.path.exists(folder):
+        write_bank(folder, features.shape[1])
+    run(program, "train", folder, "-o", at("pair"), "--loss", "none", "--init", "ridge", "--ridge", "0.1", "--force", "-q")
+    run(program, "export", at("pair"), "--with-encoder", weights, "-o", at("pair.onnx"), "-q")
+    onnx.checker.check_model(onnx.load(at("pair.onnx")), full_check=True)
+    codes, same = session(at("pair.onnx")).run(["codes", "features"], {"images": x})
+    return max(gap(codes, codes_of(program, place, at("pair"), features)), gap(same, features))
+
+
 def main():
     program, failed, passed = os.path.abspath(sys.argv[1]), 0, 0
     with tempfile.TemporaryDirectory() as place:
@@ -184,6 +203,9 @@ def main():
                      max(allowed, 2e-3 if low else 0))
         show("onto a tensor inside", check_onto(program, place, adapter, {}, "float32", "hidden"), 1e-5)
         show("three times in a row", check_twice(program, place, adapter), 1e-5)
+        for name, channels in ENCODERS.items():
+            weights = os.path.join(HERE, "../golden/encoders/convnets", name + ".safetensors")
+            show("with " + name, check_pair(program, place, weights, channels), 1e-5)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(bool(failed))
 
