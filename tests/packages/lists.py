@@ -5,6 +5,7 @@
 `./dev wheel`, `./dev deb` and `./dev fresh` make and try packages, which takes minutes.
 """
 import fnmatch
+import functools
 import glob
 import json
 import os
@@ -32,6 +33,7 @@ def install_lists():
             yield os.path.basename(name).removesuffix(".install"), line.split()[0]
 
 
+@functools.lru_cache()
 def installed():
     """What `meson install` makes, as Debian's packages have it: usr/bin/invar."""
     def meson(what):
@@ -57,13 +59,14 @@ class Versions(unittest.TestCase):
         self.assertEqual(first and first.group(1), self.version)
 
     def test_pyproject_takes_that_of_meson(self):
-        self.assertRegex(read("pyproject.toml"), r'(?m)^dynamic = \["version"\]$')
-        self.assertNotRegex(read("pyproject.toml"), r"(?m)^version\b")
+        lines = read("pyproject.toml").splitlines()
+        self.assertTrue('dynamic = ["version"]' in lines)
+        self.assertFalse([line for line in lines if line.startswith("version")])
 
     def test_package_of_the_library_is_named_after_its_soname(self):
         major = self.version.split(".")[0]
         self.assertIn("libinvar.so." + major, {os.path.basename(path) for path in glob.glob(BUILD + "/src/libinvar.so.*")})
-        self.assertIn(f"\nPackage: libinvar{major}\n", read("debian/control"))
+        self.assertIn("libinvar" + major, re.findall(r"^Package: (\S+)$", read("debian/control"), re.M))
         self.assertIn(f"debian/libinvar{major}.install", files("debian/*.install"))
 
 
@@ -119,7 +122,7 @@ class Wheel(unittest.TestCase):
                 own, system = re.findall(r'#define LIBRARY "(.*?)"', text)
                 opened[system] = own
             else:
-                self.assertNotIn("dlopen(", text, f"{name} opens a library that a wheel does not have")
+                self.assertFalse("dlopen(" in text, f"{name} opens a library that a wheel does not have")
         listed = dict(re.findall(r'"(lib\S+)": "(lib\S+)"', re.search(r"OPENED = \{.*\}", read("tools/make_wheel")).group()))
         self.assertEqual(opened, listed)
 
