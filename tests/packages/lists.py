@@ -36,11 +36,12 @@ def install_lists():
 @functools.lru_cache()
 def installed():
     """What `meson install` makes, as Debian's packages have it: usr/bin/invar."""
-    def meson(what):
-        return json.loads(subprocess.run(["meson", "introspect", what, BUILD], check=True, stdout=subprocess.PIPE).stdout)
+    def meson(what):  # as `meson introspect --what` prints it
+        with open(os.path.join(BUILD, "meson-info", f"intro-{what}.json"), encoding="utf-8") as file:
+            return json.load(file)
 
-    prefix = next(one["value"] for one in meson("--buildoptions") if one["name"] == "prefix")
-    return {"usr/" + os.path.relpath(path, prefix) for path in meson("--installed").values()}
+    prefix = next(one["value"] for one in meson("buildoptions") if one["name"] == "prefix")
+    return {"usr/" + os.path.relpath(path, prefix) for path in meson("installed").values()}
 
 
 def packages_of(field, paragraph):
