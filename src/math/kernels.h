@@ -89,6 +89,9 @@ typedef struct inv_panel_product {
 	size_t from_stride;
 	const float *bias; /* [columns], added to every row at the end; NULL: none */
 	bool relu;         /* then max(0, .); NaN stays */
+	const float *mask; /* c = 0 where this is not above 0; rows mask_stride apart */
+	size_t mask_stride;
+	float *sums; /* [columns] += the rows of c, in order; NULL unless there is a mask */
 	float *c;
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;

@@ -22,6 +22,17 @@ static inline __attribute__((always_inline)) __m512 finish(const inv_panel_produ
 	return p->relu ? _mm512_max_ps(_mm512_setzero_ps(), sum) : sum; /* NaN stays */
 }
 
+static inline __attribute__((always_inline)) __m512
+mask_row(const inv_panel_product *p, size_t row, __mmask16 columns, __m512 sum)
+{
+	const __m512 by = _mm512_maskz_loadu_ps(columns, p->mask + row * p->mask_stride);
+	const __m512 so_far = _mm512_maskz_loadu_ps(columns, p->sums);
+
+	sum = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(by, _mm512_setzero_ps(), _CMP_GT_OQ), sum);
+	_mm512_mask_storeu_ps(p->sums, columns, _mm512_add_ps(so_far, sum));
+	return sum;
+}
+
 /* `count` strips that follow each other, from `row` on; the last has `rows` rows. */
 static inline __attribute__((always_inline)) void
 multiply_strips(const size_t count, const size_t rows, const float *a,
@@ -41,6 +52,8 @@ multiply_strips(const size_t count, const size_t rows, const float *a,
 		_mm_prefetch((const char *)(c + i * p->stride), _MM_HINT_T0);
 		if (p->from)
 			_mm_prefetch((const char *)(from + i * from_stride), _MM_HINT_T0);
+		if (p->mask)
+			_mm_prefetch((const char *)(p->mask + (row + i) * p->mask_stride), _MM_HINT_T0);
 	}
 #pragma GCC unroll 2
 	for (size_t l = 0; l < p->k; l++, a += R, b += C) {
@@ -56,7 +69,10 @@ multiply_strips(const size_t count, const size_t rows, const float *a,
 	for (size_t i = 0; i < all; i++, c += p->stride, from += from_stride) {
 		if (p->add)
 			sum[i] = _mm512_add_ps(_mm512_maskz_loadu_ps(columns, from), sum[i]);
-		_mm512_mask_storeu_ps(c, columns, finish(p, columns, sum[i]));
+		sum[i] = finish(p, columns, sum[i]);
+		if (p->mask)
+			sum[i] = mask_row(p, row + i, columns, sum[i]);
+		_mm512_mask_storeu_ps(c, columns, sum[i]);
 	}
 }
 

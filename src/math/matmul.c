@@ -60,8 +60,9 @@ struct inv_matmul {
 	/* State of the current run: */
 	const float *a, *b, *bias;
 	float *c;
-	inv_tile_fn *then;
-	inv_part_fn *take;
+	const float *mask; /* NULL: none */
+	float *sums;
+	inv_part_fn *take; /* NULL: c is kept */
 	void *user;
 };
 
@@ -194,7 +195,8 @@ size_t inv_matmul_tiles(const inv_matmul *p)
 	return p->count;
 }
 
-bool inv_matmul_tiles_are_columns(const inv_matmul *p)
+/* Does one thread compute all rows of a column, from the first to the last? */
+static bool tiles_are_columns(const inv_matmul *p)
 {
 	return p->tiles[0].rows == p->spec.m;
 }
@@ -259,26 +261,22 @@ typedef struct follow_up {
 	const tile *t;
 } follow_up;
 
-static void follow(void *user, const float *c, size_t stride, size_t row, size_t rows,
-                   size_t col, size_t cols)
+static void hand_over(void *user, const float *c, size_t stride, size_t row, size_t rows,
+                      size_t col, size_t cols)
 {
 	const follow_up *f = user;
-	const inv_matmul *p = f->p;
 
-	row += f->t->row;
-	col += f->t->col;
-	if (p->take)
-		p->take(p->user, c, stride, row, rows, col, cols);
-	else if (p->then)
-		p->then(p->user, row, rows, col, cols);
+	f->p->take(f->p->user, c, stride, f->t->row + row, rows, f->t->col + col, cols);
 }
 
-/* The same for a whole tile at c. */
-static void follow_tile(const inv_matmul *p, const tile *t, const float *c)
+/* Of a tile that a library computed, or the loop. */
+static void follow_tile(const inv_matmul *p, const tile *t, float *c)
 {
-	follow_up next = {p, t};
-
-	follow(&next, c, p->spec.n, 0, t->rows, 0, t->cols);
+	if (p->take)
+		p->take(p->user, c, p->spec.n, t->row, t->rows, t->col, t->cols);
+	else if (p->mask && tiles_are_columns(p))
+		p->kernels.relu_backward(p->mask + t->col, t->rows, t->cols, p->spec.n, c,
+		                         p->sums + t->col);
 }
 
 static void fill_group(void *user, size_t group, unsigned thread)
@@ -302,6 +300,7 @@ static void run_packed(void *user, size_t index, unsigned thread)
 	size_t before = p->shares ? inv_panels_floats(s->k, s->n) : 0;
 	const tile *t = &p->tiles[index];
 	follow_up next = {p, t};
+	bool masked = p->mask && tiles_are_columns(p);
 	const inv_packed_tile packed = {
 		.kernels = &p->kernels,
 		.m = t->rows,
@@ -315,10 +314,12 @@ static void run_packed(void *user, size_t index, unsigned thread)
 		.turned_b = s->transpose_b,
 		.bias = s->bias ? p->bias + t->col : NULL,
 		.relu = s->relu,
+		.mask = masked ? p->mask + t->col : NULL,
+		.column_sums = masked ? p->sums + t->col : NULL,
 		.panels = p->shares ? &p->panels : NULL,
 		.c = p->take ? NULL : p->c + t->row * s->n + t->col,
 		.c_stride = s->n,
-		.then = follow,
+		.then = p->take ? hand_over : NULL,
 		.user = &next,
 	};
 
@@ -374,29 +375,38 @@ static invar_status run_tiles(inv_matmul *p, const float *a, const float *b,
 	return INVAR_OK;
 }
 
-invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
-                                 const float *bias, float *c, inv_tile_fn *then, void *user)
+invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
+                            const float *bias, float *c)
 {
-	p->then = then;
+	p->mask = NULL;
 	p->take = NULL;
-	p->user = user;
 	return run_tiles(p, a, b, bias, c);
+}
+
+invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b,
+                                   const float *mask, float *c, float *sums)
+{
+	const inv_matmul_spec *s = &p->spec;
+	invar_status st;
+
+	assert(!s->bias && !s->relu);
+	p->mask = mask;
+	p->sums = sums;
+	p->take = NULL;
+	st = run_tiles(p, a, b, NULL, c);
+	if (st == INVAR_OK && !tiles_are_columns(p)) /* the sums of some rows would not do */
+		p->kernels.relu_backward(mask, s->m, s->n, s->n, c, sums);
+	return st;
 }
 
 invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,
                                   inv_part_fn *take, void *user)
 {
 	assert(!p->spec.bias && !p->spec.relu);
-	p->then = NULL;
+	p->mask = NULL;
 	p->take = take;
 	p->user = user;
 	return run_tiles(p, a, b, NULL, c);
-}
-
-invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
-                            const float *bias, float *c)
-{
-	return inv_matmul_run_then(p, a, b, bias, c, NULL, NULL);
 }
 
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,

@@ -40,12 +40,13 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c);
 
-/* Called for a part of C as soon as it is computed, by the thread that did it. */
-typedef void inv_tile_fn(void *user, size_t row, size_t rows, size_t col, size_t cols);
+/*
+ * C = 0 where mask [m, n] is not above 0, for the gradient of a ReLU; then sums[n] += its
+ * rows, in order.
+ */
+invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b,
+                                   const float *mask, float *c, float *sums);
 
-invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
-                                 const float *bias, float *c, inv_tile_fn *then,
-                                 void *user);
 /* Gets a part of C, whose rows are `stride` floats apart and which is not kept. */
 typedef void inv_part_fn(void *user, const float *part, size_t stride, size_t row,
                          size_t rows, size_t col, size_t cols);
@@ -55,8 +56,6 @@ invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b,
                                   inv_part_fn *take, void *user);
 
 size_t inv_matmul_tiles(const inv_matmul *p);
-/* Does one thread compute all rows of a column, from the first to the last? */
-bool inv_matmul_tiles_are_columns(const inv_matmul *p);
 /* Bytes of scratch memory. */
 size_t inv_matmul_memory(const inv_matmul *p);
 /*

@@ -26,6 +26,8 @@ typedef struct inv_packed_tile {
 	bool turned_a, turned_b; /* A is stored [k, m], B [n, k] */
 	const float *bias;       /* [n]; NULL: none */
 	bool relu;
+	const float *mask; /* [m, n], as far apart as c; see panels.h */
+	float *column_sums;
 	const inv_panels *panels; /* of op(B), if they are there already; b is not read */
 	float *c;                 /* NULL: its parts are only shown to `then` */
 	size_t c_stride;

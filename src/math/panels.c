@@ -123,6 +123,8 @@ static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *
 	                       .add = r->add || !first,
 	                       .relu = r->relu && last,
 	                       .bias = last ? r->bias : NULL,
+	                       .mask = last && r->mask ? r->mask + i * r->mask_stride : NULL,
+	                       .mask_stride = r->mask_stride,
 	                       .c = last || !r->sums ? c : r->sums,
 	                       .stride = last || !r->sums ? r->c_stride : r->sums_stride};
 
@@ -151,6 +153,8 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
 				p.columns = columns_at(w, j);
 				p.bias = whole.bias ? whole.bias + j : NULL;
 				p.from = whole.from ? whole.from + j : NULL;
+				p.mask = whole.mask ? whole.mask + j : NULL;
+				p.sums = whole.mask ? r->column_sums + j : NULL;
 				p.c = whole.c + j;
 				kernels->panel_product(&p);
 			}

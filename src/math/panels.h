@@ -48,6 +48,9 @@ typedef struct inv_panels_rows {
 	bool add;
 	const float *bias; /* [n]; NULL: none */
 	bool relu;
+	const float *mask; /* c = 0 where this is not above 0; NULL: none */
+	size_t mask_stride;
+	float *column_sums; /* with a mask: [n] += the rows of c, in order */
 	float *c;
 	size_t c_stride;
 	float *sums; /* [inv_panels_height(rows), n], for parts of long sums; NULL: c */

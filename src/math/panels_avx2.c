@@ -23,12 +23,16 @@ enum {
 };
 
 /* Rows of six are stored as eight, whose last two the next row overwrites. */
-static void pack_strip(const float *const row[R], size_t k, float *out)
+static void pack_strip(const float *const row[R], size_t ahead, size_t k, float *out)
 {
 	size_t l = 0;
 
 	for (; l + LANES <= k; l += LANES) {
 		__m256 r[LANES];
+
+		if (l % LINE == 0)
+			for (int i = 0; i < R; i++)
+				_mm_prefetch((const char *)(row[i] + ahead + l), _MM_HINT_T1);
 
 #pragma GCC unroll 8
 		for (int i = 0; i < LANES; i++)
@@ -52,7 +56,7 @@ static void pack_strips_avx2(const float *a, size_t stride, size_t rows, size_t 
 
 		for (size_t j = 0; j < R; j++)
 			row[j] = a + (i + j < rows ? i + j : i) * stride;
-		pack_strip(row, k, strips + i * k);
+		pack_strip(row, R * stride, k, strips + i * k);
 	}
 }
 
@@ -139,10 +143,19 @@ static void fill_panels_avx2(const float *x, size_t stride, size_t k, size_t col
 
 /* Where a strip's sums go, and what they are added to. */
 typedef struct place {
-	const float *from, *bias;
-	float *c;
-	size_t from_stride, stride;
+	const float *from, *bias, *mask;
+	float *c, *sums;
+	size_t from_stride, stride, mask_stride;
 } place;
+
+static inline __attribute__((always_inline)) __m256 mask_half(const float *mask,
+                                                              float *sums, __m256 sum)
+{
+	sum = _mm256_and_ps(
+		sum, _mm256_cmp_ps(_mm256_loadu_ps(mask), _mm256_setzero_ps(), _CMP_GT_OQ));
+	_mm256_storeu_ps(sums, _mm256_add_ps(_mm256_loadu_ps(sums), sum));
+	return sum;
+}
 
 static inline __attribute__((always_inline)) __m256 finish(const inv_panel_product *p,
                                                            const float *bias, __m256 sum)
@@ -157,7 +170,7 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
                                                                  const inv_panel_product *p,
                                                                  const place *at)
 {
-	const float *b = p->panel, *from = at->from, *bias = at->bias;
+	const float *b = p->panel, *from = at->from, *bias = at->bias, *mask = at->mask;
 	float *c = at->c;
 	__m256 left[R], right[R];
 
@@ -167,6 +180,8 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 		_mm_prefetch((const char *)(c + i * at->stride), _MM_HINT_T0);
 		if (from != c)
 			_mm_prefetch((const char *)(from + i * at->from_stride), _MM_HINT_T0);
+		if (mask)
+			_mm_prefetch((const char *)(mask + i * at->mask_stride), _MM_HINT_T0);
 	}
 #pragma GCC unroll 4
 	for (size_t l = 0; l < p->k; l++, a += R, b += C) {
@@ -188,8 +203,15 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 			left[i] = _mm256_add_ps(_mm256_loadu_ps(from), left[i]);
 			right[i] = _mm256_add_ps(_mm256_loadu_ps(from + LANES), right[i]);
 		}
-		_mm256_storeu_ps(c, finish(p, bias, left[i]));
-		_mm256_storeu_ps(c + LANES, finish(p, bias ? bias + LANES : NULL, right[i]));
+		left[i] = finish(p, bias, left[i]);
+		right[i] = finish(p, bias ? bias + LANES : NULL, right[i]);
+		if (mask) {
+			left[i] = mask_half(mask, at->sums, left[i]);
+			right[i] = mask_half(mask + LANES, at->sums + LANES, right[i]);
+			mask += at->mask_stride;
+		}
+		_mm256_storeu_ps(c, left[i]);
+		_mm256_storeu_ps(c + LANES, right[i]);
 	}
 }
 
@@ -217,26 +239,51 @@ static void multiply_rows(size_t rows, const float *a, const inv_panel_product *
 	}
 }
 
+static void copy_rows(const float *x, size_t x_stride, size_t rows, size_t columns,
+                      float *out, size_t stride)
+{
+	for (size_t i = 0; i < rows; i++)
+		memcpy(out + i * stride, x + i * x_stride, columns * sizeof *out);
+}
+
 /* An incomplete panel goes through a separate tile. */
 static void multiply_part(size_t rows, const float *a, const inv_panel_product *p,
                           const place *at)
 {
-	float tile[R * C], bias[C] = {0};
-	const place within = {tile, p->bias ? bias : NULL, tile, C, C};
+	float tile[R * C], mask[R * C] = {0}, bias[C] = {0}, sums[C] = {0};
+	const place within = {.from = tile,
+	                      .bias = p->bias ? bias : NULL,
+	                      .mask = p->mask ? mask : NULL,
+	                      .c = tile,
+	                      .sums = sums,
+	                      .from_stride = C,
+	                      .stride = C,
+	                      .mask_stride = C};
 
 	if (p->bias)
-		memcpy(bias, p->bias, p->columns * sizeof *bias);
-	for (size_t i = 0; i < rows && p->add; i++)
-		memcpy(tile + i * C, at->from + i * at->from_stride, p->columns * sizeof *tile);
+		copy_rows(p->bias, 0, 1, p->columns, bias, 0);
+	if (p->add)
+		copy_rows(at->from, at->from_stride, rows, p->columns, tile, C);
+	if (p->mask) {
+		copy_rows(at->mask, at->mask_stride, rows, p->columns, mask, C);
+		copy_rows(p->sums, 0, 1, p->columns, sums, 0);
+	}
 	multiply_rows(rows, a, p, &within);
-	for (size_t i = 0; i < rows; i++)
-		memcpy(at->c + i * at->stride, tile + i * C, p->columns * sizeof *tile);
+	copy_rows(tile, C, rows, p->columns, at->c, at->stride);
+	if (p->mask)
+		copy_rows(sums, 0, 1, p->columns, p->sums, 0);
 }
 
 static void panel_product_avx2(const inv_panel_product *p)
 {
-	place at = {p->from ? p->from : p->c, p->bias, p->c,
-	            p->from ? p->from_stride : p->stride, p->stride};
+	place at = {.from = p->from ? p->from : p->c,
+	            .bias = p->bias,
+	            .mask = p->mask,
+	            .c = p->c,
+	            .sums = p->sums,
+	            .from_stride = p->from ? p->from_stride : p->stride,
+	            .stride = p->stride,
+	            .mask_stride = p->mask_stride};
 
 	for (size_t i = 0; i < p->rows; i += R) {
 		size_t rows = p->rows - i < R ? p->rows - i : R;
@@ -247,6 +294,8 @@ static void panel_product_avx2(const inv_panel_product *p)
 			multiply_part(rows, p->strips + i * p->k, p, &at);
 		at.c += R * at.stride;
 		at.from += R * at.from_stride;
+		if (at.mask)
+			at.mask += R * at.mask_stride;
 	}
 }
 

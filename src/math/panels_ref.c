@@ -35,27 +35,32 @@ static void fill_panels_ref(const float *x, size_t stride, size_t k, size_t colu
 				j < columns ? x[l * stride + j] : 0;
 }
 
-static float finish(const inv_panel_product *p, size_t column, float sum)
+static void finish(const inv_panel_product *p, size_t row, size_t column, float sum)
 {
 	if (p->bias)
 		sum += p->bias[column];
-	return p->relu && sum < 0 ? 0 : sum;
+	if (p->relu && sum < 0)
+		sum = 0;
+	if (p->mask && !(p->mask[row * p->mask_stride + column] > 0))
+		sum = 0;
+	if (p->mask)
+		p->sums[column] += sum;
+	p->c[row * p->stride + column] = sum;
 }
 
 static void panel_product_ref(const inv_panel_product *p)
 {
 	for (size_t i = 0; i < p->rows; i++) {
 		const float *strip = p->strips + i / INV_STRIP_ROWS * INV_STRIP_ROWS * p->k;
+		const float *from = p->from ? p->from + i * p->from_stride : p->c + i * p->stride;
 
 		for (size_t j = 0; j < p->columns; j++) {
-			float *c = p->c + i * p->stride + j;
-			const float *from = p->from ? p->from + i * p->from_stride + j : c;
 			double sum = 0;
 
 			for (size_t l = 0; l < p->k; l++)
 				sum += (double)strip[l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] *
 				       p->panel[l * INV_PANEL_COLS + j];
-			*c = finish(p, j, (float)(p->add ? *from + sum : sum));
+			finish(p, i, j, (float)(p->add ? from[j] + sum : sum));
 		}
 	}
 }

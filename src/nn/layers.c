@@ -193,40 +193,12 @@ invar_status inv_layers_forward(inv_layers *p, const float *params, const float 
 	return st;
 }
 
-/*
- * Parts of D are masked and summed while they are still in the cache, if one thread
- * computes the rows of a column in order; else the sums are computed at the end.
- */
-typedef struct mask_job {
-	const inv_layers *p;
-	size_t width;
-	const float *H;
-	float *D, *sums; /* [M, width], [width] */
-} mask_job;
-
-static void mask_part(void *user, size_t row, size_t rows, size_t col, size_t cols)
-{
-	const mask_job *j = user;
-	size_t at = row * j->width + col;
-
-	j->p->kernels.relu_backward(j->H + at, rows, cols, j->width, j->D + at, j->sums + col);
-}
-
 /* D[l-1] from D[l], and with it the gradient of the bias of layer l - 1. */
 static invar_status flow_back(inv_layers *p, size_t l, const float *weight, const float *d,
                               float *sums)
 {
-	size_t width = p->s.width[l];
-	mask_job j = {p, width, p->H[l - 1], p->D[l - 1], sums};
-	bool at_once = inv_matmul_tiles_are_columns(p->backward[l]);
-	invar_status st;
-
-	memset(sums, 0, width * sizeof *sums);
-	st = inv_matmul_run_then(p->backward[l], d, weight, NULL, j.D,
-	                         at_once ? mask_part : NULL, &j);
-	if (st == INVAR_OK && !at_once)
-		p->kernels.relu_backward(j.H, p->M, width, width, j.D, sums);
-	return st;
+	memset(sums, 0, p->s.width[l] * sizeof *sums);
+	return inv_matmul_run_masked(p->backward[l], d, weight, p->H[l - 1], p->D[l - 1], sums);
 }
 
 /* Hands over the rows of a part of a weight's gradient. */

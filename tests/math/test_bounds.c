@@ -276,6 +276,9 @@ static void check_product(size_t rows, size_t sum, size_t columns)
 	for (int add = 0; add < 2; add++) {
 		p.add = add;
 		p.bias = add ? floats(4, columns) : NULL;
+		p.mask = add ? floats(5, strided(rows, columns, columns + 1)) : NULL;
+		p.mask_stride = columns + 1;
+		p.sums = add ? floats(6, columns) : NULL;
 		k.panel_product(&p);
 		assert_finite(p.c, strided(rows, columns, columns + GAP));
 	}

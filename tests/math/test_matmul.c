@@ -195,6 +195,40 @@ static void parts_make_up_the_whole(void **state)
 	}
 }
 
+/* The product, then the mask, then the sums, whichever way it is cut. */
+static void masks_and_sums_are_those_of_separate_passes(void **state)
+{
+	static const size_t sizes[][3] = {
+		{90, 1700, 400}, {1700, 90, 400}, {61, 37, 800}, {4, 9, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		const inv_matmul_spec s = {.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2]};
+		float *a = draw("a", s.m * s.k), *b = draw("b", s.k * s.n),
+			  *mask = draw("m", s.m * s.n);
+		float *c = inv_calloc(s.m * s.n, sizeof *c),
+			  *got = inv_calloc(s.m * s.n, sizeof *c);
+		float *sums = draw("s", s.n), *want = draw("s", s.n);
+		invar_context *ctx;
+		inv_matmul *plan;
+
+		assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+		assert_int_equal(inv_matmul_run(plan, a, b, NULL, c), INVAR_OK);
+		for (size_t j = 0; j < s.m * s.n; j++) {
+			c[j] = mask[j] > 0 ? c[j] : 0;
+			want[j % s.n] += c[j];
+		}
+		assert_int_equal(inv_matmul_run_masked(plan, a, b, mask, got, sums), INVAR_OK);
+		assert_memory_equal(got, c, s.m * s.n * sizeof *c);
+		assert_memory_equal(sums, want, s.n * sizeof *sums);
+		inv_matmul_free(plan);
+		invar_context_free(ctx);
+		for (size_t f = 0; f < 7; f++)
+			inv_free((float *[]){a, b, mask, c, got, sums, want}[f]);
+	}
+}
+
 /* If a ReLU swallowed a NaN, `apply` would return a plausible number. */
 static void a_nan_goes_through_the_one_shot_call(void **state)
 {
@@ -249,6 +283,7 @@ int main(void)
 		cmocka_unit_test(plans_and_calls_equal_the_loop),
 		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
 		cmocka_unit_test(parts_make_up_the_whole),
+		cmocka_unit_test(masks_and_sums_are_those_of_separate_passes),
 		cmocka_unit_test(a_nan_goes_through_the_one_shot_call),
 		cmocka_unit_test(invar_cpu_ref_takes_the_loop),
 	};
