@@ -424,6 +424,6 @@ void inv_matmul_version(char *text, size_t bytes)
 	int major, minor, patch;
 
 	inv_onednn_version(&major, &minor, &patch);
-	snprintf(text, bytes, "oneDNN %d.%d.%d, %.40s", major, minor, patch,
+	snprintf(text, bytes, "own panels, oneDNN %d.%d.%d, %.40s", major, minor, patch,
 	         ready ? inv_openblas_get()->config() : "no OpenBLAS");
 }

@@ -75,7 +75,7 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 
-/* "oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
+/* "own panels, oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);
 
 #endif
