@@ -129,7 +129,7 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
+invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
 
 /* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
