@@ -16,7 +16,7 @@ static const inv_example examples[] = {
 	{"invar export run --onto resnet.onnx --onto-output flatten -o both.onnx",
      "behind a tensor inside the model, as its output is that of a classifier"},
 	{"invar export run --with-encoder resnet18.safetensors -o both.onnx",
-     "from normalised images to codes"},
+     "from normalised images to codes, ResNets and vision transformers alike"},
 	{"invar export run --card -o README.md", "a model card, as Hugging Face shows it"},
 	{0},
 };
@@ -37,13 +37,7 @@ static const invar_option own[] = {
      .meta = "WEIGHTS",
      .group = "ONNX",
      .help = "write the encoder with these weights and the adapter as one model, from "
-             "normalised images to codes; ResNets and SqueezeNet"},
-	{.name = "encoder",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "ONNX",
-     .help = "name of that encoder (docs/MODELS.md lists them); default: recognised by its "
-             "weights"},
+             "normalised images to codes"},
 	{.name = "card",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -59,10 +53,13 @@ static bool is_card(const inv_session *s)
 
 static invar_status check_encoder(inv_session *s)
 {
-	if (!inv_text(s, "encoder") || inv_text(s, "with-encoder"))
+	const char *option = inv_second_option(s);
+
+	if (!option || inv_text(s, "with-encoder"))
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_USE,
-	                 "--encoder names the encoder of --with-encoder, which is missing");
+	                 "--%s is about the encoder of --with-encoder, which is missing",
+	                 option);
 }
 
 static invar_status check_output(inv_session *s)
@@ -92,10 +89,8 @@ static invar_status export_pair(inv_session *s, const invar_adapter *e)
 {
 	invar_options *o = NULL;
 	invar_encoder *F = NULL;
-	invar_status st = invar_options_new("features", &o);
+	invar_status st = inv_second_options(s, &o);
 
-	if (st == INVAR_OK && inv_text(s, "encoder"))
-		st = invar_options_set(o, "encoder", inv_text(s, "encoder"));
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, inv_text(s, "with-encoder"), o, &F);
 	if (st == INVAR_OK)
@@ -156,6 +151,8 @@ const inv_command inv_cmd_export = {
 	.examples = examples,
 	.arguments = arguments,
 	.options = "export",
+	.second = "features",
+	.second_without = "weights",
 	.own = own,
 	.without = "seed",
 	.run = run_export,

@@ -102,6 +102,20 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 		}
 }
 
+void inv_panels_read(const inv_panels *w, size_t first, size_t n, float *out)
+{
+	size_t sum = even_part(w->k, MAX_SUM, 1);
+
+	for (size_t l = 0; l < w->k; l += sum)
+		for (size_t j = first; j < first + n; j++) {
+			size_t rows = min(sum, w->k - l), inside = j % INV_PANEL_COLS;
+			const float *panel = panel_at(w, l, rows, j - inside) + inside;
+
+			for (size_t i = 0; i < rows; i++)
+				out[(l + i) * n + j - first] = panel[i * INV_PANEL_COLS];
+		}
+}
+
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
                          size_t c_stride, float *size)

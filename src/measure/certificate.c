@@ -19,11 +19,11 @@ static invar_status no_memory(void)
 /* ---- Rows ------------------------------------------------------------------------- */
 
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t most, float **out, uint64_t *n)
+                           uint64_t max_rows, float **out, uint64_t *n)
 {
 	invar_status st = INVAR_OK;
 
-	*n = s->rows < most ? s->rows : most;
+	*n = s->rows < max_rows ? s->rows : max_rows;
 	if (!(*out = inv_calloc(*n * b->dim, sizeof **out)))
 		return inv_bank_no_memory(b->path);
 	for (uint64_t i = 0; i < *n && st == INVAR_OK; i++)
@@ -182,7 +182,7 @@ static invar_status make_profile(const invar_bank *bank, const inv_split *s, jso
 	inv_clean_profile p = {0};
 	float *x = NULL;
 	uint64_t n;
-	invar_status st = inv_take_rows(bank, s, INVAR_CLEAN, INV_PROFILE_MOST, &x, &n);
+	invar_status st = inv_take_rows(bank, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &x, &n);
 
 	*out = NULL;
 	if (st == INVAR_OK)
