@@ -96,10 +96,12 @@ def check(adapter, new, *, threads=0, progress=None, **options):
     """Compares new data with an adapter's certificate, without labels: `results.document["verdict"]` is "fine" or "drift".
 
     adapter: a run, an adapter or a path of either, certified by `eval(…, certify=True)`. new: a bank, or clean features
-    [n, d] as an array.
+    [n, d] as an array or a NumPy file.
     """
     values, out = Options("check", options), ctypes.c_void_p()
     opened, _, _ = open_column(adapter, threads)
+    if isinstance(new, (str, os.PathLike)) and os.path.isfile(new):
+        new = np.load(new, mmap_mode="r")
     if isinstance(new, (str, os.PathLike)):
         bank = ctypes.c_void_p()
         call(lib.invar_bank_open, context(threads), encoded(new), ctypes.byref(bank))

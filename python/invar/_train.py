@@ -45,9 +45,9 @@ class Run:
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
-    def eval(self, bank, **options):
+    def eval(self, bank, *, certify=False, threads=0, progress=None, **options):
         """Measures F and the adapter on a bank; the run keeps the results. See invar.eval for the options."""
-        return measure(bank, self, **options)
+        return measure(bank, self, certify=certify, threads=threads, progress=progress, **options)
 
     def results(self):
         """What the run knows about itself: the curves of its training, then what eval kept."""
