@@ -27,11 +27,7 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "file to write"},
+	{INV_OUTPUT_ROW("FILE", "file to write")},
 	{.name = "with-encoder",
      .type = INVAR_OPTION_TEXT,
      .meta = "WEIGHTS",
@@ -67,11 +63,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, inv_text(s, "onto"), "the model");
 	inv_reads(s, inv_text(s, "with-encoder"), "the encoder");
-	return inv_check_output(
-		s, &(inv_output){.option = "-o",
-	                     .path = inv_text(s, "output"),
-	                     .kind = is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX,
-	                     .force = inv_flag(s, "force")});
+	return inv_check_output_option(s, is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX);
 }
 
 /* --card is a shorter name of a format. */
