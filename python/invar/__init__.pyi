@@ -52,7 +52,7 @@ def encode(
 ) -> Bank | dict[str, float]: ...
 def train(
     bank: Path | Sequence[Path] | None,
-    run: Path,
+    run: Path | None = None,
     *,
     threads: int = 0,
     progress: Progress = None,
@@ -304,7 +304,7 @@ class Results:
 
 class Run:
     path: str
-    def __init__(self, path: Path, *, threads: int = 0) -> None: ...
+    def __init__(self, path: Path, *, threads: int = 0, _folder: ArrayLike = None) -> None: ...
     @property
     def adapter(self) -> Adapter: ...
     @property

@@ -30,7 +30,7 @@ __version__: str
 # Annotations of what is not an option, by name; `->NAME` is what a function returns.
 ANNOTATIONS = {
     "threads": "int", "progress": "Progress", "seed": "int", "gradient": "bool", "dry_run": "bool", "residual": "bool",
-    "bank": "Path", "bank.train": "Path | Sequence[Path] | None", "run": "Path", "path": "Path",
+    "bank": "Path", "bank.train": "Path | Sequence[Path] | None", "run": "Path", "run.train": "Path | None", "path": "Path",
     "path.bank": "Path | None", "path.to_json": "Path | None", "images": "Path | ArrayLike | Sequence[Any]",
     "images.augment": "ArrayLike", "encoder": "Path | Callable[..., Any] | Encoder | None",
     "encoder.export": "Path | Encoder | None", "labels": "ArrayLike | None",

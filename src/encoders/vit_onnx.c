@@ -116,8 +116,8 @@ static name put_linear(writing *w, name x, const inv_panels *by, size_t first,
 	return put(w, "Add", x, ending(n, "bias").text, NULL, out);
 }
 
-static name put_turned(const writing *w, name x, const uint64_t *order, size_t count,
-                       name out)
+static name put_transposed(const writing *w, name x, const uint64_t *order, size_t count,
+                           name out)
 {
 	inv_onnx_attribute attributes[] = {{.name = "perm", .count = count, .list = true}, {0}};
 
@@ -155,7 +155,7 @@ static void put_shared(writing *w, size_t others)
 static name put_patches(writing *w, const char *images)
 {
 	const inv_vit *v = w->v;
-	static const uint64_t turn[] = {0, 2, 1};
+	static const uint64_t axes[] = {0, 2, 1};
 	const uint64_t P = v->patch;
 	const inv_onnx_attribute attributes[] = {
 		{.name = "kernel_shape", .value = {P, P}, .count = 2, .list = true},
@@ -178,7 +178,7 @@ static name put_patches(writing *w, const char *images)
 		w->status = inv_onnx_put_floats(w->graph, &kernel, w->where);
 	x = put(w, "Conv", named(images), kernel.name, attributes, named("encoder/patches"));
 	x = put(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
-	return put_turned(w, x, turn, 3, named("encoder/patches.turned"));
+	return put_transposed(w, x, axes, 3, named("encoder/patches.transposed"));
 }
 
 /* The class token and registers, for every image, before the patches. */
@@ -217,7 +217,7 @@ static void put_tokens(writing *w, const char *images, const float *start, size_
 static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
 {
 	static const char *const parts[] = {"query", "key", "value"};
-	static const uint64_t turn[][4] = {{0, 2, 1, 3}, {0, 2, 3, 1}, {0, 2, 1, 3}};
+	static const uint64_t axes[][4] = {{0, 2, 1, 3}, {0, 2, 3, 1}, {0, 2, 1, 3}};
 	size_t D = w->v->width;
 	name n = in_block(w, parts[which]);
 	name x = put_linear(w, y, &b->qkv.weight, which * D, D, b->qkv.bias, n, n);
@@ -225,21 +225,21 @@ static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
 	if (which == 0)
 		x = put(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
 	x = put(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
-	return put_turned(w, x, turn[which], 4, ending(n, "turned"));
+	return put_transposed(w, x, axes[which], 4, ending(n, "transposed"));
 }
 
 static void put_attention(writing *w, const inv_vit_block *b)
 {
 	static const inv_onnx_attribute axis[] = {
 		{.name = "axis", .value = {UINT64_MAX}, .count = 1}, {0}};
-	static const uint64_t turn[] = {0, 2, 1, 3};
+	static const uint64_t axes[] = {0, 2, 1, 3};
 	name y = put_norm(w, w->x, b->norm1, in_block(w, "norm1"), in_block(w, "norm1"));
 	name q = put_heads(w, b, y, 0), k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
 	name x = put(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
 
 	x = put(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
 	x = put(w, "MatMul", x, v.text, NULL, in_block(w, "mixed"));
-	x = put_turned(w, x, turn, 4, in_block(w, "mixed.turned"));
+	x = put_transposed(w, x, axes, 4, in_block(w, "mixed.transposed"));
 	x = put(w, "Reshape", x, "encoder/shape.joined", NULL, in_block(w, "mixed.joined"));
 	x = put_linear(w, x, &b->out.weight, 0, w->v->width, b->out.bias, in_block(w, "out"),
 	               in_block(w, "out"));

@@ -225,7 +225,7 @@ static void measure_shape(inv_onnx_value *v)
 	v->pixel_width = v->rank > 2 && ones ? second : 0;
 }
 
-/* From a ValueInfoProto. A type that is no tensor's is refused by who uses the value. */
+/* From a ValueInfoProto. */
 static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 {
 	inv_bytes type, tensor;

@@ -103,9 +103,9 @@ static void put_constant(inv_message *graph, inv_message *tensor, const char *ou
 /* Number i, as the tensor has it. */
 static float number_at(const inv_onnx_floats *f, size_t i)
 {
-	size_t columns = f->turned ? (size_t)f->shape[1] : 1;
+	size_t columns = f->transposed ? (size_t)f->shape[1] : 1;
 
-	return f->turned ? f->x[i % columns * (size_t)f->shape[0] + i / columns] : f->x[i];
+	return f->transposed ? f->x[i % columns * (size_t)f->shape[0] + i / columns] : f->x[i];
 }
 
 static invar_status fill_floats(const inv_onnx_floats *f, size_t count, const char *where,

@@ -41,9 +41,9 @@ typedef struct inv_onnx_floats {
 	const float *x;
 	uint64_t shape[INV_ONNX_RANK];
 	unsigned rank;
-	bool turned;   /* x is [shape[1], shape[0]] */
-	bool half;     /* stored as float16 */
-	bool constant; /* as a Constant node; else an initializer */
+	bool transposed; /* x is [shape[1], shape[0]] */
+	bool half;       /* stored as float16 */
+	bool constant;   /* as a Constant node; else an initializer */
 } inv_onnx_floats;
 
 /*

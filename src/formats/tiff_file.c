@@ -130,7 +130,7 @@ static int keep_error(TIFF *tif, void *user, const char *module, const char *for
 
 /*
  * Unknown tags and the like are harmless. The JPEG decoder warns of missing and damaged
- * data, and goes on with grey.
+ * data, and continues with grey.
  */
 static int keep_warning(TIFF *tif, void *user, const char *module, const char *format,
                         va_list more)

@@ -323,7 +323,7 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 	    json_integer_value(json_object_get(out->document, "version")) != VERSION)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its certificate is damaged or of a later version; make a new "
-		                "one with 'eval --certify'",
+		                "one by eval with @certify",
 		                where);
 	adapter = json_object_get(out->document, "adapter");
 	out->adapter = (inv_behaviour){number_of(adapter, "R2"), number_of(adapter, "CVRMSD"),
@@ -344,7 +344,7 @@ invar_status inv_certificate_of(const invar_adapter *e, inv_certificate *out)
 	*out = (inv_certificate){0};
 	if (!text)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has no certificate; make one with 'eval --certify'", e->path);
+		                "%s: has no certificate; make one by eval with @certify", e->path);
 	return inv_certificate_read(text, e->path, e->s.d, out);
 }
 

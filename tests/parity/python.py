@@ -27,6 +27,8 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 PROGRAM = os.path.abspath(sys.argv[1])
 os.environ.update(INVAR_PROGRAM=PROGRAM, INVAR_SOURCE=SOURCE, PYTHONPATH=os.path.join(SOURCE, "python"),
                   INVAR_LIBRARY=os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "libinvar.so.0"))
+# onnx.py beside this file is not the package that PyTorch imports.
+sys.path = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
 sys.path[:0] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "bench/peers"), os.path.join(SOURCE, "tests/python")]
 
 try:

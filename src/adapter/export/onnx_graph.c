@@ -23,7 +23,7 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
 		                           .x = e->params + b->offset,
 		                           .shape = {b->shape[matrix], b->shape[0]},
 		                           .rank = b->rank,
-		                           .turned = matrix,
+		                           .transposed = matrix,
 		                           .half = p->half,
 		                           .constant = p->constants};
 
