@@ -1150,7 +1150,7 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
 /*
  * Writes an encoder and its adapter as one ONNX model, by the options of a list for
  * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
- * a second output. INVAR_E_USE for families other than ResNets and SqueezeNet.
+ * a second output. INVAR_E_USE for pixels and callbacks, and above 2 GB.
  */
 INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
                                                  const invar_options *o, const char *path);
