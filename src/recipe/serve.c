@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve.c - the table of services, and what a rank other than 0 does all the time.
+ *
+ * It is here because it needs all rooms that have a service (base/processes.h). A new
+ * service is a line of the table.
+ */
+#include "encode/encode_ranks.h"
+
+static const inv_service *const services[] = {
+	&inv_usage_service,
+	&inv_check_shared_service,
+	&inv_encode_service,
+	NULL,
+};
+
+invar_status invar_processes_serve(invar_processes *p, int *result)
+{
+	invar_status st = p ? inv_serve(p, services) : INVAR_OK;
+
+	*result = p && st == INVAR_OK ? inv_processes_result(p) : 1;
+	return st;
+}
