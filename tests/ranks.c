@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base/processes.h"
-#include "base/transport.h"
+#include "base/rank_transport.h"
 #include "support.h"
 
 enum { MAX_RANKS = 8, MAX_MESSAGES = 4096 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes.c - exchanges and services over a transport (transport.h).
+ * processes.c - exchanges and services over a transport (rank_transport.h).
  *
  * A rank that waits polls, and sleeps in between for a twentieth of the time it has waited
  * so far: an exchange between busy ranks is quick, and an idle one leaves its core to
@@ -29,7 +29,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/transport.h"
+#include "base/rank_transport.h"
 
 enum { NAME = 48, SENTENCE = 1024, MAX_CONTEXTS = 16 };
 

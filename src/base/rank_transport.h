@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - what a plugin offers that carries bytes between processes.
+ * rank_transport.h - what a plugin offers that carries bytes between processes.
  *
  * libinvar links no MPI. A launcher's program opens invar_mpi.so, which has one symbol,
  * inv_transport_open, and gives this table. Every call starts something and returns; test
@@ -9,8 +9,8 @@
  *
  * A call returns NULL, or a sentence that says what failed.
  */
-#ifndef INV_TRANSPORT_H
-#define INV_TRANSPORT_H
+#ifndef INV_RANK_TRANSPORT_H
+#define INV_RANK_TRANSPORT_H
 
 #include <stdint.h>
 

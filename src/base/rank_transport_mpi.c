@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_mpi.c - invar_mpi.so: the transport over MPI.
+ * rank_transport_mpi.c - invar_mpi.so: the transport over MPI.
  *
  * Only calls that do not block are used, and the caller polls (processes.c): a rank that
  * waits sleeps instead of spinning, so that ranks may share a core. MPI counts in int,
  * so long messages are cut into parts; both sides cut them alike.
  */
-#include "base/transport.h"
+#include "base/rank_transport.h"
 
 #include <mpi.h>
 #include <stdio.h>
