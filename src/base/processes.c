@@ -59,12 +59,12 @@ static invar_processes *of(const invar_context *ctx)
 	return p && pthread_equal(p->owner, pthread_self()) && !omp_in_parallel() ? p : NULL;
 }
 
-unsigned inv_rank(const invar_context *ctx)
+unsigned inv_process_rank(const invar_context *ctx)
 {
 	return invar_processes_rank(of(ctx));
 }
 
-unsigned inv_ranks(const invar_context *ctx)
+unsigned inv_process_count(const invar_context *ctx)
 {
 	return invar_processes_size(of(ctx));
 }
@@ -149,9 +149,9 @@ invar_status inv_broadcast_text(const invar_context *ctx, const char *text, char
 	invar_status st = inv_broadcast(ctx, &bytes, sizeof bytes);
 
 	*out = NULL;
-	if (st != INVAR_OK || inv_ranks(ctx) == 1)
+	if (st != INVAR_OK || inv_process_count(ctx) == 1)
 		return st;
-	if (inv_rank(ctx) == 0)
+	if (inv_process_rank(ctx) == 0)
 		return inv_broadcast(ctx, (void *)(uintptr_t)text, bytes);
 	if (!(copy = inv_alloc(bytes)))
 		return fail_exchange(of(ctx), "not enough memory for a message");
@@ -179,14 +179,14 @@ uint64_t inv_dealt_count(const invar_context *ctx, inv_dealt d)
 {
 	uint64_t items = 0;
 
-	for (uint64_t b = inv_rank(ctx); b < blocks_of(d); b += inv_ranks(ctx))
+	for (uint64_t b = inv_process_rank(ctx); b < blocks_of(d); b += inv_process_count(ctx))
 		items += items_of(d, b);
 	return items;
 }
 
 uint64_t inv_dealt_at(const invar_context *ctx, inv_dealt d, uint64_t block)
 {
-	return (inv_rank(ctx) ? block / inv_ranks(ctx) : block) * d.per_block;
+	return (inv_process_rank(ctx) ? block / inv_process_count(ctx) : block) * d.per_block;
 }
 
 /* One message per block, so that nothing is copied. */
@@ -828,14 +828,14 @@ static inv_usage own_usage(void)
 
 static invar_status exchange_usage(const invar_context *ctx, inv_usage *out)
 {
-	unsigned ranks = inv_ranks(ctx);
+	unsigned ranks = inv_process_count(ctx);
 	inv_usage *all = inv_calloc(ranks, sizeof *all);
 	invar_status st;
 
 	if (!all)
 		return fail_exchange(of(ctx), "not enough memory for a list of ranks");
 	st = inv_collect(ctx, (inv_dealt){ranks, 1, sizeof *all}, all, out);
-	for (unsigned r = 1; r < ranks && !inv_rank(ctx) && st == INVAR_OK; r++) {
+	for (unsigned r = 1; r < ranks && !inv_process_rank(ctx) && st == INVAR_OK; r++) {
 		out->peak_kb = all[r].peak_kb > out->peak_kb ? all[r].peak_kb : out->peak_kb;
 		out->cpu_seconds += all[r].cpu_seconds;
 	}
@@ -856,7 +856,7 @@ inv_usage inv_usage_of(const invar_context *ctx)
 {
 	inv_usage sum = own_usage();
 
-	if (inv_ranks(ctx) > 1 && inv_call(ctx, inv_usage_service.name) == INVAR_OK)
+	if (inv_process_count(ctx) > 1 && inv_call(ctx, inv_usage_service.name) == INVAR_OK)
 		exchange_usage(ctx, &sum);
 	return sum;
 }
@@ -944,7 +944,7 @@ invar_status inv_check_shared(const invar_context *ctx, const char *folder)
 	char *path, *none;
 	invar_status st;
 
-	if (inv_ranks(ctx) == 1)
+	if (inv_process_count(ctx) == 1)
 		return INVAR_OK;
 	if (!(path = inv_join(folder, "ranks.part")))
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory", folder);

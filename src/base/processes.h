@@ -24,8 +24,8 @@
 
 #include "base/context.h"
 
-unsigned inv_rank(const invar_context *ctx);
-unsigned inv_ranks(const invar_context *ctx);
+unsigned inv_process_rank(const invar_context *ctx);
+unsigned inv_process_count(const invar_context *ctx);
 
 /* ---- Exchanges: all ranks call the same, in the same order -------------------------- */
 

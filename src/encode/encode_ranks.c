@@ -73,7 +73,7 @@ invar_status inv_encode_ranks_begin(const inv_encoding *of, const char *bank,
 	const invar_context *ctx = of->ctx;
 	invar_status st;
 
-	*ranks = inv_ranks(ctx);
+	*ranks = inv_process_count(ctx);
 	if (*ranks == 1)
 		return INVAR_OK;
 	if (of->encoder->kind->by_caller) {
@@ -147,8 +147,8 @@ static invar_status run_share(inv_pass *p, invar_status st)
 		return st;
 	watch = inv_watch_start(p->of->ctx);
 	p->watch = &watch;
-	p->rank = inv_rank(p->of->ctx);
-	p->ranks = inv_ranks(p->of->ctx);
+	p->rank = inv_process_rank(p->of->ctx);
+	p->ranks = inv_process_count(p->of->ctx);
 	st = inv_watch_finish(&watch, inv_pass_run(p));
 	p->watch = NULL;
 	return st;

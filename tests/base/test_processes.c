@@ -30,7 +30,7 @@ static void a_single_process_needs_no_launcher(void **state)
 	assert_int_equal(invar_processes_rank(p), 0);
 	assert_int_equal(invar_processes_size(p), 1);
 	ctx = context_of(p);
-	assert_int_equal(inv_ranks(ctx), 1);
+	assert_int_equal(inv_process_count(ctx), 1);
 	assert_int_equal(inv_call(ctx, "anything"), INVAR_OK);
 	assert_int_equal(inv_agree(ctx, inv_fail(INVAR_E_USE, "x")), INVAR_E_USE);
 	assert_true(inv_usage_of(ctx).peak_kb > 0);
