@@ -71,6 +71,20 @@ invar_status inv_reduction_finish(inv_reduction *r);
 void inv_processes_poke(const invar_context *ctx);
 
 /*
+ * Totals of vectors of doubles that are added one after the other, in an order that does
+ * not depend on the ranks. Every rank keeps a part of the totals. Volume of an addition: (R
+ * - 1) / R of the vector out of each rank that has one.
+ */
+typedef struct inv_ordered_sum inv_ordered_sum;
+invar_status inv_ordered_sum_new(const invar_context *ctx, uint64_t count,
+                                 inv_ordered_sum **out);
+void inv_ordered_sum_free(inv_ordered_sum *s); /* accepts NULL */
+/* Adds the vectors of ranks 0 … givers - 1, in this order. */
+invar_status inv_ordered_sum_add(inv_ordered_sum *s, const double *own, unsigned givers);
+/* The totals come to `all` on rank 0; further vectors may be added. */
+invar_status inv_ordered_sum_collect(inv_ordered_sum *s, double *all);
+
+/*
  * The first failure in the order of the ranks, with its message, on all of them; a
  * cancellation counts as one. Also a barrier.
  */
