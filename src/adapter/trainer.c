@@ -20,6 +20,7 @@
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
+#include "adapter/train_ranks.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -124,8 +125,16 @@ static invar_status build_steps(inv_trainer *t)
 {
 	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
 	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
-	invar_status st = inv_step_new(t->ctx, &spec, &t->step);
+	invar_status st;
 
+	t->ranks = inv_train_ranks_count(t);
+	if (t->ranks > 1) {
+		inv_train_ranks_share(t, &batches.share_first, &batches.share);
+		spec.share_first = batches.share_first;
+		spec.N = batches.share;
+		spec.N_all = t->plan.N;
+	}
+	st = inv_step_new(t->ctx, &spec, &t->step);
 	if (st == INVAR_OK && t->plan.held_out)
 		st = inv_step_new(t->ctx, &judge, &t->judge);
 	if (st == INVAR_OK)

@@ -609,6 +609,12 @@ void inv_processes_poke(const invar_context *ctx)
 		fail_exchange(p, why);
 }
 
+void inv_processes_give_up(const invar_context *ctx)
+{
+	if (ctx->processes)
+		ctx->processes->broken = true;
+}
+
 /* ---- Ordered sums ------------------------------------------------------------------- */
 
 struct inv_ordered_sum {

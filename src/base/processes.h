@@ -69,6 +69,8 @@ void inv_reduction_free(inv_reduction *r); /* accepts NULL */
 invar_status inv_reduction_start(inv_reduction *r, float *values, uint64_t count);
 invar_status inv_reduction_finish(inv_reduction *r);
 void inv_processes_poke(const invar_context *ctx);
+/* This rank cannot keep up with the others, who wait for it: all of them end. */
+void inv_processes_give_up(const invar_context *ctx);
 
 /*
  * Totals of vectors of doubles that are added one after the other, in an order that does

@@ -47,7 +47,7 @@ invar_status inv_feature_ridge_add_copies(inv_feature_ridge *f, const float *z,
  * those of the chunks before it. So others can make the sums of a chunk
  * (feature_ranks.h).
  */
-enum { INV_FEATURE_CHUNK = 4096 };
+enum { INV_FEATURE_CHUNK = 3584 };
 
 /* p = d + h. cross and sum_y belong to copies alone; NULL for clean rows. */
 typedef struct inv_feature_sums {
