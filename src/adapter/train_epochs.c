@@ -10,7 +10,7 @@
 
 invar_status inv_trainer_interrupted(inv_trainer *t)
 {
-	invar_status st = inv_run_finish(t->run, &t->start, t->at.t, "interrupted");
+	invar_status st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "interrupted");
 
 	if (st != INVAR_OK)
 		return st;
@@ -48,8 +48,10 @@ static invar_status save_checkpoint(inv_trainer *t)
 /* Interrupted between two steps: saves, so that --resume continues here. */
 static invar_status stop_here(inv_trainer *t)
 {
-	invar_status st = save_checkpoint(t);
+	invar_status st;
 
+	inv_train_ranks_end(t);
+	st = save_checkpoint(t);
 	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
 }
 

@@ -132,7 +132,10 @@ invar_status inv_train_ranks_begin(inv_trainer *t)
 	if (st == INVAR_OK)
 		st = broadcast_arrays(t->ctx, &h, t, t->plan.source[0]->stored->row,
 		                      t->plan.statistics.mean);
-	return st == INVAR_OK ? inv_agree(t->ctx, INVAR_OK) : st;
+	if (st == INVAR_OK)
+		st = inv_agree(t->ctx, INVAR_OK);
+	t->ranks_train = st == INVAR_OK;
+	return st;
 }
 
 invar_status inv_train_ranks_step(inv_trainer *t, double lr)
@@ -146,8 +149,9 @@ void inv_train_ranks_end(inv_trainer *t)
 {
 	said_step said = {END, 0};
 
-	if (t->ranks > 1)
+	if (t->ranks_train)
 		inv_broadcast(t->ctx, &said, sizeof said);
+	t->ranks_train = false;
 }
 
 /* ---- The other ranks ----------------------------------------------------------------- */

@@ -390,7 +390,7 @@ static invar_status note_failure(inv_trainer *t, invar_status st)
 
 	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
 	json_object_set_new(t->run->json, "error", json_string(sentence));
-	inv_run_finish(t->run, &t->start, t->at.t, "failed");
+	inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "failed");
 	return inv_fail(st, "%s", sentence);
 }
 
@@ -435,7 +435,7 @@ static invar_status run_training(inv_trainer *t, const char *path)
 		st = fill_run(t);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
-	if ((st = inv_run_finish(t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
+	if ((st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
 		return st;
 	return inv_run_publish(t->run);
 }
