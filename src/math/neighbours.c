@@ -637,7 +637,7 @@ void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double 
 	            .counts = counts};
 
 	assert(p->ctx->cpu);
-	run_search(&s);
+	run_share(&s);
 }
 
 /* ---- Making and freeing ---------------------------------------------------------- */
