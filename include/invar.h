@@ -844,16 +844,18 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
 
-/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes). */
+/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes).
+ */
 typedef struct invar_eval_sizes {
 	size_t size;
-	uint64_t rows, copies;        /* of the measured split */
-	uint64_t train, train_copies; /* of the split that probes learn from; 0: there is none */
-	uint64_t all_rows;            /* clean rows of all splits */
-	uint64_t classes;             /* 0: there are no labels */
+	uint64_t rows, copies; /* of the measured split */
+	uint64_t train,
+		train_copies;  /* of the split that probes learn from; 0: there is none */
+	uint64_t all_rows; /* clean rows of all splits */
+	uint64_t classes;  /* 0: there are no labels */
 	uint32_t dim;
 	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
-	int cached;   /* not 0: another adapter was evaluated on this bank, with these options */
+	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
 	double speed; /* operations of matrix products per second; 0: measured now */
 } invar_eval_sizes;
 

@@ -198,8 +198,8 @@ invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
 		qsort(all, images * copies, sizeof *all, by_sample);
 		inv_parallel(ctx, INV_RESAMPLES, resample_quantiles, &j);
 		for (size_t i = 0; i < k; i++)
-			out[i] = interval_of(quantile_of(&j, NULL, q[i]), j.quantiles + i * INV_RESAMPLES,
-			                     images);
+			out[i] = interval_of(quantile_of(&j, NULL, q[i]),
+			                     j.quantiles + i * INV_RESAMPLES, images);
 	}
 	inv_free(j.times);
 	inv_free(j.quantiles);

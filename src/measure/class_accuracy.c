@@ -241,4 +241,5 @@ const inv_measurement inv_measurement_classes = {
 	.on_request = true,
 	.shares = "k|probe-epochs|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_classes, .work = work_classes};
+	.measure = measure_classes,
+	.work = work_classes};

@@ -428,4 +428,5 @@ const inv_measurement inv_measurement_curves = {
 	.options = options,
 	.shares = "k|probe-epochs|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_curves, .work = work_curves};
+	.measure = measure_curves,
+	.work = work_curves};

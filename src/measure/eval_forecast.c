@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_forecast.c - invar_eval_forecast: how long an evaluation takes, before there is a bank.
+ * eval_forecast.c - invar_eval_forecast: how long an evaluation takes, before there is a
+ * bank.
  *
  * Every requested measurement estimates its own work (work.h) for F and for an adapter.
  * What all of them share is added here: the adapter's codes, and the fingerprint of the
@@ -169,7 +170,7 @@ invar_status invar_eval_forecast(invar_context *ctx, const invar_eval_sizes *siz
 		st = measure_speed(ctx, &z.speed);
 	if (st != INVAR_OK)
 		return st;
-	return inv_figures_new((const inv_figure[]){{"seconds", work.operations / z.speed},
-	                                            {"bytes", work.bytes}},
-	                       2, out);
+	return inv_figures_new(
+		(const inv_figure[]){{"seconds", work.operations / z.speed}, {"bytes", work.bytes}},
+		2, out);
 }

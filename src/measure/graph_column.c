@@ -322,7 +322,8 @@ const inv_measurement inv_measurement_graph = {
 	.options = options,
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_graph, .work = work_graph};
+	.measure = measure_graph,
+	.work = work_graph};
 
 /* ---- Given arrays ---------------------------------------------------------------- */
 

@@ -401,4 +401,5 @@ const inv_measurement inv_measurement_invariance = {
 	.needs = INV_NEEDS_COPIES | INV_NEEDS_SPREAD,
 	.shares = "points|seed",
 	.metrics = metrics,
-	.measure = measure_invariance, .work = work_invariance};
+	.measure = measure_invariance,
+	.work = work_invariance};

@@ -184,4 +184,5 @@ const inv_measurement inv_measurement_knn = {
 	.shares = "train-split|seed",
 	.metrics = metrics,
 	.title_row = title_row,
-	.measure = measure_knn, .work = work_knn};
+	.measure = measure_knn,
+	.work = work_knn};

@@ -639,14 +639,16 @@ const inv_measurement inv_measurement_lc = {
 			 "train, tested on clean and augmented rows",
 	PROBE,
 	.metrics = lc_metrics,
-	.measure = measure_lc, .work = work_lc};
+	.measure = measure_lc,
+	.work = work_lc};
 const inv_measurement inv_measurement_nc = {.name = "nc",
                                             .title = "NC",
                                             .about = "the same with a hidden layer",
                                             HIDDEN_PROBE,
                                             .needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN,
                                             .metrics = nc_metrics,
-                                            .measure = measure_nc, .work = work_nc};
+                                            .measure = measure_nc,
+                                            .work = work_nc};
 const inv_measurement inv_measurement_ec = {
 	.name = "ec",
 	.title = "EC",
@@ -654,7 +656,8 @@ const inv_measurement inv_measurement_ec = {
 	HIDDEN_PROBE,
 	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_ONLY_F,
 	.metrics = ec_metrics,
-	.measure = measure_ec, .work = work_ec};
+	.measure = measure_ec,
+	.work = work_ec};
 const inv_measurement inv_measurement_kept = {
 	.name = "kept",
 	.title = "LC-kept",
@@ -662,7 +665,8 @@ const inv_measurement inv_measurement_kept = {
 			 "codes",
 	PROBE,
 	.metrics = kept_metrics,
-	.measure = measure_kept, .work = work_kept};
+	.measure = measure_kept,
+	.work = work_kept};
 const inv_measurement inv_measurement_ceiling = {
 	.name = "ceiling",
 	.title = "LC trained on copies",
@@ -672,4 +676,5 @@ const inv_measurement inv_measurement_ceiling = {
 	.on_request = true,
 	.shares = "probe-epochs|seeds|train-split|seed",
 	.metrics = ceiling_metrics,
-	.measure = measure_ceiling, .work = work_ceiling};
+	.measure = measure_ceiling,
+	.work = work_ceiling};

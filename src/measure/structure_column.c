@@ -114,7 +114,8 @@ const inv_measurement inv_measurement_structure = {
 			 "RMSD, NRMSD and CVRMSD, the deviation from equality",
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_structure, .work = work_structure};
+	.measure = measure_structure,
+	.work = work_structure};
 
 /* ---- Given arrays ---------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include "measure/measurement.h"
 #include "measure/structure.h"
 
-
 static const invar_scatter pairs_scatter = {
 	.id = "structure.distances",
 	.measurement = "structure",
@@ -66,7 +65,8 @@ invar_status inv_structure_show(invar_results *r, const char *column, const floa
                                 uint32_t d, const float *e, uint32_t w, uint64_t n,
                                 const inv_structure *s)
 {
-	uint64_t all = n * (n - 1) / 2, shown = all < INV_STRUCTURE_SHOWN ? all : INV_STRUCTURE_SHOWN;
+	uint64_t all = n * (n - 1) / 2,
+			 shown = all < INV_STRUCTURE_SHOWN ? all : INV_STRUCTURE_SHOWN;
 	double *before = inv_calloc(shown + 1, sizeof *before);
 	double *after = inv_calloc(shown + 1, sizeof *after);
 	invar_points points = {.count = shown, .total = all, .x = before, .y = after};

@@ -158,4 +158,5 @@ const inv_measurement inv_measurement_tsne = {
 	.on_request = true,
 	.shares = "points",
 	.metrics = metrics,
-	.measure = measure_tsne, .work = work_tsne};
+	.measure = measure_tsne,
+	.work = work_tsne};

@@ -17,8 +17,8 @@ static const double per_parameter = 60;              /* of an optimiser's step *
 static const double per_point = 1.1e4;               /* of an iteration of t-SNE */
 static const double per_iteration = 1.5e8;           /* its grid; of a few points: */
 static const double few = 256, per_pair = 300;
-static const double per_graph_row = 1e7;             /* eigenpairs of three graphs */
-static const double per_value = 30; /* of a row that is read and looked at */
+static const double per_graph_row = 1e7; /* eigenpairs of three graphs */
+static const double per_value = 30;      /* of a row that is read and looked at */
 
 enum { ITERATIONS = 1000, BATCH = 256, TRAINED = 3 };
 
@@ -42,11 +42,11 @@ double inv_work_intervals(double n, double figures)
 	return per_draw * INV_RESAMPLES * n * figures;
 }
 
-/* Weights of a classifier: one layer, or hidden layers of equal width between two others. */
+/* Weights of a classifier: one layer, or hidden layers of equal width between two others.
+ */
 static double weights_of(const inv_work_sizes *s, double inputs, double layers)
 {
-	double hidden =
-		layers ? (double)inv_option_count(s->options, "probe-hidden") : inputs;
+	double hidden = layers ? (double)inv_option_count(s->options, "probe-hidden") : inputs;
 
 	if (!layers)
 		return inputs * s->classes;

@@ -224,4 +224,5 @@ const inv_measurement inv_measurement_worst = {
 	.on_request = true,
 	.shares = "probe-epochs|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_worst, .work = work_worst};
+	.measure = measure_worst,
+	.work = work_worst};

@@ -124,10 +124,11 @@ static const struct {
 static void put_outline(const inv_svg *s, double x, double y, double radius, size_t shape)
 {
 	if (!shapes[shape].count)
-		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0", x - radius,
-		        y, radius, radius, 2 * radius, radius, radius, 2 * radius);
+		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
+		        x - radius, y, radius, radius, 2 * radius, radius, radius, 2 * radius);
 	for (size_t i = 0; i < shapes[shape].count; i++)
-		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M', x + radius * shapes[shape].corner[i][0],
+		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M',
+		        x + radius * shapes[shape].corner[i][0],
 		        y + radius * shapes[shape].corner[i][1]);
 	putc('z', s->out);
 }
@@ -156,8 +157,8 @@ void inv_figure_marks(const inv_svg *s, const double *places, size_t count, doub
 			inv_figure_mark(s, places[0], places[1], radius, colour, shape);
 		return;
 	}
-	fprintf(s->out, "<marker id=\"%s\" markerUnits=\"userSpaceOnUse\" overflow=\"visible\">",
-	        id);
+	fprintf(s->out,
+	        "<marker id=\"%s\" markerUnits=\"userSpaceOnUse\" overflow=\"visible\">", id);
 	inv_figure_mark(s, 0, 0, radius, colour, shape);
 	fputs("</marker>\n<polyline fill=\"none\" points=\"", s->out);
 	for (size_t i = 0; i < count; i++)

@@ -151,8 +151,7 @@ static void put_bar(const chart *c, double value, double y, double height, size_
 {
 	double zero = place_of(c, 0), end = place_of(c, value);
 
-	fprintf(c->svg->out,
-	        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" ",
+	fprintf(c->svg->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" ",
 	        fmin(zero, end), y + (BAR - height) / 2, fabs(end - zero), height);
 	inv_figure_bar_look(c->svg, column, pale);
 	fputs("/>\n", c->svg->out);

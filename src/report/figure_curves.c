@@ -125,10 +125,9 @@ static size_t list_columns(const invar_results *r, const char *series,
 		const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
 
 		if (v)
-			entry[count++] =
-				(inv_legend_entry){invar_results_column(r, k)->title, k,
-			                       v->count > MAX_MARKS ? INV_LEGEND_LINE
-			                                            : inv_figure_column_shape(k)};
+			entry[count++] = (inv_legend_entry){
+				invar_results_column(r, k)->title, k,
+				v->count > MAX_MARKS ? INV_LEGEND_LINE : inv_figure_column_shape(k)};
 	}
 	return count;
 }

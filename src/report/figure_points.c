@@ -3,12 +3,12 @@
  * figure_points.c - a scatter: one panel per column, F first.
  *
  * Points that have a class take its colour and shape. As their numbers have no common
- * divisor, classes that follow each other differ in both, and all of 66 differ in one. Marks
- * (clean, augmented) are filled and hollow, so that an embedding shows which copies left
- * their class; without classes, or with more marks, a mark is a shape. Points without either
- * are drawn as a density of squares, as thousands of pairs of distances cannot be told apart. Lines that
- * the points come with (a fit, y = x) lie above them. An axis without a title has no
- * numbers: those of an embedding mean nothing.
+ * divisor, classes that follow each other differ in both, and all of 66 differ in one.
+ * Marks (clean, augmented) are filled and hollow, so that an embedding shows which copies
+ * left their class; without classes, or with more marks, a mark is a shape. Points without
+ * either are drawn as a density of squares, as thousands of pairs of distances cannot be
+ * told apart. Lines that the points come with (a fit, y = x) lie above them. An axis
+ * without a title has no numbers: those of an embedding mean nothing.
  */
 #include "report/figure.h"
 
@@ -301,8 +301,8 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 	for (size_t i = 0; i < s->mark_count; i++)
 		entry[count++] = (inv_legend_entry){s->marks[i], 0, shape_of(s, (int)i, -1)};
 	for (size_t i = 0; i < classes; i++)
-		entry[count++] = (inv_legend_entry){s->classes[i], class_colour((int)i),
-		                                    shape_of(s, 0, (int)i)};
+		entry[count++] =
+			(inv_legend_entry){s->classes[i], class_colour((int)i), shape_of(s, 0, (int)i)};
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;

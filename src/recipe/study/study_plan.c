@@ -145,7 +145,8 @@ static uint64_t count_rows(const invar_bank *bank)
 	const char *split;
 	uint64_t rows = 0;
 
-	for (size_t i = 0; i < invar_bank_splits(bank) && (split = invar_bank_split(bank, i)); i++)
+	for (size_t i = 0; i < invar_bank_splits(bank) && (split = invar_bank_split(bank, i));
+	     i++)
 		rows += invar_bank_rows(bank, split);
 	return rows;
 }
@@ -154,9 +155,8 @@ static uint64_t count_rows(const invar_bank *bank)
 static uint64_t count_classes(const invar_bank *bank, const char *split)
 {
 	uint64_t rows = invar_bank_rows(bank, split), classes = 0;
-	int64_t *label = rows && invar_bank_has_labels(bank, split)
-	                     ? calloc(rows, sizeof *label)
-	                     : NULL;
+	int64_t *label =
+		rows && invar_bank_has_labels(bank, split) ? calloc(rows, sizeof *label) : NULL;
 
 	if (label && invar_bank_labels(bank, split, label) == INVAR_OK)
 		for (uint64_t i = 0; i < rows; i++)
@@ -328,8 +328,7 @@ static adapter_costs cost_of(const planning *p, const inv_study_adapter *a,
 	adapter_costs cost = {unknown, unknown};
 	invar_options *train = NULL, *eval = NULL;
 
-	if (rows->d &&
-	    inv_study_train_options(a, rows->d, 0, &train, p->message) == INVAR_OK &&
+	if (rows->d && inv_study_train_options(a, rows->d, 0, &train, p->message) == INVAR_OK &&
 	    inv_study_eval_options(p->study, 0, &eval, p->message) == INVAR_OK) {
 		cost.train = inv_cost_train(p->ctx, rows, speed, train);
 		cost.eval = inv_cost_eval(p->ctx, rows, speed, eval, train, a != p->study->adapter);
@@ -418,8 +417,8 @@ invar_status inv_plan_add_file(const inv_study *s, const char *folder, const cha
 {
 	const planning p = {.study = s, .plan = out, .message = message};
 	char *path = inv_printed("%s/%s", folder, file);
-	invar_status st = plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL,
-	                            folder, file);
+	invar_status st =
+		plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL, folder, file);
 
 	free(path);
 	return st;
