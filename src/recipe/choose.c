@@ -51,10 +51,7 @@ static invar_status check_training(inv_choice_maker *m)
 
 	if (m->goal.kind != INV_GOAL_NONE && !method_is_set(m->options))
 		c.base = (inv_base){.kind = INV_BASE_FEATURES, .lambda = 1, .anchor = 1};
-	if (inv_option_is_set(m->options, "spread"))
-		for (int s = 0; s < INV_SPREADS; s++)
-			if (inv_option_is(m->options, "spread", inv_spread_name[s]))
-				c.spread = (inv_spread_kind)s;
+	c.spread = inv_choice_own_spread(m);
 	st = inv_bank_source_open(m->rows.bank, &source);
 	if (st == INVAR_OK)
 		st = inv_candidate_options(m, &c, &o);

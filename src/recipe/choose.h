@@ -169,6 +169,9 @@ invar_status inv_choice_use_fold(inv_choice_maker *m, uint32_t fold);
 
 /* Codes of queries and clean rows: code_q and code_c, then spread_, then moved_. */
 invar_status inv_choice_code(inv_choice_maker *m, const inv_mlp_form *e);
+
+/* The spread that was set, or that the preset has. */
+inv_spread_kind inv_choice_own_spread(const inv_choice_maker *m);
 invar_status inv_choice_spread(inv_choice_maker *m, const inv_mlp_form *e,
                                inv_spread_kind kind);
 void inv_choice_move(inv_choice_maker *m, double strength);

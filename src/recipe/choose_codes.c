@@ -25,6 +25,15 @@ invar_status inv_choice_code(inv_choice_maker *m, const inv_mlp_form *e)
 	                      : st;
 }
 
+inv_spread_kind inv_choice_own_spread(const inv_choice_maker *m)
+{
+	int s = INV_SPREADS - 1;
+
+	while (s > 0 && !inv_option_is(m->options, "spread", inv_spread_name[s]))
+		s--;
+	return (inv_spread_kind)s;
+}
+
 /* On fitted images, as it would be on all. */
 invar_status inv_choice_spread(inv_choice_maker *m, const inv_mlp_form *e,
                                inv_spread_kind kind)

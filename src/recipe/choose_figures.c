@@ -5,10 +5,12 @@
  *   classify     share of copies whose nearest row of the gallery has their class
  *   same-image   share of copies whose own image is among the first 10; then mean 1 / rank
  *   distances    relative root mean square error of distances (measure/distances.h)
- *   none         share of the squared displacement that is removed
+ *   none         share of the squared displacement that is removed, before and after at the
+ *                scale that suits each best
  *
  * as `invar eval` reports them for a test split: same-class and same-image recall,
- * distances, invariance.
+ * distances. Displacement alone rewards codes that shrink toward their mean, with which an
+ * index finds less; so without a goal the scale does not count, like in R2.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,8 +38,9 @@ double inv_choice_score(const inv_goal *g, const inv_choice_figures *f)
 void inv_choice_figure_name(const inv_goal *g, char *out, size_t size)
 {
 	static const char *const what[] = {
-		"share of the displacement that is gone", "nearest neighbour of the same class",
-		"own image among the first 10", "error of distances"};
+		"share of the displacement that is gone at the best scale",
+		"nearest neighbour of the same class", "own image among the first 10",
+		"error of distances"};
 
 	if (g->kind == INV_GOAL_NONE)
 		snprintf(out, size, "%s", what[0]);
@@ -64,9 +67,7 @@ invar_status inv_choice_structure(const inv_choice_rows *r, const float *clean,
 	return st == INVAR_E_NUMERIC || st == INVAR_E_MISMATCH ? INVAR_OK : st;
 }
 
-/* Squared displacement of the copies of each image, before and after. */
-static void measure_gone(const inv_choice_rows *r, const float *query, double *gone,
-                         inv_choice_shares *s)
+static double measure_gone(const inv_choice_rows *r, const float *query)
 {
 	struct inv_kernels k;
 	double before = 0, after = 0;
@@ -74,17 +75,73 @@ static void measure_gone(const inv_choice_rows *r, const float *query, double *g
 	inv_kernels_init(&k, r->ctx->cpu);
 	for (uint64_t i = 0; i < r->queries; i++) {
 		const float *clean = r->clean + r->own[i] * r->d;
-		double b = k.squared_distance(r->query + i * r->d, clean, r->d);
-		double a = k.squared_distance(query + i * r->d, clean, r->d);
 
-		before += b;
-		after += a;
-		if (s) {
-			s->part[r->own[i]] += b - a;
-			s->whole[r->own[i]] += b;
-		}
+		before += k.squared_distance(r->query + i * r->d, clean, r->d);
+		after += k.squared_distance(query + i * r->d, clean, r->d);
 	}
-	*gone = before > 0 ? 1 - after / before : 0;
+	return before > 0 ? 1 - after / before : 0;
+}
+
+/* Means of rows of copies and of their images, [2, d]; false without memory. */
+static bool find_means(const inv_choice_rows *r, const float *query, double **out)
+{
+	double *mean = inv_calloc(2 * r->d, sizeof *mean);
+
+	for (uint64_t i = 0; mean && i < r->queries; i++)
+		for (uint64_t j = 0; j < r->d; j++) {
+			mean[j] += query[i * r->d + j] / (double)r->queries;
+			mean[r->d + j] += r->clean[r->own[i] * r->d + j] / (double)r->queries;
+		}
+	*out = mean;
+	return mean;
+}
+
+/* Of rows about their means: the scale s that makes the sum of |s copy - image|^2 least. */
+static double best_scale(const inv_choice_rows *r, const float *query, const double *mean)
+{
+	double own = 0, both = 0;
+
+	for (uint64_t i = 0; i < r->queries; i++)
+		for (uint64_t j = 0; j < r->d; j++) {
+			double q = query[i * r->d + j] - mean[j];
+
+			own += q * q;
+			both += q * (r->clean[r->own[i] * r->d + j] - mean[r->d + j]);
+		}
+	return own > 0 && both > 0 ? both / own : 0;
+}
+
+/* Squared displacement at the best scale, added to out[image]; false without memory. */
+static bool add_scaled_displacement(const inv_choice_rows *r, const float *query,
+                                    double *out)
+{
+	double *mean, scale;
+
+	if (!find_means(r, query, &mean))
+		return false;
+	scale = best_scale(r, query, mean);
+	for (uint64_t i = 0; i < r->queries; i++)
+		for (uint64_t j = 0; j < r->d; j++) {
+			double q = query[i * r->d + j] - mean[j];
+			double c = r->clean[r->own[i] * r->d + j] - mean[r->d + j];
+
+			out[r->own[i]] += (scale * q - c) * (scale * q - c);
+		}
+	inv_free(mean);
+	return true;
+}
+
+/* Without a goal: what is gone of the displacement that F's copies have. */
+static invar_status measure_scaled(const inv_choice_rows *r, const float *query,
+                                   inv_choice_shares *s)
+{
+	bool enough = add_scaled_displacement(r, r->query, s->whole) &&
+	              add_scaled_displacement(r, query, s->part);
+
+	for (uint64_t i = 0; i < r->held; i++)
+		s->part[i] = s->whole[i] - s->part[i];
+	return enough ? INVAR_OK
+	              : inv_fail(INVAR_E_NOMEM, "not enough memory for a mean of codes");
 }
 
 /* ---- Retrieval ------------------------------------------------------------------- */
@@ -236,10 +293,12 @@ invar_status inv_choice_measure(const inv_choice_rows *r, const inv_goal *g,
 	memset(shares->part, 0, r->held * sizeof *shares->part);
 	memset(shares->whole, 0, r->held * sizeof *shares->whole);
 	out->second = 0;
-	measure_gone(r, query, &out->gone, g->kind == INV_GOAL_NONE ? shares : NULL);
-	if (st == INVAR_OK && g->kind == INV_GOAL_DISTANCES)
+	out->gone = measure_gone(r, query);
+	if (st == INVAR_OK && g->kind == INV_GOAL_NONE)
+		st = measure_scaled(r, query, shares);
+	else if (st == INVAR_OK && g->kind == INV_GOAL_DISTANCES)
 		st = measure_errors(r, g, query, gallery, shares);
-	else if (st == INVAR_OK && g->kind != INV_GOAL_NONE)
+	else if (st == INVAR_OK)
 		st = measure_ranks(r, g, query, gallery, shares, &out->second);
 	if (st != INVAR_OK)
 		return st;

@@ -121,19 +121,17 @@ static invar_status try_strength(inv_choice_maker *m, inv_candidate *c, bool wea
 /* ---- Bases -------------------------------------------------------------------------- */
 
 /*
- * If spread or strength was set, only that value is tried. Without a goal there is no
- * spread: a regression already minimises the displacement.
+ * With a goal all spreads that are wanted, unless one was set. Without a goal the spread
+ * that was set or that the preset has: by their displacement alone, scaled codes would
+ * never be chosen, although an index finds more with them at the same R2.
  */
 static unsigned allowed_spreads(const inv_choice_maker *m, unsigned wanted)
 {
-	if (m->goal.kind == INV_GOAL_NONE)
-		wanted = 1 << INV_SPREAD_NONE;
-	if (!inv_option_is_set(m->options, "spread"))
+	const bool free_choice = m->goal.kind != INV_GOAL_NONE;
+
+	if (free_choice && !inv_option_is_set(m->options, "spread"))
 		return wanted;
-	for (int s = 0; s < INV_SPREADS; s++)
-		if (inv_option_is(m->options, "spread", inv_spread_name[s]))
-			return 1u << s;
-	return wanted;
+	return 1u << inv_choice_own_spread(m);
 }
 
 static invar_status try_strengths(inv_choice_maker *m, inv_candidate c, int first, int last)

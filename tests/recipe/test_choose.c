@@ -175,6 +175,39 @@ static void figures_equal_plain_loops(void **state)
 	invar_options_free(o);
 }
 
+/* Without a goal shrinking is no gain: F's own copies, scaled and shifted, have figure 0.
+ */
+static void without_a_goal_scale_does_not_count(void **state)
+{
+	double part[ROWS], whole[ROWS];
+	inv_choice_shares s = {part, whole};
+	invar_options *o = test_options("train", NULL);
+	const inv_goal g = {.kind = INV_GOAL_NONE};
+	inv_choice_figures f;
+	inv_choice_rows r;
+	float *codes;
+
+	(void)state;
+	assert_int_equal(inv_choice_rows_open(partial, o, &g, 0, &r), INVAR_OK);
+	codes = malloc(r.queries * r.d * sizeof *codes);
+	assert_non_null(codes);
+	assert_int_equal(inv_choice_measure(&r, &g, r.query, r.clean, &s, &f), INVAR_OK);
+	assert_true(f.value == 0 && f.gone == 0);
+	for (uint64_t i = 0; i < r.queries * r.d; i++)
+		codes[i] = 0.5F * r.query[i] + 3;
+	assert_int_equal(inv_choice_measure(&r, &g, codes, r.clean, &s, &f), INVAR_OK);
+	assert_true(fabs(f.value) < 1e-6 && f.gone < 0);
+	for (uint64_t i = 0; i < r.queries; i++) /* halfway to the image: a quarter is left */
+		for (uint64_t j = 0; j < r.d; j++)
+			codes[i * r.d + j] =
+				0.5F * (r.query[i * r.d + j] + r.clean[r.own[i] * r.d + j]);
+	assert_int_equal(inv_choice_measure(&r, &g, codes, r.clean, &s, &f), INVAR_OK);
+	assert_true(f.value > 0.5 && fabs(f.gone - 0.75) < 1e-6);
+	free(codes);
+	inv_choice_rows_clear(&r);
+	invar_options_free(o);
+}
+
 /* ---- Folds --------------------------------------------------------------------------- */
 
 static void folds_hold_out_runs_of_other_images(void **state)
@@ -398,12 +431,18 @@ static void the_dial_is_reached(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		const char *run = i ? "dial98" : "dial90";
+		json_t *json;
 		double r2;
 
 		train(partial,
 		      test_options("train", "preset", "instant", "hidden", "32", "keep-structure",
 		                   asked[i], NULL),
 		      run);
+		json = run_json(run);
+		assert_string_equal(
+			json_string_value(json_object_get(json_object_get(json, "options"), "spread")),
+			"scale"); /* as the preset has it */
+		json_decref(json);
 		r2 = metric(partial, run, "structure", "structure.R2");
 		gone[i] = metric(partial, run, "invariance", "invariance.gone");
 		assert_true(r2 > strtod(asked[i], NULL) - 0.015);
@@ -487,6 +526,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(folds_hold_out_runs_of_other_images),
 		cmocka_unit_test(figures_equal_plain_loops),
+		cmocka_unit_test(without_a_goal_scale_does_not_count),
 		cmocka_unit_test(one_rotation_is_undone),
 		cmocka_unit_test(run_json_has_the_candidates),
 		cmocka_unit_test(times_include_the_choice),
