@@ -5,7 +5,7 @@
  * Points that have a class take its colour and shape. As their numbers have no common
  * divisor, classes that follow each other differ in both, and all of 66 differ in one.
  * Marks (clean, augmented) are filled and hollow, so that an embedding shows which copies
- * left their class; without classes, or with more marks, a mark is a shape. Points without
+ * left their class; more than two marks are shapes. Points without
  * either are drawn as a density of squares, as thousands of pairs of distances cannot be
  * told apart. Lines that the points come with (a fit, y = x) lie above them. An axis
  * without a title has no numbers: those of an embedding mean nothing.
@@ -70,9 +70,15 @@ static size_t class_colour(int label)
 	return label < 0 ? 0 : 1 + (size_t)label % (INV_COLOURS - 1);
 }
 
+/* Without classes, marks have colours. */
+static size_t colour_of(const invar_scatter *s, int mark, int label)
+{
+	return s->class_count ? class_colour(label) : (size_t)mark;
+}
+
 static int shape_of(const invar_scatter *s, int mark, int label)
 {
-	if (!s->class_count || s->mark_count > 2)
+	if (s->mark_count > 2)
 		return mark % INV_SHAPES;
 	return (label < 0 ? 0 : label % INV_SHAPES) + (mark ? INV_HOLLOW : 0);
 }
@@ -108,7 +114,8 @@ static void put_points(const panel *p)
 			snprintf(id, sizeof id, "iv-m-%u-%.0f-%.0f-%d-%d", p->svg->serial, p->left,
 			         p->top, mark, label + 1);
 			inv_figure_marks(p->svg, p->places, gather_points(p, mark, label), radius,
-			                 class_colour(label), shape_of(p->scatter, mark, label), id);
+			                 colour_of(p->scatter, mark, label),
+			                 shape_of(p->scatter, mark, label), id);
 		}
 	fputs("</g>\n", p->svg->out);
 }
@@ -299,7 +306,8 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 	                                                                : INV_LEGEND_CLASSES;
 
 	for (size_t i = 0; i < s->mark_count; i++)
-		entry[count++] = (inv_legend_entry){s->marks[i], 0, shape_of(s, (int)i, -1)};
+		entry[count++] = (inv_legend_entry){s->marks[i], colour_of(s, (int)i, -1),
+		                                    shape_of(s, (int)i, -1)};
 	for (size_t i = 0; i < classes; i++)
 		entry[count++] =
 			(inv_legend_entry){s->classes[i], class_colour((int)i), shape_of(s, 0, (int)i)};
