@@ -76,8 +76,9 @@ def understands(command, words):
         if option not in commands[command]:
             return f"{command} has no option --{option}"
         words = words[:-1]
-    filled = ["2" if PLACEHOLDER.match(w) and i and words[i - 1].startswith("-") else w for i, w in enumerate(words)]
-    for attempt in (words, filled):
+    stands = [bool(PLACEHOLDER.match(w)) and i > 0 and words[i - 1].startswith("-") for i, w in enumerate(words)]
+    for number in (None, "2", "0.5") if any(stands) else (None,):
+        attempt = [number if number and s else w for w, s in zip(words, stands)]
         done = ask([command, *attempt, "--help"])
         if done.returncode == 0:
             return wrong_metric(words)
