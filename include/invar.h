@@ -866,6 +866,31 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
 
+/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes).
+ */
+typedef struct invar_eval_sizes {
+	size_t size;
+	uint64_t rows, copies; /* of the measured split */
+	uint64_t train,
+		train_copies;  /* of the split that probes learn from; 0: there is none */
+	uint64_t all_rows; /* clean rows of all splits */
+	uint64_t classes;  /* 0: there are no labels */
+	uint32_t dim;
+	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
+	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
+	double speed; /* operations of matrix products per second; 0: measured now */
+} invar_eval_sizes;
+
+/*
+ * What invar_eval would take on such a bank with o, a list for "eval": "seconds" on the
+ * threads of the context, estimated, and "bytes" of the results as a file. Measurements
+ * that need labels, copies or a training split which is not there count nothing. Gives,
+ * free with invar_figures_free.
+ */
+INVAR_API invar_status invar_eval_forecast(invar_context *ctx,
+                                           const invar_eval_sizes *sizes,
+                                           const invar_options *o, invar_figures **out);
+
 /*
  * Writes the adapter to `path`, which may be its own file, with a certificate in its
  * metadata (invar.certificate, JSON): the values of a column of complete results, which
