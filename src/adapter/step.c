@@ -209,19 +209,26 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
 	return forward(p, params, rows, key, out);
 }
 
+/* Parameters whose gradients are all there. */
+static void update_part(inv_step *p, size_t from, size_t end, double lr)
+{
+	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
+
+	inv_adamw_step(p->ctx, &p->kernels, &adamw, lr, p->t, p->grads + from, end - from,
+	               p->params + from, p->m + from, p->v + from);
+}
+
 /* Both layers, the last one first, and the decoder, whose gradients are all there. */
 static invar_status update(inv_step *p, const float *rows, double lr)
 {
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
 	inv_adamw_update u =
 		inv_adamw_begin(&p->kernels, &adamw, lr, p->t, p->params, p->m, p->v);
-	size_t from = p->adapter_floats;
 	invar_status st = inv_layers_backward_take(p->pass, 1, p->params, NULL, p->d_codes,
 	                                           p->grads, inv_adamw_take, &u);
 
 	if (st == INVAR_OK && p->decoder)
-		inv_adamw_step(p->ctx, &p->kernels, &adamw, lr, p->t, p->grads + from,
-		               p->floats - from, p->params + from, p->m + from, p->v + from);
+		update_part(p, p->adapter_floats, p->floats, lr);
 	if (st == INVAR_OK)
 		st = inv_layers_backward_take(p->pass, 0, NULL, inputs(p, rows), NULL, p->grads,
 		                              inv_adamw_take, &u);
@@ -258,9 +265,9 @@ static invar_status update_together(inv_step *p, const float *rows, double lr)
 		return st;
 	}
 	p->t++;
-	update(p, last, p->floats, lr);
+	update_part(p, last, p->floats, lr);
 	if ((st = inv_step_ranks_receive(p)) == INVAR_OK)
-		update(p, 0, last, lr);
+		update_part(p, 0, last, lr);
 	return st;
 }
 
