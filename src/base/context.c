@@ -75,6 +75,7 @@ invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
 	if (!ctx)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a context");
 	ctx->threads = threads ? threads : (unsigned)omp_get_num_procs();
+	ctx->asked = threads;
 	ctx->cpu = cpu;
 	if (hooks)
 		memcpy(&ctx->hooks, hooks,

@@ -20,6 +20,8 @@ struct invar_context {
 	unsigned threads;
 	unsigned cpu;
 	invar_hooks hooks;
+	unsigned asked;             /* threads as the caller asked; 0: all cores */
+	invar_processes *processes; /* NULL: a single one; see processes.h */
 };
 
 /* An @ in the format marks the name of an option, as in inv_fail. */

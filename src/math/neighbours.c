@@ -35,6 +35,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "math/gallery_ranks.h"
 #include "math/kernels.h"
 
 enum {
@@ -112,6 +113,7 @@ struct inv_neighbours {
 	double *lengths, *rests; /* [panels COLS] */
 	double *partial;         /* [blocks, width] for the mean */
 	scratch *scratch;        /* [threads] */
+	uint64_t id;             /* of its copies on other ranks; 0: none */
 };
 
 static size_t room_of(size_t k)
@@ -537,7 +539,7 @@ static void search_block(void *user, size_t block, unsigned thread)
 }
 
 /* A few blocks per thread; the result does not depend on how many. */
-static void run_search(search *s)
+static void run_share(search *s)
 {
 	size_t share = inv_blocks(s->m, 4 * (size_t)s->p->ctx->threads);
 	size_t groups = inv_blocks(share, ROWS);
@@ -547,19 +549,55 @@ static void run_search(search *s)
 		inv_parallel(s->p->ctx, inv_blocks(s->m, s->block), search_block, s);
 }
 
+/* Queries of this rank; the flag says that they have classes. */
+static void run_queries(void *object, const inv_gallery_queries *q)
+{
+	inv_neighbours *p = object;
+	search s = {.p = p,
+	            .q = q->rows ? q->rows : p->rows + q->first * p->w,
+	            .classes = q->classes,
+	            .leave_out = q->own,
+	            .others = !q->rows,
+	            .first = q->first,
+	            .m = q->count};
+
+	if (q->flag) {
+		s.own = q->out[0];
+		s.other = q->out[1];
+	} else {
+		s.index = q->out[0];
+		s.squared = q->out[1];
+	}
+	run_share(&s);
+}
+
+static void run_search(inv_neighbours *p, const inv_gallery_queries *q)
+{
+	size_t k = q->flag ? 1 : p->k;
+
+	inv_gallery_search_run(
+		p->ctx,
+		&(inv_gallery_search){.kind = &inv_gallery_neighbours,
+	                          .object = p,
+	                          .id = &p->id,
+	                          .shape = {p->n, p->w, p->k, 0},
+	                          .rows = p->rows,
+	                          .classes = p->classes,
+	                          .q = *q,
+	                          .out_bytes = {q->flag ? sizeof(double) : k * sizeof(uint32_t),
+	                                        k * sizeof(double)}});
+}
+
 void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *classes,
                           const uint32_t *leave_out, uint64_t m, double *own, double *other)
 {
-	search s = {.p = p,
-	            .q = q,
-	            .classes = classes,
-	            .leave_out = leave_out,
-	            .m = m,
-	            .own = own,
-	            .other = other};
-
 	if (p->ctx->cpu)
-		run_search(&s);
+		run_search(p, &(inv_gallery_queries){.rows = q,
+		                                     .classes = classes,
+		                                     .own = leave_out,
+		                                     .count = m,
+		                                     .flag = true,
+		                                     .out = {own, other}});
 	else
 		inv_nearest_by_class_ref(p->rows, p->classes, p->n, p->w, q, classes, leave_out, m,
 		                         own, other);
@@ -568,10 +606,9 @@ void inv_nearest_by_class(inv_neighbours *p, const float *q, const uint32_t *cla
 void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
                  double *squared)
 {
-	search s = {.p = p, .q = q, .m = m, .index = index, .squared = squared};
-
 	if (p->ctx->cpu)
-		run_search(&s);
+		run_search(p,
+		           &(inv_gallery_queries){.rows = q, .count = m, .out = {index, squared}});
 	else
 		inv_nearest_ref(p->rows, p->n, p->w, q, m, p->k, index, squared);
 }
@@ -579,16 +616,9 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
 void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t *index,
                         double *squared)
 {
-	search s = {.p = p,
-	            .q = p->rows + first * p->w,
-	            .others = true,
-	            .first = first,
-	            .m = m,
-	            .index = index,
-	            .squared = squared};
-
 	if (p->ctx->cpu)
-		run_search(&s);
+		run_search(
+			p, &(inv_gallery_queries){.count = m, .first = first, .out = {index, squared}});
 	else
 		inv_nearest_others_ref(p->rows, p->n, p->w, first, m, p->k, index, squared);
 }
@@ -607,7 +637,7 @@ void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double 
 	            .counts = counts};
 
 	assert(p->ctx->cpu);
-	run_search(&s);
+	run_share(&s);
 }
 
 /* ---- Making and freeing ---------------------------------------------------------- */
@@ -721,7 +751,28 @@ invar_status inv_neighbours_new_split(const invar_context *ctx, const float *row
 
 void inv_neighbours_free(inv_neighbours *p)
 {
-	if (p)
+	if (p) {
+		inv_gallery_forget(p->ctx, p->id);
 		inv_arena_free(&p->arena);
+	}
 	inv_free(p);
 }
+
+/* ---- On other ranks --------------------------------------------------------------- */
+
+static invar_status open_gallery(const invar_context *ctx, const inv_gallery_shape *s,
+                                 const float *rows, const uint32_t *classes, void **out)
+{
+	inv_neighbours *p;
+	invar_status st = inv_neighbours_new(ctx, rows, s->n, s->w, classes, s->k, &p);
+
+	*out = p;
+	return st;
+}
+
+static void close_gallery(void *object)
+{
+	inv_neighbours_free(object);
+}
+
+const inv_gallery_kind inv_gallery_neighbours = {open_gallery, run_queries, close_gallery};

@@ -93,6 +93,20 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 		}
 }
 
+void inv_panels_read(const inv_panels *w, size_t first, size_t n, float *out)
+{
+	size_t sum = even_part(w->k, MAX_SUM, 1);
+
+	for (size_t l = 0; l < w->k; l += sum)
+		for (size_t j = first; j < first + n; j++) {
+			size_t rows = min(sum, w->k - l), inside = j % INV_PANEL_COLS;
+			const float *panel = panel_at(w, l, rows, j - inside) + inside;
+
+			for (size_t i = 0; i < rows; i++)
+				out[(l + i) * n + j - first] = panel[i * INV_PANEL_COLS];
+		}
+}
+
 size_t inv_panels_height(size_t rows)
 {
 	return even_part(rows, MAX_ROWS, INV_STRIP_ROWS);

@@ -30,6 +30,9 @@ void inv_panels_fill(const struct inv_kernels *kernels, const inv_panels *w, con
 void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
                             const float *x, size_t stride);
 
+/* Columns [first, first + n) of W as a plain matrix [k, n]. */
+void inv_panels_read(const inv_panels *w, size_t first, size_t n, float *out);
+
 /* Columns [first, first + n) of W; `first` must be a multiple of INV_PANEL_COLS. */
 inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n);
 

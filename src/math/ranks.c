@@ -29,6 +29,7 @@
 
 #include "base/memory.h"
 #include "base/threads.h"
+#include "math/gallery_ranks.h"
 #include "math/kernels.h"
 #include "math/linalg.h"
 #include "math/neighbours.h"
@@ -84,6 +85,7 @@ struct inv_ranks {
 	exact *mine;            /* [OWN_BLOCK] */
 	double *closer, *wider; /* [OWN_BLOCK]: distances that decide */
 	uint32_t *nearer;       /* [OWN_BLOCK] */
+	uint64_t id;       /* of its copies on other ranks; 0: none */
 };
 
 /* One query in its block. */
@@ -530,19 +532,46 @@ static void rank_own_rows(inv_ranks *p, const inv_rank_queries *q, inv_rank *out
 	}
 }
 
-/* A few blocks per thread; the result does not depend on how many. */
+/* Queries of this process. A few blocks per thread; the result does not depend on how many.
+ */
+static void rank_queries(void *object, const inv_gallery_queries *share)
+{
+	inv_ranks *p = object;
+	const inv_rank_queries q = {.rows = share->rows,
+	                            .count = share->count,
+	                            .own = share->own,
+	                            .classes = share->classes,
+	                            .leave_own_out = share->flag};
+	size_t block = inv_blocks(q.count, 4 * (size_t)p->ctx->threads);
+	search j = {p, &q, block < p->block ? block : p->block, share->out[0]};
+
+	if (p->split)
+		rank_own_rows(p, &q, share->out[0]);
+	else if (q.count)
+		inv_parallel(p->ctx, inv_blocks(q.count, j.block), rank_block, &j);
+}
+
 void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 {
-	size_t share = inv_blocks(q->count, 4 * (size_t)p->ctx->threads);
-	search j = {p, q, share < p->block ? share : p->block, out};
+	inv_gallery_search s = {.kind = &inv_gallery_rankings,
+	                        .object = p,
+	                        .id = &p->id,
+	                        .shape = {p->g.n, p->g.w, 0, (int32_t)p->distance},
+	                        .rows = p->g.rows,
+	                        .classes = p->g.classes,
+	                        .q = {.rows = q->rows,
+	                              .count = q->count,
+	                              .own = q->own,
+	                              .classes = q->classes,
+	                              .flag = q->leave_own_out,
+	                              .out = {out}},
+	                        .out_bytes = {sizeof *out}};
 
 	assert(q->own || !p->split);
-	if (p->split)
-		rank_own_rows(p, q, out);
-	else if (!p->ctx->cpu)
+	if (p->ctx->cpu)
+		inv_gallery_search_run(p->ctx, &s);
+	else
 		inv_ranks_ref(&p->g, p->distance, q, p->distances, out);
-	else if (q->count)
-		inv_parallel(p->ctx, inv_blocks(q->count, j.block), rank_block, &j);
 }
 
 /* ---- Making and freeing -------------------------------------------------------------- */
@@ -656,8 +685,29 @@ invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
 void inv_ranks_free(inv_ranks *p)
 {
 	if (p) {
+		inv_gallery_forget(p->ctx, p->id);
 		inv_neighbours_free(p->split);
 		inv_arena_free(&p->arena);
 	}
 	inv_free(p);
 }
+
+/* ---- On other processes -------------------------------------------------------------- */
+
+static invar_status open_gallery(const invar_context *ctx, const inv_gallery_shape *s,
+                                 const float *rows, const uint32_t *classes, void **out)
+{
+	const inv_gallery g = {rows, s->n, s->w, classes};
+	inv_ranks *p;
+	invar_status st = inv_ranks_new(ctx, &g, (inv_distance)s->distance, &p);
+
+	*out = p;
+	return st;
+}
+
+static void close_gallery(void *object)
+{
+	inv_ranks_free(object);
+}
+
+const inv_gallery_kind inv_gallery_rankings = {open_gallery, rank_queries, close_gallery};

@@ -141,6 +141,23 @@ static void avx512_has_the_bits_of_avx2(void **state)
 	}
 }
 
+/* Any columns come back, also those that begin inside a panel. */
+static void matrices_come_back(void **state)
+{
+	const size_t k = 500, n = 70;
+	const inv_panels p = inv_panels_of(k, n, panels);
+
+	(void)state;
+	inv_panels_fill(&fast, &p, w, STRIDE);
+	for (size_t first = 0; first < n; first += 23) {
+		size_t columns = n - first < 30 ? n - first : 30;
+
+		inv_panels_read(&p, first, columns, other);
+		for (size_t i = 0; i < k * columns; i++)
+			assert_true(other[i] == w[i / columns * STRIDE + first + i % columns]);
+	}
+}
+
 static void products_are_right(void **state)
 {
 	static const size_t rows[] = {0, 1, 2, 3, 4, 5, 6, 7, 13, 200};
@@ -195,6 +212,7 @@ static void cuts_change_no_bit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(matrices_come_back),
 		cmocka_unit_test(products_are_right),
 		cmocka_unit_test(long_sums_are_right),
 		cmocka_unit_test(cuts_change_no_bit),
