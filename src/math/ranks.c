@@ -85,7 +85,7 @@ struct inv_ranks {
 	exact *mine;            /* [OWN_BLOCK] */
 	double *closer, *wider; /* [OWN_BLOCK]: distances that decide */
 	uint32_t *nearer;       /* [OWN_BLOCK] */
-	uint64_t id;       /* of its copies on other ranks; 0: none */
+	uint64_t id;            /* of its copies on other ranks; 0: none */
 };
 
 /* One query in its block. */
