@@ -356,7 +356,7 @@ invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_
 	const inv_packed_layers *layers;
 	invar_status st;
 
-	if (!inv_packed_layers_usable(e->ctx))
+	if (!e->packed || !inv_packed_layers_usable(e->ctx))
 		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
 	st = pack_once(e, &layers);
 	return st == INVAR_OK ? inv_packed_layers_apply(layers, e->residual, z, rows, out) : st;

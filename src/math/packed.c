@@ -11,30 +11,40 @@
 #include "base/threads.h"
 
 /* SPACE: rows of sums are a cache line longer, so that they are not 4 KB apart. */
-enum { MAX_COLUMNS = 1024, MAX_FLOATS = 2 << 20, SPACE = 16 };
+enum { MAX_COLUMNS = 1024, MAX_HEIGHT = 192, MAX_FLOATS = 2 << 20, SPACE = 16 };
 
-/* The columns that are packed at once. */
-static size_t columns_of(size_t n, size_t k)
+/* The most columns that are packed at once. */
+static size_t max_columns(size_t k)
 {
 	size_t fit = MAX_FLOATS / (k ? k : 1) / INV_PANEL_COLS * INV_PANEL_COLS;
-	size_t max = fit < INV_PANEL_COLS ? INV_PANEL_COLS
-	             : fit < MAX_COLUMNS  ? fit
-	                                  : MAX_COLUMNS;
-	size_t even = n ? inv_blocks(n, inv_blocks(n, max)) : 0;
+
+	return fit < INV_PANEL_COLS ? INV_PANEL_COLS : fit < MAX_COLUMNS ? fit : MAX_COLUMNS;
+}
+
+/* The columns of equal parts, all but the last. */
+static size_t columns_of(size_t n, size_t k)
+{
+	size_t even = n ? inv_blocks(n, inv_blocks(n, max_columns(k))) : 0;
 
 	return inv_blocks(even, INV_PANEL_COLS) * INV_PANEL_COLS;
 }
 
+/* Parts of a smaller tile may be larger: 190 rows are one part, 258 two of 132. */
+static size_t room_columns(size_t n, size_t k)
+{
+	return columns_of(n < max_columns(k) ? n : max_columns(k), k);
+}
+
 size_t inv_packed_room(size_t m, size_t n, size_t k)
 {
-	size_t columns = columns_of(n, k);
-
-	return columns * k + inv_packed_room_without(m, n, k);
+	return room_columns(n, k) * k + inv_packed_room_without(m, n, k);
 }
 
 size_t inv_packed_room_without(size_t m, size_t n, size_t k)
 {
-	return inv_panels_room() + inv_panels_height(m) * (columns_of(n, k) + SPACE);
+	size_t height = inv_panels_height(m < MAX_HEIGHT ? m : MAX_HEIGHT);
+
+	return inv_panels_room() + height * (room_columns(n, k) + SPACE);
 }
 
 static void fill(const inv_packed_tile *t, const inv_panels *panels, size_t col)
