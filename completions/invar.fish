@@ -41,6 +41,7 @@ complete -c invar -n '__fish_seen_subcommand_from run' -l set -r -F -d 'change a
 complete -c invar -n '__fish_seen_subcommand_from run' -l print-defaults -d 'print a recipe with all keys and options, their defaults and meanings'
 complete -c invar -n '__fish_seen_subcommand_from run' -l dry-run -s n -d 'print the stages that would run, with estimates of time and disk space, and write nothing'
 complete -c invar -n '__fish_seen_subcommand_from run' -l keep-going -d 'after a failure, continue with all stages that do not depend on it'
+complete -c invar -n '__fish_seen_subcommand_from run' -l ranks -x -d 'run the stages by so many processes, started by mpirun, or by srun within a job of Slurm; docs/SCALE.md says what they share'
 complete -c invar -n '__fish_seen_subcommand_from run' -l threads -x -d 'number of threads; 0: all cores'
 complete -c invar -n '__fish_seen_subcommand_from run' -l json -d 'print the result as one JSON document on standard output'
 complete -c invar -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'print only warnings and errors'

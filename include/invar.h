@@ -129,7 +129,29 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
+invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
+
+/*
+ * Several processes. A program that mpirun or srun has started joins the others first; each
+ * has a rank. Rank 0 gives its processes to its context and goes on as if it were alone:
+ * what can be dealt out is computed by all. The others serve until rank 0 leaves, and end
+ * with its result. Without a launcher *out is NULL, which every call here accepts: rank 0
+ * of 1. The thread that joined is the one that uses them. INVAR_RANKS=1 in the environment
+ * ignores the launcher.
+ */
+typedef struct invar_processes invar_processes;
+
+INVAR_API invar_status invar_processes_join(invar_processes **out);
+INVAR_API unsigned invar_processes_rank(const invar_processes *p);
+INVAR_API unsigned invar_processes_size(const invar_processes *p);
+INVAR_API invar_status invar_processes_serve(invar_processes *p, int *result);
+/* Rank 0: the others end with `result`; the last call, also of those that have served. */
+INVAR_API void invar_processes_leave(invar_processes *p, int result);
+/* Borrows p, which must outlive the context. */
+INVAR_API void invar_context_share(invar_context *ctx, invar_processes *p);
+/* The largest peak memory of any process, and the processor time of all of them. */
+INVAR_API void invar_context_usage(const invar_context *ctx, double *peak_mb,
+                                   double *cpu_seconds);
 
 /* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
@@ -843,6 +865,31 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const invar_adapter *const *adapters,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
+
+/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes).
+ */
+typedef struct invar_eval_sizes {
+	size_t size;
+	uint64_t rows, copies; /* of the measured split */
+	uint64_t train,
+		train_copies;  /* of the split that probes learn from; 0: there is none */
+	uint64_t all_rows; /* clean rows of all splits */
+	uint64_t classes;  /* 0: there are no labels */
+	uint32_t dim;
+	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
+	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
+	double speed; /* operations of matrix products per second; 0: measured now */
+} invar_eval_sizes;
+
+/*
+ * What invar_eval would take on such a bank with o, a list for "eval": "seconds" on the
+ * threads of the context, estimated, and "bytes" of the results as a file. Measurements
+ * that need labels, copies or a training split which is not there count nothing. Gives,
+ * free with invar_figures_free.
+ */
+INVAR_API invar_status invar_eval_forecast(invar_context *ctx,
+                                           const invar_eval_sizes *sizes,
+                                           const invar_options *o, invar_figures **out);
 
 /*
  * Writes the adapter to `path`, which may be its own file, with a certificate in its

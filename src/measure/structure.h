@@ -3,7 +3,7 @@
 #ifndef INV_STRUCTURE_H
 #define INV_STRUCTURE_H
 
-#include "base/context.h"
+#include "base/processes.h"
 
 typedef struct inv_structure {
 	uint64_t pairs; /* counted, without the zero ones */
@@ -13,10 +13,16 @@ typedef struct inv_structure {
 	double rmsd, nrmsd, cvrmsd;
 } inv_structure;
 
+extern const inv_service inv_structure_service;
+
 /* x is [n, d], e is [n, w]: the same points before and after E. */
 invar_status inv_structure_measure(const invar_context *ctx, const float *x, uint32_t d,
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out);
+
+enum {
+	INV_STRUCTURE_SHOWN = 2500
+}; /* pairs: a density of these and one of all look the same */
 
 /* Adds a scatter of distances before and after E, with the line of s. */
 invar_status inv_structure_show(invar_results *r, const char *column, const float *x,
