@@ -129,7 +129,29 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
+invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
+
+/*
+ * Several processes. A program that mpirun or srun has started joins the others first; each
+ * has a rank. Rank 0 gives its processes to its context and goes on as if it were alone:
+ * what can be dealt out is computed by all. The others serve until rank 0 leaves, and end
+ * with its result. Without a launcher *out is NULL, which every call here accepts: rank 0
+ * of 1. The thread that joined is the one that uses them. INVAR_RANKS=1 in the environment
+ * ignores the launcher.
+ */
+typedef struct invar_processes invar_processes;
+
+INVAR_API invar_status invar_processes_join(invar_processes **out);
+INVAR_API unsigned invar_processes_rank(const invar_processes *p);
+INVAR_API unsigned invar_processes_size(const invar_processes *p);
+INVAR_API invar_status invar_processes_serve(invar_processes *p, int *result);
+/* Rank 0: the others end with `result`; the last call, also of those that have served. */
+INVAR_API void invar_processes_leave(invar_processes *p, int result);
+/* Borrows p, which must outlive the context. */
+INVAR_API void invar_context_share(invar_context *ctx, invar_processes *p);
+/* The largest peak memory of any process, and the processor time of all of them. */
+INVAR_API void invar_context_usage(const invar_context *ctx, double *peak_mb,
+                                   double *cpu_seconds);
 
 /* Frees memory that a call gave as a plain pointer; accepts NULL. */
 INVAR_API void invar_free(void *memory);
@@ -1175,7 +1197,7 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
 /*
  * Writes an encoder and its adapter as one ONNX model, by the options of a list for
  * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
- * a second output. INVAR_E_USE for families other than ResNets and SqueezeNet.
+ * a second output. INVAR_E_USE for pixels and callbacks, and above 2 GB.
  */
 INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
                                                  const invar_options *o, const char *path);

@@ -11,6 +11,7 @@
 #include "adapter/checkpoint.h"
 #include "adapter/compatibility.h"
 #include "bank/class_view.h"
+#include "base/processes.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -264,12 +265,17 @@ inv_run_start inv_run_start_now(void)
 }
 
 /* Times add up over all the processes that worked on a run. */
-invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
-                            const char *state)
+invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
+                            const inv_run_start *start, uint64_t steps, const char *state)
 {
+	inv_usage used = inv_usage_of(ctx);
+
 	add_number(r->json, "wall_seconds", inv_wall_seconds() - start->wall);
-	add_number(r->json, "cpu_seconds", inv_cpu_seconds() - start->cpu);
-	json_object_set_new(r->json, "peak_memory_mb", json_integer(inv_peak_megabytes()));
+	add_number(r->json, "cpu_seconds", used.cpu_seconds - start->cpu);
+	json_object_set_new(r->json, "peak_memory_mb", json_integer(used.peak_kb / 1024));
+	if (inv_process_count(ctx) > 1)
+		json_object_set_new(r->json, "ranks",
+		                    json_integer((json_int_t)inv_process_count(ctx)));
 	json_object_set_new(r->json, "steps", json_integer((json_int_t)steps));
 	json_object_set_new(r->json, "state", json_string(state));
 	return inv_run_save(r);

@@ -36,8 +36,8 @@ invar_status inv_run_describe(inv_run *r, const inv_train_plan *plan,
 /* Warns if the run to resume was written by a different version. */
 void inv_run_compare_version(const invar_context *ctx, const inv_run *r);
 /* Adds up the times and saves run.json with this state. */
-invar_status inv_run_finish(inv_run *r, const inv_run_start *start, uint64_t steps,
-                            const char *state);
+invar_status inv_run_finish(const invar_context *ctx, inv_run *r,
+                            const inv_run_start *start, uint64_t steps, const char *state);
 
 /* Writes an adapter or a decoder (never residual); equal runs give equal bytes. */
 invar_status inv_adapter_save(const char *path, inv_mlp_shape s, const float *params,

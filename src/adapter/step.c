@@ -2,8 +2,9 @@
 /*
  * step.c - the step, in the order that keeps memory traffic low.
  *
- * The optimiser uses the gradient of a layer as soon as it is computed, while it is still
- * in the cache; the second layer's weights may change once dH has been computed from them.
+ * The optimiser uses a part of a weight's gradient as soon as it is computed, while it is
+ * still in the cache, and the gradient is never stored as a whole; the second layer's
+ * weights may change once dH has been computed from them.
  *
  * With a decoder the loss is alpha R + beta L; its gradient reaches the codes of
  * the clean rows before E's own backward pass.
@@ -14,12 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adapter/step_ranks.h"
 #include "nn/adamw.h"
 
-/* The number of rows that E maps to codes. */
+/* The number of rows that E maps to codes, on this process. */
 static size_t coded_rows(const inv_step *p)
 {
-	return p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
+	inv_loss_shape own = p->loss_shape;
+
+	own.N = p->spec.N;
+	return p->front + inv_loss_rows(p->spec.loss, &own);
 }
 
 static void plan_memory(inv_step *p)
@@ -56,7 +61,9 @@ static invar_status allocate_step(inv_step *p)
 	if (st == INVAR_OK && p->spec.decoder.h)
 		st = inv_decoder_new(p->ctx, &p->kernels, p->spec.decoder, p->spec.N,
 		                     p->spec.update, &p->decoder);
-	return st == INVAR_OK ? p->spec.loss->prepare(&p->loss_shape, &p->loss_work) : st;
+	if (st == INVAR_OK)
+		st = p->spec.loss->prepare(&p->loss_shape, &p->loss_work);
+	return st == INVAR_OK && p->spec.N_all ? inv_step_ranks_new(p) : st;
 }
 
 static void shape_loss(inv_step *p)
@@ -66,7 +73,7 @@ static void shape_loss(inv_step *p)
 	p->loss_shape = (inv_loss_shape){.ctx = p->ctx,
 	                                 .kernels = &p->kernels,
 	                                 .options = s->options,
-	                                 .N = s->N,
+	                                 .N = s->N_all && !s->loss->by_rows ? s->N_all : s->N,
 	                                 .s = s->s,
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
@@ -125,6 +132,7 @@ void inv_step_free(inv_step *p)
 {
 	if (!p)
 		return;
+	inv_step_ranks_free(p->ranks);
 	inv_mlp_pass_free(p->pass);
 	inv_decoder_free(p->decoder);
 	if (p->loss_work.state)
@@ -182,7 +190,9 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 	*out = (inv_loss_value){0};
 	if (st == INVAR_OK)
 		st = check_cancel(p);
-	if (st == INVAR_OK)
+	if (p->ranks)
+		st = inv_step_ranks_evaluate(p, st, &batch, out, p->d_codes);
+	else if (st == INVAR_OK)
 		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out,
 		                       s->update ? p->d_codes + skip : NULL);
 	if (st == INVAR_OK && p->decoder)
@@ -199,12 +209,30 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
 	return forward(p, params, rows, key, out);
 }
 
-static void update(inv_step *p, size_t from, size_t end, double lr)
+/* Parameters whose gradients are all there. */
+static void update_part(inv_step *p, size_t from, size_t end, double lr)
 {
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
 
 	inv_adamw_step(p->ctx, &p->kernels, &adamw, lr, p->t, p->grads + from, end - from,
 	               p->params + from, p->m + from, p->v + from);
+}
+
+/* Both layers, the last one first, and the decoder, whose gradients are all there. */
+static invar_status update(inv_step *p, const float *rows, double lr)
+{
+	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
+	inv_adamw_update u =
+		inv_adamw_begin(&p->kernels, &adamw, lr, p->t, p->params, p->m, p->v);
+	invar_status st = inv_layers_backward_take(p->pass, 1, p->params, NULL, p->d_codes,
+	                                           p->grads, inv_adamw_take, &u);
+
+	if (st == INVAR_OK && p->decoder)
+		update_part(p, p->adapter_floats, p->floats, lr);
+	if (st == INVAR_OK)
+		st = inv_layers_backward_take(p->pass, 0, NULL, inputs(p, rows), NULL, p->grads,
+		                              inv_adamw_take, &u);
+	return st;
 }
 
 static invar_status decoder_backward(inv_step *p)
@@ -215,26 +243,50 @@ static invar_status decoder_backward(inv_step *p)
 	                            p->grads + p->adapter_floats, p->d_codes);
 }
 
+/*
+ * With several processes: the gradients of the second layer are on their way while those of
+ * the first are computed.
+ */
+static invar_status update_together(inv_step *p, const float *rows, double lr)
+{
+	size_t last = p->blocks[2].offset;
+	invar_status st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
+
+	if (st == INVAR_OK)
+		st = inv_step_ranks_send(p, last, p->floats);
+	if (st == INVAR_OK)
+		st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads);
+	if (st == INVAR_OK)
+		st = inv_step_ranks_receive(p);
+	if (st == INVAR_OK)
+		st = inv_step_ranks_send(p, 0, last);
+	if (st != INVAR_OK) {
+		inv_processes_give_up(p->ctx);
+		return st;
+	}
+	p->t++;
+	update_part(p, last, p->floats, lr);
+	if ((st = inv_step_ranks_receive(p)) == INVAR_OK)
+		update_part(p, 0, last, lr);
+	return st;
+}
+
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out)
 {
-	size_t last = p->blocks[2].offset; /* a layer's weight and bias are adjacent */
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
+	if (p->ranks)
+		return st == INVAR_OK ? update_together(p, rows, lr) : st;
 	if (st == INVAR_OK)
 		st = check_cancel(p);
 	if (st == INVAR_OK)
 		st = decoder_backward(p);
 	if (st == INVAR_OK)
-		st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
-	if (st == INVAR_OK)
 		st = check_cancel(p);
 	if (st != INVAR_OK)
 		return st;
 	p->t++;
-	update(p, last, p->floats, lr); /* and the decoder, if there is one */
-	if ((st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads)) == INVAR_OK)
-		update(p, 0, last, lr);
-	return st;
+	return update(p, rows, lr);
 }
 
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out)

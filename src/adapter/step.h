@@ -20,11 +20,13 @@ typedef struct inv_step_spec {
 	inv_mlp_shape shape;
 	const inv_loss *loss;
 	const invar_options *options; /* of the loss */
-	size_t N, s;
-	size_t groups;         /* augmentations; 0 counts as one */
-	inv_loss_frame frame;  /* for losses that need it; origin is borrowed */
-	inv_mlp_shape decoder; /* h = 0: none */
-	double alpha, beta;    /* weights of the reconstruction and, beside it, of the loss */
+	size_t N, s;                  /* N: images of a batch, on this process */
+	size_t share_first;           /* of N_all images of all processes; 0: */
+	size_t N_all;                 /* this process has all of them */
+	size_t groups;                /* augmentations; 0 counts as one */
+	inv_loss_frame frame;         /* for losses that need it; origin is borrowed */
+	inv_mlp_shape decoder;        /* h = 0: none */
+	double alpha, beta; /* weights of the reconstruction and, beside it, of the loss */
 	bool residual;
 	bool update; /* false: measure only, without gradients and moments */
 	double weight_decay;
@@ -50,6 +52,7 @@ typedef struct inv_step {
 	uint64_t t;     /* steps done */
 	uint64_t total; /* of the training; 0: a step cannot be stopped midway */
 	inv_mlp_pass *pass;
+	struct inv_step_ranks *ranks; /* the processes of a step; NULL: this one alone */
 	inv_arena arena;
 } inv_step;
 

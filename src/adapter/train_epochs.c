@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "adapter/trainer.h"
+#include "adapter/train_ranks.h"
 #include "base/clock.h"
 #include "nn/adamw.h"
 
 invar_status inv_trainer_interrupted(inv_trainer *t)
 {
-	invar_status st = inv_run_finish(t->run, &t->start, t->at.t, "interrupted");
+	invar_status st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "interrupted");
 
 	if (st != INVAR_OK)
 		return st;
@@ -48,8 +48,10 @@ static invar_status save_checkpoint(inv_trainer *t)
 /* Interrupted between two steps: saves, so that --resume continues here. */
 static invar_status stop_here(inv_trainer *t)
 {
-	invar_status st = save_checkpoint(t);
+	invar_status st;
 
+	inv_train_ranks_end(t);
+	st = save_checkpoint(t);
 	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
 }
 
@@ -59,6 +61,8 @@ invar_status inv_trainer_step(inv_trainer *t, double lr)
 	inv_loss_value value;
 	invar_status st = inv_batches_next(t->batches, &rows);
 
+	if (st == INVAR_OK && t->ranks > 1)
+		st = inv_train_ranks_step(t, lr);
 	if (st != INVAR_OK)
 		return st;
 	if ((st = inv_step_run(t->step, rows, lr, &value)) != INVAR_OK)
@@ -144,13 +148,13 @@ static invar_status end_epoch(inv_trainer *t, double lr)
 	return st;
 }
 
-invar_status inv_trainer_run_epochs(inv_trainer *t)
+static invar_status run_epochs(inv_trainer *t)
 {
 	uint64_t steps = inv_batches_steps(t->batches), total = steps * t->o.epochs;
 	invar_status st =
 		inv_batches_start(t->batches, (uint32_t)t->at.epoch, (uint32_t)t->at.step);
 
-	t->step->total = total;
+	t->step->total = t->ranks > 1 ? 0 : total; /* the others cannot stop midway */
 	if (st == INVAR_OK && t->held_out)
 		st = inv_batches_start(t->held_out, (uint32_t)t->at.epoch, 0);
 	while (st == INVAR_OK && t->at.epoch < t->o.epochs) {
@@ -164,5 +168,16 @@ invar_status inv_trainer_run_epochs(inv_trainer *t)
 		    t->at.epoch < t->o.epochs)
 			return stop_here(t);
 	}
+	return st;
+}
+
+invar_status inv_trainer_run_epochs(inv_trainer *t)
+{
+	invar_status st = inv_train_ranks_begin(t);
+
+	if (st != INVAR_OK)
+		return st;
+	st = run_epochs(t);
+	inv_train_ranks_end(t);
 	return st;
 }

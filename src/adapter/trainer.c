@@ -20,6 +20,7 @@
 #include "adapter/scaled.h"
 #include "adapter/spread.h"
 #include "adapter/strength.h"
+#include "adapter/train_ranks.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -124,8 +125,16 @@ static invar_status build_steps(inv_trainer *t)
 {
 	inv_step_spec spec = step_spec(t, true), judge = step_spec(t, false);
 	inv_batch_plan batches = batch_plan(t, true), held_out = batch_plan(t, false);
-	invar_status st = inv_step_new(t->ctx, &spec, &t->step);
+	invar_status st;
 
+	t->ranks = inv_train_ranks_count(t);
+	if (t->ranks > 1) {
+		inv_train_ranks_share(t, &batches.share_first, &batches.share);
+		spec.share_first = batches.share_first;
+		spec.N = batches.share;
+		spec.N_all = t->plan.N;
+	}
+	st = inv_step_new(t->ctx, &spec, &t->step);
 	if (st == INVAR_OK && t->plan.held_out)
 		st = inv_step_new(t->ctx, &judge, &t->judge);
 	if (st == INVAR_OK)
@@ -381,7 +390,7 @@ static invar_status note_failure(inv_trainer *t, invar_status st)
 
 	snprintf(sentence, sizeof sentence, "%s", invar_last_error());
 	json_object_set_new(t->run->json, "error", json_string(sentence));
-	inv_run_finish(t->run, &t->start, t->at.t, "failed");
+	inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "failed");
 	return inv_fail(st, "%s", sentence);
 }
 
@@ -426,7 +435,7 @@ static invar_status run_training(inv_trainer *t, const char *path)
 		st = fill_run(t);
 	if (st != INVAR_OK)
 		return st == INVAR_E_CANCELLED || !t->begun ? st : note_failure(t, st);
-	if ((st = inv_run_finish(t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
+	if ((st = inv_run_finish(t->ctx, t->run, &t->start, t->at.t, "finished")) != INVAR_OK)
 		return st;
 	return inv_run_publish(t->run);
 }

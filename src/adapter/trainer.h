@@ -35,7 +35,9 @@ typedef struct inv_trainer {
 	inv_step *step;   /* NULL with --loss none */
 	inv_step *judge;  /* measures the held-out images; NULL without them */
 	inv_batches *batches, *held_out;
-	float *best; /* parameters; NULL unless --keep best */
+	unsigned ranks;   /* that take part in a step */
+	bool ranks_train; /* the others wait for a step */
+	float *best;    /* parameters; NULL unless --keep best */
 	inv_progress_state at;
 	double validation; /* of the last epoch; NaN without */
 	inv_run_start start;

@@ -19,6 +19,7 @@ enum { HEADER = 64, NAME = INV_SHA256_HEX, MAX_ARRAYS = 100002 };
 
 struct inv_block_map {
 	int fd;
+	bool joined; /* another process holds the lock */
 	char *path;
 	uint64_t blocks;
 	size_t arrays;
@@ -154,7 +155,7 @@ static invar_status take_text(inv_block_map *d, const char *text, size_t bytes,
 static invar_status lock(inv_block_map *d)
 {
 	/* Not through a link, and not into a pipe, which could block. */
-	d->fd = open(d->path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	d->fd = open(d->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (d->fd < 0)
 		return inv_fail_errno(d->path, "cannot write");
 	if (flock(d->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -164,11 +165,26 @@ static invar_status lock(inv_block_map *d)
 	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
 }
 
+invar_status inv_block_map_share(inv_block_map *d, bool shared)
+{
+	if (flock(d->fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_IO, "%s: another process is encoding this split", d->path);
+}
+
+static invar_status open_joined(inv_block_map *d)
+{
+	d->fd = open(d->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (d->fd < 0)
+		return inv_fail_errno(d->path, "cannot write");
+	return inv_block_map_share(d, true);
+}
+
 static invar_status take_up(inv_block_map *d, size_t arrays)
 {
 	char *text = NULL;
 	size_t bytes = 0;
-	invar_status st = lock(d);
+	invar_status st = d->joined ? open_joined(d) : lock(d);
 
 	if (st == INVAR_OK)
 		st = inv_file_load(d->path, MAX_BYTES, &text, &bytes);
@@ -178,8 +194,8 @@ static invar_status take_up(inv_block_map *d, size_t arrays)
 	return st;
 }
 
-invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
-                                inv_block_map **out)
+static invar_status open_map(const char *path, uint64_t rows, size_t arrays, bool joined,
+                             inv_block_map **out)
 {
 	inv_block_map *d = inv_calloc(1, sizeof *d);
 	invar_status st;
@@ -190,6 +206,7 @@ invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
 		return no_memory(path);
 	}
 	d->fd = -1;
+	d->joined = joined;
 	d->blocks = (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
 	d->line = NAME + (size_t)d->blocks + 1;
 	if ((st = take_up(d, arrays)) != INVAR_OK) {
@@ -198,6 +215,18 @@ invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
 	}
 	*out = d;
 	return INVAR_OK;
+}
+
+invar_status inv_block_map_open(const char *path, uint64_t rows, size_t arrays,
+                                inv_block_map **out)
+{
+	return open_map(path, rows, arrays, false, out);
+}
+
+invar_status inv_block_map_join(const char *path, uint64_t rows, size_t arrays,
+                                inv_block_map **out)
+{
+	return open_map(path, rows, arrays, true, out);
 }
 
 invar_status inv_block_map_expect(inv_block_map *d, size_t i,
@@ -214,19 +243,59 @@ invar_status inv_block_map_expect(inv_block_map *d, size_t i,
 	return INVAR_OK;
 }
 
-invar_status inv_block_map_save(inv_block_map *d)
+static invar_status write_text(inv_block_map *d, size_t from, size_t end)
 {
-	size_t bytes = bytes_of(d), done = 0;
-
-	while (done < bytes) {
-		ssize_t n = pwrite(d->fd, d->text + done, bytes - done, (off_t)done);
+	while (from < end) {
+		ssize_t n = pwrite(d->fd, d->text + from, end - from, (off_t)from);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return inv_fail_errno(d->path, "cannot write");
-		done += (size_t)n;
+		from += (size_t)n;
 	}
+	return INVAR_OK;
+}
+
+invar_status inv_block_map_save_one(inv_block_map *d, size_t i, uint64_t block)
+{
+	size_t at = (size_t)(blocks_of(d, i) + block - d->text);
+
+	return write_text(d, at, at + 1);
+}
+
+invar_status inv_block_map_sync(inv_block_map *d)
+{
+	return fdatasync(d->fd) == 0 ? INVAR_OK
+	                             : inv_fail_errno(d->path, "cannot flush to disk");
+}
+
+invar_status inv_block_map_load(inv_block_map *d)
+{
+	char *text;
+	size_t bytes;
+	invar_status st = inv_file_load(d->path, MAX_BYTES, &text, &bytes);
+
+	if (st != INVAR_OK)
+		return st;
+	if (bytes == bytes_of(d))
+		memcpy(d->text, text, bytes);
+	else
+		st = refuse(d);
+	for (size_t i = 0; i < d->arrays; i++)
+		if (!is_line(d, i))
+			begin_line(d, i);
+	inv_free(text);
+	return st;
+}
+
+invar_status inv_block_map_save(inv_block_map *d)
+{
+	size_t bytes = bytes_of(d);
+	invar_status st = write_text(d, 0, bytes);
+
+	if (st != INVAR_OK)
+		return st;
 	/* What was no map may have been longer, and its end is none of ours. */
 	return ftruncate(d->fd, (off_t)bytes) == 0 && fdatasync(d->fd) == 0
 	           ? INVAR_OK
@@ -241,7 +310,7 @@ void inv_block_map_close(inv_block_map *d, bool remove)
 		return;
 	for (size_t i = 0; d->text && i < d->arrays && !begun; i++)
 		begun = inv_block_map_any(d, i);
-	if (d->fd >= 0 && d->text && (remove || !begun))
+	if (d->fd >= 0 && d->text && !d->joined && (remove || !begun))
 		unlink(d->path);
 	if (d->fd >= 0)
 		close(d->fd);

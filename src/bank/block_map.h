@@ -14,6 +14,11 @@
  *   2. Blocks count for rows that belong to the same: encoder, weights, preparation,
  *      SPEC, seed, images, labels. Anything else is refused, never mixed.
  *   3. One process at a time holds the map, and with it the split (flock).
+ *   4. Processes that the holder has called (base/processes.h) join it: each writes the
+ *      bytes of its own blocks and no others, so that no mark is taken back. The holder
+ *      saves the whole map before they join and loads it after they have left. Meanwhile
+ *      all of them share the lock: a process that outlives the holder keeps others from
+ *      starting the split anew, until it has ended as well.
  */
 #ifndef INV_BLOCK_MAP_H
 #define INV_BLOCK_MAP_H
@@ -43,6 +48,16 @@ bool inv_block_map_has(const inv_block_map *d, size_t i, uint64_t block);
 bool inv_block_map_any(const inv_block_map *d, size_t i);
 void inv_block_map_mark(inv_block_map *d, size_t i, uint64_t block); /* in memory */
 invar_status inv_block_map_save(inv_block_map *d);                   /* on disk */
+/* The holder lets others join, or is alone again. */
+invar_status inv_block_map_share(inv_block_map *d, bool shared);
+/* For a process that the holder of the map has called; it never removes the map. */
+invar_status inv_block_map_join(const char *path, uint64_t rows, size_t arrays,
+                                inv_block_map **out);
+/* The byte of a marked block and nothing else; sync puts all of them on disk. */
+invar_status inv_block_map_save_one(inv_block_map *d, size_t i, uint64_t block);
+invar_status inv_block_map_sync(inv_block_map *d);
+/* What is on disk: also what others have marked since. */
+invar_status inv_block_map_load(inv_block_map *d);
 /* Frees d; accepts NULL. A map without a finished block is removed in any case. */
 void inv_block_map_close(inv_block_map *d, bool remove);
 

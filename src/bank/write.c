@@ -489,6 +489,27 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 	return INVAR_OK;
 }
 
+invar_status inv_rows_join(const char *bank, const char *split, const char *name,
+                           inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out)
+{
+	const inv_bank_writer w = {.path = (char *)(uintptr_t)bank};
+	uint64_t shape[2] = {rows, width};
+	inv_rows *r = inv_calloc(1, sizeof *r);
+	invar_status st;
+
+	*out = NULL;
+	if (!r || !(r->path = inv_bank_writer_path(&w, split, name))) {
+		inv_free(r);
+		return no_memory(bank);
+	}
+	r->width = width;
+	if ((st = inv_npy_join(r->path, dtype, 2, shape, &r->npy)) == INVAR_OK)
+		*out = r;
+	else
+		free_rows(r);
+	return st;
+}
+
 invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64_t rows)
 {
 	for (uint64_t i = 0; i < rows * r->width; i++)

@@ -74,6 +74,12 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
                            inv_dtype dtype, uint64_t rows, uint64_t width, bool *kept,
                            inv_rows **out);
 /*
+ * Rows of an array that another process has opened, at "BANK/SPLIT/name": this one writes
+ * others of them, and ends with inv_rows_leave(r, true).
+ */
+invar_status inv_rows_join(const char *bank, const char *split, const char *name,
+                           inv_dtype dtype, uint64_t rows, uint64_t width, inv_rows **out);
+/*
  * Writes rows at their offset, from any thread. NaN and Inf are errors that name file, row
  * and column.
  */

@@ -9,8 +9,9 @@
 
 /* What may be used; 0 (plain C only) with INVAR_CPU=ref. */
 enum {
-	INV_CPU_AVX2 = 1,     /* AVX2, FMA and F16C together */
-	INV_CPU_LIBRARIES = 2 /* oneDNN and OpenBLAS, which choose for themselves */
+	INV_CPU_AVX2 = 1,      /* AVX2, FMA and F16C together */
+	INV_CPU_LIBRARIES = 2, /* oneDNN and OpenBLAS, which choose for themselves */
+	INV_CPU_AVX512 = 4     /* AVX-512 with VNNI, beside AVX2; changes no result */
 };
 
 enum { INV_MAX_THREADS = 1024 };
@@ -19,6 +20,8 @@ struct invar_context {
 	unsigned threads;
 	unsigned cpu;
 	invar_hooks hooks;
+	unsigned asked;             /* threads as the caller asked; 0: all cores */
+	invar_processes *processes; /* NULL: a single one; see processes.h */
 };
 
 /* An @ in the format marks the name of an option, as in inv_fail. */

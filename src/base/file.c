@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -345,6 +347,49 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
 		inv_writer_leave(w);
 	else if (w && st != INVAR_OK)
 		inv_writer_abort(w);
+	return st;
+}
+
+/*
+ * A client of NFS may write a whole page of which only some bytes are new, and so put old
+ * bytes where another client has written; not so with O_DSYNC.
+ */
+static int flags_for_sharing(const char *part)
+{
+	struct statfs info;
+
+	return statfs(part, &info) == 0 && info.f_type == NFS_SUPER_MAGIC ? O_DSYNC : 0;
+}
+
+static invar_status join_part(inv_writer *w, uint64_t bytes)
+{
+	struct stat info;
+	invar_status st = open_existing(w->part, O_WRONLY | flags_for_sharing(w->part), &w->fd);
+
+	if (st != INVAR_OK)
+		return st;
+	if (w->fd < 0 || fstat(w->fd, &info) != 0 || (uint64_t)info.st_size != bytes)
+		return inv_fail(
+			INVAR_E_IO,
+			"%s: is not the file that another rank has prepared; all ranks must "
+			"share the file system",
+			w->part);
+	return INVAR_OK;
+}
+
+invar_status inv_writer_join(const char *path, uint64_t bytes, inv_writer **out)
+{
+	inv_writer *w = *out = inv_calloc(1, sizeof *w);
+	invar_status st;
+
+	if (!w)
+		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to write it", path);
+	if ((st = name_part(w, path, INV_BANK_PART)) == INVAR_OK)
+		st = join_part(w, bytes);
+	if (st == INVAR_OK)
+		return INVAR_OK;
+	inv_writer_leave(w);
+	*out = NULL;
 	return st;
 }
 

@@ -63,7 +63,12 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
 /* Of such a file, from any thread. */
 invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes);
 invar_status inv_writer_sync(inv_writer *w); /* what was put is on the disk */
-void inv_writer_leave(inv_writer *w);        /* frees the writer; the part file stays */
+/*
+ * Another process has taken up PATH and holds its lock; this one writes other bytes of the
+ * same part file, which must have `bytes` bytes. To be ended by inv_writer_leave.
+ */
+invar_status inv_writer_join(const char *path, uint64_t bytes, inv_writer **out);
+void inv_writer_leave(inv_writer *w); /* frees the writer; the part file stays */
 
 invar_status inv_file_save(const char *path, const void *data, size_t bytes);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/command_options.h"
+#include "cli/launch.h"
 #include "cli/recipe_words.h"
 #include "cli/study_command.h"
 #include "cli/term.h"
@@ -56,6 +57,15 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Run",
      .help = "after a failure, continue with all stages that do not depend on it"},
+	{.name = "ranks",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "1",
+     .min = 1,
+     .max = 65536,
+     .meta = "R",
+     .group = "Run",
+     .help = "run the stages by so many processes, started by mpirun, or by srun within a "
+             "job of Slurm; docs/SCALE.md says what they share"},
 	{0},
 };
 
@@ -137,6 +147,9 @@ static invar_status run_recipe(inv_session *s)
 		return inv_fault(s, INVAR_E_USE,
 		                 "the recipe is missing: invar run RECIPE.yaml; --print-defaults "
 		                 "prints one to start from");
+	if (!inv_flag(s, "dry-run") &&
+	    (st = inv_launch_ranks(s, (uint64_t)inv_number(s, "ranks"))) != INVAR_OK)
+		return st;
 	if ((st = inv_session_start(s)) != INVAR_OK ||
 	    (st = read_recipe(s, &study)) != INVAR_OK)
 		return st;

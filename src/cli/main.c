@@ -51,8 +51,12 @@ invar_status inv_no_memory(inv_session *s)
 invar_status inv_session_start(inv_session *s)
 {
 	invar_hooks hooks = inv_term_hooks(s->term);
+	invar_status st = invar_context_new((unsigned)s->common->threads, &hooks, &s->ctx);
 
-	return invar_context_new((unsigned)s->common->threads, &hooks, &s->ctx);
+	if (st == INVAR_OK)
+		invar_context_share(s->ctx, s->processes);
+	s->term->ctx = s->ctx;
+	return st;
 }
 
 invar_status inv_print_json(inv_session *s, json_t *document)
@@ -142,6 +146,7 @@ static invar_status run_command(inv_session *s, char **word, size_t words,
 		return st;
 	inv_term_start(s->term, common->quiet, common->verbose);
 	st = s->command->run(s);
+	s->term->ctx = NULL;
 	invar_context_free(s->ctx);
 	return st;
 }
@@ -190,17 +195,27 @@ static int close_output(int code)
 	return EXIT_FAILED;
 }
 
-int main(int argc, char **argv)
+/*
+ * Under mpirun or srun, rank 0 is the program and the others compute what it deals out.
+ * They leave signals to rank 0, so that all ranks end with its exit code.
+ */
+static int serve(invar_processes *p)
+{
+	int result = EXIT_FAILED;
+
+	inv_signals_ignore();
+	if (invar_processes_serve(p, &result) != INVAR_OK)
+		fprintf(stderr, "invar: %s\n", invar_last_error());
+	invar_processes_leave(p, result);
+	return result;
+}
+
+static int run_words(int argc, char **argv, invar_processes *processes)
 {
 	inv_term term = {0};
-	inv_session s = {.term = &term};
+	inv_session s = {.term = &term, .processes = processes};
 	invar_status st = INVAR_OK;
 
-	if (!inv_stack_suffices(argv))
-		return EXIT_FAILED;
-	inv_wait_asleep(argv);
-	occupy_streams();
-	inv_signals_catch();
 	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		inv_help_overview(stdout, inv_term_columns());
 	else if (strcmp(argv[1], "--version") == 0)
@@ -209,4 +224,25 @@ int main(int argc, char **argv)
 		st = find_and_run(&s, argv + 1, (size_t)argc - 1);
 	inv_signals_done();
 	return close_output(exit_code(&s, st));
+}
+
+int main(int argc, char **argv)
+{
+	invar_processes *processes;
+	int code;
+
+	if (!inv_stack_suffices(argv))
+		return EXIT_FAILED;
+	inv_wait_asleep(argv);
+	occupy_streams();
+	inv_signals_catch();
+	if (invar_processes_join(&processes) != INVAR_OK) {
+		fprintf(stderr, "invar: %s\n", invar_last_error());
+		return EXIT_FAILED;
+	}
+	if (invar_processes_rank(processes))
+		return serve(processes);
+	code = run_words(argc, argv, processes);
+	invar_processes_leave(processes, code);
+	return code;
 }

@@ -105,6 +105,13 @@ void inv_signals_catch(void)
 	sigaction(SIGALRM, &late, NULL);
 }
 
+void inv_signals_ignore(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
 void inv_signals_done(void)
 {
 	call_back_in(0);
@@ -251,19 +258,31 @@ invar_hooks inv_term_hooks(inv_term *t)
 	                     .progress = check_cancel};
 }
 
-void inv_term_close(inv_term *t)
+/* Of all processes of the context, if there is one. */
+static void find_usage(const inv_term *t, double *peak_mb, double *cpu)
 {
 	struct rusage use;
+
+	if (t->ctx) {
+		invar_context_usage(t->ctx, peak_mb, cpu);
+		return;
+	}
+	getrusage(RUSAGE_SELF, &use);
+	*peak_mb = (double)use.ru_maxrss / 1024;
+	*cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	       1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+void inv_term_close(inv_term *t)
+{
 	char elapsed[INV_SPELLED_TIME], busy[INV_SPELLED_TIME];
-	double cpu;
+	double cpu, peak;
 
 	inv_term_clear(t);
-	getrusage(RUSAGE_SELF, &use);
-	cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-	      1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+	find_usage(t, &peak, &cpu);
 	inv_term_say(t, "done in %s, %s of CPU time, peak memory %.0f MB",
 	             inv_duration_text(seconds_now() - t->began, elapsed),
-	             inv_duration_text(cpu, busy), (double)use.ru_maxrss / 1024);
+	             inv_duration_text(cpu, busy), peak);
 }
 
 size_t inv_term_columns(void)

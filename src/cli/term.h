@@ -19,6 +19,7 @@ typedef struct inv_term {
 	char stage[64];
 	uint64_t first; /* where the stage stood when it was first heard of */
 	double stage_began, shown;
+	const invar_context *ctx; /* whose processes count for inv_term_close; or NULL */
 } inv_term;
 
 void inv_term_start(inv_term *t, bool quiet, bool verbose);
@@ -28,7 +29,7 @@ invar_hooks inv_term_hooks(inv_term *t);
 void inv_term_say(inv_term *t, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void inv_term_clear(inv_term *t);
-/* Wall time, CPU time and peak memory of this process. */
+/* Wall time, CPU time of all processes and the largest peak memory of any. */
 void inv_term_close(inv_term *t);
 
 /*
@@ -38,7 +39,8 @@ void inv_term_close(inv_term *t);
  * code 1.
  */
 void inv_signals_catch(void);
-void inv_signals_done(void); /* the command has ended: it is too late to stop it */
+void inv_signals_ignore(void); /* for ranks that leave them to rank 0 */
+void inv_signals_done(void);   /* the command has ended: it is too late to stop it */
 bool inv_interrupted(void);
 bool inv_pipe_closed(void); /* the reader of our output has gone */
 

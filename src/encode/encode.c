@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "encode/encode_options.h"
-#include "encode/encode_pass.h"
+#include "encode/encode_ranks.h"
 #include "formats/npy.h"
 #include "images/prefetch.h"
 
@@ -29,7 +29,8 @@ typedef struct encoding {
 	json_t *about; /* what bank.json says about all splits */
 	inv_bank_writer *bank;
 	inv_pipeline *walk;
-	bool again; /* images are compared even if nothing is missing */
+	unsigned ranks; /* that encode, this one included */
+	bool again;     /* images are compared even if nothing is missing */
 } encoding;
 
 static invar_status no_memory(const encoding *k)
@@ -479,7 +480,7 @@ static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
 		st = open_fingerprints(k, p, "fingerprints.npy", &known);
 	pass->known = known;
 	if (st == INVAR_OK)
-		st = inv_pass_run(pass);
+		st = inv_encode_ranks_run(pass, k->ranks, k->path, p->split->name, p->left_out);
 	pass->known = NULL;
 	inv_npy_close(known);
 	return st;
@@ -673,7 +674,7 @@ static void announce_preparation(const inv_encoding *of)
 static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
                                 const inv_encode_settings *o, const char *bank, bool again)
 {
-	encoding k = {.path = bank, .again = again};
+	encoding k = {.path = bank, .again = again, .ranks = 1};
 	invar_status st = inv_encoding_open(e, d, o, &k.of);
 
 	if (st == INVAR_OK && !(k.about = inv_encoding_json(&k.of)))
@@ -682,10 +683,14 @@ static invar_status encode_into(invar_encoder *e, const invar_dataset *d,
 		st = inv_bank_writer_open(bank, k.about, &k.bank);
 	if (st == INVAR_OK)
 		st = inv_pipeline_new(&k.of, &k.walk);
+	if (st == INVAR_OK)
+		st = inv_encode_ranks_begin(&k.of, bank, &k.ranks);
 	if (st == INVAR_OK) {
 		announce_preparation(&k.of);
 		st = encode_splits(&k);
 	}
+	if (k.ranks > 1)
+		inv_encode_ranks_end(&k.of);
 	inv_pipeline_free(k.walk);
 	inv_bank_writer_close(k.bank);
 	json_decref(k.about);

@@ -21,6 +21,7 @@ typedef struct filling {
 	uint32_t *left; /* [blocks] rows of all arrays that are not written yet */
 	bool *marked;   /* [blocks] in the map for all arrays */
 	double flushed, took;
+	uint64_t before, missing; /* images done before, and missing for all ranks */
 } filling;
 
 static uint64_t rows_of(const inv_pass *p, uint64_t block)
@@ -138,6 +139,19 @@ static void mark(filling *f, const bool *complete)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* Of a map that others write to as well, the bytes of these blocks alone. */
+static invar_status save_marks(const inv_pass *p, const bool *complete)
+{
+	invar_status st = INVAR_OK;
+
+	if (!p->watch)
+		return inv_block_map_save(p->map);
+	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
+		for (size_t i = 0; complete[b] && i < p->arrays && st == INVAR_OK; i++)
+			st = inv_block_map_save_one(p->map, (size_t)(p->array[i].copy + 1), b);
+	return st == INVAR_OK ? inv_block_map_sync(p->map) : st;
+}
+
 /* The rows first, then the map; rows made with other weights are never marked. */
 static invar_status flush(filling *f)
 {
@@ -153,7 +167,7 @@ static invar_status flush(filling *f)
 			st = inv_encoding_check_weights(f->p->of);
 		if (st == INVAR_OK) {
 			mark(f, complete);
-			st = inv_block_map_save(f->p->map);
+			st = save_marks(f->p, complete);
 		}
 	}
 	inv_free(complete);
@@ -167,6 +181,7 @@ static invar_status tick(void *user)
 	filling *f = user;
 	double since = inv_wall_seconds() - f->flushed;
 	uint64_t done;
+	inv_watch *watch = f->p->watch;
 
 	pthread_mutex_lock(&f->lock);
 	done = f->p->done;
@@ -177,7 +192,11 @@ static invar_status tick(void *user)
 		if (st != INVAR_OK)
 			return st;
 	}
-	return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
+	if (!watch)
+		return inv_progress(f->p->of->ctx, f->p->stage, done, f->p->total);
+	/* The other ranks are taken to be as far as this one. */
+	return inv_watch_progress(watch, f->p->stage,
+	                          f->before + (done - f->before) * f->p->ranks, f->p->total);
 }
 
 /* ---- Blocks that are missing ------------------------------------------------------ */
@@ -193,6 +212,29 @@ static void count_missing(filling *f)
 			else
 				p->done += rows_of(p, b);
 		f->marked[b] = !f->left[b];
+		f->missing += f->left[b];
+	}
+	f->before = p->done;
+}
+
+/*
+ * The missing blocks in `ranks` ranges of equal length, one for each rank: neighbouring
+ * images are read together. The others' blocks count as marked here.
+ */
+static void keep_share(filling *f)
+{
+	inv_pass *p = f->p;
+	uint64_t missing = 0, from, to, at = 0;
+
+	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++)
+		missing += !f->marked[b];
+	from = missing * p->rank / p->ranks;
+	to = missing * (p->rank + 1) / p->ranks;
+	for (uint64_t b = 0; b < inv_block_map_blocks(p->map); b++) {
+		if (f->marked[b])
+			continue;
+		f->marked[b] = at < from || at >= to;
+		at++;
 	}
 }
 
@@ -249,7 +291,11 @@ invar_status inv_pass_run(inv_pass *p)
 	} else {
 		pthread_mutex_init(&f.lock, NULL);
 		count_missing(&f);
+		if (p->watch)
+			keep_share(&f);
 		st = flush_after(&f, walk_stretches(&f));
+		p->encoded += p->watch ? f.missing - (p->done - f.before) : 0;
+		p->done = p->watch ? f.before + f.missing : p->done;
 		pthread_mutex_destroy(&f.lock);
 	}
 	inv_free(f.left);

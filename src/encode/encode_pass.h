@@ -12,6 +12,7 @@
 #include "bank/block_map.h"
 #include "bank/fingerprints.h"
 #include "bank/write.h"
+#include "base/processes.h"
 #include "encode/pipeline.h"
 
 /* An array that the pass fills; in the map its number is copy + 1. */
@@ -32,6 +33,9 @@ typedef struct inv_pass {
 	const char *stage;
 	uint64_t done, total; /* images encoded, for the progress over all passes */
 	uint64_t encoded;     /* of them by this program */
+	/* Other ranks fill the same arrays: this one has a share of the missing blocks. */
+	inv_watch *watch; /* NULL: this program alone */
+	unsigned rank, ranks;
 } inv_pass;
 
 /*

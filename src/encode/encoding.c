@@ -146,6 +146,7 @@ invar_status inv_encoding_open(invar_encoder *e, const invar_dataset *d,
 
 	*out = (inv_encoding){.ctx = e->ctx, .alone = *e->ctx, .encoder = e, .dataset = d};
 	out->alone.threads = 1;
+	out->alone.processes = NULL;
 	if (st == INVAR_OK && e->weights && stat(e->weights, &out->weights) != 0)
 		st = inv_fail_errno(e->weights, "cannot read the file's status");
 	return st == INVAR_OK ? take_options(out, o) : st;

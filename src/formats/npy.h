@@ -104,6 +104,9 @@ void inv_npy_abort(inv_npy_writer *w);
  */
 invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
                              const uint64_t *shape, bool keep, inv_npy_writer **out);
+/* The same file, which another process has taken up, for other elements; inv_npy_leave. */
+invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
+                          const uint64_t *shape, inv_npy_writer **out);
 /* Of such a file, elements first … first+count-1; from any thread. */
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
                             size_t count);

@@ -268,6 +268,26 @@ invar_status inv_npy_take_up(const char *path, inv_dtype dtype, unsigned rank,
 	return INVAR_OK;
 }
 
+invar_status inv_npy_join(const char *path, inv_dtype dtype, unsigned rank,
+                          const uint64_t *shape, inv_npy_writer **out)
+{
+	char header[HEADER];
+	inv_npy_writer *w;
+	invar_status st = new_writer(path, -1, dtype, true, rank, shape, &w);
+
+	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	w->done = w->cells;
+	w->data_from = make_header(dtype, rank, shape, header);
+	st = inv_writer_join(path, w->data_from + w->cells * inv_dtype_size(dtype), &w->file);
+	if (st == INVAR_OK)
+		*out = w;
+	else
+		inv_npy_leave(w);
+	return st;
+}
+
 invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data,
                             size_t count)
 {

@@ -2,8 +2,9 @@
 /*
  * gram_sum.c - tiles of X^T X and X^T Y, each computed and added by one thread.
  *
- * A tile is a product of some columns of X with some columns of X or Y over all rows of
- * the block. Tiles on and below the diagonal of X^T X are computed, those on it whole.
+ * A tile is a product of some columns of X with some columns of X or Y over all rows that
+ * are added at once: in float for 512 rows, these products in double. Tiles on and below
+ * the diagonal of X^T X are computed, those on it whole.
  */
 #include "math/gram_sum.h"
 
@@ -12,6 +13,7 @@
 #include "math/openblas.h"
 
 /* A 256 by 256 product stays in the L2 cache while it is added to the sum. */
+enum { FLOAT_ROWS = 512 }; /* whose products are summed in float */
 enum { TILE = 256, MAX_PANELS = 16384 / TILE + INV_GRAM_SUM_PARTS };
 
 /* Some columns of one part. */
@@ -26,7 +28,8 @@ typedef struct tile {
 
 struct inv_gram_sum {
 	const invar_context *ctx;
-	float *product; /* [threads, TILE, TILE] */
+	float *product;  /* [threads, TILE, TILE] */
+	double *partial; /* the same, over all rows of an addition */
 	/* State of the current sum: */
 	size_t rows, stride; /* stride: of the sum */
 	double *sum;
@@ -46,7 +49,9 @@ invar_status inv_gram_sum_new(const invar_context *ctx, inv_gram_sum **out)
 	s = inv_calloc(1, sizeof *s);
 	if (s)
 		s->product = inv_alloc((size_t)ctx->threads * TILE * TILE * sizeof *s->product);
-	if (!s || !s->product) {
+	if (s && s->product)
+		s->partial = inv_alloc((size_t)ctx->threads * TILE * TILE * sizeof *s->partial);
+	if (!s || !s->partial) {
 		inv_gram_sum_free(s);
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a Gram matrix");
 	}
@@ -60,20 +65,23 @@ void inv_gram_sum_free(inv_gram_sum *s)
 	if (!s)
 		return;
 	inv_free(s->product);
+	inv_free(s->partial);
 	inv_free(s);
 }
 
 /* ---- Tiles ------------------------------------------------------------------------ */
 
-static void multiply(const inv_gram_sum *s, const tile *t, float *product)
+static void multiply(const tile *t, size_t from, size_t rows, float *product)
 {
-	inv_openblas_get()->sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)t->left->cols,
-	                          (int)t->right->cols, (int)s->rows, 1, t->left->x,
-	                          (int)t->left->stride, t->right->x, (int)t->right->stride, 0,
-	                          product, (int)t->right->cols);
+	const panel *a = t->left, *b = t->right;
+
+	inv_openblas_get()->sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)a->cols,
+	                          (int)b->cols, (int)rows, 1, a->x + from * a->stride,
+	                          (int)a->stride, b->x + from * b->stride, (int)b->stride, 0,
+	                          product, (int)b->cols);
 }
 
-static void multiply_ref(const inv_gram_sum *s, const tile *t, float *product)
+static void multiply_ref(const tile *t, size_t from, size_t rows, float *product)
 {
 	const panel *a = t->left, *b = t->right;
 
@@ -81,7 +89,7 @@ static void multiply_ref(const inv_gram_sum *s, const tile *t, float *product)
 		for (size_t j = 0; j < b->cols; j++) {
 			float sum = 0;
 
-			for (size_t l = 0; l < s->rows; l++)
+			for (size_t l = from; l < from + rows; l++)
 				sum += a->x[l * a->stride + i] * b->x[l * b->stride + j];
 			product[i * b->cols + j] = sum;
 		}
@@ -91,17 +99,24 @@ static void run_tile(void *user, size_t index, unsigned thread)
 {
 	const inv_gram_sum *s = user;
 	const tile *t = &s->tile[index];
+	size_t cols = t->right->cols, cells = t->left->cols * cols;
 	float *product = s->product + (size_t)thread * TILE * TILE;
+	double *partial = s->partial + (size_t)thread * TILE * TILE;
 	double *sum = s->sum + t->left->at * s->stride + t->right->at;
-	size_t cols = t->right->cols;
 
-	if (s->ctx->cpu)
-		multiply(s, t, product);
-	else
-		multiply_ref(s, t, product);
+	for (size_t from = 0; from < s->rows; from += FLOAT_ROWS) {
+		size_t rows = s->rows - from < FLOAT_ROWS ? s->rows - from : FLOAT_ROWS;
+
+		if (s->ctx->cpu)
+			multiply(t, from, rows, product);
+		else
+			multiply_ref(t, from, rows, product);
+		for (size_t i = 0; i < cells; i++)
+			partial[i] = from ? partial[i] + product[i] : product[i];
+	}
 	for (size_t i = 0; i < t->left->cols; i++)
 		for (size_t j = 0; j < cols; j++)
-			sum[i * s->stride + j] += product[i * cols + j];
+			sum[i * s->stride + j] += partial[i * cols + j];
 }
 
 /* Returns the number of panels that the columns of all parts need. */

@@ -2,11 +2,11 @@
 /*
  * gram_sum.h - sums of X^T X and X^T Y over blocks of rows, for least squares.
  *
- * Products are float32 within a block of rows, which bounds how many roundings add up;
- * blocks are summed in double. X is given as parts, its columns side by side ([u,
- * relu(...)]), so that they need not be copied into one matrix. Sums are cut into tiles by
- * their shape alone, one thread per tile: their bits do not depend on the number of
- * threads.
+ * Products are float32 within 512 rows, which bounds how many roundings add up; these are
+ * summed in double, first within an addition, then over all of them. X is given as parts,
+ * its columns side by side ([u, relu(...)]), so that they need not be copied into one
+ * matrix. Sums are cut into tiles by their shape alone, one thread per tile: their bits do
+ * not depend on the number of threads.
  */
 #ifndef INV_GRAM_SUM_H
 #define INV_GRAM_SUM_H

@@ -2,8 +2,8 @@
 /*
  * feature_ridge.c - see feature_ridge.h.
  *
- * Rows are buffered in blocks, one for clean rows and one for copies, and converted to
- * features when a block is full. A solution first adds the rows that are still buffered. So
+ * Rows are buffered in chunks, one for clean rows and one for copies, and converted to
+ * features when a chunk is full. A solution first adds the rows that are still buffered. So
  * the sums are the same bits for any split of the rows into calls between two solutions.
  *
  * While there are at most half as many rows as features, all rows stay in their buffers,
@@ -34,7 +34,7 @@
 #include "math/linalg.h"
 #include "math/matmul.h"
 
-enum { BLOCK = 512 }; /* rows whose products are summed in float */
+enum { BLOCK = 512, CHUNK = INV_FEATURE_CHUNK }; /* rows of a product, of an addition */
 
 /* Of the clean rows or of the copies. */
 typedef struct sums {
@@ -56,10 +56,11 @@ struct inv_feature_ridge {
 	size_t d, h, p;
 	double *mu, sigma;
 	float *W, *b; /* [h, d], [h] */
-	float *H;     /* [BLOCK, h] relu(W u + b) */
+	float *H;     /* [CHUNK, h] relu(W u + b) */
 	sums clean, copies;
 	double *cross;     /* [p, d] of x y^T over copies */
 	double *sum_y;     /* [d] */
+	double *columns;   /* [p] of one addition */
 	inv_matmul *units; /* H of u */
 	inv_gram_sum *add;
 	bool summed; /* too many rows to keep them all */
@@ -76,7 +77,7 @@ static size_t max_few(size_t p)
 /* Rows of a buffer: whole blocks, for all few rows and the one that starts the sums. */
 static size_t room(size_t p)
 {
-	return (max_few(p) / BLOCK + 1) * BLOCK;
+	return (max_few(p) / CHUNK + 1) * CHUNK;
 }
 
 static bool allocate_buffers(const inv_feature_ridge *f, bool targets, sums *s)
@@ -100,9 +101,10 @@ static bool allocate_ridge(inv_feature_ridge *f)
 	f->mu = inv_alloc(f->d * sizeof *f->mu);
 	f->W = inv_alloc(f->h * f->d * sizeof *f->W);
 	f->b = inv_alloc(f->h * sizeof *f->b);
-	f->H = inv_alloc(BLOCK * f->h * sizeof *f->H);
-	return f->mu && f->W && f->b && f->H && allocate_buffers(f, false, &f->clean) &&
-	       allocate_buffers(f, true, &f->copies);
+	f->H = inv_alloc(CHUNK * f->h * sizeof *f->H);
+	f->columns = inv_alloc(f->p * sizeof *f->columns);
+	return f->mu && f->W && f->b && f->H && f->columns &&
+	       allocate_buffers(f, false, &f->clean) && allocate_buffers(f, true, &f->copies);
 }
 
 static invar_status refuse_memory(const inv_feature_ridge *f)
@@ -195,6 +197,7 @@ void inv_feature_ridge_free(inv_feature_ridge *f)
 	inv_free(f->H);
 	inv_free(f->cross);
 	inv_free(f->sum_y);
+	inv_free(f->columns);
 	inv_matmul_free(f->units);
 	inv_gram_sum_free(f->add);
 	inv_free(f);
@@ -205,39 +208,58 @@ size_t inv_feature_ridge_memory(size_t d, size_t h)
 	size_t p = d + h, held = 2 * p * p + p * d, solution = p * p + p * d;
 
 	return (held + solution) * sizeof(double) +
-	       (h * d + 3 * room(p) * d + BLOCK * h) * sizeof(float);
+	       (h * d + 3 * room(p) * d + CHUNK * h) * sizeof(float);
 }
 
 /* ---- Adding rows ------------------------------------------------------------------ */
 
-/* Buffered rows from number `at` on, at most BLOCK. */
-static invar_status add_block(inv_feature_ridge *f, sums *s, size_t at, size_t rows)
+static void add_columns(const inv_feature_ridge *f, const float *x, size_t rows,
+                        size_t cols, double *to)
 {
-	const float *u = s->u + at * f->d, *y = s->y ? s->y + at * f->d : NULL;
-	const inv_gram_part x[] = {{u, f->d}, {f->H, f->h}};
-	invar_status st = inv_matmul_run(f->units, u, f->W, f->b, f->H);
+	memset(f->columns, 0, cols * sizeof *f->columns);
+	inv_column_sums_add(x, rows, cols, f->columns);
+	for (size_t j = 0; j < cols; j++)
+		to[j] += f->columns[j];
+}
 
+invar_status inv_feature_ridge_sum(inv_feature_ridge *f, const float *u, const float *y,
+                                   size_t rows, const inv_feature_sums *to)
+{
+	const inv_gram_part x[] = {{u, f->d}, {f->H, f->h}};
+	invar_status st = INVAR_OK;
+
+	for (size_t at = 0; at < rows && st == INVAR_OK; at += BLOCK)
+		st = inv_matmul_run(f->units, u + at * f->d, f->W, f->b, f->H + at * f->h);
 	if (st != INVAR_OK)
 		return st;
-	inv_gram_sum_add(f->add, x, 2, rows, s->gram);
-	inv_column_sums_add(u, rows, f->d, s->sum);
-	inv_column_sums_add(f->H, rows, f->h, s->sum + f->d);
+	inv_gram_sum_add(f->add, x, 2, rows, to->gram);
+	add_columns(f, u, rows, f->d, to->sum);
+	add_columns(f, f->H, rows, f->h, to->sum + f->d);
 	if (y) {
-		inv_gram_sum_add_cross(f->add, x, 2, rows, y, f->d, f->cross);
-		inv_column_sums_add(y, rows, f->d, f->sum_y);
+		inv_gram_sum_add_cross(f->add, x, 2, rows, y, f->d, to->cross);
+		add_columns(f, y, rows, f->d, to->sum_y);
 	}
-	s->n += rows;
 	return INVAR_OK;
 }
 
-/* Full blocks, and the rest if `all`. */
+/* Buffered rows from number `at` on, at most CHUNK. */
+static invar_status add_block(inv_feature_ridge *f, sums *s, size_t at, size_t rows)
+{
+	const inv_feature_sums to = {s->gram, s->sum, f->cross, f->sum_y};
+
+	s->n += rows;
+	return inv_feature_ridge_sum(f, s->u + at * f->d, s->y ? s->y + at * f->d : NULL, rows,
+	                             &to);
+}
+
+/* Full chunks, and the rest if `all`. */
 static invar_status add_waiting(inv_feature_ridge *f, sums *s, bool all)
 {
 	size_t at = 0, rest;
 	invar_status st = INVAR_OK;
 
-	for (; at + BLOCK <= s->waiting && st == INVAR_OK; at += BLOCK)
-		st = add_block(f, s, at, BLOCK);
+	for (; at + CHUNK <= s->waiting && st == INVAR_OK; at += CHUNK)
+		st = add_block(f, s, at, CHUNK);
 	rest = s->waiting - at;
 	if (st == INVAR_OK && all && rest) {
 		st = add_block(f, s, at, rest);
@@ -252,8 +274,6 @@ static invar_status add_waiting(inv_feature_ridge *f, sums *s, bool all)
 
 static invar_status start_sums(inv_feature_ridge *f)
 {
-	invar_status st;
-
 	free_few(&f->few);
 	f->cross = inv_calloc(f->p * f->d, sizeof *f->cross);
 	f->sum_y = inv_calloc(f->d, sizeof *f->sum_y);
@@ -261,15 +281,50 @@ static invar_status start_sums(inv_feature_ridge *f)
 	    !allocate_sums(f, &f->copies))
 		return refuse_memory(f);
 	f->summed = true;
-	st = add_waiting(f, &f->clean, false);
+	return INVAR_OK;
+}
+
+static invar_status add_buffered(inv_feature_ridge *f)
+{
+	invar_status st = start_sums(f);
+
+	if (st == INVAR_OK)
+		st = add_waiting(f, &f->clean, false);
 	return st == INVAR_OK ? add_waiting(f, &f->copies, false) : st;
+}
+
+bool inv_feature_ridge_sums_rows(size_t d, size_t h, uint64_t rows)
+{
+	return rows > max_few(d + h);
+}
+
+invar_status inv_feature_ridge_open_sums(inv_feature_ridge *f, uint64_t clean,
+                                         uint64_t copies, inv_feature_sums out[2])
+{
+	invar_status st = f->summed ? INVAR_OK : start_sums(f);
+
+	f->clean.n = clean;
+	f->copies.n = copies;
+	out[0] = (inv_feature_sums){f->clean.gram, f->clean.sum, NULL, NULL};
+	out[1] = (inv_feature_sums){f->copies.gram, f->copies.sum, f->cross, f->sum_y};
+	return st;
 }
 
 static invar_status check_buffers(inv_feature_ridge *f, sums *s)
 {
 	if (f->summed)
-		return s->waiting == BLOCK ? add_waiting(f, s, false) : INVAR_OK;
-	return f->clean.waiting + f->copies.waiting > max_few(f->p) ? start_sums(f) : INVAR_OK;
+		return s->waiting == CHUNK ? add_waiting(f, s, false) : INVAR_OK;
+	return f->clean.waiting + f->copies.waiting > max_few(f->p) ? add_buffered(f)
+	                                                            : INVAR_OK;
+}
+
+void inv_feature_ridge_scale(const inv_feature_ridge *f, const float *row,
+                             const float *clean, float *u, float *y)
+{
+	for (size_t j = 0; j < f->d; j++)
+		u[j] = (float)((row[j] - f->mu[j]) / f->sigma);
+	for (size_t j = 0; j < f->d && clean; j++)
+		y[j] = (float)(((double)clean[j] - row[j]) / f->sigma);
 }
 
 static invar_status add_rows(inv_feature_ridge *f, sums *s, const float *z,
@@ -279,13 +334,10 @@ static invar_status add_rows(inv_feature_ridge *f, sums *s, const float *z,
 	invar_status st = INVAR_OK;
 
 	for (uint64_t i = 0; i < rows && st == INVAR_OK; i++) {
-		const float *row = z + i * d;
 		size_t at = s->waiting++ * d;
 
-		for (size_t j = 0; j < d; j++)
-			s->u[at + j] = (float)((row[j] - f->mu[j]) / f->sigma);
-		for (size_t j = 0; j < d && clean; j++)
-			s->y[at + j] = (float)(((double)clean[i * d + j] - row[j]) / f->sigma);
+		inv_feature_ridge_scale(f, z + i * d, clean ? clean + i * d : NULL, s->u + at,
+		                        s->y ? s->y + at : NULL);
 		st = check_buffers(f, s);
 	}
 	return st;

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
-enum { BLOCK = 1024, HELD_OUT = 10 /* one image in so many */ };
+enum { BLOCK = INV_PAIR_BLOCK, HELD_OUT = 10 /* one image in so many */ };
 
 invar_status inv_pair_visitor_open(const inv_closed_form_spec *s, bool with_clean,
                                    inv_pair_visitor *out)
@@ -29,8 +29,8 @@ void inv_pair_visitor_close(inv_pair_visitor *v)
 	*v = (inv_pair_visitor){0};
 }
 
-static invar_status read_images(const inv_pair_visitor *v, int32_t copy,
-                                const uint32_t *images, uint32_t count, float *out)
+invar_status inv_pair_read(const inv_pair_visitor *v, int32_t copy, const uint32_t *images,
+                           uint32_t count, float *out)
 {
 	invar_status st = INVAR_OK;
 
@@ -42,12 +42,12 @@ static invar_status read_images(const inv_pair_visitor *v, int32_t copy,
 static invar_status visit_block(inv_pair_visitor *v, const uint32_t *images, uint32_t count,
                                 inv_pair_fn *fn, void *user)
 {
-	invar_status st = read_images(v, INVAR_CLEAN, images, count, v->clean);
+	invar_status st = inv_pair_read(v, INVAR_CLEAN, images, count, v->clean);
 
 	if (st == INVAR_OK && v->with_clean)
 		st = fn(user, v->clean, v->clean, count);
 	for (uint32_t k = 0; k < v->s->copies && st == INVAR_OK; k++) {
-		st = read_images(v, (int32_t)k, images, count, v->copy);
+		st = inv_pair_read(v, (int32_t)k, images, count, v->copy);
 		if (st == INVAR_OK)
 			st = fn(user, v->copy, v->clean, count);
 	}

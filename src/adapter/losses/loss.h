@@ -78,6 +78,7 @@ typedef struct inv_loss {
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
 	bool needs_frame;                      /* uses shape->frame */
+	bool by_rows;         /* a mean over rows: images can be evaluated apart */
 	bool several;         /* accepts several augmentations, as -sum log(-L) over their L */
 	unsigned min_samples; /* copies per image and step */
 	unsigned max_samples; /* 0: no limit */

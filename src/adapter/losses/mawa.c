@@ -126,6 +126,7 @@ const inv_loss inv_loss_mawa = {
 	.name = "mawa",
 	.terms = {"clean", "augmented"},
 	.same_width = true,
+	.by_rows = true,
 	.batch = 256,
 	.options = options,
 	.shares = "no-identity",

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rank_transport_mpi.c - invar_mpi.so: the transport over MPI.
+ *
+ * Only calls that do not block are used, and the caller polls (processes.c): a rank that
+ * waits sleeps instead of spinning, so that ranks may share a core. MPI counts in int,
+ * so long messages are cut into parts; both sides cut them alike.
+ */
+#include "base/rank_transport.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PART ((uint64_t)1 << 30) /* bytes of one message */
+
+static MPI_Request *pending;
+static int count, room;
+static MPI_Comm world; /* a duplicate: our messages are nobody else's */
+static char sentence[MPI_MAX_ERROR_STRING + 80];
+
+static const char *explain(const char *call, int error)
+{
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int length;
+
+	if (error == MPI_SUCCESS)
+		return NULL;
+	MPI_Error_string(error, text, &length);
+	snprintf(sentence, sizeof sentence, "%s failed: %s", call, text);
+	return sentence;
+}
+
+static MPI_Request *next_request(void)
+{
+	MPI_Request *longer;
+
+	if (count < room)
+		return &pending[count];
+	longer = realloc(pending, (size_t)(2 * room + 16) * sizeof *longer);
+	if (!longer)
+		return NULL;
+	pending = longer;
+	room = 2 * room + 16;
+	return &pending[count];
+}
+
+typedef int start_fn(void *data, int bytes, int other, MPI_Request *request);
+
+static int start_broadcast(void *data, int bytes, int root, MPI_Request *request)
+{
+	return MPI_Ibcast(data, bytes, MPI_BYTE, root, world, request);
+}
+
+static int start_send(void *data, int bytes, int to, MPI_Request *request)
+{
+	return MPI_Isend(data, bytes, MPI_BYTE, to, 0, world, request);
+}
+
+static int start_receive(void *data, int bytes, int from, MPI_Request *request)
+{
+	return MPI_Irecv(data, bytes, MPI_BYTE, from, 0, world, request);
+}
+
+static const char *start(const char *call, start_fn *fn, void *data, uint64_t bytes,
+                         unsigned other)
+{
+	char *at = data;
+
+	while (bytes) {
+		uint64_t part = bytes < PART ? bytes : PART;
+		MPI_Request *request = next_request();
+		int error;
+
+		if (!request)
+			return "not enough memory for a message";
+		if ((error = fn(at, (int)part, (int)other, request)) != MPI_SUCCESS)
+			return explain(call, error);
+		count++;
+		at += part;
+		bytes -= part;
+	}
+	return NULL;
+}
+
+static const char *broadcast(void *data, uint64_t bytes, unsigned root)
+{
+	return start("MPI_Ibcast", start_broadcast, data, bytes, root);
+}
+
+static const char *send_to(const void *data, uint64_t bytes, unsigned to)
+{
+	return start("MPI_Isend", start_send, (void *)(uintptr_t)data, bytes, to);
+}
+
+static const char *receive_from(void *data, uint64_t bytes, unsigned from)
+{
+	return start("MPI_Irecv", start_receive, data, bytes, from);
+}
+
+static const char *probe(unsigned from, int *there)
+{
+	return explain("MPI_Iprobe", MPI_Iprobe((int)from, 0, world, there, MPI_STATUS_IGNORE));
+}
+
+static const char *test(int *done)
+{
+	int error = MPI_Testall(count, pending, done, MPI_STATUSES_IGNORE);
+
+	if (*done)
+		count = 0;
+	return explain("MPI_Testall", error);
+}
+
+static void end_all(int code)
+{
+	MPI_Abort(world, code);
+}
+
+static void close_transport(void)
+{
+	free(pending);
+	pending = NULL;
+	count = room = 0;
+	MPI_Comm_free(&world);
+	MPI_Finalize();
+}
+
+__attribute__((visibility("default"))) inv_transport_open_fn inv_transport_open;
+
+const char *inv_transport_open(const inv_transport **out)
+{
+	static inv_transport table = {.version = INV_TRANSPORT_VERSION,
+	                              .broadcast = broadcast,
+	                              .send = send_to,
+	                              .receive = receive_from,
+	                              .probe = probe,
+	                              .test = test,
+	                              .abort = end_all,
+	                              .close = close_transport};
+	int provided, rank, size, error;
+
+	*out = NULL;
+	error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	if (error != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
+		return "MPI could not be started";
+	MPI_Comm_dup(MPI_COMM_WORLD, &world);
+	MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(world, &rank);
+	MPI_Comm_size(world, &size);
+	table.rank = (unsigned)rank;
+	table.size = (unsigned)size;
+	*out = &table;
+	return NULL;
+}

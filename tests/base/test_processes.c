@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_processes.c - exchanges between ranks, over sockets instead of MPI. */
+#include "base/processes.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ranks.h"
+#include "support.h"
+
+static invar_context *context_of(invar_processes *p)
+{
+	invar_context *ctx;
+
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	invar_context_share(ctx, p);
+	return ctx;
+}
+
+static void a_single_process_needs_no_launcher(void **state)
+{
+	invar_processes *p = (invar_processes *)&p;
+	invar_context *ctx;
+
+	(void)state;
+	unsetenv("OMPI_COMM_WORLD_SIZE");
+	assert_int_equal(invar_processes_join(&p), INVAR_OK);
+	assert_null(p);
+	assert_int_equal(invar_processes_rank(p), 0);
+	assert_int_equal(invar_processes_size(p), 1);
+	ctx = context_of(p);
+	assert_int_equal(inv_process_count(ctx), 1);
+	assert_int_equal(inv_call(ctx, "anything"), INVAR_OK);
+	assert_int_equal(inv_agree(ctx, inv_fail(INVAR_E_USE, "x")), INVAR_E_USE);
+	assert_true(inv_usage_of(ctx).peak_kb > 0);
+	invar_processes_leave(p, 0);
+	invar_context_free(ctx);
+}
+
+/* Several processes without the plugin must not each write the same files. */
+static void a_launcher_without_the_plugin_is_an_error(void **state)
+{
+	invar_processes *p;
+
+	(void)state;
+	setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+	setenv("INVAR_MPI_PLUGIN", "/nowhere/invar_mpi.so", 1);
+	assert_int_equal(invar_processes_join(&p), INVAR_E_IO);
+	assert_non_null(strstr(invar_last_error(), "INVAR_RANKS=1"));
+	setenv("INVAR_RANKS", "1", 1);
+	assert_int_equal(invar_processes_join(&p), INVAR_OK);
+	assert_null(p);
+	unsetenv("INVAR_RANKS");
+	unsetenv("INVAR_MPI_PLUGIN");
+	unsetenv("OMPI_COMM_WORLD_SIZE");
+}
+
+static void ranks_end_with_the_result_of_rank_0(void **state)
+{
+	(void)state;
+	for (unsigned size = 1; size <= 4; size++)
+		test_ranks_close(test_ranks_open(size), 130);
+}
+
+static void usage_is_that_of_all_ranks(void **state)
+{
+	invar_processes *p = test_ranks_open(3);
+	invar_context *ctx = context_of(p);
+	inv_usage own, all;
+
+	(void)state;
+	ctx->processes = NULL;
+	own = inv_usage_of(ctx);
+	ctx->processes = p;
+	all = inv_usage_of(ctx);
+	assert_true(all.peak_kb >= own.peak_kb);
+	assert_true(all.cpu_seconds >= own.cpu_seconds);
+	invar_context_free(ctx);
+	test_ranks_close(p, 0);
+}
+
+static void an_unknown_service_is_refused_and_serving_goes_on(void **state)
+{
+	invar_processes *p = test_ranks_open(3);
+	invar_context *ctx = context_of(p);
+
+	(void)state;
+	assert_int_equal(inv_call(ctx, "no such service"), INVAR_E_MISMATCH);
+	assert_non_null(strstr(invar_last_error(), "rank 1: has no service"));
+	assert_true(inv_usage_of(ctx).peak_kb > 0);
+	invar_context_free(ctx);
+	test_ranks_close(p, 3);
+}
+
+static void a_shared_folder_is_seen_by_all(void **state)
+{
+	invar_processes *p = test_ranks_open(3);
+	invar_context *ctx = context_of(p);
+
+	(void)state;
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);
+	assert_false(test_has_part(test_folder()));
+	assert_int_equal(inv_check_shared(ctx, "/nowhere"), INVAR_E_IO);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);
+	invar_context_free(ctx);
+	test_ranks_close(p, 0);
+}
+
+static void a_dead_rank_is_an_error_not_a_wait(void **state)
+{
+	invar_processes *p = test_ranks_open(3);
+	invar_context *ctx = context_of(p);
+
+	(void)state;
+	kill(test_ranks_process(2), SIGKILL);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
+	assert_non_null(strstr(invar_last_error(), "cannot exchange data"));
+	assert_int_equal(inv_agree(ctx, INVAR_E_IO), INVAR_E_IO); /* no further exchange */
+	test_ranks_kill();
+	invar_context_free(ctx);
+	invar_processes_leave(p, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_single_process_needs_no_launcher),
+		cmocka_unit_test(a_launcher_without_the_plugin_is_an_error),
+		cmocka_unit_test(ranks_end_with_the_result_of_rank_0),
+		cmocka_unit_test(usage_is_that_of_all_ranks),
+		cmocka_unit_test(an_unknown_service_is_refused_and_serving_goes_on),
+		cmocka_unit_test(a_shared_folder_is_seen_by_all),
+		cmocka_unit_test(a_dead_rank_is_an_error_not_a_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

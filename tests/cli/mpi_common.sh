@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# mpi_common.sh - read by the tests under mpirun: ranks N COMMAND… starts N ranks on this
+# machine, over loopback. They share its cores, so that none is bound to one.
+export OMP_WAIT_POLICY=passive
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
+
+ranks() {
+	local n=$1
+	shift
+	mpirun -n "$n" "$@"
+}
+
+fail() {
+	echo "$1"
+	exit 1
+}
+
+# The process of a rank of a program with this word on its command line.
+process_of() {
+	local rank=$1 word=$2 pid
+	for pid in $(pgrep -f -- "$word" || true); do
+		! tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$rank" || {
+			echo "$pid"
+			return
+		}
+	done
+}

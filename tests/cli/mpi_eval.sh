@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# mpi_eval.sh INVAR MAKE - measurements under mpirun: the same text, digit by digit, for any number
+# of ranks; a recipe by invar run --ranks.
+set -eu
+invar=$(realpath "$1") make=$(realpath "$2")
+. "$(dirname "$0")/mpi_common.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+# Large enough that ranks share the searches and the pairs: measured on train.
+"$make" bank bank 2500 48
+"$invar" train bank -o run --loss none --init ridge --hidden 128 -q
+options=(bank run/adapter.safetensors --split train --metrics structure,collision,knn,retrieval --threads 1 -q --json)
+"$invar" eval "${options[@]}" >plain.json
+for n in 1 3; do
+	ranks $n "$invar" eval "${options[@]}" >shared.json
+	cmp plain.json shared.json || fail "$n ranks measure something else"
+done
+
+# --- A recipe: the launcher is started by the program.
+"$make" bank small 80 8
+printf 'bank: small\nadapters: [{preset: instant, hidden: 16}, {name: MaWa, preset: paper, epochs: 2, hidden: 16}]\n' >study.yaml
+printf 'eval: {metrics: [structure, knn]}\nreport: false\n' >>study.yaml
+"$invar" run study.yaml -o plain -q >plain.txt
+"$invar" run study.yaml -o shared -q --ranks 2 >shared.txt
+diff plain.txt shared.txt
+code=0
+ranks 2 "$invar" run study.yaml -o other -q --ranks 3 2>error || code=$?
+[ $code = 2 ] && grep -q -- '--ranks 3, but the launcher has started 2' error || { cat error; fail "another number of ranks: exit $code"; }

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# mpi_network.sh INVAR MAKE - four ranks, each in a network namespace and with a host name of its own,
+# joined by veth: the same bank and adapter as on one machine. One rank is killed in mid-encoding and
+# one in mid-training: the run ends with a message within 30 seconds, and it resumes to the same bytes.
+# Needs root and `ip`; skipped without.
+set -eu
+invar=$(realpath "$1") make=$(realpath "$2")
+. "$(dirname "$0")/mpi_common.sh"
+[ "$(id -u)" = 0 ] && command -v ip >/dev/null || { echo "needs root and ip"; exit 77; }
+net=inv$$ nodes="1 2 3 4"
+ip netns add $net-0 2>/dev/null || { echo "no network namespaces here"; exit 77; }
+work=$(mktemp -d)
+clean_up() {
+	for i in 0 $nodes; do
+		ip netns pids $net-$i 2>/dev/null | xargs -r kill -9 2>/dev/null || true
+		ip netns del $net-$i 2>/dev/null || true
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+cd "$work"
+
+# Namespace 0 has the bridge, and mpirun.
+ip -n $net-0 link add bridge type bridge 2>/dev/null || { echo "no bridges here"; exit 77; }
+ip -n $net-0 addr add 10.77.0.100/24 dev bridge
+ip -n $net-0 link set bridge up
+ip -n $net-0 link set lo up
+for i in $nodes; do
+	ip netns add $net-$i
+	ip link add wire netns $net-$i type veth peer name wire$i netns $net-0
+	ip -n $net-$i addr add 10.77.0.$i/24 dev wire
+	ip -n $net-$i link set wire up
+	ip -n $net-$i link set lo up
+	ip -n $net-0 link set wire$i master bridge
+	ip -n $net-0 link set wire$i up
+	mkdir -p "$work/tmp-$i"
+done
+ip netns exec $net-0 ping -q -c 1 -W 5 10.77.0.4 >/dev/null 2>&1 || sleep 2
+
+# What mpirun calls instead of ssh: HOST COMMAND…
+cat >agent <<TEXT
+#!/bin/sh
+node=\${1##*.}
+shift
+exec ip netns exec $net-\$node unshare --uts sh -c "hostname node\$node; export TMPDIR=$work/tmp-\$node; \$*"
+TEXT
+chmod +x agent
+unset OMPI_MCA_btl_tcp_if_include OMPI_MCA_oob_tcp_if_include
+spread() {
+	ip netns exec $net-0 unshare --uts sh -c 'hostname head; exec "$@"' sh mpirun -n 4 --host 10.77.0.1,10.77.0.2,10.77.0.3,10.77.0.4 \
+		--mca plm_rsh_agent "$work/agent" --mca plm_rsh_no_tree_spawn 1 --mca btl self,tcp \
+		--mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
+		-x OMP_WAIT_POLICY --wdir "$work" "$@"
+}
+
+# --- Encoding
+{
+	printf '\223NUMPY\001\000\166\000'
+	printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (4000, 32, 32), }"
+	seq 1 4000000 | head -c $((4000 * 32 * 32))
+} >x.npy
+options=(npy:x.npy --encoder pixels --augment rotation+noise --copies 30 --threads 1 -q)
+"$invar" encode "${options[@]}" -o whole
+spread "$invar" encode "${options[@]}" -o killed 2>error &
+run=$!
+until cat killed/*/done.part 2>/dev/null | cut -c66- | grep -q 1; do
+	sleep 0.02
+	kill -0 $run 2>/dev/null || { cat error; fail "encoding ended before a rank was killed"; }
+done
+began=$(date +%s)
+kill -9 "$(process_of 2 '-o killed')"
+code=0
+wait $run || code=$?
+took=$(($(date +%s) - began))
+[ $code != 0 ] && [ $took -le 30 ] && [ -s error ] || { cat error; fail "encoding: exit $code after $took s"; }
+echo "encoding ended $took s after rank 2 was killed: $(grep -m 1 -i 'killed\|rank' error)"
+spread "$invar" encode "${options[@]}" -o killed
+diff -r whole killed || fail "the bank differs after a kill"
+
+# --- Training
+"$make" bank bank 2000 24
+options=(--hidden 64 --epochs 30 --batch-size 500 --threads 1 --checkpoint-seconds 0 -q)
+ranks 4 "$invar" train bank -o whole-run "${options[@]}"
+spread "$invar" train bank -o run "${options[@]}" 2>error &
+run=$!
+until [ "$(cat run/log.jsonl 2>/dev/null | wc -l)" -gt 3 ]; do
+	sleep 0.02
+	kill -0 $run 2>/dev/null || { cat error; fail "training ended before a rank was killed"; }
+done
+began=$(date +%s)
+kill -9 "$(process_of 3 '-o run')"
+code=0
+wait $run || code=$?
+took=$(($(date +%s) - began))
+[ $code != 0 ] && [ $took -le 30 ] && [ -s error ] || { cat error; fail "training: exit $code after $took s"; }
+echo "training ended $took s after rank 3 was killed: $(grep -m 1 -i 'killed\|rank' error)"
+spread "$invar" train bank -o run "${options[@]}" --resume
+cmp run/adapter.safetensors whole-run/adapter.safetensors || fail "the adapter differs after a kill"

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_measure_ranks.c - all pairs of points, dealt out to several ranks: the same bits as
+ * on one. The sizes are just above what rank 0 would keep for itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "math/neighbours.h"
+#include "math/ranks.h"
+#include "measure/structure.h"
+#include "ranks.h"
+#include "support.h"
+
+enum { N = 1501, W = 120, QUERIES = 1203, K = 7 };
+
+static float gallery[N * W], queries[QUERIES * W], codes[N * W];
+static uint32_t classes[N], own[QUERIES], asked[QUERIES];
+
+typedef struct outcome {
+	uint32_t index[QUERIES * K], others[N * K];
+	double squared[QUERIES * K], others_squared[N * K];
+	double same[QUERIES], different[QUERIES];
+	inv_rank l2[QUERIES], cosine[QUERIES];
+	inv_structure structure;
+} outcome;
+
+static void fill(void)
+{
+	inv_stream s = inv_stream_of(7, "test", 0);
+
+	inv_fill_normal(&s, 0, gallery, N * W);
+	inv_fill_normal(&s, 1, queries, QUERIES * W);
+	inv_fill_normal(&s, 2, codes, N * W);
+	memcpy(queries + W, gallery + 5 * W, W * sizeof *gallery); /* a tie with itself */
+	memcpy(gallery + 9 * W, gallery + 5 * W, W * sizeof *gallery);
+	for (size_t i = 0; i < N; i++)
+		classes[i] = (uint32_t)(i % 11);
+	for (size_t i = 0; i < QUERIES; i++) {
+		own[i] = (uint32_t)i;
+		asked[i] = (uint32_t)(i % 11);
+	}
+}
+
+static void search_neighbours(const invar_context *ctx, outcome *out)
+{
+	inv_neighbours *p, *by_class;
+
+	assert_int_equal(inv_neighbours_new(ctx, gallery, N, W, NULL, K, &p), INVAR_OK);
+	assert_int_equal(inv_neighbours_new(ctx, gallery, N, W, classes, 1, &by_class),
+	                 INVAR_OK);
+	inv_nearest(p, queries, QUERIES, out->index, out->squared);
+	/* In two parts: the second starts within the gallery. */
+	inv_nearest_others(p, 0, 3, out->others, out->others_squared);
+	inv_nearest_others(p, 3, N - 3, out->others + 3 * K, out->others_squared + 3 * K);
+	inv_nearest_by_class(by_class, queries, asked, own, QUERIES, out->same, out->different);
+	inv_neighbours_free(p);
+	inv_neighbours_free(by_class);
+}
+
+static void search_ranks(const invar_context *ctx, inv_distance distance, inv_rank *out)
+{
+	const inv_gallery g = {gallery, N, W, classes};
+	const inv_rank_queries q = {queries, QUERIES, own, asked, true};
+	inv_ranks *p;
+
+	assert_int_equal(inv_ranks_new(ctx, &g, distance, &p), INVAR_OK);
+	inv_ranks_find(p, &q, out);
+	inv_ranks_free(p);
+}
+
+static outcome *measure(unsigned ranks, unsigned threads)
+{
+	outcome *out = calloc(1, sizeof *out);
+	invar_processes *p = ranks > 1 ? test_ranks_open(ranks) : NULL;
+	invar_context *ctx;
+
+	assert_non_null(out);
+	assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+	invar_context_share(ctx, p);
+	search_neighbours(ctx, out);
+	search_ranks(ctx, INV_L2, out->l2);
+	search_ranks(ctx, INV_COSINE, out->cosine);
+	for (int again = 0; again < 2; again++)
+		assert_int_equal(
+			inv_structure_measure(ctx, gallery, W, codes, W / 2, N, &out->structure),
+			INVAR_OK);
+	assert_int_equal(
+		inv_structure_measure(ctx, gallery, W, codes, 16 * W, N / 16, &out->structure),
+		INVAR_OK);
+	assert_int_equal(inv_structure_measure(ctx, gallery, W, codes, W, N, &out->structure),
+	                 INVAR_OK);
+	invar_context_free(ctx);
+	if (p)
+		test_ranks_close(p, 0);
+	return out;
+}
+
+static void any_number_of_ranks_gives_the_same_bits(void **state)
+{
+	outcome *alone;
+
+	(void)state;
+	fill();
+	for (unsigned ranks = 2; ranks <= 4; ranks++) {
+		outcome *shared = measure(ranks, 1);
+
+		alone = measure(1, 1);
+		assert_memory_equal(alone->index, shared->index, sizeof alone->index);
+		assert_memory_equal(alone->squared, shared->squared, sizeof alone->squared);
+		assert_memory_equal(alone->others, shared->others, sizeof alone->others);
+		assert_memory_equal(alone->others_squared, shared->others_squared,
+		                    sizeof alone->others_squared);
+		assert_memory_equal(alone->same, shared->same, sizeof alone->same);
+		assert_memory_equal(alone->different, shared->different, sizeof alone->different);
+		assert_memory_equal(alone->l2, shared->l2, sizeof alone->l2);
+		assert_memory_equal(alone->cosine, shared->cosine, sizeof alone->cosine);
+		assert_memory_equal(&alone->structure, &shared->structure, sizeof alone->structure);
+		free(alone);
+		free(shared);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_number_of_ranks_gives_the_same_bits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
