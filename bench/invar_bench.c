@@ -19,6 +19,10 @@
  *                                  new draws every time; affine, crop, noise too
  *     encode NET 96 8 5 FILE   ->  seconds of 5 batches of 8 tensors, 3 x 96 x 96, through
  *                                  the encoder of a weight file; NET is for the peers
+ *     retrieval image 10000 2000 512   ->  seconds of the ranks of own rows, by image or by
+ *                                  class
+ *     apply 384 16 100         ->  seconds of 100 calls with 16 rows
+ *     open 384 10              ->  seconds of opening that adapter 10 times
  *     profile waco 384 10      ->  the same, and the time of each part on standard error
  *
  * Data is made and code warmed up before the first timing of each size.
@@ -28,7 +32,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "adapter/adapter.h"
 #include "adapter/step.h"
 #include "base/rng.h"
 #include "images/augment/augment.h"
@@ -424,38 +430,130 @@ static double time_neighbours(const invar_context *ctx, size_t n, size_t d, size
 
 /* ---- Retrieval -------------------------------------------------------------------- */
 
-/* m <= n queries, copies of the first of n rows of ten classes; by image or by class. */
-static double time_retrieval(const invar_context *ctx, const char *task, size_t n, size_t m,
-                             size_t d)
-{
-	float *clean = normal_rows(n, d, "bench/x"), *aug = normal_rows(m, d, "bench/e");
-	uint32_t *classes = inv_calloc(n, sizeof *classes), *own = inv_calloc(m, sizeof *own);
-	bool by_class = strcmp(task, "class") == 0;
-	const inv_gallery gallery = {clean, n, d, by_class ? classes : NULL};
-	const inv_rank_queries queries = {.rows = aug,
-	                                  .count = m,
-	                                  .own = by_class ? NULL : own,
-	                                  .classes = by_class ? classes : NULL};
-	inv_retrieval found;
-	double start;
+/* m <= n queries, copies of the first of n rows of ten classes. */
+typedef struct bench_gallery {
+	size_t n, m, d;
+	float *clean, *aug;
+	uint32_t *classes, *own;
+} bench_gallery;
 
-	if (!classes || !own || m > n)
+static void drop_gallery(bench_gallery *g)
+{
+	inv_free(g->clean);
+	inv_free(g->aug);
+	inv_free(g->classes);
+	inv_free(g->own);
+	*g = (bench_gallery){0};
+}
+
+static const bench_gallery *find_gallery(bench_gallery *g, size_t n, size_t m, size_t d)
+{
+	if (g->n == n && g->m == m && g->d == d)
+		return g;
+	drop_gallery(g);
+	*g = (bench_gallery){.n = n,
+	                     .m = m,
+	                     .d = d,
+	                     .clean = normal_rows(n, d, "bench/x"),
+	                     .aug = normal_rows(m, d, "bench/e"),
+	                     .classes = inv_calloc(n, sizeof *g->classes),
+	                     .own = inv_calloc(m, sizeof *g->own)};
+	if (!g->classes || !g->own || m > n)
 		exit(1);
 	for (size_t i = 0; i < n; i++)
-		classes[i] = (uint32_t)(i % CLASSES);
+		g->classes[i] = (uint32_t)(i % CLASSES);
 	for (size_t i = 0; i < m; i++)
-		own[i] = (uint32_t)i;
+		g->own[i] = (uint32_t)i;
 	for (size_t i = 0; i < m * d; i++)
-		aug[i] += clean[i];
-	start = now();
+		g->aug[i] += g->clean[i];
+	return g;
+}
+
+/* By image or by class; packing the gallery is part of the time. */
+static double time_retrieval(const invar_context *ctx, const char *task,
+                             const bench_gallery *g)
+{
+	bool by_class = strcmp(task, "class") == 0;
+	const inv_gallery gallery = {g->clean, g->n, g->d, by_class ? g->classes : NULL};
+	const inv_rank_queries queries = {.rows = g->aug,
+	                                  .count = g->m,
+	                                  .own = by_class ? NULL : g->own,
+	                                  .classes = by_class ? g->classes : NULL};
+	inv_retrieval found;
+	double start = now();
+
 	die(inv_retrieval_measure(ctx, &gallery, INV_L2, &queries,
 	                          by_class ? INV_SAME_CLASS : INV_SAME_IMAGE, &found));
+	return now() - start;
+}
+
+/* ---- Applying an adapter ----------------------------------------------------------- */
+
+typedef struct bench_adapter {
+	size_t d;
+	char path[100];
+	invar_adapter *adapter;
+} bench_adapter;
+
+static void drop_adapter(bench_adapter *b)
+{
+	if (b->adapter)
+		remove(b->path);
+	invar_adapter_close(b->adapter);
+	*b = (bench_adapter){0};
+}
+
+/* Saved to a temporary file and opened as a program would. */
+static bench_adapter *find_adapter(invar_context *ctx, bench_adapter *b, size_t d)
+{
+	const inv_mlp_shape s = {d, HIDDEN, d};
+	const inv_metadata residual = {"invar.residual", "1"};
+	inv_tensor_out tensors[INV_MLP_BLOCKS];
+	char names[INV_MLP_BLOCKS][32];
+	float *params;
+
+	if (b->d == d)
+		return b;
+	drop_adapter(b);
+	b->d = d;
+	snprintf(b->path, sizeof b->path, "/tmp/invar_bench.%d.safetensors", (int)getpid());
+	if (!(params = inv_calloc(inv_mlp_floats(s), sizeof *params)))
+		exit(1);
+	inv_mlp_init(s, 1, false, params);
+	inv_mlp_tensors(s, params, "", names, tensors);
+	die(inv_safetensors_save(b->path, tensors, INV_MLP_BLOCKS, &residual, 1));
+	inv_free(params);
+	die(invar_adapter_open(ctx, b->path, &b->adapter));
+	return b;
+}
+
+static double time_apply(const bench_adapter *b, size_t rows, size_t count)
+{
+	float *x = normal_rows(rows, b->d, "bench/x"), *y = normal_rows(rows, b->d, "bench/y");
+	double start;
+
+	for (int i = 0; i < 3; i++)
+		die(invar_adapter_apply(b->adapter, x, rows, y));
+	start = now();
+	for (size_t i = 0; i < count; i++)
+		die(invar_adapter_apply(b->adapter, x, rows, y));
 	start = now() - start;
-	inv_free(clean);
-	inv_free(aug);
-	inv_free(classes);
-	inv_free(own);
+	inv_free(x);
+	inv_free(y);
 	return start;
+}
+
+static double time_opening(invar_context *ctx, const bench_adapter *b, size_t count)
+{
+	double start = now();
+
+	for (size_t i = 0; i < count; i++) {
+		invar_adapter *e;
+
+		die(invar_adapter_open(ctx, b->path, &e));
+		invar_adapter_close(e);
+	}
+	return now() - start;
 }
 
 /* ---- Images ----------------------------------------------------------------------- */
@@ -627,6 +725,8 @@ int main(int argc, char **argv)
 	bench_step known[SIZES] = {0};
 	bench_augment pictures[PICTURES + 1] = {0};
 	bench_encoder encoder = {0};
+	bench_gallery gallery = {0};
+	bench_adapter adapter = {0};
 	invar_context *ctx;
 	char line[500], name[20], text[300];
 
@@ -662,8 +762,12 @@ int main(int argc, char **argv)
 			printf("%.9f\n", time_collision(ctx, a, b, c));
 		else if (sscanf(line, "neighbours %zu %zu %zu", &a, &b, &c) == 3)
 			printf("%.9f\n", time_neighbours(ctx, a, b, c));
+		else if (sscanf(line, "apply %zu %zu %zu", &a, &b, &c) == 3)
+			printf("%.9f\n", time_apply(find_adapter(ctx, &adapter, a), b, c));
+		else if (sscanf(line, "open %zu %zu", &a, &b) == 2)
+			printf("%.9f\n", time_opening(ctx, find_adapter(ctx, &adapter, a), b));
 		else if (sscanf(line, "retrieval %19s %zu %zu %zu", name, &a, &b, &c) == 4)
-			printf("%.9f\n", time_retrieval(ctx, name, a, b, c));
+			printf("%.9f\n", time_retrieval(ctx, name, find_gallery(&gallery, a, b, c)));
 		else
 			puts("what?");
 		fflush(stdout);
@@ -676,6 +780,8 @@ int main(int argc, char **argv)
 		inv_free(p->out);
 	}
 	close_encoder(&encoder);
+	drop_gallery(&gallery);
+	drop_adapter(&adapter);
 	invar_context_free(ctx);
 	return 0;
 }

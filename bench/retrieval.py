@@ -43,7 +43,7 @@ def main():
         rows += [[title, SIDES[name], "%.3f s" % found[name][0], "%.2f" % (found[name][0] / base[0]),
                   "%.3f s" % found[name][1], "%.2f" % (found[name][1] / base[1]), "%.0f MB" % memory[name]]
                  for name in SIDES]
-    body = "%s. Medians of %d rounds in turn. %d clean rows, %d queries, %d wide, float32, L2. Seconds of\nprocessors include making the rows.\n\n" % (
+    body = "%s. Medians of %d rounds in turn. %d clean rows, %d queries, %d wide, float32, L2; making the\nindex is part of both times.\n\n" % (
         common.versions(faiss, sklearn), options.rounds, options.gallery, options.queries, options.width)
     body += common.table(["task", "", "time", "times invar's", "processors", "times invar's", "peak memory"], rows)
     common.report(options, "retrieval", "Retrieval", body)

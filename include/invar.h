@@ -129,7 +129,7 @@ INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *ho
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
 INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2" */
+invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
 
 /*
  * Several processes. A program that mpirun or srun has started joins the others first; each
@@ -866,6 +866,31 @@ INVAR_API invar_status invar_eval(const invar_bank *bank,
                                   const char *const *titles, size_t count,
                                   const invar_options *o, invar_results **out);
 
+/* For invar_eval_forecast; the bank need not exist. Set size to sizeof(invar_eval_sizes).
+ */
+typedef struct invar_eval_sizes {
+	size_t size;
+	uint64_t rows, copies; /* of the measured split */
+	uint64_t train,
+		train_copies;  /* of the split that probes learn from; 0: there is none */
+	uint64_t all_rows; /* clean rows of all splits */
+	uint64_t classes;  /* 0: there are no labels */
+	uint32_t dim;
+	uint32_t adapters, width, hidden; /* how many, and the sizes of each */
+	int cached; /* not 0: another adapter was evaluated on this bank, with these options */
+	double speed; /* operations of matrix products per second; 0: measured now */
+} invar_eval_sizes;
+
+/*
+ * What invar_eval would take on such a bank with o, a list for "eval": "seconds" on the
+ * threads of the context, estimated, and "bytes" of the results as a file. Measurements
+ * that need labels, copies or a training split which is not there count nothing. Gives,
+ * free with invar_figures_free.
+ */
+INVAR_API invar_status invar_eval_forecast(invar_context *ctx,
+                                           const invar_eval_sizes *sizes,
+                                           const invar_options *o, invar_figures **out);
+
 /*
  * Writes the adapter to `path`, which may be its own file, with a certificate in its
  * metadata (invar.certificate, JSON): the values of a column of complete results, which
@@ -1172,7 +1197,7 @@ INVAR_API invar_status invar_encode_forecast(invar_encoder *e, const invar_datas
 /*
  * Writes an encoder and its adapter as one ONNX model, by the options of a list for
  * "export": from normalised images "images" [batch, c, h, w] to "codes", with "features" as
- * a second output. INVAR_E_USE for families other than ResNets and SqueezeNet.
+ * a second output. INVAR_E_USE for pixels and callbacks, and above 2 GB.
  */
 INVAR_API invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
                                                  const invar_options *o, const char *path);

@@ -13,15 +13,16 @@ from ._adapter import Adapter, merge
 from ._bank import Bank, bank, synthetic
 from ._describe import COMMANDS, complete
 from ._encode import Encoder, encode
+from ._export import export
 from ._library import (Cancelled, Error, FileError, FormatError, MismatchError, NumericError, OutOfMemoryError, UseError,
                        __version__)
-from ._measure import augment, dependence, diagnose, eval, neighbours, sliced_wasserstein, structure, tsne
+from ._measure import augment, check, dependence, diagnose, eval, neighbours, sliced_wasserstein, structure, tsne
 from ._options import OptionInfo, commands, options
 from ._results import Results
 from ._train import Run, train
 
 __all__ = [
-    "encode", "train", "eval", "diagnose", "bank", "merge", "synthetic", "Adapter", "Bank", "Encoder", "Results", "Run",
+    "encode", "train", "eval", "diagnose", "check", "export", "bank", "merge", "synthetic", "Adapter", "Bank", "Encoder", "Results", "Run",
     "InvariantTransformer", "structure", "dependence", "sliced_wasserstein", "tsne", "neighbours", "augment", "options",
     "commands", "OptionInfo", "Error", "UseError", "FileError", "FormatError", "MismatchError", "NumericError",
     "OutOfMemoryError", "Cancelled",

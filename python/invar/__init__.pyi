@@ -18,7 +18,7 @@ def encode(
     bank: Path,
     *,
     encoder: Path | Callable[..., Any] | Encoder | None = None,
-    labels: ArrayLike | None = None,
+    labels: ArrayLike | Sequence[str] | None = None,
     width: int | None = None,
     batch: int | None = None,
     filter: Literal["bilinear", "bicubic"] | None = None,
@@ -52,7 +52,7 @@ def encode(
 ) -> Bank | dict[str, float]: ...
 def train(
     bank: Path | Sequence[Path] | None,
-    run: Path,
+    run: Path | None = None,
     *,
     threads: int = 0,
     progress: Progress = None,
@@ -125,6 +125,7 @@ def train(
 def eval(
     bank: Path,
     *adapters: Path | Adapter,
+    certify: bool = False,
     threads: int = 0,
     progress: Progress = None,
     metrics: OptionText = None,
@@ -155,6 +156,29 @@ def diagnose(
     seed: int | None = 0,
     classes: OptionText = None,
 ) -> Results: ...
+def check(
+    adapter: Path | Adapter,
+    new: Path | ArrayLike,
+    *,
+    threads: int = 0,
+    progress: Progress = None,
+    split: OptionText = None,
+    points: int | None = 1000,
+) -> Results: ...
+def export(
+    adapter: Path | Adapter,
+    path: Path,
+    *,
+    encoder: Path | Encoder | None = None,
+    threads: int = 0,
+    format: Literal["onnx", "card"] | None = 'onnx',
+    dtype: Literal["float32", "float16"] | None = 'float32',
+    onto: OptionText = None,
+    onto_output: OptionText = None,
+    image_size: int | None = 0,
+    title: OptionText = None,
+    license: OptionText = 'other',
+) -> None: ...
 def bank(
     clean: ArrayLike | Mapping[str, ArrayLike],
     copies: Any = None,
@@ -280,7 +304,7 @@ class Results:
 
 class Run:
     path: str
-    def __init__(self, path: Path, *, threads: int = 0) -> None: ...
+    def __init__(self, path: Path, *, threads: int = 0, _folder: ArrayLike = None) -> None: ...
     @property
     def adapter(self) -> Adapter: ...
     @property
@@ -292,6 +316,10 @@ class Run:
     def eval(
         self,
         bank: Path,
+        *,
+        certify: bool = False,
+        threads: int = 0,
+        progress: Progress = None,
         metrics: OptionText = None,
         split: OptionText = 'test',
         points: int | None = 0,

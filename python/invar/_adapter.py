@@ -26,8 +26,16 @@ class Adapter:
         out = ctypes.c_void_p()
         call(lib.invar_adapter_open, context(threads), encoded(path), ctypes.byref(out))
         self._take(out.value, threads)
+        self._is_file = True
+
+    def _reopen(self):
+        """Reads its metadata again; another thread may still be in a call with the old handle, which stays."""
+        kept = (self._handle, getattr(self, "_kept", None))
+        Adapter.__init__(self, self.path, threads=self._threads)
+        self._kept = kept
 
     def _take(self, handle, threads):
+        self._is_file = False
         self._handle = Handle(handle, lib.invar_adapter_close)
         self._pointer = handle
         self._threads = threads
@@ -63,8 +71,8 @@ class Adapter:
 
     def __call__(self, z, out=None):
         """The codes of features; written to `out` if given, a C-contiguous float32 array that does not overlap z."""
-        if type(z) is not np.ndarray or z.dtype is not float32 or not z.flags.c_contiguous:
-            z = np.asarray(z, np.float32, "C")
+        if type(z) is not np.ndarray or z.dtype is not float32 or not z.flags.carray:
+            z = np.require(z, np.float32, ["C", "A"])  # no copy of an array that is only read-only
         shape = z.shape
         if not shape or shape[-1] != self._input:
             raise UseError(f"the last axis of z must be {self._input}, the width of the features that the adapter "
@@ -72,8 +80,9 @@ class Adapter:
         wanted = shape[:-1] + (self._output,)
         if out is None:
             out = np.empty(wanted, float32)
-        elif out.shape != wanted or out.dtype != float32 or not out.flags.c_contiguous or np.may_share_memory(out, z):
-            raise UseError(f"out must be a C-contiguous float32 array of shape {wanted} that does not overlap z")
+        elif (not isinstance(out, np.ndarray) or out.shape != wanted or out.dtype != float32 or not out.flags.carray
+              or np.may_share_memory(out, z)):
+            raise UseError(f"out must be a writable, C-contiguous float32 array of shape {wanted} that does not overlap z")
         status = apply_rows(self._pointer, z.__array_interface__["data"][0], z.size // self._input,
                             out.__array_interface__["data"][0])
         if status:

@@ -4,6 +4,7 @@ import ctypes
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 import weakref
@@ -21,10 +22,10 @@ class Bank:
     def __init__(self, path, *, threads=0, _folder=None):
         out = ctypes.c_void_p()
         call(lib.invar_bank_open, context(threads), encoded(path), ctypes.byref(out))
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self._handle = Handle(out.value, lib.invar_bank_close)
         if _folder is not None:  # of a bank in memory
-            weakref.finalize(self, shutil.rmtree, _folder, ignore_errors=True)
+            weakref.finalize(self, remove_folder, _folder)
 
     @property
     def _pointer(self):
@@ -98,10 +99,14 @@ class Bank:
 # ---- From arrays ------------------------------------------------------------------------------------
 
 
+def remove_folder(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def feature_rows(array, name):
+    """Rows in order, whatever the order of the array in memory: files are read row by row."""
     out = np.asarray(array)
-    if out.dtype != np.float16:
-        out = np.asarray(out, np.float32)
+    out = np.ascontiguousarray(out, np.float16 if out.dtype == np.float16 else np.float32)
     if out.ndim != 2:
         raise UseError(f"{name} must have shape [rows, width], not {list(out.shape)}")
     return out
@@ -124,17 +129,21 @@ def save_split(folder, clean, copies, labels):
     os.makedirs(os.path.join(folder, "aug") if copies else folder)
     np.save(os.path.join(folder, "clean.npy"), clean)
     for i, one in enumerate(copies):
-        np.save(os.path.join(folder, "aug", f"{i:03}.npy"), np.ascontiguousarray(one))
+        np.save(os.path.join(folder, "aug", f"{i:03}.npy"), one)
     if labels is not None:
         np.save(os.path.join(folder, "labels.npy"), labels)
 
 
 def held_out(count, labels, share):
-    """A mask of the last ⌈share·n⌉ rows of each class, as `holdout` chooses images."""
+    """A mask of the last ⌈share·n⌉ rows of each class, as `holdout` chooses images: of every class one stays in train."""
+    if not 0 < share < 1:
+        raise UseError(f"holdout is {share} but must be above 0 and below 1")
     mask = np.zeros(count, bool)
     for label in np.unique(labels) if labels is not None else [None]:
         rows = np.arange(count) if label is None else np.flatnonzero(labels == label)
-        mask[rows[len(rows) - math.ceil(share * len(rows)):]] = True
+        taken = math.ceil(share * len(rows) - 1e-9 * len(rows))  # 0.07 of 100 is 7, as in the library
+        if taken:
+            mask[rows[max(len(rows) - taken, 1):]] = True
     return mask
 
 
@@ -146,21 +155,37 @@ def cut(clean, copies, labels, share):
             for split, rows in parts.items()}
 
 
-def of_split(value, split):
-    return value.get(split) if isinstance(value, dict) else value
+def by_split(value, splits, name):
+    """copies and labels have the splits of the clean rows, as far as they have any."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise UseError(f"the clean rows have splits, so {name} must be a dictionary by split too")
+    for split in value:
+        if split not in splits:
+            raise UseError(f"{name} has a split '{split}' but the clean rows have {', '.join(splits)}")
+    return value
+
+
+def check_split_name(split):
+    """It becomes the name of a folder."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}", split) or split == "cache":
+        raise UseError(f"'{split}' cannot name a split; use letters, digits, - and _")
 
 
 def gather(clean, copies, labels, holdout):
     """{split: (clean, copies, labels)}, checked."""
-    if holdout and isinstance(clean, dict):
-        raise UseError("holdout cuts one array; these rows have splits already")
-    if not isinstance(clean, dict):
-        clean = {"train": clean}
-        copies, labels = ({"train": value} if not isinstance(value, dict) else value for value in (copies, labels))
+    if isinstance(clean, dict):
+        if holdout:
+            raise UseError("holdout cuts one array; these rows have splits already")
+        copies, labels = by_split(copies, clean, "copies"), by_split(labels, clean, "labels")
+    else:
+        clean, copies, labels = {"train": clean}, {"train": copies}, {"train": labels}
     splits = {}
     for split, rows in clean.items():
+        check_split_name(split)
         rows = feature_rows(rows, f"the clean rows of {split}")
-        own, marks = of_split(copies, split), of_split(labels, split)
+        own, marks = copies.get(split), labels.get(split)
         splits[split] = (rows, copy_rows(own, rows.shape, split) if own is not None else [],
                          integers(marks, len(rows)) if marks is not None else None)
     return cut(*splits["train"], holdout) if holdout else splits
@@ -175,15 +200,26 @@ def bank(clean, copies=None, labels=None, *, name=None, augment=None, holdout=0,
     new folder; without it is a temporary one that is removed with the last reference to the bank.
     """
     splits = gather(clean, copies, labels, holdout)
-    folder = None
-    if path is None:
-        folder = tempfile.mkdtemp(prefix="invar-")
-        path = os.path.join(folder, "bank")
-    elif os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise FormatError(f"{os.fspath(path)}: already exists; choose a new folder for the bank")
     about = {"format": "invar-bank", "version": 1}
     about.update({key: value for key, value in (("encoder", name), ("augment", augment)) if value is not None})
-    parent = os.path.dirname(os.path.abspath(path))
+    if path is not None:
+        if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
+            raise FormatError(f"{os.fsdecode(path)}: already exists; choose a new folder for the bank")
+        save_bank(path, splits, about)
+        return Bank(path, threads=threads)
+    folder = tempfile.mkdtemp(prefix="invar-")
+    try:
+        path = os.path.join(folder, "bank")
+        save_bank(path, splits, about)
+        return Bank(path, threads=threads, _folder=folder)
+    except BaseException:
+        remove_folder(folder)
+        raise
+
+
+def save_bank(path, splits, about):
+    """The folder appears complete or not at all."""
+    parent = os.path.dirname(os.path.abspath(os.fsdecode(path)))
     with tempfile.TemporaryDirectory(prefix=".invar-", dir=parent) as place:
         made = os.path.join(place, "bank")
         os.makedirs(made)
@@ -191,8 +227,7 @@ def bank(clean, copies=None, labels=None, *, name=None, augment=None, holdout=0,
             save_split(os.path.join(made, split), *arrays)
         with open(os.path.join(made, "bank.json"), "w", encoding="utf-8") as file:
             file.write(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-        os.rename(made, path)  # the bank appears complete or not at all
-    return Bank(path, threads=threads, _folder=folder)
+        os.rename(made, path)
 
 
 def synthetic(path, *, threads=0, **options):

@@ -7,8 +7,8 @@ from ._options import LIST, options
 
 # Functions that take the options of a command as keywords.
 COMMANDS = {
-    "encode": "encode", "train": "train", "eval": "eval", "diagnose": "diagnose", "dependence": "dependence",
-    "sliced_wasserstein": "dependence", "tsne": "tsne", "synthetic": "synthetic", "augment": "augment",
+    "encode": "encode", "train": "train", "eval": "eval", "diagnose": "diagnose", "check": "check", "export": "export",
+    "dependence": "dependence", "sliced_wasserstein": "dependence", "tsne": "tsne", "synthetic": "synthetic", "augment": "augment",
     "Encoder": "features",
 }
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images to features: our own encoders, or any function of the user."""
 import contextlib
+import csv
 import ctypes
 import os
 import sys
 import tempfile
+import threading
 
 import numpy as np
 
@@ -23,7 +25,7 @@ def is_module(function):
 
 def as_features(result, count, width, name):
     """What a function returned as float32 [count, width]; `width` None accepts any."""
-    for step in ("detach", "cpu", "numpy"):  # a tensor of PyTorch; TensorFlow's has only the last
+    for step in ("detach", "float", "cpu", "numpy"):  # a tensor of PyTorch; TensorFlow's has only the last
         if not isinstance(result, np.ndarray) and hasattr(result, step):
             result = getattr(result, step)()
     features = np.asarray(result, np.float32)
@@ -43,6 +45,11 @@ def side_of(size):
         raise UseError(f"size must be a number or native, not {size!r}") from None
 
 
+def floats_at(address, shape):
+    """Memory of the library as an array, valid as long as the library says."""
+    return np.frombuffer((ctypes.c_float * int(np.prod(shape))).from_address(address), np.float32).reshape(shape)
+
+
 class Encoder:
     """F: our own network (a weight file, or a name such as "pixels"), or a function of yours.
 
@@ -54,7 +61,8 @@ class Encoder:
 
     def __init__(self, encoder=None, *, width=None, size=None, resize=None, normalize=None, filter=None, batch=None,
                  name=None, version=None, threads=0, **options):
-        self._keep, self._threads, self._error = [], threads, None
+        self._keep, self._threads = [], threads
+        self._lock = threading.Lock()  # C keeps scratch memory in an encoder
         out = ctypes.c_void_p()
         if callable(encoder):
             if options:
@@ -66,7 +74,8 @@ class Encoder:
             described = self._describe(encoder, width, size, resize, normalize, filter, batch, name, version)
             check(lib.invar_encoder_from_callback(context(threads), ctypes.byref(described), ctypes.byref(out)))
         else:
-            given = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version}
+            given = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version, "size": size,
+                     "resize": resize, "normalize": normalize}
             extra = [key for key, value in given.items() if value is not None]
             if extra:
                 raise UseError(f"{extra[0]} is for an encoder that is a function; leave it out")
@@ -83,21 +92,20 @@ class Encoder:
                 raise UseError(f"the encoder {name} needs width=, the length of a feature, or size= to find it out")
             width = as_features(function(np.zeros((1, 3, side, side), np.float32)), 1, None, name).shape[1]
 
-        def run(user, images, shape, out, message, room):
+        def run(user, images, shape, out, message, size):
+            now = getattr(current, "call", None)
             try:
                 shape = tuple(shape[:4])
-                count = int(np.prod(shape))
-                x = np.frombuffer((ctypes.c_float * count).from_address(images), np.float32).reshape(shape)
-                y = np.frombuffer((ctypes.c_float * (shape[0] * width)).from_address(out), np.float32)
-                y.reshape(shape[0], width)[:] = as_features(function(x), shape[0], width, name)
-                now = getattr(current, "call", None)
+                x = floats_at(images, shape)
+                floats_at(out, (shape[0], width))[:] = as_features(function(x), shape[0], width, name)
                 return CANCELLED if now is not None and now.interrupted else 0
             except BaseException as error:  # raised again after the call
-                now = getattr(current, "call", None)
                 if now is not None:
-                    now.error = error
-                text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:max(room - 1, 0)] + b"\0"
-                ctypes.memmove(message, text, min(len(text), room))
+                    now.fail(error)
+                text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:max(size - 1, 0)] + b"\0"
+                ctypes.memmove(message, text, min(len(text), size))
+                if isinstance(error, KeyboardInterrupt):  # from a handler that the user installed
+                    return CANCELLED
                 return error.status if isinstance(error, Error) and error.status else UseError.status
 
         callback = RUN(run)
@@ -121,13 +129,14 @@ class Encoder:
         return lib.invar_encoder_side(self._pointer)
 
     def __call__(self, images):
-        """Normalised images [n, c, h, w] to features [n, width]."""
+        """Normalised images [n, c, h, w] to features [n, width]. Threads take turns."""
         x = floats(images, "images", 4)
         shape = (ctypes.c_uint64 * 4)(*x.shape)
         width = ctypes.c_uint64()
-        call(lib.invar_encoder_width, self._pointer, shape, ctypes.byref(width))
-        out = np.empty((len(x), width.value), np.float32)
-        call(lib.invar_encoder_run, self._pointer, pointer(x), shape, pointer(out))
+        with self._lock:
+            call(lib.invar_encoder_width, self._pointer, shape, ctypes.byref(width))
+            out = np.empty((len(x), width.value), np.float32)
+            call(lib.invar_encoder_run, self._pointer, pointer(x), shape, pointer(out))
         return out
 
     def __repr__(self):
@@ -150,24 +159,44 @@ def save_image(image, path):
     (image if image.mode in ("L", "RGB") else image.convert("RGB")).save(path + ".png")
 
 
-def link_file(file, path):
-    file = os.path.abspath(os.fspath(file))
-    if not os.path.isfile(file):
-        raise FileNotFoundError(f"{file}: there is no such file")
-    os.symlink(file, path + "-" + os.path.basename(file))
+def image_path(image, folder, i, digits):
+    """The path of an image as a list has it; a PIL image is saved in the folder first."""
+    if isinstance(image, (str, os.PathLike)):
+        path = os.path.abspath(os.fsdecode(image))
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path}: there is no such file")
+        return path
+    if not hasattr(image, "convert"):
+        raise UseError(f"image {i} is a {type(image).__name__}; images are files, PIL images or one NumPy array")
+    name = f"{i:0{digits}}"
+    save_image(image, os.path.join(folder, name))
+    return name + ".png"
 
 
-def lay_out(images, folder):
-    """A list of image files or PIL images as a flat folder, in the order of the list."""
+def write_list(images, labels, folder):
+    """A list of image files or PIL images as a data set csv:FILE, in the order of the list."""
+    if labels is not None and len(labels) != len(images):
+        raise UseError(f"there are {len(images)} images but {len(labels)} labels")
     digits = len(str(len(images)))
-    for i, image in enumerate(images):
-        place = os.path.join(folder, f"{i:0{digits}}")
-        if isinstance(image, (str, os.PathLike)):
-            link_file(image, place)
-        elif hasattr(image, "convert"):
-            save_image(image, place)
-        else:
-            raise UseError(f"image {i} is a {type(image).__name__}; images are files, PIL images or one NumPy array")
+    path = os.path.join(folder, "images.csv")
+    with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+        rows = csv.writer(file, quoting=csv.QUOTE_ALL)
+        rows.writerow(["path"] if labels is None else ["path", "label"])
+        for i, image in enumerate(images):
+            named = [image_path(image, folder, i, digits)]
+            rows.writerow(named if labels is None else [*named, labels[i]])
+    return f"csv:{path}"
+
+
+def as_list(images):
+    """A generator, a set or the like, such as Path.glob gives, as a list; arrays and texts stay."""
+    if isinstance(images, (str, os.PathLike, list, tuple)) or hasattr(images, "__array__"):
+        return images
+    try:
+        return sorted(images) if isinstance(images, (set, frozenset)) else list(images)
+    except TypeError:
+        raise UseError(f"images are a {type(images).__name__}; give a folder, a list of files or PIL images, or one "
+                       "NumPy array") from None
 
 
 @contextlib.contextmanager
@@ -180,8 +209,7 @@ def dataset_text(images, labels):
         return
     with tempfile.TemporaryDirectory(prefix="invar-") as folder:
         if isinstance(images, (list, tuple)):
-            lay_out(images, folder)
-            yield folder
+            yield write_list(images, labels, folder)
             return
         array = np.asarray(images)
         np.save(os.path.join(folder, "images.npy"), array)
@@ -192,16 +220,6 @@ def dataset_text(images, labels):
         yield text
 
 
-def label_list(bank, labels, count):
-    """Labels of a list of images, which a flat folder cannot carry: names.txt says which image each row is."""
-    labels = integers(labels, count)
-    for split in bank.splits:
-        place = os.path.join(bank.path, split, "labels.npy")
-        if not os.path.exists(place):
-            rows = [int(name.split("-")[0].split(".")[0]) for name in bank.names(split)]
-            np.save(place, labels[rows])
-
-
 # ---- Encoding -----------------------------------------------------------------------------------------------------
 
 OF_FUNCTION = ("width", "filter", "batch", "name", "version")
@@ -210,6 +228,9 @@ OF_FUNCTION = ("width", "filter", "batch", "name", "version")
 def open_encoder(encoder, threads, options, about):
     """The encoder, and the options that remain for the bank."""
     if isinstance(encoder, Encoder):
+        extra = [key for key, value in about.items() if value is not None]
+        if extra or threads:
+            raise UseError(f"{(extra or ['threads'])[0]} was set when the encoder was made; leave it out")
         return encoder, options
     if not callable(encoder):
         known = {row.keyword for row in Options("features").rows()}
@@ -235,29 +256,27 @@ def encode(images, bank, *, encoder=None, labels=None, width=None, batch=None, f
     """Turns images and augmented copies of them into a bank of features, as `invar encode` does.
 
     images: a folder or another data set ("stl10:data"); a NumPy array [n, h, w, 3], [n, h, w] or [n, c, h, w] of bytes,
-    or of floats from 0 to 1; a list of files; a list of PIL images. labels: integers, for the last three.
+    or of floats from 0 to 1; a list of files; a list of PIL images. labels, for the last three: one integer per image;
+    for a list also names of classes. Of a list, equal labels become one class, in order.
     bank: the new folder, or an existing bank to extend. encoder: a weight file, a name ("pixels"), a function or a
     torch.nn.Module; see Encoder, also for width, batch, filter, name and version. An interrupted call (Ctrl-C) is resumed
     by the same call. dry_run gives the time and disk space needed and writes nothing.
     """
     about = {"width": width, "filter": filter, "batch": batch, "name": name, "version": version}
-    with dataset_text(images, labels) as text:
+    with dataset_text(as_list(images), labels) as text:
         made, options = open_encoder(encoder, threads, options, about)
         values = Options("encode", options)
         out = ctypes.c_void_p()
         call(lib.invar_dataset_open, context(made._threads), encoded(text), values.pointer, ctypes.byref(out))
         data = Handle(out.value, lib.invar_dataset_close)
-        if dry_run:
-            out = ctypes.c_void_p()
-            call(lib.invar_encode_forecast, made._pointer, data.value, values.pointer, encoded(bank), ctypes.byref(out),
-                 progress=progress)
-            return figures(out.value)
-        error = attempt(lib.invar_encode, made._pointer, data.value, values.pointer, encoded(bank), progress=progress)
+        with made._lock:
+            if dry_run:
+                out = ctypes.c_void_p()
+                call(lib.invar_encode_forecast, made._pointer, data.value, values.pointer, encoded(bank),
+                     ctypes.byref(out), progress=progress)
+                return figures(out.value)
+            error = attempt(lib.invar_encode, made._pointer, data.value, values.pointer, encoded(bank), progress=progress)
         data.close()
         if error is not None:
             raise error
-    done = Bank(bank, threads=threads)
-    if labels is not None and isinstance(images, (list, tuple)):
-        label_list(done, labels, len(images))
-        done = Bank(bank, threads=threads)
-    return done
+    return Bank(bank, threads=threads)

@@ -5,7 +5,6 @@ Everything else in this package calls C through `lib` and `call` below. Prototyp
 one letter per argument, and a test compares them with include/invar.h. Calls release the interpreter lock.
 """
 import ctypes
-import ctypes.util
 import logging
 import os
 import signal
@@ -164,7 +163,7 @@ PROTOTYPES = {
     "adapter_open": "Spsp", "adapter_from_memory": "Sppzp", "adapter_new": "Spuuuippppp", "adapter_save": "Sps",
     "adapter_input": "up", "adapter_hidden": "up", "adapter_output": "up", "adapter_residual": "ip",
     "adapter_path": "sp", "adapter_metadata": "sps", "adapter_apply": "SppUp", "adapter_close": "-p",
-    "adapter_merge": "Sppzdp",
+    "adapter_merge": "Sppzdp", "adapter_export": "Spps", "adapter_export_with": "Sppps", "adapter_certify": "Spppsps",
     "dataset_open": "Spspp", "dataset_close": "-p",
     "bank_open": "Spsp", "bank_open_with": "Spspp", "bank_dim": "up", "bank_splits": "zp", "bank_split": "spz",
     "bank_rows": "Ups", "bank_copies": "ups", "bank_has_labels": "ips", "bank_field": "sps",
@@ -175,7 +174,8 @@ PROTOTYPES = {
     "neighbours": "SppUpUuupp", "collision_rate": "SpppUppUupp", "linear_probe": "SpppUpUuUUp",
     "results_json": "Spp", "results_open": "Spsp", "results_is_complete": "ip", "results_free": "-p",
     "structure": "SppupuUp", "graph": "SppupuUip", "sliced_wasserstein": "SpppUupppp", "dependence": "SppupuUpp",
-    "tsne": "Sppppp", "measurement": "szpp", "eval": "Spppzpp", "diagnose": "Sppp",
+    "tsne": "Sppppp", "measurement": "szpp", "eval": "Spppzpp", "diagnose": "Sppp", "check": "Spppp",
+    "check_rows": "SppUpp",
     "augment_parse": "Spsp", "augment_close": "-p", "augment_pixels": "Sps", "augment_result": "Sppp",
     "augment_columns": "zp", "augment_draw": "Spppp", "augment_apply": "Spppppp", "augment_spec": "sp",
     "encoder_names": "s", "encoder_open": "Spspp", "encoder_from_callback": "Sppp", "encoder_name": "sp",
@@ -224,8 +224,8 @@ def decoded(text):
 
 
 def floats(array, name="the array", dims=None):
-    """As C-contiguous float32, without a copy if it already is."""
-    out = np.ascontiguousarray(array, np.float32)
+    """As C-contiguous, aligned float32, without a copy if it already is."""
+    out = np.require(array, np.float32, ["C", "A"])
     if dims is not None and out.ndim != dims:
         raise UseError(f"{name} must have {dims} dimensions, not {out.ndim}")
     return out
@@ -237,7 +237,7 @@ def integers(array, count, name="labels"):
         raise UseError(f"{name} must be integers, not {out.dtype}")
     if out.shape != (count,):
         raise UseError(f"{name} must have shape ({count},), not {out.shape}")
-    return np.ascontiguousarray(out, np.int64)
+    return np.require(out, np.int64, ["C", "A"])
 
 
 def pointer(array):
@@ -305,6 +305,11 @@ class Call:
     def interrupt(self, *_):
         self.interrupted = True
 
+    def fail(self, error):
+        """Keeps the first exception; those that follow from it say less."""
+        if self.error is None:
+            self.error = error
+
     def step(self, stage, done, total):
         """Whether to stop."""
         if self.function is not None:
@@ -326,7 +331,7 @@ def on_progress(user, stage, done, total):
     try:
         return int(bool(call_now.step(stage, done, total)))
     except BaseException as error:  # an exception cannot pass through C: it is raised after the call
-        call_now.error = error
+        call_now.fail(error)
         return 1
 
 
@@ -339,7 +344,7 @@ def on_log(user, level, line):
     except BaseException as error:
         call_now = getattr(current, "call", None)
         if call_now is not None:
-            call_now.error = error
+            call_now.fail(error)
 
 
 hooks = Hooks(ctypes.sizeof(Hooks), None, LOG(on_log), PROGRESS(on_progress), None)

@@ -6,9 +6,10 @@ import os
 import numpy as np
 
 from ._adapter import Adapter
-from ._library import (Handle, MismatchError, TsneRows, UseError, attempt, call, check, context, encoded, floats,
-                       integers, lib, log, pointer)
-from ._options import Options
+from ._library import check as ensure
+from ._library import (Handle, MismatchError, TsneRows, UseError, attempt, call, context, encoded, floats, integers, lib,
+                       log, pointer)
+from ._options import Options, spell_one
 from ._results import Results
 
 
@@ -37,17 +38,28 @@ def keep_results(handle, columns, threads):
         if not os.access(run, os.W_OK):
             log.warning("%s/metrics.json is not saved: the run is not writable", run)
             continue
-        check(lib.invar_run_keep_results(context(threads), encoded(run), handle, str(i + 1).encode()))
+        ensure(lib.invar_run_keep_results(context(threads), encoded(run), handle, str(i + 1).encode()))
 
 
-def eval(bank, *adapters, threads=0, progress=None, **options):
+def write_certificates(handle, columns, bank, values):
+    """Writes what was measured into the adapters' files, as `invar eval --certify` does."""
+    for i, (adapter, _, _) in enumerate(columns):
+        call(lib.invar_adapter_certify, adapter._pointer, bank, handle, str(i + 1).encode(), values.pointer,
+             encoded(adapter.path))
+        adapter._reopen()
+
+
+def eval(bank, *adapters, certify=False, threads=0, progress=None, **options):
     """Measures F and each adapter on a bank: one column each, F first.
 
-    adapters: runs, adapters or paths of either. Runs keep their results. If a measurement that `metrics` names is not
-    possible, the exception has what was measured as its attribute `results`.
+    adapters: runs, adapters or paths of either. Runs keep their results. With certify, each adapter's file gets a
+    certificate, which `check` compares new data with. If a measurement that `metrics` names is not possible, the
+    exception has what was measured as its attribute `results`.
     """
     values = Options("eval", options)
     columns = [open_column(one, threads) for one in adapters]
+    if certify and not all(adapter._is_file for adapter, _, _ in columns):
+        raise UseError("certify writes into the file of an adapter, but one of these is only in memory; save it first")
     handles = (ctypes.c_void_p * max(len(columns), 1))(*(adapter._pointer for adapter, _, _ in columns))
     titles = (ctypes.c_char_p * max(len(columns), 1))(*(encoded(title) for _, title, _ in columns))
     opened, out = ctypes.c_void_p(), ctypes.c_void_p()
@@ -55,13 +67,15 @@ def eval(bank, *adapters, threads=0, progress=None, **options):
     opened = Handle(opened.value, lib.invar_bank_close)
     error = attempt(lib.invar_eval, opened.value, handles, titles, len(columns), values.pointer, ctypes.byref(out),
                     progress=progress)
-    opened.close()
     results = None
     if out.value:
         try:
             keep_results(out.value, columns, threads)
+            if certify and error is None:
+                write_certificates(out.value, columns, opened.value, values)
         finally:
             results = Results._from(out.value)
+    opened.close()
     if error is not None:
         error.results = results
         raise error
@@ -75,6 +89,30 @@ def diagnose(bank, *, threads=0, progress=None, **options):
     call(lib.invar_bank_open_with, context(threads), encoded(bank), values.pointer, ctypes.byref(opened))
     opened = Handle(opened.value, lib.invar_bank_close)
     call(lib.invar_diagnose, opened.value, values.pointer, ctypes.byref(out), progress=progress)
+    return Results._from(out.value)
+
+
+def check(adapter, new, *, threads=0, progress=None, **options):
+    """Compares new data with an adapter's certificate, without labels: `results.document["verdict"]` is "fine" or "drift".
+
+    adapter: a run, an adapter or a path of either, certified by `eval(…, certify=True)`. new: a bank, or clean features
+    [n, d] as an array or a NumPy file.
+    """
+    values, out = Options("check", options), ctypes.c_void_p()
+    opened, _, _ = open_column(adapter, threads)
+    if isinstance(new, (str, os.PathLike)) and os.path.isfile(new):
+        new = np.load(new, mmap_mode="r")
+    if isinstance(new, (str, os.PathLike)):
+        bank = ctypes.c_void_p()
+        call(lib.invar_bank_open, context(threads), encoded(new), ctypes.byref(bank))
+        bank = Handle(bank.value, lib.invar_bank_close)
+        call(lib.invar_check, opened._pointer, bank.value, values.pointer, ctypes.byref(out), progress=progress)
+    else:
+        rows = floats(new, "new", 2)
+        if rows.shape[1] != opened.input:
+            raise MismatchError(f"new has {rows.shape[1]} columns but the adapter takes features of width {opened.input}")
+        call(lib.invar_check_rows, opened._pointer, pointer(rows), len(rows), values.pointer, ctypes.byref(out),
+             progress=progress)
     return Results._from(out.value)
 
 
@@ -152,11 +190,11 @@ def augment(images, spec, *, params=None, normalize=None, threads=0, **options):
     x = floats(images, "images", 4)
     shape, result = (ctypes.c_uint64 * 4)(*x.shape), (ctypes.c_uint64 * 4)()
     values, out = Options("augment", options), ctypes.c_void_p()
-    check(lib.invar_augment_parse(context(threads), encoded(spec), ctypes.byref(out)))
+    ensure(lib.invar_augment_parse(context(threads), encoded(spec), ctypes.byref(out)))
     handle = Handle(out.value, lib.invar_augment_close)
     if normalize is not None:
-        check(lib.invar_augment_pixels(handle.value, encoded(normalize)))
-    check(lib.invar_augment_result(handle.value, shape, result))
+        ensure(lib.invar_augment_pixels(handle.value, encoded(spell_one(normalize))))
+    ensure(lib.invar_augment_result(handle.value, shape, result))
     drawn = np.empty((len(x), lib.invar_augment_columns(handle.value)), np.float32)
     if params is not None:
         given = floats(params, "params", 2)
@@ -164,7 +202,7 @@ def augment(images, spec, *, params=None, normalize=None, threads=0, **options):
             raise MismatchError(f"params have shape {given.shape} but {spec} takes {drawn.shape}")
         drawn = given
     else:
-        check(lib.invar_augment_draw(handle.value, values.pointer, shape, pointer(drawn)))
+        ensure(lib.invar_augment_draw(handle.value, values.pointer, shape, pointer(drawn)))
     made = np.empty(tuple(result), np.float32)
     call(lib.invar_augment_apply, handle.value, values.pointer, pointer(x), shape, pointer(drawn), pointer(made))
     return made, drawn

@@ -2,6 +2,7 @@
 """Options by name, from the tables of the library: checked there, described there, spelled here with underscores."""
 import ctypes
 import os
+import re
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -89,7 +90,7 @@ class Options:
         for word in spell(value, self.is_list(name)):
             status = lib.invar_options_set(self.pointer, encoded(name), encoded(word))
             if status:
-                raise UseError(lib.invar_last_error().decode("utf-8", "replace"))
+                raise UseError(as_keywords(lib.invar_last_error().decode("utf-8", "replace"), name))
 
     def is_list(self, name):
         return any(row.name == name and row.kind == LIST for row in self.rows())
@@ -101,6 +102,12 @@ class Options:
         out = ctypes.c_void_p()
         call(lib.invar_options_json, self.pointer, ctypes.byref(out))
         return json.loads(taken_text(out.value))
+
+
+def as_keywords(message, name):
+    """A message of the library with names of options as Python spells them."""
+    message = re.sub(r"(?<![\w-])%s(?![\w-])" % re.escape(name), name.replace("-", "_"), message)
+    return re.sub(r"did you mean [\w-]+", lambda found: found.group().replace("-", "_"), message)
 
 
 def spell(value, is_list):

@@ -225,6 +225,11 @@ class Results:
         return [printable(note) for note in
                 [*self._interval_notes(), *self.document.get("notes", []), *self._skip_notes()]]
 
+    def _verdict(self):
+        """The sentence of a check, as a list of one line."""
+        about = self.document
+        return [printable(f"{about['verdict']}: {about['why']}")] if "verdict" in about else []
+
     def heading(self):
         """What was measured, in a line; "" if the results are not those of a bank."""
         about = self.document
@@ -244,7 +249,7 @@ class Results:
             left = first + " " * (widths[0] - width_of(first)) if rest else first
             lines.append(left + "".join("  " + " " * (w - width_of(cell)) + cell for cell, w in zip(rest, widths[1:])))
         notes = self.notes()
-        return "\n".join(lines + ([""] + notes if notes else []))
+        return "\n".join(lines + ([""] + notes if notes else []) + ([""] + self._verdict() if self._verdict() else []))
 
     def __repr__(self):
         return f"<invar.Results: {len(self.metrics)} metrics of {', '.join(self.titles)}>"
@@ -254,6 +259,6 @@ class Results:
         cells = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
         body = "".join("<tr><th style='text-align:left'>" + html.escape(first) + "</th>"
                        + "".join(f"<td>{html.escape(cell)}</td>" for cell in rest) + "</tr>" for first, *rest in rows)
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in [*self.notes(), *self._verdict()])
         return (f"<p>{html.escape(self.heading())}</p><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
                 + notes)

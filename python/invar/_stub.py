@@ -30,10 +30,12 @@ __version__: str
 # Annotations of what is not an option, by name; `->NAME` is what a function returns.
 ANNOTATIONS = {
     "threads": "int", "progress": "Progress", "seed": "int", "gradient": "bool", "dry_run": "bool", "residual": "bool",
-    "bank": "Path", "bank.train": "Path | Sequence[Path] | None", "run": "Path", "path": "Path",
+    "bank": "Path", "bank.train": "Path | Sequence[Path] | None", "run": "Path", "run.train": "Path | None", "path": "Path",
     "path.bank": "Path | None", "path.to_json": "Path | None", "images": "Path | ArrayLike | Sequence[Any]",
-    "images.augment": "ArrayLike", "encoder": "Path | Callable[..., Any] | Encoder | None", "labels": "ArrayLike | None",
-    "labels.bank": "ArrayLike | Mapping[str, ArrayLike] | None", "adapters": "Path | Adapter",
+    "images.augment": "ArrayLike", "encoder": "Path | Callable[..., Any] | Encoder | None",
+    "encoder.export": "Path | Encoder | None", "labels": "ArrayLike | None",
+    "labels.bank": "ArrayLike | Mapping[str, ArrayLike] | None", "labels.encode": "ArrayLike | Sequence[str] | None",
+    "adapters": "Path | Adapter", "adapter": "Path | Adapter", "new": "Path | ArrayLike", "certify": "bool",
     "adapters.merge": "Sequence[Path | Adapter]", "weights": "ArrayLike | None", "strength": "float", "k": "int",
     "width": "int | None", "batch": "int | None", "filter": 'Literal["bilinear", "bicubic"] | None',
     "name": "str | None", "version": "str | None", "size": "int | str | None", "resize": "int | None",
@@ -43,6 +45,7 @@ ANNOTATIONS = {
     "directions": "ArrayLike | None", "preset": "str", "options": "Mapping[str, Any] | None", "y": "Any",
     "document": "dict[str, Any]", "deep": "bool", "input_features": "Any", "name.field": "str",
     "->encode": "Bank | dict[str, float]", "->train": "Run", "->eval": "Results", "->diagnose": "Results",
+    "->check": "Results", "->export": "None",
     "->merge": "Adapter", "->bank": "Bank", "->synthetic": "Bank", "->structure": "Results", "->dependence": "Results",
     "->sliced_wasserstein": "float | tuple[float, Floats]", "->tsne": "tuple[Floats, Results]",
     "->neighbours": "tuple[NDArray[np.uint32], NDArray[np.float64]]", "->augment": "tuple[Floats, Floats]",

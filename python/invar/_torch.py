@@ -22,18 +22,20 @@ def module(adapter):
 
 
 def wrap(network):
-    """A torch.nn.Module as a function of NumPy arrays, on the device where it is."""
+    """A torch.nn.Module as a function of NumPy arrays, on the device and in the number type where it is."""
 
     def run(images):
-        first = next(network.parameters(), None)
-        device = first.device if first is not None else "cpu"
-        was_training = network.training
+        first = next((p for p in network.parameters() if p.is_floating_point()), None)
+        x = torch.from_numpy(images)
+        x = x if first is None else x.to(first.device, first.dtype)
+        training = [part for part in network.modules() if part.training]  # a frozen part of it may not be
         network.eval()
         try:
             with torch.inference_mode():
-                return network(torch.from_numpy(images).to(device))
+                return network(x)
         finally:
-            network.train(was_training)
+            for part in training:
+                part.training = True
 
     run.__name__ = type(network).__name__
     return run

@@ -3,8 +3,11 @@
 import ctypes
 import json
 import os
+import tempfile
+import weakref
 
 from ._adapter import Adapter
+from ._bank import remove_folder
 from ._library import Handle, UseError, call, context, encoded, lib
 from ._measure import eval as measure
 from ._options import Options
@@ -14,12 +17,14 @@ from ._results import Results
 class Run:
     """A folder that `train` filled. `Run(path)` opens one."""
 
-    def __init__(self, path, *, threads=0):
-        self.path = os.fspath(path)
+    def __init__(self, path, *, threads=0, _folder=None):
+        self.path = os.fsdecode(path)
         self._threads = threads
         self._adapter = None
         if not os.path.isfile(os.path.join(self.path, "run.json")):
             raise FileNotFoundError(f"{self.path}: has no run.json, so it is not a run")
+        if _folder is not None:  # of a temporary run
+            weakref.finalize(self, remove_folder, _folder)
 
     @property
     def adapter(self):
@@ -45,9 +50,9 @@ class Run:
         with open(os.path.join(self.path, "log.jsonl"), encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
-    def eval(self, bank, **options):
+    def eval(self, bank, *, certify=False, threads=0, progress=None, **options):
         """Measures F and the adapter on a bank; the run keeps the results. See invar.eval for the options."""
-        return measure(bank, self, **options)
+        return measure(bank, self, certify=certify, threads=threads, progress=progress, **options)
 
     def results(self):
         """What the run knows about itself: the curves of its training, then what eval kept."""
@@ -84,12 +89,26 @@ def train_on_images(values, run, threads, progress):
     call(lib.invar_train_images, encoder.value, data.value, values.pointer, encoded(run), progress=progress)
 
 
-def train(bank, run, *, threads=0, progress=None, **options):
+def train_in_temporary(bank, options):
+    """A run that is removed with its last reference."""
+    folder = tempfile.mkdtemp(prefix="invar-")
+    try:
+        path = train(bank, os.path.join(folder, "run"), **options).path
+        return Run(path, threads=options["threads"], _folder=folder)
+    except BaseException:
+        remove_folder(folder)
+        raise
+
+
+def train(bank, run=None, *, threads=0, progress=None, **options):
     """Trains an adapter on a bank, or on several augmentations of the same images, and gives the run.
 
     bank: a Bank, a path, or a list of them; None with images= instead. run: a new folder; an interrupted training
-    (Ctrl-C) is resumed with resume=True and ends with the same bytes as one that was not interrupted.
+    (Ctrl-C) is resumed with resume=True and ends with the same bytes as one that was not interrupted. Without run it is
+    a temporary folder that is removed with the last reference to the run; keep the adapter with run.adapter.save(path).
     """
+    if run is None:
+        return train_in_temporary(bank, {**options, "threads": threads, "progress": progress})
     values = Options("train", options)
     if bank is None:
         if options.get("images") is None:

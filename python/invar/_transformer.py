@@ -13,7 +13,14 @@ from ._train import train
 try:
     from sklearn.base import BaseEstimator, TransformerMixin
     from sklearn.exceptions import NotFittedError
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # before 1.6
+
+        def validate_data(estimator, X, **options):
+            return estimator._validate_data(X, **options)
 
     FULL = True
 except ImportError:
@@ -99,6 +106,10 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
         if not hasattr(self, "adapter_"):
             raise NotFittedError("this InvariantTransformer is not fitted yet; call fit first")
         return np.array([f"invariant{i}" for i in range(self.adapter_.output)], object)
+
+    def _more_tags(self):
+        """scikit-learn before 1.6."""
+        return {"preserves_dtype": ["float32"], "requires_y": self.copies is None}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

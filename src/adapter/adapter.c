@@ -3,12 +3,14 @@
 #include "adapter/adapter.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/text.h"
 #include "formats/npy.h"
+#include "nn/packed_layers.h"
 
 enum { MAX_WIDTH = 1 << 24 };
 
@@ -139,16 +141,27 @@ static invar_status load(invar_adapter *e)
 }
 
 /* Takes path; NULL means that there was no memory for it. */
+/* Weights as apply wants them, from the first call on; calls may come at the same time. */
+struct inv_adapter_packed {
+	pthread_mutex_t lock;
+	inv_packed_layers *layers;
+};
+
 static invar_status begin(const invar_context *ctx, char *path, const char *name,
                           invar_adapter **out)
 {
-	*out = path ? inv_calloc(1, sizeof **out) : NULL;
+	inv_adapter_packed *packed = inv_calloc(1, sizeof *packed);
+
+	*out = path && packed ? inv_calloc(1, sizeof **out) : NULL;
 	if (!*out) {
+		inv_free(packed);
 		inv_free(path);
 		return fail_memory(name);
 	}
+	pthread_mutex_init(&packed->lock, NULL);
 	(*out)->ctx = ctx;
 	(*out)->path = path;
+	(*out)->packed = packed;
 	return INVAR_OK;
 }
 
@@ -285,6 +298,9 @@ void invar_adapter_close(invar_adapter *e)
 		return;
 	inv_safetensors_close(e->file);
 	json_decref(e->metadata);
+	inv_packed_layers_free(e->packed->layers);
+	pthread_mutex_destroy(&e->packed->lock);
+	inv_free(e->packed);
 	inv_free(e->params);
 	inv_free(e->path);
 	inv_free(e);
@@ -321,8 +337,27 @@ const char *invar_adapter_metadata(const invar_adapter *e, const char *key)
 	               : json_string_value(json_object_get(e->metadata, key));
 }
 
+static invar_status pack_once(const invar_adapter *e, const inv_packed_layers **out)
+{
+	const inv_layers_shape s = {2, {e->s.d, e->s.h, e->s.w}};
+	invar_status st = INVAR_OK;
+
+	pthread_mutex_lock(&e->packed->lock);
+	if (!e->packed->layers)
+		st = inv_packed_layers_new(e->ctx, &s, e->params, &e->packed->layers);
+	*out = e->packed->layers;
+	pthread_mutex_unlock(&e->packed->lock);
+	return st;
+}
+
 invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,
                                  float *out)
 {
-	return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
+	const inv_packed_layers *layers;
+	invar_status st;
+
+	if (!inv_packed_layers_usable(e->ctx))
+		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
+	st = pack_once(e, &layers);
+	return st == INVAR_OK ? inv_packed_layers_apply(layers, e->residual, z, rows, out) : st;
 }

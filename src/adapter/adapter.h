@@ -22,6 +22,8 @@
 #include "formats/safetensors.h"
 #include "nn/mlp.h"
 
+typedef struct inv_adapter_packed inv_adapter_packed;
+
 struct invar_adapter {
 	const invar_context *ctx;
 	inv_mlp_shape s;
@@ -30,6 +32,7 @@ struct invar_adapter {
 	inv_safetensors *file; /* kept open for its metadata; NULL if made in memory */
 	json_t *metadata;      /* strings, of one that was made in memory; NULL: none */
 	char *path;
+	inv_adapter_packed *packed; /* what apply keeps */
 };
 
 /* An adapter without parameters, to be filled in memory; invar_adapter_close frees it. */

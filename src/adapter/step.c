@@ -2,8 +2,9 @@
 /*
  * step.c - the step, in the order that keeps memory traffic low.
  *
- * The optimiser uses the gradient of a layer as soon as it is computed, while it is still
- * in the cache; the second layer's weights may change once dH has been computed from them.
+ * The optimiser uses a part of a weight's gradient as soon as it is computed, while it is
+ * still in the cache, and the gradient is never stored as a whole; the second layer's
+ * weights may change once dH has been computed from them.
  *
  * With a decoder the loss is alpha R + beta L; its gradient reaches the codes of
  * the clean rows before E's own backward pass.
@@ -208,12 +209,30 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
 	return forward(p, params, rows, key, out);
 }
 
-static void update(inv_step *p, size_t from, size_t end, double lr)
+/* Parameters whose gradients are all there. */
+static void update_part(inv_step *p, size_t from, size_t end, double lr)
 {
 	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
 
 	inv_adamw_step(p->ctx, &p->kernels, &adamw, lr, p->t, p->grads + from, end - from,
 	               p->params + from, p->m + from, p->v + from);
+}
+
+/* Both layers, the last one first, and the decoder, whose gradients are all there. */
+static invar_status update(inv_step *p, const float *rows, double lr)
+{
+	const inv_adamw adamw = {0.9, 0.999, 1e-8, p->spec.weight_decay};
+	inv_adamw_update u =
+		inv_adamw_begin(&p->kernels, &adamw, lr, p->t, p->params, p->m, p->v);
+	invar_status st = inv_layers_backward_take(p->pass, 1, p->params, NULL, p->d_codes,
+	                                           p->grads, inv_adamw_take, &u);
+
+	if (st == INVAR_OK && p->decoder)
+		update_part(p, p->adapter_floats, p->floats, lr);
+	if (st == INVAR_OK)
+		st = inv_layers_backward_take(p->pass, 0, NULL, inputs(p, rows), NULL, p->grads,
+		                              inv_adamw_take, &u);
+	return st;
 }
 
 static invar_status decoder_backward(inv_step *p)
@@ -246,15 +265,14 @@ static invar_status update_together(inv_step *p, const float *rows, double lr)
 		return st;
 	}
 	p->t++;
-	update(p, last, p->floats, lr);
+	update_part(p, last, p->floats, lr);
 	if ((st = inv_step_ranks_receive(p)) == INVAR_OK)
-		update(p, 0, last, lr);
+		update_part(p, 0, last, lr);
 	return st;
 }
 
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out)
 {
-	size_t last = p->blocks[2].offset; /* a layer's weight and bias are adjacent */
 	invar_status st = forward(p, p->params, rows, p->t, out);
 
 	if (p->ranks)
@@ -264,16 +282,11 @@ invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_va
 	if (st == INVAR_OK)
 		st = decoder_backward(p);
 	if (st == INVAR_OK)
-		st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
-	if (st == INVAR_OK)
 		st = check_cancel(p);
 	if (st != INVAR_OK)
 		return st;
 	p->t++;
-	update(p, last, p->floats, lr); /* and the decoder, if there is one */
-	if ((st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads)) == INVAR_OK)
-		update(p, 0, last, lr);
-	return st;
+	return update(p, rows, lr);
 }
 
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out)

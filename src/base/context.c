@@ -29,10 +29,15 @@ static bool has_f16c(void)
 static unsigned detect_cpu(void)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c())
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
+		return INV_CPU_LIBRARIES;
+	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+	    !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vnni"))
 		return INV_CPU_LIBRARIES | INV_CPU_AVX2;
-#endif
+	return INV_CPU_LIBRARIES | INV_CPU_AVX2 | INV_CPU_AVX512;
+#else
 	return INV_CPU_LIBRARIES;
+#endif
 }
 
 static invar_status cap_cpu(unsigned *cpu)
@@ -40,13 +45,17 @@ static invar_status cap_cpu(unsigned *cpu)
 	const char *cap = getenv("INVAR_CPU");
 
 	*cpu = detect_cpu();
-	if (!cap || !*cap || strcmp(cap, "avx2") == 0)
+	if (!cap || !*cap || strcmp(cap, "avx512") == 0)
 		return INVAR_OK;
+	if (strcmp(cap, "avx2") == 0) {
+		*cpu &= ~(unsigned)INV_CPU_AVX512;
+		return INVAR_OK;
+	}
 	if (strcmp(cap, "ref") == 0) {
 		*cpu = 0;
 		return INVAR_OK;
 	}
-	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be ref or avx2", cap);
+	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be ref, avx2 or avx512", cap);
 }
 
 invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
@@ -87,6 +96,8 @@ unsigned invar_context_threads(const invar_context *ctx)
 
 const char *invar_context_cpu(const invar_context *ctx)
 {
+	if (ctx->cpu & INV_CPU_AVX512)
+		return "avx512";
 	return ctx->cpu & INV_CPU_AVX2 ? "avx2" : ctx->cpu ? "portable" : "ref";
 }
 

@@ -9,8 +9,9 @@
 
 /* What may be used; 0 (plain C only) with INVAR_CPU=ref. */
 enum {
-	INV_CPU_AVX2 = 1,     /* AVX2, FMA and F16C together */
-	INV_CPU_LIBRARIES = 2 /* oneDNN and OpenBLAS, which choose for themselves */
+	INV_CPU_AVX2 = 1,      /* AVX2, FMA and F16C together */
+	INV_CPU_LIBRARIES = 2, /* oneDNN and OpenBLAS, which choose for themselves */
+	INV_CPU_AVX512 = 4     /* AVX-512 with VNNI, beside AVX2; changes no result */
 };
 
 enum { INV_MAX_THREADS = 1024 };

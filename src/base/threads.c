@@ -6,11 +6,16 @@
  * memory or on tasks. So threads are tried out before libgomp starts its own: where
  * there are fewer, a loop runs on fewer, which changes no result. libgomp keeps its
  * threads for the thread that started them, and so does the count of them here.
+ *
+ * A child of fork() inherits libgomp's list of threads but not the threads, and would wait
+ * for them forever. Data loaders of Python work in such children, so loops there run on
+ * one thread.
  */
 #include "base/threads.h"
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 /* ---- How many threads there are ----------------------------------------------------- */
@@ -19,9 +24,21 @@ static _Thread_local unsigned asked = 1, available = 1;
 
 static _Atomic unsigned max = INV_MAX_THREADS; /* of any loop */
 
+static _Atomic bool without_team; /* in a child of a thread that had one */
+
 void inv_threads_limit(unsigned threads)
 {
 	max = threads;
+}
+
+static void forget_team(void)
+{
+	without_team = without_team || asked > 1;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forget_team);
 }
 
 static void *wait_for_the_others(void *gate)
@@ -51,6 +68,9 @@ static unsigned try_threads(unsigned wanted)
 /* Has libgomp start its threads while the memory that was just tried is still there. */
 static void start_team(unsigned threads)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 #pragma omp parallel num_threads((int)threads)
 	{
 	}
@@ -60,6 +80,8 @@ static unsigned team_size(const invar_context *ctx)
 {
 	unsigned wanted = ctx->threads < max ? ctx->threads : max;
 
+	if (without_team)
+		return 1;
 	if (wanted > asked && !omp_in_parallel()) {
 		available = try_threads(wanted);
 		asked = wanted;

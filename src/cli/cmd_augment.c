@@ -44,12 +44,9 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help =
-         "contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy"},
+	{INV_OUTPUT_ROW(
+		"FILE",
+		"contact sheet (SVG if the name ends in .svg, else PNG), or NumPy file OUT.npy")},
 	{.name = "copies",
      .type = INVAR_OPTION_COUNT,
      .initial = "7",

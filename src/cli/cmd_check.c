@@ -28,11 +28,7 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "also write the results to this file, as JSON"},
+	{INV_OUTPUT_ROW("FILE", "also write the results to this file, as JSON")},
 	{INV_FORCE_ROW},
 	{0},
 };
@@ -90,10 +86,7 @@ static invar_status check_output(inv_session *s)
 {
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads_all(s, s->argument[1], "the features");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = inv_text(s, "output"),
-	                                         .kind = INV_OUTPUT_RESULTS,
-	                                         .force = inv_flag(s, "force")});
+	return inv_check_output_option(s, INV_OUTPUT_RESULTS);
 }
 
 static invar_status run_check(inv_session *s)

@@ -21,16 +21,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "also write the results to this file, as JSON"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "let the output replace a file of another kind or be created in the bank; "
-             "never an input file"},
+	{INV_OUTPUT_ROW("FILE", "also write the results to this file, as JSON")},
+	{INV_FORCE_IN_BANK_ROW},
 	{0},
 };
 
@@ -77,10 +69,7 @@ static invar_status check_output(inv_session *s)
 {
 	inv_reads_all(s, s->argument[0], "the features");
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = inv_text(s, "output"),
-	                                         .kind = INV_OUTPUT_RESULTS,
-	                                         .force = inv_flag(s, "force")});
+	return inv_check_output_option(s, INV_OUTPUT_RESULTS);
 }
 
 static invar_status run(inv_session *s)

@@ -34,11 +34,7 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "BANK",
-     .group = "Result",
-     .help = "new folder for the features, or an existing bank to extend"},
+	{INV_OUTPUT_ROW("BANK", "new folder for the features, or an existing bank to extend")},
 	{.name = "dry-run",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",

@@ -38,12 +38,10 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "also write the results to this file, as JSON, or as a table if --format is "
-             "not text"},
+	{INV_OUTPUT_ROW(
+		"FILE",
+		"also write the results to this file, as JSON, or as a table if --format is "
+		"not text")},
 	{.name = "format",
      .type = INVAR_OPTION_TEXT,
      .initial = "text",
@@ -62,11 +60,7 @@ static const invar_option own[] = {
      .help = "write what was measured, and what the clean features look like, into the "
              "metadata of each adapter, for 'invar check' and model cards; its tensors "
              "stay as they are"},
-	{.name = "force",
-     .type = INVAR_OPTION_FLAG,
-     .group = "Result",
-     .help = "let the output replace a file of another kind or be created in the bank; "
-             "never an input file"},
+	{INV_FORCE_IN_BANK_ROW},
 	{0},
 };
 
@@ -300,11 +294,8 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, inv_text(s, "classes"), "the list of classes");
 	for (size_t i = 1; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "the adapter");
-	return inv_check_output(
-		s, &(inv_output){.option = "-o",
-	                     .path = inv_text(s, "output"),
-	                     .kind = saves_table(s) ? INV_OUTPUT_TABLE : INV_OUTPUT_RESULTS,
-	                     .force = inv_flag(s, "force")});
+	return inv_check_output_option(s,
+	                               saves_table(s) ? INV_OUTPUT_TABLE : INV_OUTPUT_RESULTS);
 }
 
 static invar_status evaluate(inv_session *s, columns *c)

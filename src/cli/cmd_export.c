@@ -16,7 +16,7 @@ static const inv_example examples[] = {
 	{"invar export run --onto resnet.onnx --onto-output flatten -o both.onnx",
      "behind a tensor inside the model, as its output is that of a classifier"},
 	{"invar export run --with-encoder resnet18.safetensors -o both.onnx",
-     "from normalised images to codes"},
+     "from normalised images to codes, ResNets and vision transformers alike"},
 	{"invar export run --card -o README.md", "a model card, as Hugging Face shows it"},
 	{0},
 };
@@ -27,23 +27,13 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "file to write"},
+	{INV_OUTPUT_ROW("FILE", "file to write")},
 	{.name = "with-encoder",
      .type = INVAR_OPTION_TEXT,
      .meta = "WEIGHTS",
      .group = "ONNX",
      .help = "write the encoder with these weights and the adapter as one model, from "
-             "normalised images to codes; ResNets and SqueezeNet"},
-	{.name = "encoder",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "NAME",
-     .group = "ONNX",
-     .help = "name of that encoder (docs/MODELS.md lists them); default: recognised by its "
-             "weights"},
+             "normalised images to codes"},
 	{.name = "card",
      .type = INVAR_OPTION_FLAG,
      .group = "Result",
@@ -59,10 +49,13 @@ static bool is_card(const inv_session *s)
 
 static invar_status check_encoder(inv_session *s)
 {
-	if (!inv_text(s, "encoder") || inv_text(s, "with-encoder"))
+	const char *option = inv_second_option(s);
+
+	if (!option || inv_text(s, "with-encoder"))
 		return INVAR_OK;
 	return inv_fault(s, INVAR_E_USE,
-	                 "--encoder names the encoder of --with-encoder, which is missing");
+	                 "--%s is about the encoder of --with-encoder, which is missing",
+	                 option);
 }
 
 static invar_status check_output(inv_session *s)
@@ -70,11 +63,7 @@ static invar_status check_output(inv_session *s)
 	inv_reads(s, s->argument[0], "the adapter");
 	inv_reads(s, inv_text(s, "onto"), "the model");
 	inv_reads(s, inv_text(s, "with-encoder"), "the encoder");
-	return inv_check_output(
-		s, &(inv_output){.option = "-o",
-	                     .path = inv_text(s, "output"),
-	                     .kind = is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX,
-	                     .force = inv_flag(s, "force")});
+	return inv_check_output_option(s, is_card(s) ? INV_OUTPUT_CARD : INV_OUTPUT_ONNX);
 }
 
 /* --card is a shorter name of a format. */
@@ -92,10 +81,8 @@ static invar_status export_pair(inv_session *s, const invar_adapter *e)
 {
 	invar_options *o = NULL;
 	invar_encoder *F = NULL;
-	invar_status st = invar_options_new("features", &o);
+	invar_status st = inv_second_options(s, &o);
 
-	if (st == INVAR_OK && inv_text(s, "encoder"))
-		st = invar_options_set(o, "encoder", inv_text(s, "encoder"));
 	if (st == INVAR_OK)
 		st = invar_encoder_open(s->ctx, inv_text(s, "with-encoder"), o, &F);
 	if (st == INVAR_OK)
@@ -156,6 +143,8 @@ const inv_command inv_cmd_export = {
 	.examples = examples,
 	.arguments = arguments,
 	.options = "export",
+	.second = "features",
+	.second_without = "weights",
 	.own = own,
 	.without = "seed",
 	.run = run_export,

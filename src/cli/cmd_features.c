@@ -31,11 +31,8 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "OUT.npy",
-     .group = "Result",
-     .help = "NumPy file to write, [n, feature width]; - is standard output"},
+	{INV_OUTPUT_ROW("OUT.npy",
+                    "NumPy file to write, [n, feature width]; - is standard output")},
 	{INV_DTYPE_ROW},
 	{INV_FORCE_ROW},
 	{0},

@@ -26,11 +26,7 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "OUT.safetensors",
-     .group = "Result",
-     .help = "adapter to write"},
+	{INV_OUTPUT_ROW("OUT.safetensors", "adapter to write")},
 	{.name = "weights",
      .type = INVAR_OPTION_TEXT,
      .meta = "A,B,…",
@@ -89,10 +85,7 @@ static invar_status check_output(inv_session *s)
 {
 	for (size_t i = 0; i < s->arguments; i++)
 		inv_reads(s, s->argument[i], "an adapter");
-	return inv_check_output(s, &(inv_output){.option = "-o",
-	                                         .path = inv_text(s, "output"),
-	                                         .kind = INV_OUTPUT_SAFETENSORS,
-	                                         .force = inv_flag(s, "force")});
+	return inv_check_output_option(s, INV_OUTPUT_SAFETENSORS);
 }
 
 static invar_status report(inv_session *s, const invar_adapter *merged)

@@ -67,11 +67,7 @@ static const invar_option own[] = {
      .meta = "N",
      .group = "Search",
      .help = "neighbours per query"},
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "sheet to write; SVG if the name ends in .svg, else PNG"},
+	{INV_OUTPUT_ROW("FILE", "sheet to write; SVG if the name ends in .svg, else PNG")},
 	{INV_FORCE_ROW},
 	{0},
 };

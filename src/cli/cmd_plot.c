@@ -25,12 +25,10 @@ static const inv_argument arguments[] = {
 };
 
 static const invar_option own[] = {
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE|DIR",
-     .group = "Result",
-     .help = "a file whose name ends in .png or .svg, for one figure; or a folder, for all "
-             "of them as PNG"},
+	{INV_OUTPUT_ROW(
+		"FILE|DIR",
+		"a file whose name ends in .png or .svg, for one figure; or a folder, for all "
+		"of them as PNG")},
 	{.name = "figure",
      .type = INVAR_OPTION_TEXT,
      .meta = "NAME",

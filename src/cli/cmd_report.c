@@ -60,11 +60,7 @@ static const invar_option own[] = {
      .type = INVAR_OPTION_FLAG,
      .group = "Measurements",
      .help = "measure nothing; show what metrics.json has"},
-	{.name = "output",
-     .type = INVAR_OPTION_TEXT,
-     .meta = "FILE",
-     .group = "Result",
-     .help = "page to write; by default report.html in the first run"},
+	{INV_OUTPUT_ROW("FILE", "page to write; by default report.html in the first run")},
 	{INV_FORCE_ROW},
 	{0},
 };

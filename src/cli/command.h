@@ -47,6 +47,8 @@ typedef struct inv_command {
 	const char *words;             /* of the first argument, "a|b"; NULL: it is any text */
 	inv_item *starts;              /* words that such a text may start with; or NULL */
 	const char *options;           /* of the library: invar_options_new; NULL: none */
+	const char *second;            /* another list of the library, or NULL, */
+	const char *second_without;    /* and which of it are left out, "a|b" */
 	const char *hidden;            /* the option that an argument replaces, or NULL */
 	const invar_option *own;       /* of the command itself, ended by a NULL name */
 	const char *without;           /* common options it does not use, "a|b" */

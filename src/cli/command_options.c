@@ -120,12 +120,59 @@ static invar_status add_common(const inv_command *c, invar_options *o)
 	return st;
 }
 
+/* Rows are copied; what they point to is the library's for good. */
+static invar_status add_second(const inv_command *c, invar_options *o)
+{
+	invar_options *list = NULL;
+	const invar_option *row;
+	invar_status st = c->second ? invar_options_new(c->second, &list) : INVAR_OK;
+
+	for (size_t i = 0; list && st == INVAR_OK && (row = invar_options_at(list, i)); i++)
+		if (!is_listed(c->second_without, row->name))
+			st = invar_options_add(o, row, sizeof *row);
+	invar_options_free(list);
+	return st;
+}
+
+invar_status inv_second_options(const inv_session *s, invar_options **out)
+{
+	const inv_command *c = s->command;
+	invar_status st = invar_options_new(c->second, out);
+	const invar_option *row;
+
+	for (size_t i = 0; st == INVAR_OK && (row = invar_options_at(*out, i)); i++)
+		if (!is_listed(c->second_without, row->name) &&
+		    invar_options_is_set(s->options, row->name))
+			st = row->type == INVAR_OPTION_TEXT || row->type == INVAR_OPTION_LIST
+			         ? invar_options_set(*out, row->name, inv_text(s, row->name))
+			         : invar_options_set_number(*out, row->name, inv_number(s, row->name));
+	return st;
+}
+
+const char *inv_second_option(const inv_session *s)
+{
+	const char *set = NULL;
+	const invar_option *row;
+	invar_options *list = NULL;
+
+	if (invar_options_new(s->command->second, &list) != INVAR_OK)
+		return NULL;
+	for (size_t i = 0; !set && (row = invar_options_at(list, i)); i++)
+		if (!is_listed(s->command->second_without, row->name) &&
+		    invar_options_is_set(s->options, row->name))
+			set = invar_options_find(s->options, row->name)->name;
+	invar_options_free(list);
+	return set;
+}
+
 invar_status inv_command_options(const inv_command *c, invar_options **out)
 {
 	invar_status st = invar_options_new(c->options, out);
 
 	if (st == INVAR_OK)
 		st = add_rows(*out, c->own);
+	if (st == INVAR_OK)
+		st = add_second(c, *out);
 	if (st == INVAR_OK)
 		st = add_common(c, *out);
 	if (st != INVAR_OK) {

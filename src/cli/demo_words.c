@@ -38,6 +38,7 @@ static const goal new_classifier = {"LC, %", "lc.clean", "lc.augmented", NULL};
 enum { GOALS = sizeof goals / sizeof *goals };
 
 static const double close_enough = 0.01; /* of shares: a point */
+static const double noticeable_points = 5;
 
 typedef struct summary {
 	inv_session *s;
@@ -164,6 +165,21 @@ static void print_goal(const summary *m, const goal *g, size_t column)
 	puts(".");
 }
 
+/* Two shares of n images differ by so much, one time in twenty, even if nothing differs. */
+static void print_chance(const summary *m)
+{
+	const invar_value *v =
+		m->goal ? invar_results_value(m->r, m->goal->augmented, "F") : NULL;
+	double images = v ? (double)v->count : 0;
+	double points = 100 * 1.96 * sqrt(2 * 0.25 / fmax(images, 1));
+
+	if (images > 0 && points >= noticeable_points)
+		printf(
+			"  Only %.0f images were tested: differences of less than %.0f points may be "
+			"chance.\n",
+			images, ceil(points));
+}
+
 static void print_words(const summary *m)
 {
 	size_t goal_count = 0;
@@ -181,6 +197,7 @@ static void print_words(const summary *m)
 			print_goal(m, &goals[i], m->recommended);
 			goal_count++;
 		}
+	print_chance(m);
 	if (verdict(m) && strcmp(verdict(m), "none") == 0)
 		puts("  Before any training, 'invar diagnose' said that there is nothing to gain.");
 	else if (verdict(m))

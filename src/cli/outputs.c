@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/command_files.h"
+#include "cli/command_options.h"
 
 /* ---- What is read ----------------------------------------------------------------- */
 
@@ -476,6 +477,14 @@ invar_status inv_check_output(inv_session *s, const inv_output *o)
 	if (st == INVAR_OK)
 		st = check_part(s, o);
 	return st == INVAR_OK ? inv_check_writable(s, o->path) : st;
+}
+
+invar_status inv_check_output_option(inv_session *s, inv_output_kind kind)
+{
+	return inv_check_output(s, &(inv_output){.option = "-o",
+	                                         .path = inv_text(s, "output"),
+	                                         .kind = kind,
+	                                         .force = inv_flag(s, "force")});
 }
 
 invar_status inv_check_output_folder(inv_session *s, const char *option, const char *path)

@@ -52,6 +52,15 @@ typedef enum inv_output_kind {
 	.name = "dtype", .type = INVAR_OPTION_TEXT, .initial = "float32", \
 	.choices = "float32|float16", .meta = "WORD", .group = "Result",  \
 	.help = "number type of the output"
+/* Of commands that write a file: what it is. */
+#define INV_OUTPUT_ROW(meta_, help_)                                               \
+	.name = "output", .type = INVAR_OPTION_TEXT, .meta = meta_, .group = "Result", \
+	.help = help_
+/* Of commands that measure a bank. */
+#define INV_FORCE_IN_BANK_ROW                                                           \
+	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result",                      \
+	.help = "let the output replace a file of another kind or be created in the bank; " \
+			"never an input file"
 #define INV_FORCE_ROW                                              \
 	.name = "force", .type = INVAR_OPTION_FLAG, .group = "Result", \
 	.help = "replace a file of another kind or a write-protected one; never an input file"
@@ -65,6 +74,8 @@ typedef struct inv_output {
 } inv_output;
 
 invar_status inv_check_output(inv_session *s, const inv_output *o);
+/* Of the options output and force. */
+invar_status inv_check_output_option(inv_session *s, inv_output_kind kind);
 /* PNG, or SVG where the name says so. */
 inv_output_kind inv_sheet_kind(const char *path);
 /* For a folder that the command fills: a bank, a run. */

@@ -71,8 +71,7 @@ invar_status inv_convnet_finish(inv_convnet *net, size_t last, const char *const
 void inv_convnet_close(invar_encoder *e);
 invar_status inv_convnet_plan(inv_encoder_plan *p);
 void inv_convnet_unplan(inv_encoder_plan *p);
-invar_status inv_convnet_onnx(const invar_encoder *e, bool half, inv_message *graph,
-                              const char *input, const char *output, size_t *channels);
+invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to);
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,
                              unsigned thread, float *out);
 

@@ -23,26 +23,35 @@ typedef struct named_value {
 
 typedef struct writing {
 	const inv_convnet *net;
+	const char *where; /* for messages */
 	inv_message *graph;
-	bool half, fits;
+	bool half;
+	invar_status status; /* the first failure */
 	named_value *values;
 } writing;
 
 static void put_weights(writing *w, const inv_step *s, size_t i, char name[2][NAME])
 {
-	const uint64_t shape[4] = {s->outputs, s->channels, s->window.kernel, s->window.kernel};
+	const size_t kernel = s->window.kernel;
+	const inv_onnx_floats both[2] = {
+		{.name = name[0],
+	     .x = s->weights,
+	     .shape = {s->outputs, s->channels, kernel, kernel},
+	     .rank = 4,
+	     .half = w->half},
+		{.name = name[1], .x = s->bias, .shape = {s->outputs}, .rank = 1, .half = w->half}};
 
 	snprintf(name[0], NAME, "encoder/%zu.weight", i);
 	snprintf(name[1], NAME, "encoder/%zu.bias", i);
-	w->fits = inv_onnx_put_floats(w->graph, name[0], s->weights, shape, 4, w->half) &&
-	          inv_onnx_put_floats(w->graph, name[1], s->bias, shape, 1, w->half) && w->fits;
+	for (size_t k = 0; k < 2 && w->status == INVAR_OK; k++)
+		w->status = inv_onnx_put_floats(w->graph, &both[k], w->where);
 }
 
 static void put_window(writing *w, const inv_step *s, size_t i, const char *output)
 {
 	const inv_window v = s->window;
 	const uint64_t k = v.kernel, t = v.stride, p = v.padding;
-	const inv_onnx_ints attributes[] = {
+	const inv_onnx_attribute attributes[] = {
 		{.name = "kernel_shape", .value = {k, k}, .count = 2, .list = true},
 		{.name = "strides", .value = {t, t}, .count = 2, .list = true},
 		{.name = "pads", .value = {p, p, p, p}, .count = 4, .list = true},
@@ -60,7 +69,8 @@ static void put_window(writing *w, const inv_step *s, size_t i, const char *outp
 /* The result of a step becomes its value, or one of the two parts of it. */
 static void keep_result(writing *w, const inv_step *s, size_t i, const char *result)
 {
-	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
+	                                          {0}};
 	named_value *to = &w->values[s->to];
 	const char *both[2] = {s->channel ? to->first : result,
 	                       s->channel ? result : to->first};
@@ -97,7 +107,8 @@ static void put_step(writing *w, const inv_step *s, size_t i)
 
 static void put_mean(const writing *w, const char *output)
 {
-	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
+	                                          {0}};
 
 	inv_onnx_put_node(w->graph, "GlobalAveragePool",
 	                  inv_onnx_name(w->values[w->net->last].now), NULL, NULL,
@@ -106,25 +117,21 @@ static void put_mean(const writing *w, const char *output)
 	                  output);
 }
 
-invar_status inv_convnet_onnx(const invar_encoder *e, bool half, inv_message *graph,
-                              const char *input, const char *output, size_t *channels)
+invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to)
 {
 	const inv_convnet *net = e->own;
-	writing w = {.net = net, .graph = graph, .half = half, .fits = true};
+	writing w = {.net = net,
+	             .where = e->weights ? e->weights : net->family,
+	             .graph = to->graph,
+	             .half = to->half};
 
-	*channels = net->channels[0];
+	to->images.c = net->channels[0];
 	if (!(w.values = inv_calloc(net->value_count, sizeof *w.values)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to export a %s", net->family);
-	snprintf(w.values[0].now, NAME, "%s", input);
-	for (size_t i = 0; i < net->step_count; i++)
+	snprintf(w.values[0].now, NAME, "%s", to->input);
+	for (size_t i = 0; i < net->step_count && w.status == INVAR_OK; i++)
 		put_step(&w, &net->steps[i], i);
-	put_mean(&w, output);
+	put_mean(&w, to->output);
 	inv_free(w.values);
-	if (graph->failed)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to export a %s", net->family);
-	return w.fits ? INVAR_OK
-	              : inv_fail(INVAR_E_NUMERIC,
-	                         "%s: has a weight that is too large for float16; use @dtype "
-	                         "float32",
-	                         e->weights ? e->weights : net->family);
+	return w.status;
 }

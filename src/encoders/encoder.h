@@ -59,6 +59,15 @@ typedef struct inv_encoder_plan {
 	void *own;      /* the kind's own */
 } inv_encoder_plan;
 
+/* Where an encoder is written as ONNX: from images [n, c, h, w] to features [n, width]. */
+typedef struct inv_encoder_onnx {
+	inv_message *graph;
+	const char *input, *output;
+	bool half; /* weights are stored as float16 */
+	/* h and w: as wanted, 0: the encoder's own choice; then, with c, as they are: 0: any */
+	inv_extent images;
+} inv_encoder_onnx;
+
 typedef struct inv_encoder_kind {
 	const char *family;
 	const char *about;           /* a phrase */
@@ -87,12 +96,11 @@ typedef struct inv_encoder_kind {
 	 */
 	bool by_caller;
 	/*
-	 * Appends its nodes and weights to an ONNX graph, all called "encoder/…": from images
-	 * [n, channels, h, w] to features [n, width]. With `half` weights are stored as
-	 * float16. NULL: not supported.
+	 * Appends its nodes and weights to an ONNX graph, all called "encoder/…". Fails if a
+	 * weight is too large for float16, or for unsupported shapes; missing memory shows in
+	 * the graph. NULL: not supported.
 	 */
-	invar_status (*onnx)(const invar_encoder *e, bool half, inv_message *graph,
-	                     const char *input, const char *output, size_t *channels);
+	invar_status (*onnx)(const invar_encoder *e, inv_encoder_onnx *to);
 } inv_encoder_kind;
 
 /* In the order in which weights are compared with them; NULL past the last. */

@@ -224,6 +224,14 @@ static invar_status plan_vit(inv_encoder_plan *p)
 	return fill_start(p);
 }
 
+const float *inv_vit_start(const inv_encoder_plan *p, size_t *tokens)
+{
+	const vit_plan *plan = p->own;
+
+	*tokens = plan->tokens;
+	return plan->start;
+}
+
 static void unplan_vit(inv_encoder_plan *p)
 {
 	vit_plan *plan = p->own;
@@ -525,6 +533,7 @@ const inv_encoder_kind inv_encoder_vit = {
 	.unplan = unplan_vit,
 	.run = run_vit,
 	.run_together = run_vit_together,
+	.onnx = inv_vit_onnx,
 };
 
 const inv_encoder_kind inv_encoder_clip = {
@@ -538,4 +547,5 @@ const inv_encoder_kind inv_encoder_clip = {
 	.unplan = unplan_vit,
 	.run = run_vit,
 	.run_together = run_vit_together,
+	.onnx = inv_vit_onnx,
 };

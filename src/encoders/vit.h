@@ -4,8 +4,8 @@
  *
  * One forward pass serves DINO, timm, DINOv2 (layer scale, registers), Hugging Face's
  * ViT and DINOv2, and CLIP's image side. vit_names.c knows what each of them calls its
- * tensors, vit_shape.c finds out which network it is, vit_load.c reads the tensors and
- * vit.c runs it.
+ * tensors, vit_shape.c finds out which network it is, vit_load.c reads the tensors, vit.c
+ * runs it and vit_onnx.c writes it as ONNX.
  */
 #ifndef INV_VIT_H
 #define INV_VIT_H
@@ -59,5 +59,12 @@ bool inv_vit_recognise(const inv_parameters *p);
 bool inv_clip_recognise(const inv_parameters *p);
 /* Fills all but kernels, which must be set, and the encoder's input and measures. */
 invar_status inv_vit_load(inv_vit *v, invar_encoder *e, inv_parameters *p);
+
+/*
+ * What the patches' products are added to, [tokens, width]: the class token and registers
+ * with their positions, then positions fitted to the images and the patches' bias. Views.
+ */
+const float *inv_vit_start(const inv_encoder_plan *p, size_t *tokens);
+invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to);
 
 #endif

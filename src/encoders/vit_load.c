@@ -228,7 +228,7 @@ static invar_status take_projection(inv_vit_loader *l)
 		return INVAR_OK;
 	st = take(l, "", l->s->projection, "", 2, used ? as_used : turned, l->stored);
 	if (st == INVAR_OK && used && l->stored)
-		inv_panels_fill(&v->projection, l->stored, v->projected);
+		inv_panels_fill(&v->kernels, &v->projection, l->stored, v->projected);
 	else if (st == INVAR_OK)
 		turn_stored(l, &v->projection);
 	return st;

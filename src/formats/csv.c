@@ -12,12 +12,12 @@ enum { MAX_RECORD = 1 << 20 };
 invar_status inv_csv_open(const void *data, uint64_t size, const char *name, inv_csv **out)
 {
 	inv_csv *c = inv_calloc(1, sizeof *c);
-	size_t room = (size < MAX_RECORD ? (size_t)size : MAX_RECORD) + 2;
+	size_t capacity = (size < MAX_RECORD ? (size_t)size : MAX_RECORD) + 2;
 
 	*out = NULL;
 	if (c)
 		*c = (inv_csv){.name = name, .data = data, .size = size, .next_line = 1};
-	if (!c || !(c->text = inv_alloc(room))) {
+	if (!c || !(c->text = inv_alloc(capacity))) {
 		inv_csv_close(c);
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to read it", name);
 	}

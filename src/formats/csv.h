@@ -24,11 +24,11 @@ typedef struct inv_csv {
 	const char *name; /* for messages */
 	const uint8_t *data;
 	uint64_t size, at;
-	uint64_t next_line; /* counts from 1 */
-	uint64_t line;      /* where the record began */
-	size_t count;       /* of its fields */
-	const char *field[INV_CSV_FIELDS];
-	char *text; /* of the record */
+	uint64_t next_line;          /* counts from 1 */
+	uint64_t line;               /* where the record began */
+	size_t count;                /* of its fields */
+	char *field[INV_CSV_FIELDS]; /* the caller may shorten them */
+	char *text;                  /* of the record */
 	size_t used;
 } inv_csv;
 

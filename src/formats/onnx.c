@@ -38,7 +38,7 @@ static const member members[][MEMBERS] = {
                {ONNX_GRAPH_VALUE, LEAF}},
 	[TENSOR] = {{0}},
 	[SPARSE] = {{1, TENSOR}, {2, TENSOR}},
-	[FUNCTION] = {{ONNX_FUNCTION_NODE, NODE}},
+	[FUNCTION] = {{ONNX_FUNCTION_NODE, NODE}, {ONNX_FUNCTION_ATTRIBUTE, ATTRIBUTE}},
 	[TRAINING] = {{1, GRAPH}, {2, GRAPH}},
 	[LEAF] = {{0}},
 };
@@ -172,7 +172,7 @@ invar_status inv_onnx_view(const unsigned char *bytes, uint64_t size, const char
 	invar_status st = INVAR_OK;
 
 	*out = (inv_onnx){.bytes = rest};
-	if (size > INV_ONNX_LARGEST)
+	if (size > INV_MESSAGE_MAX)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: has %" PRIu64 " bytes, but an ONNX file can have at most 2 GB",
 		                name, size);
@@ -225,7 +225,7 @@ static void measure_shape(inv_onnx_value *v)
 	v->pixel_width = v->rank > 2 && ones ? second : 0;
 }
 
-/* From a ValueInfoProto. A type that is no tensor's is refused by who uses the value. */
+/* From a ValueInfoProto. */
 static void describe_value(inv_bytes info, inv_onnx_value *out, bool *is_tensor)
 {
 	inv_bytes type, tensor;

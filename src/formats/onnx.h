@@ -7,11 +7,11 @@
  * as it is, so that nothing of a model can get lost that this program does not know.
  *
  * Invariants of what is accepted:
- *   1. At most 2^31 - 1 bytes, the limit of protocol buffers.
+ *   1. At most INV_MESSAGE_MAX bytes, the limit of protocol buffers.
  *   2. Every message down to nodes, attributes, subgraphs and tensors is well formed
  *      (protobuf.h); subgraphs are nested at most INV_ONNX_DEPTH deep.
- *   3. One graph; one version of the default operators, at least INV_ONNX_OLDEST, since
- * when Add broadcasts as it does today.
+ *   3. One graph; one version of the default operators, at least INV_ONNX_OLDEST: Add
+ *      broadcasts since then as it does today.
  *   4. No tensor keeps its data in another file, as that file would not be copied.
  */
 #ifndef INV_ONNX_H
@@ -20,7 +20,6 @@
 #include "formats/protobuf.h"
 
 enum { INV_ONNX_DEPTH = 16, INV_ONNX_OLDEST = 7 };
-#define INV_ONNX_LARGEST ((uint64_t)INT32_MAX)
 
 /* Field numbers, by message. */
 enum {
@@ -44,12 +43,14 @@ enum {
 	ONNX_GRAPH_VALUE = 13,
 	ONNX_GRAPH_SPARSE = 15,
 	ONNX_FUNCTION_NODE = 7,
+	ONNX_FUNCTION_ATTRIBUTE = 11,
 	ONNX_NODE_INPUT = 1,
 	ONNX_NODE_OUTPUT = 2,
 	ONNX_NODE_NAME = 3,
 	ONNX_NODE_OPERATOR = 4,
 	ONNX_NODE_ATTRIBUTE = 5,
 	ONNX_ATTRIBUTE_NAME = 1,
+	ONNX_ATTRIBUTE_FLOAT = 2,
 	ONNX_ATTRIBUTE_INT = 3,
 	ONNX_ATTRIBUTE_TENSOR = 5,
 	ONNX_ATTRIBUTE_GRAPH = 6,
@@ -76,8 +77,15 @@ enum {
 };
 
 /* Number types of tensors; kinds of attributes. */
-enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_BFLOAT16 = 16 };
 enum {
+	ONNX_FLOAT = 1,
+	ONNX_INT64 = 7,
+	ONNX_FLOAT16 = 10,
+	ONNX_DOUBLE = 11,
+	ONNX_BFLOAT16 = 16
+};
+enum {
+	ONNX_ATTRIBUTE_IS_FLOAT = 1,
 	ONNX_ATTRIBUTE_IS_INT = 2,
 	ONNX_ATTRIBUTE_IS_TENSOR = 4,
 	ONNX_ATTRIBUTE_IS_INTS = 7

@@ -17,21 +17,36 @@ inv_bytes inv_onnx_name(const char *text)
 
 /* ---- Nodes ------------------------------------------------------------------------ */
 
-static void put_attribute(inv_message *node, const inv_onnx_ints *a)
+static void put_real(inv_message *m, uint32_t field, float x)
+{
+	uint32_t bits;
+	unsigned char bytes[4];
+
+	memcpy(&bits, &x, sizeof bits);
+	for (unsigned i = 0; i < 4; i++)
+		bytes[i] = (unsigned char)(bits >> 8 * i);
+	inv_message_put_fixed(m, field, bytes);
+}
+
+static void put_attribute(inv_message *node, const inv_onnx_attribute *a)
 {
 	inv_message m = {0};
+	unsigned kind = a->is_real ? ONNX_ATTRIBUTE_IS_FLOAT
+	                : a->list  ? ONNX_ATTRIBUTE_IS_INTS
+	                           : ONNX_ATTRIBUTE_IS_INT;
 
 	inv_message_put_text(&m, ONNX_ATTRIBUTE_NAME, a->name);
+	if (a->is_real)
+		put_real(&m, ONNX_ATTRIBUTE_FLOAT, a->real);
 	for (size_t i = 0; i < a->count; i++)
 		inv_message_put_number(&m, a->list ? ONNX_ATTRIBUTE_INTS : ONNX_ATTRIBUTE_INT,
 		                       a->value[i]);
-	inv_message_put_number(&m, ONNX_ATTRIBUTE_TYPE,
-	                       a->list ? ONNX_ATTRIBUTE_IS_INTS : ONNX_ATTRIBUTE_IS_INT);
+	inv_message_put_number(&m, ONNX_ATTRIBUTE_TYPE, kind);
 	inv_message_put(node, ONNX_NODE_ATTRIBUTE, &m);
 }
 
 static void finish_node(inv_message *graph, inv_message *node, const char *operator,
-                        const inv_onnx_ints * attributes, const char *output)
+                        const inv_onnx_attribute * attributes, const char *output)
 {
 	inv_message_put_text(node, ONNX_NODE_OUTPUT, output);
 	inv_message_put_text(node, ONNX_NODE_NAME, output);
@@ -42,7 +57,7 @@ static void finish_node(inv_message *graph, inv_message *node, const char *opera
 }
 
 void inv_onnx_put_node(inv_message *graph, const char *operator, inv_bytes a, const char *b,
-                       const inv_onnx_ints *attributes, const char *output)
+                       const inv_onnx_attribute *attributes, const char *output)
 {
 	inv_message node = {0};
 
@@ -54,7 +69,7 @@ void inv_onnx_put_node(inv_message *graph, const char *operator, inv_bytes a, co
 
 void inv_onnx_put_joined(inv_message *graph, const char *operator,
                          const char * const * inputs, size_t count,
-                         const inv_onnx_ints *attributes, const char *output)
+                         const inv_onnx_attribute *attributes, const char *output)
 {
 	inv_message node = {0};
 
@@ -66,12 +81,13 @@ void inv_onnx_put_joined(inv_message *graph, const char *operator,
 void inv_onnx_put_cast(inv_message *graph, inv_bytes from, uint64_t element,
                        const char *output)
 {
-	const inv_onnx_ints to[] = {{.name = "to", .value = {element}, .count = 1}, {0}};
+	const inv_onnx_attribute to[] = {{.name = "to", .value = {element}, .count = 1}, {0}};
 
 	inv_onnx_put_node(graph, "Cast", from, NULL, to, output);
 }
 
-void inv_onnx_put_constant(inv_message *graph, inv_message *tensor, const char *output)
+/* A tensor as a Constant; frees it. */
+static void put_constant(inv_message *graph, inv_message *tensor, const char *output)
 {
 	inv_message node = {0}, attribute = {0};
 
@@ -84,43 +100,80 @@ void inv_onnx_put_constant(inv_message *graph, inv_message *tensor, const char *
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
-static bool fill(const float *x, size_t count, bool half, unsigned char *to)
+/* Number i, as the tensor has it. */
+static float number_at(const inv_onnx_floats *f, size_t i)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint16_t h = inv_float_to_half(x[i]);
+	size_t columns = f->transposed ? (size_t)f->shape[1] : 1;
 
-		if (half && !isfinite(inv_half_to_float(h)))
-			return false;
-		if (half)
-			memcpy(to + 2 * i, &h, 2);
-		else
-			memcpy(to + 4 * i, &x[i], 4);
-	}
-	return true;
+	return f->transposed ? f->x[i % columns * (size_t)f->shape[0] + i / columns] : f->x[i];
 }
 
-bool inv_onnx_put_floats(inv_message *graph, const char *name, const float *x,
-                         const uint64_t *shape, unsigned rank, bool half)
+static invar_status fill_floats(const inv_onnx_floats *f, size_t count, const char *where,
+                                unsigned char *to)
+{
+	for (size_t i = 0; i < count; i++) {
+		float x = number_at(f, i);
+		uint16_t h = inv_float_to_half(x);
+
+		if (f->half && !isfinite(inv_half_to_float(h)))
+			return inv_fail(INVAR_E_NUMERIC,
+			                "%s: a number of %s is %g, too large for float16; use @dtype "
+			                "float32",
+			                where, f->name, x);
+		if (f->half)
+			memcpy(to + 2 * i, &h, 2);
+		else
+			memcpy(to + 4 * i, &x, 4);
+	}
+	return INVAR_OK;
+}
+
+static void begin_tensor(inv_message *m, const char *name, uint64_t type,
+                         const uint64_t *shape, unsigned rank)
+{
+	for (unsigned i = 0; i < rank; i++)
+		inv_message_put_number(m, ONNX_TENSOR_DIM, shape[i]);
+	inv_message_put_number(m, ONNX_TENSOR_TYPE, type);
+	inv_message_put_text(m, ONNX_TENSOR_NAME, name);
+}
+
+invar_status inv_onnx_put_floats(inv_message *graph, const inv_onnx_floats *f,
+                                 const char *where)
 {
 	inv_message tensor = {0};
+	invar_status st = INVAR_OK;
 	unsigned char *raw;
 	size_t count = 1;
-	char kept[NAME];
-	bool fits;
+	char stored[NAME];
 
-	snprintf(kept, sizeof kept, "%.150s%s", name, half ? ".float16" : "");
-	for (unsigned i = 0; i < rank; i++) {
-		inv_message_put_number(&tensor, ONNX_TENSOR_DIM, shape[i]);
-		count *= shape[i];
-	}
-	inv_message_put_number(&tensor, ONNX_TENSOR_TYPE, half ? ONNX_FLOAT16 : ONNX_FLOAT);
-	inv_message_put_text(&tensor, ONNX_TENSOR_NAME, kept);
-	raw = inv_message_put_space(&tensor, ONNX_TENSOR_RAW, count * (half ? 2 : 4));
-	fits = !raw || fill(x, count, half, raw); /* without memory, the message has failed */
+	snprintf(stored, sizeof stored, "%.150s%s", f->name, f->half ? ".float16" : "");
+	for (unsigned i = 0; i < f->rank; i++)
+		count *= (size_t)f->shape[i];
+	begin_tensor(&tensor, stored, f->half ? ONNX_FLOAT16 : ONNX_FLOAT, f->shape, f->rank);
+	raw = inv_message_put_space(&tensor, ONNX_TENSOR_RAW, count * (f->half ? 2 : 4));
+	if (raw)
+		st = fill_floats(f, count, where, raw);
+	if (f->constant)
+		put_constant(graph, &tensor, stored);
+	else
+		inv_message_put(graph, ONNX_GRAPH_INITIALIZER, &tensor);
+	if (f->half)
+		inv_onnx_put_cast(graph, inv_onnx_name(stored), ONNX_FLOAT, f->name);
+	return st;
+}
+
+void inv_onnx_put_integers(inv_message *graph, const char *name, const int64_t *x,
+                           size_t count)
+{
+	const uint64_t shape[1] = {count};
+	inv_message tensor = {0};
+	unsigned char *raw;
+
+	begin_tensor(&tensor, name, ONNX_INT64, shape, 1);
+	raw = inv_message_put_space(&tensor, ONNX_TENSOR_RAW, 8 * count);
+	for (size_t i = 0; raw && i < 8 * count; i++)
+		raw[i] = (unsigned char)((uint64_t)x[i / 8] >> i % 8 * 8);
 	inv_message_put(graph, ONNX_GRAPH_INITIALIZER, &tensor);
-	if (half)
-		inv_onnx_put_cast(graph, inv_onnx_name(kept), ONNX_FLOAT, name);
-	return fits;
 }
 
 /* ---- Inputs and outputs ------------------------------------------------------------- */

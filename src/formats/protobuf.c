@@ -10,15 +10,16 @@ enum { VARINT = 10, SMALLEST = 256, MAX_NUMBER = (1 << 29) - 1 };
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
-/* `bytes` at the end of the message; NULL if there is no memory. */
+/* `bytes` at the end of the message; NULL if there is no memory, or no space. */
 static unsigned char *extend(inv_message *m, size_t bytes)
 {
-	uint64_t needed;
+	size_t needed;
 
-	if (m->failed || inv_add_overflow(m->size, bytes, &needed) || needed > SIZE_MAX / 2) {
-		m->failed = true;
+	if (!m->failed && bytes > INV_MESSAGE_MAX - m->size)
+		m->failed = m->too_large = true;
+	if (m->failed)
 		return NULL;
-	}
+	needed = m->size + bytes;
 	if (needed > m->capacity) {
 		size_t capacity = needed < SMALLEST ? SMALLEST : needed + needed / 2;
 		unsigned char *longer = inv_alloc(capacity);
@@ -56,6 +57,15 @@ void inv_message_put_number(inv_message *m, uint32_t field, uint64_t value)
 	put_varint(m, value);
 }
 
+void inv_message_put_fixed(inv_message *m, uint32_t field, const unsigned char bytes[4])
+{
+	unsigned char *to;
+
+	put_varint(m, (uint64_t)field << 3 | INV_WIRE_32);
+	if ((to = extend(m, 4)))
+		memcpy(to, bytes, 4);
+}
+
 void inv_message_put_header(inv_message *m, uint32_t field, uint64_t size)
 {
 	put_varint(m, (uint64_t)field << 3 | INV_WIRE_BYTES);
@@ -83,6 +93,7 @@ void inv_message_put_text(inv_message *m, uint32_t field, const char *text)
 
 void inv_message_put(inv_message *m, uint32_t field, inv_message *part)
 {
+	m->too_large = m->too_large || part->too_large;
 	if (part->failed)
 		m->failed = true;
 	else

@@ -24,14 +24,19 @@
 
 /* ---- Writing ---------------------------------------------------------------------- */
 
+#define INV_MESSAGE_MAX ((size_t)INT32_MAX) /* bytes; the limit of the format */
+
 /* A message that grows; starts from {0}. After a failure it stays as it is. */
 typedef struct inv_message {
 	unsigned char *data;
 	size_t size, capacity;
-	bool failed; /* memory was missing */
+	bool failed;    /* memory was missing, or */
+	bool too_large; /* it would have more than INV_MESSAGE_MAX bytes */
 } inv_message;
 
 void inv_message_put_number(inv_message *m, uint32_t field, uint64_t value);
+/* 4 bytes, of a float or a fixed number. */
+void inv_message_put_fixed(inv_message *m, uint32_t field, const unsigned char bytes[4]);
 void inv_message_put_bytes(inv_message *m, uint32_t field, const void *data, size_t size);
 void inv_message_put_text(inv_message *m, uint32_t field, const char *text);
 /* A field of `size` bytes that the caller fills; NULL if there is no memory. */

@@ -130,7 +130,7 @@ static int keep_error(TIFF *tif, void *user, const char *module, const char *for
 
 /*
  * Unknown tags and the like are harmless. The JPEG decoder warns of missing and damaged
- * data, and goes on with grey.
+ * data, and continues with grey.
  */
 static int keep_warning(TIFF *tif, void *user, const char *module, const char *format,
                         va_list more)
@@ -210,11 +210,11 @@ static invar_status fail(const reader *r)
 static invar_status open_tiff(reader *r)
 {
 	TIFFOpenOptions *o = TIFFOpenOptionsAlloc();
-	uint64_t most = FREE_ALLOC + 2 * r->size;
+	uint64_t max = FREE_ALLOC + 2 * r->size;
 
 	if (!o)
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory to decode it", r->name);
-	TIFFOpenOptionsSetMaxSingleMemAlloc(o, most > INT64_MAX ? INT64_MAX : (tmsize_t)most);
+	TIFFOpenOptionsSetMaxSingleMemAlloc(o, max > INT64_MAX ? INT64_MAX : (tmsize_t)max);
 	TIFFOpenOptionsSetErrorHandlerExtR(o, keep_error, r);
 	TIFFOpenOptionsSetWarningHandlerExtR(o, keep_warning, r);
 	r->tif = TIFFClientOpenExt(r->name, "rc", r, read_bytes, write_nothing, seek,
@@ -304,16 +304,16 @@ static invar_status check_layout(const reader *r, uint16_t format)
 /* Grey with many bands is a measurement of more than one colour, and none is chosen. */
 static invar_status check_samples(const reader *r)
 {
-	unsigned need = r->colours, most = need == 1 ? 2 : MAX_SAMPLES;
+	unsigned min = r->colours, max = min == 1 ? 2 : MAX_SAMPLES;
 
 	if (r->photometric == PHOTOMETRIC_YCBCR)
-		most = INV_RGB;
-	if (r->samples >= need && r->samples <= most)
+		max = INV_RGB;
+	if (r->samples >= min && r->samples <= max)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_FORMAT,
 	                "%s: has %u samples per pixel, expected %u to %u for its colour space; "
 	                "save the bands that matter as grey or RGB",
-	                r->name, r->samples, need, most);
+	                r->name, r->samples, min, max);
 }
 
 static invar_status read_palette(reader *r)

@@ -20,7 +20,11 @@
 #include "base/memory.h"
 #include "math/openblas.h"
 
+#ifdef INV_BUNDLED
+#define LIBRARY "libarpack-invar.so" /* see tools/make_wheel */
+#else
 #define LIBRARY "libarpack.so.2"
+#endif
 
 enum { MAX_RESTARTS = 3000, MIN_BASIS = 24 };
 enum { MORE_PRODUCTS = 1, DONE = 99 }; /* values of ido */

@@ -53,7 +53,7 @@ void inv_attention_head(const inv_attention *a, size_t head, const float *q, con
 	size_t at = head * a->width, T = a->tokens;
 
 	inv_panels_fill_turned(a->kernels, &s.keys, k + at, a->kv_stride);
-	inv_panels_fill(&s.values, v + at, a->kv_stride);
+	inv_panels_fill(a->kernels, &s.values, v + at, a->kv_stride);
 	for (size_t i = 0; i < a->queries; i += QUERIES) {
 		size_t rows = a->queries - i < QUERIES ? a->queries - i : QUERIES;
 

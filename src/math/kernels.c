@@ -17,6 +17,8 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_lanes_avx2(k);
 		inv_kernels_walk_avx2(k);
 	}
+	if (cpu & INV_CPU_AVX512)
+		inv_kernels_avx512(k);
 #else
 	(void)cpu;
 #endif

@@ -85,6 +85,13 @@ typedef struct inv_panel_product {
 	const float *panel;      /* [k][INV_PANEL_COLS] */
 	size_t rows, k, columns; /* columns <= INV_PANEL_COLS */
 	bool add;
+	const float *from; /* what is added to, rows from_stride floats apart; NULL: c */
+	size_t from_stride;
+	const float *bias; /* [columns], added to every row at the end; NULL: none */
+	bool relu;         /* then max(0, .); NaN stays */
+	const float *mask; /* c = 0 where this is not above 0; rows mask_stride apart */
+	size_t mask_stride;
+	float *sums; /* [columns] += the rows of c, in order; NULL unless there is a mask */
 	float *c;
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;
@@ -239,6 +246,13 @@ struct inv_kernels {
 	 */
 	void (*pack_strips)(const float *a, size_t stride, size_t rows, size_t k,
 	                    float *strips);
+	/* The same of a matrix that is stored as a [k, rows]. */
+	void (*pack_strips_turned)(const float *a, size_t stride, size_t rows, size_t k,
+	                           float *strips);
+	/* Panels [k][PANEL_COLS] of x [k, columns], `step` floats apart; zeros past the last
+	 * column. */
+	void (*fill_panels)(const float *x, size_t stride, size_t k, size_t columns,
+	                    float *panels, size_t step);
 	/* c (+)= strips panel; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
 
@@ -281,6 +295,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
+void inv_kernels_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);

@@ -2,10 +2,12 @@
 /*
  * matmul.c - products cut into tiles, each computed by one thread.
  *
- * The larger side of C is cut into about two tiles per core of the machine;
- * a product too small to be worth a second thread is one tile. Rows of a tile
- * are whole sums over k, so no partial results are ever added up in an order
- * that threads could change.
+ * The larger side of C is cut into about two tiles per thread, or per core of the machine
+ * where the libraries compute them; a product too small to be worth a second thread is one
+ * tile. Rows of a tile are whole sums over k, so no partial results are ever added up in an
+ * order that threads could change. Of our own tiles, those that are cut by rows share the
+ * panels of B; those that are cut by columns pack the rows of A, the smaller operand, once
+ * each.
  *
  * Which library computes a tile (measured on one core of a Zen 3, README):
  * oneDNN is faster where it fuses bias and ReLU and where k is short, but drops to half its
@@ -13,6 +15,7 @@
  */
 #include "math/matmul.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -20,16 +23,21 @@
 #include "base/threads.h"
 #include "math/onednn.h"
 #include "math/openblas.h"
+#include "math/packed.h"
 
 enum {
 	TILE_STEP = 16,  /* a tile's width is a multiple of a vector or two */
 	SHORT_SUM = 512, /* k below which oneDNN is faster */
 	LONG_SUM = 2048, /* k from which fusing the ReLU no longer pays off */
 	NARROW = 384,    /* the side from which oneDNN keeps its speed */
+	MIN_ROWS = 6,    /* sides from which packing pays off */
+	MIN_COLS = 16,
+	GROUP = 2 * INV_PANEL_COLS, /* columns whose panels are made at once */
 	MAX_TILES = 64
 };
 
-static const double tile_work = 5e7; /* multiplications worth a separate thread */
+static const double tile_work = 5e7;   /* multiplications worth a separate thread */
+static const double packed_work = 1e5; /* worth packing */
 
 typedef struct tile {
 	size_t row, rows, col, cols;
@@ -39,13 +47,22 @@ typedef struct tile {
 
 struct inv_matmul {
 	const invar_context *ctx;
+	struct inv_kernels kernels;
 	inv_matmul_spec spec;
+	bool packed; /* our own kernels */
 	size_t count;
 	tile tiles[MAX_TILES];
+	inv_arena arena; /* scratch memory, if it has its own */
+	float *scratch;  /* the panels of B, if tiles share them, then [threads, room] */
+	size_t room;
+	bool shares;
+	inv_panels panels;
 	/* State of the current run: */
 	const float *a, *b, *bias;
 	float *c;
-	inv_tile_fn *then;
+	const float *mask; /* NULL: none */
+	float *sums;
+	inv_part_fn *take; /* NULL: c is kept */
 	void *user;
 };
 
@@ -61,13 +78,23 @@ static size_t ldb_of(const inv_matmul_spec *s)
 	return s->transpose_b ? s->k : s->n;
 }
 
-static size_t tile_count(const inv_matmul_spec *s)
+static double work_of(const inv_matmul_spec *s)
 {
-	double work = (double)s->m * (double)s->n * (double)s->k;
+	return (double)s->m * (double)s->n * (double)s->k;
+}
+
+static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
+{
+	return (ctx->cpu & INV_CPU_AVX2) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
+	       work_of(s) >= packed_work;
+}
+
+static size_t tile_count(const inv_matmul *p)
+{
 	/* All cores of the machine, not those that this process may use: bits must not change.
 	 */
-	size_t wanted = 2 * (size_t)sysconf(_SC_NPROCESSORS_CONF);
-	size_t worth = (size_t)(work / tile_work);
+	size_t cores = p->packed ? p->ctx->threads : (size_t)sysconf(_SC_NPROCESSORS_CONF);
+	size_t wanted = 2 * cores, worth = (size_t)(work_of(&p->spec) / tile_work);
 
 	if (wanted > MAX_TILES)
 		wanted = MAX_TILES;
@@ -95,8 +122,9 @@ static void cut(inv_matmul *p)
 {
 	const inv_matmul_spec *s = &p->spec;
 	bool by_rows = s->m >= s->n;
-	size_t side = by_rows ? s->m : s->n, parts = tile_count(s);
-	size_t step = inv_blocks(inv_blocks(side, parts), TILE_STEP) * TILE_STEP;
+	size_t side = by_rows ? s->m : s->n, parts = tile_count(p);
+	size_t unit = p->packed && by_rows ? INV_STRIP_ROWS : TILE_STEP;
+	size_t step = inv_blocks(inv_blocks(side, parts), unit) * unit;
 
 	for (size_t at = 0; at < side; at += step) {
 		size_t now = side - at < step ? side - at : step;
@@ -106,27 +134,54 @@ static void cut(inv_matmul *p)
 	}
 }
 
-invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
-                            inv_matmul **out)
+static invar_status plan_packed(inv_matmul *p)
 {
-	invar_status st = inv_openblas_need_for(ctx);
-	inv_matmul *p;
+	const tile *first = p->tiles; /* no other is larger */
+	size_t n = p->spec.n, k = p->spec.k;
+	uint64_t floats;
+	invar_status st;
 
-	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	if (!(p = inv_calloc(1, sizeof *p)))
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
-	p->ctx = ctx;
-	p->spec = *spec;
-	cut(p);
-	for (size_t i = 0; i < p->count && ctx->cpu && st == INVAR_OK; i++) {
+	p->shares = first->cols == n;
+	p->room = (p->shares ? inv_packed_room_without : inv_packed_room)(first->rows,
+	                                                                  first->cols, k);
+	floats =
+		(uint64_t)p->ctx->threads * p->room + (p->shares ? inv_panels_floats(k, n) : 0);
+	inv_arena_take(&p->arena, floats, sizeof(float));
+	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
+		p->scratch = inv_arena_take(&p->arena, floats, sizeof(float));
+	return st;
+}
+
+static invar_status plan_libraries(inv_matmul *p)
+{
+	const inv_matmul_spec *spec = &p->spec;
+	invar_status st = inv_openblas_need_for(p->ctx);
+
+	for (size_t i = 0; i < p->count && p->ctx->cpu && st == INVAR_OK; i++) {
 		inv_matmul_spec part = spec_of_tile(spec, &p->tiles[i]);
 
 		if (suits_onednn(&part))
 			st = inv_onednn_new(&part, lda_of(spec), ldb_of(spec), spec->n,
 			                    &p->tiles[i].onednn);
 	}
+	return st;
+}
+
+invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spec,
+                            inv_matmul **out)
+{
+	inv_matmul *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	p->ctx = ctx;
+	p->spec = *spec;
+	p->packed = suits_packing(ctx, spec);
+	cut(p);
+	st = p->packed ? plan_packed(p) : plan_libraries(p);
 	if (st != INVAR_OK) {
 		inv_matmul_free(p);
 		return st;
@@ -140,15 +195,38 @@ size_t inv_matmul_tiles(const inv_matmul *p)
 	return p->count;
 }
 
-bool inv_matmul_tiles_are_columns(const inv_matmul *p)
+/* Does one thread compute all rows of a column, from the first to the last? */
+static bool tiles_are_columns(const inv_matmul *p)
 {
 	return p->tiles[0].rows == p->spec.m;
 }
 
+size_t inv_matmul_memory(const inv_matmul *p)
+{
+	return p->arena.size;
+}
+
+void inv_matmul_share(inv_matmul *const *plans, size_t count)
+{
+	inv_matmul *most = NULL;
+
+	for (size_t i = 0; i < count; i++)
+		if (plans[i] && (!most || plans[i]->arena.size > most->arena.size))
+			most = plans[i];
+	for (size_t i = 0; i < count; i++)
+		if (plans[i] && plans[i] != most) {
+			inv_arena_free(&plans[i]->arena);
+			plans[i]->scratch = most->scratch;
+		}
+}
+
 void inv_matmul_free(inv_matmul *p)
 {
-	for (size_t i = 0; p && i < p->count; i++)
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->count; i++)
 		inv_onednn_free(p->tiles[i].onednn);
+	inv_arena_free(&p->arena);
 	inv_free(p);
 }
 
@@ -177,6 +255,77 @@ static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
 	add_bias_relu(s, bias, c, ldc);
 }
 
+/* What follows a part of a tile. */
+typedef struct follow_up {
+	const inv_matmul *p;
+	const tile *t;
+} follow_up;
+
+static void hand_over(void *user, const float *c, size_t stride, size_t row, size_t rows,
+                      size_t col, size_t cols)
+{
+	const follow_up *f = user;
+
+	f->p->take(f->p->user, c, stride, f->t->row + row, rows, f->t->col + col, cols);
+}
+
+/* Of a tile that a library computed, or the loop. */
+static void follow_tile(const inv_matmul *p, const tile *t, float *c)
+{
+	if (p->take)
+		p->take(p->user, c, p->spec.n, t->row, t->rows, t->col, t->cols);
+	else if (p->mask && tiles_are_columns(p))
+		p->kernels.relu_backward(p->mask + t->col, t->rows, t->cols, p->spec.n, c,
+		                         p->sums + t->col);
+}
+
+static void fill_group(void *user, size_t group, unsigned thread)
+{
+	const inv_matmul *p = user;
+	const inv_matmul_spec *s = &p->spec;
+	size_t first = group * GROUP, cols = s->n - first < GROUP ? s->n - first : GROUP;
+	inv_panels panels = inv_panels_columns(&p->panels, first, cols);
+
+	(void)thread;
+	if (s->transpose_b)
+		inv_panels_fill_turned(&p->kernels, &panels, p->b + first * s->k, s->k);
+	else
+		inv_panels_fill(&p->kernels, &panels, p->b + first, s->n);
+}
+
+static void run_packed(void *user, size_t index, unsigned thread)
+{
+	const inv_matmul *p = user;
+	const inv_matmul_spec *s = &p->spec;
+	size_t before = p->shares ? inv_panels_floats(s->k, s->n) : 0;
+	const tile *t = &p->tiles[index];
+	follow_up next = {p, t};
+	bool masked = p->mask && tiles_are_columns(p);
+	const inv_packed_tile packed = {
+		.kernels = &p->kernels,
+		.m = t->rows,
+		.n = t->cols,
+		.k = s->k,
+		.a = p->a + t->row * (s->transpose_a ? 1 : s->k),
+		.b = p->b + t->col * (s->transpose_b ? s->k : 1),
+		.a_stride = lda_of(s),
+		.b_stride = ldb_of(s),
+		.turned_a = s->transpose_a,
+		.turned_b = s->transpose_b,
+		.bias = s->bias ? p->bias + t->col : NULL,
+		.relu = s->relu,
+		.mask = masked ? p->mask + t->col : NULL,
+		.column_sums = masked ? p->sums + t->col : NULL,
+		.panels = p->shares ? &p->panels : NULL,
+		.c = p->take ? NULL : p->c + t->row * s->n + t->col,
+		.c_stride = s->n,
+		.then = p->take ? hand_over : NULL,
+		.user = &next,
+	};
+
+	inv_packed_multiply(&packed, p->scratch + before + thread * p->room);
+}
+
 static void run_tile(void *user, size_t index, unsigned thread)
 {
 	inv_matmul *p = user;
@@ -194,31 +343,32 @@ static void run_tile(void *user, size_t index, unsigned thread)
 		t->status = inv_onednn_run(t->onednn, a, b, bias, c);
 	else
 		run_openblas(&part, a, lda_of(s), b, ldb_of(s), bias, c, s->n);
-	if (p->then && t->status == INVAR_OK)
-		p->then(p->user, t->row, t->rows, t->col, t->cols);
+	if (t->status == INVAR_OK)
+		follow_tile(p, t, c);
 }
 
 static invar_status run_plain(inv_matmul *p)
 {
 	inv_matmul_ref(&p->spec, p->a, p->b, p->bias, p->c);
-	for (size_t i = 0; i < p->count && p->then; i++)
-		p->then(p->user, p->tiles[i].row, p->tiles[i].rows, p->tiles[i].col,
-		        p->tiles[i].cols);
+	for (size_t i = 0; i < p->count; i++)
+		follow_tile(p, &p->tiles[i], p->c + p->tiles[i].row * p->spec.n + p->tiles[i].col);
 	return INVAR_OK;
 }
 
-invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
-                                 const float *bias, float *c, inv_tile_fn *then, void *user)
+static invar_status run_tiles(inv_matmul *p, const float *a, const float *b,
+                              const float *bias, float *c)
 {
 	p->a = a;
 	p->b = b;
 	p->bias = bias;
 	p->c = c;
-	p->then = then;
-	p->user = user;
 	if (!p->ctx->cpu)
 		return run_plain(p);
-	inv_parallel(p->ctx, p->count, run_tile, p);
+	if (p->packed && p->shares) {
+		p->panels = inv_panels_of(p->spec.k, p->spec.n, p->scratch);
+		inv_parallel(p->ctx, inv_blocks(p->spec.n, GROUP), fill_group, p);
+	}
+	inv_parallel(p->ctx, p->count, p->packed ? run_packed : run_tile, p);
 	for (size_t i = 0; i < p->count; i++)
 		if (p->tiles[i].status != INVAR_OK) /* the message is in the thread that failed */
 			return inv_fail(p->tiles[i].status, "oneDNN failed to run a matrix product");
@@ -228,7 +378,35 @@ invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c)
 {
-	return inv_matmul_run_then(p, a, b, bias, c, NULL, NULL);
+	p->mask = NULL;
+	p->take = NULL;
+	return run_tiles(p, a, b, bias, c);
+}
+
+invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b,
+                                   const float *mask, float *c, float *sums)
+{
+	const inv_matmul_spec *s = &p->spec;
+	invar_status st;
+
+	assert(!s->bias && !s->relu);
+	p->mask = mask;
+	p->sums = sums;
+	p->take = NULL;
+	st = run_tiles(p, a, b, NULL, c);
+	if (st == INVAR_OK && !tiles_are_columns(p)) /* the sums of some rows would not do */
+		p->kernels.relu_backward(mask, s->m, s->n, s->n, c, sums);
+	return st;
+}
+
+invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,
+                                  inv_part_fn *take, void *user)
+{
+	assert(!p->spec.bias && !p->spec.relu);
+	p->mask = NULL;
+	p->take = take;
+	p->user = user;
+	return run_tiles(p, a, b, NULL, c);
 }
 
 void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a,
@@ -246,6 +424,6 @@ void inv_matmul_version(char *text, size_t bytes)
 	int major, minor, patch;
 
 	inv_onednn_version(&major, &minor, &patch);
-	snprintf(text, bytes, "oneDNN %d.%d.%d, %.40s", major, minor, patch,
+	snprintf(text, bytes, "own panels, oneDNN %d.%d.%d, %.40s", major, minor, patch,
 	         ready ? inv_openblas_get()->config() : "no OpenBLAS");
 }

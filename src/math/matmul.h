@@ -2,11 +2,13 @@
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * The caller sees neither oneDNN (2.6 and 3.x) nor OpenBLAS. A plan cuts the product into
- * tiles by its shape and the machine's cores, never by the number of running threads, and
- * computes each tile on one thread: the bits of a result do not depend on the number of
- * threads. oneDNN or OpenBLAS computes a tile, whichever was measured to be faster for its
- * shape (README).
+ * A plan cuts the product into tiles, each computed on one thread. With AVX2 our own
+ * kernels compute a tile (packed.h), which sum every number of C in the same order however
+ * it is cut. Elsewhere, and for products too small to be worth packing, oneDNN (2.6 and
+ * 3.x) or OpenBLAS does, whichever was measured to be faster for its shape (README); their
+ * order depends on the shape of a tile, so the cut depends on the machine's cores and not
+ * on the number of running threads. Either way the bits of a result do not depend on the
+ * number of threads.
  *
  * A plan is made once and run many times without allocating; it belongs to one
  * thread at a time. inv_gemm is the one-shot call on the calling thread only.
@@ -38,15 +40,29 @@ invar_status inv_matmul_new(const invar_context *ctx, const inv_matmul_spec *spe
 invar_status inv_matmul_run(inv_matmul *p, const float *a, const float *b,
                             const float *bias, float *c);
 
-/* Called for a tile of C as soon as it is computed, by the thread that did it. */
-typedef void inv_tile_fn(void *user, size_t row, size_t rows, size_t col, size_t cols);
+/*
+ * C = 0 where mask [m, n] is not above 0, for the gradient of a ReLU; then sums[n] += its
+ * rows, in order.
+ */
+invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b,
+                                   const float *mask, float *c, float *sums);
 
-invar_status inv_matmul_run_then(inv_matmul *p, const float *a, const float *b,
-                                 const float *bias, float *c, inv_tile_fn *then,
-                                 void *user);
+/* Gets a part of C, whose rows are `stride` floats apart and which is not kept. */
+typedef void inv_part_fn(void *user, const float *part, size_t stride, size_t row,
+                         size_t rows, size_t col, size_t cols);
+
+/* Of a product without bias and ReLU; c [m, n] may be used as scratch. */
+invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,
+                                  inv_part_fn *take, void *user);
+
 size_t inv_matmul_tiles(const inv_matmul *p);
-/* Does every tile contain all rows of its columns? */
-bool inv_matmul_tiles_are_columns(const inv_matmul *p);
+/* Bytes of scratch memory. */
+size_t inv_matmul_memory(const inv_matmul *p);
+/*
+ * Plans that are never run at the same time share the scratch memory of the one that has
+ * most; NULLs among them are left out. Free all of them together.
+ */
+void inv_matmul_share(inv_matmul *const *plans, size_t count);
 void inv_matmul_free(inv_matmul *p);
 
 /*
@@ -59,7 +75,7 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *spec, const float
 void inv_matmul_ref(const inv_matmul_spec *spec, const float *a, const float *b,
                     const float *bias, float *c);
 
-/* "oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
+/* "own panels, oneDNN 2.6.3, OpenBLAS 0.3.21", as loaded; for run.json. */
 void inv_matmul_version(char *text, size_t bytes);
 
 #endif

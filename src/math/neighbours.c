@@ -18,12 +18,16 @@
  * Schwarz. Lengths are counted in units of the longest gallery row, so that the
  * floats of the filter neither overflow nor vanish.
  *
+ * Where only the number of rows nearer than some distance is wanted (inv_tell_apart), a row
+ * whose rounded distance is farther than E from it is decided, and no list is kept.
+ *
  * Queries are cut into blocks, one thread per block; a block is compared with the whole
  * gallery, packed once, DOT_COLS rows (a panel) and CHUNK values at a time: a chunk of a
  * panel stays in the L1 cache while all queries of the block use it.
  */
 #include "math/neighbours.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -79,13 +83,16 @@ typedef struct query {
 	double error;      /* E */
 	double slack;      /* max error of the filter's float arithmetic */
 	shortlist list[2]; /* one for all, or one for the own class and one for others */
+	float nearer;      /* below: certainly nearer than the distance asked for */
+	uint32_t count;    /* of such rows */
 } query;
 
 typedef struct scratch {
-	int16_t *rows;   /* [COLS, 2 pairs]: rows about to be packed */
-	int16_t *packed; /* [groups][pairs][ROWS][2] */
-	int32_t *sums;   /* [groups][ROWS][COLS] */
-	query *queries;  /* [groups ROWS] */
+	float *direction; /* [width] */
+	int16_t *rows;    /* [COLS, 2 pairs]: rows about to be packed */
+	int16_t *packed;  /* [groups][pairs][ROWS][2] */
+	int32_t *sums;    /* [groups][ROWS][COLS] */
+	query *queries;   /* [groups ROWS] */
 } scratch;
 
 struct inv_neighbours {
@@ -95,14 +102,16 @@ struct inv_neighbours {
 	const uint32_t *classes;
 	uint64_t n;
 	size_t w, pairs, k, groups;
-	float *centre;     /* [w] */
+	bool cosine;       /* directions are compared, of two numbers more */
+	size_t width;      /* of what is compared */
+	float *centre;     /* [width] */
 	double unit, rest; /* longest row, largest rest of the gallery */
 	inv_arena arena;
 	int16_t *packed;         /* [panels][pairs][COLS][2] */
 	float *scales, *squares; /* [panels COLS] */
 	uint32_t *labels;        /* [panels COLS] */
 	double *lengths, *rests; /* [panels COLS] */
-	double *partial;         /* [blocks, w] for the mean */
+	double *partial;         /* [blocks, width] for the mean */
 	scratch *scratch;        /* [threads] */
 	uint64_t id;             /* of its copies on other ranks; 0: none */
 };
@@ -119,13 +128,39 @@ static size_t panels_of(const inv_neighbours *p)
 
 /* ---- Rows as integers ------------------------------------------------------ */
 
+/*
+ * A row as it is compared: itself, or its direction. Where there is none, one of two more
+ * numbers is 1, which puts it at right angles to all directions and to the other side's
+ * rows of zeros.
+ */
+static const float *seen(const inv_neighbours *p, const float *row, bool asked,
+                         float *direction)
+{
+	double length, by;
+
+	if (!p->cosine)
+		return row;
+	length = sqrt(p->kernels.dot(row, row, p->w));
+	by = length > 0 ? 1 / length : 0;
+	for (size_t i = 0; i < p->w; i++)
+		direction[i] = (float)(row[i] * by);
+	direction[p->w] = !asked && !(length > 0);
+	direction[p->w + 1] = asked && !(length > 0);
+	return direction;
+}
+
+static const float *gallery_row(const inv_neighbours *p, uint64_t i, unsigned thread)
+{
+	return seen(p, p->rows + i * p->w, false, p->scratch[thread].direction);
+}
+
 static rounded round_row(const inv_neighbours *p, const float *row, int16_t *out)
 {
-	double length = sqrt(p->kernels.squared_distance(row, p->centre, p->w));
+	double length = sqrt(p->kernels.squared_distance(row, p->centre, p->width));
 	double scale = length > 0 ? length / reach : 1, square = 0;
-	double rest = sqrt(p->kernels.quantise(row, p->centre, p->w, scale, out));
+	double rest = sqrt(p->kernels.quantise(row, p->centre, p->width, scale, out));
 
-	for (size_t i = 0; i < p->w; i++)
+	for (size_t i = 0; i < p->width; i++)
 		square += (double)(out[i] * out[i]);
 	/* The last term covers the roundings of double arithmetic. */
 	return (rounded){.scale = (float)(scale / p->unit),
@@ -146,15 +181,17 @@ static void interleave(const int16_t *rows, size_t pairs, size_t count, int16_t 
 static void sum_rows(void *user, size_t block, unsigned thread)
 {
 	inv_neighbours *p = user;
-	double *sum = p->partial + block * p->w;
+	double *sum = p->partial + block * p->width;
 	uint64_t first = block * CENTRE_BLOCK;
 	uint64_t end = first + CENTRE_BLOCK < p->n ? first + CENTRE_BLOCK : p->n;
 
-	(void)thread;
-	memset(sum, 0, p->w * sizeof *sum);
-	for (uint64_t i = first; i < end; i++)
-		for (size_t k = 0; k < p->w; k++)
-			sum[k] += p->rows[i * p->w + k];
+	memset(sum, 0, p->width * sizeof *sum);
+	for (uint64_t i = first; i < end; i++) {
+		const float *row = gallery_row(p, i, thread);
+
+		for (size_t k = 0; k < p->width; k++)
+			sum[k] += row[k];
+	}
 }
 
 static void measure_row(void *user, size_t block, unsigned thread)
@@ -163,10 +200,9 @@ static void measure_row(void *user, size_t block, unsigned thread)
 	uint64_t first = block * CENTRE_BLOCK;
 	uint64_t end = first + CENTRE_BLOCK < p->n ? first + CENTRE_BLOCK : p->n;
 
-	(void)thread;
 	for (uint64_t i = first; i < end; i++)
-		p->lengths[i] =
-			sqrt(p->kernels.squared_distance(p->rows + i * p->w, p->centre, p->w));
+		p->lengths[i] = sqrt(
+			p->kernels.squared_distance(gallery_row(p, i, thread), p->centre, p->width));
 }
 
 /* Any centre is correct; near the mean, rows are short and their rests small. */
@@ -176,9 +212,9 @@ static void find_centre(inv_neighbours *p)
 
 	inv_parallel(p->ctx, blocks, sum_rows, p);
 	for (size_t b = 1; b < blocks; b++)
-		for (size_t k = 0; k < p->w; k++)
-			p->partial[k] += p->partial[b * p->w + k];
-	for (size_t k = 0; k < p->w; k++)
+		for (size_t k = 0; k < p->width; k++)
+			p->partial[k] += p->partial[b * p->width + k];
+	for (size_t k = 0; k < p->width; k++)
 		p->centre[k] = (float)(p->partial[k] / (double)p->n);
 	inv_parallel(p->ctx, blocks, measure_row, p);
 	p->unit = 0;
@@ -199,7 +235,7 @@ static void pack_panel(void *user, size_t panel, unsigned thread)
 		rounded r = {0};
 
 		if (at < p->n)
-			r = round_row(p, p->rows + at * p->w, rows + i * 2 * p->pairs);
+			r = round_row(p, gallery_row(p, at, thread), rows + i * 2 * p->pairs);
 		p->scales[at] = r.scale;
 		p->squares[at] = r.square;
 		p->rests[at] = r.rest;
@@ -329,7 +365,22 @@ typedef struct search {
 	size_t block; /* queries */
 	uint32_t *index;
 	double *squared, *own, *other;
+	const double *near, *far; /* rows are told apart, and nothing else is asked */
+	inv_undecided_fn *visit;
+	void *user;
+	uint32_t *counts;
 } search;
+
+/* The rounded distances beyond which a row is decided. */
+static void set_sides(const search *s, uint64_t i, query *q)
+{
+	double near = s->near[i] / s->p->unit - q->error;
+	double below = near * near * (1 - 1e-9) - q->slack;
+
+	q->count = 0;
+	q->nearer = near > 0 ? nextafterf((float)below, -INFINITY) : -INFINITY;
+	q->list[0].limit = limit_of(s->far[i] / s->p->unit + q->error, q->slack);
+}
 
 static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 {
@@ -352,6 +403,8 @@ static void start_query(const search *s, uint64_t i, const rounded *r, query *q)
 		l->count = l->settled = 0;
 		l->limit = INFINITY;
 	}
+	if (s->visit)
+		set_sides(s, i, q);
 }
 
 static void start_block(const search *s, scratch *t, uint64_t first, size_t count)
@@ -361,8 +414,8 @@ static void start_block(const search *s, scratch *t, uint64_t first, size_t coun
 	for (size_t at = 0; at < count; at += ROWS) {
 		memset(t->rows, 0, ROWS * 2 * p->pairs * sizeof *t->rows);
 		for (size_t i = at; i < at + ROWS && i < count; i++) {
-			rounded r =
-				round_row(p, s->q + (first + i) * p->w, t->rows + (i - at) * 2 * p->pairs);
+			const float *row = seen(p, s->q + (first + i) * p->w, true, t->direction);
+			rounded r = round_row(p, row, t->rows + (i - at) * 2 * p->pairs);
 
 			start_query(s, first + i, &r, &t->queries[i]);
 		}
@@ -421,6 +474,28 @@ static void sift(const search *s, query *q, const int32_t *sums, size_t panel)
 	}
 }
 
+/* For one query and one panel, counts the rows that are nearer and visits the others. */
+static void tell_panel(const search *s, uint64_t i, query *q, const int32_t *sums,
+                       size_t panel)
+{
+	const inv_neighbours *p = s->p;
+	size_t first = panel * COLS, count = p->n - first < COLS ? p->n - first : COLS;
+	float limit = q->list[0].limit, near[COLS];
+	inv_near t = {2 * q->is.scale, q->is.square, 0, limit, limit};
+	unsigned bits = p->kernels.near_columns(&t, sums, p->scales + first, p->squares + first,
+	                                        p->labels + first, near);
+
+	bits &= (1u << count) - 1;
+	for (; bits; bits &= bits - 1) {
+		unsigned j = (unsigned)__builtin_ctz(bits);
+
+		if (near[j] < q->nearer)
+			q->count++;
+		else
+			s->visit(s->user, i, (uint32_t)(first + j));
+	}
+}
+
 static void finish_query(const search *s, uint64_t i, query *q)
 {
 	const inv_neighbours *p = s->p;
@@ -452,10 +527,14 @@ static void search_block(void *user, size_t block, unsigned thread)
 	start_block(s, t, first, count);
 	for (size_t panel = 0; panel < panels_of(p); panel++) {
 		multiply(p, t, panel, inv_blocks(count, ROWS));
-		for (size_t i = 0; i < count; i++)
+		for (size_t i = 0; i < count && s->visit; i++)
+			tell_panel(s, first + i, &t->queries[i], t->sums + i * COLS, panel);
+		for (size_t i = 0; i < count && !s->visit; i++)
 			sift(s, &t->queries[i], t->sums + i * COLS, panel);
 	}
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && s->visit; i++)
+		s->counts[first + i] = t->queries[i].count;
+	for (size_t i = 0; i < count && !s->visit; i++)
 		finish_query(s, first + i, &t->queries[i]);
 }
 
@@ -544,6 +623,23 @@ void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t 
 		inv_nearest_others_ref(p->rows, p->n, p->w, first, m, p->k, index, squared);
 }
 
+void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double *near,
+                    const double *far, inv_undecided_fn *visit, void *user,
+                    uint32_t *counts)
+{
+	search s = {.p = p,
+	            .q = q,
+	            .m = m,
+	            .near = near,
+	            .far = far,
+	            .visit = visit,
+	            .user = user,
+	            .counts = counts};
+
+	assert(p->ctx->cpu);
+	run_share(&s);
+}
+
 /* ---- Making and freeing ---------------------------------------------------------- */
 
 /* As many groups of queries as the L2 cache and the lists' share allow. */
@@ -563,7 +659,8 @@ static void take_scratch(inv_neighbours *p, scratch *t)
 {
 	inv_arena *a = &p->arena;
 	size_t queries = p->groups * ROWS, size = room_of(p->k);
-	scratch made = {inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
+	scratch made = {inv_arena_take(a, p->cosine ? p->width : 0, sizeof(float)),
+	                inv_arena_take(a, COLS * 2 * p->pairs, sizeof(int16_t)),
 	                inv_arena_take(a, queries * 2 * p->pairs, sizeof(int16_t)),
 	                inv_arena_take(a, queries * COLS, sizeof(int32_t)),
 	                inv_arena_take(a, queries, sizeof(query))};
@@ -589,15 +686,15 @@ static invar_status allocate_gallery(inv_neighbours *p)
 	for (int round = 0; round < 2; round++) {
 		invar_status st;
 
-		p->centre = inv_arena_take(a, p->w, sizeof *p->centre);
+		p->centre = inv_arena_take(a, p->width, sizeof *p->centre);
 		p->packed = inv_arena_take(a, slots * 2 * p->pairs, sizeof *p->packed);
 		p->scales = inv_arena_take(a, slots, sizeof *p->scales);
 		p->squares = inv_arena_take(a, slots, sizeof *p->squares);
 		p->labels = inv_arena_take(a, slots, sizeof *p->labels);
 		p->lengths = inv_arena_take(a, slots, sizeof *p->lengths);
 		p->rests = inv_arena_take(a, slots, sizeof *p->rests);
-		p->partial =
-			inv_arena_take(a, inv_blocks(p->n, CENTRE_BLOCK) * p->w, sizeof *p->partial);
+		p->partial = inv_arena_take(a, inv_blocks(p->n, CENTRE_BLOCK) * p->width,
+		                            sizeof *p->partial);
 		p->scratch = inv_arena_take(a, p->ctx->threads, sizeof *p->scratch);
 		for (unsigned t = 0; t < p->ctx->threads; t++)
 			take_scratch(p, round ? &p->scratch[t] : NULL);
@@ -607,9 +704,8 @@ static invar_status allocate_gallery(inv_neighbours *p)
 	return INVAR_OK;
 }
 
-invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
-                                size_t w, const uint32_t *classes, size_t k,
-                                inv_neighbours **out)
+/* Copies what is known of a gallery, and packs it. */
+static invar_status make_gallery(const inv_neighbours *known, inv_neighbours **out)
 {
 	inv_neighbours *p = inv_calloc(1, sizeof *p);
 	invar_status st;
@@ -617,16 +713,12 @@ invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uin
 	*out = NULL;
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a gallery");
-	*p = (inv_neighbours){.ctx = ctx,
-	                      .rows = rows,
-	                      .classes = classes,
-	                      .n = n,
-	                      .w = w,
-	                      .pairs = inv_blocks(w, 2),
-	                      .k = k};
-	inv_kernels_init(&p->kernels, ctx->cpu);
+	*p = *known;
+	p->width = p->cosine ? p->w + 2 : p->w;
+	p->pairs = inv_blocks(p->width, 2);
+	inv_kernels_init(&p->kernels, p->ctx->cpu);
 	p->groups = groups_of(p);
-	if (ctx->cpu) { /* the plain loops need nothing */
+	if (p->ctx->cpu) { /* the plain loops need nothing */
 		if ((st = allocate_gallery(p)) != INVAR_OK) {
 			inv_neighbours_free(p);
 			return st;
@@ -635,6 +727,26 @@ invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uin
 	}
 	*out = p;
 	return INVAR_OK;
+}
+
+invar_status inv_neighbours_new(const invar_context *ctx, const float *rows, uint64_t n,
+                                size_t w, const uint32_t *classes, size_t k,
+                                inv_neighbours **out)
+{
+	const inv_neighbours known = {
+		.ctx = ctx, .rows = rows, .classes = classes, .n = n, .w = w, .k = k};
+
+	return make_gallery(&known, out);
+}
+
+invar_status inv_neighbours_new_split(const invar_context *ctx, const float *rows,
+                                      uint64_t n, size_t w, bool cosine,
+                                      inv_neighbours **out)
+{
+	const inv_neighbours known = {
+		.ctx = ctx, .rows = rows, .n = n, .w = w, .cosine = cosine, .k = 1};
+
+	return make_gallery(&known, out);
 }
 
 void inv_neighbours_free(inv_neighbours *p)

@@ -11,6 +11,7 @@
 #ifndef INV_NEIGHBOURS_H
 #define INV_NEIGHBOURS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/context.h"
@@ -46,6 +47,26 @@ void inv_nearest(inv_neighbours *p, const float *q, uint64_t m, uint32_t *index,
  */
 void inv_nearest_others(inv_neighbours *p, uint64_t first, uint64_t m, uint32_t *index,
                         double *squared);
+
+/*
+ * A gallery for inv_tell_apart alone; of rows or, for cosine, of their directions, between
+ * which |a - b|² is 2 (1 - cos). A row of zeros is at right angles to everything.
+ */
+invar_status inv_neighbours_new_split(const invar_context *ctx, const float *rows,
+                                      uint64_t n, size_t w, bool cosine,
+                                      inv_neighbours **out);
+
+/* Called for a gallery row that may be on either side, by the thread of query i. */
+typedef void inv_undecided_fn(void *user, uint64_t i, uint32_t row);
+
+/*
+ * Tells gallery rows apart by their distance to query i: counts[i] is the number of rows
+ * certainly nearer than near[i]; `visit` gets those that are not, unless they are certainly
+ * farther than far[i]; near[i] <= far[i]. Not without kernels, under INVAR_CPU=ref.
+ */
+void inv_tell_apart(inv_neighbours *p, const float *q, uint64_t m, const double *near,
+                    const double *far, inv_undecided_fn *visit, void *user,
+                    uint32_t *counts);
 
 /* Plain loops; what runs under INVAR_CPU=ref. */
 void inv_nearest_by_class_ref(const float *rows, const uint32_t *row_classes, uint64_t n,

@@ -22,7 +22,11 @@
 #include "base/threads.h"
 #include "math/onednn_api.h"
 
+#ifdef INV_BUNDLED
+#define LIBRARY "libopenblas-invar.so" /* see tools/make_wheel */
+#else
 #define LIBRARY "libopenblas.so.0"
+#endif
 
 static const size_t buffer_bytes = ((size_t)128 << 20) + 65536; /* on x86-64 and arm64 */
 static const size_t spare_bytes = (size_t)64 << 20;

@@ -9,6 +9,9 @@
  *
  * A library is shared by the whole process, and so is its number of threads, which is kept
  * at 1: the threads are ours. invar.h says so. LAPACK is the one inside OpenBLAS.
+ *
+ * A wheel brings its own copy under a name that nobody else uses (-Dbundled=true), so that
+ * NumPy's OpenBLAS keeps its threads. dlopen finds it by the library's own search path.
  */
 #ifndef INV_OPENBLAS_H
 #define INV_OPENBLAS_H

@@ -63,26 +63,17 @@ static size_t min(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-static void fill_panel(const float *x, size_t stride, size_t rows, size_t columns,
-                       float *panel)
-{
-	for (size_t l = 0; l < rows; l++, panel += INV_PANEL_COLS) {
-		memcpy(panel, x + l * stride, columns * sizeof *panel);
-		memset(panel + columns, 0, (INV_PANEL_COLS - columns) * sizeof *panel);
-	}
-}
-
-void inv_panels_fill(const inv_panels *w, const float *x, size_t stride)
+void inv_panels_fill(const struct inv_kernels *kernels, const inv_panels *w, const float *x,
+                     size_t stride)
 {
 	size_t sum = even_part(w->k, MAX_SUM, 1);
 
-	for (size_t l = 0; l < w->k; l += sum)
-		for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
-			size_t rows = min(sum, w->k - l);
+	for (size_t l = 0; l < w->k; l += sum) {
+		size_t rows = min(sum, w->k - l);
 
-			fill_panel(x + l * stride + j, stride, rows, columns_at(w, j),
-			           panel_at(w, l, rows, j));
-		}
+		kernels->fill_panels(x + l * stride, stride, rows, w->n, panel_at(w, l, rows, 0),
+		                     rows * INV_PANEL_COLS);
+	}
 }
 
 void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
@@ -102,27 +93,98 @@ void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels 
 		}
 }
 
+void inv_panels_read(const inv_panels *w, size_t first, size_t n, float *out)
+{
+	size_t sum = even_part(w->k, MAX_SUM, 1);
+
+	for (size_t l = 0; l < w->k; l += sum)
+		for (size_t j = first; j < first + n; j++) {
+			size_t rows = min(sum, w->k - l), inside = j % INV_PANEL_COLS;
+			const float *panel = panel_at(w, l, rows, j - inside) + inside;
+
+			for (size_t i = 0; i < rows; i++)
+				out[(l + i) * n + j - first] = panel[i * INV_PANEL_COLS];
+		}
+}
+
+size_t inv_panels_height(size_t rows)
+{
+	return even_part(rows, MAX_ROWS, INV_STRIP_ROWS);
+}
+
+static void pack_part(const struct inv_kernels *kernels, const inv_panels_rows *r, size_t i,
+                      size_t l, const inv_panel_product *p, float *strips)
+{
+	if (r->turned)
+		kernels->pack_strips_turned(r->a + l * r->a_stride + i, r->a_stride, p->rows, p->k,
+		                            strips);
+	else
+		kernels->pack_strips(r->a + i * r->a_stride + l, r->a_stride, p->rows, p->k,
+		                     strips);
+}
+
+/*
+ * A part of the sum. Between the first and the last, sums are kept apart from C: its rows
+ * may be a multiple of 4 KB apart, and then share a few lines of the L1 cache.
+ */
+static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *r, size_t i,
+                                    size_t l, size_t sum)
+{
+	bool first = l == 0, last = l + sum >= w->k;
+	float *c = r->c + i * r->c_stride;
+	inv_panel_product p = {.rows = r->rows - i,
+	                       .k = min(sum, w->k - l),
+	                       .add = r->add || !first,
+	                       .relu = r->relu && last,
+	                       .bias = last ? r->bias : NULL,
+	                       .mask = last && r->mask ? r->mask + i * r->mask_stride : NULL,
+	                       .mask_stride = r->mask_stride,
+	                       .c = last || !r->sums ? c : r->sums,
+	                       .stride = last || !r->sums ? r->c_stride : r->sums_stride};
+
+	if (r->sums && !(first && last)) {
+		p.from = first ? c : r->sums;
+		p.from_stride = first ? r->c_stride : r->sums_stride;
+	}
+	return p;
+}
+
+void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panels *w,
+                              const inv_panels_rows *r, float *scratch)
+{
+	size_t sum = even_part(w->k, MAX_SUM, 1), height = inv_panels_height(r->rows);
+
+	for (size_t i = 0; i < r->rows; i += height)
+		for (size_t l = 0; l < w->k; l += sum) {
+			const inv_panel_product whole = product_of(w, r, i, l, sum);
+			inv_panel_product p = whole;
+
+			p.rows = min(height, whole.rows);
+			p.strips = scratch;
+			pack_part(kernels, r, i, l, &p, scratch);
+			for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
+				p.panel = panel_at(w, l, p.k, j);
+				p.columns = columns_at(w, j);
+				p.bias = whole.bias ? whole.bias + j : NULL;
+				p.from = whole.from ? whole.from + j : NULL;
+				p.mask = whole.mask ? whole.mask + j : NULL;
+				p.sums = whole.mask ? r->column_sums + j : NULL;
+				p.c = whole.c + j;
+				kernels->panel_product(&p);
+			}
+		}
+}
+
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
                          size_t c_stride, float *size)
 {
-	size_t sum = even_part(w->k, MAX_SUM, 1);
-	size_t height = even_part(rows, MAX_ROWS, INV_STRIP_ROWS);
+	const inv_panels_rows r = {.rows = rows,
+	                           .a = a,
+	                           .a_stride = a_stride,
+	                           .add = add,
+	                           .c = c,
+	                           .c_stride = c_stride};
 
-	for (size_t i = 0; i < rows; i += height)
-		for (size_t l = 0; l < w->k; l += sum) {
-			inv_panel_product p = {.strips = size,
-			                       .rows = min(height, rows - i),
-			                       .k = min(sum, w->k - l),
-			                       .add = add || l > 0,
-			                       .stride = c_stride};
-
-			kernels->pack_strips(a + i * a_stride + l, a_stride, p.rows, p.k, size);
-			for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
-				p.panel = panel_at(w, l, p.k, j);
-				p.columns = columns_at(w, j);
-				p.c = c + i * c_stride + j;
-				kernels->panel_product(&p);
-			}
-		}
+	inv_panels_multiply_rows(kernels, w, &r, size);
 }

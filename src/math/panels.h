@@ -25,9 +25,13 @@ uint64_t inv_panels_floats(size_t k, size_t n);
 size_t inv_panels_room(void);
 
 /* W [k, n] whose rows are `stride` floats apart; or W' [n, k], as a Linear layer has it. */
-void inv_panels_fill(const inv_panels *w, const float *x, size_t stride);
+void inv_panels_fill(const struct inv_kernels *kernels, const inv_panels *w, const float *x,
+                     size_t stride);
 void inv_panels_fill_turned(const struct inv_kernels *kernels, const inv_panels *w,
                             const float *x, size_t stride);
+
+/* Columns [first, first + n) of W as a plain matrix [k, n]. */
+void inv_panels_read(const inv_panels *w, size_t first, size_t n, float *out);
 
 /* Columns [first, first + n) of W; `first` must be a multiple of INV_PANEL_COLS. */
 inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n);
@@ -37,5 +41,29 @@ inv_panels inv_panels_columns(const inv_panels *w, size_t first, size_t n);
 void inv_panels_multiply(const struct inv_kernels *kernels, const inv_panels *w,
                          size_t rows, const float *a, size_t a_stride, bool add, float *c,
                          size_t c_stride, float *size);
+
+/* The same with all that a product can have; inv_panels_room() floats of scratch. */
+typedef struct inv_panels_rows {
+	size_t rows;
+	const float *a;
+	size_t a_stride;
+	bool turned; /* a is stored [k, rows] */
+	bool add;
+	const float *bias; /* [n]; NULL: none */
+	bool relu;
+	const float *mask; /* c = 0 where this is not above 0; NULL: none */
+	size_t mask_stride;
+	float *column_sums; /* with a mask: [n] += the rows of c, in order */
+	float *c;
+	size_t c_stride;
+	float *sums; /* [inv_panels_height(rows), n], for parts of long sums; NULL: c */
+	size_t sums_stride;
+} inv_panels_rows;
+
+void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panels *w,
+                              const inv_panels_rows *r, float *scratch);
+
+/* The rows that are multiplied at once: of equal parts of `rows`, all but the last. */
+size_t inv_panels_height(size_t rows);
 
 #endif

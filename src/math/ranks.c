@@ -2,15 +2,18 @@
 /*
  * ranks.c - full rankings of a gallery, exact although distances are rounded.
  *
- * For a block of queries the products with the whole gallery are computed tile by tile,
- * with L2 relative to the gallery's mean so that little cancels; the resulting distance v,
- * as a float, is within v 2^-23 + slack of the direct distance. A ranking by class needs
- * the order of all rows and uses products in double, whose slack is negligible. The rank of
- * the own row needs only few comparisons even within the slack of products in float, which
- * take half the time. Two rows whose distances differ by more than both errors are in
- * order. The few that do not are measured directly: the own row's rivals (rank_own), and in
- * the ranking by class the runs of rows that cannot be told apart and that mix relevant and
- * irrelevant rows (settle_run). Rows of one kind may swap places without changing a figure.
+ * Where only the rank of the own row is asked for, its distance is computed first, and the
+ * filter of neighbours.c counts the rows that are certainly nearer; the few rows that it
+ * cannot decide are measured directly.
+ *
+ * A ranking by class needs the order of all rows. For a block of queries the products with
+ * the whole gallery are computed tile by tile in double, with L2 relative to the gallery's
+ * mean so that little cancels; the resulting distance v, as a float, is within v 2^-23 +
+ * slack of the direct distance. Two rows whose distances differ by more than both errors
+ * are in order. The few that do not are measured directly: the own row's rivals (rank_own),
+ * and in the ranking by class the runs of rows that cannot be told apart and that mix
+ * relevant and irrelevant rows (settle_run). Rows of one kind may swap places without
+ * changing a figure.
  *
  * A ranking by class sorts all rows: by radix, 11 bits at a time, since distances are
  * not negative and the bits of such floats sort like their values. It keeps row order among
@@ -18,6 +21,7 @@
  */
 #include "math/ranks.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +32,7 @@
 #include "math/gallery_ranks.h"
 #include "math/kernels.h"
 #include "math/linalg.h"
-#include "math/matmul.h"
+#include "math/neighbours.h"
 #include "math/openblas.h"
 
 enum {
@@ -37,6 +41,8 @@ enum {
 	BLOCK_MB = 32,    /* distances of a block */
 	TILE = 256,       /* gallery rows whose products are computed at once */
 	MEAN_BLOCK = 512, /* rows per partial sum of the mean */
+	OWN_BLOCK = 4096, /* queries whose own rows are ranked at once */
+	OWN_PART = 64,    /* of them, per thread */
 	DIGIT = 11,       /* bits */
 	DIGITS = 3,
 	BUCKETS = 1 << DIGIT
@@ -51,12 +57,10 @@ typedef struct exact {
 
 /* Scratch memory of one thread. */
 typedef struct scratch {
-	double *queries;  /* [block, w] */
-	double *tile;     /* [TILE, w] */
-	double *products; /* [block, TILE] */
-	double *lengths;  /* [block], as the products see them */
-	float *unit_queries, *unit_tile,
-		*unit_products;     /* the same in float, rows of length 1 */
+	double *queries;        /* [block, w] */
+	double *tile;           /* [TILE, w] */
+	double *products;       /* [block, TILE] */
+	double *lengths;        /* [block], as the products see them */
 	float *near;            /* [block, n] */
 	uint64_t *keys, *other; /* [n] */
 	exact *direct;          /* [n] */
@@ -68,7 +72,7 @@ struct inv_ranks {
 	struct inv_kernels kernels;
 	inv_gallery g;
 	inv_distance distance;
-	bool single; /* products in float */
+	inv_neighbours *split; /* if only own rows are ranked */
 	size_t block;
 	inv_arena arena;
 	double *centre;    /* [w]; zeros for cosine */
@@ -77,7 +81,11 @@ struct inv_ranks {
 	double longest;    /* largest |g| */
 	scratch *scratch;  /* [threads] */
 	double *distances; /* [n]: for the plain loops */
-	uint64_t id;       /* of its copies on other ranks; 0: none */
+	/* Of own rows alone: */
+	exact *mine;            /* [OWN_BLOCK] */
+	double *closer, *wider; /* [OWN_BLOCK]: distances that decide */
+	uint32_t *nearer;       /* [OWN_BLOCK] */
+	uint64_t id;            /* of its copies on other ranks; 0: none */
 };
 
 /* One query in its block. */
@@ -213,51 +221,15 @@ static void fill_in_double(const inv_ranks *p, scratch *s, size_t count)
 	}
 }
 
-/* Rows of length 1 in float, whatever their size; rows of zeros stay. */
-static void make_units(const inv_ranks *p, const float *rows, size_t count,
-                       const double *lengths, float *out)
-{
-	size_t w = p->g.w;
-
-	for (size_t i = 0; i < count; i++) {
-		double scale = lengths[i] > 0 ? 1 / lengths[i] : 0;
-
-		for (size_t k = 0; k < w; k++)
-			out[i * w + k] = (float)((rows[i * w + k] - p->centre[k]) * scale);
-	}
-}
-
-static void fill_in_float(const inv_ranks *p, scratch *s, const float *queries,
-                          size_t count)
-{
-	inv_matmul_spec spec = {.m = count, .k = p->g.w, .transpose_b = true};
-	double products[TILE];
-
-	make_units(p, queries, count, s->lengths, s->unit_queries);
-	for (uint64_t first = 0; first < p->g.n; first += TILE) {
-		spec.n = tile_at(p, first);
-		make_units(p, p->g.rows + first * p->g.w, spec.n, p->lengths + first, s->unit_tile);
-		inv_gemm(p->ctx, &spec, s->unit_queries, s->unit_tile, NULL, s->unit_products);
-		for (size_t i = 0; i < count; i++) {
-			for (size_t j = 0; j < spec.n; j++)
-				products[j] = s->unit_products[i * spec.n + j] * s->lengths[i] *
-				              p->lengths[first + j];
-			fill_row(p, s, i, products, first, spec.n);
-		}
-	}
-}
-
 /*
  * Max error of the distances, besides their rounding to float, relative to the square of
- * the sum of both lengths. A sum of w products is off by at most w u times the sum of their
- * magnitudes, which the lengths bound; u is 2^-24 in float, 2^-53 in double. In double the
- * lengths and the direct distance each have an error of the same size; in float that is
- * negligible next to the products. At least twice the total, plus what a float close to 0
- * loses.
+ * the sum of both lengths. A sum of w products is off by at most w 2^-53 times the sum of
+ * their magnitudes, which the lengths bound; the lengths and the direct distance each have
+ * an error of the same size. At least twice the total, plus what a float close to 0 loses.
  */
 static double slack_of(const inv_ranks *p, double length)
 {
-	double share = (double)(p->g.w + 16) * (p->single ? 0x1p-23 : 0x1p-50);
+	double share = (double)(p->g.w + 16) * 0x1p-50;
 	double span = length + p->longest;
 
 	return share * (p->distance == INV_L2 ? span * span : 1) + FLT_TRUE_MIN;
@@ -480,12 +452,84 @@ static void rank_block(void *user, size_t block, unsigned thread)
 
 	widen(p, j->q->rows + first * p->g.w, count, s->queries);
 	measure_lengths(s->queries, count, p->g.w, s->lengths);
-	if (p->single)
-		fill_in_float(p, s, j->q->rows + first * p->g.w, count);
-	else
-		fill_in_double(p, s, count);
+	fill_in_double(p, s, count);
 	for (size_t i = 0; i < count; i++)
 		rank_query(j, s, first + i, i);
+}
+
+/* ---- Own rows alone ------------------------------------------------------------------ */
+
+typedef struct own_search {
+	inv_ranks *p;
+	const float *rows;
+	const uint32_t *own;
+	size_t count;
+	inv_rank *out;
+} own_search;
+
+static ask ask_own(const own_search *s, uint64_t i)
+{
+	const inv_ranks *p = s->p;
+	ask a = {.p = p, .row = s->rows + i * p->g.w};
+
+	if (p->distance == INV_COSINE)
+		a.norm = sqrt(p->kernels.dot(a.row, a.row, p->g.w));
+	return a;
+}
+
+/*
+ * The own distance, and what decides: direct distances are off by at most w + 16 roundings,
+ * relative to themselves or to 1, and the directions that the filter compares by one
+ * rounding to float each.
+ */
+static void measure_own(void *user, size_t block, unsigned thread)
+{
+	const own_search *s = user;
+	inv_ranks *p = s->p;
+	double error = (double)(p->g.w + 16) * 0x1p-51;
+	size_t end = (block + 1) * OWN_PART < s->count ? (block + 1) * OWN_PART : s->count;
+
+	(void)thread;
+	for (size_t i = block * OWN_PART; i < end; i++) {
+		ask a = ask_own(s, i);
+		double d = direct_distance(&a, s->own[i]);
+
+		p->mine[i] = (exact){d, s->own[i]};
+		s->out[i] = (inv_rank){.precision = NAN};
+		if (p->distance == INV_L2) {
+			p->closer[i] = sqrt(d * (1 - error));
+			p->wider[i] = sqrt(d * (1 + error));
+		} else {
+			p->closer[i] = sqrt(2 * fmax(d - error, 0)) - 0x1p-22;
+			p->wider[i] = sqrt(2 * (d + error)) + 0x1p-22;
+		}
+	}
+}
+
+static void compare_own(void *user, uint64_t i, uint32_t row)
+{
+	const own_search *s = user;
+	const exact *mine = &s->p->mine[i];
+	ask a;
+
+	if (row == mine->row)
+		return;
+	a = ask_own(s, i);
+	s->out[i].own += is_nearer(&a, row, mine);
+}
+
+static void rank_own_rows(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
+{
+	for (uint64_t first = 0; first < q->count; first += OWN_BLOCK) {
+		size_t count = q->count - first < OWN_BLOCK ? q->count - first : OWN_BLOCK;
+		own_search s = {p, q->rows + first * p->g.w, q->own + first, count, out + first};
+
+		inv_parallel(p->ctx, inv_blocks(count, OWN_PART), measure_own, &s);
+		inv_tell_apart(p->split, s.rows, count, p->closer, p->wider, compare_own, &s,
+		               p->nearer);
+		for (size_t i = 0; i < count; i++)
+			s.out[i].own += p->nearer[i] + 1;
+	}
 }
 
 /* Queries of this process. A few blocks per thread; the result does not depend on how many.
@@ -501,7 +545,9 @@ static void rank_queries(void *object, const inv_gallery_queries *share)
 	size_t block = inv_blocks(q.count, 4 * (size_t)p->ctx->threads);
 	search j = {p, &q, block < p->block ? block : p->block, share->out[0]};
 
-	if (q.count)
+	if (p->split)
+		rank_own_rows(p, &q, share->out[0]);
+	else if (q.count)
 		inv_parallel(p->ctx, inv_blocks(q.count, j.block), rank_block, &j);
 }
 
@@ -521,6 +567,7 @@ void inv_ranks_find(inv_ranks *p, const inv_rank_queries *q, inv_rank *out)
 	                              .out = {out}},
 	                        .out_bytes = {sizeof *out}};
 
+	assert(q->own || !p->split);
 	if (p->ctx->cpu)
 		inv_gallery_search_run(p->ctx, &s);
 	else
@@ -539,18 +586,14 @@ static size_t block_of(uint64_t n)
 static void take_scratch(inv_ranks *p, scratch *s)
 {
 	inv_arena *a = &p->arena;
-	size_t sorted = p->single ? 0 : p->g.n, units = p->single ? p->g.w : 0;
 	scratch made = {.queries = inv_arena_take(a, p->block * p->g.w, sizeof(double)),
 	                .tile = inv_arena_take(a, TILE * p->g.w, sizeof(double)),
 	                .products = inv_arena_take(a, p->block * TILE, sizeof(double)),
 	                .lengths = inv_arena_take(a, p->block, sizeof(double)),
-	                .unit_queries = inv_arena_take(a, p->block * units, sizeof(float)),
-	                .unit_tile = inv_arena_take(a, TILE * units, sizeof(float)),
-	                .unit_products = inv_arena_take(a, p->block * TILE, sizeof(float)),
 	                .near = inv_arena_take(a, p->block * p->g.n, sizeof(float)),
-	                .keys = inv_arena_take(a, sorted, sizeof(uint64_t)),
-	                .other = inv_arena_take(a, sorted, sizeof(uint64_t)),
-	                .direct = inv_arena_take(a, sorted, sizeof(exact)),
+	                .keys = inv_arena_take(a, p->g.n, sizeof(uint64_t)),
+	                .other = inv_arena_take(a, p->g.n, sizeof(uint64_t)),
+	                .direct = inv_arena_take(a, p->g.n, sizeof(exact)),
 	                .counts = inv_arena_take(a, DIGITS * BUCKETS, sizeof(uint32_t))};
 
 	if (a->base)
@@ -588,29 +631,53 @@ static invar_status allocate_plain(inv_ranks *p)
 	return st;
 }
 
+static invar_status allocate_own(inv_ranks *p)
+{
+	inv_arena *a = &p->arena;
+
+	for (int round = 0; round < 2; round++) {
+		invar_status st;
+
+		p->mine = inv_arena_take(a, OWN_BLOCK, sizeof *p->mine);
+		p->closer = inv_arena_take(a, OWN_BLOCK, sizeof *p->closer);
+		p->wider = inv_arena_take(a, OWN_BLOCK, sizeof *p->wider);
+		p->nearer = inv_arena_take(a, OWN_BLOCK, sizeof *p->nearer);
+		if (!round && (st = inv_arena_commit(a)) != INVAR_OK)
+			return st;
+	}
+	return inv_neighbours_new_split(p->ctx, p->g.rows, p->g.n, p->g.w,
+	                                p->distance == INV_COSINE, &p->split);
+}
+
+static invar_status make_ranks(inv_ranks *p)
+{
+	invar_status st;
+
+	if (!p->ctx->cpu)
+		return allocate_plain(p);
+	if (!p->g.classes)
+		return allocate_own(p);
+	if ((st = inv_openblas_need_for(p->ctx)) == INVAR_OK &&
+	    (st = allocate_ranks(p)) == INVAR_OK)
+		prepare_gallery(p);
+	return st;
+}
+
 invar_status inv_ranks_new(const invar_context *ctx, const inv_gallery *g,
                            inv_distance distance, inv_ranks **out)
 {
-	invar_status st = inv_openblas_need_for(ctx);
-	inv_ranks *p;
+	inv_ranks *p = inv_calloc(1, sizeof *p);
+	invar_status st;
 
 	*out = NULL;
-	if (st != INVAR_OK)
-		return st;
-	if (!(p = inv_calloc(1, sizeof *p)))
+	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to rank a gallery");
-	*p = (inv_ranks){.ctx = ctx,
-	                 .g = *g,
-	                 .distance = distance,
-	                 .single = !g->classes,
-	                 .block = block_of(g->n)};
+	*p = (inv_ranks){.ctx = ctx, .g = *g, .distance = distance, .block = block_of(g->n)};
 	inv_kernels_init(&p->kernels, ctx->cpu);
-	if ((st = ctx->cpu ? allocate_ranks(p) : allocate_plain(p)) != INVAR_OK) {
+	if ((st = make_ranks(p)) != INVAR_OK) {
 		inv_ranks_free(p);
 		return st;
 	}
-	if (ctx->cpu)
-		prepare_gallery(p);
 	*out = p;
 	return INVAR_OK;
 }
@@ -619,6 +686,7 @@ void inv_ranks_free(inv_ranks *p)
 {
 	if (p) {
 		inv_gallery_forget(p->ctx, p->id);
+		inv_neighbours_free(p->split);
 		inv_arena_free(&p->arena);
 	}
 	inv_free(p);

@@ -20,6 +20,8 @@
  * wrapped half is negated are the plain ones. Down, the transform of 2M values whose second
  * half is zero is two transforms of M.
  *
+ * A few points have no grid: all pairs of them are added one by one.
+ *
  * Nodes are SPACING apart, closer where all points fit the smallest grid. K filtered and
  * transformed is kept until side or spacing change; both come from ladders, so that they
  * seldom do.
@@ -44,7 +46,8 @@ enum {
 	STRIP = BAND + TAPS - 1, /* rows that the points of a band touch */
 	REACH = 48,              /* of the inverse filter, in nodes */
 	SMALLEST = 128,
-	LARGEST = 2048
+	LARGEST = 2048,
+	FEW = 256 /* points: all pairs take less time than the smallest grid */
 };
 
 static const double spacing = 0.35;
@@ -331,24 +334,25 @@ static invar_status place_grid(inv_repulsion *p, double span)
 	return st;
 }
 
-static invar_status fit_grid(inv_repulsion *p)
+/* Where they begin, and how far they reach in the longer direction. */
+static invar_status find_extent(inv_repulsion *p, double *span)
 {
 	float low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
-	double sum = 0, span;
+	double sum = 0;
 
 	for (size_t i = 0; i < 2 * p->n; i++) {
 		low[i % 2] = fminf(low[i % 2], p->y[i]);
 		high[i % 2] = fmaxf(high[i % 2], p->y[i]);
 		sum += p->y[i];
 	}
-	span = fmax((double)high[0] - low[0], (double)high[1] - low[1]);
-	if (!isfinite(sum) || span > farthest)
+	*span = fmax((double)high[0] - low[0], (double)high[1] - low[1]);
+	if (!isfinite(sum) || *span > farthest)
 		return inv_fail(INVAR_E_NUMERIC,
 		                "points of the plane are not finite or more than %g apart",
 		                farthest);
 	p->low[0] = low[0];
 	p->low[1] = low[1];
-	return place_grid(p, span);
+	return INVAR_OK;
 }
 
 /* Points by band, in their order: count, then place. */
@@ -494,11 +498,18 @@ static void gather_band(void *user, size_t band, unsigned thread)
 
 invar_status inv_repulsion_find(inv_repulsion *p, const float *y, double *force, double *z)
 {
+	double span;
 	invar_status st;
 
 	p->y = y;
 	p->force = force;
-	if ((st = fit_grid(p)) != INVAR_OK)
+	if ((st = find_extent(p, &span)) != INVAR_OK)
+		return st;
+	if (p->n <= FEW) {
+		inv_repulsion_ref(y, p->n, force, z);
+		return INVAR_OK;
+	}
+	if ((st = place_grid(p, span)) != INVAR_OK)
 		return st;
 	sort_points(p);
 	inv_parallel(p->ctx, p->M / BAND, spread_band, p);

@@ -4,7 +4,7 @@
  *
  * With K(r) = 1 / (1 + |r|^2), every point needs F_i = sum_j K(y_i - y_j)^2 (y_i - y_j)
  * and all of them together Z = sum over i != j of K(y_i - y_j). repulsion.c finds them
- * in O(n + g log g) by a convolution on a grid of g nodes.
+ * in O(n + g log g) by a convolution on a grid of g nodes; for a few points, pair by pair.
  */
 #ifndef INV_REPULSION_H
 #define INV_REPULSION_H

@@ -12,14 +12,14 @@
 #include "base/rng.h"
 #include "base/threads.h"
 
-enum { RESAMPLES = 1000, LOW = 25, HIGH = 975 }; /* ranks of the percentiles */
+enum { LOW = 25, HIGH = 975 }; /* ranks of the percentiles */
 
 typedef struct resample_job {
 	const double *share; /* [n, k] */
 	uint64_t n;
 	size_t k;
 	inv_stream stream;
-	double *sum; /* [RESAMPLES, k] */
+	double *sum; /* [INV_RESAMPLES, k] */
 } resample_job;
 
 static void resample(void *user, size_t number, unsigned thread)
@@ -37,7 +37,7 @@ static void resample(void *user, size_t number, unsigned thread)
 	}
 }
 
-/* Sums of k shares over the images of each resample, [RESAMPLES, k]; gives. */
+/* Sums of k shares over the images of each resample, [INV_RESAMPLES, k]; gives. */
 static invar_status resample_all(const invar_context *ctx, const double *share, uint64_t n,
                                  size_t k, uint64_t seed, double **sums)
 {
@@ -47,10 +47,10 @@ static invar_status resample_all(const invar_context *ctx, const double *share, 
 	if (!n || n >= UINT32_MAX)
 		return inv_fail(INVAR_E_USE,
 		                "an interval over %" PRIu64 " images cannot be computed", n);
-	*sums = j.sum = inv_calloc(RESAMPLES * k, sizeof *j.sum);
+	*sums = j.sum = inv_calloc(INV_RESAMPLES * k, sizeof *j.sum);
 	if (!j.sum)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", RESAMPLES);
-	inv_parallel(ctx, RESAMPLES, resample, &j);
+		return inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", INV_RESAMPLES);
+	inv_parallel(ctx, INV_RESAMPLES, resample, &j);
 	return INVAR_OK;
 }
 
@@ -64,14 +64,14 @@ static int by_value(const void *a, const void *b)
 /* Of the statistics of all resamples; sorts them. */
 static inv_interval interval_of(double value, double *resampled, uint64_t n)
 {
-	qsort(resampled, RESAMPLES, sizeof *resampled, by_value);
+	qsort(resampled, INV_RESAMPLES, sizeof *resampled, by_value);
 	return (inv_interval){value, resampled[LOW - 1], resampled[HIGH - 1], n};
 }
 
 invar_status inv_bootstrap_shares(const invar_context *ctx, const double *share, uint64_t n,
                                   size_t k, uint64_t seed, inv_interval *out)
 {
-	double *sums, mean[RESAMPLES];
+	double *sums, mean[INV_RESAMPLES];
 	invar_status st = resample_all(ctx, share, n, k, seed, &sums);
 
 	for (size_t s = 0; s < k && st == INVAR_OK; s++) {
@@ -79,7 +79,7 @@ invar_status inv_bootstrap_shares(const invar_context *ctx, const double *share,
 
 		for (uint64_t i = 0; i < n; i++)
 			sum += share[i * k + s];
-		for (size_t r = 0; r < RESAMPLES; r++)
+		for (size_t r = 0; r < INV_RESAMPLES; r++)
 			mean[r] = sums[r * k + s] / (double)n;
 		out[s] = interval_of(sum / (double)n, mean, n);
 	}
@@ -106,14 +106,14 @@ invar_status inv_bootstrap_ratio(const invar_context *ctx, const double *part,
                                  inv_interval *out)
 {
 	double *pairs = inv_calloc(n ? n : 1, 2 * sizeof *pairs), *sums = NULL;
-	double ratio[RESAMPLES];
+	double ratio[INV_RESAMPLES];
 	invar_status st;
 
 	if (!pairs)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for %" PRIu64 " images", n);
 	interleave(part, whole, n, pairs);
 	if ((st = resample_all(ctx, pairs, n, 2, seed, &sums)) == INVAR_OK) {
-		for (size_t r = 0; r < RESAMPLES; r++)
+		for (size_t r = 0; r < INV_RESAMPLES; r++)
 			ratio[r] = sums[2 * r] / sums[2 * r + 1];
 		*out =
 			interval_of(inv_sum_in_order(part, n) / inv_sum_in_order(whole, n), ratio, n);
@@ -132,7 +132,7 @@ typedef struct quantile_job {
 	size_t k;
 	inv_stream stream;
 	uint32_t *times;   /* [threads, images]: how often an image was drawn */
-	double *quantiles; /* [k, RESAMPLES] */
+	double *quantiles; /* [k, INV_RESAMPLES] */
 } quantile_job;
 
 /* The value of rank `at`, from 0, each counted as often as its image was drawn. */
@@ -165,7 +165,7 @@ static void resample_quantiles(void *user, size_t number, unsigned thread)
 	for (uint64_t i = 0; i < j->images; i++)
 		times[inv_next_below(&c, (uint32_t)j->images)]++;
 	for (size_t k = 0; k < j->k; k++)
-		j->quantiles[k * RESAMPLES + number] = quantile_of(j, times, j->q[k]);
+		j->quantiles[k * INV_RESAMPLES + number] = quantile_of(j, times, j->q[k]);
 }
 
 static int by_sample(const void *a, const void *b)
@@ -188,18 +188,18 @@ invar_status inv_bootstrap_quantiles(const invar_context *ctx, inv_sample *all,
 	                  .k = k,
 	                  .stream = inv_stream_of(seed, "bootstrap", 0),
 	                  .times = inv_calloc(ctx->threads * images, sizeof *j.times),
-	                  .quantiles = inv_calloc(k * RESAMPLES, sizeof *j.quantiles)};
+	                  .quantiles = inv_calloc(k * INV_RESAMPLES, sizeof *j.quantiles)};
 	invar_status st =
 		j.times && j.quantiles
 			? INVAR_OK
-			: inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", RESAMPLES);
+			: inv_fail(INVAR_E_NOMEM, "not enough memory for %d resamples", INV_RESAMPLES);
 
 	if (st == INVAR_OK) {
 		qsort(all, images * copies, sizeof *all, by_sample);
-		inv_parallel(ctx, RESAMPLES, resample_quantiles, &j);
+		inv_parallel(ctx, INV_RESAMPLES, resample_quantiles, &j);
 		for (size_t i = 0; i < k; i++)
-			out[i] = interval_of(quantile_of(&j, NULL, q[i]), j.quantiles + i * RESAMPLES,
-			                     images);
+			out[i] = interval_of(quantile_of(&j, NULL, q[i]),
+			                     j.quantiles + i * INV_RESAMPLES, images);
 	}
 	inv_free(j.times);
 	inv_free(j.quantiles);

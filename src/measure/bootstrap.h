@@ -17,7 +17,7 @@
  * are equal, as two or three often are, the interval has width 0. A measured share of 0
  * still allows a true share of 1 - 0.05^(1/n): 63 % with 3 images and 26 % with 10.
  */
-enum { INV_INTERVAL_IMAGES = 10 };
+enum { INV_INTERVAL_IMAGES = 10, INV_RESAMPLES = 1000 };
 
 typedef struct inv_interval {
 	double value, low, high;

@@ -19,11 +19,11 @@ static invar_status no_memory(void)
 /* ---- Rows ------------------------------------------------------------------------- */
 
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t most, float **out, uint64_t *n)
+                           uint64_t max_rows, float **out, uint64_t *n)
 {
 	invar_status st = INVAR_OK;
 
-	*n = s->rows < most ? s->rows : most;
+	*n = s->rows < max_rows ? s->rows : max_rows;
 	if (!(*out = inv_calloc(*n * b->dim, sizeof **out)))
 		return inv_bank_no_memory(b->path);
 	for (uint64_t i = 0; i < *n && st == INVAR_OK; i++)
@@ -182,7 +182,7 @@ static invar_status make_profile(const invar_bank *bank, const inv_split *s, jso
 	inv_clean_profile p = {0};
 	float *x = NULL;
 	uint64_t n;
-	invar_status st = inv_take_rows(bank, s, INVAR_CLEAN, INV_PROFILE_MOST, &x, &n);
+	invar_status st = inv_take_rows(bank, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &x, &n);
 
 	*out = NULL;
 	if (st == INVAR_OK)
@@ -323,7 +323,7 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 	    json_integer_value(json_object_get(out->document, "version")) != VERSION)
 		return inv_fail(INVAR_E_FORMAT,
 		                "%s: its certificate is damaged or of a later version; make a new "
-		                "one with 'eval --certify'",
+		                "one by eval with @certify",
 		                where);
 	adapter = json_object_get(out->document, "adapter");
 	out->adapter = (inv_behaviour){number_of(adapter, "R2"), number_of(adapter, "CVRMSD"),
@@ -344,7 +344,7 @@ invar_status inv_certificate_of(const invar_adapter *e, inv_certificate *out)
 	*out = (inv_certificate){0};
 	if (!text)
 		return inv_fail(INVAR_E_MISMATCH,
-		                "%s: has no certificate; make one with 'eval --certify'", e->path);
+		                "%s: has no certificate; make one by eval with @certify", e->path);
 	return inv_certificate_read(text, e->path, e->s.d, out);
 }
 

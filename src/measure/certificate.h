@@ -3,15 +3,16 @@
  * certificate.h - what was measured of an adapter, in its own metadata.
  *
  * invar.certificate is a JSON object:
- *   version   1
- *   invar     the version of the program that measured
- *   bank      fingerprint, split, encoder, augment, points, copies, as in results
- *   metrics   a list: id, row, part, unit, digits, better of each metric, its value, low
- * and high for the adapter, and the same of F under "F" adapter   R2, CVRMSD, moved, gone
- * (inv_behaviour), as `check` measures them again clean     split, and the profile of its
- * clean features (clean_profile.h) It says nothing about where files are: equal
- * measurements give equal bytes. The tensors of the file stay as they are, in type and
- * content.
+ * - version: 1
+ * - invar: the version of the program that measured
+ * - bank: fingerprint, split, encoder, augment, points, copies, as in results
+ * - metrics: a list; id, row, part, unit, digits, better of each metric, its value, low and
+ *   high for the adapter, and the same of F under "F"
+ * - adapter: R2, CVRMSD, moved, gone (inv_behaviour), as `check` measures them again
+ * - clean: split, and the profile of its clean features (clean_profile.h)
+ *
+ * It says nothing about where files are: equal measurements give equal bytes. The tensors
+ * of the file stay as they are, in type and content.
  */
 #ifndef INV_CERTIFICATE_H
 #define INV_CERTIFICATE_H
@@ -35,9 +36,9 @@ typedef struct inv_behaviour {
 invar_status inv_behaviour_measure(const invar_adapter *e, const float *x,
                                    const float *copies, uint64_t n, inv_behaviour *out);
 
-/* At most `most` rows of a split, spread evenly; *n of them, gives [n, d]. */
+/* At most `max_rows` rows of a split, spread evenly; *n of them, gives [n, d]. */
 invar_status inv_take_rows(const invar_bank *b, const inv_split *s, int32_t copy,
-                           uint64_t most, float **out, uint64_t *n);
+                           uint64_t max_rows, float **out, uint64_t *n);
 
 typedef struct inv_certificate {
 	json_t *document;

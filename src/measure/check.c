@@ -78,7 +78,8 @@ static bool is_same_augment(const invar_bank *b, const inv_certificate *c)
 static invar_status read_bank(const invar_bank *b, const inv_split *s, uint64_t points,
                               bool copies, new_data *w)
 {
-	invar_status st = inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MOST, &w->own, &w->rows);
+	invar_status st =
+		inv_take_rows(b, s, INVAR_CLEAN, INV_PROFILE_MAX_ROWS, &w->own, &w->rows);
 
 	w->x = w->own;
 	if (st == INVAR_OK)

@@ -83,7 +83,7 @@ static invar_status take_along(const invar_context *ctx, const float *x, uint64_
                                size_t d, const double *scale, along *out)
 {
 	*out = (along){.x = x, .rows = rows, .d = d, .scale = scale};
-	out->used = rows < INV_PROFILE_MOST ? rows : INV_PROFILE_MOST;
+	out->used = rows < INV_PROFILE_MAX_ROWS ? rows : INV_PROFILE_MAX_ROWS;
 	out->direction = inv_calloc((size_t)INV_PROFILE_DIRECTIONS * d, sizeof *out->direction);
 	out->value = inv_calloc(INV_PROFILE_CURVES * out->used, sizeof *out->value);
 	if (!out->direction || !out->value)
@@ -286,12 +286,12 @@ static invar_status compare_halves(const invar_context *ctx, const along *a,
 
 static invar_status check_rows(uint64_t rows)
 {
-	if (rows >= INV_PROFILE_FEWEST)
+	if (rows >= INV_PROFILE_MIN_ROWS)
 		return INVAR_OK;
 	return inv_fail(INVAR_E_MISMATCH,
 	                "%" PRIu64 " rows are too few to compare features; at least %d are "
 	                "needed",
-	                rows, INV_PROFILE_FEWEST);
+	                rows, INV_PROFILE_MIN_ROWS);
 }
 
 invar_status inv_clean_profile_make(const invar_context *ctx, const float *x, uint64_t rows,
@@ -435,7 +435,7 @@ invar_status inv_clean_profile_read(const json_t *from, const char *where,
 	*out = (inv_clean_profile){.d = json_array_size(scale)};
 	if (!(out->scale = inv_calloc(out->d + 1, sizeof *out->scale)))
 		return no_memory();
-	fine = rows >= INV_PROFILE_FEWEST && rows <= INV_PROFILE_MOST && out->d &&
+	fine = rows >= INV_PROFILE_MIN_ROWS && rows <= INV_PROFILE_MAX_ROWS && out->d &&
 	       read_numbers(scale, out->d, 1e-30, out->scale) &&
 	       read_numbers(json_object_get(from, "spread"), 2, 0, out->spread) &&
 	       read_numbers(json_object_get(from, "typical"), 2, 0, out->typical) &&

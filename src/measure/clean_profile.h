@@ -32,8 +32,8 @@ enum {
 	INV_PROFILE_CURVES = INV_PROFILE_DIRECTIONS + 1, /* the last one is of norms */
 	INV_PROFILE_QUANTILES = 32,
 	INV_PROFILE_HALVES = 50,
-	INV_PROFILE_FEWEST = 20, /* rows */
-	INV_PROFILE_MOST = 10000 /* rows that are used, spread evenly */
+	INV_PROFILE_MIN_ROWS = 20,   /* rows */
+	INV_PROFILE_MAX_ROWS = 10000 /* rows that are used, spread evenly */
 };
 
 typedef struct inv_clean_profile {

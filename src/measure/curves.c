@@ -19,7 +19,7 @@
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
 
-enum { NAME = 64, TITLE = 128 };
+enum { NAME = 64, TITLE = 128, ALL_OUTCOMES = (1 << INV_OUTCOMES) - 1 };
 
 typedef struct parameter {
 	char name[NAME], title[NAME]; /* "angle", "area of crop" */
@@ -361,7 +361,7 @@ static invar_status measure_curves(const inv_measure_input *in)
 	if (st == INVAR_OK)
 		st = allocate_curves(&j);
 	if (st == INVAR_OK)
-		st = inv_outcomes_take(in, (1u << INV_OUTCOMES) - 1, "curves", &j.outcomes);
+		st = inv_outcomes_take(in, ALL_OUTCOMES, "curves", &j.outcomes);
 	if (st == INVAR_OK)
 		st = measure_parameters(&j);
 	if (st == INVAR_OK)
@@ -408,6 +408,16 @@ static const invar_metric metrics[] = {
 	{0},
 };
 
+/* Of one parameter, the most frequent case. */
+static inv_work work_curves(inv_work_sizes *s)
+{
+	double bins = (double)inv_option_count(s->options, "bins");
+
+	return (inv_work){inv_outcomes_work(s, ALL_OUTCOMES) +
+	                      inv_work_intervals(s->points * s->copies, INV_OUTCOMES),
+	                  INV_OUTCOMES * (600 + 100 * bins)};
+}
+
 const inv_measurement inv_measurement_curves = {
 	.name = "curves",
 	.title = "curves",
@@ -418,4 +428,5 @@ const inv_measurement inv_measurement_curves = {
 	.options = options,
 	.shares = "k|probe-epochs|points|train-split|seed",
 	.metrics = metrics,
-	.measure = measure_curves};
+	.measure = measure_curves,
+	.work = work_curves};

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "measure/codes.h"
 #include "measure/labels.h"
+#include "measure/work.h"
 #include "run/results.h"
 
 /* What a measurement needs of the bank; it is skipped with the reason if that is missing.
@@ -116,6 +117,8 @@ typedef struct inv_measurement {
 	 * E_USE become the reason why it is skipped, other failures end the whole.
 	 */
 	invar_status (*measure)(const inv_measure_input *in);
+	/* Estimates it for one column, before there is a bank; see work.h. */
+	inv_work (*work)(inv_work_sizes *s);
 } inv_measurement;
 
 /* In the order of the table that people see; NULL past the last. */

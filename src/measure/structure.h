@@ -20,6 +20,10 @@ invar_status inv_structure_measure(const invar_context *ctx, const float *x, uin
                                    const float *e, uint32_t w, uint64_t n,
                                    inv_structure *out);
 
+enum {
+	INV_STRUCTURE_SHOWN = 2500
+}; /* pairs: a density of these and one of all look the same */
+
 /* Adds a scatter of distances before and after E, with the line of s. */
 invar_status inv_structure_show(invar_results *r, const char *column, const float *x,
                                 uint32_t d, const float *e, uint32_t w, uint64_t n,

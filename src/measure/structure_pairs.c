@@ -9,8 +9,6 @@
 #include "measure/measurement.h"
 #include "measure/structure.h"
 
-enum { SHOWN = 2500 }; /* a density of these and one of all pairs look the same */
-
 static const invar_scatter pairs_scatter = {
 	.id = "structure.distances",
 	.measurement = "structure",
@@ -67,7 +65,8 @@ invar_status inv_structure_show(invar_results *r, const char *column, const floa
                                 uint32_t d, const float *e, uint32_t w, uint64_t n,
                                 const inv_structure *s)
 {
-	uint64_t all = n * (n - 1) / 2, shown = all < SHOWN ? all : SHOWN;
+	uint64_t all = n * (n - 1) / 2,
+			 shown = all < INV_STRUCTURE_SHOWN ? all : INV_STRUCTURE_SHOWN;
 	double *before = inv_calloc(shown + 1, sizeof *before);
 	double *after = inv_calloc(shown + 1, sizeof *after);
 	invar_points points = {.count = shown, .total = all, .x = before, .y = after};

@@ -120,17 +120,12 @@ invar_status inv_fit_step(inv_fit *f, float *params, const float *x, const uint3
 {
 	const inv_adamw adam = {0.9, 0.999, 1e-8, 0};
 	invar_status st = forward(f, params, x, labels, loss);
+	inv_adamw_update u =
+		inv_adamw_begin(&f->kernels, &adam, lr, ++f->t, params, f->m, f->v);
 
-	f->t++;
-	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;) {
-		inv_layer_place at = inv_layers_place(&f->shape, l);
-		size_t from = at.weight;
-
-		st = inv_layers_backward(f->pass, l, params, x, f->d_logits, f->grads);
-		if (st == INVAR_OK)
-			inv_adamw_step(f->ctx, &f->kernels, &adam, lr, f->t, f->grads + from,
-			               at.end - from, params + from, f->m + from, f->v + from);
-	}
+	for (size_t l = f->shape.count; l-- > 0 && st == INVAR_OK;)
+		st = inv_layers_backward_take(f->pass, l, params, x, f->d_logits, f->grads,
+		                              inv_adamw_take, &u);
 	return st;
 }
 

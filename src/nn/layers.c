@@ -102,6 +102,19 @@ static invar_status plan_layer(inv_layers *p, size_t l, bool backward)
 	return st;
 }
 
+/* One product is run at a time. */
+static void share_scratch(inv_layers *p)
+{
+	inv_matmul *plans[3 * INV_MAX_LAYERS];
+
+	for (size_t l = 0; l < INV_MAX_LAYERS; l++) {
+		plans[3 * l] = p->forward[l];
+		plans[3 * l + 1] = p->backward[l];
+		plans[3 * l + 2] = p->weight[l];
+	}
+	inv_matmul_share(plans, 3 * INV_MAX_LAYERS);
+}
+
 invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s, size_t M,
                             bool backward, inv_layers **out)
 {
@@ -124,13 +137,24 @@ invar_status inv_layers_new(const invar_context *ctx, const inv_layers_shape *s,
 		inv_layers_free(p);
 		return st;
 	}
+	share_scratch(p);
 	*out = p;
 	return INVAR_OK;
 }
 
+static size_t scratch_of(const inv_matmul *plan)
+{
+	return plan ? inv_matmul_memory(plan) : 0;
+}
+
 size_t inv_layers_memory(const inv_layers *p)
 {
-	return p->arena.size;
+	size_t bytes = p->arena.size;
+
+	for (size_t l = 0; l < p->s.count; l++)
+		bytes += scratch_of(p->forward[l]) + scratch_of(p->backward[l]) +
+		         scratch_of(p->weight[l]);
+	return bytes;
 }
 
 void inv_layers_free(inv_layers *p)
@@ -169,68 +193,72 @@ invar_status inv_layers_forward(inv_layers *p, const float *params, const float 
 	return st;
 }
 
-/*
- * D of a tile is masked and summed while it is still in the cache. A tile of only some rows
- * would leave partial sums, so these are summed at the end.
- */
-typedef struct mask_job {
-	const inv_layers *p;
-	size_t width;
-	const float *H;
-	float *D, *sums; /* [M, width], [width] */
-} mask_job;
-
-static void mask_tile(void *user, size_t row, size_t rows, size_t col, size_t cols)
-{
-	const mask_job *j = user;
-
-	(void)row;
-	if (rows == j->p->M)
-		j->p->kernels.relu_backward(j->H + col, rows, cols, j->width, j->D + col,
-		                            j->sums + col);
-}
-
 /* D[l-1] from D[l], and with it the gradient of the bias of layer l - 1. */
 static invar_status flow_back(inv_layers *p, size_t l, const float *weight, const float *d,
                               float *sums)
 {
-	size_t width = p->s.width[l];
-	mask_job j = {p, width, p->H[l - 1], p->D[l - 1], sums};
-	invar_status st;
+	memset(sums, 0, p->s.width[l] * sizeof *sums);
+	return inv_matmul_run_masked(p->backward[l], d, weight, p->H[l - 1], p->D[l - 1], sums);
+}
 
-	memset(sums, 0, width * sizeof *sums);
-	st = inv_matmul_run_then(p->backward[l], d, weight, NULL, j.D, mask_tile, &j);
-	if (st == INVAR_OK && !inv_matmul_tiles_are_columns(p->backward[l]))
-		p->kernels.relu_backward(j.H, p->M, width, width, j.D, sums);
+/* Hands over the rows of a part of a weight's gradient. */
+typedef struct take_job {
+	size_t weight, width; /* where it is in the vector, and its columns */
+	inv_gradient_fn *take;
+	void *user;
+} take_job;
+
+static void take_part(void *user, const float *part, size_t stride, size_t row, size_t rows,
+                      size_t col, size_t cols)
+{
+	const take_job *j = user;
+	size_t at = j->weight + row * j->width + col;
+
+	if (cols == j->width && stride == cols)
+		j->take(j->user, part, at, rows * cols);
+	else
+		for (size_t i = 0; i < rows; i++)
+			j->take(j->user, part + i * stride, at + i * j->width, cols);
+}
+
+invar_status inv_layers_backward_take(inv_layers *p, size_t layer, const float *params,
+                                      const float *x, const float *dy, float *grads,
+                                      inv_gradient_fn *take, void *user)
+{
+	inv_layer_place at = inv_layers_place(&p->s, layer);
+	bool last = layer + 1 == p->s.count;
+	const float *d = last ? dy : p->D[layer], *in = input_of(p, layer, x);
+	take_job j = {at.weight, p->s.width[layer], take, user};
+	invar_status st = INVAR_OK;
+
+	if (last) {
+		memset(grads + at.bias, 0, p->s.width[layer + 1] * sizeof *grads);
+		p->kernels.column_sums(dy, p->M, p->s.width[layer + 1], grads + at.bias);
+	}
+	if (layer)
+		st = flow_back(p, layer, params + at.weight, d,
+		               grads + inv_layers_place(&p->s, layer - 1).bias);
+	if (st != INVAR_OK)
+		return st;
+	if (!take)
+		return inv_matmul_run(p->weight[layer], d, in, NULL, grads + at.weight);
+	st = inv_matmul_run_parts(p->weight[layer], d, in, grads + at.weight, take_part, &j);
+	if (st == INVAR_OK)
+		take(user, grads + at.bias, at.bias, p->s.width[layer + 1]);
 	return st;
 }
 
 invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
                                  const float *x, const float *dy, float *grads)
 {
-	inv_layer_place at = inv_layers_place(&p->s, layer);
-	bool last = layer + 1 == p->s.count;
-	const float *d = last ? dy : p->D[layer];
-	invar_status st = INVAR_OK;
-
-	if (layer)
-		st = flow_back(p, layer, params + at.weight, d,
-		               grads + inv_layers_place(&p->s, layer - 1).bias);
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->weight[layer], d, input_of(p, layer, x), NULL,
-		                    grads + at.weight);
-	if (last) {
-		memset(grads + at.bias, 0, p->s.width[layer + 1] * sizeof *grads);
-		p->kernels.column_sums(dy, p->M, p->s.width[layer + 1], grads + at.bias);
-	}
-	return st;
+	return inv_layers_backward_take(p, layer, params, x, dy, grads, NULL, NULL);
 }
 
 invar_status inv_layers_want_input(inv_layers *p)
 {
 	const inv_matmul_spec back = {p->M, p->s.width[0], p->s.width[1], .transpose_a = false};
 
-	return inv_matmul_new(p->ctx, &back, &p->backward[0]);
+	return inv_matmul_new(p->ctx, &back, &p->backward[0]); /* with scratch of its own */
 }
 
 invar_status inv_layers_backward_input(inv_layers *p, const float *params, float *dx)

@@ -53,6 +53,18 @@ invar_status inv_layers_forward(inv_layers *p, const float *params, const float 
  */
 invar_status inv_layers_backward(inv_layers *p, size_t layer, const float *params,
                                  const float *x, const float *dy, float *grads);
+/*
+ * Gets `count` numbers of the gradient, which belong to the parameters from `at` on, while
+ * they are in the cache; called by several threads, each number once.
+ */
+typedef void inv_gradient_fn(void *user, const float *grad, size_t at, size_t count);
+/*
+ * The same, but the gradient of the weight goes to `take` only (its place in grads is
+ * scratch), which may change the layer's parameters; the bias, in grads, comes last.
+ */
+invar_status inv_layers_backward_take(inv_layers *p, size_t layer, const float *params,
+                                      const float *x, const float *dy, float *grads,
+                                      inv_gradient_fn *take, void *user);
 /* Plans the gradient of x as well; once, before the first pass. */
 invar_status inv_layers_want_input(inv_layers *p);
 /*

@@ -82,7 +82,7 @@ static void widen_to_powers(inv_scale *s)
 
 void inv_scale_place(inv_scale *s, double start, double size, bool with_zero)
 {
-	bool share = s->axis->unit == INVAR_UNIT_SHARE;
+	bool share = s->axis->unit == INVAR_UNIT_SHARE, negative = s->low < 0;
 
 	/* Part of a bar that is cut off, or a curve far above nothing, misleads. */
 	if (s->low <= s->high && s->low > 0 && (with_zero || s->low < 0.4 * s->high) &&
@@ -93,7 +93,7 @@ void inv_scale_place(inv_scale *s, double start, double size, bool with_zero)
 		widen_to_powers(s);
 	else
 		widen_to_ticks(s);
-	if (share && s->low < 0)
+	if (share && s->low < 0 && !negative)
 		s->low = 0;
 	s->start = start;
 	s->size = size;

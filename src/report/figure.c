@@ -99,7 +99,7 @@ double inv_figure_head(const inv_svg *s, const invar_results *r, const char *tit
 static const struct {
 	size_t count;
 	double corner[12][2];
-} shapes[] = {
+} shapes[INV_SHAPES] = {
 	{0, {{0}}},
 	{4, {{-.9, -.9}, {.9, -.9}, {.9, .9}, {-.9, .9}}},
 	{3, {{0, -1.15}, {1.1, .85}, {-1.1, .85}}},
@@ -120,78 +120,81 @@ static const struct {
       {-.4, -.4}}},
 };
 
-static size_t shape_of(int shape)
+/* A mark around (x, y), in steps from corner to corner or as two arcs. */
+static void put_outline(const inv_svg *s, double x, double y, double radius, size_t shape)
 {
-	return (size_t)shape % (sizeof shapes / sizeof *shapes);
-}
-
-/* One of the marks, in steps from corner to corner; a circle is the end of a pen. */
-static void put_steps(const inv_svg *s, const double place[2], double radius, size_t shape)
-{
-	double x = place[0], y = place[1];
-
 	if (!shapes[shape].count)
-		fprintf(s->out, "M%.1f %.1fh0", x, y);
-	for (size_t i = 0; i < shapes[shape].count; i++) {
-		double to_x = place[0] + radius * shapes[shape].corner[i][0];
-		double to_y = place[1] + radius * shapes[shape].corner[i][1];
-
-		if (i)
-			fprintf(s->out, "l%.1f %.1f", to_x - x, to_y - y);
-		else
-			fprintf(s->out, "M%.1f %.1f", to_x, to_y);
-		x = to_x;
-		y = to_y;
-	}
-	if (shapes[shape].count)
-		putc('z', s->out);
-}
-
-static void put_path(const inv_svg *s, const double *places, size_t count, double radius,
-                     int shape)
-{
-	fputs("<path d=\"", s->out);
-	for (size_t i = 0; i < count; i++)
-		put_steps(s, places + 2 * i, radius, shape_of(shape));
-	fputs("\" ", s->out);
-}
-
-static bool has_outline(size_t colour)
-{
-	return colour / INV_COLOURS % 2;
-}
-
-void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
-                      size_t colour, int shape)
-{
-	if (!count)
-		return;
-	if (shapes[shape_of(shape)].count) {
-		put_path(s, places, count, radius, shape);
-		fprintf(s->out, "class=\"iv-c%zu%s\" stroke-width=\"%.1f\"/>\n",
-		        colour % INV_COLOURS, has_outline(colour) ? " iv-outline" : "",
-		        0.4 * radius);
-		return;
-	}
-	if (has_outline(colour)) {
-		put_path(s, places, count, radius, shape);
-		fprintf(s->out,
-		        "class=\"iv-ink-stroke\" stroke-linecap=\"round\" "
-		        "stroke-width=\"%.1f\"/>\n",
-		        2.4 * radius);
-	}
-	put_path(s, places, count, radius, shape);
-	fprintf(s->out,
-	        "class=\"iv-c%zu-stroke\" stroke-linecap=\"round\" stroke-width=\"%.1f\"/>\n",
-	        colour % INV_COLOURS, (has_outline(colour) ? 1.6 : 2) * radius);
+		fprintf(s->out, "M%.2f %.2fa%.2f %.2f 0 1 0 %.2f 0a%.2f %.2f 0 1 0 -%.2f 0",
+		        x - radius, y, radius, radius, 2 * radius, radius, radius, 2 * radius);
+	for (size_t i = 0; i < shapes[shape].count; i++)
+		fprintf(s->out, "%c%.2f %.2f", i ? 'L' : 'M',
+		        x + radius * shapes[shape].corner[i][0],
+		        y + radius * shapes[shape].corner[i][1]);
+	putc('z', s->out);
 }
 
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape)
 {
-	const double place[2] = {x, y};
+	bool hollow = shape & INV_HOLLOW;
 
-	inv_figure_marks(s, place, 1, radius, colour, shape);
+	fputs("<path d=\"", s->out);
+	put_outline(s, x, y, hollow ? 0.85 * radius : radius,
+	            (size_t)(shape & ~INV_HOLLOW) % INV_SHAPES);
+	fprintf(s->out, "\" class=\"iv-c%zu%s\"", colour % INV_COLOURS,
+	        hollow ? "-stroke" : "");
+	if (hollow)
+		fprintf(s->out, " stroke-width=\"%.2f\"", 0.3 * radius + 0.2);
+	fputs("/>\n", s->out);
+}
+
+/* As text a point is two numbers: the mark is written once, and stands at every corner. */
+void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
+                      size_t colour, int shape, const char *id)
+{
+	if (count < 2) { /* a line of one corner may not be drawn at all */
+		if (count)
+			inv_figure_mark(s, places[0], places[1], radius, colour, shape);
+		return;
+	}
+	fprintf(s->out,
+	        "<marker id=\"%s\" markerUnits=\"userSpaceOnUse\" overflow=\"visible\">", id);
+	inv_figure_mark(s, 0, 0, radius, colour, shape);
+	fputs("</marker>\n<polyline fill=\"none\" points=\"", s->out);
+	for (size_t i = 0; i < count; i++)
+		fprintf(s->out, "%s%.1f %.1f", i ? " " : "", places[2 * i], places[2 * i + 1]);
+	fprintf(s->out,
+	        "\" marker-start=\"url(#%s)\" marker-mid=\"url(#%s)\" "
+	        "marker-end=\"url(#%s)\"/>\n",
+	        id, id, id);
+}
+
+/* ---- Columns ------------------------------------------------------------------------- */
+
+int inv_figure_column_shape(size_t column)
+{
+	return (int)((column + column / INV_COLOURS) % INV_SHAPES);
+}
+
+void inv_figure_bar_look(const inv_svg *s, size_t column, bool pale)
+{
+	size_t round = column / INV_COLOURS;
+
+	fprintf(s->out, "class=\"iv-c%zu%s\" opacity=\"%s\"", column % INV_COLOURS,
+	        round ? " iv-outline" : "", pale ? "0.35" : "1");
+	if (round)
+		fprintf(s->out, " stroke-width=\"1.5\" stroke-dasharray=\"%s\"",
+		        round % 2 ? "none" : "4 3");
+}
+
+void inv_figure_line_look(const inv_svg *s, size_t column, double width)
+{
+	size_t round = column / INV_COLOURS;
+
+	fprintf(s->out, "class=\"iv-c%zu-stroke\" stroke-width=\"%.1f\"", column % INV_COLOURS,
+	        width);
+	if (round)
+		fprintf(s->out, " stroke-dasharray=\"%zu 4\"", 4 * round);
 }
 
 /* ---- Legend -------------------------------------------------------------------------- */
@@ -209,22 +212,21 @@ static void put_bar_swatch(const inv_svg *s, const inv_legend_entry *e, double x
 {
 	bool pale = e->shape == INV_LEGEND_PALE_BAR;
 
-	fprintf(s->out,
-	        "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"%d\" class=\"iv-c%zu\" "
-	        "opacity=\"%s\"/>\n",
-	        x, y - (pale ? 7 : 4), pale ? 14 : 8, e->colour % INV_COLOURS,
-	        pale ? "0.35" : "1");
+	fprintf(s->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"16\" height=\"%d\" ", x,
+	        y - (pale ? 7 : 4), pale ? 14 : 8);
+	inv_figure_bar_look(s, e->colour, pale);
+	fputs("/>\n", s->out);
 }
 
 void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y)
 {
 	if (e->shape >= 0)
 		inv_figure_mark(s, x + INV_SWATCH / 2 - 4, y, 6, e->colour, e->shape);
-	else if (e->shape == INV_LEGEND_LINE)
-		fprintf(s->out,
-		        "<path d=\"M%.1f %.1fh18\" class=\"iv-c%zu-stroke\" stroke-width=\"3\"/>\n",
-		        x, y, e->colour % INV_COLOURS);
-	else
+	else if (e->shape == INV_LEGEND_LINE) {
+		fprintf(s->out, "<path d=\"M%.1f %.1fh18\" ", x, y);
+		inv_figure_line_look(s, e->colour, 3);
+		fputs("/>\n", s->out);
+	} else
 		put_bar_swatch(s, e, x, y);
 }
 

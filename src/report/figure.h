@@ -69,8 +69,12 @@ enum {
 	INV_TICK_SIZE = 14,
 	INV_LEGEND_HEIGHT = 24,
 	INV_SWATCH = 26,
-	INV_LEGEND_CLASSES = 24 /* of those that a scatter has */
+	INV_SHAPES = 6,
+	INV_LEGEND_CLASSES = (INV_COLOURS - 1) * INV_SHAPES /* as many as look different */
 };
+
+/* Added to the number of a shape: only its outline. */
+enum { INV_HOLLOW = 64 };
 
 /* Title and what it was measured on; gives the y below them. */
 double inv_figure_head(const inv_svg *s, const invar_results *r, const char *title);
@@ -85,7 +89,7 @@ static inline bool inv_is_embedded(const inv_figure_form *form)
 typedef struct inv_legend_entry {
 	const char *text;
 	size_t colour; /* of a column or class */
-	int shape;     /* as inv_figure_mark, or one of those below */
+	int shape;     /* as in inv_figure_mark, or one of those below */
 } inv_legend_entry;
 
 enum { INV_LEGEND_BAR = -1, INV_LEGEND_PALE_BAR = -2, INV_LEGEND_LINE = -3 };
@@ -95,16 +99,18 @@ double inv_legend_height(const inv_legend_entry *e, size_t count, double width);
 void inv_legend_draw(const inv_svg *s, const inv_legend_entry *e, size_t count, double x,
                      double y, double width);
 
-/*
- * A circle, square, triangle, diamond … of this colour; shapes repeat after six. Colours
- * repeat after INV_COLOURS, every second round with an outline.
- */
+/* A circle, square, triangle, diamond … of this colour; shapes repeat after INV_SHAPES. */
 void inv_figure_mark(const inv_svg *s, double x, double y, double radius, size_t colour,
                      int shape);
-/* Many of one colour and shape: places [count, 2]. As text they take a tenth of the size.
- */
+/* Many of one colour and shape: places [count, 2]. The id must be unique in the picture. */
 void inv_figure_marks(const inv_svg *s, const double *places, size_t count, double radius,
-                      size_t colour, int shape);
+                      size_t colour, int shape, const char *id);
+/* The shape that goes with the colour of a column: pairs repeat after 72 columns. */
+int inv_figure_column_shape(size_t column);
+/* Attributes of a bar: columns beyond the colours get an outline, then a dashed one. */
+void inv_figure_bar_look(const inv_svg *s, size_t column, bool pale);
+/* The same for lines, which get longer and longer dashes. */
+void inv_figure_line_look(const inv_svg *s, size_t column, double width);
 /* The mark of a legend entry, as wide as INV_SWATCH, with its middle at y. */
 void inv_legend_swatch(const inv_svg *s, const inv_legend_entry *e, double x, double y);
 

@@ -6,6 +6,10 @@
  * figure "accuracy"; other shares make one figure per measurement. Of a row with two parts
  * the first is a pale wide bar and the second a narrow one on top of it, so that the
  * distance between them shows; the numbers stand at the end.
+ *
+ * Bars begin at 0 and go left where a share is negative, as that of a displacement which
+ * has grown. Such a share has no lower bound, so bars end at -100 %, with a mark if they
+ * would go on.
  */
 #include "report/figure.h"
 
@@ -24,6 +28,8 @@ enum {
 };
 
 #define ACCURACY "accuracy"
+
+static const double least_shown = -1;
 
 typedef struct chart {
 	const invar_results *results;
@@ -126,26 +132,43 @@ static const invar_value *value_of(const chart *c, size_t metric, size_t column)
 	return v && !v->reason && isfinite(v->value) ? v : NULL;
 }
 
-static void put_bar(const chart *c, double value, double y, double height, size_t colour,
-                    bool pale)
+static double place_of(const chart *c, double value)
+{
+	return inv_scale_at(&c->x, value > least_shown ? value : least_shown);
+}
+
+/* Two angles in a bar that goes on. */
+static void put_cut(const chart *c, double x, double y)
 {
 	fprintf(c->svg->out,
-	        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"iv-c%zu\" "
-	        "opacity=\"%s\"/>\n",
-	        c->x.start, y + (BAR - height) / 2, inv_scale_at(&c->x, value) - c->x.start,
-	        height, colour % INV_COLOURS, pale ? "0.35" : "1");
+	        "<path d=\"M%.1f %.1fl-6 6l6 6m7-12l-6 6l6 6\" class=\"iv-paper-stroke\" "
+	        "stroke-width=\"2.5\"/>\n",
+	        x + 10, y + BAR / 2.0 - 6);
+}
+
+static void put_bar(const chart *c, double value, double y, double height, size_t column,
+                    bool pale)
+{
+	double zero = place_of(c, 0), end = place_of(c, value);
+
+	fprintf(c->svg->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" ",
+	        fmin(zero, end), y + (BAR - height) / 2, fabs(end - zero), height);
+	inv_figure_bar_look(c->svg, column, pale);
+	fputs("/>\n", c->svg->out);
+	if (value < least_shown)
+		put_cut(c, end, y);
 }
 
 static void put_interval(const chart *c, const invar_value *v, double y)
 {
 	double middle = y + BAR / 2.0;
 
-	if (isfinite(v->low) && v->high > v->low)
+	if (isfinite(v->low) && v->high > v->low && v->high > least_shown)
 		fprintf(c->svg->out,
 		        "<path d=\"M%.1f %.1fH%.1fm0-4v8M%.1f %.1fv8\" class=\"iv-ink-stroke\" "
 		        "stroke-width=\"1.5\"/>\n",
-		        inv_scale_at(&c->x, v->low), middle, inv_scale_at(&c->x, v->high),
-		        inv_scale_at(&c->x, v->low), middle - 4);
+		        place_of(c, v->low), middle, place_of(c, v->high), place_of(c, v->low),
+		        middle - 4);
 }
 
 static void put_numbers(const chart *c, const invar_value *first, const invar_value *last,
@@ -214,8 +237,8 @@ static void fit_scale(chart *c)
 		for (size_t k = 0; k < invar_results_columns(c->results) * parts; k++) {
 			const invar_value *v = value_of(c, first + k % parts, k / parts);
 
-			inv_scale_add(&c->x, v ? v->value : NAN);
-			inv_scale_add(&c->x, v ? v->high : NAN);
+			inv_scale_add(&c->x, v ? fmax(v->value, least_shown) : NAN);
+			inv_scale_add(&c->x, v ? fmax(v->high, least_shown) : NAN);
 		}
 	inv_scale_add(&c->x, 0);
 	inv_scale_place(&c->x, left, c->svg->width - INV_FIGURE_MARGIN - NUMBERS - left, true);
@@ -248,10 +271,9 @@ static void put_grid(const chart *c, double top, double bottom)
 	for (size_t i = 0; i < count; i++) {
 		double at = inv_scale_at(&c->x, tick[i]);
 
-		fprintf(
-			c->svg->out,
-			"<path d=\"M%.1f %.1fV%.1f\" class=\"iv-line-stroke\" stroke-width=\"1\"/>\n",
-			at, top, bottom);
+		fprintf(c->svg->out,
+		        "<path d=\"M%.1f %.1fV%.1f\" class=\"iv-%s-stroke\" stroke-width=\"1\"/>\n",
+		        at, top, bottom, c->x.low < 0 && tick[i] == 0 ? "quiet" : "line");
 		if (i % every)
 			continue;
 		inv_scale_label(&c->x, tick[i], label);

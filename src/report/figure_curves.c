@@ -99,10 +99,9 @@ static void put_line(const chart *c, const invar_curve *v, size_t colour)
 			        inv_scale_at(&c->x, v->x[i]), inv_scale_at(&c->y, v->y[i]));
 		pen_down = isfinite(v->y[i]);
 	}
-	fprintf(
-		c->svg->out,
-		"\" class=\"iv-c%zu-stroke\" stroke-width=\"2.5\" stroke-linejoin=\"round\"/>\n",
-		colour % INV_COLOURS);
+	fputs("\" ", c->svg->out);
+	inv_figure_line_look(c->svg, colour, 2.5);
+	fputs(" stroke-linejoin=\"round\"/>\n", c->svg->out);
 }
 
 static void put_curve(const chart *c, const invar_curve *v, size_t colour)
@@ -112,7 +111,7 @@ static void put_curve(const chart *c, const invar_curve *v, size_t colour)
 		if (isfinite(v->y[i]))
 			inv_figure_mark(c->svg, inv_scale_at(&c->x, v->x[i]),
 			                inv_scale_at(&c->y, v->y[i]), v->count == 1 ? 7 : 4.5, colour,
-			                (int)colour);
+			                inv_figure_column_shape(colour));
 }
 
 /* ---- The figure ---------------------------------------------------------------------- */
@@ -126,9 +125,9 @@ static size_t list_columns(const invar_results *r, const char *series,
 		const invar_curve *v = invar_results_curve(r, series, column_id(r, k));
 
 		if (v)
-			entry[count++] =
-				(inv_legend_entry){invar_results_column(r, k)->title, k,
-			                       v->count > MAX_MARKS ? INV_LEGEND_LINE : (int)k};
+			entry[count++] = (inv_legend_entry){
+				invar_results_column(r, k)->title, k,
+				v->count > MAX_MARKS ? INV_LEGEND_LINE : inv_figure_column_shape(k)};
 	}
 	return count;
 }

@@ -2,11 +2,13 @@
 /*
  * figure_points.c - a scatter: one panel per column, F first.
  *
- * Points that have a class take its colour, points that have a mark its shape, so that an
- * embedding shows which copies left their class. Points without either are drawn as a
- * density of squares, as thousands of pairs of distances cannot be told apart. Lines that
- * the points come with (a fit, y = x) lie above them. An axis without a title has no
- * numbers: those of an embedding mean nothing.
+ * Points that have a class take its colour and shape. As their numbers have no common
+ * divisor, classes that follow each other differ in both, and all of 66 differ in one.
+ * Marks (clean, augmented) are filled and hollow, so that an embedding shows which copies
+ * left their class; more than two marks are shapes. Points without
+ * either are drawn as a density of squares, as thousands of pairs of distances cannot be
+ * told apart. Lines that the points come with (a fit, y = x) lie above them. An axis
+ * without a title has no numbers: those of an embedding mean nothing.
  */
 #include "report/figure.h"
 
@@ -62,10 +64,23 @@ static bool is_density(const invar_scatter *s)
 
 /* ---- Points -------------------------------------------------------------------------- */
 
-/* Grey is for points without a class; each round of colours has its own outline. */
-static size_t class_colour(size_t label)
+/* Grey is for points without a class. */
+static size_t class_colour(int label)
 {
-	return 1 + label % (INV_COLOURS - 1) + label / (INV_COLOURS - 1) * INV_COLOURS;
+	return label < 0 ? 0 : 1 + (size_t)label % (INV_COLOURS - 1);
+}
+
+/* Without classes, marks have colours. */
+static size_t colour_of(const invar_scatter *s, int mark, int label)
+{
+	return s->class_count ? class_colour(label) : (size_t)mark;
+}
+
+static int shape_of(const invar_scatter *s, int mark, int label)
+{
+	if (s->mark_count > 2)
+		return mark % INV_SHAPES;
+	return (label < 0 ? 0 : label % INV_SHAPES) + (mark ? INV_HOLLOW : 0);
 }
 
 /* Points of one mark and class, -1 for those without. */
@@ -91,14 +106,17 @@ static void put_points(const panel *p)
 	const invar_points *v = p->points;
 	double radius = v->count > 4000 ? 1.6 : v->count > 1000 ? 2.2 : 3.2;
 	int marks = p->scatter->mark_count ? (int)p->scatter->mark_count : 1;
+	char id[64];
 
 	fputs("<g opacity=\"0.75\">\n", p->svg->out);
 	for (int mark = 0; mark < marks; mark++)
-		for (int label = -1; label < (int)p->scatter->class_count; label++)
-			inv_figure_marks(p->svg, p->places, gather_points(p, mark, label),
-			                 mark ? radius * 1.25 : radius,
-			                 label < 0 ? 0 : class_colour((size_t)label),
-			                 mark ? mark + 1 : 0);
+		for (int label = -1; label < (int)p->scatter->class_count; label++) {
+			snprintf(id, sizeof id, "iv-m-%u-%.0f-%.0f-%d-%d", p->svg->serial, p->left,
+			         p->top, mark, label + 1);
+			inv_figure_marks(p->svg, p->places, gather_points(p, mark, label), radius,
+			                 colour_of(p->scatter, mark, label),
+			                 shape_of(p->scatter, mark, label), id);
+		}
 	fputs("</g>\n", p->svg->out);
 }
 
@@ -288,9 +306,11 @@ static size_t list_names(const invar_scatter *s, inv_legend_entry *entry)
 	                                                                : INV_LEGEND_CLASSES;
 
 	for (size_t i = 0; i < s->mark_count; i++)
-		entry[count++] = (inv_legend_entry){s->marks[i], 0, i ? (int)i + 1 : 0};
+		entry[count++] = (inv_legend_entry){s->marks[i], colour_of(s, (int)i, -1),
+		                                    shape_of(s, (int)i, -1)};
 	for (size_t i = 0; i < classes; i++)
-		entry[count++] = (inv_legend_entry){s->classes[i], class_colour(i), 0};
+		entry[count++] =
+			(inv_legend_entry){s->classes[i], class_colour((int)i), shape_of(s, 0, (int)i)};
 	if (s->class_count > classes)
 		entry[count++] = (inv_legend_entry){"and others", 0, 0};
 	return count;

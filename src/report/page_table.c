@@ -74,7 +74,8 @@ static void put_cell(const inv_html *h, const invar_metric *m, const invar_value
 	if (isfinite(v->low) && v->high > v->low) {
 		inv_html_number(low, m, v->low);
 		inv_html_number(high, m, v->high);
-		fprintf(h->out, "<small>%s–%s</small>", low, high);
+		/* "-2–-1" is hard to read */
+		fprintf(h->out, "<small>%s%s%s</small>", low, *low == '-' ? " to " : "–", high);
 	}
 	fputs("</td>", h->out);
 }

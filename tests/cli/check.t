@@ -2,7 +2,7 @@ Certificates, and new data compared with them.
 
 $ make-input bank bank 200 8; invar train bank -o run --hidden 16 --epochs 1 -q
 $ invar check run bank
-! invar: run/adapter.safetensors: has no certificate; make one with 'eval --certify'
+! invar: run/adapter.safetensors: has no certificate; make one by eval with --certify
 ? 1
 $ cp run/adapter.safetensors before.safetensors; invar eval bank run --metrics structure,knn --certify 2>&1 > /dev/null | head -1
 > run/adapter.safetensors has a certificate

@@ -106,5 +106,21 @@ $ invar export run --with-encoder bank/test/clean.npy -o pair.onnx
 $ invar export run --with-encoder $TESTS/golden/encoders/convnets/bottleneck.safetensors -o pair.onnx 2>&1 | sed 's|/.*/||'
 > invar: runbottleneck.safetensors have width 20
 $ invar export run --encoder resnet18 -o pair.onnx
-! invar export: --encoder names the encoder of --with-encoder, which is missing
+! invar export: --encoder is about the encoder of --with-encoder, which is missing
 ? 2
+$ invar export run --heads 2 -o pair.onnx
+! invar export: --heads is about the encoder of --with-encoder, which is missing
+? 2
+$ invar export run --image-size 32 -o pair.onnx
+! invar export: --image-size is about the images of an encoder, and none is written; leave it out
+? 2
+
+A vision transformer is for images of one size: the one that the adapter was trained on, or as told.
+$ V=$TESTS/golden/encoders/vit; make-input bank wide 60 12; invar train wide -o vit --hidden 6 --epochs 1 -q; invar export vit --with-encoder $V/dino.safetensors --heads 2 -o vit.onnx -q && grep -ao 'LayerNormalization' vit.onnx | wc -l
+> 5
+$ V=$TESTS/golden/encoders/vit; invar export vit --with-encoder $V/dino.safetensors --heads 2 --image-size 3 -o vit.onnx 2>&1 | sed 's|/.*/||'
+> invar export: dino.safetensors: images of 3 x 3 are smaller than one patch of 4 x 4; use larger images
+$ V=$TESTS/golden/encoders/vit; make-input bank seven 60 7; invar train seven -o clip --hidden 6 --epochs 1 -q; invar export clip --with-encoder $V/clip.safetensors --heads 2 --image-size 40 -o vit.onnx 2>&1 | sed "s|/.*/||"
+> invar export: clip.safetensors: is a CLIP model for images of 12 x 12, not 40 x 40; resize the images, or set --pos to resize its positions
+$ V=$TESTS/golden/encoders/vit; invar export vit --with-encoder $V/dino.safetensors --stride 1x1 -o vit.onnx 2>&1 | sed 's|/.*/||'
+> invar export: --stride does not apply to the encoder vit in dino.safetensors; leave it out

@@ -34,6 +34,14 @@ $ printf 'File,Class\n%s/photos/a/rgb.png,10\nphotos/b/420.jpg,9\n' "$PWD" > num
 > 9          1
 > 10         1
 
+Blanks around labels and names of columns do not make other classes.
+$ printf 'path , label ,split\nphotos/a/rgb.png, ripe ,train\nphotos/b/420.jpg,ripe, train \n' > blanks.csv; invar data csv:blanks.csv -q
+> split  images  labels  width × height
+> train       2     yes         23 × 14
+>
+> class  train
+> ripe       2
+
 Lists that cannot be.
 
 $ invar data list.csv -q

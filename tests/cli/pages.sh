@@ -27,9 +27,24 @@ mv photos/even photos/cats
 mv photos/cats/0000.png photos/cats/1.jpg # its contents tell what it is
 cp -r photos new
 cp "$weights" resnet50-0676ba61.pth
-if ! grep -q ' -o bank ' "$source/$page"; then # a page that does not make its own
-	"$invar" encode photos -o bank --encoder pixels --size 8 --augment rotation --holdout 0.3 -q
+mkdir images
+cp -r photos images/ucmerced
+cp "$weights" resnet18.safetensors
+cp photos/cats/1.jpg photo.jpg
+"$make_input" npy images.npy 4 3 16 16
+
+# mentions TEXT - does a command of the page have it?
+mentions() { grep -q "^invar.*$1" "$source/$page"; }
+
+# What a page uses but does not make.
+if ! mentions ' -o bank '; then
+	"$invar" encode photos -o bank --encoder pixels --size 8 --augment rotation --copies 3 --holdout 0.3 -q
 fi
+if mentions ' run\( \|$\)' && ! mentions ' -o run'; then
+	"$invar" train bank -o run --preset instant --hidden 32 -q
+fi
+! mentions 'tonight.npy' || cp bank/test/clean.npy tonight.npy
+! mentions 'encoder.onnx' || "$invar" export run -o encoder.onnx -q
 
 # make_bank BLOCK - what a Python block that saves f"NAME/{split}/clean.npy" and aug.npy makes
 make_bank() {
@@ -53,7 +68,7 @@ typed=0
 for block in "$work"/block-*; do
 	case $block in
 	*.python)
-		grep -q 'import torch\|from torch' "$block" && continue # ./dev parity adapter loads it
+		grep -q 'import torch\|from torch\|import onnxruntime' "$block" && continue # ./dev parity runs these
 		if python3 -c 'import numpy' 2>/dev/null; then
 			python3 "$block"
 		else

@@ -151,6 +151,6 @@ $ invar train -- --help
 ! invar train: the output folder is missing: -o RUN
 ? 2
 $ INVAR_CPU=sse9 invar train bank -o run
-! invar train: INVAR_CPU is 'sse9' but must be ref or avx2
+! invar train: INVAR_CPU is 'sse9' but must be ref, avx2 or avx512
 ? 2
 $ ls -A

@@ -64,6 +64,22 @@ static void bytes_are_those_of_the_standard(void **state)
 	inv_message_free(&m);
 }
 
+/* The limit is a number, so that no memory is needed to meet it. */
+static void more_than_the_format_can_have_is_too_large(void **state)
+{
+	inv_message m = {0}, whole = {0};
+
+	(void)state;
+	inv_message_put_text(&m, 1, "a");
+	assert_null(inv_message_put_space(&m, 2, INV_MESSAGE_MAX));
+	assert_true(m.failed && m.too_large);
+	inv_message_put_text(&m, 1, "after a failure nothing is added");
+	assert_true(m.size < 16);
+	inv_message_put(&whole, 1, &m);
+	assert_true(whole.failed && whole.too_large);
+	inv_message_free(&whole);
+}
+
 static void a_message_that_is_cut_never_reads_beyond_its_end(void **state)
 {
 	inv_message m = sample();
@@ -117,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_come_back_as_they_were_put),
 		cmocka_unit_test(bytes_are_those_of_the_standard),
+		cmocka_unit_test(more_than_the_format_can_have_is_too_large),
 		cmocka_unit_test(a_message_that_is_cut_never_reads_beyond_its_end),
 		cmocka_unit_test(what_the_format_does_not_allow_is_broken),
 	};

@@ -275,13 +275,38 @@ static void check_product(size_t rows, size_t sum, size_t columns)
 	k.pack_strips(a, sum + GAP, rows, sum, packed);
 	for (int add = 0; add < 2; add++) {
 		p.add = add;
+		p.bias = add ? floats(4, columns) : NULL;
+		p.mask = add ? floats(5, strided(rows, columns, columns + 1)) : NULL;
+		p.mask_stride = columns + 1;
+		p.sums = add ? floats(6, columns) : NULL;
 		k.panel_product(&p);
 		assert_finite(p.c, strided(rows, columns, columns + GAP));
 	}
 }
 
+static void check_packing(size_t rows, size_t sum)
+{
+	size_t strips = (rows + INV_STRIP_ROWS - 1) / INV_STRIP_ROWS * INV_STRIP_ROWS;
+	size_t panels = (rows + INV_PANEL_COLS - 1) / INV_PANEL_COLS;
+	size_t floats_of_panels = panels * sum * INV_PANEL_COLS;
+	const float *a = floats(0, strided(sum, rows, rows + GAP));
+	float *packed = bytes_of(1, (strips * sum + STRIPS) * sizeof *packed);
+	float *filled = bytes_of(2, floats_of_panels * sizeof *filled);
+
+	k.pack_strips_turned(a, rows + GAP, rows, sum, packed);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t l = 0; l < sum; l++)
+			assert_true(packed[i / INV_STRIP_ROWS * INV_STRIP_ROWS * sum +
+			                   l * INV_STRIP_ROWS + i % INV_STRIP_ROWS] ==
+			            a[l * (rows + GAP) + i]);
+	k.fill_panels(a, rows + GAP, sum, rows, filled, sum * INV_PANEL_COLS);
+	assert_finite(filled, floats_of_panels);
+}
+
 static void check_products(size_t rows)
 {
+	for (size_t sum = 1; sum <= 19; sum++)
+		check_packing(rows, sum);
 	for (size_t sum = 1; sum <= 19; sum++)
 		for (size_t columns = 1; columns <= INV_PANEL_COLS; columns++)
 			check_product(rows, sum, columns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_matmul.c - oneDNN's products against the triple loop, over odd sizes. */
+/* test_matmul.c - fast products against the triple loop, over odd sizes. */
 #include "support.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 #include "math/openblas.h"
 
 static const size_t shapes[][3] = {
-	{1, 1, 1},   {1, 7, 3},     {5, 1, 9},      {3, 17, 64},
-	{33, 31, 1}, {64, 48, 129}, {100, 130, 70},
+	{1, 1, 1},     {1, 7, 3},      {5, 1, 9},     {3, 17, 64},    {33, 31, 1},
+	{64, 48, 129}, {100, 130, 70}, {7, 1100, 40}, {391, 17, 386},
 };
 
 static float *draw(const char *purpose, size_t count)
@@ -143,6 +143,92 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 	}
 }
 
+typedef struct gathered {
+	float *c;
+	size_t n, cells;
+} gathered;
+
+static void gather(void *user, const float *part, size_t stride, size_t row, size_t rows,
+                   size_t col, size_t cols)
+{
+	gathered *g = user;
+
+	for (size_t i = 0; i < rows; i++)
+		memcpy(g->c + (row + i) * g->n + col, part + i * stride, cols * sizeof *part);
+#pragma omp atomic
+	g->cells += rows * cols;
+}
+
+/* Every cell once, with the bits of the whole product, also from scratch that is shared. */
+static void parts_make_up_the_whole(void **state)
+{
+	static const size_t sizes[][3] = {{700, 90, 500}, {90, 1700, 400}, {4, 9, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		const inv_matmul_spec s = {sizes[i][0], sizes[i][1], sizes[i][2],
+		                           .transpose_a = true};
+		float *a = draw("a", s.m * s.k), *b = draw("b", s.k * s.n);
+		float *c = inv_calloc(s.m * s.n, sizeof *c);
+		float *spare = inv_calloc(s.m * s.n, sizeof *c);
+		gathered g = {inv_calloc(s.m * s.n, sizeof *c), s.n, 0};
+		inv_matmul *plans[3] = {NULL};
+		invar_context *ctx;
+
+		assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_matmul_new(ctx, &s, &plans[0]), INVAR_OK);
+		assert_int_equal(inv_matmul_new(ctx, &s, &plans[2]), INVAR_OK);
+		inv_matmul_share(plans, 3);
+		assert_true(inv_matmul_memory(plans[0]) == 0 || inv_matmul_memory(plans[2]) == 0);
+		assert_int_equal(inv_matmul_run(plans[0], a, b, NULL, c), INVAR_OK);
+		assert_int_equal(inv_matmul_run_parts(plans[2], a, b, spare, gather, &g), INVAR_OK);
+		assert_int_equal(g.cells, s.m * s.n);
+		assert_memory_equal(g.c, c, s.m * s.n * sizeof *c);
+		inv_matmul_free(plans[0]);
+		inv_matmul_free(plans[2]);
+		invar_context_free(ctx);
+		inv_free(a);
+		inv_free(b);
+		inv_free(c);
+		inv_free(spare);
+		inv_free(g.c);
+	}
+}
+
+/* The product, then the mask, then the sums, whichever way it is cut. */
+static void masks_and_sums_are_those_of_separate_passes(void **state)
+{
+	static const size_t sizes[][3] = {
+		{90, 1700, 400}, {1700, 90, 400}, {61, 37, 800}, {4, 9, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		const inv_matmul_spec s = {.m = sizes[i][0], .n = sizes[i][1], .k = sizes[i][2]};
+		float *a = draw("a", s.m * s.k), *b = draw("b", s.k * s.n),
+			  *mask = draw("m", s.m * s.n);
+		float *c = inv_calloc(s.m * s.n, sizeof *c),
+			  *got = inv_calloc(s.m * s.n, sizeof *c);
+		float *sums = draw("s", s.n), *want = draw("s", s.n);
+		invar_context *ctx;
+		inv_matmul *plan;
+
+		assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+		assert_int_equal(inv_matmul_run(plan, a, b, NULL, c), INVAR_OK);
+		for (size_t j = 0; j < s.m * s.n; j++) {
+			c[j] = mask[j] > 0 ? c[j] : 0;
+			want[j % s.n] += c[j];
+		}
+		assert_int_equal(inv_matmul_run_masked(plan, a, b, mask, got, sums), INVAR_OK);
+		assert_memory_equal(got, c, s.m * s.n * sizeof *c);
+		assert_memory_equal(sums, want, s.n * sizeof *sums);
+		inv_matmul_free(plan);
+		invar_context_free(ctx);
+		for (size_t f = 0; f < 7; f++)
+			inv_free((float *[]){a, b, mask, c, got, sums, want}[f]);
+	}
+}
+
 /* If a ReLU swallowed a NaN, `apply` would return a plausible number. */
 static void a_nan_goes_through_the_one_shot_call(void **state)
 {
@@ -196,6 +282,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans_and_calls_equal_the_loop),
 		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
+		cmocka_unit_test(parts_make_up_the_whole),
+		cmocka_unit_test(masks_and_sums_are_those_of_separate_passes),
 		cmocka_unit_test(a_nan_goes_through_the_one_shot_call),
 		cmocka_unit_test(invar_cpu_ref_takes_the_loop),
 	};

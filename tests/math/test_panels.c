@@ -14,7 +14,9 @@ enum { ROWS = 200, COLS = 70, SUM = 800, STRIDE = 90 };
 
 static struct inv_kernels plain, fast;
 static float a[ROWS * SUM], w[SUM * STRIDE], c[ROWS * STRIDE], other[ROWS * STRIDE];
+static float bias[STRIDE];
 static float *panels, *room;
+static unsigned cpu;
 
 static void fill(float *x, size_t count, uint32_t index)
 {
@@ -55,12 +57,104 @@ static void check_shape(const struct inv_kernels *kernels, size_t rows, size_t n
 				x[j * (k + 3) + l] = w[l * STRIDE + j];
 		inv_panels_fill_turned(kernels, &p, x, k + 3);
 	} else {
-		inv_panels_fill(&p, w, STRIDE);
+		inv_panels_fill(kernels, &p, w, STRIDE);
 	}
 	for (int add = 0; add < 2; add++) {
 		memcpy(c, other, sizeof c);
 		inv_panels_multiply(kernels, &p, rows, a, SUM, add, c, STRIDE, room);
 		check_product(rows, n, k, STRIDE, add);
+	}
+}
+
+/* A stored [k, rows], bias and ReLU, and sums kept apart from c: the bits of the plain way.
+ */
+static void check_rows(const struct inv_kernels *kernels, size_t rows, size_t n, size_t k,
+                       bool relu)
+{
+	static float turned[SUM * ROWS], want[ROWS * STRIDE], sums[ROWS * STRIDE];
+	const inv_panels p = inv_panels_of(k, n, panels);
+	inv_panels_rows r = {.rows = rows,
+	                     .a = turned,
+	                     .a_stride = ROWS,
+	                     .turned = true,
+	                     .add = relu,
+	                     .bias = bias,
+	                     .relu = relu,
+	                     .c = c,
+	                     .c_stride = STRIDE};
+
+	for (size_t l = 0; l < k; l++)
+		for (size_t i = 0; i < rows; i++)
+			turned[l * ROWS + i] = a[i * SUM + l];
+	inv_panels_fill(kernels, &p, w, STRIDE);
+	memcpy(want, other, sizeof want);
+	inv_panels_multiply(kernels, &p, rows, a, SUM, relu, want, STRIDE, room);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < n; j++) {
+			float *x = &want[i * STRIDE + j];
+
+			*x += bias[j];
+			*x = relu && *x < 0 ? 0 : *x;
+		}
+	for (int apart = 0; apart < 2; apart++) {
+		r.sums = apart ? sums : NULL;
+		r.sums_stride = STRIDE - 1;
+		memcpy(c, other, sizeof c);
+		inv_panels_multiply_rows(kernels, &p, &r, room);
+		assert_memory_equal(c, want, sizeof want);
+	}
+}
+
+static void turned_rows_bias_and_relu(void **state)
+{
+	static const size_t rows[] = {1, 5, 6, 7, 8, 12, 13, 199, 200},
+						ks[] = {1, 7, 8, 9, 385, 800};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t l = 0; l < sizeof ks / sizeof *ks; l++)
+			for (size_t n = 15; n < 70; n += 1 + (i + l + n) % 17) {
+				check_rows(&fast, rows[i], n, ks[l], (i + n) % 2);
+				check_rows(&plain, rows[i], n, ks[l], (i + n) % 2);
+			}
+}
+
+/* What an instruction set adds changes no bit. */
+static void avx512_has_the_bits_of_avx2(void **state)
+{
+	static float want[ROWS * STRIDE];
+	struct inv_kernels avx2;
+	const inv_panels p = inv_panels_of(SUM, COLS, panels);
+
+	(void)state;
+	if (!(cpu & INV_CPU_AVX512))
+		skip();
+	inv_kernels_init(&avx2, cpu & ~(unsigned)INV_CPU_AVX512);
+	assert_true(avx2.panel_product != fast.panel_product);
+	inv_panels_fill(&fast, &p, w, STRIDE);
+	for (size_t rows = 1; rows <= 27; rows++) {
+		memcpy(c, other, sizeof c);
+		memcpy(want, other, sizeof want);
+		inv_panels_multiply(&avx2, &p, rows, a, SUM, rows % 2, want, STRIDE, room);
+		inv_panels_multiply(&fast, &p, rows, a, SUM, rows % 2, c, STRIDE, room);
+		assert_memory_equal(c, want, sizeof want);
+	}
+}
+
+/* Any columns come back, also those that begin inside a panel. */
+static void matrices_come_back(void **state)
+{
+	const size_t k = 500, n = 70;
+	const inv_panels p = inv_panels_of(k, n, panels);
+
+	(void)state;
+	inv_panels_fill(&fast, &p, w, STRIDE);
+	for (size_t first = 0; first < n; first += 23) {
+		size_t columns = n - first < 30 ? n - first : 30;
+
+		inv_panels_read(&p, first, columns, other);
+		for (size_t i = 0; i < k * columns; i++)
+			assert_true(other[i] == w[i / columns * STRIDE + first + i % columns]);
 	}
 }
 
@@ -98,7 +192,7 @@ static void cuts_change_no_bit(void **state)
 	const inv_panels part = inv_panels_columns(&p, 32, COLS - 32);
 
 	(void)state;
-	inv_panels_fill(&p, w, STRIDE);
+	inv_panels_fill(&fast, &p, w, STRIDE);
 	inv_panels_multiply(&fast, &p, ROWS, a, SUM, false, c, STRIDE, room);
 	for (size_t step = 1; step < ROWS; step += 1 + step / 2) {
 		float cut[ROWS * STRIDE] = {0};
@@ -118,9 +212,12 @@ static void cuts_change_no_bit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(matrices_come_back),
 		cmocka_unit_test(products_are_right),
 		cmocka_unit_test(long_sums_are_right),
 		cmocka_unit_test(cuts_change_no_bit),
+		cmocka_unit_test(turned_rows_bias_and_relu),
+		cmocka_unit_test(avx512_has_the_bits_of_avx2),
 	};
 	invar_context *ctx;
 	int failed;
@@ -128,11 +225,13 @@ int main(void)
 	if (invar_context_new(1, NULL, &ctx) != INVAR_OK)
 		return 1;
 	inv_kernels_init(&plain, 0);
-	inv_kernels_init(&fast, ctx->cpu);
+	cpu = ctx->cpu;
+	inv_kernels_init(&fast, cpu);
 	invar_context_free(ctx);
 	fill(a, ROWS * SUM, 1);
 	fill(w, SUM * STRIDE, 2);
 	fill(other, ROWS * STRIDE, 3);
+	fill(bias, STRIDE, 4);
 	/* Of their exact sizes, so that a sanitizer catches reads past them. */
 	panels = malloc(SUM * STRIDE * sizeof *panels);
 	room = malloc(inv_panels_room() * sizeof *room);

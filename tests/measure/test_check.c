@@ -272,7 +272,7 @@ static void certificates_that_are_missing_or_damaged_are_refused(void **state)
 	(void)state;
 	assert_int_equal(invar_check_rows(e, old, OLD, o, &r), INVAR_E_MISMATCH);
 	assert_string_equal(invar_last_error(),
-	                    "adapter: has no certificate; make one with 'eval --certify'");
+	                    "adapter: has no certificate; make one by eval with certify");
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		assert_int_equal(inv_certificate_read(bad[i], "x", D, &c), INVAR_E_FORMAT);
 		inv_certificate_clear(&c);

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "nn/mlp.h"
+#include "nn/packed_layers.h"
 
 /* Odd on purpose; H = 40 > M = 13 cuts by columns, h = 7 < M by rows. */
 static const inv_mlp_shape shapes[] = {{5, 40, 5}, {9, 7, 4}, {1, 1, 1}, {33, 17, 33}};
@@ -164,6 +165,59 @@ static void every_gradient_block_equals_finite_differences(void **state)
 	invar_context_free(ctx);
 }
 
+/* Each row alone, all at once, and on another number of threads: the same bits. */
+static void packed_rows_do_not_depend_on_others(void **state)
+{
+	static const size_t counts[] = {1, 2, 5, 6, 7, 16, 63, 64, 65, 200, 601};
+	static const inv_layers_shape layers[] = {
+		{2, {5, 40, 5}}, {2, {401, 530, 401}}, {1, {9, 7}}, {3, {33, 17, 60, 33}}};
+	const size_t most = 601;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof layers / sizeof *layers; n++) {
+		const inv_layers_shape *s = &layers[n];
+		size_t in = s->width[0], out = s->width[s->count];
+		const inv_stream stream = inv_stream_of(3, "packed", 0);
+		bool residual = in == out;
+		float *params = inv_calloc(inv_layers_floats(s), sizeof *params);
+		float *x = draw("x", most * in), *want = draw("y", most * out);
+		float *plain = draw("p", most * out), *got = draw("z", most * out);
+
+		inv_layers_init(s, &stream, params);
+		for (unsigned threads = 1; threads <= 3; threads++) {
+			invar_context *ctx;
+			inv_packed_layers *p;
+
+			assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
+			if (!inv_packed_layers_usable(ctx)) {
+				invar_context_free(ctx);
+				skip();
+			}
+			assert_int_equal(inv_packed_layers_new(ctx, s, params, &p), INVAR_OK);
+			if (threads == 1) {
+				for (size_t i = 0; i < most; i++)
+					assert_int_equal(
+						inv_packed_layers_apply(p, residual, x + i * in, 1, want + i * out),
+						INVAR_OK);
+				assert_int_equal(inv_layers_apply(ctx, s, params, residual, x, most, plain),
+				                 INVAR_OK);
+				for (size_t i = 0; i < most * out; i++)
+					assert_true(fabsf(want[i] - plain[i]) < 1e-5f * (1 + fabsf(plain[i])));
+			}
+			for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+				memset(got, 0, most * out * sizeof *got);
+				assert_int_equal(inv_packed_layers_apply(p, residual, x, counts[i], got),
+				                 INVAR_OK);
+				assert_memory_equal(got, want, counts[i] * out * sizeof *got);
+			}
+			inv_packed_layers_free(p);
+			invar_context_free(ctx);
+		}
+		for (size_t f = 0; f < 5; f++)
+			inv_free((float *[]){params, x, want, plain, got}[f]);
+	}
+}
+
 static void it_begins_like_pytorch(void **state)
 {
 	const inv_mlp_shape s = {100, 400, 100};
@@ -195,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forward_and_apply_equal_the_definition),
 		cmocka_unit_test(every_gradient_block_equals_finite_differences),
+		cmocka_unit_test(packed_rows_do_not_depend_on_others),
 		cmocka_unit_test(it_begins_like_pytorch),
 	};
 

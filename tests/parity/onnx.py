@@ -6,12 +6,15 @@
 
 Adapters of every form are exported alone, in float32 and float16, and onto models that
 PyTorch-like writers make: of several types, ranks and IR versions, with names of ours, with
-subgraphs; small encoders of our own are exported with an adapter. Every file passes onnx.checker with full_check; the outputs of ONNX Runtime agree
-with 'invar apply' within 1e-5 relative to the largest, float16 within its own precision,
-and what the foreign model computed before stays bit for bit. Exit 77 (skipped) where onnx,
-onnxruntime or NumPy are not installed.
+subgraphs. Encoders of our own are exported with an adapter: small ResNets and SqueezeNets on
+images of two sizes, and every vision transformer of tests/golden and of ../shared/golden. Every
+file passes onnx.checker with full_check; the outputs of ONNX Runtime agree with 'invar features'
+and 'invar apply' within 1e-5 relative to the largest, float16 within its own precision, and what
+the foreign model computed before stays bit for bit. Exit 77 (skipped) where onnx, onnxruntime or
+NumPy are not installed.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -36,15 +39,20 @@ FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": [
 N, D, HIDDEN, COPIES = 300, 48, 96, 3
 ENCODERS = {"basic": 1, "bottleneck": 3, "wide": 3, "cifar": 3, "squeeze": 3}  # channels of their images
 TOLERANCE = {"float32": 1e-5, "float16": 2e-3}
+VITS = [os.path.join(HERE, "../golden/encoders/vit"), os.path.join(HERE, "../../../shared/golden/encoders")]
 
 
-def write_bank(folder, width=D):
+def write_bank(folder, width=D, size=None):
     rng = np.random.default_rng(1)
     clean = rng.normal(size=(N, width)).astype("f4")
     aug = clean[:, None] + 0.5 * rng.normal(size=(N, COPIES, width)).astype("f4")
     os.makedirs(os.path.join(folder, "train"))
     np.save(os.path.join(folder, "train", "clean.npy"), clean)
     np.save(os.path.join(folder, "train", "aug.npy"), aug)
+    if size:
+        about = {"format": "invar-bank", "version": 1, "preprocess": {"channels": 3, "size": size}}
+        with open(os.path.join(folder, "bank.json"), "w") as file:
+            json.dump(about, file)
 
 
 def run(program, *arguments):
@@ -162,21 +170,43 @@ def check_twice(program, place, adapter):
     return gap(session(at("three.onnx")).run(["invar1/codes"], {"features": z})[0], want)
 
 
-def check_pair(program, place, weights, channels):
-    """One of our own encoders with an adapter behind it, from images to codes."""
+def check_pair(program, place, weights, images, options=(), dtype="float32", fixed=False):
+    """One of our own encoders with an adapter behind it, from images to codes, of 1 and more images."""
     at = lambda name: os.path.join(place, name)
-    x = np.random.default_rng(5).normal(size=(6, channels, 72, 64)).astype("f4")
-    np.save(at("x.npy"), x)
-    run(program, "features", at("x.npy"), "-o", at("f.npy"), "--weights", weights, "-q")
+    np.save(at("x.npy"), images)
+    run(program, "features", at("x.npy"), "-o", at("f.npy"), "--weights", weights, "-q", *options)
     features = np.load(at("f.npy"))
-    folder = at("bank-%d" % features.shape[1])
+    size = list(images.shape[2:]) if fixed else None
+    folder = at("bank-%d-%s" % (features.shape[1], size))
     if not os.path.exists(folder):
-        write_bank(folder, features.shape[1])
+        write_bank(folder, features.shape[1], size)
     run(program, "train", folder, "-o", at("pair"), "--loss", "none", "--init", "ridge", "--ridge", "0.1", "--force", "-q")
-    run(program, "export", at("pair"), "--with-encoder", weights, "-o", at("pair.onnx"), "-q")
-    onnx.checker.check_model(onnx.load(at("pair.onnx")), full_check=True)
-    codes, same = session(at("pair.onnx")).run(["codes", "features"], {"images": x})
-    return max(gap(codes, codes_of(program, place, at("pair"), features)), gap(same, features))
+    run(program, "export", at("pair"), "--with-encoder", weights, "-o", at("pair.onnx"), "--dtype", dtype, "-q", *options)
+    model = onnx.load(at("pair.onnx"))
+    onnx.checker.check_model(model, full_check=True)
+    assert [o.version for o in model.opset_import] == [17]
+    runtime, want, worst = session(at("pair.onnx")), codes_of(program, place, at("pair"), features), 0
+    for rows in (1, len(images)):
+        codes, same = runtime.run(["codes", "features"], {"images": images[:rows]})
+        worst = max(worst, gap(codes, want[:rows]), gap(same, features[:rows]))
+    return worst
+
+
+def vit_cases():
+    """(title, weights, images, options) of every vision transformer with golden values."""
+    for folder in VITS:
+        if not os.path.exists(os.path.join(folder, "manifest.json")):
+            print("skipped: %s is not at hand" % os.path.normpath(folder))
+            continue
+        with open(os.path.join(folder, "manifest.json")) as file:
+            told = json.load(file)
+        for case in told["cases"]:
+            about = told["architectures"][case["architecture"] if "architecture" in case else case["weights"]]
+            if not any(word in about["family"] for word in ("vit", "dinov2", "clip")):
+                continue
+            options = ["--heads", str(about["heads"])] if "heads" in about else []
+            options += ["--key", "student"] if case.get("key_prefix", "").startswith("student") else []
+            yield (case["name"], os.path.join(folder, case["weights"]), np.load(os.path.join(folder, case["input"])), options)
 
 
 def main():
@@ -205,7 +235,12 @@ def main():
         show("three times in a row", check_twice(program, place, adapter), 1e-5)
         for name, channels in ENCODERS.items():
             weights = os.path.join(HERE, "../golden/encoders/convnets", name + ".safetensors")
-            show("with " + name, check_pair(program, place, weights, channels), 1e-5)
+            for shape in ((6, channels, 72, 64), (2, channels, 97, 97)):
+                x = np.random.default_rng(5).normal(size=shape).astype("f4")
+                show("with %s, %d x %d" % (name, *shape[2:]), check_pair(program, place, weights, x), 1e-5)
+        for name, weights, x, options in vit_cases():
+            for dtype, allowed in TOLERANCE.items():
+                show("with %s, %s" % (name, dtype), check_pair(program, place, weights, x, options, dtype, True), allowed)
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(bool(failed))
 

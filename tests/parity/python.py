@@ -4,15 +4,22 @@
 
     python3 python.py INVAR [PHOTOS RESNET18]    INVAR is the program; the library is the one it was built with
 
-A ResNet-18 in PyTorch as a callback gives the bank of our own ResNet-18, also when it is interrupted and resumed; so
-does an ONNX Runtime session. E.torch() equals E. InvariantTransformer passes scikit-learn's checks. The examples run.
-PHOTOS is a folder of images and RESNET18 a weight file of torchvision; without them both are made. Exit 77 (skipped) where
-PyTorch is not installed.
+The first lines of docs/PYTHON.md, as they stand there, on real photographs with torchvision's ResNet-18, and what the
+program makes of the same: equal bytes. A ResNet-18 in PyTorch as a callback gives the bank of our own ResNet-18, also
+when it is interrupted and resumed; so does an ONNX Runtime session. E.torch() equals E. InvariantTransformer passes
+scikit-learn's checks. The examples run.
+
+PHOTOS is a folder of images and RESNET18 a weight file of torchvision. Without them, photographs are those of
+../shared/data/rsscn7.tar and weights are $INVAR_RESNET18 or what ../shared/data/get_resnet18.py fetches; where these are
+not at hand, both are made, and that is said. Exit 77 (skipped) where PyTorch is not installed.
 """
+import contextlib
+import io
 import os
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,6 +27,8 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 PROGRAM = os.path.abspath(sys.argv[1])
 os.environ.update(INVAR_PROGRAM=PROGRAM, INVAR_SOURCE=SOURCE, PYTHONPATH=os.path.join(SOURCE, "python"),
                   INVAR_LIBRARY=os.path.join(os.path.dirname(os.path.dirname(PROGRAM)), "libinvar.so.0"))
+# onnx.py beside this file is not the package that PyTorch imports.
+sys.path = [path for path in sys.path if os.path.abspath(path or ".") != HERE]
 sys.path[:0] = [os.path.join(SOURCE, "python"), os.path.join(SOURCE, "bench/peers"), os.path.join(SOURCE, "tests/python")]
 
 try:
@@ -141,7 +150,67 @@ def check_onnx(photos, net, ours):
 # ---- The lines of the manual --------------------------------------------------------------------
 
 
-def check_lines(photos, weights):
+def same_bytes(one, other):
+    """Two folders or files; times and paths are not compared."""
+    if os.path.isfile(one):
+        with open(one, "rb") as a, open(other, "rb") as b:
+            return a.read() == b.read()
+    files = [sorted(os.path.relpath(os.path.join(place, name), top) for place, _, names in os.walk(top) for name in names)
+             for top in (one, other)]
+    return files[0] == files[1] and all(same_bytes(os.path.join(one, name), os.path.join(other, name)) for name in files[0])
+
+
+def type_the_lines():
+    """As a user types them, in a folder with photos/ and resnet18.safetensors."""
+    backbone = open_resnet("resnet18.safetensors")
+
+    def my_function(images):
+        with torch.inference_mode():
+            return backbone(torch.from_numpy(images))
+
+    bank = invar.encode("photos/", "bank", encoder="resnet18.safetensors", augment="rotation", holdout=0.3)
+    run = invar.train(bank, "run")                    # the default preset
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        print(run.eval(bank))                         # the table; in a notebook HTML; .to_pandas(), .to_json()
+    E = run.adapter                                   # E(z) on NumPy arrays; E.torch() is an nn.Module
+    model = torch.nn.Sequential(backbone, E.torch())  # and it equals E to 1e-6
+    bank2 = invar.encode("photos/", "bank2", encoder=my_function, width=512, size=224, normalize="imagenet",
+                         augment="rotation")
+    clean, copies = bank.clean(), np.stack([bank.copy(i) for i in range(bank.copies())], 1)
+    T = invar.InvariantTransformer(preset="instant").fit(clean, copies)   # scikit-learn's way; T.transform(z)
+
+    z = bank.copy(0, "test")
+    with torch.inference_mode():
+        judge("E.torch() on real features", apart(E.torch()(torch.from_numpy(z)).numpy(), E(z)), MODULE_TOLERANCE)
+        x = torch.rand(2, 3, 224, 224)
+        judge("Sequential(backbone, E.torch())", apart(model(x).numpy(), E(my_function(x.numpy()).numpy())), MODULE_TOLERANCE)
+    assert T.transform(z).shape == z.shape and np.linalg.norm(T.transform(z) - bank.clean("test")) < \
+        np.linalg.norm(z - bank.clean("test"))
+    return bank2, shown.getvalue()
+
+
+def check_typed(photos, weights):
+    os.symlink(photos, "photos")
+    os.symlink(weights, "resnet18.safetensors")
+    bank2, table = type_the_lines()
+    print(table)
+    program = lambda *words: subprocess.run([PROGRAM, *words, "-q"], check=True, capture_output=True, text=True).stdout
+    program("encode", "photos/", "-o", "bank-cli", "--weights", "resnet18.safetensors", "--augment", "rotation", "--holdout",
+            "0.3")
+    program("train", "bank-cli", "-o", "run-cli")
+    theirs = program("eval", "bank-cli", "run-cli").replace("run-cli", "run")
+    for one, other in (("bank", "bank-cli"), ("run/adapter.safetensors", "run-cli/adapter.safetensors")):
+        print(f"{one} is that of the program, byte for byte:", same_bytes(one, other))
+        if not same_bytes(one, other):
+            failed.append(f"{one} differs from {other}")
+    if table.split() != theirs.split():  # the title of a column has another width
+        failed.append("the table differs from the program's")
+    own = invar.encode("photos/", "own2", encoder="resnet18.safetensors", size=224, normalize="imagenet", augment="rotation")
+    compare_banks("my_function beside our own ResNet-18 at 224 pixels", bank2, own)
+
+
+def check_forms(photos, weights):
     bank = invar.encode(photos, "bank", encoder=weights, augment="rotation", holdout=0.3, size=SIDE, copies=3)
     run = invar.train(bank, "run", epochs=5)
     results = run.eval(bank)
@@ -207,16 +276,48 @@ def check_tests():
             failed.append(name)
 
 
+def real_weights(data):
+    """torchvision's ResNet-18, or None."""
+    script, path = os.path.join(data, "get_resnet18.py"), os.environ.get("INVAR_RESNET18")
+    if path or not os.path.exists(script):
+        return path and os.path.abspath(path)
+    fetched = subprocess.run([sys.executable, script, "fetched.safetensors"], capture_output=True, text=True)
+    return os.path.abspath("fetched.safetensors") if fetched.returncode == 0 else None
+
+
+def find_inputs():
+    """(photographs, the same but few, weights): real ones, else made ones."""
+    data = os.path.join(SOURCE, "../shared/data")
+    archive, weights = os.path.join(data, "rsscn7.tar"), real_weights(data)
+    if not weights or not os.path.exists(archive):
+        print("skipped: real photographs and torchvision's ResNet-18 are not at hand (%s); made ones instead"
+              % ("no weights" if os.path.exists(archive) else "no ../shared/data"))
+        photo_folder("made", classes=2, each=200, side=SIDE)
+        photo_folder("few", classes=2, each=20, side=SIDE)
+        made_resnet("made.safetensors")
+        return [os.path.abspath(name) for name in ("made", "few", "made.safetensors")]
+    with tarfile.open(archive) as tar:
+        files = sorted(one.name for one in tar if one.isfile() and one.name.lower().endswith((".jpg", ".png")))
+        tar.extractall("real", filter="data")
+    for i, name in enumerate(files):
+        folder = os.path.join("few", os.path.basename(os.path.dirname(name)))
+        if sum(os.path.dirname(name) == os.path.dirname(before) for before in files[:i]) < 6:
+            os.makedirs(folder, exist_ok=True)
+            os.symlink(os.path.abspath(os.path.join("real", name)), os.path.join(folder, os.path.basename(name)))
+    return os.path.abspath(os.path.join("real", os.path.dirname(os.path.dirname(files[0])))), os.path.abspath("few"), weights
+
+
 def main():
     given = [os.path.abspath(path) for path in sys.argv[2:4]]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        if not given:
-            photo_folder("photos", classes=2, each=200, side=SIDE)
-            made_resnet("resnet18.safetensors")
-            given = [os.path.abspath("photos"), os.path.abspath("resnet18.safetensors")]
-        check_encoders(*given)
-        check_lines(*given)
+        photos, few, weights = (given[0], given[0], given[1]) if given else find_inputs()
+        os.mkdir("typed")
+        os.chdir("typed")
+        check_typed(few, weights)
+        os.chdir(folder)
+        check_encoders(photos, weights)
+        check_forms(photos, weights)
         check_scikit_learn()
         check_tests()
         os.chdir("/")

@@ -39,14 +39,18 @@ class Apply(InFolder):
         z = rng.normal(size=(9, D)).astype("f4")
         wide = np.zeros((9, 2 * D), "f4")
         wide[:, ::2] = z
-        for other in (z.astype("f8"), np.asfortranarray(z), wide[:, ::2], z.tolist(), z.astype(">f4")):
+        odd = np.frombuffer(b"x" + z.tobytes(), "u1")[1:].view("f4").reshape(z.shape)
+        self.assertFalse(odd.flags.aligned)
+        for other in (z.astype("f8"), np.asfortranarray(z), wide[:, ::2], z.tolist(), z.astype(">f4"), odd):
             np.testing.assert_array_equal(self.E(other), self.E(z))
 
     def test_nothing_is_copied(self):
         z, out = np.zeros((100, D), "f4"), np.empty((100, W), "f4")
         self.assertIs(self.E(z, out=out), out)
         np.testing.assert_allclose(out, plain(z), atol=1e-6)
-        for bad in (np.empty((100, W)), np.empty((99, W), "f4"), np.asfortranarray(out)):
+        fixed = np.empty((100, W), "f4")
+        fixed.flags.writeable = False  # of a mapped file, writing would be a segmentation fault
+        for bad in (np.empty((100, W)), np.empty((99, W), "f4"), np.asfortranarray(out), fixed, out.tolist()):
             with self.assertRaises(invar.UseError):
                 self.E(z, out=bad)
         both = np.zeros((10, D), "f4")
@@ -121,6 +125,24 @@ class Apply(InFolder):
         for one in workers:
             one.join()
         self.assertFalse(wrong)
+
+    def test_a_forked_process_may_use_it(self):
+        """As the workers of PyTorch's DataLoader are, after this process has used several threads."""
+        E = invar.Adapter.from_weights(*(rng.normal(size=s) for s in ((2048, 512), (2048,), (512, 2048), (512,))), threads=2)
+        z = rng.normal(size=(1000, 512)).astype("f4")
+        codes, child = E(z), os.fork()
+        if child == 0:
+            os._exit(0 if (E(z) == codes).all() else 1)
+        for _ in range(600):
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                break
+            time.sleep(0.1)
+        else:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            self.fail("the child hangs")
+        self.assertEqual(status, 0)
 
     def test_a_call_costs_less_than_20_microseconds(self):
         tiny = invar.Adapter.from_weights(np.eye(2), np.zeros(2), np.eye(2), np.zeros(2), threads=1)

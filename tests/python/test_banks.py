@@ -2,6 +2,7 @@
 """Banks of arrays in memory, their names, and the warnings that names make possible."""
 import gc
 import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -48,6 +49,41 @@ class Banks(InFolder):
             kept = len(rows) - -(-3 * len(rows) // 10)  # as `invar encode --holdout` cuts a class
             self.assertEqual((held.labels("train") == label).sum(), kept)
         self.assertEqual(held.rows("train") + held.rows("test"), 100)
+
+    def test_holdout_counts_as_the_program_does(self):
+        clean = features(100)[0]
+        self.assertEqual(invar.bank(clean, holdout=0.07).rows("test"), 7)  # 0.07 * 100 is a little more than 7
+        labels = np.array([0] * 99 + [1])
+        held = invar.bank(clean, None, labels, holdout=0.5)
+        self.assertEqual(list(held.labels("train")).count(1), 1)  # one row of a class stays
+        for share in (1, 2, -0.5):
+            with self.assertRaisesRegex(invar.UseError, "holdout"):
+                invar.bank(clean, holdout=share)
+
+    def test_the_order_in_memory_does_not_matter(self):
+        clean, copies, labels = features(40)
+        turned = invar.bank(np.asfortranarray(clean), np.asfortranarray(copies), labels.astype(">i4"))
+        np.testing.assert_array_equal(turned.clean(), clean)
+        np.testing.assert_array_equal(turned.copy(1), copies[:, 1])
+        np.testing.assert_array_equal(turned.labels(), labels)
+        invar.train(turned, "run", preset="instant", hidden=8)
+
+    def test_splits_must_agree(self):
+        clean, copies, labels = features(40)
+        both = {"train": clean[:30], "test": clean[30:]}
+        for arguments in ((both, copies[:30]), (both, None, labels), (both, {"tset": copies[30:]}), ({"../up": clean},),
+                          ({"cache": clean},)):
+            with self.assertRaises(invar.UseError):
+                invar.bank(*arguments)
+
+    def test_a_failure_leaves_no_folder(self):
+        clean = features(40)[0]
+        before = set(os.listdir(tempfile.gettempdir()))
+        with self.assertRaises(invar.Error):
+            invar.bank(np.empty((0, 5)))  # a bank needs rows
+        self.assertEqual([one for one in set(os.listdir(tempfile.gettempdir())) - before if one.startswith("invar-")
+                          and not one.startswith("invar-test-")], [])
+        self.assertEqual(invar.bank(clean, path=b"bytes").path, "bytes")
 
     def test_float16_is_kept(self):
         clean, _, _ = features(10)

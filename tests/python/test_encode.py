@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoding: the bytes of the program; any function as an encoder; interruptions; images in memory."""
 import os
+import pathlib
 import signal
+import threading
 import unittest
 
 import numpy as np
@@ -123,6 +125,49 @@ class AnyFunction(InFolder):
         self.encode(lambda x: x.mean((2, 3)), "whole", **options)
         self.assert_same_files("stopped", "whole")
 
+    def test_ctrl_c_with_a_handler_of_the_user(self):
+        """It stays, and its exception is the one that is raised; what was encoded is kept."""
+        def handler(*_):
+            raise KeyboardInterrupt("by hand")
+
+        calls = []
+
+        def stopping(images):
+            calls.append(1)
+            if len(calls) == 18:
+                os.kill(os.getpid(), signal.SIGINT)
+            return images.mean((2, 3))
+
+        options = {"width": 3, "name": "means", "batch": 32, "copies": 1}
+        before = signal.signal(signal.SIGINT, handler)
+        try:
+            with self.assertRaisesRegex(KeyboardInterrupt, "by hand"):
+                self.encode(stopping, "stopped", **options)
+            self.assertIs(signal.getsignal(signal.SIGINT), handler)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        calls.clear()
+        self.encode(lambda x: calls.append(1) or x.mean((2, 3)), "stopped", **options)
+        self.assertLess(len(calls), 18)
+
+    def test_threads_may_share_an_encoder(self):
+        """They take turns: C keeps scratch memory in an encoder."""
+        F = invar.Encoder(WEIGHTS, threads=1)
+        x = [np.random.default_rng(i).normal(size=(3, 3, 33 + i, 40)).astype("f4") for i in range(4)]
+        expected, wrong = [F(one) for one in x], []
+
+        def work(i):
+            for _ in range(20):
+                if not np.array_equal(F(x[i]), expected[i]):
+                    wrong.append(i)
+
+        workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for one in workers:
+            one.start()
+        for one in workers:
+            one.join()
+        self.assertEqual(wrong, [])
+
     def test_a_dry_run_writes_nothing(self):
         found = self.encode(first_numbers, "none", width=3 * SIDE * SIDE, dry_run=True)
         self.assertEqual(found["features"], 900)
@@ -136,6 +181,11 @@ class AnyFunction(InFolder):
         self.assertEqual((F.name, F.side), ("sums", 0))
         ours = invar.Encoder("pixels")
         np.testing.assert_array_equal(ours(x), x.reshape(70, -1))
+        with self.assertRaisesRegex(invar.UseError, "size is for an encoder that is a function"):
+            invar.Encoder("pixels", size=8)
+        for extra in ({"width": 4}, {"name": "other"}, {"threads": 2}):
+            with self.assertRaisesRegex(invar.UseError, "was set when the encoder was made"):
+                self.encode(F, "bank", **extra)
         with self.assertRaisesRegex(ZeroDivisionError, "zero"):
             invar.Encoder(lambda images: 1 / 0, width=3)(x)
 
@@ -155,12 +205,36 @@ class ImagesInMemory(InFolder):
         files.sort(reverse=True)
         labels = np.arange(len(files)) % 3
         bank = invar.encode(files, "bank", labels=labels, encoder="pixels", size=8, holdout=0.25)
-        self.assertEqual((bank.rows("train"), bank.rows("test")), (30, 10))
-        np.testing.assert_array_equal(bank.labels("test"), labels[30:])
+        self.assertEqual((bank.rows("train"), bank.rows("test")), (28, 12))  # 4 of each class
+        np.testing.assert_array_equal(bank.labels("test"), labels[28:])
+        self.assertEqual(bank.names("train"), [os.path.abspath(one) for one in files[:28]])
         alone = invar.encode(files[:1], "alone", encoder="pixels", size=8)
         np.testing.assert_array_equal(alone.clean()[0], bank.clean()[0])
         with self.assertRaises(FileNotFoundError):
             invar.encode(["absent.png"], "none", encoder="pixels")
+
+    def test_labels_of_a_list_may_be_names(self):
+        photo_folder(each=4)
+        files = sorted(pathlib.Path("photos").glob("*/*.png"))
+        bank = invar.encode(files, "bank", labels=[one.parent.name for one in files], encoder="pixels", size=8)
+        np.testing.assert_array_equal(bank.labels(), [0] * 4 + [1] * 4)
+        with self.assertRaisesRegex(invar.UseError, "8 images but 3 labels"):
+            invar.encode(files, "none", labels=[1, 2, 3], encoder="pixels", size=8)
+
+    def test_whatever_can_be_listed(self):
+        photo_folder(each=4)
+        found = invar.encode(pathlib.Path("photos").glob("*/*.png"), "found", encoder="pixels", size=8)
+        self.assertEqual(found.rows(), 8)
+        names = invar.encode({"photos/class0/000.png", "photos/class0/001.png"}, "set", encoder="pixels", size=8).names()
+        self.assertEqual([os.path.basename(name) for name in names], ["000.png", "001.png"])
+        with self.assertRaisesRegex(invar.UseError, "images are a int"):
+            invar.encode(5, "none", encoder="pixels")
+
+    def test_file_names_with_commas_and_quotes(self):
+        photo_folder(each=1)
+        os.rename("photos/class0/000.png", 'photos/a, "b"\n.png')
+        bank = invar.encode(['photos/a, "b"\n.png'], "bank", encoder="pixels", size=8)
+        self.assertEqual(bank.names(), [os.path.abspath('photos/a, "b"\n.png')])
 
     def test_pil_images(self):
         try:

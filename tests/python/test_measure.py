@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 import invar
-from made import InFolder, features, program
+from made import WEIGHTS, InFolder, features, program
 
 rng = np.random.default_rng(1)
 
@@ -34,6 +34,39 @@ class ResultsOfABank(InFolder):
             r["R2", "F"]
         with self.assertRaisesRegex(KeyError, "no column"):
             r["structure.R2", "nobody"]
+
+    def test_a_certificate_and_checks_against_it(self):
+        """The bytes and the table of the program."""
+        with self.assertRaisesRegex(invar.MismatchError, "has no certificate"):
+            invar.check(self.run, self.bank)
+        program("train", "bank", "-o", "theirs", "--preset", "instant", "--hidden", "32")
+        program("eval", "bank", "theirs", "--metrics", "structure,knn,collision", "--certify")
+        self.run.eval(self.bank, metrics=["structure", "knn", "collision"], certify=True)
+        with open("run/adapter.safetensors", "rb") as a, open("theirs/adapter.safetensors", "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        found = invar.check(self.run, self.bank)
+        self.assertEqual(found.document["verdict"], "fine")
+        self.assertEqual(str(found) + "\n", program("check", "run", "bank"))
+        np.save("far.npy", 3 + self.bank.clean("test"))
+        for new in ("far.npy", np.load("far.npy")):
+            self.assertEqual(invar.check("run", new).document["verdict"], "drift")
+        with self.assertRaisesRegex(invar.MismatchError, "5 columns"):
+            invar.check(self.run, np.zeros((40, 5)))
+        with self.assertRaisesRegex(invar.UseError, "only in memory"):
+            invar.eval(self.bank, invar.Adapter.from_bytes(self.run.adapter.to_bytes()), certify=True)
+
+    def test_exports_are_those_of_the_program(self):
+        for name, words, options in (("a.onnx", [], {}), ("h.onnx", ["--dtype", "float16"], {"dtype": "float16"}),
+                                     ("README.md", ["--card", "--license", "mit"], {"format": "card", "license": "mit"})):
+            program("export", "run", "-o", "theirs-" + name, *words)
+            for adapter in (self.run, self.run.adapter, "run"):
+                invar.export(adapter, name, **options)
+                with open(name, "rb") as a, open("theirs-" + name, "rb") as b:
+                    self.assertEqual(a.read(), b.read())
+        with self.assertRaisesRegex(invar.UseError, "image_size|image-size"):
+            invar.export(self.run, "b.onnx", image_size=32)
+        with self.assertRaisesRegex(invar.MismatchError, "width 16.*width 20|width 20.*width 16"):
+            invar.export(self.run, "b.onnx", encoder=WEIGHTS)
 
     def test_json_is_what_the_program_writes(self):
         theirs = json.loads(program("eval", "bank", "run", "--metrics", "structure,knn,collision", "--json"))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training: the bytes of the program; Ctrl-C saves and stops; progress; runs."""
+import gc
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 
@@ -45,6 +47,27 @@ class Train(InFolder):
             ours = run.eval(bank, probe_epochs=2, probe_hidden=16, **options)
             self.assertEqual(str(ours) + "\n", theirs)
         self.assertGreaterEqual(len(run.results()), 1)
+
+    def test_a_run_without_a_name_is_temporary(self):
+        run = invar.train(self.bank, preset="instant", hidden=8)
+        path, E = run.path, run.adapter
+        program("train", "bank", "-o", "theirs", "--preset", "instant", "--hidden", "8")
+        self.same_adapter(path, "theirs")
+        del run
+        gc.collect()
+        self.assertFalse(os.path.exists(os.path.dirname(path)))
+        self.assertEqual(E(np.zeros(16)).shape, (16,))  # it lives on
+        before = set(os.listdir(tempfile.gettempdir()))
+        with self.assertRaises(invar.Error):
+            invar.train(self.bank, preset="nothing")
+        self.assertFalse([one for one in set(os.listdir(tempfile.gettempdir())) - before
+                          if one.startswith("invar-") and not one.startswith("invar-test-")])
+
+    def test_messages_spell_options_as_python_does(self):
+        with self.assertRaisesRegex(invar.UseError, "no option batch_sise; did you mean batch_size"):
+            invar.train(self.bank, "run", batch_sise=3)
+        with self.assertRaisesRegex(invar.UseError, "weight_decay"):
+            invar.train(self.bank, "run", weight_decay="much")
 
     def test_several_banks(self):
         clean, copies, labels = features()

@@ -194,6 +194,66 @@ static void any_numbers_are_drawn(void **state)
 	draw_all(1e300, INV_SVG_LIGHT);
 }
 
+/* A share below 0, such as that of a displacement which has grown, is a bar to the left. */
+static void negative_shares_are_bars_to_the_left(void **state)
+{
+	invar_results *r = make(-0.5);
+	inv_figure f;
+	inv_svg svg;
+
+	(void)state;
+	assert_true(inv_figure_find(r, 1, &f));
+	assert_string_equal(f.id, "zap");
+	assert_true(inv_figure_draw(r, &f, INV_SVG_LIGHT, &svg));
+	assert_null(strstr(svg.text, "width=\"-"));
+	assert_non_null(strstr(svg.text, ">-30 %<")); /* a tick: the bars end at -25 % */
+	assert_null(strstr(svg.text, "iv-paper-stroke\" stroke-width"));
+	inv_svg_free(&svg);
+	invar_results_free(r);
+	r = make(-5); /* -250 %: cut off */
+	assert_true(inv_figure_find(r, 1, &f));
+	assert_true(inv_figure_draw(r, &f, INV_SVG_LIGHT, &svg));
+	assert_null(strstr(svg.text, "width=\"-"));
+	assert_null(strstr(svg.text, ">-120 %<"));
+	assert_non_null(strstr(svg.text, ">-100 %<"));
+	assert_non_null(strstr(svg.text, "iv-paper-stroke\" stroke-width"));
+	inv_svg_free(&svg);
+	invar_results_free(r);
+}
+
+static void classes_differ_in_colour_and_shape(void **state)
+{
+	enum { CLASSES = 66 };
+	const char *classes[CLASSES], *marks[] = {"clean", "augmented"};
+	const invar_axis none = {.title = ""};
+	const invar_scatter map = {"map",   "zip",   "a map", &none, &none,
+	                           classes, CLASSES, marks,   2};
+	inv_legend_entry entry[200];
+	invar_results *r;
+	inv_figure f;
+	size_t count;
+
+	(void)state;
+	for (size_t i = 0; i < CLASSES; i++)
+		classes[i] = "a class";
+	assert_int_equal(inv_results_new(&r), INVAR_OK);
+	inv_results_add_column(r, "F", "F", NULL);
+	inv_results_add_measurement(r, "zip", "Zip");
+	assert_int_equal(inv_results_add_scatter(r, &map), INVAR_OK);
+	assert_true(inv_figure_find(r, 0, &f));
+	assert_true(inv_figure_legend_size(r) <= 200);
+	count = f.kind->legend(r, &f, entry);
+	assert_int_equal(count, 2 + CLASSES); /* none is one of "others" */
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < i; j++)
+			assert_true(entry[i].colour != entry[j].colour ||
+			            entry[i].shape != entry[j].shape);
+	for (size_t i = 3; i < count; i++) /* neighbours differ in both */
+		assert_true(entry[i].colour != entry[i - 1].colour &&
+		            entry[i].shape != entry[i - 1].shape);
+	invar_results_free(r);
+}
+
 static void assert_text(const char *text, size_t max, const char *expected)
 {
 	char *made = NULL;
@@ -233,6 +293,8 @@ int main(void)
 		cmocka_unit_test(documents_say_what_can_be_drawn),
 		cmocka_unit_test(all_figures_are_drawn),
 		cmocka_unit_test(any_numbers_are_drawn),
+		cmocka_unit_test(negative_shares_are_bars_to_the_left),
+		cmocka_unit_test(classes_differ_in_colour_and_shape),
 		cmocka_unit_test(text_stays_text),
 	};
 

@@ -43,6 +43,16 @@ static const invar_option options[] = {
      .group = "ONNX",
      .help = "the output, or any tensor inside the model, that has the features; default: "
              "the only output"},
+	{.name = "image-size",
+     .type = INVAR_OPTION_COUNT,
+     .initial = "0",
+     .max = INV_MAX_SIDE,
+     .meta = "N",
+     .group = "ONNX",
+     .help =
+         "side of the images of a model with its encoder; 0: for vision transformers "
+         "the size that the adapter was trained on, or else the encoder's own; any size "
+         "for other encoders"},
 	{0},
 };
 
@@ -56,14 +66,44 @@ static bool is_half(const invar_options *o)
 	return inv_option_is(o, "dtype", "float16");
 }
 
-static invar_status check_size(const invar_adapter *e, uint64_t bytes)
+static invar_status too_large(const invar_adapter *e)
 {
-	if (bytes <= INV_ONNX_LARGEST)
-		return INVAR_OK;
-	return inv_fail(INVAR_E_USE,
-	                "%s: would make an ONNX file of %" PRIu64
-	                " bytes, but one can have at most 2 GB; try @dtype float16",
-	                e->path, bytes);
+	return inv_fail(
+		INVAR_E_USE,
+		"%s: would make an ONNX file of more than 2 GB, the limit of the format; "
+		"try @dtype float16, or export the adapter without an encoder",
+		e->path);
+}
+
+/* Why a message could not be made, if it could not. */
+static invar_status check_message(const invar_adapter *e, const inv_message *m)
+{
+	if (m->too_large)
+		return too_large(e);
+	return m->failed ? no_memory(e) : INVAR_OK;
+}
+
+/* The parts of a file, one after the other. */
+static invar_status save_parts(const invar_adapter *e, const char *path,
+                               const inv_bytes *parts, size_t count)
+{
+	uint64_t bytes = 0;
+	inv_writer *w;
+	invar_status st;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += parts[i].size;
+	if (bytes > INV_MESSAGE_MAX)
+		return too_large(e);
+	if ((st = inv_writer_open(path, 0, &w)) != INVAR_OK)
+		return st;
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		if (parts[i].size)
+			st = inv_writer_put(w, parts[i].data, parts[i].size);
+	if (st == INVAR_OK)
+		return inv_writer_commit(w);
+	inv_writer_abort(w);
+	return st;
 }
 
 /* ---- Metadata --------------------------------------------------------------------- */
@@ -95,7 +135,7 @@ static invar_status put_metadata(const invar_adapter *e, const inv_onnx *foreign
 		inv_message_put(model, ONNX_MODEL_METADATA, &entry);
 	}
 	inv_free(rows);
-	return st == INVAR_OK && model->failed ? no_memory(e) : st;
+	return st == INVAR_OK ? check_message(e, model) : st;
 }
 
 /* ---- Of its own ------------------------------------------------------------------- */
@@ -121,7 +161,7 @@ static invar_status make_graph(const invar_adapter *e, bool half, inv_message *o
 	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
 	put_shape(out, ONNX_GRAPH_INPUT, "features", e->s.d);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
-	return st == INVAR_OK && out->failed ? no_memory(e) : st;
+	return st == INVAR_OK ? check_message(e, out) : st;
 }
 
 static void begin_model(inv_message *model)
@@ -136,57 +176,99 @@ static void begin_model(inv_message *model)
 	inv_message_put(model, ONNX_MODEL_OPSET, &opset);
 }
 
-static invar_status save_alone(const invar_adapter *e, bool half, const char *path)
+/* The graph comes last, so that it is not copied once more. */
+static invar_status save_model(const invar_adapter *e, const inv_message *graph,
+                               const char *path)
 {
-	inv_message model = {0}, graph = {0};
-	invar_status st = check_size(e, inv_mlp_floats(e->s) * (half ? 2 : 4));
+	inv_message model = {0};
+	invar_status st;
 
 	begin_model(&model);
-	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
-	    (st = make_graph(e, half, &graph)) == INVAR_OK)
-		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
-	if (st == INVAR_OK)
-		st = model.failed ? no_memory(e) : check_size(e, model.size);
-	if (st == INVAR_OK)
-		st = inv_file_save(path, model.data, model.size);
-	inv_message_free(&graph);
+	st = put_metadata(e, NULL, &model);
+	inv_message_put_header(&model, ONNX_MODEL_GRAPH, graph->size);
+	if (st == INVAR_OK && (st = check_message(e, &model)) == INVAR_OK) {
+		const inv_bytes parts[] = {{model.data, model.size}, {graph->data, graph->size}};
+
+		st = save_parts(e, path, parts, 2);
+	}
 	inv_message_free(&model);
+	return st;
+}
+
+static invar_status save_alone(const invar_adapter *e, bool half, const char *path)
+{
+	inv_message graph = {0};
+	invar_status st = make_graph(e, half, &graph);
+
+	if (st == INVAR_OK)
+		st = save_model(e, &graph, path);
+	inv_message_free(&graph);
 	return st;
 }
 
 /* ---- With its encoder ------------------------------------------------------------- */
 
-static void put_images(inv_message *graph, size_t channels)
+static void put_images(inv_message *graph, inv_extent images)
 {
 	inv_message shape = {0};
 
 	inv_onnx_put_axis(&shape, "batch", 0);
-	inv_onnx_put_axis(&shape, NULL, channels);
-	inv_onnx_put_axis(&shape, "height", 0);
-	inv_onnx_put_axis(&shape, "width", 0);
+	inv_onnx_put_axis(&shape, NULL, images.c);
+	inv_onnx_put_axis(&shape, images.h ? NULL : "height", images.h);
+	inv_onnx_put_axis(&shape, images.w ? NULL : "width", images.w);
 	inv_onnx_put_value(graph, ONNX_GRAPH_INPUT, "images", ONNX_FLOAT, &shape);
 }
 
-static invar_status make_pair(const invar_adapter *e, const invar_encoder *F, bool half,
-                              inv_message *out)
+/* The size of the images that an adapter was trained on: preprocess of its bank. */
+static void trained_size(const invar_adapter *e, inv_extent *out)
 {
+	const char *text = invar_adapter_metadata(e, "invar.input");
+	json_t *input = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	const json_t *size = json_object_get(input, "size");
+	json_int_t h = json_integer_value(json_array_get(size, 0));
+	json_int_t w = json_integer_value(json_array_get(size, 1));
+
+	if (h > 0 && w > 0 && h <= INV_MAX_SIDE && w <= INV_MAX_SIDE)
+		*out = (inv_extent){.h = (size_t)h, .w = (size_t)w};
+	json_decref(input);
+}
+
+static inv_extent choose_size(const invar_adapter *e, const invar_encoder *F,
+                              const invar_options *o)
+{
+	size_t side = (size_t)inv_option_count(o, "image-size");
+	inv_extent images = {.h = side, .w = side};
+
+	if (!side && F->measures.patch)
+		trained_size(e, &images);
+	return images;
+}
+
+static invar_status make_pair(const invar_adapter *e, const invar_encoder *F,
+                              const invar_options *o, inv_message *out)
+{
+	bool half = is_half(o);
 	const inv_onnx_place place = {.input = inv_onnx_name("features"),
 	                              .output = "codes",
 	                              .prefix = "",
 	                              .half = half,
 	                              .element = ONNX_FLOAT};
-	size_t channels;
-	invar_status st = F->kind->onnx(F, half, out, "images", "features", &channels);
+	inv_encoder_onnx encoder = {.graph = out,
+	                            .input = "images",
+	                            .output = "features",
+	                            .half = half,
+	                            .images = choose_size(e, F, o)};
+	invar_status st = F->kind->onnx(F, &encoder);
 
 	if (st == INVAR_OK)
 		st = inv_onnx_append_adapter(e, &place, out);
 	if (st != INVAR_OK)
 		return st;
 	inv_message_put_text(out, ONNX_GRAPH_NAME, "invar");
-	put_images(out, channels);
+	put_images(out, encoder.images);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "codes", e->s.w);
 	put_shape(out, ONNX_GRAPH_OUTPUT, "features", e->s.d);
-	return out->failed ? no_memory(e) : INVAR_OK;
+	return check_message(e, out);
 }
 
 static invar_status check_pair(const invar_adapter *e, const invar_encoder *F)
@@ -220,7 +302,7 @@ static invar_status compare_encoder(const invar_adapter *e, invar_encoder *F)
 invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
                                        const invar_options *o, const char *path)
 {
-	inv_message model = {0}, graph = {0};
+	inv_message graph = {0};
 	invar_status st = inv_options_expect(o, "export");
 
 	if (st == INVAR_OK)
@@ -231,16 +313,9 @@ invar_status invar_adapter_export_with(const invar_adapter *e, invar_encoder *F,
 		              "an encoder can only be written in @format onnx and without @onto");
 	if (st == INVAR_OK && (st = check_pair(e, F)) == INVAR_OK)
 		st = compare_encoder(e, F);
-	begin_model(&model);
-	if (st == INVAR_OK && (st = put_metadata(e, NULL, &model)) == INVAR_OK &&
-	    (st = make_pair(e, F, is_half(o), &graph)) == INVAR_OK)
-		inv_message_put(&model, ONNX_MODEL_GRAPH, &graph);
-	if (st == INVAR_OK)
-		st = model.failed ? no_memory(e) : check_size(e, model.size);
-	if (st == INVAR_OK)
-		st = inv_file_save(path, model.data, model.size);
+	if (st == INVAR_OK && (st = make_pair(e, F, o, &graph)) == INVAR_OK)
+		st = save_model(e, &graph, path);
 	inv_message_free(&graph);
-	inv_message_free(&model);
 	return st;
 }
 
@@ -308,7 +383,7 @@ static void put_output(foreign *f, const inv_onnx_place *p)
 	inv_field field;
 
 	while (f->features.has_shape && inv_field_next(&rest, &field) == INV_FIELD)
-		if (field.number == ONNX_SHAPE_DIM && axis++ < axes)
+		if (field.number == ONNX_SHAPE_DIM && field.kind == INV_WIRE_BYTES && axis++ < axes)
 			inv_message_put_bytes(&shape, ONNX_SHAPE_DIM, field.part.data, field.part.size);
 	if (!f->features.has_shape)
 		inv_onnx_put_axis(&shape, NULL, 0);
@@ -331,7 +406,7 @@ static invar_status append(foreign *f, bool half)
 
 	if (st == INVAR_OK)
 		put_output(f, &place);
-	return st == INVAR_OK && f->graph.failed ? no_memory(f->e) : st;
+	return st == INVAR_OK ? check_message(f->e, &f->graph) : st;
 }
 
 /* The bytes of the file with the longer graph in the place of the old one. */
@@ -341,15 +416,10 @@ static invar_status write_model(const foreign *f, const char *path)
 	size_t before = (size_t)(m->graph_field.data - m->bytes.data);
 	size_t behind = before + m->graph_field.size;
 	inv_message header = {0};
-	inv_writer *w;
 	invar_status st;
 
 	inv_message_put_header(&header, ONNX_MODEL_GRAPH, m->graph.size + f->graph.size);
-	st =
-		header.failed
-			? no_memory(f->e)
-			: check_size(f->e, m->bytes.size + f->graph.size + f->after.size + header.size);
-	if (st == INVAR_OK && (st = inv_writer_open(path, 0, &w)) == INVAR_OK) {
+	if ((st = check_message(f->e, &header)) == INVAR_OK) {
 		const inv_bytes parts[] = {{m->bytes.data, before},
 		                           {header.data, header.size},
 		                           m->graph,
@@ -357,13 +427,7 @@ static invar_status write_model(const foreign *f, const char *path)
 		                           {m->bytes.data + behind, m->bytes.size - behind},
 		                           {f->after.data, f->after.size}};
 
-		for (size_t i = 0; i < sizeof parts / sizeof *parts && st == INVAR_OK; i++)
-			if (parts[i].size)
-				st = inv_writer_put(w, parts[i].data, parts[i].size);
-		if (st == INVAR_OK)
-			st = inv_writer_commit(w);
-		else
-			inv_writer_abort(w);
+		st = save_parts(f->e, path, parts, sizeof parts / sizeof *parts);
 	}
 	inv_message_free(&header);
 	return st;
@@ -394,6 +458,10 @@ static invar_status save_onto(const invar_adapter *e, const invar_options *o,
 static invar_status save_onnx(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
+	if (inv_option_count(o, "image-size"))
+		return inv_fail(INVAR_E_USE,
+		                "@image-size is about the images of an encoder, and none is "
+		                "written; leave it out");
 	if (inv_option_text(o, "onto"))
 		return save_onto(e, o, path);
 	if (inv_option_text(o, "onto-output"))

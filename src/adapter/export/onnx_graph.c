@@ -2,61 +2,12 @@
 /* onnx_graph.c - see onnx_graph.h. */
 #include "adapter/export/onnx_graph.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
-
-#include "formats/dtype.h"
 
 enum { NAME = 160 };
 
-/* ---- Weights ---------------------------------------------------------------------- */
-
-/* Element i of a block as it is stored: matrices transposed. */
-static float stored(const inv_mlp_block *b, const float *params, size_t i)
-{
-	const float *x = params + b->offset;
-	size_t rows = b->shape[0], columns = b->rank == 2 ? b->shape[1] : 1;
-
-	return b->rank == 1 ? x[i] : x[i % rows * columns + i / rows];
-}
-
-static invar_status fill(const inv_mlp_block *b, const invar_adapter *e, bool half,
-                         unsigned char *to)
-{
-	for (size_t i = 0; i < b->count; i++) {
-		float x = stored(b, e->params, i);
-		uint16_t h = inv_float_to_half(x);
-
-		if (half && !isfinite(inv_half_to_float(h)))
-			return inv_fail(INVAR_E_NUMERIC,
-			                "%s: a number of %s is %g, too large for float16; use "
-			                "@dtype float32",
-			                e->path, b->name, x);
-		if (half)
-			memcpy(to + 2 * i, &h, 2);
-		else
-			memcpy(to + 4 * i, &x, 4);
-	}
-	return INVAR_OK;
-}
-
-/* A TensorProto. */
-static invar_status make_tensor(const inv_mlp_block *b, const invar_adapter *e,
-                                const inv_onnx_place *p, const char *name, inv_message *out)
-{
-	unsigned char *raw;
-
-	for (unsigned i = b->rank; i-- > 0;)
-		inv_message_put_number(out, ONNX_TENSOR_DIM, b->shape[i]);
-	inv_message_put_number(out, ONNX_TENSOR_TYPE, p->half ? ONNX_FLOAT16 : ONNX_FLOAT);
-	inv_message_put_text(out, ONNX_TENSOR_NAME, name);
-	raw = inv_message_put_space(out, ONNX_TENSOR_RAW, b->count * (p->half ? 2 : 4));
-	return raw ? fill(b, e, p->half, raw)
-	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path);
-}
-
-/* The weights in float32 are called prefix + "0.weight" … */
+/* Weights are called prefix + "0.weight" …; matrices are [in, out], as MatMul takes them.
+ */
 static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
                                 inv_message *graph)
 {
@@ -65,21 +16,19 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
 
 	inv_mlp_layout(e->s, blocks);
 	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
-		char name[NAME], kept[NAME];
-		inv_message tensor = {0};
+		const inv_mlp_block *b = &blocks[i];
+		bool matrix = b->rank == 2;
+		char name[NAME];
+		const inv_onnx_floats f = {.name = name,
+		                           .x = e->params + b->offset,
+		                           .shape = {b->shape[matrix], b->shape[0]},
+		                           .rank = b->rank,
+		                           .transposed = matrix,
+		                           .half = p->half,
+		                           .constant = p->constants};
 
-		snprintf(name, sizeof name, "%s%s", p->prefix, blocks[i].name);
-		snprintf(kept, sizeof kept, "%s%s%s", p->prefix, blocks[i].name,
-		         p->half ? ".float16" : "");
-		st = make_tensor(&blocks[i], e, p, kept, &tensor);
-		if (st != INVAR_OK)
-			inv_message_free(&tensor);
-		else if (p->constants)
-			inv_onnx_put_constant(graph, &tensor, kept);
-		else
-			inv_message_put(graph, ONNX_GRAPH_INITIALIZER, &tensor);
-		if (p->half)
-			inv_onnx_put_cast(graph, inv_onnx_name(kept), ONNX_FLOAT, name);
+		snprintf(name, sizeof name, "%s%s", p->prefix, b->name);
+		st = inv_onnx_put_floats(graph, &f, e->path);
 	}
 	return st;
 }
@@ -88,7 +37,8 @@ static invar_status put_weights(const invar_adapter *e, const inv_onnx_place *p,
 static inv_bytes put_features(const inv_onnx_place *p, inv_message *graph,
                               char name[2][NAME])
 {
-	static const inv_onnx_ints axis[] = {{.name = "axis", .value = {1}, .count = 1}, {0}};
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
+	                                          {0}};
 	inv_bytes x = p->input;
 
 	snprintf(name[0], NAME, "%sflat", p->prefix);
@@ -135,10 +85,7 @@ invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_plac
 {
 	invar_status st = put_weights(e, p, graph);
 
-	if (st != INVAR_OK)
-		return st;
-	put_steps(e, p, graph);
-	return graph->failed
-	           ? inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->path)
-	           : INVAR_OK;
+	if (st == INVAR_OK)
+		put_steps(e, p, graph);
+	return st;
 }

@@ -27,7 +27,10 @@ typedef struct inv_onnx_place {
 	uint64_t element; /* of the codes: ONNX_FLOAT … */
 } inv_onnx_place;
 
-/* Appends fields to a graph. Fails if a weight is too large for float16. */
+/*
+ * Appends fields to a graph. Fails if a weight is too large for float16; missing memory
+ * shows in the graph.
+ */
 invar_status inv_onnx_append_adapter(const invar_adapter *e, const inv_onnx_place *p,
                                      inv_message *graph);
 #endif

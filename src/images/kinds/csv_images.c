@@ -4,9 +4,10 @@
  *
  * The first record names the columns: path (or file, filename, file_name, image), and, if
  * there, label (or class) and split; case does not matter, and other columns are ignored.
- * Blanks before a field are, too.
- * A path that is not absolute is relative to the folder of the list. An image is found by
- * its path alone, whatever its name ends with; one that is missing is a broken image.
+ * Blanks around a column's name, a label or a split do not count, nor do those before a
+ * path. A path that is not absolute is relative to the folder of the list. An image is
+ * found by its path alone, whatever its name ends with; one that is missing is a broken
+ * image.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -32,9 +33,20 @@ typedef struct columns {
 /* ---- Opening ----------------------------------------------------------------------- */
 
 /* "path, label" is meant as "path,label". */
-static const char *without_blanks(const char *field)
+static char *skip_blanks(char *field)
 {
 	return field + strspn(field, " \t");
+}
+
+/* Also those at the end: "cat " would be a class of its own. */
+static const char *without_blanks(char *field)
+{
+	char *start = skip_blanks(field);
+	size_t length = strlen(start);
+
+	while (length && (start[length - 1] == ' ' || start[length - 1] == '\t'))
+		start[--length] = '\0';
+	return start;
 }
 
 /* The first column that has the first of these names, or else the second, … */
@@ -77,7 +89,7 @@ static invar_status add_record(list *own, const inv_csv *c, const columns *at, s
 		return inv_fail(
 			INVAR_E_FORMAT, "%s: line %" PRIu64 " has %zu %s, but the first line has %zu",
 			c->name, c->line, c->count, inv_noun(c->count, "field", "fields"), width);
-	path = without_blanks(c->field[at->path]);
+	path = skip_blanks(c->field[at->path]); /* a file's name may end in a blank */
 	label = at->label == NOWHERE ? "" : without_blanks(c->field[at->label]);
 	split = at->split == NOWHERE ? "" : without_blanks(c->field[at->split]);
 	if (!*path || strlen(path) >= MAX_PATH)

@@ -5,15 +5,15 @@
  * FILES are paths or patterns (*, ?, [...]), separated by commas; the files of a pattern
  * are taken in byte order. Labels come in one of two ways:
  *
- *   WebDataset   a file KEY.cls beside KEY.jpg holds the label of the image, a number or a
- *                name. KEY is the path up to the first dot of the file's name, so
- * KEY.seg.png is not an image of the set. An image without a .cls has no label. folders
- * without any .cls, an image's label is the folder that it is in; if all are in the same
- * folder, they have none.
+ * - WebDataset: a file KEY.cls beside KEY.jpg holds the label of the image, a number or a
+ *   name. KEY is the path up to the first dot of the file's name, so KEY.seg.png is not an
+ *   image of the set. An image without a .cls has no label.
+ * - Folders: without any .cls, an image's label is the folder that it is in; if all are in
+ *   the same folder, they have none.
  *
  * The split of an image is a folder train, val, test or unlabeled of its path, or else the
  * beginning of the name of its tar file (train-000.tar). Rows are named FILE.tar/PATH.
- * Hidden files, links and sparse files are skipped.
+ * Hidden files, links, sparse files and names with line breaks are skipped.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -66,9 +66,14 @@ static const char *without_dot_slash(const char *path)
 	return path;
 }
 
-/* Like a file in a folder, and what macOS puts beside each file. */
+/*
+ * Like a file in a folder, and what macOS puts beside each file. A line break ends a key
+ * (make_key) and a row's name, so a path with one is left out too.
+ */
 static bool is_hidden(const char *path)
 {
+	if (strpbrk(path, "\r\n"))
+		return true;
 	for (const char *at = path; at; at = strchr(at, '/') ? strchr(at, '/') + 1 : NULL)
 		if (*at == '.')
 			return true;
@@ -95,11 +100,11 @@ static invar_status make_key(const invar_dataset *d, uint32_t file, const char *
                              char **out)
 {
 	const char *dot = strchr(base_of(path), '.');
-	size_t length = dot ? (size_t)(dot - path) : strlen(path), room = length + 16;
+	size_t length = dot ? (size_t)(dot - path) : strlen(path), size = length + 16;
 
-	if (!(*out = inv_alloc(room)))
+	if (!(*out = inv_alloc(size)))
 		return inv_dataset_no_memory(d);
-	snprintf(*out, room, "%" PRIu32 "/%.*s\n", file, (int)length, path);
+	snprintf(*out, size, "%" PRIu32 "/%.*s\n", file, (int)length, path);
 	return INVAR_OK;
 }
 

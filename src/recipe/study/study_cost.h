@@ -2,9 +2,9 @@
 /*
  * study_cost.h - how long stages take and how large their files are, before they run.
  *
- * A training is estimated from one measured step of its loss at its shapes; measurements
- * and closed forms from their number of multiplications and the measured speed of matrix
- * products. Expect a factor of two.
+ * A training is estimated from one measured step of its loss at its shapes, closed forms
+ * from their number of multiplications and the measured speed of matrix products, and
+ * measurements by the library (invar_eval_forecast). Expect a factor of two.
  */
 #ifndef INV_STUDY_COST_H
 #define INV_STUDY_COST_H
@@ -13,8 +13,8 @@
 
 /* What is known about a bank, made or not. */
 typedef struct inv_cost_rows {
-	uint64_t train, test; /* images */
-	uint64_t copies;      /* per training image */
+	uint64_t train, test, all;    /* images: to train on, to measure, of all splits */
+	uint64_t copies, test_copies; /* per image */
 	uint64_t classes;
 	uint32_t d; /* 0: unknown */
 } inv_cost_rows;
@@ -28,7 +28,9 @@ double inv_cost_speed(invar_context *ctx);
 
 inv_cost inv_cost_train(invar_context *ctx, const inv_cost_rows *rows, double speed,
                         const invar_options *train);
-inv_cost inv_cost_eval(const inv_cost_rows *rows, double speed, const invar_options *eval);
+/* Of an adapter trained with these options; cached: it is not the first on its bank. */
+inv_cost inv_cost_eval(invar_context *ctx, const inv_cost_rows *rows, double speed,
+                       const invar_options *eval, const invar_options *train, bool cached);
 inv_cost inv_cost_diagnose(const inv_cost_rows *rows, double speed,
                            const invar_options *diagnose);
 

@@ -87,15 +87,22 @@ static void close_prepared(prepared *e)
 	invar_encoder_close(e->encoder);
 }
 
-/* "10" or "train=4,test=3"; without it 10. */
-static uint64_t train_copies(const invar_options *o)
+/* Of a split: "10" or "train=4,test=3"; without it 5 for test and 10 for others. */
+static uint64_t copies_of(const invar_options *o, const char *split)
 {
-	const char *text = invar_options_text(o, "copies", 0);
-	const char *train = text ? strstr(text, "train=") : NULL;
+	const char *text = invar_options_text(o, "copies", 0), *at = text;
+	size_t length = strlen(split);
 
+	if (!invar_options_text(o, "augment", 0))
+		return 0;
 	if (!text)
-		return 10;
-	return strtoull(train ? train + strlen("train=") : text, NULL, 10);
+		return strcmp(split, "test") == 0 ? 5 : 10;
+	if (!strchr(text, '='))
+		return strtoull(text, NULL, 10);
+	for (; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strncmp(at, split, length) == 0 && at[length] == '=')
+			return strtoull(at + length + 1, NULL, 10);
+	return 0;
 }
 
 /* The split that is measured. */
@@ -110,8 +117,12 @@ static void count_images(const planning *p, const prepared *e, inv_cost_rows *ro
 {
 	rows->train = invar_dataset_count(e->dataset, "train");
 	rows->test = invar_dataset_count(e->dataset, measured_split(p->study));
+	rows->all = rows->train;
+	if (strcmp(measured_split(p->study), "train") != 0)
+		rows->all += rows->test;
 	rows->classes = invar_dataset_classes(e->dataset);
-	rows->copies = train_copies(e->options);
+	rows->copies = copies_of(e->options, "train");
+	rows->test_copies = copies_of(e->options, measured_split(p->study));
 }
 
 static invar_status forecast(const inv_study_bank *b, const prepared *e,
@@ -129,6 +140,32 @@ static invar_status forecast(const inv_study_bank *b, const prepared *e,
 	return INVAR_OK;
 }
 
+static uint64_t count_rows(const invar_bank *bank)
+{
+	const char *split;
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < invar_bank_splits(bank) && (split = invar_bank_split(bank, i));
+	     i++)
+		rows += invar_bank_rows(bank, split);
+	return rows;
+}
+
+/* One more than the greatest label of a split; 0: it has none. */
+static uint64_t count_classes(const invar_bank *bank, const char *split)
+{
+	uint64_t rows = invar_bank_rows(bank, split), classes = 0;
+	int64_t *label =
+		rows && invar_bank_has_labels(bank, split) ? calloc(rows, sizeof *label) : NULL;
+
+	if (label && invar_bank_labels(bank, split, label) == INVAR_OK)
+		for (uint64_t i = 0; i < rows; i++)
+			if (label[i] >= 0 && (uint64_t)label[i] >= classes)
+				classes = (uint64_t)label[i] + 1;
+	free(label);
+	return classes;
+}
+
 static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows *rows)
 {
 	invar_bank *bank;
@@ -140,9 +177,9 @@ static void read_bank(const planning *p, const inv_study_bank *b, inv_cost_rows 
 		rows->train = invar_bank_rows(bank, "train");
 		rows->test = invar_bank_rows(bank, measured_split(p->study));
 		rows->copies = invar_bank_copies(bank, "train");
-		rows->classes = 10;
-		for (int64_t k = 10; k < 10000 && invar_bank_class(bank, k); k++)
-			rows->classes = (uint64_t)k + 1;
+		rows->test_copies = invar_bank_copies(bank, measured_split(p->study));
+		rows->all = count_rows(bank);
+		rows->classes = count_classes(bank, measured_split(p->study));
 	}
 	invar_bank_close(bank);
 }
@@ -254,8 +291,7 @@ static invar_status plan_train(const planning *p, const inv_study_bank *b,
 }
 
 static invar_status plan_eval(const planning *p, const inv_study_bank *b,
-                              const inv_study_adapter *a, uint64_t seed,
-                              const inv_cost_rows *rows, double speed)
+                              const inv_study_adapter *a, uint64_t seed, inv_cost cost)
 {
 	char *name = inv_printed("eval %s/%s/%" PRIu64, inv_study_below(p->study, b->folder),
 	                         a->folder, seed);
@@ -272,8 +308,7 @@ static invar_status plan_eval(const planning *p, const inv_study_bank *b,
 		                     invar_stages_add_eval(p->stages, name, NULL, b->path, runs,
 		                                           titles, 1, o, path));
 	if (st == INVAR_OK)
-		st = add_planned(p, name, pending,
-		                 if_pending(pending, inv_cost_eval(rows, speed, o)), NULL);
+		st = add_planned(p, name, pending, if_pending(pending, cost), NULL);
 	else
 		free(name);
 	invar_options_free(o);
@@ -282,17 +317,24 @@ static invar_status plan_eval(const planning *p, const inv_study_bank *b,
 	return st;
 }
 
-/* A step is measured once per adapter and bank; seeds do not change it. */
-static inv_cost cost_of(const planning *p, const inv_study_adapter *a,
-                        const inv_cost_rows *rows, double speed)
-{
-	invar_options *o;
-	inv_cost cost = unknown;
+typedef struct adapter_costs {
+	inv_cost train, eval;
+} adapter_costs;
 
-	if (!rows->d || inv_study_train_options(a, rows->d, 0, &o, p->message) != INVAR_OK)
-		return unknown;
-	cost = inv_cost_train(p->ctx, rows, speed, o);
-	invar_options_free(o);
+/* A step is measured once per adapter and bank; seeds do not change it. */
+static adapter_costs cost_of(const planning *p, const inv_study_adapter *a,
+                             const inv_cost_rows *rows, double speed)
+{
+	adapter_costs cost = {unknown, unknown};
+	invar_options *train = NULL, *eval = NULL;
+
+	if (rows->d && inv_study_train_options(a, rows->d, 0, &train, p->message) == INVAR_OK &&
+	    inv_study_eval_options(p->study, 0, &eval, p->message) == INVAR_OK) {
+		cost.train = inv_cost_train(p->ctx, rows, speed, train);
+		cost.eval = inv_cost_eval(p->ctx, rows, speed, eval, train, a != p->study->adapter);
+	}
+	invar_options_free(train);
+	invar_options_free(eval);
 	return cost;
 }
 
@@ -300,13 +342,13 @@ static invar_status plan_adapter(const planning *p, const inv_study_bank *b,
                                  const inv_study_adapter *a, const inv_cost_rows *rows,
                                  double speed)
 {
-	inv_cost cost = cost_of(p, a, rows, speed);
+	adapter_costs cost = cost_of(p, a, rows, speed);
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < p->study->seeds && st == INVAR_OK; i++) {
-		st = plan_train(p, b, a, p->study->seed[i], rows, cost);
+		st = plan_train(p, b, a, p->study->seed[i], rows, cost.train);
 		if (st == INVAR_OK)
-			st = plan_eval(p, b, a, p->study->seed[i], rows, speed);
+			st = plan_eval(p, b, a, p->study->seed[i], cost.eval);
 	}
 	return st;
 }
@@ -324,25 +366,50 @@ static invar_status plan_existing(const planning *p, const inv_study_bank *b,
 	return INVAR_OK;
 }
 
-/* Small files are made from what stages before them have measured. */
-static invar_status plan_file(const planning *p, size_t first, char *name, const char *path)
+/*
+ * Tables and pages are made from what stages before them have measured; they have every
+ * column once, while results have F with every adapter and are merged into runs as well.
+ * An overview of several banks has few of these numbers.
+ */
+static double file_bytes(const planning *p, const char *folder, const char *file)
 {
+	const char *below = inv_study_below(p->study, folder), *end = strrchr(file, '.');
+	bool whole = strcmp(folder, p->study->folder) == 0;
+	double bytes = 0;
+
+	if (!end || (strcmp(end, ".json") != 0 && strcmp(end, ".html") != 0))
+		return 0;
+	for (size_t i = 0; i < p->plan->count; i++) {
+		const inv_planned *one = &p->plan->list[i];
+
+		if (strncmp(one->stage, "eval ", 5) == 0 && !isnan(one->bytes) &&
+		    (whole || strncmp(one->stage + 5, below, strlen(below)) == 0))
+			bytes += one->bytes / 3;
+	}
+	return whole && p->study->banks > 1 && strcmp(end, ".html") == 0 ? bytes / 10 : bytes;
+}
+
+/* A file of a folder, made after stage `first` and those behind it. Takes name. */
+static invar_status plan_file(const planning *p, size_t first, char *name,
+                              const char *folder, const char *file)
+{
+	char *path = inv_printed("%s/%s", folder, file);
 	struct stat info;
 	bool pending = !path || stat(path, &info) != 0;
 
+	free(path);
 	for (size_t i = first; i < p->plan->count; i++)
 		pending = pending || p->plan->list[i].pending;
-	return add_planned(p, name, pending, nothing, NULL);
+	return add_planned(p, name, pending,
+	                   if_pending(pending, (inv_cost){0, file_bytes(p, folder, file)}),
+	                   NULL);
 }
 
 static invar_status plan_table(const planning *p, const inv_study_bank *b, size_t first)
 {
-	char *path = inv_printed("%s/table.json", b->folder);
-	invar_status st = plan_file(
-		p, first, inv_printed("table %s", inv_study_below(p->study, b->folder)), path);
-
-	free(path);
-	return st;
+	return plan_file(p, first,
+	                 inv_printed("table %s", inv_study_below(p->study, b->folder)),
+	                 b->folder, "table.json");
 }
 
 invar_status inv_plan_add_file(const inv_study *s, const char *folder, const char *file,
@@ -351,7 +418,7 @@ invar_status inv_plan_add_file(const inv_study *s, const char *folder, const cha
 	const planning p = {.study = s, .plan = out, .message = message};
 	char *path = inv_printed("%s/%s", folder, file);
 	invar_status st =
-		plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL, path);
+		plan_file(&p, 0, path ? strdup(inv_study_below(s, path)) : NULL, folder, file);
 
 	free(path);
 	return st;

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * vit_onnx.c - a vision transformer as nodes of an ONNX graph, for images of one size.
+ *
+ * The steps are those of vit.c, on tokens x [n, T, D]: patches are a convolution whose
+ * stride is its kernel; queries, keys and values are three products, as a node has one
+ * result here; the fitted positions and the patches' bias are one table; layer scale is in
+ * the weights. Nothing depends on n.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "encoders/vit.h"
+#include "formats/onnx_nodes.h"
+
+enum { NAME = 64 };
+
+typedef struct name {
+	char text[NAME];
+} name;
+
+typedef struct writing {
+	const inv_vit *v;
+	const char *where; /* for messages */
+	inv_message *graph;
+	bool half;
+	invar_status status; /* the first failure */
+	float *matrix;       /* the largest one, as MatMul takes it */
+	size_t block;
+	name x; /* the tokens so far */
+} writing;
+
+/* ---- Nodes and weights ------------------------------------------------------------- */
+
+static name in_block(const writing *w, const char *part)
+{
+	name n;
+
+	snprintf(n.text, NAME, "encoder/blocks.%zu.%s", w->block, part);
+	return n;
+}
+
+static name ending(name n, const char *part)
+{
+	name out;
+
+	snprintf(out.text, NAME, "%.40s.%s", n.text, part);
+	return out;
+}
+
+static name named(const char *text)
+{
+	name n;
+
+	snprintf(n.text, NAME, "%s", text);
+	return n;
+}
+
+static name put(const writing *w, const char *operator, name a, const char *b,
+                const inv_onnx_attribute *attributes, name out)
+{
+	inv_onnx_put_node(w->graph, operator, inv_onnx_name(a.text), b, attributes, out.text);
+	return out;
+}
+
+/* Of rank 1 if columns are 0; `small` numbers stay float32. */
+static name put_weight(writing *w, name n, const float *x, size_t rows, size_t columns,
+                       bool small)
+{
+	const inv_onnx_floats f = {.name = n.text,
+	                           .x = x,
+	                           .shape = {rows, columns},
+	                           .rank = columns ? 2 : 1,
+	                           .half = w->half && !small};
+
+	if (w->status == INVAR_OK)
+		w->status = inv_onnx_put_floats(w->graph, &f, w->where);
+	return n;
+}
+
+static name put_number(writing *w, const char *text, double x)
+{
+	const float number = (float)x;
+
+	return put_weight(w, named(text), &number, 1, 0, true);
+}
+
+static name put_norm(writing *w, name x, inv_vit_norm by, name n, name out)
+{
+	const inv_onnx_attribute attributes[] = {
+		{.name = "axis", .value = {UINT64_MAX}, .count = 1}, /* -1: the last */
+		{.name = "epsilon", .is_real = true, .real = w->v->eps},
+		{0}};
+	name weight = put_weight(w, ending(n, "weight"), by.weight, w->v->width, 0, false);
+	name bias = put_weight(w, ending(n, "bias"), by.bias, w->v->width, 0, false);
+	const char *inputs[3] = {x.text, weight.text, bias.text};
+
+	inv_onnx_put_joined(w->graph, "LayerNormalization", inputs, 3, attributes, out.text);
+	return out;
+}
+
+/* x W + b, of some columns of W; bias NULL: none. */
+static name put_linear(writing *w, name x, const inv_panels *by, size_t first,
+                       size_t columns, const float *bias, name n, name out)
+{
+	name weight = ending(n, "weight");
+
+	inv_panels_read(by, first, columns, w->matrix);
+	put_weight(w, weight, w->matrix, by->k, columns, false);
+	if (!bias)
+		return put(w, "MatMul", x, weight.text, NULL, out);
+	put_weight(w, ending(n, "bias"), bias + first, columns, 0, false);
+	x = put(w, "MatMul", x, weight.text, NULL, ending(n, "product"));
+	return put(w, "Add", x, ending(n, "bias").text, NULL, out);
+}
+
+static name put_transposed(const writing *w, name x, const uint64_t *order, size_t count,
+                           name out)
+{
+	inv_onnx_attribute attributes[] = {{.name = "perm", .count = count, .list = true}, {0}};
+
+	memcpy(attributes[0].value, order, count * sizeof *order);
+	return put(w, "Transpose", x, NULL, attributes, out);
+}
+
+/* ---- The network ------------------------------------------------------------------- */
+
+/* Shapes and numbers that all blocks share. */
+static void put_shared(writing *w, size_t others)
+{
+	const inv_vit *v = w->v;
+	const int64_t D = (int64_t)v->width, heads = (int64_t)v->heads;
+	const int64_t apart[] = {0, 0, heads, D / heads}, joined[] = {0, 0, D};
+	const int64_t patches[] = {0, D, -1}, tokens[] = {(int64_t)others, D};
+	const int64_t first[] = {0};
+
+	inv_onnx_put_integers(w->graph, "encoder/shape.heads", apart, 4);
+	inv_onnx_put_integers(w->graph, "encoder/shape.joined", joined, 3);
+	inv_onnx_put_integers(w->graph, "encoder/shape.patches", patches, 3);
+	inv_onnx_put_integers(w->graph, "encoder/shape.tokens", tokens, 2);
+	inv_onnx_put_integers(w->graph, "encoder/first", first, 1);
+	put_number(w, "encoder/scale", 1 / sqrt((double)v->width / (double)v->heads));
+	if (v->quick) {
+		put_number(w, "encoder/steepness", 1.702);
+		return;
+	}
+	put_number(w, "encoder/root", sqrt(0.5));
+	put_number(w, "encoder/one", 1);
+	put_number(w, "encoder/half", 0.5);
+}
+
+/* [n, patches, D] of the images: the panels are [c P P, D], a kernel is [D, c, P, P]. */
+static name put_patches(writing *w, const char *images)
+{
+	const inv_vit *v = w->v;
+	static const uint64_t axes[] = {0, 2, 1};
+	const uint64_t P = v->patch;
+	const inv_onnx_attribute attributes[] = {
+		{.name = "kernel_shape", .value = {P, P}, .count = 2, .list = true},
+		{.name = "strides", .value = {P, P}, .count = 2, .list = true},
+		{0}};
+	const size_t cells = v->channels * v->patch * v->patch;
+	const inv_onnx_floats kernel = {.name = "encoder/patches.weight",
+	                                .x = w->matrix,
+	                                .shape = {v->width, v->channels, P, P},
+	                                .rank = 4,
+	                                .half = w->half};
+	float *rows = w->matrix + cells * v->width; /* there is space for two */
+	name x;
+
+	inv_panels_read(&v->patches.weight, 0, v->width, rows);
+	for (size_t i = 0; i < cells; i++)
+		for (size_t j = 0; j < v->width; j++)
+			w->matrix[j * cells + i] = rows[i * v->width + j];
+	if (w->status == INVAR_OK)
+		w->status = inv_onnx_put_floats(w->graph, &kernel, w->where);
+	x = put(w, "Conv", named(images), kernel.name, attributes, named("encoder/patches"));
+	x = put(w, "Reshape", x, "encoder/shape.patches", NULL, ending(x, "rows"));
+	return put_transposed(w, x, axes, 3, named("encoder/patches.transposed"));
+}
+
+/* The class token and registers, for every image, before the patches. */
+static void put_tokens(writing *w, const char *images, const float *start, size_t others,
+                       size_t tokens)
+{
+	static const inv_onnx_attribute batch[] = {{.name = "start", .value = {0}, .count = 1},
+	                                           {.name = "end", .value = {1}, .count = 1},
+	                                           {0}};
+	static const inv_onnx_attribute axis[][2] = {
+		{{.name = "axis", .value = {0}, .count = 1}, {0}},
+		{{.name = "axis", .value = {1}, .count = 1}, {0}}};
+	size_t D = w->v->width;
+	name x = put_patches(w, images), shape, before;
+	const char *both[2];
+
+	put_weight(w, named("encoder/positions"), start + others * D, tokens - others, D,
+	           false);
+	put_weight(w, named("encoder/tokens"), start, others, D, false);
+	x = put(w, "Add", x, "encoder/positions", NULL, named("encoder/placed"));
+	shape = put(w, "Shape", named(images), NULL, batch, named("encoder/batch"));
+	shape =
+		put(w, "Concat", shape, "encoder/shape.tokens", axis[0], ending(shape, "shape"));
+	before = put(w, "Expand", named("encoder/tokens"), shape.text, NULL,
+	             named("encoder/tokens.expanded"));
+	both[0] = before.text;
+	both[1] = x.text;
+	w->x = named("encoder/embedded");
+	inv_onnx_put_joined(w->graph, "Concat", both, 2, axis[1], w->x.text);
+	if (w->v->pre_norm)
+		w->x = put_norm(w, w->x, w->v->before, named("encoder/before"),
+		                named("encoder/before.norm"));
+}
+
+/* Queries, keys or values of y as [n, heads, …]: `which` is 0, 1 or 2. */
+static name put_heads(writing *w, const inv_vit_block *b, name y, size_t which)
+{
+	static const char *const parts[] = {"query", "key", "value"};
+	static const uint64_t axes[][4] = {{0, 2, 1, 3}, {0, 2, 3, 1}, {0, 2, 1, 3}};
+	size_t D = w->v->width;
+	name n = in_block(w, parts[which]);
+	name x = put_linear(w, y, &b->qkv.weight, which * D, D, b->qkv.bias, n, n);
+
+	if (which == 0)
+		x = put(w, "Mul", x, "encoder/scale", NULL, ending(n, "scaled"));
+	x = put(w, "Reshape", x, "encoder/shape.heads", NULL, ending(n, "heads"));
+	return put_transposed(w, x, axes[which], 4, ending(n, "transposed"));
+}
+
+static void put_attention(writing *w, const inv_vit_block *b)
+{
+	static const inv_onnx_attribute axis[] = {
+		{.name = "axis", .value = {UINT64_MAX}, .count = 1}, {0}};
+	static const uint64_t axes[] = {0, 2, 1, 3};
+	name y = put_norm(w, w->x, b->norm1, in_block(w, "norm1"), in_block(w, "norm1"));
+	name q = put_heads(w, b, y, 0), k = put_heads(w, b, y, 1), v = put_heads(w, b, y, 2);
+	name x = put(w, "MatMul", q, k.text, NULL, in_block(w, "scores"));
+
+	x = put(w, "Softmax", x, NULL, axis, in_block(w, "weights"));
+	x = put(w, "MatMul", x, v.text, NULL, in_block(w, "mixed"));
+	x = put_transposed(w, x, axes, 4, in_block(w, "mixed.transposed"));
+	x = put(w, "Reshape", x, "encoder/shape.joined", NULL, in_block(w, "mixed.joined"));
+	x = put_linear(w, x, &b->out.weight, 0, w->v->width, b->out.bias, in_block(w, "out"),
+	               in_block(w, "out"));
+	w->x = put(w, "Add", w->x, x.text, NULL, in_block(w, "attended"));
+}
+
+/* x sigmoid(1.702 x), or x (1 + erf(x / sqrt 2)) / 2 */
+static name put_gelu(const writing *w, name x)
+{
+	name y;
+
+	if (w->v->quick) {
+		y = put(w, "Mul", x, "encoder/steepness", NULL, in_block(w, "steep"));
+		y = put(w, "Sigmoid", y, NULL, NULL, in_block(w, "gate"));
+		return put(w, "Mul", x, y.text, NULL, in_block(w, "gelu"));
+	}
+	y = put(w, "Mul", x, "encoder/root", NULL, in_block(w, "root"));
+	y = put(w, "Erf", y, NULL, NULL, in_block(w, "erf"));
+	y = put(w, "Add", y, "encoder/one", NULL, in_block(w, "gate"));
+	y = put(w, "Mul", x, y.text, NULL, in_block(w, "gated"));
+	return put(w, "Mul", y, "encoder/half", NULL, in_block(w, "gelu"));
+}
+
+static void put_mlp(writing *w, const inv_vit_block *b)
+{
+	const inv_vit *v = w->v;
+	name x = put_norm(w, w->x, b->norm2, in_block(w, "norm2"), in_block(w, "norm2"));
+
+	x = put_linear(w, x, &b->fc1.weight, 0, v->hidden, b->fc1.bias, in_block(w, "fc1"),
+	               in_block(w, "fc1"));
+	x = put_linear(w, put_gelu(w, x), &b->fc2.weight, 0, v->width, b->fc2.bias,
+	               in_block(w, "fc2"), in_block(w, "fc2"));
+	w->x = put(w, "Add", w->x, x.text, NULL, in_block(w, "tokens"));
+}
+
+/* [n, D]: the mean of the patches, or the class token. */
+static name put_pooled(const writing *w, size_t others)
+{
+	static const inv_onnx_attribute mean[] = {
+		{.name = "axes", .value = {1}, .count = 1, .list = true},
+		{.name = "keepdims", .value = {0}, .count = 1},
+		{0}};
+	static const inv_onnx_attribute axis[] = {{.name = "axis", .value = {1}, .count = 1},
+	                                          {0}};
+	const int64_t start[] = {(int64_t)others}, end[] = {INT64_MAX}, along[] = {1};
+	const char *inputs[4] = {w->x.text, "encoder/slice.start", "encoder/slice.end",
+	                         "encoder/slice.axis"};
+	name x;
+
+	if (!w->v->mean) {
+		x = put(w, "Gather", w->x, "encoder/first", axis, named("encoder/class"));
+		return put(w, "Flatten", x, NULL, axis, named("encoder/class.row"));
+	}
+	inv_onnx_put_integers(w->graph, inputs[1], start, 1);
+	inv_onnx_put_integers(w->graph, inputs[2], end, 1);
+	inv_onnx_put_integers(w->graph, inputs[3], along, 1);
+	inv_onnx_put_joined(w->graph, "Slice", inputs, 4, NULL, "encoder/last");
+	return put(w, "ReduceMean", named("encoder/last"), NULL, mean, named("encoder/mean"));
+}
+
+static void put_network(writing *w, const inv_encoder_onnx *to, const float *start,
+                        size_t tokens)
+{
+	const inv_vit *v = w->v;
+	size_t others = 1 + v->registers;
+	name out = named(to->output), x;
+
+	put_shared(w, others);
+	put_tokens(w, to->input, start, others, tokens);
+	for (w->block = 0; w->block < v->depth && w->status == INVAR_OK; w->block++) {
+		put_attention(w, &v->blocks[w->block]);
+		put_mlp(w, &v->blocks[w->block]);
+	}
+	x = put_norm(w, put_pooled(w, others), v->after, named("encoder/after"),
+	             v->projected ? named("encoder/after") : out);
+	if (v->projected)
+		put_linear(w, x, &v->projection, 0, v->projected, NULL, named("encoder/projection"),
+		           out);
+}
+
+/* Floats of the largest matrix, and of the patches' twice. */
+static size_t matrix_floats(const inv_vit *v)
+{
+	size_t in = v->width, patches = 2 * v->channels * v->patch * v->patch;
+
+	in = in < v->hidden ? v->hidden : in;
+	in = in < v->projected ? v->projected : in;
+	return (in < patches ? patches : in) * v->width;
+}
+
+invar_status inv_vit_onnx(const invar_encoder *e, inv_encoder_onnx *to)
+{
+	const inv_vit *v = e->own;
+	size_t side = v->grid * v->patch, tokens;
+	inv_encoder_plan *plan;
+	writing w = {.v = v, .where = e->weights, .graph = to->graph, .half = to->half};
+	invar_status st;
+
+	to->images.c = v->channels;
+	if (!to->images.h)
+		to->images.h = to->images.w = side;
+	if ((st = inv_encoder_plan_new(e, to->images, &plan)) != INVAR_OK)
+		return st;
+	if ((w.matrix = inv_alloc(matrix_floats(v) * sizeof *w.matrix))) {
+		const float *start = inv_vit_start(plan, &tokens);
+
+		put_network(&w, to, start, tokens);
+	} else {
+		w.status =
+			inv_fail(INVAR_E_NOMEM, "%s: not enough memory to export it", e->weights);
+	}
+	inv_free(w.matrix);
+	inv_encoder_plan_free(plan);
+	return w.status;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * packed_layers.c - see packed_layers.h.
+ *
+ * Many rows are cut into blocks, each of which goes through all layers on one thread. Of a
+ * few rows, each layer is cut by its columns: the weights are then read by all threads, and
+ * only once.
+ */
+#include "nn/packed_layers.h"
+
+#include <string.h>
+
+#include "base/threads.h"
+#include "math/panels.h"
+
+/* FEW: rows per thread below which layers are cut by columns. */
+enum { MAX_ROWS = 128, FEW = 32, GROUP = 4 * INV_PANEL_COLS };
+
+struct inv_packed_layers {
+	const invar_context *ctx;
+	struct inv_kernels kernels;
+	inv_layers_shape s;
+	const float *params;
+	inv_panels weight[INV_MAX_LAYERS];
+	inv_arena arena;
+};
+
+/* ---- Packing ------------------------------------------------------------------------ */
+
+bool inv_packed_layers_usable(const invar_context *ctx)
+{
+	return (ctx->cpu & INV_CPU_AVX2) != 0;
+}
+
+static void take_panels(inv_packed_layers *p)
+{
+	for (size_t l = 0; l < p->s.count; l++) {
+		size_t k = p->s.width[l], n = p->s.width[l + 1];
+
+		p->weight[l] = inv_panels_of(
+			k, n, inv_arena_take(&p->arena, inv_panels_floats(k, n), sizeof(float)));
+	}
+}
+
+typedef struct fill_job {
+	const inv_packed_layers *p;
+	size_t layer;
+} fill_job;
+
+static void fill_group(void *user, size_t group, unsigned thread)
+{
+	const fill_job *j = user;
+	const inv_panels *w = &j->p->weight[j->layer];
+	size_t first = group * GROUP, n = w->n - first < GROUP ? w->n - first : GROUP;
+	inv_panels part = inv_panels_columns(w, first, n);
+
+	(void)thread;
+	inv_panels_fill_turned(
+		&j->p->kernels, &part,
+		j->p->params + inv_layers_place(&j->p->s, j->layer).weight + first * w->k, w->k);
+}
+
+invar_status inv_packed_layers_new(const invar_context *ctx, const inv_layers_shape *s,
+                                   const float *params, inv_packed_layers **out)
+{
+	inv_packed_layers *p = inv_calloc(1, sizeof *p);
+	invar_status st;
+
+	*out = NULL;
+	if (!p)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
+	p->ctx = ctx;
+	p->s = *s;
+	p->params = params;
+	inv_kernels_init(&p->kernels, ctx->cpu);
+	take_panels(p);
+	if ((st = inv_arena_commit(&p->arena)) != INVAR_OK) {
+		inv_packed_layers_free(p);
+		return st;
+	}
+	take_panels(p);
+	for (size_t l = 0; l < s->count; l++) {
+		fill_job j = {p, l};
+
+		inv_parallel(ctx, inv_blocks(s->width[l + 1], GROUP), fill_group, &j);
+	}
+	*out = p;
+	return INVAR_OK;
+}
+
+void inv_packed_layers_free(inv_packed_layers *p)
+{
+	if (p)
+		inv_arena_free(&p->arena);
+	inv_free(p);
+}
+
+/* ---- Applying ----------------------------------------------------------------------- */
+
+typedef struct apply_job {
+	const inv_packed_layers *p;
+	const float *x;
+	float *y;
+	uint64_t rows;
+	bool residual;
+	size_t widest, height; /* of hidden layers; rows of a block */
+	float *strips;         /* [threads, inv_panels_room()] */
+	float *hidden;         /* [threads or 1, 2, height, widest] */
+	/* Of few rows, the layer under way: */
+	size_t layer, columns; /* columns of a part */
+	const float *in;
+	float *out;
+} apply_job;
+
+/* Columns [first, first + n) of a layer. */
+static void multiply(const apply_job *j, size_t layer, size_t first, size_t n, size_t rows,
+                     const float *in, float *out, unsigned thread)
+{
+	const inv_packed_layers *p = j->p;
+	const inv_panels part = inv_panels_columns(&p->weight[layer], first, n);
+	const inv_panels_rows r = {.rows = rows,
+	                           .a = in,
+	                           .a_stride = p->s.width[layer],
+	                           .bias =
+	                               p->params + inv_layers_place(&p->s, layer).bias + first,
+	                           .relu = layer + 1 < p->s.count,
+	                           .c = out + first,
+	                           .c_stride = p->s.width[layer + 1]};
+
+	inv_panels_multiply_rows(&p->kernels, &part, &r,
+	                         j->strips + thread * inv_panels_room());
+}
+
+static float *hidden_of(const apply_job *j, unsigned thread, size_t layer)
+{
+	return j->hidden + (2 * (size_t)thread + layer % 2) * j->height * j->widest;
+}
+
+static void apply_block(void *user, size_t block, unsigned thread)
+{
+	const apply_job *j = user;
+	const inv_layers_shape *s = &j->p->s;
+	size_t last = s->count - 1;
+	uint64_t from = block * j->height;
+	size_t rows = j->rows - from < j->height ? j->rows - from : j->height;
+	const float *x = j->x + from * s->width[0], *in = x;
+	float *y = j->y + from * s->width[last + 1];
+
+	for (size_t l = 0; l <= last; l++) {
+		float *out = l < last ? hidden_of(j, thread, l) : y;
+
+		multiply(j, l, 0, s->width[l + 1], rows, in, out, thread);
+		in = out;
+	}
+	if (j->residual)
+		j->p->kernels.add(x, rows * s->width[0], y);
+}
+
+static void apply_columns(void *user, size_t part, unsigned thread)
+{
+	const apply_job *j = user;
+	size_t width = j->p->s.width[j->layer + 1], first = part * j->columns;
+	size_t n = width - first < j->columns ? width - first : j->columns;
+
+	multiply(j, j->layer, first, n, j->rows, j->in, j->out, thread);
+}
+
+static void apply_few(apply_job *j)
+{
+	const inv_layers_shape *s = &j->p->s;
+
+	j->in = j->x;
+	for (j->layer = 0; j->layer < s->count; j->layer++) {
+		size_t width = s->width[j->layer + 1], parts = 2 * (size_t)j->p->ctx->threads;
+
+		j->out = j->layer + 1 < s->count ? hidden_of(j, 0, j->layer) : j->y;
+		j->columns = inv_blocks(inv_blocks(width, parts), INV_PANEL_COLS) * INV_PANEL_COLS;
+		inv_parallel(j->p->ctx, inv_blocks(width, j->columns), apply_columns, j);
+		j->in = j->out;
+	}
+	if (j->residual)
+		j->p->kernels.add(j->x, j->rows * s->width[0], j->y);
+}
+
+invar_status inv_packed_layers_apply(const inv_packed_layers *p, bool residual,
+                                     const float *x, uint64_t rows, float *y)
+{
+	size_t threads = p->ctx->threads;
+	bool few = rows < FEW * threads;
+	uint64_t even = inv_blocks(inv_blocks(rows, 2 * threads), INV_STRIP_ROWS);
+	apply_job j = {.p = p, .x = x, .y = y, .rows = rows, .residual = residual, .widest = 1};
+	size_t strips = threads * inv_panels_room();
+
+	if (!rows)
+		return INVAR_OK;
+	j.height = few                                ? rows
+	           : even * INV_STRIP_ROWS < MAX_ROWS ? even * INV_STRIP_ROWS
+	                                              : MAX_ROWS;
+	for (size_t l = 1; l < p->s.count; l++)
+		j.widest = p->s.width[l] > j.widest ? p->s.width[l] : j.widest;
+	j.strips =
+		inv_alloc((strips + (few ? 1 : threads) * 2 * j.height * j.widest) * sizeof(float));
+	if (!j.strips)
+		return inv_fail(INVAR_E_NOMEM, "not enough memory to apply a network");
+	j.hidden = j.strips + strips;
+	if (few)
+		apply_few(&j);
+	else
+		inv_parallel(p->ctx, inv_blocks(rows, j.height), apply_block, &j);
+	inv_free(j.strips);
+	return INVAR_OK;
+}
