@@ -203,7 +203,7 @@ static int serve(invar_processes *p)
 {
 	int result = EXIT_FAILED;
 
-	inv_signals_ignore();
+	inv_signals_follow();
 	if (invar_processes_serve(p, &result) != INVAR_OK)
 		fprintf(stderr, "invar: %s\n", invar_last_error());
 	invar_processes_leave(p, result);
@@ -242,6 +242,8 @@ int main(int argc, char **argv)
 	}
 	if (invar_processes_rank(processes))
 		return serve(processes);
+	if (processes)
+		inv_signals_lead();
 	code = run_words(argc, argv, processes);
 	invar_processes_leave(processes, code);
 	return code;

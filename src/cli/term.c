@@ -26,6 +26,10 @@
 
 /* Milliseconds from a signal to the end: of any command, and more to write a checkpoint. */
 enum { PATIENCE = 1500, SAVING = 8500 };
+/* With several ranks: of rank 0, which waits for the others, and of those, which wait for
+ * it.
+ */
+enum { LEADING = 10000, FOLLOWING = 12000 };
 
 /*
  * The only global state of the program: a signal handler has no argument, so
@@ -35,6 +39,7 @@ static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t pipe_closed;
 static volatile sig_atomic_t saving; /* a training that heard of it writes its checkpoint */
 static volatile sig_atomic_t line_drawn;
+static volatile sig_atomic_t patience = PATIENCE;
 
 static void call_back_in(int milliseconds)
 {
@@ -51,7 +56,7 @@ static void note_signal(int number)
 		return;
 	}
 	interrupted = 1;
-	call_back_in(PATIENCE);
+	call_back_in(patience);
 }
 
 /*
@@ -105,11 +110,35 @@ void inv_signals_catch(void)
 	sigaction(SIGALRM, &late, NULL);
 }
 
-void inv_signals_ignore(void)
+void inv_signals_lead(void)
 {
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);
+	patience = LEADING;
+}
+
+/* The first signal counts: more of them do not put the end off. */
+static void wait_for_rank_0(int number)
+{
+	(void)number;
+	if (!interrupted)
+		call_back_in(FOLLOWING);
+	interrupted = 1;
+}
+
+static void end_without_rank_0(int number)
+{
+	(void)number;
+	_exit(130);
+}
+
+void inv_signals_follow(void)
+{
+	struct sigaction wait = {.sa_handler = wait_for_rank_0, .sa_flags = SA_RESTART};
+	struct sigaction late = {.sa_handler = end_without_rank_0};
+
+	sigaction(SIGINT, &wait, NULL);
+	sigaction(SIGTERM, &wait, NULL);
+	sigaction(SIGHUP, &wait, NULL);
+	sigaction(SIGALRM, &late, NULL);
 }
 
 void inv_signals_done(void)

@@ -39,8 +39,13 @@ void inv_term_close(inv_term *t);
  * code 1.
  */
 void inv_signals_catch(void);
-void inv_signals_ignore(void); /* for ranks that leave them to rank 0 */
-void inv_signals_done(void);   /* the command has ended: it is too late to stop it */
+/*
+ * Under a launcher: rank 0 gets 10 s, as it waits for the others to save their work; those
+ * leave signals to rank 0, and end after 12 s if it is gone.
+ */
+void inv_signals_lead(void);
+void inv_signals_follow(void);
+void inv_signals_done(void); /* the command has ended: it is too late to stop it */
 bool inv_interrupted(void);
 bool inv_pipe_closed(void); /* the reader of our output has gone */
 
