@@ -146,9 +146,10 @@ class Apply(InFolder):
 
     def test_a_call_costs_less_than_20_microseconds(self):
         tiny = invar.Adapter.from_weights(np.eye(2), np.zeros(2), np.eye(2), np.zeros(2), threads=1)
-        z, number = np.zeros((1, 2), "f4"), 2000
-        # The fastest of many short runs: others may use the machine.
-        seconds = min(timeit.repeat(lambda: tiny(z), number=number, repeat=50)) / number
+        z, number = np.zeros((1, 2), "f4"), 100
+        # The fastest of many short runs, in processor time: others may use the machine.
+        seconds = min(timeit.repeat(lambda: tiny(z), timer=time.process_time, number=number,
+                                    repeat=1000)) / number
         print(f"a call of E on one row: {seconds * 1e6:.1f} µs")
         self.assertLess(seconds, 20e-6)
 
