@@ -187,6 +187,22 @@ static invar_status call_pass(inv_pass *p, const char *bank, const char *split,
 	return st;
 }
 
+/*
+ * Blocks that nobody has encoded, on rank 0. A rank of an earlier run that was slow to end
+ * may still have marked blocks while the ranks of this one read the map, and then their
+ * shares leave blocks out.
+ */
+static invar_status encode_rest(inv_pass *p)
+{
+	inv_pass rest = *p;
+	invar_status st;
+
+	rest.done = rest.encoded = 0;
+	st = inv_pass_run(&rest);
+	p->encoded += rest.encoded;
+	return st;
+}
+
 invar_status inv_encode_ranks_run(inv_pass *p, unsigned ranks, const char *bank,
                                   const char *split, const json_t *left_out)
 {
@@ -202,7 +218,9 @@ invar_status inv_encode_ranks_run(inv_pass *p, unsigned ranks, const char *bank,
 	invar_last_error_spelled(INV_MARKED, text, sizeof text);
 	loaded = inv_block_map_load(p->map);
 	inv_block_map_share(p->map, false);
-	return st == INVAR_OK ? loaded : inv_fail(st, "%s", text);
+	if (st != INVAR_OK)
+		return inv_fail(st, "%s", text);
+	return loaded == INVAR_OK ? encode_rest(p) : loaded;
 }
 
 /* ---- What the other ranks do --------------------------------------------------------- */

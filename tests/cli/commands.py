@@ -18,7 +18,7 @@ import sys
 
 invar, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 FENCE, INLINE = re.compile(r"^ *```"), re.compile(r"`([^`]+)`")
-FOREIGN = {"mca", "kill-on-bad-exit"}  # of mpirun and srun, in docs/SCALE.md
+FOREIGN = {"mca", "kill-on-bad-exit", "nodes", "ntasks-per-node"}  # of mpirun and srun, in docs/SCALE.md
 PLACEHOLDER = re.compile(r"^[A-Z][A-Z0-9]*(\.[a-z]+)?$")
 
 
