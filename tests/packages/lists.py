@@ -41,8 +41,11 @@ def installed():
         with open(os.path.join(BUILD, "meson-info", f"intro-{what}.json"), encoding="utf-8") as file:
             return json.load(file)
 
-    prefix = next(one["value"] for one in meson("buildoptions") if one["name"] == "prefix")
-    paths = {"usr/" + os.path.relpath(path, prefix) for path in meson("installed").values()}
+    options = {one["name"]: one["value"] for one in meson("buildoptions")}
+    paths = {"usr/" + os.path.relpath(path, options["prefix"]) for path in meson("installed").values()}
+    # Where dpkg-dev is missing, Meson does not know Debian's folder of libraries, and has lib64.
+    libraries = "usr/" + options["libdir"].strip("/") + "/"
+    paths = {path.replace(libraries, "usr/lib/TRIPLET/", 1) if path.startswith(libraries) else path for path in paths}
     return {path for path in paths if os.path.basename(path) != MPI_PLUGIN}
 
 
