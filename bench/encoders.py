@@ -210,7 +210,7 @@ def first_feature(options, net):
 def one_variants(options, peer, net):
     found = list(variants(peer, net))
     if peer == "torch" and not options.no_compile:
-        found += ["compile-frozen", COMPILED]
+        found.append(COMPILED)
     return found
 
 

@@ -161,23 +161,50 @@ const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first
 	return x + plane * m.height * m.width * block;
 }
 
+/* Windows [*first, *end) of a side read a pixel at position `at` of the kernel. */
+static void find_inside(inv_window w, size_t at, size_t side, size_t places, size_t *first,
+                        size_t *end)
+{
+	*first = *end = 0;
+	for (size_t i = 0; i < places; i++)
+		if (i * w.stride + at - w.padding < side) { /* wraps around if before the side */
+			*first = *end ? *first : i;
+			*end = i + 1;
+		}
+}
+
+/* `count` pixels that are `step` apart. */
+static inline void copy_pixels(const float *x, size_t step, size_t count, size_t block,
+                               float *out)
+{
+	if (step == 1)
+		memcpy(out, x, count * block * sizeof *out);
+	else
+		for (size_t i = 0; i < count; i++)
+			memcpy(out + i * block, x + i * step * block, block * sizeof *out);
+}
+
 /* The pixels under position (y, x) of the kernel, for one block of channels. */
 static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
                            const float *plane, size_t y, size_t x, float *out)
 {
 	const inv_window w = s->window;
+	size_t first, end;
 
-	for (size_t row = 0; row < to.height; row++)
-		for (size_t col = 0; col < to.width; col++, out += block) {
-			size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
-			size_t left = col * w.stride + x - w.padding;
+	find_inside(w, x, s->from.width, to.width, &first, &end);
+	for (size_t row = 0; row < to.height; row++, out += to.width * block) {
+		size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
+		size_t left = first * w.stride + x - w.padding;
 
-			if (top < s->from.height && left < s->from.width)
-				memcpy(out, plane + (top * s->from.width + left) * block,
-				       block * sizeof *out);
-			else
-				memset(out, 0, block * sizeof *out);
+		if (top >= s->from.height || first == end) {
+			memset(out, 0, to.width * block * sizeof *out);
+			continue;
 		}
+		memset(out, 0, first * block * sizeof *out);
+		copy_pixels(plane + (top * s->from.width + left) * block, w.stride, end - first,
+		            block, out + first * block);
+		memset(out + end * block, 0, (to.width - end) * block * sizeof *out);
+	}
 	return out;
 }
 
@@ -385,18 +412,21 @@ static size_t planes_of(size_t block, inv_maps m)
 	return m.images * ((m.channels + block - 1) / block);
 }
 
-static void largest(size_t block, const float *plane, size_t width, const size_t y[2],
-                    const size_t x[2], float *restrict to)
+static inline void largest(size_t block, const float *plane, size_t width,
+                           const size_t y[2], const size_t x[2], float *to)
 {
+	float best[MAX_BLOCK];
+
 	for (size_t c = 0; c < block; c++)
-		to[c] = -INFINITY;
+		best[c] = -INFINITY;
 	for (size_t row = y[0]; row < y[1]; row++)
 		for (size_t col = x[0]; col < x[1]; col++) {
 			const float *at = plane + (row * width + col) * block;
 
 			for (size_t c = 0; c < block; c++)
-				to[c] = at[c] > to[c] ? at[c] : to[c];
+				best[c] = at[c] > best[c] ? at[c] : best[c];
 		}
+	memcpy(to, best, block * sizeof *to);
 }
 
 typedef struct pool_run {
