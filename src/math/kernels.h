@@ -301,6 +301,8 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
 void inv_kernels_avx512(struct inv_kernels *k);
+void inv_kernels_random_avx512(struct inv_kernels *k);
+void inv_kernels_sliced_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);
@@ -311,5 +313,12 @@ void inv_kernels_lanes_ref(struct inv_kernels *k);
 void inv_kernels_lanes_avx2(struct inv_kernels *k);
 void inv_kernels_walk_ref(struct inv_kernels *k);
 void inv_kernels_walk_avx2(struct inv_kernels *k);
+void inv_kernels_neon(struct inv_kernels *k);
+void inv_kernels_random_neon(struct inv_kernels *k);
+void inv_kernels_sliced_neon(struct inv_kernels *k);
+void inv_kernels_tokens_neon(struct inv_kernels *k);
+void inv_kernels_panels_neon(struct inv_kernels *k);
+void inv_kernels_lanes_neon(struct inv_kernels *k);
+void inv_kernels_walk_neon(struct inv_kernels *k);
 
 #endif

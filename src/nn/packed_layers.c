@@ -29,7 +29,7 @@ struct inv_packed_layers {
 
 bool inv_packed_layers_usable(const invar_context *ctx)
 {
-	return (ctx->cpu & INV_CPU_AVX2) != 0;
+	return (ctx->cpu & INV_CPU_PANELS) != 0;
 }
 
 static void take_panels(inv_packed_layers *p)
