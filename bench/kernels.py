@@ -22,13 +22,13 @@ WORK = {
     "exp": (20000, "1,024 numbers"),
 }
 
-# What exists for which processor; results/2 of each row are compared as the last column says.
+# What exists for which processor, and the tests that compare it with portable C.
 EXISTS = [
     ("panels: packing, products", "yes", "products", "yes", "panels, kernel_bits, bounds"),
     ("integer products of the neighbour filter", "yes", "yes", "yes", "kernels"),
-    ("distances by differences, and their sums", "yes", "DISTANCES", "yes", "kernels, kernel_bits"),
-    ("sorting network, joining, comparing", "yes", "SORT", "yes", "sliced, kernel_bits"),
-    ("Philox and normals", "yes", "RANDOM", "yes", "sliced, kernel_bits"),
+    ("distances by differences, and their sums", "yes", "as AVX2", "yes", "kernels, kernel_bits"),
+    ("sorting network, joining, comparing", "yes", "as AVX2", "yes", "sliced, kernel_bits"),
+    ("Philox and normals", "yes", "yes", "yes", "sliced, kernel_bits"),
     ("warps, noise, brightness", "yes", "as AVX2", "yes", "images/augment_kernels"),
     ("resizing bytes", "yes", "as AVX2", "yes", "images/resize"),
     ("AdamW, errors, half precision, exponentials, transposes", "yes", "as AVX2", "yes", "kernels, kernel_bits"),
