@@ -30,6 +30,7 @@ typedef struct inv_matmul_spec {
 	bool transpose_b; /* B is stored [n, k], as a Linear layer's weight is */
 	bool bias;        /* adds bias[n] to every row */
 	bool relu;        /* then max(0, .); a plan may turn NaN into 0, as oneDNN does */
+	bool add;         /* to what C was before, before ReLU */
 } inv_matmul_spec;
 
 typedef struct inv_matmul inv_matmul;

@@ -5,14 +5,14 @@
  * Two loads of the panel and six broadcasts of the strip feed twelve multiply-adds. All
  * loops over the rows of a strip are unrolled, or the sums would spill to memory. The next
  * data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the next
- * panel.
+ * panel. Of one row, the sums of several panels are made at once.
  */
 #include <immintrin.h>
 
 #include "math/panel_rows.h"
 #include "math/transpose_avx2.h"
 
-enum { LANES = 8, AHEAD = 128, TURN = 8, LINE = 16 };
+enum { LANES = 8, HALVES = 2 * INV_SIDE_PANELS, AHEAD = 128, TURN = 8, LINE = 16 };
 
 /* Rows of six are stored as eight, whose last two the next row overwrites. */
 static void pack_strip(const float *const row[R], size_t ahead, size_t k, float *out)
@@ -200,10 +200,42 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 	}
 }
 
+/* Of one panel, each multiply-add would wait for the one before. */
+static void row_product_avx2(const inv_panel_product *p)
+{
+	const float *from = p->from ? p->from : p->c;
+	__m256 sum[HALVES];
+
+#pragma GCC unroll 8
+	for (size_t h = 0; h < HALVES; h++)
+		sum[h] = _mm256_setzero_ps();
+	for (size_t l = 0; l < p->k; l++) {
+		const __m256 x = _mm256_broadcast_ss(p->strips + l * R);
+
+#pragma GCC unroll 8
+		for (size_t h = 0; h < HALVES; h++)
+			sum[h] = _mm256_fmadd_ps(
+				x, _mm256_loadu_ps(p->panel + (h / 2 * p->k + l) * C + h % 2 * LANES),
+				sum[h]);
+	}
+#pragma GCC unroll 8
+	for (size_t h = 0; h < HALVES; h++) {
+		size_t j = h * LANES;
+
+		if (p->add)
+			sum[h] = _mm256_add_ps(_mm256_loadu_ps(from + j), sum[h]);
+		sum[h] = finish(p, p->bias ? p->bias + j : NULL, sum[h]);
+		if (p->mask)
+			sum[h] = mask_half(p->mask + j, p->sums + j, sum[h]);
+		_mm256_storeu_ps(p->c + j, sum[h]);
+	}
+}
+
 void inv_kernels_panels_avx2(struct inv_kernels *k)
 {
 	k->pack_strips = pack_strips_avx2;
 	k->pack_strips_turned = pack_strips_turned_avx2;
 	k->fill_panels = fill_panels_avx2;
 	k->panel_product = panel_product;
+	k->row_product = row_product_avx2;
 }

@@ -13,8 +13,7 @@
 
 enum { LANES = 4, ACROSS = INV_PANEL_COLS / LANES, AHEAD = 128 };
 
-/* ---- Packing ----------------------------------------------------------------------------
- */
+/* ---- Packing ------------------------------------------------------------------------ */
 
 /* Rows 4 and 5 of a strip: pairs of their columns. */
 static inline void store_last_two(float32x4_t a, float32x4_t b, float *out)
@@ -101,8 +100,7 @@ static void fill_panels_neon(const float *x, size_t stride, size_t k, size_t col
 	}
 }
 
-/* ---- Products
- * ----------------------------------------------------------------------------- */
+/* ---- Products ----------------------------------------------------------------------- */
 
 static inline float32x4_t keep_where(uint32x4_t on, float32x4_t x)
 {
@@ -168,10 +166,21 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 		}
 }
 
+/* One panel has four vectors of sums side by side. */
+static void row_product_neon(const inv_panel_product *p)
+{
+	for (size_t j = 0; j < p->columns; j += C) {
+		const inv_panel_product panel = inv_panel_at(p, j);
+
+		panel_product(&panel);
+	}
+}
+
 void inv_kernels_panels_neon(struct inv_kernels *k)
 {
 	k->pack_strips = pack_strips_neon;
 	k->pack_strips_turned = pack_strips_turned_neon;
 	k->fill_panels = fill_panels_neon;
 	k->panel_product = panel_product;
+	k->row_product = row_product_neon;
 }
