@@ -85,7 +85,7 @@ static double work_of(const inv_matmul_spec *s)
 
 static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
 {
-	return (ctx->cpu & INV_CPU_AVX2) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
+	return (ctx->cpu & INV_CPU_PANELS) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
 	       work_of(s) >= packed_work;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "math/kernels.h"
+#include "math/normal_series.h"
 
 enum { LANES = 8, PAIR = 2, BLOCK = 4 * LANES }; /* slots of a vector; words of those */
 enum { ROUNDS = 10, CHAINS = 2 * PAIR };         /* CHAINS: logarithms side by side */
@@ -69,7 +70,8 @@ INLINE __m256i low_halves(__m256i a, __m256i b)
 /*
  * Words w[g] of eight slots each, from `slot` on: one vector per word. Inside, a word is in
  * the low half of a 64-bit lane, where products are made, and the high half is of no use;
- * vectors 2 g and 2 g + 1 have the slots of group g.
+ * vectors 2 g and 2 g + 1 have the slots of group g, which lie so that in_order moves
+ * nothing between halves of a vector.
  */
 INLINE void many_slots(const philox *p, uint32_t slot, __m256i w[PAIR][4])
 {
@@ -79,7 +81,7 @@ INLINE void many_slots(const philox *p, uint32_t slot, __m256i w[PAIR][4])
 #pragma GCC unroll 4
 	for (uint32_t g = 0; g < 2 * PAIR; g++) {
 		const __m256i lane =
-			g % 2 ? _mm256_setr_epi64x(2, 3, 6, 7) : _mm256_setr_epi64x(0, 1, 4, 5);
+			g % 2 ? _mm256_setr_epi64x(4, 6, 5, 7) : _mm256_setr_epi64x(0, 2, 1, 3);
 		__m256i first =
 			_mm256_mul_epu32(_mm256_add_epi32(all(slot + g / 2 * LANES), lane), m0);
 
@@ -115,13 +117,11 @@ INLINE void in_order(const __m256i w[4], __m256i out[4])
 {
 	__m256i a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpacklo_epi32(w[2], w[3]);
 	__m256i c = _mm256_unpackhi_epi32(w[0], w[1]), d = _mm256_unpackhi_epi32(w[2], w[3]);
-	__m256i slots04 = _mm256_unpacklo_epi64(a, b), slots15 = _mm256_unpackhi_epi64(a, b);
-	__m256i slots26 = _mm256_unpacklo_epi64(c, d), slots37 = _mm256_unpackhi_epi64(c, d);
 
-	out[0] = _mm256_permute2x128_si256(slots04, slots15, 0x20);
-	out[1] = _mm256_permute2x128_si256(slots26, slots37, 0x20);
-	out[2] = _mm256_permute2x128_si256(slots04, slots15, 0x31);
-	out[3] = _mm256_permute2x128_si256(slots26, slots37, 0x31);
+	out[0] = _mm256_unpacklo_epi64(a, b);
+	out[1] = _mm256_unpackhi_epi64(a, b);
+	out[2] = _mm256_unpacklo_epi64(c, d);
+	out[3] = _mm256_unpackhi_epi64(c, d);
 }
 
 static void blocks_of_words(const philox *p, uint32_t slot, uint32_t out[PAIR * BLOCK])
@@ -204,20 +204,17 @@ INLINE __m256 split_fraction(__m256i word, __m256 *e)
 /* log((word + 1) / 2^32) */
 INLINE void logs_of(const __m256i word[CHAINS], __m256 out[CHAINS])
 {
-	/* log(1 + f) = f - f^2 / 2 + f^3 (c0 + c1 f + …), for f in [-0.293, 0.415] */
-	static const float series[] = {3.3333331e-1f,  -2.4999994e-1f, 2.0000714e-1f,
-	                               -1.6668057e-1f, 1.4249323e-1f,  -1.2420141e-1f,
-	                               1.1676998e-1f,  -1.1514610e-1f, 7.0376836e-2f};
 	__m256 f[CHAINS], e[CHAINS], sum[CHAINS];
 
 	EACH_CHAIN
 	{
 		f[c] = split_fraction(word[c], &e[c]);
-		sum[c] = _mm256_set1_ps(series[8]);
+		sum[c] = _mm256_set1_ps(inv_log_series[INV_LOG_TERMS - 1]);
 	}
 #pragma GCC unroll 8
-	for (int i = 7; i >= 0; i--)
-		EACH_CHAIN sum[c] = _mm256_fmadd_ps(sum[c], f[c], _mm256_set1_ps(series[i]));
+	for (int i = INV_LOG_TERMS - 2; i >= 0; i--)
+		EACH_CHAIN sum[c] =
+			_mm256_fmadd_ps(sum[c], f[c], _mm256_set1_ps(inv_log_series[i]));
 	EACH_CHAIN
 	{
 		__m256 f2 = _mm256_mul_ps(f[c], f[c]);
@@ -235,8 +232,6 @@ INLINE void logs_of(const __m256i word[CHAINS], __m256 out[CHAINS])
  */
 INLINE __m256 cos_sin(__m256i word, __m256 *sine)
 {
-	static const float sines[] = {-1.6666655e-1f, 8.3321609e-3f, -1.9515296e-4f};
-	static const float cosines[] = {4.1666646e-2f, -1.3887316e-3f, 2.4433157e-5f};
 	const __m256i eighth = _mm256_set1_epi32(1 << 29), quarter = _mm256_set1_epi32(1 << 30);
 	/* Its two highest bits are the number of the nearest quarter. */
 	__m256i turn = _mm256_add_epi32(word, eighth);
@@ -244,10 +239,11 @@ INLINE __m256 cos_sin(__m256i word, __m256 *sine)
 		_mm256_sub_epi32(_mm256_and_si256(turn, _mm256_set1_epi32(0x3fffffff)), eighth);
 	__m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(left), _mm256_set1_ps(0x1.921fb6p-30f));
 	__m256 x2 = _mm256_mul_ps(x, x);
-	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x2, x), polynomial(x2, sines, 3), x);
-	__m256 c =
-		_mm256_fmadd_ps(_mm256_mul_ps(x2, x2), polynomial(x2, cosines, 3),
-	                    _mm256_fmadd_ps(x2, _mm256_set1_ps(-0.5f), _mm256_set1_ps(1)));
+	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x2, x),
+	                           polynomial(x2, inv_sine_series, INV_TURN_TERMS), x);
+	__m256 c = _mm256_fmadd_ps(
+		_mm256_mul_ps(x2, x2), polynomial(x2, inv_cosine_series, INV_TURN_TERMS),
+		_mm256_fmadd_ps(x2, _mm256_set1_ps(-0.5f), _mm256_set1_ps(1)));
 	__m256 odd = _mm256_castsi256_ps(_mm256_slli_epi32(turn, 1));
 	__m256 sign = _mm256_set1_ps(-0.0f);
 	/* cos changes its sign in quarters 1 and 2, sin in 2 and 3. */
