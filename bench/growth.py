@@ -6,7 +6,8 @@ and its input small. Processor seconds on one thread are compared, so other prog
 disturb them; the peak is of anonymous memory, as files of a bank are mapped. The exponent is
 the slope of the logarithm of the seconds over the logarithm of the images by least squares,
 after subtracting the seconds of the same command on 100 images, which are those of starting
-and stopping, and over the sizes that take at least twice as long. Work below is linear (1) or over pairs (2); an exponent above that is a fault.
+and stopping, and over the sizes that take at least twice as long. Work is linear (1) or over
+pairs (2) by definition; an exponent above that is a fault.
 """
 
 import os
@@ -190,10 +191,10 @@ def main():
         rows = [row(options, place, *work) for work in wanted]
     finally:
         shutil.rmtree(place)
-    body = ("Whole commands: processor seconds on one thread, the least of up to %d runs, and the peak of anonymous memory. "
-            "Features are %d wide, images %d × %d. The exponent is the slope of log seconds over log images, without the "
-            "seconds of the same command on %d images, over the sizes that take at least twice as long.\n\n" % (
-                options.rounds, WIDTH, SIDE, SIDE, SMALL))
+    body = ("Whole commands: processor seconds on one thread, the least of up to %d runs, and the peak of anonymous "
+            "memory. Features are %d wide, images %d × %d. The exponent is the slope of log seconds over log images, "
+            "without the seconds of the same command on %d images, over the sizes that take at least twice as "
+            "long.\n\n" % (options.rounds, WIDTH, SIDE, SIDE, SMALL))
     body += common.table(["", "by definition", "exponent", *("%s images" % format(n, ",") for n in SIZES)], rows)
     common.report(options, "growth", "Cost as work grows", body)
 
