@@ -117,8 +117,11 @@ invar_status inv_watch_finish(inv_watch *w, invar_status st);
 typedef struct inv_service {
 	const char *name;
 	invar_status (*serve)(const invar_context *ctx);
-	void (*forget)(void); /* frees what calls have left; NULL: nothing */
+	void (*forget)(void *kept); /* frees what calls have left; NULL: nothing */
 } inv_service;
+
+/* Where the service that is being served keeps what its next call needs; NULL at first. */
+void **inv_service_kept(const invar_context *ctx);
 
 /*
  * Rank 0: names the service; the others enter it. Fails if one of them cannot, and then
