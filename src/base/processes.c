@@ -2,9 +2,10 @@
 /*
  * processes.c - joining the ranks that a launcher started, and leaving them.
  *
- * A rank that dies is noticed by the launcher, which ends all others; whatever they do at
- * that moment, files outlive it (file.h, block_map.h). A failure of the transport is
- * final: no further exchange is tried, and leaving ends all ranks.
+ * A rank that dies is noticed by the launcher, which ends all others, one that hangs by the
+ * other ranks (rank_heartbeat.c); whatever they do at that moment, files outlive it
+ * (file.h, block_map.h). A failure of the transport is final: no further exchange is tried,
+ * and leaving ends all ranks.
  */
 #include <dlfcn.h>
 #include <omp.h>
@@ -134,6 +135,7 @@ invar_status invar_processes_join(invar_processes **out)
 invar_status inv_processes_over(const inv_transport *t, invar_processes **out)
 {
 	invar_processes *p = inv_calloc(1, sizeof *p);
+	invar_status st;
 
 	*out = p;
 	if (!p || !(p->heard = inv_calloc(t->size, sizeof *p->heard))) {
@@ -143,7 +145,12 @@ invar_status inv_processes_over(const inv_transport *t, invar_processes **out)
 	}
 	p->t = t;
 	p->owner = pthread_self();
-	return INVAR_OK;
+	if ((st = inv_heartbeat_start(t, &p->heartbeat)) == INVAR_OK)
+		return INVAR_OK;
+	inv_free(p->heard);
+	inv_free(p);
+	*out = NULL;
+	return st;
 }
 
 void invar_processes_leave(invar_processes *p, int result)
@@ -154,6 +161,7 @@ void invar_processes_leave(invar_processes *p, int result)
 		return;
 	if (!p->broken && !p->t->rank)
 		inv_ranks_broadcast(p, 0, &h, sizeof h);
+	inv_heartbeat_stop(p->heartbeat, !p->broken);
 	if (p->broken)
 		p->t->abort(result ? result : 1);
 	else

@@ -18,13 +18,17 @@ enum {
 	INV_MAX_SERVICES = 16
 };
 
+typedef struct inv_heartbeat inv_heartbeat;
+
 struct invar_processes {
 	const inv_transport *t;
+	inv_heartbeat *heartbeat; /* NULL: the transport has none */
+	char sentence[120];       /* of inv_ranks_lost */
 	pthread_t owner;
 	bool broken;
-	int result;            /* that rank 0 left with */
+	int result;  /* that rank 0 left with */
 	inv_reduction *active; /* started and not finished */
-	bool *heard;           /* [size] on rank 0: who has ended its share of the watch */
+	bool *heard; /* [size] on rank 0: who has ended its share of the watch */
 	/* Of services, by the number of threads. */
 	invar_context *context[INV_MAX_RANK_CONTEXTS];
 	size_t serving; /* the service under way, and what each keeps */
@@ -42,6 +46,13 @@ typedef struct inv_call_header {
 invar_processes *inv_ranks_of(const invar_context *ctx);
 /* A failure of the transport, after which no exchange is tried. */
 invar_status inv_ranks_fail(invar_processes *p, const char *why);
+/* Starts the thread that listens to other ranks; *out is NULL if the transport cannot. */
+invar_status inv_heartbeat_start(const inv_transport *t, inv_heartbeat **out);
+/* With farewell: waits for that of the others, so that the transport can be closed. */
+void inv_heartbeat_stop(inv_heartbeat *h, bool farewell); /* accepts NULL */
+/* What is wrong with a rank that hangs; NULL: nothing. */
+const char *inv_ranks_lost(invar_processes *p);
+
 /* Until everything that was started has ended. */
 invar_status inv_ranks_wait(invar_processes *p);
 /* Between two looks at something for which a rank has waited so many seconds. */

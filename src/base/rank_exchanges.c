@@ -47,10 +47,10 @@ invar_status inv_ranks_wait(invar_processes *p)
 	for (;;) {
 		const char *why = p->broken ? "an earlier exchange failed" : p->t->test(&done);
 
-		if (why)
-			return inv_ranks_fail(p, why);
-		if (done)
+		if (!why && done)
 			return INVAR_OK;
+		if (why || (why = inv_ranks_lost(p)))
+			return inv_ranks_fail(p, why);
 		inv_ranks_sleep(inv_wall_seconds() - began);
 	}
 }

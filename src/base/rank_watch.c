@@ -42,7 +42,9 @@ static invar_status hear(invar_processes *p, unsigned rank, int32_t *word)
 	*word = 0;
 	if (p->broken)
 		return inv_ranks_fail(p, "an earlier exchange failed");
-	if ((why = p->t->probe(rank, &there)))
+	if (!(why = p->t->probe(rank, &there)) && !there)
+		why = inv_ranks_lost(p);
+	if (why)
 		return inv_ranks_fail(p, why);
 	if (!there)
 		return INVAR_OK;
