@@ -27,7 +27,6 @@ struct invar_processes {
 	pthread_t owner;
 	bool broken;
 	int result;  /* that rank 0 left with */
-	inv_reduction *active; /* started and not finished */
 	bool *heard; /* [size] on rank 0: who has ended its share of the watch */
 	/* Of services, by the number of threads. */
 	invar_context *context[INV_MAX_RANK_CONTEXTS];

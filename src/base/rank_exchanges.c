@@ -55,6 +55,12 @@ invar_status inv_ranks_wait(invar_processes *p)
 	}
 }
 
+void inv_processes_give_up(const invar_context *ctx)
+{
+	if (ctx->processes)
+		ctx->processes->broken = true;
+}
+
 /* ---- Exchanges --------------------------------------------------------------------- */
 
 invar_status inv_ranks_broadcast(invar_processes *p, unsigned root, void *data,

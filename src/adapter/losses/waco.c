@@ -14,9 +14,14 @@
  * projected; XX has no gradient, and its joint side has only N distinct values to sort.
  * Columns of the projections become, in place, the slopes from which the products of the
  * backward pass start.
+ *
+ * Processes that share it have some of the directions each, up to the slopes; then they
+ * exchange these, so that each has all slopes of its own rows, whose gradients it computes.
+ * Orthogonal directions come from one large factorisation, and are not shared.
  */
 #include "adapter/losses/loss.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,18 +48,24 @@ typedef struct shuffle {
 } shuffle;
 
 typedef struct waco {
-	size_t M, L, stride; /* stride: L rounded up to a cache line */
-	double p;            /* the power of the distances */
+	size_t M, L, all; /* all: L rounded up to a cache line */
+	/* Directions of this process: the first, their number, that rounded up. */
+	size_t first, L_own, stride;
+	inv_shares own, own_rows; /* directions, and rows of codes */
+	bool split;               /* others have further directions */
+	double p;                 /* the power of the distances */
 	bool codes_clean, orthogonal;
 	bool shuffle_second; /* XX and ZZ keep their first half in place */
 	/* Directions: of X in xz, xx (both halves); of Z in xz; of Z in zz (both halves). */
 	float *theta_x, *theta_xz, *theta_zz;
-	float *x, *xz, *zz;       /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
+	float *x, *xz, *zz; /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
+	/* Whole, if processes share them: directions of Z; slopes of own rows. */
+	float *all_xz, *all_zz, *slopes_xz, *slopes_zz, *turned;
 	float *codes, *grad;      /* of one augmentation among several, [M, w] */
 	float *grad_xz, *grad_zz; /* [M, w] */
 	uint32_t *rows, *images;  /* r, and r modulo N */
 	shuffle shuffles[DISTANCES];
-	double *powers; /* [L] */
+	double *powers; /* [all] */
 	void *sliced_scratch, *directions_scratch;
 	inv_matmul *project_x, *project_xz, *project_zz, *back_xz, *back_zz;
 	inv_arena arena;
@@ -107,13 +118,14 @@ static size_t round_up(size_t n, size_t step)
 
 static void describe_directions(const inv_loss_shape *s, const waco *p, inv_directions *set)
 {
-	size_t L = p->L, half = p->stride;
+	size_t L = p->L_own, half = p->stride;
 	bool orthogonal = p->orthogonal;
 
 	set[XZ] = (inv_directions){
 		.L = L, .first = s->d, .second = s->w, .a = p->theta_x, .b = p->theta_xz};
 	set[XX] = (inv_directions){.L = L, .first = s->d, .second = s->d};
 	set[ZZ] = (inv_directions){.L = L, .first = s->w, .second = s->w, .a = p->theta_zz};
+	set[XZ].from = set[XX].from = set[ZZ].from = p->first;
 	set[XZ].orthogonal = set[XX].orthogonal = set[ZZ].orthogonal = orthogonal;
 	if (!p->theta_x)
 		return; /* sizes are being planned */
@@ -129,6 +141,31 @@ static void plan_shuffle(waco *p, shuffle *s)
 		s->back[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
 		s->image[i] = inv_arena_take(&p->arena, p->M, sizeof(uint32_t));
 	}
+}
+
+/* Slopes [M, stride] to [own rows, all]; `from` and `out` are halves of ZZ's. */
+static inv_turn turn_of(const waco *p, const float *from, float *out, size_t halves)
+{
+	return (inv_turn){.rows = p->own_rows,
+	                  .cols = p->own,
+	                  .from = from,
+	                  .out = out,
+	                  .from_stride = halves * p->stride,
+	                  .out_stride = halves * p->all,
+	                  .buffer = p->turned};
+}
+
+static void plan_whole(const inv_loss_shape *s, waco *p)
+{
+	size_t rows = inv_own_count(&p->own_rows), width = p->split ? p->all : 0;
+	inv_turn turn = turn_of(p, NULL, NULL, 1);
+
+	p->all_xz = inv_arena_take(&p->arena, width * s->w, sizeof(float));
+	p->all_zz = inv_arena_take(&p->arena, 2 * width * s->w, sizeof(float));
+	p->slopes_xz = inv_arena_take(&p->arena, width * rows, sizeof(float));
+	p->slopes_zz = inv_arena_take(&p->arena, 2 * width * rows, sizeof(float));
+	p->turned =
+		inv_arena_take(&p->arena, p->split ? inv_turn_floats(&turn) : 0, sizeof(float));
 }
 
 static void plan_waco_memory(const inv_loss_shape *s, waco *p)
@@ -152,28 +189,31 @@ static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 	p->grad = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
 	p->rows = inv_arena_take(&p->arena, M, sizeof(uint32_t));
 	p->images = inv_arena_take(&p->arena, M, sizeof(uint32_t));
-	p->powers = inv_arena_take(&p->arena, p->L, sizeof(double));
+	p->powers = inv_arena_take(&p->arena, p->all, sizeof(double));
+	plan_whole(s, p);
 	for (int i = 0; i < DISTANCES; i++)
 		plan_shuffle(p, &p->shuffles[i]);
 }
 
 static invar_status plan_products(const inv_loss_shape *s, waco *p)
 {
-	size_t n = p->stride, M = p->M;
+	size_t n = p->stride, all = p->all, M = p->M, rows = inv_own_count(&p->own_rows);
 	const struct {
 		inv_matmul_spec spec;
 		inv_matmul **plan;
-	} all[] = {
-		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true}, &p->project_x},
-		{{.m = M, .n = n, .k = s->w, .transpose_b = true}, &p->project_xz},
-		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true}, &p->project_zz},
-		{{.m = M, .n = s->w, .k = n}, &p->back_xz},
-		{{.m = M, .n = s->w, .k = 2 * n}, &p->back_zz},
+	} products[] = {
+		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true, .whole_n = 3 * all},
+	     &p->project_x},
+		{{.m = M, .n = n, .k = s->w, .transpose_b = true, .whole_n = all}, &p->project_xz},
+		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true, .whole_n = 2 * all},
+	     &p->project_zz},
+		{{.m = rows, .n = s->w, .k = all, .whole_m = M}, &p->back_xz},
+		{{.m = rows, .n = s->w, .k = 2 * all, .whole_m = M}, &p->back_zz},
 	};
 	invar_status st = INVAR_OK;
 
-	for (size_t i = 0; i < sizeof all / sizeof *all && st == INVAR_OK; i++)
-		st = inv_matmul_new(s->ctx, &all[i].spec, all[i].plan);
+	for (size_t i = 0; i < sizeof products / sizeof *products && st == INVAR_OK; i++)
+		st = inv_matmul_new(s->ctx, &products[i].spec, products[i].plan);
 	return st;
 }
 
@@ -190,6 +230,34 @@ static void release_waco(void *state)
 	inv_matmul_free(p->back_zz);
 	inv_arena_free(&p->arena);
 	inv_free(p);
+}
+
+/* Whole cache lines of directions; all of them where there are fewer than processes. */
+static void share_directions(const inv_loss_shape *s, waco *p)
+{
+	p->all = round_up(p->L, LINE);
+	p->own_rows = (inv_shares){p->M, 1, 0, 1};
+	p->own = (inv_shares){p->all, LINE, 0, 1};
+	if (s->shared) {
+		inv_shares own = inv_shares_of(s->ctx, p->all, LINE);
+
+		assert(s->groups == 1);
+		p->own_rows = inv_shares_of(s->ctx, p->M, 1);
+		p->split = own.ranks > 1 && own.ranks <= p->all / LINE && !p->orthogonal;
+		p->own = p->split ? own : p->own;
+	}
+	p->first = inv_own_first(&p->own);
+	p->stride = inv_own_count(&p->own);
+	p->L_own = p->L - p->first < p->stride ? p->L - p->first : p->stride;
+}
+
+static void clear_padding(const inv_loss_shape *s, waco *p)
+{
+	memset(p->theta_x, 0, 3 * p->stride * s->d * sizeof(float));
+	memset(p->theta_xz, 0, p->stride * s->w * sizeof(float));
+	memset(p->theta_zz, 0, 2 * p->stride * s->w * sizeof(float));
+	memset(p->xz, 0, p->stride * p->M * sizeof(float));
+	memset(p->zz, 0, 2 * p->stride * p->M * sizeof(float));
 }
 
 static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
@@ -211,15 +279,11 @@ static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 		                INV_KEY_ROWS, s->N);
 	}
 	p->L = inv_option_count(s->options, "projections");
-	p->stride = round_up(p->L, LINE);
+	share_directions(s, p);
 	plan_waco_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
 		plan_waco_memory(s, p);
-		memset(p->theta_x, 0, 3 * p->stride * s->d * sizeof(float));
-		memset(p->theta_xz, 0, p->stride * s->w * sizeof(float));
-		memset(p->theta_zz, 0, 2 * p->stride * s->w * sizeof(float));
-		memset(p->xz, 0, p->stride * p->M * sizeof(float));
-		memset(p->zz, 0, 2 * p->stride * p->M * sizeof(float));
+		clear_padding(s, p);
 		for (size_t r = 0; r < p->M; r++) {
 			p->rows[r] = (uint32_t)r;
 			p->images[r] = (uint32_t)(r % s->N);
@@ -291,13 +355,19 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 /* ---- Distances ----------------------------------------------------------------------- */
 
-static double measure_distance(const inv_loss_shape *s, waco *p, inv_sliced *job)
+static invar_status measure_distance(const inv_loss_shape *s, waco *p, inv_sliced *job,
+                                     double *out)
 {
-	job->L = p->L;
+	invar_status st = INVAR_OK;
+
+	job->L = p->L_own;
 	job->p = p->p;
-	job->powers = p->powers;
+	job->powers = p->powers + p->first;
 	inv_sliced_run(s->ctx, s->kernels, job, p->sliced_scratch);
-	return inv_sliced_distance(p->powers, p->L, job->p);
+	if (p->split)
+		st = inv_gather_rows(s->ctx, &p->own, p->powers, sizeof *p->powers);
+	*out = inv_sliced_distance(p->powers, p->L, job->p);
+	return st;
 }
 
 static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
@@ -312,7 +382,7 @@ static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
 	                  .M = M};
 }
 
-static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
+static invar_status distance_xz(const inv_loss_shape *s, waco *p, bool slopes, double *out)
 {
 	const shuffle *by = &p->shuffles[XZ];
 	size_t wide = 3 * p->stride, n = p->stride;
@@ -323,11 +393,11 @@ static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
 
 	if (slopes)
 		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
-	return measure_distance(s, p, &job);
+	return measure_distance(s, p, &job, out);
 }
 
 /* The joint side has N distinct rows, each of them M / N times. */
-static double distance_xx(const inv_loss_shape *s, waco *p)
+static invar_status distance_xx(const inv_loss_shape *s, waco *p, double *out)
 {
 	const shuffle *by = &p->shuffles[XX];
 	const float *a = p->x + p->stride, *b = p->x + 2 * p->stride;
@@ -336,10 +406,10 @@ static double distance_xx(const inv_loss_shape *s, waco *p)
 	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
 	                  .repeat = p->M / s->N};
 
-	return measure_distance(s, p, &job);
+	return measure_distance(s, p, &job, out);
 }
 
-static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
+static invar_status distance_zz(const inv_loss_shape *s, waco *p, bool slopes, double *out)
 {
 	const shuffle *by = &p->shuffles[ZZ];
 	float *a = p->zz, *b = p->zz + p->stride;
@@ -352,7 +422,7 @@ static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
 		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
 		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
 	}
-	return measure_distance(s, p, &job);
+	return measure_distance(s, p, &job, out);
 }
 
 /* ---- Correlation and its gradient ---------------------------------------------------- */
@@ -362,6 +432,43 @@ typedef struct combination {
 	float by_a, by_b, *out;
 	size_t count;
 } combination;
+
+/* All directions of Z, and all slopes of this process's rows. */
+static invar_status exchange_slopes(const inv_loss_shape *s, waco *p)
+{
+	size_t w = s->w, row = w * sizeof(float), half = p->stride * w;
+	inv_turn turns[] = {turn_of(p, p->xz, p->slopes_xz, 1),
+	                    turn_of(p, p->zz, p->slopes_zz, 2),
+	                    turn_of(p, p->zz + p->stride, p->slopes_zz + p->all, 2)};
+	invar_status st = INVAR_OK;
+
+	memcpy(p->all_xz + p->first * w, p->theta_xz, half * sizeof(float));
+	memcpy(p->all_zz + p->first * w, p->theta_zz, half * sizeof(float));
+	memcpy(p->all_zz + (p->all + p->first) * w, p->theta_zz + half, half * sizeof(float));
+	for (size_t i = 0; i < sizeof turns / sizeof *turns && st == INVAR_OK; i++)
+		st = inv_turn_run(s->ctx, &turns[i]);
+	if (st == INVAR_OK)
+		st = inv_rows_start(s->ctx, &p->own, p->all_xz, row, 1, 0);
+	if (st == INVAR_OK)
+		st = inv_rows_start(s->ctx, &p->own, p->all_zz, row, 2, p->all * row);
+	return st == INVAR_OK ? inv_exchange_finish(s->ctx) : st;
+}
+
+static invar_status run_products(const inv_loss_shape *s, waco *p)
+{
+	size_t first = inv_own_first(&p->own_rows);
+	const float *xz = p->split ? p->slopes_xz : p->xz + first * p->stride;
+	const float *zz = p->split ? p->slopes_zz : p->zz + first * 2 * p->stride;
+	invar_status st = p->split ? exchange_slopes(s, p) : INVAR_OK;
+
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->back_xz, xz, p->split ? p->all_xz : p->theta_xz, NULL,
+		                    p->grad_xz + first * s->w);
+	if (st == INVAR_OK)
+		st = inv_matmul_run(p->back_zz, zz, p->split ? p->all_zz : p->theta_zz, NULL,
+		                    p->grad_zz + first * s->w);
+	return st;
+}
 
 static void combine_block(void *user, size_t block, unsigned thread)
 {
@@ -385,16 +492,15 @@ static invar_status run_backward(const inv_loss_shape *s, waco *p, const double 
 	double by_zz = -power * term[TERM_XZ] * term[TERM_XX] * pow(base, -power - 1);
 	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, p->p);
 	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, p->p);
-	combination c = {.a = p->grad_xz,
-	                 .b = p->grad_zz,
+	size_t first = inv_own_first(&p->own_rows) * s->w;
+	combination c = {.a = p->grad_xz + first,
+	                 .b = p->grad_zz + first,
 	                 .by_a = (float)(outer * by_xz * slope_xz),
 	                 .by_b = (float)(outer * by_zz * slope_zz),
-	                 .out = grad,
-	                 .count = p->M * s->w};
-	invar_status st = inv_matmul_run(p->back_xz, p->xz, p->theta_xz, NULL, p->grad_xz);
+	                 .out = grad + first,
+	                 .count = inv_own_count(&p->own_rows) * s->w};
+	invar_status st = run_products(s, p);
 
-	if (st == INVAR_OK)
-		st = inv_matmul_run(p->back_zz, p->zz, p->theta_zz, NULL, p->grad_zz);
 	if (st == INVAR_OK)
 		inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
 	return st;
@@ -412,11 +518,14 @@ static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_b
 		st = inv_matmul_run(p->project_xz, codes, p->theta_xz, NULL, p->xz);
 	if (st == INVAR_OK)
 		st = inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz);
+	if (st == INVAR_OK)
+		st = distance_xz(s, p, slopes, &term[TERM_XZ]);
+	if (st == INVAR_OK)
+		st = distance_xx(s, p, &term[TERM_XX]);
+	if (st == INVAR_OK)
+		st = distance_zz(s, p, slopes, &term[TERM_ZZ]);
 	if (st != INVAR_OK)
 		return st;
-	term[TERM_XZ] = distance_xz(s, p, slopes);
-	term[TERM_XX] = distance_xx(s, p);
-	term[TERM_ZZ] = distance_zz(s, p, slopes);
 	term[TERM_SC] =
 		term[TERM_XZ] / pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / p->p);
 	if (!isfinite(term[TERM_XX] +
