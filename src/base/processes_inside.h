@@ -26,8 +26,9 @@ struct invar_processes {
 	char sentence[120];       /* of inv_ranks_lost */
 	pthread_t owner;
 	bool broken;
-	int result;  /* that rank 0 left with */
-	bool *heard; /* [size] on rank 0: who has ended its share of the watch */
+	char reason[600]; /* the first failure of an exchange; later ones follow from it */
+	int result;       /* that rank 0 left with */
+	bool *heard;      /* [size] on rank 0: who has ended its share of the watch */
 	/* Of services, by the number of threads. */
 	invar_context *context[INV_MAX_RANK_CONTEXTS];
 	size_t serving; /* the service under way, and what each keeps */

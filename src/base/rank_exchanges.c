@@ -7,6 +7,7 @@
  * others. The library of MPI itself would spin.
  */
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,11 +19,13 @@
 
 invar_status inv_ranks_fail(invar_processes *p, const char *why)
 {
+	if (!p->broken)
+		snprintf(p->reason, sizeof p->reason, "%s", why);
 	p->broken = true;
 	return inv_fail(INVAR_E_IO,
-	                "rank %u cannot exchange data with the other ranks: %.600s; finished "
+	                "rank %u cannot exchange data with the other ranks: %s; finished "
 	                "work is kept, and the same command resumes it",
-	                p->t->rank, why);
+	                p->t->rank, *p->reason ? p->reason : why);
 }
 
 void inv_ranks_sleep(double waited)

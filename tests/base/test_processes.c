@@ -140,6 +140,8 @@ static void a_rank_that_hangs_is_an_error_not_a_wait(void **state)
 	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
 	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered for 1.5 seconds"));
 	assert_true(inv_wall_seconds() - began < 10);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
+	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered"));
 	test_ranks_kill();
 	invar_context_free(ctx);
 	invar_processes_leave(p, 1);
