@@ -8,7 +8,8 @@ memory; the fastest of each peer then runs in turn with invar, at the peer's bat
 with the machine's peak. The share of the peak counts the multiply-adds of convolutions,
 linear layers and attention.
 
-Then the time from the start of a process to the first feature, and peak memory.
+Then the time from the start of a process to the first feature, and peak memory; and,
+as a section of its own, the time of one image (`--one`: this alone).
 
 `--quick` takes one round and two batches; `--nets vit_small_patch8:96` runs a part.
 """
@@ -32,6 +33,9 @@ import encoder_nets  # noqa: E402
 TITLES = {("vit_small_patch8", 96): "ViT-S/8 at 96", ("vit_tiny_patch16", 224): "ViT-Ti/16 at 224",
           ("vit_base_patch16", 224): "ViT-B/16 at 224", ("resnet50", 96): "ResNet-50 at 96",
           ("resnet50", 224): "ResNet-50 at 224"}
+ONE_TITLES = {("resnet18", 224): "ResNet-18 at 224", ("resnet50", 224): "ResNet-50 at 224",
+              ("resnet50", 96): "ResNet-50 at 96", ("vit_small_patch16", 224): "ViT-S/16 at 224",
+              ("vit_base_patch16", 224): "ViT-B/16 at 224"}
 BATCHES, MOST_GMAC = (1, 8, 16, 32, 64), 150  # in a batch: some seconds at most
 SPEED = 60  # GMAC a second, about; for how many batches make a second
 FIRST = (("vit_small_patch8", 96), ("vit_base_patch16", 224), ("resnet50", 224))
@@ -200,6 +204,82 @@ def first_feature(options, net):
             "%.0f MB" % median("torch", 2), "%.0e" % gap]
 
 
+# ---- One image -------------------------------------------------------------------------
+
+
+def one_variants(options, peer, net):
+    found = list(variants(peer, net))
+    if peer == "torch" and not options.no_compile:
+        found.append(COMPILED)
+    return found
+
+
+def best_for_one(options, net, peer):
+    """(variant, a program for it that is ready, {variant: seconds}); each program runs one variant alone."""
+    programs, times = {}, {}
+    for variant in one_variants(options, peer, net):
+        programs[variant] = program_of(options, peer, variant)
+        measure = net.asker_of(peer, programs[variant], 1, variant, 0.3)
+        times[variant] = min(measure() for _ in range(2))
+    best = min(times, key=times.get)
+    for variant, program in programs.items():
+        if variant != best:
+            program.close()
+    return best, programs[best], times
+
+
+def compare_one(options, net):
+    best, programs, trials = {}, {"invar": common.invar_program(options)}, {}
+    sides = {"invar": net.asker(programs["invar"], 1, net.weights, "", 0.4)}
+    for peer in SCRIPTS:
+        best[peer], programs[peer], trials[peer] = best_for_one(options, net, peer)
+        sides[peer] = net.asker_of(peer, programs[peer], 1, best[peer], 0.4)
+    for measure in list(sides.values()):
+        measure()
+    sides["peak"] = lambda: common.measure_peak(options)
+    found = common.in_turn(options.rounds_of_one, sides)
+    for program in programs.values():
+        program.close()
+    return {"net": net, "found": found, "best": best, "trials": trials}
+
+
+def one_row(one):
+    net, found = one["net"], one["found"]
+    own, row = found["invar"], [ONE_TITLES[net.name, net.side], "%.1f ms" % (1e3 * found["invar"])]
+    for peer in SCRIPTS:
+        row += ["%.1f ms" % (1e3 * found[peer]), one["best"][peer], "%.2f" % (found[peer] / own)]
+    share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
+    return row + [share(own), share(found["torch"]), share(found["onnx"]), "%.0f" % found["peak"]]
+
+
+def one_trials(one):
+    for peer, label in (("torch", "PyTorch"), ("onnx", "ONNX Runtime")):
+        for variant, seconds in one["trials"][peer].items():
+            yield [ONE_TITLES[one["net"].name, one["net"].side], "%s, %s" % (label, variant), "%.1f ms" % (1e3 * seconds)]
+
+
+def one_page(options, all_found):
+    body = "torch %s, onnxruntime %s; float32. From one prepared tensor to its feature, on %d threads, in a process that " \
+           "holds the network: medians of %d rounds in turn, each peer by its fastest variant. A share of the peak above " \
+           "that of the multiply-adds that were saved is possible where 3x3 convolutions are computed in tiles.\n\n" % (
+               torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.threads,
+               options.rounds_of_one)
+    body += common.table(["network", "invar", "PyTorch", "variant", "times faster", "ONNX Runtime", "variant",
+                          "times faster", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak", "peak GFLOP/s"],
+                         [one_row(one) for one in all_found])
+    body += "\n\nThe trials:\n\n"
+    return body + common.table(["network", "variant", "one image"], [row for one in all_found for row in one_trials(one)])
+
+
+def measure_one(options, keys):
+    all_found = []
+    for key in keys:
+        start = time.time()
+        all_found.append(compare_one(options, Network(options, *key)))
+        print("one image: %s (%.0f s)" % (one_row(all_found[-1]), time.time() - start), file=sys.stderr, flush=True)
+    common.report(options, "one-image", "One image", one_page(options, all_found))
+
+
 # ---- The page ------------------------------------------------------------------------
 
 
@@ -211,8 +291,7 @@ def memory_row(one):
 
 def page(options, all_found, firsts):
     body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
-           "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches " \
-           "(in a ResNet, one image is one thread's work for invar).\n\n" % (
+           "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches.\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
     body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "at best", "batch", "invar",
                           "ONNX Runtime", "times faster", "at best", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
@@ -230,22 +309,29 @@ def page(options, all_found, firsts):
     return body
 
 
-def chosen(text):
-    known = {"%s:%d" % key: key for key in TITLES}
+def chosen(text, titles):
+    known = {"%s:%d" % key: key for key in titles}
     for word in text.split(","):
         if word not in known:
             sys.exit("encoders.py: --nets has no '%s'; there are: %s" % (word, ",".join(known)))
         yield known[word]
 
 
+def names_of(titles):
+    return ",".join("%s:%d" % key for key in titles)
+
+
 def main():
-    options = common.arguments(__doc__, nets=",".join("%s:%d" % key for key in TITLES), quick=False,
-                               no_compile=False)
+    options = common.arguments(__doc__, nets="", quick=False, no_compile=False, one=False)
+    partial = options.quick or options.no_compile or options.nets
+    options.rounds_of_one = options.rounds if not options.quick else 1
     if options.rounds == 9:
         options.rounds = 1 if options.quick else ROUNDS
-    if options.write and (options.quick or options.no_compile or len(options.nets.split(",")) < len(TITLES)):
+    if options.write and partial:
         sys.exit("encoders.py: --write replaces the whole section; leave out --quick, --no-compile and --nets")
-    networks = [Network(options, *key) for key in chosen(options.nets)]
+    if options.one:
+        return measure_one(options, chosen(options.nets or names_of(ONE_TITLES), ONE_TITLES))
+    networks = [Network(options, *key) for key in chosen(options.nets or names_of(TITLES), TITLES)]
     all_found = []
     for net in networks:
         start = time.time()
@@ -254,6 +340,8 @@ def main():
               file=sys.stderr, flush=True)
     firsts = [first_feature(options, net) for net in networks if (net.name, net.side) in FIRST]
     common.report(options, "encoders", "Encoders", page(options, all_found, firsts))
+    if not options.nets:
+        measure_one(options, ONE_TITLES)
 
 
 if __name__ == "__main__":

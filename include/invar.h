@@ -122,14 +122,14 @@ typedef struct invar_hooks {
 
 /*
  * threads = 0 uses all cores. hooks may be NULL. The environment variable INVAR_CPU
- * (ref, avx2) limits which kernels are used.
+ * (ref, avx2, avx512; ref, neon on ARM) limits which kernels are used.
  */
 INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
-INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
+/* "ref", "portable", "avx2", "avx512", "neon" */
+INVAR_API const char *invar_context_cpu(const invar_context *ctx);
 
 /*
  * Several processes. A program that mpirun or srun has started joins the others first; each

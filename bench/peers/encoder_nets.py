@@ -11,12 +11,13 @@ from torch import nn
 
 # name: (kind, what it is made of); and GMAC an image (convolutions, linears, attention).
 NETS = {"vit_small_patch8": ("vit", dict(patch=8, width=384, heads=6)),
+        "vit_small_patch16": ("vit", dict(patch=16, width=384, heads=6)),
         "vit_tiny_patch16": ("vit", dict(patch=16, width=192, heads=3)),
         "vit_base_patch16": ("vit", dict(patch=16, width=768, heads=12)),
         "resnet50": ("resnet", dict(counts=(3, 4, 6, 3), bottleneck=True)),
         "resnet18": ("resnet", dict(counts=(2, 2, 2, 2), bottleneck=False))}
 GMAC = {("vit_small_patch8", 96): 3.283, ("vit_tiny_patch16", 224): 1.253, ("vit_base_patch16", 224): 17.563,
-        ("resnet50", 96): 0.753, ("resnet50", 224): 4.089}
+        ("vit_small_patch16", 224): 4.598, ("resnet50", 96): 0.753, ("resnet50", 224): 4.089, ("resnet18", 224): 1.814}
 
 
 # ---- ViT -----------------------------------------------------------------------

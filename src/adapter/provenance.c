@@ -11,9 +11,9 @@
 #include "adapter/checkpoint.h"
 #include "adapter/compatibility.h"
 #include "bank/class_view.h"
-#include "base/processes.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/processes.h"
 #include "base/sha256.h"
 #include "base/text.h"
 

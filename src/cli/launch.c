@@ -34,7 +34,7 @@ static invar_status start_launcher(inv_session *s, const char *ranks, char *text
 	if (!word || readlink("/proc/self/exe", program, sizeof program - 1) < 0)
 		return inv_no_memory(s);
 	word[0] = (char *)(uintptr_t)launcher;
-	word[1] = (char *)(uintptr_t)"-n";
+	word[1] = (char *)(uintptr_t) "-n";
 	word[2] = (char *)(uintptr_t)ranks;
 	word[3] = program;
 	/* The first word is our own name, by whatever path. */

@@ -7,8 +7,8 @@
 
 /*
  * With `ranks` above 1 and no launcher yet, this process becomes `mpirun -n RANKS` (in a
- * job of Slurm `srun -n RANKS`) of the same command line, and the call does not return. Fails if
- * the launcher has started another number, or is missing.
+ * job of Slurm `srun -n RANKS`) of the same command line, and the call does not return.
+ * Fails if the launcher has started another number, or is missing.
  */
 invar_status inv_launch_ranks(inv_session *s, uint64_t ranks);
 

@@ -74,5 +74,7 @@ void inv_convnet_unplan(inv_encoder_plan *p);
 invar_status inv_convnet_onnx(const invar_encoder *e, inv_encoder_onnx *to);
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,
                              unsigned thread, float *out);
+invar_status inv_convnet_run_together(const inv_encoder_plan *p, const float *x, size_t n,
+                                      float *out);
 
 #endif

@@ -6,8 +6,13 @@
  * weights of the last layers, whose maps are a few pixels, are still used often enough once
  * they are in the cache: the maps of the first layers, which are large, should stay there
  * too.
+ *
+ * Fewer images, a power of two, have a form of the network of their own: the same kernels
+ * with the same bits for fewer pixels, and the same copy of the weights. A form either runs
+ * on one thread, and on many at once, or splits each layer among all threads. Forms are
+ * made when they are first needed: a program that encodes single images makes one.
  */
-#include <string.h>
+#include <pthread.h>
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -17,7 +22,8 @@ enum {
 	PIXELS = 64,   /* of the last maps of a group, at least */
 	TOGETHER = 64, /* maps of at most this many pixels are stored together */
 	ALIGN = INV_ALIGN / sizeof(float),
-	LONGEST_SEARCH = 4096
+	LONGEST_SEARCH = 4096,
+	SIZES = 5 /* powers of two up to INV_GROUP */
 };
 
 typedef struct value {
@@ -26,14 +32,24 @@ typedef struct value {
 	size_t at, floats; /* its place in the buffer */
 } value;
 
-typedef struct plan {
-	const inv_convnet *net;
-	size_t block, group;
+typedef struct form {
+	size_t images;
+	bool split; /* among all threads */
 	value *values;
 	inv_conv **convs;       /* [steps], NULL for pools */
-	size_t floats, scratch; /* of values and images; bytes beside them */
-	unsigned threads;
-	char **buffers; /* [threads] */
+	size_t floats, scratch; /* of values; bytes beside them */
+	unsigned count;         /* of buffers: one, or one per thread */
+	char **buffers;
+} form;
+
+typedef struct plan {
+	const inv_convnet *net;
+	const invar_context *ctx;
+	size_t block, group;
+	inv_maps *maps;        /* [values], of one image */
+	pthread_mutex_t lock;  /* of the forms */
+	form *forms[2][SIZES]; /* [split][log2 of images]; NULL: not made yet */
+	const form *first;     /* has the weights that the others share */
 } plan;
 
 /* ---- Shapes --------------------------------------------------------------------- */
@@ -99,35 +115,35 @@ static bool in_the_way(const value *a, const value *b)
 	       b->at < a->at + a->floats;
 }
 
-/* Each value gets the lowest offset that no other value occupies while it is alive. */
-static void place_values(plan *o)
+/* Each value gets the lowest offset that no other value occupies while it is alive; the
+ * image stays with the caller. */
+static void place_values(const plan *o, form *f)
 {
-	value *v = o->values;
+	value *v = f->values;
 
 	find_lives(o->net, v);
-	for (size_t i = 0; i < o->net->value_count; i++) {
-		v[i].floats =
-			(inv_maps_floats(i ? o->block : 1, v[i].maps) + ALIGN - 1) / ALIGN * ALIGN;
-		for (size_t j = 0; j < i;)
+	for (size_t i = 1; i < o->net->value_count; i++) {
+		v[i].floats = (inv_maps_floats(o->block, v[i].maps) + ALIGN - 1) / ALIGN * ALIGN;
+		for (size_t j = 1; j < i;)
 			if (in_the_way(&v[i], &v[j])) {
 				v[i].at = v[j].at + v[j].floats;
-				j = 0;
+				j = 1;
 			} else
 				j++;
-		if (v[i].at + v[i].floats > o->floats)
-			o->floats = v[i].at + v[i].floats;
+		if (v[i].at + v[i].floats > f->floats)
+			f->floats = v[i].at + v[i].floats;
 	}
 }
 
-static invar_status give_buffers(plan *o)
+static invar_status give_buffers(const plan *o, form *f)
 {
 	uint64_t bytes;
 
-	if (inv_mul_overflow(o->floats, sizeof(float), &bytes) ||
-	    inv_add_overflow(bytes, o->scratch, &bytes))
+	if (inv_mul_overflow(f->floats, sizeof(float), &bytes) ||
+	    inv_add_overflow(bytes, f->scratch, &bytes))
 		bytes = SIZE_MAX;
-	for (unsigned t = 0; t < o->threads; t++)
-		if (!(o->buffers[t] = inv_alloc(bytes)))
+	for (unsigned t = 0; t < f->count; t++)
+		if (!(f->buffers[t] = inv_alloc(bytes)))
 			return inv_fail(INVAR_E_NOMEM,
 			                "not enough memory for the maps of a %s; use smaller images or "
 			                "fewer threads",
@@ -135,36 +151,110 @@ static invar_status give_buffers(plan *o)
 	return INVAR_OK;
 }
 
-/* ---- Planning --------------------------------------------------------------------- */
+/* ---- Forms ------------------------------------------------------------------------- */
 
-static invar_status make_convolutions(plan *o, const invar_context *ctx)
+static void free_form(const plan *o, form *f)
 {
-	for (size_t i = 0; i < o->net->step_count; i++) {
-		const inv_step *s = &o->net->steps[i];
-		const inv_conv_spec spec = {.from = o->values[s->from].maps,
-		                            .outputs = s->outputs,
-		                            .window = s->window,
-		                            .plain = s->from == 0,
-		                            .together = o->values[s->to].maps.together,
-		                            .add = s->add,
-		                            .relu = s->relu};
-		invar_status st;
+	if (!f)
+		return;
+	for (size_t i = 0; f->convs && i < o->net->step_count; i++)
+		inv_conv_free(f->convs[i]);
+	for (unsigned t = 0; f->buffers && t < f->count; t++)
+		inv_free(f->buffers[t]);
+	inv_free(f->convs);
+	inv_free(f->buffers);
+	inv_free(f->values);
+	inv_free(f);
+}
 
-		if (!s->weights)
-			continue;
-		if ((st = inv_conv_new(ctx, &spec, s->weights, s->bias, &o->convs[i])) != INVAR_OK)
-			return st;
-		if (inv_conv_scratch(o->convs[i]) > o->scratch)
-			o->scratch = inv_conv_scratch(o->convs[i]);
+static invar_status make_convolution(const plan *o, form *f, size_t i)
+{
+	const inv_step *s = &o->net->steps[i];
+	const inv_conv_spec spec = {.from = f->values[s->from].maps,
+	                            .outputs = s->outputs,
+	                            .window = s->window,
+	                            .plain = s->from == 0,
+	                            .together = f->values[s->to].maps.together,
+	                            .add = s->add,
+	                            .relu = s->relu,
+	                            .split = f->split,
+	                            .group = o->group};
+	invar_status st = inv_conv_new(o->ctx, &spec, s->weights, s->bias,
+	                               o->first ? o->first->convs[i] : NULL, &f->convs[i]);
+
+	if (st == INVAR_OK && inv_conv_scratch(f->convs[i]) > f->scratch)
+		f->scratch = inv_conv_scratch(f->convs[i]);
+	return st;
+}
+
+static invar_status fill_form(const plan *o, form *f)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->net->value_count; i++) {
+		f->values[i].maps = o->maps[i];
+		f->values[i].maps.images = f->images;
 	}
+	place_values(o, f);
+	for (size_t i = 0; i < o->net->step_count && st == INVAR_OK; i++)
+		if (o->net->steps[i].weights)
+			st = make_convolution(o, f, i);
+	return st == INVAR_OK ? give_buffers(o, f) : st;
+}
+
+static invar_status make_form(const plan *o, size_t images, bool split, form **out)
+{
+	form *f = inv_calloc(1, sizeof *f);
+	invar_status st;
+
+	*out = NULL;
+	if (f) {
+		f->images = images;
+		f->split = split;
+		f->count = split ? 1 : o->ctx->threads;
+		f->values = inv_calloc(o->net->value_count, sizeof *f->values);
+		f->convs = inv_calloc(o->net->step_count, sizeof *f->convs);
+		f->buffers = inv_calloc(f->count, sizeof *f->buffers);
+	}
+	if (!f || !f->values || !f->convs || !f->buffers)
+		st = inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", o->net->family);
+	else
+		st = fill_form(o, f);
+	if (st != INVAR_OK) {
+		free_form(o, f);
+		return st;
+	}
+	*out = f;
 	return INVAR_OK;
 }
+
+/* The form for the largest power of two that is at most n and the group. */
+static invar_status find_form(plan *o, size_t n, bool split, const form **out)
+{
+	invar_status st = INVAR_OK;
+	size_t size = 0;
+	form **f;
+
+	while (2u << size <= n && 2u << size <= o->group)
+		size++;
+	f = &o->forms[split][size];
+	pthread_mutex_lock(&o->lock);
+	if (!*f)
+		st = make_form(o, (size_t)1 << size, split, f);
+	if (!o->first)
+		o->first = *f;
+	*out = *f;
+	pthread_mutex_unlock(&o->lock);
+	return st;
+}
+
+/* ---- Planning --------------------------------------------------------------------- */
 
 /* Clears `together` where a step cannot read or write it; true if any changed.
  */
 static bool keep_apart(const plan *o, const inv_step *s)
 {
-	inv_maps *from = &o->values[s->from].maps, *to = &o->values[s->to].maps;
+	inv_maps *from = &o->maps[s->from], *to = &o->maps[s->to];
 	bool before = from->together, then = to->together;
 
 	if (!s->from || (!s->weights && !from->together))
@@ -183,7 +273,7 @@ static void put_together(const plan *o)
 	bool changed = true;
 
 	for (size_t i = 0; i < o->net->value_count; i++) {
-		inv_maps *m = &o->values[i].maps;
+		inv_maps *m = &o->maps[i];
 
 		m->together = i && m->height * m->width <= TOGETHER;
 	}
@@ -194,50 +284,41 @@ static void put_together(const plan *o)
 	}
 }
 
-static invar_status find_maps(inv_encoder_plan *p, plan *o)
+static invar_status find_maps(const inv_encoder_plan *p, plan *o)
 {
-	const inv_convnet *net = o->net;
-	inv_maps *maps = inv_calloc(net->value_count, sizeof *maps);
-	inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
-	invar_status st = INVAR_OK;
+	const inv_maps image = {1, p->shape.c, p->shape.h, p->shape.w, false};
 
-	if (!maps)
-		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", net->family);
-	if (!find_shapes(net, image, maps))
-		st = refuse_small(p, net, maps);
-	o->group = choose_group(net, maps[net->last]);
-	for (size_t i = 0; i < net->value_count; i++) {
-		o->values[i].maps = maps[i];
-		o->values[i].maps.images = o->group;
-	}
+	if (!find_shapes(o->net, image, o->maps))
+		return refuse_small(p, o->net, o->maps);
+	o->group = choose_group(o->net, o->maps[o->net->last]);
 	if (o->block > 1 && o->group > 1)
 		put_together(o);
-	inv_free(maps);
-	return st;
+	return INVAR_OK;
 }
 
 static invar_status allocate_plan(inv_encoder_plan *p, plan **out)
 {
 	const inv_convnet *net = p->encoder->own;
-	plan *o = p->own = *out = inv_calloc(1, sizeof *o);
+	plan *o = inv_calloc(1, sizeof *o);
 
-	if (o) {
-		o->net = net;
-		o->threads = p->encoder->ctx->threads;
-		o->block = inv_maps_block(p->encoder->ctx);
-		o->values = inv_calloc(net->value_count, sizeof *o->values);
-		o->convs = inv_calloc(net->step_count, sizeof *o->convs);
-		o->buffers = inv_calloc(o->threads, sizeof *o->buffers);
+	if (o && !(o->maps = inv_calloc(net->value_count, sizeof *o->maps))) {
+		inv_free(o);
+		o = NULL;
 	}
-	if (!o || !o->values || !o->convs || !o->buffers)
+	if (!o)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory to plan a %s", net->family);
+	o->net = net;
+	o->ctx = p->encoder->ctx;
+	o->block = inv_maps_block(o->ctx);
+	pthread_mutex_init(&o->lock, NULL);
+	p->own = *out = o;
 	return INVAR_OK;
 }
 
 invar_status inv_convnet_plan(inv_encoder_plan *p)
 {
 	const inv_convnet *net = p->encoder->own;
-	plan *o;
+	plan *o = NULL;
 	invar_status st;
 
 	if (p->shape.c != net->channels[0])
@@ -248,12 +329,9 @@ invar_status inv_convnet_plan(inv_encoder_plan *p)
 			net->channels[0]);
 	if ((st = allocate_plan(p, &o)) != INVAR_OK || (st = find_maps(p, o)) != INVAR_OK)
 		return st;
-	place_values(o);
-	if ((st = make_convolutions(o, p->encoder->ctx)) != INVAR_OK)
-		return st;
 	p->width = net->channels[net->last];
 	p->group = o->group;
-	return give_buffers(o);
+	return INVAR_OK;
 }
 
 void inv_convnet_unplan(inv_encoder_plan *p)
@@ -262,53 +340,69 @@ void inv_convnet_unplan(inv_encoder_plan *p)
 
 	if (!o)
 		return;
-	for (size_t i = 0; o->convs && i < o->net->step_count; i++)
-		inv_conv_free(o->convs[i]);
-	for (unsigned t = 0; o->buffers && t < o->threads; t++)
-		inv_free(o->buffers[t]);
-	inv_free(o->convs);
-	inv_free(o->buffers);
-	inv_free(o->values);
+	for (size_t i = 0; i < 2 * (size_t)SIZES; i++)
+		if (o->forms[i / SIZES][i % SIZES] != o->first)
+			free_form(o, o->forms[i / SIZES][i % SIZES]);
+	free_form(o, (form *)(uintptr_t)o->first);
+	pthread_mutex_destroy(&o->lock);
+	inv_free(o->maps);
 	inv_free(o);
 }
 
 /* ---- Running ---------------------------------------------------------------------- */
 
-/* An incomplete group is padded with black images. */
-static const float *fill_up(const plan *o, const float *x, size_t n, float *buffer)
+/* As many images as the form has. */
+static invar_status run_form(const plan *o, const form *f, const float *images,
+                             unsigned thread, float *out)
 {
-	float *to = buffer + o->values[0].at;
-	size_t cells = inv_maps_floats(1, o->values[0].maps) / o->group;
+	const inv_convnet *net = o->net;
+	float *buffer = (float *)(void *)f->buffers[f->split ? 0 : thread];
+	invar_status st = INVAR_OK;
 
-	if (n == o->group)
-		return x;
-	memcpy(to, x, n * cells * sizeof *x);
-	memset(to + n * cells, 0, (o->group - n) * cells * sizeof *x);
-	return to;
+	for (size_t i = 0; i < net->step_count && st == INVAR_OK; i++) {
+		const inv_step *s = &net->steps[i];
+		const value *v = &f->values[s->to];
+		const float *from = s->from ? buffer + f->values[s->from].at : images;
+		float *to = buffer + v->at + s->channel * v->maps.height * v->maps.width;
+
+		if (f->convs[i])
+			st = inv_conv_run(f->convs[i], from, to, buffer + f->floats, thread);
+		else
+			inv_max_pool(f->split ? o->ctx : NULL, o->block, f->values[s->from].maps,
+			             s->window, from, to);
+	}
+	if (st == INVAR_OK)
+		inv_mean_pool(o->block, f->values[net->last].maps, f->images,
+		              buffer + f->values[net->last].at, out);
+	return st;
+}
+
+static invar_status run_images(const inv_encoder_plan *p, const float *x, size_t n,
+                               bool split, unsigned thread, float *out)
+{
+	plan *o = p->own;
+	invar_status st = INVAR_OK;
+
+	for (size_t done = 0; done < n && st == INVAR_OK;) {
+		const form *f;
+
+		if ((st = find_form(o, n - done, split, &f)) != INVAR_OK)
+			return st;
+		st = run_form(o, f, x + done * inv_extent_cells(p->shape), thread,
+		              out + done * p->width);
+		done += f->images;
+	}
+	return st;
 }
 
 invar_status inv_convnet_run(const inv_encoder_plan *p, const float *x, size_t n,
                              unsigned thread, float *out)
 {
-	const plan *o = p->own;
-	const inv_convnet *net = o->net;
-	float *buffer = (float *)(void *)o->buffers[thread];
-	const float *image = fill_up(o, x, n, buffer);
-	invar_status st = INVAR_OK;
+	return run_images(p, x, n, false, thread, out);
+}
 
-	for (size_t i = 0; i < net->step_count && st == INVAR_OK; i++) {
-		const inv_step *s = &net->steps[i];
-		const value *v = &o->values[s->to];
-		const float *from = s->from ? buffer + o->values[s->from].at : image;
-		float *to = buffer + v->at + s->channel * v->maps.height * v->maps.width;
-
-		if (o->convs[i])
-			st = inv_conv_run(o->convs[i], from, to, buffer + o->floats, thread);
-		else
-			inv_max_pool(o->block, o->values[s->from].maps, s->window, from, to);
-	}
-	if (st == INVAR_OK)
-		inv_mean_pool(o->block, o->values[net->last].maps, n,
-		              buffer + o->values[net->last].at, out);
-	return st;
+invar_status inv_convnet_run_together(const inv_encoder_plan *p, const float *x, size_t n,
+                                      float *out)
+{
+	return run_images(p, x, n, true, 0, out);
 }

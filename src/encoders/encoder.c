@@ -396,10 +396,18 @@ invar_status invar_encoder_width(invar_encoder *e, const uint64_t shape[4], uint
 	return st;
 }
 
+/*
+ * How images are dealt out. Whole groups come first, as many for each thread; then the
+ * remaining images, less than a group for each thread, in equal parts; and those that would
+ * leave at least half of the threads idle are computed by all threads together.
+ */
 typedef struct job {
 	const inv_encoder_plan *plan;
 	const float *x;
-	size_t images, group;
+	size_t groups;      /* whole ones */
+	size_t each, parts; /* images of a part but the last, which may have fewer */
+	size_t rest;        /* images for all threads together */
+	size_t images;      /* all before the rest */
 	float *out;
 } job;
 
@@ -408,30 +416,46 @@ static const float *image_of(const job *j, size_t i)
 	return j->x + i * inv_extent_cells(j->plan->shape);
 }
 
-static invar_status run_group(void *user, size_t group, unsigned thread)
+static float *feature_of(const job *j, size_t i)
+{
+	return j->out + i * j->plan->width;
+}
+
+static void deal_out(job *j, size_t images, size_t threads)
+{
+	bool together = j->plan->encoder->kind->run_together != NULL;
+	size_t group = j->plan->group, left;
+
+	j->groups = together ? images / (group * threads) * threads : images / group;
+	left = images - j->groups * group;
+	if (together && 2 * (left % threads) <= threads)
+		j->rest = left % threads;
+	j->images = images - j->rest;
+	j->each = together ? inv_blocks(left - j->rest, threads) : left;
+	j->parts = j->each ? inv_blocks(left - j->rest, j->each) : 0;
+}
+
+static invar_status run_part(void *user, size_t i, unsigned thread)
 {
 	const job *j = user;
-	size_t first = group * j->group, left = j->images - first;
+	size_t group = j->plan->group, part = i < j->groups ? 0 : i - j->groups;
+	size_t first = i < j->groups ? i * group : j->groups * group + part * j->each;
+	size_t most = i < j->groups ? group : j->each, left = j->images - first;
 
-	return inv_encoder_plan_run(j->plan, image_of(j, first),
-	                            left < j->group ? left : j->group, thread,
-	                            j->out + first * j->plan->width);
+	return inv_encoder_plan_run(j->plan, image_of(j, first), left < most ? left : most,
+	                            thread, feature_of(j, first));
 }
 
-/* Groups of about the same size, equally many per thread. */
-static size_t even_group(const job *j, size_t threads)
+/* A group at a time, on all threads. */
+static invar_status run_rest(const job *j)
 {
-	size_t each = j->images < threads ? 1 : j->images / threads;
+	size_t group = j->plan->group, end = j->images + j->rest;
+	invar_status st = INVAR_OK;
 
-	return inv_blocks(each, inv_blocks(each, j->plan->group));
-}
-
-/* The last images, if they would leave at least half of the threads idle. */
-static size_t left_over(const invar_encoder *e, size_t images)
-{
-	size_t rest = images % e->ctx->threads;
-
-	return e->kind->run_together && 2 * rest <= e->ctx->threads ? rest : 0;
+	for (size_t i = j->images; i < end && st == INVAR_OK; i += group)
+		st = j->plan->encoder->kind->run_together(
+			j->plan, image_of(j, i), end - i < group ? end - i : group, feature_of(j, i));
+	return st;
 }
 
 /* One batch after the other, on this thread. */
@@ -439,29 +463,23 @@ static invar_status run_batches(job *j)
 {
 	invar_status st = INVAR_OK;
 
-	j->group = j->plan->group;
-	for (size_t i = 0; i < inv_blocks(j->images, j->group) && st == INVAR_OK; i++)
-		st = run_group(j, i, 0);
+	for (size_t i = 0; i < j->groups + j->parts && st == INVAR_OK; i++)
+		st = run_part(j, i, 0);
 	return st;
 }
 
-/* The remaining images are computed by all threads together. */
 invar_status invar_encoder_run(invar_encoder *e, const float *nchw, const uint64_t shape[4],
                                float *out)
 {
-	job j = {.x = nchw, .images = (size_t)shape[0], .out = out};
+	job j = {.x = nchw, .out = out};
 	invar_status st = plan_for(e, shape);
-	size_t rest = left_over(e, j.images);
 
 	if (st != INVAR_OK)
 		return st;
 	j.plan = e->last;
+	deal_out(&j, (size_t)shape[0], e->ctx->threads);
 	if (e->kind->by_caller)
 		return run_batches(&j);
-	j.images -= rest;
-	j.group = e->kind->run_together ? even_group(&j, e->ctx->threads) : j.plan->group;
-	st = inv_parallel_try(e->ctx, inv_blocks(j.images, j.group), run_group, &j);
-	for (size_t i = j.images; i < j.images + rest && st == INVAR_OK; i++)
-		st = e->kind->run_together(j.plan, image_of(&j, i), 1, out + i * j.plan->width);
-	return st;
+	st = inv_parallel_try(e->ctx, j.groups + j.parts, run_part, &j);
+	return st == INVAR_OK ? run_rest(&j) : st;
 }

@@ -115,5 +115,6 @@ const inv_encoder_kind inv_encoder_squeezenet = {
 	.plan = inv_convnet_plan,
 	.unplan = inv_convnet_unplan,
 	.run = inv_convnet_run,
+	.run_together = inv_convnet_run_together,
 	.onnx = inv_convnet_onnx,
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "math/onednn.h"
 #include "math/onednn_conv.h"
 #include "math/winograd.h"
@@ -14,10 +15,13 @@
 enum { MAX_BLOCK = 16, ALIGN = INV_ALIGN / sizeof(float) };
 
 struct inv_conv {
+	const invar_context *ctx;
 	inv_conv_spec spec;
 	const float *weights, *bias;
 	size_t block, gathered;  /* floats of the gathered input */
-	inv_winograd *winograd;  /* else */
+	inv_winograd *winograd;  /* else: */
+	inv_conv_spec piece;     /* one image or all that are stored together, some outputs */
+	size_t images, parts;    /* pieces of the images, of the outputs */
 	inv_onednn_conv *onednn; /* else the plain loop */
 };
 
@@ -157,61 +161,133 @@ const float *inv_maps_plane(inv_maps m, size_t block, size_t image, size_t first
 	return x + plane * m.height * m.width * block;
 }
 
+/* Windows [*first, *end) of a side read a pixel at position `at` of the kernel. */
+static void find_inside(inv_window w, size_t at, size_t side, size_t places, size_t *first,
+                        size_t *end)
+{
+	*first = *end = 0;
+	for (size_t i = 0; i < places; i++)
+		if (i * w.stride + at - w.padding < side) { /* wraps around if before the side */
+			*first = *end ? *first : i;
+			*end = i + 1;
+		}
+}
+
+/* `count` pixels that are `step` apart. */
+static inline void copy_pixels(const float *x, size_t step, size_t count, size_t block,
+                               float *out)
+{
+	if (step == 1)
+		memcpy(out, x, count * block * sizeof *out);
+	else
+		for (size_t i = 0; i < count; i++)
+			memcpy(out + i * block, x + i * step * block, block * sizeof *out);
+}
+
 /* The pixels under position (y, x) of the kernel, for one block of channels. */
 static float *gather_plane(const inv_conv_spec *s, inv_maps to, size_t block,
                            const float *plane, size_t y, size_t x, float *out)
 {
 	const inv_window w = s->window;
+	size_t first, end;
 
-	for (size_t row = 0; row < to.height; row++)
-		for (size_t col = 0; col < to.width; col++, out += block) {
-			size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
-			size_t left = col * w.stride + x - w.padding;
+	find_inside(w, x, s->from.width, to.width, &first, &end);
+	for (size_t row = 0; row < to.height; row++, out += to.width * block) {
+		size_t top = row * w.stride + y - w.padding; /* wraps around if outside */
+		size_t left = first * w.stride + x - w.padding;
 
-			if (top < s->from.height && left < s->from.width)
-				memcpy(out, plane + (top * s->from.width + left) * block,
-				       block * sizeof *out);
-			else
-				memset(out, 0, block * sizeof *out);
+		if (top >= s->from.height || first == end) {
+			memset(out, 0, to.width * block * sizeof *out);
+			continue;
 		}
+		memset(out, 0, first * block * sizeof *out);
+		copy_pixels(plane + (top * s->from.width + left) * block, w.stride, end - first,
+		            block, out + first * block);
+		memset(out + end * block, 0, (to.width - end) * block * sizeof *out);
+	}
 	return out;
 }
 
-static void gather(const inv_conv_spec *s, size_t block, const float *from, float *out)
+/* One block of channels. */
+static void gather_block(const inv_conv_spec *s, size_t block, size_t first,
+                         const float *from, float *out)
 {
 	const inv_maps to = inv_conv_result(s);
 	size_t k = s->window.kernel;
 
-	for (size_t first = 0; first * block < s->from.channels; first++)
-		for (size_t i = 0; i < k * k; i++)
-			for (size_t n = 0; n < to.images; n++)
-				out = gather_plane(s, to, block,
-				                   inv_maps_plane(s->from, block, n, first, from), i / k,
-				                   i % k, out);
+	out += first * k * k * to.images * to.height * to.width * block;
+	for (size_t i = 0; i < k * k; i++)
+		for (size_t n = 0; n < to.images; n++)
+			out = gather_plane(s, to, block, inv_maps_plane(s->from, block, n, first, from),
+			                   i / k, i % k, out);
+}
+
+/* ---- Pieces ------------------------------------------------------------------------ */
+
+/* The share of the work that the busiest of the threads does. */
+static double longest_share(size_t pieces, size_t threads)
+{
+	return (double)inv_blocks(pieces, threads) / (double)pieces;
+}
+
+/*
+ * Outputs are cut into equal parts of whole blocks, the more the better the threads are
+ * used; but not for little, as each part reads the input again.
+ */
+static size_t choose_parts(const inv_conv *p)
+{
+	size_t threads = p->ctx->threads, blocks = p->spec.outputs / p->block, best = 1;
+
+	if (!p->spec.split || p->spec.outputs % p->block)
+		return 1;
+	for (size_t parts = 2; parts <= blocks && parts <= 2 * threads; parts++)
+		if (blocks % parts == 0 && longest_share(p->images * parts, threads) <
+		                               0.9 * longest_share(p->images * best, threads))
+			best = parts;
+	return best;
+}
+
+static void cut_pieces(inv_conv *p)
+{
+	p->images = p->spec.together ? 1 : p->spec.from.images;
+	p->parts = choose_parts(p);
+	if (p->spec.together)
+		p->piece = as_product(&p->spec, p->block);
+	else {
+		p->piece = p->spec;
+		p->piece.from.images = 1;
+	}
+	p->piece.outputs /= p->parts;
 }
 
 /* ---- Which kernel ----------------------------------------------------------------- */
 
-static invar_status new_onednn(inv_conv *p, unsigned threads)
+static invar_status new_onednn(inv_conv *p, const inv_conv *like)
 {
-	inv_conv_spec product;
-	invar_status st;
-	float *w;
+	const inv_onednn_conv *same = like ? like->onednn : NULL;
+	unsigned threads = p->ctx->threads;
+	invar_status st = INVAR_OK;
+	float *w = NULL;
 
-	if (!p->spec.together)
-		return inv_onednn_conv_new(&p->spec, 1, p->weights, p->bias, threads, &p->onednn);
-	product = as_product(&p->spec, p->block);
-	if (!(w = product_weights(&p->spec, p->block, p->weights)))
+	if (p->spec.together && !is_product(&p->spec))
+		p->gathered =
+			(inv_maps_floats(p->block, p->piece.from) + ALIGN - 1) / ALIGN * ALIGN;
+	if (same)
+		st = inv_onednn_conv_new(&p->piece, p->parts, NULL, p->bias, threads, same,
+		                         &p->onednn);
+	if (st != INVAR_OK || p->onednn)
+		return st;
+	if (p->spec.together && !(w = product_weights(&p->spec, p->block, p->weights)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
-	if (!is_product(&p->spec))
-		p->gathered = (inv_maps_floats(p->block, product.from) + ALIGN - 1) / ALIGN * ALIGN;
-	st = inv_onednn_conv_new(&product, 1, w, p->bias, threads, &p->onednn);
+	st = inv_onednn_conv_new(&p->piece, p->parts, w ? w : p->weights, p->bias, threads,
+	                         same, &p->onednn);
 	inv_free(w);
 	return st;
 }
 
 invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
-                          const float *weights, const float *bias, inv_conv **out)
+                          const float *weights, const float *bias, const inv_conv *like,
+                          inv_conv **out)
 {
 	inv_conv *p = inv_calloc(1, sizeof *p);
 	invar_status st = INVAR_OK;
@@ -219,43 +295,20 @@ invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
 	*out = NULL;
 	if (!p)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
-	*p = (inv_conv){.spec = *s, .weights = weights, .bias = bias};
+	*p = (inv_conv){.ctx = ctx, .spec = *s, .weights = weights, .bias = bias};
 	p->block = inv_maps_block(ctx);
+	cut_pieces(p);
 	if (inv_winograd_pays(ctx, s))
-		st = inv_winograd_new(s, weights, bias, ctx->threads, &p->winograd);
+		st = inv_winograd_new(ctx, s, weights, bias, like ? like->winograd : NULL,
+		                      &p->winograd);
 	else if (has_onednn(ctx))
-		st = new_onednn(p, ctx->threads);
+		st = new_onednn(p, like);
 	if (st != INVAR_OK) {
 		inv_conv_free(p);
 		return st;
 	}
 	*out = p;
 	return INVAR_OK;
-}
-
-size_t inv_conv_scratch(const inv_conv *p)
-{
-	if (p->winograd)
-		return inv_winograd_scratch(p->winograd);
-	return p->gathered * sizeof(float) +
-	       (p->onednn ? inv_onednn_conv_scratch(p->onednn) : 0);
-}
-
-invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
-                          unsigned thread)
-{
-	float *space = scratch;
-
-	if (p->winograd)
-		return inv_winograd_run(p->winograd, from, to, scratch, thread);
-	if (!p->onednn) {
-		inv_conv_ref(&p->spec, from, p->weights, p->bias, to);
-		return INVAR_OK;
-	}
-	if (p->gathered)
-		gather(&p->spec, p->block, from, space);
-	return inv_onednn_conv_run(p->onednn, 0, p->gathered ? space : from, to,
-	                           space + p->gathered, thread);
 }
 
 void inv_conv_free(inv_conv *p)
@@ -267,6 +320,90 @@ void inv_conv_free(inv_conv *p)
 	inv_free(p);
 }
 
+/* ---- Running ---------------------------------------------------------------------- */
+
+/* What oneDNN needs of one thread. */
+static size_t lane_bytes(const inv_conv *p)
+{
+	size_t bytes = p->onednn ? inv_onednn_conv_scratch(p->onednn) : 0;
+
+	return (bytes + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+}
+
+size_t inv_conv_scratch(const inv_conv *p)
+{
+	if (p->winograd)
+		return inv_winograd_scratch(p->winograd);
+	return p->gathered * sizeof(float) +
+	       lane_bytes(p) * (p->spec.split ? p->ctx->threads : 1);
+}
+
+typedef struct conv_run {
+	const inv_conv *p;
+	const float *from; /* or the gathered input */
+	float *to, *gathered;
+	char *lanes;
+} conv_run;
+
+static invar_status run_piece(void *user, size_t i, unsigned thread)
+{
+	const conv_run *r = user;
+	const inv_conv *p = r->p;
+	size_t image = i / p->parts, part = i % p->parts;
+	size_t cells = inv_maps_floats(p->spec.plain ? 1 : p->block, p->piece.from);
+	const float *from = r->from + image * cells;
+	float *to = r->to + i * inv_maps_floats(p->block, inv_conv_result(&p->piece));
+	size_t filters = p->piece.outputs * p->piece.from.channels * p->piece.window.kernel *
+	                 p->piece.window.kernel;
+
+	if (p->onednn)
+		return inv_onednn_conv_run(p->onednn, part, from, to,
+		                           r->lanes + (p->spec.split ? thread : 0) * lane_bytes(p),
+		                           thread);
+	inv_conv_ref(&p->piece, from, p->weights + part * filters,
+	             p->bias + part * p->piece.outputs, to);
+	return INVAR_OK;
+}
+
+static invar_status gather_piece(void *user, size_t first, unsigned thread)
+{
+	const conv_run *r = user;
+
+	(void)thread;
+	gather_block(&r->p->spec, r->p->block, first, r->from, r->gathered);
+	return INVAR_OK;
+}
+
+/* On all threads, or one after the other on this one. */
+static invar_status each_piece(const inv_conv *p, size_t count, inv_try_fn *fn, conv_run *r,
+                               unsigned thread)
+{
+	invar_status st = INVAR_OK;
+
+	if (p->spec.split)
+		return inv_parallel_try(p->ctx, count, fn, r);
+	for (size_t i = 0; i < count && st == INVAR_OK; i++)
+		st = fn(r, i, thread);
+	return st;
+}
+
+invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
+                          unsigned thread)
+{
+	conv_run r = {.p = p, .from = from, .to = to, .gathered = scratch};
+	size_t blocks = inv_blocks(p->spec.from.channels, p->block);
+	invar_status st = INVAR_OK;
+
+	if (p->winograd)
+		return inv_winograd_run(p->winograd, from, to, scratch, thread);
+	r.lanes = (char *)scratch + p->gathered * sizeof(float);
+	if (p->gathered) {
+		st = each_piece(p, blocks, gather_piece, &r, thread);
+		r.from = r.gathered;
+	}
+	return st == INVAR_OK ? each_piece(p, p->images * p->parts, run_piece, &r, thread) : st;
+}
+
 /* ---- Pooling -------------------------------------------------------------------- */
 
 /* Blocks of maps are maps with `block` numbers per pixel, padding channels included. */
@@ -275,51 +412,75 @@ static size_t planes_of(size_t block, inv_maps m)
 	return m.images * ((m.channels + block - 1) / block);
 }
 
-static void largest(size_t block, const float *plane, size_t width, const size_t y[2],
-                    const size_t x[2], float *restrict to)
+static inline void largest(size_t block, const float *plane, size_t width,
+                           const size_t y[2], const size_t x[2], float *to)
 {
+	float best[MAX_BLOCK];
+
 	for (size_t c = 0; c < block; c++)
-		to[c] = -INFINITY;
+		best[c] = -INFINITY;
 	for (size_t row = y[0]; row < y[1]; row++)
 		for (size_t col = x[0]; col < x[1]; col++) {
 			const float *at = plane + (row * width + col) * block;
 
 			for (size_t c = 0; c < block; c++)
-				to[c] = at[c] > to[c] ? at[c] : to[c];
+				best[c] = at[c] > best[c] ? at[c] : best[c];
 		}
+	memcpy(to, best, block * sizeof *to);
 }
 
-static void pool_plane(size_t block, inv_maps from, inv_window w, const float *plane,
+typedef struct pool_run {
+	size_t block;
+	inv_maps from;
+	inv_window window;
+	const float *x;
+	float *to;
+} pool_run;
+
+static void pool_pixel(const pool_run *r, const float *plane, size_t row, size_t col,
                        float *to)
 {
-	size_t rows = inv_window_places(w, from.height);
-	size_t cols = inv_window_places(w, from.width);
+	const inv_window w = r->window;
+	size_t y[2], x[2];
 
-	for (size_t row = 0; row < rows; row++)
-		for (size_t col = 0; col < cols; col++, to += block) {
-			size_t y[2], x[2];
-
-			clip(w, row, from.height, &y[0], &y[1]);
-			clip(w, col, from.width, &x[0], &x[1]);
-			for (int i = 0; i < 2; i++) {
-				y[i] += row * w.stride - w.padding;
-				x[i] += col * w.stride - w.padding;
-			}
-			if (block == 8) /* a constant, so that the loop is vectorised */
-				largest(8, plane, from.width, y, x, to);
-			else
-				largest(block, plane, from.width, y, x, to);
-		}
+	clip(w, row, r->from.height, &y[0], &y[1]);
+	clip(w, col, r->from.width, &x[0], &x[1]);
+	for (int i = 0; i < 2; i++) {
+		y[i] += row * w.stride - w.padding;
+		x[i] += col * w.stride - w.padding;
+	}
+	if (r->block == 8) /* a constant, so that the loop is vectorised */
+		largest(8, plane, r->from.width, y, x, to);
+	else if (r->block == 16)
+		largest(16, plane, r->from.width, y, x, to);
+	else
+		largest(r->block, plane, r->from.width, y, x, to);
 }
 
-void inv_max_pool(size_t block, inv_maps from, inv_window w, const float *x, float *to)
+static void pool_plane(void *user, size_t i, unsigned thread)
 {
-	size_t planes = planes_of(block, from);
-	size_t results = inv_window_places(w, from.height) * inv_window_places(w, from.width);
+	const pool_run *r = user;
+	size_t rows = inv_window_places(r->window, r->from.height);
+	size_t cols = inv_window_places(r->window, r->from.width);
+	const float *plane = r->x + i * r->from.height * r->from.width * r->block;
+	float *to = r->to + i * rows * cols * r->block;
 
-	for (size_t i = 0; i < planes; i++)
-		pool_plane(block, from, w, x + i * from.height * from.width * block,
-		           to + i * results * block);
+	(void)thread;
+	for (size_t row = 0; row < rows; row++)
+		for (size_t col = 0; col < cols; col++, to += r->block)
+			pool_pixel(r, plane, row, col, to);
+}
+
+void inv_max_pool(const invar_context *ctx, size_t block, inv_maps from, inv_window w,
+                  const float *x, float *to)
+{
+	pool_run r = {.block = block, .from = from, .window = w, .x = x, .to = to};
+
+	if (ctx)
+		inv_parallel(ctx, planes_of(block, from), pool_plane, &r);
+	else
+		for (size_t i = 0; i < planes_of(block, from); i++)
+			pool_plane(&r, i, 0);
 }
 
 void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, float *to)

@@ -13,8 +13,11 @@
  * few to run fast. A convolution into such maps first gathers the pixels under its windows.
  *
  * A convolution is made once for its shape, with its weights in the kernel's order. A run
- * uses the calling thread only, allocates nothing, and may happen on many threads at once.
- * inv_conv_ref is the plain loop it is tested against.
+ * allocates nothing. It uses the calling thread only, and may then happen on many threads
+ * at once; or it is split among all threads, by images, outputs and tiles. Every number is
+ * summed in an order that depends on the channels and the window alone, so no bit depends
+ * on the images that run together or on the threads. inv_conv_ref is the plain loop it is
+ * tested against.
  */
 #ifndef INV_CONV_H
 #define INV_CONV_H
@@ -43,6 +46,9 @@ typedef struct inv_conv_spec {
 	bool together; /* layout of the result; must be set if `from` is */
 	bool add;      /* to the previous content of the result */
 	bool relu;     /* then max(0, .) */
+	bool split;    /* a run uses all threads of the context */
+	size_t
+		group; /* most images that ever run, which select the kernel; 0: those of `from` */
 } inv_conv_spec;
 
 typedef struct inv_conv inv_conv;
@@ -60,12 +66,16 @@ inv_maps inv_conv_result(const inv_conv_spec *s);
 
 /*
  * weights [outputs, channels, kernel, kernel], bias [outputs]; both are borrowed. Runs
- * on threads below ctx->threads.
+ * on threads below ctx->threads. `like` is the same convolution for another number of
+ * images or with another `split`, whose weights are shared where possible; it must be freed
+ * later. NULL: none.
  */
 invar_status inv_conv_new(const invar_context *ctx, const inv_conv_spec *s,
-                          const float *weights, const float *bias, inv_conv **out);
-/* Bytes of scratch memory that run needs per thread. */
+                          const float *weights, const float *bias, const inv_conv *like,
+                          inv_conv **out);
+/* Bytes of scratch memory that a run needs. */
 size_t inv_conv_scratch(const inv_conv *p);
+/* `thread` is the caller's; if the spec has `split`, it must be 0. */
 invar_status inv_conv_run(const inv_conv *p, const float *from, float *to, void *scratch,
                           unsigned thread);
 void inv_conv_free(inv_conv *p); /* accepts NULL */
@@ -74,8 +84,10 @@ void inv_conv_free(inv_conv *p); /* accepts NULL */
 void inv_conv_ref(const inv_conv_spec *s, const float *from, const float *weights,
                   const float *bias, float *to);
 
-/* The largest value of each window; padding is ignored. */
-void inv_max_pool(size_t block, inv_maps from, inv_window w, const float *x, float *to);
+/* The largest value of each window; padding is ignored. ctx: on all its threads; or NULL.
+ */
+void inv_max_pool(const invar_context *ctx, size_t block, inv_maps from, inv_window w,
+                  const float *x, float *to);
 /* The mean of each map of the first `count` images: [count, channels], plain. */
 void inv_mean_pool(size_t block, inv_maps from, size_t count, const float *x, float *to);
 

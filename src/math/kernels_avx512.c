@@ -12,7 +12,7 @@
 
 #include "math/kernels.h"
 
-enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, AHEAD = 128 };
+enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, AHEAD = 128, ALL = 0xffff };
 
 static inline __attribute__((always_inline)) __m512 finish(const inv_panel_product *p,
                                                            __mmask16 columns, __m512 sum)
@@ -110,6 +110,36 @@ static void panel_product_avx512(const inv_panel_product *p)
 		multiply_rest(p->rows - i, p->strips + i * p->k, p, i);
 }
 
+/* Of one panel, each multiply-add would wait for the one before. */
+static void row_product_avx512(const inv_panel_product *p)
+{
+	const float *from = p->from ? p->from : p->c;
+	__m512 sum[INV_SIDE_PANELS];
+
+#pragma GCC unroll 4
+	for (size_t i = 0; i < INV_SIDE_PANELS; i++)
+		sum[i] = _mm512_setzero_ps();
+#pragma GCC unroll 2
+	for (size_t l = 0; l < p->k; l++) {
+		const __m512 x = _mm512_set1_ps(p->strips[l * R]);
+
+#pragma GCC unroll 4
+		for (size_t i = 0; i < INV_SIDE_PANELS; i++)
+			sum[i] =
+				_mm512_fmadd_ps(x, _mm512_loadu_ps(p->panel + (i * p->k + l) * C), sum[i]);
+	}
+	for (size_t i = 0; i < INV_SIDE_PANELS; i++) {
+		const inv_panel_product panel = inv_panel_at(p, i * C);
+
+		if (p->add)
+			sum[i] = _mm512_add_ps(_mm512_loadu_ps(from + i * C), sum[i]);
+		sum[i] = finish(&panel, ALL, sum[i]);
+		if (p->mask)
+			sum[i] = mask_row(&panel, 0, ALL, sum[i]);
+		_mm512_storeu_ps(panel.c, sum[i]);
+	}
+}
+
 static void dot_tile_avx512(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
 {
 	__m512i sum[INV_DOT_ROWS];
@@ -134,8 +164,54 @@ static void dot_tile_avx512(const int16_t *a, const int16_t *b, size_t pairs, in
 		_mm512_storeu_si512(sums + i * INV_DOT_COLS, sum[i]);
 }
 
+/*
+ * 6 x 16 distances in six registers. The sign of a difference does not matter to its
+ * square, so the number of x is broadcast as part of the subtraction.
+ */
+static inline void add_distances(const float *x, const float *packed, size_t from,
+                                 size_t end, size_t stride, __m512 total[INV_PAIR_ROWS])
+{
+	__m512 sum[INV_PAIR_ROWS];
+
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_PAIR_ROWS; i++)
+		sum[i] = _mm512_setzero_ps();
+#pragma GCC unroll 2
+	for (size_t k = from; k < end; k++) {
+		const __m512 points = _mm512_loadu_ps(packed + k * INV_PAIR_COLS);
+
+#pragma GCC unroll 6
+		for (int i = 0; i < INV_PAIR_ROWS; i++) {
+			__m512 gap = _mm512_sub_ps(points, _mm512_set1_ps(x[(size_t)i * stride + k]));
+
+			sum[i] = _mm512_fmadd_ps(gap, gap, sum[i]);
+		}
+	}
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_PAIR_ROWS; i++)
+		total[i] = _mm512_add_ps(total[i], sum[i]);
+}
+
+static void pair_distances_avx512(const float *x, const float *packed, size_t d,
+                                  size_t stride, float *out)
+{
+	__m512 total[INV_PAIR_ROWS];
+
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_PAIR_ROWS; i++)
+		total[i] = _mm512_setzero_ps();
+	for (size_t from = 0; from < d; from += INV_PAIR_SUM)
+		add_distances(x, packed, from, from + INV_PAIR_SUM < d ? from + INV_PAIR_SUM : d,
+		              stride, total);
+#pragma GCC unroll 6
+	for (int i = 0; i < INV_PAIR_ROWS; i++)
+		_mm512_storeu_ps(out + i * INV_PAIR_COLS, total[i]);
+}
+
 void inv_kernels_avx512(struct inv_kernels *k)
 {
 	k->panel_product = panel_product_avx512;
+	k->row_product = row_product_avx512;
 	k->dot_tile = dot_tile_avx512;
+	k->pair_distances = pair_distances_avx512;
 }

@@ -5,8 +5,15 @@
  * The primitive and its weights are shared by all threads; each thread has its own stream
  * and memory objects, which contain the addresses of a run. The scratch memory comes from
  * the caller.
+ *
+ * The same weights are needed for other numbers of images and for parts of the outputs.
+ * oneDNN orders them as the primitive requires, mostly in the same way whatever the shape
+ * of the maps, and with the outputs outermost, so that parts follow each other as they do
+ * in the whole. Where the bytes are the same they are stored once.
  */
 #include "math/onednn_conv.h"
+
+#include <string.h>
 
 #include "base/memory.h"
 #include "math/onednn_api.h"
@@ -23,17 +30,30 @@ struct inv_onednn_conv {
 	inv_conv_spec spec;
 	size_t sets, set; /* of weights; bytes of one */
 	dnnl_engine_t engine;
+	dnnl_primitive_desc_t described;
 	dnnl_primitive_t primitive;
 	char *weights; /* as the primitive reads them */
-	float *bias;
+	bool shared;   /* the weights are another's */
+	float *bias;   /* [sets, outputs] */
 	size_t scratch;
 	unsigned threads;
 	lane *lanes;
 };
 
+/*
+ * On x86-64, blocks of 8 select oneDNN's kernels for AVX2 even where there is AVX-512. Its
+ * 1x1 kernels for AVX-512 cut the sum over the channels by the shape of the maps, so their
+ * bits depend on how many images run together; those for AVX2 do not. On processors that
+ * execute 512 bits as two halves (Zen 4) both reach the same speed, and our tiles of 3x3
+ * convolutions, which blocks of 8 permit, are faster than either.
+ */
 static bool wide_vectors(void)
 {
+#if defined(__x86_64__)
+	return false;
+#else
 	return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+#endif
 }
 
 size_t inv_onednn_block(void)
@@ -79,8 +99,8 @@ static dnnl_status_t lay_set(inv_onednn_conv *p, dnnl_primitive_t reorder,
 }
 
 /* Reorders the weights as the primitive requires. */
-static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
-                                 inv_const_desc laid, const float *weights)
+static dnnl_status_t reorder_weights(inv_onednn_conv *p, inv_const_desc plain,
+                                     inv_const_desc laid, const float *weights)
 {
 	const inv_conv_spec *s = &p->spec;
 	size_t cells = s->outputs * s->from.channels * s->window.kernel * s->window.kernel;
@@ -89,7 +109,6 @@ static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
 	dnnl_primitive_t reorder = NULL;
 	dnnl_status_t code;
 
-	p->set = (dnnl_memory_desc_get_size(laid) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
 	if (!(p->weights = inv_alloc(p->sets * p->set)))
 		return dnnl_out_of_memory;
 	code = dnnl_memory_create(&args[0].memory, plain, p->engine, DNNL_MEMORY_NONE);
@@ -109,6 +128,57 @@ static dnnl_status_t lay_weights(inv_onednn_conv *p, inv_const_desc plain,
 	for (int i = 0; i < 2; i++)
 		if (args[i].memory)
 			dnnl_memory_destroy(args[i].memory);
+	return code;
+}
+
+static inv_const_desc laid_weights(const inv_onednn_conv *p)
+{
+	return dnnl_primitive_desc_query_md(p->described, dnnl_query_weights_md, 0);
+}
+
+/* Are they ordered as in `like`, for as many sets of the same shape? */
+static bool ordered_like(const inv_onednn_conv *p, const inv_onednn_conv *like)
+{
+	return p->sets == like->sets &&
+	       dnnl_memory_desc_equal(laid_weights(p), laid_weights(like));
+}
+
+/* Without gaps between the sets, equal bytes mean that each set is where it should be. */
+static bool same_bytes(const inv_onednn_conv *p, const inv_onednn_conv *like)
+{
+	return p->sets * p->set == like->sets * like->set &&
+	       p->set == dnnl_memory_desc_get_size(laid_weights(p)) &&
+	       like->set == dnnl_memory_desc_get_size(laid_weights(like)) &&
+	       memcmp(p->weights, like->weights, p->sets * p->set) == 0;
+}
+
+static void share_weights(inv_onednn_conv *p, const inv_onednn_conv *like)
+{
+	inv_free(p->weights);
+	p->weights = like->weights;
+	p->shared = true;
+}
+
+static dnnl_status_t lay_weights(inv_onednn_conv *p, const float *weights,
+                                 const inv_onednn_conv *like)
+{
+	inv_const_desc laid = laid_weights(p);
+	inv_desc plain = NULL;
+	dnnl_status_t code;
+
+	p->set = (dnnl_memory_desc_get_size(laid) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	if (like && ordered_like(p, like)) {
+		share_weights(p, like);
+		return dnnl_success;
+	}
+	if (!weights)
+		return dnnl_unimplemented;
+	code = describe_weights(&plain, &p->spec, dnnl_oihw);
+	if (code == dnnl_success)
+		code = reorder_weights(p, plain, laid, weights);
+	if (code == dnnl_success && like && same_bytes(p, like))
+		share_weights(p, like);
+	inv_desc_free(plain);
 	return code;
 }
 
@@ -135,33 +205,31 @@ static dnnl_status_t fill_lane(inv_onednn_conv *p, lane *l, const_dnnl_primitive
 
 static dnnl_status_t copy_bias(inv_onednn_conv *p, const float *bias)
 {
-	p->bias = inv_alloc(p->spec.outputs * sizeof *bias);
-	if (!p->bias)
+	size_t count = p->sets * p->spec.outputs;
+
+	if (!(p->bias = inv_alloc(count * sizeof *bias)))
 		return dnnl_out_of_memory;
-	for (size_t i = 0; i < p->spec.outputs; i++)
+	for (size_t i = 0; i < count; i++)
 		p->bias[i] = bias[i];
 	return dnnl_success;
 }
 
-static dnnl_status_t build_lanes(inv_onednn_conv *p, const_dnnl_primitive_desc_t pd,
-                                 const float *weights, const float *bias)
+static dnnl_status_t build_lanes(inv_onednn_conv *p, const float *weights,
+                                 const float *bias, const inv_onednn_conv *like)
 {
-	inv_const_desc laid = dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0);
-	inv_desc plain = NULL;
-	dnnl_status_t code = describe_weights(&plain, &p->spec, dnnl_oihw);
+	dnnl_status_t code = dnnl_success;
 
 	p->scratch = dnnl_memory_desc_get_size(
-		dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+		dnnl_primitive_desc_query_md(p->described, dnnl_query_scratchpad_md, 0));
 	for (unsigned t = 0; t < p->threads && code == dnnl_success; t++)
 		code =
 			dnnl_stream_create(&p->lanes[t].stream, p->engine, dnnl_stream_default_flags);
 	if (code == dnnl_success)
-		code = lay_weights(p, plain, laid, weights);
+		code = lay_weights(p, weights, like);
 	if (code == dnnl_success)
 		code = copy_bias(p, bias);
 	for (unsigned t = 0; t < p->threads && code == dnnl_success; t++)
-		code = fill_lane(p, &p->lanes[t], pd);
-	inv_desc_free(plain);
+		code = fill_lane(p, &p->lanes[t], p->described);
 	return code;
 }
 
@@ -188,7 +256,8 @@ static dnnl_dim_t padding_behind(inv_window w, size_t side)
 	return (dnnl_dim_t)end - (dnnl_dim_t)(side + w.padding);
 }
 
-static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float *bias)
+static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float *bias,
+                           const inv_onednn_conv *like)
 {
 	const inv_window w = p->spec.window;
 	const dnnl_dims_t before = {(dnnl_dim_t)w.padding, (dnnl_dim_t)w.padding};
@@ -196,7 +265,6 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 	                           padding_behind(w, p->spec.from.width)};
 	inv_desc d[ARGS] = {0};
 	dnnl_primitive_attr_t attr = NULL;
-	dnnl_primitive_desc_t pd = NULL;
 	dnnl_status_t code = inv_onednn_engine(&p->engine);
 
 	if (code == dnnl_success)
@@ -204,23 +272,22 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 	if (code == dnnl_success)
 		code = describe(p, d);
 	if (code == dnnl_success)
-		code = inv_onednn_convolution(&pd, d[FROM], d[WEIGHTS], d[BIAS], d[TO],
+		code = inv_onednn_convolution(&p->described, d[FROM], d[WEIGHTS], d[BIAS], d[TO],
 		                              (dnnl_dim_t)w.stride, before, after, attr, p->engine);
 	if (code == dnnl_success)
-		code = inv_onednn_create(&p->primitive, pd);
+		code = inv_onednn_create(&p->primitive, p->described);
 	if (code == dnnl_success)
-		code = build_lanes(p, pd, weights, bias);
+		code = build_lanes(p, weights, bias, like);
 	for (int i = 0; i < ARGS; i++)
 		inv_desc_free(d[i]);
-	if (pd)
-		dnnl_primitive_desc_destroy(pd);
 	if (attr)
 		dnnl_primitive_attr_destroy(attr);
 	return code;
 }
 
 invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
-                                 const float *bias, unsigned threads, inv_onednn_conv **out)
+                                 const float *bias, unsigned threads,
+                                 const inv_onednn_conv *like, inv_onednn_conv **out)
 {
 	inv_onednn_conv *p = inv_calloc(1, sizeof *p);
 	dnnl_status_t code = dnnl_out_of_memory;
@@ -235,10 +302,12 @@ invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const floa
 	p->sets = sets;
 	p->threads = threads;
 	before = inv_onednn_one_thread();
-	code = build(p, weights, bias);
+	code = build(p, weights, bias, like);
 	inv_onednn_put_back(before);
 	if (code != dnnl_success) {
 		inv_onednn_conv_free(p);
+		if (code == dnnl_unimplemented && !weights)
+			return INVAR_OK; /* the caller has to give them */
 		return inv_onednn_fail(code, "plan a convolution");
 	}
 	*out = p;
@@ -258,10 +327,13 @@ void inv_onednn_conv_free(inv_onednn_conv *p)
 	}
 	if (p->primitive)
 		dnnl_primitive_destroy(p->primitive);
+	if (p->described)
+		dnnl_primitive_desc_destroy(p->described);
 	if (p->engine)
 		dnnl_engine_destroy(p->engine);
 	inv_free(p->lanes);
-	inv_free(p->weights);
+	if (!p->shared)
+		inv_free(p->weights);
 	inv_free(p->bias);
 	inv_free(p);
 }
@@ -283,6 +355,9 @@ static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, size_t set
 		code = dnnl_memory_set_data_handle(l->memory[TO], to);
 	if (code == dnnl_success && p->sets > 1)
 		code = dnnl_memory_set_data_handle(l->memory[WEIGHTS], p->weights + set * p->set);
+	if (code == dnnl_success && p->sets > 1)
+		code =
+			dnnl_memory_set_data_handle(l->memory[BIAS], p->bias + set * p->spec.outputs);
 	if (code == dnnl_success && p->scratch)
 		code = dnnl_memory_set_data_handle(l->memory[SCRATCH], scratch);
 	if (code == dnnl_success)

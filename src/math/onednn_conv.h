@@ -7,13 +7,18 @@
 
 typedef struct inv_onednn_conv inv_onednn_conv;
 
-/* Channels per block, by the vector width of this machine. */
+/* Channels per block. */
 size_t inv_onednn_block(void);
 
-/* `sets` sets of weights, one after the other; each can be run. */
+/*
+ * `sets` sets of weights and biases, one after the other; each can be run. `like` has the
+ * same weights, for other maps or cut into another number of sets, and outlives this one,
+ * which views its copy if the order is the same; NULL: none. Without weights *out is NULL
+ * if they are needed because the order differs from that of `like`.
+ */
 invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const float *weights,
                                  const float *bias, unsigned threads,
-                                 inv_onednn_conv **out);
+                                 const inv_onednn_conv *like, inv_onednn_conv **out);
 size_t inv_onednn_conv_scratch(const inv_onednn_conv *p); /* bytes */
 invar_status inv_onednn_conv_run(const inv_onednn_conv *p, size_t set, const float *from,
                                  float *to, void *scratch, unsigned thread);

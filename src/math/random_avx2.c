@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "math/kernels.h"
+#include "math/normal_series.h"
 
 enum { LANES = 8, PAIR = 2, BLOCK = 4 * LANES }; /* slots of a vector; words of those */
 
@@ -27,14 +28,15 @@ static inline __m256i multiply(__m256i a, __m256i by, __m256i *high)
 
 /*
  * Words w[g] of eight slots each, from `slot` on: one vector per word. Two groups at once,
- * as one alone would wait for its own products.
+ * as one alone would wait for its own products. The slots lie in the lanes so that in_order
+ * moves nothing between halves of a vector.
  */
 static inline void many_slots(const inv_stream *s, uint32_t index, uint32_t slot,
                               __m256i w[PAIR][4])
 {
 	const __m256i m0 = _mm256_set1_epi32((int)PHILOX_M4x32_0);
 	const __m256i m1 = _mm256_set1_epi32((int)PHILOX_M4x32_1);
-	const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	const __m256i lane = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
 	uint32_t k0 = s->key[0], k1 = s->key[1];
 
 #pragma GCC unroll 2
@@ -68,13 +70,11 @@ static inline void in_order(const __m256i w[4], __m256i out[4])
 {
 	__m256i a = _mm256_unpacklo_epi32(w[0], w[1]), b = _mm256_unpacklo_epi32(w[2], w[3]);
 	__m256i c = _mm256_unpackhi_epi32(w[0], w[1]), d = _mm256_unpackhi_epi32(w[2], w[3]);
-	__m256i slots04 = _mm256_unpacklo_epi64(a, b), slots15 = _mm256_unpackhi_epi64(a, b);
-	__m256i slots26 = _mm256_unpacklo_epi64(c, d), slots37 = _mm256_unpackhi_epi64(c, d);
 
-	out[0] = _mm256_permute2x128_si256(slots04, slots15, 0x20);
-	out[1] = _mm256_permute2x128_si256(slots26, slots37, 0x20);
-	out[2] = _mm256_permute2x128_si256(slots04, slots15, 0x31);
-	out[3] = _mm256_permute2x128_si256(slots26, slots37, 0x31);
+	out[0] = _mm256_unpacklo_epi64(a, b);
+	out[1] = _mm256_unpackhi_epi64(a, b);
+	out[2] = _mm256_unpacklo_epi64(c, d);
+	out[3] = _mm256_unpackhi_epi64(c, d);
 }
 
 static void blocks_of_words(const inv_stream *s, uint32_t index, uint32_t slot,
@@ -134,10 +134,6 @@ static inline __m256 to_float(__m256i words)
  */
 static inline __m256 log_of(__m256i word)
 {
-	/* log(1 + f) = f - f^2 / 2 + f^3 (c0 + c1 f + …), for f in [-0.293, 0.415] */
-	static const float series[] = {3.3333331e-1f,  -2.4999994e-1f, 2.0000714e-1f,
-	                               -1.6668057e-1f, 1.4249323e-1f,  -1.2420141e-1f,
-	                               1.1676998e-1f,  -1.1514610e-1f, 7.0376836e-2f};
 	const __m256 one = _mm256_set1_ps(1);
 	const __m256i root = _mm256_set1_epi32(0x3f800000 - 0x3f3504f3);
 	__m256 x = _mm256_mul_ps(_mm256_add_ps(to_float(word), one), _mm256_set1_ps(0x1p-32f));
@@ -152,7 +148,8 @@ static inline __m256 log_of(__m256i word)
 		_mm256_castsi256_ps(_mm256_cmpeq_epi32(power, _mm256_setzero_si256()));
 	__m256 f = _mm256_blendv_ps(_mm256_sub_ps(m, one), rest, near_one);
 	__m256 f2 = _mm256_mul_ps(f, f);
-	__m256 tail = _mm256_mul_ps(_mm256_mul_ps(f2, f), polynomial(f, series, 9));
+	__m256 tail =
+		_mm256_mul_ps(_mm256_mul_ps(f2, f), polynomial(f, inv_log_series, INV_LOG_TERMS));
 	__m256 log_m = _mm256_add_ps(f, _mm256_fmadd_ps(f2, _mm256_set1_ps(-0.5f), tail));
 
 	return _mm256_fmadd_ps(_mm256_cvtepi32_ps(power), _mm256_set1_ps(0x1.62e43p-1f), log_m);
@@ -164,17 +161,16 @@ static inline __m256 log_of(__m256i word)
  */
 static inline __m256 cos_sin(__m256i word, __m256 *sine)
 {
-	static const float sines[] = {-1.6666655e-1f, 8.3321609e-3f, -1.9515296e-4f};
-	static const float cosines[] = {4.1666646e-2f, -1.3887316e-3f, 2.4433157e-5f};
 	const __m256i eighth = _mm256_set1_epi32(1 << 29);
 	__m256i q = _mm256_srli_epi32(_mm256_add_epi32(word, eighth), 30);
 	__m256i left = _mm256_sub_epi32(word, _mm256_slli_epi32(q, 30));
 	__m256 x = _mm256_mul_ps(_mm256_cvtepi32_ps(left), _mm256_set1_ps(0x1.921fb6p-30f));
 	__m256 x2 = _mm256_mul_ps(x, x);
-	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x2, x), polynomial(x2, sines, 3), x);
-	__m256 c =
-		_mm256_fmadd_ps(_mm256_mul_ps(x2, x2), polynomial(x2, cosines, 3),
-	                    _mm256_fmadd_ps(x2, _mm256_set1_ps(-0.5f), _mm256_set1_ps(1)));
+	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x2, x),
+	                           polynomial(x2, inv_sine_series, INV_TURN_TERMS), x);
+	__m256 c = _mm256_fmadd_ps(
+		_mm256_mul_ps(x2, x2), polynomial(x2, inv_cosine_series, INV_TURN_TERMS),
+		_mm256_fmadd_ps(x2, _mm256_set1_ps(-0.5f), _mm256_set1_ps(1)));
 	__m256 odd = _mm256_castsi256_ps(_mm256_slli_epi32(q, 31));
 	__m256 sign = _mm256_set1_ps(-0.0f);
 	/* cos changes its sign in quarters 1 and 2, sin in 2 and 3. */

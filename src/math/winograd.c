@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * winograd.c - see winograd.h: the weights, and tiles in runs that stay in the cache.
+ *
+ * All threads at once compute a run each if there are enough tiles. Otherwise they divide
+ * the work on each run: its blocks of channels, then its 36 products, then its blocks of
+ * outputs; so that the weights, which are larger than a few tiles, are read once.
  */
 #include "math/winograd.h"
 
 #include "base/memory.h"
+#include "base/threads.h"
 #include "math/onednn_conv.h"
 
 enum {
@@ -13,14 +18,18 @@ enum {
 	WINDOW = INV_WINOGRAD_WINDOW,
 	PRODUCTS = INV_WINOGRAD_PRODUCTS,
 	RUN = 64,               /* tiles of a run at most */
+	SHORT_RUN = 24,         /* and at least, if each thread has its own runs */
 	FEW_TILES = 16,         /* too few for the weights to be worth reading */
 	FEW_CHANNELS = 32,      /* too few for the transforms to pay off */
 	MAX_WEIGHTS = 256 * 320 /* beyond, their 36 forms do not fit the cache */
 };
 
 struct inv_winograd {
+	const invar_context *ctx;
 	inv_conv_spec spec;
 	size_t tiles, run; /* of all images; of a run */
+	size_t runs;
+	bool divided; /* all threads work on one run */
 	inv_onednn_conv *products;
 	float *bias;
 	inv_winograd_in *in;
@@ -39,7 +48,7 @@ static size_t tiles_of(const inv_maps *m)
 
 bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 {
-	size_t tiles = tiles_of(&s->from);
+	size_t tiles = tiles_of(&s->from), images = s->group ? s->group : s->from.images;
 
 	if (!(ctx->cpu & INV_CPU_AVX2) || inv_maps_block(ctx) != BLOCK || s->plain)
 		return false;
@@ -47,8 +56,7 @@ bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s)
 		return false;
 	return s->from.channels % BLOCK == 0 && s->outputs % BLOCK == 0 &&
 	       s->from.channels >= FEW_CHANNELS && s->outputs >= FEW_CHANNELS &&
-	       s->from.channels * s->outputs <= MAX_WEIGHTS &&
-	       tiles * s->from.images >= FEW_TILES &&
+	       s->from.channels * s->outputs <= MAX_WEIGHTS && tiles * images >= FEW_TILES &&
 	       2 * PRODUCTS * tiles <= 9 * s->from.height * s->from.width;
 }
 
@@ -91,54 +99,81 @@ static void transform_filter(double g[WINDOW][3], const float *w, float *out, si
 	}
 }
 
-static invar_status make_products(inv_winograd *p, const float *weights, unsigned threads)
+/* The 36 forms of the weights, [36, outputs, channels]; NULL: no memory. */
+static float *transform_weights(const inv_conv_spec *s, const float *weights)
+{
+	size_t filters = s->from.channels * s->outputs;
+	float *u = inv_alloc(PRODUCTS * filters * sizeof *u);
+	double g[WINDOW][3];
+
+	fill_g(g);
+	for (size_t i = 0; u && i < filters; i++)
+		transform_filter(g, weights + i * 9, u + i, filters);
+	return u;
+}
+
+static invar_status make_products(inv_winograd *p, const float *weights,
+                                  const inv_winograd *like)
 {
 	const inv_conv_spec *s = &p->spec;
-	size_t filters = s->from.channels * s->outputs;
 	const inv_conv_spec one = {
 		.from = {.images = 1, .channels = s->from.channels, .height = 1, .width = p->run},
 		.outputs = s->outputs,
 		.window = {.kernel = 1, .stride = 1}};
-	float *u = inv_alloc(PRODUCTS * filters * sizeof *u);
-	float *zeros = inv_calloc(s->outputs, sizeof *zeros);
-	double g[WINDOW][3];
-	invar_status st;
+	const inv_onednn_conv *same = like ? like->products : NULL;
+	float *zeros = inv_calloc(PRODUCTS * s->outputs, sizeof *zeros), *u = NULL;
+	invar_status st = INVAR_OK;
 
-	fill_g(g);
-	if (u && zeros) {
-		for (size_t i = 0; i < filters; i++)
-			transform_filter(g, weights + i * 9, u + i, filters);
-		st = inv_onednn_conv_new(&one, PRODUCTS, u, zeros, threads, &p->products);
-	} else
-		st = inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
+	if (zeros && same)
+		st = inv_onednn_conv_new(&one, PRODUCTS, NULL, zeros, p->ctx->threads, same,
+		                         &p->products);
+	if (st == INVAR_OK && !p->products) {
+		if (zeros && (u = transform_weights(s, weights)))
+			st = inv_onednn_conv_new(&one, PRODUCTS, u, zeros, p->ctx->threads, same,
+			                         &p->products);
+		else
+			st = inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
+	}
 	inv_free(u);
 	inv_free(zeros);
 	return st;
 }
 
-invar_status inv_winograd_new(const inv_conv_spec *s, const float *weights,
-                              const float *bias, unsigned threads, inv_winograd **out)
+static void cut_runs(inv_winograd *p)
+{
+	size_t threads = p->spec.split ? p->ctx->threads : 1;
+
+	p->tiles = p->spec.from.images * tiles_of(&p->spec.from);
+	p->runs = inv_blocks(p->tiles, RUN);
+	if (p->tiles / threads >= SHORT_RUN)
+		p->runs = inv_blocks(p->runs, threads) * threads;
+	p->divided = p->runs < threads;
+	p->run = inv_blocks(p->tiles, p->runs);
+	p->runs = inv_blocks(p->tiles, p->run);
+}
+
+invar_status inv_winograd_new(const invar_context *ctx, const inv_conv_spec *s,
+                              const float *weights, const float *bias,
+                              const inv_winograd *like, inv_winograd **out)
 {
 	inv_winograd *p = inv_calloc(1, sizeof *p);
 	invar_status st;
-	size_t runs;
 
 	*out = NULL;
 	if (!p || !(p->bias = inv_alloc(s->outputs * sizeof *bias))) {
 		inv_free(p);
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
 	}
+	p->ctx = ctx;
 	p->spec = *s;
 #if defined(__x86_64__)
 	p->in = inv_winograd_in_avx2;
 	p->out = inv_winograd_out_avx2;
 #endif
-	p->tiles = s->from.images * tiles_of(&s->from);
-	runs = (p->tiles + RUN - 1) / RUN;
-	p->run = (p->tiles + runs - 1) / runs;
+	cut_runs(p);
 	for (size_t i = 0; i < s->outputs; i++)
 		p->bias[i] = bias[i];
-	if ((st = make_products(p, weights, threads)) != INVAR_OK) {
+	if ((st = make_products(p, weights, like)) != INVAR_OK) {
 		inv_winograd_free(p);
 		return st;
 	}
@@ -163,11 +198,22 @@ static size_t space_of(const inv_winograd *p, size_t channels)
 	return PRODUCTS * channels * p->run + (size_t)INV_ALIGN; /* whatever the rest is */
 }
 
+/* Bytes that oneDNN needs, and that a thread needs for a run of its own. */
+static size_t rest_bytes(const inv_winograd *p)
+{
+	return (inv_onednn_conv_scratch(p->products) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+}
+
+static size_t lane_bytes(const inv_winograd *p)
+{
+	size_t floats = space_of(p, p->spec.from.channels) + space_of(p, p->spec.outputs);
+
+	return (floats * sizeof(float) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN + rest_bytes(p);
+}
+
 size_t inv_winograd_scratch(const inv_winograd *p)
 {
-	return (space_of(p, p->spec.from.channels) + space_of(p, p->spec.outputs)) *
-	           sizeof(float) +
-	       inv_onednn_conv_scratch(p->products);
+	return lane_bytes(p) * (p->spec.split ? p->ctx->threads : 1);
 }
 
 /* Tile number i of all: its image, and its position there. */
@@ -182,59 +228,135 @@ static inv_winograd_tile find_tile(const inv_maps *m, size_t i, size_t *image)
 	                           .width = (long)m->width};
 }
 
-static void transform_in(const inv_winograd *p, size_t first, size_t count,
-                         const float *from, float *v)
+/* A run of tiles under way. */
+typedef struct tile_run {
+	const inv_winograd *p;
+	const float *from;
+	float *to;
+	char *scratch;       /* of all threads that have runs of their own */
+	size_t first, count; /* tiles */
+	float *v, *m;        /* 36 numbers per tile and channel, before and after products */
+	char *rest;          /* what oneDNN needs */
+} tile_run;
+
+static void transform_in(const tile_run *r, size_t b)
 {
+	const inv_winograd *p = r->p;
 	const inv_maps *m = &p->spec.from;
-	size_t blocks = m->channels / BLOCK, apart = m->channels * p->run;
 
-	for (size_t b = 0; b < blocks; b++)
-		for (size_t i = 0; i < count; i++) {
-			size_t image;
-			inv_winograd_tile t = find_tile(m, first + i, &image);
+	for (size_t i = 0; i < r->count; i++) {
+		size_t image;
+		inv_winograd_tile t = find_tile(m, r->first + i, &image);
 
-			t.top--; /* the padding */
-			t.left--;
-			p->in(inv_maps_plane(*m, BLOCK, image, b, from), t,
-			      v + (b * p->run + i) * BLOCK, apart);
-		}
+		t.top--; /* the padding */
+		t.left--;
+		p->in(inv_maps_plane(*m, BLOCK, image, b, r->from), t,
+		      r->v + (b * p->run + i) * BLOCK, m->channels * p->run);
+	}
 }
 
-static void transform_out(const inv_winograd *p, size_t first, size_t count,
-                          const float *products, float *to)
+static void transform_out(const tile_run *r, size_t b)
 {
+	const inv_winograd *p = r->p;
 	const inv_maps m = inv_conv_result(&p->spec);
-	size_t blocks = m.channels / BLOCK, apart = m.channels * p->run;
 
-	for (size_t b = 0; b < blocks; b++)
-		for (size_t i = 0; i < count; i++) {
-			size_t image;
-			inv_winograd_tile t = find_tile(&m, first + i, &image);
-			size_t plane =
-				(size_t)(inv_maps_plane(m, BLOCK, image, b, to) - (const float *)to);
+	for (size_t i = 0; i < r->count; i++) {
+		size_t image;
+		inv_winograd_tile t = find_tile(&m, r->first + i, &image);
+		size_t plane = (size_t)(inv_maps_plane(m, BLOCK, image, b, r->to) - r->to);
 
-			p->out(products + (b * p->run + i) * BLOCK, apart, p->bias + b * BLOCK,
-			       p->spec.add, p->spec.relu, t, to + plane);
-		}
+		p->out(r->m + (b * p->run + i) * BLOCK, m.channels * p->run, p->bias + b * BLOCK,
+		       p->spec.add, p->spec.relu, t, r->to + plane);
+	}
+}
+
+static invar_status multiply(const tile_run *r, size_t i, char *rest, unsigned thread)
+{
+	const inv_winograd *p = r->p;
+
+	return inv_onednn_conv_run(p->products, i, r->v + i * p->spec.from.channels * p->run,
+	                           r->m + i * p->spec.outputs * p->run, rest, thread);
+}
+
+static void place_run(tile_run *r, size_t run, char *scratch)
+{
+	const inv_winograd *p = r->p;
+	size_t left = p->tiles - run * p->run;
+
+	r->first = run * p->run;
+	r->count = left < p->run ? left : p->run;
+	r->v = (float *)(void *)scratch;
+	r->m = r->v + space_of(p, p->spec.from.channels);
+	r->rest = scratch + lane_bytes(p) - rest_bytes(p);
+}
+
+/* A whole run on one thread. */
+static invar_status run_tiles(const tile_run *all, size_t run, char *scratch,
+                              unsigned thread)
+{
+	const inv_conv_spec *s = &all->p->spec;
+	tile_run r = *all;
+	invar_status st = INVAR_OK;
+
+	place_run(&r, run, scratch);
+	for (size_t b = 0; b < s->from.channels / BLOCK; b++)
+		transform_in(&r, b);
+	for (size_t i = 0; i < PRODUCTS && st == INVAR_OK; i++)
+		st = multiply(&r, i, r.rest, thread);
+	for (size_t b = 0; b < s->outputs / BLOCK && st == INVAR_OK; b++)
+		transform_out(&r, b);
+	return st;
+}
+
+static invar_status run_own_tiles(void *user, size_t run, unsigned thread)
+{
+	const tile_run *r = user;
+
+	return run_tiles(r, run, r->scratch + thread * lane_bytes(r->p), thread);
+}
+
+/* The three steps of a run that all threads divide. */
+static void divide_in(void *user, size_t block, unsigned thread)
+{
+	(void)thread;
+	transform_in(user, block);
+}
+
+static invar_status divide_products(void *user, size_t i, unsigned thread)
+{
+	const tile_run *r = user;
+
+	return multiply(r, i, r->scratch + (thread + 1) * lane_bytes(r->p) - rest_bytes(r->p),
+	                thread);
+}
+
+static void divide_out(void *user, size_t block, unsigned thread)
+{
+	(void)thread;
+	transform_out(user, block);
+}
+
+static invar_status run_divided(tile_run *r, size_t run)
+{
+	const inv_winograd *p = r->p;
+	invar_status st;
+
+	place_run(r, run, r->scratch);
+	inv_parallel(p->ctx, p->spec.from.channels / BLOCK, divide_in, r);
+	if ((st = inv_parallel_try(p->ctx, PRODUCTS, divide_products, r)) == INVAR_OK)
+		inv_parallel(p->ctx, p->spec.outputs / BLOCK, divide_out, r);
+	return st;
 }
 
 invar_status inv_winograd_run(const inv_winograd *p, const float *from, float *to,
                               void *scratch, unsigned thread)
 {
-	float *v = scratch, *m = v + space_of(p, p->spec.from.channels);
-	float *rest = m + space_of(p, p->spec.outputs);
+	tile_run r = {.p = p, .from = from, .to = to, .scratch = scratch};
+	invar_status st = INVAR_OK;
 
-	for (size_t first = 0; first < p->tiles; first += p->run) {
-		size_t left = p->tiles - first, count = left < p->run ? left : p->run;
-		invar_status st = INVAR_OK;
-
-		transform_in(p, first, count, from, v);
-		for (size_t i = 0; i < PRODUCTS && st == INVAR_OK; i++)
-			st = inv_onednn_conv_run(p->products, i, v + i * p->spec.from.channels * p->run,
-			                         m + i * p->spec.outputs * p->run, rest, thread);
-		if (st != INVAR_OK)
-			return st;
-		transform_out(p, first, count, m, to);
-	}
-	return INVAR_OK;
+	if (p->spec.split && !p->divided)
+		return inv_parallel_try(p->ctx, p->runs, run_own_tiles, &r);
+	for (size_t i = 0; i < p->runs && st == INVAR_OK; i++)
+		st = p->divided ? run_divided(&r, i) : run_tiles(&r, i, scratch, thread);
+	return st;
 }

@@ -27,8 +27,10 @@ typedef struct inv_winograd inv_winograd;
 /* Can it be used for this, and does it pay off? */
 bool inv_winograd_pays(const invar_context *ctx, const inv_conv_spec *s);
 
-invar_status inv_winograd_new(const inv_conv_spec *s, const float *weights,
-                              const float *bias, unsigned threads, inv_winograd **out);
+/* `like` as in conv.h. */
+invar_status inv_winograd_new(const invar_context *ctx, const inv_conv_spec *s,
+                              const float *weights, const float *bias,
+                              const inv_winograd *like, inv_winograd **out);
 size_t inv_winograd_scratch(const inv_winograd *p); /* bytes */
 invar_status inv_winograd_run(const inv_winograd *p, const float *from, float *to,
                               void *scratch, unsigned thread);

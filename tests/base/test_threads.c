@@ -103,7 +103,11 @@ static void the_environment_caps_the_kernels(void **state)
 	invar_context_free(ctx);
 	assert_int_equal(setenv("INVAR_CPU", "vax", 1), 0);
 	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_E_USE);
+#if defined(__x86_64__)
 	test_assert_error("INVAR_CPU is 'vax' but must be ref, avx2 or avx512");
+#else
+	test_assert_error("INVAR_CPU is 'vax' but must be ref");
+#endif
 	assert_int_equal(unsetenv("INVAR_CPU"), 0);
 }
 

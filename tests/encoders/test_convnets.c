@@ -144,19 +144,173 @@ static void no_bit_depends_on_the_threads(void **state)
 	}
 }
 
+/*
+ * The features of the first images in batches of other sizes, which are cut into groups,
+ * smaller groups, and images that all threads compute together.
+ */
+static void check_batches(invar_context *ctx, const char *weights, const float *x,
+                          const uint64_t shape[4], const float *want)
+{
+	static const uint64_t batches[] = {1, 2, 3, 7, 8, 9};
+	invar_encoder *e;
+	uint64_t width;
+	float *got;
+
+	check(invar_encoder_open(ctx, weights, NULL, &e));
+	check(invar_encoder_width(e, shape, &width));
+	assert_non_null(got = inv_alloc(shape[0] * width * sizeof *got));
+	for (size_t i = 0; i < sizeof batches / sizeof *batches && batches[i] <= shape[0];
+	     i++) {
+		const uint64_t few[4] = {batches[i], shape[1], shape[2], shape[3]};
+
+		check(invar_encoder_run(e, x, few, got));
+		if (memcmp(got, want, batches[i] * width * sizeof *got) != 0)
+			fail_msg("%s at %d: bits differ in a batch of %d on %u threads", weights,
+			         (int)shape[2], (int)batches[i], ctx->threads);
+	}
+	inv_free(got);
+	invar_encoder_close(e);
+}
+
+static void check_all_batches(const char *weights, const float *x, const uint64_t shape[4])
+{
+	invar_context *ctx;
+	invar_encoder *e;
+	uint64_t width;
+	float *want;
+
+	check(invar_context_new(1, NULL, &ctx));
+	check(invar_encoder_open(ctx, weights, NULL, &e));
+	check(invar_encoder_width(e, shape, &width));
+	assert_non_null(want = inv_alloc(shape[0] * width * sizeof *want));
+	check(invar_encoder_run(e, x, shape, want));
+	invar_encoder_close(e);
+	invar_context_free(ctx);
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		check(invar_context_new(threads, NULL, &ctx));
+		check_batches(ctx, weights, x, shape, want);
+		invar_context_free(ctx);
+	}
+	inv_free(want);
+}
+
+static float *wave(size_t count)
+{
+	float *x = inv_alloc(count * sizeof *x);
+
+	assert_non_null(x);
+	for (size_t i = 0; i < count; i++)
+		x[i] = sinf(0.37f * (float)i) + cosf(0.0113f * (float)i);
+	return x;
+}
+
+static void no_bit_depends_on_the_batch(void **state)
+{
+	static const char *const files[] = {"bottleneck", "basic", "cifar", "squeeze", "wide"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		const uint64_t shape[4] = {16, strcmp(files[i], "basic") == 0 ? 1 : 3, 40, 33};
+		float *x = wave((size_t)(shape[0] * shape[1] * shape[2] * shape[3]));
+
+		check_all_batches(tiny(files[i]), x, shape);
+		inv_free(x);
+	}
+}
+
+/* ---- A larger one, made here ------------------------------------------------------- */
+
+enum { MADE_TENSORS = 5 * (1 + 4 * 4), MADE_NAME = 64 };
+
+typedef struct made_net {
+	inv_tensor_out list[MADE_TENSORS];
+	char name[MADE_TENSORS][MADE_NAME];
+	size_t count;
+	float ones[512]; /* variances */
+} made_net;
+
+/* A convolution and its batch norm, whose numbers are taken from one list. */
+static void make_layer(made_net *m, const char *conv, const char *norm, size_t outputs,
+                       size_t channels, size_t kernel, const float *numbers)
+{
+	static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+
+	snprintf(m->name[m->count], MADE_NAME, "%s.weight", conv);
+	m->list[m->count] = (inv_tensor_out){
+		m->name[m->count], 4, {outputs, channels, kernel, kernel}, numbers};
+	m->count++;
+	for (size_t i = 0; i < 4; i++, m->count++) {
+		snprintf(m->name[m->count], MADE_NAME, "%s.%s", norm, parts[i]);
+		m->list[m->count] = (inv_tensor_out){
+			m->name[m->count], 1, {outputs}, i == 3 ? m->ones : numbers + 7 * i};
+	}
+}
+
+/* One block per stage, as wide as half a ResNet-18 or a quarter of a ResNet-50. */
+static const char *make_resnet(bool bottleneck)
+{
+	enum { LARGEST = 256 * 256 * 9 };
+	const char *path =
+		test_path(bottleneck ? "bottleneck.safetensors" : "basic.safetensors");
+	float *numbers = wave(LARGEST + 64);
+	made_net *m = inv_calloc(1, sizeof *m);
+	size_t in = 32;
+
+	for (size_t i = 0; i < LARGEST + 64; i++)
+		numbers[i] *= 0.05f;
+	for (size_t i = 0; i < sizeof m->ones / sizeof *m->ones; i++)
+		m->ones[i] = 1;
+	make_layer(m, "conv1", "bn1", in, 3, 7, numbers);
+	for (int i = 1; i <= 4; i++) {
+		size_t planes = (size_t)16 << (bottleneck ? i - 1 : i), k = bottleneck ? 1 : 3;
+		size_t outputs = bottleneck ? 4 * planes : planes;
+
+		make_layer(m, test_text("layer%d.0.conv1", i), test_text("layer%d.0.bn1", i),
+		           planes, in, k, numbers + 1);
+		make_layer(m, test_text("layer%d.0.conv2", i), test_text("layer%d.0.bn2", i),
+		           planes, planes, 3, numbers + 2);
+		if (bottleneck)
+			make_layer(m, test_text("layer%d.0.conv3", i), test_text("layer%d.0.bn3", i),
+			           outputs, planes, 1, numbers + 3);
+		make_layer(m, test_text("layer%d.0.downsample.0", i),
+		           test_text("layer%d.0.downsample.1", i), outputs, in, 1, numbers + 4);
+		in = outputs;
+	}
+	check(inv_safetensors_save(path, m->list, m->count, NULL, 0));
+	inv_free(numbers);
+	inv_free(m);
+	return path;
+}
+
+/* Maps of all kinds: in tiles, large, and stored together; groups of 8 and 2. */
+static void no_bit_of_larger_networks_depends_on_the_batch(void **state)
+{
+	static const uint64_t sides[] = {96, 224};
+
+	(void)state;
+	if (getenv("INVAR_CPU"))
+		skip(); /* the plain loop would take minutes */
+	for (int bottleneck = 0; bottleneck < 2; bottleneck++)
+		for (size_t i = 0; i < 2; i++) {
+			const uint64_t shape[4] = {16, 3, sides[i], sides[i]};
+			float *x = wave((size_t)(16 * 3 * sides[i] * sides[i]));
+
+			check_all_batches(make_resnet(bottleneck), x, shape);
+			inv_free(x);
+		}
+}
+
 /* With all maps small, with only the last ones small, and with an odd side. */
 static void small_images_agree_with_the_plain_path(void **state)
 {
 	static const uint64_t sides[][2] = {{4, 4},   {8, 8},   {16, 16}, {24, 9},
 	                                    {32, 32}, {33, 32}, {40, 17}};
 	enum { N = 19, MOST = N * 3 * 40 * 40 };
-	float *x = inv_alloc(MOST * sizeof *x);
+	float *x = wave(MOST);
 
 	(void)state;
 	if (getenv("INVAR_CPU"))
 		skip();
-	for (size_t i = 0; i < MOST; i++)
-		x[i] = sinf(0.37f * (float)i) + cosf(0.0113f * (float)i);
 	for (size_t i = 0; i < CASES; i++)
 		for (size_t j = 0; j < sizeof sides / sizeof *sides; j++) {
 			bool grey = strcmp(cases[i].images, "grey") == 0;
@@ -450,6 +604,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(features_equal_the_definitions),
 		cmocka_unit_test(no_bit_depends_on_the_threads),
+		cmocka_unit_test(no_bit_depends_on_the_batch),
+		cmocka_unit_test(no_bit_of_larger_networks_depends_on_the_batch),
 		cmocka_unit_test(the_plain_path_agrees),
 		cmocka_unit_test(small_images_agree_with_the_plain_path),
 		cmocka_unit_test(published_forms_give_their_features),

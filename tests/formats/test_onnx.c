@@ -103,8 +103,7 @@ static void more_than_2_GB_are_refused_unread(void **state)
 	inv_onnx m;
 
 	(void)state;
-	assert_int_equal(inv_onnx_view(NULL, INV_MESSAGE_MAX + 1, "model", &m),
-	                 INVAR_E_FORMAT);
+	assert_int_equal(inv_onnx_view(NULL, INV_MESSAGE_MAX + 1, "model", &m), INVAR_E_FORMAT);
 	assert_string_equal(
 		invar_last_error(),
 		"model: has 2147483648 bytes, but an ONNX file can have at most 2 GB");

@@ -108,7 +108,7 @@ static void check_spec(invar_context *ctx, const inv_conv_spec *s)
 	inv_conv *p;
 
 	inv_conv_ref(s, x, w, bias, want);
-	check(inv_conv_new(ctx, s, w, bias, &p));
+	check(inv_conv_new(ctx, s, w, bias, NULL, &p));
 	scratch = inv_alloc(inv_conv_scratch(p) + 1);
 	check(inv_conv_run(p, in, out, scratch, 0));
 	lay(block, to, true, got, out);
@@ -176,7 +176,7 @@ static void an_images_place_changes_no_bit(void **state)
 		for (size_t n = 1; n < s->from.images; n++)
 			memcpy(x + n * in, x, in * sizeof *x);
 		laid_x = laid(block, s->from, x);
-		check(inv_conv_new(ctx, s, w, bias, &p));
+		check(inv_conv_new(ctx, s, w, bias, NULL, &p));
 		scratch = inv_alloc(inv_conv_scratch(p) + 1);
 		check(inv_conv_run(p, laid_x, laid_out, scratch, 0));
 		lay(block, to, true, out, laid_out);
@@ -192,6 +192,159 @@ static void an_images_place_changes_no_bit(void **state)
 		inv_free(scratch);
 	}
 	invar_context_free(ctx);
+}
+
+/* ---- One image, many images, one thread, many threads ----------------------------- */
+
+/* A layer of a network: of a group of images on one thread, which the rest must equal. */
+typedef struct layer_case {
+	inv_conv_spec s;
+	size_t block, filter, in, out; /* floats of a filter, of an image before and after */
+	float *x, *w, *bias, *before, *want;
+} layer_case;
+
+/* The results of the first n images, in plain order. */
+static void run_layer(const layer_case *c, unsigned threads, size_t n, bool split,
+                      const inv_conv *like, inv_conv **made, float *got)
+{
+	inv_conv_spec s = c->s;
+	invar_context *ctx;
+	float *in, *out;
+	void *scratch;
+	inv_conv *p;
+
+	check(invar_context_new(threads, NULL, &ctx));
+	s.from.images = n;
+	s.split = split;
+	in = laid(s.plain ? 1 : c->block, s.from, c->x);
+	out = laid(c->block, inv_conv_result(&s), c->before);
+	check(inv_conv_new(ctx, &s, c->w, c->bias, like, &p));
+	assert_non_null(scratch = inv_alloc(inv_conv_scratch(p) + 1));
+	check(inv_conv_run(p, in, out, scratch, 0));
+	lay(c->block, inv_conv_result(&s), true, got, out);
+	if (made)
+		*made = p;
+	else
+		inv_conv_free(p);
+	inv_free(in);
+	inv_free(out);
+	inv_free(scratch);
+	invar_context_free(ctx);
+}
+
+static void check_layer(inv_conv_spec s, size_t block)
+{
+	const inv_maps to = inv_conv_result(&s);
+	layer_case c = {.s = s, .block = block};
+	inv_conv *whole;
+	float *got;
+
+	c.s.group = s.from.images;
+	c.filter = s.from.channels * s.window.kernel * s.window.kernel;
+	c.in = inv_maps_floats(1, s.from) / s.from.images;
+	c.out = inv_maps_floats(1, to) / to.images;
+	c.x = draw("x", c.in * s.from.images);
+	c.w = draw("w", s.outputs * c.filter);
+	c.bias = draw("b", s.outputs);
+	c.before = draw("y", c.out * to.images);
+	c.want = draw("z", c.out * to.images);
+	got = draw("g", c.out * to.images);
+	run_layer(&c, 3, s.from.images, false, NULL, &whole, c.want);
+	for (size_t n = 1; n <= s.from.images; n = n < 3 ? n + 1 : 2 * n)
+		for (unsigned threads = 1; threads <= 3; threads++)
+			for (int split = 0; split < 2; split++) {
+				/* The weights are those of `whole`, or another copy. */
+				run_layer(&c, threads, n, split, threads == 3 ? whole : NULL, NULL, got);
+				if (memcmp(got, c.want, n * c.out * sizeof *got) != 0)
+					fail_msg("%zu of %zu images of %zu x %zu x %zu to %zu, kernel %zu: "
+					         "bits differ on %u threads, split %d",
+					         n, s.from.images, s.from.channels, s.from.height, s.from.width,
+					         s.outputs, s.window.kernel, threads, split);
+			}
+	inv_conv_free(whole);
+	inv_free(c.x);
+	inv_free(c.w);
+	inv_free(c.bias);
+	inv_free(c.before);
+	inv_free(c.want);
+	inv_free(got);
+}
+
+/* Stages 1 to 4 of ResNet-50 on images of this side: each shape once. */
+static void check_resnet(size_t side, size_t images, size_t block)
+{
+	const inv_window point = {1, 1, 0, false}, skip_one = {1, 2, 0, false};
+	const inv_window three = {3, 1, 1, false}, halving = {3, 2, 1, false};
+	size_t in = 64, h = side / 4;
+
+	for (size_t i = 0; i < 4; i++) {
+		size_t planes = (size_t)64 << i, half = i ? h / 2 : h;
+		bool small = block > 1 && half * half <= 64, before = block > 1 && h * h <= 64;
+		const inv_maps from = {images, in, h, h, before},
+					   mid = {images, planes, h, h, before};
+		const inv_maps after = {images, planes, half, half, small};
+		const inv_maps wide = {images, 4 * planes, half, half, small};
+
+		check_layer(
+			(inv_conv_spec){from, 4 * planes, i ? skip_one : point, .together = small},
+			block);
+		check_layer((inv_conv_spec){from, planes, point, .together = before, .relu = true},
+		            block);
+		check_layer((inv_conv_spec){mid, planes, i ? halving : three, .together = small,
+		                            .relu = true},
+		            block);
+		check_layer((inv_conv_spec){after, planes, three, .together = small, .add = true,
+		                            .relu = true},
+		            block);
+		check_layer((inv_conv_spec){after, 4 * planes, point, .together = small,
+		                            .add = true, .relu = true},
+		            block);
+		check_layer((inv_conv_spec){wide, planes, point, .together = small, .relu = true},
+		            block);
+		in = 4 * planes;
+		h = half;
+	}
+}
+
+static void no_bit_depends_on_images_or_threads(void **state)
+{
+	invar_context *ctx;
+	size_t block;
+
+	(void)state;
+	check(invar_context_new(1, NULL, &ctx));
+	block = inv_maps_block(ctx);
+	invar_context_free(ctx);
+	for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+		check_layer(specs[i], block);
+		if (!specs[i].plain && block > 1) {
+			inv_conv_spec s = specs[i];
+
+			s.together = true;
+			check_layer(s, block);
+			s.from.together = true;
+			check_layer(s, block);
+		}
+	}
+}
+
+static void layers_of_a_resnet_have_the_same_bits_for_one_image(void **state)
+{
+	invar_context *ctx;
+	size_t block;
+
+	(void)state;
+	check(invar_context_new(1, NULL, &ctx));
+	block = inv_maps_block(ctx);
+	invar_context_free(ctx);
+	if (block == 1)
+		skip(); /* the plain loop would take minutes */
+	check_layer(
+		(inv_conv_spec){
+			{2, 3, 224, 224, false}, 64, {7, 2, 3, false}, .plain = true, .relu = true},
+		block);
+	check_resnet(224, 2, block);
+	check_resnet(96, 8, block);
 }
 
 /* The cases above that are meant to use tiles do use them. */
@@ -244,10 +397,10 @@ static void pools_are_the_largest_and_the_mean(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		float *in = laid(blocks[i], m, x), out[2 * 2 * 16], plain[8], mean[2];
 
-		inv_max_pool(blocks[i], m, (inv_window){3, 2, 1, false}, in, out);
+		inv_max_pool(NULL, blocks[i], m, (inv_window){3, 2, 1, false}, in, out);
 		lay(blocks[i], (inv_maps){1, 2, 2, 2, false}, true, plain, out);
 		assert_memory_equal(plain, padded, sizeof padded);
-		inv_max_pool(blocks[i], m, (inv_window){3, 2, 0, true}, in, out);
+		inv_max_pool(NULL, blocks[i], m, (inv_window){3, 2, 0, true}, in, out);
 		lay(blocks[i], (inv_maps){1, 2, 1, 2, false}, true, plain, out);
 		assert_memory_equal(plain, ceiled, sizeof ceiled);
 		inv_mean_pool(blocks[i], m, 1, in, mean);
@@ -261,6 +414,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(convolutions_equal_the_loop),
 		cmocka_unit_test(an_images_place_changes_no_bit),
+		cmocka_unit_test(no_bit_depends_on_images_or_threads),
+		cmocka_unit_test(layers_of_a_resnet_have_the_same_bits_for_one_image),
 		cmocka_unit_test(only_large_maps_are_cut_into_tiles),
 		cmocka_unit_test(windows_are_counted_as_pytorch_counts),
 		cmocka_unit_test(pools_are_the_largest_and_the_mean),

@@ -241,6 +241,7 @@ inv_cost inv_cost_diagnose(const inv_cost_rows *r, double speed, const invar_opt
 
 	if (!r->d || !speed)
 		return (inv_cost){NAN, NAN};
-	/* Random features; two smaller maps and what they are measured by take as long again. */
+	/* Random features; two smaller maps and what they are measured by take as long again.
+	 */
 	return (inv_cost){2 * (2 * rows * size * size + size * size * size) / speed, 1e4};
 }
