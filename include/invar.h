@@ -122,14 +122,14 @@ typedef struct invar_hooks {
 
 /*
  * threads = 0 uses all cores. hooks may be NULL. The environment variable INVAR_CPU
- * (ref, avx2) limits which kernels are used.
+ * (ref, avx2, avx512; ref, neon on ARM) limits which kernels are used.
  */
 INVAR_API invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
                                          invar_context **out);
 INVAR_API void invar_context_free(invar_context *ctx);
 INVAR_API unsigned invar_context_threads(const invar_context *ctx);
-INVAR_API const char *
-invar_context_cpu(const invar_context *ctx); /* "ref", "portable", "avx2", "avx512" */
+/* "ref", "portable", "avx2", "avx512", "neon" */
+INVAR_API const char *invar_context_cpu(const invar_context *ctx);
 
 /*
  * Several processes. A program that mpirun or srun has started joins the others first; each
@@ -995,6 +995,16 @@ INVAR_API invar_status invar_augment_draw(const invar_augment *a, const invar_op
 INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_options *o,
                                            const float *x, const uint64_t shape[4],
                                            const float *params, float *out);
+
+/*
+ * The same for a NumPy file [n, c, h, w] in blocks, so the file may be larger than memory;
+ * "-" is standard input or output. params and params_out are JSON files of parameters as
+ * below, to use and to write; NULL: drawn, and not written.
+ */
+INVAR_API invar_status invar_augment_apply_file(const invar_augment *a,
+                                                const invar_options *o, const char *in,
+                                                const char *params, const char *out,
+                                                const char *params_out);
 
 /*
  * Rows of parameters in a JSON file, in the layout of Kornia's sampled parameters: a list

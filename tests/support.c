@@ -203,6 +203,13 @@ invar_options *test_set(invar_options *o, ...)
 	return o;
 }
 
+bool test_emulated(void)
+{
+	const char *set = getenv("INVAR_TEST_EMULATED");
+
+	return set && *set;
+}
+
 bool test_exists(const char *path)
 {
 	struct stat info;

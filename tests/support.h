@@ -59,6 +59,12 @@ const invar_options *test_pixels(void);
 /* A formatted value, in one of the rotating buffers. */
 const char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * INVAR_TEST_EMULATED is set, as ./dev arm does: the processor is emulated, tens of times
+ * slower, and tests of minutes may take smaller sizes.
+ */
+bool test_emulated(void);
+
 /* The last error is one sentence that holds `word`; prints it if not. */
 void test_assert_error(const char *word);
 

@@ -137,7 +137,10 @@ class Adapter:
 
     def torch(self):
         """The same as a torch.nn.Module, with the names of the file in its state_dict: for torch.nn.Sequential(F, E)."""
-        from ._torch import module
+        try:
+            from ._torch import module
+        except ModuleNotFoundError as error:
+            raise ImportError("torch() needs PyTorch; install the package torch") from error
 
         return module(self)
 

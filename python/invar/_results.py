@@ -60,8 +60,8 @@ def plural(number, one, many):
 class Results:
     """Columns (F and adapters), metrics and values with 95 % intervals.
 
-    `print(results)` shows the table, a notebook shows HTML, `results["lc.augmented", "run"]` is a number; `to_pandas()`
-    gives a data frame and `to_json()` the document, which `document` holds as a dictionary.
+    A prompt and `print(results)` show the table, a notebook shows HTML, `results["lc.augmented", "run"]` is a number;
+    `to_pandas()` gives a data frame and `to_json()` the document, which `document` holds as a dictionary.
     """
 
     def __init__(self, document):
@@ -132,7 +132,10 @@ class Results:
 
     def to_pandas(self, intervals=False):
         """A data frame with a row per metric and a column per column; with intervals, low and high beside each value."""
-        import pandas
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise ImportError("to_pandas() needs pandas; install it, or use to_json() or table()") from error
 
         rows = [(metric["row"], metric.get("part") or "") for metric in self.document["metrics"]]
         parts = ("value", "low", "high") if intervals else ("value",)
@@ -252,7 +255,8 @@ class Results:
         return "\n".join(lines + ([""] + notes if notes else []) + ([""] + self._verdict() if self._verdict() else []))
 
     def __repr__(self):
-        return f"<invar.Results: {len(self.metrics)} metrics of {', '.join(self.titles)}>"
+        """At a prompt `run.eval(bank)` is enough to see the table."""
+        return str(self)
 
     def _repr_html_(self):
         head, *rows = self.table()

@@ -140,13 +140,13 @@ static invar_status load(invar_adapter *e)
 	                 : fail_memory(e->path);
 }
 
-/* Takes path; NULL means that there was no memory for it. */
 /* Weights as apply wants them, from the first call on; calls may come at the same time. */
 struct inv_adapter_packed {
 	pthread_mutex_t lock;
 	inv_packed_layers *layers;
 };
 
+/* Takes path; NULL means that there was no memory for it. */
 static invar_status begin(const invar_context *ctx, char *path, const char *name,
                           invar_adapter **out)
 {

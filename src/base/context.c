@@ -35,27 +35,44 @@ static unsigned detect_cpu(void)
 	    !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512vnni"))
 		return INV_CPU_LIBRARIES | INV_CPU_AVX2;
 	return INV_CPU_LIBRARIES | INV_CPU_AVX2 | INV_CPU_AVX512;
+#elif defined(__aarch64__)
+	return INV_CPU_LIBRARIES | INV_CPU_NEON;
 #else
 	return INV_CPU_LIBRARIES;
 #endif
 }
+
+/* The instruction sets that may be named, each with what it allows. */
+static const struct {
+	const char *name;
+	unsigned allows;
+} caps[] = {
+	{"ref", 0},
+#if defined(__x86_64__)
+	{"avx2", ~(unsigned)INV_CPU_AVX512},
+	{"avx512", ~0u},
+#define CAPS "ref, avx2 or avx512"
+#elif defined(__aarch64__)
+	{"neon", ~0u},
+#define CAPS "ref or neon"
+#else
+#define CAPS "ref"
+#endif
+};
 
 static invar_status cap_cpu(unsigned *cpu)
 {
 	const char *cap = getenv("INVAR_CPU");
 
 	*cpu = detect_cpu();
-	if (!cap || !*cap || strcmp(cap, "avx512") == 0)
+	if (!cap || !*cap)
 		return INVAR_OK;
-	if (strcmp(cap, "avx2") == 0) {
-		*cpu &= ~(unsigned)INV_CPU_AVX512;
-		return INVAR_OK;
-	}
-	if (strcmp(cap, "ref") == 0) {
-		*cpu = 0;
-		return INVAR_OK;
-	}
-	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be ref, avx2 or avx512", cap);
+	for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
+		if (strcmp(cap, caps[i].name) == 0) {
+			*cpu &= caps[i].allows;
+			return INVAR_OK;
+		}
+	return inv_fail(INVAR_E_USE, "INVAR_CPU is '%s' but must be " CAPS, cap);
 }
 
 invar_status invar_context_new(unsigned threads, const invar_hooks *hooks,
@@ -98,6 +115,8 @@ const char *invar_context_cpu(const invar_context *ctx)
 {
 	if (ctx->cpu & INV_CPU_AVX512)
 		return "avx512";
+	if (ctx->cpu & INV_CPU_NEON)
+		return "neon";
 	return ctx->cpu & INV_CPU_AVX2 ? "avx2" : ctx->cpu ? "portable" : "ref";
 }
 

@@ -492,7 +492,7 @@ const inv_command inv_cmd_data = {
 			 "folders, or the beginnings of the names of tar files (train-0.tar). tar: "
 			 "takes a list "
 			 "separated by commas, and patterns. Of 16 bits per sample the upper 8 are "
-			 "used; of several pages the "
+			 "used; of several pages or frames the "
 			 "first. An image that cannot be read is an error, or is "
 			 "listed and counted with --skip-broken. Kinds of data sets:",
 	.items = kind_sentence,

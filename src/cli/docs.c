@@ -211,7 +211,8 @@ static void roff_overview(FILE *out)
 		fputs(".\n", out);
 	}
 	fputs(".SH ENVIRONMENT\n.TP\n.B INVAR_CPU\nLimits the instruction set that is used: "
-	      "ref, avx2 or avx512.\n.TP\n.B TMPDIR\nFolder for temporary files of the demo, "
+	      "ref, avx2 or avx512; ref or neon on ARM.\n.TP\n.B TMPDIR\nFolder for temporary "
+	      "files of the demo, "
 	      "and for "
 	      "codes that eval cannot keep in\nmemory.\n",
 	      out);

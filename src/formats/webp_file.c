@@ -2,8 +2,8 @@
 /*
  * webp_file.c - reading WebP through libwebp, see webp_file.h for the invariants.
  *
- * The chunks of the RIFF file are walked here for the orientation, which libwebp leaves to
- * its libwebpdemux.
+ * The chunks of the RIFF file are walked here for the orientation and for the first frame
+ * of an animation, which libwebp leaves to its libwebpdemux.
  */
 #include "formats/webp_file.h"
 
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "formats/exif.h"
 
-enum { RIFF = 12, CHUNK = 8, EXIF_PREFIX = 6, PER_BYTE = 1 << 26 };
+enum { RIFF = 12, CHUNK = 8, EXIF_PREFIX = 6, FRAME_HEADER = 16, PER_BYTE = 1 << 26 };
 
 static invar_status fail(const char *name, VP8StatusCode error)
 {
@@ -37,27 +37,42 @@ static uint32_t little32(const uint8_t *at)
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* A chunk is a name, a length, and as many bytes, padded to an even number. */
-static unsigned find_orientation(const uint8_t *bytes, uint64_t size)
+static uint32_t little24(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
+}
+
+/* A chunk is a name, a length, and as many bytes, padded to an even number. The first one
+ * of this name, or NULL. */
+static const uint8_t *find_chunk(const uint8_t *bytes, uint64_t size, const char *name,
+                                 uint64_t *length)
 {
 	uint64_t at = RIFF;
 
 	while (at <= size && size - at >= CHUNK) {
-		const uint8_t *body = bytes + at + CHUNK;
-		uint64_t length = little32(bytes + at + 4), left = size - at - CHUNK;
+		uint64_t left = size - at - CHUNK;
 
-		if (length > left)
+		*length = little32(bytes + at + 4);
+		if (*length > left)
 			break;
-		if (memcmp(bytes + at, "EXIF", 4) == 0) {
-			bool prefixed =
-				length >= EXIF_PREFIX && memcmp(body, "Exif\0\0", EXIF_PREFIX) == 0;
-			size_t skip = prefixed ? EXIF_PREFIX : 0;
-
-			return inv_exif_orientation(body + skip, length - skip);
-		}
-		at += CHUNK + length + (length & 1);
+		if (memcmp(bytes + at, name, 4) == 0)
+			return bytes + at + CHUNK;
+		at += CHUNK + *length + (*length & 1);
 	}
-	return 1;
+	return NULL;
+}
+
+static unsigned find_orientation(const uint8_t *bytes, uint64_t size)
+{
+	uint64_t length;
+	const uint8_t *body = find_chunk(bytes, size, "EXIF", &length);
+	bool prefixed;
+
+	if (!body)
+		return 1;
+	prefixed = length >= EXIF_PREFIX && memcmp(body, "Exif\0\0", EXIF_PREFIX) == 0;
+	return inv_exif_orientation(body + (prefixed ? EXIF_PREFIX : 0),
+	                            length - (prefixed ? EXIF_PREFIX : 0));
 }
 
 static invar_status read_header(const void *bytes, uint64_t size, const char *name,
@@ -74,9 +89,6 @@ static invar_status read_header(const void *bytes, uint64_t size, const char *na
 	/* Chunks after the pixels may be missing, and with them the orientation. */
 	if (size < RIFF || little32((const uint8_t *)bytes + 4) > size - CHUNK)
 		return fail(name, VP8_STATUS_NOT_ENOUGH_DATA);
-	if (config->input.has_animation)
-		return inv_fail(INVAR_E_FORMAT,
-		                "%s: is an animation; save the frame that matters as PNG", name);
 	return inv_check_pixels(name, (uint32_t)config->input.width,
 	                        (uint32_t)config->input.height, size, PER_BYTE);
 }
@@ -96,19 +108,69 @@ invar_status inv_webp_size(const void *bytes, uint64_t size, const char *name,
 	return INVAR_OK;
 }
 
-static invar_status decode_to(const void *bytes, uint64_t size, const char *name,
-                              WebPDecoderConfig *config, inv_image *out)
+/* What is decoded: a whole file, or a frame and its place in the picture. */
+typedef struct part {
+	const uint8_t *bytes;
+	uint64_t size;
+	uint32_t x, y, width, height;
+} part;
+
+static invar_status decode_part(const part *p, const char *name, WebPDecoderConfig *config,
+                                inv_image *out)
 {
+	size_t stride = (size_t)out->width * INV_RGB;
 	VP8StatusCode error;
 
 	config->output.colorspace = MODE_RGB;
 	config->output.is_external_memory = 1;
-	config->output.u.RGBA.rgba = out->pixels;
-	config->output.u.RGBA.stride = (int)(out->width * INV_RGB);
-	config->output.u.RGBA.size = (size_t)out->width * out->height * INV_RGB;
-	error = WebPDecode(bytes, size, config);
+	config->output.u.RGBA.rgba = out->pixels + p->y * stride + (size_t)p->x * INV_RGB;
+	config->output.u.RGBA.stride = (int)stride;
+	config->output.u.RGBA.size = (p->height - 1) * stride + (size_t)p->width * INV_RGB;
+	error = WebPDecode(p->bytes, p->size, config);
 	WebPFreeDecBuffer(&config->output);
 	return error == VP8_STATUS_OK ? INVAR_OK : fail(name, error);
+}
+
+/*
+ * A frame begins with its place and size: x / 2, y / 2, width - 1, height - 1, each in
+ * three bytes. Its pixels follow as chunks that libwebp decodes without a file around them.
+ */
+static invar_status find_first_frame(const void *bytes, uint64_t size, const char *name,
+                                     const inv_image *canvas, part *out)
+{
+	WebPBitstreamFeatures pixels;
+	VP8StatusCode error;
+	uint64_t length;
+	const uint8_t *frame = find_chunk(bytes, size, "ANMF", &length);
+
+	if (!frame || length < FRAME_HEADER)
+		return fail(name, VP8_STATUS_BITSTREAM_ERROR);
+	*out = (part){.bytes = frame + FRAME_HEADER,
+	              .size = length - FRAME_HEADER,
+	              .x = 2 * little24(frame),
+	              .y = 2 * little24(frame + 3),
+	              .width = little24(frame + 6) + 1,
+	              .height = little24(frame + 9) + 1};
+	error = WebPGetFeatures(out->bytes, out->size, &pixels);
+	if (error != VP8_STATUS_OK)
+		return fail(name, error);
+	if ((uint32_t)pixels.width != out->width || (uint32_t)pixels.height != out->height ||
+	    out->x + out->width > canvas->width || out->y + out->height > canvas->height)
+		return fail(name, VP8_STATUS_BITSTREAM_ERROR);
+	return INVAR_OK;
+}
+
+/* Beside the frame the picture is transparent, and black without alpha. */
+static invar_status decode_first_frame(const void *bytes, uint64_t size, const char *name,
+                                       WebPDecoderConfig *config, inv_image *out)
+{
+	part frame = {0};
+	invar_status st = find_first_frame(bytes, size, name, out, &frame);
+
+	if (st != INVAR_OK)
+		return st;
+	memset(out->pixels, 0, (size_t)out->width * out->height * INV_RGB);
+	return decode_part(&frame, name, config, out);
 }
 
 invar_status inv_webp_decode(const void *bytes, uint64_t size, const char *name,
@@ -120,8 +182,11 @@ invar_status inv_webp_decode(const void *bytes, uint64_t size, const char *name,
 	if (st == INVAR_OK)
 		st = inv_image_shape(out, (uint32_t)config.input.width,
 		                     (uint32_t)config.input.height, name);
-	if (st == INVAR_OK)
-		st = decode_to(bytes, size, name, &config, out);
+	if (st == INVAR_OK && config.input.has_animation)
+		st = decode_first_frame(bytes, size, name, &config, out);
+	else if (st == INVAR_OK)
+		st = decode_part(&(part){bytes, size, 0, 0, out->width, out->height}, name, &config,
+		                 out);
 	if (st == INVAR_OK)
 		st = inv_image_orient(out, find_orientation(bytes, size), name);
 	return st;

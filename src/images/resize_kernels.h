@@ -32,5 +32,6 @@ struct inv_resize_kernels {
 void inv_resize_kernels_init(struct inv_resize_kernels *k, unsigned cpu);
 void inv_resize_kernels_ref(struct inv_resize_kernels *k);
 void inv_resize_kernels_avx2(struct inv_resize_kernels *k);
+void inv_resize_kernels_neon(struct inv_resize_kernels *k);
 
 #endif

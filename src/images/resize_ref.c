@@ -51,6 +51,9 @@ void inv_resize_kernels_init(struct inv_resize_kernels *k, unsigned cpu)
 #if defined(__x86_64__)
 	if (cpu & INV_CPU_AVX2)
 		inv_resize_kernels_avx2(k);
+#elif defined(__aarch64__)
+	if (cpu & INV_CPU_NEON)
+		inv_resize_kernels_neon(k);
 #else
 	(void)cpu;
 #endif

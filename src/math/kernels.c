@@ -17,8 +17,20 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 		inv_kernels_lanes_avx2(k);
 		inv_kernels_walk_avx2(k);
 	}
-	if (cpu & INV_CPU_AVX512)
+	if (cpu & INV_CPU_AVX512) {
 		inv_kernels_avx512(k);
+		inv_kernels_random_avx512(k);
+	}
+#elif defined(__aarch64__)
+	if (cpu & INV_CPU_NEON) {
+		inv_kernels_neon(k);
+		inv_kernels_random_neon(k);
+		inv_kernels_sliced_neon(k);
+		inv_kernels_tokens_neon(k);
+		inv_kernels_panels_neon(k);
+		inv_kernels_lanes_neon(k);
+		inv_kernels_walk_neon(k);
+	}
 #else
 	(void)cpu;
 #endif

@@ -19,7 +19,7 @@
 /* INV_PAIR_SUM: coordinates summed in one run, so that rounding stays small. */
 enum { INV_PAIR_ROWS = 6, INV_PAIR_COLS = 16, INV_PAIR_SUM = 256 };
 enum { INV_DOT_ROWS = 6, INV_DOT_COLS = 16 };
-enum { INV_STRIP_ROWS = 6, INV_PANEL_COLS = 16 };
+enum { INV_STRIP_ROWS = 6, INV_PANEL_COLS = 16, INV_SIDE_PANELS = 4 };
 enum { INV_WALK_LANES = 8 }; /* vectors of a sparse product: a cache line of doubles */
 
 typedef struct inv_adamw_rates {
@@ -83,7 +83,7 @@ typedef struct inv_layer_norm {
 typedef struct inv_panel_product {
 	const float *strips;     /* of A, as pack_strips lays them out */
 	const float *panel;      /* [k][INV_PANEL_COLS] */
-	size_t rows, k, columns; /* columns <= INV_PANEL_COLS */
+	size_t rows, k, columns; /* columns <= INV_PANEL_COLS but for row_product */
 	bool add;
 	const float *from; /* what is added to, rows from_stride floats apart; NULL: c */
 	size_t from_stride;
@@ -95,6 +95,9 @@ typedef struct inv_panel_product {
 	float *c;
 	size_t stride; /* floats from row to row of c */
 } inv_panel_product;
+
+/* The panel at column j of several. */
+inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j);
 
 /* INV_LANES: doubles side by side. A spline has 6 taps, 8 with the zeros that pad it. */
 enum { INV_LANES = 4, INV_SPLINE_TAPS = 6, INV_SPLINE_WIDE = 8, INV_EDGES = 8 };
@@ -173,6 +176,9 @@ struct inv_kernels {
 	              uint32_t *out);
 	/* The numbers of inv_fill_normal, up to rounding. */
 	void (*normal)(const inv_stream *s, uint32_t index, float *out, size_t count);
+	/* out = x + (std n + mean) with these numbers n; NULL: normal, then adding. */
+	void (*add_normal)(const inv_stream *s, uint32_t index, const float *x, float mean,
+	                   float std, float *out, size_t count);
 
 	/*
 	 * Keys of INV_SLICES directions from `column` on, [M][INV_SLICES]: the
@@ -255,6 +261,8 @@ struct inv_kernels {
 	                    float *panels, size_t step);
 	/* c (+)= strips panel; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
+	/* The same bits for one row and INV_SIDE_PANELS whole panels one after the other. */
+	void (*row_product)(const inv_panel_product *p);
 
 	/*
 	 * FFTs of INV_LANES sequences x [n][re, im][INV_LANES], n = 2^a or 3 2^a, with
@@ -296,6 +304,7 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu);
 void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
 void inv_kernels_avx512(struct inv_kernels *k);
+void inv_kernels_random_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);
@@ -306,5 +315,12 @@ void inv_kernels_lanes_ref(struct inv_kernels *k);
 void inv_kernels_lanes_avx2(struct inv_kernels *k);
 void inv_kernels_walk_ref(struct inv_kernels *k);
 void inv_kernels_walk_avx2(struct inv_kernels *k);
+void inv_kernels_neon(struct inv_kernels *k);
+void inv_kernels_random_neon(struct inv_kernels *k);
+void inv_kernels_sliced_neon(struct inv_kernels *k);
+void inv_kernels_tokens_neon(struct inv_kernels *k);
+void inv_kernels_panels_neon(struct inv_kernels *k);
+void inv_kernels_lanes_neon(struct inv_kernels *k);
+void inv_kernels_walk_neon(struct inv_kernels *k);
 
 #endif

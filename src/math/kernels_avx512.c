@@ -12,7 +12,7 @@
 
 #include "math/kernels.h"
 
-enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, AHEAD = 128 };
+enum { R = INV_STRIP_ROWS, C = INV_PANEL_COLS, AHEAD = 128, ALL = 0xffff };
 
 static inline __attribute__((always_inline)) __m512 finish(const inv_panel_product *p,
                                                            __mmask16 columns, __m512 sum)
@@ -110,6 +110,36 @@ static void panel_product_avx512(const inv_panel_product *p)
 		multiply_rest(p->rows - i, p->strips + i * p->k, p, i);
 }
 
+/* Of one panel, each multiply-add would wait for the one before. */
+static void row_product_avx512(const inv_panel_product *p)
+{
+	const float *from = p->from ? p->from : p->c;
+	__m512 sum[INV_SIDE_PANELS];
+
+#pragma GCC unroll 4
+	for (size_t i = 0; i < INV_SIDE_PANELS; i++)
+		sum[i] = _mm512_setzero_ps();
+#pragma GCC unroll 2
+	for (size_t l = 0; l < p->k; l++) {
+		const __m512 x = _mm512_set1_ps(p->strips[l * R]);
+
+#pragma GCC unroll 4
+		for (size_t i = 0; i < INV_SIDE_PANELS; i++)
+			sum[i] =
+				_mm512_fmadd_ps(x, _mm512_loadu_ps(p->panel + (i * p->k + l) * C), sum[i]);
+	}
+	for (size_t i = 0; i < INV_SIDE_PANELS; i++) {
+		const inv_panel_product panel = inv_panel_at(p, i * C);
+
+		if (p->add)
+			sum[i] = _mm512_add_ps(_mm512_loadu_ps(from + i * C), sum[i]);
+		sum[i] = finish(&panel, ALL, sum[i]);
+		if (p->mask)
+			sum[i] = mask_row(&panel, 0, ALL, sum[i]);
+		_mm512_storeu_ps(panel.c, sum[i]);
+	}
+}
+
 static void dot_tile_avx512(const int16_t *a, const int16_t *b, size_t pairs, int32_t *sums)
 {
 	__m512i sum[INV_DOT_ROWS];
@@ -137,5 +167,6 @@ static void dot_tile_avx512(const int16_t *a, const int16_t *b, size_t pairs, in
 void inv_kernels_avx512(struct inv_kernels *k)
 {
 	k->panel_product = panel_product_avx512;
+	k->row_product = row_product_avx512;
 	k->dot_tile = dot_tile_avx512;
 }

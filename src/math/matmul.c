@@ -85,8 +85,12 @@ static double work_of(const inv_matmul_spec *s)
 
 static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
 {
-	return (ctx->cpu & INV_CPU_AVX2) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
-	       work_of(s) >= packed_work;
+	inv_matmul_spec whole = *s;
+
+	whole.m = s->whole_m ? s->whole_m : s->m;
+	whole.n = s->whole_n ? s->whole_n : s->n;
+	return (ctx->cpu & INV_CPU_PANELS) && whole.m >= MIN_ROWS && whole.n >= MIN_COLS &&
+	       work_of(&whole) >= packed_work;
 }
 
 static size_t tile_count(const inv_matmul *p)
@@ -105,7 +109,7 @@ static bool suits_onednn(const inv_matmul_spec *s)
 {
 	size_t narrow = s->m < s->n ? s->m : s->n;
 
-	return inv_onednn_usable() &&
+	return inv_onednn_usable() && !s->add &&
 	       (s->relu ? s->k < LONG_SUM : s->k < SHORT_SUM && narrow >= NARROW);
 }
 
@@ -250,8 +254,8 @@ static void run_openblas(const inv_matmul_spec *s, const float *a, size_t lda,
 {
 	inv_openblas_get()->sgemm(CblasRowMajor, s->transpose_a ? CblasTrans : CblasNoTrans,
 	                          s->transpose_b ? CblasTrans : CblasNoTrans, (int)s->m,
-	                          (int)s->n, (int)s->k, 1, a, (int)lda, b, (int)ldb, 0, c,
-	                          (int)ldc);
+	                          (int)s->n, (int)s->k, 1, a, (int)lda, b, (int)ldb,
+	                          s->add ? 1 : 0, c, (int)ldc);
 	add_bias_relu(s, bias, c, ldc);
 }
 
@@ -312,6 +316,7 @@ static void run_packed(void *user, size_t index, unsigned thread)
 		.b_stride = ldb_of(s),
 		.turned_a = s->transpose_a,
 		.turned_b = s->transpose_b,
+		.add = s->add,
 		.bias = s->bias ? p->bias + t->col : NULL,
 		.relu = s->relu,
 		.mask = masked ? p->mask + t->col : NULL,
@@ -389,7 +394,7 @@ invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b
 	const inv_matmul_spec *s = &p->spec;
 	invar_status st;
 
-	assert(!s->bias && !s->relu);
+	assert(!s->bias && !s->relu && !s->add);
 	p->mask = mask;
 	p->sums = sums;
 	p->take = NULL;
@@ -402,7 +407,7 @@ invar_status inv_matmul_run_masked(inv_matmul *p, const float *a, const float *b
 invar_status inv_matmul_run_parts(inv_matmul *p, const float *a, const float *b, float *c,
                                   inv_part_fn *take, void *user)
 {
-	assert(!p->spec.bias && !p->spec.relu);
+	assert(!p->spec.bias && !p->spec.relu && !p->spec.add);
 	p->mask = NULL;
 	p->take = take;
 	p->user = user;

@@ -2,13 +2,13 @@
 /*
  * matmul.h - C = op(A) op(B), with bias and ReLU fused.
  *
- * A plan cuts the product into tiles, each computed on one thread. With AVX2 our own
- * kernels compute a tile (packed.h), which sum every number of C in the same order however
- * it is cut. Elsewhere, and for products too small to be worth packing, oneDNN (2.6 and
- * 3.x) or OpenBLAS does, whichever was measured to be faster for its shape (README); their
- * order depends on the shape of a tile, so the cut depends on the machine's cores and not
- * on the number of running threads. Either way the bits of a result do not depend on the
- * number of threads.
+ * A plan cuts the product into tiles, each computed on one thread. With AVX2 or NEON our
+ * own kernels compute a tile (packed.h), which sum every number of C in the same order
+ * however it is cut. Elsewhere, and for products too small to be worth packing, oneDNN (2.6
+ * and 3.x) or OpenBLAS does, whichever was measured to be faster for its shape (README);
+ * their order depends on the shape of a tile, so the cut depends on the machine's cores and
+ * not on the number of running threads. Either way the bits of a result do not depend on
+ * the number of threads.
  *
  * A plan is made once and run many times without allocating; it belongs to one
  * thread at a time. inv_gemm is the one-shot call on the calling thread only.
@@ -30,6 +30,12 @@ typedef struct inv_matmul_spec {
 	bool transpose_b; /* B is stored [n, k], as a Linear layer's weight is */
 	bool bias;        /* adds bias[n] to every row */
 	bool relu;        /* then max(0, .); a plan may turn NaN into 0, as oneDNN does */
+	bool add;         /* to what C was before, before ReLU */
+	/*
+	 * If C is some rows or columns of a larger product, its sizes, so that our own kernels
+	 * compute both or neither; 0: it is all. With them each number has the same bits.
+	 */
+	size_t whole_m, whole_n;
 } inv_matmul_spec;
 
 typedef struct inv_matmul inv_matmul;

@@ -23,6 +23,7 @@ void inv_matmul_ref(const inv_matmul_spec *s, const float *a, const float *b,
 		for (size_t j = 0; j < s->n; j++) {
 			float y = cell(s, a, b, i, j) + (s->bias ? bias[j] : 0);
 
+			y += s->add ? c[i * s->n + j] : 0;
 			c[i * s->n + j] = s->relu && y < 0 ? 0 : y;
 		}
 }

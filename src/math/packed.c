@@ -65,6 +65,7 @@ static void multiply_block(const inv_packed_tile *t, const inv_panels *panels, s
 		.a = t->a + (t->turned_a ? row : row * t->a_stride),
 		.a_stride = t->a_stride,
 		.turned = t->turned_a,
+		.add = t->add,
 		.bias = t->bias ? t->bias + col : NULL,
 		.relu = t->relu,
 		.mask = t->mask ? t->mask + row * t->c_stride + col : NULL,

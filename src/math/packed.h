@@ -24,6 +24,7 @@ typedef struct inv_packed_tile {
 	const float *a, *b;
 	size_t a_stride, b_stride;
 	bool turned_a, turned_b; /* A is stored [k, m], B [n, k] */
+	bool add;                /* c += instead of c =; c is not NULL */
 	const float *bias;       /* [n]; NULL: none */
 	bool relu;
 	const float *mask; /* [m, n], as far apart as c; see panels.h */

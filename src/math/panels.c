@@ -149,6 +149,39 @@ static inv_panel_product product_of(const inv_panels *w, const inv_panels_rows *
 	return p;
 }
 
+inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j)
+{
+	inv_panel_product panel = *p;
+
+	panel.panel = p->panel + j * p->k;
+	panel.columns = min(INV_PANEL_COLS, p->columns - j);
+	panel.bias = p->bias ? p->bias + j : NULL;
+	panel.from = p->from ? p->from + j : NULL;
+	panel.mask = p->mask ? p->mask + j : NULL;
+	panel.sums = p->sums ? p->sums + j : NULL;
+	panel.c = p->c + j;
+	return panel;
+}
+
+/* All columns of a part of the rows and of the sum. */
+static void multiply_part(const struct inv_kernels *kernels, const inv_panel_product *p)
+{
+	const size_t side = INV_SIDE_PANELS * INV_PANEL_COLS;
+	size_t j = 0;
+
+	for (; p->rows == 1 && j + side <= p->columns; j += side) {
+		inv_panel_product panels = inv_panel_at(p, j);
+
+		panels.columns = side;
+		kernels->row_product(&panels);
+	}
+	for (; j < p->columns; j += INV_PANEL_COLS) {
+		const inv_panel_product panel = inv_panel_at(p, j);
+
+		kernels->panel_product(&panel);
+	}
+}
+
 void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panels *w,
                               const inv_panels_rows *r, float *scratch)
 {
@@ -156,22 +189,15 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
 
 	for (size_t i = 0; i < r->rows; i += height)
 		for (size_t l = 0; l < w->k; l += sum) {
-			const inv_panel_product whole = product_of(w, r, i, l, sum);
-			inv_panel_product p = whole;
+			inv_panel_product p = product_of(w, r, i, l, sum);
 
-			p.rows = min(height, whole.rows);
+			p.rows = min(height, p.rows);
+			p.columns = w->n;
+			p.panel = panel_at(w, l, p.k, 0);
+			p.sums = p.mask ? r->column_sums : NULL;
 			p.strips = scratch;
 			pack_part(kernels, r, i, l, &p, scratch);
-			for (size_t j = 0; j < w->n; j += INV_PANEL_COLS) {
-				p.panel = panel_at(w, l, p.k, j);
-				p.columns = columns_at(w, j);
-				p.bias = whole.bias ? whole.bias + j : NULL;
-				p.from = whole.from ? whole.from + j : NULL;
-				p.mask = whole.mask ? whole.mask + j : NULL;
-				p.sums = whole.mask ? r->column_sums + j : NULL;
-				p.c = whole.c + j;
-				kernels->panel_product(&p);
-			}
+			multiply_part(kernels, &p);
 		}
 }
 

@@ -5,22 +5,14 @@
  * Two loads of the panel and six broadcasts of the strip feed twelve multiply-adds. All
  * loops over the rows of a strip are unrolled, or the sums would spill to memory. The next
  * data is prefetched: the rows of c, the strip further on, and, into the L2 cache, the next
- * panel.
+ * panel. Of one row, the sums of several panels are made at once.
  */
 #include <immintrin.h>
-#include <string.h>
 
-#include "math/kernels.h"
+#include "math/panel_rows.h"
 #include "math/transpose_avx2.h"
 
-enum {
-	LANES = 8,
-	R = INV_STRIP_ROWS,
-	C = INV_PANEL_COLS,
-	AHEAD = 128,
-	TURN = 8,
-	LINE = 16
-};
+enum { LANES = 8, HALVES = 2 * INV_SIDE_PANELS, AHEAD = 128, TURN = 8, LINE = 16 };
 
 /* Rows of six are stored as eight, whose last two the next row overwrites. */
 static void pack_strip(const float *const row[R], size_t ahead, size_t k, float *out)
@@ -141,13 +133,6 @@ static void fill_panels_avx2(const float *x, size_t stride, size_t k, size_t col
 	}
 }
 
-/* Where a strip's sums go, and what they are added to. */
-typedef struct place {
-	const float *from, *bias, *mask;
-	float *c, *sums;
-	size_t from_stride, stride, mask_stride;
-} place;
-
 static inline __attribute__((always_inline)) __m256 mask_half(const float *mask,
                                                               float *sums, __m256 sum)
 {
@@ -215,87 +200,34 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 	}
 }
 
-static void multiply_rows(size_t rows, const float *a, const inv_panel_product *p,
-                          const place *at)
+/* Of one panel, each multiply-add would wait for the one before. */
+static void row_product_avx2(const inv_panel_product *p)
 {
-	switch (rows) {
-	case 1:
-		multiply_strip(1, a, p, at);
-		break;
-	case 2:
-		multiply_strip(2, a, p, at);
-		break;
-	case 3:
-		multiply_strip(3, a, p, at);
-		break;
-	case 4:
-		multiply_strip(4, a, p, at);
-		break;
-	case 5:
-		multiply_strip(5, a, p, at);
-		break;
-	default:
-		multiply_strip(R, a, p, at);
+	const float *from = p->from ? p->from : p->c;
+	__m256 sum[HALVES];
+
+#pragma GCC unroll 8
+	for (size_t h = 0; h < HALVES; h++)
+		sum[h] = _mm256_setzero_ps();
+	for (size_t l = 0; l < p->k; l++) {
+		const __m256 x = _mm256_broadcast_ss(p->strips + l * R);
+
+#pragma GCC unroll 8
+		for (size_t h = 0; h < HALVES; h++)
+			sum[h] = _mm256_fmadd_ps(
+				x, _mm256_loadu_ps(p->panel + (h / 2 * p->k + l) * C + h % 2 * LANES),
+				sum[h]);
 	}
-}
+#pragma GCC unroll 8
+	for (size_t h = 0; h < HALVES; h++) {
+		size_t j = h * LANES;
 
-static void copy_rows(const float *x, size_t x_stride, size_t rows, size_t columns,
-                      float *out, size_t stride)
-{
-	for (size_t i = 0; i < rows; i++)
-		memcpy(out + i * stride, x + i * x_stride, columns * sizeof *out);
-}
-
-/* An incomplete panel goes through a separate tile. */
-static void multiply_part(size_t rows, const float *a, const inv_panel_product *p,
-                          const place *at)
-{
-	float tile[R * C], mask[R * C] = {0}, bias[C] = {0}, sums[C] = {0};
-	const place within = {.from = tile,
-	                      .bias = p->bias ? bias : NULL,
-	                      .mask = p->mask ? mask : NULL,
-	                      .c = tile,
-	                      .sums = sums,
-	                      .from_stride = C,
-	                      .stride = C,
-	                      .mask_stride = C};
-
-	if (p->bias)
-		copy_rows(p->bias, 0, 1, p->columns, bias, 0);
-	if (p->add)
-		copy_rows(at->from, at->from_stride, rows, p->columns, tile, C);
-	if (p->mask) {
-		copy_rows(at->mask, at->mask_stride, rows, p->columns, mask, C);
-		copy_rows(p->sums, 0, 1, p->columns, sums, 0);
-	}
-	multiply_rows(rows, a, p, &within);
-	copy_rows(tile, C, rows, p->columns, at->c, at->stride);
-	if (p->mask)
-		copy_rows(sums, 0, 1, p->columns, p->sums, 0);
-}
-
-static void panel_product_avx2(const inv_panel_product *p)
-{
-	place at = {.from = p->from ? p->from : p->c,
-	            .bias = p->bias,
-	            .mask = p->mask,
-	            .c = p->c,
-	            .sums = p->sums,
-	            .from_stride = p->from ? p->from_stride : p->stride,
-	            .stride = p->stride,
-	            .mask_stride = p->mask_stride};
-
-	for (size_t i = 0; i < p->rows; i += R) {
-		size_t rows = p->rows - i < R ? p->rows - i : R;
-
-		if (p->columns == C)
-			multiply_rows(rows, p->strips + i * p->k, p, &at);
-		else
-			multiply_part(rows, p->strips + i * p->k, p, &at);
-		at.c += R * at.stride;
-		at.from += R * at.from_stride;
-		if (at.mask)
-			at.mask += R * at.mask_stride;
+		if (p->add)
+			sum[h] = _mm256_add_ps(_mm256_loadu_ps(from + j), sum[h]);
+		sum[h] = finish(p, p->bias ? p->bias + j : NULL, sum[h]);
+		if (p->mask)
+			sum[h] = mask_half(p->mask + j, p->sums + j, sum[h]);
+		_mm256_storeu_ps(p->c + j, sum[h]);
 	}
 }
 
@@ -304,5 +236,6 @@ void inv_kernels_panels_avx2(struct inv_kernels *k)
 	k->pack_strips = pack_strips_avx2;
 	k->pack_strips_turned = pack_strips_turned_avx2;
 	k->fill_panels = fill_panels_avx2;
-	k->panel_product = panel_product_avx2;
+	k->panel_product = panel_product;
+	k->row_product = row_product_avx2;
 }

@@ -65,10 +65,20 @@ static void panel_product_ref(const inv_panel_product *p)
 	}
 }
 
+static void row_product_ref(const inv_panel_product *p)
+{
+	for (size_t j = 0; j < p->columns; j += INV_PANEL_COLS) {
+		const inv_panel_product panel = inv_panel_at(p, j);
+
+		panel_product_ref(&panel);
+	}
+}
+
 void inv_kernels_panels_ref(struct inv_kernels *k)
 {
 	k->pack_strips = pack_strips_ref;
 	k->pack_strips_turned = pack_strips_turned_ref;
 	k->fill_panels = fill_panels_ref;
 	k->panel_product = panel_product_ref;
+	k->row_product = row_product_ref;
 }

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "math/exp_avx2.h"
+#include "math/gelu_series.h"
 #include "math/kernels.h"
 
 enum { LANES = 8 };
@@ -122,30 +123,21 @@ static void add_bias_avx2(const float *bias, size_t rows, size_t width, size_t s
 
 /* ---- Activations ------------------------------------------------------------------ */
 
-/*
- * t Phi(t). Phi(t) - 1/2 is t times an even function of t, here a polynomial of degree 14
- * in t^2 about the middle of [0, 5.4^2], where its coefficients are small; fitted by
- * reweighted least squares, off by at most 3e-8. Below -5.4 Phi is 0.
- */
+/* t Phi(t), see gelu_series.h. */
 static inline __m256 gelu_eight(__m256 t)
 {
-	static const float c[] = {
-		0.13092811405658722f,    -0.06532805413007736f,   0.048499591648578644f,
-		-0.039206814020872116f,  0.0321165956556797f,     -0.025746457278728485f,
-		0.019645143300294876f,   -0.013963320292532444f,  0.00965119618922472f,
-		-0.0067153386771678925f, 0.0036589212249964476f,  -0.0011864100815728307f,
-		0.0008749347180128098f,  -0.0010283689480274916f, 0.0003928584628738463f,
-	};
-	const __m256 end = _mm256_set1_ps(5.4f), start = _mm256_set1_ps(-5.4f);
+	const __m256 end = _mm256_set1_ps((float)INV_GELU_END);
+	const __m256 start = _mm256_set1_ps((float)-INV_GELU_END);
 	__m256 low = _mm256_cmp_ps(t, start, _CMP_LT_OQ);
 	__m256 x = _mm256_max_ps(start, _mm256_min_ps(end, t)); /* NaN stays one */
-	__m256 s = _mm256_fmadd_ps(
-		_mm256_mul_ps(x, x), _mm256_set1_ps((float)(2 / (5.4 * 5.4))), _mm256_set1_ps(-1));
-	__m256 y = _mm256_set1_ps(c[14]);
+	__m256 s = _mm256_fmadd_ps(_mm256_mul_ps(x, x),
+	                           _mm256_set1_ps((float)(2 / (INV_GELU_END * INV_GELU_END))),
+	                           _mm256_set1_ps(-1));
+	__m256 y = _mm256_set1_ps(inv_gelu_series[INV_GELU_TERMS - 1]);
 
 #pragma GCC unroll 14
-	for (int i = 13; i >= 0; i--)
-		y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(c[i]));
+	for (int i = INV_GELU_TERMS - 2; i >= 0; i--)
+		y = _mm256_fmadd_ps(y, s, _mm256_set1_ps(inv_gelu_series[i]));
 	y = _mm256_fmadd_ps(y, x, _mm256_set1_ps(0.5f));
 	return _mm256_mul_ps(t, _mm256_andnot_ps(low, y));
 }

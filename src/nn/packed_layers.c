@@ -14,7 +14,7 @@
 #include "math/panels.h"
 
 /* FEW: rows per thread below which layers are cut by columns. */
-enum { MAX_ROWS = 128, FEW = 32, GROUP = 4 * INV_PANEL_COLS };
+enum { MAX_ROWS = 128, FEW = 32, GROUP = INV_SIDE_PANELS * INV_PANEL_COLS };
 
 struct inv_packed_layers {
 	const invar_context *ctx;
@@ -29,7 +29,7 @@ struct inv_packed_layers {
 
 bool inv_packed_layers_usable(const invar_context *ctx)
 {
-	return (ctx->cpu & INV_CPU_AVX2) != 0;
+	return (ctx->cpu & INV_CPU_PANELS) != 0;
 }
 
 static void take_panels(inv_packed_layers *p)
@@ -165,16 +165,24 @@ static void apply_columns(void *user, size_t part, unsigned thread)
 	multiply(j, j->layer, first, n, j->rows, j->in, j->out, thread);
 }
 
+/* At least two parts per thread, if each is as wide as the product of one row likes it. */
+static size_t columns_of_part(size_t width, size_t threads)
+{
+	size_t groups = width / (2 * threads) / GROUP;
+
+	return groups ? groups * GROUP : GROUP;
+}
+
 static void apply_few(apply_job *j)
 {
 	const inv_layers_shape *s = &j->p->s;
 
 	j->in = j->x;
 	for (j->layer = 0; j->layer < s->count; j->layer++) {
-		size_t width = s->width[j->layer + 1], parts = 2 * (size_t)j->p->ctx->threads;
+		size_t width = s->width[j->layer + 1];
 
 		j->out = j->layer + 1 < s->count ? hidden_of(j, 0, j->layer) : j->y;
-		j->columns = inv_blocks(inv_blocks(width, parts), INV_PANEL_COLS) * INV_PANEL_COLS;
+		j->columns = columns_of_part(width, j->p->ctx->threads);
 		inv_parallel(j->p->ctx, inv_blocks(width, j->columns), apply_columns, j);
 		j->in = j->out;
 	}

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "golden.h"
+#include "math/directions.h"
 #include "one_loss.h"
 
 extern const inv_loss inv_loss_waco;
@@ -421,16 +422,15 @@ static void several_augmentations_add_their_logarithms(void **state)
 	invar_options_free(o);
 }
 
-static void threads_change_no_bit(void **state)
+static void check_threads(size_t projections)
 {
 	enum { n = 40, s = 3, d = 33, w = 17 };
 	static float clean[n * d], codes[(s + 1) * n * w], grad[2][(s + 1) * n * w];
 	inv_stream stream = inv_stream_of(1, "threads", 0);
-	invar_options *o = waco_options(130);
+	invar_options *o = waco_options(projections);
 	inv_loss_batch b = {.clean = clean, .codes = codes, .seed = 1, .step = 2};
 	double value[2];
 
-	(void)state;
 	inv_fill_normal(&stream, 0, clean, n * d);
 	inv_fill_normal(&stream, 1, codes, (s + 1) * n * w);
 	for (unsigned threads = 1; threads <= 4; threads++) {
@@ -448,6 +448,161 @@ static void threads_change_no_bit(void **state)
 		invar_context_free(own);
 	}
 	invar_options_free(o);
+}
+
+static void threads_change_no_bit(void **state)
+{
+	(void)state;
+	check_threads(130);
+	check_threads(2100);
+}
+
+/* ---- Blocks of directions -------------------------------------------------------- */
+
+enum { MANY = 2300 }; /* directions, more than two blocks */
+
+/* What the loss draws by its keys, as given draws. */
+typedef struct drawn {
+	float *directions[3];
+	uint32_t *permutations[3][2];
+	inv_loss_draws draws;
+} drawn;
+
+static void draw_part(const inv_loss_batch *b, size_t part, const size_t width[2],
+                      size_t rows, bool orthogonal, drawn *out)
+{
+	const char *which = pairs[part];
+	size_t wide = width[0] + width[1];
+	inv_stream shuffle =
+		inv_stream_of(b->seed, test_text("waco/shuffle/%s/0", which), (uint32_t)b->step);
+	inv_directions set = {.L = MANY, .first = wide, .orthogonal = orthogonal};
+	struct inv_kernels k;
+	void *scratch;
+
+	inv_kernels_init(&k, test_ctx->cpu);
+	set.a = out->directions[part] = malloc(MANY * wide * sizeof(float));
+	set.stream =
+		inv_stream_of(b->seed, test_text("waco/directions/%s/0", which), (uint32_t)b->step);
+	scratch = malloc(inv_directions_scratch(test_ctx, &set, 1));
+	assert_int_equal(inv_directions_fill(test_ctx, &k, &set, 1, scratch), INVAR_OK);
+	free(scratch);
+	out->draws.directions[part] = out->directions[part];
+	for (uint32_t half = 0; half < 2; half++) {
+		out->permutations[part][half] = malloc(rows * sizeof(uint32_t));
+		inv_permutation(&shuffle, half, out->permutations[part][half], (uint32_t)rows);
+		out->draws.permutations[part][half] = out->permutations[part][half];
+	}
+}
+
+static void free_drawn(drawn *d)
+{
+	for (int i = 0; i < 3; i++) {
+		free(d->directions[i]);
+		free(d->permutations[i][0]);
+		free(d->permutations[i][1]);
+	}
+}
+
+/* Frames are smaller than a block, and larger. */
+static void blocks_draw_what_one_draw_of_all_directions_gives(void **state)
+{
+	enum { n = 3, s = 1, rows = (s + 1) * n, widest = 700 };
+	static const size_t widths[][2] = {{5, 3}, {widest, 450}};
+	static float clean[n * widest], codes[rows * widest], grad[2][rows * widest];
+	inv_stream stream = inv_stream_of(2, "blocks", 0);
+
+	(void)state;
+	inv_fill_normal(&stream, 0, clean, n * widest);
+	inv_fill_normal(&stream, 1, codes, rows * widest);
+	for (size_t i = 0; i < 4; i++) {
+		size_t d = widths[i / 2][0], w = widths[i / 2][1];
+		const size_t halves[3][2] = {{d, w}, {d, d}, {w, w}};
+		invar_options *o =
+			test_set(waco_options(MANY), "slices", i % 2 ? "orthogonal" : "random", NULL);
+		inv_loss_shape shape = {
+			.ctx = test_ctx, .options = o, .N = n, .s = s, .d = d, .w = w};
+		inv_loss_batch b = {.clean = clean, .codes = codes, .seed = 5, .step = 7};
+		inv_loss_value v[2];
+		drawn all = {0};
+
+		for (size_t part = 0; part < 3; part++)
+			draw_part(&b, part, halves[part], rows, i % 2, &all);
+		v[0] = one_loss(&inv_loss_waco, shape, &b, grad[0]);
+		b.draws = &all.draws;
+		v[1] = one_loss(&inv_loss_waco, shape, &b, grad[1]);
+		assert_memory_equal(&v[0], &v[1], sizeof v[0]);
+		assert_memory_equal(grad[0], grad[1], rows * w * sizeof(float));
+		free_drawn(&all);
+		invar_options_free(o);
+	}
+}
+
+/* The same directions over and over change no mean, wherever the blocks begin. */
+static void blocks_add_up(void **state)
+{
+	enum { times = MANY / L + 1 };
+	const size_t width[3] = {D + W, 2 * D, 2 * W};
+	float *given[3], grad[M * W];
+	cloud c;
+	invar_options *o = waco_options(times * L);
+	inv_loss_batch b = {.clean = c.clean, .codes = c.codes, .draws = &c.draws};
+	double value;
+
+	(void)state;
+	fill_cloud(&c);
+	value = our_loss(&c, 2);
+	memcpy(grad, c.grad, sizeof grad);
+	for (int i = 0; i < 3; i++) {
+		given[i] = malloc(times * L * width[i] * sizeof(float));
+		for (size_t t = 0; t < times; t++)
+			memcpy(given[i] + t * L * width[i], c.directions[i],
+			       L * width[i] * sizeof(float));
+		c.draws.directions[i] = given[i];
+	}
+	value -= one_loss(&inv_loss_waco,
+	                  (inv_loss_shape){
+						  .ctx = test_ctx, .options = o, .N = N, .s = S, .d = D, .w = W},
+	                  &b, c.grad)
+	             .value;
+	assert_true(fabs(value) < 1e-12);
+	for (size_t i = 0; i < M * W; i++)
+		assert_true(fabsf(c.grad[i] - grad[i]) < 1e-6f);
+	for (int i = 0; i < 3; i++)
+		free(given[i]);
+	invar_options_free(o);
+}
+
+static size_t bytes_of(size_t projections, const char *slices)
+{
+	invar_options *o = test_set(waco_options(projections), "slices", slices, NULL);
+	struct inv_kernels kernels;
+	inv_loss_shape shape = {.ctx = test_ctx,
+	                        .kernels = &kernels,
+	                        .options = o,
+	                        .N = 64,
+	                        .s = 3,
+	                        .groups = 1,
+	                        .d = 512,
+	                        .w = 512};
+	inv_loss_work work = {0};
+
+	inv_kernels_init(&kernels, test_ctx->cpu);
+	assert_int_equal(inv_loss_waco.prepare(&shape, &work), INVAR_OK);
+	inv_loss_waco.release(work.state);
+	invar_options_free(o);
+	return work.bytes;
+}
+
+/* Three doubles per direction, and a status per 16 of them. */
+static void memory_does_not_grow_with_the_directions(void **state)
+{
+	(void)state;
+	for (int orthogonal = 0; orthogonal < 2; orthogonal++) {
+		const char *slices = orthogonal ? "orthogonal" : "random";
+		size_t some = bytes_of(1024, slices), many = bytes_of(102400, slices);
+
+		assert_true(many > some && many - some < 101400 * 25);
+	}
 }
 
 /* Equal rows, constant features: finite, and no gradient without a distance. */
@@ -517,6 +672,9 @@ int main(void)
 		cmocka_unit_test(the_worked_example),
 		cmocka_unit_test(several_augmentations_add_their_logarithms),
 		cmocka_unit_test(threads_change_no_bit),
+		cmocka_unit_test(blocks_draw_what_one_draw_of_all_directions_gives),
+		cmocka_unit_test(blocks_add_up),
+		cmocka_unit_test(memory_does_not_grow_with_the_directions),
 		cmocka_unit_test(nothing_to_tell_apart_stays_finite),
 		cmocka_unit_test(what_is_no_number_is_seen),
 	};

@@ -66,7 +66,7 @@ for rank in 1 0 2; do
 done
 kept=$(marks killed)
 "$invar" encode "${many[@]}" -o killed 2>log
-encoded=$(sed -n 's/^.*; \([0-9]*\) encoded.*/\1/p' log | paste -sd+ | bc)
+encoded=$(($(sed -n 's/^.*; \([0-9]*\) encoded.*/\1/p' log | paste -sd+)))
 [ "$encoded" -le $((4000 * (copies + 1) - 256 * (kept - 40))) ] || fail "finished blocks were encoded again: $encoded, $kept marks"
 "$invar" encode "${many[@]}" -q -o many
 diff -r many killed

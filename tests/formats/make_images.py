@@ -5,6 +5,7 @@
 
     python3 tests/formats/make_images.py
 """
+import io
 import os
 import struct
 import zlib
@@ -113,7 +114,32 @@ def make_webp(image, alpha):
     by_pillow("alpha.webp", alpha, quality=80)
     by_pillow("exact.webp", alpha, lossless=True, exact=True)
     by_pillow("turned.webp", image, quality=70, exif=exif(6))
-    image.save(os.path.join(HERE, "animation.webp"), save_all=True, append_images=[image.rotate(180)])
+    by_pillow("animation.webp", image, save_all=True, append_images=[image.rotate(180)])
+    small = image.crop((2, 4, 13, 11))
+    make_inset("inset.webp", small, (4, 2))
+    for name, where in (("outside.webp", (W - 9, 0)), ("below.webp", (0, H - 6))):
+        make_inset(os.path.join("refused", name), small, where)
+    make_inset(os.path.join("refused", "other_size.webp"), small, (0, 0), claim=(10, 7))
+    make_inset(os.path.join("refused", "no_frame.webp"), small, (0, 0), tag=b"XXXX")
+    keep("inset.webp", np.asarray(Image.open(os.path.join(HERE, "inset.webp")).convert("RGB")))
+
+
+def make_inset(name, picture, where, claim=None, tag=b"ANMF"):
+    """An animation of one frame that covers a part of the picture, which Pillow does not write."""
+    def little(*numbers):
+        return b"".join(struct.pack("<I", n)[:3] for n in numbers)
+
+    def riff(tag, body):
+        return tag + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
+
+    alone = io.BytesIO()
+    picture.save(alone, "WEBP", lossless=True)
+    width, height = claim or picture.size
+    place = little(where[0] // 2, where[1] // 2, width - 1, height - 1, 100) + b"\2"
+    body = b"WEBP" + riff(b"VP8X", b"\x02\0\0\0" + little(W - 1, H - 1)) + riff(b"ANIM", b"\xff" * 4 + b"\0\0")
+    body += riff(tag, place + alone.getvalue()[12:])
+    with open(os.path.join(HERE, name), "wb") as file:
+        file.write(riff(b"RIFF", body))
 
 
 def make_refused(rgb):

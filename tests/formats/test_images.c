@@ -129,7 +129,8 @@ static void tiff_is_what_pillow_sees(void **state)
 static void webp_is_what_pillow_sees(void **state)
 {
 	static const char *const names[] = {"lossy.webp", "lossless.webp", "alpha.webp",
-	                                    "exact.webp", "turned.webp"};
+	                                    "exact.webp", "turned.webp",   "animation.webp",
+	                                    "inset.webp"};
 	inv_image image = {0};
 
 	(void)state;
@@ -181,17 +182,26 @@ static void tiff_claims_are_refused(void **state)
 	assert_true(peak_kilobytes() - before < 64 << 10);
 }
 
-static void an_animation_is_refused(void **state)
+/* Frames that lie outside of the picture, or are not what they claim. */
+static void damaged_animations_are_refused(void **state)
 {
-	size_t size;
-	void *bytes = test_read(test_source("tests/formats/images/animation.webp"), &size);
+	static const char *const files[] = {"outside", "below", "other_size", "no_frame"};
 	inv_image image = {0};
 
 	(void)state;
-	assert_int_equal(inv_webp_decode(bytes, size, "a.webp", &image), INVAR_E_FORMAT);
-	test_assert_error("a.webp: is an animation; save the frame that matters as PNG");
-	assert_null(image.pixels);
-	free(bytes);
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		char name[64];
+		size_t size;
+		void *bytes;
+
+		snprintf(name, sizeof name, "refused/%s.webp", files[i]);
+		bytes = test_read(test_source("tests/formats/images/%s", name), &size);
+		assert_int_equal(inv_webp_decode(bytes, size, name, &image), INVAR_E_FORMAT);
+		test_assert_error(name);
+		test_assert_error("is a damaged WebP file");
+		free(bytes);
+	}
+	inv_image_clear(&image);
 }
 
 /* Every truncation is rejected, or (after the last pixel) gives the same picture. */
@@ -235,14 +245,15 @@ static void a_cut_image_is_refused(void **state)
 	cuts_are_refused("alpha.webp");
 	cuts_are_refused("lossless.webp");
 	cuts_are_refused("turned.webp");
+	cuts_are_refused("animation.webp");
 }
 
 static void flipped_bits_do_no_harm(void **state)
 {
-	static const char *const names[] = {"420.jpg",     "exif6.jpg",  "palette4.png",
-	                                    "turned.png",  "lzw.tif",    "jpeg.tif",
-	                                    "tiles.tif",   "grey4.tif",  "palette.tif",
-	                                    "turned.webp", "alpha.webp", "exact.webp"};
+	static const char *const names[] = {
+		"420.jpg",    "exif6.jpg",  "palette4.png", "turned.png",  "lzw.tif",
+		"jpeg.tif",   "tiles.tif",  "grey4.tif",    "palette.tif", "turned.webp",
+		"alpha.webp", "exact.webp", "inset.webp"};
 	inv_image image = {0};
 
 	(void)state;
@@ -379,7 +390,7 @@ int main(void)
 		cmocka_unit_test(tiff_is_what_pillow_sees),
 		cmocka_unit_test(webp_is_what_pillow_sees),
 		cmocka_unit_test(tiff_claims_are_refused),
-		cmocka_unit_test(an_animation_is_refused),
+		cmocka_unit_test(damaged_animations_are_refused),
 		cmocka_unit_test(a_cut_image_is_refused),
 		cmocka_unit_test(flipped_bits_do_no_harm),
 		cmocka_unit_test(a_huge_header_is_refused),

@@ -27,7 +27,7 @@ for dataset in $(cut -d' ' -f1 "$expected" | uniq); do
 		continue
 	fi
 	for threads in 1 2; do
-		"$sums" "$dataset" $threads | sed "s|^|$dataset |" > found.txt
+		${MESON_EXE_WRAPPER:-} "$sums" "$dataset" $threads | sed "s|^|$dataset |" > found.txt
 		grep "^$dataset " "$expected" | diff -u - found.txt
 	done
 	checked=$((checked + 1))

@@ -70,13 +70,47 @@ static void plans_and_calls_equal_the_loop(void **state)
 		assert_int_equal(invar_context_new(threads, NULL, &ctx), INVAR_OK);
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			for (unsigned bits = 0; bits < 16; bits++) {
-				inv_matmul_spec s = {shapes[i][0],    shapes[i][1],    shapes[i][2],
-				                     (bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
-				                     (bits & 8) != 0};
+				inv_matmul_spec s = {.m = shapes[i][0],
+				                     .n = shapes[i][1],
+				                     .k = shapes[i][2],
+				                     .transpose_a = (bits & 1) != 0,
+				                     .transpose_b = (bits & 2) != 0,
+				                     .bias = (bits & 4) != 0,
+				                     .relu = (bits & 8) != 0};
 
 				check_spec(ctx, &s);
 			}
 		invar_context_free(ctx);
+	}
+}
+
+/* A sum over k in two products, the second of which adds to the first. */
+static void products_add_to_what_is_there(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		inv_matmul_spec s = {.m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
+		float *a = draw("a", s.m * s.k), *b = draw("b", s.k * s.n),
+			  *c = draw("c", s.m * s.n);
+		float *want = inv_calloc(s.m * s.n, sizeof *want);
+		invar_context *ctx;
+		inv_matmul *plan;
+
+		inv_matmul_ref(&s, a, b, NULL, want);
+		for (size_t j = 0; j < s.m * s.n; j++)
+			want[j] = c[j] + 2 * want[j];
+		s.add = true;
+		assert_int_equal(invar_context_new(2, NULL, &ctx), INVAR_OK);
+		assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+		assert_int_equal(inv_matmul_run(plan, a, b, NULL, c), INVAR_OK);
+		inv_matmul_ref(&s, a, b, NULL, c);
+		assert_product(c, want, &s);
+		inv_matmul_free(plan);
+		invar_context_free(ctx);
+		inv_free(a);
+		inv_free(b);
+		inv_free(c);
+		inv_free(want);
 	}
 }
 
@@ -141,6 +175,53 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 		for (unsigned t = 0; t < 3; t++)
 			inv_free(out[t]);
 	}
+}
+
+/* Some rows and some columns, also so few that alone they would not be packed. */
+static void a_share_has_the_bits_of_the_whole(void **state)
+{
+	enum { M = 101, N = 77, K = 450 };
+	static const size_t firsts[] = {0, 3, 64, 98};
+	float *a = draw("a", M * K), *b = draw("b", N * K), *bias = draw("c", N);
+	float whole[M * N], part[M * N];
+	const inv_matmul_spec all = {M, N, K, .transpose_b = true, .bias = true, .relu = true};
+	inv_matmul *plan;
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	if (!(ctx->cpu & INV_CPU_PANELS)) { /* the libraries' order depends on the shape */
+		invar_context_free(ctx);
+		skip();
+	}
+	assert_int_equal(inv_matmul_new(ctx, &all, &plan), INVAR_OK);
+	assert_int_equal(inv_matmul_run(plan, a, b, bias, whole), INVAR_OK);
+	inv_matmul_free(plan);
+	for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++)
+		for (int rows = 0; rows < 2; rows++) {
+			size_t first = firsts[f] < (rows ? M : N) ? firsts[f] : 76;
+			size_t count = (rows ? M : N) - first < 3 ? (rows ? M : N) - first : 3;
+			inv_matmul_spec s = all;
+
+			s.whole_m = M;
+			s.whole_n = N;
+			*(rows ? &s.m : &s.n) = count;
+			assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+			assert_int_equal(inv_matmul_run(plan, rows ? a + first * K : a,
+			                                rows ? b : b + first * K,
+			                                rows ? bias : bias + first, part),
+			                 INVAR_OK);
+			inv_matmul_free(plan);
+			for (size_t i = 0; i < s.m; i++)
+				assert_memory_equal(part + i * s.n,
+				                    whole + (i + (rows ? first : 0)) * N +
+				                        (rows ? 0 : first),
+				                    s.n * sizeof *part);
+		}
+	invar_context_free(ctx);
+	inv_free(a);
+	inv_free(b);
+	inv_free(bias);
 }
 
 typedef struct gathered {
@@ -281,7 +362,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plans_and_calls_equal_the_loop),
+		cmocka_unit_test(products_add_to_what_is_there),
 		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
+		cmocka_unit_test(a_share_has_the_bits_of_the_whole),
 		cmocka_unit_test(parts_make_up_the_whole),
 		cmocka_unit_test(masks_and_sums_are_those_of_separate_passes),
 		cmocka_unit_test(a_nan_goes_through_the_one_shot_call),

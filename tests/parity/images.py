@@ -4,9 +4,10 @@
 
     python3 images.py INVAR        INVAR is the program; libinvar.so is found beside it
 
-Photographs (INVAR_IMAGES, a folder, else the UC Merced archive of INVAR_SHARED, else drawn ones) are written
-as TIFF files of every compression, bit depth, colour space and layout, by Pillow or, where it cannot, by
-tests/formats/tiff_writer.py, and as WebP files; each must have Pillow's pixels in every bit. Pillow's mode
+Photographs (INVAR_IMAGES, a folder, else the archives of INVAR_SHARED, else drawn ones) are written as TIFF files
+of every compression, bit depth, colour space and layout, by Pillow or, where it cannot, by tests/formats/tiff_writer.py;
+and, one photograph each, as WebP files of every kind, quality, method and many sizes. Each must have Pillow's pixels in
+every bit. Pillow's mode
 "I;16" (grey, 16 bits) is compared by its samples: of them we keep the upper 8 bits, while its own conversion to
 RGB cuts everything above 255 off; and it does not invert such files where 0 is white. Exit 77 (skipped) where
 a library is not installed.
@@ -16,15 +17,15 @@ import glob
 import io
 import itertools
 import os
+import struct
 import sys
 import tarfile
 import tempfile
-import zipfile
 
 try:
     import numpy as np
     import PIL
-    from PIL import Image, ImageOps, features
+    from PIL import Image, ImageCms, ImageOps, features
 except ImportError as error:
     print("skipped: %s (./dev parity images sets it up)" % error)
     sys.exit(77)
@@ -34,7 +35,10 @@ SHARED = os.environ.get("INVAR_SHARED", os.path.join(HERE, "..", "..", "..", "sh
 sys.path.insert(0, os.path.join(HERE, "..", "formats"))
 import tiff_writer as tw  # noqa: E402
 
-PHOTOS = 24
+PHOTOS = 24       # for TIFF: each becomes many files
+WEBP_PHOTOS = 420  # one file each
+ARCHIVES = ("ucmerced.tar", "rsscn7.tar", "stl10_jpeg.tar", "neu_steel.tar", "tiny_imagenet_50.tar")
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 PILLOW = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "zstd")
 
 
@@ -70,40 +74,38 @@ def pillow(path):
 # ---- Photographs -----------------------------------------------------------------
 
 
-def photographs():
+def is_photo(name):
+    return name.lower().endswith((".jpg", ".jpeg", ".png", ".tif"))
+
+
+def spread(names, count):
+    names = sorted(filter(is_photo, names))
+    return names[::max(1, len(names) // count)][:count]
+
+
+def photographs(count, archives):
+    """At most `count` pictures, the same number of each archive."""
     folder = os.environ.get("INVAR_IMAGES")
     if folder:
-        found = sorted(p for e in ("jpg", "png", "tif") for p in glob.glob(os.path.join(folder, "**", "*." + e),
-                                                                           recursive=True))
-        for path in found[::max(1, len(found) // PHOTOS)][:PHOTOS]:
+        for path in spread(glob.glob(os.path.join(folder, "**", "*"), recursive=True), count):
             yield Image.open(path).convert("RGB")
         return
-    for archive in sorted(glob.glob(os.path.join(SHARED, "data", "**", "*[mM]erced*.*"), recursive=True)):
-        opened = list(from_archive(archive))
-        if opened:
-            yield from opened
-            return
-    rng = np.random.default_rng(0)
-    for k in range(PHOTOS):
-        y, x = np.mgrid[0:250 + k, 0:256]
-        rgb = np.stack([127 + 120 * np.sin(x / (3 + k) + y / 9), 255 * x / 256, 255 * y / (250 + k)], -1)
-        yield Image.fromarray((rgb + rng.normal(0, 4, rgb.shape)).clip(0, 255).astype("u1"))
-
-
-def from_archive(path):
-    def is_photo(name):
-        return name.lower().endswith((".jpg", ".png", ".tif"))
-
-    if tarfile.is_tarfile(path):
+    paths = [os.path.join(SHARED, "data", name) for name in archives]
+    paths = [path for path in paths if os.path.exists(path)]
+    for path in paths:
         with tarfile.open(path) as archive:
-            names = sorted(n for n in archive.getnames() if is_photo(n))
-            for name in names[::max(1, len(names) // PHOTOS)][:PHOTOS]:
+            for name in spread(archive.getnames(), count // len(paths)):
                 yield Image.open(io.BytesIO(archive.extractfile(name).read())).convert("RGB")
-    elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(n for n in archive.namelist() if is_photo(n))
-            for name in names[::max(1, len(names) // PHOTOS)][:PHOTOS]:
-                yield Image.open(io.BytesIO(archive.read(name))).convert("RGB")
+    if not paths:
+        yield from drawn(count)
+
+
+def drawn(count):
+    rng = np.random.default_rng(0)
+    for k in range(count):
+        y, x = np.mgrid[0:250 + k % 24, 0:256]
+        rgb = np.stack([127 + 120 * np.sin(x / (3 + k % 24) + y / 9), 255 * x / 256, 255 * y / (250 + k % 24)], -1)
+        yield Image.fromarray((rgb + rng.normal(0, 4, rgb.shape)).clip(0, 255).astype("u1"))
 
 
 # ---- Files -----------------------------------------------------------------------
@@ -216,16 +218,65 @@ def write_tiff(folder, images):
                 yield path
 
 
+def inset(image, k):
+    """An animation whose first frame covers a part of the picture, which Pillow reads and does not write."""
+    def little(*numbers):
+        return b"".join(struct.pack("<I", n)[:3] for n in numbers)
+
+    def riff(tag, body):
+        return tag + struct.pack("<I", len(body)) + body + b"\0" * (len(body) % 2)
+
+    x, y = 2 * (k % 11), 2 * (k % 7)
+    frame = io.BytesIO()
+    image.save(frame, "WEBP", lossless=k % 2 == 0)
+    frames = riff(b"ANMF", little(x // 2, y // 2, image.width - 1, image.height - 1, 100) + b"\2" + frame.getvalue()[12:])
+    canvas = little(image.width + x + k % 5 - 1, image.height + y + k % 3 - 1)
+    return riff(b"RIFF", b"WEBP" + riff(b"VP8X", b"\x02\0\0\0" + canvas) + riff(b"ANIM", b"\xff" * 4 + b"\0\0") + frames)
+
+
+def webp_kinds(image, k):
+    """(name, how the picture is changed, options); quality and method go their own ways, so that all pairs meet."""
+    quality, method = 100 * (k % 17) // 16, k % 7
+    several = dict(save_all=True, append_images=[image.rotate(90), image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)])
+    lossy = dict(quality=quality, method=method)
+    lossless = dict(lossless=True, quality=quality, method=method)
+    turned = dict(exif=orientation(k % 8 + 1))
+    return (
+        ("lossy", None, lossy),
+        ("lossless", None, lossless),
+        ("alpha", with_alpha, dict(lossy, alpha_quality=100 * (k % 5) // 4)),
+        ("alpha_lossless", with_alpha, lossless),
+        ("exact", with_alpha, dict(lossless, exact=True)),
+        ("grey", lambda picture: picture.convert("L"), lossy),
+        ("palette", lambda picture: picture.quantize(2 + k % 255), lossless),
+        ("turned", None, dict(lossy, **turned)),
+        ("profile", None, dict(lossy, icc_profile=PROFILE)),
+        ("animation", None, dict(lossy, **several)),
+        ("animation_lossless", with_alpha, dict(lossless, background=(9, 99, 199, 255), **several)),
+        ("animation_mixed", None, dict(several, allow_mixed=True, **turned)),
+        ("inset", None, None),
+    )
+
+
+def resized(image, k):
+    """As it is, cut to small and odd sizes, enlarged."""
+    cut = image.crop((0, 0, 1 + k % 61, 1 + k * 7 % 43))
+    return (image, cut, image.resize((257 + k, 1001 - k)), image.crop((k % 9, 3, image.width, image.height - k % 5)))[k // 13 % 4]
+
+
 def write_webp(folder, images):
+    """Every kind in turn, of one photograph each."""
     for k, image in enumerate(images):
-        for name, picture, options in (
-                ("lossy", image, {"quality": 40 + 2 * k}), ("lossless", image, {"lossless": True}),
-                ("alpha", with_alpha(image), {"quality": 80}),
-                ("exact", with_alpha(image), {"lossless": True, "exact": True}),
-                ("turned", image, {"exif": orientation(k % 8 + 1)})):
-            path = os.path.join(folder, "%02d_%s.webp" % (k, name))
-            picture.save(path, method=2, **options)
-            yield path
+        picture = resized(image, k)
+        kinds = webp_kinds(picture, k)
+        name, change, options = kinds[k % len(kinds)]
+        path = os.path.join(folder, "%03d_%s.webp" % (k, name))
+        if options is None:
+            with open(path, "wb") as file:
+                file.write(inset(picture, k))
+        else:
+            (change(picture) if change else picture).save(path, **options)
+        yield path
 
 
 def orientation(turn):
@@ -251,12 +302,13 @@ def compare(library, paths):
 
 
 def main():
-    library, images = Library(sys.argv[1]), list(photographs())
-    print("%d photographs, Pillow %s, libtiff %s, libwebp %s" % (
-        len(images), PIL.__version__, features.version("libtiff"), features.version("webp")))
+    library, images = Library(sys.argv[1]), list(photographs(PHOTOS, ARCHIVES[:1]))
+    print("Pillow %s, libtiff %s, libwebp %s" % (
+        PIL.__version__, features.version("libtiff"), features.version("webp")))
     failed = False
     with tempfile.TemporaryDirectory() as folder:
-        for what, paths in (("TIFF", write_tiff(folder, images)), ("WebP", write_webp(folder, images))):
+        for what, paths in (("TIFF", write_tiff(folder, images)),
+                            ("WebP", write_webp(folder, photographs(WEBP_PHOTOS, ARCHIVES)))):
             count, wrong = compare(library, paths)
             print("%s: %d of %d files have Pillow's pixels" % (what, count - len(wrong), count))
             for line in wrong[:20]:

@@ -80,6 +80,21 @@ class ResultsOfABank(InFolder):
         self.results.document["columns"][1]["title"] = "<script>"
         self.assertNotIn("<script>", self.results._repr_html_())
 
+    def test_a_prompt_shows_the_table(self):
+        self.assertEqual(repr(self.results), str(self.results))
+
+    def test_what_is_not_installed_is_named(self):
+        hidden = {name: sys.modules.get(name) for name in ("pandas", "torch", "invar._torch")}
+        try:
+            sys.modules.update({name: None for name in hidden})  # importing it then fails
+            with self.assertRaisesRegex(ImportError, "needs pandas"):
+                self.results.to_pandas()
+            with self.assertRaisesRegex(ImportError, "needs PyTorch"):
+                self.run.adapter.torch()
+        finally:
+            for name, module in hidden.items():
+                sys.modules.pop(name) if module is None else sys.modules.update({name: module})
+
     def test_pandas_if_it_is_there(self):
         frames = []
         pandas = types.ModuleType("pandas")

@@ -33,6 +33,7 @@ def unpack(place):
                     file.write(tar.extractfile(one).read())
 
 
+@unittest.skipUnless(os.path.exists(PHOTOS) and os.path.exists(WEIGHTS), "real photographs and weights are not at hand")
 class Lines(InFolder):
     def test_as_typed(self):
         unpack("photos")

@@ -14,9 +14,20 @@
  * projected; XX has no gradient, and its joint side has only N distinct values to sort.
  * Columns of the projections become, in place, the slopes from which the products of the
  * backward pass start.
+ *
+ * Directions come in blocks, equal parts of L that depend on L alone: a block is drawn,
+ * projected, sorted, and its share of the gradients added before the next one, so that
+ * memory does not grow with L. The weights of the two gradients are known only after the
+ * last block and are applied then. Orthogonal directions are drawn by frames, which are
+ * kept until blocks have used them up.
+ *
+ * Processes that share it have some directions of every block each, up to the slopes; then
+ * they exchange these, so that each has all slopes of its own rows, whose gradients it
+ * computes. Orthogonal directions come from large factorisations, and are not shared.
  */
 #include "adapter/losses/loss.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +44,7 @@ enum { XZ, XX, ZZ, DISTANCES };
 enum { TERM_SC, TERM_XZ, TERM_XX, TERM_ZZ, TERMS };
 enum { MAX_POWER = 10 };               /* the slopes |gap|^(p - 1) must fit into floats */
 enum { LINE = 16, COMBINE = 1 << 14 }; /* floats of a cache line, of a block of work */
+enum { MAX_BLOCK = 1024 };             /* directions at once */
 
 static const double normaliser_floor = 1e-10, log_floor = 1e-12;
 
@@ -43,18 +55,27 @@ typedef struct shuffle {
 } shuffle;
 
 typedef struct waco {
-	size_t M, L, stride; /* stride: L rounded up to a cache line */
-	double p;            /* the power of the distances */
+	size_t M, L;
+	size_t block; /* directions at once, a multiple of LINE; all blocks but the last */
+	inv_shares own, own_rows; /* of the directions of a block; of the rows of codes */
+	size_t stride;            /* own directions of a block */
+	bool split;               /* other processes have the rest of them */
+	double p;                 /* the power of the distances */
 	bool codes_clean, orthogonal;
 	bool shuffle_second; /* XX and ZZ keep their first half in place */
 	/* Directions: of X in xz, xx (both halves); of Z in xz; of Z in zz (both halves). */
 	float *theta_x, *theta_xz, *theta_zz;
-	float *x, *xz, *zz;       /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
+	float *x, *xz, *zz; /* projections [N, 3 stride], [M, stride], [M, 2 stride] */
+	/* Of a whole block, if processes share it: directions of Z; slopes of own rows. */
+	float *all_xz, *all_zz, *slopes_xz, *slopes_zz, *turned;
 	float *codes, *grad;      /* of one augmentation among several, [M, w] */
 	float *grad_xz, *grad_zz; /* [M, w] */
 	uint32_t *rows, *images;  /* r, and r modulo N */
 	shuffle shuffles[DISTANCES];
-	double *powers; /* [L] */
+	double *powers[DISTANCES]; /* [L rounded up to blocks] */
+	/* Orthogonal directions that blocks have not used up; the capacity is in directions. */
+	inv_directions frames[DISTANCES];
+	size_t capacity[DISTANCES];
 	void *sliced_scratch, *directions_scratch;
 	inv_matmul *project_x, *project_xz, *project_zz, *back_xz, *back_zz;
 	inv_arena arena;
@@ -105,21 +126,38 @@ static size_t round_up(size_t n, size_t step)
 
 /* ---- Preparing ------------------------------------------------------------------- */
 
+/* The place of the directions of a block. */
 static void describe_directions(const inv_loss_shape *s, const waco *p, inv_directions *set)
 {
-	size_t L = p->L, half = p->stride;
-	bool orthogonal = p->orthogonal;
+	size_t L = p->stride;
 
 	set[XZ] = (inv_directions){
 		.L = L, .first = s->d, .second = s->w, .a = p->theta_x, .b = p->theta_xz};
 	set[XX] = (inv_directions){.L = L, .first = s->d, .second = s->d};
 	set[ZZ] = (inv_directions){.L = L, .first = s->w, .second = s->w, .a = p->theta_zz};
-	set[XZ].orthogonal = set[XX].orthogonal = set[ZZ].orthogonal = orthogonal;
 	if (!p->theta_x)
 		return; /* sizes are being planned */
-	set[XX].a = p->theta_x + half * s->d;
-	set[XX].b = p->theta_x + 2 * half * s->d;
-	set[ZZ].b = p->theta_zz + half * s->w;
+	set[XX].a = p->theta_x + L * s->d;
+	set[XX].b = p->theta_x + 2 * L * s->d;
+	set[ZZ].b = p->theta_zz + L * s->w;
+}
+
+/* Whole frames for about a block; a frame has as many directions as dimensions, or all. */
+static void plan_frames(const inv_loss_shape *s, waco *p)
+{
+	describe_directions(s, p, p->frames);
+	for (int i = 0; i < DISTANCES; i++) {
+		inv_directions *f = &p->frames[i];
+		size_t size = f->first + f->second, all;
+
+		size = size < p->L ? size : p->L;
+		all = inv_blocks(MAX_BLOCK, size) * size;
+		p->capacity[i] = !p->orthogonal ? 0 : all < p->L ? all : p->L;
+		f->L = p->capacity[i];
+		f->orthogonal = true;
+		f->a = inv_arena_take(&p->arena, f->L * f->first, sizeof(float));
+		f->b = inv_arena_take(&p->arena, f->L * f->second, sizeof(float));
+	}
 }
 
 static void plan_shuffle(waco *p, shuffle *s)
@@ -131,14 +169,41 @@ static void plan_shuffle(waco *p, shuffle *s)
 	}
 }
 
+/* Slopes [M, stride] to [own rows, block]; `from` and `out` may be halves of ZZ's. */
+static inv_turn turn_of(const waco *p, const float *from, float *out, size_t halves)
+{
+	return (inv_turn){.rows = p->own_rows,
+	                  .cols = p->own,
+	                  .from = from,
+	                  .out = out,
+	                  .from_stride = halves * p->stride,
+	                  .out_stride = halves * p->block,
+	                  .buffer = p->turned};
+}
+
+static void plan_whole(const inv_loss_shape *s, waco *p)
+{
+	size_t rows = inv_own_count(&p->own_rows), width = p->split ? p->block : 0;
+	inv_turn turn = turn_of(p, NULL, NULL, 1);
+
+	p->all_xz = inv_arena_take(&p->arena, width * s->w, sizeof(float));
+	p->all_zz = inv_arena_take(&p->arena, 2 * width * s->w, sizeof(float));
+	p->slopes_xz = inv_arena_take(&p->arena, width * rows, sizeof(float));
+	p->slopes_zz = inv_arena_take(&p->arena, 2 * width * rows, sizeof(float));
+	p->turned =
+		inv_arena_take(&p->arena, p->split ? inv_turn_floats(&turn) : 0, sizeof(float));
+}
+
 static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 {
 	size_t M = p->M, n = p->stride;
 	inv_directions set[DISTANCES];
 
 	describe_directions(s, p, set);
-	p->directions_scratch =
-		inv_arena_take(&p->arena, inv_directions_scratch(s->ctx, set, DISTANCES), 1);
+	plan_frames(s, p);
+	p->directions_scratch = inv_arena_take(
+		&p->arena,
+		inv_directions_scratch(s->ctx, p->orthogonal ? p->frames : set, DISTANCES), 1);
 	p->sliced_scratch = inv_arena_take(&p->arena, inv_sliced_scratch(s->ctx, M, true), 1);
 	p->theta_x = inv_arena_take(&p->arena, 3 * n * s->d, sizeof(float));
 	p->theta_xz = inv_arena_take(&p->arena, n * s->w, sizeof(float));
@@ -152,29 +217,47 @@ static void plan_waco_memory(const inv_loss_shape *s, waco *p)
 	p->grad = inv_arena_take(&p->arena, s->groups > 1 ? M * s->w : 0, sizeof(float));
 	p->rows = inv_arena_take(&p->arena, M, sizeof(uint32_t));
 	p->images = inv_arena_take(&p->arena, M, sizeof(uint32_t));
-	p->powers = inv_arena_take(&p->arena, p->L, sizeof(double));
-	for (int i = 0; i < DISTANCES; i++)
+	for (int i = 0; i < DISTANCES; i++) {
+		p->powers[i] = inv_arena_take(&p->arena, round_up(p->L, p->block), sizeof(double));
 		plan_shuffle(p, &p->shuffles[i]);
+	}
+	plan_whole(s, p);
 }
 
 static invar_status plan_products(const inv_loss_shape *s, waco *p)
 {
-	size_t n = p->stride, M = p->M;
+	size_t n = p->stride, all_n = p->block, M = p->M, rows = inv_own_count(&p->own_rows);
 	const struct {
 		inv_matmul_spec spec;
 		inv_matmul **plan;
 	} all[] = {
-		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true}, &p->project_x},
-		{{.m = M, .n = n, .k = s->w, .transpose_b = true}, &p->project_xz},
-		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true}, &p->project_zz},
-		{{.m = M, .n = s->w, .k = n}, &p->back_xz},
-		{{.m = M, .n = s->w, .k = 2 * n}, &p->back_zz},
+		{{.m = s->N, .n = 3 * n, .k = s->d, .transpose_b = true, .whole_n = 3 * all_n},
+	     &p->project_x},
+		{{.m = M, .n = n, .k = s->w, .transpose_b = true, .whole_n = all_n},
+	     &p->project_xz},
+		{{.m = M, .n = 2 * n, .k = s->w, .transpose_b = true, .whole_n = 2 * all_n},
+	     &p->project_zz},
+		{{.m = rows, .n = s->w, .k = all_n, .add = true, .whole_m = M}, &p->back_xz},
+		{{.m = rows, .n = s->w, .k = 2 * all_n, .add = true, .whole_m = M}, &p->back_zz},
 	};
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < sizeof all / sizeof *all && st == INVAR_OK; i++)
 		st = inv_matmul_new(s->ctx, &all[i].spec, all[i].plan);
 	return st;
+}
+
+/* Products run one after the other. Returns the bytes of their scratch memory. */
+static size_t share_scratch(const waco *p)
+{
+	inv_matmul *const all[] = {p->project_x, p->project_xz, p->project_zz, p->back_xz,
+	                           p->back_zz};
+	size_t bytes = 0;
+
+	inv_matmul_share(all, sizeof all / sizeof *all);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		bytes += inv_matmul_memory(all[i]);
+	return bytes;
 }
 
 static void release_waco(void *state)
@@ -190,6 +273,22 @@ static void release_waco(void *state)
 	inv_matmul_free(p->back_zz);
 	inv_arena_free(&p->arena);
 	inv_free(p);
+}
+
+/* Whole cache lines of directions; all of them where there are fewer than processes. */
+static void share_directions(const inv_loss_shape *s, waco *p)
+{
+	p->own_rows = (inv_shares){p->M, 1, 0, 1};
+	p->own = (inv_shares){p->block, LINE, 0, 1};
+	if (s->shared) {
+		inv_shares own = inv_shares_of(s->ctx, p->block, LINE);
+
+		assert(s->groups == 1);
+		p->own_rows = inv_shares_of(s->ctx, p->M, 1);
+		p->split = own.ranks > 1 && own.ranks <= p->block / LINE && !p->orthogonal;
+		p->own = p->split ? own : p->own;
+	}
+	p->stride = inv_own_count(&p->own);
 }
 
 static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
@@ -211,15 +310,11 @@ static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 		                INV_KEY_ROWS, s->N);
 	}
 	p->L = inv_option_count(s->options, "projections");
-	p->stride = round_up(p->L, LINE);
+	p->block = round_up(inv_blocks(p->L, inv_blocks(p->L, MAX_BLOCK)), LINE);
+	share_directions(s, p);
 	plan_waco_memory(s, p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK) {
 		plan_waco_memory(s, p);
-		memset(p->theta_x, 0, 3 * p->stride * s->d * sizeof(float));
-		memset(p->theta_xz, 0, p->stride * s->w * sizeof(float));
-		memset(p->theta_zz, 0, 2 * p->stride * s->w * sizeof(float));
-		memset(p->xz, 0, p->stride * p->M * sizeof(float));
-		memset(p->zz, 0, 2 * p->stride * p->M * sizeof(float));
 		for (size_t r = 0; r < p->M; r++) {
 			p->rows[r] = (uint32_t)r;
 			p->images[r] = (uint32_t)(r % s->N);
@@ -230,7 +325,7 @@ static invar_status prepare_waco(const inv_loss_shape *s, inv_loss_work *out)
 		release_waco(p);
 		return st;
 	}
-	*out = (inv_loss_work){p, p->arena.size};
+	*out = (inv_loss_work){p, p->arena.size + share_scratch(p)};
 	return INVAR_OK;
 }
 
@@ -248,19 +343,94 @@ static inv_stream stream_of(const inv_loss_batch *b, const char *what, int dista
 	return inv_stream_of(b->seed, purpose, (uint32_t)b->step);
 }
 
+/* Past the last direction, which only the last block does not reach the end for. */
+static void clear_rest(const inv_directions *set, size_t count)
+{
+	size_t rest = set->L - count;
+
+	memset(set->a + count * set->first, 0, rest * set->first * sizeof(float));
+	memset(set->b + count * set->second, 0, rest * set->second * sizeof(float));
+}
+
+/* Moves directions from the frames to their block; returns how many were there. */
+static size_t take_from_frames(const inv_directions *frames, size_t from, size_t count,
+                               const inv_directions *set, size_t at)
+{
+	size_t end = frames->from + frames->L, skip = from - frames->from;
+	size_t now = end - from < count ? end - from : count;
+
+	memcpy(set->a + at * set->first, frames->a + skip * set->first,
+	       now * set->first * sizeof(float));
+	memcpy(set->b + at * set->second, frames->b + skip * set->second,
+	       now * set->second * sizeof(float));
+	return now;
+}
+
+/* Frames of all distances that have used up theirs are made at once. */
+static invar_status draw_orthogonal(const inv_loss_shape *s, waco *p,
+                                    const inv_directions *set, size_t from, size_t count)
+{
+	size_t done[DISTANCES] = {0};
+
+	for (;;) {
+		inv_directions next[DISTANCES];
+		size_t lacking = 0;
+		invar_status st;
+
+		for (int i = 0; i < DISTANCES; i++) {
+			inv_directions *f = &p->frames[i];
+
+			done[i] +=
+				take_from_frames(f, from + done[i], count - done[i], &set[i], done[i]);
+			if (done[i] == count)
+				continue;
+			f->from += f->L;
+			f->L = p->L - f->from < p->capacity[i] ? p->L - f->from : p->capacity[i];
+			next[lacking++] = *f;
+		}
+		if (!lacking)
+			return INVAR_OK;
+		st = inv_directions_fill(s->ctx, s->kernels, next, lacking, p->directions_scratch);
+		if (st != INVAR_OK)
+			return st;
+	}
+}
+
+/* Of directions [from, from + count), the first of this process and how many it has. */
+static size_t own_directions(const waco *p, size_t *from, size_t count)
+{
+	size_t first = inv_own_first(&p->own), left = count > first ? count - first : 0;
+
+	*from += first;
+	return left < p->stride ? left : p->stride;
+}
+
+/* Directions [from, from + count) of each distance. */
 static invar_status draw_directions(const inv_loss_shape *s, waco *p,
-                                    const inv_loss_batch *b, size_t group)
+                                    const inv_loss_batch *b, size_t group, size_t from,
+                                    size_t count)
 {
 	inv_directions set[DISTANCES];
 
 	describe_directions(s, p, set);
 	for (int i = 0; i < DISTANCES; i++) {
+		if (count < p->stride)
+			clear_rest(&set[i], count);
 		set[i].stream = stream_of(b, "directions", i, group);
+		set[i].from = from;
+		set[i].L = count;
+		if (from == 0) { /* of another step or augmentation */
+			p->frames[i].stream = set[i].stream;
+			p->frames[i].from = p->frames[i].L = 0;
+		}
 		if (b->draws)
-			inv_directions_take(&set[i], b->draws[group].directions[i]);
+			inv_directions_take(&set[i], b->draws[group].directions[i] +
+			                                 from * (set[i].first + set[i].second));
 	}
 	if (b->draws)
 		return INVAR_OK;
+	if (p->orthogonal)
+		return draw_orthogonal(s, p, set, from, count);
 	return inv_directions_fill(s->ctx, s->kernels, set, DISTANCES, p->directions_scratch);
 }
 
@@ -291,13 +461,10 @@ static void draw_shuffles(const inv_loss_shape *s, waco *p, const inv_loss_batch
 
 /* ---- Distances ----------------------------------------------------------------------- */
 
-static double measure_distance(const inv_loss_shape *s, waco *p, inv_sliced *job)
+static void measure_block(const inv_loss_shape *s, const waco *p, inv_sliced *job)
 {
-	job->L = p->L;
 	job->p = p->p;
-	job->powers = p->powers;
 	inv_sliced_run(s->ctx, s->kernels, job, p->sliced_scratch);
-	return inv_sliced_distance(p->powers, p->L, job->p);
 }
 
 static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
@@ -312,47 +479,55 @@ static inv_side side(const float *a, size_t stride_a, const uint32_t *rows_a,
 	                  .M = M};
 }
 
-static double distance_xz(const inv_loss_shape *s, waco *p, bool slopes)
+static void measure_xz(const inv_loss_shape *s, const waco *p, size_t from, size_t count,
+                       bool slopes)
 {
 	const shuffle *by = &p->shuffles[XZ];
 	size_t wide = 3 * p->stride, n = p->stride;
 	inv_sliced job = {.first = side(p->x, wide, p->images, p->xz, n, p->rows, p->M),
 	                  .second =
 	                      side(p->x, wide, by->image[0], p->xz, n, by->sigma[1], p->M),
-	                  .repeat = 1};
+	                  .repeat = 1,
+	                  .L = count,
+	                  .powers = p->powers[XZ] + from};
 
 	if (slopes)
 		job.slopes[0] = (inv_slopes){p->xz, n, by->back[1]};
-	return measure_distance(s, p, &job);
+	measure_block(s, p, &job);
 }
 
 /* The joint side has N distinct rows, each of them M / N times. */
-static double distance_xx(const inv_loss_shape *s, waco *p)
+static void measure_xx(const inv_loss_shape *s, const waco *p, size_t from, size_t count)
 {
 	const shuffle *by = &p->shuffles[XX];
 	const float *a = p->x + p->stride, *b = p->x + 2 * p->stride;
 	size_t wide = 3 * p->stride;
 	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, s->N),
 	                  .second = side(a, wide, by->image[0], b, wide, by->image[1], p->M),
-	                  .repeat = p->M / s->N};
+	                  .repeat = p->M / s->N,
+	                  .L = count,
+	                  .powers = p->powers[XX] + from};
 
-	return measure_distance(s, p, &job);
+	measure_block(s, p, &job);
 }
 
-static double distance_zz(const inv_loss_shape *s, waco *p, bool slopes)
+static void measure_zz(const inv_loss_shape *s, const waco *p, size_t from, size_t count,
+                       bool slopes)
 {
 	const shuffle *by = &p->shuffles[ZZ];
 	float *a = p->zz, *b = p->zz + p->stride;
 	size_t wide = 2 * p->stride;
 	inv_sliced job = {.first = side(a, wide, p->rows, b, wide, p->rows, p->M),
 	                  .second = side(a, wide, by->sigma[0], b, wide, by->sigma[1], p->M),
-	                  .repeat = 1};
+	                  .repeat = 1,
+	                  .L = count,
+	                  .powers = p->powers[ZZ] + from};
 
 	if (slopes) {
 		job.slopes[0] = (inv_slopes){a, wide, by->back[0]};
 		job.slopes[1] = (inv_slopes){b, wide, by->back[1]};
 	}
-	return measure_distance(s, p, &job);
+	measure_block(s, p, &job);
 }
 
 /* ---- Correlation and its gradient ---------------------------------------------------- */
@@ -376,8 +551,8 @@ static void combine_block(void *user, size_t block, unsigned thread)
 
 /* d SC = dA / (BC + eps)^(1/p) - 1/p A B dC / (BC + eps)^(1/p + 1), A, B, C = XZ, XX, ZZ.
  */
-static invar_status run_backward(const inv_loss_shape *s, waco *p, const double *term,
-                                 double outer, float *grad)
+static void combine_gradients(const inv_loss_shape *s, const waco *p, const double *term,
+                              double outer, float *grad)
 {
 	double power = 1 / p->p;
 	double base = term[TERM_XX] * term[TERM_ZZ] + normaliser_floor;
@@ -385,27 +560,77 @@ static invar_status run_backward(const inv_loss_shape *s, waco *p, const double 
 	double by_zz = -power * term[TERM_XZ] * term[TERM_XX] * pow(base, -power - 1);
 	double slope_xz = inv_sliced_slope(term[TERM_XZ], p->M, p->L, p->p);
 	double slope_zz = inv_sliced_slope(term[TERM_ZZ], p->M, p->L, p->p);
-	combination c = {.a = p->grad_xz,
-	                 .b = p->grad_zz,
+	size_t first = inv_own_first(&p->own_rows) * s->w;
+	combination c = {.a = p->grad_xz + first,
+	                 .b = p->grad_zz + first,
 	                 .by_a = (float)(outer * by_xz * slope_xz),
 	                 .by_b = (float)(outer * by_zz * slope_zz),
-	                 .out = grad,
-	                 .count = p->M * s->w};
-	invar_status st = inv_matmul_run(p->back_xz, p->xz, p->theta_xz, NULL, p->grad_xz);
+	                 .out = grad + first,
+	                 .count = inv_own_count(&p->own_rows) * s->w};
+
+	inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
+}
+
+/* The powers of a whole block of directions, of all processes. */
+static invar_status gather_powers(const inv_loss_shape *s, waco *p, size_t from)
+{
+	invar_status st = INVAR_OK;
+
+	for (int i = 0; i < DISTANCES && st == INVAR_OK && p->split; i++)
+		st = inv_rows_start(s->ctx, &p->own, p->powers[i] + from, sizeof(double), 1, 0);
+	return st == INVAR_OK && p->split ? inv_exchange_finish(s->ctx) : st;
+}
+
+/* All directions of Z in a block, and all slopes of this process's rows. */
+static invar_status exchange_slopes(const inv_loss_shape *s, waco *p)
+{
+	size_t w = s->w, row = w * sizeof(float), half = p->stride * w;
+	size_t first = inv_own_first(&p->own);
+	inv_turn turns[] = {turn_of(p, p->xz, p->slopes_xz, 1),
+	                    turn_of(p, p->zz, p->slopes_zz, 2),
+	                    turn_of(p, p->zz + p->stride, p->slopes_zz + p->block, 2)};
+	invar_status st = INVAR_OK;
+
+	memcpy(p->all_xz + first * w, p->theta_xz, half * sizeof(float));
+	memcpy(p->all_zz + first * w, p->theta_zz, half * sizeof(float));
+	memcpy(p->all_zz + (p->block + first) * w, p->theta_zz + half, half * sizeof(float));
+	for (size_t i = 0; i < sizeof turns / sizeof *turns && st == INVAR_OK; i++)
+		st = inv_turn_run(s->ctx, &turns[i]);
+	if (st == INVAR_OK)
+		st = inv_rows_start(s->ctx, &p->own, p->all_xz, row, 1, 0);
+	if (st == INVAR_OK)
+		st = inv_rows_start(s->ctx, &p->own, p->all_zz, row, 2, p->block * row);
+	return st == INVAR_OK ? inv_exchange_finish(s->ctx) : st;
+}
+
+/* Adds the share of a block to the gradients of this process's rows. */
+static invar_status add_gradients(const inv_loss_shape *s, waco *p)
+{
+	size_t first = inv_own_first(&p->own_rows);
+	const float *xz = p->split ? p->slopes_xz : p->xz + first * p->stride;
+	const float *zz = p->split ? p->slopes_zz : p->zz + first * 2 * p->stride;
+	invar_status st = p->split ? exchange_slopes(s, p) : INVAR_OK;
 
 	if (st == INVAR_OK)
-		st = inv_matmul_run(p->back_zz, p->zz, p->theta_zz, NULL, p->grad_zz);
+		st = inv_matmul_run(p->back_xz, xz, p->split ? p->all_xz : p->theta_xz, NULL,
+		                    p->grad_xz + first * s->w);
 	if (st == INVAR_OK)
-		inv_parallel(s->ctx, inv_blocks(c.count, COMBINE), combine_block, &c);
+		st = inv_matmul_run(p->back_zz, zz, p->split ? p->all_zz : p->theta_zz, NULL,
+		                    p->grad_zz + first * s->w);
 	return st;
 }
 
-static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
-                              const float *codes, size_t group, bool slopes, double *term)
+/*
+ * Directions [from, from + count): their powers, and their share of both gradients, which
+ * is added to them.
+ */
+static invar_status run_block(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
+                              const float *codes, size_t group, size_t from, size_t count,
+                              bool slopes)
 {
-	invar_status st = draw_directions(s, p, b, group);
+	size_t block = from, own = own_directions(p, &from, count);
+	invar_status st = draw_directions(s, p, b, group, from, own);
 
-	draw_shuffles(s, p, b, group);
 	if (st == INVAR_OK)
 		st = inv_matmul_run(p->project_x, b->clean, p->theta_x, NULL, p->x);
 	if (st == INVAR_OK)
@@ -414,9 +639,31 @@ static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_b
 		st = inv_matmul_run(p->project_zz, codes, p->theta_zz, NULL, p->zz);
 	if (st != INVAR_OK)
 		return st;
-	term[TERM_XZ] = distance_xz(s, p, slopes);
-	term[TERM_XX] = distance_xx(s, p);
-	term[TERM_ZZ] = distance_zz(s, p, slopes);
+	measure_xz(s, p, from, own, slopes);
+	measure_xx(s, p, from, own);
+	measure_zz(s, p, from, own, slopes);
+	st = gather_powers(s, p, block);
+	return st == INVAR_OK && slopes ? add_gradients(s, p) : st;
+}
+
+static invar_status correlate(const inv_loss_shape *s, waco *p, const inv_loss_batch *b,
+                              const float *codes, size_t group, bool slopes, double *term)
+{
+	static const int terms[DISTANCES] = {TERM_XZ, TERM_XX, TERM_ZZ};
+	invar_status st = INVAR_OK;
+
+	draw_shuffles(s, p, b, group);
+	memset(p->grad_xz, 0, p->M * s->w * sizeof(float));
+	memset(p->grad_zz, 0, p->M * s->w * sizeof(float));
+	for (size_t from = 0; from < p->L && st == INVAR_OK; from += p->block) {
+		size_t count = p->L - from < p->block ? p->L - from : p->block;
+
+		st = run_block(s, p, b, codes, group, from, count, slopes);
+	}
+	if (st != INVAR_OK)
+		return st;
+	for (int i = 0; i < DISTANCES; i++)
+		term[terms[i]] = inv_sliced_distance(p->powers[i], p->L, p->p);
 	term[TERM_SC] =
 		term[TERM_XZ] / pow(term[TERM_XX] * term[TERM_ZZ] + normaliser_floor, 1 / p->p);
 	if (!isfinite(term[TERM_XX] +
@@ -433,7 +680,9 @@ static invar_status evaluate_one(const inv_loss_shape *s, waco *p, const inv_los
 	invar_status st = correlate(s, p, b, b->codes, 0, grad, out->term);
 
 	out->value = -out->term[TERM_SC];
-	return st == INVAR_OK && grad ? run_backward(s, p, out->term, -1, grad) : st;
+	if (st == INVAR_OK && grad)
+		combine_gradients(s, p, out->term, -1, grad);
+	return st;
 }
 
 /* Clean rows come first and belong to every augmentation; its own rows follow. */
@@ -471,7 +720,7 @@ static invar_status evaluate_several(const inv_loss_shape *s, waco *p,
 		out->value -= log(sc < log_floor ? log_floor : sc); /* a NaN stays one */
 		if (st != INVAR_OK || !grad)
 			continue;
-		st = run_backward(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
+		combine_gradients(s, p, term, sc > log_floor ? -1 / sc : 0, p->grad);
 		add_gradient(s, p, g, grad);
 	}
 	return st;

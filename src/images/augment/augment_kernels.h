@@ -2,8 +2,9 @@
 /*
  * augment_kernels.h - the loops over pixels, by table, as in math/kernels.h.
  *
- * augment_kernels_ref.c is complete and plain; augment_kernels_avx2.c overrides what it
- * improves with the same arithmetic in the same order, so that both give the same bits.
+ * augment_kernels_ref.c is complete and plain; augment_kernels_avx2.c and its sibling for
+ * NEON override what they improve with the same arithmetic in the same order, so that all
+ * give the same bits.
  */
 #ifndef INV_AUGMENT_KERNELS_H
 #define INV_AUGMENT_KERNELS_H
@@ -73,5 +74,6 @@ void inv_augment_kernels_init(struct inv_augment_kernels *k, unsigned cpu);
 
 void inv_augment_kernels_ref(struct inv_augment_kernels *k);
 void inv_augment_kernels_avx2(struct inv_augment_kernels *k);
+void inv_augment_kernels_neon(struct inv_augment_kernels *k);
 
 #endif

@@ -101,6 +101,9 @@ void inv_augment_kernels_init(struct inv_augment_kernels *k, unsigned cpu)
 #if defined(__x86_64__)
 	if (cpu & INV_CPU_AVX2)
 		inv_augment_kernels_avx2(k);
+#elif defined(__aarch64__)
+	if (cpu & INV_CPU_NEON)
+		inv_augment_kernels_neon(k);
 #else
 	(void)cpu;
 #endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* option_json.c - options as JSON, and back; a saved list compared with a new one. */
+#include "base/option_entry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static json_t *entry_json(const inv_entry *e)
+{
+	json_t *array;
+
+	switch (e->row.type) {
+	case INVAR_OPTION_FLAG:
+		return json_boolean(e->flag);
+	case INVAR_OPTION_COUNT:
+		return json_integer((json_int_t)e->count);
+	case INVAR_OPTION_NUMBER:
+		return json_real(e->number);
+	case INVAR_OPTION_TEXT:
+		return e->text ? inv_json_path(e->text) : json_null();
+	case INVAR_OPTION_LIST:
+		array = json_array();
+		for (size_t i = 0; i < e->listed; i++)
+			json_array_append_new(array, inv_json_path(e->list[i]));
+		return array;
+	}
+	return NULL;
+}
+
+static json_t *list_json(const invar_options *o, unsigned flags, bool only_used)
+{
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < o->count; i++) {
+		const inv_entry *e = &o->entry[i];
+
+		if ((e->row.flags & flags) == flags && (!only_used || inv_entry_takes_part(o, e)))
+			json_object_set_new(object, e->row.name, entry_json(e));
+	}
+	return object;
+}
+
+json_t *inv_options_json(const invar_options *o, unsigned flags)
+{
+	return list_json(o, flags, false);
+}
+
+json_t *inv_options_used_json(const invar_options *o, unsigned flags)
+{
+	return list_json(o, flags, true);
+}
+
+invar_status invar_options_json(const invar_options *o, char **json)
+{
+	json_t *object = inv_options_json(o, 0);
+
+	*json = object ? inv_json_text(object, 1) : NULL;
+	json_decref(object);
+	return *json ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+}
+
+static bool is_list_of_texts(const json_t *value)
+{
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (value, i, text)
+		if (!json_is_string(text))
+			return false;
+	return json_is_array(value);
+}
+
+static bool matches_type(const invar_option *row, const json_t *value)
+{
+	switch (row->type) {
+	case INVAR_OPTION_FLAG:
+		return json_is_boolean(value);
+	case INVAR_OPTION_COUNT:
+		return json_is_integer(value) && json_integer_value(value) >= 0;
+	case INVAR_OPTION_NUMBER:
+		return json_is_number(value);
+	case INVAR_OPTION_TEXT:
+		return json_is_string(value) || (json_is_null(value) && !row->initial);
+	case INVAR_OPTION_LIST:
+		return is_list_of_texts(value);
+	}
+	return false;
+}
+
+static invar_status take_list(inv_entry *e, const json_t *value)
+{
+	invar_status st = INVAR_OK;
+
+	inv_entry_clear_list(e);
+	for (size_t i = 0; i < json_array_size(value) && st == INVAR_OK; i++)
+		st = inv_entry_append(e, json_string_value(json_array_get(value, i)));
+	return st;
+}
+
+/* A value from a document meets the same checks as one that is typed. */
+static invar_status take(inv_entry *e, const json_t *value, const char *where)
+{
+	char text[INV_BOUND];
+	invar_status st;
+
+	if (!matches_type(&e->row, value))
+		return inv_fail(INVAR_E_FORMAT, "%s: the value of \"%s\" is not valid", where,
+		                e->row.name);
+	if (json_is_null(value)) {
+		inv_free(e->text);
+		e->text = NULL;
+		return INVAR_OK;
+	}
+	if (e->row.type == INVAR_OPTION_LIST)
+		return take_list(e, value);
+	if (json_is_integer(value))
+		snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+	else if (json_is_real(value))
+		snprintf(text, sizeof text, "%.17g", json_real_value(value));
+	else if (json_is_boolean(value))
+		snprintf(text, sizeof text, "%d", json_is_true(value));
+	st = inv_entry_store(e, json_is_string(value) ? json_string_value(value) : text);
+	return st == INVAR_E_USE ? inv_context(INVAR_E_FORMAT, "%s", where) : st;
+}
+
+static invar_status compare(const inv_entry *e, const json_t *saved, const char *where)
+{
+	json_t *mine = entry_json(e);
+	char a[INV_SPELLED], b[INV_SPELLED];
+	bool same = json_is_number(saved) ? json_number_value(saved) == json_number_value(mine)
+	                                  : json_equal(saved, mine);
+	invar_status st =
+		same ? INVAR_OK
+			 : inv_fail(INVAR_E_MISMATCH,
+	                    "%s: was started with @%s %s, so it cannot be resumed with %s",
+	                    where, e->row.name, inv_json_spell(saved, a),
+	                    inv_json_spell(mine, b));
+
+	json_decref(mine);
+	return st;
+}
+
+/* The value that it has unless it is set; gives, NULL if there is no memory. */
+static json_t *default_json(const inv_entry *e, const char *initial)
+{
+	inv_entry unset = {.row = e->row};
+	json_t *value =
+		inv_entry_reset(&unset, initial) == INVAR_OK ? entry_json(&unset) : NULL;
+
+	inv_free(unset.text);
+	inv_entry_clear_list(&unset);
+	return value;
+}
+
+bool inv_option_is_default(const invar_options *o, const char *name)
+{
+	const inv_entry *e = inv_entry_find(o, name);
+	json_t *now = entry_json(e), *initial = default_json(e, e->base);
+	bool same = json_equal(now, initial);
+
+	json_decref(now);
+	json_decref(initial);
+	return same;
+}
+
+/* Is it left out of a record if it has its default? Otherwise an older file lacks it. */
+static bool has_silent_default(const inv_entry *e)
+{
+	bool is_own_selector = e->idle.selector && strcmp(e->idle.selector, e->row.name) == 0;
+
+	return is_own_selector || (e->row.type == INVAR_OPTION_TEXT && !e->base);
+}
+
+static invar_status compare_default(const invar_options *o, const inv_entry *e,
+                                    const char *where)
+{
+	json_t *value = default_json(e, inv_entry_default(o, e));
+	invar_status st =
+		value ? INVAR_OK : inv_fail(INVAR_E_NOMEM, "not enough memory for options");
+
+	if (st == INVAR_OK && has_silent_default(e) && inv_entry_has_chosen_part(o, e))
+		st = compare(e, value, where);
+	json_decref(value);
+	return st;
+}
+
+static invar_status compare_set(const invar_options *o, const json_t *saved,
+                                const char *where)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->count && st == INVAR_OK; i++) {
+		const inv_entry *e = &o->entry[i];
+		const json_t *value = json_object_get(saved, e->row.name);
+
+		if (e->set && e->row.flags & INVAR_OPTION_RESULT)
+			st = value ? compare(e, value, where) : compare_default(o, e, where);
+	}
+	return st;
+}
+
+invar_status inv_options_resume(invar_options *o, const json_t *saved, const char *where,
+                                bool lenient)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < o->count && st == INVAR_OK; i++) {
+		inv_entry *e = &o->entry[i];
+		const json_t *value = json_object_get(saved, e->row.name);
+
+		if (value && !e->set)
+			st = take(e, value, where);
+	}
+	return st == INVAR_OK && !lenient ? compare_set(o, saved, where) : st;
+}
+
+static invar_status refuse_unknown(const invar_options *o, const json_t *document)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach ((json_t *)(uintptr_t)document, name, value)
+		if (!inv_entry_find(o, name))
+			return inv_options_refuse_name(o, name);
+	return INVAR_OK;
+}
+
+invar_status invar_options_set_json(invar_options *o, const char *json)
+{
+	json_error_t error;
+	json_t *document = json_loads(json, JSON_REJECT_DUPLICATES, &error), *value;
+	invar_status st;
+	const char *name;
+
+	if (!json_is_object(document)) {
+		json_decref(document);
+		return inv_fail(INVAR_E_FORMAT, "options: expected a JSON object%s%s",
+		                document ? "" : ": ", document ? "" : error.text);
+	}
+	st = refuse_unknown(o, document);
+	json_object_foreach (document, name, value) {
+		inv_entry *e = inv_entry_find(o, name);
+
+		if (st != INVAR_OK)
+			break;
+		if ((st = take(e, value, "options")) == INVAR_OK)
+			e->set = !json_is_null(value);
+	}
+	json_decref(document);
+	return st == INVAR_OK ? inv_options_apply_defaults(o) : st;
+}
