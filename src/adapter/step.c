@@ -41,6 +41,8 @@ static void plan_memory(inv_step *p)
 		return;
 	p->params = inv_arena_take(&p->arena, p->floats, sizeof(float));
 	p->grads = inv_arena_take(&p->arena, gradient_floats(p), sizeof(float));
+	if (s->without_moments)
+		return;
 	p->m = inv_arena_take(&p->arena, p->floats, sizeof(float));
 	p->v = inv_arena_take(&p->arena, p->floats, sizeof(float));
 }
@@ -57,6 +59,8 @@ static invar_status allocate_step(inv_step *p)
 		/* One page fault each, here and not in the first step. */
 		memset(p->params, 0, p->floats * sizeof(float));
 		memset(p->grads, 0, gradient_floats(p) * sizeof(float));
+	}
+	if (p->spec.update && !p->spec.without_moments) {
 		memset(p->m, 0, p->floats * sizeof(float));
 		memset(p->v, 0, p->floats * sizeof(float));
 	}

@@ -28,7 +28,8 @@ typedef struct inv_step_spec {
 	inv_mlp_shape decoder;        /* h = 0: none */
 	double alpha, beta; /* weights of the reconstruction and, beside it, of the loss */
 	bool residual;
-	bool update; /* false: measure only, without gradients and moments */
+	bool update;          /* false: measure only, without gradients and moments */
+	bool without_moments; /* gradients, but no steps */
 	double weight_decay;
 	uint64_t seed;
 } inv_step_spec;
