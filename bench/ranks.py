@@ -6,8 +6,8 @@
     bench/ranks.py … --jobs train,instant --write          and puts them into docs/scale_measured.json
 
 Whole commands are timed, from start to end: those of ranks with mpirun. Of training also one step, from the log of the
-run. Efficiency: two threads' time over that of two ranks. exchange: bytes per second that come into all ranks together,
-over loopback; tools/scale_table predicts with it.
+run. start: what a command takes longer under mpirun. Efficiency: two threads' time over that of two ranks without start.
+exchange: bytes per second that come into all ranks together, over loopback; tools/scale_table predicts with both.
 """
 
 import datetime
@@ -53,6 +53,7 @@ class Jobs:
         self.work, self.options = work, options
         self.invar = os.path.join(options.build, "src", "cli", "invar")
         self.side = os.path.join(options.build, "bench", "ranks_side")
+        ENVIRONMENT["INVAR_MPI_PLUGIN"] = os.path.abspath(os.path.join(options.build, "src", "invar_mpi.so"))
 
     def bank(self, name, rows, dim):
         path = os.path.join(self.work, name)
@@ -69,13 +70,14 @@ class Jobs:
                 "2", "-q", "-o", "OUT"]
 
     def structure(self):
-        bank, run_folder = self.bank("points", 16000, 384), os.path.join(self.work, "ridge")
+        """With a small E: its codes are computed by rank 0 alone."""
+        bank, run_folder = self.bank("points", 24000, 384), os.path.join(self.work, "ridge")
         if not os.path.exists(run_folder):
-            run([self.invar, "train", bank, "--loss", "none", "--init", "ridge", "-q", "-o", run_folder])
+            run([self.invar, "train", bank, "--loss", "none", "--init", "ridge", "--hidden", "768", "-q", "-o", run_folder])
         return ["eval", bank, os.path.join(run_folder, "adapter.safetensors"), "--split", "train", "--metrics", "structure", "-q"]
 
     def instant(self):
-        return ["train", self.bank("rows", 16000, 256), "--preset", "instant", "--hidden", "2048", "-q", "-o", "OUT"]
+        return ["train", self.bank("rows", 32000, 256), "--preset", "instant", "--hidden", "2048", "-q", "-o", "OUT"]
 
     def timed(self, name, ranks, threads):
         """(seconds of the command, seconds of a step if it trains)"""
@@ -93,6 +95,14 @@ class Jobs:
         return common.in_turn(self.options.rounds, sides)
 
 
+def measure_start(jobs, rounds):
+    """Seconds that a command takes longer under mpirun, by ranks."""
+    sides = {str(r): lambda r=r: run(under(r, [jobs.invar, "--version"]))[0] for r in RANKS}
+    sides["plain"] = lambda: run([jobs.invar, "--version"])[0]
+    found = common.in_turn(3 * rounds, sides)
+    return {str(r): round(found[str(r)] - found["plain"], 3) for r in RANKS}
+
+
 def measure_exchange(jobs, rounds):
     found = {}
     for ranks in RANKS[1:]:
@@ -102,7 +112,7 @@ def measure_exchange(jobs, rounds):
 
 
 def main():
-    options = common.arguments(__doc__.splitlines()[0], images="", weights="", jobs="encode,train,structure,instant,exchange")
+    options = common.arguments(__doc__.splitlines()[0], images="", weights="", jobs="start,encode,train,structure,instant,exchange")
     with open(PAGE) as f:
         page = json.load(f)
     with tempfile.TemporaryDirectory() as work:
@@ -110,12 +120,17 @@ def main():
         for name in options.jobs.split(","):
             if name == "exchange":
                 page["machine"]["exchange_bytes_per_second"] = found = measure_exchange(jobs, options.rounds)
-                print("exchange", found)
+                print("exchange", found, flush=True)
+                continue
+            if name == "start":
+                page["machine"]["start_seconds"] = found = measure_start(jobs, options.rounds)
+                print("start", found, flush=True)
                 continue
             found = jobs.measure(name)
             print(name, {side: [round(v, 3) for v in values] for side, values in found.items()})
-            print("  efficiency of 2 ranks: %.3f of the command, %.3f of a step" %
-                  (found["2 threads"][0] / found["2"][0], found["2 threads"][1] / found["2"][1]))
+            start = 0 if name == "train" else page["machine"]["start_seconds"]["2"]
+            print("  efficiency of 2 ranks: %.3f of the command, %.3f without its start" %
+                  (found["2 threads"][0] / found["2"][0], found["2 threads"][1] / (found["2"][1] - start)), flush=True)
             job = page["jobs"][name]
             job["seconds"] = {str(r): round(found[str(r)][1], 4) for r in RANKS}
             job["one_thread"], job["two_threads"] = round(found["1 thread"][1], 4), round(found["2 threads"][1], 4)
