@@ -2,11 +2,15 @@
 """made.py - for every test of the module: a folder, made features and images, the program."""
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
 
 import numpy as np
+
+# Tests press Ctrl-C, which programs ignore that a shell has started in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PROGRAM = os.environ["INVAR_PROGRAM"]
 SOURCE = os.environ["INVAR_SOURCE"]
