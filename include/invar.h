@@ -997,6 +997,16 @@ INVAR_API invar_status invar_augment_apply(const invar_augment *a, const invar_o
                                            const float *params, float *out);
 
 /*
+ * The same for a NumPy file [n, c, h, w] in blocks, so the file may be larger than memory;
+ * "-" is standard input or output. params and params_out are JSON files of parameters as
+ * below, to use and to write; NULL: drawn, and not written.
+ */
+INVAR_API invar_status invar_augment_apply_file(const invar_augment *a,
+                                                const invar_options *o, const char *in,
+                                                const char *params, const char *out,
+                                                const char *params_out);
+
+/*
  * Rows of parameters in a JSON file, in the layout of Kornia's sampled parameters: a list
  * of stages, each with its class, flags, arrays and matrices. Loading fails if the file
  * does not match the SPEC.

@@ -5,7 +5,8 @@
 
 kornia: its classes on [n, 3, s, s], drawing included. opencv: warpAffine or a resized
 slice of float pictures [s, s, 3], with its own threads; opencv-pool: a Python thread per
-core over the pictures, each on one thread. torch: x + torch.randn_like(x).
+core over the pictures, each on one thread. torch: x + torch.randn_like(x); torch-out: the
+same into tensors that are there already; torch-compile: the same through torch.compile.
 """
 
 import sys
@@ -61,10 +62,16 @@ def opencv_one(operation, image, how, out):
 def make(operation, images, side, variant):
     """The work of one repeat, as a function."""
     rng = np.random.default_rng(0)
-    if variant in ("torch", "kornia"):
+    if variant.startswith("torch") or variant == "kornia":
         x = torch.rand(images, 3, side, side)
         if variant == "torch":
             return lambda: x + torch.randn_like(x)
+        if variant == "torch-out":
+            field, result = torch.empty_like(x), torch.empty_like(x)
+            return lambda: torch.add(x, torch.randn(x.shape, out=field), out=result)
+        if variant == "torch-compile":
+            compiled = torch.compile(lambda t: t + torch.randn_like(t))
+            return lambda: compiled(x)
         kornia_side = kornia_class(operation, side)
         return lambda: kornia_side(x)
     x = rng.random((images, side, side, 3), dtype=np.float32)

@@ -289,8 +289,10 @@ invar_status inv_loss_evaluate(const invar_context *ctx, const inv_loss_input *i
                                const invar_options *o, inv_loss_result *out)
 {
 	inv_loss_input input = *in;
-	inv_step_spec spec = {
-		.update = true, .loss = inv_loss_find(inv_option_text(o, "kind")), .options = o};
+	inv_step_spec spec = {.update = true,
+	                      .without_moments = true,
+	                      .loss = inv_loss_find(inv_option_text(o, "kind")),
+	                      .options = o};
 	invar_status st;
 
 	*out = (inv_loss_result){0};

@@ -409,7 +409,7 @@ invar_status inv_bank_writer_labels(const inv_bank_writer *w, const char *split,
 struct inv_rows {
 	inv_npy_writer *npy;
 	char *path;
-	uint64_t width;
+	uint64_t count, width;
 };
 
 const char *inv_array_name(int32_t copy, bool beside, char name[INV_ARRAY_NAME])
@@ -477,6 +477,7 @@ invar_status inv_rows_open(const inv_bank_writer *w, const char *split, const ch
 		inv_rows_leave(r, true);
 		return no_memory(w->path);
 	}
+	r->count = rows;
 	r->width = width;
 	*kept = *kept && can_be_kept(part, dtype, shape);
 	st = inv_npy_take_up(r->path, dtype, 2, shape, *kept, &r->npy);
@@ -502,6 +503,7 @@ invar_status inv_rows_join(const char *bank, const char *split, const char *name
 		inv_free(r);
 		return no_memory(bank);
 	}
+	r->count = rows;
 	r->width = width;
 	if ((st = inv_npy_join(r->path, dtype, 2, shape, &r->npy)) == INVAR_OK)
 		*out = r;
@@ -530,6 +532,14 @@ invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data
 invar_status inv_rows_sync(inv_rows *r)
 {
 	return inv_npy_sync(r->npy);
+}
+
+invar_status inv_rows_shorten(inv_rows *r, uint64_t rows)
+{
+	uint64_t shape[2] = {r->count, r->width};
+
+	r->count = rows;
+	return inv_npy_shorten(r->npy, 2, shape, rows);
 }
 
 invar_status inv_rows_finish(inv_rows *r)

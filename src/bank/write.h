@@ -87,7 +87,9 @@ invar_status inv_rows_put(inv_rows *r, uint64_t first, const float *data, uint64
 /* The same of an array of uint8. */
 invar_status inv_rows_put_bytes(inv_rows *r, uint64_t first, const uint8_t *data,
                                 uint64_t rows);
-invar_status inv_rows_sync(inv_rows *r);     /* what was put is on the disk */
+invar_status inv_rows_sync(inv_rows *r); /* what was put is on the disk */
+/* Only the first `rows` rows are kept; there must be some. */
+invar_status inv_rows_shorten(inv_rows *r, uint64_t rows);
 invar_status inv_rows_finish(inv_rows *r);   /* frees r; every row was put */
 void inv_rows_leave(inv_rows *r, bool keep); /* frees r; accepts NULL */
 /*

@@ -393,6 +393,11 @@ invar_status inv_writer_join(const char *path, uint64_t bytes, inv_writer **out)
 	return st;
 }
 
+invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes)
+{
+	return set_size(w, bytes);
+}
+
 invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes)
 {
 	const char *from = data;

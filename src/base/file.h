@@ -62,6 +62,7 @@ invar_status inv_writer_take_up(const char *path, uint64_t bytes, bool keep,
                                 inv_writer **out);
 /* Of such a file, from any thread. */
 invar_status inv_writer_put_at(inv_writer *w, uint64_t at, const void *data, size_t bytes);
+invar_status inv_writer_shorten(inv_writer *w, uint64_t bytes); /* to these */
 invar_status inv_writer_sync(inv_writer *w); /* what was put is on the disk */
 /*
  * Another process has taken up PATH and holds its lock; this one writes other bytes of the

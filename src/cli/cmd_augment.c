@@ -8,7 +8,6 @@
  * drawn or given parameters.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,83 +70,8 @@ static const invar_option own[] = {
 
 /* ---- Tensors ---------------------------------------------------------------------- */
 
-typedef struct tensors {
-	uint64_t shape[4], result[4];
-	float *x, *out, *params;
-} tensors;
-
-/* What is not a number would spread over its neighbours. */
-static invar_status check_finite(inv_session *s, const char *path, const tensors *t)
-{
-	uint64_t each = t->shape[1] * t->shape[2] * t->shape[3];
-
-	for (uint64_t i = 0; i < t->shape[0] * each; i++)
-		if (!isfinite(t->x[i]))
-			return inv_fault(s, INVAR_E_NUMERIC,
-			                 "%s: image %" PRIu64
-			                 " has a pixel that is %s (element %" PRIu64 ")",
-			                 path, i / each, isnan(t->x[i]) ? "NaN" : "infinite", i % each);
-	return INVAR_OK;
-}
-
-static invar_status read_tensors(inv_session *s, const char *path, tensors *t)
-{
-	invar_array *array;
-	invar_status st = invar_array_open(s->ctx, path, &array);
-	uint64_t cells;
-
-	if (st != INVAR_OK)
-		return st;
-	if (invar_array_rank(array) != 4) {
-		st = inv_fault(s, INVAR_E_MISMATCH, "%s has rank %u, but images are [n, c, h, w]",
-		               path, invar_array_rank(array));
-	} else {
-		memcpy(t->shape, invar_array_shape(array), sizeof t->shape);
-		cells = invar_array_size(array);
-		t->x = malloc(cells * sizeof *t->x + 1);
-		st = t->x ? invar_array_read(array, 0, cells, t->x) : inv_no_memory(s);
-		if (st == INVAR_OK)
-			st = check_finite(s, path, t);
-	}
-	invar_array_close(array);
-	return st;
-}
-
-static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t)
-{
-	invar_status st = invar_augment_result(a, t->shape, t->result);
-
-	if (st != INVAR_OK)
-		return st;
-	t->out = malloc(
-		t->result[0] * t->result[1] * t->result[2] * t->result[3] * sizeof *t->out + 1);
-	t->params = malloc(t->shape[0] * invar_augment_columns(a) * sizeof *t->params + 1);
-	return t->out && t->params ? INVAR_OK : inv_no_memory(s);
-}
-
-static invar_status augment_tensors(inv_session *s, const invar_augment *a, tensors *t)
-{
-	const char *params = inv_text(s, "params"), *params_out = inv_text(s, "params-out");
-	invar_status st = read_tensors(s, s->argument[1], t);
-
-	if (st == INVAR_OK)
-		st = make_room(s, a, t);
-	if (st == INVAR_OK)
-		st = params ? invar_augment_params_load(a, params, t->shape, t->params)
-		            : invar_augment_draw(a, s->options, t->shape, t->params);
-	if (st == INVAR_OK)
-		st = invar_augment_apply(a, s->options, t->x, t->shape, t->params, t->out);
-	if (st == INVAR_OK)
-		st = invar_array_write(s->ctx, inv_text(s, "output"), t->out, 4, t->result,
-		                       INVAR_FLOAT32);
-	if (st == INVAR_OK && params_out)
-		st = invar_augment_params_save(a, s->options, t->shape, t->params, params_out);
-	return st;
-}
-
 static invar_status run_tensors(inv_session *s, invar_augment *a)
 {
-	tensors t = {0};
 	invar_status st = INVAR_OK;
 
 	if (s->arguments > 2)
@@ -156,12 +80,11 @@ static invar_status run_tensors(inv_session *s, invar_augment *a)
 		                 s->argument[2]);
 	if (invar_options_is_set(s->options, "normalize"))
 		st = invar_augment_pixels(a, inv_text(s, "normalize"));
-	if (st == INVAR_OK)
-		st = augment_tensors(s, a, &t);
-	free(t.x);
-	free(t.out);
-	free(t.params);
-	return st;
+	return st == INVAR_OK
+	           ? invar_augment_apply_file(a, s->options, s->argument[1],
+	                                      inv_text(s, "params"), inv_text(s, "output"),
+	                                      inv_text(s, "params-out"))
+	           : st;
 }
 
 /* ---- Sheets ----------------------------------------------------------------------- */
@@ -295,6 +218,23 @@ static const char *name_of(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
+}
+
+typedef struct tensors {
+	uint64_t shape[4], result[4];
+	float *x, *out, *params;
+} tensors;
+
+static invar_status make_room(inv_session *s, const invar_augment *a, tensors *t)
+{
+	invar_status st = invar_augment_result(a, t->shape, t->result);
+
+	if (st != INVAR_OK)
+		return st;
+	t->out = malloc(
+		t->result[0] * t->result[1] * t->result[2] * t->result[3] * sizeof *t->out + 1);
+	t->params = malloc(t->shape[0] * invar_augment_columns(a) * sizeof *t->params + 1);
+	return t->out && t->params ? INVAR_OK : inv_no_memory(s);
 }
 
 /* Copy k of the image, so that a bank's copies look the same. */

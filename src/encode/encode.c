@@ -3,10 +3,15 @@
  * encode.c - from a data set to a bank.
  *
  * The description of the bank is built first and compared with an existing bank; then each
- * split gets its missing arrays: clean rows, labels, copies. Images that cannot be read are
- * found before anything is written, so that all arrays of a split have the same rows;
- * bank.json lists those left out. An interrupted split resumes where its block map says
- * (block_map.h).
+ * split gets its missing arrays: clean rows, labels, copies. An interrupted split resumes
+ * where its block map says (block_map.h).
+ *
+ * Images that cannot be read are left out of all arrays of a split, and bank.json lists
+ * them. They are found while the clean rows are made: until then a split is open, its
+ * arrays have room for all images, and bank.json lists those found so far. In the end the
+ * arrays are shortened; labels and names, which depend on the rows, are written then.
+ * Several ranks have to know the rows before they start, so they decode every image once
+ * before.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -49,6 +54,8 @@ typedef struct part {
 	int64_t *labels;         /* NULL: none */
 	char *map_path;
 	bool begun; /* some blocks are there */
+	bool open;  /* images that cannot be read are still being found */
+	inv_lost lost;
 	inv_finished there;
 	uint64_t copies; /* wanted */
 } part;
@@ -60,6 +67,13 @@ static void clear_part(part *p)
 	inv_free(p->index);
 	inv_free(p->labels);
 	inv_free(p->map_path);
+	inv_free(p->lost.row);
+}
+
+/* Of arrays that are being filled. */
+static uint64_t rows_of(const part *p)
+{
+	return p->open ? p->split->count : p->images.count;
 }
 
 /* Only its size is checked; an image that cannot be prepared is broken as well. */
@@ -117,27 +131,81 @@ static invar_status leave_out(encoding *k, part *p)
 	return st;
 }
 
+static json_t *entry_of(const part *p, uint64_t rows, json_t *left_out, bool open)
+{
+	json_t *entry = json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total,
+	                          "rows", (json_int_t)rows, "left_out", left_out);
+
+	if (entry && open && json_object_set_new(entry, "open", json_true()) != 0) {
+		json_decref(entry);
+		return NULL;
+	}
+	return entry;
+}
+
 /* Images left out when the split was started stay left out. */
 static invar_status choose_rows(encoding *k, part *p)
 {
 	const json_t *entry = inv_bank_writer_entry(k->bank, p->split->name);
 	json_t *known = json_object_get(entry, "left_out");
-	bool old = p->there.clean || p->begun;
+	bool old = p->there.clean || p->begun, skip = k->of.dataset->opts.skip_broken;
 	invar_status st = INVAR_OK;
 
+	p->open = !p->there.clean && k->ranks == 1 &&
+	          (p->begun ? json_is_true(json_object_get(entry, "open")) : skip);
+	if (k->ranks > 1 && json_is_true(json_object_get(entry, "open")))
+		old = p->begun = false; /* one process has started it, and knew fewer */
 	if (old && json_is_array(known))
-		p->left_out = json_incref(known);
-	else if (!(p->left_out = json_array()))
+		p->left_out = json_deep_copy(known);
+	else
+		p->left_out = json_array();
+	if (!p->left_out)
 		return no_memory(k);
-	else if (!old && k->of.dataset->opts.skip_broken)
+	if (!old && !p->open && skip)
 		st = find_readable(k, p);
 	if (st == INVAR_OK)
 		st = leave_out(k, p);
-	if (st == INVAR_OK &&
-	    !(p->entry =
-	          json_pack("{s:I, s:I, s:O}", "images", (json_int_t)p->split->total, "rows",
-	                    (json_int_t)p->images.count, "left_out", p->left_out)))
+	if (st == INVAR_OK && !(p->entry = entry_of(p, p->images.count, p->left_out, p->open)))
 		st = no_memory(k);
+	return st;
+}
+
+/* Indices in order, those found now among those known before. */
+static invar_status add_lost(const encoding *k, const part *p, const inv_lost *lost,
+                             json_t *left_out)
+{
+	for (size_t i = 0; i < lost->count; i++) {
+		json_int_t index = (json_int_t)inv_images_index(&p->images, lost->row[i]);
+		size_t at = json_array_size(left_out);
+
+		while (at && json_integer_value(json_array_get(left_out, at - 1)) > index)
+			at--;
+		if (json_array_insert_new(left_out, at, json_integer(index)) != 0)
+			return no_memory(k);
+	}
+	return INVAR_OK;
+}
+
+typedef struct keeper {
+	encoding *k;
+	const part *p;
+} keeper;
+
+/* What is known so far, in bank.json. */
+static invar_status keep_lost(void *user, const inv_lost *lost)
+{
+	const keeper *keep = user;
+	const part *p = keep->p;
+	json_t *left_out = json_deep_copy(p->left_out), *entry = NULL;
+	invar_status st = left_out ? add_lost(keep->k, p, lost, left_out) : no_memory(keep->k);
+
+	if (st == INVAR_OK &&
+	    !(entry = entry_of(p, p->images.count - lost->count, left_out, true)))
+		st = no_memory(keep->k);
+	if (st == INVAR_OK)
+		st = inv_bank_writer_begin(keep->k->bank, p->split->name, entry, p->copies > 0);
+	json_decref(left_out);
+	json_decref(entry);
 	return st;
 }
 
@@ -307,7 +375,7 @@ static invar_status check_fingerprints(encoding *k, const part *p, const inv_blo
 
 	if (p->there.clean)
 		return inv_fingerprints_check(k->of.ctx, known, k->of.dataset, &p->images, 0, rows);
-	for (uint64_t b = 0; b < inv_block_map_blocks(map) && st == INVAR_OK; b++) {
+	for (uint64_t b = 0; b < inv_pass_blocks(rows) && st == INVAR_OK; b++) {
 		uint64_t first = b * INV_BLOCK_ROWS, left = rows - first;
 
 		if (inv_block_map_has(map, 0, b))
@@ -322,8 +390,7 @@ static invar_status open_fingerprints(const encoding *k, const part *p, const ch
                                       inv_npy **out)
 {
 	char *path = inv_bank_writer_path(k->bank, p->split->name, name);
-	invar_status st =
-		path ? inv_fingerprints_open(path, p->images.count, out) : no_memory(k);
+	invar_status st = path ? inv_fingerprints_open(path, rows_of(p), out) : no_memory(k);
 
 	inv_free(path);
 	return st;
@@ -334,21 +401,43 @@ static invar_status open_fingerprints(const encoding *k, const part *p, const ch
 static const char *const of_copies[] = {"augment", "augment_space", "augment_params",
                                         "seed"};
 
-/* Identified by everything they depend on; clean rows do not depend on the SPEC. */
+/* Of all images of the split, also of those left out. */
+static invar_status hash_labels(const encoding *k, const part *p, char hex[INV_SHA256_HEX])
+{
+	uint64_t rows = p->split->count;
+	int64_t *labels;
+	invar_status st;
+
+	hex[0] = '\0';
+	if (!p->labels)
+		return INVAR_OK;
+	if (!(labels = inv_alloc(rows * sizeof *labels)))
+		return no_memory(k);
+	for (uint64_t i = 0; i < rows; i++)
+		labels[i] = inv_images_label(k->of.dataset, p->split, i);
+	st = inv_sha256(labels, rows * sizeof *labels, hex);
+	inv_free(labels);
+	return st;
+}
+
+/*
+ * Identified by everything they depend on; clean rows do not depend on the SPEC. Images
+ * left out are not part of it, as they are found on the way; bank.json has them.
+ */
 static invar_status belong(const encoding *k, const part *p, bool clean,
                            char hex[INV_SHA256_HEX])
 {
-	char labels[INV_SHA256_HEX] = "";
-	json_t *about = json_copy(k->about), *all;
+	char labels[INV_SHA256_HEX];
+	json_t *about = json_copy(k->about), *none = json_array(), *all;
 	char *text;
-	invar_status st = INVAR_OK;
+	invar_status st = hash_labels(k, p, labels);
 
 	for (size_t i = 0; clean && i < sizeof of_copies / sizeof *of_copies; i++)
 		json_object_del(about, of_copies[i]);
-	if (p->labels)
-		st = inv_sha256(p->labels, p->images.count * sizeof *p->labels, labels);
-	all = json_pack("{s:o, s:O, s:s, s:I}", "about", about, "split", p->entry, "labels",
-	                labels, "width", (json_int_t)k->of.width);
+	all = json_pack("{s:o, s:o, s:s, s:I}", "about", about, "split",
+	                entry_of(p, p->split->count, none, false), "labels", labels, "width",
+	                (json_int_t)k->of.width);
+	json_decref(none);
 	text = all ? inv_json_text(all, 0) : NULL;
 	json_decref(all);
 	if (st == INVAR_OK)
@@ -362,7 +451,7 @@ static invar_status open_map(const encoding *k, const part *p, size_t from,
                              inv_block_map **out)
 {
 	char clean[INV_SHA256_HEX], copies[INV_SHA256_HEX];
-	invar_status st = inv_block_map_open(p->map_path, p->images.count, p->copies + 1, out);
+	invar_status st = inv_block_map_open(p->map_path, p->split->count, p->copies + 1, out);
 
 	if (st == INVAR_OK)
 		st = belong(k, p, true, clean);
@@ -375,9 +464,9 @@ static invar_status open_map(const encoding *k, const part *p, size_t from,
 
 /* ---- One split -------------------------------------------------------------------- */
 
-static bool is_complete(const inv_block_map *map, size_t i)
+static bool is_complete(const part *p, const inv_block_map *map, size_t i)
 {
-	for (uint64_t b = 0; b < inv_block_map_blocks(map); b++)
+	for (uint64_t b = 0; b < inv_pass_blocks(p->images.count); b++)
 		if (!inv_block_map_has(map, i, b))
 			return false;
 	return true;
@@ -398,7 +487,7 @@ static bool has_beside(const encoding *k, const part *p, const inv_block_map *ma
 {
 	char name[INV_ARRAY_NAME];
 
-	return is_complete(map, (size_t)(copy + 1)) &&
+	return is_complete(p, map, (size_t)(copy + 1)) &&
 	       has_file(k, p, inv_array_name(copy, true, name));
 }
 
@@ -417,7 +506,7 @@ static invar_status open_beside(encoding *k, const part *p, inv_pass_array *a, b
 	char name[INV_ARRAY_NAME];
 
 	return inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, true, name),
-	                     clean ? INV_U8 : INV_F32, p->images.count,
+	                     clean ? INV_U8 : INV_F32, rows_of(p),
 	                     clean ? INV_FINGERPRINT : k->of.columns, kept, &a->beside);
 }
 
@@ -437,7 +526,7 @@ static invar_status open_array(encoding *k, const part *p, inv_pass *pass,
 	bool kept = inv_block_map_any(pass->map, (size_t)(a->copy + 1)), beside;
 	invar_status st =
 		inv_rows_open(k->bank, p->split->name, inv_array_name(a->copy, false, name),
-	                  k->of.dtype, p->images.count, k->of.width, &kept, &a->rows);
+	                  k->of.dtype, rows_of(p), k->of.width, &kept, &a->rows);
 
 	if (st == INVAR_OK && wants_beside(k, p, pass->map, a->copy, kept)) {
 		beside = kept;
@@ -470,11 +559,78 @@ static invar_status close_arrays(inv_pass *pass, invar_status st)
 	return st;
 }
 
-/* A pass that does not record fingerprints is checked against the existing ones. */
-static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
+static invar_status save_names(const encoding *k, const part *p)
 {
+	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
+	invar_status st =
+		path ? inv_row_names_save(path, k->of.dataset, &p->images) : no_memory(k);
+
+	inv_free(path);
+	return st;
+}
+
+/* bank.json, and what says of each row which image it comes from. */
+static invar_status save_about_rows(encoding *k, const part *p)
+{
+	bool rows = !p->there.clean && !p->open;
+	invar_status st =
+		inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
+
+	if (st == INVAR_OK && p->labels && rows)
+		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
+	if (st == INVAR_OK && k->of.dataset->kind->file && rows)
+		st = save_names(k, p);
+	return st;
+}
+
+static invar_status shorten_arrays(const inv_pass *pass, uint64_t rows)
+{
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < pass->arrays && st == INVAR_OK; i++) {
+		st = inv_rows_shorten(pass->array[i].rows, rows);
+		if (st == INVAR_OK && pass->array[i].beside)
+			st = inv_rows_shorten(pass->array[i].beside, rows);
+	}
+	return st;
+}
+
+/* All images were read: the rows of the split are known, and all that follows from them. */
+static invar_status settle(encoding *k, part *p, const inv_pass *pass)
+{
+	bool fewer;
+	invar_status st = add_lost(k, p, &p->lost, p->left_out);
+
+	inv_free(p->index);
+	inv_free(p->labels);
+	p->index = NULL;
+	p->labels = NULL;
+	if (st == INVAR_OK)
+		st = leave_out(k, p);
+	if (st == INVAR_OK)
+		st = read_labels(k, p, &p->labels);
+	if (st != INVAR_OK)
+		return st;
+	fewer = p->images.count < p->split->count;
+	p->open = false;
+	json_decref(p->entry);
+	if (!(p->entry = entry_of(p, p->images.count, p->left_out, false)))
+		return no_memory(k);
+	if ((st = save_about_rows(k, p)) == INVAR_OK && fewer)
+		st = shorten_arrays(pass, p->images.count);
+	return st;
+}
+
+/* A pass that does not record fingerprints is checked against the existing ones. */
+static invar_status run_pass(encoding *k, part *p, inv_pass *pass)
+{
+	keeper keep = {k, p};
 	inv_npy *known = NULL;
 	invar_status st = INVAR_OK;
+
+	p->lost.keep = keep_lost;
+	p->lost.user = &keep;
+	pass->lost = p->open && k->of.dataset->opts.skip_broken ? &p->lost : NULL;
 
 	if (pass->array[0].copy != INVAR_CLEAN || has_beside(k, p, pass->map, INVAR_CLEAN))
 		st = open_fingerprints(k, p, "fingerprints.npy", &known);
@@ -483,10 +639,10 @@ static invar_status run_pass(const encoding *k, const part *p, inv_pass *pass)
 		st = inv_encode_ranks_run(pass, k->ranks, k->path, p->split->name, p->left_out);
 	pass->known = NULL;
 	inv_npy_close(known);
-	return st;
+	return st == INVAR_OK && p->open ? settle(k, p, pass) : st;
 }
 
-static invar_status run_passes(encoding *k, const part *p, inv_pass *pass)
+static invar_status run_passes(encoding *k, part *p, inv_pass *pass)
 {
 	int64_t copy = p->there.clean ? (int64_t)p->there.copies : INVAR_CLEAN;
 	invar_status st = INVAR_OK;
@@ -531,7 +687,11 @@ static invar_status check_images(encoding *k, const part *p, const inv_block_map
 static invar_status fill_part(encoding *k, part *p)
 {
 	char stage[96];
-	inv_pass pass = {.of = &k->of, .walk = k->walk, .images = &p->images, .stage = stage};
+	inv_pass pass = {.of = &k->of,
+	                 .walk = k->walk,
+	                 .images = &p->images,
+	                 .map_rows = p->split->count,
+	                 .stage = stage};
 	size_t from = p->there.clean ? (size_t)p->there.copies + 1 : 0;
 	double began = inv_wall_seconds(), seconds;
 	invar_status st = open_map(k, p, from, &pass.map);
@@ -553,16 +713,6 @@ static invar_status fill_part(encoding *k, part *p)
 		        inv_noun(p->images.count, "image", "images"), p->copies,
 		        inv_noun(p->copies, "copy", "copies"), pass.encoded,
 		        (double)pass.encoded / (seconds > 0 ? seconds : 1));
-	return st;
-}
-
-static invar_status save_names(const encoding *k, const part *p)
-{
-	char *path = inv_bank_writer_path(k->bank, p->split->name, "names.txt");
-	invar_status st =
-		path ? inv_row_names_save(path, k->of.dataset, &p->images) : no_memory(k);
-
-	inv_free(path);
 	return st;
 }
 
@@ -594,13 +744,8 @@ static invar_status add_names(encoding *k, const part *p)
 
 static invar_status begin(encoding *k, const part *p)
 {
-	invar_status st =
-		inv_bank_writer_begin(k->bank, p->split->name, p->entry, p->copies > 0);
+	invar_status st = save_about_rows(k, p);
 
-	if (st == INVAR_OK && p->labels && !p->there.clean)
-		st = inv_bank_writer_labels(k->bank, p->split->name, p->labels, p->images.count);
-	if (st == INVAR_OK && k->of.dataset->kind->file && !p->there.clean)
-		st = save_names(k, p);
 	if (st == INVAR_OK && p->begun)
 		inv_log(k->of.ctx, INVAR_LOG_INFO, "%s: resuming after an interruption",
 		        p->split->name);

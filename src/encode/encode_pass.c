@@ -24,11 +24,27 @@ typedef struct filling {
 	uint64_t before, missing; /* images done before, and missing for all ranks */
 } filling;
 
-static uint64_t rows_of(const inv_pass *p, uint64_t block)
+uint64_t inv_pass_blocks(uint64_t rows)
 {
-	uint64_t left = p->images->count - block * INV_BLOCK_ROWS;
+	return (rows + INV_BLOCK_ROWS - 1) / INV_BLOCK_ROWS;
+}
+
+static size_t lost_rows(const inv_pass *p)
+{
+	return p->lost ? p->lost->count : 0;
+}
+
+/* Of `rows` rows, those of a block; the map may have more blocks than there are rows. */
+static uint64_t rows_among(uint64_t rows, uint64_t block)
+{
+	uint64_t first = block * INV_BLOCK_ROWS, left = rows > first ? rows - first : 0;
 
 	return left < INV_BLOCK_ROWS ? left : INV_BLOCK_ROWS;
+}
+
+static uint64_t rows_of(const inv_pass *p, uint64_t block)
+{
+	return rows_among(p->images->count, block);
 }
 
 static bool is_missing(const inv_pass *p, size_t array, uint64_t block)
@@ -64,6 +80,38 @@ static invar_status see(void *user, uint64_t row, size_t rows, const inv_fingerp
 	return st;
 }
 
+/* The image of a row, among the images of the pass. */
+static uint64_t image_of(const inv_pass *p, uint64_t row)
+{
+	for (size_t i = 0; i < lost_rows(p) && p->lost->row[i] <= row; i++)
+		row++;
+	return row;
+}
+
+static invar_status lose(void *user, uint64_t row)
+{
+	filling *f = user;
+	inv_lost *l = f->p->lost;
+	uint64_t *longer = l->row;
+
+	if (l->count == l->capacity) {
+		longer = inv_alloc((2 * l->capacity + 16) * sizeof *longer);
+		if (!longer)
+			return inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
+	}
+	pthread_mutex_lock(&f->lock);
+	if (longer != l->row) {
+		if (l->count)
+			memcpy(longer, l->row, l->count * sizeof *longer);
+		inv_free(l->row);
+		l->row = longer;
+		l->capacity = 2 * l->capacity + 16;
+	}
+	l->row[l->count++] = row;
+	pthread_mutex_unlock(&f->lock);
+	return INVAR_OK;
+}
+
 /* The message names the element; if images are files, the file is more useful. */
 static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
                                const float *out)
@@ -75,7 +123,8 @@ static invar_status name_image(const inv_pass *p, uint64_t row, size_t rows,
 	while (i + 1 < rows * width && isfinite(out[i]))
 		i++;
 	return d->kind->file ? inv_context(INVAR_E_NUMERIC, "row %s",
-	                                   inv_image_text(d, p->images, row + i / width, text))
+	                                   inv_image_text(d, p->images,
+	                                                  image_of(p, row + i / width), text))
 	                     : INVAR_E_NUMERIC;
 }
 
@@ -86,8 +135,12 @@ static invar_status put(void *user, size_t array, uint64_t row, size_t rows,
 	const inv_pass_array *a = &f->p->array[array];
 	invar_status st = inv_rows_put(a->rows, row, out, rows);
 
-	if (st == INVAR_E_NUMERIC)
-		return name_image(f->p, row, rows, out);
+	if (st == INVAR_E_NUMERIC) {
+		pthread_mutex_lock(&f->lock); /* of what is lost */
+		st = name_image(f->p, row, rows, out);
+		pthread_mutex_unlock(&f->lock);
+		return st;
+	}
 	if (st == INVAR_OK && a->beside && a->copy != INVAR_CLEAN)
 		st = inv_rows_put(a->beside, row, params, rows);
 	if (st != INVAR_OK)
@@ -152,6 +205,30 @@ static invar_status save_marks(const inv_pass *p, const bool *complete)
 	return st == INVAR_OK ? inv_block_map_sync(p->map) : st;
 }
 
+/* A copy is saved, as the list grows meanwhile. */
+static invar_status keep_lost(filling *f)
+{
+	inv_lost *l = f->p->lost, now;
+	invar_status st;
+
+	if (!l)
+		return INVAR_OK;
+	pthread_mutex_lock(&f->lock);
+	now = *l;
+	now.row = now.count > l->kept ? inv_alloc(now.count * sizeof *now.row) : NULL;
+	if (now.row)
+		memcpy(now.row, l->row, now.count * sizeof *now.row);
+	pthread_mutex_unlock(&f->lock);
+	if (now.count == l->kept)
+		return INVAR_OK;
+	st = now.row ? l->keep(l->user, &now)
+	             : inv_fail(INVAR_E_NOMEM, "not enough memory for a list of images");
+	inv_free(now.row);
+	if (st == INVAR_OK)
+		l->kept = now.count;
+	return st;
+}
+
 /* The rows first, then the map; rows made with other weights are never marked. */
 static invar_status flush(filling *f)
 {
@@ -165,6 +242,8 @@ static invar_status flush(filling *f)
 		st = sync_arrays(f->p);
 		if (st == INVAR_OK)
 			st = inv_encoding_check_weights(f->p->of);
+		if (st == INVAR_OK)
+			st = keep_lost(f);
 		if (st == INVAR_OK) {
 			mark(f, complete);
 			st = save_marks(f->p, complete);
@@ -238,7 +317,25 @@ static void keep_share(filling *f)
 	}
 }
 
-/* Runs over each range of blocks in which something is missing. */
+/* Rows that lost images would have had are not missing. */
+static void forget_lost(filling *f, uint64_t from)
+{
+	inv_pass *p = f->p;
+	uint64_t rows = p->images->count - lost_rows(p);
+
+	for (uint64_t b = from; lost_rows(p) && b < inv_block_map_blocks(p->map); b++) {
+		uint64_t gone = rows_of(p, b) - rows_among(rows, b);
+
+		for (size_t i = 0; i < p->arrays; i++)
+			f->left[b] -= is_missing(p, i, b) ? (uint32_t)gone : 0;
+		f->marked[b] = f->marked[b] || !rows_among(rows, b);
+	}
+}
+
+/*
+ * Runs over each range of blocks in which something is missing. Images can be lost in the
+ * last one only, as they would move the rows of later blocks.
+ */
 static invar_status walk_stretches(filling *f)
 {
 	inv_pass *p = f->p;
@@ -246,6 +343,7 @@ static invar_status walk_stretches(filling *f)
 	inv_pipeline_plan plan = {.images = p->images,
 	                          .arrays = p->arrays,
 	                          .user = f,
+	                          .lose = p->lost ? lose : NULL,
 	                          .wants = wants,
 	                          .see = see,
 	                          .put = put,
@@ -260,8 +358,12 @@ static invar_status walk_stretches(filling *f)
 		if (f->marked[from])
 			continue;
 		plan.first = from * INV_BLOCK_ROWS;
-		plan.count = (to == blocks ? rows : to * INV_BLOCK_ROWS) - plan.first;
+		plan.count =
+			(to * INV_BLOCK_ROWS >= rows ? rows : to * INV_BLOCK_ROWS) - plan.first;
+		plan.passes_over = p->lost && plan.first + plan.count == rows;
 		st = inv_pipeline_run(p->walk, &plan);
+		if (st == INVAR_OK && plan.passes_over)
+			forget_lost(f, from);
 	}
 	return st;
 }

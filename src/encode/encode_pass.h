@@ -22,10 +22,23 @@ typedef struct inv_pass_array {
 	inv_rows *beside; /* parameters of a copy, fingerprints of clean rows; NULL: none */
 } inv_pass_array;
 
+/*
+ * Images that cannot be read have no row, so the rows after them move up. `keep` saves
+ * which ones those are; blocks after them are marked only then.
+ */
+typedef struct inv_lost {
+	uint64_t *row; /* owned; places among the images of the pass, in order */
+	size_t count, capacity, kept;
+	invar_status (*keep)(void *user, const struct inv_lost *lost);
+	void *user;
+} inv_lost;
+
 typedef struct inv_pass {
 	inv_encoding *of;
 	inv_pipeline *walk;
-	const inv_images *images; /* the rows, all of which can be read */
+	const inv_images *images; /* the rows, all of which can be read unless ... */
+	inv_lost *lost;           /* ... some are lost; NULL: that is an error */
+	uint64_t map_rows;        /* of the map, at least those of the images */
 	const inv_npy *known;     /* their fingerprints, which must match; NULL: not checked */
 	inv_block_map *map;
 	inv_pass_array array[INV_WALK_ARRAYS];
@@ -43,5 +56,8 @@ typedef struct inv_pass {
  * complete when it failed are marked.
  */
 invar_status inv_pass_run(inv_pass *p);
+
+/* The blocks of some rows. */
+uint64_t inv_pass_blocks(uint64_t rows);
 
 #endif

@@ -161,8 +161,9 @@ static json_t *pass_json(const inv_pass *p, const char *split, const json_t *lef
 	for (size_t i = 0; i < p->arrays; i++)
 		json_array_append_new(arrays, json_pack("{s:i, s:b}", "copy", (int)p->array[i].copy,
 		                                        "beside", p->array[i].beside != NULL));
-	return json_pack("{s:s, s:O, s:I, s:I, s:o, s:b}", "split", split, "left_out", left_out,
-	                 "rows", (json_int_t)p->images->count, "maps",
+	return json_pack("{s:s, s:O, s:I, s:I, s:I, s:o, s:b}", "split", split, "left_out",
+	                 left_out, "rows", (json_int_t)p->images->count, "map_rows",
+	                 (json_int_t)p->map_rows, "maps",
 	                 (json_int_t)inv_block_map_arrays(p->map), "arrays", arrays, "known",
 	                 p->known != NULL);
 }
@@ -348,9 +349,9 @@ static invar_status open_pass(const helper *h, const json_t *said, inv_pass *p,
 			.beside = json_is_true(json_object_get(a, "beside")) ? (inv_rows *)p : NULL};
 	}
 	if (st == INVAR_OK)
-		st = inv_block_map_join(map, p->images->count,
-		                        (size_t)json_integer_value(json_object_get(said, "maps")),
-		                        &p->map);
+		st = inv_block_map_join(
+			map, (uint64_t)json_integer_value(json_object_get(said, "map_rows")),
+			(size_t)json_integer_value(json_object_get(said, "maps")), &p->map);
 	if (st == INVAR_OK && json_is_true(json_object_get(said, "known")))
 		st = inv_fingerprints_open(prints, p->images->count, known);
 	p->known = *known;

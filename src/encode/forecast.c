@@ -27,9 +27,10 @@
 #include "base/figures.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/processes.h"
 #include "base/threads.h"
 #include "encode/encode_options.h"
-#include "encode/pipeline.h"
+#include "encode/encode_pass.h"
 #include "images/prefetch.h"
 
 enum { FILES_OF_A_SPLIT = 5 };               /* beside arrays: labels, names, the map … */
@@ -53,7 +54,7 @@ typedef struct split_work {
 	int64_t copy;      /* the first array that is missing; INVAR_CLEAN: all are */
 	uint64_t copies;
 	uint64_t files; /* to be written */
-	bool unread;    /* every image is read once before (--skip-broken) */
+	bool unread;    /* every image is read once before (--skip-broken, several ranks) */
 } split_work;
 
 /* What the encoding would do now and what it takes. */
@@ -349,19 +350,19 @@ static invar_status measure_splits(const inv_encoding *of, const split_work *wor
 /* ---- What is missing -------------------------------------------------------------- */
 
 /* Rows of finished blocks of arrays that are not finished. */
-static invar_status count_begun(const inv_bank_writer *w, const char *split,
+static invar_status count_begun(const inv_bank_writer *w, const inv_images *s,
                                 uint64_t images, size_t from, uint64_t copies,
                                 uint64_t *rows)
 {
-	char *path = inv_bank_writer_path(w, split, "done.part");
+	char *path = inv_bank_writer_path(w, s->name, "done.part");
 	inv_block_map *map = NULL;
 	invar_status st = INVAR_OK;
 
 	*rows = 0;
 	if (path && inv_block_map_is_begun(path))
-		st = inv_block_map_open(path, images, copies + 1, &map);
+		st = inv_block_map_open(path, s->count, copies + 1, &map);
 	for (size_t i = from; map && i <= copies; i++)
-		for (uint64_t b = 0; b < inv_block_map_blocks(map); b++) {
+		for (uint64_t b = 0; b < inv_pass_blocks(images); b++) {
 			uint64_t left = images - b * INV_BLOCK_ROWS;
 
 			if (inv_block_map_has(map, i, b))
@@ -392,16 +393,17 @@ static invar_status add_split(const inv_encoding *of, const inv_bank_writer *w,
 	if (there.clean)
 		from = there.copies + 1;
 	if (st == INVAR_OK && w)
-		st = count_begun(w, s->name, rows, from, copies, &begun);
+		st = count_begun(w, s, rows, from, copies, &begun);
 	arrays = copies + 1 > from ? copies + 1 - from : 0;
-	*work = (split_work){.images = s,
-	                     .rows = rows,
-	                     .features = arrays * rows - begun,
-	                     .copy = (int64_t)from - 1,
-	                     .copies = copies,
-	                     .files =
-	                         arrays ? FILES_OF_A_SPLIT + arrays * (of->columns ? 2 : 1) : 0,
-	                     .unread = !there.clean && !begun && of->dataset->opts.skip_broken};
+	*work = (split_work){
+		.images = s,
+		.rows = rows,
+		.features = arrays * rows - begun,
+		.copy = (int64_t)from - 1,
+		.copies = copies,
+		.files = arrays ? FILES_OF_A_SPLIT + arrays * (of->columns ? 2 : 1) : 0,
+		.unread = !there.clean && !begun && of->dataset->opts.skip_broken &&
+	              inv_process_count(of->ctx) > 1};
 	out->images += rows;
 	out->features += arrays * rows - begun;
 	out->there += begun + from * rows;

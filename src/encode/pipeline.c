@@ -48,6 +48,7 @@ struct inv_pipeline {
 	bool ended;     /* there are no more images; its own, while it gathers */
 	bool all_gathered, stop;
 	uint64_t gathered_rows;
+	uint64_t passed; /* images that were read or skipped */
 };
 
 /* ---- Preparing ahead -------------------------------------------------------------- */
@@ -76,6 +77,18 @@ static invar_status prepare(void *user, inv_image *image, const inv_prefetch_ite
 
 /* ---- Gathering -------------------------------------------------------------------- */
 
+/* Reports the images skipped before number `next` of the pass. */
+static invar_status report_lost(inv_pipeline *k, uint64_t next)
+{
+	const inv_pipeline_plan *p = k->plan;
+	invar_status st = INVAR_OK;
+
+	for (; k->passed < next && st == INVAR_OK; k->passed++)
+		if (p->lose)
+			st = p->lose(p->user, p->first + k->passed);
+	return st;
+}
+
 static invar_status gather(inv_pipeline *k, gathered *g)
 {
 	size_t cells = inv_extent_cells(k->of->shape);
@@ -89,6 +102,7 @@ static invar_status gather(inv_pipeline *k, gathered *g)
 	for (size_t i = 0; i < g->rows && st == INVAR_OK; i++) {
 		st = inv_prefetch_next(k->ahead, &item);
 		if (st == INVAR_OK && !item && k->plan->passes_over) {
+			st = report_lost(k, k->plan->count);
 			k->ended = true;
 			g->rows = i;
 			break;
@@ -97,8 +111,11 @@ static invar_status gather(inv_pipeline *k, gathered *g)
 		    (!item || (inv_prefetch_broken(k->ahead) && !k->plan->passes_over)))
 			st = inv_fail(INVAR_E_IO, "%s: an image of %s can no longer be read",
 			              k->of->dataset->text, k->plan->images->name);
+		if (st == INVAR_OK)
+			st = report_lost(k, item->row - k->plan->first);
 		if (st != INVAR_OK)
 			break;
+		k->passed++;
 		memcpy(g->x + i * cells, item->data, cells * sizeof *g->x);
 		g->index[i] = item->index;
 		print[i] = item->print;
@@ -401,7 +418,7 @@ invar_status inv_pipeline_run(inv_pipeline *k, const inv_pipeline_plan *plan)
 	invar_status st;
 
 	k->plan = plan;
-	k->gathered_rows = 0;
+	k->gathered_rows = k->passed = 0;
 	k->gathering = k->ended = k->stop = false;
 	k->all_gathered = !plan->count;
 	for (size_t i = 0; i < k->places; i++)

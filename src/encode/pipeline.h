@@ -20,8 +20,11 @@
 enum { INV_WALK_ARRAYS = 32 };
 
 typedef struct inv_pipeline_plan {
-	const inv_images *images;      /* all of which can be read, unless ... */
-	bool passes_over;              /* ... those that cannot are skipped, and have no row */
+	const inv_images *images; /* all of which can be read, unless ... */
+	bool passes_over;         /* ... those that cannot are skipped, and have no row */
+	/* The row that a skipped image would have, before any row after it is made; NULL: not
+	 * needed. From any thread, but in order. */
+	invar_status (*lose)(void *user, uint64_t row);
 	uint64_t first, count;         /* rows of them; first is a multiple of INV_GROUP */
 	uint64_t epoch;                /* of the draws */
 	int32_t copy[INV_WALK_ARRAYS]; /* of each array; INVAR_CLEAN: the image itself */

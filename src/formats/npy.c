@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 enum { BLOCK = 512, WIDEST = 8 }; /* elements a gather, bytes of one */
+enum { LET_GO_BYTES = 1 << 20 };  /* worth a system call */
 
 static invar_status check_bytes(const inv_npy *a, uint64_t size)
 {
@@ -233,10 +234,20 @@ uint64_t invar_array_size(const invar_array *a)
 	return a->h.cells;
 }
 
+invar_status inv_npy_read_once(const inv_npy *a, uint64_t first, uint64_t count, float *out)
+{
+	size_t item = inv_dtype_size(a->h.dtype);
+	invar_status st = inv_npy_read(a, first, count, out);
+
+	if (st == INVAR_OK && !a->h.fortran && count >= LET_GO_BYTES / item)
+		inv_map_let_go(&a->map, a->data + first * item, count * item);
+	return st;
+}
+
 invar_status invar_array_read(const invar_array *a, uint64_t first, uint64_t count,
                               float *out)
 {
-	return inv_npy_read(a, first, count, out);
+	return inv_npy_read_once(a, first, count, out);
 }
 
 const char *invar_array_dtype(const invar_array *a)

@@ -62,6 +62,9 @@ void inv_npy_close(inv_npy *a); /* accepts NULL and half-built arrays */
 
 /* Elements first … first+count-1 in C order, as float. */
 invar_status inv_npy_read(const inv_npy *a, uint64_t first, uint64_t count, float *out);
+/* The same; pages of the file are let go, so that a long one does not fill the memory. */
+invar_status inv_npy_read_once(const inv_npy *a, uint64_t first, uint64_t count,
+                               float *out);
 /* The same as int64; fails unless the array has integers. */
 invar_status inv_npy_read_int(const inv_npy *a, uint64_t first, uint64_t count,
                               int64_t *out);
@@ -114,6 +117,9 @@ invar_status inv_npy_put_at(inv_npy_writer *w, uint64_t first, const float *data
 invar_status inv_npy_put_bytes_at(inv_npy_writer *w, uint64_t first, const uint8_t *data,
                                   size_t count);
 invar_status inv_npy_sync(inv_npy_writer *w);
+/* Of such a file with `shape`: it ends after the first `rows` of its rows. */
+invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *shape,
+                             uint64_t rows);
 void inv_npy_leave(inv_npy_writer *w); /* frees w; the part file stays */
 
 #endif

@@ -31,9 +31,8 @@ invar_status inv_npy_source_read(inv_npy_source *in, uint64_t count, float *out)
 	uint64_t first = in->done;
 
 	in->done += count;
-	if (in->file)
-		return inv_npy_read(in->file, first, count, out);
-	return inv_npy_stream_read(&in->stream, count, out);
+	return in->file ? inv_npy_read_once(in->file, first, count, out)
+	                : inv_npy_stream_read(&in->stream, count, out);
 }
 
 invar_status inv_npy_source_end(inv_npy_source *in)

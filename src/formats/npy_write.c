@@ -318,6 +318,23 @@ invar_status inv_npy_sync(inv_npy_writer *w)
 	return inv_writer_sync(w->file);
 }
 
+/* The header has the same length for any number of rows. */
+invar_status inv_npy_shorten(inv_npy_writer *w, unsigned rank, const uint64_t *shape,
+                             uint64_t rows)
+{
+	uint64_t fewer[INV_NPY_RANK];
+	char header[HEADER];
+	invar_status st;
+
+	memcpy(fewer, shape, rank * sizeof *fewer);
+	fewer[0] = rows;
+	w->cells = w->done = w->cells / shape[0] * rows;
+	st = inv_writer_put_at(w->file, 0, header, make_header(w->dtype, rank, fewer, header));
+	return st == INVAR_OK ? inv_writer_shorten(
+								w->file, w->data_from + w->cells * inv_dtype_size(w->dtype))
+	                      : st;
+}
+
 void inv_npy_leave(inv_npy_writer *w)
 {
 	if (!w)

@@ -176,6 +176,9 @@ struct inv_kernels {
 	              uint32_t *out);
 	/* The numbers of inv_fill_normal, up to rounding. */
 	void (*normal)(const inv_stream *s, uint32_t index, float *out, size_t count);
+	/* out = x + (std n + mean) with these numbers n; NULL: normal, then adding. */
+	void (*add_normal)(const inv_stream *s, uint32_t index, const float *x, float mean,
+	                   float std, float *out, size_t count);
 
 	/*
 	 * Keys of INV_SLICES directions from `column` on, [M][INV_SLICES]: the

@@ -151,6 +151,12 @@ static void check_draws(size_t n)
 	k.words(&s, 1, 2, n, words);
 	k.normal(&s, 1, normal, n);
 	assert_finite(normal, n);
+	if (k.add_normal) {
+		float *x = zeros(2, n * sizeof *x), *out = bytes_of(3, n * sizeof *out);
+
+		k.add_normal(&s, 1, x, 0, 1, out, n);
+		assert_finite(out, n);
+	}
 }
 
 static void draws_of_every_length(void **state)

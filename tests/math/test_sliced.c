@@ -80,6 +80,42 @@ static void normals_agree_to_rounding(void **state)
 	free(want);
 }
 
+/* Banks and trainings of earlier versions are made again bit for bit. */
+static void normals_keep_their_bits(void **state)
+{
+	inv_stream s = {.key = {0x89abcdefu, 0x1234567u}, .purpose = 77, .epoch = 4000000000u};
+	static float x[10007];
+	uint32_t hash = 2166136261u;
+
+	(void)state;
+	if (fast.normal == plain.normal)
+		skip();
+	fast.normal(&s, 0xfffffff0u, x, 10007);
+	for (size_t i = 0; i < sizeof x; i++)
+		hash = (hash ^ ((unsigned char *)x)[i]) * 16777619u;
+	assert_int_equal(hash, 0x148ff082u);
+}
+
+static void a_field_is_added_as_if_it_had_been_stored(void **state)
+{
+	enum { MOST = 200 };
+	inv_stream s = inv_stream_of(6, "field", 1);
+	float x[MOST], want[MOST], got[MOST + 1];
+
+	(void)state;
+	if (!fast.add_normal)
+		skip();
+	inv_fill_uniform(&s, 0, -1, 1, x, MOST);
+	for (size_t count = 0; count <= MOST; count++) {
+		got[count] = 77;
+		fast.add_normal(&s, 3, x, 0.25f, 1.5f, got, count);
+		fast.normal(&s, 3, want, count);
+		assert_true(got[count] == 77);
+		for (size_t i = 0; i < count; i++)
+			assert_true(got[i] == x[i] + fmaf(1.5f, want[i], 0.25f));
+	}
+}
+
 /* ---- Sorting ------------------------------------------------------------------------ */
 
 static int by_value(const void *a, const void *b)
@@ -403,6 +439,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_random123s),
 		cmocka_unit_test(normals_agree_to_rounding),
+		cmocka_unit_test(normals_keep_their_bits),
+		cmocka_unit_test(a_field_is_added_as_if_it_had_been_stored),
 		cmocka_unit_test(keys_are_sorted_as_qsort_does),
 		cmocka_unit_test(radix_is_sorted_as_qsort_does),
 		cmocka_unit_test(joining_comparing_and_spreading_agree),

@@ -28,10 +28,16 @@ static void draw_noise(const inv_value *v, inv_extent in, inv_cursor *c, float *
 
 static invar_status apply_noise(const inv_op_call *call, float *out)
 {
+	const struct inv_kernels *math = call->tools->math;
 	size_t cells = inv_extent_cells(call->shape);
+	float mean = call->row[0], std = call->row[1];
 
-	call->tools->math->normal(&call->field, call->index, out, cells);
-	call->tools->image->add_field(call->in, call->row[0], call->row[1], cells, out);
+	if (math->add_normal) {
+		math->add_normal(&call->field, call->index, call->in, mean, std, out, cells);
+		return INVAR_OK;
+	}
+	math->normal(&call->field, call->index, out, cells);
+	call->tools->image->add_field(call->in, mean, std, cells, out);
 	return INVAR_OK;
 }
 
