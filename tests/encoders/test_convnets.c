@@ -250,12 +250,13 @@ static void make_layer(made_net *m, const char *conv, const char *norm, size_t o
 static const char *make_resnet(bool bottleneck)
 {
 	enum { LARGEST = 256 * 256 * 9 };
-	const char *path =
-		test_path(bottleneck ? "bottleneck.safetensors" : "basic.safetensors");
+	static char path[2048]; /* test_text below reuses the buffers of test_path */
 	float *numbers = wave(LARGEST + 64);
 	made_net *m = inv_calloc(1, sizeof *m);
 	size_t in = 32;
 
+	snprintf(path, sizeof path, "%s",
+	         test_path(bottleneck ? "bottleneck.safetensors" : "basic.safetensors"));
 	for (size_t i = 0; i < LARGEST + 64; i++)
 		numbers[i] *= 0.05f;
 	for (size_t i = 0; i < sizeof m->ones / sizeof *m->ones; i++)
