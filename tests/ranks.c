@@ -35,7 +35,8 @@ typedef struct queue {
 	size_t first, count;
 } queue;
 
-static int wire[MAX_RANKS]; /* to each other rank */
+static int wire[MAX_RANKS], beat_wire[MAX_RANKS]; /* to each other rank */
+static double patience;                           /* of heartbeats; 0: none */
 static pid_t process[MAX_RANKS];
 static queue out[MAX_RANKS], in[MAX_RANKS];
 static inv_transport table;
@@ -113,6 +114,27 @@ static const char *test(int *done)
 	return NULL;
 }
 
+static const char *beat(unsigned to, int word)
+{
+	send(beat_wire[to], &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return NULL;
+}
+
+static const char *hear_beat(unsigned from, int *word)
+{
+	int last;
+
+	*word = 0;
+	while (recv(beat_wire[from], &last, sizeof last, MSG_DONTWAIT) == sizeof last)
+		*word = last;
+	return NULL;
+}
+
+void test_ranks_patience(double seconds)
+{
+	patience = seconds;
+}
+
 static void end_rank(int code)
 {
 	(void)code;
@@ -121,36 +143,57 @@ static void end_rank(int code)
 static void close_wires(void)
 {
 	for (unsigned r = 0; r < table.size; r++)
-		if (r != table.rank)
+		if (r != table.rank) {
 			close(wire[r]);
+			close(beat_wire[r]);
+		}
 }
 
-static void serve_rank(void)
+static void serve_rank(void (*body)(invar_processes *))
 {
 	invar_processes *p;
 	int result = 1;
 
-	if (inv_processes_over(&table, &p) == INVAR_OK &&
-	    invar_processes_serve(p, &result) == INVAR_OK)
+	if (inv_processes_over(&table, &p) != INVAR_OK)
+		_exit(result);
+	if (body)
+		body(p);
+	if (invar_processes_serve(p, &result) == INVAR_OK)
 		invar_processes_leave(p, result);
 	_exit(result);
 }
 
 /* Rank r keeps its ends of the pairs and closes those of the others. */
-static void take_wires(int pair[MAX_RANKS][MAX_RANKS], unsigned rank, unsigned size)
+static void take_wires(int pair[MAX_RANKS][MAX_RANKS], unsigned rank, int *own)
 {
-	for (unsigned a = 0; a < size; a++)
-		for (unsigned b = 0; b < size; b++)
+	for (unsigned a = 0; a < table.size; a++)
+		for (unsigned b = 0; b < table.size; b++)
 			if (a == rank && b != rank)
-				wire[b] = pair[a][b];
+				own[b] = pair[a][b];
 			else if (a != b)
 				close(pair[a][b]);
-	table.rank = rank;
+}
+
+static void connect_pairs(int type, int pair[MAX_RANKS][MAX_RANKS])
+{
+	int ends[2];
+
+	for (unsigned a = 0; a < table.size; a++)
+		for (unsigned b = a + 1; b < table.size; b++) {
+			assert_int_equal(socketpair(AF_UNIX, type, 0, ends), 0);
+			pair[a][b] = ends[0];
+			pair[b][a] = ends[1];
+		}
 }
 
 invar_processes *test_ranks_open(unsigned size)
 {
-	int pair[MAX_RANKS][MAX_RANKS], ends[2];
+	return test_ranks_open_with(size, NULL);
+}
+
+invar_processes *test_ranks_open_with(unsigned size, void (*body)(invar_processes *))
+{
+	int pair[MAX_RANKS][MAX_RANKS], beat_pair[MAX_RANKS][MAX_RANKS];
 	invar_processes *p;
 
 	assert_true(size <= MAX_RANKS);
@@ -161,23 +204,25 @@ invar_processes *test_ranks_open(unsigned size)
 	                        .receive = receive_from,
 	                        .probe = probe,
 	                        .test = test,
+	                        .beat = patience > 0 ? beat : NULL,
+	                        .hear_beat = hear_beat,
+	                        .patience = patience,
 	                        .abort = end_rank,
 	                        .close = close_wires};
 	memset(out, 0, sizeof out);
 	memset(in, 0, sizeof in);
-	for (unsigned a = 0; a < size; a++)
-		for (unsigned b = a + 1; b < size; b++) {
-			assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-			pair[a][b] = ends[0];
-			pair[b][a] = ends[1];
-		}
+	connect_pairs(SOCK_STREAM, pair);
+	connect_pairs(SOCK_DGRAM, beat_pair);
 	fflush(NULL);
 	for (unsigned r = 1; r < size; r++)
 		if ((process[r] = fork()) == 0) {
-			take_wires(pair, r, size);
-			serve_rank();
+			table.rank = r;
+			take_wires(pair, r, wire);
+			take_wires(beat_pair, r, beat_wire);
+			serve_rank(body);
 		}
-	take_wires(pair, 0, size);
+	take_wires(pair, 0, wire);
+	take_wires(beat_pair, 0, beat_wire);
 	assert_int_equal(inv_processes_over(&table, &p), INVAR_OK);
 	return p;
 }

@@ -12,6 +12,10 @@
 #include "invar.h"
 
 invar_processes *test_ranks_open(unsigned size);
+/* The same, but the others first run `body`, in which they are not asked to serve. */
+invar_processes *test_ranks_open_with(unsigned size, void (*body)(invar_processes *p));
+/* Of ranks opened from now on: they have heartbeats; 0: none, as at first. */
+void test_ranks_patience(double seconds);
 /* The process of a rank, to kill it. */
 int test_ranks_process(unsigned rank);
 void test_ranks_close(invar_processes *p, int result);

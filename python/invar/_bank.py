@@ -234,5 +234,6 @@ def synthetic(path, *, threads=0, **options):
     """A bank of synthetic features for experiments, at a path that must not exist."""
     from ._options import Options
 
-    call(lib.invar_bank_synthesize, context(threads), Options("synthetic", options).pointer, encoded(path))
+    values = Options("synthetic", options)
+    call(lib.invar_bank_synthesize, context(threads), values.pointer, encoded(path))
     return Bank(path, threads=threads)

@@ -18,13 +18,16 @@
 #include "adapter/step_ranks.h"
 #include "nn/adamw.h"
 
-/* The number of rows that E maps to codes, on this process. */
+/* The number of rows that E maps to codes, of all processes. */
 static size_t coded_rows(const inv_step *p)
 {
-	inv_loss_shape own = p->loss_shape;
+	return p->front + inv_loss_rows(p->spec.loss, &p->loss_shape);
+}
 
-	own.N = p->spec.N;
-	return p->front + inv_loss_rows(p->spec.loss, &own);
+/* Processes that share a step have gradients of their own units only. */
+static size_t gradient_floats(const inv_step *p)
+{
+	return p->spec.N_all ? 0 : p->floats;
 }
 
 static void plan_memory(inv_step *p)
@@ -37,7 +40,7 @@ static void plan_memory(inv_step *p)
 	if (!s->update)
 		return;
 	p->params = inv_arena_take(&p->arena, p->floats, sizeof(float));
-	p->grads = inv_arena_take(&p->arena, p->floats, sizeof(float));
+	p->grads = inv_arena_take(&p->arena, gradient_floats(p), sizeof(float));
 	if (s->without_moments)
 		return;
 	p->m = inv_arena_take(&p->arena, p->floats, sizeof(float));
@@ -55,19 +58,21 @@ static invar_status allocate_step(inv_step *p)
 	if (p->spec.update) {
 		/* One page fault each, here and not in the first step. */
 		memset(p->params, 0, p->floats * sizeof(float));
-		memset(p->grads, 0, p->floats * sizeof(float));
+		memset(p->grads, 0, gradient_floats(p) * sizeof(float));
 	}
 	if (p->spec.update && !p->spec.without_moments) {
 		memset(p->m, 0, p->floats * sizeof(float));
 		memset(p->v, 0, p->floats * sizeof(float));
 	}
-	st = inv_mlp_pass_new(p->ctx, p->spec.shape, coded_rows(p), p->spec.update, &p->pass);
+	if (p->spec.N_all)
+		st = inv_step_ranks_new(p);
+	else
+		st = inv_mlp_pass_new(p->ctx, p->spec.shape, coded_rows(p), p->spec.update,
+		                      &p->pass);
 	if (st == INVAR_OK && p->spec.decoder.h)
 		st = inv_decoder_new(p->ctx, &p->kernels, p->spec.decoder, p->spec.N,
 		                     p->spec.update, &p->decoder);
-	if (st == INVAR_OK)
-		st = p->spec.loss->prepare(&p->loss_shape, &p->loss_work);
-	return st == INVAR_OK && p->spec.N_all ? inv_step_ranks_new(p) : st;
+	return st == INVAR_OK ? p->spec.loss->prepare(&p->loss_shape, &p->loss_work) : st;
 }
 
 static void shape_loss(inv_step *p)
@@ -77,12 +82,13 @@ static void shape_loss(inv_step *p)
 	p->loss_shape = (inv_loss_shape){.ctx = p->ctx,
 	                                 .kernels = &p->kernels,
 	                                 .options = s->options,
-	                                 .N = s->N_all && !s->loss->by_rows ? s->N_all : s->N,
+	                                 .N = s->N_all ? s->N_all : s->N,
 	                                 .s = s->s,
 	                                 .groups = s->groups,
 	                                 .d = s->shape.d,
 	                                 .w = s->shape.w,
-	                                 .frame = s->frame};
+	                                 .frame = s->frame,
+	                                 .shared = s->N_all != 0};
 	p->front = s->decoder.h && !s->loss->codes_clean(s->options) ? s->N : 0;
 }
 
@@ -128,7 +134,8 @@ invar_status inv_step_new(const invar_context *ctx, const inv_step_spec *spec,
 
 size_t inv_step_memory(const inv_step *p)
 {
-	return p->arena.size + p->loss_work.bytes + inv_mlp_pass_memory(p->pass) +
+	return p->arena.size + p->loss_work.bytes +
+	       (p->ranks ? inv_step_ranks_memory(p->ranks) : inv_mlp_pass_memory(p->pass)) +
 	       (p->decoder ? inv_decoder_memory(p->decoder) : 0);
 }
 
@@ -178,6 +185,14 @@ static invar_status check_cancel(const inv_step *p)
 	return p->total ? inv_progress(p->ctx, "train", p->t, p->total) : INVAR_OK;
 }
 
+invar_status inv_step_check_loss(const inv_loss_value *value)
+{
+	if (isfinite(value->value))
+		return INVAR_OK;
+	return inv_fail(INVAR_E_NUMERIC, "the loss is %s",
+	                isnan(value->value) ? "NaN" : "infinite");
+}
+
 static invar_status forward(inv_step *p, const float *params, const float *rows,
                             uint64_t key, inv_loss_value *out)
 {
@@ -194,17 +209,12 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 	*out = (inv_loss_value){0};
 	if (st == INVAR_OK)
 		st = check_cancel(p);
-	if (p->ranks)
-		st = inv_step_ranks_evaluate(p, st, &batch, out, p->d_codes);
-	else if (st == INVAR_OK)
+	if (st == INVAR_OK)
 		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out,
 		                       s->update ? p->d_codes + skip : NULL);
 	if (st == INVAR_OK && p->decoder)
 		st = add_decoder(p, params, rows, out);
-	if (st == INVAR_OK && !isfinite(out->value))
-		st = inv_fail(INVAR_E_NUMERIC, "the loss is %s",
-		              isnan(out->value) ? "NaN" : "infinite");
-	return st;
+	return st == INVAR_OK ? inv_step_check_loss(out) : st;
 }
 
 invar_status inv_step_measure(inv_step *p, const float *params, const float *rows,
@@ -247,41 +257,13 @@ static invar_status decoder_backward(inv_step *p)
 	                            p->grads + p->adapter_floats, p->d_codes);
 }
 
-/*
- * With several processes: the gradients of the second layer are on their way while those of
- * the first are computed.
- */
-static invar_status update_together(inv_step *p, const float *rows, double lr)
-{
-	size_t last = p->blocks[2].offset;
-	invar_status st = inv_mlp_backward_last(p->pass, p->params, p->d_codes, p->grads);
-
-	if (st == INVAR_OK)
-		st = inv_step_ranks_send(p, last, p->floats);
-	if (st == INVAR_OK)
-		st = inv_mlp_backward_first(p->pass, inputs(p, rows), p->grads);
-	if (st == INVAR_OK)
-		st = inv_step_ranks_receive(p);
-	if (st == INVAR_OK)
-		st = inv_step_ranks_send(p, 0, last);
-	if (st != INVAR_OK) {
-		inv_processes_give_up(p->ctx);
-		return st;
-	}
-	p->t++;
-	update_part(p, last, p->floats, lr);
-	if ((st = inv_step_ranks_receive(p)) == INVAR_OK)
-		update_part(p, 0, last, lr);
-	return st;
-}
-
 invar_status inv_step_run(inv_step *p, const float *rows, double lr, inv_loss_value *out)
 {
-	invar_status st = forward(p, p->params, rows, p->t, out);
+	invar_status st;
 
 	if (p->ranks)
-		return st == INVAR_OK ? update_together(p, rows, lr) : st;
-	if (st == INVAR_OK)
+		return inv_step_ranks_run(p, rows, lr, out);
+	if ((st = forward(p, p->params, rows, p->t, out)) == INVAR_OK)
 		st = check_cancel(p);
 	if (st == INVAR_OK)
 		st = decoder_backward(p);

@@ -39,9 +39,9 @@ typedef struct inv_step {
 	struct inv_kernels kernels;
 	inv_step_spec spec;
 	inv_mlp_block blocks[INV_MLP_BLOCKS];
-	size_t floats;         /* of each of the four vectors below */
-	size_t adapter_floats; /* E's share of them, at their beginning */
-	float *params, *grads, *m, *v;
+	size_t floats;                 /* of each of the four vectors below */
+	size_t adapter_floats;         /* E's share of them, at their beginning */
+	float *params, *grads, *m, *v; /* with several processes: see step_ranks.h */
 	size_t front;           /* rows of codes for the decoder only, not for the loss */
 	float *codes, *d_codes; /* [front + R, w] */
 	inv_decoder *decoder;   /* NULL: none */
@@ -69,6 +69,8 @@ invar_status inv_step_measure(inv_step *p, const float *params, const float *row
                               uint64_t key, inv_loss_value *out);
 /* Value and gradients at p->params, without a step: for `invar loss`. */
 invar_status inv_step_gradients(inv_step *p, const float *rows, inv_loss_value *out);
+/* Fails if it is not finite. */
+invar_status inv_step_check_loss(const inv_loss_value *value);
 void inv_step_free(inv_step *p);
 
 #endif

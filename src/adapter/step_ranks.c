@@ -5,36 +5,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-
-/* What a rank says of its share of the loss. */
-typedef struct said_loss {
-	int64_t status;
-	inv_loss_value value;
-} said_loss;
+#include "nn/mlp_ranks.h"
 
 struct inv_step_ranks {
-	unsigned rank, ranks;
-	size_t first, count, N; /* this rank's images, and all */
-	size_t kinds;           /* samples of an image among the codes: R / N */
-	float weight;           /* count / N */
-	float *clean;           /* [N, d]; this and the next two not by rows */
-	float *codes, *grad;    /* [R, w] */
-	said_loss *said;        /* [ranks] */
-	uint64_t *offset;       /* [ranks + 1] */
-	inv_reduction *sum;
+	inv_shares images;
+	size_t kinds;   /* samples of an image in a batch: s + 1 */
+	float *rows;    /* [kinds N, d] of all ranks */
+	int32_t *state; /* [ranks] how reading went on each */
+	inv_mlp_ranks *mlp;
 };
-
-static bool allocate_gathered(const inv_step *p, inv_step_ranks *r)
-{
-	size_t codes = r->kinds * r->N * p->spec.shape.w;
-
-	if (p->spec.loss->by_rows)
-		return true;
-	r->clean = inv_alloc(r->N * p->spec.shape.d * sizeof *r->clean);
-	r->codes = inv_alloc(codes * sizeof *r->codes);
-	r->grad = inv_alloc(codes * sizeof *r->grad);
-	return r->clean && r->codes && r->grad;
-}
 
 invar_status inv_step_ranks_new(inv_step *p)
 {
@@ -43,143 +22,108 @@ invar_status inv_step_ranks_new(inv_step *p)
 
 	if (!r)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for training with ranks");
-	r->rank = inv_process_rank(p->ctx);
-	r->ranks = inv_process_count(p->ctx);
-	r->first = s->share_first;
-	r->count = s->N;
-	r->N = s->N_all;
-	r->kinds = s->groups * s->s + s->loss->codes_clean(s->options);
-	r->weight = (float)((double)r->count / (double)r->N);
-	r->said = inv_calloc(r->ranks, sizeof *r->said);
-	r->offset = inv_calloc(r->ranks + 1, sizeof *r->offset);
-	if (!r->said || !r->offset || !allocate_gathered(p, r))
+	r->images = inv_shares_of(p->ctx, s->N_all, 1);
+	r->kinds = s->groups * s->s + 1;
+	r->rows = inv_alloc(r->kinds * s->N_all * s->shape.d * sizeof *r->rows);
+	r->state = inv_calloc(r->images.ranks, sizeof *r->state);
+	if (!r->rows || !r->state)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for training with ranks");
-	return inv_reduction_new(p->ctx, p->floats, &r->sum);
+	return inv_mlp_ranks_new(p->ctx, s->shape, inv_loss_rows(s->loss, &p->loss_shape),
+	                         &r->mlp);
+}
+
+size_t inv_step_ranks_memory(const inv_step_ranks *r)
+{
+	return inv_mlp_ranks_memory(r->mlp);
 }
 
 void inv_step_ranks_free(inv_step_ranks *r)
 {
 	if (!r)
 		return;
-	inv_free(r->clean);
-	inv_free(r->codes);
-	inv_free(r->grad);
-	inv_free(r->said);
-	inv_free(r->offset);
-	inv_reduction_free(r->sum);
+	inv_free(r->rows);
+	inv_free(r->state);
+	inv_mlp_ranks_free(r->mlp);
 	inv_free(r);
 }
 
-/* ---- The loss ------------------------------------------------------------------------ */
-
-/* Rows of `width` floats: own [count] of all ranks' [N], which each of them gets. */
-static invar_status gather_rows(const inv_step *p, const float *own, size_t width,
-                                float *all)
+void inv_step_ranks_take(inv_step *p)
 {
-	inv_step_ranks *r = p->ranks;
-
-	for (unsigned i = 0; i <= r->ranks; i++)
-		r->offset[i] = r->N * i / r->ranks * width * sizeof *all;
-	memmove(all + r->first * width, own, r->count * width * sizeof *all);
-	return inv_all_gather(p->ctx, all, r->offset);
+	inv_mlp_ranks_take(p->ranks->mlp, p->params, p->m, p->v);
 }
 
-static invar_status evaluate_gathered(inv_step *p, const inv_loss_batch *b,
-                                      inv_loss_value *out, float *d_codes)
+invar_status inv_step_ranks_collect(inv_step *p)
 {
-	inv_step_ranks *r = p->ranks;
-	size_t w = p->spec.shape.w, own = r->count * w, all = r->N * w;
-	inv_loss_batch whole = *b;
-	invar_status st;
-
-	whole.clean = r->clean;
-	whole.codes = r->codes;
-	st = p->spec.loss->evaluate(&p->loss_shape, p->loss_work.state, &whole, out, r->grad);
-	for (size_t k = 0; k < r->kinds && st == INVAR_OK; k++)
-		memcpy(d_codes + k * own, r->grad + k * all + r->first * w, own * sizeof *d_codes);
-	return st;
+	return inv_mlp_ranks_collect(p->ranks->mlp, p->params, p->m, p->v);
 }
 
-static invar_status evaluate_share(inv_step *p, const inv_loss_batch *b,
-                                   inv_loss_value *out, float *d_codes)
+/* ---- The batch ----------------------------------------------------------------------- */
+
+/* Every rank gets the rows of all, or the message of the first that has none. */
+static invar_status gather_batch(const inv_step *p, const float *own, invar_status st)
 {
 	inv_step_ranks *r = p->ranks;
-	size_t codes = r->kinds * r->count * p->spec.shape.w;
-	invar_status st =
-		p->spec.loss->evaluate(&p->loss_shape, p->loss_work.state, b, out, d_codes);
-
-	for (size_t i = 0; i < codes && st == INVAR_OK; i++)
-		d_codes[i] *= r->weight;
-	return st;
-}
-
-/* Every rank learns how the others fared, and the loss of all of them. */
-static invar_status exchange_losses(const inv_step *p, invar_status st, inv_loss_value *out)
-{
-	inv_step_ranks *r = p->ranks;
-	bool failed = false, by_rows = p->spec.loss->by_rows;
+	size_t row = p->spec.shape.d * sizeof(float), all = r->images.items * row;
+	size_t first = inv_own_first(&r->images) * row, count = inv_own_count(&r->images) * row;
+	inv_shares ranks = inv_shares_of(p->ctx, r->images.ranks, 1);
 	invar_status sent;
 
-	r->said[r->rank] = (said_loss){(int64_t)st, *out};
-	for (unsigned i = 0; i <= r->ranks; i++)
-		r->offset[i] = i * sizeof *r->said;
-	if ((sent = inv_all_gather(p->ctx, r->said, r->offset)) != INVAR_OK)
-		return sent;
-	for (unsigned i = 0; i < r->ranks; i++)
-		failed = failed || r->said[i].status != INVAR_OK;
-	if (failed)
-		return inv_agree(p->ctx, st);
-	*out = by_rows ? (inv_loss_value){0} : r->said[0].value;
-	for (unsigned i = 0; i < r->ranks && by_rows; i++) {
-		double share = (double)(r->N * (i + 1) / r->ranks - r->N * i / r->ranks);
-
-		out->value += share / (double)r->N * r->said[i].value.value;
-		for (size_t j = 0; j < p->term_count; j++)
-			out->term[j] += share / (double)r->N * r->said[i].value.term[j];
-	}
-	return INVAR_OK;
+	for (size_t k = 0; own && k < r->kinds; k++)
+		memcpy((char *)r->rows + k * all + first, (const char *)own + k * count, count);
+	r->state[r->images.rank] = (int32_t)st;
+	sent = inv_rows_start(p->ctx, &r->images, r->rows, row, r->kinds, all);
+	if (sent == INVAR_OK)
+		sent = inv_rows_start(p->ctx, &ranks, r->state, sizeof *r->state, 1, 0);
+	if (sent == INVAR_OK)
+		sent = inv_exchange_finish(p->ctx);
+	for (unsigned i = 0; i < r->images.ranks && sent == INVAR_OK; i++)
+		if (r->state[i] != INVAR_OK)
+			return inv_agree(p->ctx, st);
+	return sent;
 }
 
-invar_status inv_step_ranks_evaluate(inv_step *p, invar_status st, const inv_loss_batch *b,
-                                     inv_loss_value *out, float *d_codes)
+void inv_step_ranks_fail(inv_step *p, invar_status st)
+{
+	gather_batch(p, NULL, st);
+}
+
+/* ---- The step ------------------------------------------------------------------------ */
+
+static invar_status evaluate(inv_step *p, const float *x, inv_loss_value *out)
 {
 	const inv_step_spec *s = &p->spec;
-	inv_step_ranks *r = p->ranks;
-	size_t own = r->count * s->shape.w, all = r->N * s->shape.w;
-	invar_status sent = INVAR_OK;
+	inv_shares rows = inv_mlp_ranks_rows(p->ranks->mlp);
+	inv_loss_batch batch = {
+		.clean = p->ranks->rows, .codes = p->codes, .seed = s->seed, .step = p->t};
+	invar_status st = inv_mlp_ranks_forward(p->ranks->mlp, x, s->residual, p->codes);
 
-	if (!s->loss->by_rows) {
-		sent = gather_rows(p, b->clean, s->shape.d, r->clean);
-		for (size_t k = 0; k < r->kinds && sent == INVAR_OK; k++)
-			sent = gather_rows(p, b->codes + k * own, s->shape.w, r->codes + k * all);
-	}
-	if (sent != INVAR_OK)
-		return sent;
+	*out = (inv_loss_value){0};
 	if (st == INVAR_OK)
-		st = s->loss->by_rows ? evaluate_share(p, b, out, d_codes)
-		                      : evaluate_gathered(p, b, out, d_codes);
-	return exchange_losses(p, st, out);
+		st = s->loss->evaluate(&p->loss_shape, p->loss_work.state, &batch, out, p->d_codes);
+	if (st == INVAR_OK)
+		st = inv_gather_rows(p->ctx, &rows, p->d_codes, s->shape.w * sizeof(float));
+	return st;
 }
 
-/* Takes part in the exchanges of a step, with its failure as the only contents. */
-void inv_step_ranks_fail(inv_step *p)
+invar_status inv_step_ranks_run(inv_step *p, const float *rows, double lr,
+                                inv_loss_value *out)
 {
-	inv_loss_value none = {0};
-	inv_loss_batch b = {.clean = p->ranks->clean, .codes = p->ranks->codes};
-	char text[1024];
+	const inv_step_spec *s = &p->spec;
+	const inv_adamw adamw = {0.9, 0.999, 1e-8, s->weight_decay};
+	inv_step_ranks *r = p->ranks;
+	size_t clean = s->loss->codes_clean(s->options) ? 0 : s->N_all;
+	const float *x = r->rows + clean * s->shape.d;
+	invar_status st = gather_batch(p, rows, INVAR_OK);
 
-	invar_last_error_spelled(INV_MARKED, text, sizeof text);
-	inv_step_ranks_evaluate(p, inv_fail(INVAR_E_IO, "%s", text), &b, &none, NULL);
-}
-
-/* ---- Gradients ----------------------------------------------------------------------- */
-
-invar_status inv_step_ranks_send(inv_step *p, size_t from, size_t end)
-{
-	return inv_reduction_start(p->ranks->sum, p->grads + from, end - from);
-}
-
-invar_status inv_step_ranks_receive(inv_step *p)
-{
-	return inv_reduction_finish(p->ranks->sum);
+	if (st != INVAR_OK)
+		return st;
+	if ((st = evaluate(p, x, out)) == INVAR_OK) {
+		/* The same value on all ranks, so that all of them stop here or none. */
+		if ((st = inv_step_check_loss(out)) != INVAR_OK)
+			return st;
+		st = inv_mlp_ranks_update(r->mlp, x, p->d_codes, &adamw, lr, ++p->t);
+	}
+	if (st != INVAR_OK)
+		inv_processes_give_up(p->ctx); /* the others wait for this rank */
+	return st;
 }

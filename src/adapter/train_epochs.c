@@ -33,8 +33,10 @@ invar_status inv_trainer_check_weights(const inv_trainer *t, const float *params
 
 static invar_status save_checkpoint(inv_trainer *t)
 {
-	invar_status st = inv_trainer_check_weights(t, t->params);
+	invar_status st = inv_train_ranks_collect(t);
 
+	if (st == INVAR_OK)
+		st = inv_trainer_check_weights(t, t->params);
 	if (st == INVAR_OK)
 		st = inv_run_sync_log(t->run);
 
@@ -48,10 +50,9 @@ static invar_status save_checkpoint(inv_trainer *t)
 /* Interrupted between two steps: saves, so that --resume continues here. */
 static invar_status stop_here(inv_trainer *t)
 {
-	invar_status st;
+	invar_status st = save_checkpoint(t);
 
 	inv_train_ranks_end(t);
-	st = save_checkpoint(t);
 	return st == INVAR_OK ? inv_trainer_interrupted(t) : st;
 }
 
@@ -91,7 +92,7 @@ static invar_status validate(inv_trainer *t)
 {
 	uint32_t steps = inv_batches_steps(t->held_out);
 	double sum = 0;
-	invar_status st = INVAR_OK;
+	invar_status st = inv_train_ranks_collect(t);
 
 	for (uint32_t i = 0; i < steps && st == INVAR_OK; i++) {
 		inv_loss_value value = {0};

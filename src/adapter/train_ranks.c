@@ -8,7 +8,7 @@
 #include "adapter/step_ranks.h"
 #include "base/memory.h"
 
-enum { STEP = 1, END = 2 };
+enum { STEP = 1, COLLECT = 2, END = 3 };
 
 /* What the other ranks need to know besides the options. */
 typedef struct train_header {
@@ -40,6 +40,8 @@ unsigned inv_train_ranks_count(const inv_trainer *t)
 		why = "it has a decoder";
 	else if (t->plan.N < ranks)
 		why = "a batch has fewer images than there are ranks";
+	else if (t->plan.shape.h < ranks)
+		why = "it has fewer hidden units than there are ranks";
 	if (!why)
 		return ranks;
 	inv_log(t->ctx, INVAR_LOG_WARNING, "rank 0 trains alone: %s", why);
@@ -134,6 +136,8 @@ invar_status inv_train_ranks_begin(inv_trainer *t)
 		                      t->plan.statistics.mean);
 	if (st == INVAR_OK)
 		st = inv_agree(t->ctx, INVAR_OK);
+	if (st == INVAR_OK)
+		inv_step_ranks_take(t->step);
 	t->ranks_train = st == INVAR_OK;
 	return st;
 }
@@ -142,7 +146,19 @@ invar_status inv_train_ranks_step(inv_trainer *t, double lr)
 {
 	said_step said = {STEP, lr};
 
-	return t->ranks == 1 ? INVAR_OK : inv_broadcast(t->ctx, &said, sizeof said);
+	t->ranks_ahead = t->ranks_train;
+	return t->ranks_train ? inv_broadcast(t->ctx, &said, sizeof said) : INVAR_OK;
+}
+
+invar_status inv_train_ranks_collect(inv_trainer *t)
+{
+	said_step said = {COLLECT, 0};
+	invar_status st = INVAR_OK;
+
+	if (t->ranks_ahead && (st = inv_broadcast(t->ctx, &said, sizeof said)) == INVAR_OK)
+		st = inv_step_ranks_collect(t->step);
+	t->ranks_ahead = t->ranks_ahead && st != INVAR_OK;
+	return st;
 }
 
 void inv_train_ranks_end(inv_trainer *t)
@@ -264,6 +280,7 @@ static invar_status start_batches(trainee *e, const train_header *h)
 	                       .epochs = (uint32_t)h->epochs};
 	invar_status st = take_view(e, h);
 
+	inv_step_ranks_take(t->step);
 	plan.source[0] = t->source[0];
 	inv_train_ranks_share(t, &plan.share_first, &plan.share);
 	e->scale = (inv_clean_statistics){.mean = e->mean, .sigma = h->sigma};
@@ -313,14 +330,15 @@ static void close_trainee(trainee *e)
 	inv_free(e->mean);
 }
 
-/* A failure to read is told where the ranks exchange their losses. */
+/* A failure to read is told where the ranks exchange their rows. */
 static void make_step(trainee *e, double lr)
 {
 	const float *rows;
 	inv_loss_value value;
+	invar_status st = inv_batches_next(e->t.batches, &rows);
 
-	if (inv_batches_next(e->t.batches, &rows) != INVAR_OK)
-		inv_step_ranks_fail(e->t.step);
+	if (st != INVAR_OK)
+		inv_step_ranks_fail(e->t.step, st);
 	else
 		inv_step_run(e->t.step, rows, lr, &value);
 }
@@ -336,9 +354,14 @@ static invar_status serve_train(const invar_context *ctx)
 		abort();
 	e->t.ctx = ctx;
 	st = open_trainee(e);
-	while (st == INVAR_OK && said.word == STEP)
-		if ((st = inv_broadcast(ctx, &said, sizeof said)) == INVAR_OK && said.word == STEP)
+	while (st == INVAR_OK && said.word != END) {
+		if ((st = inv_broadcast(ctx, &said, sizeof said)) != INVAR_OK)
+			break;
+		if (said.word == STEP)
 			make_step(e, said.lr);
+		else if (said.word == COLLECT)
+			st = inv_step_ranks_collect(e->t.step);
+	}
 	close_trainee(e);
 	inv_free(e);
 	return st;

@@ -4,8 +4,8 @@
  *
  * Rank 0 is the trainer: it has the run's folder, the log, the checkpoints and the
  * validation. The other ranks open the same bank, take the weights and moments from rank 0
- * and make the same steps, each with its share of every batch, of which they read no other
- * rows (step_ranks.h).
+ * and share every step: its rows, of which they read no others, the units of E and the work
+ * of the loss (step_ranks.h).
  *
  * Which images a step sees, and which copies, is keyed as always, so the batches are those
  * of one process; a run may be resumed with any number of ranks.
@@ -28,6 +28,8 @@ void inv_train_ranks_share(const inv_trainer *t, uint32_t *first, uint32_t *coun
 invar_status inv_train_ranks_begin(inv_trainer *t);
 /* Before each step of rank 0. */
 invar_status inv_train_ranks_step(inv_trainer *t, double lr);
+/* The weights and moments of all ranks come to rank 0's step, if it has not got them. */
+invar_status inv_train_ranks_collect(inv_trainer *t);
 void inv_train_ranks_end(inv_trainer *t);
 
 extern const inv_service inv_train_service;

@@ -37,6 +37,7 @@ typedef struct inv_trainer {
 	inv_batches *batches, *held_out;
 	unsigned ranks;   /* that take part in a step */
 	bool ranks_train; /* the others wait for a step */
+	bool ranks_ahead; /* they have made steps since rank 0 got their weights */
 	float *best;      /* parameters; NULL unless --keep best */
 	inv_progress_state at;
 	double validation; /* of the last epoch; NaN without */

@@ -56,19 +56,6 @@ invar_status inv_collect(const invar_context *ctx, inv_dealt d, void *all, const
  */
 invar_status inv_all_gather(const invar_context *ctx, void *data, const uint64_t *offset);
 
-/*
- * Sums over the ranks, the same bits on each: values are added in the order of the ranks,
- * whatever the network does. Volume: 2 (R - 1) / R of the vector in and out of each rank.
- * Between start and finish the values must not be touched; poke in between makes the
- * exchange go on.
- */
-typedef struct inv_reduction inv_reduction;
-invar_status inv_reduction_new(const invar_context *ctx, uint64_t max_floats,
-                               inv_reduction **out);
-void inv_reduction_free(inv_reduction *r); /* accepts NULL */
-invar_status inv_reduction_start(inv_reduction *r, float *values, uint64_t count);
-invar_status inv_reduction_finish(inv_reduction *r);
-void inv_processes_poke(const invar_context *ctx);
 /* This rank cannot keep up with the others, who wait for it: all of them end. */
 void inv_processes_give_up(const invar_context *ctx);
 
@@ -117,8 +104,11 @@ invar_status inv_watch_finish(inv_watch *w, invar_status st);
 typedef struct inv_service {
 	const char *name;
 	invar_status (*serve)(const invar_context *ctx);
-	void (*forget)(void); /* frees what calls have left; NULL: nothing */
+	void (*forget)(void *kept); /* frees what calls have left; NULL: nothing */
 } inv_service;
+
+/* Where the service that is being served keeps what its next call needs; NULL at first. */
+void **inv_service_kept(const invar_context *ctx);
 
 /*
  * Rank 0: names the service; the others enter it. Fails if one of them cannot, and then

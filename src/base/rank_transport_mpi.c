@@ -4,7 +4,8 @@
  *
  * Only calls that do not block are used, and the caller polls (processes.c): a rank that
  * waits sleeps instead of spinning, so that ranks may share a core. MPI counts in int,
- * so long messages are cut into parts; both sides cut them alike.
+ * so long messages are cut into parts; both sides cut them alike. Heartbeats have a
+ * communicator of their own, as they come from another thread.
  */
 #include "base/rank_transport.h"
 
@@ -17,6 +18,10 @@
 static MPI_Request *pending;
 static int count, room;
 static MPI_Comm world; /* a duplicate: our messages are nobody else's */
+static MPI_Comm beats;
+enum { WORDS = 4 };          /* different ones, at most */
+static MPI_Request *beating; /* [size, WORDS] the last of each word to each rank */
+static int *words;           /* [size, WORDS] */
 static char sentence[MPI_MAX_ERROR_STRING + 80];
 
 static const char *explain(const char *call, int error)
@@ -112,6 +117,70 @@ static const char *test(int *done)
 	return explain("MPI_Testall", error);
 }
 
+/* ---- Heartbeats ---------------------------------------------------------------------- */
+
+/* Each word has a request of its own, so that the last one never waits for others. */
+static const char *beat(unsigned to, int word)
+{
+	int i = WORDS * (int)to + word % WORDS, done = 1;
+
+	if (beating[i] != MPI_REQUEST_NULL)
+		MPI_Test(&beating[i], &done, MPI_STATUS_IGNORE);
+	if (!done)
+		return NULL;
+	words[i] = word;
+	return MPI_Isend(&words[i], 1, MPI_INT, (int)to, 0, beats, &beating[i]) == MPI_SUCCESS
+	           ? NULL
+	           : "MPI_Isend failed";
+}
+
+static const char *hear_beat(unsigned from, int *word)
+{
+	int there = 1;
+
+	for (*word = 0; there;) {
+		if (MPI_Iprobe((int)from, 0, beats, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+			return "MPI_Iprobe failed";
+		if (there)
+			MPI_Recv(word, 1, MPI_INT, (int)from, 0, beats, MPI_STATUS_IGNORE);
+	}
+	return NULL;
+}
+
+/* What has not arrived by now is for a rank that does not listen. */
+static void close_beats(void)
+{
+	int size, done;
+
+	MPI_Comm_size(beats, &size);
+	for (int i = 0; i < WORDS * size; i++) {
+		MPI_Test(&beating[i], &done, MPI_STATUS_IGNORE);
+		if (!done)
+			MPI_Request_free(&beating[i]);
+	}
+	MPI_Comm_free(&beats);
+	free(beating);
+	free(words);
+}
+
+/* Without two threads in MPI there are no heartbeats. */
+static int open_beats(inv_transport *table, int provided)
+{
+	MPI_Comm_dup(MPI_COMM_WORLD, &beats);
+	MPI_Comm_set_errhandler(beats, MPI_ERRORS_RETURN);
+	beating = malloc(WORDS * table->size * sizeof *beating);
+	words = calloc(WORDS * table->size, sizeof *words);
+	if (!beating || !words)
+		return 0;
+	for (unsigned i = 0; i < WORDS * table->size; i++)
+		beating[i] = MPI_REQUEST_NULL;
+	table->beat = provided == MPI_THREAD_MULTIPLE ? beat : NULL;
+	table->hear_beat = provided == MPI_THREAD_MULTIPLE ? hear_beat : NULL;
+	return 1;
+}
+
+/* ---- Opening and closing ------------------------------------------------------------- */
+
 static void end_all(int code)
 {
 	MPI_Abort(world, code);
@@ -122,6 +191,7 @@ static void close_transport(void)
 	free(pending);
 	pending = NULL;
 	count = room = 0;
+	close_beats();
 	MPI_Comm_free(&world);
 	MPI_Finalize();
 }
@@ -141,7 +211,7 @@ const char *inv_transport_open(const inv_transport **out)
 	int provided, rank, size, error;
 
 	*out = NULL;
-	error = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	error = MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
 	if (error != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
 		return "MPI could not be started";
 	MPI_Comm_dup(MPI_COMM_WORLD, &world);
@@ -150,6 +220,8 @@ const char *inv_transport_open(const inv_transport **out)
 	MPI_Comm_size(world, &size);
 	table.rank = (unsigned)rank;
 	table.size = (unsigned)size;
+	if (!open_beats(&table, provided))
+		return "not enough memory for heartbeats";
 	*out = &table;
 	return NULL;
 }

@@ -255,6 +255,7 @@ typedef struct pass {
 	/* Of the step under way: */
 	const inv_vit_block *done, *next; /* previous and next block; NULL: none */
 	size_t rows, part;                /* of x, and of a part of it */
+	size_t parts;                     /* of an image's patches */
 	size_t queries;                   /* tokens of an image that `next` computes */
 } pass;
 
@@ -304,23 +305,29 @@ static void cut_patches(const pass *r, const float *image, size_t first, size_t 
 	}
 }
 
-/* x of one image */
-static void embed(void *user, size_t image, unsigned thread)
+/* x of one part of an image; the first has the class token and the registers, too. */
+static void embed(void *user, size_t index, unsigned thread)
 {
 	const pass *r = user;
 	const inv_vit *v = r->v;
 	size_t T = r->plan->tokens, D = v->width, others = 1 + v->registers, now;
+	size_t image = index / r->parts, part = index % r->parts;
+	size_t each = inv_blocks(T - others, r->parts), first = others + part * each, end, row;
 	float *x = r->x + image * T * D, *patches = r->plan->spaces[thread].between;
 
-	memcpy(x, r->plan->start, T * D * sizeof *x);
-	for (size_t i = 0; i < T - others; i += now) {
-		now = T - others - i < PART ? T - others - i : PART;
-		cut_patches(r, r->images + image * inv_extent_cells(r->p->shape), i, now, patches);
+	first = first < T ? first : T; /* there may be more parts than patches */
+	end = T - first < each ? T : first + each;
+	row = part ? first : 0;
+	memcpy(x + row * D, r->plan->start + row * D, (end - row) * D * sizeof *x);
+	for (size_t i = first; i < end; i += now) {
+		now = end - i < PART ? end - i : PART;
+		cut_patches(r, r->images + image * inv_extent_cells(r->p->shape), i - others, now,
+		            patches);
 		multiply(r, thread, v->patches.weight, now, patches, v->patches.weight.k, true,
-		         x + (others + i) * D, D);
+		         x + i * D, D);
 	}
 	if (v->pre_norm)
-		norm(r, v->before, NULL, T, x, x);
+		norm(r, v->before, NULL, end - row, x + row * D, x + row * D);
 }
 
 /* y of one head of one image, of `queries` tokens */
@@ -386,7 +393,11 @@ static void between(void *user, size_t part, unsigned thread)
 	make_qkv(r, r->next, thread, start, 3 * D - start, rows, 1, y, r->qkv + first * 3 * D);
 }
 
-/* Parts of the same size; if all threads work, at least one per thread. */
+/*
+ * Parts of the same size; if all threads work, at least one per thread. Those of one thread
+ * are whole strips, as each other strip costs more than its rows; those of all threads are
+ * equally long, because the longest is waited for.
+ */
 static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *next)
 {
 	size_t threads = r->together ? r->p->encoder->ctx->threads : 1;
@@ -395,7 +406,9 @@ static void go_between(pass *r, const inv_vit_block *done, const inv_vit_block *
 	r->done = done;
 	r->next = next;
 	parts = parts < threads ? threads : parts;
-	r->part = inv_blocks(inv_blocks(r->rows, parts), INV_STRIP_ROWS) * INV_STRIP_ROWS;
+	r->part = inv_blocks(r->rows, parts);
+	if (threads == 1)
+		r->part = inv_blocks(r->part, INV_STRIP_ROWS) * INV_STRIP_ROWS;
 	each(r, inv_blocks(r->rows, r->part), between);
 	if (next && asks_class_alone(r))
 		make_qkv(r, next, r->thread, 0, r->v->width, r->n, r->plan->tokens, r->y, r->qkv);
@@ -448,7 +461,7 @@ static void run_pass(pass *r, float *out)
 {
 	const inv_vit *v = r->v;
 
-	each(r, r->n, embed);
+	each(r, r->n * r->parts, embed);
 	run_blocks(r);
 	if (v->mean)
 		average(r);
@@ -473,7 +486,8 @@ static pass new_pass(const inv_encoder_plan *p, const float *images, size_t n,
 	              .y = s->y,
 	              .qkv = s->qkv,
 	              .thread = thread,
-	              .rows = n * plan->tokens};
+	              .rows = n * plan->tokens,
+	              .parts = 1};
 }
 
 static invar_status run_vit(const inv_encoder_plan *p, const float *images, size_t n,
@@ -491,6 +505,7 @@ static invar_status run_vit_together(const inv_encoder_plan *p, const float *ima
 	pass r = new_pass(p, images, n, 0);
 
 	r.together = true;
+	r.parts = p->encoder->ctx->threads;
 	run_pass(&r, out);
 	return INVAR_OK;
 }

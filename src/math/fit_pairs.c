@@ -6,7 +6,7 @@
  * then subtracts little, and constant features come out as exactly zero instead of as
  * rounding errors.
  *
- * Rows wait in a block of BLOCK_ROWS, counted from the first, and are added when
+ * Rows wait in a block of BLOCK_ROWS, counted from the first of a chunk, and are added when
  * it is full. The sums are thus the same bits for any number of threads and any split of
  * the rows into calls; a fit adds the waiting rows.
  *
@@ -65,7 +65,33 @@ static float *kept_b(const inv_pairs *p)
 	return p->kept + max_kept(p) * p->d;
 }
 
+/* Where the parts of sums are. */
+static double *sum_a(double *sums)
+{
+	return sums;
+}
+
+static double *sum_b(const inv_pairs *p, double *sums)
+{
+	return sums + p->d;
+}
+
+static double *sum_ab(const inv_pairs *p, double *sums)
+{
+	return sums + 2 * p->d;
+}
+
+static double *sum_aa(const inv_pairs *p, double *sums)
+{
+	return sum_ab(p, sums) + p->d * p->d;
+}
+
 /* ---- Sums ------------------------------------------------------------------------- */
+
+size_t inv_pairs_doubles(const inv_pairs *p)
+{
+	return 2 * p->d + (p->ridge ? 2 : 1) * p->d * p->d;
+}
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out)
 {
@@ -79,13 +105,12 @@ invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_p
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the sums of %zu features", d);
 	p->ctx = ctx;
 	p->d = d;
-	p->sum_a = inv_calloc(d, sizeof(double));
-	p->sum_b = inv_calloc(d, sizeof(double));
-	p->ab = inv_calloc(d * d, sizeof(double));
-	p->aa = ridge ? inv_calloc(d * d, sizeof(double)) : NULL;
+	p->ridge = ridge;
+	p->total = inv_calloc(inv_pairs_doubles(p), sizeof(double));
+	p->chunk = inv_calloc(inv_pairs_doubles(p), sizeof(double));
 	p->block = inv_calloc(2 * d * (BLOCK_ROWS + 1), sizeof(double));
 	p->kept = inv_alloc((2 * max_kept(p) * d + 1) * sizeof *p->kept);
-	if (!p->sum_a || !p->sum_b || !p->ab || !p->block || !p->kept || (ridge && !p->aa)) {
+	if (!p->total || !p->chunk || !p->block || !p->kept) {
 		inv_pairs_free(p);
 		return inv_fail(INVAR_E_NOMEM,
 		                "not enough memory for the sums of %zu x %zu features", d, d);
@@ -98,10 +123,8 @@ void inv_pairs_free(inv_pairs *p)
 {
 	if (!p)
 		return;
-	inv_free(p->sum_a);
-	inv_free(p->sum_b);
-	inv_free(p->aa);
-	inv_free(p->ab);
+	inv_free(p->total);
+	inv_free(p->chunk);
 	inv_free(p->block);
 	inv_free(p->kept);
 	inv_free(p);
@@ -117,6 +140,13 @@ static void add_waiting(const inv_pairs *p, size_t rows, const double *right, bo
 		inv_dgemm_tiled(p->ctx, &s, waiting_a(p), right, to);
 }
 
+static void add_waiting_to_chunk(inv_pairs *p, size_t rows)
+{
+	add_waiting(p, rows, waiting_b(p), false, sum_ab(p, p->chunk));
+	if (p->ridge)
+		add_waiting(p, rows, waiting_a(p), true, sum_aa(p, p->chunk));
+}
+
 static void shift_row(const float *row, const double *origin, size_t d, double *sum,
                       double *out)
 {
@@ -126,46 +156,102 @@ static void shift_row(const float *row, const double *origin, size_t d, double *
 	}
 }
 
+void inv_pairs_begin(inv_pairs *p, const float *a, const float *b)
+{
+	for (size_t j = 0; j < p->d && !p->begun; j++) {
+		origin_a(p)[j] = a[j];
+		origin_b(p)[j] = b[j];
+	}
+	p->begun = true;
+}
+
+void inv_pairs_put(inv_pairs *p, const float *a, const float *b)
+{
+	size_t d = p->d, at = p->in_chunk % BLOCK_ROWS * d;
+
+	shift_row(a, origin_a(p), d, sum_a(p->chunk), waiting_a(p) + at);
+	shift_row(b, origin_b(p), d, sum_b(p, p->chunk), waiting_b(p) + at);
+	if (++p->in_chunk % BLOCK_ROWS == 0)
+		add_waiting_to_chunk(p, BLOCK_ROWS);
+}
+
+/* Leaves the sums of the chunk complete; the next one starts. */
+static void end_chunk(inv_pairs *p)
+{
+	add_waiting_to_chunk(p, p->in_chunk % BLOCK_ROWS);
+	p->in_chunk = 0;
+}
+
+void inv_pairs_settle(inv_pairs *p)
+{
+	size_t count = inv_pairs_doubles(p);
+
+	end_chunk(p);
+	for (size_t i = 0; i < count; i++)
+		p->total[i] += p->chunk[i];
+	memset(p->chunk, 0, count * sizeof *p->chunk);
+}
+
+void inv_pairs_take(inv_pairs *p, double *sums)
+{
+	size_t bytes = inv_pairs_doubles(p) * sizeof *sums;
+
+	end_chunk(p);
+	memcpy(sums, p->chunk, bytes);
+	memset(p->chunk, 0, bytes);
+}
+
+void inv_pairs_set(inv_pairs *p, uint64_t n, const double *totals)
+{
+	memcpy(p->total, totals, inv_pairs_doubles(p) * sizeof *totals);
+	p->n = n;
+}
+
 void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows)
 {
 	size_t d = p->d;
 
-	for (size_t j = 0; j < d && !p->n && rows; j++) {
-		origin_a(p)[j] = a[j];
-		origin_b(p)[j] = b[j];
-	}
+	if (rows)
+		inv_pairs_begin(p, a, b);
 	for (uint64_t i = 0; i < rows; i++) {
-		size_t at = p->n % BLOCK_ROWS * d;
-
 		if (p->n < max_kept(p)) {
 			memcpy(kept_a(p) + p->n * d, a + i * d, d * sizeof *a);
 			memcpy(kept_b(p) + p->n * d, b + i * d, d * sizeof *b);
 		}
-		shift_row(a + i * d, origin_a(p), d, p->sum_a, waiting_a(p) + at);
-		shift_row(b + i * d, origin_b(p), d, p->sum_b, waiting_b(p) + at);
-		if (++p->n % BLOCK_ROWS)
-			continue;
-		add_waiting(p, BLOCK_ROWS, waiting_b(p), false, p->ab);
-		if (p->aa)
-			add_waiting(p, BLOCK_ROWS, waiting_a(p), true, p->aa);
+		inv_pairs_put(p, a + i * d, b + i * d);
+		p->n++;
+		if (p->in_chunk == INV_PAIR_CHUNK)
+			inv_pairs_settle(p);
 	}
 }
 
 /* ---- Fits -------------------------------------------------------------------------- */
 
-/* out = sum + waiting rows - n mean mean^T: A^T A or A^T B of the centred rows. */
-static void centre(const inv_pairs *p, const double *sum, const double *right,
-                   const double *sum_right, bool lower, double *out)
+/* Of all rows of a, or of b. */
+static double sum_of_a(const inv_pairs *p, size_t j)
+{
+	return sum_a(p->total)[j] + sum_a(p->chunk)[j];
+}
+
+static double sum_of_b(const inv_pairs *p, size_t j)
+{
+	return sum_b(p, p->total)[j] + sum_b(p, p->chunk)[j];
+}
+
+/* out = sums + waiting rows - n mean mean^T: A^T A or A^T B of the centred rows. */
+static void centre(const inv_pairs *p, bool gram, double *out)
 {
 	size_t d = p->d;
+	const double *total = gram ? sum_aa(p, p->total) : sum_ab(p, p->total);
 
-	memcpy(out, sum, d * d * sizeof *out);
-	add_waiting(p, p->n % BLOCK_ROWS, right, lower, out);
+	memcpy(out, gram ? sum_aa(p, p->chunk) : sum_ab(p, p->chunk), d * d * sizeof *out);
+	add_waiting(p, p->in_chunk % BLOCK_ROWS, gram ? waiting_a(p) : waiting_b(p), gram, out);
 	for (size_t i = 0; i < d; i++) {
-		double mean = p->sum_a[i] / (double)p->n;
+		double mean = sum_of_a(p, i) / (double)p->n;
 
 		for (size_t j = 0; j < d; j++)
-			out[i * d + j] -= mean * sum_right[j];
+			out[i * d + j] = total[i * d + j] + out[i * d + j] -
+			                 mean * (gram ? sum_of_a(p, j) : sum_of_b(p, j));
 	}
 }
 
@@ -176,9 +262,9 @@ static void translation(const inv_pairs *p, const double *M, double *t)
 	double n = (double)p->n;
 
 	for (size_t j = 0; j < d; j++)
-		t[j] = origin_b(p)[j] + p->sum_b[j] / n;
+		t[j] = origin_b(p)[j] + sum_of_b(p, j) / n;
 	for (size_t i = 0; i < d; i++) {
-		double mean = origin_a(p)[i] + p->sum_a[i] / n;
+		double mean = origin_a(p)[i] + sum_of_a(p, i) / n;
 
 		for (size_t j = 0; j < d; j++)
 			t[j] -= mean * M[i * d + j];
@@ -213,7 +299,7 @@ static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double
 	inv_dgemm_spec product = {d, d, d, .add = false};
 	invar_status st;
 
-	centre(p, p->ab, waiting_b(p), p->sum_b, false, cross);
+	centre(p, false, cross);
 	st = inv_svd(d, d, cross, u, sigma, vt);
 	if (st == INVAR_OK)
 		inv_dgemm_tiled(p->ctx, &product, u, vt, R);
@@ -222,12 +308,12 @@ static invar_status nearest_rotation(const inv_pairs *p, double *scratch, double
 
 /* Rows of a or b as they were given, minus their mean. */
 static void centre_rows(const inv_pairs *p, const float *rows, const double *origin,
-                        const double *sum, double *out)
+                        bool of_a, double *out)
 {
 	for (size_t i = 0; i < p->n; i++)
 		for (size_t j = 0; j < p->d; j++)
-			out[i * p->d + j] =
-				(double)rows[i * p->d + j] - origin[j] - sum[j] / (double)p->n;
+			out[i * p->d + j] = (double)rows[i * p->d + j] - origin[j] -
+			                    (of_a ? sum_of_a(p, j) : sum_of_b(p, j)) / (double)p->n;
 }
 
 /* The same for few rows; scratch holds both sides. */
@@ -235,8 +321,8 @@ static invar_status thin_rotation(const inv_pairs *p, double *scratch, double *R
 {
 	double *a = scratch, *b = a + p->n * p->d;
 
-	centre_rows(p, kept_a(p), origin_a(p), p->sum_a, a);
-	centre_rows(p, kept_b(p), origin_b(p), p->sum_b, b);
+	centre_rows(p, kept_a(p), origin_a(p), true, a);
+	centre_rows(p, kept_b(p), origin_b(p), false, b);
 	return inv_procrustes_thin(p->ctx, p->n, p->d, a, b, R);
 }
 
@@ -278,7 +364,7 @@ static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram,
 	double mean;
 	invar_status st;
 
-	centre(p, p->aa, waiting_a(p), p->sum_a, true, gram);
+	centre(p, true, gram);
 	mean = mean_diagonal(gram, d);
 	if (!(mean > 0)) {
 		memset(M, 0, d * d * sizeof *M);
@@ -286,7 +372,7 @@ static invar_status solve_ridge(const inv_pairs *p, double lambda, double *gram,
 	}
 	for (size_t i = 0; i < d; i++)
 		gram[i * d + i] += lambda * mean;
-	centre(p, p->ab, waiting_b(p), p->sum_b, false, M);
+	centre(p, false, M);
 	st = inv_cholesky_solve(p->ctx, d, d, gram, M);
 	if (st == INVAR_E_NUMERIC)
 		st = inv_fail(st,

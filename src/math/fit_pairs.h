@@ -8,7 +8,8 @@
  * cross-covariance) and the ridge regression of b on a with intercept.
  *
  * The sums, and so the fits, are the same bits for any number of threads and any split of
- * the rows into calls.
+ * the rows into calls. They are made chunk by chunk: the sums of a chunk are complete
+ * before they are added to those of the chunks before it, so that others can make them.
  */
 #ifndef INV_FIT_PAIRS_H
 #define INV_FIT_PAIRS_H
@@ -19,16 +20,24 @@
 
 #include "base/context.h"
 
+enum { INV_PAIR_CHUNK = 3584 };
+
 typedef struct inv_pairs {
 	const invar_context *ctx;
-	size_t d;   /* width of a and of b */
-	uint64_t n; /* pairs added */
-	/* Of a - a_0 and b - b_0, relative to the first pair; full blocks of rows only: */
-	double *sum_a, *sum_b; /* [d]; of all rows */
-	double *aa;            /* [d, d] sum of a a^T; NULL if only rigid maps are needed */
-	double *ab;            /* [d, d] sum of a b^T */
-	double *block;         /* the first pair, and the waiting rows */
-	float *kept;           /* [2, d / 2, d]: the first rows of a and of b, as they came */
+	size_t d; /* width of a and of b */
+	bool ridge;
+	uint64_t n;      /* pairs added */
+	size_t in_chunk; /* those of the chunk under way */
+	bool begun;      /* there is a first pair */
+	/*
+	 * Of a - a_0 and b - b_0, relative to the first pair: sums of a [d] and of b [d], of
+	 * a b^T [d, d], and unless only rigid maps are needed of a a^T [d, d], at least its
+	 * lower triangle.
+	 */
+	double *total; /* of the chunks before */
+	double *chunk; /* of the chunk under way; of its products, full blocks of rows only */
+	double *block; /* the first pair, and the waiting rows */
+	float *kept;   /* [2, d / 2, d]: the first rows of a and of b, as they came */
 } inv_pairs;
 
 /* A map z -> z M + t for row vectors z: M is [d, d] row-major. */
@@ -39,7 +48,19 @@ typedef struct inv_map_affine {
 
 invar_status inv_pairs_new(const invar_context *ctx, size_t d, bool ridge, inv_pairs **out);
 void inv_pairs_add(inv_pairs *p, const float *a, const float *b, uint64_t rows);
+/* Ends the chunk under way; further rows start another one. */
+void inv_pairs_settle(inv_pairs *p);
 void inv_pairs_free(inv_pairs *p);
+
+/*
+ * For processes that make the sums together: each begins with the same first pair, puts the
+ * rows of a chunk and takes its sums; one of them gets the totals, of n pairs.
+ */
+size_t inv_pairs_doubles(const inv_pairs *p);
+void inv_pairs_begin(inv_pairs *p, const float *a, const float *b);
+void inv_pairs_put(inv_pairs *p, const float *a, const float *b);
+void inv_pairs_take(inv_pairs *p, double *sums);
+void inv_pairs_set(inv_pairs *p, uint64_t n, const double *totals);
 
 /*
  * At least one pair; fewer pairs than features are allowed. If the pairs do not determine

@@ -33,8 +33,6 @@ typedef struct held_gallery {
 	void *object;
 } held_gallery;
 
-static held_gallery *held; /* of a rank that serves, which has one thread */
-
 static void free_held(held_gallery *g)
 {
 	if (g->object)
@@ -44,32 +42,30 @@ static void free_held(held_gallery *g)
 	inv_free(g);
 }
 
-static void forget(uint64_t id, bool all)
+/* The link to a gallery that this rank keeps; to NULL if it has none of this number. */
+static held_gallery **find_held(held_gallery **first, uint64_t id)
 {
-	for (held_gallery **at = &held; *at;) {
-		held_gallery *g = *at;
+	while (*first && (*first)->id != id)
+		first = &(*first)->next;
+	return first;
+}
 
-		if (!all && g->id != id) {
-			at = &g->next;
-			continue;
-		}
-		*at = g->next;
+static void forget(held_gallery **first, uint64_t id)
+{
+	held_gallery **at = find_held(first, id), *g = *at;
+
+	if (!g)
+		return;
+	*at = g->next;
+	free_held(g);
+}
+
+static void forget_all(void *kept)
+{
+	for (held_gallery *g = kept, *next; g; g = next) {
+		next = g->next;
 		free_held(g);
 	}
-}
-
-static void forget_all(void)
-{
-	forget(0, true);
-}
-
-static held_gallery *find_held(uint64_t id)
-{
-	held_gallery *g = held;
-
-	while (g && g->id != id)
-		g = g->next;
-	return g;
 }
 
 static invar_status no_memory(void)
@@ -292,9 +288,10 @@ static invar_status run_queries(const invar_context *ctx, const search_header *h
 	return collect_results(ctx, h, &q);
 }
 
-static invar_status serve_search(const invar_context *ctx, const search_header *h)
+static invar_status serve_search(const invar_context *ctx, held_gallery **held,
+                                 const search_header *h)
 {
-	held_gallery *g = h->fresh ? allocate_gallery(h) : find_held(h->id);
+	held_gallery *g = h->fresh ? allocate_gallery(h) : *find_held(held, h->id);
 	uint64_t first, count = share_of(ctx, h->count, &first);
 	query_memory m;
 	bool fine = allocate_queries(h, count, &m) && g;
@@ -303,8 +300,8 @@ static invar_status serve_search(const invar_context *ctx, const search_header *
 	if (st == INVAR_OK && h->fresh)
 		st = receive_gallery(ctx, h, g);
 	if (g && h->fresh && st == INVAR_OK) {
-		g->next = held;
-		held = g;
+		g->next = *held;
+		*held = g;
 	} else if (g && h->fresh) {
 		free_held(g);
 	}
@@ -316,15 +313,19 @@ static invar_status serve_search(const invar_context *ctx, const search_header *
 
 static invar_status serve_gallery(const invar_context *ctx)
 {
+	void **kept = inv_service_kept(ctx);
+	held_gallery *held = *kept;
 	search_header h;
 	invar_status st = inv_broadcast(ctx, &h, sizeof h);
 
 	if (st != INVAR_OK)
 		return st;
 	if (h.what == SEARCH)
-		return serve_search(ctx, &h);
-	forget(h.id, false);
-	return INVAR_OK;
+		st = serve_search(ctx, &held, &h);
+	else
+		forget(&held, h.id);
+	*kept = held;
+	return st;
 }
 
 const inv_service inv_gallery_service = {

@@ -20,7 +20,6 @@ void inv_kernels_init(struct inv_kernels *k, unsigned cpu)
 	if (cpu & INV_CPU_AVX512) {
 		inv_kernels_avx512(k);
 		inv_kernels_random_avx512(k);
-		inv_kernels_sliced_avx512(k);
 	}
 #elif defined(__aarch64__)
 	if (cpu & INV_CPU_NEON) {

@@ -305,7 +305,6 @@ void inv_kernels_ref(struct inv_kernels *k);
 void inv_kernels_avx2(struct inv_kernels *k);
 void inv_kernels_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx512(struct inv_kernels *k);
-void inv_kernels_sliced_avx512(struct inv_kernels *k);
 void inv_kernels_random_avx2(struct inv_kernels *k);
 void inv_kernels_sliced_avx2(struct inv_kernels *k);
 void inv_kernels_tokens_ref(struct inv_kernels *k);

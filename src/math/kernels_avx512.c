@@ -164,54 +164,9 @@ static void dot_tile_avx512(const int16_t *a, const int16_t *b, size_t pairs, in
 		_mm512_storeu_si512(sums + i * INV_DOT_COLS, sum[i]);
 }
 
-/*
- * 6 x 16 distances in six registers. The sign of a difference does not matter to its
- * square, so the number of x is broadcast as part of the subtraction.
- */
-static inline void add_distances(const float *x, const float *packed, size_t from,
-                                 size_t end, size_t stride, __m512 total[INV_PAIR_ROWS])
-{
-	__m512 sum[INV_PAIR_ROWS];
-
-#pragma GCC unroll 6
-	for (int i = 0; i < INV_PAIR_ROWS; i++)
-		sum[i] = _mm512_setzero_ps();
-#pragma GCC unroll 2
-	for (size_t k = from; k < end; k++) {
-		const __m512 points = _mm512_loadu_ps(packed + k * INV_PAIR_COLS);
-
-#pragma GCC unroll 6
-		for (int i = 0; i < INV_PAIR_ROWS; i++) {
-			__m512 gap = _mm512_sub_ps(points, _mm512_set1_ps(x[(size_t)i * stride + k]));
-
-			sum[i] = _mm512_fmadd_ps(gap, gap, sum[i]);
-		}
-	}
-#pragma GCC unroll 6
-	for (int i = 0; i < INV_PAIR_ROWS; i++)
-		total[i] = _mm512_add_ps(total[i], sum[i]);
-}
-
-static void pair_distances_avx512(const float *x, const float *packed, size_t d,
-                                  size_t stride, float *out)
-{
-	__m512 total[INV_PAIR_ROWS];
-
-#pragma GCC unroll 6
-	for (int i = 0; i < INV_PAIR_ROWS; i++)
-		total[i] = _mm512_setzero_ps();
-	for (size_t from = 0; from < d; from += INV_PAIR_SUM)
-		add_distances(x, packed, from, from + INV_PAIR_SUM < d ? from + INV_PAIR_SUM : d,
-		              stride, total);
-#pragma GCC unroll 6
-	for (int i = 0; i < INV_PAIR_ROWS; i++)
-		_mm512_storeu_ps(out + i * INV_PAIR_COLS, total[i]);
-}
-
 void inv_kernels_avx512(struct inv_kernels *k)
 {
 	k->panel_product = panel_product_avx512;
 	k->row_product = row_product_avx512;
 	k->dot_tile = dot_tile_avx512;
-	k->pair_distances = pair_distances_avx512;
 }

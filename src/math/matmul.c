@@ -85,8 +85,12 @@ static double work_of(const inv_matmul_spec *s)
 
 static bool suits_packing(const invar_context *ctx, const inv_matmul_spec *s)
 {
-	return (ctx->cpu & INV_CPU_PANELS) && s->m >= MIN_ROWS && s->n >= MIN_COLS &&
-	       work_of(s) >= packed_work;
+	inv_matmul_spec whole = *s;
+
+	whole.m = s->whole_m ? s->whole_m : s->m;
+	whole.n = s->whole_n ? s->whole_n : s->n;
+	return (ctx->cpu & INV_CPU_PANELS) && whole.m >= MIN_ROWS && whole.n >= MIN_COLS &&
+	       work_of(&whole) >= packed_work;
 }
 
 static size_t tile_count(const inv_matmul *p)

@@ -31,6 +31,11 @@ typedef struct inv_matmul_spec {
 	bool bias;        /* adds bias[n] to every row */
 	bool relu;        /* then max(0, .); a plan may turn NaN into 0, as oneDNN does */
 	bool add;         /* to what C was before, before ReLU */
+	/*
+	 * If C is some rows or columns of a larger product, its sizes, so that our own kernels
+	 * compute both or neither; 0: it is all. With them each number has the same bits.
+	 */
+	size_t whole_m, whole_n;
 } inv_matmul_spec;
 
 typedef struct inv_matmul inv_matmul;

@@ -6,15 +6,22 @@
  * service is a line of the table.
  */
 #include "adapter/closed_forms/feature_ranks.h"
+#include "adapter/closed_forms/pair_ranks.h"
 #include "adapter/train_ranks.h"
 #include "encode/encode_ranks.h"
 #include "math/gallery_ranks.h"
 #include "measure/structure.h"
 
 static const inv_service *const services[] = {
-	&inv_usage_service,   &inv_check_shared_service, /* of any command */
-	&inv_encode_service,  &inv_train_service,        &inv_feature_service,
-	&inv_gallery_service, &inv_structure_service,    NULL,
+	&inv_usage_service,
+	&inv_check_shared_service, /* of any command */
+	&inv_encode_service,
+	&inv_train_service,
+	&inv_feature_service,
+	&inv_pair_service,
+	&inv_gallery_service,
+	&inv_structure_service,
+	NULL,
 };
 
 invar_status invar_processes_serve(invar_processes *p, int *result)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "ranks.h"
 #include "support.h"
 
@@ -122,6 +123,55 @@ static void a_dead_rank_is_an_error_not_a_wait(void **state)
 	invar_processes_leave(p, 1);
 }
 
+/* Noticed by its silence: SIGSTOP closes no socket. */
+static void a_rank_that_hangs_is_an_error_not_a_wait(void **state)
+{
+	invar_processes *p;
+	invar_context *ctx;
+	double began;
+
+	(void)state;
+	test_ranks_patience(1.5);
+	p = test_ranks_open(3);
+	ctx = context_of(p);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);
+	kill(test_ranks_process(2), SIGSTOP);
+	began = inv_wall_seconds();
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
+	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered for 1.5 seconds"));
+	assert_true(inv_wall_seconds() - began < 10);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
+	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered"));
+	test_ranks_kill();
+	invar_context_free(ctx);
+	invar_processes_leave(p, 1);
+	test_ranks_patience(0);
+}
+
+static void compute_for_long(invar_processes *p)
+{
+	double began = inv_wall_seconds();
+
+	(void)p;
+	while (inv_wall_seconds() - began < 2)
+		;
+}
+
+static void a_rank_that_computes_for_long_is_waited_for(void **state)
+{
+	invar_processes *p;
+	invar_context *ctx;
+
+	(void)state;
+	test_ranks_patience(1);
+	p = test_ranks_open_with(2, compute_for_long);
+	ctx = context_of(p);
+	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);
+	invar_context_free(ctx);
+	test_ranks_close(p, 0);
+	test_ranks_patience(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +182,8 @@ int main(void)
 		cmocka_unit_test(an_unknown_service_is_refused_and_serving_goes_on),
 		cmocka_unit_test(a_shared_folder_is_seen_by_all),
 		cmocka_unit_test(a_dead_rank_is_an_error_not_a_wait),
+		cmocka_unit_test(a_rank_that_hangs_is_an_error_not_a_wait),
+		cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# mpi_train.sh INVAR MAKE - training under mpirun: closed forms are the same bytes for any number
-# of ranks, trained weights the same to float32; a rank that is killed ends the run with a message,
-# and --resume ends in the adapter of a run that was never killed; SIGTERM saves and ends all ranks
-# with 130.
+# mpi_train.sh INVAR MAKE - training under mpirun: adapters are the same bytes for any number of
+# ranks, of closed forms and of every loss; a rank that is killed ends the run with a message, and
+# --resume, by other ranks or none, ends in the adapter of a run that was never killed; SIGTERM saves
+# and ends all ranks with 130.
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2")
 . "$(dirname "$0")/mpi_common.sh"
@@ -13,38 +13,27 @@ cd "$work"
 "$make" bank bank 4000 24
 
 # --- Closed forms: enough rows that ranks share them (feature_ranks.h), chosen or given lambda.
-for form in '--init features --hidden 512' '--init features --hidden 512 --ridge 0.1 --anchor 2' '--init ridge'; do
+for form in '--init features --hidden 512' '--init features --hidden 512 --ridge 0.1 --anchor 2' '--init ridge' '--init ridge --ridge 0.1' '--init rigid'; do
 	rm -rf plain
 	"$invar" train bank -o plain --loss none $form --threads 1 -q
-	for n in 2 3; do
-		rm -rf shared
-		ranks $n "$invar" train bank -o shared --loss none $form --threads 1 -q
-		cmp plain/adapter.safetensors shared/adapter.safetensors || fail "$form: $n ranks make another adapter"
-	done
+	rm -rf shared
+	ranks 3 "$invar" train bank -o shared --loss none $form --threads 1 -q
+	cmp plain/adapter.safetensors shared/adapter.safetensors || fail "$form: 3 ranks make another adapter"
 done
 
-# --- Steps: codes after 48 steps, to 1e-5. AdamW divides a gradient by its own size, so that the
-# last bits of a small one count: HSIC is compared to 5e-4. WaCo sorts as well: where two
-# projections are nearly equal, the last bit decides; it is compared by its loss.
-"$make" npy x.npy 200 24
+# --- Steps: after 48 of them, the same bytes for every loss; 3 ranks have shares that differ in size.
 lines_of() { cat "$1/log.jsonl" 2>/dev/null | wc -l; }
-loss_of() { tail -n 1 "$1/log.jsonl" | sed 's/.*"loss": \([-0-9.e]*\),.*/\1/'; }
-for loss in mawa 'mawa --no-identity' 'mawa --preset robust' simclr hsic anco waco; do
-	options=(--loss $loss --hidden 64 --epochs 3 --batch-size 250 --threads 1 -q)
+log_of() { sed 's/, "seconds".*//' "$1/log.jsonl"; }
+for loss in 'mawa --validation 0.1 --keep best' 'mawa --no-identity' 'mawa --preset robust' simclr hsic anco waco; do
+	options=(--loss $loss --hidden 72 --epochs 3 --batch-size 250 --threads 1 -q)
 	[ "$loss" != waco ] || options+=(--projections 40)
 	rm -rf plain
 	"$invar" train bank -o plain "${options[@]}"
-	"$invar" apply plain x.npy -o plain.npy -q
-	for n in 3; do # shares that differ in size
+	for n in 3 $([ "$loss" != waco ] || echo 1 2 4); do
 		rm -rf shared
 		ranks $n "$invar" train bank -o shared "${options[@]}"
-		"$invar" apply shared x.npy -o shared.npy -q
-		awk -v a="$(loss_of plain)" -v b="$(loss_of shared)" \
-			'BEGIN { d = (a - b) / a; exit !(d < 2e-4 && d > -2e-4) }' ||
-			fail "$loss: $n ranks have the loss $(loss_of shared) instead of $(loss_of plain)"
-		near=1e-5
-		[ "$loss" != hsic ] || near=5e-4
-		[ "$loss" = waco ] || "$make" compare plain.npy shared.npy $near || fail "$loss: $n ranks"
+		cmp plain/adapter.safetensors shared/adapter.safetensors || fail "$loss: $n ranks make another adapter"
+		[ "$(log_of plain)" = "$(log_of shared)" ] || fail "$loss: $n ranks log other losses"
 	done
 done
 ranks 2 "$invar" train bank -o alone --loss waco --decoder --width 16 --hidden 64 --epochs 1 --projections 20 2>log
@@ -52,9 +41,9 @@ grep -q 'rank 0 trains alone: it has a decoder' log || { cat log; fail "a decode
 
 # --- A rank is killed in mid-training, then another; the run resumes and ends as if nothing was.
 options=(--hidden 128 --epochs 40 --batch-size 1000 --threads 1 --checkpoint-seconds 0 -q)
-ranks 3 "$invar" train bank -o whole "${options[@]}"
+"$invar" train bank -o whole "${options[@]}"
 ranks 3 "$invar" train bank -o run "${options[@]}" 2>error &
-for rank in 2 0 1; do
+for rank in 2 1 0; do # of 3, 4 and 3 ranks
 	run=$!
 	before=$(lines_of run)
 	until [ "$(lines_of run)" -gt $((before + 3)) ]; do
@@ -68,7 +57,7 @@ for rank in 2 0 1; do
 	[ $code != 0 ] || fail "rank $rank was killed, but the run ended well"
 	[ $(($(date +%s) - began)) -le 30 ] || fail "the end came after 30 seconds"
 	[ -s error ] || fail "rank $rank was killed without a message"
-	ranks 3 "$invar" train bank -o run "${options[@]}" --resume 2>error &
+	ranks $((rank + 2)) "$invar" train bank -o run "${options[@]}" --resume 2>error &
 done
 wait $! || { cat error; fail "the run cannot be resumed"; }
 cmp run/adapter.safetensors whole/adapter.safetensors || fail "a run that was killed ends in another adapter"

@@ -177,6 +177,53 @@ static void the_bits_do_not_depend_on_the_threads(void **state)
 	}
 }
 
+/* Some rows and some columns, also so few that alone they would not be packed. */
+static void a_share_has_the_bits_of_the_whole(void **state)
+{
+	enum { M = 101, N = 77, K = 450 };
+	static const size_t firsts[] = {0, 3, 64, 98};
+	float *a = draw("a", M * K), *b = draw("b", N * K), *bias = draw("c", N);
+	float whole[M * N], part[M * N];
+	const inv_matmul_spec all = {M, N, K, .transpose_b = true, .bias = true, .relu = true};
+	inv_matmul *plan;
+	invar_context *ctx;
+
+	(void)state;
+	assert_int_equal(invar_context_new(1, NULL, &ctx), INVAR_OK);
+	if (!(ctx->cpu & INV_CPU_PANELS)) { /* the libraries' order depends on the shape */
+		invar_context_free(ctx);
+		skip();
+	}
+	assert_int_equal(inv_matmul_new(ctx, &all, &plan), INVAR_OK);
+	assert_int_equal(inv_matmul_run(plan, a, b, bias, whole), INVAR_OK);
+	inv_matmul_free(plan);
+	for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++)
+		for (int rows = 0; rows < 2; rows++) {
+			size_t first = firsts[f] < (rows ? M : N) ? firsts[f] : 76;
+			size_t count = (rows ? M : N) - first < 3 ? (rows ? M : N) - first : 3;
+			inv_matmul_spec s = all;
+
+			s.whole_m = M;
+			s.whole_n = N;
+			*(rows ? &s.m : &s.n) = count;
+			assert_int_equal(inv_matmul_new(ctx, &s, &plan), INVAR_OK);
+			assert_int_equal(inv_matmul_run(plan, rows ? a + first * K : a,
+			                                rows ? b : b + first * K,
+			                                rows ? bias : bias + first, part),
+			                 INVAR_OK);
+			inv_matmul_free(plan);
+			for (size_t i = 0; i < s.m; i++)
+				assert_memory_equal(part + i * s.n,
+				                    whole + (i + (rows ? first : 0)) * N +
+				                        (rows ? 0 : first),
+				                    s.n * sizeof *part);
+		}
+	invar_context_free(ctx);
+	inv_free(a);
+	inv_free(b);
+	inv_free(bias);
+}
+
 typedef struct gathered {
 	float *c;
 	size_t n, cells;
@@ -317,6 +364,7 @@ int main(void)
 		cmocka_unit_test(plans_and_calls_equal_the_loop),
 		cmocka_unit_test(products_add_to_what_is_there),
 		cmocka_unit_test(the_bits_do_not_depend_on_the_threads),
+		cmocka_unit_test(a_share_has_the_bits_of_the_whole),
 		cmocka_unit_test(parts_make_up_the_whole),
 		cmocka_unit_test(masks_and_sums_are_those_of_separate_passes),
 		cmocka_unit_test(a_nan_goes_through_the_one_shot_call),

@@ -137,6 +137,18 @@ class Banks(InFolder):
         bank = invar.synthetic("made", seed=3)
         self.assertGreater(bank.rows(), 0)
 
+    def test_options_of_synthetic_live_until_its_call_has_ended(self):
+        """They were freed before it, which crashed now and then."""
+        lib, seen = invar._library.lib, []
+        real = lib.invar_options_free, lib.invar_bank_synthesize
+        lib.invar_options_free = lambda handle: seen.append("free") or real[0](handle)
+        lib.invar_bank_synthesize = lambda *arguments: seen.append("call") or real[1](*arguments)
+        try:
+            invar.synthetic("made", seed=3)
+        finally:
+            lib.invar_options_free, lib.invar_bank_synthesize = real
+        self.assertEqual(seen, ["call", "free"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feature_ranks.h - the sums of a feature ridge, made by several processes.
+ * feature_ranks.h - the sums of a feature ridge, made by several processes (row_ranks.h).
  *
- * All ranks go through the same list of images in the same order; of every chunk of rows
- * (feature_ridge.h) one rank reads the rows and makes the sums: chunk c of the clean rows,
- * or of the copies, belongs to rank c modulo the number of ranks. When each has made one,
- * they are added in the order of the chunks, as a single process adds them: the same bits.
- *
- * Volume: of every chunk, its p (p + 1) / 2 + p d + p + d doubles leave the rank that made
- * it; a solution brings the totals to rank 0.
+ * Clean rows and copies are streams of their own. Sums of a chunk: p (p + 1) / 2 + p d + p
+ * + d doubles, p = d + h.
  */
 #ifndef INV_FEATURE_RANKS_H
 #define INV_FEATURE_RANKS_H
 
 #include "adapter/closed_forms/feature_ridge.h"
-#include "adapter/closed_forms/visit_pairs.h"
-#include "base/processes.h"
+#include "adapter/closed_forms/row_ranks.h"
 
 typedef struct inv_feature_ranks inv_feature_ranks;
 

@@ -49,11 +49,12 @@ static const double shortest = 1e-6; /* direction, as a share of sigma sqrt(d) *
 typedef struct anco {
 	const inv_loss_shape *shape;
 	size_t N, R, w;
+	inv_shares own; /* rows of codes */
 	bool cosine;
 	double alpha, tau, anchor;
 	size_t clean;         /* rows of codes that are clean: N, or 0 without identity */
-	inv_matmul *products; /* [R, N] */
-	inv_matmul *gradient; /* [R, w] */
+	inv_matmul *products; /* [R, N], own rows */
+	inv_matmul *gradient; /* [R, w], own rows */
 	inv_arena arena;
 	double *mean;    /* [w] m */
 	float *anchors;  /* [N, w] a */
@@ -123,9 +124,14 @@ static void release(void *state)
 
 static invar_status plan_products(const inv_loss_shape *s, anco *p)
 {
-	const inv_matmul_spec products = {
-		.m = p->R, .n = p->N, .k = p->w, .transpose_b = true, .bias = true};
-	const inv_matmul_spec gradient = {.m = p->R, .n = p->w, .k = p->N};
+	const inv_matmul_spec products = {.m = inv_own_count(&p->own),
+	                                  .n = p->N,
+	                                  .k = p->w,
+	                                  .transpose_b = true,
+	                                  .bias = true,
+	                                  .whole_m = p->R};
+	const inv_matmul_spec gradient = {
+		.m = inv_own_count(&p->own), .n = p->w, .k = p->N, .whole_m = p->R};
 	invar_status st = inv_matmul_new(s->ctx, &products, &p->products);
 
 	return st == INVAR_OK ? inv_matmul_new(s->ctx, &gradient, &p->gradient) : st;
@@ -145,7 +151,8 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 	p->anchor = inv_option_number(s->options, "anchor");
 	p->clean = inv_loss_keeps_identity(s->options) ? s->N : 0;
 	p->N = s->N;
-	p->R = inv_loss_rows(&inv_loss_anco, s);
+	p->own = inv_loss_shares(&inv_loss_anco, s);
+	p->R = p->own.items;
 	p->w = s->w;
 	plan_memory(p);
 	if ((st = inv_arena_commit(&p->arena)) == INVAR_OK)
@@ -164,6 +171,17 @@ static invar_status prepare(const inv_loss_shape *s, inv_loss_work *out)
 static size_t end_of(size_t block, size_t rows)
 {
 	return (block + 1) * BLOCK < rows ? (block + 1) * BLOCK : rows;
+}
+
+/* Of a block of this process's rows of codes: the first, and past the last. */
+static size_t first_code(const anco *p, size_t block)
+{
+	return inv_own_first(&p->own) + block * BLOCK;
+}
+
+static size_t end_code(const anco *p, size_t block)
+{
+	return inv_own_first(&p->own) + end_of(block, inv_own_count(&p->own));
 }
 
 static void mean_of_columns(void *user, size_t block, unsigned thread)
@@ -233,7 +251,7 @@ static void place_codes_block(void *user, size_t block, unsigned thread)
 	anco *p = user;
 
 	(void)thread;
-	for (size_t r = block * BLOCK; r < end_of(block, p->R); r++) {
+	for (size_t r = first_code(p, block); r < end_code(p, block); r++) {
 		const float *z = p->b->codes + r * p->w;
 		const float *clean = p->b->clean + r % p->N * p->w;
 		double weight = r < p->clean ? p->anchor : 1;
@@ -262,7 +280,7 @@ static void entropy_of_block(void *user, size_t block, unsigned thread)
 	double c = steepness(p);
 
 	(void)thread;
-	for (size_t r = block * BLOCK; r < end_of(block, p->R); r++) {
+	for (size_t r = first_code(p, block); r < end_code(p, block); r++) {
 		float *row = p->pairs + r * p->N, *own = row + r % p->N;
 		float largest = k->largest(row, p->N), gap = largest - *own;
 
@@ -283,7 +301,7 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 	double mawa = 2 / (f->sigma * f->sigma * (double)p->w * (double)p->R);
 
 	(void)thread;
-	for (size_t r = block * BLOCK; r < end_of(block, p->R); r++) {
+	for (size_t r = first_code(p, block); r < end_code(p, block); r++) {
 		const float *z = p->b->codes + r * p->w, *y = p->rows + r * p->w;
 		const float *clean = p->b->clean + r % p->N * p->w;
 		float *g = p->grad + r * p->w;
@@ -299,11 +317,26 @@ static void gradient_of_block(void *user, size_t block, unsigned thread)
 	}
 }
 
+/* All processes get the terms of all rows. */
+static invar_status gather_terms(anco *p)
+{
+	const invar_context *ctx = p->shape->ctx;
+	invar_status st = INVAR_OK;
+
+	if (p->shape->shared)
+		st = inv_gather_rows(ctx, &p->own, p->error, sizeof *p->error);
+	if (p->shape->shared && st == INVAR_OK)
+		st = inv_gather_rows(ctx, &p->own, p->entropy, sizeof *p->entropy);
+	return st;
+}
+
 static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_loss_batch *b,
                              inv_loss_value *out, float *grad)
 {
 	anco *p = state;
 	double scale = s->frame.sigma * s->frame.sigma * (double)p->w * (double)p->R;
+	size_t first = inv_own_first(&p->own),
+		   blocks = inv_blocks(inv_own_count(&p->own), BLOCK);
 	invar_status st;
 
 	p->shape = s;
@@ -312,18 +345,23 @@ static invar_status evaluate(const inv_loss_shape *s, void *state, const inv_los
 	if (!p->cosine)
 		inv_parallel(s->ctx, inv_blocks(p->w, BLOCK_COLS), mean_of_columns, p);
 	inv_parallel(s->ctx, inv_blocks(p->N, BLOCK), place_clean_block, p);
-	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), place_codes_block, p);
-	st = inv_matmul_run(p->products, p->rows, p->anchors, p->offset, p->pairs);
+	inv_parallel(s->ctx, blocks, place_codes_block, p);
+	st = inv_matmul_run(p->products, p->rows + first * p->w, p->anchors, p->offset,
+	                    p->pairs + first * p->N);
 	if (st != INVAR_OK)
 		return st;
-	inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), entropy_of_block, p);
+	inv_parallel(s->ctx, blocks, entropy_of_block, p);
+	if ((st = gather_terms(p)) != INVAR_OK)
+		return st;
 	out->term[TERM_MAWA] = inv_sum_in_order(p->error, p->R) / scale;
 	out->term[TERM_CONTRAST] = inv_sum_in_order(p->entropy, p->R) / (double)p->R;
 	out->value = out->term[TERM_MAWA] + p->alpha * out->term[TERM_CONTRAST];
 	if (!grad)
 		return INVAR_OK;
-	if ((st = inv_matmul_run(p->gradient, p->pairs, p->anchors, NULL, grad)) == INVAR_OK)
-		inv_parallel(s->ctx, inv_blocks(p->R, BLOCK), gradient_of_block, p);
+	st = inv_matmul_run(p->gradient, p->pairs + first * p->N, p->anchors, NULL,
+	                    grad + first * p->w);
+	if (st == INVAR_OK)
+		inv_parallel(s->ctx, blocks, gradient_of_block, p);
 	return st;
 }
 

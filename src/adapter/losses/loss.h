@@ -20,6 +20,7 @@
 
 #include "base/context.h"
 #include "base/options.h"
+#include "base/rank_shares.h"
 #include "math/kernels.h"
 
 enum {
@@ -46,6 +47,7 @@ typedef struct inv_loss_shape {
 	const invar_options *options; /* read once, by prepare */
 	size_t N, s, groups, d, w;
 	inv_loss_frame frame; /* zeros unless the loss needs it or training is scaled */
+	bool shared;          /* by all processes of ctx; see evaluate */
 } inv_loss_shape;
 
 /* Directions and permutations from outside, for checking; in the order XZ, XX, ZZ. */
@@ -78,7 +80,6 @@ typedef struct inv_loss {
 	const char *terms[INV_LOSS_TERMS + 1]; /* NULL-terminated */
 	bool same_width;                       /* needs w = d */
 	bool needs_frame;                      /* uses shape->frame */
-	bool by_rows;         /* a mean over rows: images can be evaluated apart */
 	bool several;         /* accepts several augmentations, as -sum log(-L) over their L */
 	unsigned min_samples; /* copies per image and step */
 	unsigned max_samples; /* 0: no limit */
@@ -94,7 +95,11 @@ typedef struct inv_loss {
 	/* Are the clean rows among the codes, under these options? */
 	bool (*codes_clean)(const invar_options *o);
 	invar_status (*prepare)(const inv_loss_shape *shape, inv_loss_work *out);
-	/* grad [R, w] is written, not added to; NULL if only the value is needed. */
+	/*
+	 * grad [R, w] is written, not added to; NULL if only the value is needed. If the shape
+	 * is shared, all processes call this with the same batch, each writes its share of the
+	 * rows (inv_loss_shares), and all get the same value, in every bit that of one process.
+	 */
 	invar_status (*evaluate)(const inv_loss_shape *shape, void *state,
 	                         const inv_loss_batch *b, inv_loss_value *out, float *grad);
 	void (*release)(void *state);
@@ -117,6 +122,14 @@ bool inv_loss_keeps_identity(const invar_options *o);
 static inline size_t inv_loss_rows(const inv_loss *loss, const inv_loss_shape *s)
 {
 	return (s->groups * s->s + loss->codes_clean(s->options)) * s->N;
+}
+
+/* The rows of codes that a process evaluates; all of them unless the shape is shared. */
+static inline inv_shares inv_loss_shares(const inv_loss *loss, const inv_loss_shape *s)
+{
+	size_t rows = inv_loss_rows(loss, s);
+
+	return s->shared ? inv_shares_of(s->ctx, rows, 1) : (inv_shares){rows, 1, 0, 1};
 }
 
 #endif
