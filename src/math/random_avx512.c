@@ -181,19 +181,30 @@ static inline void sixteen_pairs(__m512i a, __m512i b, __m512i *first, __m512i *
 	*second = _mm512_castps_si512(_mm512_mul_ps(radius, sine));
 }
 
-static void blocks_of_normals(const inv_stream *s, uint32_t index, uint32_t slot,
-                              float out[PAIR * BLOCK])
+static inline void many_normals(const inv_stream *s, uint32_t index, uint32_t slot,
+                                __m512 out[PAIR][4])
 {
 	__m512i w[PAIR][4], n[4], ordered[4];
 
 	many_slots(s, index, slot, w);
+#pragma GCC unroll 2
 	for (int g = 0; g < PAIR; g++) {
 		sixteen_pairs(w[g][0], w[g][1], &n[0], &n[1]);
 		sixteen_pairs(w[g][2], w[g][3], &n[2], &n[3]);
 		in_order(n, ordered);
 		for (int i = 0; i < 4; i++)
-			_mm512_storeu_si512(out + g * BLOCK + i * LANES, ordered[i]);
+			out[g][i] = _mm512_castsi512_ps(ordered[i]);
 	}
+}
+
+static void blocks_of_normals(const inv_stream *s, uint32_t index, uint32_t slot,
+                              float out[PAIR * BLOCK])
+{
+	__m512 n[PAIR][4];
+
+	many_normals(s, index, slot, n);
+	for (int i = 0; i < PAIR * 4; i++)
+		_mm512_storeu_ps(out + i * LANES, n[i / 4][i % 4]);
 }
 
 static void normal_avx512(const inv_stream *s, uint32_t index, float *out, size_t count)
@@ -209,8 +220,39 @@ static void normal_avx512(const inv_stream *s, uint32_t index, float *out, size_
 	}
 }
 
+static void add_block(const inv_stream *s, uint32_t index, uint32_t slot, const float *x,
+                      float mean, float std, float *out)
+{
+	__m512 n[PAIR][4];
+
+	many_normals(s, index, slot, n);
+	for (int i = 0; i < PAIR * 4; i++) {
+		__m512 field =
+			_mm512_fmadd_ps(_mm512_set1_ps(std), n[i / 4][i % 4], _mm512_set1_ps(mean));
+
+		_mm512_storeu_ps(out + i * LANES,
+		                 _mm512_add_ps(_mm512_loadu_ps(x + i * LANES), field));
+	}
+}
+
+static void add_normal_avx512(const inv_stream *s, uint32_t index, const float *x,
+                              float mean, float std, float *out, size_t count)
+{
+	float rest[PAIR * BLOCK] = {0};
+	size_t i = 0;
+
+	for (; i + PAIR * BLOCK <= count; i += PAIR * BLOCK)
+		add_block(s, index, (uint32_t)(i / 4), x + i, mean, std, out + i);
+	if (i < count) {
+		memcpy(rest, x + i, (count - i) * sizeof *rest);
+		add_block(s, index, (uint32_t)(i / 4), rest, mean, std, rest);
+		memcpy(out + i, rest, (count - i) * sizeof *out);
+	}
+}
+
 void inv_kernels_random_avx512(struct inv_kernels *k)
 {
 	k->words = words_avx512;
 	k->normal = normal_avx512;
+	k->add_normal = add_normal_avx512;
 }
