@@ -9,6 +9,7 @@
 #include "math/linalg.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/threads.h"
@@ -114,7 +115,7 @@ static invar_status check_size(size_t m, size_t n)
 enum { NO_MEMORY = -1000 }; /* beside LAPACK's own values of info */
 
 /* Column-major: our [n, m] is its [m, n]. With a size of -1 it returns the work size. */
-static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt)
+static int divide_and_conquer(int m, int n, double *a, double *u, double *sigma, double *vt)
 {
 	int k = m < n ? m : n, ask = -1, size, info;
 	inv_dgesdd_fn *dgesdd = inv_openblas_get()->dgesdd;
@@ -129,6 +130,39 @@ static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt
 		dgesdd("S", &m, &n, a, &m, sigma, u, &m, vt, &k, work, &size, integers, &info, 1);
 	inv_free(work);
 	inv_free(integers);
+	return info;
+}
+
+/* Slower, but converges where the other does not. */
+static int iterate_qr(int m, int n, double *a, double *u, double *sigma, double *vt)
+{
+	int k = m < n ? m : n, ask = -1, size, info;
+	inv_dgesvd_fn *dgesvd = inv_openblas_get()->dgesvd;
+	double best, *work;
+
+	dgesvd("S", "S", &m, &n, a, &m, sigma, u, &m, vt, &k, &best, &ask, &info, 1, 1);
+	size = (int)best;
+	work = inv_alloc((size_t)size * sizeof *work);
+	info = NO_MEMORY;
+	if (work)
+		dgesvd("S", "S", &m, &n, a, &m, sigma, u, &m, vt, &k, work, &size, &info, 1, 1);
+	inv_free(work);
+	return info;
+}
+
+static int run_svd(int m, int n, double *a, double *u, double *sigma, double *vt)
+{
+	size_t bytes = (size_t)m * (size_t)n * sizeof *a;
+	double *copy = inv_alloc(bytes);
+	int info = NO_MEMORY;
+
+	if (copy) {
+		memcpy(copy, a, bytes);
+		info = divide_and_conquer(m, n, a, u, sigma, vt);
+	}
+	if (info > 0) /* dgesdd gave up, as on some matrices of low rank */
+		info = iterate_qr(m, n, copy, u, sigma, vt);
+	inv_free(copy);
 	return info;
 }
 

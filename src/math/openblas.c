@@ -79,9 +79,10 @@ static invar_status load(void)
 	if (!find(library, "cblas_sgemm", &t.sgemm) ||
 	    !find(library, "cblas_dgemm", &t.dgemm) ||
 	    !find(library, "cblas_dtrsm", &t.dtrsm) || !find(library, "dgesdd_", &t.dgesdd) ||
-	    !find(library, "dgeqrf_", &t.dgeqrf) || !find(library, "dormqr_", &t.dormqr) ||
-	    !find(library, "dpotrf_", &t.dpotrf) || !find(library, "dsyevd_", &t.dsyevd) ||
-	    !find(library, "sgeqrf_", &t.sgeqrf) || !find(library, "sorgqr_", &t.sorgqr) ||
+	    !find(library, "dgesvd_", &t.dgesvd) || !find(library, "dgeqrf_", &t.dgeqrf) ||
+	    !find(library, "dormqr_", &t.dormqr) || !find(library, "dpotrf_", &t.dpotrf) ||
+	    !find(library, "dsyevd_", &t.dsyevd) || !find(library, "sgeqrf_", &t.sgeqrf) ||
+	    !find(library, "sorgqr_", &t.sorgqr) ||
 	    !find(library, "openblas_get_config", &t.config) ||
 	    !find(library, "openblas_get_num_threads", &t.get_threads) ||
 	    !find(library, "openblas_set_num_threads", &t.set_threads))

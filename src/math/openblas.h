@@ -25,6 +25,11 @@ typedef void inv_dgesdd_fn(const char *job, const int *m, const int *n, double *
                            const int *lda, double *s, double *u, const int *ldu, double *vt,
                            const int *ldvt, double *work, const int *lwork, int *iwork,
                            int *info, size_t job_length);
+typedef void inv_dgesvd_fn(const char *job_u, const char *job_vt, const int *m,
+                           const int *n, double *a, const int *lda, double *s, double *u,
+                           const int *ldu, double *vt, const int *ldvt, double *work,
+                           const int *lwork, int *info, size_t job_u_length,
+                           size_t job_vt_length);
 typedef void inv_dgeqrf_fn(const int *m, const int *n, double *a, const int *lda,
                            double *tau, double *work, const int *lwork, int *info);
 typedef void inv_dormqr_fn(const char *side, const char *transpose, const int *m,
@@ -49,6 +54,7 @@ typedef struct inv_openblas {
 	__typeof__(cblas_dgemm) *dgemm;
 	__typeof__(cblas_dtrsm) *dtrsm;
 	inv_dgesdd_fn *dgesdd;
+	inv_dgesvd_fn *dgesvd;
 	inv_dgeqrf_fn *dgeqrf;
 	inv_dormqr_fn *dormqr;
 	inv_dpotrf_fn *dpotrf;

@@ -71,7 +71,12 @@ strike() {
 	echo "$stage ended $took s after $signal of rank $rank: $(grep -m 1 -i 'killed\|answered\|rank' error)"
 	[ "$signal" != STOP ] || grep -q "rank $rank has not answered for 20 seconds" error || { cat error; fail "$stage: no word of rank $rank"; }
 	[ "$signal" != STOP ] || [ "$(grep -c '^invar' error)" = 1 ] || { cat error; fail "$stage: more than one message"; }
-	[ -z "$(process_of "$rank" "-o $out")" ] || fail "$stage: rank $rank is still there"
+	# The launcher ends a stopped process some seconds after the others.
+	for _ in {1..150}; do
+		[ -n "$(process_of "$rank" "-o $out")" ] || return 0
+		sleep 0.1
+	done
+	fail "$stage: rank $rank is still there"
 }
 
 # --- Encoding
