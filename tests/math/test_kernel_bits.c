@@ -140,6 +140,7 @@ static void hash_tokens(size_t n)
 /* Sums of n terms, in all forms of their end. */
 static void hash_panels(size_t n)
 {
+	enum { STEP = ROWS - 1 }; /* rows of a panel may overlap */
 	static float strips[18 * MOST + 2], panel[INV_PANEL_COLS * MOST];
 	float c[ROWS * INV_PANEL_COLS], sums[INV_PANEL_COLS];
 	inv_panel_product p = {.strips = strips,
@@ -160,7 +161,7 @@ static void hash_panels(size_t n)
 		p.sums = form / 2 ? sums : NULL;
 		memcpy(c, w, sizeof c);
 		memcpy(sums, z, sizeof sums);
-		kernels.fill_panels(y, INV_PANEL_COLS, n, p.columns, panel, n * INV_PANEL_COLS);
+		kernels.fill_panels(y, STEP, n, p.columns, panel, n * INV_PANEL_COLS);
 		kernels.panel_product(&p);
 		add_bytes(c, sizeof c);
 		add_bytes(sums, sizeof sums);
@@ -235,8 +236,7 @@ static void hash_attraction(size_t n)
 	add_bytes(force, sizeof force);
 }
 
-/* ---- The sums
- * ---------------------------------------------------------------------------- */
+/* ---- The sums ----------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
@@ -250,7 +250,7 @@ static const struct {
 	{"exponentials", hash_exponentials, 0x31b8ba77cd77e639},
 	{"normals", hash_normals, 0x5569296ca5c68067},
 	{"tokens", hash_tokens, 0x2adc6acd353d8adf},
-	{"panels", hash_panels, 0x84d37dea618bb4e1},
+	{"panels", hash_panels, 0x9a6169214863f33f},
 	{"slices", hash_slices, 0xfc817e474c779248},
 	{"walk", hash_walk, 0xd0ccef8eac044545},
 	{"attraction", hash_attraction, 0x30787f7bbae71df0},
