@@ -203,11 +203,16 @@ invar_options *test_set(invar_options *o, ...)
 	return o;
 }
 
-bool test_emulated(void)
+void test_assert_same_file(const char *a, const char *b, const char *file)
 {
-	const char *set = getenv("INVAR_TEST_EMULATED");
+	size_t na, nb;
+	char *x = test_read(test_path("%s/%s", a, file), &na);
+	char *y = test_read(test_path("%s/%s", b, file), &nb);
 
-	return set && *set;
+	if (na != nb || memcmp(x, y, na) != 0)
+		fail_msg("%s of %s and of %s differ", file, a, b);
+	free(x);
+	free(y);
 }
 
 bool test_exists(const char *path)

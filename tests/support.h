@@ -59,11 +59,8 @@ const invar_options *test_pixels(void);
 /* A formatted value, in one of the rotating buffers. */
 const char *test_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * INVAR_TEST_EMULATED is set, as ./dev arm does: the processor is emulated, tens of times
- * slower, and tests of minutes may take smaller sizes.
- */
-bool test_emulated(void);
+/* The folders a and b of the test's own hold the same bytes in `file`. */
+void test_assert_same_file(const char *a, const char *b, const char *file);
 
 /* The last error is one sentence that holds `word`; prints it if not. */
 void test_assert_error(const char *word);

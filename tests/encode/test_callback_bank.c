@@ -85,25 +85,13 @@ static invar_status encode_by(const invar_encoder_callback *c, const char *bank,
 	return st;
 }
 
-static void assert_same(const char *a, const char *b, const char *file)
-{
-	size_t na, nb;
-	char *x = test_read(test_path("%s/%s", a, file), &na);
-	char *y = test_read(test_path("%s/%s", b, file), &nb);
-
-	if (na != nb || memcmp(x, y, na) != 0)
-		fail_msg("%s of %s and of %s differ", file, a, b);
-	free(x);
-	free(y);
-}
-
 static void assert_same_rows(const char *a, const char *b)
 {
-	assert_same(a, b, "train/clean.npy");
-	assert_same(a, b, "train/fingerprints.npy");
-	assert_same(a, b, "train/aug/000.npy");
-	assert_same(a, b, "train/aug/001.npy");
-	assert_same(a, b, "train/aug/001.params.npy");
+	test_assert_same_file(a, b, "train/clean.npy");
+	test_assert_same_file(a, b, "train/fingerprints.npy");
+	test_assert_same_file(a, b, "train/aug/000.npy");
+	test_assert_same_file(a, b, "train/aug/001.npy");
+	test_assert_same_file(a, b, "train/aug/001.params.npy");
 }
 
 static void rows_are_those_of_our_own_encoder(void **state)
@@ -140,7 +128,7 @@ static void an_interrupted_bank_resumes_to_the_same_bytes(void **state)
 	assert_true(f.calls < 3 * 22); /* finished blocks are kept; 1 call checks them */
 	assert_int_equal(encode_by(&w, "whole", "rotation"), INVAR_OK);
 	assert_same_rows("stopped", "whole");
-	assert_same("stopped", "whole", "bank.json");
+	test_assert_same_file("stopped", "whole", "bank.json");
 }
 
 static void the_bank_says_what_the_caller_says(void **state)

@@ -92,18 +92,6 @@ static unsigned encode(const char *bank, const char *copies, bool skip, unsigned
 	return decoded;
 }
 
-static void assert_same_file(const char *a, const char *b, const char *file)
-{
-	size_t na, nb;
-	char *x = test_read(test_path("%s/%s", a, file), &na);
-	char *y = test_read(test_path("%s/%s", b, file), &nb);
-
-	if (na != nb || memcmp(x, y, na) != 0)
-		fail_msg("%s of %s and of %s differ", file, a, b);
-	free(x);
-	free(y);
-}
-
 static void assert_same_bank(const char *a, const char *b)
 {
 	static const char *const files[] = {"bank.json",
@@ -116,7 +104,7 @@ static void assert_same_bank(const char *a, const char *b)
 	                                    "train/aug/001.npy"};
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		assert_same_file(a, b, files[i]);
+		test_assert_same_file(a, b, files[i]);
 }
 
 static bool bank_says(const char *bank, const char *text)

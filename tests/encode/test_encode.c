@@ -101,31 +101,19 @@ static invar_bank *open_bank(const char *name)
 	return b;
 }
 
-static void assert_same_file(const char *a, const char *b, const char *file)
-{
-	size_t na, nb;
-	char *x = test_read(test_path("%s/%s", a, file), &na);
-	char *y = test_read(test_path("%s/%s", b, file), &nb);
-
-	if (na != nb || memcmp(x, y, na) != 0)
-		fail_msg("%s of %s and of %s differ", file, a, b);
-	free(x);
-	free(y);
-}
-
 static void assert_same_bank(const char *a, const char *b, unsigned copies)
 {
-	assert_same_file(a, b, "bank.json");
-	assert_same_file(a, b, "train/clean.npy");
-	assert_same_file(a, b, "train/fingerprints.npy");
-	assert_same_file(a, b, "train/labels.npy");
+	test_assert_same_file(a, b, "bank.json");
+	test_assert_same_file(a, b, "train/clean.npy");
+	test_assert_same_file(a, b, "train/fingerprints.npy");
+	test_assert_same_file(a, b, "train/labels.npy");
 	for (unsigned i = 0; i < copies; i++) {
 		char name[40];
 
 		snprintf(name, sizeof name, "train/aug/%03u.npy", i);
-		assert_same_file(a, b, name);
+		test_assert_same_file(a, b, name);
 		snprintf(name, sizeof name, "train/aug/%03u.params.npy", i);
-		assert_same_file(a, b, name);
+		test_assert_same_file(a, b, name);
 	}
 }
 
@@ -251,7 +239,7 @@ static void a_copy_follows_from_its_image_alone(void **state)
 	o = rotated("2", "augment-space", "pixel");
 	assert_int_equal(encode(two, grey_text, NULL, o, "pixel"), INVAR_OK);
 	expect_copy("pixel", 17, 17, 1, true, 0);
-	assert_same_file("pixel", "at-once", "train/clean.npy");
+	test_assert_same_file("pixel", "at-once", "train/clean.npy");
 	o = rotated("2", "dtype", "float16");
 	assert_int_equal(encode(two, grey_text, NULL, o, "half"), INVAR_OK);
 	expect_copy("half", 17, 17, 1, false, 2e-3f);
@@ -346,7 +334,7 @@ static void inside_in_pixels_and_at_native_size(void **state)
 
 	(void)state;
 	assert_int_equal(encode(two, grey_text, few, o, "inside-pixel"), INVAR_OK);
-	assert_same_file("inside-pixel", "inside", "train/clean.npy");
+	test_assert_same_file("inside-pixel", "inside", "train/clean.npy");
 	o = test_kept("encode", "augment", "rotation:inside=1", NULL);
 	assert_int_equal(encode(two, grey_text, few, o, "oblong"), INVAR_E_USE);
 	test_assert_error("needs square images, but these have 4 x 5 pixels");
@@ -557,7 +545,7 @@ static void splits_can_be_added_later(void **state)
 	test_set(d, "split", "test", NULL);
 	assert_int_equal(encode(one, text, d, o, "one-by-one"), INVAR_OK);
 	assert_same_bank("both", "one-by-one", 10);
-	assert_same_file("both", "one-by-one", "test/aug/004.npy");
+	test_assert_same_file("both", "one-by-one", "test/aug/004.npy");
 	b = open_bank("both");
 	assert_int_equal(invar_bank_copies(b, "train"), 10);
 	assert_int_equal(invar_bank_copies(b, "test"), 5);
