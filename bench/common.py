@@ -124,13 +124,22 @@ def measure_peak(options):
                                           str(options.threads)]))
 
 
+SETTLE = 0.4  # seconds until the threads of the one that ran before no longer spin: a short call needs all processors
+
+
+def settled(measure):
+    """What it returns, once the machine is idle."""
+    time.sleep(SETTLE)
+    return measure()
+
+
 def in_turn(rounds, sides):
     """{name: median} of what each side's function returns, all of them once a round; of tuples, of each part."""
     seen = {name: [] for name in sides}
     for number in range(rounds):
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         for name in order:
-            seen[name].append(sides[name]())
+            seen[name].append(settled(sides[name]))
     return {name: tuple(map(statistics.median, zip(*values))) if isinstance(values[0], tuple) else statistics.median(values)
             for name, values in seen.items()}
 

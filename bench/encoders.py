@@ -207,21 +207,11 @@ def first_feature(options, net):
 # ---- One image -------------------------------------------------------------------------
 
 
-SETTLE = 0.4  # seconds until the threads of the one that ran before no longer spin: one image needs all processors
-
-
 def one_variants(options, peer, net):
     if peer == "onnx":
         return variants(peer, net)
     found = ["eager" + KEPT] if net.is_vit else ["eager", "channels-last" + KEPT]
     return found if options.no_compile else found + [COMPILED]
-
-
-def settled(measure):
-    def run():
-        time.sleep(SETTLE)
-        return measure()
-    return run
 
 
 def best_for_one(options, net, peer):
@@ -231,7 +221,7 @@ def best_for_one(options, net, peer):
         programs[variant] = program_of(options, peer, variant)
         measure = net.asker_of(peer, programs[variant], 1, variant, 0.3)
         measure()
-        times[variant] = settled(measure)()
+        times[variant] = common.settled(measure)
     best = min(times, key=times.get)
     for variant, program in programs.items():
         if variant != best:
@@ -245,10 +235,9 @@ def compare_one(options, net):
     for peer in SCRIPTS:
         best[peer], programs[peer], trials[peer] = best_for_one(options, net, peer)
         sides[peer] = net.asker_of(peer, programs[peer], 1, best[peer], 0.4)
-    for name, measure in list(sides.items()):
+    for measure in sides.values():
         measure()
-        sides[name] = settled(measure)
-    sides["peak"] = settled(lambda: common.measure_peak(options))
+    sides["peak"] = lambda: common.measure_peak(options)
     found = common.in_turn(options.rounds, sides)
     for program in programs.values():
         program.close()
@@ -276,7 +265,7 @@ def one_page(options, all_found):
            "threads may spin. Shares count the multiply-adds of direct sums; computing 3x3 convolutions in tiles needs fewer, so " \
            "they can exceed 100 %%.\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.threads,
-               options.rounds, SETTLE)
+               options.rounds, common.SETTLE)
     body += common.table(["network", "invar", "PyTorch", "variant", "times faster", "ONNX Runtime", "variant",
                           "times faster", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak", "peak GFLOP/s"],
                          [one_row(one) for one in all_found])
