@@ -81,7 +81,7 @@ typedef struct inv_layer_norm {
 
 /* Rows of C for one panel of W, see panels.h. */
 typedef struct inv_panel_product {
-	const float *strips;     /* of A, as pack_strips lays them out */
+	const float *strips;     /* of A, as pack_strips lays them out; of row_product, the row */
 	const float *panel;      /* [k][INV_PANEL_COLS] */
 	size_t rows, k, columns; /* columns <= INV_PANEL_COLS but for row_product */
 	bool add;
@@ -261,7 +261,8 @@ struct inv_kernels {
 	                    float *panels, size_t step);
 	/* c (+)= strips panel; the order of each sum depends on k alone. */
 	void (*panel_product)(const inv_panel_product *p);
-	/* The same bits for one row and INV_SIDE_PANELS whole panels one after the other. */
+	/* The same bits for one row and INV_SIDE_PANELS whole panels one after the other;
+	 * `strips` is the row itself. */
 	void (*row_product)(const inv_panel_product *p);
 
 	/*

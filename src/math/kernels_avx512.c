@@ -121,7 +121,7 @@ static void row_product_avx512(const inv_panel_product *p)
 		sum[i] = _mm512_setzero_ps();
 #pragma GCC unroll 2
 	for (size_t l = 0; l < p->k; l++) {
-		const __m512 x = _mm512_set1_ps(p->strips[l * R]);
+		const __m512 x = _mm512_set1_ps(p->strips[l]);
 
 #pragma GCC unroll 4
 		for (size_t i = 0; i < INV_SIDE_PANELS; i++)

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 
 enum { MAX_SUM = 384, MAX_ROWS = 192, SLACK = 16 };
+enum { SIDE = INV_SIDE_PANELS * INV_PANEL_COLS }; /* columns of a row product */
 
 uint64_t inv_panels_floats(size_t k, size_t n)
 {
@@ -163,16 +164,17 @@ inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j)
 	return panel;
 }
 
-/* All columns of a part of the rows and of the sum. */
-static void multiply_part(const struct inv_kernels *kernels, const inv_panel_product *p)
+/* All columns of a part of the rows and of the sum. A row that is alone is read where it is. */
+static void multiply_part(const struct inv_kernels *kernels, const inv_panel_product *p,
+                          const float *row)
 {
-	const size_t side = INV_SIDE_PANELS * INV_PANEL_COLS;
 	size_t j = 0;
 
-	for (; p->rows == 1 && j + side <= p->columns; j += side) {
+	for (; row && j + SIDE <= p->columns; j += SIDE) {
 		inv_panel_product panels = inv_panel_at(p, j);
 
-		panels.columns = side;
+		panels.strips = row;
+		panels.columns = SIDE;
 		kernels->row_product(&panels);
 	}
 	for (; j < p->columns; j += INV_PANEL_COLS) {
@@ -186,6 +188,7 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
                               const inv_panels_rows *r, float *scratch)
 {
 	size_t sum = even_part(w->k, MAX_SUM, 1), height = inv_panels_height(r->rows);
+	bool one = r->rows == 1 && !r->turned;
 
 	for (size_t i = 0; i < r->rows; i += height)
 		for (size_t l = 0; l < w->k; l += sum) {
@@ -196,8 +199,9 @@ void inv_panels_multiply_rows(const struct inv_kernels *kernels, const inv_panel
 			p.panel = panel_at(w, l, p.k, 0);
 			p.sums = p.mask ? r->column_sums : NULL;
 			p.strips = scratch;
-			pack_part(kernels, r, i, l, &p, scratch);
-			multiply_part(kernels, &p);
+			if (!one || w->n % SIDE)
+				pack_part(kernels, r, i, l, &p, scratch);
+			multiply_part(kernels, &p, one ? r->a + l : NULL);
 		}
 }
 

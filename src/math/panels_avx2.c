@@ -210,7 +210,7 @@ static void row_product_avx2(const inv_panel_product *p)
 	for (size_t h = 0; h < HALVES; h++)
 		sum[h] = _mm256_setzero_ps();
 	for (size_t l = 0; l < p->k; l++) {
-		const __m256 x = _mm256_broadcast_ss(p->strips + l * R);
+		const __m256 x = _mm256_broadcast_ss(p->strips + l);
 
 #pragma GCC unroll 8
 		for (size_t h = 0; h < HALVES; h++)

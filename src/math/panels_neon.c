@@ -166,13 +166,35 @@ static inline __attribute__((always_inline)) void multiply_strip(const size_t ro
 		}
 }
 
-/* One panel has four vectors of sums side by side. */
+/* The row times one panel, whose four vectors of sums stand side by side. */
+static void multiply_row(const inv_panel_product *p)
+{
+	const place at = {.bias = p->bias, .mask = p->mask, .sums = p->sums};
+	const float *from = p->from ? p->from : p->c;
+	float32x4_t sum[ACROSS];
+
+#pragma GCC unroll 4
+	for (size_t v = 0; v < ACROSS; v++)
+		sum[v] = vdupq_n_f32(0);
+	for (size_t l = 0; l < p->k; l++)
+#pragma GCC unroll 4
+		for (size_t v = 0; v < ACROSS; v++)
+			sum[v] = vfmaq_n_f32(sum[v], vld1q_f32(p->panel + l * C + v * LANES),
+			                     p->strips[l]);
+#pragma GCC unroll 4
+	for (size_t v = 0; v < ACROSS; v++) {
+		if (p->add)
+			sum[v] = vaddq_f32(vld1q_f32(from + v * LANES), sum[v]);
+		vst1q_f32(p->c + v * LANES, finish(p, &at, 0, v * LANES, sum[v]));
+	}
+}
+
 static void row_product_neon(const inv_panel_product *p)
 {
 	for (size_t j = 0; j < p->columns; j += C) {
 		const inv_panel_product panel = inv_panel_at(p, j);
 
-		panel_product(&panel);
+		multiply_row(&panel);
 	}
 }
 

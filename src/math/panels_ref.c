@@ -67,10 +67,16 @@ static void panel_product_ref(const inv_panel_product *p)
 
 static void row_product_ref(const inv_panel_product *p)
 {
-	for (size_t j = 0; j < p->columns; j += INV_PANEL_COLS) {
-		const inv_panel_product panel = inv_panel_at(p, j);
+	const float *from = p->from ? p->from : p->c;
 
-		panel_product_ref(&panel);
+	for (size_t j = 0; j < p->columns; j++) {
+		size_t inside = j % INV_PANEL_COLS;
+		const float *panel = p->panel + (j - inside) * p->k + inside;
+		double sum = 0;
+
+		for (size_t l = 0; l < p->k; l++)
+			sum += (double)p->strips[l] * panel[l * INV_PANEL_COLS];
+		finish(p, 0, j, (float)(p->add ? from[j] + sum : sum));
 	}
 }
 
