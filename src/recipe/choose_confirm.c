@@ -2,14 +2,19 @@
 /*
  * choose_confirm.c - the best candidates of the first fold, on all folds.
  *
- * Finalists are the best few of the list, of at most three bases, so that a fold costs one
- * pass over the bank and three solutions. Every fold fits them to its own images; the
- * figure over the held-out images of all folds decides, F is measured on the same ones.
+ * Finalists are the best of each kind of base, then the best few of the list, of at most
+ * three bases of a kind, so that a fold costs a pass over the bank and three solutions per
+ * kind. Of the kinds, the one with the most parameters has been tried most often, and so
+ * often has the best figure of the first fold by chance. Every fold fits the finalists to
+ * its own images; the figure over the held-out images of all folds decides, F is measured
+ * on the same ones.
  *
  * The dial asks for the mean of R2 over folds, less its standard error. Of one fold of 300
  * images R2 is off by 0.01 to 0.02, as much as dials are apart; and as a dial promises at
  * least so much, it should rather be missed upwards. The strength is looked for on clean
- * codes, which are kept for all folds: a pass of its own, before the one that measures.
+ * codes of all folds, so that figures can only be measured after a whole pass. The codes of
+ * copies are kept until then as well; if they would take too much memory, a second pass
+ * fits everything again.
  */
 #include <math.h>
 #include <string.h>
@@ -17,21 +22,24 @@
 #include "base/memory.h"
 #include "recipe/choose.h"
 
-enum { FINALISTS = 8, DIAL_FINALISTS = 3, BASES = 3 };
+enum { FINALISTS = 10, DIAL_FINALISTS = 5, BASES = 3 /* of a kind */ };
+enum { KEPT_BYTES = 512 << 20 }; /* of all codes that are kept */
 
 typedef struct finalist {
 	size_t at; /* in the list */
 	bool failed;
 	inv_choice_shares shares; /* [folds * held] */
-	float *codes;             /* [folds * held, d] of clean rows, for the dial */
+	float *codes;             /* of clean rows, for the dial: [folds, coded] */
+	float *queries;           /* of copies: [folds, queried]; NULL: not kept */
 } finalist;
 
 typedef struct confirmation {
 	inv_choice_maker *m;
 	finalist list[FINALISTS];
 	size_t count;
-	size_t held, cells; /* of one fold: images, and floats of their rows */
-	float *clean;       /* [folds * held, d], for the dial */
+	size_t held, cells;    /* of one fold: images, and floats of their clean rows */
+	size_t coded, queried; /* floats of codes of one fold: of clean rows, of copies */
+	float *clean;          /* [folds, cells], for the dial */
 } confirmation;
 
 static inv_candidate *candidate_of(const confirmation *c, const finalist *f)
@@ -41,13 +49,14 @@ static inv_candidate *candidate_of(const confirmation *c, const finalist *f)
 
 /* ---- Which ones --------------------------------------------------------------------- */
 
+/* Bases of this kind, with this one. */
 static size_t count_bases(const confirmation *c, const inv_base *b)
 {
 	size_t others = 0;
 
 	for (size_t i = 0; i < c->count; i++) {
 		const inv_base *x = &candidate_of(c, &c->list[i])->base;
-		bool first = !inv_base_same(x, b);
+		bool first = x->kind == b->kind && !inv_base_same(x, b);
 
 		for (size_t k = 0; k < i && first; k++)
 			first = !inv_base_same(x, &candidate_of(c, &c->list[k])->base);
@@ -72,23 +81,32 @@ static bool is_taken(const confirmation *c, size_t at)
 	return false;
 }
 
-static void pick_finalists(confirmation *c)
+/* The best that may still be taken, of this kind or of any (INV_BASES); 0 (F): none. */
+static size_t best_left(const confirmation *c, inv_base_kind kind)
 {
 	const inv_choice_maker *m = c->m;
-	size_t most = m->goal.keep > 0 ? DIAL_FINALISTS : FINALISTS, best;
+	size_t best = 0;
 
-	do {
-		best = 0;
-		for (size_t i = 1; i < m->count; i++) {
-			const inv_candidate *x = &m->list[i];
+	for (size_t i = 1; i < m->count; i++) {
+		const inv_candidate *x = &m->list[i];
 
-			if (x->allowed && !is_taken(c, i) && count_bases(c, &x->base) <= BASES &&
-			    (!best || inv_choice_better(&m->goal, &x->figures, &m->list[best].figures)))
-				best = i;
-		}
-		if (best)
+		if (x->allowed && (kind == INV_BASES || x->base.kind == kind) && !is_taken(c, i) &&
+		    count_bases(c, &x->base) <= BASES &&
+		    (!best || inv_choice_better(&m->goal, &x->figures, &m->list[best].figures)))
+			best = i;
+	}
+	return best;
+}
+
+static void pick_finalists(confirmation *c)
+{
+	size_t most = c->m->goal.keep > 0 ? DIAL_FINALISTS : FINALISTS, best;
+
+	for (int kind = INV_BASE_NONE + 1; kind < INV_BASES; kind++)
+		if ((best = best_left(c, (inv_base_kind)kind)))
 			c->list[c->count++].at = best;
-	} while (best && c->count < most);
+	while (c->count < most && (best = best_left(c, INV_BASES)))
+		c->list[c->count++].at = best;
 }
 
 /* ---- A pass over all folds ---------------------------------------------------------- */
@@ -156,7 +174,10 @@ static invar_status keep_codes(confirmation *c, finalist *f, uint32_t fold)
 	const inv_choice_maker *m = c->m;
 
 	memcpy(c->clean + fold * c->cells, m->rows.clean, c->cells * sizeof *c->clean);
-	memcpy(f->codes + fold * c->cells, m->spread_c, c->cells * sizeof *f->codes);
+	memcpy(f->codes + fold * c->coded, m->spread_c, c->coded * sizeof *f->codes);
+	if (f->queries)
+		memcpy(f->queries + fold * c->queried, m->spread_q,
+		       c->queried * sizeof *f->queries);
 	return INVAR_OK;
 }
 
@@ -179,7 +200,7 @@ static invar_status sure_structure(void *user, double w, double *r2)
 		const float *clean = c->clean + k * c->cells;
 		double one = 0;
 
-		inv_choice_move_rows(clean, l->f->codes + k * c->cells, c->cells, w, m->moved_c);
+		inv_choice_move_rows(clean, l->f->codes + k * c->coded, c->cells, w, m->moved_c);
 		st = inv_choice_structure(&m->rows, clean, m->moved_c, &one);
 		sum += one;
 		squares += one * one;
@@ -205,15 +226,30 @@ static invar_status land_finalist(confirmation *c, finalist *f)
 	return inv_choice_add(c->m, &landed);
 }
 
+static bool allocate_kept(confirmation *c)
+{
+	size_t folds = c->m->rows.folds;
+	bool all = folds * c->count * (c->coded + c->queried) <= KEPT_BYTES / sizeof(float);
+
+	/* Held-out images come first, and R2 needs no others. */
+	c->coded = all ? c->coded : c->cells;
+	c->clean = inv_alloc(folds * c->cells * sizeof *c->clean);
+	for (size_t i = 0; i < c->count && c->clean; i++) {
+		finalist *f = &c->list[i];
+
+		f->codes = inv_alloc(folds * c->coded * sizeof *f->codes);
+		f->queries = all ? inv_alloc(folds * c->queried * sizeof *f->queries) : NULL;
+		if (!f->codes || (all && !f->queries))
+			return false;
+	}
+	return c->clean;
+}
+
 static invar_status land_finalists(confirmation *c)
 {
-	size_t floats = c->m->rows.folds * c->cells;
-	bool enough = (c->clean = inv_alloc(floats * sizeof *c->clean)) != NULL;
 	invar_status st;
 
-	for (size_t i = 0; i < c->count && enough; i++)
-		enough = (c->list[i].codes = inv_alloc(floats * sizeof *c->clean)) != NULL;
-	if (!enough)
+	if (!allocate_kept(c))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for the codes of %zu candidates",
 		                c->count);
 	st = visit_folds(c, keep_codes);
@@ -261,6 +297,39 @@ static invar_status measure_finalist(confirmation *c, finalist *f, uint32_t fold
 	(void)fold;
 	inv_choice_move(m, candidate_of(c, f)->strength);
 	return measure_rows(c, m->moved_q, m->moved_c, &f->shares, candidate_of(c, f));
+}
+
+/* The codes of this fold as keep_codes has kept them. */
+static invar_status measure_kept(confirmation *c, uint32_t fold)
+{
+	inv_choice_maker *m = c->m;
+	invar_status st = INVAR_OK;
+
+	for (size_t i = 0; i < c->count && st == INVAR_OK; i++) {
+		finalist *f = &c->list[i];
+
+		if (f->failed)
+			continue;
+		memcpy(m->spread_c, f->codes + fold * c->coded, c->coded * sizeof *f->codes);
+		memcpy(m->spread_q, f->queries + fold * c->queried,
+		       c->queried * sizeof *f->queries);
+		st = measure_finalist(c, f, fold);
+	}
+	return st;
+}
+
+static invar_status measure_finalists(confirmation *c)
+{
+	invar_status st = INVAR_OK;
+
+	if (!c->list[0].queries)
+		return visit_folds(c, measure_finalist);
+	for (uint32_t k = 0; k < c->m->rows.folds && st == INVAR_OK; k++) {
+		st = inv_choice_use_fold(c->m, k);
+		if (st == INVAR_OK)
+			st = measure_kept(c, k);
+	}
+	return st;
 }
 
 static invar_status measure_none(confirmation *c)
@@ -311,7 +380,7 @@ static invar_status run_confirmation(confirmation *c)
 	if (m->goal.keep > 0)
 		st = land_finalists(c);
 	if (st == INVAR_OK)
-		st = visit_folds(c, measure_finalist);
+		st = measure_finalists(c);
 	if (st == INVAR_OK)
 		st = measure_none(c);
 	if (st == INVAR_OK)
@@ -323,7 +392,12 @@ static invar_status run_confirmation(confirmation *c)
 
 invar_status inv_choice_confirm(inv_choice_maker *m)
 {
-	confirmation c = {.m = m, .held = m->rows.held, .cells = m->rows.held * m->rows.d};
+	const inv_choice_rows *r = &m->rows;
+	confirmation c = {.m = m,
+	                  .held = r->held,
+	                  .cells = r->held * r->d,
+	                  .coded = inv_choice_clean_rows(r, &m->goal) * r->d,
+	                  .queried = r->queries * r->d};
 	invar_status st = INVAR_OK;
 
 	pick_finalists(&c);
@@ -332,6 +406,7 @@ invar_status inv_choice_confirm(inv_choice_maker *m)
 	for (size_t i = 0; i < c.count; i++) {
 		inv_choice_shares_clear(&c.list[i].shares);
 		inv_free(c.list[i].codes);
+		inv_free(c.list[i].queries);
 	}
 	inv_free(c.clean);
 	return st;

@@ -327,6 +327,28 @@ static void run_json_has_the_candidates(void **state)
 	json_decref(json);
 }
 
+/* On one fold, the kind with the most candidates often is the best by chance. */
+static void every_kind_is_measured_on_all_folds(void **state)
+{
+	static const char *const kinds[] = {"rigid", "ridge", "features"};
+	json_t *json = run_json("found");
+	const json_t *list = json_object_get(json_object_get(json, "choice"), "candidates");
+
+	(void)state;
+	for (size_t k = 0; k < 3; k++) {
+		size_t measured = 0;
+
+		for (size_t i = 0; i < json_array_size(list); i++) {
+			const json_t *c = json_array_get(list, i);
+
+			measured += json_object_get(c, "all_folds") &&
+			            !strcmp(json_string_value(json_object_get(c, "method")), kinds[k]);
+		}
+		assert_true(measured > 0);
+	}
+	json_decref(json);
+}
+
 static void times_include_the_choice(void **state)
 {
 	double began = inv_cpu_seconds(), cpu;
@@ -529,6 +551,7 @@ int main(void)
 		cmocka_unit_test(without_a_goal_scale_does_not_count),
 		cmocka_unit_test(one_rotation_is_undone),
 		cmocka_unit_test(run_json_has_the_candidates),
+		cmocka_unit_test(every_kind_is_measured_on_all_folds),
 		cmocka_unit_test(times_include_the_choice),
 		cmocka_unit_test(a_finished_choice_is_not_made_again),
 		cmocka_unit_test(threads_do_not_matter),
