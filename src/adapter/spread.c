@@ -36,9 +36,10 @@ static const invar_option own[] = {
      .meta = "WORD",
      .group = "Method",
      .help =
-         "gives adapted copies the spread of clean features, for an index that stays: "
-         "scale stretches E about the clean mean, transport maps the Gaussian of adapted "
-         "rows onto that of clean ones"},
+         "undo the shrinking of adapted rows, for an index that stays: scale stretches E "
+         "about the clean mean, so that copies have the spread of clean features; transport "
+         "maps the Gaussian of adapted rows, clean ones included, onto that of clean "
+         "features, with both covariances regularised"},
 	{0},
 };
 

@@ -16,7 +16,8 @@
 /* One image in five is held out; ten of these give an interval (bootstrap.h). */
 enum { HELD_OUT = 5, MIN_IMAGES = HELD_OUT * INV_INTERVAL_IMAGES };
 
-enum { EPOCHS = 50, BATCH = 256 }; /* of LC-kept, as eval's default */
+/* Of LC-kept, as eval's default; of few images more, so that it learns at all. */
+enum { EPOCHS = 50, MIN_STEPS = INV_CLASSIFIER_FEW_STEPS };
 
 static invar_status no_memory(const inv_diagnosis_rows *r)
 {
@@ -204,17 +205,12 @@ static invar_status train_classifier(inv_diagnosis_rows *r, uint32_t rows)
 	return st;
 }
 
-static uint32_t steps_per_epoch(uint32_t rows)
-{
-	return rows < BATCH ? 1 : rows / BATCH;
-}
-
 /* As many steps as for all images: those held out belong to what eval trains on. */
 static uint64_t count_epochs(const inv_diagnosis_rows *r, uint32_t fitted)
 {
-	uint32_t all = steps_per_epoch(count_labelled(r, 0, r->n));
+	uint64_t steps = EPOCHS * inv_classifier_steps(count_labelled(r, 0, r->n));
 
-	return (uint64_t)EPOCHS * all / steps_per_epoch(fitted);
+	return (steps < MIN_STEPS ? MIN_STEPS : steps) / inv_classifier_steps(fitted);
 }
 
 static invar_status add_classes(inv_diagnosis_rows *r, const inv_labels *l)

@@ -249,15 +249,17 @@ static double spread_ratio(const job *j)
 
 static invar_status note_shrinkage(const job *j)
 {
-	char sentence[400];
+	char sentence[400], slope[32] = "";
 
 	if (!j->in->adapter || !(spread_ratio(j) < shrunk))
 		return INVAR_OK;
+	if (isfinite(j->slope)) /* two images have no slope */
+		snprintf(slope, sizeof slope, " (m %.2f)", j->slope);
 	snprintf(sentence, sizeof sentence,
-	         "%.100s shrinks: its copies have %.2f times the spread of clean features "
-	         "(m %.2f), which harms a search by L2 in an index of old features; train "
+	         "%.100s shrinks: its copies have %.2f times the spread of clean features"
+	         "%s, which harms a search by L2 in an index of old features; train "
 	         "with the option spread, re-index, or search by cosine",
-	         j->in->title, spread_ratio(j), j->slope);
+	         j->in->title, spread_ratio(j), slope);
 	inv_log(j->in->ctx, INVAR_LOG_DETAIL, "%s", sentence);
 	return inv_results_note(j->in->results, sentence);
 }

@@ -18,8 +18,11 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/threads.h"
 #include "measure/bootstrap.h"
 #include "measure/cache.h"
 #include "measure/probes.h"
@@ -425,6 +428,22 @@ static uint32_t count_learned(const inv_measure_input *in)
 	return fit >= copies ? copies : fit ? (uint32_t)fit : 1;
 }
 
+/* Once, for the column F. */
+static invar_status note_few_steps(const probe *p)
+{
+	uint64_t each = inv_classifier_steps(p->examples), steps = each * p->spec.epochs;
+	char sentence[300];
+
+	if (p->in->adapter || p->in->views || steps >= INV_CLASSIFIER_FEW_STEPS)
+		return INVAR_OK;
+	snprintf(sentence, sizeof sentence,
+	         "%s was trained for %" PRIu64 " %s, and few steps may leave a classifier close "
+	         "to its initial values; try probe-epochs %" PRIu64,
+	         p->kind->name, steps, inv_noun(steps, "step", "steps"),
+	         inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
+	return inv_results_note(p->in->results, sentence);
+}
+
 static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
 {
 	const invar_options *o = in->options;
@@ -448,6 +467,8 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 		st = run_seeds(&p);
 	if (st == INVAR_OK)
 		st = put_results(&p);
+	if (st == INVAR_OK)
+		st = note_few_steps(&p);
 	release(&p);
 	return st;
 }

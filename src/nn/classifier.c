@@ -15,9 +15,14 @@
 #include "math/softmax.h"
 #include "nn/adamw.h"
 
-enum { BATCH = 256, PREDICT_ROWS = 4096 };
+enum { BATCH = INV_CLASSIFIER_BATCH, PREDICT_ROWS = 4096 };
 
 static const double rate = 1e-3, rate_min = 4e-4;
+
+uint64_t inv_classifier_steps(uint64_t rows)
+{
+	return rows < BATCH ? 1 : rows / BATCH;
+}
 
 inv_layers_shape inv_classifier_shape(const inv_classifier_spec *spec)
 {

@@ -20,6 +20,13 @@ typedef struct inv_classifier_spec {
 	const char *stage; /* what progress is called */
 } inv_classifier_spec;
 
+/*
+ * Rows of a batch; and with fewer steps in all, a classifier of small features is still
+ * close to its initial values.
+ */
+enum { INV_CLASSIFIER_BATCH = 256, INV_CLASSIFIER_FEW_STEPS = 250 };
+uint64_t inv_classifier_steps(uint64_t rows); /* of an epoch */
+
 inv_layers_shape inv_classifier_shape(const inv_classifier_spec *spec);
 size_t inv_classifier_floats(const inv_classifier_spec *spec); /* of its parameters */
 

@@ -21,6 +21,30 @@ static bool method_is_set(const invar_options *o)
 	       inv_option_is_set(o, "init");
 }
 
+static const char *wish_of(const inv_goal *g)
+{
+	return g->kind == INV_GOAL_NONE ? "keep-structure" : "goal";
+}
+
+/* Candidates are mixed with F and compared with it. */
+static invar_status check_codes(const inv_choice_maker *m)
+{
+	uint64_t width = inv_option_count(m->options, "width");
+	const char *wish = wish_of(&m->goal);
+
+	if (width && width != m->rows.d)
+		return inv_fail(INVAR_E_USE,
+		                "@%s compares codes with features, which are %zu wide, so @width "
+		                "cannot be %" PRIu64 "; leave it out",
+		                wish, m->rows.d, width);
+	if (inv_option_flag(m->options, "decoder"))
+		return inv_fail(INVAR_E_USE,
+		                "@%s may stretch and weaken codes, which a @decoder could not read; "
+		                "leave one of them out",
+		                wish);
+	return INVAR_OK;
+}
+
 static invar_status check_together(const invar_options *o, const inv_goal *g)
 {
 	if (g->seconds > 0 && method_is_set(o))
@@ -32,7 +56,7 @@ static invar_status check_together(const invar_options *o, const inv_goal *g)
 		                                               : "init");
 	if (inv_option_is(o, "loss", "none") && inv_option_is(o, "init", "identity"))
 		return inv_fail(INVAR_E_USE, "@init identity has nothing to choose; leave @%s out",
-		                g->kind == INV_GOAL_NONE ? "keep-structure" : "goal");
+		                wish_of(g));
 	return INVAR_OK;
 }
 
@@ -212,9 +236,9 @@ static invar_status judge_best(inv_choice_maker *m)
 	if ((st = compare_with_none(m)) != INVAR_OK)
 		return st;
 	inv_choice_log(m, m->top_at);
-	if (is_certain(&m->gain) || m->goal.kind == INV_GOAL_NONE)
+	if (is_certain(&m->gain))
 		return INVAR_OK;
-	if (!m->goal.even_if_worse)
+	if (m->goal.kind != INV_GOAL_NONE && !m->goal.even_if_worse)
 		return refuse(m);
 	inv_log(m->rows.ctx, INVAR_LOG_WARNING,
 	        "on held-out images this adapter is not better than none");
@@ -230,6 +254,8 @@ static invar_status make_choice(inv_choice_maker *m, const invar_bank *bank)
 	m->started = inv_wall_seconds();
 	if (st == INVAR_OK)
 		st = inv_choice_rows_open(bank, m->options, &m->goal, 0, &m->rows);
+	if (st == INVAR_OK)
+		st = check_codes(m);
 	if (st == INVAR_OK)
 		st = check_training(m);
 	if (st == INVAR_OK)

@@ -213,7 +213,7 @@ typedef struct climb {
 	double score[LAMBDAS][ANCHORS];
 	int lambda, anchor; /* the best so far */
 	int solutions;
-	double fixed_lambda, fixed_anchor; /* 0: free */
+	double fixed_lambda, fixed_anchor; /* NaN: free */
 } climb;
 
 static invar_status try_place(inv_choice_maker *m, climb *c, int l, int a)
@@ -225,8 +225,8 @@ static invar_status try_place(inv_choice_maker *m, climb *c, int l, int a)
 	if (l < 0 || l >= LAMBDAS || a < 0 || a >= ANCHORS || !isnan(c->score[l][a]) ||
 	    c->solutions >= MAX_SOLUTIONS)
 		return INVAR_OK;
-	b.lambda = c->fixed_lambda > 0 ? c->fixed_lambda : lambdas[l];
-	b.anchor = c->fixed_anchor > 0 ? c->fixed_anchor : anchors[a];
+	b.lambda = isnan(c->fixed_lambda) ? lambdas[l] : c->fixed_lambda;
+	b.anchor = isnan(c->fixed_anchor) ? anchors[a] : c->fixed_anchor;
 	c->solutions++;
 	st = try_closed(m, &b);
 	c->score[l][a] = best_since(m, from);
@@ -271,17 +271,17 @@ static invar_status bisect_anchor(inv_choice_maker *m, const climb *c)
 static invar_status try_features(inv_choice_maker *m)
 {
 	static const int corner[][2] = {{4, 1}, {4, 3}, {6, 1}, {6, 3}};
-	climb c = {.lambda = -1};
+	climb c = {.lambda = -1, .fixed_lambda = NAN, .fixed_anchor = NAN};
 	bool free_lambda, free_anchor;
 	invar_status st = INVAR_OK;
 	int l, a;
 
-	if (inv_option_is_set(m->options, "ridge"))
+	if (inv_option_number(m->options, "ridge") > 0) /* 0: to be chosen */
 		c.fixed_lambda = inv_option_number(m->options, "ridge");
 	if (inv_option_is_set(m->options, "anchor"))
 		c.fixed_anchor = inv_option_number(m->options, "anchor");
-	free_lambda = !(c.fixed_lambda > 0);
-	free_anchor = !(c.fixed_anchor > 0);
+	free_lambda = isnan(c.fixed_lambda);
+	free_anchor = isnan(c.fixed_anchor);
 	for (int i = 0; i < LAMBDAS * ANCHORS; i++)
 		c.score[i / ANCHORS][i % ANCHORS] = NAN;
 	for (int i = 0; i < 4 && st == INVAR_OK; i++)
@@ -438,9 +438,10 @@ static invar_status short_training(inv_choice_maker *m, double anchor, double *r
 		st = inv_choice_code(m, &e);
 	if (st == INVAR_OK)
 		st = inv_choice_structure(&m->rows, m->rows.clean, m->code_c, r2);
-	inv_log(m->rows.ctx, INVAR_LOG_INFO,
-	        "anchor %g: R2 %.3f on held-out images after %" PRIu64 " epochs", anchor, *r2,
-	        b.epochs);
+	if (st == INVAR_OK)
+		inv_log(m->rows.ctx, INVAR_LOG_INFO,
+		        "anchor %g: R2 %.3f on held-out images after %" PRIu64 " epochs", anchor,
+		        *r2, b.epochs);
 	inv_free(e.params);
 	return st;
 }
@@ -514,7 +515,11 @@ static invar_status try_all(inv_choice_maker *m)
 	invar_status st = INVAR_OK;
 
 	/* A linear map needs two hidden units for each feature. */
-	if (!narrow && (st = try_rigid(m)) == INVAR_OK)
+	if (narrow)
+		inv_log(m->rows.ctx, INVAR_LOG_INFO,
+		        "rigid and ridge are left out: they need @hidden of at least %zu",
+		        2 * m->rows.d);
+	else if ((st = try_rigid(m)) == INVAR_OK)
 		st = try_ridge(m);
 	return st == INVAR_OK ? try_features(m) : st;
 }

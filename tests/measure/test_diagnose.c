@@ -236,6 +236,8 @@ static void figures_of_F(void **state)
 	assert_int_equal(inv_diagnosis_read(bank, inv_bank_split(bank, "train"), 0, 0, &rows),
 	                 INVAR_OK);
 	assert_int_equal(rows.held, N / 5);
+	assert_int_equal(inv_diagnosis_label(&rows), INVAR_OK);
+	assert_int_equal(rows.spec.epochs, INV_CLASSIFIER_FEW_STEPS); /* one step each */
 	check_explained(&b, &rows, number(told, "displacement.explained"));
 	check_same_image(&b, &rows, number(told, "same-image.l2"));
 	assert_true(number(told, "bank.constant") == 2);

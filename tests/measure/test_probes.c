@@ -213,6 +213,22 @@ static void figures_have_their_shape(void **state)
 	invar_options_free(o);
 }
 
+static void few_steps_are_told(void **state)
+{
+	invar_options *o = small("lc");
+	char *few, *enough;
+
+	(void)state;
+	make_bank("few", 3, 1);
+	few = evaluate_text("few", o);
+	enough = evaluate_text("few", test_set(o, "probe-epochs", "250", NULL));
+	assert_non_null(strstr(few, "lc was trained for"));
+	assert_null(strstr(enough, "lc was trained for"));
+	invar_free(few);
+	invar_free(enough);
+	invar_options_free(o);
+}
+
 static void without_copies_only_clean_is_measured(void **state)
 {
 	invar_options *o = small("lc");
@@ -453,6 +469,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_have_their_shape),
+		cmocka_unit_test(few_steps_are_told),
 		cmocka_unit_test(without_copies_only_clean_is_measured),
 		cmocka_unit_test(an_adapter_that_does_nothing_changes_nothing),
 		cmocka_unit_test(narrower_codes_skip_the_kept_classifier),

@@ -424,6 +424,22 @@ static void what_is_set_is_kept(void **state)
 	json_decref(json);
 }
 
+/* 0 is a weight like any other. */
+static void an_anchor_of_0_is_kept(void **state)
+{
+	json_t *json;
+
+	(void)state;
+	train(partial,
+	      test_options("train", "preset", "instant", "hidden", "32", "anchor", "0",
+	                   "keep-structure", "0.9", NULL),
+	      "anchor0");
+	json = run_json("anchor0");
+	assert_true(json_number_value(json_object_get(json_object_get(json, "options"),
+	                                              "anchor")) == 0);
+	json_decref(json);
+}
+
 /* ---- Where nothing helps ------------------------------------------------------------- */
 
 /* Frees the options. */
@@ -521,7 +537,8 @@ static void wrong_uses_are_refused(void **state)
 	refuse(easy, test_options("train", "index", "new", NULL), "needs goal");
 	refuse(easy, test_set(goal("classify"), "budget", "1", "preset", "robust", NULL),
 	       "budget is for trying several methods");
-	refuse(easy, test_set(goal("classify"), "width", "4", NULL), "as wide as the features");
+	refuse(easy, test_set(goal("classify"), "width", "4", NULL), "so width cannot be 4");
+	refuse(easy, test_set(goal("same-image"), "decoder", "1", NULL), "leave one of them out");
 	refuse(easy, test_set(goal("classify"), "loss", "none", "init", "identity", NULL),
 	       "nothing to choose");
 	assert_int_equal(invar_options_set(above, "keep-structure", "1.5"), INVAR_E_USE);
@@ -556,6 +573,7 @@ int main(void)
 		cmocka_unit_test(a_finished_choice_is_not_made_again),
 		cmocka_unit_test(threads_do_not_matter),
 		cmocka_unit_test(what_is_set_is_kept),
+		cmocka_unit_test(an_anchor_of_0_is_kept),
 		cmocka_unit_test(a_hopeless_bank_gets_no_adapter),
 		cmocka_unit_test(the_dial_is_reached),
 		cmocka_unit_test(a_training_reaches_it_by_its_strength),
