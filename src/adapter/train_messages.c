@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train_messages.c - the messages of a training while it runs. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "adapter/closed_forms/closed_form.h"
 #include "adapter/presets.h"
@@ -68,10 +67,23 @@ void inv_trainer_announce_steps(const inv_trainer *t)
 	        inv_noun(t->ctx->threads, "thread", "threads"));
 }
 
+/* Recipes give all adapters the same options, so this is no error. */
+static void announce_unused(const inv_trainer *t)
+{
+	static const char *const of_steps[] = {"epochs",       "batch-size", "lr",  "lr-min",
+	                                       "weight-decay", "samples",    "keep"};
+
+	for (size_t i = 0; i < sizeof of_steps / sizeof *of_steps; i++)
+		if (inv_option_is_set(t->options, of_steps[i]))
+			inv_log(t->ctx, INVAR_LOG_INFO, "@%s is not used: a closed form has no steps",
+			        of_steps[i]);
+}
+
 void inv_trainer_announce_closed(const inv_trainer *t)
 {
 	const inv_train_plan *p = &t->plan;
 
+	announce_unused(t);
 	if (p->closed->needs_copies)
 		inv_log(t->ctx, INVAR_LOG_INFO,
 		        "%s fitted to %" PRIu32 " %s of %s, with %" PRIu32 " %s per image",
