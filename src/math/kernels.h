@@ -81,8 +81,8 @@ typedef struct inv_layer_norm {
 
 /* Rows of C for one panel of W, see panels.h. */
 typedef struct inv_panel_product {
-	const float *strips;     /* of A, as pack_strips lays them out; of row_product, the row */
-	const float *panel;      /* [k][INV_PANEL_COLS] */
+	const float *strips; /* of A, as pack_strips lays them out; of row_product, the row */
+	const float *panel;  /* [k][INV_PANEL_COLS] */
 	size_t rows, k, columns; /* columns <= INV_PANEL_COLS but for row_product */
 	bool add;
 	const float *from; /* what is added to, rows from_stride floats apart; NULL: c */

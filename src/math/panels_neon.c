@@ -179,8 +179,8 @@ static void multiply_row(const inv_panel_product *p)
 	for (size_t l = 0; l < p->k; l++)
 #pragma GCC unroll 4
 		for (size_t v = 0; v < ACROSS; v++)
-			sum[v] = vfmaq_n_f32(sum[v], vld1q_f32(p->panel + l * C + v * LANES),
-			                     p->strips[l]);
+			sum[v] =
+				vfmaq_n_f32(sum[v], vld1q_f32(p->panel + l * C + v * LANES), p->strips[l]);
 #pragma GCC unroll 4
 	for (size_t v = 0; v < ACROSS; v++) {
 		if (p->add)

@@ -31,7 +31,8 @@ static const invar_option rows[] = {
      .max = 4e9,
      .meta = "N",
      .group = "Measurements",
-     .help = "measure N rows spread evenly over the split; 0: all. Classifiers and knn take all "
+     .help = "measure N rows spread evenly over the split; 0: all. Classifiers and knn "
+             "take all "
              "rows"},
 	{.name = "train-split",
      .type = INVAR_OPTION_TEXT,

@@ -437,7 +437,8 @@ static invar_status note_few_steps(const probe *p)
 	if (p->in->adapter || p->in->views || steps >= INV_CLASSIFIER_FEW_STEPS)
 		return INVAR_OK;
 	snprintf(sentence, sizeof sentence,
-	         "%s was trained for %" PRIu64 " %s, and few steps may leave a classifier close "
+	         "%s was trained for %" PRIu64
+	         " %s, and few steps may leave a classifier close "
 	         "to its initial values; try probe-epochs %" PRIu64,
 	         p->kind->name, steps, inv_noun(steps, "step", "steps"),
 	         inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));

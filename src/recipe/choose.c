@@ -38,10 +38,11 @@ static invar_status check_codes(const inv_choice_maker *m)
 		                "cannot be %" PRIu64 "; leave it out",
 		                wish, m->rows.d, width);
 	if (inv_option_flag(m->options, "decoder"))
-		return inv_fail(INVAR_E_USE,
-		                "@%s may stretch and weaken codes, which a @decoder could not read; "
-		                "leave one of them out",
-		                wish);
+		return inv_fail(
+			INVAR_E_USE,
+			"@%s may stretch and weaken codes, which a @decoder could not read; "
+			"leave one of them out",
+			wish);
 	return INVAR_OK;
 }
 

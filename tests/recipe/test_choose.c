@@ -435,8 +435,8 @@ static void an_anchor_of_0_is_kept(void **state)
 	                   "keep-structure", "0.9", NULL),
 	      "anchor0");
 	json = run_json("anchor0");
-	assert_true(json_number_value(json_object_get(json_object_get(json, "options"),
-	                                              "anchor")) == 0);
+	assert_true(json_number_value(
+					json_object_get(json_object_get(json, "options"), "anchor")) == 0);
 	json_decref(json);
 }
 
@@ -538,7 +538,8 @@ static void wrong_uses_are_refused(void **state)
 	refuse(easy, test_set(goal("classify"), "budget", "1", "preset", "robust", NULL),
 	       "budget is for trying several methods");
 	refuse(easy, test_set(goal("classify"), "width", "4", NULL), "so width cannot be 4");
-	refuse(easy, test_set(goal("same-image"), "decoder", "1", NULL), "leave one of them out");
+	refuse(easy, test_set(goal("same-image"), "decoder", "1", NULL),
+	       "leave one of them out");
 	refuse(easy, test_set(goal("classify"), "loss", "none", "init", "identity", NULL),
 	       "nothing to choose");
 	assert_int_equal(invar_options_set(above, "keep-structure", "1.5"), INVAR_E_USE);
