@@ -22,6 +22,7 @@ $ invar eval bank --metrics classes,worst,ceiling $(cat options) > told.txt; ech
 > F, LC-kept: classes recognised least often in copies: 0 (0.0 %), 2 (0.0 %), 3 (0.0 %)
 > F: images whose copies are displaced most: row 37, 29, 35
 > F: images whose copies are misclassified most: row 37, 35, 11
+> ceiling was trained for 3 steps, and few steps may leave a classifier close to its initial values; try probe-epochs 250
 $ cp -r bank bare; rm bare/test/labels.npy; invar eval bare --metrics worst $(cat options) | tail -2
 >
 > F: images whose copies are displaced most: row 37, 29, 35

@@ -15,7 +15,7 @@ import made_banks  # noqa: E402
 EXPECTED = {
     "easy": ("instant", "little to learn"),
     "curved": ("instant", "little to learn"),
-    "hard": ("robust", "but only"),  # the class comes nearer, the image is lost
+    "hard": ("instant", "but only"),  # the class comes nearer, the image is lost
     "noise": ("none", "only shrink the copies"),
     "hopeless": ("none", "send them to the mean"),
     "close": ("none", "so close"),
