@@ -38,9 +38,8 @@ static const invar_option own[] = {
      .help =
          "undo the shrinking of adapted rows, for an index that stays: scale stretches E "
          "about the clean mean, so that copies have the spread of clean features; "
-         "transport "
-         "maps the Gaussian of adapted rows, clean ones included, onto that of clean "
-         "features, with both covariances regularised"},
+         "transport maps the Gaussian of adapted rows, clean ones included, onto that of "
+         "clean features, with both covariances regularised"},
 	{0},
 };
 

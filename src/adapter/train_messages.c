@@ -70,8 +70,9 @@ void inv_trainer_announce_steps(const inv_trainer *t)
 /* Recipes give all adapters the same options, so this is no error. */
 static void announce_unused(const inv_trainer *t)
 {
-	static const char *const of_steps[] = {"epochs",       "batch-size", "lr",  "lr-min",
-	                                       "weight-decay", "samples",    "keep"};
+	static const char *const of_steps[] = {"epochs",       "batch-size", "lr",
+	                                       "lr-min",       "samples",    "validation",
+	                                       "weight-decay", "keep"};
 
 	for (size_t i = 0; i < sizeof of_steps / sizeof *of_steps; i++)
 		if (inv_option_is_set(t->options, of_steps[i]))

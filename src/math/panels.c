@@ -164,8 +164,7 @@ inv_panel_product inv_panel_at(const inv_panel_product *p, size_t j)
 	return panel;
 }
 
-/* All columns of a part of the rows and of the sum. A row that is alone is read where it
- * is. */
+/* All columns of a part of the rows and of the sum. `row`: the only one, not packed. */
 static void multiply_part(const struct inv_kernels *kernels, const inv_panel_product *p,
                           const float *row)
 {

@@ -105,18 +105,6 @@ static void encode_half(const char *text, const char *copies, const char *bank)
 	assert_true(test_exists(test_path("%s/train/done.part", strrchr(bank, '/') + 1)));
 }
 
-static void assert_same_file(const char *a, const char *b, const char *file)
-{
-	size_t na, nb;
-	char *x = test_read(test_path("%s/%s", a, file), &na);
-	char *y = test_read(test_path("%s/%s", b, file), &nb);
-
-	if (na != nb || memcmp(x, y, na) != 0)
-		fail_msg("%s of %s and of %s differ", file, a, b);
-	free(x);
-	free(y);
-}
-
 /* ---- Claims ----------------------------------------------------------------------- */
 
 static void an_image_replaced_under_its_name_is_noticed(void **state)
@@ -164,9 +152,9 @@ static void a_resumed_split_has_one_set_of_images(void **state)
 	grey[100][0]--;
 	write_array();
 	assert_int_equal(encode(array_text, "2", test_path("halved")), INVAR_OK);
-	assert_same_file("whole", "halved", "train/clean.npy");
-	assert_same_file("whole", "halved", "train/fingerprints.npy");
-	assert_same_file("whole", "halved", "train/aug/001.npy");
+	test_assert_same_file("whole", "halved", "train/clean.npy");
+	test_assert_same_file("whole", "halved", "train/fingerprints.npy");
+	test_assert_same_file("whole", "halved", "train/aug/001.npy");
 	assert_false(test_has_part(test_path("halved/train")));
 }
 
@@ -220,7 +208,7 @@ static void an_older_split_is_resumed_without_fingerprints(void **state)
 	encode_half(array_text, "2", test_path("older-half"));
 	unlink(test_path("older-half/train/fingerprints.npy.part"));
 	assert_int_equal(encode(array_text, "2", test_path("older-half")), INVAR_OK);
-	assert_same_file("whole", "older-half", "train/clean.npy");
+	test_assert_same_file("whole", "older-half", "train/clean.npy");
 	assert_false(test_exists(test_path("older-half/train/fingerprints.npy")));
 	assert_false(test_has_part(test_path("older-half/train")));
 }
@@ -257,7 +245,7 @@ static void parts_without_a_map_are_removed(void **state)
 	unlink(test_path("lost/train/done.part"));
 	test_write(test_path("lost/train/aug/mine.part"), "a", 1);
 	assert_int_equal(encode(array_text, "2", test_path("lost")), INVAR_OK);
-	assert_same_file("whole", "lost", "train/aug/001.npy");
+	test_assert_same_file("whole", "lost", "train/aug/001.npy");
 	assert_false(test_exists(test_path("lost/train/aug/008.npy.part")));
 	assert_false(test_exists(test_path("lost/train/aug/008.params.npy.part")));
 	assert_true(test_exists(test_path("lost/train/aug/mine.part"))); /* not ours */

@@ -156,3 +156,12 @@ $ { sleep 0.3; invar docs markdown; echo $? > code; } | true; cat code
 > 1
 $ make-input npy big.npy 100000 8; invar apply run big.npy -o - -q | head -c 10 > /dev/null; echo "${PIPESTATUS[0]}"
 > 1
+
+What is not used, not better than none, or left out is told.
+$ make-input bank told 80 8; invar train told -o closed --preset instant --hidden 16 --epochs 3 --validation 0.2 2>&1 | grep 'not used'
+> --epochs is not used: a closed form has no steps
+> --validation is not used: a closed form has no steps
+$ invar train told -o mixed --loss simclr --keep-structure 0.9 --hidden 16 --epochs 2 --batch-size 16 2>&1 | grep 'than none'
+> warning: on held-out images this adapter is not better than none
+$ invar train told -o narrow --goal same-image --hidden 4 2>&1 | grep 'left out'
+> rigid and ridge are left out: they need --hidden of at least 16
