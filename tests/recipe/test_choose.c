@@ -489,6 +489,49 @@ static void the_dial_is_reached(void **state)
 	assert_true(gone[0] > gone[1]);
 }
 
+static bool same_candidate(const json_t *a, const json_t *b)
+{
+	static const char *const keys[] = {"method", "ridge", "anchor", "spread", "strength"};
+
+	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+		const json_t *x = json_object_get(a, keys[i]), *y = json_object_get(b, keys[i]);
+
+		if ((x || y) && !json_equal(x, y))
+			return false;
+	}
+	return true;
+}
+
+/* The dial measures codes that it kept, a goal alone measures those of the fold. */
+static void a_dial_that_asks_for_nothing_changes_no_figure(void **state)
+{
+	json_t *run[2];
+	const json_t *list[2];
+	size_t compared = 0;
+
+	(void)state;
+	train(partial, goal("same-image"), "plain");
+	train(partial, test_set(goal("same-image"), "keep-structure", "0.001", NULL), "loose");
+	for (int i = 0; i < 2; i++) {
+		run[i] = run_json(i ? "loose" : "plain");
+		list[i] = json_object_get(json_object_get(run[i], "choice"), "candidates");
+	}
+	for (size_t i = 1; i < json_array_size(list[0]); i++)
+		for (size_t k = 1; k < json_array_size(list[1]); k++) {
+			const json_t *a = json_array_get(list[0], i), *b = json_array_get(list[1], k);
+			const json_t *x = json_object_get(a, "all_folds");
+			const json_t *y = json_object_get(b, "all_folds");
+
+			if (!x || !y || !same_candidate(a, b))
+				continue;
+			assert_true(json_equal(x, y));
+			compared++;
+		}
+	assert_true(compared >= 2);
+	json_decref(run[0]);
+	json_decref(run[1]);
+}
+
 static void a_training_reaches_it_by_its_strength(void **state)
 {
 	json_t *json;
@@ -577,6 +620,7 @@ int main(void)
 		cmocka_unit_test(an_anchor_of_0_is_kept),
 		cmocka_unit_test(a_hopeless_bank_gets_no_adapter),
 		cmocka_unit_test(the_dial_is_reached),
+		cmocka_unit_test(a_dial_that_asks_for_nothing_changes_no_figure),
 		cmocka_unit_test(a_training_reaches_it_by_its_strength),
 		cmocka_unit_test(a_budget_adds_trainings),
 		cmocka_unit_test(wrong_uses_are_refused),
