@@ -133,15 +133,29 @@ def settled(measure):
     return measure()
 
 
-def in_turn(rounds, sides):
-    """{name: median} of what each side's function returns, all of them once a round; of tuples, of each part."""
+def rounds_in_turn(rounds, sides):
+    """{name: what each side's function returned, round by round}; all of them run once a round."""
     seen = {name: [] for name in sides}
     for number in range(rounds):
         order = list(sides) if number % 2 == 0 else list(sides)[::-1]
         for name in order:
             seen[name].append(settled(sides[name]))
+    return seen
+
+
+def medians(seen):
+    """{name: median} of rounds; of tuples, of each part."""
     return {name: tuple(map(statistics.median, zip(*values))) if isinstance(values[0], tuple) else statistics.median(values)
             for name, values in seen.items()}
+
+
+def in_turn(rounds, sides):
+    return medians(rounds_in_turn(rounds, sides))
+
+
+def fastest_ratio(seen, peer, own):
+    """Times faster by each side's fastest round, the one that other work on the machine disturbed least."""
+    return "%.2f" % (min(seen[peer]) / min(seen[own]))
 
 
 def beside_variants(options, script, variants, line):

@@ -39,7 +39,8 @@ ONE_TITLES = {("resnet18", 224): "ResNet-18 at 224", ("resnet50", 224): "ResNet-
 BATCHES, MOST_GMAC = (1, 8, 16, 32, 64), 150  # in a batch: some seconds at most
 SPEED = 60  # GMAC a second, about; for how many batches make a second
 FIRST = (("vit_small_patch8", 96), ("vit_base_patch16", 224), ("resnet50", 224))
-ROUNDS, FIRST_ROUNDS = 5, 3
+ROUNDS, FIRST_ROUNDS = 9, 3
+FASTEST = ("PyTorch, fastest rounds", "ONNX Runtime, fastest rounds")
 
 
 class Network:
@@ -137,7 +138,7 @@ def best_of(options, net, peer):
 
 
 def compare(options, net):
-    """Medians of all sides, the trials, and peak memory."""
+    """The rounds of all sides, the trials, and peak memory."""
     best, programs, trials, sides = {}, {}, {}, {}
     for peer in SCRIPTS:
         best[peer], programs[peer], trials[peer] = best_of(options, net, peer)
@@ -148,15 +149,16 @@ def compare(options, net):
     for measure in list(sides.values()):
         measure()  # compiles, packs
     sides["peak"] = lambda: common.measure_peak(options)
-    found = common.in_turn(options.rounds, sides)
+    seen = common.rounds_in_turn(options.rounds, sides)
     memory = {side: program.peak_megabytes() for side, program in programs.items()}
     for program in programs.values():
         program.close()
-    return {"net": net, "found": found, "best": best, "trials": trials, "memory": memory}
+    return {"net": net, "seen": seen, "best": best, "trials": trials, "memory": memory}
 
 
 def speed_row(one):
-    net, found, best = one["net"], one["found"], one["best"]
+    net, seen, best = one["net"], one["seen"], one["best"]
+    found = common.medians(seen)
     share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
     row = [TITLES[net.name, net.side]]
     fastest = min(found["invar", batch] for _, batch in best.values())
@@ -165,6 +167,7 @@ def speed_row(one):
         own, theirs = found["invar", batch], found[peer]
         row += ["%d" % batch, "%.1f" % (1 / own), "%.1f" % (1 / theirs), "%.2f" % (theirs / own),
                 "%.2f" % (theirs / fastest)]
+    row += [common.fastest_ratio(seen, peer, ("invar", best[peer][1])) for peer in SCRIPTS]
     return row + [share(fastest), share(found["torch"]), share(found["onnx"]), "%.0f" % found["peak"]]
 
 
@@ -238,17 +241,18 @@ def compare_one(options, net):
     for measure in sides.values():
         measure()
     sides["peak"] = lambda: common.measure_peak(options)
-    found = common.in_turn(options.rounds, sides)
+    seen = common.rounds_in_turn(options.rounds, sides)
     for program in programs.values():
         program.close()
-    return {"net": net, "found": found, "best": best, "trials": trials}
+    return {"net": net, "seen": seen, "best": best, "trials": trials}
 
 
 def one_row(one):
-    net, found = one["net"], one["found"]
+    net, seen, found = one["net"], one["seen"], common.medians(one["seen"])
     own, row = found["invar"], [ONE_TITLES[net.name, net.side], "%.1f ms" % (1e3 * found["invar"])]
     for peer in SCRIPTS:
         row += ["%.1f ms" % (1e3 * found[peer]), one["best"][peer], "%.2f" % (found[peer] / own)]
+    row += [common.fastest_ratio(seen, peer, "invar") for peer in SCRIPTS]
     share = lambda seconds: "%.0f %%" % (100 * 2 * net.gmac / seconds / found["peak"])
     return row + [share(own), share(found["torch"]), share(found["onnx"]), "%.0f" % found["peak"]]
 
@@ -261,14 +265,14 @@ def one_trials(one):
 
 def one_page(options, all_found):
     body = "torch %s, onnxruntime %s; float32. From one prepared tensor to its feature, on %d threads, in a process that " \
-           "holds the network: medians of %d rounds in turn, each peer by its fastest variant, %.1f s after the one before, whose " \
-           "threads may spin. Shares count the multiply-adds of direct sums; computing 3x3 convolutions in tiles needs fewer, so " \
-           "they can exceed 100 %%.\n\n" % (
+           "holds the network: medians of %d rounds in turn, and the ratio of each side's fastest round, each peer by its " \
+           "fastest variant, %.1f s after the one before, whose threads may spin. Shares count the multiply-adds of direct sums; " \
+           "computing 3x3 convolutions in tiles needs fewer, so they can exceed 100 %%.\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.threads,
                options.rounds, common.SETTLE)
     body += common.table(["network", "invar", "PyTorch", "variant", "times faster", "ONNX Runtime", "variant",
-                          "times faster", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak", "peak GFLOP/s"],
-                         [one_row(one) for one in all_found])
+                          "times faster", *FASTEST, "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
+                          "peak GFLOP/s"], [one_row(one) for one in all_found])
     body += "\n\nAt 96 pixels one image is bound by reading the weights, 94 MB for 1.5 GFLOP, and 4 times as many where 3x3 " \
             "convolutions are computed in tiles, which pays off in batches; the bits are those of a batch, so the kernels are too."
     body += "\n\nThe trials:\n\n"
@@ -295,11 +299,12 @@ def memory_row(one):
 
 def page(options, all_found, firsts):
     body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
-           "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches.\n\n" % (
+           "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches; " \
+           "\"fastest rounds\" is the ratio of each side's fastest.\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
     body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "at best", "batch", "invar",
-                          "ONNX Runtime", "times faster", "at best", "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
-                          "peak GFLOP/s"], [speed_row(one) for one in all_found])
+                          "ONNX Runtime", "times faster", "at best", *FASTEST, "invar, of peak", "PyTorch, of peak",
+                          "ONNX Runtime, of peak", "peak GFLOP/s"], [speed_row(one) for one in all_found])
     body += "\n\nPeak memory of these processes (PyTorch's with its settings for speed):\n\n"
     body += common.table(["network", "invar", "PyTorch", "ONNX Runtime"], [memory_row(one) for one in all_found])
     if firsts:

@@ -99,7 +99,7 @@ def try_variants(options, loss, d):
 
 
 def compare(options, loss, d):
-    """Medians in turn: the peak, invar, and PyTorch's best finalist by name."""
+    """Rounds in turn: the peak, invar, and PyTorch's best finalist; its name; the trials."""
     times = try_variants(options, loss, d)
     finalists = sorted(times, key=times.get)[:FINALISTS]
     peers = {f: common.peer_program(options, "torch_train.py", ALLOCATORS[f[0]]) for f in finalists}
@@ -108,20 +108,21 @@ def compare(options, loss, d):
     sides = {f: peer_step(program, loss, d, f[1]) for f, program in peers.items()}
     sides["invar"] = lambda: own.ask("step %s %d %d" % (loss, d, steps)) / steps
     sides["peak"] = lambda: common.measure_peak(options)
-    found = common.in_turn(options.rounds, sides)
+    seen = common.rounds_in_turn(options.rounds, sides)
     for program in [own, *peers.values()]:
         program.close()
-    best = min(finalists, key=found.get)
-    found["torch"] = found[best]
-    return found, "%s, %s" % best[::-1], times
+    best = min(finalists, key=common.medians(seen).get)
+    return {"peak": seen["peak"], "invar": seen["invar"], "torch": seen[best]}, "%s, %s" % best[::-1], times
 
 
 # ---- the page --------------------------------------------------------------------
 
-def row_of(loss, d, found, best):
+def row_of(loss, d, seen, best):
+    found = common.medians(seen)
     share = lambda seconds: "%.0f %%" % (100 * flops(loss, d) / seconds / 1e9 / found["peak"])
     return [str(d), "%.1f ms" % (1e3 * found["invar"]), "%.1f ms" % (1e3 * found["torch"]),
-            "%.2f" % (found["torch"] / found["invar"]), share(found["invar"]), share(found["torch"]),
+            "%.2f" % (found["torch"] / found["invar"]), common.fastest_ratio(seen, "torch", "invar"),
+            share(found["invar"]), share(found["torch"]),
             "%.0f" % found["peak"], best]
 
 
@@ -136,11 +137,11 @@ def trial_table(trials):
 
 def measure_loss(options, loss, widths):
     found = {d: compare(options, loss, d) for d in widths}
-    body = "%s. Medians of %d rounds in turn; best of PyTorch's variants below. Of peak: %s.\n\n" % (
+    body = "%s. Medians of %d rounds in turn, and the ratio of each side's fastest round; best of PyTorch's variants below. Of peak: %s.\n\n" % (
         common.versions(torch), options.rounds, COUNTED[loss])
-    body += common.table(["d", "invar", "PyTorch", "times faster", "invar, of peak", "PyTorch, of peak",
+    body += common.table(["d", "invar", "PyTorch", "times faster", "fastest rounds", "invar, of peak", "PyTorch, of peak",
                           "peak GFLOP/s", "PyTorch's best"],
-                         [row_of(loss, d, medians, best) for d, (medians, best, _) in found.items()])
+                         [row_of(loss, d, seen, best) for d, (seen, best, _) in found.items()])
     body += "\n\nPyTorch's variants (MODE/AdamW, and how the loss is written), best of two tries of each:\n\n"
     body += trial_table({d: times for d, (_, _, times) in found.items()})
     common.report(options, "train" if loss == "mawa" else "train_" + loss, TITLES[loss], body)

@@ -286,6 +286,11 @@ const char *test_need_shared(const char *name)
 	return path;
 }
 
+bool test_is_emulated(void)
+{
+	return getenv("INVAR_EMULATED") != NULL;
+}
+
 invar_context *test_ctx;
 
 int test_context_open(void **state)

@@ -40,6 +40,9 @@ void *test_read(const char *path, size_t *bytes);
 /* Whether any name in the folder ends in .part. */
 bool test_has_part(const char *folder);
 
+/* Under an emulator (`./dev arm` sets INVAR_EMULATED), cases of many minutes are cut. */
+bool test_is_emulated(void);
+
 /* A context of two threads for a group of tests: cmocka_run_group_tests(tests, …_open,
  * …_close). */
 extern invar_context *test_ctx;

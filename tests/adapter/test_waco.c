@@ -294,8 +294,10 @@ static void scaling_follows_its_law(void **state)
 {
 	(void)state;
 	for (int orthogonal = 0; orthogonal < 2; orthogonal++) {
-		assert_true(fabs(gaussian_correlation(1, orthogonal, false) - 1) < 0.05);
 		assert_true(fabs(gaussian_correlation(2, orthogonal, false) - 0.894) < 0.05);
+		if (test_is_emulated())
+			continue;
+		assert_true(fabs(gaussian_correlation(1, orthogonal, false) - 1) < 0.05);
 		assert_true(fabs(gaussian_correlation(10, orthogonal, false) - 0.445) < 0.05);
 		assert_true(fabs(gaussian_correlation(1, orthogonal, true) - 1) < 0.05);
 	}
