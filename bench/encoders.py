@@ -40,6 +40,7 @@ BATCHES, MOST_GMAC = (1, 8, 16, 32, 64), 150  # in a batch: some seconds at most
 SPEED = 60  # GMAC a second, about; for how many batches make a second
 FIRST = (("vit_small_patch8", 96), ("vit_base_patch16", 224), ("resnet50", 224))
 ROUNDS, FIRST_ROUNDS = 9, 3
+SHARES = "Shares count the multiply-adds of direct sums; computing 3x3 convolutions in tiles needs fewer, so they can exceed 100 %."
 FASTEST = ("PyTorch, fastest rounds", "ONNX Runtime, fastest rounds")
 
 
@@ -266,10 +267,9 @@ def one_trials(one):
 def one_page(options, all_found):
     body = "torch %s, onnxruntime %s; float32. From one prepared tensor to its feature, on %d threads, in a process that " \
            "holds the network: medians of %d rounds in turn, and the ratio of each side's fastest round, each peer by its " \
-           "fastest variant, %.1f s after the one before, whose threads may spin. Shares count the multiply-adds of direct sums; " \
-           "computing 3x3 convolutions in tiles needs fewer, so they can exceed 100 %%.\n\n" % (
+           "fastest variant, %.1f s after the one before, whose threads may spin. %s\n\n" % (
                torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.threads,
-               options.rounds, common.SETTLE)
+               options.rounds, common.SETTLE, SHARES)
     body += common.table(["network", "invar", "PyTorch", "variant", "times faster", "ONNX Runtime", "variant",
                           "times faster", *FASTEST, "invar, of peak", "PyTorch, of peak", "ONNX Runtime, of peak",
                           "peak GFLOP/s"], [one_row(one) for one in all_found])
@@ -300,8 +300,8 @@ def memory_row(one):
 def page(options, all_found, firsts):
     body = "torch %s, onnxruntime %s; float32. Images a second, medians of %d rounds in turn, each peer at its best " \
            "batch and variant, invar at the same batch, and in the column \"at best\" at the better of the two batches; " \
-           "\"fastest rounds\" is the ratio of each side's fastest.\n\n" % (
-               torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds)
+           "\"fastest rounds\" is the ratio of each side's fastest. %s\n\n" % (
+               torch.__version__.split("+")[0], importlib.metadata.version("onnxruntime"), options.rounds, SHARES)
     body += common.table(["network", "batch", "invar", "PyTorch", "times faster", "at best", "batch", "invar",
                           "ONNX Runtime", "times faster", "at best", *FASTEST, "invar, of peak", "PyTorch, of peak",
                           "ONNX Runtime, of peak", "peak GFLOP/s"], [speed_row(one) for one in all_found])
