@@ -32,7 +32,7 @@ static const training trainings[] = {
 	{.loss = "hsic"},
 	{.loss = "hsic", .option = "sigma-z", .value = "3"},
 	{.loss = "waco", .option = "projections", .value = "72"},
-	{.loss = "waco", .option = "projections", .value = "20"}, /* fewer lines than ranks */
+	{.loss = "waco", .option = "projections", .value = "20"},   /* fewer lines than ranks */
 	{.loss = "waco", .option = "projections", .value = "1100"}, /* two blocks */
 	{.loss = "waco", .option = "slices", .value = "orthogonal"},
 };
