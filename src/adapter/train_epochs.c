@@ -6,6 +6,7 @@
 
 #include "adapter/train_ranks.h"
 #include "base/clock.h"
+#include "base/test_stop.h"
 #include "nn/adamw.h"
 
 invar_status inv_trainer_interrupted(inv_trainer *t)
@@ -70,6 +71,7 @@ invar_status inv_trainer_step(inv_trainer *t, double lr)
 		return inv_context(st, "epoch %" PRIu64 ", step %" PRIu64 "%s", t->at.epoch,
 		                   t->at.step,
 		                   t->at.t ? " (a smaller learning rate may help)" : "");
+	inv_test_stop("train:step %" PRIu64, t->step->t);
 	t->at.t = t->step->t;
 	t->at.step++;
 	t->at.loss_sum += value.value;
@@ -140,6 +142,7 @@ static invar_status end_epoch(inv_trainer *t, double lr)
 	if (st == INVAR_OK)
 		st = log_epoch(t, lr);
 	t->at.epoch++;
+	inv_test_stop("train:epoch %" PRIu64, t->at.epoch);
 	t->at.step = 0;
 	t->at.loss_sum = 0;
 	memset(t->at.term_sum, 0, sizeof t->at.term_sum);

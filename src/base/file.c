@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 
 enum { PAUSE_MS = 10, MAX_WAIT_MS = 30000 };
 
@@ -472,9 +473,11 @@ static invar_status publish(inv_writer *w)
 		return st;
 	if (fsync(w->fd) != 0)
 		return inv_fail_errno(w->path, "cannot flush to disk");
+	inv_test_stop("file:written %s", w->path);
 	if (rename(w->part, w->path) != 0)
 		return inv_fail_errno(w->path, "cannot rename its part file to it");
 	sync_parent(w->path);
+	inv_test_stop("file:saved %s", w->path);
 	return INVAR_OK;
 }
 

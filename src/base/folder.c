@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 
 enum { MAX_MARK = 256 };
 
@@ -283,8 +284,11 @@ static invar_status exchange_by_three(const char *a, const char *b, const char *
 
 invar_status inv_folder_exchange(const char *a, const char *b, const char *aside)
 {
-	if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0)
+	inv_test_stop("folder:exchange %s", b);
+	if (renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE) == 0) {
+		inv_test_stop("folder:exchanged %s", b);
 		return INVAR_OK;
+	}
 	if (errno == EINVAL || errno == ENOSYS)
 		return exchange_by_three(a, b, aside);
 	return cannot_exchange(b);

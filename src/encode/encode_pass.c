@@ -10,6 +10,7 @@
 #include "bank/row_names.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/test_stop.h"
 
 /* Flushing takes at most a fortieth of the time; doing it more often is unnecessary. */
 #define FLUSH_SHARE 40
@@ -247,6 +248,7 @@ static invar_status flush(filling *f)
 		if (st == INVAR_OK) {
 			mark(f, complete);
 			st = save_marks(f->p, complete);
+			inv_test_stop("encode:flush %s", f->p->stage);
 		}
 	}
 	inv_free(complete);

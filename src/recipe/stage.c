@@ -12,6 +12,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/test_stop.h"
 
 #define FORMAT "invar-stages"
 
@@ -416,6 +417,7 @@ static invar_status run_stage(invar_stages *s, stage *g, const json_t *inputs)
 	if (g->says)
 		inv_log(s->ctx, INVAR_LOG_INFO, "%s", g->says);
 	g->ran = true;
+	inv_test_stop("stage:%s", g->name);
 	if ((st = g->kind->run(g->own)) == INVAR_OK)
 		st = stamp_outputs(s, g, &outputs);
 	return st == INVAR_OK ? write_entry(s, g, inputs, outputs) : st;
