@@ -476,8 +476,8 @@ static invar_status publish(inv_writer *w)
 	inv_test_stop("file:written %s", w->path);
 	if (rename(w->part, w->path) != 0)
 		return inv_fail_errno(w->path, "cannot rename its part file to it");
-	sync_parent(w->path);
 	inv_test_stop("file:saved %s", w->path);
+	sync_parent(w->path);
 	return INVAR_OK;
 }
 
