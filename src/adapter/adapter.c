@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/test_stop.h"
 #include "base/text.h"
 #include "formats/npy.h"
 #include "nn/packed_layers.h"
@@ -356,6 +357,7 @@ invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_
 	const inv_packed_layers *layers;
 	invar_status st;
 
+	inv_test_stop("apply:rows");
 	if (!e->packed || !inv_packed_layers_usable(e->ctx))
 		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
 	st = pack_once(e, &layers);

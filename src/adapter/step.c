@@ -11,11 +11,13 @@
  */
 #include "adapter/step.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "adapter/step_ranks.h"
+#include "base/test_stop.h"
 #include "nn/adamw.h"
 
 /* The number of rows that E maps to codes, of all processes. */
@@ -207,6 +209,7 @@ static invar_status forward(inv_step *p, const float *params, const float *rows,
 		inv_mlp_forward(p->pass, params, inputs(p, rows), s->residual, p->codes);
 
 	*out = (inv_loss_value){0};
+	inv_test_stop("train:forward %" PRIu64, p->t + 1);
 	if (st == INVAR_OK)
 		st = check_cancel(p);
 	if (st == INVAR_OK)

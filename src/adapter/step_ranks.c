@@ -2,9 +2,11 @@
 /* step_ranks.c - see step_ranks.h. */
 #include "adapter/step_ranks.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 #include "nn/mlp_ranks.h"
 
 struct inv_step_ranks {
@@ -117,6 +119,7 @@ invar_status inv_step_ranks_run(inv_step *p, const float *rows, double lr,
 
 	if (st != INVAR_OK)
 		return st;
+	inv_test_stop("train:forward %" PRIu64, p->t + 1);
 	if ((st = evaluate(p, x, out)) == INVAR_OK) {
 		/* The same value on all ranks, so that all of them stop here or none. */
 		if ((st = inv_step_check_loss(out)) != INVAR_OK)

@@ -318,6 +318,7 @@ invar_status inv_writer_open_in_turn(const invar_context *ctx, const char *path,
 		w = NULL;
 		if ((st = inv_progress(ctx, "wait", 0, 0)) != INVAR_OK)
 			break;
+		inv_test_stop("file:locked %s", path);
 		nanosleep(&pause, NULL);
 		waited += PAUSE_MS;
 	}

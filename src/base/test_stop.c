@@ -43,34 +43,59 @@ static void pause_until_removed(const char *path)
 		nanosleep(&time, NULL);
 }
 
+/* The actions of a wish are separated by commas; `one` is the text of a whole action. */
+static bool has_action(const char *actions, const char *one)
+{
+	size_t length = strlen(one);
+
+	for (const char *at = actions; at; at = strchr(at, ','), at = at ? at + 1 : NULL)
+		if (strncmp(at, one, length) == 0 && (!at[length] || at[length] == ','))
+			return true;
+	return false;
+}
+
+/* raise() sends to this thread, so that a handler has run when it returns. */
+static void act(char *actions)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {
+		{"kill", SIGKILL}, {"stop", SIGSTOP}, {"int", SIGINT}, {"term", SIGTERM}};
+	char *rest = NULL;
+
+	for (char *one = strtok_r(actions, ",", &rest); one; one = strtok_r(NULL, ",", &rest)) {
+		for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+			if (strcmp(one, signals[i].name) == 0)
+				raise(signals[i].number);
+		if (strncmp(one, "pause:", 6) == 0)
+			pause_until_removed(one + 6);
+	}
+}
+
+bool inv_test_stop_is_set(void)
+{
+	return getenv("INVAR_TEST_STOP") != NULL;
+}
+
 void inv_test_stop(const char *format, ...)
 {
-	const char *wish = getenv("INVAR_TEST_STOP"),
-			   *action = wish ? strrchr(wish, '=') : NULL;
-	char point[512];
+	const char *wish = getenv("INVAR_TEST_STOP"), *end = wish ? strrchr(wish, '=') : NULL;
+	char point[512], actions[512];
 	va_list args;
 
-	if (!action)
+	if (!end)
 		return;
 	va_start(args, format);
 	vsnprintf(point, sizeof point, format, args);
 	va_end(args);
-	if (strcmp(action, "=list") == 0)
+	if (has_action(end + 1, "list"))
 		fprintf(stderr, "%s\n", point);
-	if (!fits(wish, (size_t)(action - wish), point, atomic_fetch_add(&passed, 1) + 1) ||
+	if (!fits(wish, (size_t)(end - wish), point, atomic_fetch_add(&passed, 1) + 1) ||
 	    atomic_flag_test_and_set(&stopped))
 		return;
-	action++;
-	if (strcmp(action, "kill") == 0)
-		kill(getpid(), SIGKILL);
-	else if (strcmp(action, "stop") == 0)
-		kill(getpid(), SIGSTOP);
-	else if (strcmp(action, "int") == 0)
-		kill(getpid(), SIGINT);
-	else if (strcmp(action, "term") == 0)
-		kill(getpid(), SIGTERM);
-	else if (strncmp(action, "pause:", 6) == 0)
-		pause_until_removed(action + 6);
+	snprintf(actions, sizeof actions, "%s", end + 1);
+	act(actions);
 }
 
 #else

@@ -2,6 +2,7 @@
 /* encode_pass.c - see encode_pass.h. */
 #include "encode/encode_pass.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ typedef struct filling {
 	uint32_t *left; /* [blocks] rows of all arrays that are not written yet */
 	bool *marked;   /* [blocks] in the map for all arrays */
 	double flushed, took;
+	uint64_t saved;           /* blocks in the map that were encoded in this pass */
 	uint64_t before, missing; /* images done before, and missing for all ranks */
 } filling;
 
@@ -249,6 +251,9 @@ static invar_status flush(filling *f)
 			mark(f, complete);
 			st = save_marks(f->p, complete);
 			inv_test_stop("encode:flush %s", f->p->stage);
+			for (uint64_t b = 0; b < inv_block_map_blocks(f->p->map); b++)
+				if (complete[b])
+					inv_test_stop("encode:block %" PRIu64, ++f->saved);
 		}
 	}
 	inv_free(complete);
@@ -267,7 +272,8 @@ static invar_status tick(void *user)
 	pthread_mutex_lock(&f->lock);
 	done = f->p->done;
 	pthread_mutex_unlock(&f->lock);
-	if (since > FLUSH_SECONDS && since > FLUSH_SHARE * f->took) {
+	if ((since > FLUSH_SECONDS && since > FLUSH_SHARE * f->took) ||
+	    inv_test_stop_is_set()) {
 		invar_status st = flush(f);
 
 		if (st != INVAR_OK)
@@ -397,6 +403,7 @@ invar_status inv_pass_run(inv_pass *p)
 		count_missing(&f);
 		if (p->watch)
 			keep_share(&f);
+		inv_test_stop("encode:pass %s", p->stage);
 		st = flush_after(&f, walk_stretches(&f));
 		p->encoded += p->watch ? f.missing - (p->done - f.before) : 0;
 		p->done = p->watch ? f.before + f.missing : p->done;

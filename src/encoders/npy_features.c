@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 #include "encoders/encoder.h"
 #include "formats/npy_source.h"
 
@@ -97,6 +98,7 @@ static invar_status write_features(work *w, const char *path, invar_dtype dtype)
 		                w->block, w->in->name);
 	st = inv_npy_create_target(path, dtype == INVAR_FLOAT16 ? INV_F16 : INV_F32, 2, shape,
 	                           &w->out);
+	inv_test_stop("features:open %s", path);
 	if (st == INVAR_OK && (st = pump(w)) == INVAR_OK) {
 		st = inv_npy_commit(w->out);
 		w->out = NULL;

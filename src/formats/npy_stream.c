@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 #include "base/text.h"
 #include "formats/npy.h"
 
@@ -22,7 +23,10 @@ static invar_status read_bytes(const inv_npy_stream *s, void *to, size_t bytes, 
 {
 	*got = 0;
 	while (*got < bytes) {
-		ssize_t n = read(s->fd, (char *)to + *got, bytes - *got);
+		ssize_t n;
+
+		inv_test_stop("pipe:read");
+		n = read(s->fd, (char *)to + *got, bytes - *got);
 
 		if (n < 0 && errno == EINTR) {
 			if (s->ctx && inv_progress(s->ctx, s->name, 0, 0) != INVAR_OK)

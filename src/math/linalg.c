@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/test_stop.h"
 #include "base/threads.h"
 #include "math/openblas.h"
 
@@ -174,6 +175,7 @@ invar_status inv_svd(size_t m, size_t n, double *a, double *u, double *sigma, do
 
 	if (st != INVAR_OK || !k || (st = inv_openblas_need(1)) != INVAR_OK)
 		return st;
+	inv_test_stop("svd");
 	info = run_svd((int)n, (int)m, a, vt, sigma, u);
 	if (info == 0)
 		return INVAR_OK;
@@ -214,6 +216,7 @@ invar_status inv_eigen_symmetric(size_t n, double *a, double *values)
 
 	if (st != INVAR_OK || !n || (st = inv_openblas_need(1)) != INVAR_OK)
 		return st;
+	inv_test_stop("eigen");
 	info = run_eigen((int)n, a, values);
 	if (info == 0)
 		return INVAR_OK;

@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/test_stop.h"
 #include "base/text.h"
 #include "measure/eval_options.h"
 #include "measure/outcomes.h"
@@ -282,6 +283,7 @@ static invar_status measure_cell(const inv_measure_input *in, const inv_measurem
 		return st == INVAR_E_CANCELLED ? st : inv_context(st, "%s of %s", m->name, title);
 	f->measured = true;
 	inv_log(in->ctx, INVAR_LOG_DETAIL, "%s of %s is measured", m->name, title);
+	inv_test_stop("eval:%s of %s", m->name, title);
 	return INVAR_OK;
 }
 
