@@ -216,7 +216,9 @@ static int run_words(int argc, char **argv, invar_processes *processes)
 	inv_session s = {.term = &term, .processes = processes};
 	invar_status st = INVAR_OK;
 
-	if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+	if (inv_interrupted())
+		st = inv_fault(&s, INVAR_E_CANCELLED, "interrupted before the command began");
+	else if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		inv_help_overview(stdout, inv_term_columns());
 	else if (strcmp(argv[1], "--version") == 0)
 		printf("invar %s\n", invar_version());
@@ -231,6 +233,7 @@ int main(int argc, char **argv)
 	invar_processes *processes;
 	int code;
 
+	inv_signals_hold();
 	if (!inv_stack_suffices(argv))
 		return EXIT_FAILED;
 	inv_wait_asleep(argv);

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -94,25 +95,50 @@ static void end_without_file(int number)
 	_exit(1);
 }
 
+static sigset_t stop_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP); /* a connection that is lost */
+	return set;
+}
+
+void inv_signals_hold(void)
+{
+	sigset_t set = stop_signals();
+
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 void inv_signals_catch(void)
 {
+	sigset_t set = stop_signals();
 	struct sigaction cut = {.sa_handler = end_without_file, .sa_flags = SA_RESETHAND};
 	struct sigaction once = {.sa_handler = note_signal, .sa_flags = SA_RESETHAND};
 	struct sigaction always = {.sa_handler = note_signal};
 	struct sigaction late = {.sa_handler = end_at_once};
 
+#ifdef INV_TEST_STOPS /* base/test_stop.h */
+	if (getenv("INVAR_TEST_PATIENCE"))
+		patience = atoi(getenv("INVAR_TEST_PATIENCE"));
+#endif
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
-	sigaction(SIGHUP, &once, NULL); /* a connection that is lost */
+	sigaction(SIGHUP, &once, NULL);
 	sigaction(SIGPIPE, &always, NULL);
 	sigaction(SIGBUS, &cut, NULL);
 	signal(SIGXFSZ, SIG_IGN); /* file size limit: the write fails with an error instead */
 	sigaction(SIGALRM, &late, NULL);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void inv_signals_lead(void)
 {
-	patience = LEADING;
+	if (patience < LEADING)
+		patience = LEADING;
 }
 
 /* The first signal counts: more of them do not put the end off. */

@@ -33,6 +33,12 @@ void inv_term_clear(inv_term *t);
 void inv_term_close(inv_term *t);
 
 /*
+ * Holds SIGINT, SIGTERM and SIGHUP back until inv_signals_catch(): called first, as those
+ * that come while the program begins again (openmp_policy.h, stack.h) would end it without
+ * a message. Signals that come before main(), while libraries are loaded, still do.
+ */
+void inv_signals_hold(void);
+/*
  * SIGINT and SIGTERM ask the library to stop; a second SIGINT kills at once. After 1.5 s
  * the program is ended with a message and exit code 130; a training that is writing its
  * checkpoint gets 10 s. SIGBUS, a mapped file that was truncated, is a message and exit
