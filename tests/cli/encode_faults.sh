@@ -5,6 +5,7 @@
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2") shared=${INVAR_SHARED:-$3}
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'umount "$work/disk" 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
@@ -33,16 +34,15 @@ options=(folder:photos --encoder pixels --size 16 --augment rotation --copies 3 
 "$invar" encode "${options[@]}" -o whole
 
 # An image vanishes; the list of files is made before.
-"$invar" encode folder:photos --encoder pixels --size 16 --augment rotation --copies 60 -q -o vanished 2>message &
-until [ -e vanished/train/done.part ]; do sleep 0.02; done
+INVAR_TEST_STOP='encode:pass*=pause:listed' "$invar" encode "${options[@]}" -o vanished 2>message &
+child=$!
+wait_for $child test -e listed
 mv photos/odd/0599.png .
-code=0
-wait $! || code=$?
-if [ $code != 0 ]; then
-	cat message
-	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code"
-	grep -q 'odd/0599.png: cannot open' message || fail "the image is not named"
-fi
+rm listed
+finish $child
+cat message
+[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code after an image has vanished"
+grep -q 'odd/0599.png: cannot open' message || fail "the image is not named"
 mv 0599.png photos/odd
 printf 'no image' >photos/odd/0597.png
 expect 'odd/0597.png' "$invar" encode "${options[@]}" -o broken
@@ -68,16 +68,15 @@ diff -r whole few
 if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	cp "$shared/data/cifar10_resnet20.safetensors" w.safetensors
 	chmod u+w w.safetensors
-	network=(folder:photos --weights w.safetensors --size 32 --augment rotation --copies 9 -q)
+	network=(folder:photos --weights w.safetensors --size 32 --augment rotation --copies 1 -q)
 	"$invar" encode "${network[@]}" -o by_network
-	"$invar" encode "${network[@]}" -o changed 2>message &
-	until [ -e changed/train/done.part ] && cut -c66- changed/train/done.part | tail -n +2 | grep -q 1; do
-		sleep 0.02
-	done
+	INVAR_TEST_STOP='encode:block 1=pause:begun' "$invar" encode "${network[@]}" -o changed 2>message &
+	child=$!
+	wait_for $child test -e begun
 	cp w.safetensors old
 	printf '\77' | dd of=w.safetensors bs=1 seek=900000 conv=notrunc 2>/dev/null
-	code=0
-	wait $! || code=$?
+	rm begun
+	finish $child
 	cat message
 	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code after the weights changed"
 	grep -q 'w.safetensors: the weights changed' message || fail "not said"
@@ -86,15 +85,15 @@ if [ -e "$shared/data/cifar10_resnet20.safetensors" ]; then
 	"$invar" encode "${network[@]}" -o changed
 	diff -r by_network changed
 
-	# Images are truncated during the run; SIGSTOP makes sure that they are not read yet.
-	"$make" npy x.npy 4000 3 32 32
-	"$invar" features x.npy -o cut.npy --weights w.safetensors -q --threads 1 2>message &
-	until [ -e cut.npy.invar.part ]; do sleep 0.02; done
-	kill -STOP $!
+	# Images are truncated during the run, before they are read.
+	"$make" npy x.npy 400 3 32 32
+	INVAR_TEST_STOP='features:open*=pause:opened' "$invar" features x.npy -o cut.npy --weights w.safetensors -q \
+		--threads 1 2>message &
+	child=$!
+	wait_for $child test -e opened
 	truncate -s 4096 x.npy
-	kill -CONT $!
-	code=0
-	wait $! || code=$?
+	rm opened
+	finish $child
 	cat message
 	[ $code = 1 ] && [ "$(wc -l <message)" = 1 ] || fail "exit $code after the images were cut"
 	[ ! -e cut.npy ] || fail "a result without its images"

@@ -6,6 +6,7 @@
 set -eu
 invar=$(realpath "$1")
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -23,30 +24,20 @@ fail()
 	seq 1 4000000 | head -c $((6000 * 32 * 32))
 } >x.npy
 options=(npy:x.npy --encoder pixels --holdout 0.3 --augment rotation+noise --copies 20 -q)
-start=$(date +%s%N)
-"$invar" encode "${options[@]}" -o whole
-took=$((($(date +%s%N) - start) / 1000000))
-went_on=0
-for moment in 1 2 3 4 5 6 7 8 9 10; do
-	"$invar" encode "${options[@]}" -o killed &
-	sleep "$(printf '%d.%03d' $((took * moment / 25000)) $((took * moment / 25 % 1000)))"
-	kill -9 $! 2>/dev/null || true
-	wait $! 2>/dev/null || true
-	map=$(ls killed/*/done.part 2>/dev/null || true)
-	[ -z "$map" ] || ! cut -c66- $map | tail -n +2 | grep -q 1 || went_on=1
+count=$(points "$invar" encode "${options[@]}" -o whole)
+[ -e whole/bank.json ] || fail "encoding itself fails"
+marks() { cat "$1"/*/done.part 2>/dev/null | cut -c66- | tr -cd 1 | wc -c; }
+stop_at 'encode:block 2=kill' "$invar" encode "${options[@]}" -o killed
+[ $code = 137 ] && [ "$(marks killed)" -gt 0 ] || fail "no block was finished before a kill"
+for moment in 1 2 3 4 5 6; do
+	stop_at "$((moment * count / 40))=kill" "$invar" encode "${options[@]}" -o killed
+	[ $code = 137 ] || fail "exit $code instead of kill $moment of $count points"
 done
 "$invar" encode "${options[@]}" -o killed --threads 1
 diff -r whole killed
-[ $went_on = 1 ] || echo "no block was finished before a kill: this machine is too fast"
 
 # Interrupted: what is finished stays, and only the rest is encoded.
-"$invar" encode "${options[@]}" --copies 60 --threads 1 -o stopped 2>error &
-until [ -e stopped/train/done.part ] && cut -c66- stopped/train/done.part | tail -n +2 | grep -q 1; do
-	sleep 0.05
-done
-kill -INT $!
-code=0
-wait $! || code=$?
+stop_at 'encode:block 2=int' "$invar" encode "${options[@]}" --copies 60 --threads 1 -o stopped 2>error
 [ $code = 130 ] || fail "exit $code instead of 130"
 grep -q 'interrupted; finished work is kept in stopped' error
 refuse()
@@ -67,20 +58,15 @@ head -c 128 x.npy >y.npy
 tail -c +129 x.npy | tac -s 1 | head -c $((6000 * 32 * 32)) >>y.npy
 truncate -s "$(stat -c %s x.npy)" y.npy
 refuse 'image 0 of train has changed since its row was encoded' npy:y.npy "${options[@]:1}"
-marks=$(cut -c66- stopped/train/done.part | tail -n +2 | tr -cd 1 | wc -c)
-[ "$marks" -gt 0 ] || fail "the finished blocks were lost"
+[ "$(marks stopped)" -gt 0 ] || fail "the finished blocks were lost"
 "$invar" encode "${options[@]:0:7}" --copies 20 -o stopped 2>log
 encoded=$(sed -n 's/^train: .*; \([0-9]*\) encoded.*/\1/p' log)
 [ "$encoded" -lt $((4200 * 21)) ] || fail "finished blocks were encoded again: $encoded"
 diff -r whole stopped
 
 # A map whose part file is gone or truncated counts as empty.
-"$invar" encode "${options[@]}" --copies 60 -o torn 2>/dev/null &
-until [ -e torn/train/done.part ] && cut -c66- torn/train/done.part | tail -n +2 | grep -q 1; do
-	sleep 0.05
-done
-kill -9 $!
-wait $! 2>/dev/null || true
+stop_at 'encode:block 2=kill' "$invar" encode "${options[@]}" --copies 60 -o torn
+[ $code = 137 ] && [ "$(marks torn)" -gt 0 ] || fail "no finished blocks to lose"
 rm torn/train/aug/003.npy.part
 truncate -s -1 torn/train/aug/004.npy.part
 "$invar" encode "${options[@]}" -o torn

@@ -5,6 +5,7 @@
 set -u
 invar=$(realpath "$1") make=$(realpath "$2") tries=${3:-3}
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -23,7 +24,8 @@ together()
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do
-		wait "$pid" || { cat error.*; echo "try $1: an eval failed"; exit 1; }
+		finish "$pid"
+		[ $code = 0 ] || { cat error.*; echo "try $1: an eval failed"; exit 1; }
 	done
 	for name in "${names[@]}"; do
 		grep -q "^ *\"measurement\": \"$name\",$" run/metrics.json || { echo "try $1: $name is lost"; exit 1; }
@@ -33,28 +35,31 @@ together()
 for ((i = 0; i < tries; i++)); do together $i; done
 
 # A training locks its run all the time; results must not be lost.
-"$invar" train bank -o run --hidden 64 --epochs 100000 --force -q 2>/dev/null &
+INVAR_TEST_STOP='train:epoch 1=pause:training' "$invar" train bank -o run --hidden 64 --epochs 9 --force -q 2>/dev/null &
 child=$!
-until [ -e run.part/run.json ] || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
+wait_for $child test -e training
 together training
 kill -INT $child
-wait $child
-[ $? = 130 ] || { echo "the training ended on its own"; exit 1; }
+rm training
+finish $child
+[ $code = 130 ] || { echo "the training was not interrupted: exit $code"; exit 1; }
 
 # Killed while writing: the next one replaces its part file.
 echo '{"format": ' >run/metrics.json.invar.part
 together killed
 
-# Another program holds the lock for too long: an error instead of an endless wait.
+# Another program holds the lock for a while: this one waits, and its result is kept.
 rm run/metrics.json
 touch run/metrics.json.invar.part
 exec 9<run/metrics.json.invar.part
 flock 9
-timeout 60 "$invar" eval bank run --metrics structure "${options[@]}" >/dev/null 2>error 9<&- &
+INVAR_TEST_STOP='file:locked run/metrics.json=pause:waiting' "$invar" eval bank run --metrics structure \
+	"${options[@]}" >/dev/null 2>error 9<&- &
 child=$!
-sleep 0.5
-kill -0 $child 2>/dev/null || { cat error; echo "it did not wait"; exit 1; }
+wait_for $child test -e waiting
 exec 9<&-
-wait $child || { cat error; echo "it did not go on"; exit 1; }
+rm waiting
+finish $child
+[ $code = 0 ] || { cat error; echo "it did not go on: exit $code"; exit 1; }
 grep -q '"structure"' run/metrics.json || { echo "structure is lost"; exit 1; }
 exit 0

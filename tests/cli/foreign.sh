@@ -5,6 +5,7 @@
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work" "$work".*' EXIT
 cd "$work" || exit 1
@@ -126,18 +127,19 @@ ln -s run link
 
 # Interrupted, failed or killed, --force leaves the old run as it was; --resume continues the new one.
 state run >old
-long=(--hidden 256 --epochs 4000 --checkpoint-seconds 0)
+long=(--hidden 64 --epochs 40 --checkpoint-seconds 0)
 begin()
 {
-	"$invar" train bank -o run "${long[@]}" --force -q 2>error &
+	INVAR_TEST_STOP="train:epoch 3=pause:$work.paused" "$invar" train bank -o run "${long[@]}" --force -q 2>error &
 	child=$!
-	until [ -s run.part/checkpoint.safetensors ] || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
+	wait_for $child test -e "$work.paused"
+	[ -s run.part/checkpoint.safetensors ] || fail "no checkpoint after two epochs"
 }
 end()
 {
 	kill -$1 $child
-	wait $child 2>/dev/null
-	code=$?
+	rm "$work.paused"
+	finish $child
 	state run | diff old - || fail "SIG$1: the old run has changed"
 }
 begin
@@ -160,7 +162,7 @@ cmp run/adapter.safetensors other/adapter.safetensors || exit 1
 
 # Resuming finishes the new run, and notes that were added to the old one stay where they are.
 "$invar" train bank -o run "${short[@]}" --force -q || exit 1
-long=(--hidden 256 --epochs 300 --checkpoint-seconds 0)
+long=(--hidden 64 --epochs 40 --seed 5 --checkpoint-seconds 0)
 "$invar" train bank -o whole "${long[@]}" -q || exit 1
 state run >old
 begin

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # foreign_kills.sh INVAR MAKE - train, train --images, train --force, encode and eval are killed at
-# random moments, beside foreign files in every folder they use: these keep their
+# random points, beside foreign files in every folder they use: these keep their
 # bytes and modes, and the work ends in the same bytes as without kills. KILLS=60 for more.
 set -u
 invar=$(realpath "$1") make=$(realpath "$2") kills=${KILLS:-6}
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/here" && cd "$work/here" || exit 1
@@ -61,15 +62,14 @@ measure=(--threads 1 --metrics structure,knn,lc --probe-epochs 3 -q)
 
 # The same without kills, in separate folders.
 mkdir ../whole
-begin_ms() { echo $(($(date +%s%N) / 1000000)); }
-took=()
-t=$(begin_ms); "$invar" train bank -o ../whole/train "${long[@]}" || exit 1; took[0]=$(($(begin_ms) - t))
-t=$(begin_ms); "$invar" train "${images[@]}" -o ../whole/images "${images_long[@]}" || exit 1; took[1]=$(($(begin_ms) - t))
-took[2]=${took[0]}
-t=$(begin_ms); "$invar" encode "${encode[@]}" -o ../whole/encode || exit 1; took[3]=$(($(begin_ms) - t))
+count=()
+count[0]=$(points "$invar" train bank -o ../whole/train "${long[@]}")
+count[1]=$(points "$invar" train "${images[@]}" -o ../whole/images "${images_long[@]}")
+count[2]=${count[0]}
+count[3]=$(points "$invar" encode "${encode[@]}" -o ../whole/encode)
 "$invar" train bank -o ../whole/old "${long[@]}" --seed 1 --epochs 2 || exit 1
 cp -r ../whole/old ../whole/eval
-t=$(begin_ms); "$invar" eval bank ../whole/eval "${measure[@]}" >/dev/null || exit 1; took[4]=$(($(begin_ms) - t))
+count[4]=$(points "$invar" eval bank ../whole/eval "${measure[@]}")
 rm -rf bank/cache
 
 plant .
@@ -132,20 +132,21 @@ compare()
 # ---- Kills -----------------------------------------------------------------------
 
 kinds=(train images force encode eval)
+is_paused_or_gone() { [ -e "$work/paused" ] || ! kill -0 "$1" 2>/dev/null; }
+
 round=(0 0 0 0 0)
 died=0 finished=0
 for ((i = 0; died < kills && i < 10 * kills; i++)); do
 	k=$((i % 5)) kind=${kinds[i % 5]}
 	name=$kind.${round[k]}
 	prepare $kind $name
-	run_$kind $name 2>../error &
+	INVAR_TEST_STOP="$((1 + RANDOM % count[k]))=pause:$work/paused" run_$kind $name 2>../error &
 	child=$!
-	pause=$((RANDOM * took[k] / 32768))
-	sleep "$(printf '%d.%03d' $((pause / 1000)) $((pause % 1000)))"
+	wait_for $child is_paused_or_gone $child
 	plant_into $kind $name
 	kill -9 $child 2>/dev/null
-	wait $child 2>/dev/null
-	code=$?
+	rm -f "$work/paused"
+	finish $child
 	case $code in
 	137) died=$((died + 1)) ;;
 	0)

@@ -10,6 +10,7 @@ if [ ! -d "$hostile" ] || [ ! -e "$images" ]; then
 	exit 77
 fi
 hostile=$(realpath "$hostile") images=$(realpath "$images")
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -25,7 +26,7 @@ fi
 refused() {
 	local name=$1 code
 	shift
-	timeout 60 "$invar" "$@" > out 2> err
+	timeout "$hang" "$invar" "$@" > out 2> err
 	code=$?
 	[ $code = 1 ] && [ "$(wc -l < err)" = 1 ] && [ ! -s out ] && grep -q "^invar: .*$name" err &&
 		[ "$(ls)" = "$(printf 'err\nout')" ] && return

@@ -5,6 +5,7 @@
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -16,24 +17,17 @@ fail()
 }
 "$make" bank bank 600 16
 "$invar" train bank -o first --loss none --init rigid --hidden 32 -q || exit 1
-runs=(first)
-for i in $(seq 20); do # a second or so each: the signal comes long before the last
-	cp -r first run$i
-	runs+=("run$i")
-done
-"$invar" eval bank run20 --metrics lc,structure --probe-epochs 2 -q >/dev/null || exit 1
-cp run20/metrics.json before.json
-"$invar" eval bank "${runs[@]}" --metrics lc,structure --probe-epochs 8000 --threads 1 -v \
-	-o all.json >out 2>log &
-child=$!
-until grep -q 'lc of first is measured' log || ! kill -0 $child 2>/dev/null; do sleep 0.02; done
-kill -INT $child
-wait $child
-code=$?
+cp -r first second
+cp -r first third
+"$invar" eval bank third --metrics lc,structure --probe-epochs 2 -q >/dev/null || exit 1
+cp third/metrics.json before.json
+stop_at 'eval:lc of first=int' "$invar" eval bank first second third --metrics lc,structure --probe-epochs 3 \
+	--threads 1 -v -o all.json >out 2>log
 [ $code = 130 ] || fail "exit $code, expected 130"
 [ ! -s out ] || fail "a table was printed"
 [ ! -e all.json ] || fail "half a document was written"
+! grep -q 'structure of first is measured' log || fail "it went on measuring"
 grep -q '"measurement": "lc"' first/metrics.json || fail "the measured lc is not kept"
 ! grep -q '"incomplete"\|skipped' first/metrics.json || fail "more is kept than was measured"
-[ ! -e run19/metrics.json ] || fail "metrics of a run that was not measured are kept"
-cmp before.json run20/metrics.json || fail "what was there before is gone"
+[ ! -e second/metrics.json ] || fail "metrics of a run that was not measured are kept"
+cmp before.json third/metrics.json || fail "what was there before is gone"

@@ -5,6 +5,7 @@
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -46,7 +47,7 @@ for command in "${commands[@]}"; do
 	case $command in dependence* | 'models list' | help) continue ;; esac
 	(
 		ulimit -f 1
-		timeout 60 "$invar" $command -q
+		timeout "$hang" "$invar" $command -q
 	) > out.txt 2> err.txt < /dev/null
 	code=$?
 	[ $code = 1 ] && [ "$(wc -l < err.txt)" = 1 ] && grep -q 'File too large' err.txt ||
@@ -71,8 +72,8 @@ mkdir out
 for command in "${commands[@]}"; do
 	(
 		ulimit -S -s 64
-		[ "$command" = help ] && exec timeout 60 "$invar" help
-		timeout 60 "$invar" $command -q
+		[ "$command" = help ] && exec timeout "$hang" "$invar" help
+		timeout "$hang" "$invar" $command -q
 	) > out.txt 2> err.txt < /dev/null
 	code=$?
 	[ $code = 0 ] || complain "ulimit -S -s: $command: exit $code: $(cat err.txt)"
@@ -80,7 +81,7 @@ done
 # If the limit cannot be raised, a message says so.
 (
 	ulimit -s 64
-	timeout 60 "$invar" data folder:ph --sheet out/hard.png -q
+	timeout "$hang" "$invar" data folder:ph --sheet out/hard.png -q
 ) > out.txt 2> err.txt
 code=$?
 [ $code = 1 ] && [ "$(wc -l < err.txt)" = 1 ] && grep -q '64 KB.*ulimit -s' err.txt ||

@@ -6,6 +6,7 @@ set -eu
 invar=$(realpath "$1")
 images=$(realpath "$(dirname "$0")/../formats/images")
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -27,19 +28,11 @@ done
 } >list.csv
 tar --sort=name --hard-dereference -cf pictures.tar a b
 
-options=(--encoder pixels --size 32 --holdout 0.3 --augment rotation --copies 40 --threads 1 -q)
+options=(--encoder pixels --size 32 --holdout 0.3 --augment rotation --copies 6 --threads 1 -q)
 for set in csv:list.csv tar:pictures.tar; do
 	kind=${set%%:*}
 	"$invar" encode $set "${options[@]}" -o whole-$kind
-	"$invar" encode $set "${options[@]}" -o stopped-$kind 2>error &
-	until [ -e stopped-$kind/train/done.part ] &&
-		cut -c66- stopped-$kind/train/done.part | tail -n +2 | grep -q 1; do
-		kill -0 $! 2>/dev/null || fail "$kind: finished before it could be interrupted"
-		sleep 0.02
-	done
-	kill -INT $!
-	code=0
-	wait $! || code=$?
+	stop_at 'encode:block 1=int' "$invar" encode $set "${options[@]}" -o stopped-$kind 2>error
 	[ $code = 130 ] || fail "$kind: exit $code instead of 130"
 	cp -r stopped-$kind changed-$kind
 	"$invar" encode $set "${options[@]}" -o stopped-$kind
@@ -53,8 +46,6 @@ sed -i 's|a/1..\.png|other.png|' list.csv
 for file in a/* b/*; do ln -f other.png "$file"; done
 tar --sort=name --hard-dereference -cf pictures.tar a b
 for set in csv:list.csv tar:pictures.tar; do
-	# A split that was finished before the signal came is complete, and is not read again.
-	[ -e changed-${set%%:*}/train/done.part ] || { echo "$set: train was finished"; continue; }
 	code=0
 	"$invar" encode $set "${options[@]}" -o changed-${set%%:*} 2>error || code=$?
 	[ $code = 1 ] || { cat error; fail "$set: exit $code instead of 1"; }

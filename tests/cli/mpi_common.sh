@@ -9,26 +9,27 @@ export PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
 export OMPI_MCA_btl=self,vader,tcp OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo
 
+. "$(dirname "$0")/waits.sh"
+
 ranks() {
 	local n=$1
 	shift
-	mpirun -n "$n" "$@"
+	timeout -k 10 "$hang" mpirun -n "$n" "$@"
+}
+
+# "${only[@]}" RANK POINT=ACTION COMMAND…: the command of a rank, which stops itself if it has this number. Its process is
+# left in the file rank.pid.
+only=(sh -c '[ "$OMPI_COMM_WORLD_RANK" != "$1" ] || { export INVAR_TEST_STOP="$2"; echo $$ >rank.pid; }
+	shift 2; exec "$@"' sh)
+
+# limited COMMAND…: the exit code is left in $code.
+limited() {
+	code=0
+	"$@" || code=$?
+	[ $code != 124 ] || give_up "still running after $hang seconds: $*"
 }
 
 fail() {
 	echo "$1"
 	exit 1
-}
-
-# The process of a rank of a program with these words on its command line, where bytes of 0 separate them. Without pgrep,
-# which a system that builds packages does not have.
-process_of() {
-	local rank=$1 words=$2 file pid
-	for file in $(LC_ALL=C grep -la -- "${words// /.}" /proc/[0-9]*/cmdline 2>/dev/null || true); do
-		pid=${file#/proc/} pid=${pid%/cmdline}
-		! tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$rank" || {
-			echo "$pid"
-			return
-		}
-	done
 }

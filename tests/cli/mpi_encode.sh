@@ -38,29 +38,14 @@ ranks 2 "$invar" encode --no-such 2>error || code=$?
 [ $code = 2 ] && [ "$(grep -c '^invar encode' error)" = 1 ] || { cat error; fail "wrong use: exit $code"; }
 
 marks() { cat "$1"/*/done.part 2>/dev/null | cut -c66- | tr -cd 1 | wc -c; }
-wait_for_marks() {
-	until [ "$(marks "$1")" -gt "$3" ]; do
-		sleep 0.02
-		kill -0 "$2" 2>/dev/null || fail "$1: encoding ended before it could be stopped"
-	done
-}
 
-# One rank after the other is killed: rank 0 and the others, each in mid-encoding. So many copies
-# keep it busy with train, whose marks go when it is finished, for longer than three kills take.
-copies=200
+# One rank after the other is killed: rank 0 and the others, each in mid-encoding.
+copies=40
 many=("${options[@]:0:7}" --copies $copies --threads 1)
 for rank in 1 0 2; do
 	before=$(marks killed)
-	ranks 3 "$invar" encode "${many[@]}" -q -o killed 2>error &
-	run=$!
-	wait_for_marks killed $run "$before"
-	began=$(date +%s)
-	victim=$(process_of $rank "-o killed")
-	kill -9 "$victim" || fail "rank $rank is not there"
-	code=0
-	wait $run || code=$?
+	limited ranks 3 "${only[@]}" $rank 'encode:block 1=kill' "$invar" encode "${many[@]}" -q -o killed 2>error
 	[ $code != 0 ] || fail "rank $rank was killed, but the run ended well"
-	[ $(($(date +%s) - began)) -le 30 ] || fail "the end came after 30 seconds"
 	[ -s error ] || fail "rank $rank was killed without a message"
 	[ "$(marks killed)" -gt "$before" ] || fail "finished blocks were lost"
 done
@@ -72,12 +57,7 @@ encoded=$(($(sed -n 's/^.*; \([0-9]*\) encoded.*/\1/p' log | paste -sd+)))
 diff -r many killed
 
 # SIGTERM to all ranks, as a scheduler sends it.
-ranks 3 "$invar" encode "${many[@]}" -q -o stopped 2>error &
-run=$!
-wait_for_marks stopped $run 0
-for rank in 2 1 0; do kill -TERM "$(process_of $rank "-o stopped")"; done
-code=0
-wait $run || code=$?
+INVAR_TEST_STOP='encode:block 1=term' limited ranks 3 "$invar" encode "${many[@]}" -q -o stopped 2>error
 [ $code = 130 ] || { cat error; fail "SIGTERM: exit $code instead of 130"; }
 grep -q 'interrupted; finished work is kept in stopped' error || { cat error; fail "SIGTERM without a message"; }
 ranks 4 "$invar" encode "${many[@]}" -q -o stopped

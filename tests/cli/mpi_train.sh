@@ -42,34 +42,23 @@ grep -q 'rank 0 trains alone: it has a decoder' log || { cat log; fail "a decode
 # --- A rank is killed in mid-training, then another; the run resumes and ends as if nothing was.
 options=(--hidden 128 --epochs 40 --batch-size 1000 --threads 1 --checkpoint-seconds 0 -q)
 "$invar" train bank -o whole "${options[@]}"
-ranks 3 "$invar" train bank -o run "${options[@]}" 2>error &
+resume=
 for rank in 2 1 0; do # of 3, 4 and 3 ranks
-	run=$!
-	before=$(lines_of run)
-	until [ "$(lines_of run)" -gt $((before + 3)) ]; do
-		sleep 0.02
-		kill -0 $run 2>/dev/null || { cat error; fail "training ended before rank $rank was killed"; }
-	done
-	began=$(date +%s)
-	kill -9 "$(process_of $rank '-o run')"
-	code=0
-	wait $run || code=$?
+	limited ranks $((rank == 1 ? 4 : 3)) "${only[@]}" $rank "train:forward $((50 - 15 * rank))=kill" \
+		"$invar" train bank -o run "${options[@]}" $resume 2>error
 	[ $code != 0 ] || fail "rank $rank was killed, but the run ended well"
-	[ $(($(date +%s) - began)) -le 30 ] || fail "the end came after 30 seconds"
 	[ -s error ] || fail "rank $rank was killed without a message"
-	ranks $((rank + 2)) "$invar" train bank -o run "${options[@]}" --resume 2>error &
+	[ "$(lines_of run)" -lt 40 ] && [ -s run/checkpoint.safetensors ] || fail "rank $rank was not killed in between"
+	resume=--resume
 done
-wait $! || { cat error; fail "the run cannot be resumed"; }
+limited ranks 2 "$invar" train bank -o run "${options[@]}" --resume 2>error
+[ $code = 0 ] || { cat error; fail "the run cannot be resumed"; }
 cmp run/adapter.safetensors whole/adapter.safetensors || fail "a run that was killed ends in another adapter"
 [ -z "$(find run -name '*.part')" ] || fail "part files were left behind"
 
-# --- SIGTERM to all ranks.
-ranks 2 "$invar" train bank -o stopped "${options[@]}" --checkpoint-seconds 100 2>error &
-run=$!
-until [ "$(lines_of stopped)" -gt 2 ]; do sleep 0.02; done
-for rank in 1 0; do kill -TERM "$(process_of $rank '-o stopped')"; done
-code=0
-wait $run || code=$?
+# --- SIGTERM to all ranks, as a scheduler sends it.
+INVAR_TEST_STOP='train:forward 12=term' limited ranks 2 "$invar" train bank -o stopped "${options[@]}" \
+	--checkpoint-seconds 100 2>error
 [ $code = 130 ] || { cat error; fail "SIGTERM: exit $code instead of 130"; }
 grep -q 'interrupted; .*--resume' error || { cat error; fail "SIGTERM without a message"; }
 ranks 3 "$invar" train bank -o stopped --resume -q || fail "cannot be resumed with another number of ranks"

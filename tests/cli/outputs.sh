@@ -5,6 +5,7 @@
 set -u
 invar=$(realpath "$1") make=$(realpath "$2")
 export OMP_WAIT_POLICY=passive LC_ALL=C.UTF-8
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -19,7 +20,7 @@ refused() {
 	local code=$1 pattern=$2 got
 	shift 2
 	find . ! -name '.said*' \( -type f -exec sha256sum {} + -o ! -type f -print \) | sort > .said_before
-	timeout 20 "$invar" "$@" -q > .said_out 2> .said_err < /dev/null
+	timeout "$hang" "$invar" "$@" -q > .said_out 2> .said_err < /dev/null
 	got=$?
 	find . ! -name '.said*' \( -type f -exec sha256sum {} + -o ! -type f -print \) | sort > .said_after
 	[ $got = "$code" ] && grep -q -- "$pattern" .said_err && [ "$(wc -l < .said_err)" = 1 ] ||
@@ -29,7 +30,7 @@ refused() {
 
 # done_by ARGUMENTS…: exit 0.
 done_by() {
-	timeout 60 "$invar" "$@" -q > .said_out 2> .said_err < /dev/null ||
+	timeout "$hang" "$invar" "$@" -q > .said_out 2> .said_err < /dev/null ||
 		complain "invar $*: exit $?: $(cat .said_err)"
 }
 
@@ -81,7 +82,7 @@ refused 2 'g/a.npy would replace an array' loss sw --a y.npy --b g/a.npy --grad 
 cp a.npy g/codes.npy
 refused 2 'g/codes.npy would replace an array' loss mawa --adapter run --clean x.npy --aug g/codes.npy --grad g
 cp x.npy piped.npy
-timeout 20 "$invar" apply run - -o piped.npy -q < piped.npy 2> .said_err
+timeout "$hang" "$invar" apply run - -o piped.npy -q < piped.npy 2> .said_err
 [ $? = 2 ] && cmp -s x.npy piped.npy || complain "standard input was replaced: $(cat .said_err)"
 
 # A part file: an input of that name, and a user's own one.
@@ -173,9 +174,9 @@ for name in pipe /dev/null; do
 	refused 1 "$name: is a pipe or a device" augment rotation photo.png -o $name
 done
 for name in /dev/stdout /dev/fd/1; do
-	timeout 20 "$invar" apply run x.npy -o $name -q 2> .said_err | cat > .said_out
+	timeout "$hang" "$invar" apply run x.npy -o $name -q 2> .said_err | cat > .said_out
 	[ "${PIPESTATUS[0]}" = 1 ] && grep -q "'-o -'" .said_err || complain "$name: $(cat .said_err)"
-	timeout 20 "$invar" apply run x.npy -o $name -q 2> .said_err > stream.npy
+	timeout "$hang" "$invar" apply run x.npy -o $name -q 2> .said_err > stream.npy
 	[ $? = 2 ] && grep -q "'-o -'" .said_err || complain "$name > file: $(cat .said_err)"
 done
 rm stream.npy

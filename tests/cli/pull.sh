@@ -4,6 +4,7 @@
 # truncated files, wrong hashes, and unreachable addresses.
 set -u
 invar=$(realpath "$1") here=$(realpath "$(dirname "$0")")
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 cd "$work" || exit 1
 mkdir served
@@ -15,10 +16,7 @@ export LC_ALL=C
 head -c 300000 /dev/urandom > served/weights.pth
 right=$(sha256sum served/weights.pth | cut -d ' ' -f 1)
 wrong=$(echo wrong | sha256sum | cut -d ' ' -f 1)
-for _ in $(seq 100); do
-	[ -f port ] && break
-	sleep 0.1
-done
+wait_for $server test -f port
 base=http://127.0.0.1:$(cat port) failed=0
 
 complain() {

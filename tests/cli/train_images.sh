@@ -5,6 +5,7 @@
 set -eu
 invar=$(realpath "$1") make=$(realpath "$2") weights=$(realpath "$3")
 export OMP_WAIT_POLICY=passive
+. "$(dirname "$0")/waits.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -36,11 +37,10 @@ for file in adapter decoder; do
 	cmp scaled-by-bank/$file.safetensors scaled-by-images/$file.safetensors
 done
 "$invar" train "${images[@]}" -o scaled "${scaled[@]}" --epochs 12
-timeout -s INT 0.4 "$invar" train "${images[@]}" -o scaled-again "${scaled[@]}" --epochs 12 || true
-if [ -e scaled-again/run.json ]; then
-	"$invar" train "${images[@]:0:2}" -q --resume -o scaled-again
-	cmp scaled/adapter.safetensors scaled-again/adapter.safetensors
-fi
+stop_at 'train:epoch 5=int' "$invar" train "${images[@]}" -o scaled-again "${scaled[@]}" --epochs 12
+[ $code = 130 ] || fail "exit $code instead of 130"
+"$invar" train "${images[@]:0:2}" -q --resume -o scaled-again
+cmp scaled/adapter.safetensors scaled-again/adapter.safetensors
 
 # Later epochs have other copies: a second epoch does not repeat the first.
 "$invar" train bank-normalized -o two-by-bank "${short[@]}" --samples 1 --epochs 2 --seed 3
@@ -60,20 +60,16 @@ for loss in 'waco --projections 20' 'simclr' 'hsic' 'anco' 'mawa --samples 0' 'w
 done
 
 # Killed and interrupted, in mid-epoch too.
-long=("${short[@]}" --epochs 30 --checkpoint-seconds 0 --threads 1)
-start=$(date +%s%N)
-"$invar" train "${images[@]}" -o whole "${long[@]}"
-took=$((($(date +%s%N) - start) / 1000000))
+long=("${short[@]}" --epochs 20 --checkpoint-seconds 0 --threads 1)
+count=$(points "$invar" train "${images[@]}" -o whole "${long[@]}")
 again=("${images[@]:0:2}" -q --resume) # all else is known from the run
 for moment in 1 2 3 4 5 6; do
 	if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "${long[@]}"); fi
-	"$invar" train "${words[@]}" -o run 2>message &
-	sleep "$(printf '%d.%03d' $((took * moment / 20000)) $((took * moment / 20 % 1000)))"
-	if [ $((moment % 2)) = 0 ]; then kill -INT $!; else kill -9 $!; fi 2>/dev/null || true
-	code=0
-	wait $! 2>/dev/null || code=$?
-	case $code in 0 | 130 | 137) ;; *) cat message; fail "exit $code" ;; esac
-	! grep -q "^invar: interrupted; 'invar train" message || grep -q -e '--images folder:photos -o run --resume' message
+	if [ $((moment % 2)) = 0 ]; then action=int expected=130; else action=kill expected=137; fi
+	stop_at "$((count * moment / 40))=$action" "$invar" train "${words[@]}" -o run 2>message
+	[ $code = $expected ] || { cat message; fail "exit $code instead of $expected"; }
+	[ $action = kill ] || grep -q "^invar: interrupted; 'invar train --images folder:photos -o run --resume" message ||
+		{ cat message; fail "no word about --resume"; }
 done
 if [ -e run/run.json ]; then words=("${again[@]}"); else words=("${images[@]}" "${long[@]}"); fi
 "$invar" train "${words[@]}" -o run

@@ -611,7 +611,8 @@ static void a_forecast_measures_every_split(void **state)
 	seconds = invar_figure(f, "seconds");
 	high = invar_figure(f, "seconds-high");
 	invar_figures_free(f);
-	if (!(seconds > took / 5 && seconds < took * 5 && low > 0 && low <= seconds &&
+	/* Without the large images it would be a hundredth; other programs may slow either. */
+	if (!(seconds > took / 30 && seconds < took * 30 && low > 0 && low <= seconds &&
 	      seconds <= high))
 		fail_msg("%g to %g seconds were foreseen, %g at best; it took %g", low, high,
 		         seconds, took);

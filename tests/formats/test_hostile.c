@@ -137,8 +137,8 @@ static void check(const char *name, const char *expected)
 	clock_t start = clock();
 	invar_status st = reader_of(name)->read(path);
 
-	if (clock() - start > CLOCKS_PER_SEC)
-		fail_msg("%s took more than a second", name);
+	if (clock() - start > 5 * CLOCKS_PER_SEC) /* of a processor, busy or not */
+		fail_msg("%s took more than 5 seconds", name);
 
 	if (strncmp(expected, "accepted", 8) == 0 && st != INVAR_OK)
 		fail_msg("not accepted: %s", invar_last_error());

@@ -51,7 +51,7 @@ static int need_under_a_limit(void)
 {
 	const struct rlimit little = {200u << 20, 200u << 20};
 
-	alarm(20); /* it used to retry for ever */
+	alarm(120); /* it used to retry for ever */
 	if (setrlimit(RLIMIT_AS, &little) != 0)
 		return 3;
 	if (inv_openblas_need(2) != INVAR_E_NOMEM)

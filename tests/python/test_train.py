@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -109,14 +110,16 @@ class Train(InFolder):
     def test_ctrl_c_in_a_script(self):
         """The same from outside, without a callback."""
         script = ("import invar, sys\n"
-                  "print('go', flush=True)\n"
-                  "try:\n    invar.train('bank', 'run', epochs=100000, hidden=512)\n"
+                  "try:\n    invar.train('bank', 'run', epochs=9, hidden=32)\n"
                   "except KeyboardInterrupt:\n    print('stopped'); sys.exit(5)\n")
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as child:
-            child.stdout.readline()
-            threading.Event().wait(1.5)
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
+                              env=os.environ | {"INVAR_TEST_STOP": "train:epoch 3=pause:paused"}) as child:
+            while not os.path.exists("paused"):
+                self.assertIsNone(child.poll())
+                time.sleep(0.02)
             child.send_signal(signal.SIGINT)
-            text, _ = child.communicate(timeout=60)
+            os.remove("paused")
+            text, _ = child.communicate(timeout=240)
         self.assertEqual((child.returncode, text), (5, "stopped\n"))
         self.assertTrue(os.path.exists("run/checkpoint.safetensors"))
 
