@@ -40,7 +40,7 @@ static volatile sig_atomic_t interrupted;
 static volatile sig_atomic_t pipe_closed;
 static volatile sig_atomic_t saving; /* a training that heard of it writes its checkpoint */
 static volatile sig_atomic_t line_drawn;
-static volatile sig_atomic_t patience = PATIENCE;
+static volatile sig_atomic_t patience = PATIENCE, following = FOLLOWING;
 
 static void call_back_in(int milliseconds)
 {
@@ -123,7 +123,7 @@ void inv_signals_catch(void)
 
 #ifdef INV_TEST_STOPS /* base/test_stop.h */
 	if (getenv("INVAR_TEST_PATIENCE"))
-		patience = atoi(getenv("INVAR_TEST_PATIENCE"));
+		patience = following = atoi(getenv("INVAR_TEST_PATIENCE"));
 #endif
 	sigaction(SIGINT, &once, NULL);
 	sigaction(SIGTERM, &once, NULL);
@@ -146,7 +146,7 @@ static void wait_for_rank_0(int number)
 {
 	(void)number;
 	if (!interrupted)
-		call_back_in(FOLLOWING);
+		call_back_in(following);
 	interrupted = 1;
 }
 
