@@ -19,6 +19,7 @@ static void walk(const uint8_t *data, size_t size)
 	while (inv_tar_next(&t, &more) == INVAR_OK && more) {
 		require(t.offset > end && t.offset <= size && t.bytes <= size - t.offset);
 		require(memchr(t.path, 0, sizeof t.path));
+		require(memchr(t.target, 0, sizeof t.target));
 		end = t.offset + t.bytes;
 	}
 }

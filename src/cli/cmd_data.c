@@ -476,25 +476,30 @@ const inv_command inv_cmd_data = {
 	.name = "data",
 	.purpose = "shows what is in a data set of images",
 	.usage = "DATASET [options]",
-	.about = "Counts the images per split and class, and reads the smallest and largest "
-			 "width and height from file headers. A folder has one sub-folder per class, "
-			 "or images without labels; its splits are the sub-folders train, val, test "
-			 "and unlabeled, or --holdout splits test from train. Images are JPEG, PNG, "
-			 "TIFF or WebP; "
-			 "grey images get three equal channels, alpha is dropped, EXIF orientation is "
-			 "applied. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
-			 "uint8, or float from 0 to 1. The first line of a CSV file names its columns: "
-			 "path, "
-			 "relative to the file, and, if there, label and split. Images in tar files "
-			 "are read in place; their "
-			 "labels are in .cls files beside them, as WebDataset has them, or are their "
-			 "folders; their splits are "
-			 "folders, or the beginnings of the names of tar files (train-0.tar). tar: "
-			 "takes a list "
-			 "separated by commas, and patterns. Of 16 bits per sample the upper 8 are "
-			 "used; of several pages or frames the "
-			 "first. An image that cannot be read is an error, or is "
-			 "listed and counted with --skip-broken. Kinds of data sets:",
+	.about =
+		"Counts the images per split and class, and reads the smallest and largest "
+		"width and height from file headers. A folder has one sub-folder per class, "
+		"or images without labels; its splits are the sub-folders train, val, test "
+		"and unlabeled, or --holdout splits test from train. Images are JPEG, PNG, "
+		"TIFF or WebP; "
+		"grey images get three equal channels, alpha is dropped, EXIF orientation is "
+		"applied. A NumPy array of images is [n, h, w], [n, h, w, 3] or [n, 3, h, w], "
+		"uint8, or float from 0 to 1. The first line of a CSV file names its columns: "
+		"path, "
+		"relative to the file, and, if there, label and split. Images in tar files "
+		"are read in place; their "
+		"labels are in .cls files beside them, as WebDataset has them, or are their "
+		"folders; their splits are "
+		"folders, or the beginnings of the names of tar files (train-0.tar). tar: "
+		"takes a list "
+		"separated by commas, and patterns. Links in tar files are images and labels "
+		"of their own, as after extraction, and the last of several members of one "
+		"path counts; a link to nothing in its tar file is a broken image, and links to "
+		"folders and members outside (../) are skipped with a warning. Of 16 bits per "
+        "sample the upper 8 are "
+		"used; of several pages or frames the "
+		"first. An image that cannot be read is an error, or is "
+		"listed and counted with --skip-broken. Kinds of data sets:",
 	.items = kind_sentence,
 	.examples = examples,
 	.arguments = arguments,

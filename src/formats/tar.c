@@ -16,6 +16,8 @@ enum {
 	SUM_AT = 148,
 	SUM = 8,
 	TYPE_AT = 156,
+	TARGET_AT = 157,
+	TARGET = 100,
 	MAGIC_AT = 257,
 	PREFIX_AT = 345,
 	PREFIX = 155
@@ -23,7 +25,7 @@ enum {
 
 /* What special members say about the next one. */
 typedef struct pending {
-	bool has_path, has_size, sparse;
+	bool has_path, has_target, has_size, sparse;
 	uint64_t size;
 } pending;
 
@@ -119,13 +121,16 @@ static bool is_zero(const uint8_t *block)
 
 /* ---- Names ------------------------------------------------------------------------ */
 
-static bool set_path(inv_tar *t, const uint8_t *text, size_t length)
+/* A path or the target of a link. */
+static invar_status set_path(const inv_tar *t, char out[INV_TAR_PATH], const uint8_t *text,
+                             size_t length, bool *has)
 {
 	if (!length || length >= INV_TAR_PATH || memchr(text, 0, length))
-		return false;
-	memcpy(t->path, text, length);
-	t->path[length] = '\0';
-	return true;
+		return damaged(t, "a path that is empty or too long");
+	memcpy(out, text, length);
+	out[length] = '\0';
+	*has = true;
+	return INVAR_OK;
 }
 
 /* A POSIX header has the folders of a long path in a field of its own. */
@@ -142,16 +147,12 @@ static void path_of_header(inv_tar *t, const uint8_t *header)
 	t->path[prefix + name] = '\0';
 }
 
-static invar_status take_long_name(inv_tar *t, const uint8_t *text, uint64_t bytes,
-                                   pending *next)
+static void target_of_header(inv_tar *t, const uint8_t *header)
 {
-	size_t length =
-		strnlen((const char *)text, bytes < INV_TAR_PATH ? bytes : INV_TAR_PATH);
+	size_t length = strnlen((const char *)header + TARGET_AT, TARGET);
 
-	if (!set_path(t, text, length))
-		return damaged(t, "a path that is empty or too long");
-	next->has_path = true;
-	return INVAR_OK;
+	memcpy(t->target, header + TARGET_AT, length);
+	t->target[length] = '\0';
 }
 
 static bool is_key(const uint8_t *text, size_t length, const char *key)
@@ -162,11 +163,11 @@ static bool is_key(const uint8_t *text, size_t length, const char *key)
 static invar_status take_record(inv_tar *t, const uint8_t *key, size_t key_length,
                                 const uint8_t *value, size_t length, pending *next)
 {
-	if (is_key(key, key_length, "path")) {
-		if (!set_path(t, value, length))
-			return damaged(t, "a path that is empty or too long");
-		next->has_path = true;
-	} else if (is_key(key, key_length, "size")) {
+	if (is_key(key, key_length, "path"))
+		return set_path(t, t->path, value, length, &next->has_path);
+	if (is_key(key, key_length, "linkpath"))
+		return set_path(t, t->target, value, length, &next->has_target);
+	if (is_key(key, key_length, "size")) {
 		if (!read_decimal(value, length, &next->size))
 			return damaged(t, "a size that is not a number");
 		next->has_size = true;
@@ -243,11 +244,31 @@ static invar_status check_block(const inv_tar *t)
 	return damaged(t, "a header with a wrong checksum");
 }
 
+/* 'L' and 'K' are GNU's long path and long target. */
 static invar_status take_special(inv_tar *t, char type, pending *next)
 {
+	const uint8_t *text = t->data + t->offset;
+	size_t length = strnlen((const char *)text,
+	                        t->bytes < INV_TAR_PATH ? (size_t)t->bytes : INV_TAR_PATH);
+
 	if (type == 'x' || type == 'X')
-		return take_pax(t, t->data + t->offset, t->bytes, next);
-	return type == 'L' ? take_long_name(t, t->data + t->offset, t->bytes, next) : INVAR_OK;
+		return take_pax(t, text, t->bytes, next);
+	if (type == 'L')
+		return set_path(t, t->path, text, length, &next->has_path);
+	return type == 'K' ? set_path(t, t->target, text, length, &next->has_target) : INVAR_OK;
+}
+
+/* The first tar programs wrote a folder as a file whose name ends in a slash. */
+static inv_tar_type type_of(const inv_tar *t, char type, const pending *next)
+{
+	size_t length = strlen(t->path);
+
+	if (type == '1' || type == '2')
+		return type == '1' ? INV_TAR_HARD : INV_TAR_SYMBOLIC;
+	if ((type && type != '0' && type != '7') || next->sparse ||
+	    (length && t->path[length - 1] == '/'))
+		return INV_TAR_OTHER;
+	return INV_TAR_FILE;
 }
 
 invar_status inv_tar_next(inv_tar *t, bool *more)
@@ -283,7 +304,11 @@ invar_status inv_tar_next(inv_tar *t, bool *more)
 			                t->name);
 		if (!next.has_path)
 			path_of_header(t, header);
-		t->regular = (type == '0' || !type || type == '7') && !next.sparse;
+		t->type = type_of(t, type, &next);
+		if (t->type != INV_TAR_HARD && t->type != INV_TAR_SYMBOLIC)
+			*t->target = '\0';
+		else if (!next.has_target)
+			target_of_header(t, header);
 		if ((st = find_data(t, header, &next)) != INVAR_OK)
 			return st;
 		pass(t);

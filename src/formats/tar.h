@@ -6,8 +6,10 @@
  *   1. Every header has its right checksum. Files end with a block of zeros, or where the
  *      next header would be.
  *   2. A member lies within the file, whatever its header or a pax header says.
- *   3. A path has at most 4095 bytes and no NUL; a pax header at most 1 MB.
- * Old (v7), ustar, GNU (long names, large sizes) and pax (path, size) headers are read.
+ *   3. A path, or the target of a link, has at most 4095 bytes and no NUL; a pax header at
+ *      most 1 MB.
+ * Old (v7), ustar, GNU (long names and targets, large sizes) and pax (path, linkpath, size)
+ * headers are read.
  * Compressed files are errors: members must be readable at any time, in any order.
  */
 #ifndef INV_TAR_H
@@ -21,14 +23,22 @@
 
 enum { INV_TAR_PATH = 4096 };
 
+typedef enum inv_tar_type {
+	INV_TAR_FILE,     /* stored whole */
+	INV_TAR_HARD,     /* a link to an earlier member, by its path */
+	INV_TAR_SYMBOLIC, /* a link to a path, relative to the folder that it is in */
+	INV_TAR_OTHER     /* a folder, a device, a sparse file, … */
+} inv_tar_type;
+
 typedef struct inv_tar {
 	const char *name; /* for messages */
 	const uint8_t *data;
 	uint64_t size, at;
 	/* Of the last member. */
 	char path[INV_TAR_PATH];
-	uint64_t offset, bytes; /* of its data */
-	bool regular;           /* a file that is stored whole; else a folder, a link, … */
+	char target[INV_TAR_PATH]; /* of a link; "" otherwise */
+	uint64_t offset, bytes;    /* of its data */
+	inv_tar_type type;
 } inv_tar;
 
 /* Borrows the bytes and the name; nothing is to be freed. */

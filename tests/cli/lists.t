@@ -119,6 +119,54 @@ $ mkdir -p set/train/x set/test/x set/test/y; for f in train/x test/x test/y; do
 > x          1     1
 > y          0     1
 
+Links in tar files are images and labels of their own, as after extraction; the last of several members of a path counts.
+
+$ mkdir -p links/a links/b && cd links && cp ../photos/a/rgb.png a/1.png && ln a/1.png b/hard.png && ln -s ../a/1.png b/soft.png && ln -s b c && ln -s ../c/soft.png a/chain.png && tar --sort=name --format=pax -cf ../links.tar a b c && tar -rf ../links.tar a/1.png && tar -tvf ../links.tar | grep -c -- ' -> \| link to '
+> 4
+$ invar encode tar:links.tar -o bank-links --encoder pixels --size 8 --augment rotation --copies train=1 -q && cat bank-links/train/names.txt
+> links.tar/a/chain.png
+> links.tar/b/hard.png
+> links.tar/b/soft.png
+> links.tar/a/1.png
+! warning: tar:links.tar: 1 link such as c -> b does not lead to a file in the archive and is skipped
+$ ln -s 001.cls web/005.cls && ln -s 001.png web/005.png && tar --sort=name -cf weblinks.tar -C web 001.cls 001.png 004.cls 004.tif 005.cls 005.png && invar data tar:weblinks.tar -q
+> split  images  labels  width × height
+> train       3     yes   14–23 × 14–23
+>
+> class  train
+> 0          1
+> 10         2
+$ ln -sf 009.cls web/005.cls && tar --sort=name -cf weblost.tar -C web 001.cls 001.png 005.cls 005.png && invar data tar:weblost.tar -q
+! invar: weblost.tar/005.cls: is a link to 009.cls, which is not a file in the archive
+? 1
+$ ln -s ../../a/1.png links/b/up.png && ln -s /nowhere links/d && tar -cf lost.tar -C links a/1.png b d && invar data tar:lost.tar -q
+! warning: tar:lost.tar: 1 link such as d -> /nowhere does not lead to a file in the archive and is skipped
+! invar: lost.tar/b/up.png: is a link to ../../a/1.png, which is not a file in the archive; --skip-broken skips such images
+? 1
+$ invar data tar:lost.tar -q --skip-broken
+> split  images  broken  labels  width × height
+> train       4       1     yes         23 × 14
+>
+> class  train
+> a          1
+> b          3
+! warning: tar:lost.tar: 1 link such as d -> /nowhere does not lead to a file in the archive and is skipped
+! warning: skipped: lost.tar/b/up.png: is a link to ../../a/1.png, which is not a file in the archive
+
+Members outside of a tar file.
+
+$ cd photos/a && tar -cPf ../../outside.tar rgb.png ../b/../a/rgb.png && cd ../.. && tar -rPf outside.tar --transform 's|^photos|/abs|' photos/b/420.jpg; tar -tPf outside.tar; invar data tar:outside.tar -q
+> rgb.png
+> ../b/../a/rgb.png
+> /abs/b/420.jpg
+> split  images  labels  width × height
+> train       2     yes         23 × 14
+>
+> class  train
+> b          1
+! warning: tar:outside.tar: 1 member such as ../b/../a/rgb.png has .. in its path, which leads outside, and is skipped; write the tar file without ..
+! warning: tar:outside.tar: the leading / of 1 path such as /abs/b/420.jpg is dropped, as tar does
+
 Tar files that cannot be.
 
 $ gzip -k photos.tar; invar data tar:photos.tar.gz -q

@@ -30,7 +30,7 @@ static void last_of(const char *file, char path[INV_TAR_PATH], uint64_t *bytes)
 			fail_msg("%s", invar_last_error());
 		if (!more)
 			break;
-		if (t.regular) {
+		if (t.type == INV_TAR_FILE) {
 			strcpy(path, t.path);
 			*bytes = t.bytes;
 			assert_memory_equal(data + t.offset, "\x89PNG", 4);
@@ -201,15 +201,40 @@ static void links_have_no_data(void **state)
 
 	(void)state;
 	put_header(data, "link", '1', "00000077777");
+	strcpy((char *)data + 157, "a.png");
+	put_sum(data);
 	put_header(data + BLOCK, "a.png", '0', "00000000000");
 	assert_int_equal(inv_tar_open(data, sizeof data, "t.tar", &t), INVAR_OK);
 	assert_int_equal(inv_tar_next(&t, &more), INVAR_OK);
-	assert_true(more && !t.regular && t.bytes == 0);
+	assert_true(more && t.type == INV_TAR_HARD && t.bytes == 0);
+	assert_string_equal(t.target, "a.png");
 	assert_int_equal(inv_tar_next(&t, &more), INVAR_OK);
-	assert_true(more && t.regular);
+	assert_true(more && t.type == INV_TAR_FILE && !*t.target);
 	assert_string_equal(t.path, "a.png");
 	assert_int_equal(inv_tar_next(&t, &more), INVAR_OK);
 	assert_false(more);
+}
+
+/* GNU tar writes long targets with a header of type K, or with a pax header. */
+static void long_targets_are_read(void **state)
+{
+	size_t size, found = 0;
+	uint8_t *data = test_read(test_source("fuzz/corpus/tar/links.tar"), &size);
+	bool more = true;
+	inv_tar t;
+
+	(void)state;
+	assert_int_equal(inv_tar_open(data, size, "links.tar", &t), INVAR_OK);
+	while (inv_tar_next(&t, &more) == INVAR_OK && more) {
+		if (strcmp(t.path, "b/long.png") != 0)
+			continue;
+		assert_int_equal(t.type, INV_TAR_SYMBOLIC);
+		assert_int_equal(strlen(t.target), strlen("../a/.png") + 120);
+		assert_memory_equal(t.target, "../a/nnn", 8);
+		found++;
+	}
+	assert_int_equal(found, 2);
+	free(data);
 }
 
 int main(void)
@@ -221,6 +246,7 @@ int main(void)
 		cmocka_unit_test(pax_headers_are_checked),
 		cmocka_unit_test(a_wrong_sum_is_refused),
 		cmocka_unit_test(links_have_no_data),
+		cmocka_unit_test(long_targets_are_read),
 	};
 
 	return cmocka_run_group_tests_name("tar", tests, NULL, NULL);

@@ -176,6 +176,8 @@ static void lists_and_tar_files_survive(void **state)
 	snprintf(place, sizeof place, "%s/t*-0.tar,%s", test_path("l"),
 	         test_path("l/train-1.tar"));
 	survives("tar", place, open_and_read);
+	snprintf(place, sizeof place, "%s", test_source("fuzz/corpus/tar/links.tar"));
+	survives("tar", place, open_and_read);
 }
 
 int main(void)

@@ -13,7 +13,10 @@
  *
  * The split of an image is a folder train, val, test or unlabeled of its path, or else the
  * beginning of the name of its tar file (train-000.tar). Rows are named FILE.tar/PATH.
- * Hidden files, links, sparse files and names with line breaks are skipped.
+ * Links are files of their own, with the bytes that they lead to, and the last of several
+ * members of one path counts (tar_members.h). An image that is a link to nothing in its
+ * archive is broken, as in a folder. Members outside (../) and links to folders are skipped
+ * with a warning; hidden files, sparse files and names with line breaks without.
  */
 #include <ctype.h>
 #include <glob.h>
@@ -26,28 +29,41 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "formats/tar.h"
 #include "images/kinds/labelled_rows.h"
+#include "images/kinds/tar_members.h"
 
 enum { MAX_LABEL = 255, FIRST_PLACES = 1024 };
 
-/* Where the bytes of an image are. */
+/* Where the bytes of an image are. Of a link to nothing: BROKEN, and a number in `broken`.
+ */
+#define BROKEN UINT64_MAX
+
 typedef struct place {
 	uint64_t offset, bytes;
 	uint32_t file;
 } place;
 
+/* Members that a warning is about, and the first of them. */
+typedef struct example {
+	uint64_t count;
+	char *first;
+} example;
+
 typedef struct tars {
 	inv_labelled_rows rows;
 	place *places; /* one per row */
 	size_t capacity;
-	inv_names files; /* paths */
-	inv_map *maps;   /* [files.count] */
+	inv_names files;          /* paths */
+	inv_map *maps;            /* [files.count] */
+	inv_tar_members *members; /* [files.count] while the data set is opened */
+	inv_names broken;         /* targets of images that are links to nothing */
 	/* "FILE/KEY\nLABEL" of every .cls, sorted; FILE is a number. */
 	inv_names labels;
 	char *folder;    /* of the first image; NULL before it */
 	bool folders;    /* there is an image in another one */
 	uint64_t others; /* members that are not images */
+	uint64_t replaced;
+	example rooted, outside, links; /* links: other links to no file of the archive */
 } tars;
 
 /* ---- Paths of members -------------------------------------------------------------- */
@@ -57,13 +73,6 @@ static const char *base_of(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash ? slash + 1 : path;
-}
-
-static const char *without_dot_slash(const char *path)
-{
-	while (path[0] == '.' && path[1] == '/')
-		path += 2;
-	return path;
 }
 
 /*
@@ -115,12 +124,20 @@ static bool is_blank(uint8_t c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static invar_status add_class_file(const invar_dataset *d, tars *own, uint32_t file,
-                                   const inv_tar *t, const char *path)
+static invar_status fail_link(const char *name, const char *target)
 {
-	const uint8_t *text = t->data + t->offset;
+	return inv_fail(INVAR_E_FORMAT,
+	                "%s: is a link to %s, which is not a file in the archive", name,
+	                target);
+}
+
+static invar_status add_class_file(const invar_dataset *d, tars *own, uint32_t file,
+                                   const inv_tar_member *one, const char *path)
+{
+	const char *tar = inv_names_at(&own->files, file);
+	const uint8_t *text = (const uint8_t *)own->maps[file].data + one->offset;
 	char entry[INV_TAR_PATH + MAX_LABEL + 32];
-	uint64_t length = t->bytes;
+	uint64_t length = one->bytes;
 	invar_status st;
 	char *key;
 
@@ -134,8 +151,8 @@ static invar_status add_class_file(const invar_dataset *d, tars *own, uint32_t f
 	if (!length || length > MAX_LABEL)
 		return inv_fail(
 			INVAR_E_FORMAT,
-			"%s/%s: must hold one label, a number or a name of at most %d bytes", t->name,
-			path, MAX_LABEL);
+			"%s/%s: must hold one label, a number or a name of at most %d bytes", tar, path,
+			MAX_LABEL);
 	if ((st = make_key(d, file, path, &key)) != INVAR_OK)
 		return st;
 	snprintf(entry, sizeof entry, "%s%.*s", key, (int)length, (const char *)text);
@@ -237,9 +254,10 @@ static invar_status note_folder(const invar_dataset *d, tars *own, const char *f
 	return own->folder ? INVAR_OK : inv_dataset_no_memory(d);
 }
 
-static invar_status add_image(invar_dataset *d, tars *own, uint32_t file, const inv_tar *t,
-                              const char *path)
+static invar_status add_image(invar_dataset *d, tars *own, uint32_t file,
+                              const inv_tar_member *one, const char *path)
 {
+	place where = {one->offset, one->bytes, file};
 	const char *tar = inv_names_at(&own->files, file), *label;
 	char folder[INV_TAR_PATH];
 	char *name = inv_join(base_of(tar), path);
@@ -253,8 +271,14 @@ static invar_status add_image(invar_dataset *d, tars *own, uint32_t file, const 
 	if (st == INVAR_OK)
 		st = inv_labelled_rows_add(&own->rows, name, own->labels.count ? label : folder,
 		                           find_split(path, tar));
+	if (st == INVAR_OK && one->type != INV_TAR_FILE) {
+		const char *target = inv_names_at(&own->members[file].targets, one->target);
+
+		where = (place){BROKEN, own->broken.count, file};
+		st = inv_names_add(&own->broken, target, strlen(target));
+	}
 	if (st == INVAR_OK)
-		st = add_place(d, own, (place){t->offset, t->bytes, file});
+		st = add_place(d, own, where);
 	inv_free(name);
 	return st;
 }
@@ -264,33 +288,80 @@ static invar_status add_image(invar_dataset *d, tars *own, uint32_t file, const 
 /* Two passes: whether there are .cls files decides what an image and its label are. */
 typedef enum pass { CLASSES, IMAGES } pass;
 
-static invar_status walk_tar(invar_dataset *d, tars *own, uint32_t file, pass which)
+static invar_status note_link(const invar_dataset *d, tars *own, const char *path,
+                              const char *target)
 {
-	const inv_map *map = &own->maps[file];
-	bool more = true;
-	inv_tar t;
-	invar_status st =
-		inv_tar_open(map->data, map->size, inv_names_at(&own->files, file), &t);
+	char text[2 * INV_TAR_PATH + 8];
 
-	while (st == INVAR_OK && more) {
-		const char *path;
+	if (own->links.count++)
+		return INVAR_OK;
+	snprintf(text, sizeof text, "%s -> %s", path, target);
+	own->links.first = inv_strdup(text);
+	return own->links.first ? INVAR_OK : inv_dataset_no_memory(d);
+}
 
-		st = inv_tar_next(&t, &more);
-		path = without_dot_slash(t.path);
-		if (st != INVAR_OK || !more)
-			break;
-		if (!t.regular || is_hidden(path)) {
-			own->others += which == IMAGES;
-		} else if (is_class_file(path)) {
-			if (which == CLASSES)
-				st = add_class_file(d, own, file, &t, path);
-		} else if (which == IMAGES && is_image(path, own->labels.count > 0)) {
-			st = add_image(d, own, file, &t, path);
-		} else {
-			own->others += which == IMAGES;
-		}
+static invar_status take_member(invar_dataset *d, tars *own, uint32_t file, size_t i,
+                                pass which)
+{
+	const inv_tar_members *m = &own->members[file];
+	const inv_tar_member *one = &m->at[i];
+	const char *path = inv_names_at(&m->paths, i), *target;
+	bool link = one->type == INV_TAR_HARD || one->type == INV_TAR_SYMBOLIC;
+	invar_status st = INVAR_OK;
+	char *name;
+
+	if (one->replaced)
+		return INVAR_OK;
+	target = link ? inv_names_at(&m->targets, one->target) : NULL;
+	if (one->type == INV_TAR_OTHER || is_hidden(path)) {
+		own->others += which == IMAGES;
+	} else if (is_class_file(path)) {
+		if (which != CLASSES)
+			return INVAR_OK;
+		if (!link)
+			return add_class_file(d, own, file, one, path);
+		if (!(name = inv_join(inv_names_at(&own->files, file), path)))
+			return inv_dataset_no_memory(d);
+		st = fail_link(name, target);
+		inv_free(name);
+	} else if (which == IMAGES && is_image(path, own->labels.count > 0)) {
+		st = add_image(d, own, file, one, path);
+	} else if (which == IMAGES && link) {
+		st = note_link(d, own, path, target);
+	} else {
+		own->others += which == IMAGES;
 	}
 	return st;
+}
+
+/* The members of one file, and its part of the counts. */
+static invar_status read_members(tars *own, size_t file)
+{
+	const inv_map *map = &own->maps[file];
+	inv_tar_members *m = &own->members[file];
+	invar_status st =
+		inv_tar_members_read(m, map->data, map->size, inv_names_at(&own->files, file));
+
+	own->replaced += m->replaced;
+	own->rooted.count += m->rooted;
+	own->outside.count += m->outside;
+	if (!own->rooted.first) {
+		own->rooted.first = m->first_rooted;
+		m->first_rooted = NULL;
+	}
+	if (!own->outside.first) {
+		own->outside.first = m->first_outside;
+		m->first_outside = NULL;
+	}
+	return st;
+}
+
+static void free_members(tars *own)
+{
+	for (size_t i = 0; own->members && i < own->files.count; i++)
+		inv_tar_members_clear(&own->members[i]);
+	inv_free(own->members);
+	own->members = NULL;
 }
 
 static invar_status add_pattern(const invar_dataset *d, tars *own, const char *pattern)
@@ -340,18 +411,56 @@ static invar_status list_files(const invar_dataset *d, tars *own)
 
 static invar_status open_files(invar_dataset *d, tars *own)
 {
+	size_t files = own->files.count;
 	invar_status st = INVAR_OK;
 
-	if (!(own->maps = inv_calloc(own->files.count, sizeof *own->maps)))
+	if (!(own->maps = inv_calloc(files, sizeof *own->maps)) ||
+	    !(own->members = inv_calloc(files, sizeof *own->members)))
 		return inv_dataset_no_memory(d);
-	for (size_t i = 0; i < own->files.count && st == INVAR_OK; i++)
+	for (size_t i = 0; i < files && st == INVAR_OK; i++)
 		st = inv_map_open(inv_names_at(&own->files, i), &own->maps[i]);
-	for (size_t i = 0; i < own->files.count && st == INVAR_OK; i++)
-		st = walk_tar(d, own, (uint32_t)i, CLASSES);
-	inv_names_sort(&own->labels);
-	for (size_t i = 0; i < own->files.count && st == INVAR_OK; i++)
-		st = walk_tar(d, own, (uint32_t)i, IMAGES);
+	for (size_t i = 0; i < files && st == INVAR_OK; i++)
+		st = read_members(own, i);
+	for (pass which = CLASSES; which <= IMAGES; which++) {
+		for (size_t i = 0; i < files && st == INVAR_OK; i++)
+			for (size_t k = 0; k < own->members[i].count && st == INVAR_OK; k++)
+				st = take_member(d, own, (uint32_t)i, k, which);
+		inv_names_sort(&own->labels);
+	}
+	free_members(own);
 	return st;
+}
+
+static void report_members(const invar_dataset *d, const tars *own)
+{
+	if (own->outside.count)
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: %" PRIu64 " %s such as %s %s; write the tar file without ..", d->text,
+		        own->outside.count, inv_noun(own->outside.count, "member", "members"),
+		        own->outside.first,
+		        inv_noun(own->outside.count,
+		                 "has .. in its path, which leads outside, and is skipped",
+		                 "have .. in their paths, which lead outside, and are skipped"));
+	if (own->rooted.count)
+		inv_log(d->ctx, INVAR_LOG_WARNING,
+		        "%s: the leading / of %" PRIu64 " %s such as %s is dropped, as tar does",
+		        d->text, own->rooted.count, inv_noun(own->rooted.count, "path", "paths"),
+		        own->rooted.first);
+	if (own->links.count)
+		inv_log(d->ctx, INVAR_LOG_WARNING, "%s: %" PRIu64 " %s such as %s %s", d->text,
+		        own->links.count, inv_noun(own->links.count, "link", "links"),
+		        own->links.first,
+		        inv_noun(own->links.count,
+		                 "does not lead to a file in the archive and is skipped",
+		                 "do not lead to a file in the archive and are skipped"));
+	if (own->replaced)
+		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, own->replaced,
+		        inv_noun(own->replaced, "member is replaced by a later one of its path",
+		                 "members are replaced by later ones of their paths"));
+	if (own->others)
+		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, own->others,
+		        inv_noun(own->others, "member is not an image and is skipped",
+		                 "members are not images and are skipped"));
 }
 
 /* One folder for all says nothing about an image. */
@@ -372,6 +481,8 @@ static invar_status open_tars(invar_dataset *d)
 
 	if (st == INVAR_OK)
 		st = open_files(d, own);
+	if (st == INVAR_OK)
+		report_members(d, own);
 	if (st == INVAR_OK && !own->rows.names.count)
 		st = inv_fail(INVAR_E_FORMAT, "%s: has no " INV_IMAGE_FORMATS " files in it",
 		              d->text);
@@ -379,10 +490,6 @@ static invar_status open_tars(invar_dataset *d)
 		st = drop_labels(&own->rows);
 	if (st != INVAR_OK)
 		return st;
-	if (own->others)
-		inv_log(d->ctx, INVAR_LOG_DETAIL, "%s: %" PRIu64 " %s", d->text, own->others,
-		        inv_noun(own->others, "member is not an image and is skipped",
-		                 "members are not images and are skipped"));
 	return inv_labelled_rows_publish(&own->rows, d, own);
 }
 
@@ -397,9 +504,14 @@ static void close_tars(invar_dataset *d)
 	inv_labelled_rows_clear(&own->rows);
 	inv_names_clear(&own->files);
 	inv_names_clear(&own->labels);
+	inv_names_clear(&own->broken);
+	free_members(own);
 	inv_free(own->places);
 	inv_free(own->maps);
 	inv_free(own->folder);
+	inv_free(own->rooted.first);
+	inv_free(own->outside.first);
+	inv_free(own->links.first);
 	inv_free(own);
 }
 
@@ -412,23 +524,30 @@ static const char *name_of(const inv_images *s, uint64_t source)
 	return inv_names_at(&own->rows.names, source);
 }
 
-static const unsigned char *bytes_of(const inv_images *s, uint64_t source, uint64_t *bytes)
+static invar_status find_bytes(const inv_images *s, uint64_t source,
+                               const unsigned char **out, uint64_t *bytes)
 {
 	const tars *own = s->store;
 	const place *where = &own->places[source];
 
+	*out = NULL;
+	*bytes = 0;
+	if (where->offset == BROKEN)
+		return fail_link(name_of(s, source), inv_names_at(&own->broken, where->bytes));
 	*bytes = where->bytes;
-	return own->maps[where->file].data + where->offset;
+	*out = own->maps[where->file].data + where->offset;
+	return INVAR_OK;
 }
 
 static invar_status read_tar(const invar_dataset *d, const inv_images *s, uint64_t source,
                              inv_image *out)
 {
 	uint64_t size;
-	const unsigned char *bytes = bytes_of(s, source, &size);
+	const unsigned char *bytes;
+	invar_status st = find_bytes(s, source, &bytes, &size);
 
 	(void)d;
-	return inv_image_decode(bytes, size, name_of(s, source), out);
+	return st == INVAR_OK ? inv_image_decode(bytes, size, name_of(s, source), out) : st;
 }
 
 /* That of the same file outside of a tar file. */
@@ -436,9 +555,11 @@ static invar_status fingerprint_tar(const invar_dataset *d, const inv_images *s,
                                     uint64_t source, inv_image *image, inv_fingerprint *out)
 {
 	uint64_t size;
-	const unsigned char *bytes = bytes_of(s, source, &size);
-	invar_status st = image ? read_tar(d, s, source, image) : INVAR_OK;
+	const unsigned char *bytes;
+	invar_status st = find_bytes(s, source, &bytes, &size);
 
+	if (st == INVAR_OK && image)
+		st = read_tar(d, s, source, image);
 	return st == INVAR_OK ? inv_fingerprint_bytes(bytes, size, out) : st;
 }
 
@@ -446,9 +567,12 @@ static invar_status measure_tar(const invar_dataset *d, const inv_images *s,
                                 uint64_t source, uint32_t *width, uint32_t *height)
 {
 	uint64_t size;
-	const unsigned char *bytes = bytes_of(s, source, &size);
+	const unsigned char *bytes;
+	invar_status st = find_bytes(s, source, &bytes, &size);
 
 	(void)d;
+	if (st != INVAR_OK)
+		return st;
 	return inv_image_size(bytes, size, name_of(s, source), width, height);
 }
 
