@@ -230,7 +230,9 @@ const inv_command inv_cmd_models = {
 		"the file with the list, reads every weight and runs the network on an image that "
 		"is zero after normalisation. pull is the only action that uses the network: it "
 		"downloads to FILE.invar.part, which the same command resumes after an "
-		"interruption, and renames it once it is complete and its SHA-256 is correct; if "
+		"interruption unless the file on the server has changed meanwhile (its ETag or "
+		"date is in FILE.invar.part.version), "
+		"and renames it once it is complete and its SHA-256 is correct; if "
 		"no SHA-256 is known, it prints the one of the file.",
 	.examples = examples,
 	.arguments = arguments,

@@ -2,6 +2,7 @@
 /* fetch.c - see fetch.h. */
 #include "cli/fetch.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/command_files.h"
@@ -23,14 +26,26 @@ enum {
 	SILENT_SECONDS = 60,
 	REDIRECTIONS = 10,
 	WHOLE_FILE = 200, /* answers to a request for the rest of one */
+	REST = 206,
 	NOTHING_MORE = 416,
-	LEFT_FREE = 16 /* a sixteenth of what is free on the disk stays so */
+	LEFT_FREE = 16, /* a sixteenth of what is free on the disk stays so */
+	VERSION = 512   /* bytes of an ETag or a date, with its NUL */
 };
+
+/* What an answer says about the version of the file; "" if it does not. */
+typedef struct answer_headers {
+	long code;
+	char etag[VERSION], modified[VERSION], date[VERSION];
+} answer_headers;
 
 typedef struct transfer {
 	inv_session *s;
 	inv_fetch *f;
-	char *part; /* PATH.invar.part */
+	char *part;            /* PATH.invar.part */
+	char *version_file;    /* PATH.invar.part.version */
+	char version[VERSION]; /* in it, for If-Range; "" if unknown */
+	answer_headers headers;
+	bool changed; /* the server has another version */
 	int fd;
 	uint64_t from;       /* bytes that were there before */
 	uint64_t written;    /* and since */
@@ -75,6 +90,91 @@ static size_t take_bytes(char *data, size_t one, size_t count, void *user)
 	return one * count;
 }
 
+/* The value of a header without blanks around it, if the line is one of this name. */
+static void take_header(const char *line, size_t length, const char *name,
+                        char out[VERSION])
+{
+	size_t n = strlen(name);
+
+	if (length <= n || strncasecmp(line, name, n) != 0)
+		return;
+	line += n;
+	length -= n;
+	for (; length && isspace((unsigned char)*line); line++)
+		length--;
+	while (length && isspace((unsigned char)line[length - 1]))
+		length--;
+	if (length < VERSION && !memchr(line, 0, length))
+		snprintf(out, VERSION, "%.*s", (int)length, line);
+}
+
+/*
+ * What identifies this version for If-Range: an ETag that is not weak, or the time of the
+ * last change, if the answer is later: a file may change twice in a second.
+ */
+static const char *version_of(const answer_headers *h)
+{
+	size_t length = strlen(h->etag);
+	time_t modified, date;
+
+	if (length > 2 && h->etag[0] == '"' && h->etag[length - 1] == '"')
+		return h->etag;
+	modified = curl_getdate(h->modified, NULL);
+	date = curl_getdate(h->date, NULL);
+	return modified >= 0 && date > modified ? h->modified : "";
+}
+
+/* A failure is no reason to stop: then the next transfer starts from the beginning. */
+static void write_version(transfer *t, const char *version)
+{
+	int fd;
+
+	unlink(t->version_file);
+	if (!*version)
+		return;
+	fd = open(t->version_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return;
+	if (write(fd, version, strlen(version)) != (ssize_t)strlen(version))
+		unlink(t->version_file);
+	close(fd);
+}
+
+/* A server may send a rest of another version all the same. */
+static bool is_other_version(const transfer *t)
+{
+	const answer_headers *h = &t->headers;
+	const char *now = *t->version == '"' ? h->etag : h->modified;
+
+	return *t->version && *now && strcmp(now, t->version) != 0;
+}
+
+/* One line of the headers; those of redirections come first, and are replaced. */
+static size_t take_line(char *line, size_t one, size_t count, void *user)
+{
+	transfer *t = user;
+	answer_headers *h = &t->headers;
+	size_t length = one * count;
+	bool end = length && (line[0] == '\r' || line[0] == '\n');
+
+	if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
+		const char *blank = memchr(line, ' ', length);
+
+		*h = (answer_headers){.code = blank ? strtol(blank, NULL, 10) : 0};
+	}
+	take_header(line, length, "ETag:", h->etag);
+	take_header(line, length, "Last-Modified:", h->modified);
+	take_header(line, length, "Date:", h->date);
+	if (end && (h->code == REST || h->code == WHOLE_FILE) && t->from) {
+		t->changed = is_other_version(t);
+		if (t->changed)
+			return 0; /* ends the transfer */
+	} else if (end && h->code == WHOLE_FILE) {
+		write_version(t, version_of(h));
+	}
+	return length;
+}
+
 static int check_progress(void *user, curl_off_t total, curl_off_t done,
                           curl_off_t up_total, curl_off_t up)
 {
@@ -89,7 +189,7 @@ static int check_progress(void *user, curl_off_t total, curl_off_t done,
 
 /* ---- The transfer ----------------------------------------------------------------- */
 
-static CURLcode set_up(CURL *c, transfer *t)
+static CURLcode set_up(CURL *c, transfer *t, struct curl_slist *condition)
 {
 	CURLcode bad = CURLE_OK;
 
@@ -107,6 +207,9 @@ static CURLcode set_up(CURL *c, transfer *t)
 	bad |= curl_easy_setopt(c, CURLOPT_ERRORBUFFER, t->reason);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_bytes);
 	bad |= curl_easy_setopt(c, CURLOPT_WRITEDATA, t);
+	bad |= curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_line);
+	bad |= curl_easy_setopt(c, CURLOPT_HEADERDATA, t);
+	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, condition);
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, check_progress);
 	bad |= curl_easy_setopt(c, CURLOPT_XFERINFODATA, t);
 	bad |= curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
@@ -117,12 +220,18 @@ static CURLcode set_up(CURL *c, transfer *t)
 	return bad;
 }
 
+static void remove_part(const transfer *t)
+{
+	unlink(t->part);
+	unlink(t->version_file);
+}
+
 static invar_status refuse_large(transfer *t)
 {
 	const inv_fetch *f = t->f;
 
 	if (t->written)
-		unlink(t->part);
+		remove_part(t);
 	if (t->free_bytes < f->max - t->from)
 		return inv_fault(
 			t->s, INVAR_E_IO,
@@ -183,6 +292,8 @@ static uint64_t measure_free_bytes(int fd)
 static invar_status start_over(transfer *t)
 {
 	t->from = t->written = t->f->resumed_from = 0;
+	*t->version = '\0';
+	unlink(t->version_file);
 	if (ftruncate(t->fd, 0) == 0 && lseek(t->fd, 0, SEEK_SET) == 0) {
 		t->free_bytes = measure_free_bytes(t->fd);
 		return INVAR_OK;
@@ -195,19 +306,30 @@ static invar_status perform(transfer *t, bool *no_rest)
 {
 	CURL *c = curl_easy_init();
 	CURLcode code = CURLE_OUT_OF_MEMORY;
+	struct curl_slist *condition = NULL;
+	char line[VERSION + 16];
 	long answer = 0;
 
-	*no_rest = false;
+	*no_rest = t->changed = false;
 	t->reason[0] = '\0';
-	if (c && set_up(c, t) == CURLE_OK) {
+	t->headers = (answer_headers){0};
+	if (t->from && *t->version) {
+		snprintf(line, sizeof line, "If-Range: %s", t->version);
+		if (!(condition = curl_slist_append(NULL, line))) {
+			curl_easy_cleanup(c);
+			return inv_no_memory(t->s);
+		}
+	}
+	if (c && set_up(c, t, condition) == CURLE_OK) {
 		code = curl_easy_perform(c);
 		curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &answer);
 	}
 	curl_easy_cleanup(c);
+	curl_slist_free_all(condition);
 	if (code == CURLE_OK)
 		return INVAR_OK;
 	if (t->from && !t->written &&
-	    (code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
+	    (t->changed || code == CURLE_RANGE_ERROR || code == CURLE_BAD_DOWNLOAD_RESUME ||
 	     answer == NOTHING_MORE ||
 	     (code == CURLE_FILESIZE_EXCEEDED && answer == WHOLE_FILE))) {
 		*no_rest = true;
@@ -249,6 +371,22 @@ static invar_status open_part(transfer *t)
 	return st;
 }
 
+/* The version that the part is of: one line of printable characters. */
+static void read_version(transfer *t)
+{
+	int fd = open(t->version_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, t->version, VERSION - 1);
+
+	if (fd >= 0)
+		close(fd);
+	t->version[length > 0 ? length : 0] = '\0';
+	for (const char *at = t->version; *at; at++)
+		if (!isprint((unsigned char)*at)) {
+			*t->version = '\0';
+			break;
+		}
+}
+
 static bool is_expected(const inv_fetch *f)
 {
 	return !f->sha256 || inv_hash_agrees(f->hex, f->sha256);
@@ -272,11 +410,20 @@ static invar_status get_all(transfer *t)
 	/* A part that is longer than the whole may be is of something else. */
 	if (t->from > t->f->max && (st = start_over(t)) != INVAR_OK)
 		return st;
+	read_version(t);
+	if (t->from && !*t->version && !t->f->sha256) {
+		inv_term_say(t->s->term,
+		             "%s: may be of another version of the file, as the server names none; "
+		             "starting from the beginning",
+		             t->part);
+		if ((st = start_over(t)) != INVAR_OK)
+			return st;
+	}
 	t->f->resumed_from = t->from;
 	if ((st = perform(t, &no_rest)) != INVAR_OK || !no_rest)
 		return st;
-	inv_term_say(t->s->term, "%s: the server cannot resume; starting from the beginning",
-	             t->part);
+	inv_term_say(t->s->term, "%s: the %s; starting from the beginning", t->part,
+	             t->changed ? "file on the server has changed" : "server cannot resume");
 	if ((st = start_over(t)) == INVAR_OK)
 		st = perform(t, &no_rest);
 	return st;
@@ -315,14 +462,14 @@ static invar_status finish(transfer *t)
 		                 strerror(errno));
 	f->bytes = (uint64_t)info.st_size;
 	if (f->bytes == 0) {
-		unlink(t->part);
+		remove_part(t);
 		return inv_fault(t->s, INVAR_E_IO,
 		                 "%s: is empty, expected a weight file; check the URL", f->url);
 	}
 	if ((st = invar_file_sha256(t->s->ctx, t->part, f->hex)) != INVAR_OK)
 		return st;
 	if (!is_expected(f)) {
-		unlink(t->part);
+		remove_part(t);
 		return inv_fault(t->s, INVAR_E_MISMATCH,
 		                 "%s: its SHA-256 is %s but should be %s; the download was deleted",
 		                 f->url, f->hex, f->sha256);
@@ -330,6 +477,7 @@ static invar_status finish(transfer *t)
 	if (name_whole(t) != 0)
 		return inv_fault(t->s, INVAR_E_IO, "%s: cannot be renamed to %s: %s", t->part,
 		                 f->path, strerror(errno));
+	unlink(t->version_file);
 	sync_folder(f->path);
 	return INVAR_OK;
 }
@@ -342,7 +490,7 @@ static void close_part(transfer *t)
 	if (t->fd < 0)
 		return;
 	if (fstat(t->fd, &info) == 0 && info.st_size == 0 && info.st_nlink > 0)
-		unlink(t->part);
+		remove_part(t);
 	close(t->fd);
 }
 
@@ -369,8 +517,13 @@ invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 
 	if (asprintf(&t.part, "%s.invar.part", f->path) < 0)
 		return inv_no_memory(s);
+	if (asprintf(&t.version_file, "%s.version", t.part) < 0) {
+		free(t.part);
+		return inv_no_memory(s);
+	}
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		free(t.part);
+		free(t.version_file);
 		return inv_fault(s, INVAR_E_NOMEM, "libcurl could not be started");
 	}
 	if ((st = open_part(&t)) == INVAR_OK && (st = get_all(&t)) == INVAR_OK)
@@ -380,6 +533,7 @@ invar_status inv_fetch_file(inv_session *s, inv_fetch *f)
 	else
 		close(t.fd);
 	free(t.part);
+	free(t.version_file);
 	curl_global_cleanup();
 	return st;
 }

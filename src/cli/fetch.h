@@ -9,7 +9,10 @@
  *      the user's.
  *   2. A transfer that was cut leaves PATH.invar.part, and the next one asks for the rest.
  *      A server that cannot send a rest sends the whole, and so does one that has
- *      nothing more to send.
+ *      nothing more to send. PATH.invar.part.version holds the strong ETag, or else the
+ *      Last-Modified, of the version that the part is of, for If-Range: of a file that
+ *      changed the whole is sent. Without it only a known SHA-256 makes a rest safe;
+ *      otherwise the transfer starts from the beginning.
  *   3. A file whose SHA-256 is not the one expected is removed.
  *   4. http, https and file; a redirection may lead to http and https only.
  *   5. No more comes than the file may have, nor than leaves some room on the disk; a

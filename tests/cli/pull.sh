@@ -65,6 +65,30 @@ cmp -s r.pth served/weights.pth || complain "the resumed file is not what was se
 gone r.pth.invar.part
 grep -q '^/weights.pth bytes=100000-' port.log || complain "no range was asked for"
 
+# A file that changed meanwhile is fetched as a whole, be it known by its ETag or its date, and
+# also if the server sends a rest all the same; an unchanged one is resumed.
+for kind in '' dated/ deaf/; do
+	head -c 300000 /dev/zero > served/moving.pth
+	expect 1 'interrupted after 100000 bytes' i.pth --url "$base/${kind}cut/100000/moving.pth"
+	[ -s i.pth.invar.part.version ] || complain "$kind: the version is not stored"
+	head -c 300000 /dev/urandom > served/moving.pth
+	expect 0 'starting from the beginning' i.pth --url "$base/${kind}moving.pth"
+	cmp -s i.pth served/moving.pth || complain "$kind: i.pth is half old, half new"
+	rm i.pth
+	expect 1 'interrupted after 100000 bytes' i.pth --url "$base/${kind}cut/100000/moving.pth"
+	expect 0 'of which 100000 already existed' i.pth --url "$base/${kind}moving.pth"
+	cmp -s i.pth served/moving.pth || complain "$kind: i.pth is not what was served"
+	gone i.pth.invar.part i.pth.invar.part.version
+	rm -f i.pth
+done
+# Without a version, or with a weak one, a rest is asked for only if the SHA-256 is known.
+expect 1 'interrupted after 100000 bytes' i.pth --url "$base/weak/cut/100000/weights.pth"
+gone i.pth.invar.part.version
+expect 0 'may be of another version' i.pth --url "$base/weak/weights.pth"
+cmp -s i.pth served/weights.pth || complain "i.pth is not what was served"
+expect 1 'interrupted after 100000 bytes' j.pth --url "$base/weak/cut/100000/weights.pth"
+expect 0 'of which 100000 already existed' j.pth --url "$base/weak/weights.pth" --sha256 "$right"
+
 # A server without ranges; a part that is already complete; one that is longer than the file.
 head -c 5000 served/weights.pth > w.pth.invar.part
 expect 0 'cannot resume' w.pth --url "$base/whole/weights.pth" --sha256 "$right"
@@ -116,7 +140,7 @@ head -c 2000000 /dev/zero > l.pth.invar.part
 expect 0 "^$right  l.pth" l.pth --url "$base/weights.pth" --sha256 "$right" --max-size 0.001
 head -c 900000 /dev/urandom > served/large.pth
 head -c 200000 served/large.pth > k.pth.invar.part
-expect 0 'cannot resume' k.pth --url "$base/whole/large.pth" --max-size 0.001
+expect 0 'cannot resume' k.pth --url "$base/whole/large.pth" --max-size 0.001 --sha256 "$(sha256sum < served/large.pth | cut -d ' ' -f 1)"
 expect 2 '--max-size' m.pth --url "$base/endless" --max-size 0
 
 # Unreachable addresses.
