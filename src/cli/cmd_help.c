@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_help.c - invar help [COMMAND]. */
+/* cmd_help.c - invar help [COMMAND [ACTION]]. */
 #include "cli/help.h"
 #include "cli/term.h"
 
 static const inv_example examples[] = {
 	{"invar help", "lists the commands"},
 	{"invar help train", "the same as invar train --help"},
+	{"invar help models pull", "the same as invar models pull --help"},
 	{0},
 };
 
 static const inv_argument arguments[] = {
 	{"COMMAND", "the command to explain", 0, 1},
+	{"ACTION", "one of its actions, for commands that have some; the page is the command's",
+     0, 1},
 	{0},
 };
 
 static invar_status run_help(inv_session *s)
 {
 	const inv_command *c;
+	invar_status st;
 
 	if (!s->arguments) {
 		inv_help_overview(stdout, inv_term_columns());
@@ -25,6 +29,12 @@ static invar_status run_help(inv_session *s)
 	c = inv_command_find(s->argument[0]);
 	if (!c)
 		return inv_help_unknown(s, s->argument[0]);
+	if (s->arguments > 1 && !c->words)
+		return inv_fault(s, INVAR_E_USE, "%s has no actions; use invar help %s", c->name,
+		                 c->name);
+	if (s->arguments > 1 &&
+	    (st = inv_check_word(s, "ACTION", c->words, s->argument[1])) != INVAR_OK)
+		return st;
 	inv_help_command(c, stdout, inv_term_columns());
 	return INVAR_OK;
 }
@@ -32,7 +42,7 @@ static invar_status run_help(inv_session *s)
 const inv_command inv_cmd_help = {
 	.name = "help",
 	.purpose = "explains a command",
-	.usage = "[COMMAND]",
+	.usage = "[COMMAND [ACTION]]",
 	.examples = examples,
 	.arguments = arguments,
 	.without = "threads|seed|json|quiet|verbose",

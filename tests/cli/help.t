@@ -38,20 +38,32 @@ $ invar train --version
 $ invar help help
 > invar help: explains a command
 >
-> Usage: invar help [COMMAND]
+> Usage: invar help [COMMAND [ACTION]]
 >
 > Examples:
 >   invar help
 >       lists the commands
 >   invar help train
 >       the same as invar train --help
+>   invar help models pull
+>       the same as invar models pull --help
 >
 > Arguments:
 >   COMMAND  the command to explain
+>   ACTION   one of its actions, for commands that have some; the page is the
+>            command's
 >
 > Common:
 >   -h, --help  show this help
 >   --version   show the version
+$ invar help models pull > page && invar models pull --help | cmp - page && head -1 page
+> invar models: lists, inspects, verifies, converts and downloads encoders
+$ invar help models pul
+! invar help: ACTION must be list, inspect, verify, convert or pull, not 'pul'; did you mean pull?
+? 2
+$ invar help train now
+! invar help: train has no actions; use invar help train
+? 2
 $ invar apply --help
 > invar apply: applies an adapter to features
 >
