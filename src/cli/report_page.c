@@ -32,6 +32,7 @@ static const double max_work = 2e12;
 typedef struct opened_run {
 	const char *path;
 	char *title, *bank_path; /* bank_path NULL: there is none */
+	const char *recorded;    /* the bank as run.json names it; NULL if not asked for */
 	json_t *json;
 	invar_adapter *adapter;
 	invar_results *training;
@@ -156,29 +157,64 @@ static bool has_same_rows(const reporter *p, const opened_run *run, const char *
 	return json_array_size(inputs) > 0;
 }
 
+/*
+ * The bank that run.json names, if it has the same rows; else NULL, and whether there is
+ * such a folder at all. The path is as `invar train` was given it, so it is looked for from
+ * the current folder, then from the run and from every folder above it. Gives.
+ */
+static char *find_bank(const reporter *p, const opened_run *run, const char *recorded,
+                       bool *exists)
+{
+	char *base = NULL, *path, *end;
+
+	*exists = inv_path_is_folder(recorded);
+	if (*exists && has_same_rows(p, run, recorded))
+		return strdup(recorded);
+	if (*recorded != '/')
+		base = realpath(run->path, NULL);
+	while (base && *base) {
+		path = inv_path(base, recorded);
+		if (path && inv_path_is_folder(path)) {
+			*exists = true;
+			if (has_same_rows(p, run, path)) {
+				free(base);
+				return path;
+			}
+		}
+		free(path);
+		end = strrchr(base, '/');
+		*end = '\0';
+	}
+	free(base);
+	return NULL;
+}
+
 static invar_status choose_bank(reporter *p, opened_run *run)
 {
 	const char *recorded = json_string_value(json_object_get(run->json, "bank"));
+	bool exists = false;
 	char why[WORDS];
 
-	if (!p->r->bank && recorded && inv_path_is_folder(recorded) &&
-	    has_same_rows(p, run, recorded)) {
-		run->bank_path = strdup(recorded);
-		return run->bank_path ? INVAR_OK : inv_no_memory(p->s);
-	}
-	if (p->r->bank) {
-		run->bank_path = strdup(p->r->bank);
-		return run->bank_path ? INVAR_OK : inv_no_memory(p->s);
-	}
+	if (p->r->bank)
+		return (run->bank_path = strdup(p->r->bank)) ? INVAR_OK : inv_no_memory(p->s);
+	run->recorded = recorded;
+	if (recorded && (run->bank_path = find_bank(p, run, recorded, &exists)))
+		return INVAR_OK;
 	if (!recorded)
 		snprintf(why, sizeof why, "run.json of %.100s names no bank; give --bank BANK",
 		         run->title);
 	else
 		snprintf(why, sizeof why, "%.200s, the bank of %.60s, %s; give --bank BANK",
 		         recorded, run->title,
-		         inv_path_is_folder(recorded) ? "has other rows than the run was trained on"
-		                                      : "does not exist any more");
+		         exists ? "has other rows than the run was trained on"
+		                : "was not found from the current folder or from that of the run");
 	leave_out(p, "what metrics.json does not have, and pictures", why);
+	if (!p->r->as_is) {
+		char line[WORDS + 32];
+
+		snprintf(line, sizeof line, "nothing is measured: %s", why);
+		inv_term_hooks(p->s->term).log(p->s->term, INVAR_LOG_WARNING, line);
+	}
 	return INVAR_OK;
 }
 
@@ -423,10 +459,12 @@ static size_t count_values(const invar_results *r)
 static bool is_wanted(const reporter *p, const invar_results *r)
 {
 	const char *split = invar_results_about(r, "split"),
-			   *bank = invar_results_about(r, "bank"), *own = p->run[0].bank_path;
+			   *bank = invar_results_about(r, "bank"), *own = p->run[0].bank_path,
+			   *recorded = p->run[0].recorded;
 
 	return split && strcmp(split, p->r->split) == 0 &&
-	       (!own || (bank && strcmp(bank, own) == 0));
+	       (!own || (bank && (strcmp(bank, own) == 0 ||
+	                          (recorded && strcmp(bank, recorded) == 0))));
 }
 
 static void put_best_first(reporter *p)

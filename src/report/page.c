@@ -14,8 +14,8 @@
 #include "report/html.h"
 #include "report/svg.h"
 
-/* JSON beyond this size leaves out the coordinates of points. */
-enum { MAX_JSON = 1000000 };
+/* JSON beyond MAX_JSON bytes leaves out the coordinates of points. */
+enum { MAX_JSON = 1000000, MAX_WHY = 300 };
 
 /* ---- Documents as JSON --------------------------------------------------------------- */
 
@@ -117,7 +117,7 @@ static void put_gaps(inv_html *h)
 		fputs("<li>", h->out);
 		inv_html_sentence(h, h->gap[i].what, 2 * INV_NAME);
 		fputs(": ", h->out);
-		inv_html_text(h, h->gap[i].why, 300);
+		inv_html_text(h, h->gap[i].why, MAX_WHY);
 		fputs(".</li>\n", h->out);
 	}
 	fputs("</ul>\n", h->out);
@@ -235,6 +235,17 @@ static void put_head(const inv_html *h)
 	fputs("</h1>\n", h->out);
 }
 
+/* The first gap says why. */
+static void put_nothing(inv_html *h)
+{
+	fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n", h->out);
+	if (!h->page->gap_count)
+		return;
+	fputs("<p class=\"note\">Why: ", h->out);
+	inv_html_text(h, h->page->gap[0].why, MAX_WHY);
+	fputs(".</p>\n", h->out);
+}
+
 static void put_top(inv_html *h)
 {
 	h->document = 0;
@@ -246,8 +257,7 @@ static void put_top(inv_html *h)
 	else if (h->page->document_count)
 		inv_page_headline(h);
 	else
-		fputs("<p class=\"headline\">Nothing was measured on these runs yet.</p>\n",
-		      h->out);
+		put_nothing(h);
 	fputs("<nav>", h->out);
 	for (size_t i = 0; i < h->sections; i++) {
 		fprintf(h->out, "<a href=\"#%s\">", h->section[i].id);

@@ -45,10 +45,13 @@ $ invar train bank -o bare --hidden 8 --epochs 2 -q; rm bank/test/labels.npy ban
 > <li>LC-kept, collision, accuracy by class: test has no labels.npy.</li>
 
 A bank that has other rows than the run was trained on is not taken.
-$ make-input bank moved; invar train moved -o away --hidden 8 --epochs 2 -q; rm -r moved; invar report away -q; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
-> the bank of away, does not exist any more
+$ make-input bank moved; invar train moved -o away --hidden 8 --epochs 2 -q; rm -r moved; invar report away -q; grep -c '"note">Why: moved, the bank of away, was not found' away/report.html; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
+> 1
+> the bank of away, was not found from the current folder or from that of the run
+! warning: nothing is measured: moved, the bank of away, was not found from the current folder or from that of the run; give --bank BANK
 $ make-input bank moved 50; invar report away -q; sed -n '/id="left-out"/,$p' away/report.html | grep -o 'the bank of away, [^;]*'
 > the bank of away, has other rows than the run was trained on
+! warning: nothing is measured: moved, the bank of away, has other rows than the run was trained on; give --bank BANK
 
 A run whose report exists can be trained again.
 $ invar train bank -o away --hidden 8 --epochs 1 --force -q; ls away
@@ -56,6 +59,11 @@ $ invar train bank -o away --hidden 8 --epochs 1 --force -q; ls away
 > checkpoint.safetensors
 > log.jsonl
 > run.json
+
+From another folder the bank is found beside the run.
+$ mkdir -p sub/deep; cp -r run sub/moved; rm run/metrics.json sub/moved/metrics.json; cd sub/deep && invar report ../../run --metrics invariance,structure -q; grep -c '<section id="comparison"' ../../run/report.html; invar report ../moved --metrics invariance,structure -q; grep -c '<section id="comparison"' ../moved/report.html
+> 1
+> 1
 
 Wrong use.
 $ invar report bank
