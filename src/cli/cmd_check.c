@@ -9,6 +9,7 @@
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "report/line_text.h"
 #include "report/results_table.h"
 
 enum { DRIFT = 3 }; /* exit code */
@@ -78,7 +79,8 @@ static invar_status show_results(inv_session *s, const invar_results *r)
 	inv_table_free(t);
 	if (!written)
 		return inv_no_memory(s);
-	printf("\n%s: %s\n", verdict, invar_results_about(r, "why"));
+	putchar('\n');
+	inv_print_line(stdout, "%s: %s", verdict, invar_results_about(r, "why"));
 	return INVAR_OK;
 }
 

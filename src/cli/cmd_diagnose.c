@@ -6,6 +6,7 @@
 #include "cli/command_options.h"
 #include "cli/outputs.h"
 #include "cli/term.h"
+#include "report/line_text.h"
 #include "report/results_table.h"
 
 static const inv_example examples[] = {
@@ -31,11 +32,14 @@ static void print_heading(const invar_results *r)
 	const char *encoder = invar_results_about(r, "encoder");
 	const char *augment = invar_results_about(r, "augment");
 
-	printf("%s%s%s%s%.0f images of the split %s, %.0f of them held out; copies of these "
-	       "are measured\n\n",
-	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	       augment ? ": " : "", invar_results_about_number(r, "points"),
-	       invar_results_about(r, "split"), invar_results_about_number(r, "held_out"));
+	inv_print_line(
+		stdout,
+		"%s%s%s%s%.0f images of the split %s, %.0f of them held out; copies of these "
+		"are measured",
+		encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
+		augment ? ": " : "", invar_results_about_number(r, "points"),
+		invar_results_about(r, "split"), invar_results_about_number(r, "held_out"));
+	putchar('\n');
 }
 
 static invar_status print_table(inv_session *s, const invar_results *r)

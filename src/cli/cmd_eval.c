@@ -15,6 +15,7 @@
 #include "cli/outputs.h"
 #include "cli/plots.h"
 #include "cli/term.h"
+#include "report/line_text.h"
 #include "report/results_table.h"
 
 static const inv_example examples[] = {
@@ -156,12 +157,14 @@ static void print_heading(const invar_results *r)
 	double points = invar_results_about_number(r, "points");
 	double copies = invar_results_about_number(r, "copies");
 
-	printf("%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
-	       "augmented\n\n",
-	       encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
-	       augment ? ": " : "", points, points == 1 ? "" : "s",
-	       invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
-	       invar_results_about_number(r, "dim"));
+	inv_print_line(stdout,
+	               "%s%s%s%s%.0f point%s of the split %s, %.0f cop%s, width %.0f; clean | "
+	               "augmented",
+	               encoder ? encoder : "", encoder ? ", " : "", augment ? augment : "",
+	               augment ? ": " : "", points, points == 1 ? "" : "s",
+	               invar_results_about(r, "split"), copies, copies == 1 ? "y" : "ies",
+	               invar_results_about_number(r, "dim"));
+	putchar('\n');
 }
 
 static bool is_format(const inv_session *s, const char *name)
@@ -235,8 +238,8 @@ static invar_status keep_results(inv_session *s, const invar_results *r, const c
 			continue;
 		snprintf(id, sizeof id, "%zu", 1 + i);
 		if (access(run, W_OK) != 0)
-			fprintf(stderr, "%s/%s is not saved: the run is not writable\n", run,
-			        INVAR_RUN_METRICS);
+			inv_print_line(stderr, "%s/%s is not saved: the run is not writable", run,
+			               INVAR_RUN_METRICS);
 		else
 			st = invar_run_keep_results(s->ctx, run, r, id);
 	}

@@ -17,6 +17,7 @@
 #include "cli/outputs.h"
 #include "cli/plots.h"
 #include "cli/term.h"
+#include "report/line_text.h"
 
 static const inv_example examples[] = {
 	{"invar tsne features.npy -o map.npy", "one point per row, [n, 2]"},
@@ -329,7 +330,7 @@ static void print_text(const inv_session *s, const tsne_call *c, const invar_res
 	printf("KL divergence %.4f after %.0f iterations\n", number(r, "tsne.kl"),
 	       number(r, "tsne.iterations"));
 	for (size_t i = 0; (note = invar_results_note(r, i)); i++)
-		printf("%s\n", note);
+		inv_print_line(stdout, "%s", note);
 }
 
 /* ---- The command -------------------------------------------------------------------- */

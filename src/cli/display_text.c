@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ESCAPE = 8 }; /* room for one character, escaped or not */
+#include "report/line_text.h"
+
+enum { ESCAPE = 16 }; /* room for one character, escaped or not */
 
 static const char ellipsis[] = "…";
 
@@ -96,8 +98,13 @@ static size_t spell_character(const char *text, char out[ESCAPE])
 {
 	static const char named[] = "\n\r\t\\", letters[] = "nrt\\";
 	const char *at = strchr(named, *text);
-	size_t bytes = character_bytes(text);
+	size_t bytes = character_bytes(text), hidden_bytes;
+	uint32_t hidden = inv_hidden_character(text, &hidden_bytes);
 
+	if (hidden) {
+		snprintf(out, ESCAPE, hidden > 0xffff ? "\\U%08x" : "\\u%04x", hidden);
+		return hidden_bytes;
+	}
 	if (at)
 		snprintf(out, ESCAPE, "\\%c", letters[at - named]);
 	else if (!bytes || (bytes == 1 && is_control(text, bytes)))

@@ -23,8 +23,8 @@ const char *inv_duration_text(double seconds, char out[INV_SPELLED_TIME]);
 
 /*
  * Anybody can write names and metadata: control characters, which would command a
- * terminal, come as \n or \x1b, and what does not fit in room bytes ends in an ellipsis.
- * Returns out.
+ * terminal, come as \n or \x1b, hidden ones (report/line_text.h) as \u202e, and what does
+ * not fit in room bytes ends in an ellipsis. Returns out.
  */
 const char *inv_shown(const char *text, char *out, size_t size);
 

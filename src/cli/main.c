@@ -21,16 +21,9 @@
 #include "cli/outputs.h"
 #include "cli/stack.h"
 #include "cli/term.h"
+#include "report/line_text.h"
 
 enum { EXIT_FAILED = 1, EXIT_USE = 2, EXIT_INTERRUPTED = 130 };
-
-/* File names may contain any bytes, but a message must stay on one line. */
-static void keep_on_one_line(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
 
 invar_status inv_fault(inv_session *s, invar_status code, const char *format, ...)
 {
@@ -39,7 +32,6 @@ invar_status inv_fault(inv_session *s, invar_status code, const char *format, ..
 	va_start(args, format);
 	vsnprintf(s->fault, sizeof s->fault, format, args);
 	va_end(args);
-	keep_on_one_line(s->fault);
 	return code;
 }
 
@@ -99,9 +91,9 @@ static int exit_code(inv_session *s, invar_status st)
 		return EXIT_FAILED;
 	hint = *s->fault ? "" : hint_for(invar_last_error_topic());
 	if (st == INVAR_E_USE && s->command)
-		fprintf(stderr, "invar %s: %s%s\n", s->command->name, sentence, hint);
+		inv_print_line(stderr, "invar %s: %s%s", s->command->name, sentence, hint);
 	else
-		fprintf(stderr, "invar: %s%s\n", sentence, hint);
+		inv_print_line(stderr, "invar: %s%s", sentence, hint);
 	return st == INVAR_E_USE         ? EXIT_USE
 	       : st == INVAR_E_CANCELLED ? EXIT_INTERRUPTED
 	                                 : EXIT_FAILED;

@@ -13,6 +13,7 @@
 #include "cli/study_tables.h"
 #include "cli/term.h"
 #include "recipe/study/yaml_tree.h"
+#include "report/line_text.h"
 
 /* ---- The recipe ---------------------------------------------------------------------- */
 
@@ -140,7 +141,8 @@ invar_status inv_study_tell_failures(inv_session *s, const inv_study_job *j)
 	if (!j->failures)
 		return INVAR_OK;
 	for (size_t i = 0; i < j->failures; i++)
-		fprintf(stderr, "failed: %s: %s\n", j->failure[i].stage, j->failure[i].message);
+		inv_print_line(stderr, "failed: %s: %s", j->failure[i].stage,
+		               j->failure[i].message);
 	return inv_fault(s, INVAR_E_MISMATCH,
 	                 "%zu stage%s failed; what does not depend on %s is done", j->failures,
 	                 j->failures == 1 ? "" : "s", j->failures == 1 ? "it" : "them");

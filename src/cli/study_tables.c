@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command_files.h"
+#include "report/line_text.h"
 #include "report/results_table.h"
 
 typedef struct table_form {
@@ -41,18 +42,6 @@ typedef struct writing {
 /* ---- Headings -------------------------------------------------------------------------
  */
 
-/* A title is the user's text: in a comment or a heading it must stay on its line. */
-static void put_line(FILE *f, const char *text, const char *doubled)
-{
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (strchr(doubled, c))
-			fputc(c, f);
-		fputc(c < 32 || c == 127 ? '?' : c, f);
-	}
-}
-
 static void put_points(FILE *f, const invar_results *r)
 {
 	double points = invar_results_about_number(r, "points");
@@ -63,23 +52,39 @@ static void put_points(FILE *f, const invar_results *r)
 	        copies == 1 ? "y" : "ies", invar_results_about_number(r, "dim"));
 }
 
+/* A title is the user's text: in a comment or a heading it must stay on its line. */
+static void put_line(FILE *f, const table_form *form, const char *text)
+{
+	char *line = inv_line_text(text);
+	const char *title = line ? line : "?";
+
+	if (strcmp(form->format, "csv") == 0)
+		inv_csv_text(title, f);
+	else if (strcmp(form->format, "markdown") == 0)
+		inv_markdown_text(title, f);
+	else
+		fputs(title, f);
+	free(line);
+}
+
 static void put_heading(FILE *f, const table_form *form, const inv_study_bank *b,
                         const invar_results *r)
 {
+	bool markdown = strcmp(form->format, "markdown") == 0;
+
 	if (strcmp(form->format, "csv") == 0) {
-		fputc('"', f);
-		put_line(f, b->title, "\"");
-		fputs("\"\r\n", f);
+		put_line(f, form, b->title);
+		fputs("\r\n", f);
 	} else if (strcmp(form->format, "latex") == 0) {
 		fputs("% ", f);
-		put_line(f, b->title, "");
+		put_line(f, form, b->title);
 		fputs(": ", f);
 		put_points(f, r);
 		fputc('\n', f);
 	} else {
-		fputs(strcmp(form->format, "markdown") == 0 ? "## " : "", f);
-		put_line(f, b->title, "");
-		fputs(strcmp(form->format, "markdown") == 0 ? "\n\n" : "\n", f);
+		fputs(markdown ? "## " : "", f);
+		put_line(f, form, b->title);
+		fputs(markdown ? "\n\n" : "\n", f);
 		put_points(f, r);
 		fputs("\n\n", f);
 	}
@@ -113,11 +118,11 @@ static void put_title(const writing *w, FILE *f)
 	const char *name = w->job->study->name;
 
 	if (strcmp(w->form->format, "text") == 0) {
-		put_line(f, name, "");
+		put_line(f, w->form, name);
 		fputs("\n\n", f);
 	} else if (strcmp(w->form->format, "markdown") == 0) {
 		fputs("# ", f);
-		put_line(f, name, "");
+		put_line(f, w->form, name);
 		fputs("\n\n", f);
 	}
 }

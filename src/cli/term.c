@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "cli/display_text.h"
+#include "report/line_text.h"
 
 #define REDRAW 0.2   /* seconds between two drawings */
 #define LOG_EVERY 60 /* and between two lines of a file */
@@ -217,7 +218,7 @@ static void write_line(void *user, int level, const char *line)
 	if (level > t->level)
 		return;
 	inv_term_clear(t);
-	fprintf(stderr, "%s%s\n", level == INVAR_LOG_WARNING ? "warning: " : "", line);
+	inv_print_line(stderr, "%s%s", level == INVAR_LOG_WARNING ? "warning: " : "", line);
 }
 
 void inv_term_say(inv_term *t, const char *format, ...)
@@ -228,9 +229,8 @@ void inv_term_say(inv_term *t, const char *format, ...)
 		return;
 	inv_term_clear(t);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	inv_print_line_of(stderr, format, args);
 	va_end(args);
-	putc('\n', stderr);
 }
 
 static void begin_stage(inv_term *t, const char *stage, uint64_t done, double now)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "report/draw_svg.h"
+#include "report/line_text.h"
 
 enum {
 	SHARPNESS = 2,   /* pixels of the PNG for one of the SVG */
@@ -123,16 +124,17 @@ void inv_svg_free(inv_svg *s)
 /* ---- Text ---------------------------------------------------------------------------- */
 
 /*
- * Second controls, U+0080 to U+009F; marks that turn the text around them, U+202A to U+202E
- * and U+2066 to U+2069; ends of lines and paragraphs, U+2028 and U+2029; the byte order
- * mark.
+ * Second controls, U+0080 to U+009F, and hidden characters, except for joiners (U+200C,
+ * U+200D), which a browser needs for some scripts and pictures.
  */
-static bool is_control(const unsigned char *c)
+static bool is_control(const char *text)
 {
+	const unsigned char *c = (const unsigned char *)text;
+	size_t bytes;
+	uint32_t hidden = inv_hidden_character(text, &bytes);
+
 	return (c[0] == 0xc2 && c[1] < 0xa0) ||
-	       (c[0] == 0xe2 && c[1] == 0x80 && c[2] >= 0xa8 && c[2] <= 0xae) ||
-	       (c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9) ||
-	       (c[0] == 0xef && c[1] == 0xbb && c[2] == 0xbf);
+	       (hidden && hidden != 0x200c && hidden != 0x200d);
 }
 
 static bool is_whole_character(const char *text, size_t *bytes)
@@ -156,7 +158,7 @@ static bool is_whole_character(const char *text, size_t *bytes)
 	    (c == 0xf4 && (unsigned char)text[1] >= 0x90))
 		return false; /* overlong, a surrogate, no character, or beyond the last one */
 	*bytes = length;
-	return !is_control((const unsigned char *)text);
+	return !is_control(text);
 }
 
 static size_t count_characters(const char *text)

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "report/line_text.h"
+
 struct inv_table {
 	size_t columns;
 	size_t count, capacity; /* cells */
@@ -77,17 +79,9 @@ static bool make_room(inv_table *t)
 	return true;
 }
 
-/* A name with control characters must not move the cursor. */
-static void keep_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 void inv_table_cell(inv_table *t, const char *format, ...)
 {
-	char *text = NULL;
+	char *text = NULL, *line = NULL;
 	va_list args;
 	int length;
 
@@ -96,20 +90,22 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 	va_start(args, format);
 	length = vasprintf(&text, format, args);
 	va_end(args);
-	if (length < 0 || !make_room(t)) {
-		if (length >= 0)
-			free(text);
+	if (length >= 0) {
+		line = inv_line_text(text);
+		free(text);
+	}
+	if (!line || !make_room(t)) {
+		free(line);
 		t->failed = true;
 		return;
 	}
-	keep_printable(text);
-	t->cell[t->count++] = text;
+	t->cell[t->count++] = line;
 }
 
 void inv_table_note(inv_table *t, const char *text)
 {
 	char **more = t->failed ? NULL : realloc(t->note, (t->notes + 1) * sizeof *more);
-	char *copy = strdup(text);
+	char *copy = inv_line_text(text);
 
 	t->failed = !more || !copy;
 	if (more)
@@ -118,7 +114,6 @@ void inv_table_note(inv_table *t, const char *text)
 		free(copy);
 		return;
 	}
-	keep_printable(copy);
 	t->note[t->notes++] = copy;
 }
 
@@ -245,6 +240,18 @@ static void write_text(const inv_table *t, const size_t *width, FILE *out)
 		fprintf(out, "%s%s\n", i ? "" : "\n", t->note[i]);
 }
 
+/* Text is neither a tag nor an entity, and ends no cell. */
+void inv_markdown_text(const char *text, FILE *out)
+{
+	for (; *text; text++)
+		if (*text == '<' || *text == '>')
+			fputs(*text == '<' ? "&lt;" : "&gt;", out);
+		else if (*text == '&')
+			fputs("&amp;", out);
+		else
+			fprintf(out, "%s%c", strchr("|\\`[", *text) ? "\\" : "", *text);
+}
+
 static void put_escaped(const char *text, const char *special, const char *before,
                         FILE *out)
 {
@@ -261,7 +268,7 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 	for (size_t row = 0; row < row_count(t); row++) {
 		for (size_t k = 0; k < t->columns; k++) {
 			fputs("| ", out);
-			put_escaped(cell_at(t, row, k), "|\\", "\\", out);
+			inv_markdown_text(cell_at(t, row, k), out);
 			putc(' ', out);
 		}
 		fputs("|\n", out);
@@ -276,13 +283,30 @@ static void write_markdown(const inv_table *t, const size_t *width, FILE *out)
 	}
 }
 
-static void put_csv(const char *text, bool last, FILE *out)
+/*
+ * A spreadsheet takes a text that begins like this for a formula, which may send data or
+ * start programs. Numbers begin with a sign too, and so do our pairs, "-1.5 | -2".
+ */
+static bool is_formula(const char *text)
 {
-	bool quoted = strpbrk(text, ",\"") != NULL;
+	if (*text == '+' || *text == '-')
+		return text[1] && text[strspn(text, "0123456789.eEinfa+-|% –")] != '\0';
+	return *text && strchr("=@\t\r", *text);
+}
 
-	fputs(quoted ? "\"" : "", out);
+/* A leading apostrophe makes it text, and is usual for that. */
+void inv_csv_text(const char *text, FILE *out)
+{
+	bool formula = is_formula(text), quoted = formula || strpbrk(text, ",\"");
+
+	fprintf(out, "%s%s", quoted ? "\"" : "", formula ? "'" : "");
 	put_escaped(text, "\"", "\"", out);
 	fputs(quoted ? "\"" : "", out);
+}
+
+static void put_csv(const char *text, bool last, FILE *out)
+{
+	inv_csv_text(text, out);
 	fputs(last ? "\r\n" : ",", out);
 }
 

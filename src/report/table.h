@@ -36,6 +36,10 @@ void inv_table_note(inv_table *t, const char *text);
 /* format is one of INV_TABLE_FORMATS; false if memory ran out on the way. */
 bool inv_table_write(const inv_table *t, const char *format, FILE *out);
 
+/* Text in Markdown, and a cell of a CSV file, which no spreadsheet takes for a formula. */
+void inv_markdown_text(const char *text, FILE *out);
+void inv_csv_text(const char *text, FILE *out);
+
 /* Columns a UTF-8 text takes on a terminal. */
 size_t inv_text_width(const char *text);
 

@@ -27,3 +27,18 @@ $ ls -b
 > r\377n
 > t.npy
 > x.npy
+
+Characters that command a terminal or turn the direction of text are shown as escapes, in tables and in messages.
+$ mkdir -p $'odd/a\xe2\x80\xaecba' $'odd/b\xe2\x80\x8bc'; for d in odd/*; do cp "$TESTS"/formats/images/rgb.png "$d"; done; invar data odd -q
+> split  images  labels  width × height
+> train       2     yes         23 × 14
+>
+> class       train
+> a\u202ecba      1
+> b\u200bc        1
+$ invar data $'gone\xe2\x80\xae\e[31m'
+! invar data: 'gone\u202e?[31m' is not a data set: there is no such folder, and it does not start with stl10:, mnist:, fashion-mnist:, cifar10:, tiny-imagenet:, folder:, csv:, tar: or npy:
+? 2
+$ invar encode odd --encoder pixels --size 4 -o $'k\xe2\x81\xa6' --copies train=1 --augment rotation -q; invar train $'k\xe2\x81\xa6' -o $'k\xe2\x81\xa6' -q
+! invar train: -o k\u2066 is inside k\u2066, among the features that this command reads; choose another place
+? 2

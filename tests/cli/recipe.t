@@ -78,7 +78,7 @@ $ head -3 study/table.md; head -2 study/table.csv | tr -d '\r'; grep -c tabular 
 > # a test
 >
 > ## bank
-> "bank"
+> bank
 > ,F,instant,MaWa
 > 2
 >   "format": "invar-study",

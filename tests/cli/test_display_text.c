@@ -72,6 +72,8 @@ static void test_foreign_text_cannot_command_a_terminal(void **state)
 	assert_string_equal(inv_shown("\033[31mred\x7f", out, sizeof out), "\\x1b[31mred\\x7f");
 	assert_string_equal(inv_shown("\xc2\x9b", out, sizeof out), "\\u009b");
 	assert_string_equal(inv_shown("na\xc3\xafve", out, sizeof out), "na\xc3\xafve");
+	assert_string_equal(inv_shown("a\u202eb", out, sizeof out), "a\\u202eb");
+	assert_string_equal(inv_shown("\U000e0041", out, sizeof out), "\\U000e0041");
 	assert_string_equal(inv_shown("\xff\xc3", out, sizeof out), "\\xff\\xc3");
 }
 

@@ -139,12 +139,59 @@ static void a_value_may_have_its_own_digits(void **state)
 	               "size    1.000e-04   0.01\n");
 }
 
+/* Names as anybody could choose them. */
+static void assert_cells(const char *format, const char *want)
+{
+	static const char *const cells[] = {
+		"class",      "n",
+		"=1+2",       "-1.5 | -2",
+		"a<b>&c|d",   "-2+cmd|' /C x'!A0",
+		"x\u202ecba", "e\033z\u200b\xc2\x85",
+	};
+	inv_table *t = inv_table_new(2);
+	char *text = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	assert_non_null(t);
+	for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+		inv_table_cell(t, "%s", cells[i]);
+	inv_table_note(t, "\u2066note");
+	assert_true(inv_table_write(t, format, f));
+	fclose(f);
+	assert_string_equal(text, want);
+	free(text);
+	inv_table_free(t);
+}
+
+static void hostile_names_stay_names(void **state)
+{
+	(void)state;
+	assert_cells("text", "class                       n\n"
+	                     "=1+2                -1.5 | -2\n"
+	                     "a<b>&c|d    -2+cmd|' /C x'!A0\n"
+	                     "x\\u202ecba         e?z\\u200b?\n"
+	                     "\n\\u2066note\n");
+	assert_cells("csv", "class,n\r\n"
+	                    "\"'=1+2\",-1.5 | -2\r\n"
+	                    "a<b>&c|d,\"'-2+cmd|' /C x'!A0\"\r\n"
+	                    "x\\u202ecba,e?z\\u200b?\r\n"
+	                    "\\u2066note,\r\n");
+	assert_cells("markdown", "| class | n |\n"
+	                         "|---|---:|\n"
+	                         "| =1+2 | -1.5 \\| -2 |\n"
+	                         "| a&lt;b&gt;&amp;c\\|d | -2+cmd\\|' /C x'!A0 |\n"
+	                         "| x\\\\u202ecba | e?z\\\\u200b? |\n"
+	                         "\n\\\\u2066note\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_follow_from_descriptions),
 		cmocka_unit_test(bars_in_markdown_are_escaped),
 		cmocka_unit_test(a_value_may_have_its_own_digits),
+		cmocka_unit_test(hostile_names_stay_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
