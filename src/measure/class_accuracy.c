@@ -13,11 +13,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "formats/utf8.h"
 #include "measure/bootstrap.h"
 #include "measure/outcomes.h"
 
-enum { MAX_CLASSES = 1000, NAMED = 3, NAME = 128 };
+enum { MAX_CLASSES = 1000, NAMED = 3, NAME = INV_CLASS_TEXT };
 
 typedef struct job {
 	const inv_measure_input *in;
@@ -27,26 +26,11 @@ typedef struct job {
 	inv_interval *found;          /* [classes] */
 } job;
 
-/* The first 100 bytes, without a part of a character at the end. */
-static void cut_name(const char *name, char text[NAME])
-{
-	size_t length = (size_t)snprintf(text, NAME, "%.100s", name);
-
-	for (int dropped = 0; dropped < 3 && !inv_is_utf8(text, length); dropped++)
-		text[--length] = '\0';
-}
-
-/* Its name if the bank has one, else its label. */
-static const char *class_name(const job *j, uint32_t k, char text[NAME])
+static const char *class_name(const job *j, uint32_t k, char text[INV_CLASS_TEXT])
 {
 	int64_t label = j->in->labels.class_label[k];
-	const char *name = invar_bank_class(j->in->bank, label);
 
-	if (name)
-		cut_name(name, text);
-	else
-		snprintf(text, NAME, "%" PRId64, label);
-	return text;
+	return inv_class_text(invar_bank_class(j->in->bank, label), label, text);
 }
 
 static uint64_t gather(job *j, inv_outcome which, int64_t label)

@@ -106,3 +106,22 @@ uint64_t inv_labels_unknown(const inv_labels *of, const inv_labels *known)
 		unknown += inv_labels_class(known, of->label[i]) == INV_NO_CLASS;
 	return unknown;
 }
+
+const char *inv_class_text(const char *name, int64_t label, char out[INV_CLASS_TEXT])
+{
+	size_t length = name ? strlen(name) : 0, kept;
+	char end[40];
+
+	snprintf(end, sizeof end, "… (class %" PRId64 ")", label);
+	if (!name)
+		snprintf(out, INV_CLASS_TEXT, "%" PRId64, label);
+	else if (length <= INV_CLASS_NAME)
+		memcpy(out, name, length + 1);
+	else {
+		kept = INV_CLASS_NAME - strlen(end);
+		while (kept && ((unsigned char)name[kept] & 0xc0) == 0x80) /* a whole character */
+			kept--;
+		snprintf(out, INV_CLASS_TEXT, "%.*s%s", (int)kept, name, end);
+	}
+	return out;
+}

@@ -30,6 +30,13 @@ void inv_labels_clear(inv_labels *l);
 /* The number of a label among the classes of l; INV_NO_CLASS if it is none of them. */
 uint32_t inv_labels_class(const inv_labels *l, int64_t label);
 
+/*
+ * A class in results, where names are repeated: its name, or its label if name is NULL. Of
+ * a name of more than INV_CLASS_NAME bytes the beginning and the label. Returns out.
+ */
+enum { INV_CLASS_NAME = 100, INV_CLASS_TEXT = INV_CLASS_NAME + 1 };
+const char *inv_class_text(const char *name, int64_t label, char out[INV_CLASS_TEXT]);
+
 /* How many rows of `of` are of classes that `known` does not have. */
 uint64_t inv_labels_unknown(const inv_labels *of, const inv_labels *known);
 

@@ -300,7 +300,7 @@ static invar_status put_number(invar_results *r, const char *id, const char *row
 /* Classes are those of the labels there are, by name or by number. */
 typedef struct naming {
 	inv_labels labels;
-	char (*number)[24];
+	char (*text)[INV_CLASS_TEXT];
 	const char **name;
 } naming;
 
@@ -318,17 +318,17 @@ static invar_status name_classes(const invar_tsne_rows *in, naming *out)
 	inv_free(known);
 	if (st != INVAR_OK)
 		return st;
-	out->number = inv_calloc(out->labels.classes + 1, sizeof *out->number);
+	out->text = inv_calloc(out->labels.classes + 1, sizeof *out->text);
 	out->name = inv_calloc(out->labels.classes + 1, sizeof *out->name);
-	if (!out->number || !out->name)
+	if (!out->text || !out->name)
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for names of classes");
 	while (in->classes && in->classes[names])
 		names++;
 	for (uint32_t c = 0; c < out->labels.classes; c++) {
 		int64_t label = out->labels.class_label[c];
 
-		snprintf(out->number[c], sizeof out->number[c], "%" PRId64, label);
-		out->name[c] = (uint64_t)label < names ? in->classes[label] : out->number[c];
+		out->name[c] = inv_class_text((uint64_t)label < names ? in->classes[label] : NULL,
+		                              label, out->text[c]);
 	}
 	return INVAR_OK;
 }
@@ -395,7 +395,7 @@ static invar_status put_scatter(const tsne_job *j, invar_results *r)
 	if (st == INVAR_OK)
 		st = put_points(j, &names, r);
 	inv_labels_clear(&names.labels);
-	inv_free(names.number);
+	inv_free(names.text);
 	inv_free(names.name);
 	return st;
 }

@@ -96,12 +96,14 @@ static invar_status read_names(job *j)
 static json_t *describe(const job *j, const image *x)
 {
 	json_t *entry = json_pack("{s:I}", "row", (json_int_t)x->row);
+	char text[INV_CLASS_TEXT];
 	const char *class = j->label ? invar_bank_class(j->in->bank, j->label[x->row]) : NULL;
 
 	if (j->name)
 		json_object_set_new(entry, "name", inv_json_path(j->name[x->row]));
 	if (class)
-		json_object_set_new(entry, "class", json_string(class));
+		json_object_set_new(entry, "class",
+		                    json_string(inv_class_text(class, j->label[x->row], text)));
 	else if (j->label && j->label[x->row] >= 0)
 		json_object_set_new(entry, "class", json_integer(j->label[x->row]));
 	json_object_set_new(entry, "displacement", inv_json_number(x->displacement));

@@ -15,7 +15,7 @@
 #include "report/svg.h"
 
 /* JSON beyond MAX_JSON bytes leaves out the coordinates of points. */
-enum { MAX_JSON = 1000000, MAX_WHY = 300 };
+enum { MAX_JSON = 1000000, MAX_STRING = 1000, MAX_WHY = 300 };
 
 /* ---- Documents as JSON --------------------------------------------------------------- */
 
@@ -30,12 +30,35 @@ static json_t *parse_document(const invar_results *r)
 	return json;
 }
 
+/* Names are repeated in a page; programs that need them whole read metrics.json. */
+static void shorten_strings(json_t *json)
+{
+	json_t *value;
+	size_t i, length = json_string_length(json);
+	const char *key, *text = json_string_value(json);
+
+	json_array_foreach (json, i, value)
+		shorten_strings(value);
+	json_object_foreach (json, key, value)
+		shorten_strings(value);
+	if (length > MAX_STRING) {
+		char start[MAX_STRING + 8];
+
+		for (length = MAX_STRING; length && ((unsigned char)text[length] & 0xc0) == 0x80;)
+			length--;
+		snprintf(start, sizeof start, "%.*s…", (int)length, text);
+		json_string_set(json, start);
+	}
+}
+
 static bool parse_documents(inv_html *h)
 {
 	h->json = calloc(h->page->document_count + 1, sizeof *h->json);
-	for (size_t i = 0; h->json && i < h->page->document_count; i++)
+	for (size_t i = 0; h->json && i < h->page->document_count; i++) {
 		if (!(h->json[i] = parse_document(h->page->document[i])))
 			return false;
+		shorten_strings(h->json[i]);
+	}
 	return h->json;
 }
 

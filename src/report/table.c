@@ -28,7 +28,7 @@ struct inv_table {
 	bool failed;
 };
 
-enum { GAP = 2 };
+enum { GAP = 2, MAX_CELL = 200 }; /* characters that are shown */
 
 inv_table *inv_table_new(size_t columns)
 {
@@ -79,6 +79,20 @@ static bool make_room(inv_table *t)
 	return true;
 }
 
+/* A cell of many characters would widen its whole column. */
+static void shorten(char *text)
+{
+	static const char ellipsis[] = "…"; /* has the bytes of three characters at most */
+	size_t characters = 0;
+	char *end = text;
+
+	for (char *at = text; *at; at++)
+		if (((unsigned char)*at & 0xc0) != 0x80 && ++characters == MAX_CELL - 2)
+			end = at;
+	if (characters > MAX_CELL)
+		memcpy(end, ellipsis, sizeof ellipsis);
+}
+
 void inv_table_cell(inv_table *t, const char *format, ...)
 {
 	char *text = NULL, *line = NULL;
@@ -93,6 +107,8 @@ void inv_table_cell(inv_table *t, const char *format, ...)
 	if (length >= 0) {
 		line = inv_line_text(text);
 		free(text);
+		if (line)
+			shorten(line);
 	}
 	if (!line || !make_room(t)) {
 		free(line);

@@ -65,6 +65,13 @@ $ mkdir -p sub/deep; cp -r run sub/moved; rm run/metrics.json sub/moved/metrics.
 > 1
 > 1
 
+A long class name is shortened wherever it is repeated, in metrics.json, in the page and in tables.
+$ name=$(head -c 120000 /dev/zero | tr '\0' n); invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o named -q; sed -i "s/\"even\"/\"$name\"/" named/bank.json; invar train named -o long --hidden 8 --epochs 2 -q; invar report long -q; find long -name '*.html' -size -3000k; find long -name metrics.json -size -1000k; grep -o -m 1 'n… (class 0)' long/report.html | head -1; invar eval named long --metrics classes -q | wc -L
+> long/report.html
+> long/metrics.json
+> n… (class 0)
+> 186
+
 Wrong use.
 $ invar report bank
 ! invar: bank: has no adapter.safetensors; is its training finished?

@@ -185,6 +185,30 @@ static void hostile_names_stay_names(void **state)
 	                         "\n\\\\u2066note\n");
 }
 
+static void long_cells_are_shortened(void **state)
+{
+	char name[604], *text = NULL;
+	inv_table *t = inv_table_new(1);
+	size_t bytes;
+	FILE *f = open_memstream(&text, &bytes);
+
+	(void)state;
+	assert_non_null(t);
+	memset(name, 'n', sizeof name);
+	for (size_t length = 199; length <= 202; length++)
+		inv_table_cell(t, "%.*s", (int)length, name);
+	for (size_t i = 0; i < 201; i++)
+		memcpy(name + 3 * i, "€", 4);
+	inv_table_cell(t, "%s", name);
+	assert_true(inv_table_write(t, "text", f));
+	fclose(f);
+	assert_int_equal(strlen(text), 200 + 201 + 2 * (197 + 3 + 1) + 197 * 3 + 3 + 1);
+	assert_non_null(strstr(text, "nn…\n"));
+	assert_non_null(strstr(text, "€…\n"));
+	free(text);
+	inv_table_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +216,7 @@ int main(void)
 		cmocka_unit_test(bars_in_markdown_are_escaped),
 		cmocka_unit_test(a_value_may_have_its_own_digits),
 		cmocka_unit_test(hostile_names_stay_names),
+		cmocka_unit_test(long_cells_are_shortened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
