@@ -338,6 +338,40 @@ const char *invar_adapter_metadata(const invar_adapter *e, const char *key)
 	               : json_string_value(json_object_get(e->metadata, key));
 }
 
+invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256_HEX])
+{
+	inv_mlp_block blocks[INV_MLP_BLOCKS];
+	char text[96 + INV_MLP_BLOCKS * INV_SHA256_HEX];
+	int used =
+		snprintf(text, sizeof text, "%zu %zu %zu %d", e->s.d, e->s.h, e->s.w, e->residual);
+	invar_status st = INVAR_OK;
+
+	inv_mlp_layout(e->s, blocks);
+	for (int i = 0; i < INV_MLP_BLOCKS && st == INVAR_OK; i++) {
+		st = inv_sha256(e->params + blocks[i].offset, blocks[i].count * sizeof *e->params,
+		                hex);
+		used += snprintf(text + used, sizeof text - (size_t)used, " %s", hex);
+	}
+	return st == INVAR_OK ? inv_sha256(text, (size_t)used, hex) : st;
+}
+
+invar_status inv_adapter_check_certificate(const invar_adapter *e,
+                                           const json_t *certificate)
+{
+	const json_t *known = json_object_get(certificate, "tensors");
+	char hex[INV_SHA256_HEX];
+	invar_status st;
+
+	if (!known || (st = inv_adapter_fingerprint(e, hex)) != INVAR_OK)
+		return known ? st : INVAR_OK;
+	if (json_is_string(known) && strcmp(json_string_value(known), hex) == 0)
+		return INVAR_OK;
+	return inv_fail(INVAR_E_MISMATCH,
+	                "%s: its tensors have changed since it was certified; make a new "
+	                "certificate by eval with @certify",
+	                e->path);
+}
+
 static invar_status pack_once(const invar_adapter *e, const inv_packed_layers **out)
 {
 	const inv_layers_shape s = {2, {e->s.d, e->s.h, e->s.w}};

@@ -19,6 +19,7 @@
 #define INV_ADAPTER_H
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "formats/safetensors.h"
 #include "nn/mlp.h"
 
@@ -41,6 +42,18 @@ invar_status inv_adapter_begin(const invar_context *ctx, invar_adapter **out);
 /* All metadata: its file's, or its own. Gives the rows, inv_free; the texts are views. */
 invar_status inv_adapter_all_metadata(const invar_adapter *e, inv_metadata **out,
                                       size_t *count);
+
+/* The SHA-256 of what it computes: shape, parameters in float32, residual or not. */
+invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256_HEX]);
+
+/* What `eval --certify` writes into the metadata; measure/certificate.h. */
+#define INV_CERTIFICATE_KEY "invar.certificate"
+/*
+ * Fails if a certificate names other tensors than e has: it is about another adapter. One
+ * without "tensors", of an earlier version, passes.
+ */
+invar_status inv_adapter_check_certificate(const invar_adapter *e,
+                                           const json_t *certificate);
 
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
 void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,

@@ -202,12 +202,15 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 	const char *train = inv_option_text(o, "train-split");
 	const inv_split *measured = inv_bank_split(bank, inv_option_text(o, "split"));
 	json_t *behaviour = NULL, *profile = NULL, *all;
+	char tensors[INV_SHA256_HEX];
 	invar_status st;
 
 	*out = NULL;
 	if (!measured)
 		return INVAR_E_MISMATCH;
-	st = make_behaviour(e, bank, measured, &behaviour);
+	st = inv_adapter_fingerprint(e, tensors);
+	if (st == INVAR_OK)
+		st = make_behaviour(e, bank, measured, &behaviour);
 	if (st == INVAR_OK)
 		st = make_profile(bank,
 		                  invar_bank_has_split(bank, train) ? inv_bank_split(bank, train)
@@ -217,9 +220,9 @@ static invar_status make_text(const invar_adapter *e, const invar_bank *bank,
 		json_decref(behaviour);
 		return st;
 	}
-	all = json_pack("{s:i, s:s, s:o, s:o, s:o, s:o}", "version", VERSION, "invar",
+	all = json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:o}", "version", VERSION, "invar",
 	                INVAR_VERSION, "bank", bank_json(r), "metrics", metrics_json(r, column),
-	                "adapter", behaviour, "clean", profile);
+	                "tensors", tensors, "adapter", behaviour, "clean", profile);
 	*out = all ? inv_json_text(all, 0) : NULL;
 	json_decref(all);
 	return *out ? INVAR_OK : no_memory();
@@ -340,12 +343,14 @@ invar_status inv_certificate_read(const char *text, const char *where, size_t d,
 invar_status inv_certificate_of(const invar_adapter *e, inv_certificate *out)
 {
 	const char *text = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
+	invar_status st;
 
 	*out = (inv_certificate){0};
 	if (!text)
 		return inv_fail(INVAR_E_MISMATCH,
 		                "%s: has no certificate; make one by eval with @certify", e->path);
-	return inv_certificate_read(text, e->path, e->s.d, out);
+	st = inv_certificate_read(text, e->path, e->s.d, out);
+	return st == INVAR_OK ? inv_adapter_check_certificate(e, out->document) : st;
 }
 
 void inv_certificate_clear(inv_certificate *c)

@@ -8,6 +8,8 @@
  * - bank: fingerprint, split, encoder, augment, points, copies, as in results
  * - metrics: a list; id, row, part, unit, digits, better of each metric, its value, low and
  *   high for the adapter, and the same of F under "F"
+ * - tensors: inv_adapter_fingerprint of the adapter that was measured; certificates of
+ *   earlier versions have none
  * - adapter: R2, CVRMSD, moved, gone (inv_behaviour), as `check` measures them again
  * - clean: split, and the profile of its clean features (clean_profile.h)
  *
@@ -22,7 +24,6 @@
 #include "base/options.h"
 #include "measure/clean_profile.h"
 
-#define INV_CERTIFICATE_KEY "invar.certificate"
 enum { INV_CERTIFICATE_MAX = 16 << 20 }; /* bytes */
 
 /* What E does on some rows, without labels; NaN: could not be measured. */
@@ -46,7 +47,8 @@ typedef struct inv_certificate {
 	inv_clean_profile clean;
 } inv_certificate;
 
-/* Fails if an adapter has none, or one that is damaged or for another width. */
+/* Fails if an adapter has none, or one that is damaged, for another width or other tensors.
+ */
 invar_status inv_certificate_of(const invar_adapter *e, inv_certificate *out);
 /* The same from its text; `where` is for messages, d the width that is expected. */
 invar_status inv_certificate_read(const char *text, const char *where, size_t d,

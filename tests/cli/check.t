@@ -25,6 +25,11 @@ $ invar check run other/test/aug/000.npy --json -q -o c.json > printed.json; ech
 >   "verdict": "drift",
 $ invar check run bank --threads 1 --json -q > one.json; invar check run bank --threads 3 --json -q > three.json; cmp one.json three.json
 
+A certificate is about the tensors that were measured: with others in the file it is refused.
+$ cp run/adapter.safetensors changed.safetensors; printf '\001' | dd of=changed.safetensors bs=1 seek=$(($(stat -c %s changed.safetensors) - 2)) conv=notrunc status=none; invar check changed.safetensors bank; invar export changed.safetensors --card -o card.md; [ ! -e card.md ]
+! invar: changed.safetensors: its tensors have changed since it was certified; make a new certificate by eval with --certify
+! invar: changed.safetensors: its tensors have changed since it was certified; make a new certificate by eval with --certify
+
 What cannot be checked.
 $ make-input bank wide 60 5; invar check run wide; invar check run wide/test/clean.npy
 ! invar: run/adapter.safetensors takes features of width 8, but those of wide have width 5

@@ -336,7 +336,7 @@ static invar_status save_card(const invar_adapter *e, const invar_options *o,
                               const char *path)
 {
 	card c = {.e = e, .o = o};
-	const char *certificate = invar_adapter_metadata(e, "invar.certificate");
+	const char *certificate = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
 	char *text = NULL;
 	size_t bytes = 0;
 	invar_status st;

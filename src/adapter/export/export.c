@@ -33,11 +33,24 @@ invar_status inv_export_declare(invar_options *o)
 	return st;
 }
 
+/* Both formats carry the certificate along. */
+static invar_status check_certificate(const invar_adapter *e)
+{
+	const char *text = invar_adapter_metadata(e, INV_CERTIFICATE_KEY);
+	json_t *certificate = text ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	invar_status st = inv_adapter_check_certificate(e, certificate);
+
+	json_decref(certificate);
+	return st;
+}
+
 static invar_status save_as(const invar_adapter *e, const invar_options *o,
                             const char *path)
 {
 	invar_status st = inv_options_check_parts(o);
 
+	if (st == INVAR_OK)
+		st = check_certificate(e);
 	for (size_t i = 0; i < FORMATS && st == INVAR_OK; i++)
 		if (inv_option_is(o, "format", parts[i]->name))
 			return parts[i]->save(e, o, path);
