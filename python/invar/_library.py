@@ -237,6 +237,8 @@ def integers(array, count, name="labels"):
         raise UseError(f"{name} must be integers, not {out.dtype}")
     if out.shape != (count,):
         raise UseError(f"{name} must have shape ({count},), not {out.shape}")
+    if out.dtype.kind == "u" and out.size and int(out.max()) > np.iinfo(np.int64).max:
+        raise UseError(f"{name} must be below 2^63, and {int(out.max())} is not")
     return np.require(out, np.int64, ["C", "A"])
 
 

@@ -37,7 +37,7 @@ static const member members[][MEMBERS] = {
                {ONNX_GRAPH_OUTPUT, LEAF},
                {ONNX_GRAPH_VALUE, LEAF}},
 	[TENSOR] = {{0}},
-	[SPARSE] = {{1, TENSOR}, {2, TENSOR}},
+	[SPARSE] = {{ONNX_SPARSE_VALUES, TENSOR}, {ONNX_SPARSE_INDICES, TENSOR}},
 	[FUNCTION] = {{ONNX_FUNCTION_NODE, NODE}, {ONNX_FUNCTION_ATTRIBUTE, ATTRIBUTE}},
 	[TRAINING] = {{1, GRAPH}, {2, GRAPH}},
 	[LEAF] = {{0}},
@@ -320,6 +320,37 @@ static invar_status find_computed(const inv_onnx *m, const char *wanted, const c
 	return INVAR_OK;
 }
 
+static bool is_same(inv_bytes a, inv_bytes b)
+{
+	return a.size == b.size && (!a.size || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Does a node, a stored tensor or an input of the graph give the tensor of this name? */
+static bool is_given(const inv_onnx *m, inv_bytes wanted)
+{
+	inv_bytes rest = m->graph, part, text;
+	inv_field f, g;
+
+	while (inv_field_next(&rest, &f) == INV_FIELD) {
+		text = (inv_bytes){0};
+		part = f.part;
+		if (f.number == ONNX_GRAPH_NODE) {
+			while (inv_field_next(&part, &g) == INV_FIELD)
+				if (g.number == ONNX_NODE_OUTPUT && is_same(g.part, wanted))
+					return true;
+		} else if (f.number == ONNX_GRAPH_INPUT) {
+			find_part(part, ONNX_VALUE_NAME, &text);
+		} else if (f.number == ONNX_GRAPH_INITIALIZER ||
+		           (f.number == ONNX_GRAPH_SPARSE &&
+		            find_part(part, ONNX_SPARSE_VALUES, &part))) {
+			find_part(part, ONNX_TENSOR_NAME, &text);
+		}
+		if (text.size && is_same(text, wanted))
+			return true;
+	}
+	return false;
+}
+
 invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *name,
                            inv_onnx_value *out)
 {
@@ -337,6 +368,11 @@ invar_status inv_onnx_find(const inv_onnx *m, const char *wanted, const char *na
 		return st;
 	if (!out->name.size)
 		return inv_fail(INVAR_E_FORMAT, "%s: its output has no name", name);
+	if (!is_given(m, out->name))
+		return inv_fail(INVAR_E_FORMAT,
+		                "%s: no node computes its output '%.*s'; export the model again",
+		                name, (int)(out->name.size < 200 ? out->name.size : 200),
+		                out->name.data);
 	if (!is_tensor)
 		return inv_fail(INVAR_E_MISMATCH, "%s: '%.*s' is not a tensor", name,
 		                (int)(out->name.size < 200 ? out->name.size : 200), out->name.data);

@@ -36,6 +36,7 @@ $ for m in models/bad-*; do invar export run --onto $m -o onto.onnx; done; ls on
 ! invar: models/bad-length: is not an ONNX model, or is truncated: a field does not fit in its message
 ! invar: models/bad-nested: its graphs are nested more than 16 deep
 ! invar: models/bad-opset: uses opset 6; convert it to 7 or later first (onnx.version_converter)
+! invar: models/bad-output: no node computes its output 'features'; export the model again
 ! invar: models/bad-rank: 'features' has 1 dimensions, but features have at least 2
 ! invar: models/bad-truncated: is not an ONNX model, or is truncated: a field does not fit in its message
 ! invar: models/bad-two-graphs: has more than one graph

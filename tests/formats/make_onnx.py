@@ -39,6 +39,12 @@ def external():
     return m
 
 
+def uncomputed():
+    m = model()
+    m.graph.node[1].output[0] = "computed"
+    return m
+
+
 def metadata():
     m = model()
     entry = m.metadata_props.add()
@@ -61,6 +67,7 @@ def main():
         "bad-nested": model(nested=22).SerializeToString(),
         "bad-external": external().SerializeToString(),
         "bad-opset": model(opset=6, ir=3).SerializeToString(),
+        "bad-output": uncomputed().SerializeToString(),
         "bad-width": model(axes=("n", D + 1)).SerializeToString(),
         "bad-rank": model(axes=(D,)).SerializeToString(),
         "bad-type": model(element=TensorProto.INT64).SerializeToString(),

@@ -173,6 +173,8 @@ class Arrays(unittest.TestCase):
         self.assertEqual(points.shape, (120, 2))
         self.assertGreater(np.linalg.norm(points[:60].mean(0) - points[60:].mean(0)), points[:60].std(0).max())
         self.assertIn("tsne.kl", results.metrics)
+        with self.assertRaisesRegex(invar.UseError, "labels must be below 2.63, and 9223372036854775808 is not"):
+            invar.tsne(x, np.full(120, 2**63, np.uint64), iterations=250)
 
     def test_augment(self):
         x = rng.normal(size=(4, 3, 9, 9)).astype("f4")
