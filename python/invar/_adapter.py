@@ -4,11 +4,10 @@ import ctypes
 import json
 import os
 import struct
-import tempfile
 
 import numpy as np
 
-from ._library import Handle, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
+from ._library import Folder, Handle, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
 
 apply_rows = lib.invar_adapter_apply
 float32 = np.dtype(np.float32)
@@ -121,7 +120,7 @@ class Adapter:
 
     def to_bytes(self):
         """The contents of an adapter file."""
-        with tempfile.TemporaryDirectory() as folder:
+        with Folder() as folder:
             path = os.path.join(folder, "adapter.safetensors")
             self.save(path)
             with open(path, "rb") as file:

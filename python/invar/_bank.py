@@ -5,27 +5,30 @@ import json
 import math
 import os
 import re
-import shutil
-import tempfile
-import weakref
 
 import numpy as np
 
-from ._library import FormatError, Handle, MismatchError, UseError, call, context, decoded, encoded, integers, lib
+from ._library import (Folder, FormatError, Handle, MismatchError, OfFolder, UseError, call, context, decoded, encoded,
+                       integers, lib)
 
 CLEAN = -1
 
 
-class Bank:
-    """A folder of features: clean rows, augmented copies and labels of each split. `Bank(path)` opens one."""
+class Bank(OfFolder):
+    """A folder of features: clean rows, augmented copies and labels of each split. `Bank(path)` opens one.
+
+    A bank in a folder of yours can be pickled, by its path; one without path= ends with its process.
+    """
+
+    _where = "path"
 
     def __init__(self, path, *, threads=0, _folder=None):
         out = ctypes.c_void_p()
         call(lib.invar_bank_open, context(threads), encoded(path), ctypes.byref(out))
         self.path = os.fsdecode(path)
         self._handle = Handle(out.value, lib.invar_bank_close)
-        if _folder is not None:  # of a bank in memory
-            weakref.finalize(self, remove_folder, _folder)
+        self._threads = threads
+        self._folder = _folder  # of a bank in memory
 
     @property
     def _pointer(self):
@@ -97,10 +100,6 @@ class Bank:
 
 
 # ---- From arrays ------------------------------------------------------------------------------------
-
-
-def remove_folder(folder):
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def feature_rows(array, name):
@@ -207,20 +206,20 @@ def bank(clean, copies=None, labels=None, *, name=None, augment=None, holdout=0,
             raise FormatError(f"{os.fsdecode(path)}: already exists; choose a new folder for the bank")
         save_bank(path, splits, about)
         return Bank(path, threads=threads)
-    folder = tempfile.mkdtemp(prefix="invar-")
+    folder = Folder()
     try:
-        path = os.path.join(folder, "bank")
+        path = os.path.join(folder.path, "bank")
         save_bank(path, splits, about)
         return Bank(path, threads=threads, _folder=folder)
     except BaseException:
-        remove_folder(folder)
+        folder.remove()
         raise
 
 
 def save_bank(path, splits, about):
     """The folder appears complete or not at all."""
     parent = os.path.dirname(os.path.abspath(os.fsdecode(path)))
-    with tempfile.TemporaryDirectory(prefix=".invar-", dir=parent) as place:
+    with Folder(".invar-", parent) as place:
         made = os.path.join(place, "bank")
         os.makedirs(made)
         for split, arrays in splits.items():

@@ -7,8 +7,10 @@ one letter per argument, and a test compares them with include/invar.h. Calls re
 import ctypes
 import logging
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import weakref
 
@@ -252,6 +254,53 @@ class Handle:
     def __init__(self, value, close):
         self.value = value
         self.close = weakref.finalize(self, close, value)
+
+    def __reduce__(self):
+        """Neither pickle nor deepcopy: the copy would have the address, but not what keeps it valid."""
+        raise TypeError("an object of the C library cannot be copied or pickled")
+
+
+def remove_folder(path, process):
+    """By the process that made it: a forked child has the same finalizers, and ends before its parent."""
+    if os.getpid() == process:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class Folder:
+    """A temporary folder, removed with its last reference or at the end of a with block."""
+
+    def __init__(self, prefix="invar-", parent=None):
+        self.path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+        self.remove = weakref.finalize(self, remove_folder, self.path, os.getpid())
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+class OfFolder:
+    """A bank or a run: what it holds is in files at `path`, and `_folder` keeps these if they are temporary."""
+
+    _folder = None
+    _threads = 0
+
+    def __copy__(self):
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        if self._folder is not None:
+            raise TypeError(f"this {type(self).__name__} is temporary, removed with its last reference in this process, "
+                            f"so it cannot be pickled; make it in a folder of yours with {self._where}=")
+        return reopen, (type(self), os.path.abspath(self.path), self._threads)
+
+
+def reopen(kind, path, threads):
+    return kind(path, threads=threads)
 
 
 def taken_text(memory):

@@ -3,19 +3,18 @@
 import ctypes
 import json
 import os
-import tempfile
-import weakref
 
 from ._adapter import Adapter
-from ._bank import remove_folder
-from ._library import Handle, UseError, call, context, encoded, lib
+from ._library import Folder, Handle, OfFolder, UseError, call, context, encoded, lib
 from ._measure import eval as measure
 from ._options import Options
 from ._results import Results
 
 
-class Run:
+class Run(OfFolder):
     """A folder that `train` filled. `Run(path)` opens one."""
+
+    _where = "run"
 
     def __init__(self, path, *, threads=0, _folder=None):
         self.path = os.fsdecode(path)
@@ -23,8 +22,7 @@ class Run:
         self._adapter = None
         if not os.path.isfile(os.path.join(self.path, "run.json")):
             raise FileNotFoundError(f"{self.path}: has no run.json, so it is not a run")
-        if _folder is not None:  # of a temporary run
-            weakref.finalize(self, remove_folder, _folder)
+        self._folder = _folder  # of a temporary run
 
     @property
     def adapter(self):
@@ -91,12 +89,12 @@ def train_on_images(values, run, threads, progress):
 
 def train_in_temporary(bank, options):
     """A run that is removed with its last reference."""
-    folder = tempfile.mkdtemp(prefix="invar-")
+    folder = Folder()
     try:
-        path = train(bank, os.path.join(folder, "run"), **options).path
+        path = train(bank, os.path.join(folder.path, "run"), **options).path
         return Run(path, threads=options["threads"], _folder=folder)
     except BaseException:
-        remove_folder(folder)
+        folder.remove()
         raise
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """E as scikit-learn likes it: fit, transform, get_params. scikit-learn need not be installed."""
 import os
-import tempfile
 
 import numpy as np
 
 from ._adapter import Adapter
 from ._bank import bank
-from ._library import UseError, floats
+from ._library import Folder, UseError, floats
 from ._train import train
 
 try:
@@ -87,7 +86,7 @@ class InvariantTransformer(TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """X: clean features [n, d]; y: copies of them."""
         X = self._rows(X, True)
-        with tempfile.TemporaryDirectory(prefix="invar-") as folder:
+        with Folder() as folder:
             made = bank(X, self._copies(X, y))
             run = train(made, os.path.join(folder, "run"), threads=self.threads, progress=False, preset=self.preset,
                         seed=self.seed, **(self.options or {}))

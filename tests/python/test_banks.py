@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of arrays in memory, their names, and the warnings that names make possible."""
+import copy
 import gc
+import multiprocessing
 import os
+import pickle
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -26,6 +31,68 @@ class Banks(InFolder):
         del bank
         gc.collect()
         self.assertFalse(os.path.exists(path))
+
+    def test_a_forked_child_leaves_the_folders_of_its_parent(self):
+        """It ends with the same finalizers."""
+        script = ("import os, sys, numpy as np, invar\n"
+                  "clean = np.random.default_rng(0).normal(size=(40, 4))\n"
+                  "bank = invar.bank(clean, clean + 0.1)\n"
+                  "run = invar.train(bank, preset='instant', hidden=8)\n"
+                  "child = os.fork()\n"
+                  "if child == 0:\n"
+                  "    sys.exit(0)\n"
+                  "os.waitpid(child, 0)\n"
+                  "print(os.path.isdir(bank.path), os.path.isfile(os.path.join(run, 'run.json')), run.eval(bank, split='train', metrics='structure').complete)\n"
+                  "print(bank.path, run.path)\n")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        there, paths = done.stdout.splitlines()
+        self.assertEqual(there, "True True True")
+        self.assertFalse([one for one in paths.split() if os.path.exists(one)])  # the parent removes them
+
+    def test_copies_and_pickles_of_a_bank(self):
+        clean, copies, labels = features(40)
+        bank = invar.bank(clean, copies, labels, path="bank")
+        for other in (copy.copy(bank), copy.deepcopy(bank), copy.deepcopy([bank])[0], pickle.loads(pickle.dumps(bank))):
+            path = bank.path
+            del bank
+            gc.collect()
+            bank = other
+            self.assertEqual((bank.splits, bank.rows(), bank.dim), (["train"], 40, 16))
+            np.testing.assert_array_equal(bank.copy(1), copies[:, 1])
+            self.assertEqual(os.path.abspath(bank.path), os.path.abspath(path))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            np.testing.assert_array_equal(pool.apply_async(invar.Bank.labels, (bank,)).get(120), labels)
+
+    def test_copies_and_pickles_of_a_bank_in_memory(self):
+        clean, copies, _ = features(40)
+        bank = invar.bank(clean, copies)
+        run = invar.train(bank, preset="instant", hidden=8)
+        for one, where in ((bank, "path="), (run, "run=")):
+            with self.assertRaisesRegex(TypeError, f"temporary.*cannot be pickled.*{where}"):
+                pickle.dumps(one)
+        held, kept = copy.copy(bank), copy.deepcopy(run)  # each keeps the folder
+        del bank, run, one
+        gc.collect()
+        self.assertEqual(held.rows(), 40)
+        self.assertEqual(kept.eval(held, split="train", metrics="structure").columns, ["F", "1"])
+
+    def test_nothing_else_holds_an_address(self):
+        """A handle of the library is never in a pickle."""
+        clean, copies, _ = features(40)
+        run = invar.train(invar.bank(clean, copies, path="bank", holdout=0.5), "run", preset="instant", hidden=8)
+        results = run.eval("bank", metrics="structure")
+        self.assertEqual(pickle.loads(pickle.dumps(results)).document, results.document)
+        self.assertEqual(copy.deepcopy(results).document, results.document)
+        self.assertEqual(pickle.loads(pickle.dumps(invar.options("train"))), invar.options("train"))
+        for other in (copy.copy(run), copy.deepcopy(run), pickle.loads(pickle.dumps(run))):
+            np.testing.assert_array_equal(other.adapter(clean), run.adapter(clean))
+        for other in (copy.copy(run.adapter), copy.deepcopy(run.adapter)):
+            np.testing.assert_array_equal(other(clean), run.adapter(clean))
+        for handle in (run.adapter._handle, invar._options.Options("train")):
+            for take in (pickle.dumps, copy.deepcopy):
+                with self.assertRaisesRegex(TypeError, "cannot be copied or pickled"):
+                    take(handle)
 
     def test_the_forms_of_copies_are_equal(self):
         clean, copies, _ = features(40)
