@@ -5,14 +5,14 @@ import csv
 import ctypes
 import os
 import sys
-import tempfile
 import threading
+from collections.abc import Mapping
 
 import numpy as np
 
 from ._bank import Bank
-from ._library import (CANCELLED, RUN, EncoderCallback, Error, Handle, MismatchError, UseError, attempt, call, check,
-                       context, current, decoded, encoded, floats, integers, lib, pointer)
+from ._library import (CANCELLED, RUN, EncoderCallback, Error, Folder, Handle, MismatchError, UseError, attempt, call,
+                       check, context, current, decoded, encoded, floats, integers, lib, pointer)
 from ._options import Options, spell_one
 
 # ---- Encoders ---------------------------------------------------------------------------------------------
@@ -28,7 +28,15 @@ def as_features(result, count, width, name):
     for step in ("detach", "float", "cpu", "numpy"):  # a tensor of PyTorch; TensorFlow's has only the last
         if not isinstance(result, np.ndarray) and hasattr(result, step):
             result = getattr(result, step)()
-    features = np.asarray(result, np.float32)
+    if isinstance(result, Mapping):  # an output object of Hugging Face's transformers
+        raise MismatchError(f"the encoder {name} returned a {type(result).__name__} with {', '.join(map(str, result))} "
+                            "instead of an array [n, width]; give a function that selects one of these, such as lambda "
+                            f"images: model(torch.from_numpy(images)).{list(result)[-1] if result else 'pooler_output'}")
+    try:
+        features = np.asarray(result, np.float32)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise MismatchError(f"the encoder {name} returned a {type(result).__name__} that is not an array [{count}, width] "
+                            f"of numbers ({error}); give a function that returns one") from error
     wanted = (count, width if width is not None else features.shape[-1] if features.ndim else 0)
     if features.shape != wanted:
         raise MismatchError(f"the encoder {name} returned an array of shape {list(features.shape)} for {count} images; "
@@ -50,19 +58,54 @@ def floats_at(address, shape):
     return np.frombuffer((ctypes.c_float * int(np.prod(shape))).from_address(address), np.float32).reshape(shape)
 
 
+class Turn:
+    """Threads take turns, as C keeps scratch memory in an encoder; one that has its turn cannot wait for another."""
+
+    def __init__(self):
+        self.lock, self.owner = threading.Lock(), None
+
+    def __enter__(self):
+        if self.owner == threading.get_ident():
+            raise UseError("this encoder is in use: neither its function nor a progress function can call it again; make "
+                           "another Encoder for that call")
+        self.lock.acquire()
+        self.owner = threading.get_ident()
+
+    def __exit__(self, *_):
+        self.owner = None
+        self.lock.release()
+
+
+def check_encoder(encoder):
+    if encoder is None or callable(encoder) or isinstance(encoder, (str, bytes, os.PathLike)):
+        return
+    kind = type(encoder).__name__
+    if hasattr(encoder, "run") and hasattr(encoder, "get_inputs"):
+        raise UseError(f"the encoder is an {kind} of ONNX Runtime; give a function that runs it, with size=: lambda images: "
+                       "session.run(None, {session.get_inputs()[0].name: images})[0]")
+    raise UseError(f"the encoder is a {kind}; give a weight file, the name of an encoder, a function or a torch.nn.Module")
+
+
+def remake(encoder, arguments):
+    return Encoder(encoder, **arguments)
+
+
 class Encoder:
     """F: our own network (a weight file, or a name such as "pixels"), or a function of yours.
 
     A function takes normalised images [n, c, h, w], a float32 array that is valid only during the call, and returns
     features [n, width]. A torch.nn.Module is called in inference mode, on the device where it is. `size` and `normalize`
     say how images are prepared for it; `name` and `version` are recorded in the bank. If width is not given, the
-    function is called once with a black image of that size.
+    function is called once with a black image of that size. An encoder can be pickled if its function can.
     """
 
     def __init__(self, encoder=None, *, width=None, size=None, resize=None, normalize=None, filter=None, batch=None,
                  name=None, version=None, threads=0, **options):
+        check_encoder(encoder)
         self._keep, self._threads = [], threads
-        self._lock = threading.Lock()  # C keeps scratch memory in an encoder
+        self._lock = Turn()
+        self._made_of = encoder, {"width": width, "size": size, "resize": resize, "normalize": normalize, "filter": filter,
+                                  "batch": batch, "name": name, "version": version, "threads": threads, **options}
         out = ctypes.c_void_p()
         if callable(encoder):
             if options:
@@ -91,6 +134,7 @@ class Encoder:
             if not side:
                 raise UseError(f"the encoder {name} needs width=, the length of a feature, or size= to find it out")
             width = as_features(function(np.zeros((1, 3, side, side), np.float32)), 1, None, name).shape[1]
+            self._made_of[1]["width"] = width
 
         def run(user, images, shape, out, message, size):
             now = getattr(current, "call", None)
@@ -138,6 +182,9 @@ class Encoder:
             out = np.empty((len(x), width.value), np.float32)
             call(lib.invar_encoder_run, self._pointer, pointer(x), shape, pointer(out))
         return out
+
+    def __reduce__(self):
+        return remake, self._made_of
 
     def __repr__(self):
         return f"Encoder({decoded(lib.invar_encoder_about(self._pointer))})"
@@ -207,7 +254,7 @@ def dataset_text(images, labels):
             raise UseError("labels are for images in memory or a list of files; a folder's classes are its sub-folders")
         yield os.fspath(images)
         return
-    with tempfile.TemporaryDirectory(prefix="invar-") as folder:
+    with Folder() as folder:
         if isinstance(images, (list, tuple)):
             yield write_list(images, labels, folder)
             return

@@ -348,13 +348,19 @@ class Bar:
 class Call:
     """What happens while C works: the bar, Ctrl-C, and an exception of a callback."""
 
-    def __init__(self, progress):
+    def __init__(self, progress, outer=None):
         self.bar = None if callable(progress) else Bar(progress)
         self.function = progress if callable(progress) else None
         self.interrupted, self.error = False, None
+        self.outer = outer  # the call that made this one, from a callback
 
     def interrupt(self, *_):
-        self.interrupted = True
+        """The handler of Ctrl-C. The second time it raises, as the first has not ended what a callback waits for."""
+        again, one = self.interrupted, current.call
+        while one is not None:
+            one.interrupted, one = True, one.outer
+        if again:
+            raise KeyboardInterrupt
 
     def fail(self, error):
         """Keeps the first exception; those that follow from it say less."""
@@ -368,7 +374,7 @@ class Call:
                 return True
         else:
             self.bar.show(stage, done, total)
-        return self.interrupted
+        return self.interrupted or self.error is not None
 
     def close(self):
         if self.bar is not None:
@@ -440,7 +446,7 @@ class Watch:
 def attempt(function, *arguments, progress=None):
     """A long call; returns its exception or None, so that the caller can use what was made before it failed."""
     before = getattr(current, "call", None)
-    call_now = current.call = Call(progress)
+    call_now = current.call = Call(progress, before)
     try:
         with Watch(call_now):
             status = function(*arguments)

@@ -107,8 +107,7 @@ def spell_function(function, name, rows, indent=""):
 
 
 def spell_class(kind, commands):
-    bases = [base.__name__ for base in kind.__bases__ if base is not object and "sklearn" not in base.__module__
-             and base.__name__ not in ("TransformerMixin", "BaseEstimator")]
+    bases = [base.__name__ for base in kind.__bases__ if issubclass(base, Exception)]
     lines = [f"class {kind.__name__}{'(' + ', '.join(bases) + ')' if bases else ''}:"]
     for name, value in vars(kind).items():
         if name.startswith("_") and name not in SHOWN:

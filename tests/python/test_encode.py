@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encoding: the bytes of the program; any function as an encoder; interruptions; images in memory."""
+import copy
 import os
 import pathlib
+import pickle
 import signal
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -149,6 +152,87 @@ class AnyFunction(InFolder):
         calls.clear()
         self.encode(lambda x: calls.append(1) or x.mean((2, 3)), "stopped", **options)
         self.assertLess(len(calls), 18)
+
+    def press_until(self, seen):
+        os.kill(os.getpid(), signal.SIGINT)
+        end = time.monotonic() + 10
+        while not seen() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def test_the_second_ctrl_c_ends_a_function_that_blocks(self):
+        reached = []
+
+        def block(*_):
+            self.press_until(lambda: invar._library.current.call.interrupted)
+            reached.append("the first time")
+            self.press_until(lambda: False)
+            reached.append("the second time")
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.encode(lambda images: block() or images.mean((2, 3)), "a", width=3, name="means")
+        with self.assertRaises(KeyboardInterrupt):
+            self.encode("pixels", "b", progress=block)
+        self.assertEqual(reached, ["the first time"] * 2)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_ctrl_c_in_a_call_from_a_callback(self):
+        """It stops both calls."""
+        seen = []
+
+        def inner(*_):
+            seen.append("inner")
+            if len(seen) == 2:
+                self.press_until(lambda: invar._library.current.call.interrupted)
+
+        def outer(*_):
+            seen.append("outer")
+            self.encode("pixels", "inner", progress=inner)
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.encode("pixels", "outer", progress=outer)
+        self.assertEqual(seen, ["outer", "inner"])
+
+    def test_an_encoder_in_use_cannot_be_called_again(self):
+        """It waited for itself."""
+        x = np.zeros((2, 3, 5, 5), "f4")
+        itself = invar.Encoder(lambda images: itself(images), width=3, name="itself")
+        for call in (lambda: itself(x), lambda: self.encode(itself, "a")):
+            with self.assertRaisesRegex(invar.UseError, "this encoder is in use"):
+                call()
+        F = invar.Encoder(lambda images: images.mean((2, 3)), width=3, size=SIDE, name="means")
+        with self.assertRaisesRegex(invar.UseError, "this encoder is in use"):
+            self.encode(F, "b", progress=lambda *_: F(x))
+        np.testing.assert_array_equal(F(x), np.zeros((2, 3)))  # and now it is free
+
+    def test_pickles_of_encoders(self):
+        x = np.random.default_rng(0).normal(size=(3, 3, 33, 40)).astype("f4")
+        for F in (invar.Encoder(WEIGHTS), invar.Encoder("pixels"), invar.Encoder(first_numbers, size=33, name="mine")):
+            images = x[..., :33]
+            for other in (pickle.loads(pickle.dumps(F)), copy.copy(F), copy.deepcopy(F)):
+                np.testing.assert_array_equal(other(images), F(images))
+                self.assertEqual((other.name, other.side), (F.name, F.side))
+
+    def test_what_is_not_an_encoder(self):
+        class InferenceSession:
+            def run(self, names, feed):
+                pass
+
+            def get_inputs(self):
+                pass
+
+        class Output(dict):
+            pass
+
+        with self.assertRaisesRegex(invar.UseError, "InferenceSession of ONNX Runtime; give a function.*session.run"):
+            self.encode(InferenceSession(), "a")
+        with self.assertRaisesRegex(invar.UseError, "the encoder is a list; give a weight file"):
+            self.encode([1], "a")
+        output = Output(last_hidden_state=np.zeros((1, 5, 4)), pooler_output=np.zeros((1, 4)))
+        with self.assertRaisesRegex(invar.MismatchError, "returned a Output with last_hidden_state, pooler_output instead of "
+                                                         "an array.*images.*pooler_output"):
+            self.encode(lambda images: output, "a")
+        with self.assertRaisesRegex(invar.MismatchError, r"returned a tuple that is not an array \[1, width\]"):
+            self.encode(lambda images: tuple(output.values()), "a")
 
     def test_threads_may_share_an_encoder(self):
         """They take turns: C keeps scratch memory in an encoder."""
