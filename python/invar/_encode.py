@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
+from numbers import Integral
 
 import numpy as np
 
@@ -220,10 +221,38 @@ def image_path(image, folder, i, digits):
     return name + ".png"
 
 
+def check_class_name(name, i):
+    """A list of files is read without blanks around a label, and an empty label means none."""
+    if not name or name != name.strip(" \t"):
+        raise UseError(f"label {i} is {name!r}; the name of a class has no blanks around it, and an image without a class "
+                       "has None")
+    encoded(name)
+
+
+def class_texts(labels, count):
+    """Labels of a list as texts: integers, negative for none, or names of classes; None for none."""
+    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)  # an array, a tensor, a pandas series
+    if len(labels) != count:
+        raise UseError(f"there are {count} images but {len(labels)} labels")
+    texts, kinds = [], set()
+    for i, label in enumerate(labels):
+        if isinstance(label, str):
+            check_class_name(label, i)
+            kinds.add("names")
+        elif isinstance(label, Integral):
+            kinds.add("integers")
+        elif label is not None:
+            raise UseError(f"label {i} is {label!r}; labels are integers, negative for none, or names of classes")
+        texts.append("" if label is None or isinstance(label, Integral) and label < 0 else
+                     label if isinstance(label, str) else str(int(label)))
+    if len(kinds) > 1:
+        raise UseError("some labels are integers and some are names; give one or the other")
+    return texts
+
+
 def write_list(images, labels, folder):
     """A list of image files or PIL images as a data set csv:FILE, in the order of the list."""
-    if labels is not None and len(labels) != len(images):
-        raise UseError(f"there are {len(images)} images but {len(labels)} labels")
+    labels = None if labels is None else class_texts(labels, len(images))
     digits = len(str(len(images)))
     path = os.path.join(folder, "images.csv")
     with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
@@ -262,7 +291,7 @@ def dataset_text(images, labels):
         np.save(os.path.join(folder, "images.npy"), array)
         text = f"npy:{folder}/images.npy"
         if labels is not None:
-            np.save(os.path.join(folder, "labels.npy"), integers(labels, len(array)))
+            np.save(os.path.join(folder, "labels.npy"), np.maximum(integers(labels, len(array)), -1))
             text += f",{folder}/labels.npy"
         yield text
 
@@ -303,8 +332,8 @@ def encode(images, bank, *, encoder=None, labels=None, width=None, batch=None, f
     """Turns images and augmented copies of them into a bank of features, as `invar encode` does.
 
     images: a folder or another data set ("stl10:data"); a NumPy array [n, h, w, 3], [n, h, w] or [n, c, h, w] of bytes,
-    or of floats from 0 to 1; a list of files; a list of PIL images. labels, for the last three: one integer per image;
-    for a list also names of classes. Of a list, equal labels become one class, in order.
+    or of floats from 0 to 1; a list of files; a list of PIL images. labels, for the last three: one integer per image,
+    negative for none; for a list also names of classes, None for none. Of a list, equal labels become one class, in order.
     bank: the new folder, or an existing bank to extend. encoder: a weight file, a name ("pixels"), a function or a
     torch.nn.Module; see Encoder, also for width, batch, filter, name and version. An interrupted call (Ctrl-C) is resumed
     by the same call. dry_run gives the time and disk space needed and writes nothing.

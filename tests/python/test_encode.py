@@ -305,6 +305,32 @@ class ImagesInMemory(InFolder):
         with self.assertRaisesRegex(invar.UseError, "8 images but 3 labels"):
             invar.encode(files, "none", labels=[1, 2, 3], encoder="pixels", size=8)
 
+    def test_labels_that_mean_none(self):
+        """Negative integers, also in an array, and None: a bank has labels if each image of a split has one."""
+        photo_folder(each=2)
+        files = sorted(pathlib.Path("photos").glob("*/*.png"))
+        for i, labels in enumerate(([7, -1, 5, -2], np.array([-1, 0, 0, 3]), ["b", None, "a", "b"], [2, None, 10, 2])):
+            for images, kind in ((files, "list"), (pictures(4), "array")):
+                if kind == "array" and None in list(labels):
+                    continue
+                with self.subTest(labels=labels, kind=kind), self.assertLogs("invar", "WARNING") as seen:
+                    bank = invar.encode(images, f"{kind}{i}", labels=labels, encoder="pixels", size=8)
+                self.assertIsNone(bank.labels())
+                self.assertRegex(seen.output[0], "[12] images? of train ha(s|ve) no label")
+
+    def test_labels_of_a_list_that_would_change(self):
+        photo_folder(each=2)
+        files = sorted(pathlib.Path("photos").glob("*/*.png"))
+        for labels, message in ((["a", " a", "a ", "a"], "label 1 is ' a'"), (["a", "b", "c", "d\t"], "label 3"),
+                                (["a", "", "b", "b"], "label 1 is ''"), ([1, "1", 2, 2], "some labels are integers"),
+                                ([0.5, 1, 2, 3], "label 0 is 0.5"), (np.array([0, 1, np.nan, 1]), "label 0 is 0.0"),
+                                (["a", "b\0", "a", "b"], "null character")):
+            with self.assertRaisesRegex(ValueError, message):
+                invar.encode(files, "none", labels=labels, encoder="pixels", size=8)
+        names = ["a b", 'a "b"', "a,b", "a\nb"]
+        bank = invar.encode(files, "bank", labels=names, encoder="pixels", size=8)
+        self.assertEqual(len(set(bank.labels())), 4)
+
     def test_whatever_can_be_listed(self):
         photo_folder(each=4)
         found = invar.encode(pathlib.Path("photos").glob("*/*.png"), "found", encoder="pixels", size=8)
