@@ -315,7 +315,10 @@ INVAR_API const char *invar_adapter_path(const invar_adapter *e);
  * images, describe the features it was trained on.
  */
 INVAR_API const char *invar_adapter_metadata(const invar_adapter *e, const char *key);
-/* z is [rows, d], out [rows, w]; they must not overlap. */
+/*
+ * z is [rows, d], out [rows, w]; they must not overlap. INVAR_E_NUMERIC names the row if a
+ * feature, or a code, is NaN or infinite.
+ */
 INVAR_API invar_status invar_adapter_apply(const invar_adapter *e, const float *z,
                                            uint64_t rows, float *out);
 INVAR_API void invar_adapter_close(invar_adapter *e);

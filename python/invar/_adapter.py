@@ -7,10 +7,19 @@ import struct
 
 import numpy as np
 
-from ._library import Folder, Handle, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
+from ._library import Folder, Handle, NumericError, UseError, call, check, context, decoded, encoded, failure, floats, lib, pointer
 
 apply_rows = lib.invar_adapter_apply
 float32 = np.dtype(np.float32)
+
+
+def not_finite(z, out):
+    """The library counts rows; this is the element of the array, which may have more dimensions."""
+    for name, array in (("z", z), ("the code of z", out)):
+        for place in np.argwhere(~np.isfinite(array))[:1]:
+            index = tuple(place.tolist())
+            return NumericError(f"{name} at {list(index)} is {'NaN' if np.isnan(array[index]) else 'infinite'}")
+    return failure(NumericError.status)
 
 
 class Adapter:
@@ -85,7 +94,7 @@ class Adapter:
         status = apply_rows(self._pointer, z.__array_interface__["data"][0], z.size // self._input,
                             out.__array_interface__["data"][0])
         if status:
-            raise failure(status)
+            raise not_finite(z, out) if status == NumericError.status else failure(status)
         return out
 
     @property

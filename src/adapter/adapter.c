@@ -2,6 +2,7 @@
 /* adapter.c - opening, applying and describing adapters. */
 #include "adapter/adapter.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include "base/test_stop.h"
 #include "base/text.h"
 #include "formats/npy.h"
+#include "math/kernels.h"
 #include "nn/packed_layers.h"
 
 enum { MAX_WIDTH = 1 << 24 };
@@ -385,8 +387,8 @@ static invar_status pack_once(const invar_adapter *e, const inv_packed_layers **
 	return st;
 }
 
-invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,
-                                 float *out)
+invar_status inv_adapter_apply_finite(const invar_adapter *e, const float *z, uint64_t rows,
+                                      float *out)
 {
 	const inv_packed_layers *layers;
 	invar_status st;
@@ -396,4 +398,29 @@ invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_
 		return inv_mlp_apply(e->ctx, e->s, e->params, e->residual, z, rows, out);
 	st = pack_once(e, &layers);
 	return st == INVAR_OK ? inv_packed_layers_apply(layers, e->residual, z, rows, out) : st;
+}
+
+static invar_status check_finite(const invar_adapter *e, const float *x, uint64_t rows,
+                                 size_t width, const char *what)
+{
+	struct inv_kernels kernels;
+	uint64_t i = 0;
+
+	inv_kernels_init(&kernels, e->ctx->cpu);
+	if (kernels.all_finite(x, rows * width))
+		return INVAR_OK;
+	while (isfinite(x[i]))
+		i++;
+	return inv_fail(INVAR_E_NUMERIC, "%s: row %" PRIu64 ", column %" PRIu64 " is %s", what,
+	                i / width, i % width, isnan(x[i]) ? "NaN" : "infinite");
+}
+
+invar_status invar_adapter_apply(const invar_adapter *e, const float *z, uint64_t rows,
+                                 float *out)
+{
+	invar_status st = check_finite(e, z, rows, e->s.d, "the features");
+
+	if (st == INVAR_OK)
+		st = inv_adapter_apply_finite(e, z, rows, out);
+	return st == INVAR_OK ? check_finite(e, out, rows, e->s.w, "the codes") : st;
 }

@@ -55,6 +55,10 @@ invar_status inv_adapter_fingerprint(const invar_adapter *e, char hex[INV_SHA256
 invar_status inv_adapter_check_certificate(const invar_adapter *e,
                                            const json_t *certificate);
 
+/* invar_adapter_apply for callers that check features and codes themselves. */
+invar_status inv_adapter_apply_finite(const invar_adapter *e, const float *z, uint64_t rows,
+                                      float *out);
+
 /* Four blocks of `params` as tensors, named with a prefix such as "" or "best.". */
 void inv_mlp_tensors(inv_mlp_shape s, const float *params, const char *prefix,
                      char names[INV_MLP_BLOCKS][32], inv_tensor_out out[INV_MLP_BLOCKS]);

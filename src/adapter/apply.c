@@ -70,7 +70,7 @@ static invar_status pump(const invar_adapter *e, inv_npy_source *in, inv_npy_wri
 		if ((st = inv_progress(e->ctx, "apply", at, rows)) == INVAR_OK &&
 		    (st = inv_npy_source_read(in, now * e->s.d, x)) == INVAR_OK &&
 		    (st = check_finite(in->h, x, now, e->s.d, at, in->name)) == INVAR_OK &&
-		    (st = invar_adapter_apply(e, x, now, y)) == INVAR_OK &&
+		    (st = inv_adapter_apply_finite(e, x, now, y)) == INVAR_OK &&
 		    (st = check_finite(in->h, y, now, e->s.w, at, "the codes")) == INVAR_OK)
 			st = inv_npy_put(out, y, now * e->s.w);
 	}

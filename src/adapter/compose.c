@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "math/kernels.h"
 #include "math/linalg.h"
 #include "math/openblas.h"
 
@@ -246,11 +247,20 @@ invar_status inv_composition_finish(const inv_composition *c, inv_mlp_form *out)
 	bool residual = c->d == c->w && squares(c, 1) < squares(c, 0);
 	bool linear = squares(c, residual) > 0 || !c->h;
 	size_t first = linear ? 2 * c->d : 0;
+	struct inv_kernels kernels;
 
 	*out = (inv_mlp_form){.s = {c->d, first + c->h, c->w}, .residual = residual};
 	if (!(out->params = inv_calloc(inv_mlp_floats(out->s), sizeof *out->params)))
 		return inv_fail(INVAR_E_NOMEM,
 		                "not enough memory for an adapter of %zu hidden units", out->s.h);
 	write_units(c, out, first);
-	return INVAR_OK;
+	inv_kernels_init(&kernels, c->ctx->cpu);
+	if (kernels.all_finite(out->params, inv_mlp_floats(out->s)))
+		return INVAR_OK;
+	inv_free(out->params);
+	out->params = NULL;
+	return inv_fail(
+		INVAR_E_NUMERIC,
+		"the weights of the adapter would exceed the range of 32-bit numbers; a "
+		"smaller @strength may help");
 }

@@ -158,6 +158,9 @@ static invar_status share_weights(const double *weights, size_t count, double **
 			return inv_fail(INVAR_E_USE, "a weight must be above 0, not %g", (*out)[i]);
 		sum += (*out)[i];
 	}
+	if (!isfinite(sum))
+		return inv_fail(INVAR_E_USE,
+		                "the sum of the weights is too large; give smaller ones");
 	for (size_t i = 0; i < count; i++)
 		(*out)[i] /= sum;
 	return INVAR_OK;

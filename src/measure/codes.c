@@ -185,7 +185,7 @@ invar_status inv_codes_take(inv_codes *c, const inv_split *split, int32_t copy,
 			st = inv_bank_row(c->bank, split, copy, row[i], c->features + missing++ * d);
 		}
 	if (st == INVAR_OK && missing)
-		st = invar_adapter_apply(c->e, c->features, missing, c->fresh);
+		st = inv_adapter_apply_finite(c->e, c->features, missing, c->fresh);
 	for (size_t i = 0; i < missing && st == INVAR_OK; i++) {
 		memcpy(out + place[i] * w, c->fresh + i * w, w * sizeof *out);
 		keep_code(s, row[place[i]], c->fresh + i * w, w);

@@ -116,6 +116,40 @@ static void nan_and_wrong_shapes_leave_no_output(void **state)
 	invar_adapter_close(e);
 }
 
+static void rows_that_are_not_finite_are_refused(void **state)
+{
+	float x[4 * D] = {0}, out[4 * D];
+	invar_adapter *e;
+
+	(void)state;
+	assert_int_equal(
+		invar_adapter_open(test_ctx, save_adapter("e.safetensors", "1", D), &e), INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, x, 4, out), INVAR_OK);
+	x[2 * D + 1] = NAN;
+	assert_int_equal(invar_adapter_apply(e, x, 2, out), INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, x, 4, out), INVAR_E_NUMERIC);
+	test_assert_error("the features: row 2, column 1 is NaN");
+	x[2 * D + 1] = INFINITY;
+	assert_int_equal(invar_adapter_apply(e, x, 4, out), INVAR_E_NUMERIC);
+	test_assert_error("the features: row 2, column 1 is infinite");
+	invar_adapter_close(e);
+}
+
+static void codes_that_are_not_finite_are_refused(void **state)
+{
+	const float weight = 3e38f, zero = 0, x[2] = {0, 10};
+	float out[2];
+	invar_adapter *e;
+
+	(void)state;
+	assert_int_equal(
+		invar_adapter_new(test_ctx, 1, 1, 1, 0, &weight, &zero, &weight, &zero, &e),
+		INVAR_OK);
+	assert_int_equal(invar_adapter_apply(e, x, 2, out), INVAR_E_NUMERIC);
+	test_assert_error("the codes: row 1, column 0 is infinite");
+	invar_adapter_close(e);
+}
+
 static void what_is_no_adapter_is_refused(void **state)
 {
 	float x[4] = {0};
@@ -173,6 +207,8 @@ int main(void)
 		cmocka_unit_test(golden_codes),
 		cmocka_unit_test(files_of_both_ranks_equal_arrays),
 		cmocka_unit_test(nan_and_wrong_shapes_leave_no_output),
+		cmocka_unit_test(rows_that_are_not_finite_are_refused),
+		cmocka_unit_test(codes_that_are_not_finite_are_refused),
 		cmocka_unit_test(what_is_no_adapter_is_refused),
 		cmocka_unit_test(codes_do_not_depend_on_the_threads),
 	};

@@ -131,6 +131,29 @@ static void strength_goes_part_of_the_way(void **state)
 	invar_adapter_close(res);
 }
 
+/* Strengths and weights that a program may give; those of the command line are bounded. */
+static void results_that_are_not_finite_are_refused(void **state)
+{
+	static const double strengths[] = {1e300, 1e40, 1e308};
+	invar_adapter *plain = make(5, false, false, "a"), *res = make(3, true, false, "c");
+	const invar_adapter *const both[] = {plain, res};
+	const double large[] = {1e308, 1e308};
+	invar_adapter *merged;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof strengths / sizeof *strengths; i++)
+		for (size_t k = 0; k < 2; k++) {
+			assert_int_equal(invar_adapter_merge(both + k, NULL, 1, strengths[i], &merged),
+			                 INVAR_E_NUMERIC);
+			assert_null(merged);
+			test_assert_error("smaller strength");
+		}
+	assert_int_equal(invar_adapter_merge(both, large, 2, 1, &merged), INVAR_E_USE);
+	test_assert_error("the sum of the weights is too large");
+	invar_adapter_close(plain);
+	invar_adapter_close(res);
+}
+
 static void a_map_after_e_folds_into_the_second_layer(void **state)
 {
 	static double M[D * D], t[D];
@@ -286,6 +309,7 @@ int main(void)
 		cmocka_unit_test(the_mean_is_one_mlp),
 		cmocka_unit_test(linear_units_are_shared),
 		cmocka_unit_test(strength_goes_part_of_the_way),
+		cmocka_unit_test(results_that_are_not_finite_are_refused),
 		cmocka_unit_test(a_map_after_e_folds_into_the_second_layer),
 		cmocka_unit_test(the_identity_alone_is_an_mlp),
 		cmocka_unit_test(metadata_tell_what_was_merged),

@@ -67,6 +67,22 @@ class Apply(InFolder):
         with self.assertRaises(invar.UseError):
             invar.Adapter.from_weights(WEIGHTS[0], WEIGHTS[1], WEIGHTS[2].T, WEIGHTS[3])
 
+    def test_what_is_not_finite(self):
+        """As `invar apply` does; the message has the index."""
+        z = np.zeros((4, 3, D), "f4")
+        for value, word in ((np.nan, "NaN"), (np.inf, "infinite")):
+            z[2, 1, 5] = value
+            self.assertEqual(self.E(z[:2]).shape, (2, 3, W))
+            for rows, place in ((z, "2, 1, 5"), (z.reshape(-1, D), "7, 5"), (z[2, 1], "5")):
+                with self.assertRaisesRegex(invar.NumericError, rf"^z at \[{place}\] is {word}$"):
+                    self.E(rows)
+        large = invar.Adapter.from_weights([[3e38]], [0], [[3e38]], [0])
+        with self.assertRaisesRegex(invar.NumericError, r"the code of z at \[1, 0\] is infinite"):
+            large([[0], [1]])
+        square = invar.Adapter.from_weights(np.eye(D), np.zeros(D), np.eye(D), np.zeros(D))
+        with self.assertRaisesRegex(invar.NumericError, "smaller strength"):
+            invar.merge([square], strength=1e300)
+
     def test_files_bytes_and_pickles(self):
         z = rng.normal(size=(9, D)).astype("f4")
         self.E.save("e.safetensors")
