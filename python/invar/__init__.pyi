@@ -65,7 +65,7 @@ def train(
     preset: Literal["paper", "robust", "search", "instant"] | None = 'robust',
     loss: Literal["mawa", "waco", "simclr", "hsic", "anco", "none"] | None = 'mawa',
     init: Literal["random", "identity", "rigid", "ridge", "features"] | None = 'random',
-    residual: bool | None = False,
+    residual: bool | None = True,
     scaled: bool | None = True,
     no_identity: bool | None = False,
     samples: int | None = 3,

@@ -23,6 +23,7 @@ typedef struct preset {
 	struct {
 		const char *option, *text;
 	} value[VALUES]; /* ended by a NULL option */
+	bool residual;   /* scaled or init make E residual: residual=true asks for no more */
 } preset;
 
 static const preset presets[] = {
@@ -36,7 +37,8 @@ static const preset presets[] = {
       {"epochs", "100"},
       {"lr", "1e-3"},
       {"lr-min", "4e-4"},
-      {"weight-decay", "1e-4"}}},
+      {"weight-decay", "1e-4"}},
+     .residual = false},
 	{"robust",
      "MaWa on the scaled residual, which needs no tuning and keeps more structure",
      {{"loss", "mawa"},
@@ -44,7 +46,8 @@ static const preset presets[] = {
       {"scaled", "true"},
       {"epochs", "60"},
       {"lr", "5e-4"},
-      {"lr-min", "2e-4"}}},
+      {"lr-min", "2e-4"}},
+     .residual = true},
 	{"search",
      "anco on the scaled residual, for an existing index that is not rebuilt",
      {{"loss", "anco"},
@@ -52,10 +55,12 @@ static const preset presets[] = {
       {"scaled", "true"},
       {"epochs", "60"},
       {"lr", "5e-4"},
-      {"lr-min", "2e-4"}}},
+      {"lr-min", "2e-4"}},
+     .residual = true},
 	{"instant",
      "ridge regression on random features, in seconds and without training",
-     {{"loss", "none"}, {"init", "features"}, {"spread", "scale"}}},
+     {{"loss", "none"}, {"init", "features"}, {"spread", "scale"}},
+     .residual = true},
 };
 
 enum { PRESETS = sizeof presets / sizeof *presets };
@@ -80,7 +85,7 @@ static const char *value_of(const preset *p, const char *option)
 	for (size_t i = 0; i < VALUES && p->value[i].option; i++)
 		if (strcmp(p->value[i].option, option) == 0)
 			return p->value[i].text;
-	return NULL;
+	return p->residual && strcmp(option, "residual") == 0 ? "true" : NULL;
 }
 
 static const char *find_conflict(const invar_options *o, const preset *p)
@@ -89,7 +94,8 @@ static const char *find_conflict(const invar_options *o, const preset *p)
 		const char *value = value_of(p, method[i]);
 
 		if (inv_option_is_set(o, method[i]) &&
-		    !(value && inv_option_has_value(o, method[i], value)))
+		    !(value ? inv_option_has_value(o, method[i], value)
+		            : inv_option_is_default(o, method[i])))
 			return method[i];
 	}
 	return NULL;

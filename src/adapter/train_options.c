@@ -265,6 +265,19 @@ invar_status inv_train_declare(invar_options *o)
 	return st == INVAR_OK ? inv_encode_declare_part(o, "images") : st;
 }
 
+/* So that residual has the value in force, which is recorded; add it after the presets. */
+static invar_status declare_residual(invar_options *o)
+{
+	inv_option_default rule = {"scaled", "true", "residual", "true", NULL};
+	invar_status st = inv_options_add_default(o, &rule);
+
+	rule.selector = "init";
+	for (size_t i = 0; (rule.value = inv_closed_form_name_at(i)) && st == INVAR_OK; i++)
+		if (inv_closed_form_find(rule.value)->residual)
+			st = inv_options_add_default(o, &rule);
+	return st;
+}
+
 invar_status inv_train_declare_method(invar_options *o)
 {
 	const inv_loss *loss;
@@ -293,6 +306,8 @@ invar_status inv_train_declare_method(invar_options *o)
 			st = inv_options_share(o, "loss", loss->name, "alpha");
 	if (st == INVAR_OK)
 		st = inv_preset_declare(o, "preset");
+	if (st == INVAR_OK)
+		st = declare_residual(o);
 	return st == INVAR_OK ? inv_loss_declare_defaults(o, "loss") : st;
 }
 
@@ -456,6 +471,21 @@ static invar_status check_closed(const inv_train_settings *o, const inv_train_pl
 	return INVAR_OK;
 }
 
+/* One that was set; a run from before this rule may have recorded false. */
+static invar_status check_residual(const inv_train_settings *o, const inv_train_plan *p)
+{
+	if (!p->residual || !inv_option_is_set(o->options, "residual") ||
+	    inv_option_flag(o->options, "residual"))
+		return INVAR_OK;
+	return o->scaled
+	           ? inv_fail(INVAR_E_USE, "@scaled trains a residual, so @residual cannot "
+	                                   "be false; set @scaled to false too")
+	           : inv_fail(INVAR_E_USE,
+	                      "@init %s is residual, so @residual cannot be false; leave "
+	                      "it out",
+	                      o->init);
+}
+
 static invar_status check_width(const inv_train_settings *o, const inv_train_plan *p)
 {
 	if (p->shape.w == p->shape.d)
@@ -590,8 +620,9 @@ invar_status inv_train_check(const inv_train_settings *o, inv_source *const *sou
 		return st;
 	if ((st = check_sources(o, out)) != INVAR_OK ||
 	    (st = check_samples(o, out)) != INVAR_OK ||
-	    (st = check_closed(o, out)) != INVAR_OK || (st = check_width(o, out)) != INVAR_OK ||
-	    (st = check_spread(o, out)) != INVAR_OK ||
+	    (st = check_closed(o, out)) != INVAR_OK ||
+	    (st = check_residual(o, out)) != INVAR_OK ||
+	    (st = check_width(o, out)) != INVAR_OK || (st = check_spread(o, out)) != INVAR_OK ||
 	    (st = check_strength(o, out)) != INVAR_OK ||
 	    (st = check_decoder(o, out)) != INVAR_OK || (st = check_rates(o)) != INVAR_OK)
 		return st;

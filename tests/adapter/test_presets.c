@@ -101,7 +101,13 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 		{{"loss"}, {"simclr"}, "paper"},
 		{{"loss"}, {"hsic"}, "paper"},
 		{{"width"}, {"4"}, "paper"},
-		{{"residual"}, {"true"}, "paper"},
+		{{"width"}, {"0"}, "robust"},
+		{{"loss", "width"}, {"anco", "0"}, "search"},
+		{{"loss", "scaled"}, {"none", "false"}, "instant"},
+		{{"residual"}, {"true"}, "robust"},
+		{{"residual", "loss"}, {"true", "anco"}, "search"},
+		{{"residual", "loss"}, {"true", "none"}, "instant"},
+		{{"residual", "scaled"}, {"true", "false"}, "paper"},
 		{{"residual", "loss"}, {"false", "mawa"}, "paper"},
 		{{"scaled"}, {"false"}, "paper"},
 		{{"loss", "preset"}, {"waco", "robust"}, "robust"},
@@ -124,6 +130,59 @@ static void the_default_gives_way_to_a_preset_that_fits(void **state)
 			assert_string_equal(inv_option_text(o, "preset"), INV_DEFAULT_PRESET);
 			assert_true(inv_option_is(o, "loss", "mawa") && inv_option_flag(o, "scaled"));
 		}
+		invar_options_free(o);
+	}
+}
+
+/* Of every command: an option that is set to what help shows is as good as not set. */
+static void the_default_that_help_shows_changes_nothing(void **state)
+{
+	const char *command;
+
+	(void)state;
+	for (size_t i = 0; (command = invar_options_commands(i)); i++) {
+		invar_options *plain = test_options(command, NULL);
+		json_t *want = inv_options_json(plain, 0);
+		const invar_option *row;
+
+		for (size_t k = 0; (row = invar_options_at(plain, k)); k++) {
+			const char *value = row->initial ? row->initial : "false";
+			invar_options *o = test_options(command, NULL);
+			json_t *got;
+
+			if (row->initial || row->type == INVAR_OPTION_FLAG)
+				test_set(o, row->name, value, NULL);
+			got = inv_options_json(o, 0);
+			if (!json_equal(got, want))
+				fail_msg("%s with %s %s is another than without", command, row->name,
+				         value);
+			json_decref(got);
+			invar_options_free(o);
+		}
+		json_decref(want);
+		invar_options_free(plain);
+	}
+}
+
+/* It is recorded, so it is what E is, whatever made it so. */
+static void residual_has_the_value_in_force(void **state)
+{
+	static const struct {
+		const char *preset, *option, *value;
+		bool residual;
+	} given[] = {
+		{"robust", "epochs", "1", true},   {"search", "epochs", "1", true},
+		{"instant", "hidden", "8", true},  {"paper", "epochs", "1", false},
+		{"paper", "scaled", "true", true}, {"paper", "init", "features", true},
+		{"paper", "init", "ridge", false}, {"robust", "scaled", "false", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+		invar_options *o = test_options("train", "preset", given[i].preset, given[i].option,
+		                                given[i].value, NULL);
+
+		assert_int_equal(inv_option_flag(o, "residual"), given[i].residual);
 		invar_options_free(o);
 	}
 }
@@ -270,6 +329,9 @@ static void a_run_from_before_presets_is_one_of_the_paper(void **state)
 
 static void what_a_preset_cannot_do_names_it(void **state)
 {
+	const json_t *options;
+	json_t *run;
+
 	(void)state;
 	assert_int_equal(
 		train(test_options("train", "preset", "robust", "loss", "waco", "width", "4", NULL),
@@ -280,6 +342,23 @@ static void what_a_preset_cannot_do_names_it(void **state)
 	                                    "1", "hidden", "24", NULL),
 	                       "slow"),
 	                 INVAR_OK); /* its minimum is lowered, like any default */
+	run = json_load_file(test_path("slow/run.json"), 0, NULL);
+	options = json_object_get(run, "options");
+	assert_true(json_is_true(json_object_get(options, "residual")));
+	json_decref(run);
+}
+
+static void what_is_residual_cannot_be_set_to_false(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		train(test_options("train", "preset", "robust", "residual", "false", NULL), "none"),
+		INVAR_E_USE);
+	test_assert_error("residual cannot be false; set scaled to false too");
+	assert_int_equal(
+		train(test_options("train", "init", "features", "residual", "false", NULL), "none"),
+		INVAR_E_USE);
+	test_assert_error("init features is residual, so residual cannot be false");
 }
 
 int main(void)
@@ -288,6 +367,9 @@ int main(void)
 		cmocka_unit_test(the_default_preset_is_what_the_options_say),
 		cmocka_unit_test(paper_is_as_published),
 		cmocka_unit_test(the_default_gives_way_to_a_preset_that_fits),
+		cmocka_unit_test(the_default_that_help_shows_changes_nothing),
+		cmocka_unit_test(residual_has_the_value_in_force),
+		cmocka_unit_test(what_is_residual_cannot_be_set_to_false),
 		cmocka_unit_test(a_loss_without_a_preset_is_trained_as_before),
 		cmocka_unit_test(every_preset_can_be_chosen_and_says_what_it_is),
 		cmocka_unit_test(explicit_options_override_in_any_order),

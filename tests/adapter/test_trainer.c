@@ -575,9 +575,9 @@ static void few_images_and_copies_are_enough(void **state)
 static void a_residual_run_begins_at_the_identity(void **state)
 {
 	/* All 4 copies, so that the first loss does not depend on draws. */
-	invar_options *o =
-		test_set(options(), "residual", "1", "samples", "4", "validation", "0", "keep",
-	             "last", "batch-size", test_text("%d", ROWS), "epochs", "1", NULL);
+	invar_options *o = test_set(options(), "preset", "paper", "residual", "1", "samples",
+	                            "4", "validation", "0", "keep", "last", "batch-size",
+	                            test_text("%d", ROWS), "epochs", "1", NULL);
 	float clean[ROWS * 8], copy[ROWS * 8];
 	double sum = 0;
 

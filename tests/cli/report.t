@@ -13,6 +13,8 @@ $ invar report run -q; grep -o '<section id="[a-z-]*"' run/report.html
 > <section id="use"
 > <section id="configuration"
 > <section id="left-out"
+$ grep -o '<th scope="row">residual</th><td>[a-z]*' run/report.html
+> <th scope="row">residual</th><td>yes
 $ sed -n '/id="left-out"/,$p' run/report.html | grep '^<li>'
 > <li>Pictures (the augmentation, what a search finds, the worst images): no images were given; --images DATASET shows them.</li>
 

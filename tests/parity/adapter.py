@@ -24,7 +24,7 @@ except ImportError as error:
     print("skipped: %s (./dev parity sets it up)" % error)
     sys.exit(77)
 
-FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": ["--scaled"]}
+FORMS = {"plain": ["--preset", "paper"], "residual": ["--preset", "paper", "--residual"], "scaled": ["--scaled"]}
 N, D, HIDDEN, COPIES, TOLERANCE = 600, 48, 96, 4, 1e-4
 
 

@@ -33,7 +33,7 @@ except ImportError as error:
     print("skipped: %s (./dev parity sets it up)" % error)
     sys.exit(77)
 
-FORMS = {"plain": ["--preset", "paper"], "residual": ["--residual"], "scaled": ["--scaled"],
+FORMS = {"plain": ["--preset", "paper"], "residual": ["--preset", "paper", "--residual"], "scaled": ["--scaled"],
          "narrow": ["--loss", "waco", "--projections", "20", "--width", "7"],
          "instant": ["--preset", "instant"]}
 N, D, HIDDEN, COPIES = 300, 48, 96, 3

@@ -37,6 +37,13 @@ class Describe(unittest.TestCase):
         self.assertEqual(Options("encode", {"copies": {"train": 3, "test": 2}, "mean": (0.5, 0.25)}).values()["copies"],
                          "train=3,test=2")
 
+    def test_a_keyword_set_to_its_shown_default_changes_nothing(self):
+        for name in ("train", "encode", "eval"):
+            plain = Options(name).values()
+            for row in invar.options(name):
+                shown = inspect.signature(getattr(invar, name)).parameters[row.keyword].default
+                self.assertEqual(Options(name, {row.keyword: shown}).values(), plain, (row.keyword, shown))
+
     def test_mistakes_are_exceptions_with_the_nearest_name(self):
         with self.assertRaisesRegex(invar.UseError, "epocs; did you mean epochs"):
             Options("train", {"epocs": 3})
