@@ -288,6 +288,7 @@ complete -c invar -n '__fish_seen_subcommand_from eval' -l seed -x -d 'seed of a
 complete -c invar -n '__fish_seen_subcommand_from eval' -l classes -r -F -d 'use only the classes in this file, one name or index per line, renumbered in that order'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l encoder-name -r -F -d 'what made the features, if bank.json does not say; adapters record it and warn about features of another name'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l probe-epochs -x -d 'training epochs of lc, nc, ec and kept'
+complete -c invar -n '__fish_seen_subcommand_from eval' -l probe-input -x -a 'standard raw' -d 'standard: probes see rows less the mean of the rows they are trained on, divided by their spread (one number), so that the scale of the codes does not matter; raw: rows as they are, as published'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l seeds -x -d 'train every probe N times, with seeds from the given one on, and average'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l probe-hidden -x -d 'width of the hidden layers of nc and ec'
 complete -c invar -n '__fish_seen_subcommand_from eval' -l k -x -d 'knn: number of neighbours that vote'

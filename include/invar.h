@@ -630,8 +630,8 @@ INVAR_API invar_status invar_collision_rate(invar_context *ctx, const float *cle
 
 /*
  * Trains a linear classifier on rows [n, dim] and their labels, as LC of invar_eval does
- * (cross-entropy, Adam, batches of 256; `epochs` is 50 there), and predicts the labels of
- * queries [m, dim]. The same seed gives the same labels.
+ * (standardised rows, cross-entropy, Adam, batches of 256; `epochs` is 50 there), and
+ * predicts the labels of queries [m, dim]. The same seed gives the same labels.
  */
 INVAR_API invar_status invar_linear_probe(invar_context *ctx, const float *rows,
                                           const int64_t *labels, uint64_t n,

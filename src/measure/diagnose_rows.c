@@ -230,7 +230,8 @@ static invar_status add_classes(inv_diagnosis_rows *r, const inv_labels *l)
 	                                .classes = l->classes,
 	                                .epochs = count_epochs(r, rows),
 	                                .seed = r->seed,
-	                                .stage = "probe kept"};
+	                                .stage = "probe kept",
+	                                .standardise = true};
 	return train_classifier(r, rows);
 }
 

@@ -355,7 +355,8 @@ static invar_status learn_and_ask(const invar_context *ctx, const rows *learned,
 	                            .classes = labels->classes,
 	                            .epochs = epochs,
 	                            .seed = seed,
-	                            .stage = "linear probe"};
+	                            .stage = "linear probe",
+	                            .standardise = true};
 	float *params = inv_calloc(inv_classifier_floats(&spec), sizeof *params);
 	uint32_t *classes = inv_calloc(learned->count, sizeof *classes);
 	invar_status st = INVAR_OK;

@@ -153,9 +153,10 @@ static json_t *options_of(const probe *p)
 {
 	const inv_classifier_spec *s = &p->spec;
 
-	return json_pack("{s:I, s:I, s:I, s:I}", "hidden_layers", (json_int_t)s->hidden_layers,
-	                 "hidden", s->hidden_layers ? (json_int_t)s->hidden : 0, "epochs",
-	                 (json_int_t)s->epochs, "seed", (json_int_t)s->seed);
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:b}", "hidden_layers", (json_int_t)s->hidden_layers,
+		"hidden", s->hidden_layers ? (json_int_t)s->hidden : 0, "epochs",
+		(json_int_t)s->epochs, "seed", (json_int_t)s->seed, "standardise", s->standardise);
 }
 
 /* The linear classifier on features, from the cache if it is stored there. */
@@ -445,6 +446,11 @@ static invar_status note_few_steps(const probe *p)
 	return inv_results_note(p->in->results, sentence);
 }
 
+static bool wants_standard(const invar_options *o)
+{
+	return strcmp(inv_option_text(o, "probe-input"), "standard") == 0;
+}
+
 static invar_status measure_probe(const inv_measure_input *in, const probe_kind *kind)
 {
 	const invar_options *o = in->options;
@@ -459,7 +465,8 @@ static invar_status measure_probe(const inv_measure_input *in, const probe_kind 
 	                    .hidden = inv_option_count(o, "probe-hidden"),
 	                    .hidden_layers = kind->hidden_layers,
 	                    .epochs = inv_option_count(o, "probe-epochs"),
-	                    .stage = kind->stage}};
+	                    .stage = kind->stage,
+	                    .standardise = wants_standard(o)}};
 	invar_status st = allocate_probe(&p);
 
 	if (st == INVAR_OK)
@@ -485,7 +492,8 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 	           .spec = {.inputs = in->d,
 	                    .epochs = inv_option_count(in->options, "probe-epochs"),
 	                    .seed = in->seed,
-	                    .stage = kept.stage}};
+	                    .stage = kept.stage,
+	                    .standardise = wants_standard(in->options)}};
 	invar_status st = allocate_probe(&p);
 
 	*params = NULL;
@@ -515,6 +523,15 @@ static const invar_option options[] = {
      .meta = "N",
      .group = "Probes",
      .help = "training epochs of lc, nc, ec and kept"},
+	{.name = "probe-input",
+     .type = INVAR_OPTION_TEXT,
+     .initial = "standard",
+     .choices = "standard|raw",
+     .meta = "WORD",
+     .group = "Probes",
+     .help = "standard: probes see rows less the mean of the rows they are trained on, "
+             "divided by their spread (one number), so that the scale of the codes does "
+             "not matter; raw: rows as they are, as published"},
 	{.name = "seeds",
      .type = INVAR_OPTION_COUNT,
      .initial = "1",
@@ -652,7 +669,7 @@ static inv_work work_ceiling(inv_work_sizes *s)
 	.shares = "train-split|seed"
 #define HIDDEN_PROBE                             \
 	.group = "probe", .options = hidden_options, \
-	.shares = "probe-epochs|seeds|train-split|seed"
+	.shares = "probe-epochs|probe-input|seeds|train-split|seed"
 
 const inv_measurement inv_measurement_lc = {
 	.name = "lc",
@@ -696,7 +713,7 @@ const inv_measurement inv_measurement_ceiling = {
 			 "classifier alone reaches; and chance",
 	.needs = INV_NEEDS_LABELS | INV_NEEDS_TRAIN | INV_NEEDS_COPIES | INV_NEEDS_SPREAD,
 	.on_request = true,
-	.shares = "probe-epochs|seeds|train-split|seed",
+	.shares = "probe-epochs|probe-input|seeds|train-split|seed",
 	.metrics = ceiling_metrics,
 	.measure = measure_ceiling,
 	.work = work_ceiling};

@@ -5,6 +5,10 @@
  * The rows fit in memory (they are the codes of a training split), so a batch is
  * gathered by copying; the order of an epoch is a permutation drawn from (seed,
  * epoch). As in step.c, a layer is updated while its gradient is still in the cache.
+ *
+ * Inputs are standardised while they are gathered. One number for the spread keeps the
+ * geometry of the rows; a spread per dimension would weigh a unit that is almost never
+ * active as much as any other.
  */
 #include "nn/classifier.h"
 
@@ -145,6 +149,8 @@ typedef struct batches {
 	uint32_t *order;        /* [rows] */
 	float *batch;           /* [N, width] */
 	uint32_t *batch_labels; /* [N] */
+	double *mean;           /* [width]: 0 for inputs as they are */
+	double scale;           /* 1 / spread; 1 for inputs as they are, and for equal rows */
 	inv_arena arena;
 } batches;
 
@@ -153,6 +159,50 @@ static void plan_batches(batches *b)
 	b->order = inv_arena_take(&b->arena, b->rows, sizeof *b->order);
 	b->batch = inv_arena_take(&b->arena, b->N * b->width, sizeof *b->batch);
 	b->batch_labels = inv_arena_take(&b->arena, b->N, sizeof *b->batch_labels);
+	b->mean = inv_arena_take(&b->arena, b->width, sizeof *b->mean);
+}
+
+static void find_spread(batches *b, bool standardise)
+{
+	double squares = 0;
+
+	memset(b->mean, 0, b->width * sizeof *b->mean);
+	b->scale = 1;
+	if (!standardise)
+		return;
+	for (size_t i = 0; i < b->rows; i++)
+		for (size_t j = 0; j < b->width; j++)
+			b->mean[j] += b->x[i * b->width + j];
+	for (size_t j = 0; j < b->width; j++)
+		b->mean[j] /= b->rows;
+	for (size_t i = 0; i < b->rows; i++)
+		for (size_t j = 0; j < b->width; j++) {
+			double gap = b->x[i * b->width + j] - b->mean[j];
+
+			squares += gap * gap;
+		}
+	if (squares > 0)
+		b->scale = sqrt((double)b->rows * (double)b->width / squares);
+}
+
+/* W (x - mean) / spread + b as W' x + b': what the rest of the program applies to rows. */
+static void take_inputs_as_they_are(const batches *b, const inv_layers_shape *shape,
+                                    float *params)
+{
+	const inv_layer_place place = inv_layers_place(shape, 0);
+
+	for (size_t i = 0; i < shape->width[1]; i++) {
+		float *w = params + place.weight + i * b->width;
+		double bias = params[place.bias + i];
+
+		for (size_t j = 0; j < b->width; j++) {
+			double scaled = w[j] * b->scale;
+
+			bias -= scaled * b->mean[j];
+			w[j] = (float)scaled;
+		}
+		params[place.bias + i] = (float)bias;
+	}
 }
 
 static void gather(batches *b, uint32_t step)
@@ -160,7 +210,9 @@ static void gather(batches *b, uint32_t step)
 	for (size_t i = 0; i < b->N; i++) {
 		uint32_t row = b->order[(size_t)step * b->N + i];
 
-		memcpy(b->batch + i * b->width, b->x + row * b->width, b->width * sizeof *b->batch);
+		for (size_t j = 0; j < b->width; j++)
+			b->batch[i * b->width + j] =
+				(float)((b->x[row * b->width + j] - b->mean[j]) * b->scale);
 		b->batch_labels[i] = b->labels[row];
 	}
 }
@@ -199,12 +251,15 @@ invar_status inv_classifier_train(const invar_context *ctx, const inv_classifier
 	plan_batches(&b);
 	if ((st = inv_arena_commit(&b.arena)) == INVAR_OK) {
 		plan_batches(&b);
+		find_spread(&b, spec->standardise);
 		st = inv_fit_new(ctx, spec, b.N, &f);
 	}
 	if (st == INVAR_OK)
 		inv_layers_init(&shape, &start, params);
 	for (uint64_t epoch = 0; epoch < spec->epochs && st == INVAR_OK; epoch++)
 		st = train_epoch(f, spec, &b, epoch, params);
+	if (st == INVAR_OK && spec->standardise)
+		take_inputs_as_they_are(&b, &shape, params);
 	inv_fit_free(f);
 	inv_arena_free(&b.arena);
 	return st;

@@ -7,6 +7,12 @@
  * per epoch, batches of 256 (all rows if there are fewer) in a new order every epoch, the
  * last incomplete one dropped, PyTorch's initialisation. Everything is drawn by the seed;
  * the same bits on any number of threads.
+ *
+ * These rates suit inputs of about unit spread: smaller ones leave a classifier close to
+ * its initial values. With `standardise` training sees (x - mean) / spread, with one mean
+ * vector and one number for the spread (the root mean square over all dimensions) of the
+ * rows it is trained on, so that x and a x + b give the same classifier up to rounding. The
+ * first layer is then rewritten to take x itself: predicting does not differ.
  */
 #ifndef INV_CLASSIFIER_H
 #define INV_CLASSIFIER_H
@@ -18,6 +24,7 @@ typedef struct inv_classifier_spec {
 	size_t hidden_layers; /* 0, 1 or 2, each `hidden` wide */
 	uint64_t epochs, seed;
 	const char *stage; /* what progress is called */
+	bool standardise;  /* the inputs; without, as published */
 } inv_classifier_spec;
 
 /*

@@ -218,7 +218,7 @@ $ invar run fails.yaml --keep-going > /dev/null 2>log; echo $?; grep '^\[' log
 > 1
 > [1/10] training bad on bank, seed 0
 $ invar run fails.yaml --set adapters.0.width=0 -q --set adapters.0.epochs=1 | sed -n '6p'
->                           F                    bad              instant
+>                           F                  bad              instant
 
 Mistakes have a line, a column and the nearest right name; nothing is written.
 $ printf 'bank: bank\nadapters:\n  - {preset: paper, epoch: 3}\n' > wrong.yaml; invar run wrong.yaml

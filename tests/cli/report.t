@@ -40,7 +40,7 @@ $ invar train bank -o other --hidden 8 --epochs 2 --seed 1 -q; invar report othe
 
 Several runs stand side by side; what was measured with other options is named.
 $ invar eval bank other --metrics kept --probe-epochs 3 -q > table.txt; invar report run other --as-is -o both.html -q; grep -o '<p class="note">kept of other[^<]*' both.html
-> <p class="note">kept of other was measured with other options than in the other columns: {&quot;train-split&quot;: &quot;train&quot;, &quot;seed&quot;: 0, &quot;probe-epochs&quot;: 3, &quot;seeds&quot;: 1}
+> <p class="note">kept of other was measured with other options than in the other columns: {&quot;train-split&quot;: &quot;train&quot;, &quot;seed&quot;: 0, &quot;probe-epochs&quot;: 3, &quot;probe-input&quot;: &quot;standard&quot;, &quot;seeds&quot;: 1}
 
 Without labels and parameters.
 $ invar train bank -o bare --hidden 8 --epochs 2 -q; rm bank/test/labels.npy bank/train/labels.npy bank/test/aug/*.params.npy; invar report bare --metrics kept,structure,collision,curves,classes -q; sed -n '/id="left-out"/,$p' bare/report.html | grep labels

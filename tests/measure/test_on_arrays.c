@@ -111,6 +111,28 @@ static void a_linear_probe_learns_the_clusters(void **state)
 	assert_in_range(right, Q * 8 / 10, Q);
 }
 
+static void a_linear_probe_does_not_depend_on_the_scale(void **state)
+{
+	static float small_gallery[N * DIM], small_queries[Q * DIM];
+	int64_t predicted[Q], again[Q];
+	size_t differ = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N * DIM; i++)
+		small_gallery[i] = 1e-3f * gallery[i] + 0.25f;
+	for (size_t i = 0; i < Q * DIM; i++)
+		small_queries[i] = 1e-3f * queries[i] + 0.25f;
+	assert_int_equal(invar_linear_probe(test_ctx, gallery, labels, N, queries, Q, DIM, 100,
+	                                    1, predicted),
+	                 INVAR_OK);
+	assert_int_equal(invar_linear_probe(test_ctx, small_gallery, labels, N, small_queries,
+	                                    Q, DIM, 100, 1, again),
+	                 INVAR_OK);
+	for (size_t q = 0; q < Q; q++)
+		differ += predicted[q] != again[q];
+	assert_in_range(differ, 0, Q / 50); /* rows at a border, by rounding */
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
 	uint32_t index[1], beyond[] = {N};
@@ -151,6 +173,7 @@ int main(void)
 		cmocka_unit_test(neighbours_are_those_of_the_plain_loop),
 		cmocka_unit_test(collisions_are_those_of_the_plain_loop),
 		cmocka_unit_test(a_linear_probe_learns_the_clusters),
+		cmocka_unit_test(a_linear_probe_does_not_depend_on_the_scale),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 	};
 

@@ -306,6 +306,95 @@ static void a_probe_that_is_named_fails_alone(void **state)
 	invar_bank_close(bank);
 }
 
+/* ---- Scale -------------------------------------------------------------------------- */
+
+/* Shares of two columns or documents; both measured. */
+static double gap(const invar_results *a, const char *column_a, const invar_results *b,
+                  const char *column_b, const char *metric)
+{
+	const invar_value *x = invar_results_value(a, metric, column_a);
+	const invar_value *y = invar_results_value(b, metric, column_b);
+
+	assert_non_null(x);
+	assert_non_null(y);
+	return fabs(x->value - y->value);
+}
+
+static void an_adapter_that_shrinks_all_codes_costs_no_accuracy(void **state)
+{
+	invar_options *o = small("lc,nc,ceiling");
+	float params[500];
+	invar_adapter e = identity(10, params);
+	inv_mlp_block b[INV_MLP_BLOCKS];
+	invar_results *r;
+
+	(void)state;
+	inv_mlp_layout(e.s, b);
+	for (size_t i = 0; i < 10 * 20; i++)
+		params[b[2].offset + i] *= 0.02f;
+	for (size_t i = 0; i < 10; i++)
+		params[b[3].offset + i] = 0.5f - 0.1f * (float)i; /* and moves them */
+	make_bank("shrunk", 4, 2);
+	test_set(o, "probe-epochs", "400", NULL);
+	r = evaluate("shrunk", &e, o);
+	/* A row at the border between classes may change sides by rounding. */
+	assert_true(gap(r, "F", r, "1", "lc.clean") < 0.01);
+	assert_true(gap(r, "F", r, "1", "lc.augmented") < 0.01);
+	assert_true(gap(r, "F", r, "1", "nc.clean") < 0.01);
+	assert_true(gap(r, "F", r, "1", "nc.augmented") < 0.01);
+	assert_true(gap(r, "F", r, "1", "ceiling.augmented") < 0.01);
+	invar_results_free(r);
+	r = evaluate("shrunk", &e, test_set(o, "probe-input", "raw", NULL));
+	assert_true(gap(r, "F", r, "1", "lc.clean") > 0.05); /* as published */
+	invar_results_free(r);
+	invar_options_free(o);
+}
+
+/* The rows of a split, times `scale`, in the place of those of the bank. */
+static void scale_rows(const invar_bank *bank, const char *split, int32_t copy, float scale,
+                       const char *path)
+{
+	const uint64_t shape[] = {invar_bank_rows(bank, split), 10};
+	float x[300 * 10];
+
+	assert_true(shape[0] <= 300);
+	assert_int_equal(invar_bank_read(bank, split, copy, 0, shape[0], x), INVAR_OK);
+	for (size_t i = 0; i < shape[0] * 10; i++)
+		x[i] *= scale;
+	assert_int_equal(invar_array_write(ctx, path, x, 2, shape, INVAR_FLOAT32), INVAR_OK);
+}
+
+static void small_features_have_the_accuracies_of_large_ones(void **state)
+{
+	static const char *const metrics[] = {
+		"lc.clean",      "lc.augmented",        "nc.clean",   "nc.augmented",
+		"ec.clean",      "ec.augmented",        "kept.clean", "kept.augmented",
+		"ceiling.clean", "classes.kept.weakest"};
+	invar_options *o = small("probe,ceiling,classes");
+	invar_results *large, *tiny;
+	invar_bank *bank;
+
+	(void)state;
+	make_bank("large", 4, 1);
+	make_bank("tiny", 4, 1);
+	bank = open_bank("large");
+	for (int i = 0; i < 2; i++) {
+		const char *split = i ? "test" : "train";
+
+		scale_rows(bank, split, INVAR_CLEAN, 1e-3f, test_path("tiny/%s/clean.npy", split));
+		scale_rows(bank, split, 0, 1e-3f, test_path("tiny/%s/aug/000.npy", split));
+	}
+	invar_bank_close(bank);
+	test_set(o, "probe-epochs", "100", NULL);
+	large = evaluate("large", NULL, o);
+	tiny = evaluate("tiny", NULL, o);
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++)
+		assert_true(gap(large, "F", tiny, "F", metrics[i]) < 0.02);
+	invar_results_free(large);
+	invar_results_free(tiny);
+	invar_options_free(o);
+}
+
 /* ---- Wrong uses ---------------------------------------------------------- */
 
 static void one_class_is_refused(void **state)
@@ -444,6 +533,10 @@ static void other_options_and_rows_are_another_entry(void **state)
 	test_set(o, "seeds", "2", NULL);
 	invar_results_free(evaluate("other", NULL, o));
 	assert_int_equal(heard.trained, 21);
+	/* Answers for raw inputs are not those for standardised ones. */
+	test_set(o, "probe-input", "raw", NULL);
+	invar_results_free(evaluate("other", NULL, o));
+	assert_int_equal(heard.trained, 42);
 	invar_options_free(o);
 }
 
@@ -474,6 +567,8 @@ int main(void)
 		cmocka_unit_test(an_adapter_that_does_nothing_changes_nothing),
 		cmocka_unit_test(narrower_codes_skip_the_kept_classifier),
 		cmocka_unit_test(a_probe_that_is_named_fails_alone),
+		cmocka_unit_test(an_adapter_that_shrinks_all_codes_costs_no_accuracy),
+		cmocka_unit_test(small_features_have_the_accuracies_of_large_ones),
 		cmocka_unit_test(one_class_is_refused),
 		cmocka_unit_test(labels_that_are_missing_are_named),
 		cmocka_unit_test(a_class_that_train_lacks_is_always_wrong),

@@ -276,7 +276,7 @@ static float *trained(unsigned threads, size_t hidden_layers, size_t hidden, uin
                       uint64_t epochs, const float *x, const uint32_t *labels)
 {
 	const inv_classifier_spec spec = {WIDTH,  hidden, CLASSES, hidden_layers,
-	                                  epochs, seed,   "test"};
+	                                  epochs, seed,   "test",  false};
 	invar_context *ctx = context(threads);
 	float *params = inv_calloc(inv_classifier_floats(&spec), sizeof *params);
 
@@ -294,7 +294,8 @@ static void a_separable_problem_is_learnt(void **state)
 
 	(void)state;
 	for (size_t layers = 0; layers <= 2; layers++) {
-		const inv_classifier_spec spec = {WIDTH, 64, CLASSES, layers, EPOCHS, 0, "test"};
+		const inv_classifier_spec spec = {WIDTH,  64, CLASSES, layers,
+		                                  EPOCHS, 0,  "test",  false};
 		float *params = trained(2, layers, 64, 0, EPOCHS, x, labels);
 
 		assert_int_equal(inv_classifier_predict(ctx, &spec, params, x, ROWS, got),
@@ -315,7 +316,8 @@ static void one_to_four_threads_give_the_same_bits(void **state)
 
 	(void)state;
 	for (size_t layers = 0; layers <= 2; layers++) {
-		const inv_classifier_spec spec = {WIDTH, hidden[layers], CLASSES, layers, 2, 0, ""};
+		const inv_classifier_spec spec = {WIDTH, hidden[layers], CLASSES, layers, 2, 0,
+		                                  "",    false};
 		size_t bytes = inv_classifier_floats(&spec) * sizeof(float);
 		float *one = trained(1, layers, hidden[layers], 0, 2, x, labels);
 
@@ -332,7 +334,7 @@ static void one_to_four_threads_give_the_same_bits(void **state)
 
 static void seeds_differ_and_repeat(void **state)
 {
-	const inv_classifier_spec spec = {WIDTH, 16, CLASSES, 1, 3, 0, ""};
+	const inv_classifier_spec spec = {WIDTH, 16, CLASSES, 1, 3, 0, "", false};
 	size_t bytes = inv_classifier_floats(&spec) * sizeof(float);
 	uint32_t labels[ROWS];
 	float *x = separable(labels);
@@ -373,7 +375,7 @@ static int stop_at_once(void *user, const char *stage, uint64_t done, uint64_t t
 
 static void training_can_be_stopped(void **state)
 {
-	const inv_classifier_spec spec = {WIDTH, 8, CLASSES, 1, 100, 0, "test"};
+	const inv_classifier_spec spec = {WIDTH, 8, CLASSES, 1, 100, 0, "test", false};
 	invar_hooks hooks = {.size = sizeof hooks, .progress = stop_at_once};
 	uint32_t labels[ROWS];
 	float *x = separable(labels);

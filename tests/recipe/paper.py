@@ -77,6 +77,9 @@ def check_plans():
         evals = [n for n in names if n.startswith("eval ")]
         if len(evals) != len([n for n in names if n.startswith("train ")]):
             complain(f"{os.path.basename(recipe)}: {len(evals)} stages of eval")
+        with open(recipe, encoding="utf-8") as file:
+            if "probe-input: raw" not in file.read():
+                complain(f"{os.path.basename(recipe)}: its probes are not the published ones")
     wanted = published_matrix()
     if trained != wanted:
         complain(f"not in the paper: {sorted(trained - wanted)}; not in the recipes: {sorted(wanted - trained)}")
