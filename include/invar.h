@@ -1236,11 +1236,11 @@ INVAR_API invar_status invar_train_images_options(invar_options *o, const char *
 /*
  * Steps of a longer job, each done once. A stage has a fingerprint of what determines its
  * result: contents of its inputs, options, version. `folder`, which must exist, gets
- * stages.json, the record of what was run with which fingerprint; a stage that is done with
- * the same fingerprint, and whose files all exist, is skipped. What a stage made from other
- * inputs is removed before it runs again, and nothing else is removed. An input that is the
- * output of an earlier stage counts by that stage's fingerprint, so that a stage depends on
- * everything before it.
+ * stages.json, the record of what was run with which fingerprint and what it made; a stage
+ * that is done with the same fingerprint, and whose files have the recorded contents, is
+ * skipped. What a stage made before is replaced when the new result is finished: a bank or
+ * run is made as FOLDER.part, which takes the name of the old one. An input that is the
+ * output of an earlier stage counts by that stage's fingerprint and by its contents.
  *
  * Stages are added, then run in order; the first failure ends the run, and a stage that was
  * interrupted resumes. More may be added after a run. `says` is logged when a stage begins;

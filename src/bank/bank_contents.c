@@ -2,8 +2,10 @@
 /* bank_contents.c - see bank_contents.h. */
 #include "bank/bank_contents.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bank/bank.h"
 #include "base/memory.h"
@@ -84,33 +86,59 @@ static inv_ownership claim_whole(const void *bank_json, const char *entry)
 	return inv_bank_claim(bank_json, entry);
 }
 
-static invar_status remove_unless_foreign(const char *path, inv_owner owner)
+/* The owner of a whole bank; gives *json, which it views. */
+static invar_status own_whole(const char *path, json_t **json, inv_owner *out)
 {
-	char *foreign;
-	invar_status st = inv_folder_find_foreign(path, owner, &foreign);
+	char *file = inv_join(path, "bank.json");
+	invar_status st = file ? INVAR_OK : inv_bank_no_memory(path);
 
+	*json = NULL;
+	if (st == INVAR_OK && inv_exists(file))
+		st = inv_bank_load_json(file, json);
+	inv_free(file);
+	*out = (inv_owner){claim_whole, *json};
+	return st;
+}
+
+invar_status inv_bank_refuse_foreign(const char *path)
+{
+	char *foreign = NULL;
+	inv_owner owner;
+	json_t *json;
+	invar_status st;
+
+	if (!inv_exists(path))
+		return INVAR_OK;
+	st = own_whole(path, &json, &owner);
+	if (st == INVAR_OK)
+		st = inv_folder_find_foreign(path, owner, &foreign);
 	if (st == INVAR_OK && foreign)
 		st = inv_fail(INVAR_E_IO,
 		              "%s: must be made again but contains %s, which is not part of a "
 		              "bank; move it away",
 		              path, foreign);
 	inv_free(foreign);
-	return st == INVAR_OK ? inv_folder_remove_own(path, owner, "bank.json") : st;
+	json_decref(json);
+	return st;
 }
 
-invar_status inv_bank_remove(const char *path)
+invar_status inv_bank_remove(const char *path, const char *to)
 {
-	char *file = inv_join(path, "bank.json");
-	json_t *json = NULL;
-	invar_status st = file ? INVAR_OK : inv_bank_no_memory(path);
+	inv_owner owner;
+	json_t *json;
+	invar_status st;
 
-	if (st == INVAR_OK && inv_exists(file)) {
-		st = inv_bank_load_json(file, &json);
-		if (st == INVAR_OK)
-			st = remove_unless_foreign(path, (inv_owner){claim_whole, json});
-	}
+	if (!inv_exists(path))
+		return INVAR_OK;
+	st = own_whole(path, &json, &owner);
+	if (st == INVAR_OK && to)
+		st = inv_folder_move_foreign(path, to, owner);
+	if (st == INVAR_OK)
+		st = inv_folder_remove_own(path, owner, "bank.json");
+	if (st == INVAR_OK && rmdir(path) != 0 && errno != ENOENT && errno != ENOTEMPTY &&
+	    errno != EEXIST)
+		st = inv_fail_errno(path, "cannot remove");
 	json_decref(json);
-	inv_free(file);
 	return st;
 }
 

@@ -17,11 +17,14 @@
 inv_ownership inv_bank_claim(const json_t *bank_json, const char *entry);
 
 /*
- * Removes a bank that a program has made from images and may make again: what
- * inv_bank_claim claims, copies, and what eval has kept in cache/. Fails, naming it, if
- * there is anything else. Without a bank.json nothing is removed.
+ * A bank that a program has made from images and may make again: what inv_bank_claim
+ * claims, copies, and what eval has kept in cache/. The first fails, naming it, if there is
+ * anything else in the folder. The second removes the bank and its folder; anything else
+ * moves to the same place below `to`, or with NULL stays, with the folder. A folder that
+ * does not exist is no error.
  */
-invar_status inv_bank_remove(const char *path);
+invar_status inv_bank_refuse_foreign(const char *path);
+invar_status inv_bank_remove(const char *path, const char *to);
 
 /*
  * The bank.json in a folder, if what it says of its rows is what `about` says (see

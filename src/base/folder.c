@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +262,48 @@ invar_status inv_folder_lock(const char *path, const char *busy, int *fd)
 			return INVAR_OK;
 		close(*fd);
 	}
+}
+
+static char *append(const char *path, const char *end)
+{
+	size_t length = strlen(path) + strlen(end) + 1;
+	char *whole = inv_alloc(length);
+
+	if (whole)
+		snprintf(whole, length, "%s%s", path, end);
+	return whole;
+}
+
+char *inv_folder_name_part(const char *place)
+{
+	return append(place, ".part");
+}
+
+char *inv_folder_name_aside(const char *place)
+{
+	return append(place, ".old.part");
+}
+
+/* Whether another folder is meant than one of this name: a link, or "..". */
+static bool is_elsewhere(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct stat info;
+
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
+}
+
+char *inv_folder_place(const char *path)
+{
+	char real[PATH_MAX], *place = inv_strdup(path);
+
+	for (size_t end = place ? strlen(place) : 0; end > 1 && place[end - 1] == '/'; end--)
+		place[end - 1] = '\0';
+	if (!place || !is_elsewhere(place) || !realpath(place, real))
+		return place;
+	inv_free(place);
+	return inv_strdup(real);
 }
 
 static invar_status cannot_exchange(const char *b)

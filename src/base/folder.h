@@ -50,6 +50,13 @@ invar_status inv_folder_move_foreign(const char *from, const char *to, inv_owner
  */
 invar_status inv_folder_lock(const char *path, const char *busy, int *fd);
 
+/* The folder that is meant: without final slashes, links followed. Gives; inv_free. */
+char *inv_folder_place(const char *path);
+/* Names beside a folder that is to be replaced: FOLDER.part for the new one, and
+ * FOLDER.old.part for the moment between two renames. Give; inv_free. */
+char *inv_folder_name_part(const char *place);
+char *inv_folder_name_aside(const char *place);
+
 /*
  * Two folders change their names, at once where the system can, else by way of a third
  * name that does not exist.

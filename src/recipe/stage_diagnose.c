@@ -38,14 +38,16 @@ static invar_status describe_diagnose(void *own, json_t *inputs)
 	           : no_memory(d->results);
 }
 
-static invar_status run_diagnose(void *own)
+static invar_status run_diagnose(void *own, const char *at)
 {
 	const diagnose_stage *d = own;
 	invar_results *r = NULL;
 	char *text = NULL;
 	invar_bank *bank;
-	invar_status st = invar_bank_open(d->ctx, d->bank, &bank);
+	invar_status st;
 
+	(void)at;
+	st = invar_bank_open(d->ctx, d->bank, &bank);
 	if (st == INVAR_OK)
 		st = invar_diagnose(bank, d->options, &r);
 	if (st == INVAR_OK)

@@ -86,46 +86,40 @@ static invar_status describe_encode(void *own, json_t *inputs)
 	return st == INVAR_OK ? describe_options(e, inputs) : st;
 }
 
-static invar_status clear_encode(void *own)
-{
-	return inv_bank_remove(((const encode_stage *)own)->bank);
-}
-
-static invar_status run_encode(void *own)
+static invar_status run_encode(void *own, const char *at)
 {
 	const encode_stage *e = own;
 	invar_status st = INVAR_OK;
 
 	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
-		st = invar_encode(e->encoder, e->sets[i], e->options, e->bank);
+		st = invar_encode(e->encoder, e->sets[i], e->options, at);
 	return st;
 }
 
-static invar_status list_split(const inv_split *s, inv_stage_file *each, void *user)
+static invar_status list_encode(void *own, const char *bank, inv_stage_file *each,
+                                void *user)
 {
-	invar_status st = each(user, s->clean->path);
-
-	if (st == INVAR_OK && s->labels)
-		st = each(user, s->labels->path);
-	for (size_t i = 0; i < s->aug_files && st == INVAR_OK; i++)
-		st = each(user, s->aug[i]->path);
-	return st;
+	return inv_stamp_list_bank(((const encode_stage *)own)->encoder->ctx, bank, each, user);
 }
 
-static invar_status list_encode(void *own, inv_stage_file *each, void *user)
+static invar_status refuse_foreign(void *own, const char *bank)
 {
-	const encode_stage *e = own;
-	invar_bank *bank;
-	invar_status st = invar_bank_open(e->encoder->ctx, e->bank, &bank);
-
-	for (size_t i = 0; st == INVAR_OK && i < invar_bank_splits(bank); i++)
-		st = list_split(inv_bank_split(bank, invar_bank_split(bank, i)), each, user);
-	invar_bank_close(bank);
-	return st;
+	(void)own;
+	return inv_bank_refuse_foreign(bank);
 }
 
-static const inv_stage_kind encode_kind = {describe_encode, clear_encode, run_encode,
-                                           list_encode, free_encode};
+static invar_status remove_bank(void *own, const char *bank, const char *to)
+{
+	(void)own;
+	return inv_bank_remove(bank, to);
+}
+
+static const inv_stage_kind encode_kind = {.describe = describe_encode,
+                                           .run = run_encode,
+                                           .free = free_encode,
+                                           .list = list_encode,
+                                           .refuse_foreign = refuse_foreign,
+                                           .remove = remove_bank};
 
 invar_status invar_stages_add_encode(invar_stages *s, const char *name, const char *says,
                                      invar_encoder *e, const invar_dataset *const *sets,

@@ -113,13 +113,15 @@ static bool is_partial(const eval_stage *e, invar_status st, const invar_results
 	return true;
 }
 
-static invar_status run_eval(void *own)
+static invar_status run_eval(void *own, const char *at)
 {
 	eval_stage *e = own;
 	invar_results *r = NULL;
 	invar_bank *bank;
-	invar_status st = invar_bank_open_with(e->ctx, e->bank, e->options, &bank);
+	invar_status st;
 
+	(void)at;
+	st = invar_bank_open_with(e->ctx, e->bank, e->options, &bank);
 	for (size_t i = 0; i < e->count && st == INVAR_OK; i++)
 		st = invar_adapter_open(e->ctx, e->paths[i], &e->adapters[i]);
 	if (st == INVAR_OK)
@@ -137,8 +139,23 @@ static invar_status run_eval(void *own)
 	return st;
 }
 
+/* Pages are made from the results that runs keep. */
+static bool has_kept(void *own)
+{
+	const eval_stage *e = own;
+	bool all = true;
+
+	for (size_t i = 0; i < e->count && all; i++) {
+		char *kept = inv_join(e->paths[i], INVAR_RUN_METRICS);
+
+		all = !inv_is_folder(e->paths[i]) || (kept && inv_exists(kept));
+		inv_free(kept);
+	}
+	return all;
+}
+
 static const inv_stage_kind eval_kind = {
-	.describe = describe_eval, .run = run_eval, .free = free_eval};
+	.describe = describe_eval, .run = run_eval, .is_whole = has_kept, .free = free_eval};
 
 static bool copy_texts(eval_stage *e, const char *const *paths, const char *const *titles,
                        size_t count)

@@ -26,10 +26,11 @@ static invar_status describe_own(void *own, json_t *inputs)
 	return inv_fail(INVAR_E_USE, "the options of a stage are not UTF-8 text");
 }
 
-static invar_status run_own(void *own)
+static invar_status run_own(void *own, const char *at)
 {
 	const own_stage *o = own;
 
+	(void)at;
 	return o->run(o->user);
 }
 

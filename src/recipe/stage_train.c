@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage_train.c - a run on a bank, as a stage. */
+#include <errno.h>
+#include <unistd.h>
+
 #include "base/memory.h"
 #include "base/options.h"
 #include "recipe/stage.h"
@@ -35,47 +38,81 @@ static invar_status describe_train(void *own, json_t *inputs)
 	                                                            : no_memory(t->run);
 }
 
-static invar_status clear_train(void *own)
+static invar_status run_train(void *own, const char *at)
 {
 	const train_stage *t = own;
-	inv_run_contents c;
-	invar_status st = inv_run_look(t->run, &c);
-
-	if (st == INVAR_OK && c.json)
-		st = inv_run_refuse_foreign(&c, t->run, "move that away to train again");
-	if (st == INVAR_OK && c.json)
-		st = inv_folder_remove_own(t->run, inv_run_owner(&c), INVAR_RUN_JSON);
-	inv_run_forget(&c);
-	return st;
-}
-
-static invar_status run_train(void *own)
-{
-	const train_stage *t = own;
-	bool begun = invar_run_is_begun(t->run, 0);
+	bool begun = invar_run_is_begun(at, 0);
 	invar_bank *bank;
 	invar_status st = invar_bank_open_with(t->ctx, t->bank, t->options, &bank);
 
 	if (st == INVAR_OK)
 		st = invar_options_set_number(t->options, "resume", begun);
 	if (st == INVAR_OK)
-		st = invar_train(&bank, 1, t->options, t->run);
+		st = invar_train(&bank, 1, t->options, at);
 	invar_bank_close(bank);
 	return st;
 }
 
-static invar_status list_train(void *own, inv_stage_file *each, void *user)
+static invar_status list_train(void *own, const char *run, inv_stage_file *each, void *user)
 {
-	const train_stage *t = own;
-	char *adapter = inv_join(t->run, INVAR_RUN_ADAPTER);
-	invar_status st = adapter ? each(user, adapter) : no_memory(t->run);
+	char *adapter = inv_join(run, INVAR_RUN_ADAPTER),
+		 *decoder = inv_join(run, INVAR_RUN_DECODER);
+	invar_status st = adapter && decoder ? each(user, adapter) : no_memory(run);
 
+	(void)own;
+	if (st == INVAR_OK && inv_exists(decoder))
+		st = each(user, decoder);
 	inv_free(adapter);
+	inv_free(decoder);
 	return st;
 }
 
-static const inv_stage_kind train_kind = {describe_train, clear_train, run_train,
-                                          list_train, free_train};
+/* The record says that it is a finished run, even if its adapter was deleted since. */
+static invar_status look_into(const char *run, inv_run_contents *out)
+{
+	invar_status st = inv_run_look(run, out);
+
+	out->has_adapter = true;
+	return st;
+}
+
+static invar_status refuse_foreign(void *own, const char *run)
+{
+	inv_run_contents c;
+	invar_status st = look_into(run, &c);
+
+	(void)own;
+	if (st == INVAR_OK && inv_exists(run))
+		st = inv_run_refuse_foreign(&c, run, "move that away to train again");
+	inv_run_forget(&c);
+	return st;
+}
+
+static invar_status remove_run(void *own, const char *run, const char *to)
+{
+	inv_run_contents c;
+	invar_status st = look_into(run, &c);
+
+	(void)own;
+	if (st == INVAR_OK && inv_exists(run)) {
+		if (to)
+			st = inv_folder_move_foreign(run, to, inv_run_owner(&c));
+		if (st == INVAR_OK)
+			st = inv_folder_remove_own(run, inv_run_owner(&c), INVAR_RUN_JSON);
+		if (st == INVAR_OK && rmdir(run) != 0 && errno != ENOENT && errno != ENOTEMPTY &&
+		    errno != EEXIST)
+			st = inv_fail_errno(run, "cannot remove");
+	}
+	inv_run_forget(&c);
+	return st;
+}
+
+static const inv_stage_kind train_kind = {.describe = describe_train,
+                                          .run = run_train,
+                                          .free = free_train,
+                                          .list = list_train,
+                                          .refuse_foreign = refuse_foreign,
+                                          .remove = remove_run};
 
 invar_status invar_stages_add_train(invar_stages *s, const char *name, const char *says,
                                     const char *bank, const invar_options *o,

@@ -26,39 +26,6 @@ static const char busy[] = "another process is training in it";
 
 /* ---- Names ------------------------------------------------------------------------ */
 
-static char *append(const char *path, const char *end)
-{
-	size_t length = strlen(path) + strlen(end) + 1;
-	char *whole = inv_alloc(length);
-
-	if (whole)
-		snprintf(whole, length, "%s%s", path, end);
-	return whole;
-}
-
-/* Whether another folder is meant than one of this name: a link, or "..". */
-static bool is_elsewhere(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	struct stat info;
-
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-	       (lstat(path, &info) == 0 && S_ISLNK(info.st_mode));
-}
-
-/* "run/" is "run"; symbolic links are followed. */
-static char *find_place(const char *path)
-{
-	char real[PATH_MAX], *place = inv_strdup(path);
-
-	for (size_t end = place ? strlen(place) : 0; end > 1 && place[end - 1] == '/'; end--)
-		place[end - 1] = '\0';
-	if (!place || !is_elsewhere(place) || !realpath(place, real))
-		return place;
-	inv_free(place);
-	return inv_strdup(real);
-}
-
 static void free_paths(inv_run *r)
 {
 	inv_free(r->folder);
@@ -92,9 +59,9 @@ static invar_status set_folder(inv_run *r, const char *folder)
 static invar_status name_folders(inv_run *r, const char *path)
 {
 	r->path = inv_strdup(path);
-	r->place = find_place(path);
-	r->stage = r->place ? append(r->place, ".part") : NULL;
-	r->aside = r->place ? append(r->place, ".old.part") : NULL;
+	r->place = inv_folder_place(path);
+	r->stage = r->place ? inv_folder_name_part(r->place) : NULL;
+	r->aside = r->place ? inv_folder_name_aside(r->place) : NULL;
 	return r->path && r->stage && r->aside
 	           ? INVAR_OK
 	           : inv_fail(INVAR_E_NOMEM, "%s: not enough memory for the run", path);

@@ -125,6 +125,7 @@ $ invar run study.yaml --set adapters.1.epochs=3 --set eval.probe-epochs=3 2>&1 
 Changed back, the tables are those of the beginning; what was deleted is made again, and no more.
 $ invar run study.yaml -q | cmp - shown; for f in txt md csv tex json; do cmp study/table.$f whole/table.$f; done; rm study/bank/runs/0/instant/adapter.safetensors; invar run study.yaml 2>&1 >/dev/null | grep '^\['; cmp study/bank/runs/0/instant/adapter.safetensors whole/bank/runs/0/instant/adapter.safetensors
 > [2/15] training instant on bank, seed 0
+> [3/15] measuring instant on bank, seed 0
 
 More seeds train no adapter twice.
 $ invar run study.yaml --set 'seeds=[0, 1, 2]' 2>&1 >/dev/null | grep '^\[' | grep -v writing
@@ -272,13 +273,32 @@ $ mkdir mine; echo mine > mine/table.txt; invar run study.yaml -o mine -q; cat m
 > mine
 ! invar: mine/table.txt: already exists and is not from a study; choose another folder with -o
 
-From images, with few of them: what cannot be diagnosed is left out, and the plan says what is missing.
+From images, with few of them: what cannot be diagnosed is left out.
 $ make-input photos photos 8 > /dev/null; printf 'data: folder:photos\nencode: {holdout: 0.25, size: 8, copies: 1}\nencoders: pixels\naugmentations: [rotation, noise]\nadapters: {epochs: 1, hidden: 16}\neval: {metrics: structure}\nreport: false\n' > short.yaml; invar run short.yaml -o made > shown 2> log; echo $?; grep '^photos' shown; grep 'left out' log
 > 0
 > photos, pixels, rotation
 > photos, pixels, noise
 > diagnose photos/pixels/rotation was left out: made/photos/pixels/rotation/bank: 6 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
 > diagnose photos/pixels/noise was left out: made/photos/pixels/noise/bank: 6 images of train: a diagnosis needs at least 50, to fit maps to four fifths of them and measure on the rest
+
+Finished work stays if new options are wrong or an image is broken, and nothing is left beside it by the next run.
+$ cp -r made kept; for set in encode.size=4000 'encode.copies=[train=1,val=2]' adapters.width=7 eval.split=zzz; do invar run short.yaml -o made -q --set "$set" > /dev/null; done; printf 'no image' > photos/even/z.jpg; invar run short.yaml -o made -q > /dev/null; rm photos/even/z.jpg; diff -r -x stages.json -x '*.part' made kept; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; find made -name '*.part'
+> made: all 15 stages were done before; nothing to do
+! invar run: encode photos/pixels/rotation: folder:photos: features of 48000000 numbers are too wide, at most 2^24 are allowed; use size N
+! invar run: encode photos/pixels/rotation: copies train=1,val=2: folder:photos has no split 'val'
+! invar run: train photos/pixels/rotation/robust/0: loss mawa needs codes as wide as the features: width is 7, but the bank has 192
+! invar: eval photos/pixels/rotation/robust/0: made/photos/pixels/rotation/bank: has no split zzz; it has test, train
+! invar: encode photos/pixels/rotation: photos/even/z.jpg: is not a JPEG, PNG, TIFF or WebP file; skip-broken skips such images
+
+Outputs that were changed, extended or exchanged are made again, with the numbers of the beginning.
+$ cd made/photos/pixels; head -c 128 rotation/bank/test/labels.npy > labels; head -c 16 /dev/zero >> labels; cp labels rotation/bank/test/labels.npy; rm labels; cp rotation/runs/0/robust/adapter.safetensors noise/runs/0/robust; cd ../../..; invar encode folder:photos -o made/photos/pixels/noise/bank --encoder pixels --holdout 0.25 --size 8 --augment noise --copies 2 -q > /dev/null; invar run short.yaml -o made 2>&1 > /dev/null | grep again; for file in table.txt table.json photos/pixels/rotation/bank photos/pixels/noise/bank photos/pixels/noise/runs/0/robust/adapter.safetensors; do diff -r made/$file kept/$file; done; invar run short.yaml -o made 2>&1 > /dev/null | grep nothing; rm -r kept
+> encode photos/pixels/rotation: its output was changed or removed; running it again
+> encode photos/pixels/noise: its output was changed or removed; running it again
+> train photos/pixels/noise/robust/0: its output was changed or removed; running it again
+> eval photos/pixels/noise/robust/0: its output was changed or removed; running it again
+> made: all 15 stages were done before; nothing to do
+
+The plan says what is missing.
 $ invar run short.yaml --dry-run -q --set 'encoders=[pixels, {weights: nowhere.pth}]' | grep 'encode\|nowhere.pth:' | sed 's/  *[0-9.]* s  *[0-9.]* MB$//'
 > encode photos/pixels/rotation           to run
 > encode photos/pixels/noise              to run
