@@ -163,6 +163,8 @@ static invar_status remove_entry(const char *root, const char *entry, inv_owners
 	char *path = inv_join(root, entry);
 	invar_status st = path ? INVAR_OK : no_memory(root);
 
+	if (st == INVAR_OK)
+		inv_test_stop("folder:remove %s", path);
 	if (st == INVAR_OK && kind == INV_OWN_FILE && unlink(path) != 0 && errno != ENOENT)
 		st = inv_fail_errno(path, "cannot remove");
 	if (st == INVAR_OK && kind == INV_OWN_FOLDER && rmdir(path) != 0 && errno != ENOENT &&
