@@ -426,9 +426,11 @@ void inv_gemm(const invar_context *ctx, const inv_matmul_spec *s, const float *a
 void inv_matmul_version(char *text, size_t bytes)
 {
 	bool ready = inv_openblas_need(1) == INVAR_OK;
+	char onednn[48] = "no oneDNN";
 	int major, minor, patch;
 
-	inv_onednn_version(&major, &minor, &patch);
-	snprintf(text, bytes, "own panels, oneDNN %d.%d.%d, %.40s", major, minor, patch,
+	if (inv_onednn_version(&major, &minor, &patch) == INVAR_OK)
+		snprintf(onednn, sizeof onednn, "oneDNN %d.%d.%d", major, minor, patch);
+	snprintf(text, bytes, "own panels, %s, %.40s", onednn,
 	         ready ? inv_openblas_get()->config() : "no OpenBLAS");
 }

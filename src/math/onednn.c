@@ -22,13 +22,13 @@ struct inv_onednn {
 
 static dnnl_status_t build_scratch(inv_onednn *p, const_dnnl_primitive_desc_t pd)
 {
-	inv_const_desc d = dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+	inv_const_desc d = inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 	dnnl_status_t code;
 
-	p->scratch = inv_alloc(dnnl_memory_desc_get_size(d));
+	p->scratch = inv_alloc(inv_dnnl()->memory_desc_get_size(d));
 	if (!p->scratch)
 		return dnnl_out_of_memory;
-	code = dnnl_memory_create(&p->memory[ARG_SCRATCH], d, p->engine, p->scratch);
+	code = inv_dnnl()->memory_create(&p->memory[ARG_SCRATCH], d, p->engine, p->scratch);
 	p->args[p->arg_count++] =
 		(dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, p->memory[ARG_SCRATCH]};
 	return code;
@@ -41,7 +41,7 @@ static dnnl_status_t build_arguments(inv_onednn *p, const inv_desc d[MATRICES])
 	dnnl_status_t code = dnnl_success;
 
 	for (int i = 0; i < MATRICES && d[i] && code == dnnl_success; i++) {
-		code = dnnl_memory_create(&p->memory[i], d[i], p->engine, DNNL_MEMORY_NONE);
+		code = inv_dnnl()->memory_create(&p->memory[i], d[i], p->engine, DNNL_MEMORY_NONE);
 		p->args[p->arg_count++] = (dnnl_exec_arg_t){names[i], p->memory[i]};
 	}
 	return code;
@@ -63,9 +63,9 @@ static dnnl_status_t build_primitive(inv_onednn *p, const inv_desc d[MATRICES])
 	if (code == dnnl_success)
 		code = build_scratch(p, pd);
 	if (pd)
-		dnnl_primitive_desc_destroy(pd);
+		inv_dnnl()->primitive_desc_destroy(pd);
 	if (attr)
-		dnnl_primitive_attr_destroy(attr);
+		inv_dnnl()->primitive_attr_destroy(attr);
 	return code;
 }
 
@@ -86,7 +86,7 @@ static dnnl_status_t build(inv_onednn *p, size_t lda, size_t ldb, size_t ldc)
 	dnnl_status_t code = inv_onednn_engine(&p->engine);
 
 	if (code == dnnl_success)
-		code = dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags);
+		code = inv_dnnl()->stream_create(&p->stream, p->engine, dnnl_stream_default_flags);
 	if (code == dnnl_success)
 		code = new_matrix(&d[ARG_A], s->m, s->k, lda, s->transpose_a);
 	if (code == dnnl_success)
@@ -105,12 +105,15 @@ static dnnl_status_t build(inv_onednn *p, size_t lda, size_t ldb, size_t ldc)
 invar_status inv_onednn_new(const inv_matmul_spec *s, size_t lda, size_t ldb, size_t ldc,
                             inv_onednn **out)
 {
-	inv_onednn *p = inv_calloc(1, sizeof *p);
+	inv_onednn *p;
 	dnnl_status_t code;
+	invar_status st = inv_onednn_need();
 	int before;
 
 	*out = NULL;
-	if (!p)
+	if (st != INVAR_OK)
+		return st;
+	if (!(p = inv_calloc(1, sizeof *p)))
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a matrix product");
 	p->spec = *s;
 	before = inv_onednn_one_thread();
@@ -130,13 +133,13 @@ void inv_onednn_free(inv_onednn *p)
 		return;
 	for (int i = 0; i < ARGS; i++)
 		if (p->memory[i])
-			dnnl_memory_destroy(p->memory[i]);
+			inv_dnnl()->memory_destroy(p->memory[i]);
 	if (p->primitive)
-		dnnl_primitive_destroy(p->primitive);
+		inv_dnnl()->primitive_destroy(p->primitive);
 	if (p->stream)
-		dnnl_stream_destroy(p->stream);
+		inv_dnnl()->stream_destroy(p->stream);
 	if (p->engine)
-		dnnl_engine_destroy(p->engine);
+		inv_dnnl()->engine_destroy(p->engine);
 	inv_free(p->scratch);
 	inv_free(p);
 }
@@ -148,11 +151,12 @@ static dnnl_status_t execute(inv_onednn *p, const void *const data[MATRICES])
 	dnnl_status_t code = dnnl_success;
 
 	for (int i = 0; i < MATRICES && p->memory[i] && code == dnnl_success; i++)
-		code = dnnl_memory_set_data_handle(p->memory[i], (void *)(uintptr_t)data[i]);
+		code = inv_dnnl()->memory_set_data_handle(p->memory[i], (void *)(uintptr_t)data[i]);
 	if (code == dnnl_success)
-		code = dnnl_primitive_execute(p->primitive, p->stream, p->arg_count, p->args);
+		code =
+			inv_dnnl()->primitive_execute(p->primitive, p->stream, p->arg_count, p->args);
 	if (code == dnnl_success)
-		code = dnnl_stream_wait(p->stream);
+		code = inv_dnnl()->stream_wait(p->stream);
 	return code;
 }
 
@@ -167,16 +171,22 @@ invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
 	return code == dnnl_success ? INVAR_OK : inv_onednn_fail(code, "run a matrix product");
 }
 
-void inv_onednn_version(int *major, int *minor, int *patch)
+invar_status inv_onednn_version(int *major, int *minor, int *patch)
 {
-	const dnnl_version_t *v = dnnl_version();
+	const dnnl_version_t *v;
+	invar_status st = inv_onednn_need();
 
+	if (st != INVAR_OK)
+		return st;
+	v = inv_dnnl()->version();
 	*major = v->major;
 	*minor = v->minor;
 	*patch = v->patch;
+	return INVAR_OK;
 }
 
 bool inv_onednn_usable(void)
 {
-	return dnnl_version()->cpu_runtime == DNNL_RUNTIME_OMP;
+	return inv_onednn_need() != INVAR_OK ||
+	       inv_dnnl()->version()->cpu_runtime == DNNL_RUNTIME_OMP;
 }

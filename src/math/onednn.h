@@ -7,7 +7,8 @@
 
 typedef struct inv_onednn inv_onednn;
 
-/* False for a oneDNN whose threads are not OpenMP's. */
+/* False for a oneDNN whose threads are not OpenMP's. If it cannot be loaded, which the
+ * calls below report, true. */
 bool inv_onednn_usable(void);
 
 /* A tile [s->m, s->n, s->k] of matrices whose rows are lda, ldb, ldc floats apart. */
@@ -18,6 +19,6 @@ invar_status inv_onednn_run(inv_onednn *p, const float *a, const float *b,
                             const float *bias, float *c);
 void inv_onednn_free(inv_onednn *p);
 
-void inv_onednn_version(int *major, int *minor, int *patch);
+invar_status inv_onednn_version(int *major, int *minor, int *patch);
 
 #endif

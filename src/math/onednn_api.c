@@ -2,11 +2,73 @@
 /* onednn_api.c - see onednn_api.h. */
 #include "math/onednn_api.h"
 
+#include <dlfcn.h>
 #include <omp.h>
+#include <pthread.h>
 
 #include "base/memory.h"
 
-enum { CODE_BYTES = 16 << 20 }; /* more than the kernels of any primitive need */
+#ifdef INV_BUNDLED
+#define LIBRARY "libdnnl-invar.so" /* see tools/make_wheel */
+#else
+#define LIBRARY INV_DNNL_SONAME /* of the library that belongs to the headers */
+#endif
+
+enum {
+	LIBRARY_BYTES = 64 << 20, /* the file itself, and what its initialisers allocate */
+	CODE_BYTES = 16 << 20     /* more than the kernels of any primitive need */
+};
+
+/* ---- Loading --------------------------------------------------------------------- */
+
+/* Per process, like the library. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static inv_dnnl_table table;
+static bool loaded;
+
+static bool find_functions(void *library, inv_dnnl_table *t)
+{
+#define FOUND(name) &&(*(void **)&t->name = dlsym(library, "dnnl_" #name))
+	return true INV_DNNL_FUNCTIONS(FOUND);
+#undef FOUND
+}
+
+static invar_status load_onednn(void)
+{
+	void *library;
+
+	if (!inv_can_map(LIBRARY_BYTES))
+		return inv_fail(INVAR_E_NOMEM,
+		                "not enough memory: oneDNN needs %d MB more address space",
+		                LIBRARY_BYTES >> 20);
+	if (!(library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL)))
+		return inv_fail(INVAR_E_IO, "cannot load oneDNN: %.300s; install this library",
+		                dlerror());
+	if (!find_functions(library, &table))
+		return inv_fail(INVAR_E_IO,
+		                "%s is not the oneDNN that invar was built with: %.300s", LIBRARY,
+		                dlerror());
+	loaded = true;
+	return INVAR_OK;
+}
+
+invar_status inv_onednn_need(void)
+{
+	invar_status st = INVAR_OK;
+
+	pthread_mutex_lock(&lock);
+	if (!loaded)
+		st = load_onednn();
+	pthread_mutex_unlock(&lock);
+	return st;
+}
+
+const inv_dnnl_table *inv_dnnl(void)
+{
+	return &table;
+}
+
+/* ---- Threads, failures, memory --------------------------------------------------- */
 
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what)
 {
@@ -36,14 +98,14 @@ dnnl_status_t inv_onednn_engine(dnnl_engine_t *out)
 {
 	if (!inv_can_map(CODE_BYTES))
 		return dnnl_out_of_memory;
-	return dnnl_engine_create(out, dnnl_cpu, 0);
+	return inv_dnnl()->engine_create(out, dnnl_cpu, 0);
 }
 
 dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc_t pd)
 {
 	if (!inv_can_map(CODE_BYTES))
 		return dnnl_out_of_memory;
-	return dnnl_primitive_create(out, pd);
+	return inv_dnnl()->primitive_create(out, pd);
 }
 
 /* ---- Versions ------------------------------------------------------------- */
@@ -53,26 +115,26 @@ dnnl_status_t inv_onednn_create(dnnl_primitive_t *out, const_dnnl_primitive_desc
 dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
                                const dnnl_dims_t strides)
 {
-	return dnnl_memory_desc_create_with_strides(out, rank, dims, dnnl_f32, strides);
+	return inv_dnnl()->memory_desc_create_with_strides(out, rank, dims, dnnl_f32, strides);
 }
 
 dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
                               dnnl_format_tag_t tag)
 {
-	return dnnl_memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag);
+	return inv_dnnl()->memory_desc_create_with_tag(out, rank, dims, dnnl_f32, tag);
 }
 
 void inv_desc_free(inv_desc d)
 {
 	if (d)
-		dnnl_memory_desc_destroy(d);
+		inv_dnnl()->memory_desc_destroy(d);
 }
 
 dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
                                 inv_const_desc b, inv_const_desc bias, inv_const_desc c,
                                 dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
-	return dnnl_matmul_primitive_desc_create(out, engine, a, b, bias, c, attr);
+	return inv_dnnl()->matmul_primitive_desc_create(out, engine, a, b, bias, c, attr);
 }
 
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
@@ -83,19 +145,19 @@ dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc 
 {
 	const dnnl_dims_t strides = {stride, stride}, dilates = {0, 0};
 
-	return dnnl_convolution_forward_primitive_desc_create(
+	return inv_dnnl()->convolution_forward_primitive_desc_create(
 		out, engine, dnnl_forward_inference, dnnl_convolution_direct, from, weights, bias,
 		to, strides, dilates, before, after, attr);
 }
 
 static dnnl_status_t append_add(dnnl_post_ops_t ops)
 {
-	return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_f32);
+	return inv_dnnl()->post_ops_append_sum(ops, 1, 0, dnnl_f32);
 }
 
 static dnnl_status_t append_relu(dnnl_post_ops_t ops)
 {
-	return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+	return inv_dnnl()->post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
 }
 
 #else
@@ -106,7 +168,7 @@ dnnl_status_t inv_desc_strided(inv_desc *out, int rank, const dnnl_dims_t dims,
 	*out = inv_alloc(sizeof **out);
 	if (!*out)
 		return dnnl_out_of_memory;
-	return dnnl_memory_desc_init_by_strides(*out, rank, dims, dnnl_f32, strides);
+	return inv_dnnl()->memory_desc_init_by_strides(*out, rank, dims, dnnl_f32, strides);
 }
 
 dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
@@ -115,7 +177,7 @@ dnnl_status_t inv_desc_tagged(inv_desc *out, int rank, const dnnl_dims_t dims,
 	*out = inv_alloc(sizeof **out);
 	if (!*out)
 		return dnnl_out_of_memory;
-	return dnnl_memory_desc_init_by_tag(*out, rank, dims, dnnl_f32, tag);
+	return inv_dnnl()->memory_desc_init_by_tag(*out, rank, dims, dnnl_f32, tag);
 }
 
 void inv_desc_free(inv_desc d)
@@ -128,11 +190,11 @@ dnnl_status_t inv_onednn_matmul(dnnl_primitive_desc_t *out, inv_const_desc a,
                                 dnnl_primitive_attr_t attr, dnnl_engine_t engine)
 {
 	dnnl_matmul_desc_t op;
-	dnnl_status_t code = dnnl_matmul_desc_init(&op, a, b, bias, c);
+	dnnl_status_t code = inv_dnnl()->matmul_desc_init(&op, a, b, bias, c);
 
 	if (code != dnnl_success)
 		return code;
-	return dnnl_primitive_desc_create(out, &op, attr, engine, NULL);
+	return inv_dnnl()->primitive_desc_create(out, &op, attr, engine, NULL);
 }
 
 dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc from,
@@ -143,23 +205,23 @@ dnnl_status_t inv_onednn_convolution(dnnl_primitive_desc_t *out, inv_const_desc 
 {
 	const dnnl_dims_t strides = {stride, stride};
 	dnnl_convolution_desc_t op;
-	dnnl_status_t code = dnnl_convolution_forward_desc_init(
+	dnnl_status_t code = inv_dnnl()->convolution_forward_desc_init(
 		&op, dnnl_forward_inference, dnnl_convolution_direct, from, weights, bias, to,
 		strides, before, after);
 
 	if (code != dnnl_success)
 		return code;
-	return dnnl_primitive_desc_create(out, &op, attr, engine, NULL);
+	return inv_dnnl()->primitive_desc_create(out, &op, attr, engine, NULL);
 }
 
 static dnnl_status_t append_add(dnnl_post_ops_t ops)
 {
-	return dnnl_post_ops_append_sum(ops, 1);
+	return inv_dnnl()->post_ops_append_sum(ops, 1);
 }
 
 static dnnl_status_t append_relu(dnnl_post_ops_t ops)
 {
-	return dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
+	return inv_dnnl()->post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, 0, 0);
 }
 
 #endif
@@ -169,7 +231,7 @@ static dnnl_status_t append_relu(dnnl_post_ops_t ops)
 static dnnl_status_t append_post_ops(bool add, bool relu, dnnl_primitive_attr_t attr)
 {
 	dnnl_post_ops_t ops;
-	dnnl_status_t code = dnnl_post_ops_create(&ops);
+	dnnl_status_t code = inv_dnnl()->post_ops_create(&ops);
 
 	if (code != dnnl_success)
 		return code;
@@ -178,17 +240,18 @@ static dnnl_status_t append_post_ops(bool add, bool relu, dnnl_primitive_attr_t 
 	if (code == dnnl_success && relu)
 		code = append_relu(ops);
 	if (code == dnnl_success)
-		code = dnnl_primitive_attr_set_post_ops(attr, ops);
-	dnnl_post_ops_destroy(ops);
+		code = inv_dnnl()->primitive_attr_set_post_ops(attr, ops);
+	inv_dnnl()->post_ops_destroy(ops);
 	return code;
 }
 
 dnnl_status_t inv_onednn_attr(bool add, bool relu, dnnl_primitive_attr_t *out)
 {
-	dnnl_status_t code = dnnl_primitive_attr_create(out);
+	dnnl_status_t code = inv_dnnl()->primitive_attr_create(out);
 
 	if (code == dnnl_success)
-		code = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+		code =
+			inv_dnnl()->primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
 	if (code == dnnl_success && (add || relu))
 		code = append_post_ops(add, relu, *out);
 	return code;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onednn_api.h - where the APIs of oneDNN 2.6 and 3.x differ, and its threads.
+ * onednn_api.h - oneDNN, loaded on first use: where 2.6 and 3.x differ, and its threads.
+ *
+ * It is not linked, for the reasons of openblas.h: a linked oneDNN runs its initialisers
+ * before main, in a process that may never multiply a matrix, and ends the program by an
+ * exception if they get no memory. The version is that of the headers, and a wheel brings
+ * its own copy (-Dbundled=true). Its functions are called as inv_dnnl()->memory_create.
  *
  * oneDNN 3 replaced operation descriptors by direct constructors and made memory
  * descriptors opaque. This file hides the difference from onednn.c (products) and
@@ -25,6 +30,63 @@ typedef const_dnnl_memory_desc_t inv_const_desc;
 typedef dnnl_memory_desc_t *inv_desc;
 typedef const dnnl_memory_desc_t *inv_const_desc;
 #endif
+
+/* Every function that is called, without dnnl_. */
+#define INV_DNNL_FUNCTIONS(X)             \
+	X(version)                            \
+	X(get_effective_cpu_isa)              \
+	X(engine_create)                      \
+	X(engine_destroy)                     \
+	X(stream_create)                      \
+	X(stream_wait)                        \
+	X(stream_destroy)                     \
+	X(memory_create)                      \
+	X(memory_set_data_handle)             \
+	X(memory_destroy)                     \
+	X(memory_desc_equal)                  \
+	X(memory_desc_get_size)               \
+	X(primitive_attr_create)              \
+	X(primitive_attr_set_post_ops)        \
+	X(primitive_attr_set_scratchpad_mode) \
+	X(primitive_attr_destroy)             \
+	X(post_ops_create)                    \
+	X(post_ops_append_eltwise)            \
+	X(post_ops_append_sum)                \
+	X(post_ops_destroy)                   \
+	X(reorder_primitive_desc_create)      \
+	X(primitive_desc_query_md)            \
+	X(primitive_desc_destroy)             \
+	X(primitive_create)                   \
+	X(primitive_execute)                  \
+	X(primitive_destroy)                  \
+	INV_DNNL_FUNCTIONS_OF_VERSION(X)
+
+#if DNNL_VERSION_MAJOR >= 3
+#define INV_DNNL_FUNCTIONS_OF_VERSION(X) \
+	X(memory_desc_create_with_strides)   \
+	X(memory_desc_create_with_tag)       \
+	X(memory_desc_destroy)               \
+	X(matmul_primitive_desc_create)      \
+	X(convolution_forward_primitive_desc_create)
+#else
+#define INV_DNNL_FUNCTIONS_OF_VERSION(X) \
+	X(memory_desc_init_by_strides)       \
+	X(memory_desc_init_by_tag)           \
+	X(matmul_desc_init)                  \
+	X(convolution_forward_desc_init)     \
+	X(primitive_desc_create)
+#endif
+
+#define INV_DNNL_MEMBER(name) __typeof__(dnnl_##name) *name;
+typedef struct inv_dnnl_table {
+	INV_DNNL_FUNCTIONS(INV_DNNL_MEMBER)
+} inv_dnnl_table;
+#undef INV_DNNL_MEMBER
+
+/* Call before any use, on any thread; cheap once it has succeeded. */
+invar_status inv_onednn_need(void);
+/* After inv_onednn_need has succeeded. */
+const inv_dnnl_table *inv_dnnl(void);
 
 /* "oneDNN could not plan a matrix product (its status is 3)" */
 invar_status inv_onednn_fail(dnnl_status_t code, const char *what);

@@ -52,7 +52,8 @@ static bool wide_vectors(void)
 #if defined(__x86_64__)
 	return false;
 #else
-	return dnnl_get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
+	return inv_onednn_need() == INVAR_OK &&
+	       inv_dnnl()->get_effective_cpu_isa() >= dnnl_cpu_isa_avx512_core;
 #endif
 }
 
@@ -87,14 +88,14 @@ static dnnl_status_t lay_set(inv_onednn_conv *p, dnnl_primitive_t reorder,
                              const dnnl_exec_arg_t args[2], const float *from, void *to)
 {
 	dnnl_status_t code =
-		dnnl_memory_set_data_handle(args[0].memory, (void *)(uintptr_t)from);
+		inv_dnnl()->memory_set_data_handle(args[0].memory, (void *)(uintptr_t)from);
 
 	if (code == dnnl_success)
-		code = dnnl_memory_set_data_handle(args[1].memory, to);
+		code = inv_dnnl()->memory_set_data_handle(args[1].memory, to);
 	if (code == dnnl_success)
-		code = dnnl_primitive_execute(reorder, p->lanes[0].stream, 2, args);
+		code = inv_dnnl()->primitive_execute(reorder, p->lanes[0].stream, 2, args);
 	if (code == dnnl_success)
-		code = dnnl_stream_wait(p->lanes[0].stream);
+		code = inv_dnnl()->stream_wait(p->lanes[0].stream);
 	return code;
 }
 
@@ -111,44 +112,45 @@ static dnnl_status_t reorder_weights(inv_onednn_conv *p, inv_const_desc plain,
 
 	if (!(p->weights = inv_alloc(p->sets * p->set)))
 		return dnnl_out_of_memory;
-	code = dnnl_memory_create(&args[0].memory, plain, p->engine, DNNL_MEMORY_NONE);
+	code = inv_dnnl()->memory_create(&args[0].memory, plain, p->engine, DNNL_MEMORY_NONE);
 	if (code == dnnl_success)
-		code = dnnl_memory_create(&args[1].memory, laid, p->engine, DNNL_MEMORY_NONE);
+		code =
+			inv_dnnl()->memory_create(&args[1].memory, laid, p->engine, DNNL_MEMORY_NONE);
 	if (code == dnnl_success)
-		code = dnnl_reorder_primitive_desc_create(&pd, plain, p->engine, laid, p->engine,
-		                                          NULL);
+		code = inv_dnnl()->reorder_primitive_desc_create(&pd, plain, p->engine, laid,
+		                                                 p->engine, NULL);
 	if (code == dnnl_success)
 		code = inv_onednn_create(&reorder, pd);
 	for (size_t i = 0; i < p->sets && code == dnnl_success; i++)
 		code = lay_set(p, reorder, args, weights + i * cells, p->weights + i * p->set);
 	if (reorder)
-		dnnl_primitive_destroy(reorder);
+		inv_dnnl()->primitive_destroy(reorder);
 	if (pd)
-		dnnl_primitive_desc_destroy(pd);
+		inv_dnnl()->primitive_desc_destroy(pd);
 	for (int i = 0; i < 2; i++)
 		if (args[i].memory)
-			dnnl_memory_destroy(args[i].memory);
+			inv_dnnl()->memory_destroy(args[i].memory);
 	return code;
 }
 
 static inv_const_desc laid_weights(const inv_onednn_conv *p)
 {
-	return dnnl_primitive_desc_query_md(p->described, dnnl_query_weights_md, 0);
+	return inv_dnnl()->primitive_desc_query_md(p->described, dnnl_query_weights_md, 0);
 }
 
 /* Are they ordered as in `like`, for as many sets of the same shape? */
 static bool ordered_like(const inv_onednn_conv *p, const inv_onednn_conv *like)
 {
 	return p->sets == like->sets &&
-	       dnnl_memory_desc_equal(laid_weights(p), laid_weights(like));
+	       inv_dnnl()->memory_desc_equal(laid_weights(p), laid_weights(like));
 }
 
 /* Without gaps between the sets, equal bytes mean that each set is where it should be. */
 static bool same_bytes(const inv_onednn_conv *p, const inv_onednn_conv *like)
 {
 	return p->sets * p->set == like->sets * like->set &&
-	       p->set == dnnl_memory_desc_get_size(laid_weights(p)) &&
-	       like->set == dnnl_memory_desc_get_size(laid_weights(like)) &&
+	       p->set == inv_dnnl()->memory_desc_get_size(laid_weights(p)) &&
+	       like->set == inv_dnnl()->memory_desc_get_size(laid_weights(like)) &&
 	       memcmp(p->weights, like->weights, p->sets * p->set) == 0;
 }
 
@@ -166,7 +168,8 @@ static dnnl_status_t lay_weights(inv_onednn_conv *p, const float *weights,
 	inv_desc plain = NULL;
 	dnnl_status_t code;
 
-	p->set = (dnnl_memory_desc_get_size(laid) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
+	p->set =
+		(inv_dnnl()->memory_desc_get_size(laid) + INV_ALIGN - 1) / INV_ALIGN * INV_ALIGN;
 	if (like && ordered_like(p, like)) {
 		share_weights(p, like);
 		return dnnl_success;
@@ -187,17 +190,17 @@ static dnnl_status_t fill_lane(inv_onednn_conv *p, lane *l, const_dnnl_primitive
 	static const int names[ARGS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
 	                                DNNL_ARG_DST, DNNL_ARG_SCRATCHPAD};
 	const inv_const_desc d[ARGS] = {
-		dnnl_primitive_desc_query_md(pd, dnnl_query_src_md, 0),
-		dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 0),
-		dnnl_primitive_desc_query_md(pd, dnnl_query_weights_md, 1),
-		dnnl_primitive_desc_query_md(pd, dnnl_query_dst_md, 0),
-		dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)};
+		inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_src_md, 0),
+		inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_weights_md, 0),
+		inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_weights_md, 1),
+		inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_dst_md, 0),
+		inv_dnnl()->primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0)};
 	void *const data[ARGS] = {DNNL_MEMORY_NONE, p->weights, p->bias, DNNL_MEMORY_NONE,
 	                          DNNL_MEMORY_NONE};
 	dnnl_status_t code = dnnl_success;
 
 	for (int i = 0; i < ARGS && code == dnnl_success; i++) {
-		code = dnnl_memory_create(&l->memory[i], d[i], p->engine, data[i]);
+		code = inv_dnnl()->memory_create(&l->memory[i], d[i], p->engine, data[i]);
 		l->args[i] = (dnnl_exec_arg_t){names[i], l->memory[i]};
 	}
 	return code;
@@ -219,11 +222,11 @@ static dnnl_status_t build_lanes(inv_onednn_conv *p, const float *weights,
 {
 	dnnl_status_t code = dnnl_success;
 
-	p->scratch = dnnl_memory_desc_get_size(
-		dnnl_primitive_desc_query_md(p->described, dnnl_query_scratchpad_md, 0));
+	p->scratch = inv_dnnl()->memory_desc_get_size(
+		inv_dnnl()->primitive_desc_query_md(p->described, dnnl_query_scratchpad_md, 0));
 	for (unsigned t = 0; t < p->threads && code == dnnl_success; t++)
-		code =
-			dnnl_stream_create(&p->lanes[t].stream, p->engine, dnnl_stream_default_flags);
+		code = inv_dnnl()->stream_create(&p->lanes[t].stream, p->engine,
+		                                 dnnl_stream_default_flags);
 	if (code == dnnl_success)
 		code = lay_weights(p, weights, like);
 	if (code == dnnl_success)
@@ -281,7 +284,7 @@ static dnnl_status_t build(inv_onednn_conv *p, const float *weights, const float
 	for (int i = 0; i < ARGS; i++)
 		inv_desc_free(d[i]);
 	if (attr)
-		dnnl_primitive_attr_destroy(attr);
+		inv_dnnl()->primitive_attr_destroy(attr);
 	return code;
 }
 
@@ -289,11 +292,15 @@ invar_status inv_onednn_conv_new(const inv_conv_spec *s, size_t sets, const floa
                                  const float *bias, unsigned threads,
                                  const inv_onednn_conv *like, inv_onednn_conv **out)
 {
-	inv_onednn_conv *p = inv_calloc(1, sizeof *p);
-	dnnl_status_t code = dnnl_out_of_memory;
+	inv_onednn_conv *p;
+	dnnl_status_t code;
+	invar_status st = inv_onednn_need();
 	int before;
 
 	*out = NULL;
+	if (st != INVAR_OK)
+		return st;
+	p = inv_calloc(1, sizeof *p);
 	if (!p || !(p->lanes = inv_calloc(threads, sizeof *p->lanes))) {
 		inv_free(p);
 		return inv_fail(INVAR_E_NOMEM, "not enough memory for a convolution");
@@ -321,16 +328,16 @@ void inv_onednn_conv_free(inv_onednn_conv *p)
 	for (unsigned t = 0; t < p->threads; t++) {
 		for (int i = 0; i < ARGS; i++)
 			if (p->lanes[t].memory[i])
-				dnnl_memory_destroy(p->lanes[t].memory[i]);
+				inv_dnnl()->memory_destroy(p->lanes[t].memory[i]);
 		if (p->lanes[t].stream)
-			dnnl_stream_destroy(p->lanes[t].stream);
+			inv_dnnl()->stream_destroy(p->lanes[t].stream);
 	}
 	if (p->primitive)
-		dnnl_primitive_destroy(p->primitive);
+		inv_dnnl()->primitive_destroy(p->primitive);
 	if (p->described)
-		dnnl_primitive_desc_destroy(p->described);
+		inv_dnnl()->primitive_desc_destroy(p->described);
 	if (p->engine)
-		dnnl_engine_destroy(p->engine);
+		inv_dnnl()->engine_destroy(p->engine);
 	inv_free(p->lanes);
 	if (!p->shared)
 		inv_free(p->weights);
@@ -349,21 +356,22 @@ static dnnl_status_t execute(const inv_onednn_conv *p, const lane *l, size_t set
                              const float *from, float *to, void *scratch)
 {
 	dnnl_status_t code =
-		dnnl_memory_set_data_handle(l->memory[FROM], (void *)(uintptr_t)from);
+		inv_dnnl()->memory_set_data_handle(l->memory[FROM], (void *)(uintptr_t)from);
 
 	if (code == dnnl_success)
-		code = dnnl_memory_set_data_handle(l->memory[TO], to);
+		code = inv_dnnl()->memory_set_data_handle(l->memory[TO], to);
 	if (code == dnnl_success && p->sets > 1)
-		code = dnnl_memory_set_data_handle(l->memory[WEIGHTS], p->weights + set * p->set);
+		code = inv_dnnl()->memory_set_data_handle(l->memory[WEIGHTS],
+		                                          p->weights + set * p->set);
 	if (code == dnnl_success && p->sets > 1)
-		code =
-			dnnl_memory_set_data_handle(l->memory[BIAS], p->bias + set * p->spec.outputs);
+		code = inv_dnnl()->memory_set_data_handle(l->memory[BIAS],
+		                                          p->bias + set * p->spec.outputs);
 	if (code == dnnl_success && p->scratch)
-		code = dnnl_memory_set_data_handle(l->memory[SCRATCH], scratch);
+		code = inv_dnnl()->memory_set_data_handle(l->memory[SCRATCH], scratch);
 	if (code == dnnl_success)
-		code = dnnl_primitive_execute(p->primitive, l->stream, ARGS, l->args);
+		code = inv_dnnl()->primitive_execute(p->primitive, l->stream, ARGS, l->args);
 	if (code == dnnl_success)
-		code = dnnl_stream_wait(l->stream);
+		code = inv_dnnl()->stream_wait(l->stream);
 	return code;
 }
 
