@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "adapter/step_ranks.h"
+#include "bank/bank_ranks.h"
 #include "base/memory.h"
+#include "base/rank_compare.h"
 
 enum { STEP = 1, COLLECT = 2, END = 3 };
 
@@ -119,6 +121,7 @@ static invar_status broadcast_arrays(const invar_context *ctx, const train_heade
 
 invar_status inv_train_ranks_begin(inv_trainer *t)
 {
+	const inv_source *from = t->plan.source[0];
 	train_header h;
 	invar_status st;
 
@@ -130,10 +133,9 @@ invar_status inv_train_ranks_begin(inv_trainer *t)
 	if ((st = inv_broadcast(t->ctx, &h, sizeof h)) == INVAR_OK)
 		st = broadcast_texts(t);
 	if (st == INVAR_OK)
-		st = inv_agree(t->ctx, INVAR_OK);
+		st = inv_bank_agree(t->ctx, from->stored, from->copies, INVAR_OK);
 	if (st == INVAR_OK)
-		st = broadcast_arrays(t->ctx, &h, t, t->plan.source[0]->stored->row,
-		                      t->plan.statistics.mean);
+		st = broadcast_arrays(t->ctx, &h, t, from->stored->row, t->plan.statistics.mean);
 	if (st == INVAR_OK)
 		st = inv_agree(t->ctx, INVAR_OK);
 	if (st == INVAR_OK)
@@ -210,7 +212,7 @@ static invar_status open_source(trainee *e, const train_header *h, const char *p
 		return st;
 	if (e->bank->dim == h->shape.d && (h->has_view || e->t.source[0]->rows == h->rows))
 		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH, "%s: differs from the bank that rank 0 reads", path);
+	return inv_fail_other_file(path);
 }
 
 /* Memory for what rank 0 sends, and the step. */
@@ -316,7 +318,8 @@ static invar_status open_trainee(trainee *e)
 	inv_free(options);
 	inv_free(path);
 	inv_free(split);
-	if ((st = inv_agree(ctx, st)) != INVAR_OK)
+	st = inv_bank_agree(ctx, e->t.sources ? e->t.source[0]->stored : NULL, h.copies, st);
+	if (st != INVAR_OK)
 		return st;
 	st = broadcast_arrays(ctx, &h, &e->t, e->view, e->mean);
 	return st == INVAR_OK ? inv_agree(ctx, start_batches(e, &h)) : st;

@@ -513,8 +513,30 @@ invar_status invar_file_write(invar_context *ctx, const char *path, const void *
 	return inv_file_save(path, data, bytes);
 }
 
+static int64_t nanoseconds(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inv_file_id file_id(const struct stat *info)
+{
+	return (inv_file_id){.inode = info->st_ino,
+	                     .bytes = (uint64_t)info->st_size,
+	                     .written = nanoseconds(info->st_mtim),
+	                     .changed = nanoseconds(info->st_ctim)};
+}
+
+bool inv_file_id_of(const char *path, inv_file_id *out)
+{
+	struct stat info;
+	bool found = stat(path, &info) == 0;
+
+	*out = found ? file_id(&info) : (inv_file_id){0};
+	return found;
+}
+
 /* Opens a regular file for reading; anything else could block or never end. */
-static invar_status open_regular(const char *path, int *fd, uint64_t *size)
+static invar_status open_regular(const char *path, int *fd, inv_file_id *id)
 {
 	struct stat info = {0};
 
@@ -522,7 +544,7 @@ static invar_status open_regular(const char *path, int *fd, uint64_t *size)
 	if (*fd < 0)
 		return inv_fail_errno(path, "cannot open");
 	if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) {
-		*size = (uint64_t)info.st_size;
+		*id = file_id(&info);
 		return INVAR_OK;
 	}
 	close(*fd);
@@ -533,22 +555,24 @@ static invar_status open_regular(const char *path, int *fd, uint64_t *size)
 invar_status inv_map_open(const char *path, inv_map *out)
 {
 	invar_status st;
-	uint64_t size = 0;
+	inv_file_id id = {0};
+	uint64_t size;
 	void *data;
 	int fd;
 
 	*out = (inv_map){0};
-	if ((st = open_regular(path, &fd, &size)) != INVAR_OK || size == 0) {
+	if ((st = open_regular(path, &fd, &id)) != INVAR_OK || id.bytes == 0) {
 		if (st == INVAR_OK)
 			close(fd);
 		return st;
 	}
+	size = id.bytes;
 	data =
 		(size_t)size != size ? MAP_FAILED : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	st = data == MAP_FAILED ? inv_fail_errno(path, "cannot map") : INVAR_OK;
 	close(fd);
 	if (st == INVAR_OK)
-		*out = (inv_map){.data = data, .size = size};
+		*out = (inv_map){.data = data, .size = size, .id = id};
 	return st;
 }
 
@@ -593,12 +617,14 @@ static invar_status read_all(int fd, const char *path, char *text, size_t size)
 invar_status inv_file_load(const char *path, size_t max, char **text, size_t *bytes)
 {
 	invar_status st;
-	uint64_t size = 0;
+	inv_file_id id = {0};
+	uint64_t size;
 	int fd;
 
 	*text = NULL;
-	if ((st = open_regular(path, &fd, &size)) != INVAR_OK)
+	if ((st = open_regular(path, &fd, &id)) != INVAR_OK)
 		return st;
+	size = id.bytes;
 	if (size > max)
 		st = inv_fail(INVAR_E_FORMAT, "%s: has %llu bytes, expected at most %zu", path,
 		              (unsigned long long)size, max);

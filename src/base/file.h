@@ -73,10 +73,22 @@ void inv_writer_leave(inv_writer *w); /* frees the writer; the part file stays *
 
 invar_status inv_file_save(const char *path, const void *data, size_t bytes);
 
+/*
+ * Which file it is and since when: equal on all machines that share its file system, and
+ * different for a copy. Devices have other numbers on each machine, so they are left out.
+ */
+typedef struct inv_file_id {
+	uint64_t inode, bytes;
+	int64_t written, changed; /* nanoseconds */
+} inv_file_id;
+
+bool inv_file_id_of(const char *path, inv_file_id *out); /* false if there is none */
+
 /* A whole file, mapped read-only. Empty files give data NULL, size 0. */
 typedef struct inv_map {
 	const unsigned char *data;
 	uint64_t size;
+	inv_file_id id;
 } inv_map;
 
 invar_status inv_map_open(const char *path, inv_map *out);

@@ -46,6 +46,7 @@ typedef struct inv_pass {
 	const char *stage;
 	uint64_t done, total; /* images encoded, for the progress over all passes */
 	uint64_t encoded;     /* of them by this program */
+	bool compared;        /* all ranks read the same images (image_ranks.h) */
 	/* Other ranks fill the same arrays: this one has a share of the missing blocks. */
 	inv_watch *watch; /* NULL: this program alone */
 	unsigned rank, ranks;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/rank_compare.h"
+#include "encode/image_ranks.h"
 
 enum { PASS = 1, END = 2 };
 
@@ -143,8 +145,11 @@ static invar_status run_share(inv_pass *p, invar_status st)
 {
 	inv_watch watch;
 
-	if ((st = inv_agree(p->of->ctx, st)) != INVAR_OK)
+	if ((st = inv_agree(p->of->ctx, st)) == INVAR_OK && !p->compared)
+		st = inv_images_agree(p->of->dataset, p->images);
+	if (st != INVAR_OK)
 		return st;
+	p->compared = true;
 	watch = inv_watch_start(p->of->ctx);
 	p->watch = &watch;
 	p->rank = inv_process_rank(p->of->ctx);
@@ -161,11 +166,11 @@ static json_t *pass_json(const inv_pass *p, const char *split, const json_t *lef
 	for (size_t i = 0; i < p->arrays; i++)
 		json_array_append_new(arrays, json_pack("{s:i, s:b}", "copy", (int)p->array[i].copy,
 		                                        "beside", p->array[i].beside != NULL));
-	return json_pack("{s:s, s:O, s:I, s:I, s:I, s:o, s:b}", "split", split, "left_out",
+	return json_pack("{s:s, s:O, s:I, s:I, s:I, s:o, s:b, s:b}", "split", split, "left_out",
 	                 left_out, "rows", (json_int_t)p->images->count, "map_rows",
 	                 (json_int_t)p->map_rows, "maps",
 	                 (json_int_t)inv_block_map_arrays(p->map), "arrays", arrays, "known",
-	                 p->known != NULL);
+	                 p->known != NULL, "compared", p->compared);
 }
 
 static invar_status call_pass(inv_pass *p, const char *bank, const char *split,
@@ -185,6 +190,7 @@ static invar_status call_pass(inv_pass *p, const char *bank, const char *split,
 	leave_arrays(&mine);
 	p->done = mine.done;
 	p->encoded = mine.encoded;
+	p->compared = mine.compared;
 	return st;
 }
 
@@ -253,17 +259,23 @@ static invar_status declare_options(helper *h)
 	return st;
 }
 
-/* Equal descriptions: the same weights, preparation and classes. */
+/*
+ * Equal descriptions: the same weights, preparation and classes. The images themselves are
+ * compared before they are encoded (image_ranks.h).
+ */
 static invar_status compare_about(const helper *h)
 {
+	static const char weights[] = "weights_sha256";
+	const json_t *said = json_object_get(h->said, "about");
+	const char *file = inv_option_text(h->options, "weights");
 	json_t *mine = inv_encoding_json(&h->of);
-	bool same = mine && inv_json_same(mine, json_object_get(h->said, "about"));
+	bool same = mine && inv_json_same(mine, said);
+	bool other_weights =
+		file && mine &&
+		!inv_json_same(json_object_get(mine, weights), json_object_get(said, weights));
 
 	json_decref(mine);
-	return same ? INVAR_OK
-	            : inv_fail(INVAR_E_MISMATCH,
-	                       "%s: the weights or the images differ from those of rank 0",
-	                       h->bank);
+	return same ? INVAR_OK : inv_fail_other_file(other_weights ? file : h->dataset->text);
 }
 
 static invar_status open_helper(helper *h, const invar_context *ctx)
@@ -369,6 +381,7 @@ static invar_status serve_pass(helper *h, const invar_context *ctx)
 	json_t *said;
 	invar_status st = receive_json(ctx, &said);
 
+	p.compared = json_is_true(json_object_get(said, "compared"));
 	if (st == INVAR_OK)
 		st = find_images(h, said, &images, &index);
 	if (st == INVAR_OK)

@@ -100,7 +100,7 @@ invar_status inv_weights_view(const void *bytes, uint64_t size, const char *name
 		inv_free(w);
 		return inv_fail(INVAR_E_NOMEM, "%s: not enough memory for its tensors", name);
 	}
-	w->map = (inv_map){bytes, size};
+	w->map = (inv_map){.data = bytes, .size = size};
 	w->borrowed = true;
 	return finish_opening(w, INVAR_OK, key, out);
 }

@@ -526,6 +526,13 @@ invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
 	return inv_images_read_printed(d, s, row, d->kind->fingerprint ? NULL : scratch, out);
 }
 
+bool inv_images_file_id(const invar_dataset *d, const inv_images *s, uint64_t row,
+                        inv_file_id *out)
+{
+	return d->kind->file_id && row < s->count &&
+	       d->kind->file_id(s, source_of(s, row), out);
+}
+
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height)
 {

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/context.h"
+#include "base/file.h"
 #include "base/options.h"
 #include "images/fingerprint.h"
 #include "images/image.h"
@@ -87,6 +88,9 @@ typedef struct inv_dataset_kind {
 	                        uint32_t *width, uint32_t *height);
 	/* Its file, below the data set's folder; views. NULL: images are not files. */
 	const char *(*file)(const inv_images *s, uint64_t source);
+	/* The file that its bytes are in, its own or one of many images; false if there is
+	 * none. NULL: unknown. */
+	bool (*file_id)(const inv_images *s, uint64_t source, inv_file_id *out);
 	void (*close)(invar_dataset *d); /* frees own; accepts a half-open set */
 } inv_dataset_kind;
 
@@ -163,6 +167,9 @@ invar_status inv_images_read_printed(const invar_dataset *d, const inv_images *s
 /* Only the fingerprint; scratch is for pixels if there is no cheaper way. */
 invar_status inv_images_fingerprint(const invar_dataset *d, const inv_images *s,
                                     uint64_t row, inv_image *scratch, inv_fingerprint *out);
+/* The file that it is in; false if that is unknown. */
+bool inv_images_file_id(const invar_dataset *d, const inv_images *s, uint64_t row,
+                        inv_file_id *out);
 invar_status inv_images_measure(const invar_dataset *d, const inv_images *s, uint64_t row,
                                 uint32_t *width, uint32_t *height);
 /* Identifies the selected images, 64 hexadecimal digits: equal if encoding would be. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/rank_compare.h"
 #include "ranks.h"
 #include "support.h"
 
@@ -169,6 +170,91 @@ static void a_rank_that_computes_for_long_is_waited_for(void **state)
 	test_ranks_patience(0);
 }
 
+/* ---- Comparing what ranks read ------------------------------------------------------- */
+
+enum { ITEMS = 700, ODD_ITEM = 600 };
+
+/* What a rank sees: the same file; copies of it; one that differs, or is shorter, on
+ * rank 2.
+ */
+enum { SAME_FILE, COPIES_OF_IT, OTHER_BYTES, FEWER_ITEMS, WAYS };
+
+typedef struct seen_items {
+	unsigned rank;
+	int way;
+	_Atomic unsigned read;
+} seen_items;
+
+static bool see_file(void *user, size_t item, inv_file_id *out)
+{
+	const seen_items *s = user;
+
+	*out = (inv_file_id){.inode = s->way == SAME_FILE ? 7 : 7 + s->rank, .bytes = item};
+	return s->way != COPIES_OF_IT || item != 3;
+}
+
+static invar_status see_bytes(void *user, size_t item, unsigned thread,
+                              unsigned char out[INV_COMPARED_BYTES])
+{
+	seen_items *s = user;
+
+	(void)thread;
+	s->read++;
+	memset(out, (int)item, INV_COMPARED_BYTES);
+	out[5] = s->way == OTHER_BYTES && s->rank == 2 && item >= ODD_ITEM;
+	return INVAR_OK;
+}
+
+static invar_status see_difference(void *user, size_t item)
+{
+	(void)user;
+	return inv_fail(INVAR_E_MISMATCH, "item %zu", item);
+}
+
+static invar_status compare_items(const invar_context *ctx, int way, unsigned *read)
+{
+	seen_items s = {.rank = inv_process_rank(ctx), .way = way};
+	const inv_compared c = {.count = ITEMS - (way == FEWER_ITEMS && s.rank == 2),
+	                        .user = &s,
+	                        .file = see_file,
+	                        .print = see_bytes,
+	                        .differs = see_difference};
+	invar_status st = inv_ranks_compare(ctx, &c);
+
+	*read = s.read;
+	return st;
+}
+
+static void compare_as_others_do(invar_processes *p)
+{
+	invar_context *ctx = context_of(p);
+	unsigned read;
+
+	for (int way = 0; way < WAYS; way++)
+		compare_items(ctx, way, &read);
+	invar_context_free(ctx);
+}
+
+static void what_ranks_read_is_compared(void **state)
+{
+	invar_processes *p = test_ranks_open_with(3, compare_as_others_do);
+	invar_context *ctx = context_of(p);
+	unsigned read;
+
+	(void)state;
+	assert_int_equal(compare_items(ctx, SAME_FILE, &read), INVAR_OK);
+	assert_int_equal(read, 0);
+	assert_int_equal(compare_items(ctx, COPIES_OF_IT, &read), INVAR_OK);
+	assert_int_equal(read, ITEMS);
+	assert_int_equal(compare_items(ctx, OTHER_BYTES, &read), INVAR_E_MISMATCH);
+	assert_string_equal(invar_last_error(), "rank 2: item 600");
+	assert_int_equal(compare_items(ctx, FEWER_ITEMS, &read), INVAR_E_MISMATCH);
+	assert_string_equal(invar_last_error(), "rank 2: item 0");
+	assert_int_equal(read, 0);
+	test_ranks_close(p, 0);
+	invar_context_free(ctx);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +267,7 @@ int main(void)
 		cmocka_unit_test(a_dead_rank_is_an_error_not_a_wait),
 		cmocka_unit_test(a_rank_that_hangs_is_an_error_not_a_wait),
 		cmocka_unit_test(a_rank_that_computes_for_long_is_waited_for),
+		cmocka_unit_test(what_ranks_read_is_compared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -247,12 +247,12 @@ static invar_status serve_features(const invar_context *ctx)
 		r->d = h.d;
 		r->p = h.d + h.units;
 		sums = sums_of(r);
-		st = inv_row_ranks_bank(ctx, &bank, &s);
-		if (st == INVAR_OK)
+		if ((st = inv_row_ranks_bank(ctx, &bank, &s)) == INVAR_OK) {
 			st = inv_feature_ridge_new(ctx, r->d, h.units, &scale, h.seed, &r->ridge);
-		if (st == INVAR_OK)
-			st = allocate(r);
-		st = inv_row_ranks_new(ctx, &sums, r->d, st, &r->rows);
+			if (st == INVAR_OK)
+				st = allocate(r);
+			st = inv_row_ranks_new(ctx, &sums, r->d, st, &r->rows);
+		}
 	}
 	if (st == INVAR_OK)
 		st = inv_row_ranks_serve(r->rows, &s);

@@ -77,11 +77,11 @@ static invar_status serve_pairs(const invar_context *ctx)
 
 	if (st != INVAR_OK)
 		return st;
-	st = inv_row_ranks_bank(ctx, &bank, &s);
-	if (st == INVAR_OK)
+	if ((st = inv_row_ranks_bank(ctx, &bank, &s)) == INVAR_OK) {
 		st = inv_pairs_new(ctx, h.d, h.ridge, &p);
-	sums = sums_of(p, h.with_clean);
-	st = inv_row_ranks_new(ctx, &sums, h.d, st, &rows);
+		sums = sums_of(p, h.with_clean);
+		st = inv_row_ranks_new(ctx, &sums, h.d, st, &rows);
+	}
 	if (st == INVAR_OK)
 		st = inv_row_ranks_serve(rows, &s);
 	inv_pairs_free(p);

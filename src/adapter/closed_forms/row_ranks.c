@@ -2,7 +2,9 @@
 /* row_ranks.c - see row_ranks.h. */
 #include "adapter/closed_forms/row_ranks.h"
 
+#include "bank/bank_ranks.h"
 #include "base/memory.h"
+#include "base/rank_compare.h"
 
 enum { CHUNK = INV_ROW_CHUNK, STREAMS = INV_ROW_STREAMS };
 enum { ADD = 1, SETTLE = 2, END = 3 };
@@ -234,7 +236,9 @@ invar_status inv_row_ranks_say_bank(const inv_closed_form_spec *s)
 
 	if (st == INVAR_OK)
 		st = inv_broadcast_text(ctx, s->bank->path, &none);
-	return st == INVAR_OK ? inv_broadcast_text(ctx, s->split->name, &none) : st;
+	if (st == INVAR_OK)
+		st = inv_broadcast_text(ctx, s->split->name, &none);
+	return st == INVAR_OK ? inv_bank_agree(ctx, s->split, s->copies, INVAR_OK) : st;
 }
 
 invar_status inv_row_ranks_add(inv_row_ranks *r, inv_pair_visitor *v,
@@ -308,7 +312,7 @@ static invar_status open_bank(const invar_context *ctx, const bank_header *h,
 	if ((*bank)->dim == h->d && inv_file_rows(s->split) == h->rows &&
 	    s->split->copies >= h->copies)
 		return INVAR_OK;
-	return inv_fail(INVAR_E_MISMATCH, "%s: differs from the bank that rank 0 reads", path);
+	return inv_fail_other_file(path);
 }
 
 invar_status inv_row_ranks_bank(const invar_context *ctx, invar_bank **bank,
@@ -319,12 +323,15 @@ invar_status inv_row_ranks_bank(const invar_context *ctx, invar_bank **bank,
 	invar_status st = inv_broadcast(ctx, &h, sizeof h);
 
 	*bank = NULL;
+	*s = (inv_closed_form_spec){0};
 	if (st == INVAR_OK)
 		st = inv_broadcast_text(ctx, NULL, &path);
 	if (st == INVAR_OK)
 		st = inv_broadcast_text(ctx, NULL, &split);
-	if (st == INVAR_OK)
+	if (st == INVAR_OK) {
 		st = open_bank(ctx, &h, path, split, bank, s);
+		st = inv_bank_agree(ctx, s->split, h.copies, st);
+	}
 	inv_free(path);
 	inv_free(split);
 	return st;

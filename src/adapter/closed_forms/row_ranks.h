@@ -40,7 +40,7 @@ typedef struct inv_row_ranks inv_row_ranks;
 
 /* Enough rows for several ranks, also if a tenth of the images is held out? */
 bool inv_row_ranks_worth(const inv_closed_form_spec *s, bool with_clean);
-/* The others call inv_row_ranks_bank. */
+/* The others call inv_row_ranks_bank; all agree on what they read. */
 invar_status inv_row_ranks_say_bank(const inv_closed_form_spec *s);
 /* Agrees on `st`, too; on all ranks. A copy of `sums` is kept. */
 invar_status inv_row_ranks_new(const invar_context *ctx, const inv_row_sums *sums, size_t d,
@@ -54,7 +54,8 @@ void inv_row_ranks_close(inv_row_ranks *r); /* accepts NULL */
 
 /* ---- The other ranks ----------------------------------------------------------------- */
 
-/* The bank that rank 0 reads, and as much of its spec as others need; close the bank. */
+/* The bank that rank 0 reads, and as much of its spec as others need; close the bank. If
+ * it fails, rank 0 has left the service. */
 invar_status inv_row_ranks_bank(const invar_context *ctx, invar_bank **bank,
                                 inv_closed_form_spec *s);
 /* Until rank 0 closes; frees r. */

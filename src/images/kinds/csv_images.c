@@ -202,6 +202,15 @@ static invar_status measure_csv(const invar_dataset *d, const inv_images *s,
 	return st;
 }
 
+static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+{
+	char *path = path_of(s, source);
+	bool found = path && inv_file_id_of(path, out);
+
+	inv_free(path);
+	return found;
+}
+
 const inv_dataset_kind inv_dataset_csv = {
 	.name = "csv",
 	.place = "FILE",
@@ -211,5 +220,6 @@ const inv_dataset_kind inv_dataset_csv = {
 	.fingerprint = fingerprint_csv,
 	.measure = measure_csv,
 	.file = name_of,
+	.file_id = id_of,
 	.close = close_csv,
 };

@@ -311,6 +311,15 @@ invar_status inv_file_measure(const invar_dataset *d, const inv_images *s, uint6
 	return st;
 }
 
+bool inv_image_file_id(const inv_images *s, uint64_t source, inv_file_id *out)
+{
+	char *path = path_of(s, source);
+	bool found = path && inv_file_id_of(path, out);
+
+	inv_free(path);
+	return found;
+}
+
 const char *inv_file_name(const inv_images *s, uint64_t source)
 {
 	const inv_file_list *f = s->store;

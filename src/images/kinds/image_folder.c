@@ -192,5 +192,6 @@ const inv_dataset_kind inv_dataset_folder = {
 	.fingerprint = inv_file_fingerprint,
 	.measure = inv_file_measure,
 	.file = inv_file_name,
+	.file_id = inv_image_file_id,
 	.close = close_folder,
 };

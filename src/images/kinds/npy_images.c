@@ -237,6 +237,15 @@ static invar_status measure_npy(const invar_dataset *d, const inv_images *s,
 	return INVAR_OK;
 }
 
+static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+{
+	const array *a = s->store;
+
+	(void)source;
+	*out = a->images->map.id;
+	return true;
+}
+
 static void close_npy(invar_dataset *d)
 {
 	array *a = d->own;
@@ -253,5 +262,6 @@ const inv_dataset_kind inv_dataset_npy = {
 	.open = open_npy,
 	.read = read_npy,
 	.measure = measure_npy,
+	.file_id = id_of,
 	.close = close_npy,
 };

@@ -576,6 +576,14 @@ static invar_status measure_tar(const invar_dataset *d, const inv_images *s,
 	return inv_image_size(bytes, size, name_of(s, source), width, height);
 }
 
+static bool id_of(const inv_images *s, uint64_t source, inv_file_id *out)
+{
+	const tars *own = s->store;
+
+	*out = own->maps[own->places[source].file].id;
+	return true;
+}
+
 const inv_dataset_kind inv_dataset_tar = {
 	.name = "tar",
 	.place = "FILES",
@@ -585,5 +593,6 @@ const inv_dataset_kind inv_dataset_tar = {
 	.fingerprint = fingerprint_tar,
 	.measure = measure_tar,
 	.file = name_of,
+	.file_id = id_of,
 	.close = close_tars,
 };

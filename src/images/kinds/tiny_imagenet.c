@@ -251,5 +251,6 @@ const inv_dataset_kind inv_dataset_tiny_imagenet = {
 	.fingerprint = inv_file_fingerprint,
 	.measure = inv_file_measure,
 	.file = inv_file_name,
+	.file_id = inv_image_file_id,
 	.close = close_tiny,
 };
