@@ -429,20 +429,27 @@ static uint32_t count_learned(const inv_measure_input *in)
 	return fit >= copies ? copies : fit ? (uint32_t)fit : 1;
 }
 
-/* Once, for the column F. */
+/*
+ * Once, for the column F; `kept` and the measurements that are averages of outcomes share
+ * their classifier and the note about it.
+ */
 static invar_status note_few_steps(const probe *p)
 {
 	uint64_t each = inv_classifier_steps(p->examples), steps = each * p->spec.epochs;
 	char sentence[300];
+	const char *note;
 
 	if (p->in->adapter || p->in->views || steps >= INV_CLASSIFIER_FEW_STEPS)
 		return INVAR_OK;
-	snprintf(sentence, sizeof sentence,
-	         "%s was trained for %" PRIu64
-	         " %s, and few steps may leave a classifier close "
-	         "to its initial values; try probe-epochs %" PRIu64,
-	         p->kind->name, steps, inv_noun(steps, "step", "steps"),
-	         inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
+	snprintf(
+		sentence, sizeof sentence,
+		"%s was trained for %" PRIu64 " %s, and few steps may leave a classifier close "
+		"to its initial values; try probe-epochs %" PRIu64,
+		p->kind == &kept ? "the linear classifier of F (LC-kept)" : p->kind->name, steps,
+		inv_noun(steps, "step", "steps"), inv_blocks(INV_CLASSIFIER_FEW_STEPS, each));
+	for (size_t i = 0; (note = invar_results_note(p->in->results, i)); i++)
+		if (strcmp(note, sentence) == 0)
+			return INVAR_OK;
 	return inv_results_note(p->in->results, sentence);
 }
 
@@ -503,6 +510,8 @@ invar_status inv_linear_on_features(const inv_measure_input *in, inv_classifier_
 		st = allocate_params(&p);
 	if (st == INVAR_OK)
 		st = train_linear_once(&p);
+	if (st == INVAR_OK)
+		st = note_few_steps(&p);
 	if (st == INVAR_OK) {
 		*spec = p.spec;
 		*params = p.params;

@@ -18,6 +18,7 @@ $ invar eval bank --metrics classes,worst,ceiling $(cat options) > told.txt; ech
 > chance: the largest class, %                                  25.0
 >
 > no interval (–) where all images agree
+> the linear classifier of F (LC-kept) was trained for 3 steps, and few steps may leave a classifier close to its initial values; try probe-epochs 250
 > F, 5-NN, old index: classes recognised least often in copies: 1 (96.7 %), 0 (100.0 %), 2 (100.0 %)
 > F, LC-kept: classes recognised least often in copies: 0 (0.0 %), 2 (0.0 %), 3 (0.0 %)
 > F: images whose copies are displaced most: row 37, 29, 35

@@ -229,6 +229,35 @@ static void few_steps_are_told(void **state)
 	invar_options_free(o);
 }
 
+static size_t count_text(const char *text, const char *what)
+{
+	size_t count = 0;
+
+	while ((text = strstr(text, what))) {
+		text += strlen(what);
+		count++;
+	}
+	return count;
+}
+
+/* Everything that asks the linear classifier of F reports it, and only once. */
+static void few_steps_of_a_shared_classifier_are_told_once(void **state)
+{
+	static const char *const metrics[] = {"kept", "classes", "worst", "kept,classes,worst"};
+
+	(void)state;
+	make_bank("shared", 3, 1);
+	for (size_t i = 0; i < sizeof metrics / sizeof *metrics; i++) {
+		invar_options *o = small(metrics[i]);
+		char *text = evaluate_text("shared", o);
+
+		assert_int_equal(
+			count_text(text, "the linear classifier of F (LC-kept) was trained for"), 1);
+		invar_free(text);
+		invar_options_free(o);
+	}
+}
+
 static void without_copies_only_clean_is_measured(void **state)
 {
 	invar_options *o = small("lc");
@@ -563,6 +592,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_have_their_shape),
 		cmocka_unit_test(few_steps_are_told),
+		cmocka_unit_test(few_steps_of_a_shared_classifier_are_told_once),
 		cmocka_unit_test(without_copies_only_clean_is_measured),
 		cmocka_unit_test(an_adapter_that_does_nothing_changes_nothing),
 		cmocka_unit_test(narrower_codes_skip_the_kept_classifier),
