@@ -200,11 +200,16 @@ static invar_status compare_with_none(inv_choice_maker *m)
  * The best of fifty candidates is overestimated, which its own 95 % interval does not
  * cover: so three standard errors are required instead of two.
  */
-static bool is_certain(const inv_interval *gain)
+static double largest_by_chance(const inv_interval *gain)
 {
 	double error = (gain->high - gain->low) / (2 * 1.96);
 
-	return gain->value > 0 && gain->value > 3 * error;
+	return 3 * error;
+}
+
+static bool is_certain(const inv_interval *gain)
+{
+	return gain->value > 0 && gain->value > largest_by_chance(gain);
 }
 
 /* The table shows the candidates. */
@@ -213,16 +218,26 @@ static invar_status refuse(const inv_choice_maker *m)
 	char figure[128], words[INV_CANDIDATE_WORDS];
 	bool share = m->goal.kind != INV_GOAL_DISTANCES;
 	double scale = share ? 100 : 1;
+	char chance[256] = "";
 
 	inv_choice_figure_name(&m->goal, figure, sizeof figure);
 	inv_candidate_describe(&m->list[m->top_at], words, sizeof words);
+	if (m->gain.value > 0)
+		snprintf(
+			chance, sizeof chance,
+			"; %s of %.3g%s is within chance, which gives up to %.3g%s (three standard "
+			"errors), so more images may decide it",
+			share ? "a gain" : "a reduction of the squared error by a share",
+			scale * m->gain.value, share ? " points" : "",
+			scale * largest_by_chance(&m->gain), share ? " points" : "");
 	return inv_fail(INVAR_E_MISMATCH,
-	                "no adapter helps here, so none is written: %s is %.4g%s for the best "
+	                "no adapter %s here, so none is written: %s is %.4g%s for the best "
 	                "of %zu candidates (%s) and %.4g%s for F itself, on %" PRIu32
-	                " held-out images; another @index, @metric or @goal may gain, and "
+	                " held-out images%s; another @index, @metric or @goal may gain, and "
 	                "@even-if-worse writes it anyway",
-	                figure, scale * m->own.value, share ? " %" : "", m->count - 1, words,
-	                scale * m->none.value, share ? " %" : "", judged_images(m));
+	                *chance ? "is certain to help" : "helps", figure, scale * m->own.value,
+	                share ? " %" : "", m->count - 1, words, scale * m->none.value,
+	                share ? " %" : "", judged_images(m), chance);
 }
 
 static invar_status judge_best(inv_choice_maker *m)

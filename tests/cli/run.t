@@ -163,5 +163,8 @@ $ make-input bank told 80 8; invar train told -o closed --preset instant --hidde
 > --validation is not used: a closed form has no steps
 $ invar train told -o mixed --loss simclr --keep-structure 0.9 --hidden 16 --epochs 2 --batch-size 16 2>&1 | grep 'than none'
 > warning: on held-out images this adapter is not better than none
+$ make-input photos photos 100; invar encode photos --encoder pixels --size 8 --augment rotation --copies 2 --holdout 0.5 -o shown -q; invar train shown -o none --goal classify -q 2>&1 | grep -o 'no adapter is certain to help here\|a gain of [0-9.]* points is within chance, which gives up to [0-9.]* points (three standard errors)' | sed 's/[0-9][0-9.]*/N/g'
+> no adapter is certain to help here
+> a gain of N points is within chance, which gives up to N points (three standard errors)
 $ invar train told -o narrow --goal same-image --hidden 4 2>&1 | grep 'left out'
 > rigid and ridge are left out: they need --hidden of at least 16
